@@ -1,0 +1,45 @@
+# Everything runs from .venv, made on first use and again when pyproject.toml changes.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+MODEL ?= models/linear_autoencoder.slo
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench golden
+
+help:
+	@echo "make demo    solve $(MODEL) on real data; writes out/demo.png"
+	@echo "make test    every test that is not marked slow or gpu"
+	@echo "make check   format, lint, types, layers, file and function sizes"
+	@echo "make bench   time the generated kernels against hand-written NumPy"
+	@echo "make golden  rewrite the expected texts in tests/golden, then read git diff"
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "slomodel needs Python 3.11 or newer: make PYTHON=python3.x ..."; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+demo: $(READY)
+	@mkdir -p out
+	$(BIN)/slomodel solve $(MODEL) --method norm-armijo --direction lbfgs --max-time 20 \
+	  --plot out/demo.png
+
+# One BLAS and numexpr thread a worker: the workers already fill the cores.
+test: $(READY)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMEXPR_NUM_THREADS=1 \
+	  $(BIN)/python -m pytest -q -n auto --maxprocesses 4
+
+check: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -q tests/test_repository.py tests/test_layers.py
+
+bench: $(READY)
+	$(BIN)/python benchmarks/line.py
+
+golden: $(READY)
+	$(BIN)/python -m pytest -q --golden
