@@ -4,7 +4,7 @@ Run from the repository's root: `python models/data/plant.py`.
 """
 
 from functools import reduce
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -36,8 +36,7 @@ def planted_labels(rng: np.random.Generator, X: Array) -> dict[str, Array]:
     """
     sizes = [X.shape[0], 15, 10, 5, 1]
     weights = [
-        rng.standard_normal((rows, columns)) / np.sqrt(columns)
-        for columns, rows in zip(sizes, sizes[1:], strict=False)
+        rng.standard_normal((rows, columns)) / np.sqrt(columns) for columns, rows in pairwise(sizes)
     ]
     y = reduce(lambda signal, weight: weight @ signal, weights, X)[0]
     W1, W2, W3, W4 = weights

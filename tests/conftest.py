@@ -1,0 +1,44 @@
+"""Shared fixtures: golden texts and the Hypothesis profiles."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+GOLDEN = Path(__file__).parent / "golden"
+
+hypothesis.settings.register_profile("default", deadline=None)
+hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--golden` rewrites the expected texts instead of comparing with them."""
+    parser.addoption("--golden", action="store_true", help="rewrite tests/golden")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With `--golden`, run only the tests that compare with a golden text."""
+    if config.getoption("--golden"):
+        rewriting = [item for item in items if "golden" in getattr(item, "fixturenames", ())]
+        config.hook.pytest_deselected(items=[item for item in items if item not in rewriting])
+        items[:] = rewriting
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """`golden(name, text)`: `text` is what `tests/golden/<name>` holds."""
+    rewrite = bool(request.config.getoption("--golden"))
+
+    def compare(name: str, text: str) -> None:
+        path = GOLDEN / name
+        if rewrite:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8", newline="\n")
+            return
+        assert path.is_file(), f"{name} is not in tests/golden: run `make golden`, then read it"
+        assert text == path.read_text(encoding="utf-8")
+
+    return compare

@@ -1,0 +1,74 @@
+"""The layer order, checked without import-linter; pyproject.toml states the same as a contract."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "slomodel"
+LAYERS = (
+    {"errors"},
+    {"ir"},
+    {"functions"},
+    {"problem", "reference", "calculus"},
+    {"bounds", "rewrite", "codegen"},
+    {"front", "solve"},
+    {"model", "plots"},
+    {"cli"},
+)
+RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
+
+
+def imported_parts(source: str) -> Iterator[str]:
+    """First name below `slomodel` of every import in `source`, deferred ones included."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and node.module == "slomodel":
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            yield from parts_below_root([node.module or ""])
+        elif isinstance(node, ast.Import):
+            yield from parts_below_root([alias.name for alias in node.names])
+
+
+def parts_below_root(modules: list[str]) -> Iterator[str]:
+    """`ir` for `slomodel.ir.expr`; nothing for other packages."""
+    for module in modules:
+        root, _, rest = module.partition(".")
+        if root == "slomodel" and rest:
+            yield rest.split(".")[0]
+
+
+def wrong_imports(part: str, source: str) -> list[str]:
+    """Parts that `part` imports and that do not stand in a lower layer."""
+    others = set(imported_parts(source)) & RANK.keys() - {part}
+    return sorted(other for other in others if RANK[other] >= RANK[part])
+
+
+def part_of(path: Path) -> str:
+    """The layer's name for a file of the package."""
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+FILES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_point_to_lower_layers(path: Path) -> None:
+    assert part_of(path) in RANK, "a new part needs a place in the layer order"
+    assert wrong_imports(part_of(path), path.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    ("part", "source", "wrong"),
+    [
+        ("ir", "from slomodel.functions import table", ["functions"]),
+        ("front", "def f():\n    from slomodel import solve", ["solve"]),
+        ("calculus", "import slomodel.reference", ["reference"]),
+        ("calculus", "from slomodel.calculus.gradient import gradient", []),
+        ("cli", "import slomodel\nfrom slomodel.model import compile", []),
+    ],
+)
+def test_the_check_itself(part: str, source: str, wrong: list[str]) -> None:
+    assert wrong_imports(part, source) == wrong
