@@ -1,0 +1,1 @@
+"""The expression graph: interned typed nodes, checked constructors, iterative walks."""

@@ -1,0 +1,88 @@
+"""Dimensions: whole numbers that are affine in named sizes, known only at a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from slomodel.errors import ShapeError
+
+
+@dataclass(frozen=True, slots=True)
+class Dim:
+    """`const + sum(coefficient * name)`; equality is by form, so `10` and `h` never match.
+
+    `terms` is sorted by name and holds no zero coefficient.
+    """
+
+    terms: tuple[tuple[str, int], ...] = ()
+    const: int = 0
+
+    def __add__(self, other: Dim | int) -> Dim:
+        if isinstance(other, int):
+            return Dim(self.terms, self.const + other)
+        total = dict(self.terms)
+        for name, coefficient in other.terms:
+            total[name] = total.get(name, 0) + coefficient
+        terms = tuple(sorted((n, c) for n, c in total.items() if c))
+        return Dim(terms, self.const + other.const)
+
+    def __mul__(self, factor: int) -> Dim:
+        if factor == 0:
+            return Dim()
+        return Dim(tuple((n, c * factor) for n, c in self.terms), self.const * factor)
+
+    def __sub__(self, other: Dim | int) -> Dim:
+        return self + (-other if isinstance(other, int) else other * -1)
+
+    @property
+    def is_literal(self) -> bool:
+        return not self.terms
+
+    def size(self, sizes: Mapping[str, int]) -> int:
+        """The number this dim stands for.
+
+        Raises ShapeError when a name has no size yet or the result is negative.
+        """
+        total = self.const
+        for name, coefficient in self.terms:
+            if name not in sizes:
+                raise ShapeError(f"the size of dim `{name}` is not known yet")
+            total += coefficient * sizes[name]
+        if total < 0:
+            raise ShapeError(f"dim `{self}` would have the negative size {total}")
+        return total
+
+    def __str__(self) -> str:
+        text = ""
+        for name, coefficient in self.terms:
+            sign = "-" if coefficient < 0 else "+"
+            factor = "" if abs(coefficient) == 1 else f"{abs(coefficient)}*"
+            text += f" {sign} {factor}{name}" if text else f"{'-' * (sign == '-')}{factor}{name}"
+        if self.const or not text:
+            sign = "-" if self.const < 0 else "+"
+            text += f" {sign} {abs(self.const)}" if text else str(self.const)
+        return text
+
+
+Shape = tuple[Dim, ...]
+
+
+def named(name: str) -> Dim:
+    """The dim that is one named size."""
+    return Dim(((name, 1),))
+
+
+def literal(size: int) -> Dim:
+    """The dim that is a fixed number."""
+    return Dim((), size)
+
+
+def show_shape(shape: Shape) -> str:
+    """A shape as the language writes it: `[m, n]`, or `scalar`."""
+    return f"[{', '.join(map(str, shape))}]" if shape else "scalar"
+
+
+def concrete(shape: Shape, sizes: Mapping[str, int]) -> tuple[int, ...]:
+    """The numbers of a shape."""
+    return tuple(dim.size(sizes) for dim in shape)

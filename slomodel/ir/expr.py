@@ -1,0 +1,255 @@
+"""The nodes of the expression graph: few kinds, interned, immutable, closed under differentiation.
+
+Two equal expressions are one object, so equality is identity and a graph is a DAG by itself.
+Shapes hold dim symbols; a node knows its shape and type when it is made. Nodes are made through
+`slomodel.ir.build`, which checks; the classes here only store.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Literal, NoReturn, Self, TypeVar
+from weakref import WeakValueDictionary
+
+from slomodel.ir.dims import Dim, Shape
+from slomodel.ir.function import DType, ScalarFunction
+
+Role = Literal["variable", "data", "direction"]
+Axes = tuple[int, ...]
+
+_Kind = TypeVar("_Kind", bound="Expr")
+_table: WeakValueDictionary[Hashable, Expr] = WeakValueDictionary()
+_lock = threading.RLock()
+
+
+@dataclass(frozen=True, slots=True)
+class Affine:
+    """The index `offset + sum(coefficients[k] * o[k])` into one operand axis; o indexes output."""
+
+    offset: Dim
+    coefficients: tuple[int, ...]
+
+
+class Expr:
+    """A node: `operands`, `shape` and `dtype`. Compare with `is`; hash is identity."""
+
+    __slots__ = ("__weakref__", "dtype", "operands", "shape")
+    operands: tuple[Expr, ...]
+    shape: Shape
+    dtype: DType
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"{type(self).__name__} nodes are immutable")
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[Callable[..., Expr], tuple[object, ...]]:
+        return restore, (flatten(self),)
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+
+def _interned(
+    cls: type[_Kind],
+    operands: tuple[Expr, ...],
+    shape: Shape,
+    dtype: DType,
+    key: Hashable | None = None,
+    **own: object,
+) -> _Kind:
+    """The one node of this class with these fields; `key` stands for `own` where given."""
+    full = (cls, operands, shape, dtype, tuple(own.values()) if key is None else key)
+    with _lock:
+        found = _table.get(full)
+        if found is None:
+            found = object.__new__(cls)
+            fields: dict[str, object] = {
+                "operands": operands,
+                "shape": shape,
+                "dtype": dtype,
+                **own,
+            }
+            for name, value in fields.items():
+                object.__setattr__(found, name, value)
+            _table[full] = found
+    assert isinstance(found, cls)
+    return found
+
+
+class Input(Expr):
+    """A named array: a variable, data, or a direction of differentiation."""
+
+    __slots__ = ("name", "role")
+    name: str
+    role: Role
+
+    def __new__(cls, name: str, role: Role, shape: Shape, dtype: DType = "real") -> Input:
+        return _interned(cls, (), shape, dtype, name=name, role=role)
+
+
+class Const(Expr):
+    """One number or truth value. Keyed by type and bits, so that 0.0, -0.0 and False differ."""
+
+    __slots__ = ("value",)
+    value: float
+
+    def __new__(cls, value: float) -> Const:
+        if isinstance(value, bool):
+            return _interned(cls, (), (), "bool", key=repr(value), value=value)
+        value = float(value)
+        return _interned(cls, (), (), "real", key=value.hex(), value=value)
+
+
+class Iota(Expr):
+    """The numbers 0, 1, … of an axis, as reals: shape [dim]."""
+
+    __slots__ = ()
+
+    def __new__(cls, dim: Dim) -> Iota:
+        return _interned(cls, (), (dim,), "real")
+
+
+class Map(Expr):
+    """A scalar function applied elementwise.
+
+    `axes[k]` names, increasing, the output axis of each axis of operand k: an operand lacks the
+    axes along which it is broadcast. Every output axis belongs to some operand.
+    """
+
+    __slots__ = ("axes", "function")
+    function: ScalarFunction
+    axes: tuple[Axes, ...]
+
+    def __new__(
+        cls,
+        function: ScalarFunction,
+        operands: tuple[Expr, ...],
+        axes: tuple[Axes, ...],
+        shape: Shape,
+    ) -> Map:
+        return _interned(cls, operands, shape, function.result, function=function, axes=axes)
+
+
+class Einsum(Expr):
+    """The sum, over the labels missing in `output`, of the product of `operands`.
+
+    Labels are 0, 1, … with sizes `dims[label]`. Beyond `numpy.einsum`: a label of the output that
+    no operand has broadcasts; a summed label that no operand has multiplies by its size; a label
+    twice in the output puts the result on a diagonal, zero elsewhere; no operand means the
+    number 1 (so `Einsum` of nothing is a size, an array of ones, or an identity matrix).
+    """
+
+    __slots__ = ("dims", "inputs", "output")
+    inputs: tuple[Axes, ...]
+    output: Axes
+    dims: Shape
+
+    def __new__(
+        cls, operands: tuple[Expr, ...], inputs: tuple[Axes, ...], output: Axes, dims: Shape
+    ) -> Einsum:
+        shape = tuple(dims[label] for label in output)
+        return _interned(cls, operands, shape, "real", inputs=inputs, output=output, dims=dims)
+
+
+class Gather(Expr):
+    """`out[o] = operand[index(o)]`: slices, shifts, elements, diagonals, windows."""
+
+    __slots__ = ("index",)
+    index: tuple[Affine, ...]
+
+    def __new__(cls, operand: Expr, index: tuple[Affine, ...], shape: Shape) -> Gather:
+        return _interned(cls, (operand,), shape, operand.dtype, index=index)
+
+
+class Scatter(Expr):
+    """`out[index(o)] += operand[o]` into zeros of `shape`: the adjoint of `Gather`."""
+
+    __slots__ = ("index",)
+    index: tuple[Affine, ...]
+
+    def __new__(cls, operand: Expr, index: tuple[Affine, ...], shape: Shape) -> Scatter:
+        return _interned(cls, (operand,), shape, "real", index=index)
+
+
+class Reshape(Expr):
+    """The same numbers in C order under another shape of the same total size."""
+
+    __slots__ = ()
+
+    def __new__(cls, operand: Expr, shape: Shape) -> Reshape:
+        return _interned(cls, (operand,), shape, operand.dtype)
+
+
+def remake(node: Expr, operands: tuple[Expr, ...]) -> Expr:
+    """The node of the same kind over other operands of the same shapes; no checks."""
+    if operands == node.operands:
+        return node
+    if isinstance(node, Map):
+        return Map(node.function, operands, node.axes, node.shape)
+    if isinstance(node, Einsum):
+        return Einsum(operands, node.inputs, node.output, node.dims)
+    if isinstance(node, Gather):
+        return Gather(operands[0], node.index, node.shape)
+    if isinstance(node, Scatter):
+        return Scatter(operands[0], node.index, node.shape)
+    if isinstance(node, Reshape):
+        return Reshape(operands[0], node.shape)
+    raise TypeError(f"{type(node).__name__} has no operands")
+
+
+_Record = tuple[str, tuple[int, ...], tuple[object, ...]]
+
+
+def flatten(root: Expr) -> list[_Record]:
+    """The graph as a flat list in postorder, so that pickling a deep graph does not recurse."""
+    from slomodel.ir.walk import postorder
+
+    place: dict[Expr, int] = {}
+    records: list[_Record] = []
+    for node in postorder(root):
+        own: tuple[object, ...]
+        if isinstance(node, Input):
+            own = (node.name, node.role, node.shape, node.dtype)
+        elif isinstance(node, Const):
+            own = (node.value,)
+        elif isinstance(node, Iota):
+            own = node.shape
+        elif isinstance(node, Map):
+            own = (node.function, node.axes, node.shape)
+        elif isinstance(node, Einsum):
+            own = (node.inputs, node.output, node.dims)
+        elif isinstance(node, (Gather, Scatter)):
+            own = (node.index, node.shape)
+        else:
+            own = (node.shape,)
+        records.append((type(node).__name__, tuple(place[o] for o in node.operands), own))
+        place[node] = len(place)
+    return records
+
+
+_KINDS: dict[str, Callable[..., Expr]] = {
+    "Input": lambda operands, *own: Input(*own),
+    "Const": lambda operands, *own: Const(*own),
+    "Iota": lambda operands, *own: Iota(*own),
+    "Map": lambda operands, function, axes, shape: Map(function, operands, axes, shape),
+    "Einsum": Einsum,
+    "Gather": lambda operands, *own: Gather(operands[0], *own),
+    "Scatter": lambda operands, *own: Scatter(operands[0], *own),
+    "Reshape": lambda operands, *own: Reshape(operands[0], *own),
+}
+
+
+def restore(records: list[_Record]) -> Expr:
+    """The graph that `flatten` listed, re-interned in this process."""
+    nodes: list[Expr] = []
+    for kind, operands, own in records:
+        nodes.append(_KINDS[kind](tuple(nodes[k] for k in operands), *own))
+    return nodes[-1]

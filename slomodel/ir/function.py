@@ -1,0 +1,73 @@
+"""The record of one scalar function, which a `Map` node holds; `slomodel.functions` fills them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import sympy as sp
+
+    from slomodel.ir.expr import Expr
+
+DType = Literal["real", "bool"]
+Array = NDArray[np.generic]
+Partial = Callable[..., "Expr | None"]
+
+ANALYTIC = 99
+"""Smoothness of a function with derivatives of every order on its domain."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ScalarFunction:
+    """One scalar function, stated once.
+
+    - `definition`: SymPy form as a function of real symbols; its derivatives are the function's.
+    - `numpy`: elementwise meaning, NumPy arrays in and out (the oracle of every target).
+    - `partials`: the derivative by each operand as a graph in the operands, `None` for zero:
+      given where the form that SymPy derives is not stable or not defined everywhere.
+    - `stable`: the value as a graph of simpler functions, for targets that cannot spell it.
+    - `spelling`: target name to a template in the operands (`codegen` says what each target needs).
+    - `smoothness`: how often continuously differentiable on the domain (0 kink, 1, 2, ANALYTIC).
+    - `domain`: for each operand the closed interval outside which the value is not finite.
+    - `simplify`: exact identities on construction (`x * 1` is `x`): one operand, or a graph of the
+      shape of the widest operand, or None.
+    - `costly`: evaluation takes tens of cycles, so it is never computed twice to save a buffer.
+    """
+
+    name: str
+    arity: int
+    definition: Callable[..., sp.Basic]
+    numpy: Callable[..., Array]
+    partials: tuple[Partial, ...] | None = None
+    stable: Callable[..., Expr] | None = None
+    spelling: Mapping[str, str] = field(default_factory=dict)
+    smoothness: int = ANALYTIC
+    domain: tuple[tuple[float, float], ...] = ()
+    simplify: Callable[..., Expr | None] | None = None
+    costly: bool = False
+    operand_types: tuple[DType, ...] = ()
+    result: DType = "real"
+
+    def __post_init__(self) -> None:
+        if self.name in _DEFINED:
+            raise ValueError(f"the function {self.name} is defined twice")
+        _DEFINED[self.name] = self
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> tuple[Callable[[str], ScalarFunction], tuple[str]]:
+        return defined, (self.name,)
+
+
+_DEFINED: dict[str, ScalarFunction] = {}
+
+
+def defined(name: str) -> ScalarFunction:
+    """The function of this name (used to load a pickled graph)."""
+    return _DEFINED[name]

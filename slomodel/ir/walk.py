@@ -1,0 +1,66 @@
+"""Walks over the graph; all of them iterative, so that depth is no limit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from slomodel.ir.expr import Expr, Input, remake
+
+
+def postorder(*roots: Expr) -> list[Expr]:
+    """Every node under the roots once, operands before their users, in a fixed order."""
+    order: list[Expr] = []
+    seen: set[Expr] = set()
+    for root in roots:
+        stack: list[tuple[Expr, int]] = [(root, 0)]
+        while stack:
+            node, child = stack.pop()
+            if child == 0:
+                if node in seen:
+                    continue
+                seen.add(node)
+            if child < len(node.operands):
+                stack.append((node, child + 1))
+                if node.operands[child] not in seen:
+                    stack.append((node.operands[child], 0))
+            else:
+                order.append(node)
+    return order
+
+
+def users(order: Iterable[Expr]) -> dict[Expr, list[Expr]]:
+    """For each node of `order`, the nodes of it that have it as operand (once a use)."""
+    result: dict[Expr, list[Expr]] = {}
+    for node in order:
+        result.setdefault(node, [])
+        for operand in node.operands:
+            result.setdefault(operand, []).append(node)
+    return result
+
+
+def rewrite(roots: tuple[Expr, ...], rule: Callable[[Expr], Expr]) -> tuple[Expr, ...]:
+    """The roots with `rule` applied to every node, operands first (already rewritten)."""
+    done: dict[Expr, Expr] = {}
+    for node in postorder(*roots):
+        operands = tuple(done[operand] for operand in node.operands)
+        done[node] = rule(remake(node, operands) if operands else node)
+    return tuple(done[root] for root in roots)
+
+
+def substitute(roots: tuple[Expr, ...], values: dict[Expr, Expr]) -> tuple[Expr, ...]:
+    """The roots with some nodes replaced by others of the same shape."""
+    return rewrite(roots, lambda node: values.get(node, node))
+
+
+def dependents(order: Iterable[Expr], start: Callable[[Expr], bool]) -> set[Expr]:
+    """The nodes of `order` (a postorder) that are, or stand on, a node for which `start` holds."""
+    result: set[Expr] = set()
+    for node in order:
+        if start(node) or any(operand in result for operand in node.operands):
+            result.add(node)
+    return result
+
+
+def inputs(*roots: Expr) -> list[Input]:
+    """The inputs under the roots, in order of first appearance."""
+    return [node for node in postorder(*roots) if isinstance(node, Input)]

@@ -1,0 +1,130 @@
+"""What a front end hands on: one scalar objective over named arrays, with all that was declared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from slomodel.errors import Diagnostic, SourceText, Span
+from slomodel.ir.dims import Dim, Shape
+from slomodel.ir.expr import Expr, Input
+
+Sense = Literal["minimize", "maximize"]
+InitKind = Literal["number", "uniform", "normal", "zeros", "ones", "eye", "data"]
+
+
+@dataclass(frozen=True, slots=True)
+class Init:
+    """How a variable's start is made: `parameters` are (value), (a, b), (mu, s) or empty.
+
+    `array` names the data array of kind `data`.
+    """
+
+    kind: InitKind = "normal"
+    parameters: tuple[float, ...] = (0.0, 1.0)
+    array: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FileReference:
+    """Where a declaration's values come from: a path relative to the model, and a key in it."""
+
+    path: str
+    key: str
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A declared variable; its node is `node`."""
+
+    node: Input
+    init: Init = field(default_factory=Init)
+    span: Span | None = None
+
+    @property
+    def name(self) -> str:
+        return self.node.name
+
+    @property
+    def shape(self) -> Shape:
+        return self.node.shape
+
+
+@dataclass(frozen=True, slots=True)
+class DataDeclaration:
+    """A declared data array or scalar; optional at bind where it has a default or a file.
+
+    `may_be_missing` says that every use is under `masked`, so that NaN is allowed in it.
+    """
+
+    node: Input
+    default: float | None = None
+    file: FileReference | None = None
+    attributes: frozenset[str] = frozenset()
+    may_be_missing: bool = False
+    span: Span | None = None
+
+    @property
+    def name(self) -> str:
+        return self.node.name
+
+    @property
+    def shape(self) -> Shape:
+        return self.node.shape
+
+
+@dataclass(frozen=True, slots=True)
+class DimDeclaration:
+    """A named size with its default, if it has one."""
+
+    name: str
+    default: int | None = None
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A condition on data, tested at bind: a graph of type bool over data alone."""
+
+    condition: Expr
+    text: str
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """An index that must lie inside an axis once sizes are known: 0 <= least, most < size.
+
+    Nothing is indexed when `count` is 0.
+    """
+
+    least: Dim
+    most: Dim
+    size: Dim
+    count: Dim
+    text: str
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A scalar objective with its declarations; sizes and data come later.
+
+    `spans` gives the place in the source of nodes that a user wrote; `warnings` are diagnostics
+    of severity `warning`. `smoothness` is the least over the graph's functions.
+    """
+
+    objective: Expr
+    variables: tuple[Variable, ...]
+    data: tuple[DataDeclaration, ...] = ()
+    dims: tuple[DimDeclaration, ...] = ()
+    checks: tuple[Check, ...] = ()
+    bounds: tuple[Bound, ...] = ()
+    name: str = "model"
+    sense: Sense = "minimize"
+    objective_name: str = "objective"
+    source: SourceText | None = None
+    spans: Mapping[Expr, Span] = field(default_factory=dict)
+    warnings: tuple[Diagnostic, ...] = ()
