@@ -35,11 +35,11 @@ check: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-logo
 	$(BIN)/python -m pytest -q tests/test_repository.py tests/test_layers.py
 
 bench: $(READY)
-	$(BIN)/python benchmarks/line.py
+	$(BIN)/python -m benchmarks.line
 
 golden: $(READY)
 	$(BIN)/python -m pytest -q --golden

@@ -1,6 +1,7 @@
 """The layer order, checked without import-linter; pyproject.toml states the same as a contract."""
 
 import ast
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,14 @@ LAYERS = (
     {"cli"},
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
+
+
+def contract_layers() -> list[set[str]]:
+    """The layers of the import-linter contract, lowest first."""
+    settings = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text(encoding="utf-8"))
+    (contract,) = settings["tool"]["importlinter"]["contracts"]
+    lines = reversed(contract["layers"])
+    return [{name.strip(" ()") for name in line.split("|")} for line in lines]
 
 
 def imported_parts(source: str) -> Iterator[str]:
@@ -72,3 +81,7 @@ def test_imports_point_to_lower_layers(path: Path) -> None:
 )
 def test_the_check_itself(part: str, source: str, wrong: list[str]) -> None:
     assert wrong_imports(part, source) == wrong
+
+
+def test_contract_states_the_same_order() -> None:
+    assert contract_layers() == list(LAYERS)
