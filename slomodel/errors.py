@@ -181,5 +181,3 @@ class TargetLimit(SlomodelError, RuntimeError):
 
 class NonsmoothWarning(UserWarning):
     """A model has a kink, where its gradient jumps; the text gives the place."""
-
-

@@ -7,26 +7,48 @@ Nothing here may change a value by a rounding.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
-
-from slomodel.errors import ShapeError
-from slomodel.ir.dims import Dim, Shape, show_shape
-from slomodel.ir.expr import (
-    Affine,
-    Axes,
-    Const,
-    Einsum,
-    Expr,
-    Gather,
-    Input,
-    Iota,
-    Map,
-    Reshape,
-    Scatter,
+from slomodel.ir.dims import Dim, Shape
+from slomodel.ir.elementwise import aligned, apply, apply_along
+from slomodel.ir.expr import Const, Einsum, Expr, Input, Iota
+from slomodel.ir.linear import (
+    broadcast,
+    einsum,
+    gather,
+    inner,
+    is_broadcast,
+    matmul,
+    outer,
+    reshape,
+    scatter,
+    sum_over,
+    transpose,
 )
-from slomodel.ir.function import ScalarFunction
+
+__all__ = [
+    "aligned",
+    "apply",
+    "apply_along",
+    "broadcast",
+    "const",
+    "data",
+    "direction",
+    "einsum",
+    "gather",
+    "identity",
+    "inner",
+    "iota",
+    "is_broadcast",
+    "matmul",
+    "ones",
+    "outer",
+    "reshape",
+    "scatter",
+    "size_of",
+    "sum_over",
+    "transpose",
+    "variable",
+    "zeros",
+]
 
 
 def const(value: float) -> Const:
@@ -51,195 +73,6 @@ def iota(dim: Dim) -> Iota:
     return Iota(dim)
 
 
-def apply(function: ScalarFunction, *operands: Expr) -> Expr:
-    """A function on operands of one shape; scalars go with any."""
-    shape = max((operand.shape for operand in operands), key=len)
-    whole = tuple(range(len(shape)))
-    axes = tuple(whole if operand.shape else () for operand in operands)
-    return apply_along(function, operands, axes, shape)
-
-
-def apply_along(
-    function: ScalarFunction, operands: Sequence[Expr], axes: Sequence[Axes], shape: Shape
-) -> Expr:
-    """A function on operands whose axis k is output axis `axes[operand][k]` (increasing).
-
-    Output axes that no operand has are broadcast. Raises ShapeError where sizes differ.
-    """
-    _check_map(function, operands, axes, shape)
-    unwrapped, placed = _without_broadcasts(operands, axes)
-    simple = _simplified(function, unwrapped, placed, shape)
-    if simple is not None:
-        return simple
-    covered = sorted({axis for own in placed for axis in own})
-    inner = tuple(tuple(covered.index(axis) for axis in own) for own in placed)
-    node = Map(function, tuple(unwrapped), inner, tuple(shape[axis] for axis in covered))
-    return broadcast(node, tuple(covered), shape)
-
-
-def _check_map(
-    function: ScalarFunction, operands: Sequence[Expr], axes: Sequence[Axes], shape: Shape
-) -> None:
-    if len(operands) != function.arity or len(axes) != function.arity:
-        raise ShapeError(f"{function} takes {function.arity} operands, not {len(operands)}")
-    wanted = function.operand_types or ("real",) * function.arity
-    for operand, own, dtype in zip(operands, axes, wanted, strict=True):
-        if operand.dtype != dtype:
-            raise ShapeError(f"{function} needs a {dtype} operand, not {operand.dtype}")
-        sizes = tuple(shape[axis] for axis in own) if max(own, default=-1) < len(shape) else None
-        if sizes != operand.shape or list(own) != sorted(set(own)):
-            found = f"{show_shape(operand.shape)} along axes {own} of {show_shape(shape)}"
-            raise ShapeError(f"an operand of {function} does not fit: {found}")
-
-
-def _without_broadcasts(
-    operands: Sequence[Expr], axes: Sequence[Axes]
-) -> tuple[list[Expr], list[Axes]]:
-    unwrapped: list[Expr] = []
-    placed: list[Axes] = []
-    for operand, own in zip(operands, axes, strict=True):
-        if isinstance(operand, Einsum) and is_broadcast(operand):
-            kept = tuple(operand.output.index(label) for label in operand.inputs[0])
-            own = tuple(own[axis] for axis in kept)
-            operand = operand.operands[0]
-        unwrapped.append(operand)
-        placed.append(own)
-    return unwrapped, placed
-
-
-def is_broadcast(node: Einsum) -> bool:
-    """True when the node only adds axes to its one operand, keeping the others' order."""
-    if len(node.operands) != 1 or len(set(node.output)) != len(node.output):
-        return False
-    own = node.inputs[0]
-    if len(node.dims) != len(node.output) or len(set(own)) != len(own):
-        return False
-    places = [node.output.index(label) for label in own]
-    return places == sorted(places)
-
-
-def _simplified(
-    function: ScalarFunction, operands: Sequence[Expr], axes: Sequence[Axes], shape: Shape
-) -> Expr | None:
-    values = [operand.value for operand in operands if isinstance(operand, Const)]
-    if len(values) == len(operands) and operands:
-        with np.errstate(all="ignore"):
-            result = function.numpy(*(np.asarray(v) for v in values))
-        folded = Const(bool(result) if function.result == "bool" else float(result))
-        return broadcast(folded, (), shape)
-    if function.simplify is None:
-        return None
-    kept = function.simplify(*operands)
-    if kept is None:
-        return None
-    for operand, own in zip(operands, axes, strict=True):
-        if kept is operand:
-            return broadcast(operand, own, shape)
-    # A simplification that builds a new node is over one operand and keeps its shape.
-    widest = max(axes, key=len)
-    return broadcast(kept, widest if kept.shape else (), shape)
-
-
-def einsum(
-    operands: Sequence[Expr], inputs: Sequence[Axes], output: Axes, dims: Sequence[Dim]
-) -> Expr:
-    """The sum of products over labels (see `Einsum`), with views absorbed and labels in order."""
-    _check_einsum(operands, inputs, output, dims)
-    flat, labels, sizes = _without_views(operands, inputs, list(dims))
-    flat, labels = _without_ones(flat, labels)
-    used = [label for own in labels for label in own] + list(output)
-    summed_free = [k for k in range(len(dims)) if k not in used]
-    order = list(dict.fromkeys(used + summed_free))
-    number = {label: k for k, label in enumerate(order)}
-    renamed = tuple(tuple(number[label] for label in own) for own in labels)
-    new_output = tuple(number[label] for label in output)
-    if not flat and not order:
-        return Const(1.0)
-    if len(flat) == 1 and renamed[0] == new_output == tuple(range(len(order))):
-        return flat[0]
-    new_dims = tuple(sizes[label] for label in order)
-    return Einsum(tuple(flat), renamed, new_output, new_dims)
-
-
-def _check_einsum(
-    operands: Sequence[Expr], inputs: Sequence[Axes], output: Axes, dims: Sequence[Dim]
-) -> None:
-    assert all(label < len(dims) for own in (*inputs, output) for label in own)
-    for operand, own in zip(operands, inputs, strict=True):
-        if tuple(dims[label] for label in own) != operand.shape:
-            expected = show_shape(tuple(dims[label] for label in own))
-            raise ShapeError(f"einsum expects {expected}, not {show_shape(operand.shape)}")
-        if operand.dtype != "real":
-            raise ShapeError("a sum of products needs numbers, not truth values")
-
-
-def _without_views(
-    operands: Sequence[Expr], inputs: Sequence[Axes], dims: list[Dim]
-) -> tuple[list[Expr], list[Axes], list[Dim]]:
-    """Replace operands that are themselves sum-free Einsums of one operand by what they view."""
-    flat: list[Expr] = []
-    labels: list[Axes] = []
-    for operand, own in zip(operands, inputs, strict=True):
-        while isinstance(operand, Einsum) and _is_view(operand):
-            place = dict(zip(operand.output, own, strict=True))
-            inner = operand.inputs[0] if operand.inputs else ()
-            own = tuple(place[label] for label in inner)
-            operand = operand.operands[0] if operand.operands else Const(1.0)
-        flat.append(operand)
-        labels.append(own)
-    return flat, labels, dims
-
-
-def _is_view(node: Einsum) -> bool:
-    no_sum = set(node.output) == set(range(len(node.dims)))
-    return len(node.operands) <= 1 and no_sum and len(set(node.output)) == len(node.output)
-
-
-def _without_ones(operands: list[Expr], labels: list[Axes]) -> tuple[list[Expr], list[Axes]]:
-    kept = [k for k, node in enumerate(operands) if node is not Const(1.0)]
-    return [operands[k] for k in kept], [labels[k] for k in kept]
-
-
-def broadcast(operand: Expr, axes: Axes, shape: Shape) -> Expr:
-    """`operand` with its axis k at output axis `axes[k]`, constant along the others."""
-    dims = shape
-    return einsum([operand], [axes], tuple(range(len(shape))), dims)
-
-
-def transpose(operand: Expr, order: Axes) -> Expr:
-    """The operand with output axis k its axis `order[k]`."""
-    return einsum([operand], [tuple(range(operand.rank))], order, operand.shape)
-
-
-def sum_over(operand: Expr, axes: Axes) -> Expr:
-    """The sum along some axes; the others keep their order."""
-    own = tuple(range(operand.rank))
-    return einsum([operand], [own], tuple(k for k in own if k not in axes), operand.shape)
-
-
-def inner(left: Expr, right: Expr) -> Expr:
-    """The sum of the elementwise product of two arrays of one shape: a scalar."""
-    own = tuple(range(left.rank))
-    return einsum([left, right], [own, own], (), left.shape)
-
-
-def outer(left: Expr, right: Expr) -> Expr:
-    """All products of an element of each: shape left.shape + right.shape."""
-    own = tuple(range(left.rank))
-    other = tuple(range(left.rank, left.rank + right.rank))
-    return einsum([left, right], [own, other], own + other, left.shape + right.shape)
-
-
-def matmul(left: Expr, right: Expr) -> Expr:
-    """NumPy's `@` for vectors and matrices: last axis of `left` with first of `right`."""
-    if not left.rank or not right.rank or left.shape[-1] != right.shape[0]:
-        raise ShapeError(f"`@` of {show_shape(left.shape)} and {show_shape(right.shape)}")
-    own = tuple(range(left.rank))
-    other = (own[-1], *range(left.rank, left.rank + right.rank - 1))
-    dims = left.shape + right.shape[1:]
-    return einsum([left, right], [own, other], own[:-1] + other[1:], dims)
-
-
 def size_of(dim: Dim) -> Expr:
     """The number of elements of an axis, as a scalar."""
     return const(float(dim.const)) if dim.is_literal else Einsum((), (), (), (dim,))
@@ -256,44 +89,3 @@ def zeros(shape: Shape) -> Expr:
 def identity(dim: Dim) -> Expr:
     """The identity matrix of this size."""
     return Einsum((), (), (0, 0), (dim,))
-
-
-def gather(operand: Expr, index: Sequence[Affine], shape: Shape) -> Expr:
-    """`out[o] = operand[index(o)]`; bounds are the caller's to check (sizes may be unknown)."""
-    _check_index(index, operand.shape, shape)
-    same = tuple(_unit(k, len(shape)) for k in range(len(shape)))
-    if tuple(index) == same and shape == operand.shape:
-        return operand
-    return Gather(operand, tuple(index), shape)
-
-
-def scatter(operand: Expr, index: Sequence[Affine], shape: Shape) -> Expr:
-    """Zeros of `shape` with `operand[o]` added at `index(o)`: the adjoint of `gather`."""
-    _check_index(index, shape, operand.shape)
-    same = tuple(_unit(k, len(shape)) for k in range(len(shape)))
-    if tuple(index) == same and shape == operand.shape:
-        return operand
-    return Scatter(operand, tuple(index), shape)
-
-
-def _unit(axis: int, rank: int) -> Affine:
-    return Affine(Dim(), tuple(int(k == axis) for k in range(rank)))
-
-
-def _check_index(index: Sequence[Affine], indexed: Shape, iterated: Shape) -> None:
-    if len(index) != len(indexed):
-        raise ShapeError(f"{len(index)} indices into {show_shape(indexed)}")
-    assert all(len(one.coefficients) == len(iterated) for one in index)
-    for axis in range(len(iterated)):
-        if not any(one.coefficients[axis] for one in index):
-            raise ShapeError(f"axis {axis} of the result is used by no index")
-
-
-def reshape(operand: Expr, shape: Shape) -> Expr:
-    """The same elements in C order; equal totals are checked where all sizes are known."""
-    if operand.shape == shape:
-        return operand
-    if isinstance(operand, Reshape):
-        return reshape(operand.operands[0], shape)
-    return Reshape(operand, shape)
-

@@ -144,7 +144,8 @@ class Einsum(Expr):
     Labels are 0, 1, … with sizes `dims[label]`. Beyond `numpy.einsum`: a label of the output that
     no operand has broadcasts; a summed label that no operand has multiplies by its size; a label
     twice in the output puts the result on a diagonal, zero elsewhere; no operand means the
-    number 1 (so `Einsum` of nothing is a size, an array of ones, or an identity matrix).
+    number 1 (so `Einsum` of nothing is a size, an array of ones, or an identity matrix). Truth
+    values may be one operand that is only permuted or broadcast.
     """
 
     __slots__ = ("dims", "inputs", "output")
@@ -156,7 +157,8 @@ class Einsum(Expr):
         cls, operands: tuple[Expr, ...], inputs: tuple[Axes, ...], output: Axes, dims: Shape
     ) -> Einsum:
         shape = tuple(dims[label] for label in output)
-        return _interned(cls, operands, shape, "real", inputs=inputs, output=output, dims=dims)
+        dtype = operands[0].dtype if operands else "real"
+        return _interned(cls, operands, shape, dtype, inputs=inputs, output=output, dims=dims)
 
 
 class Gather(Expr):

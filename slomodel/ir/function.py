@@ -58,6 +58,12 @@ class ScalarFunction:
             raise ValueError(f"the function {self.name} is defined twice")
         _DEFINED[self.name] = self
 
+    def __call__(self, *operands: Expr | float) -> Expr:
+        """The function applied by `build.apply`; numbers are constants."""
+        from slomodel.ir.build import apply, const
+
+        return apply(self, *(const(o) if isinstance(o, (int, float)) else o for o in operands))
+
     def __repr__(self) -> str:
         return self.name
 

@@ -1,0 +1,99 @@
+"""Constructors of `Map`: constants folded, exact identities applied, broadcasts absorbed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from slomodel.errors import ShapeError
+from slomodel.ir.dims import Shape, show_shape
+from slomodel.ir.expr import Axes, Const, Einsum, Expr, Map
+from slomodel.ir.function import ScalarFunction
+from slomodel.ir.linear import broadcast, is_broadcast
+
+
+def aligned(node: Map) -> list[Expr]:
+    """The operands of a `Map`, each broadcast to its shape; scalars stay scalars."""
+    return [
+        broadcast(operand, axes, node.shape) if operand.rank else operand
+        for operand, axes in zip(node.operands, node.axes, strict=True)
+    ]
+
+
+def apply(function: ScalarFunction, *operands: Expr) -> Expr:
+    """A function on operands of one shape; scalars go with any."""
+    shape = max((operand.shape for operand in operands), key=len)
+    whole = tuple(range(len(shape)))
+    axes = tuple(whole if operand.shape else () for operand in operands)
+    return apply_along(function, operands, axes, shape)
+
+
+def apply_along(
+    function: ScalarFunction, operands: Sequence[Expr], axes: Sequence[Axes], shape: Shape
+) -> Expr:
+    """A function on operands whose axis k is output axis `axes[operand][k]` (increasing).
+
+    Output axes that no operand has are broadcast. Raises ShapeError where sizes differ.
+    """
+    _check_map(function, operands, axes, shape)
+    unwrapped, placed = _without_broadcasts(operands, axes)
+    simple = _simplified(function, unwrapped, placed, shape)
+    if simple is not None:
+        return simple
+    covered = sorted({axis for own in placed for axis in own})
+    inner = tuple(tuple(covered.index(axis) for axis in own) for own in placed)
+    node = Map(function, tuple(unwrapped), inner, tuple(shape[axis] for axis in covered))
+    return broadcast(node, tuple(covered), shape)
+
+
+def _check_map(
+    function: ScalarFunction, operands: Sequence[Expr], axes: Sequence[Axes], shape: Shape
+) -> None:
+    if len(operands) != function.arity or len(axes) != function.arity:
+        raise ShapeError(f"{function} takes {function.arity} operands, not {len(operands)}")
+    wanted = function.operand_types or ("real",) * function.arity
+    for operand, own, dtype in zip(operands, axes, wanted, strict=True):
+        if operand.dtype != dtype:
+            raise ShapeError(f"{function} needs a {dtype} operand, not {operand.dtype}")
+        sizes = tuple(shape[axis] for axis in own) if max(own, default=-1) < len(shape) else None
+        if sizes != operand.shape or list(own) != sorted(set(own)):
+            found = f"{show_shape(operand.shape)} along axes {own} of {show_shape(shape)}"
+            raise ShapeError(f"an operand of {function} does not fit: {found}")
+
+
+def _without_broadcasts(
+    operands: Sequence[Expr], axes: Sequence[Axes]
+) -> tuple[list[Expr], list[Axes]]:
+    unwrapped: list[Expr] = []
+    placed: list[Axes] = []
+    for operand, own in zip(operands, axes, strict=True):
+        if isinstance(operand, Einsum) and is_broadcast(operand):
+            kept = tuple(operand.output.index(label) for label in operand.inputs[0])
+            own = tuple(own[axis] for axis in kept)
+            operand = operand.operands[0]
+        unwrapped.append(operand)
+        placed.append(own)
+    return unwrapped, placed
+
+
+def _simplified(
+    function: ScalarFunction, operands: Sequence[Expr], axes: Sequence[Axes], shape: Shape
+) -> Expr | None:
+    values = [operand.value for operand in operands if isinstance(operand, Const)]
+    if len(values) == len(operands) and operands:
+        with np.errstate(all="ignore"):
+            result = function.numpy(*(np.asarray(v) for v in values))
+        folded = Const(bool(result) if function.result == "bool" else float(result))
+        return broadcast(folded, (), shape)
+    if function.simplify is None:
+        return None
+    kept = function.simplify(*operands)
+    if kept is None:
+        return None
+    for operand, own in zip(operands, axes, strict=True):
+        if kept is operand:
+            return broadcast(operand, own, shape)
+    # A simplification that builds a new node is over one operand and keeps its shape.
+    widest = max(axes, key=len)
+    return broadcast(kept, widest if kept.shape else (), shape)

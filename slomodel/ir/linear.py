@@ -1,0 +1,161 @@
+"""Constructors of the linear kinds: `Einsum` with views absorbed, `Gather`, `Scatter`, `Reshape`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slomodel.errors import ShapeError
+from slomodel.ir.dims import Dim, Shape, show_shape
+from slomodel.ir.expr import Affine, Axes, Const, Einsum, Expr, Gather, Reshape, Scatter
+
+
+def is_broadcast(node: Einsum) -> bool:
+    """True when the node only adds axes to its one operand, keeping the others' order."""
+    if len(node.operands) != 1 or len(set(node.output)) != len(node.output):
+        return False
+    own = node.inputs[0]
+    if len(node.dims) != len(node.output) or len(set(own)) != len(own):
+        return False
+    places = [node.output.index(label) for label in own]
+    return places == sorted(places)
+
+
+def einsum(
+    operands: Sequence[Expr], inputs: Sequence[Axes], output: Axes, dims: Sequence[Dim]
+) -> Expr:
+    """The sum of products over labels (see `Einsum`), with views absorbed and labels in order."""
+    _check_einsum(operands, inputs, output, dims)
+    flat, labels, sizes = _without_views(operands, inputs, list(dims))
+    flat, labels = _without_ones(flat, labels)
+    used = [label for own in labels for label in own] + list(output)
+    summed_free = [k for k in range(len(dims)) if k not in used]
+    order = list(dict.fromkeys(used + summed_free))
+    number = {label: k for k, label in enumerate(order)}
+    renamed = tuple(tuple(number[label] for label in own) for own in labels)
+    new_output = tuple(number[label] for label in output)
+    if not flat and not order:
+        return Const(1.0)
+    if len(flat) == 1 and renamed[0] == new_output == tuple(range(len(order))):
+        return flat[0]
+    new_dims = tuple(sizes[label] for label in order)
+    return Einsum(tuple(flat), renamed, new_output, new_dims)
+
+
+def _check_einsum(
+    operands: Sequence[Expr], inputs: Sequence[Axes], output: Axes, dims: Sequence[Dim]
+) -> None:
+    assert all(label < len(dims) for own in (*inputs, output) for label in own)
+    for operand, own in zip(operands, inputs, strict=True):
+        if tuple(dims[label] for label in own) != operand.shape:
+            expected = show_shape(tuple(dims[label] for label in own))
+            raise ShapeError(f"einsum expects {expected}, not {show_shape(operand.shape)}")
+        if operand.dtype != "real" and (len(operands) > 1 or set(output) != set(range(len(dims)))):
+            raise ShapeError("a sum of products needs numbers, not truth values")
+
+
+def _without_views(
+    operands: Sequence[Expr], inputs: Sequence[Axes], dims: list[Dim]
+) -> tuple[list[Expr], list[Axes], list[Dim]]:
+    """Replace operands that are themselves sum-free Einsums of one operand by what they view."""
+    flat: list[Expr] = []
+    labels: list[Axes] = []
+    for operand, own in zip(operands, inputs, strict=True):
+        while isinstance(operand, Einsum) and _is_view(operand):
+            place = dict(zip(operand.output, own, strict=True))
+            inner = operand.inputs[0] if operand.inputs else ()
+            own = tuple(place[label] for label in inner)
+            operand = operand.operands[0] if operand.operands else Const(1.0)
+        flat.append(operand)
+        labels.append(own)
+    return flat, labels, dims
+
+
+def _is_view(node: Einsum) -> bool:
+    no_sum = set(node.output) == set(range(len(node.dims)))
+    return len(node.operands) <= 1 and no_sum and len(set(node.output)) == len(node.output)
+
+
+def _without_ones(operands: list[Expr], labels: list[Axes]) -> tuple[list[Expr], list[Axes]]:
+    kept = [k for k, node in enumerate(operands) if node is not Const(1.0)]
+    return [operands[k] for k in kept], [labels[k] for k in kept]
+
+
+def broadcast(operand: Expr, axes: Axes, shape: Shape) -> Expr:
+    """`operand` with its axis k at output axis `axes[k]`, constant along the others."""
+    if operand.shape == shape:
+        return operand
+    return einsum([operand], [axes], tuple(range(len(shape))), shape)
+
+
+def transpose(operand: Expr, order: Axes) -> Expr:
+    """The operand with output axis k its axis `order[k]`."""
+    return einsum([operand], [tuple(range(operand.rank))], order, operand.shape)
+
+
+def sum_over(operand: Expr, axes: Axes) -> Expr:
+    """The sum along some axes; the others keep their order."""
+    own = tuple(range(operand.rank))
+    return einsum([operand], [own], tuple(k for k in own if k not in axes), operand.shape)
+
+
+def inner(left: Expr, right: Expr) -> Expr:
+    """The sum of the elementwise product of two arrays of one shape: a scalar."""
+    own = tuple(range(left.rank))
+    return einsum([left, right], [own, own], (), left.shape)
+
+
+def outer(left: Expr, right: Expr) -> Expr:
+    """All products of an element of each: shape left.shape + right.shape."""
+    own = tuple(range(left.rank))
+    other = tuple(range(left.rank, left.rank + right.rank))
+    return einsum([left, right], [own, other], own + other, left.shape + right.shape)
+
+
+def matmul(left: Expr, right: Expr) -> Expr:
+    """NumPy's `@` for vectors and matrices: last axis of `left` with first of `right`."""
+    if not left.rank or not right.rank or left.shape[-1] != right.shape[0]:
+        raise ShapeError(f"`@` of {show_shape(left.shape)} and {show_shape(right.shape)}")
+    own = tuple(range(left.rank))
+    other = (own[-1], *range(left.rank, left.rank + right.rank - 1))
+    dims = left.shape + right.shape[1:]
+    return einsum([left, right], [own, other], own[:-1] + other[1:], dims)
+
+
+def gather(operand: Expr, index: Sequence[Affine], shape: Shape) -> Expr:
+    """`out[o] = operand[index(o)]`; bounds are the caller's to check (sizes may be unknown)."""
+    _check_index(index, operand.shape, shape)
+    same = tuple(_unit(k, len(shape)) for k in range(len(shape)))
+    if tuple(index) == same and shape == operand.shape:
+        return operand
+    return Gather(operand, tuple(index), shape)
+
+
+def scatter(operand: Expr, index: Sequence[Affine], shape: Shape) -> Expr:
+    """Zeros of `shape` with `operand[o]` added at `index(o)`: the adjoint of `gather`."""
+    _check_index(index, shape, operand.shape)
+    same = tuple(_unit(k, len(shape)) for k in range(len(shape)))
+    if tuple(index) == same and shape == operand.shape:
+        return operand
+    return Scatter(operand, tuple(index), shape)
+
+
+def _unit(axis: int, rank: int) -> Affine:
+    return Affine(Dim(), tuple(int(k == axis) for k in range(rank)))
+
+
+def _check_index(index: Sequence[Affine], indexed: Shape, iterated: Shape) -> None:
+    if len(index) != len(indexed):
+        raise ShapeError(f"{len(index)} indices into {show_shape(indexed)}")
+    assert all(len(one.coefficients) == len(iterated) for one in index)
+    for axis in range(len(iterated)):
+        if not any(one.coefficients[axis] for one in index):
+            raise ShapeError(f"axis {axis} of the result is used by no index")
+
+
+def reshape(operand: Expr, shape: Shape) -> Expr:
+    """The same elements in C order; equal totals are checked where all sizes are known."""
+    if operand.shape == shape:
+        return operand
+    if isinstance(operand, Reshape):
+        return reshape(operand.operands[0], shape)
+    return Reshape(operand, shape)
