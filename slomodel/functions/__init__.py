@@ -1,0 +1,110 @@
+"""The table of scalar functions: every one an attribute here, those of the language by name."""
+
+from slomodel.functions.activations import logcosh, sigmoid, softplus
+from slomodel.functions.arithmetic import add, div, mul, neg, square, sub
+from slomodel.functions.comparison import (
+    DISCONTINUOUS,
+    eq,
+    ge,
+    gt,
+    land,
+    le,
+    lnot,
+    lor,
+    lt,
+    ne,
+    where,
+)
+from slomodel.functions.elementary import (
+    asinh,
+    atan,
+    cos,
+    cosh,
+    erf,
+    exp,
+    expm1,
+    log,
+    log1p,
+    sech2,
+    sin,
+    sinh,
+    sqrt,
+    tan,
+    tanh,
+)
+from slomodel.functions.partials import partial, symbols
+from slomodel.functions.piecewise import abs, clip, huber, maximum, minimum, relu, root, sign
+from slomodel.functions.power import pow
+from slomodel.functions.translate import to_graph
+from slomodel.ir.function import ScalarFunction
+
+_NAMED = (
+    *(exp, log, log1p, expm1, sqrt, sin, cos, tan, sinh, cosh, tanh, asinh, atan, erf),
+    *(sigmoid, softplus, logcosh, square, pow, huber, abs, sign, relu, where, clip),
+)
+_OPERATORS = (
+    *(add, sub, mul, div, neg, lt, le, gt, ge, eq, ne, land, lor, lnot),
+    *(maximum, minimum, root, sech2),
+)
+
+TABLE: dict[str, ScalarFunction] = {record.name: record for record in (*_NAMED, *_OPERATORS)}
+"""Every scalar function by the name of its record."""
+
+FUNCTIONS: dict[str, ScalarFunction] = {
+    **{record.name: record for record in _NAMED},
+    "max": maximum,
+    "min": minimum,
+}
+"""The functions that a model may call, by their name in the language."""
+
+__all__ = [
+    "DISCONTINUOUS",
+    "FUNCTIONS",
+    "TABLE",
+    "abs",
+    "add",
+    "asinh",
+    "atan",
+    "clip",
+    "cos",
+    "cosh",
+    "div",
+    "eq",
+    "erf",
+    "exp",
+    "expm1",
+    "ge",
+    "gt",
+    "huber",
+    "land",
+    "le",
+    "lnot",
+    "log",
+    "log1p",
+    "logcosh",
+    "lor",
+    "lt",
+    "maximum",
+    "minimum",
+    "mul",
+    "ne",
+    "neg",
+    "partial",
+    "pow",
+    "relu",
+    "root",
+    "sech2",
+    "sigmoid",
+    "sign",
+    "sin",
+    "sinh",
+    "softplus",
+    "sqrt",
+    "square",
+    "sub",
+    "symbols",
+    "tan",
+    "tanh",
+    "to_graph",
+    "where",
+]

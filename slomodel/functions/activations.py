@@ -1,0 +1,86 @@
+"""Smooth functions of machine learning, accurate to a few units of the last place everywhere."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import sympy as sp
+
+from slomodel.functions.arithmetic import add, div, mul, neg, square, sub
+from slomodel.functions.comparison import ge, lt, where
+from slomodel.functions.elementary import exp, log1p, sinh, tanh
+from slomodel.functions.piecewise import Reals, abs, relu, step_abs
+from slomodel.ir.expr import Expr
+from slomodel.ir.function import ScalarFunction
+
+_EVERYWHERE = (-math.inf, math.inf)
+
+
+def _sigmoid_numpy(x: Reals) -> Reals:
+    t = np.exp(-step_abs(x))
+    return np.where(np.real(x) >= 0, 1.0, t) / (1.0 + t)
+
+
+def _sigmoid_stable(x: Expr) -> Expr:
+    t = exp(neg(abs(x)))
+    return div(where(ge(x, 0.0), 1.0, t), add(1.0, t))
+
+
+# scipy's expit is 0 from -710 on, where the value is still a number, and slower than this form.
+sigmoid: ScalarFunction = ScalarFunction(
+    "sigmoid",
+    1,
+    definition=lambda x: 1 / (1 + sp.exp(-x)),
+    numpy=_sigmoid_numpy,
+    partials=(lambda x: mul(sigmoid(x), sigmoid(neg(x))),),
+    stable=_sigmoid_stable,
+    domain=(_EVERYWHERE,),
+    costly=True,
+)
+
+
+def _softplus_numpy(x: Reals) -> Reals:
+    return np.maximum(x, 0.0) + np.log1p(np.exp(-step_abs(x)))
+
+
+# np.logaddexp(0, x) is the same function, several times slower.
+softplus = ScalarFunction(
+    "softplus",
+    1,
+    definition=lambda x: sp.log(1 + sp.exp(x)),
+    numpy=_softplus_numpy,
+    partials=(sigmoid,),
+    stable=lambda x: add(relu(x), log1p(exp(neg(abs(x))))),
+    domain=(_EVERYWHERE,),
+    costly=True,
+)
+
+_LOGCOSH_SWITCH = 2.0
+
+
+def _logcosh_numpy(x: Reals) -> Reals:
+    size = step_abs(x)
+    small = np.real(size) < _LOGCOSH_SWITCH
+    above_one = np.where(small, 2.0 * np.square(np.sinh(0.5 * size)), np.exp(-2.0 * size))
+    return np.where(small, 0.0, size - math.log(2.0)) + np.log1p(above_one)
+
+
+def _logcosh_stable(x: Expr) -> Expr:
+    """cosh x = 1 + 2 sinh(x/2)**2 near 0, where |x| + log1p(exp(-2|x|)) - log 2 cancels."""
+    size = abs(x)
+    small = lt(size, _LOGCOSH_SWITCH)
+    above_one = where(small, mul(2.0, square(sinh(mul(0.5, size)))), exp(mul(-2.0, size)))
+    return add(where(small, 0.0, sub(size, math.log(2.0))), log1p(above_one))
+
+
+logcosh = ScalarFunction(
+    "logcosh",
+    1,
+    definition=lambda x: sp.log(sp.cosh(x)),
+    numpy=_logcosh_numpy,
+    partials=(tanh,),
+    stable=_logcosh_stable,
+    domain=(_EVERYWHERE,),
+    costly=True,
+)

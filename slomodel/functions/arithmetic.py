@@ -1,0 +1,139 @@
+"""Sums, products and quotients.
+
+The identities applied on construction are exact but for the sign of a zero: `x + 0` is `x`, also
+where x is -0.0 and IEEE gives +0.0. Nothing here is ever `0 * x -> 0`: that would hide a NaN.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from slomodel.ir.expr import Const, Expr, Map
+from slomodel.ir.function import ScalarFunction
+
+
+def is_number(node: Expr, value: float) -> bool:
+    """True for the constant of this value; both zeros are 0."""
+    return isinstance(node, Const) and node.value == value
+
+
+def argument(node: Expr, function: ScalarFunction) -> Expr | None:
+    """`x` when the node is `function(x)`, without broadcasts; else None."""
+    if isinstance(node, Map) and node.function is function and node.shape == node.operands[0].shape:
+        return node.operands[0]
+    return None
+
+
+def _simplify_add(a: Expr, b: Expr) -> Expr | None:
+    if is_number(b, 0.0):
+        return a
+    return b if is_number(a, 0.0) else None
+
+
+def _simplify_sub(a: Expr, b: Expr) -> Expr | None:
+    if is_number(b, 0.0):
+        return a
+    return neg(b) if is_number(a, 0.0) else None
+
+
+def _simplify_mul(a: Expr, b: Expr) -> Expr | None:
+    for number, other in ((a, b), (b, a)):
+        if is_number(number, 1.0):
+            return other
+        if is_number(number, -1.0):
+            return neg(other)
+    return None
+
+
+def _simplify_div(a: Expr, b: Expr) -> Expr | None:
+    if not isinstance(b, Const):
+        return None
+    if abs(b.value) == 1.0:
+        return a if b.value == 1.0 else neg(a)
+    mantissa, exponent = math.frexp(b.value)
+    if abs(mantissa) == 0.5 and abs(exponent) < 1000:
+        return mul(a, 1.0 / b.value)  # the reciprocal of a power of two is exact
+    return None
+
+
+add = ScalarFunction(
+    "add",
+    2,
+    definition=lambda a, b: a + b,
+    numpy=np.add,
+    spelling={
+        "numpy": "np.add({0}, {1}, out={out})",
+        "scalar": "({0} + {1})",
+        "numexpr": "({0} + {1})",
+    },
+    simplify=_simplify_add,
+)
+
+sub = ScalarFunction(
+    "sub",
+    2,
+    definition=lambda a, b: a - b,
+    numpy=np.subtract,
+    spelling={
+        "numpy": "np.subtract({0}, {1}, out={out})",
+        "scalar": "({0} - {1})",
+        "numexpr": "({0} - {1})",
+    },
+    simplify=_simplify_sub,
+)
+
+mul = ScalarFunction(
+    "mul",
+    2,
+    definition=lambda a, b: a * b,
+    numpy=np.multiply,
+    spelling={
+        "numpy": "np.multiply({0}, {1}, out={out})",
+        "scalar": "({0} * {1})",
+        "numexpr": "({0} * {1})",
+    },
+    simplify=_simplify_mul,
+)
+
+div: ScalarFunction = ScalarFunction(
+    "div",
+    2,
+    definition=lambda a, b: a / b,
+    numpy=np.divide,
+    # a / b**2 would overflow where (a / b) / b does not.
+    partials=(lambda a, b: div(1.0, b), lambda a, b: neg(div(div(a, b), b))),
+    spelling={
+        "numpy": "np.divide({0}, {1}, out={out})",
+        "scalar": "({0} / {1})",
+        "numexpr": "({0} / {1})",
+    },
+    simplify=_simplify_div,
+)
+
+neg: ScalarFunction = ScalarFunction(
+    "neg",
+    1,
+    definition=lambda x: -x,
+    numpy=np.negative,
+    spelling={
+        "numpy": "np.negative({0}, out={out})",
+        "scalar": "(-{0})",
+        "numexpr": "(-{0})",
+    },
+    simplify=lambda x: argument(x, neg),
+)
+
+square: ScalarFunction = ScalarFunction(
+    "square",
+    1,
+    definition=lambda x: x**2,
+    numpy=np.square,
+    spelling={
+        "numpy": "np.square({0}, out={out})",
+        "scalar": "({0} * {0})",
+        "numexpr": "({0} * {0})",
+    },
+    simplify=lambda x: None if (inner := argument(x, neg)) is None else square(inner),
+)

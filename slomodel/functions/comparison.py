@@ -1,0 +1,140 @@
+"""Truth values: comparisons, connectives, and the choice between two numbers.
+
+A comparison looks at real parts, so that a complex step takes the branch of its real point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import sympy as sp
+
+from slomodel.ir.expr import Const, Expr
+from slomodel.ir.function import Array, ScalarFunction
+
+DISCONTINUOUS = -1
+"""Smoothness of a function with jumps."""
+
+
+def _zero(*operands: Expr) -> None:
+    return None
+
+
+def _comparison(
+    name: str, sign: str, ufunc: Callable[..., Array], definition: Callable[..., sp.Basic]
+) -> ScalarFunction:
+    return ScalarFunction(
+        name,
+        2,
+        definition=definition,
+        numpy=lambda a, b: ufunc(np.real(a), np.real(b)),
+        partials=(_zero, _zero),
+        spelling={
+            "numpy": f"np.{ufunc.__name__}({{0}}, {{1}}, out={{out}})",
+            "scalar": f"({{0}} {sign} {{1}})",
+            "numexpr": f"({{0}} {sign} {{1}})",
+        },
+        smoothness=DISCONTINUOUS,
+        result="bool",
+    )
+
+
+lt = _comparison("lt", "<", np.less, sp.Lt)
+le = _comparison("le", "<=", np.less_equal, sp.Le)
+gt = _comparison("gt", ">", np.greater, sp.Gt)
+ge = _comparison("ge", ">=", np.greater_equal, sp.Ge)
+eq = _comparison("eq", "==", np.equal, sp.Eq)
+ne = _comparison("ne", "!=", np.not_equal, sp.Ne)
+
+
+def _simplify_connective(neutral: bool) -> Callable[[Expr, Expr], Expr | None]:
+    """`neutral` leaves the other operand, its negation decides the result."""
+
+    def simplify(a: Expr, b: Expr) -> Expr | None:
+        for number, other in ((a, b), (b, a)):
+            if isinstance(number, Const):
+                return other if number.value == neutral else number
+        return None
+
+    return simplify
+
+
+land = ScalarFunction(
+    "land",
+    2,
+    definition=sp.And,
+    numpy=np.logical_and,
+    partials=(_zero, _zero),
+    spelling={
+        "numpy": "np.logical_and({0}, {1}, out={out})",
+        "scalar": "({0} and {1})",
+        "numexpr": "({0} & {1})",
+    },
+    smoothness=DISCONTINUOUS,
+    simplify=_simplify_connective(neutral=True),
+    operand_types=("bool", "bool"),
+    result="bool",
+)
+
+lor = ScalarFunction(
+    "lor",
+    2,
+    definition=sp.Or,
+    numpy=np.logical_or,
+    partials=(_zero, _zero),
+    spelling={
+        "numpy": "np.logical_or({0}, {1}, out={out})",
+        "scalar": "({0} or {1})",
+        "numexpr": "({0} | {1})",
+    },
+    smoothness=DISCONTINUOUS,
+    simplify=_simplify_connective(neutral=False),
+    operand_types=("bool", "bool"),
+    result="bool",
+)
+
+lnot = ScalarFunction(
+    "lnot",
+    1,
+    definition=sp.Not,
+    numpy=np.logical_not,
+    partials=(_zero,),
+    spelling={
+        "numpy": "np.logical_not({0}, out={out})",
+        "scalar": "(not {0})",
+        "numexpr": "(~{0})",
+    },
+    smoothness=DISCONTINUOUS,
+    operand_types=("bool",),
+    result="bool",
+)
+
+
+def _simplify_where(condition: Expr, a: Expr, b: Expr) -> Expr | None:
+    if isinstance(condition, Const):
+        return a if condition.value else b
+    return a if isinstance(a, Const) and a is b else None
+
+
+# Both statements of the NumPy form read operands after writing: `out` may share memory with
+# operand 2 only. Where a join is smooth is not known from the function; 0 is the safe answer.
+where: ScalarFunction = ScalarFunction(
+    "where",
+    3,
+    definition=lambda condition, a, b: sp.Piecewise((a, condition), (b, True)),
+    numpy=np.where,
+    partials=(
+        _zero,
+        lambda condition, a, b: where(condition, 1.0, 0.0),
+        lambda condition, a, b: where(condition, 0.0, 1.0),
+    ),
+    spelling={
+        "numpy": "np.copyto({out}, {2}); np.copyto({out}, {1}, where={0})",
+        "scalar": "({1} if {0} else {2})",
+        "numexpr": "where({0}, {1}, {2})",
+    },
+    smoothness=0,
+    simplify=_simplify_where,
+    operand_types=("bool", "real", "real"),
+)

@@ -1,0 +1,210 @@
+"""Functions with kinks, each with the one derivative that stands there.
+
+abs'(0) = sign(0) = 0, relu'(0) = 0, root'(0) = 0; a tie of `maximum` or `minimum` gives each
+operand one half, but of an operand and the constant 0 nothing to the operand, so that every
+spelling of relu has derivative 0 at 0. A NaN operand gives a NaN value.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+
+from slomodel.functions.arithmetic import argument, div, is_number, mul, neg, square, sub
+from slomodel.functions.comparison import DISCONTINUOUS, eq, ge, gt, land, le, lt, where
+from slomodel.ir.expr import Expr
+from slomodel.ir.function import Partial, ScalarFunction
+
+Reals = NDArray[np.float64]
+"""Numbers in and out; a complex step is let through."""
+
+
+def _zero(*operands: Expr) -> None:
+    return None
+
+
+sign = ScalarFunction(
+    "sign",
+    1,
+    definition=sp.sign,
+    numpy=lambda x: np.sign(np.real(x)),
+    partials=(_zero,),
+    spelling={
+        "numpy": "np.sign({0}, out={out})",
+        "scalar": "np.sign({0})",
+        "numexpr": "sign({0})",
+    },
+    smoothness=DISCONTINUOUS,
+)
+
+
+def step_abs(x: Reals) -> Reals:
+    """|x|; of a complex step x or -x by its real part, not the modulus."""
+    if np.iscomplexobj(x):
+        return np.where(np.real(x) < 0, -x, x)
+    return np.abs(x)
+
+
+def _simplify_abs(x: Expr) -> Expr | None:
+    if argument(x, abs) is not None:
+        return x
+    inner = argument(x, neg)
+    return None if inner is None else abs(inner)
+
+
+abs = ScalarFunction(
+    "abs",
+    1,
+    definition=sp.Abs,
+    numpy=step_abs,
+    partials=(sign,),
+    spelling={
+        "numpy": "np.abs({0}, out={out})",
+        "scalar": "abs({0})",
+        "numexpr": "abs({0})",
+    },
+    smoothness=0,
+    simplify=_simplify_abs,
+)
+
+relu = ScalarFunction(
+    "relu",
+    1,
+    definition=lambda x: sp.Max(x, 0),
+    numpy=lambda x: np.maximum(x, 0.0),
+    partials=(lambda x: where(gt(x, 0.0), 1.0, 0.0),),
+    spelling={
+        "numpy": "np.maximum({0}, 0.0, out={out})",
+        "scalar": "np.maximum({0}, 0.0)",
+        "numexpr": "maximum({0}, 0.0)",
+    },
+    smoothness=0,
+)
+
+
+def _share(better: ScalarFunction, this: Expr, other: Expr) -> Expr:
+    """The derivative by `this` of the better of the two."""
+    tie = 0.0 if is_number(other, 0.0) else 0.5
+    return where(better(this, other), 1.0, where(eq(this, other), tie, 0.0))
+
+
+def _simplify_maximum(a: Expr, b: Expr) -> Expr | None:
+    if is_number(b, 0.0):
+        return relu(a)
+    return relu(b) if is_number(a, 0.0) else None
+
+
+maximum = ScalarFunction(
+    "maximum",
+    2,
+    definition=sp.Max,
+    numpy=np.maximum,
+    partials=(lambda a, b: _share(gt, a, b), lambda a, b: _share(gt, b, a)),
+    spelling={
+        "numpy": "np.maximum({0}, {1}, out={out})",
+        "scalar": "np.maximum({0}, {1})",
+        "numexpr": "maximum({0}, {1})",
+    },
+    smoothness=0,
+    simplify=_simplify_maximum,
+)
+
+minimum = ScalarFunction(
+    "minimum",
+    2,
+    definition=sp.Min,
+    numpy=np.minimum,
+    partials=(lambda a, b: _share(lt, a, b), lambda a, b: _share(lt, b, a)),
+    spelling={
+        "numpy": "np.minimum({0}, {1}, out={out})",
+        "scalar": "np.minimum({0}, {1})",
+        "numexpr": "minimum({0}, {1})",
+    },
+    smoothness=0,
+)
+
+
+def _clip_partials() -> tuple[Partial, ...]:
+    """They sum to 1; x on a limit counts as cut, so that clip(x, 0, inf) is relu(x)."""
+
+    def by_x(x: Expr, low: Expr, high: Expr) -> Expr:
+        return where(land(gt(x, low), lt(x, high)), 1.0, 0.0)
+
+    def by_low(x: Expr, low: Expr, high: Expr) -> Expr:
+        return where(land(le(x, low), lt(low, high)), 1.0, 0.0)
+
+    def by_high(x: Expr, low: Expr, high: Expr) -> Expr:
+        return where(ge(maximum(x, low), high), 1.0, 0.0)
+
+    return by_x, by_low, by_high
+
+
+# min(max(x, low), high), also where low > high.
+clip = ScalarFunction(
+    "clip",
+    3,
+    definition=lambda x, low, high: sp.Min(sp.Max(x, low), high),
+    numpy=lambda x, low, high: np.minimum(np.maximum(x, low), high),
+    partials=_clip_partials(),
+    spelling={
+        "numpy": "np.clip({0}, {1}, {2}, out={out})",
+        "scalar": "np.minimum(np.maximum({0}, {1}), {2})",
+        "numexpr": "minimum(maximum({0}, {1}), {2})",
+    },
+    smoothness=0,
+)
+
+
+def _huber_numpy(t: Reals, delta: Reals) -> Reals:
+    size = step_abs(t)
+    inside = np.real(size) <= np.real(delta)
+    return np.where(inside, 0.5 * np.square(t), delta * (size - 0.5 * delta))
+
+
+def _huber_stable(t: Expr, delta: Expr) -> Expr:
+    size = abs(t)
+    inside = mul(0.5, square(t))
+    return where(le(size, delta), inside, mul(delta, sub(size, mul(0.5, delta))))
+
+
+# delta >= 0 is the caller's to see to.
+huber = ScalarFunction(
+    "huber",
+    2,
+    definition=lambda t, delta: sp.Piecewise(
+        (t**2 / 2, sp.Abs(t) <= delta), (delta * (sp.Abs(t) - delta / 2), True)
+    ),
+    numpy=_huber_numpy,
+    partials=(
+        lambda t, delta: clip(t, neg(delta), delta),
+        lambda t, delta: relu(sub(abs(t), delta)),
+    ),
+    stable=_huber_stable,
+    smoothness=1,
+)
+
+
+def _root_partial(x: Expr) -> Expr:
+    # The inner choice keeps every further derivative finite in the branch that is not taken.
+    positive = gt(x, 0.0)
+    return div(where(positive, 0.5, 0.0), root(where(positive, x, 1.0)))
+
+
+# sqrt with derivative 0 at 0: root(sumsq(x)) is norm2(x), whose gradient is 0 at the origin.
+root = ScalarFunction(
+    "root",
+    1,
+    definition=sp.sqrt,
+    numpy=np.sqrt,
+    partials=(_root_partial,),
+    spelling={
+        "numpy": "np.sqrt({0}, out={out})",
+        "scalar": "np.sqrt({0})",
+        "numexpr": "sqrt({0})",
+    },
+    smoothness=0,
+    domain=((0.0, math.inf),),
+)

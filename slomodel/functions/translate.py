@@ -1,0 +1,171 @@
+"""From a SymPy expression of numbers to a graph. No text is read, only SymPy's own nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import sympy as sp
+
+from slomodel.errors import DomainError, MissingRule
+from slomodel.functions import comparison as compare
+from slomodel.functions import elementary
+from slomodel.functions.arithmetic import add, div, mul, neg, sub
+from slomodel.functions.piecewise import abs, maximum, minimum, sign
+from slomodel.functions.power import pow
+from slomodel.ir.expr import Const, Expr
+
+_Build = Callable[..., Expr]
+
+_ONE_TO_ONE: dict[type[sp.Basic], _Build] = {
+    sp.exp: elementary.exp,
+    sp.log: elementary.log,
+    sp.sin: elementary.sin,
+    sp.cos: elementary.cos,
+    sp.tan: elementary.tan,
+    sp.atan: elementary.atan,
+    sp.sinh: elementary.sinh,
+    sp.cosh: elementary.cosh,
+    sp.tanh: elementary.tanh,
+    sp.asinh: elementary.asinh,
+    sp.erf: elementary.erf,
+    sp.Abs: abs,
+    sp.sign: sign,
+    sp.Lt: compare.lt,
+    sp.Le: compare.le,
+    sp.Gt: compare.gt,
+    sp.Ge: compare.ge,
+    sp.Eq: compare.eq,
+    sp.Ne: compare.ne,
+    sp.Not: compare.lnot,
+}
+
+
+def _balanced(function: _Build, operands: list[Expr]) -> Expr:
+    """The operands joined pairwise: n of them nest log n deep."""
+    while len(operands) > 1:
+        pairs = zip(operands[::2], operands[1::2], strict=False)
+        joined = [function(left, right) for left, right in pairs]
+        operands = joined + operands[2 * len(joined) :]
+    return operands[0]
+
+
+_ANY_NUMBER: dict[type[sp.Basic], _Build] = {
+    sp.Max: maximum,
+    sp.Min: minimum,
+    sp.And: compare.land,
+    sp.Or: compare.lor,
+}
+
+
+def to_graph(expr: sp.Basic, values: Mapping[sp.Symbol, Expr]) -> Expr:
+    """The graph of a SymPy expression whose symbols stand for `values`, of one shape or scalar.
+
+    Exact numbers are rounded to doubles once. Raises MissingRule for a SymPy function that the
+    table lacks and DomainError for a number that is not real. Any depth: the walk has a stack.
+    """
+    done: dict[sp.Basic, Expr] = dict(values)
+    stack = [expr]
+    while stack:
+        node = stack[-1]
+        if node in done:
+            stack.pop()
+            continue
+        missing = [part for part in _parts(node) if part not in done]
+        if missing:
+            stack.extend(missing)
+        else:
+            done[stack.pop()] = _node(node, done)
+    return done[expr]
+
+
+def _parts(node: sp.Basic) -> list[sp.Basic]:
+    """What the graph of the node is made from."""
+    if isinstance(node, sp.Add):
+        return [part for _, part in map(_signed, node.args)]
+    if isinstance(node, sp.Mul):
+        return [part for _, part in map(_upright, node.args)]
+    if isinstance(node, sp.Piecewise):
+        return [part for branch in node.args for part in branch.args]
+    return list(node.args) if not node.is_Number else []
+
+
+def _signed(term: sp.Expr) -> tuple[bool, sp.Expr]:
+    """Whether the term is subtracted, and what is."""
+    negative = term.as_coeff_Mul()[0].is_negative is True
+    return negative, -term if negative else term
+
+
+def _upright(factor: sp.Expr) -> tuple[bool, sp.Expr]:
+    """Whether the factor divides, and by what."""
+    if factor.is_Pow and factor.exp.is_Number and factor.exp.is_negative:
+        return True, factor.base ** (-factor.exp)
+    return False, factor
+
+
+def _node(node: sp.Basic, done: Mapping[sp.Basic, Expr]) -> Expr:
+    if isinstance(node, (sp.Number, sp.NumberSymbol)):
+        return _number(node)
+    if node in (sp.true, sp.false):
+        return Const(bool(node))
+    if isinstance(node, sp.Add):
+        return _sum(node, done)
+    if isinstance(node, sp.Mul):
+        return _product(node, done)
+    if isinstance(node, sp.Pow):
+        return pow(done[node.base], done[node.exp])
+    if isinstance(node, sp.Piecewise):
+        return _piecewise(node, done)
+    operands = [done[part] for part in node.args]
+    if node.func in _ONE_TO_ONE:
+        return _ONE_TO_ONE[node.func](*operands)
+    if node.func in _ANY_NUMBER:
+        return _balanced(_ANY_NUMBER[node.func], operands)
+    if isinstance(node, sp.Symbol):
+        raise MissingRule(f"the symbol `{node}` stands for nothing")
+    known = ", ".join(sorted(kind.__name__ for kind in _ONE_TO_ONE | _ANY_NUMBER))
+    raise MissingRule(f"SymPy's `{node.func.__name__}` has no rule; those known are {known}")
+
+
+def _number(node: sp.Expr) -> Expr:
+    if not node.is_extended_real:
+        raise DomainError(f"`{node}` is not a real number")
+    try:
+        return Const(float(node))
+    except OverflowError:
+        raise DomainError(f"`{node}` is beyond the largest double, 1.8e308") from None
+
+
+def _sum(node: sp.Add, done: Mapping[sp.Basic, Expr]) -> Expr:
+    terms = [_signed(term) for term in node.args]
+    plus = [done[part] for negative, part in terms if not negative]
+    minus = [done[part] for negative, part in terms if negative]
+    if not plus:
+        return neg(_balanced(add, minus))
+    total = _balanced(add, plus)
+    return sub(total, _balanced(add, minus)) if minus else total
+
+
+def _product(node: sp.Mul, done: Mapping[sp.Basic, Expr]) -> Expr:
+    """Numbers are merged into one coefficient, divisors into one division."""
+    number = 1.0
+    above: list[Expr] = []
+    below: list[Expr] = []
+    for divides, part in map(_upright, node.args):
+        factor = done[part]
+        if isinstance(factor, Const):
+            number = number / factor.value if divides else number * factor.value
+        else:
+            (below if divides else above).append(factor)
+    if not above:
+        return div(number, _balanced(mul, below)) if below else Const(number)
+    product = mul(number, _balanced(mul, above))
+    return div(product, _balanced(mul, below)) if below else product
+
+
+def _piecewise(node: sp.Piecewise, done: Mapping[sp.Basic, Expr]) -> Expr:
+    if node.args[-1].cond is not sp.true:
+        raise MissingRule(f"`{node}` says nothing where no condition holds: end it with True")
+    graph = done[node.args[-1].expr]
+    for branch in reversed(node.args[:-1]):
+        graph = compare.where(done[branch.cond], done[branch.expr], graph)
+    return graph
