@@ -1,0 +1,79 @@
+"""Guards: where in an array an adjoint can be nonzero, for nodes below a branch of `where`.
+
+A branch that is not taken has adjoint zero, but zero times the branch's infinite derivative is
+NaN. So the reverse sweep carries, for each node all of whose uses lie below branches, a truth
+value per element that says whether some taken branch uses it, and drops the products elsewhere.
+Testing the adjoint for zero instead would lose second derivatives at points where a live adjoint
+happens to vanish. `None` stands for "live everywhere".
+"""
+
+from __future__ import annotations
+
+from functools import singledispatch
+
+from slomodel.functions import gt, land, lor, where
+from slomodel.ir import build
+from slomodel.ir.expr import Einsum, Expr, Gather, Map, Reshape, Scatter
+
+Guard = Expr | None
+
+
+def either(guards: list[Guard]) -> Guard:
+    """Live where any of the uses is."""
+    result = guards[0]
+    for guard in guards[1:]:
+        if result is None or guard is None:
+            return None
+        if guard is not result:
+            result = build.apply(lor, result, guard)
+    return result
+
+
+def both(outer: Guard, inner: Expr) -> Expr:
+    """Live where both are; of one shape."""
+    return inner if outer is None else build.apply(land, outer, inner)
+
+
+def keep(guard: Guard, node: Expr) -> Expr:
+    """`node` where the guard holds, 0 elsewhere; of one shape."""
+    return node if guard is None else build.apply(where, guard, node, build.const(0.0))
+
+
+def _count(guard: Expr) -> Expr:
+    return build.apply(where, guard, build.const(1.0), build.const(0.0))
+
+
+def _positive(count: Expr) -> Expr:
+    return build.apply(gt, count, build.const(0.0))
+
+
+@singledispatch
+def guard_of_operand(node: Expr, k: int, guard: Expr) -> Expr:
+    """Where operand k is used by a live element of `node`; of the operand's shape."""
+    raise TypeError(f"no guard rule for {type(node).__name__}")
+
+
+@guard_of_operand.register
+def _(node: Map, k: int, guard: Expr) -> Expr:
+    dropped = tuple(axis for axis in range(node.rank) if axis not in node.axes[k])
+    return _positive(build.sum_over(_count(guard), dropped)) if dropped else guard
+
+
+@guard_of_operand.register
+def _(node: Einsum, k: int, guard: Expr) -> Expr:
+    return _positive(build.einsum([_count(guard)], [node.output], node.inputs[k], node.dims))
+
+
+@guard_of_operand.register
+def _(node: Gather, k: int, guard: Expr) -> Expr:
+    return _positive(build.scatter(_count(guard), node.index, node.operands[0].shape))
+
+
+@guard_of_operand.register
+def _(node: Scatter, k: int, guard: Expr) -> Expr:
+    return build.gather(guard, node.index, node.operands[0].shape)
+
+
+@guard_of_operand.register
+def _(node: Reshape, k: int, guard: Expr) -> Expr:
+    return build.reshape(guard, node.operands[0].shape)

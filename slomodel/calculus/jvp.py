@@ -1,0 +1,92 @@
+"""Directional derivatives by a forward sweep, and Hessian-vector products from it.
+
+`where` needs no guard here: the tangent of a branch that is not taken is not taken either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import singledispatch
+
+from slomodel.calculus.gradient import gradient, total
+from slomodel.functions import mul, where
+from slomodel.functions.partials import partial
+from slomodel.ir import build
+from slomodel.ir.expr import Einsum, Expr, Gather, Map, Reshape, Scatter
+from slomodel.ir.walk import dependents, postorder
+
+Tangents = Sequence[Expr | None]
+
+
+def jvp(roots: Sequence[Expr], tangents: Mapping[Expr, Expr]) -> tuple[Expr, ...]:
+    """The derivative of each root along `tangents` (a node of the same shape for each node)."""
+    order = postorder(*roots)
+    active = dependents(order, tangents.__contains__)
+    found: dict[Expr, Expr | None] = dict(tangents)
+    for node in order:
+        if node in active and node not in found:
+            found[node] = tangent(node, [found.get(operand) for operand in node.operands])
+    results = [found.get(root) for root in roots]
+    return tuple(
+        result if result is not None else build.zeros(root.shape)
+        for root, result in zip(roots, results, strict=True)
+    )
+
+
+def hessian_vector(objective: Expr, directions: Mapping[Expr, Expr]) -> tuple[Expr, ...]:
+    """The Hessian of `objective` over the keys of `directions`, times the values; in key order."""
+    return jvp(gradient(objective, list(directions)), directions)
+
+
+@singledispatch
+def tangent(node: Expr, tangents: Tangents) -> Expr | None:
+    """The tangent of a node from those of its operands; None stands for zero."""
+    raise TypeError(f"no derivative rule for {type(node).__name__}")
+
+
+@tangent.register
+def _(node: Map, tangents: Tangents) -> Expr | None:
+    operands = build.aligned(node)
+    moved = [
+        None if t is None else build.broadcast(t, axes, node.shape)
+        for t, axes in zip(tangents, node.axes, strict=True)
+    ]
+    if node.function is where:
+        if moved[1] is None and moved[2] is None:
+            return None
+        branches = [build.const(0.0) if t is None else t for t in moved[1:]]
+        return build.apply(where, operands[0], *branches)
+    terms = []
+    for k, moving in enumerate(moved):
+        derivative = None if moving is None else partial(node.function, k, operands)
+        if moving is not None and derivative is not None:
+            terms.append(build.apply(mul, derivative, moving))
+    return total(terms) if terms else None
+
+
+@tangent.register
+def _(node: Einsum, tangents: Tangents) -> Expr | None:
+    terms = []
+    for k, moving in enumerate(tangents):
+        if moving is not None:
+            operands = [*node.operands[:k], moving, *node.operands[k + 1 :]]
+            terms.append(build.einsum(operands, node.inputs, node.output, node.dims))
+    return total(terms) if terms else None
+
+
+@tangent.register
+def _(node: Gather, tangents: Tangents) -> Expr | None:
+    moving = tangents[0]
+    return None if moving is None else build.gather(moving, node.index, node.shape)
+
+
+@tangent.register
+def _(node: Scatter, tangents: Tangents) -> Expr | None:
+    moving = tangents[0]
+    return None if moving is None else build.scatter(moving, node.index, node.shape)
+
+
+@tangent.register
+def _(node: Reshape, tangents: Tangents) -> Expr | None:
+    moving = tangents[0]
+    return None if moving is None else build.reshape(moving, node.shape)
