@@ -1,0 +1,1 @@
+"""From text and files to a problem: grammar, syntax tree, elaboration, data loaders."""

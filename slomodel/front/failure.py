@@ -1,0 +1,164 @@
+"""Where a parse stopped, and what stood around: the facts that syntax messages are made from."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+from lark import Lark, Token
+from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+
+from slomodel.errors import SourceText, Span
+
+STATEMENTS = ("model", "dim", "data", "var", "let", "fn", "check", "minimize", "maximize")
+END = "$END"
+UNKNOWN = ""
+"""Token type of a text that begins no token."""
+
+_STATEMENT_TYPES = frozenset(word.upper() for word in STATEMENTS)
+_ENDS_OPERAND = frozenset(("NAME", "NUMBER", "RPAR", "RSQB", "TRANSPOSE", "NONE", "STRING"))
+_CLOSES = {"LPAR": "RPAR", "LSQB": "RSQB"}
+_BRACKETS = re.compile(r'"[^"\r\n]*"|#[^\r\n]*|([(\[])|([)\]])')
+_KEYWORDS = re.compile(r'"[^"\r\n]*"|#[^\r\n]*|\b(' + "|".join(STATEMENTS) + r")\b")
+_UNREADABLE = re.compile(r'"[^\r\n]*|\w+|[\s\S]')
+
+
+@dataclass(frozen=True)
+class Failure:
+    """`found` came where one of the terminals `accepts` was due; `before` is its statement so far.
+
+    At the end of the text `found` has type `END` and its span is empty, right after the last token.
+    """
+
+    source: SourceText
+    found: str
+    span: Span
+    before: tuple[Token, ...]
+    accepts: frozenset[str]
+
+    @property
+    def text(self) -> str:
+        return self.span.text
+
+    @property
+    def previous(self) -> Token | None:
+        return self.before[-1] if self.before else None
+
+    @property
+    def after_operand(self) -> bool:
+        """An expression could have ended right before."""
+        return self.previous is not None and self.previous.type in _ENDS_OPERAND
+
+    @property
+    def statement(self) -> str:
+        """The keyword of the statement, in capitals; empty between statements."""
+        first = self.before[0].type if self.before else ""
+        return first if first in _STATEMENT_TYPES else ""
+
+    @property
+    def starts_statement(self) -> bool:
+        return self.found in _STATEMENT_TYPES
+
+    @cached_property
+    def gap(self) -> str:
+        """White space and comments between the last token and what was found."""
+        start = 0 if self.previous is None else span_of(self.source, self.previous).end
+        return self.source.text[start : self.span.start]
+
+    @property
+    def adjacent(self) -> bool:
+        return self.previous is not None and not self.gap
+
+    @property
+    def first_on_line(self) -> bool:
+        return self.previous is None or "\n" in self.gap
+
+    @property
+    def rest_of_line(self) -> str:
+        return re.split(r"[\r\n#;]", self.source.text[self.span.start :], maxsplit=1)[0]
+
+    @cached_property
+    def open_brackets(self) -> tuple[Token, ...]:
+        """Brackets of the statement that nothing has closed yet, outermost first."""
+        return tuple(self.before[k] for k in self._open)
+
+    @cached_property
+    def level(self) -> tuple[Token, ...]:
+        """Tokens right inside the innermost open bracket, those of nested brackets left out."""
+        begin = self._open[-1] + 1 if self._open else 0
+        depth, found = 0, []
+        for token in self.before[begin:]:
+            depth -= token.type in _CLOSES.values()
+            if depth == 0:
+                found.append(token)
+            depth += token.type in _CLOSES
+        return tuple(found)
+
+    @cached_property
+    def _open(self) -> list[int]:
+        stack: list[int] = []
+        for k, token in enumerate(self.before):
+            if token.type in _CLOSES:
+                stack.append(k)
+            elif token.type in _CLOSES.values() and stack:
+                stack.pop()
+        return stack
+
+
+def span_of(source: SourceText, token: Token) -> Span:
+    """The characters of a token."""
+    start = token.start_pos or 0
+    return Span(source, start, start + len(token))
+
+
+def failure_of(lark: Lark, source: SourceText, begin: int, error: UnexpectedInput) -> Failure:
+    """The facts of a parse that started at `begin` and stopped with `error`."""
+    interactive = error.interactive_parser
+    lexed = interactive.lexer_thread.state
+    stop = begin if lexed is None else lexed.line_ctr.char_pos
+    found, span = UNKNOWN, Span(source, stop, stop)
+    if isinstance(error, UnexpectedToken):
+        found, span = error.token.type, span_of(source, error.token)
+        stop = len(source.text) if found == END else span.start
+    elif isinstance(error, UnexpectedCharacters):
+        match = _UNREADABLE.match(source.text, stop)
+        span = Span(source, stop, match.end() if match else stop)
+    for value in reversed(interactive.parser_state.value_stack):
+        if isinstance(value, Token) and value.type in _STATEMENT_TYPES:
+            begin = value.start_pos or 0
+            break
+    else:
+        begin = stop
+    before = tuple(lark.lex(blank_before(source.text[:stop], begin)))
+    if found == END:
+        last = span_of(source, before[-1]).end if before else len(source.text.rstrip())
+        span = Span(source, last, last)
+    accepts: frozenset[str] = frozenset(interactive.accepts())  # type: ignore[no-untyped-call]
+    return Failure(source, found, span, before, accepts)
+
+
+def blank_before(text: str, begin: int) -> str:
+    """`text` with all before `begin` blanked, so that positions stay true."""
+    return " " * begin + text[begin:]
+
+
+def next_statement(text: str, start: int) -> int | None:
+    """Where the first statement keyword at or after `start` stands; comments are skipped."""
+    for match in _KEYWORDS.finditer(text, start):
+        if match[1]:
+            return match.start()
+    return None
+
+
+def too_deep(text: str, deepest: int) -> int | None:
+    """Where more than `deepest` brackets are open at once, if anywhere."""
+    depth = 0
+    for match in _BRACKETS.finditer(text):
+        if match[1]:
+            depth += 1
+            if depth > deepest:
+                return match.start()
+        elif match[2]:
+            depth = max(0, depth - 1)
+    return None

@@ -1,0 +1,284 @@
+"""The syntax tree of a model, as the text states it; names and shapes are not resolved here.
+
+Nodes compare by identity and print shortly: generated methods would recurse on deep trees.
+A node's span covers its parentheses, so it slices back to what an operand looks like.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from slomodel.errors import Diagnostic, Span
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Number:
+    """A literal; `text` is how it was written, without underscores."""
+
+    value: float
+    text: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Name:
+    text: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class String:
+    """A text in double quotes; `text` is what stands between them."""
+
+    text: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class NoneLiteral:
+    """`None`: a new axis in an index, "all axes" as an argument."""
+
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Negate:
+    """`-operand`; a unary plus leaves no node."""
+
+    operand: Expr
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Term:
+    """An operator of a flat chain with the operand on its right."""
+
+    op: str
+    operand: Expr
+    op_span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Sum:
+    """`first op operand op operand …`, left to right; op is `+` or `-`."""
+
+    first: Expr
+    rest: tuple[Term, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Product:
+    """`first op operand op operand …`, left to right; op is `*`, `/`, `@`, `.*` or `./`."""
+
+    first: Expr
+    rest: tuple[Term, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Power:
+    """`base op exponent`; op is `^` (also written `**`) or `.^`."""
+
+    base: Expr
+    op: str
+    exponent: Expr
+    op_span: Span
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Transpose:
+    """`operand'` or `operand.T`."""
+
+    operand: Expr
+    op_span: Span
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Slice:
+    """`lo:hi` in an index; a side left out is None."""
+
+    lo: Expr | None
+    hi: Expr | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Index:
+    """`base[items]`."""
+
+    base: Expr
+    items: tuple[Item, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Keyword:
+    """`name=value` in a call."""
+
+    name: Name
+    value: Argument
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Call:
+    """`function(args, kwargs)`."""
+
+    function: Name
+    args: tuple[Argument, ...]
+    kwargs: tuple[Keyword, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Iteration:
+    """`name in domain`; a domain is a size or `range(…)`."""
+
+    name: Name
+    domain: Expr
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Comprehension:
+    """`function(body for iterations if condition)`."""
+
+    function: Name
+    body: Expr
+    iterations: tuple[Iteration, ...]
+    condition: Condition | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Compare:
+    """`left op right`; op is one of `<= >= == != < >`."""
+
+    op: str
+    left: Expr
+    right: Expr
+    op_span: Span
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class BoolOp:
+    """A flat chain of one operator, `and` or `or`."""
+
+    op: str
+    operands: tuple[Condition, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Not:
+    operand: Condition
+    span: Span
+
+
+Condition: TypeAlias = Compare | BoolOp | Not
+Expr: TypeAlias = (
+    Number | Name | Negate | Sum | Product | Power | Transpose | Index | Call | Comprehension
+)
+Item: TypeAlias = Expr | Slice | NoneLiteral
+Argument: TypeAlias = Expr | Condition | String | NoneLiteral
+Node: TypeAlias = Expr | Condition | Slice | NoneLiteral | String
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Size:
+    """One size in a shape: `name + offset`, or the number `offset` where name is None."""
+
+    name: Name | None
+    offset: int
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class DimDecl:
+    name: Name
+    default: Expr | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class DataDecl:
+    """A data array, or a scalar where `shape` is empty; names that share a `from` each hold it."""
+
+    name: Name
+    shape: tuple[Size, ...]
+    attributes: tuple[Name, ...]
+    default: Expr | None
+    file: String | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class VarDecl:
+    """A variable; names that share an `init` each hold it."""
+
+    name: Name
+    shape: tuple[Size, ...]
+    init: Expr | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Let:
+    """A definition; by index where `indices` is not None."""
+
+    name: Name
+    indices: tuple[Iteration, ...] | None
+    expr: Expr
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Fn:
+    name: Name
+    parameters: tuple[Name, ...]
+    body: Expr
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Check:
+    condition: Condition
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Objective:
+    """`sense` is `minimize` or `maximize`; `sense_span` is where that word stands."""
+
+    sense: str
+    name: Name | None
+    expr: Expr
+    sense_span: Span
+    span: Span
+
+
+Statement: TypeAlias = DimDecl | DataDecl | VarDecl | Let | Fn | Check | Objective
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Program:
+    """A parsed model: `order` holds every declaration as written, the rest sorts it by kind.
+
+    `warnings` are remarks about the text that do not stop it from being a model.
+    """
+
+    name: Name | None
+    order: tuple[Statement, ...]
+    dims: tuple[DimDecl, ...]
+    data: tuple[DataDecl, ...]
+    vars: tuple[VarDecl, ...]
+    lets: tuple[Let, ...]
+    fns: tuple[Fn, ...]
+    checks: tuple[Check, ...]
+    objectives: tuple[Objective, ...]
+    warnings: tuple[Diagnostic, ...] = field(default=())
