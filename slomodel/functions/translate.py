@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 
 import sympy as sp
@@ -103,10 +104,10 @@ def _upright(factor: sp.Expr) -> tuple[bool, sp.Expr]:
 
 
 def _node(node: sp.Basic, done: Mapping[sp.Basic, Expr]) -> Expr:
-    if isinstance(node, (sp.Number, sp.NumberSymbol)):
-        return _number(node)
     if node in (sp.true, sp.false):
         return Const(bool(node))
+    if isinstance(node, sp.AtomicExpr) and not isinstance(node, sp.Symbol):
+        return _number(node)
     if isinstance(node, sp.Add):
         return _sum(node, done)
     if isinstance(node, sp.Mul):
@@ -129,10 +130,10 @@ def _node(node: sp.Basic, done: Mapping[sp.Basic, Expr]) -> Expr:
 def _number(node: sp.Expr) -> Expr:
     if not node.is_extended_real:
         raise DomainError(f"`{node}` is not a real number")
-    try:
-        return Const(float(node))
-    except OverflowError:
-        raise DomainError(f"`{node}` is beyond the largest double, 1.8e308") from None
+    value = float(node)
+    if math.isinf(value) and node.is_finite:
+        raise DomainError("a number is beyond the largest double, 1.8e308")
+    return Const(value)
 
 
 def _sum(node: sp.Add, done: Mapping[sp.Basic, Expr]) -> Expr:

@@ -1,0 +1,200 @@
+"""Every entry of the table: derivatives, class of smoothness, and values at the edges."""
+
+import numpy as np
+import pytest
+
+from slomodel.functions import (
+    DISCONTINUOUS,
+    FUNCTIONS,
+    TABLE,
+    gt,
+    maximum,
+    partial,
+    relu,
+    square,
+)
+from slomodel.ir.build import const, variable
+from slomodel.ir.function import ANALYTIC, ScalarFunction
+from tests.functions.exact_values import (
+    Point,
+    columns,
+    evaluate_at,
+    exact_partial,
+    operand_types,
+    regular_points,
+)
+
+BY_OPERAND = [
+    (f, k)
+    for f in TABLE.values()
+    if f.result == "real"
+    for k, kind in enumerate(operand_types(f))
+    if kind == "real"
+]
+PARTIAL_ULPS = 8
+
+
+def partial_at(function: ScalarFunction, k: int, point: Point) -> float:
+    got = evaluate_at(lambda *operands: partial(function, k, operands), function, point)
+    return 0.0 if got is None else got
+
+
+@pytest.mark.parametrize(("function", "k"), BY_OPERAND, ids=str)
+def test_partial_is_the_derivative_of_the_definition(function: ScalarFunction, k: int) -> None:
+    """Within a few roundings of the result and of the operand (exp(-x^2) magnifies those)."""
+    compared = 0
+    for point in regular_points(function):
+        want = exact_partial(function, k, point)
+        if want is None or np.isnan(want):
+            continue
+        compared += 1
+        moved = (*point[:k], point[k] * (1 + 2.0**-51), *point[k + 1 :])
+        near = exact_partial(function, k, moved)
+        assert near is not None
+        allowed = PARTIAL_ULPS * np.spacing(abs(want)) + abs(near - want)
+        assert abs(partial_at(function, k, point) - want) <= allowed, (point, want)
+    assert compared >= 3
+
+
+@pytest.mark.parametrize(
+    "function", [f for f in TABLE.values() if f.result == "bool" or f.name == "sign"], ids=str
+)
+def test_partials_of_steps_are_zero(function: ScalarFunction) -> None:
+    operands = [
+        gt(variable(f"v{k}", ()), 0.0) if kind == "bool" else variable(f"v{k}", ())
+        for k, kind in enumerate(operand_types(function))
+    ]
+    assert [partial(function, k, operands) for k in range(function.arity)] == [None] * len(operands)
+
+
+@pytest.mark.parametrize(("function", "k"), BY_OPERAND, ids=str)
+def test_meaning_takes_a_complex_step(function: ScalarFunction, k: int) -> None:
+    for point in regular_points(function):
+        if function.name == "pow" and point[0] < 0:
+            continue  # not real
+        operands = columns(function, [point])
+        step = 1e-200 * abs(point[k])
+        operands[k] = operands[k] + 1j * step
+        got = np.imag(function.numpy(*operands))[0] / step
+        want = partial_at(function, k, point)
+        assert got == pytest.approx(want, rel=1e-9, abs=1e-14)
+
+
+def nearby(function: ScalarFunction) -> list[tuple[Point, Point]]:
+    """Points where kinks lie, each with one just beside it."""
+    rng = np.random.default_rng(11)
+    grid = np.stack(np.meshgrid(*[[-1.0, 0.0, 1.0]] * function.arity), axis=-1)
+    pairs = []
+    for point in grid.reshape(-1, function.arity):
+        for _ in range(4):
+            beside = point + 1e-9 * rng.choice([-1.0, 1.0], function.arity) * rng.uniform(1, 2)
+            pairs.append((tuple(point.tolist()), tuple(beside.tolist())))
+    return pairs
+
+
+def jump(values: list[tuple[float, float]]) -> float:
+    """The largest difference of two finite values."""
+    finite = [abs(a - b) for a, b in values if np.isfinite(a) and np.isfinite(b)]
+    return max(finite)
+
+
+SMOOTH_TESTED = [f for f in TABLE.values() if "bool" not in operand_types(f)]
+
+
+@pytest.mark.parametrize("function", SMOOTH_TESTED, ids=str)
+def test_smoothness_is_what_the_derivatives_show(function: ScalarFunction) -> None:
+    """A jump of the value, of the derivative or of neither at -1, 0, 1 and ties."""
+    with np.errstate(all="ignore"):
+        pairs = [
+            (a, b)
+            for a, b in nearby(function)
+            if np.isfinite(function.numpy(*columns(function, [a, b]))).all()
+        ]
+        values = [tuple(map(float, function.numpy(*columns(function, list(p))))) for p in pairs]
+    slopes = [
+        (partial_at(function, k, a), partial_at(function, k, b))
+        for a, b in pairs
+        for k in range(function.arity)
+    ]
+    if function.smoothness == DISCONTINUOUS:
+        assert jump(values) > 0.5
+        return
+    if function.name in ("div", "pow"):  # not continuous at 0/0 and 0^0, outside of their class
+        return
+    assert jump(values) < 1e-4
+    assert (jump(slopes) > 0.3) == (function.smoothness == 0)
+    assert function.smoothness in (0, 1, 2, ANALYTIC)
+
+
+TWICE = [(f, k) for f, k in BY_OPERAND if f.smoothness >= 1 and f.name not in ("div", "pow")]
+
+
+@pytest.mark.parametrize(("function", "k"), TWICE, ids=str)
+def test_second_derivative_jumps_only_in_class_one(function: ScalarFunction, k: int) -> None:
+    """One-sided difference quotients of the derivative at -1, 0, 1 and ties."""
+    step = 1e-5
+    sides = []
+    for point, _ in nearby(function):
+        ends = [(*point[:k], point[k] + move, *point[k + 1 :]) for move in (-step, 0.0, step)]
+        left, here, right = (partial_at(function, k, end) for end in ends)
+        sides.append(((here - left) / step, (right - here) / step))
+    if function.smoothness == 1:
+        assert jump(sides) > 0.5 or k > 0
+    else:
+        assert jump(sides) < 0.01
+
+
+@pytest.mark.parametrize(
+    ("name", "point", "derivatives"),
+    [
+        ("pow", (0.0, 1.0), (1.0, 0.0)),
+        ("pow", (0.0, 0.0), (0.0, 0.0)),
+        ("pow", (2.0, 0.0), (0.0, np.log(2.0))),
+        ("pow", (0.0, 1.875), (0.0, 0.0)),
+        ("pow", (0.0, 2.0), (0.0, 0.0)),
+        ("pow", (-3.0, 3.0), (27.0, np.nan)),
+        ("pow", (0.0, 0.3), (np.inf, 0.0)),
+        ("sqrt", (0.0,), (np.inf,)),
+        ("root", (0.0,), (0.0,)),
+        ("root", (4.0,), (0.25,)),
+        ("abs", (0.0,), (0.0,)),
+        ("abs", (-0.0,), (0.0,)),
+        ("relu", (0.0,), (0.0,)),
+        ("max", (3.0, 3.0), (0.5, 0.5)),
+        ("min", (3.0, 3.0), (0.5, 0.5)),
+        ("max", (np.nan, 3.0), (0.0, 0.0)),
+        ("clip", (0.0, 0.0, np.inf), (0.0, 1.0, 0.0)),
+        ("clip", (1.0, 0.0, 1.0), (0.0, 0.0, 1.0)),
+        ("clip", (0.5, 2.0, 1.0), (0.0, 0.0, 1.0)),
+        ("huber", (1.0, 1.0), (1.0, 0.0)),
+        ("huber", (-5.0, 2.0), (-2.0, 3.0)),
+        ("softplus", (800.0,), (1.0,)),
+        ("softplus", (-800.0,), (0.0,)),
+        ("sigmoid", (40.0,), (4.248354255291589e-18,)),
+        ("sigmoid", (-1000.0,), (0.0,)),
+        ("tanh", (20.0,), (1.699341702116636e-17,)),
+        ("logcosh", (1000.0,), (1.0,)),
+        ("log1p", (0.0,), (1.0,)),
+        ("div", (1e200, 1e200), (1e-200, -1e-200)),
+    ],
+)
+def test_edges(name: str, point: Point, derivatives: Point) -> None:
+    function = FUNCTIONS.get(name) or TABLE[name]
+    got = tuple(partial_at(function, k, point) for k in range(function.arity))
+    assert got == pytest.approx(derivatives, rel=4e-16, abs=0, nan_ok=True)
+
+
+def test_every_call_of_relu_has_derivative_zero_at_zero() -> None:
+    x = variable("x", ())
+    assert maximum(x, 0.0) is relu(x)
+    assert maximum(-0.0, x) is relu(x)
+    assert partial_at_constant("min", 0.0) == 0.0
+    assert partial_at_constant("clip", 0.0, np.inf) == 0.0
+
+
+def partial_at_constant(name: str, *constants: float) -> float:
+    """The derivative at 0 by the first operand, the others being constants."""
+    others = tuple(map(const, constants))
+    got = evaluate_at(lambda v: partial(FUNCTIONS[name], 0, (v, *others)), square, (0.0,))
+    assert got is not None
+    return got
