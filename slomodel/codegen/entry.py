@@ -1,0 +1,143 @@
+"""The source of one generated function: what it prepares once, and what every call does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from slomodel.codegen.forms import Form
+from slomodel.codegen.layout import Layout
+from slomodel.codegen.lower import Sizes as Numbers
+from slomodel.codegen.lower import lower
+from slomodel.codegen.program import Program, Step
+from slomodel.codegen.schedule import schedule
+from slomodel.codegen.scope import Scope
+from slomodel.codegen.steps import LINES
+from slomodel.codegen.target import Target
+from slomodel.ir.expr import Expr, Input
+from slomodel.ir.walk import inputs
+
+EntryName = Literal["value", "value_and_gradient", "hvp"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A function to generate: `scalar` is returned, `arrays` go into `out`, one a variable.
+
+    `directions` are the inputs that stand for a second vector argument, one a variable.
+    """
+
+    name: EntryName
+    scalar: Expr | None
+    arrays: tuple[Expr, ...] = ()
+    directions: tuple[Input, ...] = ()
+
+    @property
+    def roots(self) -> tuple[Expr, ...]:
+        return (*(() if self.scalar is None else (self.scalar,)), *self.arrays)
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """An entry with its program for some sizes and one target."""
+
+    entry: Entry
+    program: Program
+    target: Target
+
+
+def plan(entry: Entry, layout: Layout, numbers: Numbers, target: Target) -> Planned:
+    """Lower and schedule an entry. `numbers` are the sizes of the named dims."""
+    roots = lower(entry.roots, numbers, target.spells)
+    arguments = (*layout.variables, *entry.directions)
+    arrays = roots[len(roots) - len(entry.arrays) :]
+    program = schedule(roots, arguments, prints=target.prints, outputs=arrays)
+    return Planned(entry, program, target)
+
+
+def entry_lines(planned: Planned, layout: Layout) -> list[str]:
+    """`make_NAME(data)`, which prepares arrays and kernels and returns the function NAME."""
+    entry, program = planned.entry, planned.program
+    names, prepared, reads = _inputs(entry, program, layout)
+    scope = Scope(program, layout.sizes, names)
+    once = _stage_lines(planned, scope, "data")
+    calls = _stage_lines(planned, scope, "call")
+    finish = _finish(entry, program, scope)
+    slots = [
+        f"b{k} = np.empty({scope.shape(slot.shape)}, {'bool' if slot.dtype == 'bool' else 'float'})"
+        for k, slot in enumerate(program.slots)
+    ]
+    vectors = ["point", *(["direction"] if entry.directions else [])]
+    arguments = [*vectors, *(["out"] if entry.arrays else [])]
+    filled = [f"np.copyto({name}, {vector})" for name, vector in zip("xv", vectors, strict=False)]
+    body = [*filled, *reads, *calls, *finish]
+    return [
+        f"def make_{entry.name}(data):",
+        *_indented([*prepared, *slots, *scope.prelude, *once], 1),
+        "",
+        '    @np.errstate(all="ignore")',
+        f"    def {entry.name}({', '.join(arguments)}):",
+        *_indented(body, 2),
+        "",
+        f"    return {entry.name}",
+    ]
+
+
+def _inputs(
+    entry: Entry, program: Program, layout: Layout
+) -> tuple[dict[Input, str], list[str], list[str]]:
+    """Names of all inputs, the lines that prepare them, and those that read scalars each call."""
+    used = inputs(*program.roots)
+    names, lines = layout.arrays(used)
+    point, views, reads = layout.pieces("x")
+    lines += ["x = np.empty(n)", *_only(views, point, used)]
+    reads = _only(reads, point, used)
+    names.update(point)
+    if entry.directions:
+        moved, views, more = layout.pieces("v")
+        by_direction = dict(zip(entry.directions, moved.values(), strict=True))
+        names.update(by_direction)
+        lines += ["v = np.empty(n)", *_only(views, by_direction, used)]
+        reads += _only(more, by_direction, used)
+    if entry.arrays:
+        _, views, _ = layout.pieces("g")
+        lines += ["g = np.empty(n)", *views]
+    return names, lines, reads
+
+
+def _only(lines: list[str], names: dict[Input, str], used: list[Input]) -> list[str]:
+    wanted = {name for node, name in names.items() if node in used}
+    return [line for line in lines if line.split(" ", 1)[0] in wanted]
+
+
+def _stage_lines(planned: Planned, scope: Scope, stage: str) -> list[str]:
+    lines: list[str] = []
+    for step in planned.program.steps:
+        if step.stage == stage:
+            lines += _rule(step, planned.target)(step, scope)
+    return lines
+
+
+def _rule(step: Step, target: Target) -> Callable[[Step, Scope], list[str]]:
+    return target.elementwise if step.form is Form.ELEMENTWISE else LINES[step.form]
+
+
+def _finish(entry: Entry, program: Program, scope: Scope) -> list[str]:
+    """Copy what was not computed in place, hand over the arrays, return the scalar."""
+    arrays = program.roots[len(program.roots) - len(entry.arrays) :]
+    lines = []
+    for k, root in enumerate(arrays):
+        if not root.rank:
+            lines.append(f"g[o{k}] = {scope.ref(root)}")
+        elif program.outputs.get(root) != k:
+            lines.append(f"np.copyto(g{k}, {scope.ref(root)})")
+    if arrays:
+        lines.append("np.copyto(out, g)")
+    if entry.scalar is not None:
+        lines.append(f"return float({scope.ref(program.roots[0])})")
+    return lines
+
+
+def _indented(lines: list[str], depth: int) -> list[str]:
+    return [f"{'    ' * depth}{line}" for line in lines]

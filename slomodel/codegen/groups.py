@@ -1,0 +1,89 @@
+"""Which elementwise nodes are computed together in one kernel.
+
+A node joins the kernel of its users when all its uses lie in that one kernel and it has the
+kernel's shape; a value that several kernels need is written out once and read by them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from slomodel.codegen.forms import Form
+from slomodel.ir.expr import Expr, Map
+
+# numexpr 2.14 takes 63 inputs, 255 registers and about 200 nested parentheses; half of each
+# leaves room for constants and temporaries.
+MOST_INPUTS = 30
+MOST_OPERATIONS = 100
+MOST_DEPTH = 50
+
+
+@dataclass(slots=True)
+class Group:
+    """A kernel in the making: its root and the nodes fused so far, with their multiplicities.
+
+    A node used twice is printed twice, so its operands count twice: `printed` is the text's size.
+    """
+
+    root: Map
+    depth: dict[Expr, int] = field(default_factory=dict)
+    times: dict[Expr, int] = field(default_factory=dict)
+    printed: int = 1
+    leaves: int = 0
+
+
+def group(
+    order: Sequence[Expr],
+    forms: Mapping[Expr, Form],
+    users: Mapping[Expr, Sequence[Expr]],
+    alone: set[Expr],
+) -> dict[Expr, Group]:
+    """For each elementwise array node of `order` its group; nodes of `alone` are never joined."""
+    found: dict[Expr, Group] = {}
+    for node in reversed(order):
+        if forms[node] is not Form.ELEMENTWISE or not isinstance(node, Map) or not node.rank:
+            continue
+        joined = None if node in alone else _joined(node, users[node], found)
+        if joined is None:
+            joined = Group(node, {node: 1}, {node: 1}, 1, node.function.arity)
+        found[node] = joined
+    return found
+
+
+def _joined(node: Map, uses: Sequence[Expr], found: Mapping[Expr, Group]) -> Group | None:
+    groups = {id(found[user]): found[user] for user in uses if user in found}
+    if len(groups) != 1 or any(user not in found for user in uses):
+        return None
+    target = next(iter(groups.values()))
+    if node.shape != target.root.shape or not all(_in_full(node, user) for user in uses):
+        return None
+    times = sum(target.times[user] for user in uses)
+    depth = 1 + max(target.depth[user] for user in uses)
+    leaves = target.leaves + node.function.arity - 1
+    too_big = target.printed + times > MOST_OPERATIONS or leaves > MOST_INPUTS
+    if too_big or depth > MOST_DEPTH:
+        return None
+    target.times[node] = times
+    target.depth[node] = depth
+    target.printed += times
+    target.leaves = leaves
+    return target
+
+
+def _in_full(node: Expr, user: Expr) -> bool:
+    assert isinstance(user, Map)
+    whole = tuple(range(user.rank))
+    return all(
+        axes == whole
+        for operand, axes in zip(user.operands, user.axes, strict=True)
+        if operand is node
+    )
+
+
+def worth_fusing(group: Group) -> bool:
+    """Whether one kernel beats one pass an operation.
+
+    One or two operations are as quick as NumPy calls, which are vectorised.
+    """
+    return len(group.times) > 2

@@ -1,0 +1,136 @@
+"""From an objective to callable kernels: derivatives once, a plan a set of sizes, arrays a bind."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slomodel.calculus import gradient, jvp
+from slomodel.codegen.entry import Entry, EntryName, Planned, plan
+from slomodel.codegen.layout import Layout
+from slomodel.codegen.load import load
+from slomodel.codegen.module import module_text
+from slomodel.codegen.numexpr_target import NUMEXPR
+from slomodel.codegen.numpy_target import NUMPY
+from slomodel.codegen.scope import Sizes
+from slomodel.codegen.target import Target
+from slomodel.errors import DomainError
+from slomodel.ir import build
+from slomodel.ir.expr import Expr, Input
+
+Vector = NDArray[np.float64]
+Maker = Callable[[Mapping[str, Vector]], Callable[..., float]]
+
+TARGETS: dict[str, Target] = {target.name: target for target in (NUMEXPR, NUMPY)}
+"""Every target by name."""
+
+ENTRIES: tuple[EntryName, ...] = ("value", "value_and_gradient", "hvp")
+
+
+def target_named(name: str) -> Target:
+    """The target of this name; DomainError lists those there are."""
+    if name not in TARGETS:
+        raise DomainError(f"no backend is called {name!r}; there are {', '.join(sorted(TARGETS))}")
+    return TARGETS[name]
+
+
+class Derivatives:
+    """The entries of an objective; each is differentiated when first asked for, before any size."""
+
+    def __init__(self, objective: Expr, variables: Sequence[Input]) -> None:
+        self.objective = objective
+        self.variables = tuple(variables)
+        self._lock = threading.RLock()
+
+    @cached_property
+    def gradient(self) -> tuple[Expr, ...]:
+        with self._lock:
+            return gradient(self.objective, self.variables)
+
+    @cached_property
+    def directions(self) -> tuple[Input, ...]:
+        return tuple(build.direction(node.name, node.shape) for node in self.variables)
+
+    @cached_property
+    def hessian_vector(self) -> tuple[Expr, ...]:
+        with self._lock:
+            along: dict[Expr, Expr] = dict(zip(self.variables, self.directions, strict=True))
+            return jvp(self.gradient, along)
+
+    def entry(self, name: EntryName) -> Entry:
+        """The function to generate under this name."""
+        if name == "value":
+            return Entry(name, self.objective)
+        if name == "value_and_gradient":
+            return Entry(name, self.objective, self.gradient)
+        return Entry(name, None, self.hessian_vector, self.directions)
+
+
+class Compiled:
+    """Source and functions for one set of sizes and one target; holds no data."""
+
+    def __init__(
+        self,
+        name: str,
+        derivatives: Derivatives,
+        data: Sequence[Input],
+        numbers: Mapping[str, int],
+        target: Target,
+    ) -> None:
+        self.name = name
+        self.numbers = dict(numbers)
+        self.target = target
+        self._derivatives = derivatives
+        self._layout = Layout(derivatives.variables, tuple(data), Sizes(tuple(numbers)))
+        self._planned: dict[EntryName, Planned] = {}
+        self._makers: dict[EntryName, Maker] = {}
+        self._lock = threading.RLock()
+
+    def maker(self, name: EntryName) -> Maker:
+        """`make_NAME` of the generated module: data to function."""
+        with self._lock:
+            if name not in self._makers:
+                space = load(self.source((name,)), f"{self.name} {name} {self.target.name}")
+                made: Maker = space[f"make_{name}"]  # type: ignore[assignment]
+                self._makers[name] = made
+            return self._makers[name]
+
+    def source(self, names: Sequence[EntryName] = ENTRIES) -> str:
+        """The module with these entries; the text of each is the text that runs."""
+        planned = [self._plan(name) for name in names]
+        return module_text(self.name, planned, self._layout, self.numbers, self.target)
+
+    def _plan(self, name: EntryName) -> Planned:
+        with self._lock:
+            if name not in self._planned:
+                entry = self._derivatives.entry(name)
+                self._planned[name] = plan(entry, self._layout, self.numbers, self.target)
+            return self._planned[name]
+
+
+class Evaluate(Protocol):
+    """A generated function: vectors in, the last one filled where the entry gives an array."""
+
+    def __call__(self, *vectors: Vector) -> float: ...
+
+
+class Kernels:
+    """The generated functions over some data. Each thread has working arrays of its own."""
+
+    def __init__(self, compiled: Compiled, data: Mapping[str, Vector]) -> None:
+        self.compiled = compiled
+        self.data = dict(data)
+        self._local = threading.local()
+
+    def function(self, name: EntryName) -> Evaluate:
+        """The function of this name for the calling thread."""
+        made: Evaluate | None = getattr(self._local, name, None)
+        if made is None:
+            made = self.compiled.maker(name)(self.data)
+            setattr(self._local, name, made)
+        return made

@@ -1,0 +1,16 @@
+"""The one place where generated source is executed. It holds only names that slomodel made."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable
+
+
+def load(text: str, name: str) -> dict[str, Callable[..., object]]:
+    """The functions that a generated module defines. `name` labels it in tracebacks."""
+    filename = f"<slomodel {name}>"
+    lines = text.splitlines(keepends=True)
+    linecache.cache[filename] = (len(text), None, lines, filename)
+    space: dict[str, object] = {"__name__": f"slomodel.generated.{name}"}
+    exec(compile(text, filename, "exec"), space)
+    return {key: value for key, value in space.items() if callable(value)}

@@ -1,0 +1,206 @@
+"""Lowering: the same functions in the few simple forms that a schedule can run.
+
+After it every `Einsum` is one of: a sum along axes of one operand, a permutation, a broadcast, or
+a product of two operands with at least one summed label, whose output is batch labels, then the
+left operand's own, then the right's. Products without a sum have become `Map`s, and functions that
+the target cannot spell their stable forms. Sizes decide only the order of contractions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import singledispatch
+
+import opt_einsum
+
+from slomodel.codegen.blocks import Blocks
+from slomodel.functions import mul
+from slomodel.ir import build
+from slomodel.ir.dims import Dim, Shape, concrete
+from slomodel.ir.expr import Affine, Axes, Einsum, Expr, Map
+from slomodel.ir.function import ScalarFunction
+from slomodel.ir.walk import rewrite
+
+Sizes = Mapping[str, int]
+
+
+def lower(
+    roots: Sequence[Expr], sizes: Sizes, spells: Callable[[ScalarFunction], bool]
+) -> tuple[Expr, ...]:
+    """The roots in simple forms, for a target that has the functions for which `spells` holds."""
+    simple = expand(tuple(roots), spells)
+    return rewrite(simple, lambda node: _lowered(node, sizes))
+
+
+def expand(roots: tuple[Expr, ...], spells: Callable[[ScalarFunction], bool]) -> tuple[Expr, ...]:
+    """The roots with every function that the target lacks replaced by its stable form."""
+
+    def rule(node: Expr) -> Expr:
+        if not isinstance(node, Map) or spells(node.function) or node.function.stable is None:
+            return node
+        value = node.function.stable(*build.aligned(node))
+        return value if value.shape == node.shape else build.broadcast(value, (), node.shape)
+
+    while True:
+        again = rewrite(roots, rule)
+        if again == roots:
+            return roots
+        roots = again
+
+
+@singledispatch
+def _lowered(node: Expr, sizes: Sizes) -> Expr:
+    return node
+
+
+@_lowered.register
+def _(node: Map, sizes: Sizes) -> Expr:
+    # Made again because an operand may have become a broadcast, which a Map absorbs.
+    return build.apply_along(node.function, node.operands, node.axes, node.shape)
+
+
+@_lowered.register
+def _(node: Einsum, sizes: Sizes) -> Expr:
+    made = build.einsum(node.operands, node.inputs, node.output, node.dims)
+    if not isinstance(made, Einsum):
+        return made
+    node = made
+    unique = tuple(dict.fromkeys(node.output))
+    terms = _Terms(node, sizes)
+    scale = terms.take_scalars()
+    terms.take_diagonals()
+    terms.sum_alone(unique)
+    operand, labels = terms.contract(unique)
+    kept = tuple(label for label in unique if label in labels)
+    result = build.transpose(operand, tuple(labels.index(label) for label in kept))
+    for factor in scale:
+        result = build.apply(mul, factor, result)
+    shape = tuple(node.dims[label] for label in unique)
+    places = tuple(unique.index(label) for label in kept)
+    result = build.broadcast(result, places, shape)
+    return result if len(unique) == len(node.output) else _on_diagonal(result, unique, node.output)
+
+
+def _on_diagonal(value: Expr, unique: Axes, output: Axes) -> Expr:
+    dims = dict(zip(unique, value.shape, strict=True))
+    index = [Affine(Dim(), tuple(int(other == label) for other in unique)) for label in output]
+    return build.scatter(value, index, tuple(dims[label] for label in output))
+
+
+class _Terms:
+    """The operands of one Einsum with their labels, while it is taken apart."""
+
+    def __init__(self, node: Einsum, sizes: Sizes) -> None:
+        self.operands = list(node.operands)
+        self.labels = list(node.inputs)
+        self.dims = node.dims
+        self.sizes = sizes
+        present = {label for own in (*self.labels, node.output) for label in own}
+        self.factors = [
+            build.size_of(dim) for label, dim in enumerate(node.dims) if label not in present
+        ]
+
+    def take_scalars(self) -> list[Expr]:
+        """Scalar operands and sizes of labels that nothing has, to be multiplied in at the end."""
+        scalars = [operand for operand in self.operands if not operand.rank]
+        self.labels = [own for own in self.labels if own]
+        self.operands = [operand for operand in self.operands if operand.rank]
+        return [*self.factors, *scalars]
+
+    def take_diagonals(self) -> None:
+        """Turn a label that an operand has twice into a gather of its diagonal."""
+        for k, own in enumerate(self.labels):
+            unique = tuple(dict.fromkeys(own))
+            if len(unique) < len(own):
+                index = [Affine(Dim(), tuple(int(u == label) for u in unique)) for label in own]
+                shape = self._shape(unique)
+                self.operands[k] = build.gather(self.operands[k], index, shape)
+                self.labels[k] = unique
+
+    def sum_alone(self, output: Axes) -> None:
+        """Sum each operand along the labels that it alone has, before any product."""
+        for k, own in enumerate(self.labels):
+            others = {label for j, labels in enumerate(self.labels) if j != k for label in labels}
+            alone = [label for label in own if label not in others and label not in output]
+            if alone:
+                axes = tuple(own.index(label) for label in alone)
+                self.operands[k] = build.sum_over(self.operands[k], axes)
+                self.labels[k] = tuple(label for label in own if label not in alone)
+
+    def contract(self, output: Axes) -> tuple[Expr, Axes]:
+        """The product of all operands, pair by pair in the cheapest order, and its labels."""
+        if not self.operands:
+            return build.const(1.0), ()
+        for step in self._path(output):
+            group = [self._pop(k) for k in sorted(step, reverse=True)][::-1]
+            while len(group) > 1:
+                waiting = [own for _, own in group[2:]]
+                kept = {label for own in (*self.labels, *waiting, output) for label in own}
+                group[:2] = [_pair(group[0], group[1], kept, self.dims)]
+            self.operands.append(group[0][0])
+            self.labels.append(group[0][1])
+        return self.operands[0], self.labels[0]
+
+    def _pop(self, k: int) -> tuple[Expr, Axes]:
+        return self.operands.pop(k), self.labels.pop(k)
+
+    def _shape(self, labels: Axes) -> Shape:
+        return tuple(self.dims[label] for label in labels)
+
+    def _path(self, output: Axes) -> list[tuple[int, ...]]:
+        if len(self.operands) < 3:
+            return [(0, 1)] * (len(self.operands) - 1)
+        kept = tuple(label for label in output if any(label in own for own in self.labels))
+        letters = [opt_einsum.get_symbol(label) for label in range(len(self.dims))]
+        spec = ",".join("".join(letters[label] for label in own) for own in self.labels)
+        spec += "->" + "".join(letters[label] for label in kept)
+        shapes = [concrete(operand.shape, self.sizes) for operand in self.operands]
+        method = "optimal" if len(self.operands) < 7 else "greedy"
+        path, _ = opt_einsum.contract_path(spec, *shapes, shapes=True, optimize=method)
+        return [tuple(step) for step in path]
+
+
+def _pair(
+    left: tuple[Expr, Axes], right: tuple[Expr, Axes], kept: set[int], dims: Shape
+) -> tuple[Expr, Axes]:
+    """The product of two operands, summed over shared labels that nobody else keeps."""
+    (a, own), (b, other) = left, right
+    summed = [label for label in own if label in other and label not in kept]
+    if not summed:
+        return _product(left, right, dims)
+    blocks = Blocks.of(own, other, kept)
+    a, own = _laid_out(a, own, (*blocks.batch, *blocks.left, *blocks.summed), blocks)
+    b, other = _laid_out(b, other, (*blocks.batch, *blocks.right, *blocks.summed), blocks)
+    # Numbered by first appearance, so that equal products are one node.
+    order = {label: k for k, label in enumerate(dict.fromkeys((*own, *other)))}
+    output = blocks.output
+    node = Einsum(
+        (a, b),
+        (tuple(order[k] for k in own), tuple(order[k] for k in other)),
+        tuple(order[k] for k in output),
+        tuple(dims[label] for label in order),
+    )
+    return node, output
+
+
+def _laid_out(operand: Expr, labels: Axes, wanted: Axes, blocks: Blocks) -> tuple[Expr, Axes]:
+    """The operand itself where its blocks lie together in memory, else permuted into `wanted`.
+
+    A permutation that is the operand of a product is one that the schedule copies.
+    """
+    if blocks.fits(labels):
+        return operand, labels
+    return build.transpose(operand, tuple(labels.index(label) for label in wanted)), wanted
+
+
+def _product(left: tuple[Expr, Axes], right: tuple[Expr, Axes], dims: Shape) -> tuple[Expr, Axes]:
+    (a, own), (b, other) = left, right
+    # The wider operand keeps its order, so that only the narrower one is ever permuted.
+    if len(other) > len(own):
+        (a, own), (b, other) = (b, other), (a, own)
+    output = own + tuple(label for label in other if label not in own)
+    order = tuple(sorted(range(len(other)), key=lambda k: output.index(other[k])))
+    b = build.transpose(b, order)
+    axes = [tuple(range(len(own))), tuple(sorted(output.index(label) for label in other))]
+    shape = tuple(dims[label] for label in output)
+    return build.apply_along(mul, (a, b), axes, shape), output

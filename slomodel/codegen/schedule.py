@@ -1,0 +1,150 @@
+"""From lowered roots to a program: what is computed when, together with what, and into where."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from slomodel.codegen.forms import Form, form_of, scattered
+from slomodel.codegen.groups import Group, group, worth_fusing
+from slomodel.codegen.program import Program, Stage, Step
+from slomodel.codegen.storage import Storage
+from slomodel.ir.expr import Expr, Input, Map, Scatter
+from slomodel.ir.function import ScalarFunction
+from slomodel.ir.walk import dependents, postorder, users
+
+_VIEWS: tuple[Form, ...] = (Form.AXES, Form.SLICE, Form.RESHAPE)
+
+
+def schedule(
+    roots: Sequence[Expr],
+    arguments: Sequence[Input],
+    *,
+    prints: Callable[[ScalarFunction], bool] | None,
+    outputs: Sequence[Expr] = (),
+) -> Program:
+    """The program of lowered `roots` whose values change with `arguments` from call to call.
+
+    `outputs` are roots whose arrays the caller provides, in order; a root that cannot be computed
+    right into its array is left for the caller to copy. `prints` says which functions can be
+    fused into one kernel; None means one operation a step.
+    """
+    plan = _Plan(tuple(roots), set(arguments), prints)
+    steps = plan.steps()
+    storage = Storage(plan.roots, tuple(outputs), plan.base)
+    storage.place(steps)
+    return Program(
+        roots=plan.roots,
+        steps=tuple(steps),
+        slots=tuple(storage.slots),
+        slot_of=storage.slot_of,
+        outputs=storage.outputs,
+        arguments=tuple(arguments),
+        forms=plan.forms,
+        copied=frozenset(plan.copied),
+    )
+
+
+class _Plan:
+    """Forms, stages and groups of the nodes under some roots."""
+
+    def __init__(
+        self,
+        roots: tuple[Expr, ...],
+        arguments: set[Input],
+        prints: Callable[[ScalarFunction], bool] | None,
+    ) -> None:
+        self.roots = roots
+        self.order = postorder(*roots)
+        self.place = {node: k for k, node in enumerate(self.order)}
+        self.users = users(self.order)
+        self.moving = dependents(self.order, lambda node: node in arguments)
+        self.single = {node for node in self.order if len(self.users[node]) == 1} - set(roots)
+        self.forms = {node: form_of(node) for node in self.order}
+        self.added = self._accumulations()
+        self.absorbed = set(self.added.values())
+        self.copied = {node for node in self.order if self._must_copy(node)}
+        self.groups = self._groups(prints) if prints else {}
+
+    def _accumulations(self) -> dict[Expr, Scatter]:
+        """Additions of a filled-in slice, which is then added in place and never made."""
+        added: dict[Expr, Scatter] = {}
+        for node in self.order:
+            scatter = scattered(node, self.single)
+            if scatter is not None:
+                self.forms[node] = Form.ACCUMULATE
+                added[node] = scatter
+        return added
+
+    def base(self, node: Expr) -> Expr:
+        """The node whose storage `node` is, or is a view of."""
+        while self.is_view(node):
+            node = node.operands[0]
+        return node
+
+    def is_view(self, node: Expr) -> bool:
+        return self.forms[node] in _VIEWS and node not in self.copied
+
+    def steps(self) -> list[Step]:
+        """Every node that is computed, in order: the data's before each call's."""
+        made: dict[Stage, list[Step]] = {"data": [], "call": []}
+        for node in self.order:
+            if self._is_computed(node):
+                step = self._step(node)
+                made[step.stage].append(step)
+        return made["data"] + made["call"]
+
+    def _stage(self, node: Expr) -> Stage:
+        return "call" if node in self.moving else "data"
+
+    def _must_copy(self, node: Expr) -> bool:
+        """Views that somebody needs as an array of its own, in C order."""
+        form = self.forms[node]
+        if form not in _VIEWS:
+            return False
+        operand = node.operands[0]
+        if not node.rank or not operand.rank:
+            return True
+        read_flat: tuple[Form, ...] = (Form.PRODUCT, Form.RESHAPE, Form.TAKE)
+        if form is Form.SLICE and node.rank == 1:
+            read_flat = (Form.RESHAPE,)
+        return form is not Form.RESHAPE and any(
+            self.forms[user] in read_flat for user in self.users[node]
+        )
+
+    def _groups(self, prints: Callable[[ScalarFunction], bool]) -> dict[Expr, Group]:
+        alone = set(self.roots)
+        for node in self.order:
+            unprinted = isinstance(node, Map) and not prints(node.function)
+            if unprinted or any(
+                self._stage(user) != self._stage(node) for user in self.users[node]
+            ):
+                alone.add(node)
+            if unprinted:
+                alone.update(node.operands)
+        found = group(self.order, self.forms, self.users, alone)
+        return {node: own for node, own in found.items() if worth_fusing(own)}
+
+    def _is_computed(self, node: Expr) -> bool:
+        if self.forms[node] in (Form.INPUT, Form.CONSTANT) or self.is_view(node):
+            return False
+        if node in self.absorbed:
+            return False
+        return node not in self.groups or self.groups[node].root is node
+
+    def _step(self, node: Expr) -> Step:
+        form = self.forms[node]
+        fused: tuple[Expr, ...] = (node,) if form is Form.ELEMENTWISE else ()
+        if node in self.groups:
+            times = self.groups[node].times
+            fused = tuple(sorted(times, key=self.place.__getitem__))
+        added = self.added.get(node)
+        in_place = None
+        if added is not None:
+            start = next(operand for operand in node.operands if operand is not added)
+            if self._is_own(start) and self._stage(start) == self._stage(node):
+                in_place = start
+        return Step(node, form, self._stage(node), fused, in_place, added)
+
+    def _is_own(self, node: Expr) -> bool:
+        """True when the node is computed into an array that only its one user reads."""
+        return self._is_computed(node) and node in self.single and node.rank > 0

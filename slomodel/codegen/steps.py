@@ -1,0 +1,168 @@
+"""The NumPy and BLAS statements of every step that is not elementwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from slomodel.codegen.blocks import Blocks
+from slomodel.codegen.forms import Form, is_slice
+from slomodel.codegen.program import Step
+from slomodel.codegen.scope import Scope
+from slomodel.codegen.views import flat_positions, slice_view
+from slomodel.ir.dims import Dim
+from slomodel.ir.expr import Affine, Axes, Einsum, Expr, Gather, Scatter
+
+Rule = Callable[[Step, Scope], list[str]]
+
+
+def sum_lines(step: Step, scope: Scope) -> list[str]:
+    """`np.add.reduce`, which adds pairwise along contiguous memory."""
+    node, operand = step.node, step.node.operands[0]
+    assert isinstance(node, Einsum)
+    source = scope.ref(operand)
+    if not node.rank:
+        if operand.rank > 1 and scope.is_flat(operand):
+            source = scope.alias(f"{source}.reshape(-1)")
+        axis = "" if operand.rank == 1 or scope.is_flat(operand) else ", axis=None"
+        return [f"{scope.ref(node)} = np.add.reduce({source}{axis})"]
+    axes = tuple(k for k, label in enumerate(node.inputs[0]) if label not in node.output)
+    return [f"np.add.reduce({source}, axis={axes}, out={scope.ref(node)})"]
+
+
+def product_lines(step: Step, scope: Scope) -> list[str]:
+    """One BLAS call: dot for vectors and matrices, matmul for batches of them."""
+    node = step.node
+    assert isinstance(node, Einsum)
+    blocks = Blocks.of_node(node)
+    if blocks.batch:
+        return _batched(node, blocks, scope)
+    left = _matrix(node, 0, blocks, scope)
+    right = _matrix(node, 1, blocks, scope)
+    if not node.rank:
+        return [f"{scope.ref(node)} = np.dot({left}, {right})"]
+    target = _blocked(scope.ref(node), node, [blocks.left, blocks.right], scope)
+    return [f"np.dot({left}, {right}, out={target})"]
+
+
+def _matrix(node: Einsum, k: int, blocks: Blocks, scope: Scope) -> str:
+    """Operand k as a matrix: rows and summed for the left one, summed and columns for the right."""
+    own = node.inputs[k]
+    free = (blocks.left, blocks.right)[k]
+    last = blocks.summed_last(own)
+    order = [blocks.batch, free, blocks.summed] if last else [blocks.batch, blocks.summed, free]
+    text = _blocked(scope.ref(node.operands[k]), node, order, scope, keep_batch=True)
+    turned = bool(free) and last != (k == 0)
+    return scope.alias(f"{text}.T") if turned else text
+
+
+def _blocked(
+    text: str, node: Einsum, blocks: list[Axes], scope: Scope, *, keep_batch: bool = False
+) -> str:
+    """An array with each block of its labels merged to one axis; empty blocks vanish."""
+    present = [block for block in blocks if block]
+    if keep_batch and blocks[0]:
+        present = [(label,) for label in blocks[0]] + [block for block in blocks[1:] if block]
+    if all(len(block) == 1 for block in present):
+        return text
+    sizes = [_size(block, node, scope) for block in present]
+    return scope.alias(f"{text}.reshape({', '.join(sizes)})")
+
+
+def _size(block: Axes, node: Einsum, scope: Scope) -> str:
+    return scope.sizes.product([node.dims[label] for label in block])
+
+
+def _batched(node: Einsum, blocks: Blocks, scope: Scope) -> list[str]:
+    refs = [scope.ref(operand) for operand in node.operands]
+    target = scope.ref(node)
+    if not blocks.left and not blocks.right:
+        letters = "abcdefghijklmnopqrstuvwxyz"
+        spec = ",".join("".join(letters[label] for label in own) for own in node.inputs)
+        spec += "->" + "".join(letters[label] for label in node.output)
+        return [f"np.einsum({spec!r}, {refs[0]}, {refs[1]}, out={target})"]
+    lead = [_size((label,), node, scope) for label in blocks.batch]
+    summed = _size(blocks.summed, node, scope)
+    rows, columns = _size(blocks.left, node, scope), _size(blocks.right, node, scope)
+    sides = []
+    for k, (ref, free) in enumerate(zip(refs, (rows, columns), strict=True)):
+        last = blocks.summed_last(node.inputs[k])
+        shape = [*lead, free, summed] if last else [*lead, summed, free]
+        text = scope.alias(f"{ref}.reshape({', '.join(shape)})")
+        turned = last != (k == 0)
+        sides.append(scope.alias(f"{text}.swapaxes(-1, -2)") if turned else text)
+    out = scope.alias(f"{target}.reshape({', '.join([*lead, rows, columns])})")
+    return [f"np.matmul({sides[0]}, {sides[1]}, out={out})"]
+
+
+def view_lines(step: Step, scope: Scope) -> list[str]:
+    """A view that is written out, or one element read."""
+    node, target = step.node, scope.ref(step.node)
+    if not node.operands[0].rank:
+        return [f"np.copyto({target}, {scope.ref(node.operands[0])})"]
+    if not node.rank:
+        return [f"{target} = {scope.view_text(node)}[()]"]
+    return [f"np.copyto({target}, {scope.view(node)})"]
+
+
+def take_lines(step: Step, scope: Scope) -> list[str]:
+    """Elements at positions that are worked out once."""
+    node, operand = step.node, step.node.operands[0]
+    assert isinstance(node, Gather)
+    positions = flat_positions(node.index, node.shape, operand.shape, scope.sizes.text)
+    source = _flattened(operand, scope)
+    where = scope.alias(positions, "i")
+    return [f"np.take({source}, {where}, out={scope.ref(node)}, mode='clip')"]
+
+
+def _flattened(node: Expr, scope: Scope) -> str:
+    ref = scope.ref(node)
+    return ref if node.rank == 1 else scope.alias(f"{ref}.reshape(-1)")
+
+
+def put_lines(step: Step, scope: Scope) -> list[str]:
+    """Zeros with the operand added at its positions."""
+    node, operand = step.node, step.node.operands[0]
+    assert isinstance(node, Scatter)
+    target, source = scope.ref(node), scope.ref(operand)
+    if is_slice(node.index):
+        part = _part(node.index, operand, target, scope)
+        return [f"{target}.fill(0.0)", f"np.copyto({part}, {source})"]
+    positions = flat_positions(node.index, operand.shape, node.shape, scope.sizes.text)
+    where = scope.alias(f"np.ravel({positions})", "i")
+    total = scope.sizes.product(node.shape)
+    flat = _flattened(node, scope)
+    sums = f"np.bincount({where}, weights=np.ravel({source}), minlength={total})"
+    return [f"np.copyto({flat}, {sums})"]
+
+
+def _part(index: tuple[Affine, ...], operand: Expr, target: str, scope: Scope) -> str:
+    return scope.alias(slice_view(index, operand.shape, target, scope.sizes.text))
+
+
+def accumulate_lines(step: Step, scope: Scope) -> list[str]:
+    """The start, in place or copied, with an array added to a slice of it."""
+    assert step.added is not None
+    start, term = step.reads
+    target = scope.ref(step.node)
+    part = _part(step.added.index, term, target, scope)
+    lines = [] if step.in_place else [f"np.copyto({target}, {scope.ref(start)})"]
+    return [*lines, f"np.add({part}, {scope.ref(term)}, out={part})"]
+
+
+def count_lines(step: Step, scope: Scope) -> list[str]:
+    """The numbers 0, 1, … as reals."""
+    dim: Dim = step.node.shape[0]
+    return [f"np.copyto({scope.ref(step.node)}, np.arange({scope.sizes.text(dim)}))"]
+
+
+LINES: dict[Form, Rule] = {
+    Form.SUM: sum_lines,
+    Form.PRODUCT: product_lines,
+    Form.AXES: view_lines,
+    Form.SLICE: view_lines,
+    Form.RESHAPE: view_lines,
+    Form.TAKE: take_lines,
+    Form.PUT: put_lines,
+    Form.ACCUMULATE: accumulate_lines,
+    Form.COUNT: count_lines,
+}

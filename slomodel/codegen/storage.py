@@ -1,0 +1,80 @@
+"""Where the arrays of a program live: slots are taken over by later results once they are free."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from slomodel.codegen.program import Slot, Step
+from slomodel.ir.expr import Expr
+
+
+class Storage:
+    """Slots for the results of steps, by liveness.
+
+    A slot is reused by a result of the same shape and type only, so that the program's text does
+    not depend on sizes. What is computed once per data keeps its slot.
+    """
+
+    def __init__(
+        self, roots: Sequence[Expr], outputs: Sequence[Expr], base: Callable[[Expr], Expr]
+    ) -> None:
+        self._kept = {base(root) for root in roots}
+        self._wanted = list(outputs)
+        self._base = base
+        self._free: dict[Slot, list[int]] = {}
+        self.slots: list[Slot] = []
+        self.slot_of: dict[Expr, int] = {}
+        self.outputs: dict[Expr, int] = {}
+
+    def place(self, steps: Sequence[Step]) -> None:
+        """Give every array that the steps compute its slot or the caller's array."""
+        self._place_outputs(steps)
+        last = self._last_reads(steps)
+        dying: dict[int, list[Expr]] = {}
+        for node, position in last.items():
+            dying.setdefault(position, []).append(node)
+        for position, step in enumerate(steps):
+            self._place_one(step)
+            for node in dying.get(position, ()):
+                self._release(node, step)
+
+    def _place_outputs(self, steps: Sequence[Step]) -> None:
+        computed = {step.node for step in steps if step.stage == "call" and step.node.rank}
+        for k, root in enumerate(self._wanted):
+            if root in computed and root not in self.outputs:
+                self.outputs[root] = k
+        for step in reversed(steps):
+            if step.in_place is not None and step.node in self.outputs:
+                self.outputs[step.in_place] = self.outputs[step.node]
+
+    def _last_reads(self, steps: Sequence[Step]) -> dict[Expr, int]:
+        last: dict[Expr, int] = {}
+        for position, step in enumerate(steps):
+            if step.stage == "call":
+                last[step.node] = position
+            for operand in step.reads:
+                node = self._base(operand)
+                if node in last:
+                    last[node] = position
+        return {node: position for node, position in last.items() if node not in self._kept}
+
+    def _place_one(self, step: Step) -> None:
+        node = step.node
+        if not node.rank or node in self.outputs:
+            return
+        if step.in_place is not None:
+            self.slot_of[node] = self.slot_of[step.in_place]
+            return
+        slot = Slot(node.shape, node.dtype)
+        free = self._free.get(slot)
+        if step.stage == "call" and free:
+            self.slot_of[node] = free.pop()
+        else:
+            self.slot_of[node] = len(self.slots)
+            self.slots.append(slot)
+
+    def _release(self, node: Expr, step: Step) -> None:
+        if node is step.in_place or node not in self.slot_of:
+            return
+        index = self.slot_of[node]
+        self._free.setdefault(self.slots[index], []).append(index)

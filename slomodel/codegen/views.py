@@ -1,0 +1,76 @@
+"""NumPy expressions for views: permuted and broadcast axes, slices, flat positions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from slomodel.ir.dims import Dim, Shape
+from slomodel.ir.expr import Affine, Axes, Einsum
+
+TextOf = Callable[[Dim], str]
+
+
+def axes_view(node: Einsum, base: str, shape: str) -> str:
+    """The operand `base` with its axes permuted and broadcast as the node says."""
+    own = node.inputs[0]
+    kept = [label for label in node.output if label in own]
+    order = tuple(own.index(label) for label in kept)
+    text = base if order == tuple(range(len(order))) else f"{base}.transpose{order}"
+    if len(kept) == len(node.output):
+        return text
+    return f"np.broadcast_to({expanded(text, node.output, own)}, {shape})"
+
+
+def expanded(text: str, output: Axes, own: Axes) -> str:
+    """`text` with an axis of size 1 for every output axis it lacks."""
+    marks = [":" if label in own else "None" for label in output]
+    while marks and marks[-1] == ":":
+        marks.pop()
+    return f"{text}[{', '.join(marks)}]" if "None" in marks else text
+
+
+def slice_view(index: Sequence[Affine], shape: Shape, base: str, text_of: TextOf) -> str:
+    """The elements `index(o)` of `base` for every o of `shape`, by basic slicing."""
+    items, axes = [], []
+    for one in index:
+        runs = [axis for axis, coefficient in enumerate(one.coefficients) if coefficient]
+        if runs:
+            axes.append(runs[0])
+            items.append(_slice(one, one.coefficients[runs[0]], shape[runs[0]], text_of))
+        else:
+            items.append(text_of(one.offset))
+    forward = [item.removesuffix("!") for item in items]
+    text = f"{base}[{', '.join(forward)}]"
+    if any(item.endswith("!") for item in items):
+        turned = [("::-1" if item.endswith("!") else ":") for item in items if ":" in item]
+        text += f"[{', '.join(turned)}]"
+    order = tuple(axes.index(axis) for axis in range(len(axes)))
+    return text if order == tuple(range(len(order))) else f"{text}.transpose{order}"
+
+
+def _slice(one: Affine, step: int, size: Dim, text_of: TextOf) -> str:
+    """`lo:hi:step` of a run; a mark at the end says that it is to be reversed."""
+    low = one.offset if step > 0 else one.offset + (size - 1) * step
+    if abs(step) == 1:
+        text = f"{text_of(low)}:{text_of(low + size)}"
+    else:
+        high = low + (size - 1) * abs(step) + 1
+        text = f"{text_of(low)}:{text_of(high)}:{abs(step)}"
+    return text if step > 0 else text + "!"
+
+
+def flat_positions(
+    index: Sequence[Affine], iterated: Shape, indexed: Shape, text_of: TextOf
+) -> str:
+    """The position in C order, in an array of shape `indexed`, of every element of `iterated`."""
+    terms = []
+    for k, one in enumerate(index):
+        stride = "*".join(f"({text_of(dim)})" for dim in indexed[k + 1 :])
+        parts = [f"({text_of(one.offset)})"]
+        for axis, coefficient in enumerate(one.coefficients):
+            if coefficient:
+                marks = ", ".join(":" if a == axis else "None" for a in range(len(iterated)))
+                parts.append(f"{coefficient}*np.arange({text_of(iterated[axis])})[{marks}]")
+        place = f"({' + '.join(parts)})"
+        terms.append(f"{place}*{stride}" if stride else place)
+    return " + ".join(terms)
