@@ -1,0 +1,27 @@
+"""Algorithm 1 with its subroutines: from an objective and a point to a Solution."""
+
+from slomodel.solve.controls import Sense
+from slomodel.solve.entry import solve
+from slomodel.solve.history import EpochRecord, History
+from slomodel.solve.methods import METHODS, METHODS_NOT_YET
+from slomodel.solve.monitor import Callback, Progress, State
+from slomodel.solve.objective import Functions, Objective
+from slomodel.solve.solution import Solution, load_solution
+from slomodel.solve.status import Status
+
+__all__ = [
+    "METHODS",
+    "METHODS_NOT_YET",
+    "Callback",
+    "EpochRecord",
+    "Functions",
+    "History",
+    "Objective",
+    "Progress",
+    "Sense",
+    "Solution",
+    "State",
+    "Status",
+    "load_solution",
+    "solve",
+]

@@ -1,0 +1,119 @@
+"""`solve`: options to method, Algorithm 1, and the outcome to a Solution."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from slomodel.solve.controls import Controls, Sense
+from slomodel.solve.methods import method_of
+from slomodel.solve.monitor import Callback, Monitor, Progress
+from slomodel.solve.norms import Vector
+from slomodel.solve.objective import Evaluator, Objective
+from slomodel.solve.options import start_vector
+from slomodel.solve.slo import Run, minimize
+from slomodel.solve.solution import Solution
+from slomodel.solve.status import Status
+from slomodel.solve.subroutine import Iterate, Subroutine
+
+Variables = Mapping[str, NDArray[np.float64]]
+Unpack = Callable[[Vector], Variables]
+Diagnose = Callable[[Vector], str | None]
+
+
+def solve(
+    objective: Objective,
+    x0: ArrayLike,
+    *,
+    method: str = "norm-armijo",
+    sense: Sense = "minimize",
+    gtol: float = 1e-6,
+    scaled: bool = True,
+    max_iter: int = 100_000,
+    max_time: float | None = None,
+    max_nfev: int | None = None,
+    seed: int = 0,
+    callback: Callback | None = None,
+    progress: Progress | None = None,
+    unpack: Unpack | None = None,
+    diagnose: Diagnose | None = None,
+    **options: object,
+) -> Solution:
+    """Find a point with ‖∇f‖ < gtol·s from x0 (n,); s is the scale of f, 1 if not `scaled`.
+
+    `options` are those of the method (see methods.py); None means the default. `unpack` names
+    the parts of x for `Solution.variables`; `diagnose` says in a sentence what is not finite at
+    a point. A run that does not converge has a status; it is not an exception.
+    """
+    controls = Controls(sense, gtol, scaled, max_iter, max_time, max_nfev, seed)
+    start = start_vector(x0, objective.n)
+    subroutine = method_of(method, options, start)
+    evaluate = Evaluator(objective, controls)
+    monitor = Monitor(evaluate, callback, progress)
+    nothing = np.full_like(start, math.nan)
+    run = Run(Iterate(start.copy(), math.nan, nothing, math.nan), controls)
+    try:
+        # A trial outside the domain or past the largest number is rejected, not warned about.
+        with np.errstate(all="ignore"):
+            minimize(subroutine, evaluate, monitor, run)
+    finally:
+        monitor.close(run.current, run.step, run.epoch)
+    if run.status is Status.nonfinite_start:
+        run.detail = (diagnose and diagnose(start)) or what_is_not_finite(run.current)
+    variables = unpack(run.current.x.copy()) if unpack else {}
+    return outcome(run, evaluate, monitor, subroutine, variables)
+
+
+def outcome(
+    run: Run, evaluate: Evaluator, monitor: Monitor, subroutine: Subroutine, variables: Variables
+) -> Solution:
+    """The Solution of a run that has ended."""
+    assert run.status is not None
+    point, nit = run.current.copy(), max(monitor.k, 0)
+    return Solution(
+        x=point.x,
+        fun=evaluate.sign * point.f + 0.0,
+        jac=evaluate.sign * point.g,
+        gradient_norm=point.gnorm,
+        nit=nit,
+        nfev=evaluate.nfev,
+        njev=evaluate.njev,
+        nhev=0,
+        status=run.status,
+        message=message(run, evaluate, nit),
+        variables={name: np.array(array) for name, array in variables.items()},
+        history=monitor.recorder.history(),
+        epochs=run.epochs.records(),
+        method=subroutine.name,
+        parameters=subroutine.parameters,
+        seed=run.controls.seed,
+        rounding_steps=run.rounding_steps,
+    )
+
+
+def message(run: Run, evaluate: Evaluator, nit: int) -> str:
+    """The status's sentence, what was seen, the counts, and the remedy."""
+    assert run.status is not None
+    counts = (
+        f"{counted(nit, 'iteration')}, {counted(evaluate.nfev, 'value')}, "
+        f"{counted(evaluate.njev, 'gradient')}."
+    )
+    return " ".join(filter(None, (run.status.sentence, run.detail, counts, run.status.remedy)))
+
+
+def counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def what_is_not_finite(start: Iterate) -> str:
+    """The first element that is NaN or infinite: of x, of f, of the gradient."""
+    for what, values in (("x0", start.x), ("the gradient", start.g)):
+        bad = np.flatnonzero(~np.isfinite(values))
+        if what == "the gradient" and not math.isfinite(start.f):
+            return f"The objective is {start.f}."
+        if bad.size:
+            return f"Element {bad[0]} of {what} is {values[bad[0]]}."
+    return "The norm of the gradient is past the largest number."

@@ -1,0 +1,103 @@
+"""The floor of floating point: how fine f resolves, and what a failed search means."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from slomodel.solve.norms import EPS, norm, ratio
+from slomodel.solve.objective import Evaluator
+from slomodel.solve.status import Status
+from slomodel.solve.subroutine import Halt, Iterate
+
+# Rounding error expected of f, in units of eps·|f|, before any is measured.
+ROUNDING = 32.0
+# Points at ±1 … ±PROBES ulps of x where the noise of f is measured.
+PROBES = 4
+# A change of f this many times its noise is a fact.
+CLEAR = 100.0
+# Accepted steps that neither lower f beyond its noise nor ‖g‖, before a run is at its end.
+IDLE_STEPS = 100
+# Share of |⟨g,v⟩| by which the trapezoid rule may miss the change of f along a short step: a
+# smooth f misses by O(t²), a kink or a wrong gradient by about one half or more.
+TRAPEZOID_MISS = 0.2
+
+
+class Floor:
+    """The resolution of f on one run, the lowest f so far, and the best point at the floor."""
+
+    def __init__(self, start: Iterate) -> None:
+        self.lowest = start.f
+        self.best: Iterate | None = None
+        self._measured = 0.0
+        self._anchor = start.f
+        self._least_gnorm = start.gnorm
+        self._idle = 0
+
+    def noise(self, at: Iterate) -> float:
+        """A change of f near `at` that may be rounding only."""
+        return max(ROUNDING * EPS * abs(at.f), self._measured)
+
+    def measure(self, evaluate: Evaluator, at: Iterate) -> bool:
+        """Measure the noise of f over a few ulps round `at`; True when it was underestimated."""
+        before = self.noise(at)
+        spread = 0.0
+        for k in (*range(-PROBES, 0), *range(1, PROBES + 1)):
+            change = abs(evaluate.value(at.x * (1.0 + k * EPS)) - at.f)
+            spread = max(spread, change if math.isfinite(change) else 0.0)
+        self._measured = max(self._measured, 2.0 * spread)
+        return self._measured > before
+
+    def note(self, point: Iterate) -> bool:
+        """Take in an accepted point; True when nothing was gained for IDLE_STEPS steps.
+
+        Meanwhile `best` is a copy of the point of least ‖g‖ among those that f cannot tell
+        apart, None when that is the last one.
+        """
+        self.lowest = min(self.lowest, point.f)
+        gained = point.f < self._anchor - self.noise(point)
+        if gained:
+            self._anchor = point.f
+        if gained or point.gnorm < self._least_gnorm:
+            self._least_gnorm = point.gnorm
+            self._idle = 0
+            self.best = None if gained else point.copy()
+        else:
+            self._idle += 1
+        return self._idle >= IDLE_STEPS
+
+
+def explain_failure(evaluate: Evaluator, floor: Floor, at: Iterate, longest: float) -> Halt:
+    """Why no step along −g of length up to `longest` gains anything, from one that f resolves.
+
+    A smooth f with this gradient changes by t·(slope there + slope here)/2 within O(t³); then
+    only its resolution can have stopped the search. The opposite sign shows a gradient of the
+    wrong sign, anything else a kink or a wrong gradient.
+    """
+    noise = max(floor.noise(at), EPS * norm(at.x) * at.gnorm)
+    seen = f"Gradient norm {at.gnorm:.3g}, rounding error of the objective about {noise:.2g}"
+    t = max(CLEAR * ratio(noise, at.gnorm), EPS * longest)
+    if t > longest:
+        return Halt(Status.precision, f"{seen}.", floor.best)
+    v = at.g / -at.gnorm
+    there = at.x + t * v
+    g = np.empty_like(at.g)
+    change = evaluate.value(there) - at.f
+    gnorm = evaluate.gradient(there, g)
+    if not (math.isfinite(change) and math.isfinite(gnorm)):
+        detail = f"{seen}; {t:.2g} away along minus the gradient the objective is not finite."
+        return Halt(Status.line_search_stalled, detail, floor.best)
+    slope = float(g.dot(v))
+    expected = t * (slope - at.gnorm) / 2.0
+    allowed = TRAPEZOID_MISS * t * (abs(slope) + at.gnorm)
+    ending = Status.line_search_stalled
+    if abs(change - expected) <= allowed:
+        ending = Status.precision
+    elif abs(change + expected) <= allowed:
+        ending = Status.not_descent
+    detail = (
+        f"{seen}; a step of {t:.2g} along minus the gradient changes the objective by "
+        f"{evaluate.sign * change:.3g}, by its gradients {evaluate.sign * expected:.3g}."
+    )
+    return Halt(ending, detail, floor.best)

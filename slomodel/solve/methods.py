@@ -1,0 +1,96 @@
+"""The methods by name: the options each takes, and how it is built from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from slomodel.solve.directions import DIRECTIONS
+from slomodel.solve.initial_step import DEFAULT_OF_DIRECTION, INITIAL_STEPS
+from slomodel.solve.norm_armijo import NormArmijo
+from slomodel.solve.norms import Vector, norm
+from slomodel.solve.options import check_names, choice, number
+from slomodel.solve.subroutine import Subroutine
+
+Options = Mapping[str, object]
+
+DIRECTIONS_NOT_YET = {
+    "cg": "conjugate gradients",
+    "newton-cg": "truncated Newton",
+    "newton": "dense Newton",
+    "gauss-newton": "Levenberg-Marquardt",
+}
+LINE_SEARCHES_NOT_YET = {"exact": "exact search along a polynomial"}
+
+METHODS_NOT_YET = {
+    "pgd": "projected gradient",
+    "tgd": "truncated gradient",
+    "agp": "accelerated gradient, until proven guilty",
+    "std-armijo": "Armijo search from a fixed interval",
+    "bpg": "Bregman proximal gradient",
+    "gd": "gradient descent with a fixed step",
+    "ngd": "normalised gradient descent",
+    "adgd": "adaptive gradient descent",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A method's options and its builder from (options, x0)."""
+
+    options: tuple[str, ...]
+    build: Callable[[Options, Vector], Subroutine]
+
+
+def norm_armijo(options: Options, x0: Vector) -> NormArmijo:
+    """The paper's method: along −g unless another direction is asked for."""
+    return line_search(options, x0, direction="gradient")
+
+
+def auto(options: Options, x0: Vector) -> NormArmijo:
+    """In this version always norm-armijo along L-BFGS directions, the fastest there is."""
+    return line_search(options, x0, direction="lbfgs")
+
+
+def line_search(options: Options, x0: Vector, direction: str) -> NormArmijo:
+    """NormArmijo with its defaults; `direction` is the one taken when none is given.
+
+    δ̄ = max(1, ‖x0‖) is fixed for the run, as the theorem asks.
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    direction = choice(
+        "direction", given.get("direction", direction), DIRECTIONS, DIRECTIONS_NOT_YET
+    )
+    rule = given.get("initial_step", DEFAULT_OF_DIRECTION[direction])
+    choice("line_search", given.get("line_search", "armijo"), ("armijo",), LINE_SEARCHES_NOT_YET)
+    return NormArmijo(
+        delta_bar=number("delta_bar", given.get("delta_bar", max(1.0, norm(x0))), 0.0),
+        theta=number("theta", given.get("theta", 0.5), 0.0, 1.0),
+        sigma=number("sigma", given.get("sigma", 0.3), 0.0, 1.0),
+        alpha=number("alpha", given.get("alpha", 1e-4), 0.0, 1.0),
+        direction=direction,
+        initial_step=choice("initial_step", rule, INITIAL_STEPS),
+    )
+
+
+_LINE_SEARCH = (
+    "delta_bar",
+    "theta",
+    "sigma",
+    "alpha",
+    "direction",
+    "initial_step",
+    "line_search",
+)
+
+METHODS = {
+    "auto": Method(_LINE_SEARCH, auto),
+    "norm-armijo": Method(_LINE_SEARCH, norm_armijo),
+}
+
+
+def method_of(name: str, options: Options, x0: Vector) -> Subroutine:
+    """The method called `name` for a run from x0 (n,); errors list what there is."""
+    method = METHODS[choice("method", name, METHODS, METHODS_NOT_YET)]
+    check_names(name, options, method.options)
+    return method.build(options, x0)

@@ -1,0 +1,139 @@
+"""Normalised Armijo line search, Algorithm 2 of the paper (alg:lsearch)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from slomodel.solve.directions import DIRECTIONS, Pair
+from slomodel.solve.floor import Floor, explain_failure
+from slomodel.solve.initial_step import INITIAL_STEPS, WANTS_PAIRS, Memory
+from slomodel.solve.line_search import Found, LineSearch
+from slomodel.solve.norms import EPS, LARGEST, Vector, norm, slope_along
+from slomodel.solve.objective import Evaluator
+from slomodel.solve.subroutine import Ball, Halt, Iterate, Needs, Region, Step
+from slomodel.solve.unbounded import FarProbe
+
+
+@dataclass(frozen=True, slots=True)
+class NormArmijo:
+    """Steps of length at most δ̄ along a gradient-related direction; needs no constant.
+
+    D = d = δ̄: every step ends its epoch.
+    """
+
+    delta_bar: float
+    theta: float
+    sigma: float
+    alpha: float
+    direction: str
+    initial_step: str
+
+    name = "norm-armijo"
+    needs = Needs.nothing
+
+    @property
+    def ball(self) -> Ball:
+        return Ball(self.delta_bar, self.delta_bar)
+
+    @property
+    def parameters(self) -> dict[str, float | str]:
+        return {
+            "delta_bar": self.delta_bar,
+            "theta": self.theta,
+            "sigma": self.sigma,
+            "alpha": self.alpha,
+            "direction": self.direction,
+            "initial_step": self.initial_step,
+        }
+
+    def stepper(self, evaluate: Evaluator, start: Iterate) -> NormArmijoRun:
+        return NormArmijoRun(self, evaluate, start)
+
+
+class NormArmijoRun:
+    """One run of NormArmijo: buffers, the direction's memory, the floor of f.
+
+    `delta`, `delta_first` and `trials` tell of the last step.
+    """
+
+    def __init__(self, method: NormArmijo, evaluate: Evaluator, start: Iterate) -> None:
+        self.delta = self.delta_first = 0.0
+        self.trials = 0
+        self._method = method
+        self._evaluate = evaluate
+        self._direction = DIRECTIONS[method.direction](len(start.x), method.delta_bar)
+        self._initial_step = INITIAL_STEPS[method.initial_step]
+        self._wants_pairs = self._direction.wants_pairs or method.initial_step in WANTS_PAIRS
+        self._memory = Memory()
+        self._floor = Floor(start)
+        self._search = LineSearch(evaluate, self._floor, start, method.theta, method.sigma)
+        self._probe = FarProbe(evaluate, start.f)
+        self._v = np.empty_like(start.x)
+        self._s = np.empty_like(start.x)
+        self._y = np.empty_like(start.x)
+
+    def step(self, current: Iterate, region: Region) -> Step | Halt:
+        """x + δv with δ from the line search. Paper: alg:lsearch."""
+        v, D = self._v, region.ball.D
+        if self._probe.due:
+            halt = self._probe.look(current, np.multiply(v, self.delta, out=self._s))
+            if halt:
+                return halt
+        vnorm, slope, own = self._related_direction(current, v)
+        longest = min(D / vnorm, LARGEST)
+        first = self._initial_step(longest, self._memory)
+        found = self._search.search(current, v, vnorm, slope, first)
+        self.trials = self._search.trials
+        if found is None:
+            again = own or first < longest
+            vnorm = self._direction.fallback(current.g, current.gnorm, v)
+            longest = first = min(D / vnorm, LARGEST)
+            found = self._last_resort(current, vnorm, longest, again)
+        if found is None or self._floor.note(found.point):
+            return explain_failure(self._evaluate, self._floor, current, D)
+        self.delta, self.delta_first = found.delta, first
+        return self._accept(current, found, vnorm, found.delta >= longest * (1.0 - 4.0 * EPS))
+
+    def _related_direction(self, at: Iterate, v: Vector) -> tuple[float, float, bool]:
+        """Write a direction with ⟨g,v⟩ ≤ −α‖g‖‖v‖ into v (n,).
+
+        Returns ‖v‖, ⟨g,v⟩/‖v‖ and whether v is the rule's own and not along −g.
+        """
+        g, gnorm = at.g, at.gnorm
+        vnorm = self._direction.propose(g, gnorm, v)
+        if self._method.direction == "gradient":
+            return vnorm, -gnorm, False
+        if 0.0 < vnorm <= LARGEST:
+            slope = slope_along(g, gnorm, v, vnorm)
+            if slope <= -self._method.alpha * gnorm:
+                return vnorm, slope, True
+        return self._direction.fallback(g, gnorm, v), -gnorm, False
+
+    def _last_resort(self, at: Iterate, vnorm: float, longest: float, again: bool) -> Found | None:
+        """Search along −g from the full length, and once more if f is noisier than assumed.
+
+        `again` is false when that search was just made.
+        """
+        found = self._along_gradient(at, vnorm, longest) if again else None
+        if found is None and self._floor.measure(self._evaluate, at):
+            found = self._along_gradient(at, vnorm, longest)
+        return found
+
+    def _along_gradient(self, at: Iterate, vnorm: float, longest: float) -> Found | None:
+        found = self._search.search(at, self._v, vnorm, -at.gnorm, longest)
+        self.trials += self._search.trials
+        return found
+
+    def _accept(self, old: Iterate, found: Found, vnorm: float, full_length: bool) -> Step:
+        new = found.point
+        self._memory.delta = found.delta
+        self._probe.count(full_length)
+        if self._wants_pairs:
+            s = np.subtract(new.x, old.x, out=self._s)
+            y = np.subtract(new.g, old.g, out=self._y)
+            pair = Pair(s, y, float(s.dot(y)), norm(s), norm(y))
+            self._memory.pair = pair
+            self._direction.learn(pair)
+        return Step(new, found.delta * vnorm, full_length, found.by_rounding)

@@ -1,0 +1,98 @@
+"""What the solvers ask of an objective, and the counted access to it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Protocol
+
+import numpy as np
+
+from slomodel.solve.controls import Controls
+from slomodel.solve.norms import Vector, norm
+from slomodel.solve.status import Status
+
+
+class Objective(Protocol):
+    """A function of x (n,) with its gradient, as written: never negated for a maximum."""
+
+    @property
+    def n(self) -> int: ...
+
+    def value(self, x: Vector) -> float: ...
+
+    def value_and_gradient(self, x: Vector, out: Vector | None = None) -> tuple[float, Vector]:
+        """f and ∇f (n,). The gradient goes into `out` when that is given."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Functions:
+    """An objective made of two plain functions of x (n,)."""
+
+    fun: Callable[[Vector], float]
+    jac: Callable[[Vector], Vector]
+    n: int
+
+    def value(self, x: Vector) -> float:
+        return float(self.fun(x))
+
+    def value_and_gradient(self, x: Vector, out: Vector | None = None) -> tuple[float, Vector]:
+        g = np.asarray(self.jac(x), dtype=np.float64)
+        if out is None:
+            return self.value(x), g.copy()
+        np.copyto(out, g)
+        return self.value(x), out
+
+
+class BudgetSpent(Exception):  # noqa: N818 (a signal, not an error)
+    """Raised in the middle of a step when a budget is used up; never leaves `solve`."""
+
+    def __init__(self, status: Status) -> None:
+        Exception.__init__(self, status)
+        self.status = status
+
+
+class Evaluator:
+    """The objective in the solver's sense (always minimised), with counts and budgets.
+
+    `nfev` counts the points where a value was needed, `njev` those where a gradient was. A
+    gradient is only ever asked for where the value is known, so that its value counts once.
+    """
+
+    __slots__ = ("_max_nfev", "_objective", "deadline", "nfev", "njev", "sign", "started")
+
+    def __init__(self, objective: Objective, controls: Controls) -> None:
+        max_nfev, max_time = controls.max_nfev, controls.max_time
+        self._objective = objective
+        self._max_nfev = math.inf if max_nfev is None else max_nfev
+        self.sign = -1.0 if controls.sense == "maximize" else 1.0
+        self.started = perf_counter()
+        self.deadline = math.inf if max_time is None else self.started + max_time
+        self.nfev = 0
+        self.njev = 0
+
+    def value(self, x: Vector) -> float:
+        """f at x (n,); raises BudgetSpent instead of passing a limit.
+
+        The first value is always computed: a run has a point to return.
+        """
+        if self.nfev:
+            if self.nfev >= self._max_nfev:
+                raise BudgetSpent(Status.max_nfev)
+            if perf_counter() > self.deadline:
+                raise BudgetSpent(Status.max_time)
+        self.nfev += 1
+        return self.sign * float(self._objective.value(x))
+
+    def gradient(self, x: Vector, out: Vector) -> float:
+        """Write ∇f at x into `out`, both (n,); return its norm."""
+        self.njev += 1
+        _, g = self._objective.value_and_gradient(x, out)
+        if g is not out:
+            np.copyto(out, g)
+        if self.sign < 0.0:
+            np.negative(out, out=out)
+        return norm(out)

@@ -1,0 +1,128 @@
+"""Checks of what a caller asks for; each failure names the option, its range and the value."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Collection, Iterable, Mapping
+from difflib import get_close_matches
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from slomodel.errors import Diagnostic, DomainError, MissingRule, ShapeError
+from slomodel.solve.norms import Vector
+
+# Known options that no method takes in this version.
+NOT_YET = {
+    "second_order": "looking for negative curvature at a stationary point",
+    "verify": "checking the theorems on the run",
+    "checkpoint": "writing checkpoints",
+    "resume": "resuming from a checkpoint",
+    "starts": "several starting points",
+    "workers": "parallel starts",
+}
+
+
+def number(
+    name: str, value: object, low: float, high: float = math.inf, *, closed: bool = False
+) -> float:
+    """A finite number in (low, high), with `closed` in [low, high]."""
+    if isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_):
+        x = float(value)
+        inside = low <= x <= high if closed else low < x < high
+        if inside and math.isfinite(x):
+            return x
+    brackets = "[]" if closed else "()"
+    wanted = f"a number in {brackets[0]}{low:g}, {high:g}{brackets[1]}"
+    if high == math.inf:
+        wanted = f"a finite number {'≥' if closed else '>'} {low:g}"
+    raise bad_value(name, wanted, value)
+
+
+def whole(name: str, value: object, low: int) -> int:
+    """A whole number of at least `low`."""
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
+        count = int(value)
+        if count >= low:
+            return count
+    raise bad_value(name, f"a whole number ≥ {low}", value)
+
+
+def choice(
+    name: str, value: object, there: Collection[str], not_yet: Mapping[str, str] | None = None
+) -> str:
+    """One of the names in `there`; MissingRule for one in `not_yet` (name: what it is)."""
+    if isinstance(value, str) and value in there:
+        return value
+    if not_yet and isinstance(value, str) and value in not_yet:
+        raise MissingRule(
+            Diagnostic(
+                "E603",
+                f"{name}={value!r} ({not_yet[value]}) is not in this version",
+                help=f"use one of {listed(there)}",
+            )
+        )
+    names = [*there, *(not_yet or ())]
+    raise bad_value(name, f"one of {listed(there)}", value, closest(value, names))
+
+
+def bad_value(name: str, wanted: str, value: object, hint: str = "") -> DomainError:
+    shown = repr(value)
+    found = shown if len(shown) <= 60 else f"a {type(value).__name__}"
+    remedy = hint or f"give {name} as {wanted}"
+    return DomainError(Diagnostic("E602", f"{name}: expected {wanted}, found {found}", help=remedy))
+
+
+def check_names(method: str, given: Mapping[str, object], taken: Iterable[str]) -> None:
+    """Every given option is one that the method takes; those not in this version are unset."""
+    taken = tuple(taken)
+    for name, value in given.items():
+        if name in taken:
+            continue
+        if name in NOT_YET:
+            if value is None or value is False:
+                continue
+            raise MissingRule(
+                Diagnostic(
+                    "E603",
+                    f"{name} ({NOT_YET[name]}) is not in this version",
+                    help=f"leave {name} out",
+                )
+            )
+        raise DomainError(
+            Diagnostic(
+                "E604",
+                f"{method} has no option {name!r}; it takes {listed(taken)}",
+                help=closest(name, taken) or f"leave {name} out",
+            )
+        )
+
+
+def closest(name: object, names: Collection[str]) -> str:
+    """`did you mean …?`, or nothing when no name is near."""
+    near = get_close_matches(str(name), names, n=1)
+    return f"did you mean {near[0]!r}?" if near else ""
+
+
+def listed(names: Iterable[str]) -> str:
+    return ", ".join(names)
+
+
+def start_vector(x0: ArrayLike, n: int) -> Vector:
+    """A float64 copy (n,) of x0, whatever real type it has."""
+    try:
+        given = np.asarray(x0)
+    except ValueError as error:
+        raise bad_value("x0", f"{n} real numbers", x0) from error
+    if given.dtype.kind not in "iufb":
+        raise bad_value("x0", f"{n} real numbers", x0)
+    if given.shape != (n,):
+        raise ShapeError(
+            Diagnostic(
+                "E605",
+                f"x0: expected shape ({n},), found {given.shape}",
+                help="give one number for each element of the variables",
+            )
+        )
+    return given.astype(np.float64)

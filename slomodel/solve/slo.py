@@ -1,0 +1,151 @@
+"""Algorithm 1 of the paper: sequential local optimization (alg:Meta)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from slomodel.solve.controls import Controls
+from slomodel.solve.history import EpochLog
+from slomodel.solve.monitor import Monitor
+from slomodel.solve.norms import EPS, Vector, norm
+from slomodel.solve.objective import BudgetSpent, Evaluator
+from slomodel.solve.status import Status
+from slomodel.solve.subroutine import Halt, Iterate, Needs, Region, Step, Stepper, Subroutine
+from slomodel.solve.unbounded import depth
+
+# (centre (n,), radius) -> (L1, L2), which hold over the ball.
+LipschitzSource = Callable[[Vector, float], tuple[float, float]]
+
+
+@dataclass(slots=True)
+class Run:
+    """Where a run stands and how it ended; `tolerance` is √ε, set from f and g at the start."""
+
+    current: Iterate
+    controls: Controls
+    tolerance: float = 0.0
+    status: Status | None = None
+    detail: str = ""
+    epoch: int = 1
+    step: float = 0.0
+    rounding_steps: int = 0
+    stop_asked: bool = False
+    depth: float = -math.inf
+    epochs: EpochLog = field(default_factory=EpochLog)
+
+    def end(self, status: Status, detail: str = "") -> None:
+        self.status, self.detail = status, detail
+
+
+def minimize(
+    subroutine: Subroutine,
+    evaluate: Evaluator,
+    monitor: Monitor,
+    run: Run,
+    lipschitz: LipschitzSource | None = None,
+) -> None:
+    """Run epochs τ = 1, 2, … from `run.current.x` until `run.status` is set.
+
+    Ctrl-C and a spent budget end the run at the last accepted point.
+    Paper: alg:Meta.
+    """
+    try:
+        evaluate_start(evaluate, monitor, run)
+        if run.status is None:
+            stepper = subroutine.stepper(evaluate, run.current)
+        while run.status is None:
+            one_epoch(subroutine, stepper, monitor, run, lipschitz)
+    except BudgetSpent as spent:
+        run.end(spent.status)
+    except KeyboardInterrupt:
+        run.end(Status.interrupted)
+
+
+def evaluate_start(evaluate: Evaluator, monitor: Monitor, run: Run) -> None:
+    """f, g and what is measured against them: the tolerance and the depth called unbounded.
+
+    The scale s = min(1, max(|f|, ‖g‖)), 1 where that is 0: a flat or tiny f is not solved at once.
+    """
+    start = run.current
+    start.f = evaluate.value(start.x)
+    start.gnorm = evaluate.gradient(start.x, start.g)
+    monitor.record(start, 0.0, run.epoch)
+    if not (math.isfinite(start.f) and math.isfinite(start.gnorm)):
+        run.end(Status.nonfinite_start)
+        return
+    scale = min(1.0, max(abs(start.f), start.gnorm)) or 1.0
+    run.tolerance = run.controls.gtol * (scale if run.controls.scaled else 1.0)
+    run.depth = depth(start.f)
+    run.stop_asked = monitor.tell(start, 0.0, run.epoch)
+
+
+def one_epoch(
+    subroutine: Subroutine,
+    stepper: Stepper,
+    monitor: Monitor,
+    run: Run,
+    lipschitz: LipschitzSource | None,
+) -> None:
+    """Iterate in B(x₀^τ, D) until ‖x_{k+1} − x₀^τ‖ ∈ [D−d, D] or the run ends."""
+    region = open_region(subroutine, run.current, lipschitz)
+    iterations = 0
+    while not has_ended(run, monitor.k):
+        taken = stepper.step(run.current, region)
+        if isinstance(taken, Halt):
+            run.current = taken.best or run.current
+            run.end(taken.status, taken.detail)
+            break
+        run.current, run.step = taken.point, taken.length
+        run.rounding_steps += taken.by_rounding
+        monitor.record(taken.point, taken.length, run.epoch)
+        run.stop_asked = monitor.tell(taken.point, taken.length, run.epoch)
+        iterations += 1
+        if ends_epoch(taken, region):
+            break
+    run.epochs.add(region, iterations)
+    run.epoch += 1
+
+
+def open_region(
+    subroutine: Subroutine, start: Iterate, lipschitz: LipschitzSource | None
+) -> Region:
+    """The ball round the epoch's first point, with the constants that the subroutine needs."""
+    ball = subroutine.ball
+    # The arrays of `start` live until the step after the next.
+    centre = start.x if ball.ends_every_step else start.x.copy()
+    if subroutine.needs is Needs.nothing:
+        return Region(centre, ball)
+    assert lipschitz is not None, f"{subroutine.name} needs Lipschitz constants"
+    L1, L2 = lipschitz(centre, ball.over * ball.D)
+    return Region(centre, ball, L1, L2 if subroutine.needs is Needs.L1_and_L2 else None, "given")
+
+
+def has_ended(run: Run, k: int) -> bool:
+    """Test the current point, x_k; sets the status when the run ends here."""
+    point = run.current
+    if point.gnorm < run.tolerance or point.gnorm == 0.0:
+        run.end(
+            Status.converged, f"Gradient norm {point.gnorm:.3g}, tolerance {run.tolerance:.3g}."
+        )
+    elif run.stop_asked:
+        run.end(Status.user_stopped)
+    elif point.f < run.depth:
+        run.end(Status.unbounded)
+    elif k >= run.controls.max_iter:
+        run.end(Status.max_iter)
+    return run.status is not None
+
+
+def ends_epoch(taken: Step, region: Region) -> bool:
+    """Whether the new point lies in the margin [D−d, D] of the epoch's ball."""
+    ball = region.ball
+    if taken.at_boundary or ball.ends_every_step:
+        return True
+    distance = norm(np.subtract(taken.point.x, region.centre))
+    slack = 8.0 * EPS * (ball.D + norm(taken.point.x))
+    assert distance <= ball.D + slack, "a step left the ball of its epoch"
+    return distance >= ball.D - ball.d

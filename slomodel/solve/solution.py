@@ -1,0 +1,159 @@
+"""The result of a run: SciPy's fields, the history, and a file to keep it in."""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slomodel.errors import Diagnostic, DomainError
+from slomodel.solve.history import EpochRecord, History
+from slomodel.solve.norms import Vector
+from slomodel.solve.status import Status
+
+FORMAT = "slomodel solution 1"
+_SCALARS = ("fun", "gradient_norm", "nit", "nfev", "njev", "nhev", "rounding_steps", "seed")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Solution:
+    """The best accepted point x (n,) of a run with its own f, gradient `jac` (n,) and ‖g‖.
+
+    The fields of SciPy's OptimizeResult have its names and can be read as `result["x"]` too.
+    `fun` and `jac` are those of the objective as written, also for a maximum. `nfev` counts
+    the points where a value was needed, `njev` those where a gradient was. `rounding_steps`
+    counts the steps that only lowered ‖g‖, f being at its resolution.
+    """
+
+    x: Vector
+    fun: float
+    jac: Vector
+    gradient_norm: float
+    nit: int
+    nfev: int
+    njev: int
+    nhev: int
+    status: Status
+    message: str
+    variables: dict[str, NDArray[np.float64]]
+    history: History
+    epochs: tuple[EpochRecord, ...]
+    method: str
+    parameters: dict[str, float | str]
+    seed: int = 0
+    rounding_steps: int = 0
+    certificate: None = None
+
+    @property
+    def success(self) -> bool:
+        return self.status.success
+
+    def keys(self) -> Iterator[str]:
+        """Names of the fields, so that `dict(solution)` works."""
+        yield from (field.name for field in fields(self))
+        yield "success"
+
+    def __getitem__(self, name: str) -> object:
+        if name not in self.keys():
+            raise KeyError(name)
+        return getattr(self, name)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to one npz file, in one move; `load_solution` reads it back."""
+        target = Path(path)
+        text: Mapping[str, object] = {
+            "format": FORMAT,
+            "status": self.status.value,
+            "message": self.message,
+            "method": self.method,
+            "parameters": self.parameters,
+            "variables": list(self.variables),
+            "epoch_sources": [record.source for record in self.epochs],
+        }
+        arrays: dict[str, NDArray[np.generic]] = {"text": np.array(json.dumps(text))}
+        arrays |= {name: np.array(getattr(self, name)) for name in ("x", "jac", *_SCALARS)}
+        arrays |= {f"variable_{k}": array for k, array in enumerate(self.variables.values())}
+        arrays |= {f"history_{f.name}": getattr(self.history, f.name) for f in fields(History)}
+        arrays["epochs"] = np.array([_numbers(record) for record in self.epochs], dtype=np.float64)
+        partial = target.with_name(f"{target.name}.{os.getpid()}.part")
+        try:
+            with partial.open("wb") as file:
+                np.savez(file, allow_pickle=False, **arrays)
+            partial.replace(target)
+        finally:
+            partial.unlink(missing_ok=True)
+
+
+_EPOCH_NUMBERS = tuple(f.name for f in fields(EpochRecord) if f.name != "source")
+
+
+def _numbers(record: EpochRecord) -> list[float]:
+    values = (getattr(record, name) for name in _EPOCH_NUMBERS)
+    return [np.nan if value is None else float(value) for value in values]
+
+
+def _epoch(numbers: Vector, source: str) -> EpochRecord:
+    row = dict(zip(_EPOCH_NUMBERS, numbers.tolist(), strict=True))
+    return EpochRecord(
+        first=int(row["first"]),
+        count=int(row["count"]),
+        centre_norm=row["centre_norm"],
+        D=row["D"],
+        L1=None if np.isnan(row["L1"]) else row["L1"],
+        L2=None if np.isnan(row["L2"]) else row["L2"],
+        source=source,
+        iterations=int(row["iterations"]),
+    )
+
+
+def load_solution(path: str | os.PathLike[str]) -> Solution:
+    """Read what `Solution.save` wrote; raises DomainError for any other file."""
+    try:
+        with np.load(Path(path), allow_pickle=False) as archive:
+            return _from_arrays(dict(archive.items()))
+    except (OSError, KeyError, ValueError, TypeError, AttributeError, zipfile.BadZipFile) as error:
+        raise DomainError(
+            Diagnostic(
+                "E601",
+                f"{os.fspath(path)} is not a saved solution: {error}",
+                help="give a file written by Solution.save",
+            )
+        ) from error
+
+
+def _from_arrays(arrays: Mapping[str, NDArray[np.float64]]) -> Solution:
+    text = json.loads(str(arrays["text"]))
+    if text["format"] != FORMAT:
+        raise ValueError(f"its format is {text['format']!r}, expected {FORMAT!r}")
+    epochs = arrays["epochs"].reshape(-1, len(_EPOCH_NUMBERS))
+    return Solution(
+        x=arrays["x"],
+        fun=float(arrays["fun"]),
+        jac=arrays["jac"],
+        gradient_norm=float(arrays["gradient_norm"]),
+        nit=int(arrays["nit"]),
+        nfev=int(arrays["nfev"]),
+        njev=int(arrays["njev"]),
+        nhev=int(arrays["nhev"]),
+        status=Status(text["status"]),
+        message=str(text["message"]),
+        variables={name: arrays[f"variable_{k}"] for k, name in enumerate(text["variables"])},
+        history=History(
+            time=arrays["history_time"],
+            fun=arrays["history_fun"],
+            gradient_norm=arrays["history_gradient_norm"],
+            step=arrays["history_step"],
+            epoch=arrays["history_epoch"].astype(np.int64),
+        ),
+        epochs=tuple(map(_epoch, epochs, text["epoch_sources"])),
+        method=str(text["method"]),
+        parameters=dict(text["parameters"]),
+        seed=int(arrays["seed"]),
+        rounding_steps=int(arrays["rounding_steps"]),
+    )

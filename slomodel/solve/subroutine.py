@@ -1,0 +1,109 @@
+"""What Algorithm 1 asks of a subroutine 𝒜: constants, ball, and one step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+from slomodel.solve.norms import Vector
+from slomodel.solve.objective import Evaluator
+from slomodel.solve.status import Status
+
+
+class Needs(Enum):
+    """The Lipschitz constants that a subroutine asks for."""
+
+    nothing = 0
+    L1 = 1
+    L1_and_L2 = 2
+
+
+@dataclass(slots=True)
+class Iterate:
+    """A point x (n,) with its value, gradient g (n,) and gradient norm."""
+
+    x: Vector
+    f: float
+    g: Vector
+    gnorm: float
+
+    def copy(self) -> Iterate:
+        return Iterate(self.x.copy(), self.f, self.g.copy(), self.gnorm)
+
+
+@dataclass(frozen=True, slots=True)
+class Ball:
+    """Radius D and margin d of every epoch; constants are asked for over radius `over`·D."""
+
+    D: float
+    d: float
+    over: float = 1.0
+
+    @property
+    def ends_every_step(self) -> bool:
+        return self.d == self.D
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """The ball of one epoch round its centre (n,), with the constants (None: not asked for)."""
+
+    centre: Vector
+    ball: Ball
+    L1: float | None = None
+    L2: float | None = None
+    source: str = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A new point, its distance from the last one, and whether it was put on the boundary.
+
+    `at_boundary` is a fact of how the point was made, not a comparison of computed norms.
+    `by_rounding`: f did not change beyond its rounding error, ‖g‖ fell.
+    """
+
+    point: Iterate
+    length: float
+    at_boundary: bool
+    by_rounding: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Halt:
+    """No step: the status to end with, what was seen, and a better point when there is one."""
+
+    status: Status
+    detail: str
+    best: Iterate | None = None
+
+
+class Stepper(Protocol):
+    """A subroutine at work on one run: its buffers and memory."""
+
+    def step(self, current: Iterate, region: Region) -> Step | Halt:
+        """One step from `current` inside `region`.
+
+        The arrays of `current` stay untouched until the step after.
+        Paper: eq:truncated.
+        """
+        ...
+
+
+class Subroutine(Protocol):
+    """A method as a value: its parameters, the constants it needs and over which ball."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def needs(self) -> Needs: ...
+
+    @property
+    def ball(self) -> Ball: ...
+
+    @property
+    def parameters(self) -> dict[str, float | str]: ...
+
+    def stepper(self, evaluate: Evaluator, start: Iterate) -> Stepper: ...

@@ -1,0 +1,94 @@
+"""Algorithm 1's frame, driven by a truncated gradient subroutine written here."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from solve.objectives import Vector, cases, recorded_problem, traces
+
+from slomodel.solve.controls import Controls
+from slomodel.solve.monitor import Monitor
+from slomodel.solve.objective import Evaluator
+from slomodel.solve.slo import LipschitzSource, Run, minimize
+from slomodel.solve.subroutine import Ball, Halt, Iterate, Needs, Region, Step
+
+
+@dataclass(frozen=True)
+class Truncated:
+    """x − g·min(1/L1, d/‖g‖), the paper's eqn:meta-TG."""
+
+    ball: Ball
+    name: str = "truncated"
+    needs: Needs = Needs.L1
+    overshoot: float = 1.0
+
+    @property
+    def parameters(self) -> dict[str, float | str]:
+        return {}
+
+    def stepper(self, evaluate: Evaluator, start: Iterate) -> "TruncatedRun":
+        return TruncatedRun(self, evaluate)
+
+
+@dataclass
+class TruncatedRun:
+    method: Truncated
+    evaluate: Evaluator
+
+    def step(self, current: Iterate, region: Region) -> Step | Halt:
+        assert region.L1 is not None
+        assert region.L2 is None
+        rate = self.method.overshoot * min(1.0 / region.L1, region.ball.d / current.gnorm)
+        x = current.x - rate * current.g
+        g = np.empty_like(x)
+        new = Iterate(x, self.evaluate.value(x), g, self.evaluate.gradient(x, g))
+        return Step(new, rate * current.gnorm, at_boundary=False)
+
+
+def run_of(problem: str, method: Truncated, controls: Controls, source: LipschitzSource) -> Run:
+    evaluate = Evaluator(recorded_problem(problem), controls)
+    x0 = np.array(traces()["problems"][problem]["x0"])
+    run = Run(Iterate(x0, np.nan, np.empty_like(x0), np.nan), controls)
+    monitor = Monitor(evaluate, None, None)
+    minimize(method, evaluate, monitor, run, source)
+    assert monitor.recorder.history().epoch[-1] <= run.epoch
+    return run
+
+
+def test_epochs_of_a_recorded_run() -> None:
+    (case,) = [case for case in cases("tgd") if case["problem"] == "quartic"]
+    params = case["params"]
+    asked: list[float] = []
+
+    def source(centre: Vector, radius: float) -> tuple[float, float]:
+        asked.append(radius)
+        return max(4.0, 12.0 * (float(np.linalg.norm(centre)) + radius) ** 2 - 4.0), np.inf
+
+    controls = Controls(gtol=params["gtol"], scaled=False, max_iter=params["max_iter"])
+    run = run_of("quartic", Truncated(Ball(params["D"], params["d"])), controls, source)
+    assert run.status == "converged"
+    assert set(asked) == {params["D"]}
+    records = run.epochs.records()
+    assert [r.iterations for r in records] == [e["iterations"] for e in case["epochs"]]
+    assert_allclose([r.L1 for r in records], [e["L1"] for e in case["epochs"]], rtol=1e-8)
+    assert [r.first for r in records] == list(range(1, len(records) + 1))
+    assert_allclose(run.current.x, case["x_final"], rtol=1e-8)
+
+
+def test_constants_are_asked_for_over_a_multiple_of_the_radius() -> None:
+    asked: list[float] = []
+
+    def source(centre: Vector, radius: float) -> tuple[float, float]:
+        asked.append(radius)
+        return 50.0, 7.0
+
+    method = Truncated(Ball(0.5, 0.1, over=3.0))
+    run_of("quartic", method, Controls(max_iter=30), source)
+    assert set(asked) == {1.5}
+
+
+def test_a_step_out_of_the_ball_is_a_bug() -> None:
+    method = Truncated(Ball(0.25, 0.2), overshoot=3.0)
+    with pytest.raises(AssertionError, match="left the ball"):
+        run_of("expsum", method, Controls(), lambda centre, radius: (1.0, 1.0))
