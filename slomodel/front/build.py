@@ -194,11 +194,11 @@ class TreeBuilder(Transformer[Token, Program]):
         label = None if name is None else self._name(name)
         return [Objective(str(sense), label, expr, at, at.to(expr.span))]
 
-    def disjunction(self, children: Children) -> BoolOp:
+    def condition(self, children: Children) -> BoolOp:
         operands: tuple[Condition, ...] = tuple(children[::2])
         return BoolOp(str(children[1]), operands, operands[0].span.to(operands[-1].span))
 
-    conjunction = disjunction
+    conjunction = condition
 
     def not_(self, children: Children) -> Not:
         return Not(children[1], self._span(children[0]).to(children[1].span))

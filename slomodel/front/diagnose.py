@@ -141,7 +141,11 @@ def _comparison(f: Failure) -> Diagnostic | None:
             return messages.constraint(f.span)
         if f.text == "==" and "EQUAL" in f.accepts:
             return messages.wrong_equal(f.span, "a definition is written with `=`")
-    return messages.condition_as_value(f.span) if f.after_operand else None
+    if not f.after_operand:
+        return None
+    if "COMPARE" in f.accepts:
+        return messages.number_as_condition(f.span)
+    return messages.condition_as_value(f.span)
 
 
 def _slice(f: Failure) -> Diagnostic | None:
@@ -205,7 +209,9 @@ def _closing(f: Failure) -> Diagnostic | None:
 
 def _unclosed(f: Failure) -> Diagnostic | None:
     ends = f.starts_statement or f.found in (END, "SEMICOLON", "EQUAL")
-    if not ends or not f.open_brackets or not f.after_operand:
+    if not f.open_brackets or not f.after_operand:
+        return None
+    if not ends and not (f.found == "_FOR" and f.open_brackets[-1].type == "LSQB"):
         return None
     return messages.unclosed(f.span, span_of(f.source, f.open_brackets[-1]), _found(f))
 

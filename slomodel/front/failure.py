@@ -112,7 +112,7 @@ def span_of(source: SourceText, token: Token) -> Span:
     return Span(source, start, start + len(token))
 
 
-def failure_of(lark: Lark, source: SourceText, begin: int, error: UnexpectedInput) -> Failure:
+def failure_of(lexer: Lark, source: SourceText, begin: int, error: UnexpectedInput) -> Failure:
     """The facts of a parse that started at `begin` and stopped with `error`."""
     interactive = error.interactive_parser
     lexed = interactive.lexer_thread.state
@@ -130,7 +130,7 @@ def failure_of(lark: Lark, source: SourceText, begin: int, error: UnexpectedInpu
             break
     else:
         begin = stop
-    before = tuple(lark.lex(blank_before(source.text[:stop], begin)))
+    before = tuple(lexer.lex(blank_before(source.text[:stop], begin)))
     if found == END:
         last = span_of(source, before[-1]).end if before else len(source.text.rstrip())
         span = Span(source, last, last)

@@ -169,6 +169,11 @@ def condition_as_value(span: Span) -> Diagnostic:
     return Diagnostic("E117", message, span, help=remedy)
 
 
+def number_as_condition(span: Span) -> Diagnostic:
+    message = f"{shown(span.text)} joins conditions, and before it stands a number"
+    return Diagnostic("E117", message, span, help="compare the number, as in `x > 0`")
+
+
 def unknown_attribute(span: Span) -> Diagnostic:
     """A word after a data declaration that is no attribute."""
     close = get_close_matches(span.text, ATTRIBUTES, n=1)

@@ -106,6 +106,12 @@ def _machine() -> tuple[Lark, TreeBuilder]:
     return lark, builder
 
 
+@cache
+def _lexer() -> Lark:
+    """Splits into tokens without parsing, for what stands before a mistake."""
+    return Lark(grammar_path().read_text(encoding="utf-8"), parser=None, lexer="basic")
+
+
 def _run(source: SourceText) -> tuple[Program | None, list[Diagnostic]]:
     """Parse; after a mistake go on at the next statement."""
     lark, builder = _machine()
@@ -117,7 +123,7 @@ def _run(source: SourceText) -> tuple[Program | None, list[Diagnostic]]:
         try:
             parsed: object = lark.parse(blank_before(source.text, begin))
         except UnexpectedInput as error:
-            failure = failure_of(lark, source, begin, error)
+            failure = failure_of(_lexer(), source, begin, error)
             problem = diagnose(failure)
             problems.append(problem)
             again = failure.starts_statement and problem.code not in _USES_UP_KEYWORD

@@ -1,0 +1,196 @@
+"""Wrong texts: code, place and words of each message, and that nothing else comes out."""
+
+import random
+import re
+from collections.abc import Callable
+
+import pytest
+
+from slomodel.errors import Diagnostic, ModelSyntaxError, SourceText
+from slomodel.front.failure import STATEMENTS
+from slomodel.front.parse import parse
+
+RESERVED = (*STATEMENTS, "init", "from", "for", "in", "if", "and", "or", "not", "None")
+
+
+def problems(text: str) -> list[tuple[str, int, int]]:
+    """Code, line and column of each message."""
+    with pytest.raises(ModelSyntaxError) as caught:
+        parse(SourceText(text, "m.slo"))
+    found = caught.value.diagnostics
+    return [(d.code, d.span.line, d.span.column) for d in found if d.span is not None]
+
+
+def message(text: str) -> str:
+    with pytest.raises(ModelSyntaxError) as caught:
+        parse(SourceText(text, "m.slo"))
+    return str(caught.value)
+
+
+# The text, where `¦` marks the place; the code; words of the message.
+CASES = [
+    ("minimize¦", "E101", "expected an expression, found the end of the model"),
+    ("minimize x +¦   # a comment\n\n", "E101", "found the end of the model"),
+    ("minimize x + ¦* y", "E101", "expected an expression, found `*`"),
+    ("let y = x +\n¦let z = 3", "E101", "expected an expression, found `let`"),
+    ("let ¦3 = x", "E101", "expected a name, found `3`"),
+    ("let y ¦x", "E101", "expected `=` or `[`, found `x`"),
+    ("let f¦(t) = t", "E101", "fn name(t)"),
+    ("let y =¦= 3", "E101", "written with one `=`"),
+    ("let y = x /¦/ 3", "E101", "a comment begins with `#`"),
+    ("dim n¦[3]", "E101", "expected `,`, `=` or a new statement, found `[`"),
+    ("data A[2¦*n]", "E101", "expected `]` or `,`, found `*`"),
+    ("let C[i in n ¦j in m] = 3", "E101", "expected `,` or an operator, found `j`"),
+    ("let y = sum(x for ¦3 in n)", "E101", "expected a name"),
+    ("check¦ ", "E101", "expected an expression"),
+    ("check x¦", "E101", "a comparison"),
+    ("let y = where(a > 0 and¦, 1, 2)", "E101", "expected an expression"),
+    ("let y = where(a ¦and b, 1, 2)", "E117", "compare the number"),
+    ("check a ¦and b > 0", "E117", "compare the number"),
+    ("let y = x ¦$ 1", "E102", "`$` is not part"),
+    ("let y = x ¦& z", "E102", "write `and`"),
+    ("let y = x ¦\u00a0 z", "E102", r"`\u00a0` (U+00A0 NO-BREAK SPACE)"),
+    ("let y = x ¦\0 z", "E102", r"`\u0000`"),
+    ("let ¦lambda = 3", "E103", "call it `lam`"),
+    ("let y = ¦lambda + 1", "E103", "`lambda` is a reserved word"),
+    ("let y = x + ¦data", "E103", "`data_`"),
+    ("var ¦init[3]", "E103", "`init` is a reserved word"),
+    ("let y = sum(a for ¦in in n)", "E103", "`in` is a reserved word"),
+    ("¦minmize x", "E104", "did you mean `minimize`?"),
+    ("var x\n¦minmize x", "E104", "did you mean `minimize`?"),
+    ("let y = x; ¦Check y > 0", "E104", "did you mean `check`?"),
+    ("¦parameter A", "E104", "did you mean `data`?"),
+    ("¦quux x", "E104", "statements begin with `model`"),
+    ("¦y = 3", "E104", "`let y = …`"),
+    ("let x = 3\n¦y[i in n] = x", "E104", "`let y = …`"),
+    ("let y = (a + b\n¦let z = 3", "E105", "opened at 1:9"),
+    ("let y = f(a, ¦[", "E101", "expected an expression"),
+    ("minimize sum(x[i ¦for i in n)", "E105", "`[` is not closed before `for`"),
+    ("let y = A[1, (2 + 3¦  \n\n", "E105", "`(` is not closed before the end of the model"),
+    ("let y = (a + b¦; let z = 1", "E105", "`(` is not closed before `;`"),
+    ("fn f(x ¦= x", "E105", "`(` is not closed before `=`"),
+    ("minimize x¦)", "E106", "`)` closes nothing"),
+    ("minimize (x¦]", "E106", "`(` is closed by `]`"),
+    ("let y = ¦0x10", "E107", "numbers are decimal"),
+    ("let y = ¦1__0", "E107", "between two digits"),
+    ("let y = ¦1_", "E107", "between two digits"),
+    ("let y = ¦1.5_ + 2", "E107", "between two digits"),
+    ("let y = ¦1.2.3", "E107", "two points"),
+    ("let y = ¦2e + 1", "E107", "the exponent lacks its digits"),
+    ("let y = ¦1e999", "E107", "64-bit float"),
+    ("let y = ¦1e-999", "E107", "64-bit float"),
+    ("let y = 2¦x", "E108", "write `2 * x`"),
+    ("let y = 2 ¦x", "E108", "write `2 * x`"),
+    ("let y = 3¦(a+b)", "E108", "write `3 * (a+b)`"),
+    ("let y = x[i] ¦(a+b)", "E108", "write `x[i] * (a+b)`"),
+    ("minimize sum(x[i] ¦format in n)", "E108", "`x[i]` and `format`"),
+    ("let y = x¦² + 1", "E109", "write `x^2`"),
+    ("let y = x ¦− 1", "E109", "U+2212 MINUS SIGN"),
+    ("let y = x¦−1", "E109", "write `x-1`"),
+    ("let ¦٣ = 1", "E109", "digits are 0 to 9"),
+    ("let y = x ¦\u200b+ 1", "E109", "ZERO WIDTH SPACE"),
+    ('let y = einsum(¦"ij', "E110", "lacks its closing"),
+    ("let y = einsum(¦'ij', A)", "E110", "double quotes"),
+    ("check a < b ¦< c", "E111", "a < b and b < c"),
+    ("let y = where(a < b ¦<= c, 1, 2)", "E111", "do not chain"),
+    ("var x\nminimize x\n¦x >= 0", "E112", "softplus"),
+    ("minimize x ¦subject to x >= 0", "E112", "reparametrise"),
+    ("minimize x\n¦s.t. x >= 0", "E112", "reparametrise"),
+    ("minimize x ¦>= 0", "E112", "reparametrise"),
+    ("minimize x¦, x >= 0", "E112", "reparametrise"),
+    ("var x[n] ¦>= 0", "E112", "reparametrise"),
+    ("var x\n¦0 <= x", "E112", "reparametrise"),
+    ("let y = f(a¦, )", "E113", "right before `)`"),
+    ("let y = x[1¦,]", "E113", "right before `]`"),
+    ("data A[m]¦,\nvar x", "E113", "right before `var`"),
+    ("var x¦,", "E113", "right before the end of the model"),
+    ("let y = x[:¦:2]", "E114", "no step"),
+    ("let y = A[0, 1:n¦:2]", "E114", "no step"),
+    ("let y = sum(a for i in n ¦for j in m)", "E115", "for i in n, j in m"),
+    ("let y = sum(a for i in n if i < 3¦, j in m)", "E116", "last iteration"),
+    ("let y = x ¦> 0", "E117", "where(condition, a, b)"),
+    ("let y = (x ¦> 0) * 2", "E117", "where(condition, a, b)"),
+    ("let y = x ¦and z", "E117", "`and` makes a condition"),
+    ("data A[m] ¦symetric", "E118", "did you mean `symmetric`?"),
+    ("data A[m]\n¦minmize f(x)", "E118", "did you mean `minimize`?"),
+    ("data A[m] ¦B[n]", "E118", "separated by `,`"),
+    ("let a = 1 ¦model foo", "E120", "`model` comes first"),
+    ("¦", "E121", "the model is empty"),
+    ("¦ ; # nothing\n", "E121", "the model is empty"),
+    ("check a ¦= 3", "E122", "compare with `==`"),
+    ("let y = sum(a for i in n if i ¦= 3)", "E122", "compare with `==`"),
+    ("var x ¦= 3", "E122", "`init`"),
+    ("data A[¦2.5]", "E123", "`2.5` is not a size"),
+    ("data A[n + ¦1e3]", "E123", "a name plus or minus a whole number"),
+    ("data A[¦9999999999999999]", "E123", "is not a size"),
+    ("minimize x ¦if y > 0", "E124", "where(condition, a, b)"),
+    ("let y = sum(axis=3, ¦b)", "E125", "without a name"),
+    ("let y = A¦.shape", "E126", "`.T`"),
+    ("let y = A¦.'", "E126", "`.T`"),
+]
+
+
+@pytest.mark.parametrize(("marked", "code", "words"), CASES)
+def test_one_message_in_the_right_place(marked: str, code: str, words: str) -> None:
+    at = marked.index("¦")
+    text = marked.replace("¦", "")
+    line, column = marked[:at].count("\n") + 1, at - (marked.rfind("\n", 0, at) + 1) + 1
+    assert problems(text) == [(code, line, column)]
+    assert words in message(text)
+    crlf = text.replace("\n", "\r\n")
+    assert problems(crlf) == [(code, line, column)]
+
+
+def test_independent_mistakes_are_told_once_each_in_order() -> None:
+    text = """model many
+data A[m, n] symetric
+var x[n], lambda
+let y = 2x
+let z = (A @ x
+let w = y² + 1
+minimize sumsq(z) + sum(y for i in n for j in m)
+"""
+    codes = [("E118", 2, 14), ("E103", 3, 11), ("E108", 4, 10)]
+    assert problems(text) == [*codes, ("E105", 6, 1), ("E109", 6, 10), ("E115", 7, 38)]
+
+
+def test_messages_are_at_most_ten() -> None:
+    assert len(problems("let y = 2x\n" * 50)) == 10
+
+
+def test_position_in_the_middle_of_a_long_model() -> None:
+    text = "var x\n" + "let y = x + 1\n" * 500 + "minimize y + + * x"
+    assert problems(text) == [("E101", 502, 16)]
+
+
+def test_golden_unclosed(golden: Callable[[str, str], None]) -> None:
+    text = "var x[n]\nlet y = sumsq(A @ (x - 1)\nminimize y + 2x\n"
+    golden("syntax_errors.txt", message(text) + "\n")
+
+
+WORDS = "x y A sum range lambda symmetric 1 2.5 .5 1_ 0x1 ² − ' .T .* ./ .^ ** ^ * / @ + -"
+MARKS = '( ) [ ] , ; : = == < <= != " "ij->i" # $ . é'
+ODD = ["\n", "\r\n", "\0", "\ufeff", "\ud800"]
+PIECES = [*RESERVED, *WORDS.split(" "), *MARKS.split(" "), *ODD]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_any_text_gives_a_tree_or_messages_with_places(seed: int) -> None:
+    choose = random.Random(seed)
+    for _ in range(60):
+        glue = choose.choice(["", " ", " ", "\n"])
+        text = glue.join(choose.choices(PIECES, k=choose.randrange(1, 25)))
+        for diagnostic in diagnostics(text):
+            assert re.fullmatch(r"E1\d\d", diagnostic.code)
+            assert diagnostic.span is not None
+            assert 0 <= diagnostic.span.start <= diagnostic.span.end <= len(text)
+            assert diagnostic.render().count("\n") >= 3
+
+
+def diagnostics(text: str) -> tuple[Diagnostic, ...]:
+    """What is wrong with a text; nothing where it is a model."""
+    try:
+        parse(SourceText(text))
+    except ModelSyntaxError as error:
+        return error.diagnostics
+    return ()
