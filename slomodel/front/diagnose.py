@@ -72,7 +72,7 @@ def _number(f: Failure) -> Diagnostic | None:
         return None
     whole = span_of(f.source, last).to(f.span)
     if f.found == "NUMBER":
-        return messages.malformed_number(whole, "it has two points")
+        return messages.malformed_number(whole, "it has a second point")
     if f.found != "NAME":
         return None
     if last == "0" and re.fullmatch(r"[xXbBoO]\w+", f.text):

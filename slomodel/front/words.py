@@ -77,7 +77,7 @@ _TERMINALS = {
     "NUMBER": "a number",
     "NAME": "a name",
     "NONE": "`None`",
-    "ADDOP": "`+` or `-`",
+    "ADDOP": "a sign",
 }
 _OPERAND = {"NAME", "NUMBER", "LPAR", "ADDOP"}
 _OPERATOR = {"ADDOP", "MULOP", "POWOP", "TRANSPOSE", "LPAR", "LSQB"}
