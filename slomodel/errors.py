@@ -37,7 +37,7 @@ class SourceText:
         return self.text[start:end].rstrip("\r")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Span:
     """Characters `start` to `end` (exclusive) of a source text."""
 
@@ -62,7 +62,7 @@ class Span:
         return Span(self.source, min(self.start, other.start), max(self.end, other.end))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Mark:
     """An operand underlined in a message, with a label (its shape, say) below it."""
 
@@ -70,7 +70,7 @@ class Mark:
     label: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Diagnostic:
     """One message: code, sentence, place, marked operands, where things came from, the remedy."""
 
@@ -179,5 +179,9 @@ class TargetLimit(SlomodelError, RuntimeError):
     """A backend cannot do what was asked of it."""
 
 
-class NonsmoothWarning(UserWarning):
+class ModelWarning(UserWarning):
+    """Something in a model that is allowed and seldom meant; the text gives the place."""
+
+
+class NonsmoothWarning(ModelWarning):
     """A model has a kink, where its gradient jumps; the text gives the place."""

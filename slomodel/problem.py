@@ -10,6 +10,9 @@ from slomodel.errors import Diagnostic, SourceText, Span
 from slomodel.ir.dims import Dim, Shape
 from slomodel.ir.expr import Expr, Input
 
+NONSMOOTH = "W201"
+"""The code of the warning that a model has a kink."""
+
 Sense = Literal["minimize", "maximize"]
 InitKind = Literal["number", "uniform", "normal", "zeros", "ones", "eye", "data"]
 
@@ -113,7 +116,7 @@ class Problem:
     """A scalar objective with its declarations; sizes and data come later.
 
     `spans` gives the place in the source of nodes that a user wrote; `warnings` are diagnostics
-    of severity `warning`. `smoothness` is the least over the graph's functions.
+    of severity `warning`.
     """
 
     objective: Expr

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 from string import ascii_letters
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,7 @@ from slomodel.ir.expr import (
 from slomodel.ir.walk import postorder
 
 Array = NDArray[np.generic]
+Truths = NDArray[np.bool_]
 Sizes = Mapping[str, int]
 
 
@@ -75,22 +77,67 @@ def first_nonfinite(
 ) -> NonFinite | None:
     """Where a NaN or infinity first appears; None where all is finite.
 
-    A non-finite element that the roots do not depend on (a branch that `where` does not take)
-    is passed over: only nodes from which a non-finite path leads to a root count.
+    A non-finite element that no non-finite element of a root is made from (one in a branch that
+    `where` does not take there) is passed over.
     """
-    every = evaluate_all(roots, values, sizes)
-    bad = {node for node, array in every.items() if not np.all(np.isfinite(array))}
-    reached = {root for root in roots if root in bad}
+    known = _sizes_of(values, sizes or {})
+    every = evaluate_all(roots, values, known)
+    bad = {node: ~np.isfinite(array) for node, array in every.items()}
+    blamed = {root: bad[root] for root in roots}
     for node in reversed(list(every)):
-        if node in reached:
-            reached.update(operand for operand in node.operands if operand in bad)
+        if node not in blamed or not blamed[node].any():
+            continue
+        taken = [every[operand] for operand in node.operands]
+        for k, operand in enumerate(node.operands):
+            used = read(node, k, blamed[node], taken, known) & bad[operand]
+            blamed[operand] = blamed[operand] | used if operand in blamed else used
     for node, array in every.items():
-        if node in reached and not any(operand in bad for operand in node.operands):
-            where = np.argwhere(~np.isfinite(array))[0]
-            element = tuple(int(k) for k in where)
+        if node in blamed and blamed[node].any():
+            element = tuple(int(k) for k in np.argwhere(blamed[node])[0])
             operands = tuple(every[operand] for operand in node.operands)
             return NonFinite(node, element, float(array[element].real), operands)
     return None
+
+
+@singledispatch
+def read(node: Expr, k: int, which: Truths, operands: list[Array], sizes: Sizes) -> Truths:
+    """The elements of operand k from which the elements `which` of the node are made."""
+    raise TypeError(f"{type(node).__name__} has no operands")
+
+
+@read.register
+def _(node: Map, k: int, which: Truths, operands: list[Array], sizes: Sizes) -> Truths:
+    if node.function.name == "where" and k > 0:
+        condition = np.expand_dims(operands[0].astype(bool), _missing(node, 0))
+        which = which & (condition if k == 1 else ~condition)
+    return np.asarray(np.any(which, axis=_missing(node, k)))
+
+
+def _positive(counts: Array) -> Truths:
+    return counts.astype(np.float64) > 0
+
+
+@read.register
+def _(node: Einsum, k: int, which: Truths, operands: list[Array], sizes: Sizes) -> Truths:
+    back = Einsum((node,), (node.output,), node.inputs[k], node.dims)
+    return _positive(meaning(back, [which.astype(np.float64)], sizes))
+
+
+@read.register
+def _(node: Gather, k: int, which: Truths, operands: list[Array], sizes: Sizes) -> Truths:
+    back = Scatter(node, node.index, node.operands[0].shape)
+    return _positive(meaning(back, [which.astype(np.float64)], sizes))
+
+
+@read.register
+def _(node: Scatter, k: int, which: Truths, operands: list[Array], sizes: Sizes) -> Truths:
+    back = Gather(node, node.index, node.operands[0].shape)
+    return _positive(meaning(back, [which.astype(np.float64)], sizes))
+
+
+@read.register
+def _(node: Reshape, k: int, which: Truths, operands: list[Array], sizes: Sizes) -> Truths:
+    return which.reshape(operands[0].shape)
 
 
 def _sizes_of(values: Mapping[Input, Array], sizes: Sizes) -> dict[str, int]:
@@ -130,11 +177,13 @@ def _(node: Iota, operands: list[Array], sizes: Sizes) -> Array:
 
 @meaning.register
 def _(node: Map, operands: list[Array], sizes: Sizes) -> Array:
-    aligned = []
-    for array, axes in zip(operands, node.axes, strict=True):
-        missing = tuple(k for k in range(node.rank) if k not in axes)
-        aligned.append(np.expand_dims(array, missing))
+    aligned = [np.expand_dims(array, _missing(node, k)) for k, array in enumerate(operands)]
     return np.asarray(node.function.numpy(*aligned)).reshape(concrete(node.shape, sizes))
+
+
+def _missing(node: Map, k: int) -> tuple[int, ...]:
+    """The axes along which operand k is broadcast."""
+    return tuple(axis for axis in range(node.rank) if axis not in node.axes[k])
 
 
 @meaning.register
@@ -143,8 +192,10 @@ def _(node: Einsum, operands: list[Array], sizes: Sizes) -> Array:
     unique = tuple(dict.fromkeys(node.output))
     present = {label for labels in node.inputs for label in labels}
     alone = [label for label in range(len(shape)) if label not in present]
-    arrays = [*operands, *(np.ones(shape[label]) for label in alone)] or [np.ones(())]
-    labels = [*node.inputs, *((label,) for label in alone)] or [()]
+    arrays: list[NDArray[Any]] = [*operands, *(np.ones(shape[label]) for label in alone)]
+    labels = [*node.inputs, *((label,) for label in alone)]
+    if not arrays:
+        arrays, labels = [np.ones(())], [()]
     spec = ",".join("".join(ascii_letters[k] for k in own) for own in labels)
     result = np.asarray(np.einsum(f"{spec}->{''.join(ascii_letters[k] for k in unique)}", *arrays))
     if node.dtype == "bool":

@@ -92,7 +92,7 @@ def _(node: Map, k: int, adjoint: Expr, guard: Guard) -> Use | None:
 def _branch(node: Map, k: int, adjoint: Expr, guard: Guard) -> Use | None:
     if k == 0:
         return None
-    condition = condition = build.broadcast(node.operands[0], node.axes[0], node.shape)
+    condition = build.broadcast(node.operands[0], node.axes[0], node.shape)
     taken = condition if k == 1 else build.apply(lnot, condition)
     live = both(guard, taken)
     kept = keep(taken, adjoint)
@@ -107,9 +107,8 @@ def _(node: Einsum, k: int, adjoint: Expr, guard: Guard) -> Use | None:
     for j, (operand, labels) in enumerate(zip(node.operands, node.inputs, strict=True)):
         if j == k:
             continue
-        if guard is not None and not _is_variable(operand):
-            operand = keep(guard_of_operand(node, j, guard), operand)
-        operands.append(operand)
+        live = None if _is_variable(operand) else _below(node, j, guard)
+        operands.append(keep(live, operand))
         inputs.append(labels)
     use = build.einsum(operands, inputs, node.inputs[k], node.dims)
     return use, _below(node, k, guard)

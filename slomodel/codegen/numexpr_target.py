@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from slomodel.codegen import numpy_target
 from slomodel.codegen.program import Step
 from slomodel.codegen.scope import Scope
@@ -58,7 +60,7 @@ def _literal(value: float) -> str:
     """numexpr knows no names for infinities and NaN, but folds constants."""
     if isinstance(value, bool):
         return repr(value)
-    if value != value:
+    if math.isnan(value):
         return "(1e999 - 1e999)"
     text = repr(value).replace("inf", "1e999")
     return f"({text})" if text.startswith("-") else text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from slomodel.codegen.program import Program
@@ -41,7 +42,7 @@ def number(value: float) -> str:
     """A literal that reads back as the very same double."""
     if isinstance(value, bool):
         return repr(value)
-    if value != value:
+    if math.isnan(value):
         return "np.nan"
     if value in (float("inf"), float("-inf")):
         return "np.inf" if value > 0 else "-np.inf"

@@ -70,10 +70,11 @@ def _without_broadcasts(
     for operand, own in zip(operands, axes, strict=True):
         if isinstance(operand, Einsum) and is_broadcast(operand):
             kept = tuple(operand.output.index(label) for label in operand.inputs[0])
-            own = tuple(own[axis] for axis in kept)
-            operand = operand.operands[0]
-        unwrapped.append(operand)
-        placed.append(own)
+            unwrapped.append(operand.operands[0])
+            placed.append(tuple(own[axis] for axis in kept))
+        else:
+            unwrapped.append(operand)
+            placed.append(own)
     return unwrapped, placed
 
 
@@ -91,9 +92,11 @@ def _simplified(
     kept = function.simplify(*operands)
     if kept is None:
         return None
-    for operand, own in zip(operands, axes, strict=True):
-        if kept is operand:
-            return broadcast(operand, own, shape)
+    places = {own for operand, own in zip(operands, axes, strict=True) if kept is operand}
+    if len(places) > 1:
+        return None  # one node along two sets of axes: which of them is kept is not known
+    if places:
+        return broadcast(kept, places.pop(), shape)
     # A simplification that builds a new node is over one operand and keeps its shape.
     widest = max(axes, key=len)
     return broadcast(kept, widest if kept.shape else (), shape)

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import Literal, NoReturn, Self, TypeVar
 from weakref import WeakValueDictionary
 
+import numpy as np
+
 from slomodel.ir.dims import Dim, Shape
 from slomodel.ir.function import DType, ScalarFunction
 
@@ -102,8 +104,9 @@ class Const(Expr):
     value: float
 
     def __new__(cls, value: float) -> Const:
-        if isinstance(value, bool):
-            return _interned(cls, (), (), "bool", key=repr(value), value=value)
+        if isinstance(value, (bool, np.bool_)):
+            truth = bool(value)
+            return _interned(cls, (), (), "bool", key=repr(truth), value=truth)
         value = float(value)
         return _interned(cls, (), (), "real", key=value.hex(), value=value)
 

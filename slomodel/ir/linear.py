@@ -1,8 +1,9 @@
-"""Constructors of the linear kinds: `Einsum` with views absorbed, `Gather`, `Scatter`, `Reshape`."""
+"""Constructors of the linear kinds: `Einsum` (views absorbed), `Gather`, `Scatter`, `Reshape`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from slomodel.errors import ShapeError
 from slomodel.ir.dims import Dim, Shape, show_shape
@@ -60,13 +61,13 @@ def _without_views(
     flat: list[Expr] = []
     labels: list[Axes] = []
     for operand, own in zip(operands, inputs, strict=True):
-        while isinstance(operand, Einsum) and _is_view(operand):
-            place = dict(zip(operand.output, own, strict=True))
-            inner = operand.inputs[0] if operand.inputs else ()
-            own = tuple(place[label] for label in inner)
-            operand = operand.operands[0] if operand.operands else Const(1.0)
-        flat.append(operand)
-        labels.append(own)
+        viewed, places = operand, own
+        while isinstance(viewed, Einsum) and _is_view(viewed):
+            place = dict(zip(viewed.output, places, strict=True))
+            places = tuple(place[label] for label in (viewed.inputs or ((),))[0])
+            viewed = viewed.operands[0] if viewed.operands else Const(1.0)
+        flat.append(viewed)
+        labels.append(places)
     return flat, labels, dims
 
 
@@ -82,19 +83,21 @@ def _without_ones(operands: list[Expr], labels: list[Axes]) -> tuple[list[Expr],
 
 def broadcast(operand: Expr, axes: Axes, shape: Shape) -> Expr:
     """`operand` with its axis k at output axis `axes[k]`, constant along the others."""
-    if operand.shape == shape:
-        return operand
     return einsum([operand], [axes], tuple(range(len(shape))), shape)
 
 
 def transpose(operand: Expr, order: Axes) -> Expr:
     """The operand with output axis k its axis `order[k]`."""
+    if sorted(order) != list(range(operand.rank)):
+        raise ShapeError(f"{order} is no order of the axes of {show_shape(operand.shape)}")
     return einsum([operand], [tuple(range(operand.rank))], order, operand.shape)
 
 
 def sum_over(operand: Expr, axes: Axes) -> Expr:
     """The sum along some axes; the others keep their order."""
     own = tuple(range(operand.rank))
+    if not set(axes) <= set(own):
+        raise ShapeError(f"{axes} are not all axes of {show_shape(operand.shape)}")
     return einsum([operand], [own], tuple(k for k in own if k not in axes), operand.shape)
 
 
@@ -133,6 +136,8 @@ def gather(operand: Expr, index: Sequence[Affine], shape: Shape) -> Expr:
 def scatter(operand: Expr, index: Sequence[Affine], shape: Shape) -> Expr:
     """Zeros of `shape` with `operand[o]` added at `index(o)`: the adjoint of `gather`."""
     _check_index(index, shape, operand.shape)
+    if operand.dtype != "real":
+        raise ShapeError("a scatter adds numbers, not truth values")
     same = tuple(_unit(k, len(shape)) for k in range(len(shape)))
     if tuple(index) == same and shape == operand.shape:
         return operand
@@ -156,6 +161,11 @@ def reshape(operand: Expr, shape: Shape) -> Expr:
     """The same elements in C order; equal totals are checked where all sizes are known."""
     if operand.shape == shape:
         return operand
+    if all(dim.is_literal for dim in operand.shape + shape):
+        before, after = (prod(dim.const for dim in own) for own in (operand.shape, shape))
+        if before != after:
+            found = f"{show_shape(operand.shape)} has {before} elements"
+            raise ShapeError(f"{found}, {show_shape(shape)} has {after}")
     if isinstance(operand, Reshape):
         return reshape(operand.operands[0], shape)
     return Reshape(operand, shape)

@@ -1,0 +1,47 @@
+"""What `compile` accepts: a path that ends in `.slo`, or the text of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from slomodel.errors import Diagnostic, DomainError, MissingRule, ModelSyntaxError, SourceText
+from slomodel.front.parse import read_source
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What a model is made of; a pickled model is this and is compiled again when loaded."""
+
+    text: SourceText
+    folder: Path | None
+    data: Mapping[str, object]
+    dims: Mapping[str, int]
+    backend: str
+
+
+def source_of(source: object) -> tuple[SourceText, Path | None]:
+    """The text of a model and the folder that its paths are relative to (None for plain text)."""
+    if isinstance(source, Path) or (isinstance(source, str) and _names_a_model(source)):
+        path = Path(source)
+        return read_source(path), path.parent
+    if isinstance(source, str):
+        if _is_path(source):
+            message = f"`{source}` is neither a model nor the name of a .slo file"
+            raise ModelSyntaxError(Diagnostic("E001", message, help="a path must end in .slo"))
+        return SourceText(source), None
+    if type(source).__module__.startswith("sympy."):
+        raise MissingRule("SymPy expressions cannot be compiled yet; write the model as .slo text")
+    kind = type(source).__name__
+    raise DomainError(f"compile takes model text or a path to a .slo file, not a {kind}")
+
+
+def _names_a_model(text: str) -> bool:
+    return text.strip().endswith(".slo") and "\n" not in text.strip()
+
+
+def _is_path(text: str) -> bool:
+    """One word with a slash or a dot is meant as a path; no model is one word."""
+    words = text.split()
+    return len(words) == 1 and ("/" in text or "." in text)

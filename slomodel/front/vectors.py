@@ -1,0 +1,84 @@
+"""The flat vector of a model: named arrays one after another, packed and unpacked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from slomodel.errors import DomainError, ShapeError
+
+Vector = NDArray[np.float64]
+Point = ArrayLike | Mapping[str, ArrayLike]
+
+_MOST_BYTES = 10**9
+
+
+class Vectors:
+    """Vectors x (n,) that hold variables of given shapes, in order, each in C order.
+
+    Raises ShapeError when they take more than 10⁹ bytes.
+    """
+
+    def __init__(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        self.shapes = dict(shapes)
+        self.n = sum(_count(shape) for shape in shapes.values())
+        if 8 * self.n > _MOST_BYTES:
+            raise ShapeError(f"the variables take {8.0 * self.n:.3g} bytes; the limit is 1e9")
+
+    def pack(self, values: Mapping[str, ArrayLike]) -> Vector:
+        """The vector of named arrays. Raises ShapeError for a name or a shape that differs."""
+        for name in values:
+            if name not in self.shapes:
+                raise ShapeError(f"the model has no variable `{name}`; {self.describe()}")
+        parts = []
+        for name, shape in self.shapes.items():
+            if name not in values:
+                raise ShapeError(f"no value for variable `{name}`; {self.describe()}")
+            array = reals(values[name], f"variable `{name}`")
+            if array.shape != shape:
+                raise ShapeError(f"variable `{name}` has shape {shape}, not {array.shape}")
+            parts.append(array.ravel())
+        return np.concatenate(parts)
+
+    def unpack(self, vector: Vector) -> dict[str, Vector]:
+        """Copies of the named arrays in a vector."""
+        result, at = {}, 0
+        for name, shape in self.shapes.items():
+            end = at + _count(shape)
+            result[name] = vector[at:end].reshape(shape).copy()
+            at = end
+        return result
+
+    def vector(self, x: Point) -> Vector:
+        """`x` as a float64 vector (n,), from a vector or named arrays; not always a copy."""
+        if isinstance(x, Mapping):
+            return self.pack(x)
+        vector = reals(x, "x")
+        if vector.shape != (self.n,):
+            raise ShapeError(f"x has shape {vector.shape}, not ({self.n},); {self.describe()}")
+        return vector
+
+    def describe(self) -> str:
+        """The names and shapes, for messages."""
+        parts = [f"{name} {list(shape)}" for name, shape in self.shapes.items()]
+        return f"the variables are {', '.join(parts)}"
+
+
+def reals(value: ArrayLike, what: str) -> Vector:
+    """`value` as a float64 array. Raises DomainError for complex numbers, text and objects."""
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise DomainError(f"{what} is not an array: its rows have different lengths") from None
+    if array.dtype.kind not in "biuf":
+        raise DomainError(f"{what} holds {array.dtype} values; real numbers are needed")
+    return np.asarray(array, dtype=np.float64)
+
+
+def _count(shape: tuple[int, ...]) -> int:
+    count = 1
+    for size in shape:
+        count *= size
+    return count

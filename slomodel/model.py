@@ -1,0 +1,296 @@
+"""`compile` a model, then evaluate, differentiate, bind and solve it: the public object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from slomodel.codegen.entry import EntryName
+from slomodel.codegen.kernels import Compiled, Derivatives, Evaluate, Kernels, target_named
+from slomodel.codegen.target import Target
+from slomodel.errors import (
+    DomainError,
+    MissingRule,
+    ShapeError,
+)
+from slomodel.front.bind import Binding, bind
+from slomodel.front.elaborate import elaborate
+from slomodel.front.parse import parse
+from slomodel.front.report import explanation, nonfinite_sentence, warn
+from slomodel.front.source import Recipe, source_of
+from slomodel.front.start import start
+from slomodel.front.vectors import Point, Vector, Vectors
+from slomodel.ir.dims import concrete, show_shape
+from slomodel.problem import Problem
+from slomodel.solve import Callback, Progress, Solution, solve
+
+_MOST_HESSIAN = 5_000
+
+
+def compile(
+    source: object,
+    variables: None = None,
+    *,
+    data: Mapping[str, object] | None = None,
+    dims: Mapping[str, int] | None = None,
+    backend: str = "auto",
+    dtype: str = "float64",
+    strict: bool = False,
+) -> Model:
+    """A model from text or from the path of a .slo file.
+
+    `data` maps names to arrays, numbers or `pathlib.Path`s; what is missing can be given later
+    with `bind`. `dims` gives sizes that the data does not. `strict` makes a kink an error
+    instead of a NonsmoothWarning. Every failure is a SlomodelError.
+    """
+    if variables is not None:
+        raise MissingRule("`variables=` goes with SymPy expressions, which cannot be compiled yet")
+    if dtype != "float64":
+        raise MissingRule(f"dtype {dtype!r} is not there yet; models compute in float64")
+    text, folder = source_of(source)
+    problem = elaborate(parse(text), text)
+    warn(problem, strict)
+    return _made(Recipe(text, folder, dict(data or {}), dict(dims or {}), backend), problem)
+
+
+def _made(recipe: Recipe, problem: Problem | None = None) -> Model:
+    """The model of a recipe; parsed again where no problem is given."""
+    problem = problem or elaborate(parse(recipe.text), recipe.text)
+    target = target_named("numexpr" if recipe.backend == "auto" else recipe.backend)
+    binding = bind(problem, recipe.data, recipe.dims, recipe.folder)
+    derivatives = Derivatives(problem.objective, [v.node for v in problem.variables])
+    compiled = _planned(problem, derivatives, binding, target)
+    return Model(problem, binding, compiled, derivatives, recipe)
+
+
+def _planned(
+    problem: Problem, derivatives: Derivatives, binding: Binding, target: Target
+) -> Compiled:
+    nodes = [declaration.node for declaration in problem.data]
+    return Compiled(problem.name, derivatives, nodes, binding.sizes, target)
+
+
+class Model:
+    """A compiled objective over a flat vector x (n,): variables in declaration order, C order.
+
+    Methods that take a point accept such a vector or a mapping of named arrays.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        binding: Binding,
+        compiled: Compiled,
+        derivatives: Derivatives,
+        recipe: Recipe,
+    ) -> None:
+        self._problem = problem
+        self._binding = binding
+        self._compiled = compiled
+        self._derivatives = derivatives
+        self._recipe = recipe
+        self._sized = None if binding.unsized else Vectors(_shapes(problem, binding))
+        self._kernels = Kernels(compiled, binding.arrays)
+
+    def __reduce__(self) -> tuple[Callable[..., Model], tuple[object, ...]]:
+        return _made, (self._recipe,)
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{v.name} {show_shape(v.shape)}" for v in self._problem.variables)
+        return f"<slomodel.Model {self.name}: {sizes}>"
+
+    @property
+    def name(self) -> str:
+        return self._problem.name
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Names of the data that has no value yet."""
+        return self._binding.missing
+
+    @property
+    def variables(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each variable by name. Raises ShapeError where a size is unknown."""
+        return dict(self._vectors.shapes)
+
+    @property
+    def n(self) -> int:
+        """The number of unknowns."""
+        return self._vectors.n
+
+    def pack(self, values: Mapping[str, ArrayLike]) -> Vector:
+        """The vector x (n,) of named arrays. Raises ShapeError for a name or shape that differs."""
+        return self._vectors.pack(values)
+
+    def unpack(self, x: Point) -> dict[str, Vector]:
+        """Copies of the named arrays in a vector x (n,)."""
+        return self._vectors.unpack(self._vectors.vector(x))
+
+    def x0(self, seed: int = 0) -> Vector:
+        """A start (n,) drawn as the model's `init`s say."""
+        self._require_sizes()
+        return start(self._problem, self._binding, np.random.default_rng(seed))
+
+    def value(self, x: Point) -> float:
+        """The objective at x (n,)."""
+        return self._function("value")(self._vectors.vector(x))
+
+    def gradient(self, x: Point) -> Vector:
+        """The gradient at x, both (n,); a fresh array."""
+        return self.value_and_gradient(x)[1]
+
+    def value_and_gradient(self, x: Point, out: Vector | None = None) -> tuple[float, Vector]:
+        """The objective and its gradient at x (n,), with the work they share done once.
+
+        The gradient is a fresh array, or `out` where that is given.
+        """
+        vector = self._vectors.vector(x)
+        gradient = np.empty(len(vector)) if out is None else out
+        return self._function("value_and_gradient")(vector, gradient), gradient
+
+    def hvp(self, x: Point, v: Point) -> Vector:
+        """The Hessian at x times v, all (n,)."""
+        vector = self._vectors.vector(x)
+        product = np.empty(len(vector))
+        self._function("hvp")(vector, self._vectors.vector(v), product)
+        return product
+
+    def hessian(self, x: Point) -> Vector:
+        """The Hessian (n, n) at x (n,), a column at a time; for n up to 5,000."""
+        if self.n > _MOST_HESSIAN:
+            raise DomainError(f"a Hessian of {self.n} rows is too large; use hvp(x, v)")
+        columns = [self.hvp(x, unit) for unit in np.eye(self.n)]
+        matrix = np.array(columns)
+        return (matrix + matrix.T) / 2.0
+
+    def bind(self, **data: object) -> Model:
+        """The model with other data, the rest kept; nothing is parsed or differentiated again.
+
+        Kernels are shared where the sizes stay the same, and planned anew where they change.
+        """
+        recipe = replace(self._recipe, data={**self._recipe.data, **data})
+        binding = bind(self._problem, recipe.data, recipe.dims, recipe.folder)
+        compiled = self._compiled
+        if binding.sizes != self._binding.sizes:
+            compiled = _planned(self._problem, self._derivatives, binding, compiled.target)
+        return Model(self._problem, binding, compiled, self._derivatives, recipe)
+
+    def solve(
+        self,
+        method: str = "auto",
+        x0: Point | None = None,
+        *,
+        gtol: float = 1e-6,
+        scaled: bool = True,
+        max_iter: int = 100_000,
+        max_time: float | None = None,
+        max_nfev: int | None = None,
+        seed: int = 0,
+        callback: Callback | None = None,
+        progress: Progress | None = None,
+        verify: bool = False,
+        threads: int | None = None,
+        **options: object,
+    ) -> Solution:
+        """Minimise (or maximise, as the model says) from x0, or from `x0(seed)`.
+
+        `options` are those of the method. The result's `status` says how the run ended; only
+        wrong input raises.
+        """
+        if verify or threads is not None:
+            which = "verify" if verify else "threads"
+            raise MissingRule(f"the option `{which}` is not there yet")
+        first = self.x0(seed) if x0 is None else self._vectors.vector(x0)
+        self._function("value")
+        return solve(
+            self,
+            first,
+            method=method,
+            sense=self._problem.sense,
+            gtol=gtol,
+            scaled=scaled,
+            max_iter=max_iter,
+            max_time=max_time,
+            max_nfev=max_nfev,
+            seed=seed,
+            callback=callback,
+            progress=progress,
+            unpack=self.unpack,
+            diagnose=self._diagnose,
+            **options,
+        )
+
+    def source(self, target: str = "auto") -> str:
+        """A standalone module for a target: `value(x, data)`, `gradient`, … (see its docstring)."""
+        self._require_sizes()
+        compiled = self._compiled
+        if target not in ("auto", compiled.target.name):
+            other = target_named(target)
+            compiled = _planned(self._problem, self._derivatives, self._binding, other)
+        return compiled.source()
+
+    def explain(self) -> str:
+        """What the compiler knows: variables, data, sizes, how smooth the objective is."""
+        return explanation(self._problem, self._binding)
+
+    def bounds(self, center: Point, radius: float) -> NoReturn:
+        """Proved Lipschitz bounds over a ball; not there yet."""
+        raise MissingRule("proved bounds are not there yet; norm-armijo needs none")
+
+    def sample_bounds(
+        self, center: Point, radius: float, samples: int = 100, seed: int = 0
+    ) -> NoReturn:
+        """Sampled estimates of Lipschitz constants; not there yet."""
+        raise MissingRule("sampled estimates of Lipschitz constants are not there yet")
+
+    def bound_formula(self, which: str) -> NoReturn:
+        """A formula for a bound; not there yet."""
+        raise MissingRule("formulas for bounds are not there yet")
+
+    def check_gradient(self, x: Point | None = None) -> NoReturn:
+        """The gradient against differences; not there yet."""
+        raise MissingRule("check_gradient is not there yet")
+
+    def scipy(self) -> NoReturn:
+        """Functions for scipy.optimize.minimize; not there yet."""
+        raise MissingRule("scipy() is not there yet; pass model.value and model.gradient")
+
+    def latex(self) -> NoReturn:
+        """The objective in LaTeX; not there yet."""
+        raise MissingRule("latex() is not there yet")
+
+    def _function(self, name: EntryName) -> Evaluate:
+        if self.missing:
+            listed = ", ".join(f"`{one}`" for one in self.missing)
+            raise ShapeError(f"no values for data {listed}; give them with bind(…) or data=")
+        self._require_sizes()
+        return self._kernels.function(name)
+
+    @property
+    def _vectors(self) -> Vectors:
+        if self._sized is None:
+            self._require_sizes()
+        assert self._sized is not None
+        return self._sized
+
+    def _require_sizes(self) -> None:
+        unknown = self._binding.unsized
+        if unknown:
+            names = ", ".join(f"`{name}`" for name in unknown)
+            example = f"dims={{{unknown[0]!r}: 10}}"
+            raise ShapeError(f"the size of dim {names} is not known; give {example} or data")
+
+    def _diagnose(self, x: Vector) -> str | None:
+        roots = (self._problem.objective, *self._derivatives.gradient)
+        parts = self.unpack(x)
+        values = {v.node: parts[v.name] for v in self._problem.variables}
+        values |= {d.node: self._binding.arrays[d.name] for d in self._problem.data}
+        return nonfinite_sentence(self._problem, roots, values, self._binding.sizes)
+
+
+def _shapes(problem: Problem, binding: Binding) -> dict[str, tuple[int, ...]]:
+    return {v.name: concrete(v.shape, binding.sizes) for v in problem.variables}
