@@ -15,54 +15,79 @@ from slomodel.solve.subroutine import Halt, Iterate
 ROUNDING = 32.0
 # Points at ±1 … ±PROBES ulps of x where the noise of f is measured.
 PROBES = 4
+# Ratio of the lengths tried until f changes at all; not 2, which would keep the bits of x and
+# so could find the one length after another where rounding cancels.
+STRETCH = 1.7
 # A change of f this many times its noise is a fact.
 CLEAR = 100.0
-# Accepted steps that neither lower f beyond its noise nor ‖g‖, before a run is at its end.
-IDLE_STEPS = 100
+# Steps without a gain before a run is at its end, and the share of ‖g‖ that is a gain.
+IDLE_STEPS = 200
+GAIN = 0.9
+# Steps below this share of the longest are a few ulps of x: towards a kink f may be halved
+# without end by ever shorter ones, and with a wrong gradient fall by an ulp each.
+SHORT = 100.0 * EPS
 # Share of |⟨g,v⟩| by which the trapezoid rule may miss the change of f along a short step: a
 # smooth f misses by O(t²), a kink or a wrong gradient by about one half or more.
 TRAPEZOID_MISS = 0.2
 
 
 class Floor:
-    """The resolution of f on one run, the lowest f so far, and the best point at the floor."""
+    """The resolution of f on one run, the lowest f so far, and the best point at the floor.
+
+    `best` is a copy of the point of least ‖g‖ among those that f cannot tell from the last one;
+    None when that is the last one.
+    """
 
     def __init__(self, start: Iterate) -> None:
         self.lowest = start.f
         self.best: Iterate | None = None
+        self._best_gnorm = self._mark = start.gnorm
+        self._anchor = self._mark_f = start.f
         self._measured = 0.0
-        self._anchor = start.f
-        self._least_gnorm = start.gnorm
         self._idle = 0
 
     def noise(self, at: Iterate) -> float:
         """A change of f near `at` that may be rounding only."""
         return max(ROUNDING * EPS * abs(at.f), self._measured)
 
-    def measure(self, evaluate: Evaluator, at: Iterate) -> bool:
-        """Measure the noise of f over a few ulps round `at`; True when it was underestimated."""
+    def measure(self, evaluate: Evaluator, at: Iterate, longest: float) -> bool:
+        """Measure the noise of f near `at`; True when it was underestimated.
+
+        It is the spread over a few ulps of x, or the least change along −g that f can show when
+        f is a difference of large terms.
+        """
         before = self.noise(at)
         spread = 0.0
         for k in (*range(-PROBES, 0), *range(1, PROBES + 1)):
             change = abs(evaluate.value(at.x * (1.0 + k * EPS)) - at.f)
             spread = max(spread, change if math.isfinite(change) else 0.0)
+        v = at.g / -at.gnorm
+        t = max(EPS * norm(at.x), EPS * longest)
+        while spread == 0.0 and t < longest:
+            change = abs(evaluate.value(at.x + t * v) - at.f)
+            spread = change if math.isfinite(change) else 0.0
+            t *= STRETCH
         self._measured = max(self._measured, 2.0 * spread)
         return self._measured > before
 
-    def note(self, point: Iterate) -> bool:
-        """Take in an accepted point; True when nothing was gained for IDLE_STEPS steps.
+    def note(self, point: Iterate, length: float, longest: float) -> bool:
+        """Take in an accepted point; True when IDLE_STEPS steps have gained nothing.
 
-        Meanwhile `best` is a copy of the point of least ‖g‖ among those that f cannot tell
-        apart, None when that is the last one.
+        A gain is a lower ‖g‖, or an f lower by more than its noise after a step that is not short.
         """
         self.lowest = min(self.lowest, point.f)
-        gained = point.f < self._anchor - self.noise(point)
-        if gained:
+        noise = self.noise(point)
+        if point.f < self._anchor - noise:
             self._anchor = point.f
-        if gained or point.gnorm < self._least_gnorm:
-            self._least_gnorm = point.gnorm
+            self.best = None
+            self._best_gnorm = point.gnorm
+        elif point.gnorm < self._best_gnorm:
+            self.best = point.copy()
+            self._best_gnorm = point.gnorm
+        fell = length > SHORT * longest and point.f < self._mark_f - noise
+        if fell or point.gnorm < GAIN * self._mark:
+            self._mark, self._mark_f = point.gnorm, point.f
             self._idle = 0
-            self.best = None if gained else point.copy()
         else:
             self._idle += 1
         return self._idle >= IDLE_STEPS
@@ -71,10 +96,14 @@ class Floor:
 def explain_failure(evaluate: Evaluator, floor: Floor, at: Iterate, longest: float) -> Halt:
     """Why no step along −g of length up to `longest` gains anything, from one that f resolves.
 
+    The point asked about is the best one at the floor, else `at`.
+
     A smooth f with this gradient changes by t·(slope there + slope here)/2 within O(t³); then
     only its resolution can have stopped the search. The opposite sign shows a gradient of the
     wrong sign, anything else a kink or a wrong gradient.
     """
+    at = floor.best or at
+    floor.measure(evaluate, at, longest)
     noise = max(floor.noise(at), EPS * norm(at.x) * at.gnorm)
     seen = f"Gradient norm {at.gnorm:.3g}, rounding error of the objective about {noise:.2g}"
     t = max(CLEAR * ratio(noise, at.gnorm), EPS * longest)

@@ -91,7 +91,7 @@ class NormArmijoRun:
             vnorm = self._direction.fallback(current.g, current.gnorm, v)
             longest = first = min(D / vnorm, LARGEST)
             found = self._last_resort(current, vnorm, longest, again)
-        if found is None or self._floor.note(found.point):
+        if found is None or self._floor.note(found.point, found.delta * vnorm, D):
             return explain_failure(self._evaluate, self._floor, current, D)
         self.delta, self.delta_first = found.delta, first
         return self._accept(current, found, vnorm, found.delta >= longest * (1.0 - 4.0 * EPS))
@@ -117,7 +117,7 @@ class NormArmijoRun:
         `again` is false when that search was just made.
         """
         found = self._along_gradient(at, vnorm, longest) if again else None
-        if found is None and self._floor.measure(self._evaluate, at):
+        if found is None and self._floor.measure(self._evaluate, at, longest * vnorm):
             found = self._along_gradient(at, vnorm, longest)
         return found
 

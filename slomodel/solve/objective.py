@@ -47,7 +47,7 @@ class Functions:
         return self.value(x), out
 
 
-class BudgetSpent(Exception):  # noqa: N818 (a signal, not an error)
+class BudgetSpent(Exception):
     """Raised in the middle of a step when a budget is used up; never leaves `solve`."""
 
     def __init__(self, status: Status) -> None:

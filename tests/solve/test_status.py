@@ -1,0 +1,226 @@
+"""Every way a run can end, each on an objective that ends so."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from solve.objectives import Vector, elementwise, parabola, rosenbrock
+
+from slomodel.solve import Functions, Solution, Status, solve
+
+DIRECTIONS = pytest.mark.parametrize("direction", ["gradient", "lbfgs"])
+
+
+def check(found: Solution, status: str) -> None:
+    assert found.status == status, found.message
+    assert found.success == (status in ("converged", "precision"))
+    assert np.all(np.isfinite(found.x))
+
+
+def test_codes_are_those_of_scipy_and_sentences_are_there() -> None:
+    codes = {status.value: status.code for status in Status}
+    assert codes["converged"] == codes["precision"] == 0
+    assert {codes[s] for s in ("max_iter", "max_time", "max_nfev")} == {1}
+    assert codes["line_search_stalled"] == codes["not_descent"] == 2
+    assert codes["nonfinite_start"] == 3
+    assert codes["user_stopped"] == codes["interrupted"] == 99
+    for status in Status:
+        assert status.sentence.endswith(".")
+        assert status.success == (status.code == 0)
+        assert status.remedy.endswith(".") or status in ("converged", "user_stopped")
+
+
+@DIRECTIONS
+@pytest.mark.parametrize("x0", [[5, 5], np.float32([0, 0]), np.array([True, False])])
+def test_x0_of_any_real_type_is_float64(x0: Vector, direction: str) -> None:
+    found = solve(parabola(0.5), x0, direction=direction)
+    check(found, "converged")
+    assert found.x.dtype == np.float64
+    assert_allclose(found.x, 0.5, atol=1e-6)
+
+
+@DIRECTIONS
+@pytest.mark.parametrize("scale", [1e-200, 1e-20, 1e-12, 1.0, 1e12, 1e200])
+def test_units_of_the_objective_do_not_matter(scale: float, direction: str) -> None:
+    found = solve(parabola(3.0, scale=scale), [0, 0], direction=direction)
+    check(found, "converged")
+    assert found.nit > 0
+    assert_allclose(found.x, 3.0, rtol=1e-5)
+
+
+@DIRECTIONS
+def test_a_large_constant_does_not_end_the_run_early(direction: str) -> None:
+    found = solve(parabola(3.0, offset=1e10), [0.707, 0.707], direction=direction)
+    check(found, "converged")
+    assert_allclose(found.x, 3.0, rtol=1e-6)
+
+
+def test_unscaled_tolerance_is_absolute() -> None:
+    flat = parabola(3.0, scale=1e-12)
+    assert solve(flat, [0, 0], scaled=False).nit == 0
+    assert solve(flat, [0, 0], scaled=True).nit > 0
+
+
+@DIRECTIONS
+def test_precision_where_rounding_ends_the_run(direction: str) -> None:
+    generator = np.random.default_rng(5)
+    A = generator.normal(size=(12, 12))
+    H = A @ A.T + np.eye(12)
+    b = generator.normal(size=12)
+    quadratic = Functions(
+        lambda x: 0.5 * float(x @ H @ x) - float(b @ x) + 1e3, lambda x: H @ x - b, 12
+    )
+    found = solve(quadratic, np.zeros(12), direction=direction, gtol=0.0, max_iter=20_000)
+    check(found, "precision")
+    assert found.gradient_norm < 1e-7
+    assert found.rounding_steps > 0
+    exact = np.linalg.solve(H, b)
+    assert_allclose(found.x, exact, atol=1e-6)
+    assert_allclose(found.gradient_norm, np.linalg.norm(found.jac), rtol=1e-12)
+
+
+def test_precision_where_large_terms_cancel() -> None:
+    stiffness = np.logspace(0, 4, 3)
+
+    def f(x: Vector) -> float:
+        return float(np.sum(1e8 * (1.0 + 1e-8 * stiffness * (x - 1.0) ** 2)) - 3e8)
+
+    found = solve(Functions(f, lambda x: 2.0 * stiffness * (x - 1.0), 3), [3, -0.7, 2], gtol=1e-12)
+    check(found, "precision")
+    assert_allclose(found.x, 1.0, atol=1e-3)
+
+
+@DIRECTIONS
+def test_kink_stalls(direction: str) -> None:
+    found = solve(elementwise(np.abs, np.sign, 2), [1, -0.3], direction=direction)
+    check(found, "line_search_stalled")
+    assert found.gradient_norm == pytest.approx(np.sqrt(2.0))
+    assert found.fun < 1e-12
+    assert "kink" in found.message
+    assert f"{found.gradient_norm:.3g}" in found.message
+
+
+@DIRECTIONS
+@pytest.mark.parametrize("x0", [-3.0, 3.0])
+def test_uneven_kink_stalls(x0: float, direction: str) -> None:
+    bent = Functions(
+        lambda x: float(max(x[0] - 1.0, 10.0 - 10.0 * x[0])),
+        lambda x: np.array([1.0 if x[0] > 1.0 else -10.0]),
+        1,
+    )
+    check(solve(bent, [x0], direction=direction), "line_search_stalled")
+
+
+@DIRECTIONS
+def test_wrong_gradient_stalls(direction: str) -> None:
+    wrong = Functions(
+        lambda x: float(np.sum((x - 1.0) ** 2 + 3.0 * np.sin(x))), lambda x: 2.0 * (x - 1.0), 2
+    )
+    found = solve(wrong, [3.0, -0.7], direction=direction)
+    check(found, "line_search_stalled")
+    assert "check_gradient" in found.message
+
+
+@DIRECTIONS
+@pytest.mark.parametrize("x0", [5.0, 1e-3, -2e4])
+def test_gradient_of_the_wrong_sign(x0: float, direction: str) -> None:
+    wrong = Functions(parabola(1.0, n=1).fun, lambda x: -2.0 * (x - 1.0), 1)
+    found = solve(wrong, [x0], direction=direction)
+    check(found, "not_descent")
+    assert found.nit == 0
+    assert_allclose(found.x, x0)
+
+
+@DIRECTIONS
+@pytest.mark.parametrize(
+    ("fun", "jac", "x0"),
+    [
+        (np.negative, lambda x: -np.ones_like(x), 0.0),
+        (lambda x: -(x**2), lambda x: -2.0 * x, 1.0),
+        (lambda x: -(x**2), lambda x: -2.0 * x, 1e6),
+        (lambda x: x - np.exp(x), lambda x: 1.0 - np.exp(x), 1.0),
+        (lambda x: -1.0 / x, lambda x: 1.0 / x**2, 1.0),
+    ],
+    ids=["-x", "-x^2", "-x^2 from 1e6", "x-exp(x)", "-1/x"],
+)
+def test_unbounded(fun: object, jac: object, x0: float, direction: str) -> None:
+    found = solve(elementwise(fun, jac, 1), [x0], direction=direction, max_iter=500)
+    check(found, "unbounded")
+
+
+def test_a_minimum_many_full_steps_away_is_not_called_unbounded() -> None:
+    found = solve(parabola(1e3, n=1), [0.0])
+    check(found, "converged")
+    assert found.nit > 900
+
+
+@DIRECTIONS
+def test_steps_at_the_cap_are_accepted(direction: str) -> None:
+    found = solve(parabola(10.0, n=1), [0.0], delta_bar=1.0, direction=direction)
+    check(found, "converged")
+    assert_allclose(found.history.step[1:9], 1.0, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("x0", "part"), [(-1.0, "objective is nan"), (np.nan, "Element 0 of x0")])
+def test_nonfinite_start(x0: float, part: str) -> None:
+    found = solve(elementwise(np.log, lambda x: 1.0 / x, 1), [x0])
+    assert found.status == "nonfinite_start"
+    assert not found.success
+    assert part in found.message
+
+
+def test_nonfinite_gradient_at_the_start_is_named() -> None:
+    root = elementwise(np.sqrt, lambda x: 0.5 / np.sqrt(x), 3)
+    found = solve(root, [1.0, 4.0, 0.0])
+    assert found.status == "nonfinite_start"
+    assert "Element 2 of the gradient is inf" in found.message
+    told = solve(root, [1.0, 4.0, 0.0], diagnose=lambda x: f"root of {x[2]:g}")
+    assert "root of 0" in told.message
+
+
+@DIRECTIONS
+def test_trials_outside_the_domain_are_rejected(direction: str) -> None:
+    barrier = elementwise(lambda x: x - np.log(x), lambda x: 1.0 - 1.0 / x, 2)
+    found = solve(barrier, [5.0, 0.01], direction=direction)
+    check(found, "converged")
+    assert_allclose(found.x, 1.0, rtol=1e-5)
+    assert np.all(np.isfinite(found.history.fun))
+
+
+def test_a_trial_with_a_nonfinite_gradient_is_rejected() -> None:
+    def jac(x: Vector) -> Vector:
+        return 2.0 * x if abs(x[0]) < 4.5 else np.array([np.nan])
+
+    found = solve(
+        Functions(lambda x: float(x[0] ** 2) if x[0] > -4.5 else -1.0, jac, 1),
+        [4.0],
+        delta_bar=9.0,
+        initial_step="full",
+    )
+    check(found, "converged")
+    assert abs(found.x[0]) < 1e-6
+
+
+@DIRECTIONS
+def test_maximize(direction: str) -> None:
+    hill = parabola(2.0, scale=-1.0, offset=7.0)
+    found = solve(hill, [0.0, 0.0], sense="maximize", direction=direction)
+    check(found, "converged")
+    assert found.fun == hill.value(found.x) == pytest.approx(7.0)
+    assert_allclose(found.jac, hill.jac(found.x))
+    assert found.history.fun[0] == -1.0
+    assert np.all(np.diff(found.history.fun) >= 0.0)
+
+
+def test_a_steep_start_takes_bounded_steps() -> None:
+    quartic = elementwise(lambda x: x**4, lambda x: 4.0 * x**3, 1)
+    found = solve(quartic, [1e5], delta_bar=1e4)
+    check(found, "converged")
+    assert np.all(np.diff(found.history.fun) <= 0.0)
+    assert np.all(found.history.step <= 1e4 * (1 + 1e-12))
+
+
+def test_counts_in_the_message_are_the_counters() -> None:
+    found = solve(rosenbrock(), [-1.2, 1.0], max_iter=5)
+    check(found, "max_iter")
+    assert found.nit == 5
+    assert f"5 iterations, {found.nfev} values, 6 gradients" in found.message
