@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from slomodel.errors import ModelSyntaxError, ModelWarning, NonsmoothWarning, Span
 from slomodel.front.bind import Binding
-from slomodel.ir.dims import show_shape
+from slomodel.ir.dims import Shape, concrete, show_shape
 from slomodel.ir.expr import Expr, Input, Map
 from slomodel.ir.function import ANALYTIC
 from slomodel.ir.walk import dependents, postorder, users
@@ -72,6 +73,30 @@ def explanation(problem: Problem, binding: Binding) -> str:
         lines.append(f"unknowns   {count}")
     lines.append(f"smoothness {smoothness_class(problem)}")
     return "\n".join(lines)
+
+
+def facts(problem: Problem, binding: Binding) -> dict[str, object]:
+    """The same as data for JSON: an unknown size is null, and its name in a shape."""
+    shapes = {v.name: _known(v.shape, binding.sizes) for v in problem.variables}
+    counts = [concrete(v.shape, binding.sizes) for v in problem.variables if not binding.unsized]
+    return {
+        "model": problem.name,
+        "sense": problem.sense,
+        "objective": problem.objective_name,
+        "dims": {dim.name: binding.sizes.get(dim.name) for dim in problem.dims},
+        "variables": shapes,
+        "data": {d.name: _known(d.shape, binding.sizes) for d in problem.data},
+        "missing": list(binding.missing),
+        "n": None if binding.unsized else sum(map(math.prod, counts)),
+        "smoothness": smoothness_class(problem),
+    }
+
+
+def _known(shape: Shape, sizes: Mapping[str, int]) -> list[int | str]:
+    return [
+        dim.size(sizes) if all(name in sizes for name, _ in dim.terms) else str(dim)
+        for dim in shape
+    ]
 
 
 def nonfinite_sentence(

@@ -1,0 +1,51 @@
+"""What every command does with bad input, warnings and Ctrl-C."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import TextIOWrapper
+
+import click
+
+from slomodel.cli.outputs import BAD_INPUT, INTERRUPTED, error_document, print_json
+from slomodel.errors import ModelWarning, SlomodelError
+
+
+@contextmanager
+def answering(as_json: bool) -> Iterator[None]:
+    """Turn an error into its message on standard error and exit code 1, Ctrl-C into 130."""
+    # A terminal that cannot show ‖∇f‖ gets a question mark, not a traceback.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    try:
+        yield
+    except SlomodelError as error:
+        text = str(error)
+        click.echo(text if text.startswith("error") else f"error: {text}", err=True)
+        if as_json:
+            print_json(error_document(error))
+        sys.exit(BAD_INPUT)
+    except KeyboardInterrupt:
+        click.echo("interrupted", err=True)
+        sys.exit(INTERRUPTED)
+
+
+@contextmanager
+def warnings_shown() -> Iterator[None]:
+    """Print each ModelWarning once, as a message; other warnings take their usual way."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ModelWarning)
+        try:
+            yield
+        finally:
+            for text in dict.fromkeys(
+                str(one.message) for one in caught if issubclass(one.category, ModelWarning)
+            ):
+                click.echo(text, err=True)
+    for one in caught:
+        if not issubclass(one.category, ModelWarning):
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)

@@ -1,0 +1,151 @@
+"""The commands: options in, one call of the library, a table or JSON out."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import click
+
+from slomodel import __version__
+from slomodel.cli import options
+from slomodel.cli.answering import answering, warnings_shown
+from slomodel.cli.group import Commands
+from slomodel.cli.inputs import Request, check_ready, request, start_from
+from slomodel.cli.live import live_line
+from slomodel.cli.outputs import check_target, print_json, write_text
+from slomodel.cli.result import Result, check_outputs
+from slomodel.model import Model
+
+_NAMES = {"help_option_names": ["-h", "--help"]}
+
+
+@click.group(cls=Commands, context_settings=_NAMES)
+@click.version_option(__version__, prog_name="slomodel", message="%(prog)s %(version)s")
+def main() -> None:
+    """Check and minimise models written as .slo text.
+
+    \b
+    model rosenbrock
+    dim  n
+    var  x[n] init -1.2
+    minimize sum(100 * (x[i+1] - x[i]^2)^2 + (1 - x[i])^2 for i in range(n - 1))
+
+    \b
+    slomodel check rosenbrock.slo
+    slomodel solve rosenbrock.slo --set n=10
+    slomodel solve fit.slo --data A=a.npy --data y=y.npy --plot run.png --out run.npz
+    slomodel solve fit.slo --data A=a.npy --data y=y.npy --x0 run.npz --json
+    slomodel codegen rosenbrock.slo --set n=10 -o rosenbrock.py
+
+    Exit codes: 0 done, 1 something is wrong with the input, 2 with the command line; those of
+    `solve` are in `slomodel solve --help`.
+    """
+
+
+@main.command()
+@options.given(options.MODEL)
+def check(file: Path, settings: dict[str, str], files: dict[str, str], as_json: bool) -> None:
+    """Say what is wrong with a model, or what its variables, sizes and data are.
+
+    FILE is a model, or - for standard input. Data may be missing; nothing is solved.
+
+    \b
+    slomodel check models/deep_linear.slo
+    slomodel check models/deep_linear.slo --set h1=30 --json
+    """
+    with answering(as_json):
+        asked = request(file, settings, files)
+        model = _compiled(asked)
+        if as_json:
+            print_json(asked.facts())
+            return
+        click.echo(model.explain())
+        if model.missing:
+            click.echo(f"missing    {', '.join(model.missing)} (give with --data NAME=PATH)")
+
+
+@main.command()
+@options.given(options.MODEL)
+@options.given(options.CODEGEN)
+def codegen(
+    file: Path,
+    settings: dict[str, str],
+    files: dict[str, str],
+    as_json: bool,
+    target: str,
+    out: Path | None,
+) -> None:
+    """Write the kernels of a model as a Python module that needs no slomodel.
+
+    It defines value(x, data), gradient(x, data), value_and_gradient(x, data) and hvp(x, v, data).
+
+    \b
+    slomodel codegen models/deep_linear.slo --target numpy -o deep_linear.py
+    """
+    with answering(as_json):
+        if out:
+            check_target(out)
+        asked = request(file, settings, files)
+        model = _compiled(asked)
+        check_ready(asked, model, values=False)
+        source = model.source(target)
+        if out:
+            write_text(out, source)
+        if as_json:
+            print_json({"model": model.name, "out": str(out) if out else None, "source": source})
+        else:
+            click.echo(f"wrote {out}" if out else source, nl=bool(out))
+
+
+@main.command()
+@options.given(options.MODEL)
+@options.given(options.SOLVE)
+def solve(
+    file: Path,
+    settings: dict[str, str],
+    files: dict[str, str],
+    as_json: bool,
+    x0: Path | None,
+    backend: str,
+    plot: Path | None,
+    out: Path | None,
+    progress: bool,
+    **chosen: object,
+) -> None:
+    """Minimise a model (or maximise, as it says) and print the result.
+
+    FILE is a model, or - for standard input. Ctrl-C ends the run at the best point so far,
+    which is printed and saved like any other.
+
+    \b
+    slomodel solve models/linear_autoencoder.slo --max-time 20 --plot run.png
+    slomodel solve models/rosenbrock.slo --set n=10 --direction gradient --gtol 1e-8
+
+    \b
+    Exit codes:
+      0    solved, or ended by a --max-time, --max-iter or --max-nfev that was given
+      1    bad input: the model, its data, an option's value, a file that cannot be written
+      2    the command line itself
+      3    ended without a solution: the status says why
+      130  Ctrl-C
+    """
+    given: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
+    with answering(as_json):
+        check_outputs(plot, out)
+        asked = request(file, settings, files)
+        model = _compiled(asked, backend)
+        check_ready(asked, model)
+        if x0:
+            given["x0"] = start_from(x0)
+        began = perf_counter()
+        solution = model.solve(progress=live_line(progress, given.get("max_time")), **given)
+        result = Result(model.name, solution, perf_counter() - began, given.keys(), out, plot)
+        sys.exit(result.finish(as_json))
+
+
+def _compiled(asked: Request, backend: str = "auto") -> Model:
+    with warnings_shown():
+        return asked.model(backend)

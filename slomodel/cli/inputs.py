@@ -1,0 +1,147 @@
+"""What the command line reads: a model with its settings and data, and a start."""
+
+from __future__ import annotations
+
+import math
+import sys
+import zipfile
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from slomodel.errors import Diagnostic, DomainError, ShapeError
+from slomodel.front.bind import bind
+from slomodel.front.elaborate import elaborate
+from slomodel.front.parse import parse
+from slomodel.front.report import facts
+from slomodel.front.source import source_of
+from slomodel.model import Model, compile
+from slomodel.solve import load_solution
+
+Arrays = Mapping[str, NDArray[np.generic]]
+
+_UNREADABLE = (OSError, ValueError, EOFError, MemoryError, zipfile.BadZipFile, zlib.error)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A model as the command line names it: file or text, and what goes with it."""
+
+    source: Path | str
+    data: Mapping[str, object]
+    dims: Mapping[str, int]
+
+    def model(self, backend: str = "auto") -> Model:
+        return compile(self.source, data=self.data, dims=self.dims, backend=backend)
+
+    def facts(self) -> dict[str, object]:
+        """What `explain` tells, as data."""
+        text, folder = source_of(self.source)
+        problem = elaborate(parse(text), text)
+        return facts(problem, bind(problem, self.data, self.dims, folder))
+
+
+def request(file: Path, settings: Mapping[str, str], files: Mapping[str, str]) -> Request:
+    """The model in `file`, or on standard input for `-`.
+
+    A setting is the size of a dim where the model declares one of that name, else scalar data.
+    """
+    twice = sorted(settings.keys() & files.keys())
+    if twice:
+        raise click.UsageError(f"`{twice[0]}` is given with --set and with --data")
+    source = sys.stdin.read() if str(file) == "-" else file
+    data: dict[str, object] = {name: Path(path).expanduser() for name, path in files.items()}
+    if not settings:
+        return Request(source, data, {})
+    program = parse(source_of(source)[0])
+    names = [dim.name.text for dim in program.dims]
+    scalars = [one.name.text for one in program.data if not one.shape]
+    dims = {name: _size(name, text) for name, text in settings.items() if name in names}
+    for name in settings.keys() - dims.keys():
+        if name not in scalars:
+            raise _not_settable(name, names, scalars, [one.name.text for one in program.data])
+        data[name] = _number(name, settings[name])
+    return Request(source, data, dims)
+
+
+def _size(name: str, text: str) -> int:
+    try:
+        size = int(text)
+    except ValueError:
+        size = -1
+    if size < 0:
+        message = f"dim `{name}` needs a whole number from 0 on, not `{text}`"
+        raise DomainError(Diagnostic("E703", message, help=f"for example --set {name}=10"))
+    return size
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        message = f"data `{name}` needs a number, not `{text}`"
+        remedy = f"--set {name}=0.5 for a value, --data {name}=FILE for a file"
+        raise DomainError(Diagnostic("E703", message, help=remedy))
+    return number
+
+
+def _not_settable(
+    name: str, dims: list[str], scalars: list[str], declared: list[str]
+) -> DomainError:
+    if name in declared:
+        message = f"data `{name}` is an array, and --set gives single numbers"
+        return DomainError(Diagnostic("E703", message, help=f"--data {name}=FILE.npy"))
+    known = ", ".join(f"`{one}`" for one in (*dims, *scalars)) or "nothing"
+    message = f"the model has no dim and no scalar data `{name}`"
+    return DomainError(Diagnostic("E703", message, help=f"--set can give {known}"))
+
+
+def check_ready(asked: Request, model: Model, *, values: bool = True) -> None:
+    """Raises DomainError where data, or with `values` False only a size, is still to be given."""
+    if values and model.missing:
+        listed = ", ".join(f"`{name}`" for name in model.missing)
+        remedy = " ".join(f"--data {name}=FILE" for name in model.missing)
+        raise DomainError(Diagnostic("E706", f"no values for data {listed}", help=remedy))
+    if _is_sized(model):
+        return
+    dims = asked.facts()["dims"]
+    assert isinstance(dims, dict)
+    unsized = [name for name, size in dims.items() if size is None]
+    listed = ", ".join(f"`{name}`" for name in unsized)
+    remedy = " ".join(f"--set {name}=10" for name in unsized) + ", or --data with arrays"
+    raise DomainError(Diagnostic("E706", f"the size of dim {listed} is not known", help=remedy))
+
+
+def _is_sized(model: Model) -> bool:
+    try:
+        return model.n >= 0
+    except ShapeError:
+        return False
+
+
+def start_from(path: Path) -> NDArray[np.generic] | Arrays:
+    """A start: the point of a saved solution, an npz of named variables, or one npy vector."""
+    try:
+        with path.open("rb") as file:
+            loaded: object = np.load(file, allow_pickle=False)
+            if isinstance(loaded, np.ndarray):
+                return loaded
+            if isinstance(loaded, np.lib.npyio.NpzFile):
+                with loaded:
+                    arrays = {name: loaded[name] for name in loaded.files}
+    except _UNREADABLE as error:
+        reason = error.strerror.lower() if isinstance(error, OSError) and error.strerror else ""
+        message = f"cannot read the start `{path}`: {reason or 'it is not an npz or npy file'}"
+        remedy = "give a file written by --out, or by numpy.savez with one array a variable"
+        raise DomainError(Diagnostic("E704", message, help=remedy)) from None
+    if not {"text", "history_time"} <= arrays.keys():
+        return arrays
+    solution = load_solution(path)
+    return solution.variables or solution.x

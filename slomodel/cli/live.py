@@ -1,0 +1,40 @@
+"""The line that shows a run while it goes on; on a terminal only."""
+
+from __future__ import annotations
+
+import sys
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from slomodel.solve import Progress, State
+
+
+class LiveLine:
+    """One line on standard error, redrawn at each update and removed at the end."""
+
+    def __init__(self, console: Console, max_time: float | None) -> None:
+        self._live = Live(console=console, auto_refresh=False, transient=True)
+        self._limit = "" if max_time is None else f" of {max_time:g}"
+
+    def update(self, state: State) -> None:
+        self._live.start()
+        self._live.update(self._line(state), refresh=True)
+
+    def close(self) -> None:
+        self._live.stop()
+
+    def _line(self, state: State) -> Text:
+        line = Text(no_wrap=True, overflow="ellipsis")
+        line.append(f"iteration {state.k:<9,}", style="bold")
+        line.append(f"  f {state.fun:<15.8g}")
+        line.append(f"  ‖∇f‖ {state.gradient_norm:<10.3e}", style="cyan")
+        line.append(f"  {state.time:.1f}{self._limit} s", style="dim")
+        return line
+
+
+def live_line(wanted: bool, max_time: float | None) -> Progress | None:
+    """The display of a run, or None where it is not wanted or nobody watches."""
+    console = Console(file=sys.stderr, highlight=False)
+    return LiveLine(console, max_time) if wanted and console.is_terminal else None

@@ -1,0 +1,86 @@
+"""The options of every command, as data: what each is called, takes and means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from pathlib import Path
+from typing import TypeVar
+
+import click
+
+from slomodel.solve import METHODS
+
+F = TypeVar("F", bound=Callable[..., object])
+Decorator = Callable[[F], F]
+
+FILE = click.Path(path_type=Path)
+
+
+def given(options: Sequence[Decorator[F]]) -> Decorator[F]:
+    """All of `options` as one decorator, in the order in which --help lists them."""
+    return lambda command: reduce(lambda f, option: option(f), reversed(options), command)
+
+
+def pairs(
+    context: click.Context, parameter: click.Parameter, values: Sequence[str]
+) -> dict[str, str]:
+    """`name=value` texts as a mapping; each name once."""
+    found: dict[str, str] = {}
+    for text in values:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not (equals and name and value):
+            raise click.BadParameter(f"`{text}` is not name=value", context, parameter)
+        if name in found:
+            raise click.BadParameter(f"`{name}` is given twice", context, parameter)
+        found[name] = value
+    return found
+
+
+MODEL = (
+    click.argument("file", type=FILE),
+    click.option(
+        "--set",
+        "settings",
+        multiple=True,
+        callback=pairs,
+        metavar="NAME=VALUE",
+        help="Size of a dim, or value of scalar data. Repeatable.",
+    ),
+    click.option(
+        "--data",
+        "files",
+        multiple=True,
+        callback=pairs,
+        metavar="NAME=PATH",
+        help="File with the array NAME (npz or npy). Repeatable.",
+    ),
+    click.option("--json", "as_json", is_flag=True, help="Print one JSON document."),
+)
+
+SOLVE = (
+    click.option("--method", metavar="NAME", help=f"One of {', '.join(METHODS)} [auto]."),
+    click.option("--direction", metavar="NAME", help="Search direction: gradient or lbfgs."),
+    click.option("--initial-step", metavar="NAME", help="First trial step of a line search."),
+    click.option("--gtol", type=float, help="Stop when the gradient norm is below [1e-6]."),
+    click.option("--max-iter", type=int, help="Most iterations [100000]."),
+    click.option("--max-time", type=float, help="Most seconds."),
+    click.option("--max-nfev", type=int, help="Most objective values."),
+    click.option("--seed", type=int, help="Seed of the random start [0]."),
+    click.option("--x0", type=FILE, help="Start: a file of --out, or an npz of named variables."),
+    click.option("--delta-bar", type=float, help="Longest step [max(1, norm of x0)]."),
+    click.option("--theta", type=float, help="Factor by which a step is shortened [0.5]."),
+    click.option("--sigma", type=float, help="Share of the predicted decrease asked for [0.3]."),
+    click.option(
+        "--alpha", type=float, help="Least cosine between direction and -gradient [1e-4]."
+    ),
+    click.option("--backend", default="auto", help="Kernels: auto, numexpr or numpy."),
+    click.option("--plot", type=FILE, help="Draw gradient norm and objective against time."),
+    click.option("--out", type=FILE, help="Save the whole result (npz)."),
+    click.option("--progress/--no-progress", default=True, help="Live line, on a terminal only."),
+)
+
+CODEGEN = (
+    click.option("--target", default="auto", help="auto, numpy or numexpr."),
+    click.option("-o", "--out", type=FILE, help="File to write; standard output if left out."),
+)

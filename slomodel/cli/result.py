@@ -1,0 +1,154 @@
+"""The end of `solve`: files, table or JSON, and the exit code."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from slomodel import plots
+from slomodel.cli.outputs import (
+    BAD_INPUT,
+    INTERRUPTED,
+    NOT_SOLVED,
+    check_target,
+    print_json,
+    unwritable,
+)
+from slomodel.errors import DomainError
+from slomodel.solve import Solution, Status
+
+_BUDGETS = {
+    Status.max_iter: "max_iter",
+    Status.max_time: "max_time",
+    Status.max_nfev: "max_nfev",
+}
+_MOST_SHOWN = 6
+
+
+def check_outputs(plot: Path | None, out: Path | None) -> None:
+    """Raises, before the run, where its files could not be written after it."""
+    if plot and plot == out:
+        raise DomainError("--plot and --out name the same file")
+    for path in filter(None, (plot, out)):
+        check_target(path)
+    if plot:
+        plots.check_format(plot)
+
+
+def exit_code(status: Status, asked: Collection[str]) -> int:
+    """0 when solved or when a budget in `asked` ended the run, 130 for Ctrl-C, 3 otherwise."""
+    if status.success or _BUDGETS.get(status) in asked:
+        return 0
+    return INTERRUPTED if status is Status.interrupted else NOT_SOLVED
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A run that has ended: the model's name, the options given, where it is to be written."""
+
+    name: str
+    solution: Solution
+    seconds: float
+    asked: Collection[str]
+    out: Path | None
+    plot: Path | None
+
+    def finish(self, as_json: bool) -> int:
+        """Write the files, then print; the exit code. A file that fails does not hide the rest."""
+        wrote: dict[str, Path | None] = {"out": None, "plot": None}
+        problems = []
+        for key, path, write in (("out", self.out, self._save), ("plot", self.plot, self._draw)):
+            if path is None:
+                continue
+            try:
+                write(path)
+                wrote[key] = path
+            except OSError as error:
+                problems.append(str(unwritable(path, error)))
+        if as_json:
+            paths = {key: path and str(path) for key, path in wrote.items()}
+            print_json({**self._document(), **paths})
+        else:
+            self._print_table()
+            for path in filter(None, wrote.values()):
+                click.echo(f"wrote {path}")
+        for problem in problems:
+            click.echo(problem, err=True)
+        return BAD_INPUT if problems else exit_code(self.solution.status, self.asked)
+
+    def _save(self, path: Path) -> None:
+        self.solution.save(path)
+
+    def _draw(self, path: Path) -> None:
+        plots.convergence(self.solution, path, name=self.name)
+
+    def _document(self) -> dict[str, object]:
+        """The solution as JSON can hold it: numbers that are not finite are null, and their text
+        is in `nonfinite`."""
+        solution = self.solution
+        numbers = {"fun": solution.fun, "gradient_norm": solution.gradient_norm}
+        return {
+            "model": self.name,
+            "status": solution.status.value,
+            "success": solution.success,
+            "message": solution.message,
+            **{key: value if math.isfinite(value) else None for key, value in numbers.items()},
+            "nonfinite": {key: str(v) for key, v in numbers.items() if not math.isfinite(v)},
+            "nit": solution.nit,
+            "nfev": solution.nfev,
+            "njev": solution.njev,
+            "time": round(self.seconds, 6),
+            "method": solution.method,
+            "parameters": solution.parameters,
+            "seed": solution.seed,
+            "n": len(solution.x),
+            "variables": {key: list(array.shape) for key, array in solution.variables.items()},
+        }
+
+    def _print_table(self) -> None:
+        solution = self.solution
+        table = Table(box=box.SIMPLE, show_header=False)
+        table.add_column(style="bold", no_wrap=True)
+        table.add_column(overflow="fold")
+        rows = {
+            "model": self.name,
+            "status": f"{solution.status} ({'solved' if solution.success else 'not solved'})",
+            "": solution.message,
+            "objective": f"{solution.fun:.12g}",
+            "gradient norm": f"{solution.gradient_norm:.4g}",
+            "iterations": f"{solution.nit:,}",
+            "evaluations": f"{solution.nfev:,} values, {solution.njev:,} gradients",
+            "time": f"{self.seconds:.2f} s",
+            "method": f"{solution.method}: {_listed(solution.parameters)}",
+            "seed": str(solution.seed),
+            "unknowns": f"{len(solution.x):,}",
+        }
+        rows |= {f"  {key}": _shown(array) for key, array in solution.variables.items()}
+        for label, text in rows.items():
+            table.add_row(label, Text(text))
+        Console(file=sys.stdout, highlight=False).print(table)
+
+
+def _listed(parameters: dict[str, float | str]) -> str:
+    return ", ".join(
+        f"{key} {value:.6g}" if isinstance(value, float) else f"{key} {value}"
+        for key, value in parameters.items()
+    )
+
+
+def _shown(array: NDArray[np.float64]) -> str:
+    """The shape of a variable, and its values where they are few."""
+    shape = str(list(array.shape)) if array.ndim else "scalar"
+    values = ", ".join(f"{value:.6g}" for value in array.ravel()[: _MOST_SHOWN + 1])
+    return f"{shape} = {values}" if 0 < array.size <= _MOST_SHOWN else shape
