@@ -73,6 +73,7 @@ def entry_lines(planned: Planned, layout: Layout) -> list[str]:
     filled = [f"np.copyto({name}, {vector})" for name, vector in zip("xv", vectors, strict=False)]
     body = [*filled, *reads, *calls, *finish]
     return [
+        '@np.errstate(all="ignore")',
         f"def make_{entry.name}(data):",
         *_indented([*prepared, *slots, *scope.prelude, *once], 1),
         "",

@@ -14,6 +14,7 @@ class Form(Enum):
     INPUT = "input"
     CONSTANT = "constant"
     COUNT = "count"
+    ONES = "ones"
     ELEMENTWISE = "elementwise"
     SUM = "sum"
     PRODUCT = "product"
@@ -45,7 +46,8 @@ def form_of(node: Expr) -> Form:
 def _form_of_einsum(node: Einsum) -> Form:
     if len(node.operands) == 2:
         return Form.PRODUCT
-    assert len(node.operands) == 1, "not lowered"
+    if not node.operands:
+        return Form.ONES
     return Form.AXES if set(node.output) == set(range(len(node.dims))) else Form.SUM
 
 

@@ -100,7 +100,8 @@ def view_lines(step: Step, scope: Scope) -> list[str]:
     if not node.operands[0].rank:
         return [f"np.copyto({target}, {scope.ref(node.operands[0])})"]
     if not node.rank:
-        return [f"{target} = {scope.view_text(node)}[()]"]
+        element = scope.view_text(node)
+        return [f"{target} = {element}" + ("[()]" if step.form is Form.RESHAPE else "")]
     return [f"np.copyto({target}, {scope.view(node)})"]
 
 
@@ -136,7 +137,10 @@ def put_lines(step: Step, scope: Scope) -> list[str]:
 
 
 def _part(index: tuple[Affine, ...], operand: Expr, target: str, scope: Scope) -> str:
-    return scope.alias(slice_view(index, operand.shape, target, scope.sizes.text))
+    """The slice of the target that an array, or a scalar, is put into."""
+    text = slice_view(index, operand.shape, target, scope.sizes.text)
+    # Whole numbers alone would read an element; with an ellipsis they make a view of it.
+    return scope.alias(text if operand.rank else f"{text[:-1]}, ...]")
 
 
 def accumulate_lines(step: Step, scope: Scope) -> list[str]:
@@ -155,6 +159,17 @@ def count_lines(step: Step, scope: Scope) -> list[str]:
     return [f"np.copyto({scope.ref(step.node)}, np.arange({scope.sizes.text(dim)}))"]
 
 
+def ones_lines(step: Step, scope: Scope) -> list[str]:
+    """The product of the sizes of summed labels: in every element, or as a scalar."""
+    node = step.node
+    assert isinstance(node, Einsum)
+    summed = [dim for label, dim in enumerate(node.dims) if label not in node.output]
+    total = scope.sizes.product(summed)
+    if node.rank:
+        return [f"{scope.ref(node)}.fill({total})"]
+    return [f"{scope.ref(node)} = np.float64({total})"]
+
+
 LINES: dict[Form, Rule] = {
     Form.SUM: sum_lines,
     Form.PRODUCT: product_lines,
@@ -165,4 +180,5 @@ LINES: dict[Form, Rule] = {
     Form.PUT: put_lines,
     Form.ACCUMULATE: accumulate_lines,
     Form.COUNT: count_lines,
+    Form.ONES: ones_lines,
 }
