@@ -1,0 +1,195 @@
+"""The table of array functions: for each its signature, its array parameters, and its rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from slomodel.front.comprehension import require_nonempty, size_product
+from slomodel.front.contraction import contract, total
+from slomodel.front.einsums import einsum
+from slomodel.front.faults import Fault
+from slomodel.front.identities import square_root
+from slomodel.front.layout import concat, reshaped
+from slomodel.front.mismatch import unequal
+from slomodel.front.site import Site
+from slomodel.front.smoothness import remark, remark_spelled
+from slomodel.front.unrolled import fold_axes
+from slomodel.front.values import Value, combine, is_square, merged, number, value_of
+from slomodel.functions import abs, div, maximum, minimum, ne, square, where
+from slomodel.ir import build
+
+Rule = Callable[[Site], Value]
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayFunction:
+    """`text` is the signature; `values` names the parameters that are arrays."""
+
+    text: str
+    values: tuple[str, ...]
+    rule: Rule
+
+
+ARRAY_FUNCTIONS: dict[str, ArrayFunction] = {}
+"""The array functions of the language by name."""
+
+
+def _entry(text: str, *values: str) -> Callable[[Rule], Rule]:
+    def add(rule: Rule) -> Rule:
+        ARRAY_FUNCTIONS[text.partition("(")[0]] = ArrayFunction(text, values, rule)
+        return rule
+
+    return add
+
+
+def _need_array(site: Site) -> None:
+    remedy = f"a sum by index is written `{site.name}(… for i in n)`"
+    site.need_rank(tuple(range(1, 64)), f"`{site.name}` takes an array", remedy)
+
+
+@_entry("sum(x, axis=None)", "x")
+def _sum(site: Site) -> Value:
+    _need_array(site)
+    return total(site.x, axes=site.axes())
+
+
+@_entry("mean(x, axis=None)", "x")
+def _mean(site: Site) -> Value:
+    _need_array(site)
+    axes = site.axes()
+    dims = [site.x.dims[axis] for axis in axes]
+    require_nonempty(site.scope.model, dims, site.node)
+    return combine(div, total(site.x, axes=axes), size_product(dims))
+
+
+@_entry("prod(x, axis=None)", "x")
+def _prod(site: Site) -> Value:
+    _need_array(site)
+    return fold_axes("prod", site.x, site.axes(), site.span)
+
+
+@_entry("max(x, axis=None)", "x")
+def _max(site: Site) -> Value:
+    _need_array(site)
+    remark(site.scope.model, maximum, site.span, site.x)
+    return fold_axes("max", site.x, site.axes(), site.span)
+
+
+@_entry("min(x, axis=None)", "x")
+def _min(site: Site) -> Value:
+    _need_array(site)
+    remark(site.scope.model, minimum, site.span, site.x)
+    return fold_axes("min", site.x, site.axes(), site.span)
+
+
+@_entry("sumsq(x)", "x")
+def _sumsq(site: Site) -> Value:
+    return total(combine(square, site.x)) if site.x.rank else combine(square, site.x)
+
+
+def _root_of_squares(site: Site) -> Value:
+    result = square_root(_sumsq(site))
+    remark_spelled(site.scope.model, result, site.span)
+    return result
+
+
+@_entry("norm2(x)", "x")
+def _norm2(site: Site) -> Value:
+    remedy = "write `fro(A)` for the root of the sum of squares of a matrix, `abs` of a number"
+    site.need_rank((1,), "`norm2` takes a vector", remedy)
+    return _root_of_squares(site)
+
+
+@_entry("fro(x)", "x")
+def _fro(site: Site) -> Value:
+    return _root_of_squares(site)
+
+
+@_entry("norm1(x)", "x")
+def _norm1(site: Site) -> Value:
+    remark(site.scope.model, abs, site.span, site.x)
+    return total(combine(abs, site.x))
+
+
+@_entry("dot(x, y)", "x", "y")
+def _dot(site: Site) -> Value:
+    site.need_rank((1,), "`dot` takes two vectors", "write `sum(A .* B)` or `A @ B` for matrices")
+    x, y = site.values
+    if x.axes != y.axes:
+        raise unequal(site.scope, "`dot`", site.span, site.operands)
+    return contract([(x, "i"), (y, "i")], "")
+
+
+@_entry("outer(x, y)", "x", "y")
+def _outer(site: Site) -> Value:
+    remedy = 'write `einsum("ij,kl->ijkl", A, B)` for matrices'
+    site.need_rank((1,), "`outer` takes two vectors", remedy)
+    x, y = site.values
+    return contract([(x, "i"), (y, "j")], "ij")
+
+
+@_entry("trace(A)", "A")
+def _trace(site: Site) -> Value:
+    if not is_square(site.x):
+        raise site.refuse("`trace` takes a square matrix", "its two dims have one name")
+    return contract([(site.x, "ii")], "")
+
+
+@_entry("diag(x)", "x")
+def _diag(site: Site) -> Value:
+    if site.x.rank == 1:
+        return contract([(site.x, "i")], "ii")
+    if not is_square(site.x):
+        raise site.refuse("`diag` takes a vector or a square matrix", "")
+    return contract([(site.x, "ii")], "i")
+
+
+@_entry("eye(n)")
+def _eye(site: Site) -> Value:
+    return value_of(build.identity(site.sizes("n")[0]))
+
+
+@_entry("zeros(*sizes)")
+def _zeros(site: Site) -> Value:
+    return value_of(build.zeros(site.sizes("sizes")))
+
+
+@_entry("ones(*sizes)")
+def _ones(site: Site) -> Value:
+    return value_of(build.ones(site.sizes("sizes")))
+
+
+@_entry("masked(E, mask)", "E", "mask")
+def _masked(site: Site) -> Value:
+    """`where(mask != 0, E, 0)`; E may hold NaN where the mask is 0."""
+    value, mask = (one.value for one in site.operands)
+    if mask.rank != value.rank or merged((value, mask)) is None:
+        raise _other_mask(site)
+    result = combine(where, combine(ne, mask, number(0.0)), value, number(0.0))
+    site.scope.model.masked.add(result.expr)
+    return result
+
+
+def _other_mask(site: Site) -> Fault:
+    value, mask = site.operands
+    if value.value.rank and mask.value.rank:
+        return unequal(site.scope, "`masked`", site.span, (value, mask))
+    return site.refuse(
+        "`masked` takes two arrays of one shape", "the mask is data: `data M[n] mask`"
+    )
+
+
+@_entry("reshape(x, *sizes)", "x")
+def _reshape(site: Site) -> Value:
+    return reshaped(site)
+
+
+@_entry("concat(a, b, axis=0)", "a", "b")
+def _concat(site: Site) -> Value:
+    return concat(site)
+
+
+@_entry("einsum(spec, *arrays)", "arrays")
+def _einsum(site: Site) -> Value:
+    return einsum(site)

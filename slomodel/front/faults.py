@@ -1,0 +1,73 @@
+"""How elaboration stops at a mistake: one statement fails, the next goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from slomodel.errors import (
+    Diagnostic,
+    Mark,
+    MissingRule,
+    ModelSyntaxError,
+    ShapeError,
+    SlomodelError,
+    Span,
+)
+
+
+class Fault(Exception):
+    """A mistake in one statement, or (with no diagnostic) what follows from an earlier one."""
+
+    def __init__(
+        self, diagnostic: Diagnostic | None, kind: type[SlomodelError] = ModelSyntaxError
+    ) -> None:
+        Exception.__init__(self, "" if diagnostic is None else diagnostic.message)
+        self.diagnostic = diagnostic
+        self.kind = kind
+
+
+def fault(
+    code: str,
+    message: str,
+    span: Span,
+    remedy: str = "",
+    *,
+    marks: tuple[Mark, ...] = (),
+    note: str = "",
+) -> Fault:
+    """A mistake of names, rules or statements."""
+    return Fault(Diagnostic(code, message, span, marks, note, remedy))
+
+
+def shape_fault(
+    code: str,
+    message: str,
+    span: Span,
+    remedy: str = "",
+    *,
+    marks: tuple[Mark, ...] = (),
+    note: str = "",
+) -> Fault:
+    """A mistake of shapes or of index ranges."""
+    return Fault(Diagnostic(code, message, span, marks, note, remedy), ShapeError)
+
+
+def missing(message: str, span: Span, remedy: str = "") -> Fault:
+    """Something of the language that cannot be done yet."""
+    return Fault(Diagnostic("E250", message, span, help=remedy), MissingRule)
+
+
+def stray_row(span: Span) -> Fault:
+    """A transposed vector that meets no `@` on its right."""
+    remedy = "a vector has one axis: leave `'` out, or write `outer(x, y)` or `x[None, :]`"
+    message = "a transposed vector stands only to the left of `@`"
+    return shape_fault("E207", message, span, remedy)
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """`did you mean …?` for the nearest of the known words, or an empty text."""
+    words = list(known)
+    same = [w for w in words if w.lower() == word.lower()]
+    close = same or get_close_matches(word, words, n=1, cutoff=0.6)
+    return f"did you mean `{close[0]}`?" if close else ""

@@ -1,0 +1,149 @@
+"""What an expression of a model is worth: a graph node with index labels and named axes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from slomodel.errors import Span
+from slomodel.ir import build
+from slomodel.ir.dims import Dim, Shape, literal
+from slomodel.ir.expr import Expr
+from slomodel.ir.function import ScalarFunction
+
+Axis: TypeAlias = Dim | None
+"""One axis of a value; None is an axis made by `None` in an index, which alone broadcasts."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Label:
+    """An index variable in scope: it takes `dim` values, `start`, `start + 1`, ….
+
+    `order` counts labels as they are made. `is_range` says that its domain was a `range`.
+    """
+
+    name: str
+    dim: Dim
+    start: Dim
+    order: int
+    is_range: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Value:
+    """An array of shape `axes` for each value of the index `labels` that it depends on.
+
+    The node `expr` has an axis for each label, in the labels' order, then one for each axis
+    that is not None. `row` is where a vector was transposed and not yet multiplied by `@`.
+    """
+
+    expr: Expr
+    labels: tuple[Label, ...] = ()
+    axes: tuple[Axis, ...] = ()
+    row: Span | None = None
+
+    @property
+    def rank(self) -> int:
+        return len(self.axes)
+
+    @property
+    def dims(self) -> Shape:
+        """The axes of the node beyond the labels."""
+        return self.expr.shape[len(self.labels) :]
+
+
+def value_of(expr: Expr) -> Value:
+    """A node without index labels as a value."""
+    return Value(expr, (), expr.shape)
+
+
+def number(value: float) -> Value:
+    return value_of(build.const(value))
+
+
+def show(value: Value) -> str:
+    """The shape as the language writes it, `[m, None]` or `scalar`."""
+    return show_axes(value.axes)
+
+
+def show_axes(axes: Sequence[Axis]) -> str:
+    return f"[{', '.join(map(str, axes))}]" if axes else "scalar"
+
+
+def is_square(value: Value) -> bool:
+    """True for a matrix with one dim on both axes."""
+    return value.rank == 2 and value.axes[0] is not None and value.axes[0] == value.axes[1]
+
+
+def merged(values: Sequence[Value]) -> tuple[Axis, ...] | None:
+    """The axes of an elementwise result; None where shapes differ. Scalars go with any."""
+    result: tuple[Axis, ...] = ()
+    for value in values:
+        if not value.axes:
+            continue
+        if not result:
+            result = value.axes
+            continue
+        if len(result) != len(value.axes):
+            return None
+        pairs = list(zip(result, value.axes, strict=True))
+        if any(a is not None and b is not None and a != b for a, b in pairs):
+            return None
+        result = tuple(b if a is None else a for a, b in pairs)
+    return result
+
+
+def union(values: Iterable[Value]) -> tuple[Label, ...]:
+    """Every label of the values, in their canonical order."""
+    return tuple(sorted({x for v in values for x in v.labels}, key=lambda label: label.order))
+
+
+def combine(function: ScalarFunction, *values: Value) -> Value:
+    """A scalar function applied elementwise; labels meet by identity, axes by position.
+
+    The shapes are the caller's to check with `merged`.
+    """
+    axes = merged(values)
+    assert axes is not None
+    labels = union(values)
+    place = {label: k for k, label in enumerate(labels)}
+    position: list[int] = []
+    shape = [label.dim for label in labels]
+    for axis in axes:
+        position.append(len(shape))
+        if axis is not None:
+            shape.append(axis)
+    own = tuple(
+        tuple(place[label] for label in value.labels)
+        + tuple(position[k] for k, axis in enumerate(value.axes) if axis is not None)
+        for value in values
+    )
+    expr = build.apply_along(function, [v.expr for v in values], own, tuple(shape))
+    return Value(expr, labels, axes)
+
+
+def settled(value: Value) -> Value:
+    """The value with every axis made by `None` turned into one of size 1."""
+    if None not in value.axes:
+        return value
+    dims = tuple(literal(1) if axis is None else axis for axis in value.axes)
+    count = len(value.labels)
+    kept = tuple(count + k for k, axis in enumerate(value.axes) if axis is not None)
+    shape = tuple(label.dim for label in value.labels) + dims
+    expr = build.broadcast(value.expr, (*range(count), *kept), shape)
+    return replace(value, expr=expr, axes=dims)
+
+
+def as_axes(value: Value, labels: Sequence[Label], axes: Sequence[Axis]) -> Value:
+    """A value without axes, with `labels` turned into axes: one for each entry not None.
+
+    The labels it lacks are broadcast.
+    """
+    kept = tuple(label for label in value.labels if label not in labels)
+    every = (*kept, *labels)
+    shape = tuple(label.dim for label in every)
+    number = {label: k for k, label in enumerate(every)}
+    own = tuple(number[label] for label in value.labels)
+    expr = build.einsum([value.expr], [own], tuple(range(len(every))), shape)
+    return Value(expr, kept, tuple(axes))
