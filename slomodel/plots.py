@@ -20,6 +20,7 @@ Vector = NDArray[np.float64]
 
 _MOST_POINTS = 4_000
 _WORTH_A_LOG_AXIS = 10.0
+_SHORT_SECONDS = 0.5
 # Beyond these matplotlib's transforms overflow.
 _TINIEST, _HUGEST = 1e-300, 1e300
 _LINE, _END = "#1f5fa8", "#d1495b"
@@ -75,10 +76,12 @@ def _new_figure() -> Figure:
 def _draw(axes: Axes, time: Vector, values: Vector, label: str) -> None:
     """One curve (k,) with its last point marked; the axis is logarithmic where that shows more."""
     drawable = np.isfinite(values) & (np.abs(values) < _HUGEST)
-    time, values = time[drawable], values[drawable]
-    axes.set_xlabel("time (s)")
+    unit, factor = ("s", 1.0) if time[-1:].sum() >= _SHORT_SECONDS else ("ms", 1e3)
+    axes.set_xlabel(f"time ({unit})")
     axes.set_ylabel(label)
+    axes.locator_params(axis="x", nbins=6)
     axes.grid(visible=True, which="major", alpha=0.3)
+    time, values = factor * time[drawable], values[drawable]
     if not values.size:
         axes.text(0.5, 0.5, "no finite value", ha="center", va="center", transform=axes.transAxes)
         return
@@ -91,14 +94,7 @@ def _draw(axes: Axes, time: Vector, values: Vector, label: str) -> None:
     shown = _thinned(values)
     axes.plot(time[shown], values[shown], color=_LINE, linewidth=1.4)
     axes.plot(time[-1:], values[-1:], "o", color=_END, markersize=5.0, clip_on=False)
-    axes.annotate(
-        f"{values[-1]:.4g}",
-        (float(time[-1]), float(values[-1])),
-        xytext=(-6.0, 8.0),
-        textcoords="offset points",
-        ha="right",
-        color=_END,
-    )
+    axes.set_title(f"{values[-1]:.4g} at the end", fontsize="medium", color=_END)
 
 
 def _thinned(values: Vector) -> NDArray[np.int64]:
