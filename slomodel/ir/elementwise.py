@@ -10,7 +10,7 @@ from slomodel.errors import ShapeError
 from slomodel.ir.dims import Shape, show_shape
 from slomodel.ir.expr import Axes, Const, Einsum, Expr, Map
 from slomodel.ir.function import ScalarFunction
-from slomodel.ir.linear import broadcast, is_broadcast
+from slomodel.ir.linear import broadcast, einsum
 
 
 def aligned(node: Map) -> list[Expr]:
@@ -68,14 +68,25 @@ def _without_broadcasts(
     unwrapped: list[Expr] = []
     placed: list[Axes] = []
     for operand, own in zip(operands, axes, strict=True):
-        if isinstance(operand, Einsum) and is_broadcast(operand):
-            kept = tuple(operand.output.index(label) for label in operand.inputs[0])
-            unwrapped.append(operand.operands[0])
-            placed.append(tuple(own[axis] for axis in kept))
-        else:
-            unwrapped.append(operand)
-            placed.append(own)
+        narrow, kept = _narrowed(operand) if isinstance(operand, Einsum) else (operand, None)
+        unwrapped.append(narrow)
+        placed.append(own if kept is None else tuple(own[axis] for axis in kept))
     return unwrapped, placed
+
+
+def _narrowed(node: Einsum) -> tuple[Expr, Axes]:
+    """The node without the axes along which it is constant, and the axes that are left."""
+    present = {label for own in node.inputs for label in own}
+    repeated = {label for label in node.output if node.output.count(label) > 1}
+    kept = tuple(k for k, label in enumerate(node.output) if label in present | repeated)
+    if len(kept) == node.rank:
+        return node, kept
+    output = [node.output[axis] for axis in kept]
+    dropped = set(node.output) - set(output)
+    number = {k: new for new, k in enumerate(k for k in range(len(node.dims)) if k not in dropped)}
+    inputs = [tuple(number[label] for label in own) for own in node.inputs]
+    dims = [node.dims[label] for label in number]
+    return einsum(node.operands, inputs, tuple(number[label] for label in output), dims), kept
 
 
 def _simplified(

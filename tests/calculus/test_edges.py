@@ -51,6 +51,11 @@ def nested(x: Expr) -> Expr:
     return total(fn.where(fn.gt(x, 0.0), inner, fn.neg(x)))
 
 
+def live_where_outer_is_dead(x: Expr) -> Expr:
+    inner = fn.where(fn.lt(x, 1.0), fn.sqrt(x), x)
+    return total(fn.where(fn.gt(x, 0.0), inner, fn.square(x)))
+
+
 def shared(x: Expr) -> Expr:
     """sqrt(x) is in both branches, as itself and inside a logarithm."""
     root = fn.sqrt(x)
@@ -92,6 +97,9 @@ CASES: dict[str, tuple[Callable[[Expr], Expr], Numbers, Numbers, Numbers, Number
     "x log x": (entropy, [0.0, 1.0], 0, [0, 1], [[0, 0], [0, 1]]),
     "sum not taken": (branch_below_sum, [0.0, -1.0], 0, [1, 0], [[0, 0], [0, 0]]),
     "branches in branches": (nested, [-1.0, 0.75], 1.5, [-1, -1], [[0, 0], [0, -2]]),
+    "inner condition holds": (
+        live_where_outer_is_dead, [-1.0, 0.25], 1.5, [-2, 1], [[2, 0], [0, -2]]
+    ),
     "shared by branches": (shared, [4.0, -1.0], 2, [0.25, 0], [[-1 / 32, 0], [0, 0]]),
     "moved elements": (moved, [-1.0, 1.0], 0, [0, 1], [[0, 0], [0, -1]]),
     "root of sumsq": (norm, [0.0, 0.0], 0, [0, 0], [[0, 0], [0, 0]]),

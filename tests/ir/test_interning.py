@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import weakref
+from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
 
@@ -102,6 +103,16 @@ def test_pickles_cross_processes() -> None:
     assert pickle.loads(done.stdout) is gradient(root, [build.variable("x", (n, n))])[0]
 
 
+@pytest.fixture
+def hasty_threads() -> Iterator[None]:
+    """Threads that take turns as often as they can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("hasty_threads")
 def test_threads_that_build_the_same_graph_get_the_same_nodes() -> None:
     workers, rounds = 8, 200
     start = threading.Barrier(workers)
