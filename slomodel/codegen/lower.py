@@ -136,7 +136,9 @@ class _Terms:
             while len(group) > 1:
                 waiting = [own for _, own in group[2:]]
                 kept = {label for own in (*self.labels, *waiting, output) for label in own}
-                group[:2] = [_pair(group[0], group[1], kept, self.dims)]
+                last = not self.operands and len(group) == 2
+                wanted = output if last else ()
+                group[:2] = [_pair(group[0], group[1], kept, self.dims, wanted)]
             self.operands.append(group[0][0])
             self.labels.append(group[0][1])
         return self.operands[0], self.labels[0]
@@ -161,14 +163,24 @@ class _Terms:
 
 
 def _pair(
-    left: tuple[Expr, Axes], right: tuple[Expr, Axes], kept: set[int], dims: Shape
+    left: tuple[Expr, Axes],
+    right: tuple[Expr, Axes],
+    kept: set[int],
+    dims: Shape,
+    wanted: Axes,
 ) -> tuple[Expr, Axes]:
-    """The product of two operands, summed over shared labels that nobody else keeps."""
+    """The product of two operands, summed over shared labels that nobody else keeps.
+
+    `wanted` is the order of labels that is asked for in the end: operands are swapped for it.
+    """
     (a, own), (b, other) = left, right
     summed = [label for label in own if label in other and label not in kept]
     if not summed:
         return _product(left, right, dims)
     blocks = Blocks.of(own, other, kept)
+    if blocks.batch + blocks.right + blocks.left == wanted != blocks.output:
+        (a, own), (b, other) = (b, other), (a, own)
+        blocks = Blocks.of(own, other, kept)
     a, own = _laid_out(a, own, (*blocks.batch, *blocks.left, *blocks.summed), blocks)
     b, other = _laid_out(b, other, (*blocks.batch, *blocks.right, *blocks.summed), blocks)
     # Numbered by first appearance, so that equal products are one node.

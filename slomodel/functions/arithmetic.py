@@ -58,6 +58,14 @@ def _simplify_div(a: Expr, b: Expr) -> Expr | None:
     return None
 
 
+def _simplify_neg(x: Expr) -> Expr | None:
+    if isinstance(x, Map) and x.function is mul:
+        number, other = x.operands
+        if isinstance(number, Const) and other.shape == x.shape:
+            return mul(-number.value, other)
+    return argument(x, neg)
+
+
 add = ScalarFunction(
     "add",
     2,
@@ -122,7 +130,7 @@ neg: ScalarFunction = ScalarFunction(
         "scalar": "(-{0})",
         "numexpr": "(-{0})",
     },
-    simplify=lambda x: argument(x, neg),
+    simplify=_simplify_neg,
 )
 
 square: ScalarFunction = ScalarFunction(
