@@ -117,7 +117,11 @@ class LBFGS:
         """−g in the scale of H: γ‖g‖ long, and of the length of the search before any pair."""
         gamma = self.gamma if self.count else min(self._delta_bar / gnorm, LARGEST)
         np.multiply(g, -gamma, out=out)
-        return norm(out)
+        vnorm = norm(out)
+        if 0.0 < vnorm <= LARGEST:
+            return vnorm
+        np.negative(g, out=out)
+        return gnorm
 
     def learn(self, pair: Pair) -> None:
         s, y, sy = pair.s, pair.y, pair.sy

@@ -53,8 +53,7 @@ def solve(
     subroutine = method_of(method, options, start)
     evaluate = Evaluator(objective, controls)
     monitor = Monitor(evaluate, callback, progress)
-    nothing = np.full_like(start, math.nan)
-    run = Run(Iterate(start.copy(), math.nan, nothing, math.nan), controls)
+    run = Run(unknown(start), controls)
     try:
         # A trial outside the domain or past the largest number is rejected, not warned about.
         with np.errstate(all="ignore"):
@@ -65,6 +64,11 @@ def solve(
         run.detail = (diagnose and diagnose(start)) or what_is_not_finite(run.current)
     variables = unpack(run.current.x.copy()) if unpack else {}
     return outcome(run, evaluate, monitor, subroutine, variables)
+
+
+def unknown(x: Vector) -> Iterate:
+    """The point x (n,) before anything is known there."""
+    return Iterate(x.copy(), math.nan, np.full_like(x, math.nan), math.nan)
 
 
 def outcome(

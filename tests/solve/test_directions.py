@@ -106,6 +106,14 @@ def test_before_any_pair_the_direction_has_the_length_of_the_search() -> None:
     assert_array_equal(v, -g)
 
 
+def test_minus_the_gradient_is_never_lost_to_underflow() -> None:
+    direction = LBFGS(1, 1.0)
+    direction.learn(pair_of(np.array([1e-8]), np.array([1.0])))
+    v = np.empty(1)
+    assert direction.fallback(np.array([5e-324]), 5e-324, v) == 5e-324
+    assert_array_equal(v, [-5e-324])
+
+
 def test_first_steps() -> None:
     s, y = np.array([0.0, 2.0]), np.array([1.0, 4.0])
     memory = Memory(pair_of(s, y), 0.25)
