@@ -46,7 +46,9 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     np.savez("both.npz", y=rng.normal(size=6), other=np.ones(3))
     before = sorted(path.name for path in tmp_path.iterdir())
 
-    def invoke(*arguments: str, text: str | None = None, leaves: tuple[str, ...] = ()) -> Result:
+    def invoke(
+        *arguments: str, text: str | bytes | None = None, leaves: tuple[str, ...] = ()
+    ) -> Result:
         result = CliRunner().invoke(main, arguments, input=text)
         if result.exception and not isinstance(result.exception, SystemExit):
             raise result.exception
@@ -159,6 +161,7 @@ def test_set_gives_dims_and_scalar_data(run: Run) -> None:
         (("fit.slo",), "--data A=FILE --data y=FILE"),
         (("rosen.slo", "--set", "n=2.5"), "not `2.5`"),
         (("rosen.slo", "--set", "n=-1"), "not `-1`"),
+        (("rosen.slo", "--set", "n=1" + "0" * 400), "dim `n` needs a whole number"),
         (("rosen.slo", "--set", "n=5", "--set", "b=inf"), "not `inf`"),
         (("rosen.slo", "--set", "k=5"), "--set can give `n`, `b`"),
         (("fit.slo", "--set", "A=1"), "--data A=FILE.npy"),
@@ -253,6 +256,11 @@ def test_kinks_are_warned_about_once(run: Run) -> None:
 def test_model_from_standard_input(run: Run) -> None:
     told = document(run("solve", "-", "--set", "n=3", "--json", text=ROSENBROCK))
     assert told["variables"] == {"x": [3]}
+
+
+def test_standard_input_must_be_text(run: Run) -> None:
+    result = run("check", "-", text=b"\xff\xfe")
+    assert (result.exit_code, result.stderr) == (1, "error: standard input is not UTF-8 text\n")
 
 
 @pytest.mark.parametrize("target", ["numpy", "numexpr"])

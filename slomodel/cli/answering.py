@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 import warnings
 from collections.abc import Iterator
@@ -28,6 +29,12 @@ def answering(as_json: bool) -> Iterator[None]:
         click.echo(text if text.startswith("error") else f"error: {text}", err=True)
         if as_json:
             print_json(error_document(error))
+        sys.exit(BAD_INPUT)
+    except OSError as error:
+        # Click ends quietly when the reader of a pipe has gone.
+        if error.errno == errno.EPIPE:
+            raise
+        click.echo(f"error: cannot write the output: {error.strerror}", err=True)
         sys.exit(BAD_INPUT)
     except KeyboardInterrupt:
         click.echo("interrupted", err=True)

@@ -19,6 +19,14 @@ from slomodel.cli.outputs import check_target, print_json, write_text
 from slomodel.cli.result import Result, check_outputs
 from slomodel.model import Model
 
+_EXIT_CODES = """\b
+Exit codes:
+  0    solved, or ended by a --max-time, --max-iter or --max-nfev that was given
+  1    bad input: the model, its data, an option's value, a file that cannot be written
+  2    the command line itself
+  3    ended without a solution: the status says why
+  130  Ctrl-C
+"""
 _NAMES = {"help_option_names": ["-h", "--help"]}
 
 
@@ -100,7 +108,7 @@ def codegen(
             click.echo(f"wrote {out}" if out else source, nl=bool(out))
 
 
-@main.command()
+@main.command(epilog=_EXIT_CODES)
 @options.given(options.MODEL)
 @options.given(options.SOLVE)
 def solve(
@@ -123,14 +131,6 @@ def solve(
     \b
     slomodel solve models/linear_autoencoder.slo --max-time 20 --plot run.png
     slomodel solve models/rosenbrock.slo --set n=10 --direction gradient --gtol 1e-8
-
-    \b
-    Exit codes:
-      0    solved, or ended by a --max-time, --max-iter or --max-nfev that was given
-      1    bad input: the model, its data, an option's value, a file that cannot be written
-      2    the command line itself
-      3    ended without a solution: the status says why
-      130  Ctrl-C
     """
     given: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
     with answering(as_json):

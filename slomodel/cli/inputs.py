@@ -54,7 +54,7 @@ def request(file: Path, settings: Mapping[str, str], files: Mapping[str, str]) -
     twice = sorted(settings.keys() & files.keys())
     if twice:
         raise click.UsageError(f"`{twice[0]}` is given with --set and with --data")
-    source = sys.stdin.read() if str(file) == "-" else file
+    source = _standard_input() if str(file) == "-" else file
     data: dict[str, object] = {name: Path(path).expanduser() for name, path in files.items()}
     if not settings:
         return Request(source, data, {})
@@ -69,12 +69,19 @@ def request(file: Path, settings: Mapping[str, str], files: Mapping[str, str]) -
     return Request(source, data, dims)
 
 
+def _standard_input() -> str:
+    try:
+        return sys.stdin.buffer.read().decode("utf-8-sig") if sys.stdin else ""
+    except UnicodeDecodeError:
+        raise DomainError("standard input is not UTF-8 text") from None
+
+
 def _size(name: str, text: str) -> int:
     try:
         size = int(text)
     except ValueError:
         size = -1
-    if size < 0:
+    if not 0 <= size <= sys.maxsize:
         message = f"dim `{name}` needs a whole number from 0 on, not `{text}`"
         raise DomainError(Diagnostic("E703", message, help=f"for example --set {name}=10"))
     return size
