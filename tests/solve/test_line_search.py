@@ -98,6 +98,19 @@ def test_a_poor_direction_is_replaced_and_the_memory_kept() -> None:
     assert count(1e-4) < count(0.999)
 
 
+@pytest.mark.parametrize("direction", ["gradient", "lbfgs"])
+def test_a_first_step_below_the_resolution_of_x_is_not_the_end(direction: str) -> None:
+    wall = Functions(
+        lambda x: float(x[0] + 1e20 * max(0.0, -x[0])),
+        lambda x: np.array([1.0 if x[0] >= 0.0 else 1.0 - 1e20]),
+        1,
+    )
+    found = solve(wall, [-0.5], direction=direction, initial_step="bb", max_iter=2)
+    assert found.history.fun[1] == 0.5
+    assert (found.status, found.nit) == ("max_iter", 2)
+    assert found.fun < 0.5
+
+
 def test_theta_and_delta_bar_give_the_trials() -> None:
     cubic = Functions(lambda x: float(x[0] ** 2), lambda x: 2.0 * x, 1)
     tried: list[float] = []

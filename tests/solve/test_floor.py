@@ -1,0 +1,88 @@
+"""The floor of floating point: which point counts as the best, and when a run is at its end."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from solve.objectives import parabola
+
+from slomodel.solve import Status
+from slomodel.solve.controls import Controls
+from slomodel.solve.floor import GAIN, IDLE_STEPS, SHORT, Floor
+from slomodel.solve.monitor import Monitor
+from slomodel.solve.norms import EPS
+from slomodel.solve.objective import Evaluator
+from slomodel.solve.slo import Run, minimize
+from slomodel.solve.subroutine import Ball, Halt, Iterate, Needs, Region
+
+
+def point(f: float, gnorm: float) -> Iterate:
+    return Iterate(np.array([f]), f, np.array([gnorm]), gnorm)
+
+
+def test_best_is_the_least_gradient_among_points_that_f_cannot_tell_apart() -> None:
+    floor = Floor(point(1.0, 8.0))
+    floor.note(point(0.5, 4.0), 1.0, 1.0)
+    assert floor.best is None
+    last = point(0.5 - EPS, 1.0)
+    floor.note(last, 1.0, 1.0)
+    floor.note(point(0.5 - 2.0 * EPS, 2.0), 1.0, 1.0)
+    assert floor.best is not None
+    assert floor.best.gnorm == 1.0
+    assert floor.best.x is not last.x
+    floor.note(point(0.4, 3.0), 1.0, 1.0)
+    assert floor.best is None
+
+
+@pytest.mark.parametrize(
+    ("factor_f", "factor_g", "length", "ends"),
+    [
+        (1.0, 1.0, 1.0, True),
+        (1.0, 0.99999, 1.0, True),
+        (1.0, 0.5 * GAIN, 1.0, False),
+        (0.5, 1.0, 1.0, False),
+        (0.5, 1.0, 0.1 * SHORT, True),
+    ],
+    ids=["nothing", "ulps of the gradient", "gradient", "value", "value by tiny steps"],
+)
+def test_a_run_ends_when_nothing_is_gained(
+    factor_f: float, factor_g: float, length: float, ends: bool
+) -> None:
+    f, gnorm = 1.0, 1.0
+    floor = Floor(point(f, gnorm))
+    answers = []
+    for _ in range(IDLE_STEPS):
+        f, gnorm = f * factor_f, gnorm * factor_g
+        answers.append(floor.note(point(f, gnorm), length, 1.0))
+    assert answers == [False] * (IDLE_STEPS - 1) + [ends]
+
+
+@dataclass
+class Halting:
+    """A subroutine that ends at once with a better point."""
+
+    better: Iterate
+    name: str = "halting"
+    needs: Needs = Needs.nothing
+    ball: Ball = Ball(1.0, 1.0)  # noqa: RUF009 (frozen)
+
+    @property
+    def parameters(self) -> dict[str, float | str]:
+        return {}
+
+    def stepper(self, evaluate: Evaluator, start: Iterate) -> "Halting":
+        return self
+
+    def step(self, current: Iterate, region: Region) -> Halt:
+        return Halt(Status.precision, "seen", self.better)
+
+
+def test_the_better_point_of_a_halt_is_the_result() -> None:
+    controls = Controls()
+    evaluate = Evaluator(parabola(), controls)
+    run = Run(Iterate(np.zeros(2), 0.0, np.zeros(2), 0.0), controls)
+    better = Iterate(np.ones(2), 0.5, np.ones(2), 1.0)
+    minimize(Halting(better), evaluate, Monitor(evaluate, None, None), run)
+    assert (run.status, run.detail) == (Status.precision, "seen")
+    assert_array_equal(run.current.x, 1.0)
