@@ -62,7 +62,9 @@ def _made(recipe: Recipe, problem: Problem | None = None) -> Model:
     problem = problem or elaborate(parse(recipe.text), recipe.text)
     target = target_named("numexpr" if recipe.backend == "auto" else recipe.backend)
     binding = bind(problem, recipe.data, recipe.dims, recipe.folder)
-    derivatives = Derivatives(problem.objective, [v.node for v in problem.variables])
+    finite = {declaration.node for declaration in problem.data if not declaration.may_be_missing}
+    nodes = [variable.node for variable in problem.variables]
+    derivatives = Derivatives(problem.objective, nodes, finite)
     compiled = _planned(problem, derivatives, binding, target)
     return Model(problem, binding, compiled, derivatives, recipe)
 

@@ -5,7 +5,8 @@ Each kind has one rule: the contribution of a node's adjoint to each of its oper
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from functools import singledispatch
 
 from slomodel.calculus.guards import Guard, both, either, guard_of_operand, keep
@@ -16,35 +17,63 @@ from slomodel.ir import build
 from slomodel.ir.expr import Const, Einsum, Expr, Gather, Input, Map, Reshape, Scatter
 from slomodel.ir.walk import dependents, postorder
 
-Use = tuple[Expr, Guard]
+
+@dataclass(frozen=True, slots=True)
+class Adjoint:
+    """The derivative of the objective by a node, or one use's part of it.
+
+    It counts only where `guard` holds; elsewhere it is zero or, where `dirty`, may be anything.
+    """
+
+    value: Expr
+    guard: Guard = None
+    dirty: bool = False
+
+    @property
+    def clean(self) -> Expr:
+        """The value with zeros where it does not count."""
+        return keep(self.guard, self.value) if self.dirty else self.value
 
 
-def gradient(objective: Expr, wrt: Sequence[Expr]) -> tuple[Expr, ...]:
+def gradient(
+    objective: Expr, wrt: Sequence[Expr], finite: Collection[Expr] = ()
+) -> tuple[Expr, ...]:
     """The derivative of a scalar by each node of `wrt`, each of that node's shape.
 
-    Raises ShapeError when the objective is not a scalar.
+    `finite` is data that holds no NaN or infinity, not even where no taken branch reads it; less
+    work is done where that is known. Raises ShapeError when the objective is not a scalar.
     """
     if objective.shape != ():
         raise ShapeError("the gradient is of a scalar")
     order = postorder(objective)
-    chosen = set(wrt)
-    active = dependents(order, chosen.__contains__)
-    uses: dict[Expr, list[Use]] = {objective: [(build.const(1.0), None)]}
-    adjoints: dict[Expr, Expr] = {}
+    active = dependents(order, set(wrt).__contains__)
+    uses: dict[Expr, list[Adjoint]] = {objective: [Adjoint(build.const(1.0))]}
+    adjoints: dict[Expr, Adjoint] = {}
+    known = {*finite, *(node for node in order if _is_variable(node))}
     for node in reversed(order):
         if node not in active or node not in uses:
             continue
-        own = uses.pop(node)
-        adjoint = total([contribution for contribution, _ in own])
-        guard = either([guard for _, guard in own])
-        adjoints[node] = adjoint
+        adjoint = adjoints[node] = _joined(uses.pop(node))
         for k, operand in enumerate(node.operands):
-            if operand not in active:
-                continue
-            use = contribution(node, k, adjoint, guard)
+            use = contribution(node, k, adjoint, known) if operand in active else None
             if use is not None:
                 uses.setdefault(operand, []).append(use)
-    return tuple(adjoints.get(node, build.zeros(node.shape)) for node in wrt)
+    return tuple(
+        adjoints[node].clean if node in adjoints else build.zeros(node.shape) for node in wrt
+    )
+
+
+def _is_variable(node: Expr) -> bool:
+    return isinstance(node, Input) and node.role == "variable"
+
+
+def _joined(uses: Sequence[Adjoint]) -> Adjoint:
+    """The sum of all uses' parts. Parts under one guard can stay dirty outside it."""
+    guard = either([use.guard for use in uses])
+    if all(use.guard is guard for use in uses):
+        dirty = any(use.dirty for use in uses)
+        return Adjoint(total([use.value for use in uses]), guard, dirty)
+    return Adjoint(total([use.clean for use in uses]), guard)
 
 
 def total(terms: Sequence[Expr]) -> Expr:
@@ -61,8 +90,11 @@ def total(terms: Sequence[Expr]) -> Expr:
 
 
 @singledispatch
-def contribution(node: Expr, k: int, adjoint: Expr, guard: Guard) -> Use | None:
-    """What the adjoint of `node` adds to the adjoint of its operand k, and where that is live."""
+def contribution(node: Expr, k: int, adjoint: Adjoint, finite: Collection[Expr]) -> Adjoint | None:
+    """What the adjoint of `node` adds to the adjoint of its operand k; None for nothing.
+
+    `finite` are the inputs that hold no NaN or infinity.
+    """
     raise TypeError(f"no derivative rule for {type(node).__name__}")
 
 
@@ -71,65 +103,70 @@ def _below(node: Expr, k: int, guard: Guard) -> Guard:
 
 
 @contribution.register
-def _(node: Map, k: int, adjoint: Expr, guard: Guard) -> Use | None:
+def _(node: Map, k: int, adjoint: Adjoint, finite: Collection[Expr]) -> Adjoint | None:
     if node.function is where:
-        return _branch(node, k, adjoint, guard)
+        return _branch(node, k, adjoint)
     derivative = partial(node.function, k, build.aligned(node))
     if derivative is None:
         return None
-    own, everything = node.axes[k], tuple(range(node.rank))
-    if guard is not None and not isinstance(derivative, Const):
-        product = keep(guard, build.apply(mul, adjoint, derivative))
-        summed = build.einsum([product], [everything], own, node.shape)
-        return summed, _below(node, k, guard)
-    if len(own) == node.rank:
-        return build.apply(mul, adjoint, derivative), _below(node, k, guard)
-    labels = [everything if e.rank else () for e in (adjoint, derivative)]
-    summed = build.einsum([adjoint, derivative], labels, own, node.shape)
-    return summed, _below(node, k, guard)
+    # Where the adjoint is zero because a branch is not taken, the product may be 0 * inf.
+    dirty = adjoint.dirty or (adjoint.guard is not None and not isinstance(derivative, Const))
+    if len(node.axes[k]) == node.rank or dirty:
+        value = build.apply(mul, adjoint.value, derivative)
+        return _reduced(node, k, Adjoint(value, adjoint.guard, dirty))
+    everything = tuple(range(node.rank))
+    factors = [adjoint.value, derivative]
+    labels = [everything if factor.rank else () for factor in factors]
+    summed = build.einsum(factors, labels, node.axes[k], node.shape)
+    return Adjoint(summed, _below(node, k, adjoint.guard))
 
 
-def _branch(node: Map, k: int, adjoint: Expr, guard: Guard) -> Use | None:
+def _branch(node: Map, k: int, adjoint: Adjoint) -> Adjoint | None:
     if k == 0:
         return None
     condition = build.broadcast(node.operands[0], node.axes[0], node.shape)
     taken = condition if k == 1 else build.apply(lnot, condition)
-    live = both(guard, taken)
-    kept = keep(taken, adjoint)
+    return _reduced(node, k, Adjoint(adjoint.value, both(adjoint.guard, taken), dirty=True))
+
+
+def _reduced(node: Map, k: int, part: Adjoint) -> Adjoint:
+    """Sum a part of the shape of `node` along the axes that operand k lacks."""
     own = node.axes[k]
-    summed = build.einsum([kept], [tuple(range(node.rank))], own, node.shape)
-    return summed, guard_of_operand(node, k, live)
+    if len(own) == node.rank:
+        return part
+    summed = build.einsum([part.clean], [tuple(range(node.rank))], own, node.shape)
+    return Adjoint(summed, _below(node, k, part.guard))
 
 
 @contribution.register
-def _(node: Einsum, k: int, adjoint: Expr, guard: Guard) -> Use | None:
-    operands, inputs = [adjoint], [node.output]
+def _(node: Einsum, k: int, adjoint: Adjoint, finite: Collection[Expr]) -> Adjoint | None:
+    operands, inputs = [adjoint.clean], [node.output]
+    guard = adjoint.guard
     for j, (operand, labels) in enumerate(zip(node.operands, node.inputs, strict=True)):
         if j == k:
             continue
-        live = None if _is_variable(operand) else _below(node, j, guard)
-        operands.append(keep(live, operand))
+        if guard is None or operand in finite:
+            operands.append(operand)
+        else:
+            operands.append(keep(guard_of_operand(node, j, guard), operand))
         inputs.append(labels)
-    use = build.einsum(operands, inputs, node.inputs[k], node.dims)
-    return use, _below(node, k, guard)
-
-
-def _is_variable(node: Expr) -> bool:
-    return isinstance(node, Input) and node.role == "variable"
+    value = build.einsum(operands, inputs, node.inputs[k], node.dims)
+    return Adjoint(value, _below(node, k, guard))
 
 
 @contribution.register
-def _(node: Gather, k: int, adjoint: Expr, guard: Guard) -> Use | None:
-    use = build.scatter(adjoint, node.index, node.operands[0].shape)
-    return use, _below(node, k, guard)
+def _(node: Gather, k: int, adjoint: Adjoint, finite: Collection[Expr]) -> Adjoint | None:
+    value = build.scatter(adjoint.clean, node.index, node.operands[0].shape)
+    return Adjoint(value, _below(node, k, adjoint.guard))
 
 
 @contribution.register
-def _(node: Scatter, k: int, adjoint: Expr, guard: Guard) -> Use | None:
-    use = build.gather(adjoint, node.index, node.operands[0].shape)
-    return use, _below(node, k, guard)
+def _(node: Scatter, k: int, adjoint: Adjoint, finite: Collection[Expr]) -> Adjoint | None:
+    value = build.gather(adjoint.value, node.index, node.operands[0].shape)
+    return Adjoint(value, _below(node, k, adjoint.guard), adjoint.dirty)
 
 
 @contribution.register
-def _(node: Reshape, k: int, adjoint: Expr, guard: Guard) -> Use | None:
-    return build.reshape(adjoint, node.operands[0].shape), _below(node, k, guard)
+def _(node: Reshape, k: int, adjoint: Adjoint, finite: Collection[Expr]) -> Adjoint | None:
+    value = build.reshape(adjoint.value, node.operands[0].shape)
+    return Adjoint(value, _below(node, k, adjoint.guard), adjoint.dirty)

@@ -2,18 +2,20 @@
 
 A branch that is not taken has adjoint zero, but zero times the branch's infinite derivative is
 NaN. So the reverse sweep carries, for each node all of whose uses lie below branches, a truth
-value per element that says whether some taken branch uses it, and drops the products elsewhere.
+value per element that says whether some taken branch uses it, and drops what is elsewhere before
+it can meet a live element: once, where elementwise operations end.
 Testing the adjoint for zero instead would lose second derivatives at points where a live adjoint
 happens to vanish. `None` stands for "live everywhere".
 """
 
 from __future__ import annotations
 
+import math
 from functools import singledispatch
 
-from slomodel.functions import gt, land, lor, where
+from slomodel.functions import gt, land, lor, mul, neg, where
 from slomodel.ir import build
-from slomodel.ir.expr import Einsum, Expr, Gather, Map, Reshape, Scatter
+from slomodel.ir.expr import Const, Einsum, Expr, Gather, Map, Reshape, Scatter
 
 Guard = Expr | None
 
@@ -36,7 +38,23 @@ def both(outer: Guard, inner: Expr) -> Expr:
 
 def keep(guard: Guard, node: Expr) -> Expr:
     """`node` where the guard holds, 0 elsewhere; of one shape."""
-    return node if guard is None else build.apply(where, guard, node, build.const(0.0))
+    if guard is None or _vanishes_outside(guard, node):
+        return node
+    return build.apply(where, guard, node, build.const(0.0))
+
+
+def _vanishes_outside(guard: Expr, node: Expr) -> bool:
+    """True for a multiple of what `keep` made with this guard."""
+    while isinstance(node, Map) and node.function in (mul, neg) and node.rank:
+        *factor, rest = node.operands
+        finite = all(isinstance(f, Const) and math.isfinite(f.value) for f in factor)
+        if not finite or rest.shape != node.shape:
+            return False
+        node = rest
+    if not isinstance(node, Map) or node.function is not where:
+        return False
+    condition, _, other = node.operands
+    return condition is guard and other is build.const(0.0)
 
 
 def _count(guard: Expr) -> Expr:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Protocol
 
@@ -40,17 +40,23 @@ def target_named(name: str) -> Target:
 
 
 class Derivatives:
-    """The entries of an objective; each is differentiated when first asked for, before any size."""
+    """The entries of an objective; each is differentiated when first asked for, before any size.
 
-    def __init__(self, objective: Expr, variables: Sequence[Input]) -> None:
+    `finite` is the data that holds no NaN or infinity.
+    """
+
+    def __init__(
+        self, objective: Expr, variables: Sequence[Input], finite: Collection[Expr] = ()
+    ) -> None:
         self.objective = objective
         self.variables = tuple(variables)
+        self._finite = finite
         self._lock = threading.RLock()
 
     @cached_property
     def gradient(self) -> tuple[Expr, ...]:
         with self._lock:
-            return gradient(self.objective, self.variables)
+            return gradient(self.objective, self.variables, self._finite)
 
     @cached_property
     def directions(self) -> tuple[Input, ...]:

@@ -67,7 +67,7 @@ def _(node: Einsum, sizes: Sizes) -> Expr:
     node = made
     unique = tuple(dict.fromkeys(node.output))
     terms = _Terms(node, sizes)
-    scale = terms.take_scalars()
+    scale = terms.take_scalars() if node.dtype == "real" else []
     terms.take_diagonals()
     terms.sum_alone(unique)
     operand, labels = terms.contract(unique)

@@ -44,7 +44,26 @@ def _simplify_mul(a: Expr, b: Expr) -> Expr | None:
             return other
         if is_number(number, -1.0):
             return neg(other)
+    return _one_scale(a, b)
+
+
+def _one_scale(scale: Expr, node: Expr) -> Expr | None:
+    """`s * (t * x)` as `(s * t) * x` for scalars of which one is a power of two.
+
+    Exact, as such a factor never rounds, but for numbers that over- or underflow on the way.
+    """
+    if scale.rank or not isinstance(node, Map) or node.function is not mul:
+        return None
+    inner, rest = node.operands
+    if inner.rank or rest.shape != node.shape:
+        return None
+    if _is_power_of_two(scale) or _is_power_of_two(inner):
+        return mul(mul(scale, inner), rest)
     return None
+
+
+def _is_power_of_two(node: Expr) -> bool:
+    return isinstance(node, Const) and abs(math.frexp(node.value)[0]) == 0.5
 
 
 def _simplify_div(a: Expr, b: Expr) -> Expr | None:
@@ -60,9 +79,9 @@ def _simplify_div(a: Expr, b: Expr) -> Expr | None:
 
 def _simplify_neg(x: Expr) -> Expr | None:
     if isinstance(x, Map) and x.function is mul:
-        number, other = x.operands
-        if isinstance(number, Const) and other.shape == x.shape:
-            return mul(-number.value, other)
+        scale, other = x.operands
+        if other.shape == x.shape and (isinstance(scale, Const) or (x.rank and not scale.rank)):
+            return mul(neg(scale), other)
     return argument(x, neg)
 
 

@@ -130,7 +130,7 @@ where: ScalarFunction = ScalarFunction(
         lambda condition, a, b: where(condition, 0.0, 1.0),
     ),
     spelling={
-        "numpy": "np.copyto({out}, {2}); np.copyto({out}, {1}, where={0})",
+        "numpy": "np.copyto({out}, np.where({0}, {1}, {2}))",
         "scalar": "({1} if {0} else {2})",
         "numexpr": "where({0}, {1}, {2})",
     },
