@@ -93,7 +93,13 @@ def _wrong_number(node: Call, wanted: Signature) -> Fault:
     count = len(node.args) + len(node.kwargs)
     least = sum(p.default is None for p in wanted.parameters)
     most = len(wanted.parameters)
-    numbers = f"{least}" if least == most else f"{least} to {most}"
+    numbers = (
+        f"{least}"
+        if least == most
+        else f"{least} or {most}"
+        if most == least + 1
+        else f"{least} to {most}"
+    )
     if any(p.is_many for p in wanted.parameters):
         numbers = f"at least {least}"
     plural = "" if numbers.endswith("1") else "s"

@@ -13,10 +13,9 @@ from slomodel.front.identities import square_root
 from slomodel.front.layout import concat, reshaped
 from slomodel.front.mismatch import unequal
 from slomodel.front.site import Site
-from slomodel.front.smoothness import remark, remark_spelled
 from slomodel.front.unrolled import fold_axes
 from slomodel.front.values import Value, combine, is_square, merged, number, value_of
-from slomodel.functions import abs, div, maximum, minimum, ne, square, where
+from slomodel.functions import abs, div, ne, square, where
 from slomodel.ir import build
 
 Rule = Callable[[Site], Value]
@@ -64,23 +63,11 @@ def _mean(site: Site) -> Value:
 
 
 @_entry("prod(x, axis=None)", "x")
-def _prod(site: Site) -> Value:
-    _need_array(site)
-    return fold_axes("prod", site.x, site.axes(), site.span)
-
-
 @_entry("max(x, axis=None)", "x")
-def _max(site: Site) -> Value:
-    _need_array(site)
-    remark(site.scope.model, maximum, site.span, site.x)
-    return fold_axes("max", site.x, site.axes(), site.span)
-
-
 @_entry("min(x, axis=None)", "x")
-def _min(site: Site) -> Value:
+def _folded(site: Site) -> Value:
     _need_array(site)
-    remark(site.scope.model, minimum, site.span, site.x)
-    return fold_axes("min", site.x, site.axes(), site.span)
+    return fold_axes(site.name, site.x, site.axes(), site.scope.model, site.span)
 
 
 @_entry("sumsq(x)", "x")
@@ -89,9 +76,7 @@ def _sumsq(site: Site) -> Value:
 
 
 def _root_of_squares(site: Site) -> Value:
-    result = square_root(_sumsq(site))
-    remark_spelled(site.scope.model, result, site.span)
-    return result
+    return square_root(_sumsq(site))
 
 
 @_entry("norm2(x)", "x")
@@ -108,8 +93,9 @@ def _fro(site: Site) -> Value:
 
 @_entry("norm1(x)", "x")
 def _norm1(site: Site) -> Value:
-    remark(site.scope.model, abs, site.span, site.x)
-    return total(combine(abs, site.x))
+    magnitudes = combine(abs, site.x)
+    site.scope.model.note(magnitudes, site.span)
+    return total(magnitudes)
 
 
 @_entry("dot(x, y)", "x", "y")

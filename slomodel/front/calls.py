@@ -5,11 +5,10 @@ from __future__ import annotations
 from slomodel.front.arguments import Signature, check_kind, default_number, match, signature
 from slomodel.front.arrays import ARRAY_FUNCTIONS
 from slomodel.front.faults import Fault, fault, missing, shape_fault, suggestion
-from slomodel.front.identities import square_root, squared
+from slomodel.front.identities import power_of, square_root, squared
 from slomodel.front.mismatch import marks, operand, unequal
 from slomodel.front.scope import Evaluate, Scope, described
 from slomodel.front.site import Site
-from slomodel.front.smoothness import remark, remark_spelled
 from slomodel.front.steps import Steps
 from slomodel.front.syntax import Call
 from slomodel.front.values import Label, Value, as_axes, combine, merged, number, show
@@ -64,11 +63,10 @@ def _scalar(node: Call, scope: Scope) -> Steps:
     if merged(values) is None:
         raise unequal(scope, f"`{name}`", node.span, operands)
     values += [number(default_number(p)) for p in wanted.parameters if not found[p.name]]
+    if name == "pow":
+        return power_of(*values)
     if name in ("sqrt", "square"):
-        result = square_root(values[0]) if name == "sqrt" else squared(values[0])
-        remark_spelled(scope.model, result, node.span)
-        return result
-    remark(scope.model, FUNCTIONS[name], node.span, *values)
+        return square_root(values[0]) if name == "sqrt" else squared(values[0])
     return combine(FUNCTIONS[name], *values)
 
 

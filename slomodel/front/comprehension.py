@@ -9,7 +9,6 @@ from slomodel.front.contraction import total
 from slomodel.front.faults import fault, missing, shape_fault, suggestion
 from slomodel.front.ranges import is_at_least_zero
 from slomodel.front.scope import Evaluate, Model, Scope, described
-from slomodel.front.smoothness import remark
 from slomodel.front.steps import Steps
 from slomodel.front.syntax import Call, Comprehension, Expr, Iteration
 from slomodel.front.unrolled import folded
@@ -43,7 +42,7 @@ def comprehension(node: Comprehension, request: Evaluate) -> Steps:
         return _sum(scope, node, labels, body, condition)
     if condition is not None:
         raise missing(f"`{name}` with `if` cannot be computed yet", node.span)
-    return folded(name, body, labels, node.span)
+    return folded(name, body, labels, scope.model, node.span)
 
 
 def _sum(
@@ -55,10 +54,10 @@ def _sum(
 ) -> Value:
     count: Value | None = None
     if condition is not None:
-        assert node.condition is not None
-        remark(scope.model, where, node.condition.span, condition)
         count = total(combine(where, condition, number(1.0), number(0.0)), labels, ())
         body = combine(where, condition, body, number(0.0))
+        assert node.condition is not None
+        scope.model.note(body, node.condition.span)
     result = total(body, labels, ())
     if node.function.text == "mean":
         return combine(div, result, count or size_product([label.dim for label in labels]))

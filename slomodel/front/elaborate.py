@@ -10,6 +10,7 @@ from slomodel.front.definitions import check_condition, declare_fn, declare_let,
 from slomodel.front.faults import Fault, fault
 from slomodel.front.missing import may_be_missing
 from slomodel.front.scope import Model, Symbol, SymbolKind
+from slomodel.front.smoothness import nonsmooth_warnings
 from slomodel.front.syntax import (
     Check,
     DataDecl,
@@ -46,7 +47,7 @@ def elaborate(program: Program, source: SourceText) -> Problem:
     Raises ModelSyntaxError, ShapeError or MissingRule with every independent mistake.
     """
     model = Model(source)
-    model.warnings.extend(program.warnings)
+    model.warnings.update(dict.fromkeys(program.warnings))
     for statement in reversed(program.order):
         if not isinstance(statement, (Check, Objective)):
             model.later[statement.name.text] = statement.name.span
@@ -143,6 +144,8 @@ def _problem(program: Program, model: Model, gathered: _Gathered, objective: Exp
         if variable.node not in used:
             model.warn(_unused("the variable", variable.name, variable.span))
     statement = program.objectives[0]
+    for remark in nonsmooth_warnings(objective, model.spans, statement.expr.span):
+        model.warn(remark)
     return Problem(
         objective,
         tuple(gathered.variables),
@@ -155,10 +158,10 @@ def _problem(program: Program, model: Model, gathered: _Gathered, objective: Exp
         objective_name="objective" if statement.name is None else statement.name.text,
         source=model.source,
         spans=model.spans,
-        warnings=tuple(model.warnings),
+        warnings=tuple(sorted(model.warnings, key=lambda w: w.span.start if w.span else 0)),
     )
 
 
 def _unused(what: str, name: str, span: Span | None) -> Diagnostic:
     message = f"{what} `{name}` does not take part in the objective"
-    return Diagnostic("W201", message, span, severity="warning")
+    return Diagnostic("W202", message, span, severity="warning")

@@ -1,9 +1,115 @@
-"""Whether the two branches of a `where` meet with equal value and derivative, shown by SymPy."""
+"""Whether the two branches of a `where` meet with equal value and slope, shown by SymPy."""
 
 from __future__ import annotations
 
-from slomodel.ir.expr import Expr
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+import sympy as sp
+
+from slomodel.functions import ge, gt, le, lt, where
+from slomodel.ir.expr import Axes, Const, Expr, Map
+
+_MOST_NODES = 200
+_HIGHEST_DEGREE = 2
+_ORDERED = (lt, le, gt, ge)
+_TOLERANCE = 1e-12
 
 
-def is_smooth_join(condition: Expr, yes: Expr | None = None, no: Expr | None = None) -> bool:
-    return False
+def is_smooth_join(node: Map, varying: Collection[Expr]) -> bool:
+    """True when the choice is shown to be C¹ in the one quantity that varies in it.
+
+    The boundary is where the two sides of the comparison are equal: it must be a polynomial of
+    degree at most 2 in that quantity, or in its absolute value.
+    """
+    condition = node.operands[0]
+    if not isinstance(condition, Map) or condition.function not in _ORDERED:
+        return False
+    reader = _Reader(varying)
+    axes = [tuple(node.axes[0][k] for k in own) for own in condition.axes]
+    sides = [reader.read(o, own) for o, own in zip(condition.operands, axes, strict=True)]
+    branches = [reader.read(node.operands[k], node.axes[k]) for k in (1, 2)]
+    if reader.is_full or len(reader.varying_symbols) != 1:
+        return False
+    t = reader.varying_symbols[0]
+    left, right = sides
+    difference = branches[0] - branches[1]
+    for threshold in (left, right):
+        if isinstance(left + right - threshold, sp.Abs) and threshold.is_Symbol:
+            # |u| <= c has a boundary only where c is not negative.
+            positive = {threshold: sp.Symbol("c", positive=True)}
+            left, right, difference = (x.subs(positive) for x in (left, right, difference))
+    points = _boundary(left, right, t)
+    return points is not None and all(
+        _vanishes(expression.subs(t, point))
+        for point in points
+        for expression in (difference, sp.diff(difference, t))
+    )
+
+
+def _boundary(left: sp.Expr, right: sp.Expr, t: sp.Symbol) -> list[sp.Expr] | None:
+    """The values of t at which the sides are equal; None where that is not known."""
+    equation = left - right
+    for magnitude, other in ((left, right), (right, left)):
+        if isinstance(magnitude, sp.Abs) and not other.has(t):
+            # |u| = c is u = c or u = -c.
+            equation = magnitude.args[0] ** 2 - other**2
+    try:
+        polynomial = sp.Poly(equation, t)
+    except sp.PolynomialError:
+        return None
+    if not 1 <= polynomial.degree() <= _HIGHEST_DEGREE:
+        return None
+    return list(sp.roots(polynomial))
+
+
+def _vanishes(expression: sp.Expr) -> bool:
+    """True when an expression is shown to be 0; numbers up to a rounding of the model's."""
+    if expression.is_number:
+        return bool(sp.Abs(expression).evalf() <= _TOLERANCE)
+    return bool(sp.simplify(expression) == 0)
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Turns small elementwise graphs into SymPy; all else is a symbol."""
+
+    varying: Collection[Expr]
+    symbols: dict[tuple[Expr, Axes], sp.Symbol] = field(default_factory=dict)
+    count: int = 0
+
+    @property
+    def varying_symbols(self) -> list[sp.Symbol]:
+        return [symbol for (node, _), symbol in self.symbols.items() if node in self.varying]
+
+    @property
+    def is_full(self) -> bool:
+        """True when the graphs were too large, so that what was read is not all."""
+        return self.count > _MOST_NODES
+
+    def read(self, root: Expr, axes: Axes) -> sp.Expr:
+        """The expression of a node whose axes are `axes` of the choice."""
+        results: list[sp.Expr] = []
+        stack: list[tuple[Expr, Axes, bool]] = [(root, axes, False)]
+        while stack:
+            node, own, is_left = stack.pop()
+            self.count += 1
+            if self.is_full or not isinstance(node, Map) or node.function is where:
+                results.append(self._leaf(node, own))
+            elif not is_left:
+                stack.append((node, own, True))
+                parts = zip(node.operands, node.axes, strict=True)
+                stack += [(o, tuple(own[k] for k in a), False) for o, a in parts][::-1]
+            else:
+                operands = results[-len(node.operands) :]
+                del results[-len(node.operands) :]
+                results.append(node.function.definition(*operands))
+        return results[0]
+
+    def _leaf(self, node: Expr, axes: Axes) -> sp.Expr:
+        if isinstance(node, Const):
+            return sp.Rational(node.value)
+        key = (node, axes)
+        if key not in self.symbols:
+            self.symbols[key] = sp.Symbol(f"s{len(self.symbols)}", real=True)
+        return self.symbols[key]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from slomodel.errors import Mark, Span
 from slomodel.front.faults import Fault, shape_fault
 from slomodel.front.scope import Scope, Symbol
-from slomodel.front.syntax import Call, Index, Name, Node, Number, Product
+from slomodel.front.syntax import Call, Index, Name, Node, Number, Product, Transpose
 from slomodel.front.traverse import children
 from slomodel.front.values import Axis, Value, show, show_axes
 
@@ -40,6 +40,14 @@ class Operand:
         """The text as an operand of any operator: in parentheses unless it is a name or closed."""
         simple = isinstance(self.nodes[0], (Name, Number, Index, Call)) and len(self.nodes) == 1
         return self.text if simple or self.text.startswith("(") else f"({self.text})"
+
+    @property
+    def transposed(self) -> str:
+        """The text of the operand transposed."""
+        only = self.nodes[0]
+        if len(self.nodes) == 1 and isinstance(only, Transpose):
+            return only.operand.span.text
+        return f"{self.bracketed}'"
 
 
 def operand(node: Node, value: Value) -> Operand:
@@ -117,7 +125,7 @@ def _clash(a: Sequence[Axis], b: Sequence[Axis]) -> tuple[Axis, Axis] | None:
 def _remedy(scope: Scope, left: Operand, right: Operand) -> str:
     a, b = left.value.axes, right.value.axes
     if len(a) == len(b) == 2 and a == b[::-1]:
-        return f"did you mean `{right.bracketed}'`?"
+        return f"did you mean `{right.transposed}`?"
     for vector, matrix in ((left, b), (right, a)):
         own = vector.value.axes
         if len(own) == 1 and len(matrix) == 2 and own[0] in matrix:
@@ -136,9 +144,9 @@ def unfit_product(scope: Scope, span: Span, left: Operand, right: Operand) -> Fa
     a, b = left.value.axes, right.value.axes
     remedy = ""
     if len(b) == 2 and a[-1] == b[1]:
-        remedy = f"did you mean `{right.bracketed}'`?"
+        remedy = f"did you mean `{right.transposed}`?"
     elif len(a) == 2 and a[0] == b[0]:
-        remedy = f"did you mean `{left.bracketed}'`?"
+        remedy = f"did you mean `{left.transposed}`?"
     else:
         remedy = "`@` sums over the last axis of the left and the first axis of the right operand"
     return shape_fault(

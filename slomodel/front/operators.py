@@ -80,7 +80,8 @@ def _refuse_square(op: str, span: Span, left: Operand, right: Operand) -> None:
         remedy = f"write `{a} .* {b}` by elements or `{a} @ {b}` for the matrix product"
     elif op == "/" and is_square(right.value):
         message = f"`/` by a square matrix {show(right.value)} has two readings"
-        remedy = f"write `{a} ./ {b}` by elements or `{a} @ inv({right.text})`"
+        inverse = f"{a} @ inv({right.text})" if left.value.rank else f"{a} * inv({right.text})"
+        remedy = f"write `{a} ./ {b}` by elements or `{inverse}`"
     else:
         return
     raise shape_fault("E206", message, span, remedy, marks=marks(left, right))

@@ -38,17 +38,16 @@ class Model:
     """What elaboration gathers: symbols in order, and what comes along with expressions.
 
     `later` holds the places of names that a later statement declares; `masked` the choices that
-    `masked` made; `varying` which nodes are known to depend on a variable, or not to.
+    `masked` made. `bounds` and `warnings` are ordered sets.
     """
 
     source: SourceText
     symbols: dict[str, Symbol] = field(default_factory=dict)
     later: dict[str, Span] = field(default_factory=dict)
     spans: dict[Expr, Span] = field(default_factory=dict)
-    bounds: list[Bound] = field(default_factory=list)
-    warnings: list[Diagnostic] = field(default_factory=list)
+    bounds: dict[Bound, None] = field(default_factory=dict)
+    warnings: dict[Diagnostic, None] = field(default_factory=dict)
     masked: set[Expr] = field(default_factory=set)
-    varying: dict[Expr, bool] = field(default_factory=dict)
     labels: int = 0
     steps: int = 0
 
@@ -73,8 +72,7 @@ class Model:
 
     def require(self, bound: Bound) -> None:
         """Have an index tested once sizes are known."""
-        if bound not in self.bounds:
-            self.bounds.append(bound)
+        self.bounds[bound] = None
 
     def note(self, value: Value, span: Span) -> None:
         """Remember the first place that made a node."""
@@ -82,8 +80,7 @@ class Model:
             self.spans.setdefault(value.expr, span)
 
     def warn(self, diagnostic: Diagnostic) -> None:
-        if diagnostic not in self.warnings:
-            self.warnings.append(diagnostic)
+        self.warnings[diagnostic] = None
 
 
 _ARTICLE = {

@@ -1,66 +1,66 @@
-"""Remarks about kinks and jumps: functions without a derivative somewhere, and their place."""
+"""Remarks about kinks and jumps of an objective: functions that are not C¹, and their places."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from slomodel.errors import Diagnostic, Span
 from slomodel.front.joins import is_smooth_join
-from slomodel.front.scope import Model
-from slomodel.front.values import Value, value_of
 from slomodel.functions import DISCONTINUOUS, abs, clip, maximum, minimum, relu, root, sign, where
 from slomodel.ir.expr import Expr, Input, Map
 from slomodel.ir.function import ScalarFunction
+from slomodel.ir.walk import dependents, postorder
+from slomodel.problem import NONSMOOTH
 
-_WHERE = {
-    abs: "`abs` has a kink at 0, where its derivative is taken as 0",
-    relu: "`relu` has a kink at 0, where its derivative is taken as 0",
-    root: "a norm has a kink at 0, where its gradient is taken as 0",
-    sign: "`sign` jumps at 0; its derivative is taken as 0 everywhere",
-    maximum: "`max` has a kink where its operands are equal",
-    minimum: "`min` has a kink where its operands are equal",
-    clip: "`clip` has kinks at its two limits",
-    where: "`where` may jump or have a kink where its condition changes",
+_REMARKS: dict[ScalarFunction, tuple[str, str]] = {
+    abs: (
+        "`abs` has a kink at 0, where its derivative is taken as 0",
+        "`sqrt(t^2 + eps)`, `huber(t)` and `logcosh(t)` are smooth",
+    ),
+    relu: (
+        "`relu` has a kink at 0, where its derivative is taken as 0",
+        "`softplus` is smooth",
+    ),
+    root: (
+        "a norm has a kink at 0, where its gradient is taken as 0",
+        "its square, `sumsq`, is smooth",
+    ),
+    sign: (
+        "`sign` jumps at 0; its derivative is taken as 0 everywhere",
+        "`tanh` is smooth",
+    ),
+    maximum: ("`max` has a kink where its operands are equal", ""),
+    minimum: ("`min` has a kink where its operands are equal", ""),
+    clip: ("`clip` has kinks at its two limits", ""),
+    where: ("`where` may jump or have a kink where its condition changes", ""),
 }
-_SMOOTH = {
-    abs: "`sqrt(t^2 + eps)`, `huber(t)` and `logcosh(t)` are smooth",
-    relu: "`softplus` is smooth",
-    root: "its square, `sumsq`, is smooth",
-    sign: "`tanh` is smooth",
-}
+_BOUNDS = "a bound over a ball that touches it is infinite"
 
 
-def remark(model: Model, function: ScalarFunction, span: Span, *operands: Value) -> None:
-    """Warn where a function that is not C¹ is applied to something that varies."""
-    if function not in _WHERE or not any(varies(model, o.expr) for o in operands):
-        return
-    if function is where and is_smooth_join(*(o.expr for o in operands)):
-        return
+def nonsmooth_warnings(
+    objective: Expr, spans: Mapping[Expr, Span], place: Span
+) -> list[Diagnostic]:
+    """A warning for each node that varies and is not C¹; `place` is for nodes without one."""
+    order = postorder(objective)
+    varying = dependents(order, lambda n: isinstance(n, Input) and n.role == "variable")
+    found: dict[Diagnostic, None] = {}
+    for node in order:
+        if not isinstance(node, Map) or node not in varying or node.function.result == "bool":
+            continue
+        if node.function.smoothness > 0 or not _has_kink(node, varying):
+            continue
+        found[_remark(node.function, spans.get(node, place))] = None
+    return list(found)
+
+
+def _has_kink(node: Map, varying: set[Expr]) -> bool:
+    """A `where` has none where its condition is fixed, or its branches meet smoothly."""
+    if node.function is not where:
+        return True
+    return node.operands[0] in varying and not is_smooth_join(node, varying)
+
+
+def _remark(function: ScalarFunction, span: Span) -> Diagnostic:
     word = "jump" if function.smoothness == DISCONTINUOUS else "kink"
-    help_text = _SMOOTH.get(function, f"a bound over a ball that touches the {word} is infinite")
-    diagnostic = Diagnostic("W202", _WHERE[function], span, help=help_text, severity="warning")
-    model.warn(diagnostic)
-
-
-def remark_spelled(model: Model, result: Value, span: Span) -> None:
-    """Warn by the function that a spelling has become, as `sqrt(t^2)` becomes `abs`."""
-    node = result.expr
-    if isinstance(node, Map):
-        remark(model, node.function, span, *map(value_of, node.operands))
-
-
-def varies(model: Model, expr: Expr) -> bool:
-    """True when the node depends on a variable; answers are kept in the model."""
-    known = model.varying
-    stack = [expr]
-    while stack:
-        node = stack[-1]
-        if node in known:
-            stack.pop()
-            continue
-        unknown = [operand for operand in node.operands if operand not in known]
-        if unknown:
-            stack.extend(unknown)
-            continue
-        stack.pop()
-        is_variable = isinstance(node, Input) and node.role == "variable"
-        known[node] = is_variable or any(known[operand] for operand in node.operands)
-    return known[expr]
+    message, remedy = _REMARKS.get(function, (f"`{function.name}` has a {word}", ""))
+    return Diagnostic(NONSMOOTH, message, span, help=remedy or _BOUNDS, severity="warning")

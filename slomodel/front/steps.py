@@ -12,8 +12,8 @@ from slomodel.front.values import Value
 Steps: TypeAlias = Generator[Evaluate, Value, Value]
 """A rule in progress: it yields requests, receives their values, and returns its own."""
 
-MOST_STEPS = 3_000_000
-"""Nodes evaluated in one model, expanded functions counted at each use."""
+MOST_EXPANDED = 300_000
+"""Nodes evaluated beyond those of the text: functions are expanded at each use."""
 
 
 def run(request: Evaluate, rule: Callable[[Evaluate], Steps | Value]) -> Value:
@@ -55,7 +55,8 @@ def _checked(request: Evaluate, value: Value) -> Value:
 def _count(request: Evaluate) -> None:
     model = request.scope.model
     model.steps += 1
-    if model.steps > MOST_STEPS:
+    # Each node of the text is at least one character.
+    if model.steps > len(model.source.text) + MOST_EXPANDED:
         raise fault(
             "E223",
             "the model is too large once its functions are expanded",

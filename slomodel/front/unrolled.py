@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from slomodel.errors import Span
 from slomodel.front.faults import missing
+from slomodel.front.scope import Model
 from slomodel.front.values import Label, Value, as_axes, combine
 from slomodel.functions import maximum, minimum, mul
 from slomodel.ir import build
@@ -17,15 +18,15 @@ MOST_UNROLLED = 32
 _FUNCTIONS: dict[str, ScalarFunction] = {"prod": mul, "max": maximum, "min": minimum}
 
 
-def folded(name: str, body: Value, labels: Sequence[Label], span: Span) -> Value:
+def folded(name: str, body: Value, labels: Sequence[Label], model: Model, span: Span) -> Value:
     """`prod`, `max` or `min` of a value over index labels of literal size."""
     if body.rank:
         raise missing(f"`{name}` of arrays by index cannot be computed yet", span)
     every = as_axes(body, labels, [label.dim for label in labels])
-    return fold_axes(name, every, range(len(labels)), span)
+    return fold_axes(name, every, range(len(labels)), model, span)
 
 
-def fold_axes(name: str, value: Value, axes: Sequence[int], span: Span) -> Value:
+def fold_axes(name: str, value: Value, axes: Sequence[int], model: Model, span: Span) -> Value:
     """`prod`, `max` or `min` of a value over some of its axes, which have literal sizes.
 
     A product written out has the right gradient where factors are 0, which a quotient has not.
@@ -39,15 +40,17 @@ def fold_axes(name: str, value: Value, axes: Sequence[int], span: Span) -> Value
                 span,
                 f"it can over an axis of a fixed size, 1 to {MOST_UNROLLED}",
             )
-        value = _fold(_FUNCTIONS[name], value, axis, count)
+        elements = [_element(value, axis, k) for k in range(count)]
+        value = _fold(elements, _FUNCTIONS[name], model, span)
     return value
 
 
-def _fold(function: ScalarFunction, value: Value, axis: int, count: int) -> Value:
+def _fold(elements: list[Value], function: ScalarFunction, model: Model, span: Span) -> Value:
     """In pairs, so that the graph stays shallow."""
-    elements = [_element(value, axis, k) for k in range(count)]
     while len(elements) > 1:
         pairs = [combine(function, *elements[k : k + 2]) for k in range(0, len(elements) - 1, 2)]
+        for pair in pairs:
+            model.note(pair, span)
         elements = pairs + elements[2 * len(pairs) :]
     return elements[0]
 
