@@ -203,11 +203,11 @@ class Model:
         `options` are those of the method. The result's `status` says how the run ended; only
         wrong input raises.
         """
-        if verify or threads is not None:
-            which = "verify" if verify else "threads"
-            raise MissingRule(f"the option `{which}` is not there yet")
+        _refuse(verify=verify, threads=threads)
         first = self.x0(seed) if x0 is None else self._vectors.vector(x0)
-        self._function("value")
+        # Planned and loaded before the clock of the run starts.
+        for name in ("value", "value_and_gradient"):
+            self._function(name)
         return solve(
             self,
             first,
@@ -240,29 +240,23 @@ class Model:
         return explanation(self._problem, self._binding)
 
     def bounds(self, center: Point, radius: float) -> NoReturn:
-        """Proved Lipschitz bounds over a ball; not there yet."""
         raise MissingRule("proved bounds are not there yet; norm-armijo needs none")
 
     def sample_bounds(
         self, center: Point, radius: float, samples: int = 100, seed: int = 0
     ) -> NoReturn:
-        """Sampled estimates of Lipschitz constants; not there yet."""
         raise MissingRule("sampled estimates of Lipschitz constants are not there yet")
 
     def bound_formula(self, which: str) -> NoReturn:
-        """A formula for a bound; not there yet."""
         raise MissingRule("formulas for bounds are not there yet")
 
     def check_gradient(self, x: Point | None = None) -> NoReturn:
-        """The gradient against differences; not there yet."""
         raise MissingRule("check_gradient is not there yet")
 
     def scipy(self) -> NoReturn:
-        """Functions for scipy.optimize.minimize; not there yet."""
         raise MissingRule("scipy() is not there yet; pass model.value and model.gradient")
 
     def latex(self) -> NoReturn:
-        """The objective in LaTeX; not there yet."""
         raise MissingRule("latex() is not there yet")
 
     def _function(self, name: EntryName) -> Evaluate:
@@ -292,6 +286,12 @@ class Model:
         values = {v.node: parts[v.name] for v in self._problem.variables}
         values |= {d.node: self._binding.arrays[d.name] for d in self._problem.data}
         return nonfinite_sentence(self._problem, roots, values, self._binding.sizes)
+
+
+def _refuse(**options: object) -> None:
+    for name, value in options.items():
+        if value:
+            raise MissingRule(f"the option `{name}` is not there yet")
 
 
 def _shapes(problem: Problem, binding: Binding) -> dict[str, tuple[int, ...]]:

@@ -14,11 +14,13 @@ from slomodel.errors import Diagnostic, DomainError, ShapeError, Span
 from slomodel.front.data import as_model_array, load_reference
 from slomodel.ir.dims import Dim, show_shape
 from slomodel.ir.expr import Expr
-from slomodel.ir.walk import inputs
+from slomodel.ir.walk import inputs, postorder
 from slomodel.problem import DataDeclaration, Problem
 from slomodel.reference import evaluate
 
 Array = NDArray[np.float64]
+
+_LARGEST_SIZE = 10**15
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,7 @@ def bind(
         if declaration.name in arrays:
             _check_attributes(declaration, arrays[declaration.name])
     if not missing and not unsized:
+        _check_lengths(problem, sizes)
         _check_bounds(problem, sizes)
         _check_conditions(problem, arrays, sizes)
     return Binding(arrays, sizes, missing, unsized)
@@ -77,8 +80,10 @@ def _check_names(problem: Problem, data: Mapping[str, object], dims: Mapping[str
     for name, size in dims.items():
         if name not in sizes:
             raise _error("E309", f"the model has no dim `{name}`", None, _there(name, sizes))
-        if isinstance(size, bool) or int(size) != size or size < 0:
-            raise _error("E310", f"dim `{name}` needs a whole number from 0 on, not {size!r}")
+        whole = isinstance(size, (int, np.integer)) and not isinstance(size, bool)
+        if not whole or not 0 <= size <= _LARGEST_SIZE:
+            message = f"dim `{name}` needs a whole number from 0 to 10^15, not {size!r:.40}"
+            raise _error("E310", message)
 
 
 def _there(name: str, known: list[str]) -> str:
@@ -179,6 +184,15 @@ def _check_attributes(declaration: DataDeclaration, array: Array) -> None:
                 message = f"`{name}` is declared symmetric, but swapping axes {axis} and {axis + 1}"
                 remedy = "symmetrise it, or leave `symmetric` out"
                 raise _error("E312", f"{message} changes it by {gap:.3g}", declaration.span, remedy)
+
+
+def _check_lengths(problem: Problem, sizes: Mapping[str, int]) -> None:
+    """A range like `n - 1` may not come out negative."""
+    for dim in {dim: None for node in postorder(problem.objective) for dim in node.shape}:
+        if _number(dim, sizes) < 0:
+            known = ", ".join(f"{name} = {sizes[name]}" for name, _ in dim.terms)
+            message = f"an axis or range of length `{dim}` is negative with {known}"
+            raise ShapeError(Diagnostic("E315", message, help="give larger sizes"))
 
 
 def _check_bounds(problem: Problem, sizes: Mapping[str, int]) -> None:
