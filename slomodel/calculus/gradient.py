@@ -140,8 +140,10 @@ def _reduced(node: Map, k: int, part: Adjoint) -> Adjoint:
 
 @contribution.register
 def _(node: Einsum, k: int, adjoint: Adjoint, finite: Collection[Expr]) -> Adjoint | None:
-    operands, inputs = [adjoint.clean], [node.output]
     guard = adjoint.guard
+    # A scalar adjoint stays outside as a factor, where it can meet other scales.
+    whole = adjoint.value.rank > 0
+    operands, inputs = ([adjoint.clean], [node.output]) if whole else ([], [])
     for j, (operand, labels) in enumerate(zip(node.operands, node.inputs, strict=True)):
         if j == k:
             continue
@@ -151,6 +153,8 @@ def _(node: Einsum, k: int, adjoint: Adjoint, finite: Collection[Expr]) -> Adjoi
             operands.append(keep(guard_of_operand(node, j, guard), operand))
         inputs.append(labels)
     value = build.einsum(operands, inputs, node.inputs[k], node.dims)
+    if not whole:
+        value = build.apply(mul, adjoint.clean, value)
     return Adjoint(value, _below(node, k, guard))
 
 

@@ -80,10 +80,13 @@ def _check_names(problem: Problem, data: Mapping[str, object], dims: Mapping[str
     for name, size in dims.items():
         if name not in sizes:
             raise _error("E309", f"the model has no dim `{name}`", None, _there(name, sizes))
-        whole = isinstance(size, (int, np.integer)) and not isinstance(size, bool)
-        if not whole or not 0 <= size <= _LARGEST_SIZE:
+        if not _is_whole(size) or not 0 <= size <= _LARGEST_SIZE:
             message = f"dim `{name}` needs a whole number from 0 to 10^15, not {size!r:.40}"
             raise _error("E310", message)
+
+
+def _is_whole(size: object) -> bool:
+    return isinstance(size, (int, np.integer)) and not isinstance(size, bool)
 
 
 def _there(name: str, known: list[str]) -> str:
