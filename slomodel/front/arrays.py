@@ -17,6 +17,7 @@ from slomodel.front.unrolled import fold_axes
 from slomodel.front.values import Value, combine, is_square, merged, number, value_of
 from slomodel.functions import abs, div, ne, square, where
 from slomodel.ir import build
+from slomodel.ir.expr import Map
 
 Rule = Callable[[Site], Value]
 
@@ -153,7 +154,9 @@ def _masked(site: Site) -> Value:
     if mask.rank != value.rank or merged((value, mask)) is None:
         raise _other_mask(site)
     result = combine(where, combine(ne, mask, number(0.0)), value, number(0.0))
-    site.scope.model.masked.add(result.expr)
+    # A mask of numbers leaves no choice in the graph.
+    if isinstance(result.expr, Map) and result.expr.function is where:
+        site.scope.model.masked.add(result.expr)
     return result
 
 

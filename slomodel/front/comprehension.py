@@ -13,10 +13,10 @@ from slomodel.front.steps import Steps
 from slomodel.front.syntax import Call, Comprehension, Expr, Iteration
 from slomodel.front.unrolled import folded
 from slomodel.front.values import Label, Value, combine, number, value_of
-from slomodel.functions import add, div, mul, where
+from slomodel.functions import add, div, ge, mul, where
 from slomodel.ir import build
-from slomodel.ir.dims import Dim, literal, named
-from slomodel.problem import Bound
+from slomodel.ir.dims import Dim, named
+from slomodel.problem import Check
 
 _REDUCTIONS = ("sum", "prod", "mean", "max", "min")
 
@@ -79,7 +79,8 @@ def require_nonempty(model: Model, dims: Sequence[Dim], node: Expr) -> None:
         if at_least_one is False:
             raise shape_fault("E212", "the mean of nothing is not defined", node.span)
         if at_least_one is None:
-            model.require(Bound(Dim(), Dim(), dim, literal(1), node.span.text, node.span))
+            condition = ge(build.size_of(dim), 1.0)
+            model.checks.append(Check(condition, f"{node.span.text} is not of nothing", node.span))
 
 
 def bind_iterations(

@@ -151,7 +151,7 @@ def _problem(program: Program, model: Model, gathered: _Gathered, objective: Exp
         tuple(gathered.variables),
         data,
         tuple(gathered.dims),
-        tuple(gathered.checks),
+        (*gathered.checks, *model.checks),
         tuple(model.bounds),
         name="model" if program.name is None else program.name.text,
         sense="maximize" if statement.sense == "maximize" else "minimize",

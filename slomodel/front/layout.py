@@ -3,35 +3,37 @@
 from __future__ import annotations
 
 from collections import Counter
-from math import prod
 
+from slomodel.front.comprehension import size_product
 from slomodel.front.site import Site
 from slomodel.front.values import Value, combine
-from slomodel.functions import add
+from slomodel.functions import add, eq
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, Shape, show_shape
 from slomodel.ir.expr import Affine
+from slomodel.problem import Check
 
 
 def reshaped(site: Site) -> Value:
-    """The elements in C order in another shape; a different total is refused where it is known."""
+    """The elements in C order in another shape; a different total is refused, here or at bind."""
     x, sizes = site.x, site.sizes("sizes")
-    labels = tuple(label.dim for label in x.labels)
-    if _differ(x.dims, sizes):
+    before, after = _without_common(x.dims, sizes)
+    counts = size_product(before), size_product(after)
+    same = combine(eq, *counts).expr
+    if same is build.const(False):
         message = f"`reshape` to {show_shape(sizes)} needs as many elements"
         raise site.refuse(message, "the product of the sizes stays the same")
+    if same is not build.const(True):
+        text = f"{site.span.text} keeps the number of elements"
+        site.scope.model.checks.append(Check(same, text, site.span))
+    labels = tuple(label.dim for label in x.labels)
     return Value(build.reshape(x.expr, labels + sizes), x.labels, sizes)
 
 
-def _differ(a: Shape, b: Shape) -> bool:
-    """True when the totals differ for all sizes; dims of equal form cancel."""
+def _without_common(a: Shape, b: Shape) -> tuple[list[Dim], list[Dim]]:
+    """The dims of each that the other has not; equal ones cancel in the totals."""
     left, right = Counter(a), Counter(b)
-    rest = [*(left - right).elements(), *(right - left).elements()]
-    if not all(dim.is_literal for dim in rest):
-        return False
-    return prod(d.const for d in (left - right).elements()) != prod(
-        d.const for d in (right - left).elements()
-    )
+    return list((left - right).elements()), list((right - left).elements())
 
 
 def concat(site: Site) -> Value:

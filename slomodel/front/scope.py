@@ -12,7 +12,7 @@ from slomodel.front.syntax import Fn, Name, Node
 from slomodel.front.values import Label, Value
 from slomodel.ir.dims import Dim
 from slomodel.ir.expr import Const, Expr
-from slomodel.problem import Bound
+from slomodel.problem import Bound, Check
 
 SymbolKind: TypeAlias = Literal["dim", "data", "variable", "definition", "function"]
 
@@ -46,6 +46,7 @@ class Model:
     later: dict[str, Span] = field(default_factory=dict)
     spans: dict[Expr, Span] = field(default_factory=dict)
     bounds: dict[Bound, None] = field(default_factory=dict)
+    checks: list[Check] = field(default_factory=list)
     warnings: dict[Diagnostic, None] = field(default_factory=dict)
     masked: set[Expr] = field(default_factory=set)
     labels: int = 0

@@ -212,3 +212,7 @@ def test_data_called_like_a_function_or_a_sympy_name() -> None:
     problem = problem_of(f"data {names} var x[3] minimize sum(x) * ({total})")
     values = {one.name: np.asarray(float(k)) for k, one in enumerate(problem.data)}
     assert evaluated(problem, values | {"x": np.ones(3)}, {}) == 3 * 66
+
+
+def test_a_mask_of_numbers_is_no_choice() -> None:
+    assert evaluated(problem_of("var x minimize masked(x, 2)"), {"x": np.asarray(3.0)}, {}) == 3.0

@@ -65,12 +65,29 @@ def test_what_sizes_decide_is_left_to_bind() -> None:
     assert bounds_of("sum(x[i] for i in range(k))") == [("0", "k - 1", "n", "k")]
     assert bounds_of("x[2] + x[-1]") == [("2", "2", "n", "1"), ("n - 1", "n - 1", "n", "1")]
     assert bounds_of("sum(x[:k])") == [("0", "k - 1", "n", "k")]
-    assert bounds_of("mean(x)") == [("0", "0", "n", "1")]
 
 
 def test_what_is_proved_is_not_tested_again() -> None:
     assert bounds_of("sum(x[i+1] * x[n-1-i] for i in range(n-1)) + w[-1]") == []
     assert bounds_of("sum(x[i] for i in n) + sum(x[:])") == []
+
+
+SIZED = [
+    ("mean(x)", 4, True),
+    ("mean(x)", 0, False),
+    ("sum(reshape(x, 2, 2))", 4, True),
+    ("sum(reshape(x, 2, 2))", 5, False),
+    ("sum(reshape(X, m, n)) + sum(x)", 4, True),
+]
+
+
+@pytest.mark.parametrize(("text", "size", "expected"), SIZED)
+def test_conditions_on_sizes_are_checks(text: str, size: int, expected: bool) -> None:
+    problem = problem_of(f"dim m, n var x[n], X[m, n] minimize {text}")
+    sizes = {"n": size, "m": 3}
+    found = [bool(evaluate([c.condition], {}, sizes)[0]) for c in problem.checks]
+    assert all(found) is expected
+    assert len(found) == ("X" not in text)
 
 
 def test_data_under_a_mask_may_be_missing() -> None:
