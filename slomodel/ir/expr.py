@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from slomodel.ir.dims import Dim, Shape
+from slomodel.ir.dims import Dim, Shape, show_shape
 from slomodel.ir.function import DType, ScalarFunction
 
 Role = Literal["variable", "data", "direction"]
@@ -53,6 +53,14 @@ class Expr:
 
     def __reduce__(self) -> tuple[Callable[..., Expr], tuple[object, ...]]:
         return restore, (flatten(self),)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {show_shape(self.shape)}>"
+
+    def __str__(self) -> str:
+        from slomodel.ir.show import show
+
+        return show(self)
 
     @property
     def rank(self) -> int:
