@@ -113,7 +113,9 @@ def _excerpt(span: Span, marks: Sequence[Mark], note: str) -> list[str]:
         if mark.span.line == number:
             _underline(under, mark.span, shift, "~")
             if mark.label:
-                labels.append((mark.span.column - 1 - shift, mark.label))
+                width = mark.span.end - mark.span.start
+                centred = max(0, (width - len(mark.label)) // 2)
+                labels.append((mark.span.column - 1 - shift + centred, mark.label))
     _underline(under, span, shift, "^")
     shown = "".join(" " if char == "\t" else char for char in text)
     lines = [

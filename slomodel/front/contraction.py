@@ -6,12 +6,14 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
 from slomodel.front.values import Label, Value, settled, union
-from slomodel.functions import div, mul, neg, square
+from slomodel.functions import add, div, mul, neg, square, sub
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, Shape
 from slomodel.ir.expr import Axes, Einsum, Expr, Map
 
 _MOST_FACTORS = 16
+_FEWEST_FACTORS = 2
+_MOST_TERMS = 8
 
 
 def contract(
@@ -56,15 +58,57 @@ def total(value: Value, labels: Sequence[Label] = (), axes: Sequence[int] | None
 
 
 def _summed(expr: Expr, kept: Axes, repeated: Shape) -> Expr:
-    """The sum over the axes not in `kept`, as one contraction of the factors of a product."""
+    """The sum over the axes not in `kept`: one contraction, or one for each of a few terms.
+
+    `sum(b * r^2 + e^2)` is `b * dot(r, r) + dot(e, e)`: no array of terms is made. A sum with a
+    term that is no product is left whole, since that term would be made all the same.
+    """
     if len(kept) == expr.rank and not repeated:
         return expr
-    product = _factors(expr)
-    arrays, axes = product.arrays, product.axes
-    if len(arrays) == 1 and len(kept) < expr.rank:
-        only = arrays[0]
+    terms = _terms(expr)
+    products = [_contractible(_factors(term)) for _, term in terms]
+    if len(terms) == 1 or any(len(product.arrays) < _FEWEST_FACTORS for product in products):
+        return _contracted(_contractible(_factors(expr)), expr, kept, repeated)
+    result: Expr | None = None
+    for (positive, term), product in zip(terms, products, strict=True):
+        part = _contracted(product, term, kept, repeated)
+        if result is None:
+            result = part if positive else neg(part)
+        else:
+            result = add(result, part) if positive else sub(result, part)
+    assert result is not None
+    return result
+
+
+def _terms(expr: Expr) -> list[tuple[bool, Expr]]:
+    """`expr` as a sum of signed terms of its shape, in order; one term where there are many."""
+    terms: list[tuple[bool, Expr]] = []
+    stack: list[tuple[bool, Expr]] = [(True, expr)]
+    whole = tuple(range(expr.rank))
+    while stack:
+        positive, node = stack.pop()
+        plain = isinstance(node, Map) and node.axes == (whole, whole)
+        if plain and isinstance(node, Map) and node.function in (add, sub):
+            left, right = node.operands
+            stack += [(positive == (node.function is add), right), (positive, left)]
+        else:
+            terms.append((positive, node))
+        if len(terms) + len(stack) > _MOST_TERMS:
+            return [(True, expr)]
+    return terms
+
+
+def _contractible(product: _Product) -> _Product:
+    """The product with a square that is its only factor as two factors."""
+    if len(product.arrays) == 1:
+        only = product.arrays[0]
         if isinstance(only, Map) and only.function is square:
-            arrays, axes = [only.operands[0]] * 2, axes * 2
+            product.arrays, product.axes = [only.operands[0]] * 2, product.axes * 2
+    return product
+
+
+def _contracted(product: _Product, expr: Expr, kept: Axes, repeated: Shape) -> Expr:
+    arrays, axes = product.arrays, product.axes
     result = build.einsum(arrays, axes, kept, expr.shape + repeated)
     for scalar in reversed(product.scalars):
         result = mul(scalar, result)
