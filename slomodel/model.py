@@ -12,16 +12,12 @@ from numpy.typing import ArrayLike
 from slomodel.codegen.entry import EntryName
 from slomodel.codegen.kernels import Compiled, Derivatives, Evaluate, Kernels, target_named
 from slomodel.codegen.target import Target
-from slomodel.errors import (
-    DomainError,
-    MissingRule,
-    ShapeError,
-)
+from slomodel.errors import DomainError, MissingRule, ShapeError
 from slomodel.front.bind import Binding, bind
 from slomodel.front.elaborate import elaborate
 from slomodel.front.parse import parse
 from slomodel.front.report import explanation, nonfinite_sentence, warn
-from slomodel.front.source import Recipe, source_of
+from slomodel.front.source import Recipe, recipe_of
 from slomodel.front.start import start
 from slomodel.front.vectors import Point, Vector, Vectors
 from slomodel.ir.dims import concrete, show_shape
@@ -51,22 +47,27 @@ def compile(
         raise MissingRule("`variables=` goes with SymPy expressions, which cannot be compiled yet")
     if dtype != "float64":
         raise MissingRule(f"dtype {dtype!r} is not there yet; models compute in float64")
-    text, folder = source_of(source)
-    problem = elaborate(parse(text), text)
+    recipe = recipe_of(source, data, dims, backend)
+    problem = elaborate(parse(recipe.text), recipe.text)
     warn(problem, strict)
-    return _made(Recipe(text, folder, dict(data or {}), dict(dims or {}), backend), problem)
+    return _made(recipe, problem)
 
 
 def _made(recipe: Recipe, problem: Problem | None = None) -> Model:
     """The model of a recipe; parsed again where no problem is given."""
     problem = problem or elaborate(parse(recipe.text), recipe.text)
-    target = target_named("numexpr" if recipe.backend == "auto" else recipe.backend)
     binding = bind(problem, recipe.data, recipe.dims, recipe.folder)
     finite = {declaration.node for declaration in problem.data if not declaration.may_be_missing}
     nodes = [variable.node for variable in problem.variables]
     derivatives = Derivatives(problem.objective, nodes, finite)
-    compiled = _planned(problem, derivatives, binding, target)
+    compiled = _planned(problem, derivatives, binding, _target(recipe.backend))
     return Model(problem, binding, compiled, derivatives, recipe)
+
+
+def _target(name: str) -> Target:
+    if name in ("c", "cupy"):
+        raise MissingRule(f"backend {name!r} is not there yet; use 'numexpr' or 'numpy'")
+    return target_named("numexpr" if name == "auto" else name)
 
 
 def _planned(
@@ -94,7 +95,7 @@ class Model:
         self._binding = binding
         self._compiled = compiled
         self._derivatives = derivatives
-        self._recipe = recipe
+        self._recipe = recipe.settled(problem, binding.arrays)
         self._sized = None if binding.unsized else Vectors(_shapes(problem, binding))
         self._kernels = Kernels(compiled, binding.arrays)
 
@@ -231,7 +232,7 @@ class Model:
         self._require_sizes()
         compiled = self._compiled
         if target not in ("auto", compiled.target.name):
-            other = target_named(target)
+            other = _target(target)
             compiled = _planned(self._problem, self._derivatives, self._binding, other)
         return compiled.source()
 

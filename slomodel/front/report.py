@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +17,11 @@ from slomodel.ir.expr import Expr, Input, Map
 from slomodel.ir.function import ANALYTIC
 from slomodel.ir.walk import dependents, postorder, users
 from slomodel.problem import NONSMOOTH, Problem
-from slomodel.reference import NonFinite, first_nonfinite
+from slomodel.reference import NonFinite, evaluate_all, first_nonfinite, read
 
 Array = NDArray[np.generic]
+
+_MOST_ORIGINS = 3
 
 
 def smoothness(problem: Problem) -> int:
@@ -49,7 +52,7 @@ def warn(problem: Problem, strict: bool) -> None:
     """Issue the model's warnings; ModelSyntaxError for kinks where `strict`."""
     kinks = [warning for warning in problem.warnings if warning.code == NONSMOOTH]
     if strict and kinks:
-        raise ModelSyntaxError(*kinks)
+        raise ModelSyntaxError(*(replace(kink, severity="error") for kink in kinks))
     for warning in problem.warnings:
         category = NonsmoothWarning if warning.code == NONSMOOTH else ModelWarning
         warnings.warn(warning.render(), category, stacklevel=4)
@@ -112,13 +115,12 @@ def nonfinite_sentence(
     if isinstance(found.node, Input):
         what = f"{found.node.role} `{_element(found.node.name, found.element)}`"
         return f"{what} is {found.value}."
-    place = _place(problem, roots, found.node)
     name = found.node.function.name if isinstance(found.node, Map) else "a sum of products"
     operands = ", ".join(_shown(found, k) for k in range(len(found.operands)))
     where = f" at element {list(found.element)}" if found.element else ""
     of = f" of {operands}" if isinstance(found.node, Map) and operands else ""
     text = f"{name}{of} is {found.value}{where}"
-    return f"{text}{place}."
+    return f"{text}{_place(problem, found.node)}{_origins(found, values, sizes)}."
 
 
 def _element(name: str, element: tuple[int, ...]) -> str:
@@ -136,18 +138,44 @@ def _shown(found: NonFinite, k: int) -> str:
     return f"{_element(operand.name, at)} = {value}" if isinstance(operand, Input) else value
 
 
-def _place(problem: Problem, roots: Sequence[Expr], node: Expr) -> str:
-    """The span of the node, or of the nearest user that the text shows."""
-    span = _span(problem, roots, node)
+def _origins(found: NonFinite, values: Mapping[Input, Array], sizes: Mapping[str, int]) -> str:
+    """The inputs of which one or two elements went into the element that is not finite."""
+    arrays = evaluate_all([found.node], values, sizes)
+    chosen = np.zeros(arrays[found.node].shape, dtype=bool)
+    chosen[found.element] = True
+    used = {found.node: chosen}
+    for node in reversed(postorder(found.node)):
+        taken = [arrays[operand] for operand in node.operands]
+        for k, operand in enumerate(node.operands):
+            which = read(node, k, used[node], taken, sizes)
+            used[operand] = used[operand] | which if operand in used else which
+    shown = [
+        f"{_element(node.name, at)} = {arrays[node][at]}"
+        for node, which in used.items()
+        if isinstance(node, Input) and node not in found.node.operands and which.sum() <= 2
+        for at in (tuple(map(int, row)) for row in np.argwhere(which))
+    ]
+    return f", where {', '.join(shown[:_MOST_ORIGINS])}" if shown else ""
+
+
+def _place(problem: Problem, node: Expr) -> str:
+    """What the text has there: the node, or that of which the node is a derivative."""
+    above = users(postorder(problem.objective))
+    if node is problem.objective or node in above:
+        span, of = _nearest(problem, [node], above), ""
+    else:
+        span, of = _differentiated(problem, node, above), "the derivative of "
     if span is None:
         return ""
     text = " ".join(span.text.split())
-    return f", in `{text if len(text) <= 60 else text[:57] + '…'}` (line {span.line})"
+    return f", in {of}`{text if len(text) <= 60 else text[:57] + '…'}` (line {span.line})"
 
 
-def _span(problem: Problem, roots: Sequence[Expr], node: Expr) -> Span | None:
-    above = users(postorder(*roots))
-    layer, seen = [node], {node}
+def _nearest(
+    problem: Problem, layer: Sequence[Expr], above: Mapping[Expr, Sequence[Expr]]
+) -> Span | None:
+    """The span of the first of some nodes of the objective, or of their users, that has one."""
+    seen = set(layer)
     while layer:
         for one in layer:
             if one in problem.spans:
@@ -155,3 +183,22 @@ def _span(problem: Problem, roots: Sequence[Expr], node: Expr) -> Span | None:
         layer = [user for one in layer for user in above.get(one, []) if user not in seen]
         seen.update(layer)
     return None
+
+
+def _differentiated(
+    problem: Problem, node: Expr, above: Mapping[Expr, Sequence[Expr]]
+) -> Span | None:
+    """The span of the function whose derivative a node is part of; None where that is not clear.
+
+    A derivative is made of the function itself (1/2/sqrt(t)) or of its operand (p t^(p-1)).
+    """
+    inner = [operand for operand in node.operands if operand in above]
+    functions = [operand for operand in inner if isinstance(operand, Map)]
+    if not functions:
+        found = [user for operand in inner for user in above[operand] if isinstance(user, Map)]
+        functions = found if len(found) == 1 else [f for f in found if _same_function(f, node)]
+    return _nearest(problem, functions, above)
+
+
+def _same_function(one: Map, other: Expr) -> bool:
+    return isinstance(other, Map) and one.function is other.function

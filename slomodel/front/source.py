@@ -3,22 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 from slomodel.errors import Diagnostic, DomainError, MissingRule, ModelSyntaxError, SourceText
 from slomodel.front.parse import read_source
+from slomodel.problem import Problem
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What a model is made of; a pickled model is this and is compiled again when loaded."""
+    """What a model is made of; a pickled model is this, and is compiled again when loaded."""
 
     text: SourceText
     folder: Path | None
     data: Mapping[str, object]
     dims: Mapping[str, int]
     backend: str
+
+    def settled(self, problem: Problem, arrays: Mapping[str, NDArray[np.float64]]) -> Recipe:
+        """The recipe with copies of what callers and files gave: neither is asked again."""
+        data = {
+            declared.name: arrays[declared.name]
+            for declared in problem.data
+            if declared.name in arrays
+            and (declared.file is not None or self.data.get(declared.name) is not None)
+        }
+        return replace(self, data=data)
+
+
+def recipe_of(
+    source: object,
+    data: Mapping[str, object] | None,
+    dims: Mapping[str, int] | None,
+    backend: str,
+) -> Recipe:
+    """The recipe of what was given to `compile`. Raises a SlomodelError for a wrong type."""
+    options: list[tuple[str, str, object]] = [("data", "arrays", data), ("dims", "sizes", dims)]
+    for option, what, given in options:
+        if given is not None and not isinstance(given, Mapping):
+            kind = type(given).__name__
+            raise DomainError(f"{option}= takes a dict of {what} by name, not an object of {kind}")
+    text, folder = source_of(source)
+    return Recipe(text, folder, dict(data or {}), dict(dims or {}), backend)
 
 
 def source_of(source: object) -> tuple[SourceText, Path | None]:
@@ -34,7 +64,9 @@ def source_of(source: object) -> tuple[SourceText, Path | None]:
     if type(source).__module__.startswith("sympy."):
         raise MissingRule("SymPy expressions cannot be compiled yet; write the model as .slo text")
     kind = type(source).__name__
-    raise DomainError(f"compile takes model text or a path to a .slo file, not a {kind}")
+    raise DomainError(
+        f"compile takes model text or the path of a .slo file, not an object of {kind}"
+    )
 
 
 def _names_a_model(text: str) -> bool:
