@@ -56,6 +56,16 @@ def live_where_outer_is_dead(x: Expr) -> Expr:
     return total(fn.where(fn.gt(x, 0.0), inner, fn.square(x)))
 
 
+def one_logarithm_read(x: Expr) -> Expr:
+    return fn.where(fn.gt(element(x, 1), 0.0), element(fn.log(x), 1), 0.0)
+
+
+def scalar_in_no_element(x: Expr) -> Expr:
+    never = fn.gt(build.iota(literal(3)), 5.0)
+    shape = (literal(3),)
+    return total(build.apply_along(fn.where, [never, fn.sqrt(x), x], [(0,), (), ()], shape))
+
+
 def shared(x: Expr) -> Expr:
     """sqrt(x) is in both branches, as itself and inside a logarithm."""
     root = fn.sqrt(x)
@@ -100,6 +110,8 @@ CASES: dict[str, tuple[Callable[[Expr], Expr], Numbers, Numbers, Numbers, Number
     "inner condition holds": (
         live_where_outer_is_dead, [-1.0, 0.25], 1.5, [-2, 1], [[2, 0], [0, -2]]
     ),
+    "one element read": (one_logarithm_read, [0.0, 1.0], 0, [0, 1], [[0, 0], [0, -1]]),
+    "scalar for no element": (scalar_in_no_element, -1, -3, 3, 0),
     "shared by branches": (shared, [4.0, -1.0], 2, [0.25, 0], [[-1 / 32, 0], [0, 0]]),
     "moved elements": (moved, [-1.0, 1.0], 0, [0, 1], [[0, 0], [0, -1]]),
     "root of sumsq": (norm, [0.0, 0.0], 0, [0, 0], [[0, 0], [0, 0]]),
