@@ -52,7 +52,7 @@ def plan(entry: Entry, layout: Layout, numbers: Numbers, target: Target) -> Plan
     roots = lower(entry.roots, numbers, target.spells)
     arguments = (*layout.variables, *entry.directions)
     arrays = roots[len(roots) - len(entry.arrays) :]
-    program = schedule(roots, arguments, prints=target.prints, outputs=arrays)
+    program = schedule(roots, arguments, prints=target.prints, numbers=numbers, outputs=arrays)
     return Planned(entry, program, target)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from slomodel.codegen.cost import numexpr_time, numpy_time
 from slomodel.codegen.forms import Form
 from slomodel.ir.expr import Expr, Map
 
@@ -27,8 +28,8 @@ class Group:
     """
 
     root: Map
-    depth: dict[Expr, int] = field(default_factory=dict)
-    times: dict[Expr, int] = field(default_factory=dict)
+    depth: dict[Map, int] = field(default_factory=dict)
+    times: dict[Map, int] = field(default_factory=dict)
     printed: int = 1
     leaves: int = 0
 
@@ -58,8 +59,9 @@ def _joined(node: Map, uses: Sequence[Expr], found: Mapping[Expr, Group]) -> Gro
     target = next(iter(groups.values()))
     if node.shape != target.root.shape or not all(_in_full(node, user) for user in uses):
         return None
-    times = sum(target.times[user] for user in uses)
-    depth = 1 + max(target.depth[user] for user in uses)
+    inside = [user for user in uses if isinstance(user, Map)]
+    times = sum(target.times[user] for user in inside)
+    depth = 1 + max(target.depth[user] for user in inside)
     leaves = target.leaves + node.function.arity - 1
     too_big = target.printed + times > MOST_OPERATIONS or leaves > MOST_INPUTS
     if too_big or depth > MOST_DEPTH:
@@ -81,9 +83,9 @@ def _in_full(node: Expr, user: Expr) -> bool:
     )
 
 
-def worth_fusing(group: Group) -> bool:
-    """Whether one kernel beats one pass an operation.
-
-    One or two operations are as quick as NumPy calls, which are vectorised.
-    """
-    return len(group.times) > 2
+def worth_fusing(group: Group, elements: int) -> bool:
+    """Whether one kernel beats one NumPy pass an operation, for arrays of this many elements."""
+    functions = [node.function for node in group.times]
+    return len(functions) > 1 and numexpr_time(functions, elements) < numpy_time(
+        functions, elements
+    )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 
 from slomodel.codegen.forms import Form, form_of, scattered
 from slomodel.codegen.groups import Group, group, worth_fusing
 from slomodel.codegen.program import Program, Stage, Step
 from slomodel.codegen.storage import Storage
+from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Expr, Input, Map, Scatter
 from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import dependents, postorder, users
@@ -20,15 +22,17 @@ def schedule(
     arguments: Sequence[Input],
     *,
     prints: Callable[[ScalarFunction], bool] | None,
+    numbers: Mapping[str, int],
     outputs: Sequence[Expr] = (),
 ) -> Program:
     """The program of lowered `roots` whose values change with `arguments` from call to call.
 
     `outputs` are roots whose arrays the caller provides, in order; a root that cannot be computed
     right into its array is left for the caller to copy. `prints` says which functions can be
-    fused into one kernel; None means one operation a step.
+    fused into one kernel; None means one operation a step. `numbers` are the sizes of the named
+    dims: they decide which kernels pay.
     """
-    plan = _Plan(tuple(roots), set(arguments), prints)
+    plan = _Plan(tuple(roots), set(arguments), prints, numbers)
     steps = plan.steps()
     storage = Storage(plan.roots, tuple(outputs), plan.base)
     storage.place(steps)
@@ -52,7 +56,9 @@ class _Plan:
         roots: tuple[Expr, ...],
         arguments: set[Input],
         prints: Callable[[ScalarFunction], bool] | None,
+        numbers: Mapping[str, int],
     ) -> None:
+        self.numbers = numbers
         self.roots = roots
         self.order = postorder(*roots)
         self.place = {node: k for k, node in enumerate(self.order)}
@@ -122,7 +128,12 @@ class _Plan:
             if unprinted:
                 alone.update(node.operands)
         found = group(self.order, self.forms, self.users, alone)
-        return {node: own for node, own in found.items() if worth_fusing(own)}
+        worth = {id(own): self._pays(own) for own in found.values()}
+        return {node: own for node, own in found.items() if worth[id(own)]}
+
+    def _pays(self, own: Group) -> bool:
+        elements = math.prod(concrete(own.root.shape, self.numbers))
+        return worth_fusing(own, elements)
 
     def _is_computed(self, node: Expr) -> bool:
         if self.forms[node] in (Form.INPUT, Form.CONSTANT) or self.is_view(node):

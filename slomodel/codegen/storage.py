@@ -34,8 +34,9 @@ class Storage:
         for node, position in last.items():
             dying.setdefault(position, []).append(node)
         for position, step in enumerate(steps):
-            self._place_one(step)
-            for node in dying.get(position, ()):
+            ending = dying.get(position, [])
+            self._place_one(step, ending)
+            for node in ending:
                 self._release(node, step)
 
     def _place_outputs(self, steps: Sequence[Step]) -> None:
@@ -58,7 +59,7 @@ class Storage:
                     last[node] = position
         return {node: position for node, position in last.items() if node not in self._kept}
 
-    def _place_one(self, step: Step) -> None:
+    def _place_one(self, step: Step, ending: Sequence[Expr]) -> None:
         node = step.node
         if not node.rank or node in self.outputs:
             return
@@ -66,6 +67,10 @@ class Storage:
             self.slot_of[node] = self.slot_of[step.in_place]
             return
         slot = Slot(node.shape, node.dtype)
+        taken = self._overwritten(step, ending, slot)
+        if taken is not None:
+            self.slot_of[node] = self.slot_of[taken]
+            return
         free = self._free.get(slot)
         if step.stage == "call" and free:
             self.slot_of[node] = free.pop()
@@ -73,8 +78,20 @@ class Storage:
             self.slot_of[node] = len(self.slots)
             self.slots.append(slot)
 
+    def _overwritten(self, step: Step, ending: Sequence[Expr], slot: Slot) -> Expr | None:
+        """An operand that one ufunc call may overwrite, as nothing reads it later."""
+        if step.stage != "call" or len(step.fused) != 1:
+            return None
+        for operand in step.node.operands:
+            own = self.slot_of.get(operand) if operand in ending else None
+            if own is not None and self.slots[own] == slot:
+                return operand
+        return None
+
     def _release(self, node: Expr, step: Step) -> None:
         if node is step.in_place or node not in self.slot_of:
+            return
+        if step.node is not node and self.slot_of.get(step.node) == self.slot_of[node]:
             return
         index = self.slot_of[node]
         self._free.setdefault(self.slots[index], []).append(index)
