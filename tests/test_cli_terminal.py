@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -40,7 +41,9 @@ def read_until(terminal: int, wanted: str, seconds: float = 60.0) -> str:
     seen, deadline = b"", time.monotonic() + seconds
     while wanted.encode() not in seen:
         assert time.monotonic() < deadline, seen
-        seen += os.read(terminal, 4096)
+        # A read alone would wait for ever for a process that has died.
+        if select.select([terminal], [], [], 1.0)[0]:
+            seen += os.read(terminal, 4096)
     return seen.decode(errors="replace")
 
 
