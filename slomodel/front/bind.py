@@ -90,7 +90,8 @@ def _is_whole(size: object) -> bool:
 
 
 def _there(name: str, known: list[str]) -> str:
-    close = get_close_matches(str(name), known, n=1)
+    folded = {one.casefold(): one for one in reversed(known)}
+    close = [folded[one] for one in get_close_matches(str(name).casefold(), folded, n=1)]
     guess = f"did you mean `{close[0]}`? " if close else ""
     listed = ", ".join(f"`{one}`" for one in known) or "none"
     return f"{guess}there is {listed}"
