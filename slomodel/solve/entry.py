@@ -17,7 +17,7 @@ from slomodel.solve.options import start_vector
 from slomodel.solve.slo import Run, minimize
 from slomodel.solve.solution import Solution
 from slomodel.solve.status import Status
-from slomodel.solve.subroutine import Iterate, Subroutine
+from slomodel.solve.subroutine import Iterate
 
 Variables = Mapping[str, NDArray[np.float64]]
 Unpack = Callable[[Vector], Variables]
@@ -50,20 +50,21 @@ def solve(
     """
     controls = Controls(sense, gtol, scaled, max_iter, max_time, max_nfev, seed)
     start = start_vector(x0, objective.n)
-    subroutine = method_of(method, options, start)
+    subroutine, lipschitz = method_of(method, options, start, gtol)
+    parameters = subroutine.parameters | (lipschitz.parameters if lipschitz else {})
     evaluate = Evaluator(objective, controls)
     monitor = Monitor(evaluate, callback, progress)
     run = Run(unknown(start), controls)
     try:
         # A trial outside the domain or past the largest number is rejected, not warned about.
         with np.errstate(all="ignore"):
-            minimize(subroutine, evaluate, monitor, run)
+            minimize(subroutine, evaluate, monitor, run, lipschitz)
     finally:
         monitor.close(run.current, run.step, run.epoch)
     if run.status is Status.nonfinite_start:
         run.detail = (diagnose and diagnose(start)) or what_is_not_finite(run.current)
     variables = unpack(run.current.x.copy()) if unpack else {}
-    return outcome(run, evaluate, monitor, subroutine, variables)
+    return outcome(run, evaluate, monitor, subroutine.name, parameters, variables)
 
 
 def unknown(x: Vector) -> Iterate:
@@ -72,7 +73,12 @@ def unknown(x: Vector) -> Iterate:
 
 
 def outcome(
-    run: Run, evaluate: Evaluator, monitor: Monitor, subroutine: Subroutine, variables: Variables
+    run: Run,
+    evaluate: Evaluator,
+    monitor: Monitor,
+    method: str,
+    parameters: dict[str, float | str],
+    variables: Variables,
 ) -> Solution:
     """The Solution of a run that has ended."""
     assert run.status is not None
@@ -91,10 +97,11 @@ def outcome(
         variables={name: np.array(array) for name, array in variables.items()},
         history=monitor.recorder.history(),
         epochs=run.epochs.records(),
-        method=subroutine.name,
-        parameters=subroutine.parameters,
+        method=method,
+        parameters=parameters,
         seed=run.controls.seed,
         rounding_steps=run.rounding_steps,
+        violations=run.violations,
     )
 
 
@@ -105,7 +112,19 @@ def message(run: Run, evaluate: Evaluator, nit: int) -> str:
         f"{counted(nit, 'iteration')}, {counted(evaluate.nfev, 'value')}, "
         f"{counted(evaluate.njev, 'gradient')}."
     )
-    return " ".join(filter(None, (run.status.sentence, run.detail, counts, run.status.remedy)))
+    parts = (run.status.sentence, run.detail, counts, constants_note(run), run.status.remedy)
+    return " ".join(filter(None, parts))
+
+
+def constants_note(run: Run) -> str:
+    """What the run has shown of its Lipschitz constants; empty if nothing."""
+    if not run.violations:
+        return ""
+    steps = counted(run.violations, "step")
+    epochs = run.epochs.records()
+    if any(epoch.source == "sampled" for epoch in epochs):
+        return f"The sampled L1 was too small for {steps}, and doubled."
+    return f"The given L1 is too small: {steps} did not descend as it promises."
 
 
 def counted(number: int, noun: str) -> str:

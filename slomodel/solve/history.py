@@ -30,8 +30,10 @@ class History:
 class EpochRecord:
     """`count` epochs in a row, from number `first`, with the same radius and constants.
 
-    `centre_norm` is that of the first; `iterations` is the number in each. L1 and L2 are None
-    where the method asks for none.
+    `centre_norm` is that of the first; `iterations` is the number in each. L1 and L2, as used
+    at the epoch's end, are None where the method asks for none; `source` is none, number,
+    function or sampled. `violations` counts the steps that showed L1 to be too small: refused
+    and L1 doubled, or taken where L1 is the user's.
     """
 
     first: int
@@ -42,6 +44,7 @@ class EpochRecord:
     L2: float | None
     source: str
     iterations: int
+    violations: int = 0
 
 
 class Recorder:
@@ -67,7 +70,7 @@ class EpochLog:
         self._records: list[EpochRecord] = []
         self._count = 0
 
-    def add(self, region: Region, iterations: int) -> None:
+    def add(self, region: Region, iterations: int, violations: int) -> None:
         single = region.ball.ends_every_step and region.L1 is None
         if single and not iterations:
             return
@@ -84,6 +87,7 @@ class EpochLog:
                 L2=region.L2,
                 source=region.source,
                 iterations=iterations,
+                violations=violations,
             )
         )
 

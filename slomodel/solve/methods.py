@@ -7,10 +7,14 @@ from dataclasses import dataclass
 
 from slomodel.solve.directions import DIRECTIONS
 from slomodel.solve.initial_step import DEFAULT_OF_DIRECTION, INITIAL_STEPS
+from slomodel.solve.lipschitz import LipschitzSource, lipschitz_source
 from slomodel.solve.norm_armijo import NormArmijo
 from slomodel.solve.norms import Vector, norm
-from slomodel.solve.options import check_names, choice, number
+from slomodel.solve.options import Setting, check_names, choice, number
+from slomodel.solve.pgd import pgd
+from slomodel.solve.std_armijo import std_armijo
 from slomodel.solve.subroutine import Subroutine
+from slomodel.solve.tgd import tgd
 
 Options = Mapping[str, object]
 
@@ -23,10 +27,7 @@ DIRECTIONS_NOT_YET = {
 LINE_SEARCHES_NOT_YET = {"exact": "exact search along a polynomial"}
 
 METHODS_NOT_YET = {
-    "pgd": "projected gradient",
-    "tgd": "truncated gradient",
     "agp": "accelerated gradient, until proven guilty",
-    "std-armijo": "Armijo search from a fixed interval",
     "bpg": "Bregman proximal gradient",
     "gd": "gradient descent with a fixed step",
     "ngd": "normalised gradient descent",
@@ -36,28 +37,31 @@ METHODS_NOT_YET = {
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A method's options and its builder from (options, x0)."""
+    """A method's options and its builder from those that were given."""
 
     options: tuple[str, ...]
-    build: Callable[[Options, Vector], Subroutine]
+    build: Callable[[Options, Setting], Subroutine]
+
+    @property
+    def takes_constants(self) -> bool:
+        return "lipschitz" in self.options
 
 
-def norm_armijo(options: Options, x0: Vector) -> NormArmijo:
+def norm_armijo(given: Options, setting: Setting) -> NormArmijo:
     """The paper's method: along −g unless another direction is asked for."""
-    return line_search(options, x0, direction="gradient")
+    return line_search(given, setting.x0, direction="gradient")
 
 
-def auto(options: Options, x0: Vector) -> NormArmijo:
+def auto(given: Options, setting: Setting) -> NormArmijo:
     """In this version always norm-armijo along L-BFGS directions, the fastest there is."""
-    return line_search(options, x0, direction="lbfgs")
+    return line_search(given, setting.x0, direction="lbfgs")
 
 
-def line_search(options: Options, x0: Vector, direction: str) -> NormArmijo:
+def line_search(given: Options, x0: Vector, direction: str) -> NormArmijo:
     """NormArmijo with its defaults; `direction` is the one taken when none is given.
 
     δ̄ = max(1, ‖x0‖) is fixed for the run, as the theorem asks.
     """
-    given = {name: value for name, value in options.items() if value is not None}
     direction = choice(
         "direction", given.get("direction", direction), DIRECTIONS, DIRECTIONS_NOT_YET
     )
@@ -83,14 +87,28 @@ _LINE_SEARCH = (
     "line_search",
 )
 
+_BALL = ("D", "d", "lipschitz", "samples", "safety")
+
 METHODS = {
     "auto": Method(_LINE_SEARCH, auto),
     "norm-armijo": Method(_LINE_SEARCH, norm_armijo),
+    "std-armijo": Method(("delta_bar", "theta", "sigma"), std_armijo),
+    "pgd": Method(_BALL, pgd),
+    "tgd": Method(_BALL, tgd),
 }
 
 
-def method_of(name: str, options: Options, x0: Vector) -> Subroutine:
-    """The method called `name` for a run from x0 (n,); errors list what there is."""
+def method_of(
+    name: str, options: Options, x0: Vector, gtol: float
+) -> tuple[Subroutine, LipschitzSource | None]:
+    """The method called `name` for a run from x0 (n,), and the source of its constants.
+
+    Options that are None are those not given. Errors list what there is.
+    """
     method = METHODS[choice("method", name, METHODS, METHODS_NOT_YET)]
     check_names(name, options, method.options)
-    return method.build(options, x0)
+    given = {option: value for option, value in options.items() if value is not None}
+    if not method.takes_constants:
+        return method.build(given, Setting(x0, gtol)), None
+    source = lipschitz_source(given)
+    return method.build(given, Setting(x0, gtol, source.estimated)), source

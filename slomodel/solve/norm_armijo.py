@@ -48,7 +48,7 @@ class NormArmijo:
             "initial_step": self.initial_step,
         }
 
-    def stepper(self, evaluate: Evaluator, start: Iterate) -> NormArmijoRun:
+    def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> NormArmijoRun:
         return NormArmijoRun(self, evaluate, start)
 
 
@@ -73,6 +73,9 @@ class NormArmijoRun:
         self._v = np.empty_like(start.x)
         self._s = np.empty_like(start.x)
         self._y = np.empty_like(start.x)
+
+    def enter(self, region: Region) -> Region:
+        return region
 
     def step(self, current: Iterate, region: Region) -> Step | Halt:
         """x + δv with δ from the line search. Paper: alg:lsearch."""

@@ -58,8 +58,8 @@ class BudgetSpent(Exception):
 class Evaluator:
     """The objective in the solver's sense (always minimised), with counts and budgets.
 
-    `nfev` counts the points where a value was needed, `njev` those where a gradient was. A
-    gradient is only ever asked for where the value is known, so that its value counts once.
+    `nfev` counts the points where a value was needed, `njev` those where a gradient was. Where
+    both are, the value is asked for first, so that it counts once.
     """
 
     __slots__ = ("_max_nfev", "_objective", "deadline", "nfev", "njev", "sign", "started")
@@ -82,10 +82,14 @@ class Evaluator:
         if self.nfev:
             if self.nfev >= self._max_nfev:
                 raise BudgetSpent(Status.max_nfev)
-            if perf_counter() > self.deadline:
-                raise BudgetSpent(Status.max_time)
+            self.check_time()
         self.nfev += 1
         return self.sign * float(self._objective.value(x))
+
+    def check_time(self) -> None:
+        """Raise BudgetSpent past the time limit."""
+        if perf_counter() > self.deadline:
+            raise BudgetSpent(Status.max_time)
 
     def gradient(self, x: Vector, out: Vector) -> float:
         """Write ∇f at x into `out`, both (n,); return its norm."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
 
 import numpy as np
@@ -22,6 +23,18 @@ NOT_YET = {
     "starts": "several starting points",
     "workers": "parallel starts",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What the defaults of a method depend on besides its options.
+
+    `estimated`: its Lipschitz constants are, or it takes none.
+    """
+
+    x0: Vector
+    gtol: float
+    estimated: bool = True
 
 
 def number(

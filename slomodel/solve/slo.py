@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from slomodel.solve.controls import Controls
 from slomodel.solve.history import EpochLog
+from slomodel.solve.lipschitz import ConstantsOver, LipschitzSource
 from slomodel.solve.monitor import Monitor
-from slomodel.solve.norms import EPS, Vector, norm
+from slomodel.solve.norms import EPS, norm
 from slomodel.solve.objective import BudgetSpent, Evaluator
 from slomodel.solve.status import Status
-from slomodel.solve.subroutine import Halt, Iterate, Needs, Region, Step, Stepper, Subroutine
+from slomodel.solve.subroutine import (
+    Halt,
+    Iterate,
+    Needs,
+    Region,
+    Step,
+    Stepper,
+    Subroutine,
+    Violation,
+)
 from slomodel.solve.unbounded import depth
-
-# (centre (n,), radius) -> (L1, L2), which hold over the ball.
-LipschitzSource = Callable[[Vector, float], tuple[float, float]]
 
 
 @dataclass(slots=True)
 class Run:
-    """Where a run stands and how it ended; `tolerance` is √ε, set from f and g at the start."""
+    """Where a run stands and how it ended; `tolerance` is √ε, set from f and g at the start.
+
+    `best` is the lowest point left behind by a step that violates the descent condition.
+    """
 
     current: Iterate
     controls: Controls
@@ -33,12 +42,28 @@ class Run:
     epoch: int = 1
     step: float = 0.0
     rounding_steps: int = 0
+    violations: int = 0
+    best: Iterate | None = None
     stop_asked: bool = False
     depth: float = -math.inf
     epochs: EpochLog = field(default_factory=EpochLog)
 
     def end(self, status: Status, detail: str = "") -> None:
         self.status, self.detail = status, detail
+
+    def accept(self, taken: Step) -> None:
+        old, new = self.current, taken.point
+        if taken.violates and new.f > old.f and (self.best is None or old.f < self.best.f):
+            self.best = old.copy()
+        self.current, self.step = new, taken.length
+        self.rounding_steps += taken.by_rounding
+        self.violations += taken.violates
+
+    def return_to_best(self) -> None:
+        """Go back to a lower point, unless the run ended at a stationary one."""
+        assert self.status is not None
+        if self.best and self.best.f < self.current.f and not self.status.success:
+            self.current = self.best
 
 
 def minimize(
@@ -56,13 +81,16 @@ def minimize(
     try:
         evaluate_start(evaluate, monitor, run)
         if run.status is None:
-            stepper = subroutine.stepper(evaluate, run.current)
+            stepper = subroutine.stepper(evaluate, run.current, run.tolerance)
+            constants = lipschitz.start(evaluate, run.controls.seed) if lipschitz else None
         while run.status is None:
-            one_epoch(subroutine, stepper, monitor, run, lipschitz)
+            region = open_region(subroutine, run.current, constants)
+            one_epoch(stepper, monitor, run, stepper.enter(region))
     except BudgetSpent as spent:
         run.end(spent.status)
     except KeyboardInterrupt:
         run.end(Status.interrupted)
+    run.return_to_best()
 
 
 def evaluate_start(evaluate: Evaluator, monitor: Monitor, run: Run) -> None:
@@ -83,45 +111,47 @@ def evaluate_start(evaluate: Evaluator, monitor: Monitor, run: Run) -> None:
     run.stop_asked = monitor.tell(start, 0.0, run.epoch)
 
 
-def one_epoch(
-    subroutine: Subroutine,
-    stepper: Stepper,
-    monitor: Monitor,
-    run: Run,
-    lipschitz: LipschitzSource | None,
-) -> None:
+def one_epoch(stepper: Stepper, monitor: Monitor, run: Run, region: Region) -> None:
     """Iterate in B(x₀^τ, D) until ‖x_{k+1} − x₀^τ‖ ∈ [D−d, D] or the run ends."""
-    region = open_region(subroutine, run.current, lipschitz)
-    iterations = 0
-    while not has_ended(run, monitor.k):
-        taken = stepper.step(run.current, region)
-        if isinstance(taken, Halt):
-            run.current = taken.best or run.current
-            run.end(taken.status, taken.detail)
-            break
-        run.current, run.step = taken.point, taken.length
-        run.rounding_steps += taken.by_rounding
-        monitor.record(taken.point, taken.length, run.epoch)
-        run.stop_asked = monitor.tell(taken.point, taken.length, run.epoch)
-        iterations += 1
-        if ends_epoch(taken, region):
-            break
-    run.epochs.add(region, iterations)
+    first, before = monitor.k, run.violations
+    try:
+        while not has_ended(run, monitor.k):
+            taken = stepper.step(run.current, region)
+            if isinstance(taken, Violation):
+                region = inflated(region, run.current)
+                run.violations += 1
+                continue
+            if isinstance(taken, Halt):
+                run.current = taken.best or run.current
+                run.end(taken.status, taken.detail)
+                break
+            run.accept(taken)
+            monitor.record(taken.point, taken.length, run.epoch)
+            run.stop_asked = monitor.tell(taken.point, taken.length, run.epoch)
+            if ends_epoch(taken, region):
+                break
+    finally:
+        run.epochs.add(region, monitor.k - first, run.violations - before)
     run.epoch += 1
 
 
-def open_region(
-    subroutine: Subroutine, start: Iterate, lipschitz: LipschitzSource | None
-) -> Region:
+def open_region(subroutine: Subroutine, start: Iterate, constants: ConstantsOver | None) -> Region:
     """The ball round the epoch's first point, with the constants that the subroutine needs."""
     ball = subroutine.ball
     # The arrays of `start` live until the step after the next.
     centre = start.x if ball.ends_every_step else start.x.copy()
     if subroutine.needs is Needs.nothing:
         return Region(centre, ball)
-    assert lipschitz is not None, f"{subroutine.name} needs Lipschitz constants"
-    L1, L2 = lipschitz(centre, ball.over * ball.D)
-    return Region(centre, ball, L1, L2 if subroutine.needs is Needs.L1_and_L2 else None, "given")
+    assert constants is not None, f"{subroutine.name} needs Lipschitz constants"
+    found = constants(start, ball.over * ball.D)
+    L2 = found.L2 if subroutine.needs is Needs.L1_and_L2 else None
+    return Region(centre, ball, found.L1, L2, found.source, found.estimated)
+
+
+def inflated(region: Region, at: Iterate) -> Region:
+    """The region with L1 doubled; from 0 it becomes what takes a step from `at` out by D."""
+    assert region.L1 is not None
+    return replace(region, L1=2.0 * region.L1 or at.gnorm / region.ball.D)
 
 
 def has_ended(run: Run, k: int) -> bool:

@@ -18,7 +18,8 @@ from slomodel.solve.norms import Vector
 from slomodel.solve.status import Status
 
 FORMAT = "slomodel solution 1"
-_SCALARS = ("fun", "gradient_norm", "nit", "nfev", "njev", "nhev", "rounding_steps", "seed")
+_COUNTS = ("nit", "nfev", "njev", "nhev", "rounding_steps", "violations")
+_SCALARS = ("fun", "gradient_norm", *_COUNTS, "seed")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,7 +29,8 @@ class Solution:
     The fields of SciPy's OptimizeResult have its names and can be read as `result["x"]` too.
     `fun` and `jac` are those of the objective as written, also for a maximum. `nfev` counts
     the points where a value was needed, `njev` those where a gradient was. `rounding_steps`
-    counts the steps that only lowered ‖g‖, f being at its resolution.
+    counts the steps at the resolution of f; `violations` those that showed a Lipschitz constant
+    to be too small (see EpochRecord).
     """
 
     x: Vector
@@ -48,6 +50,7 @@ class Solution:
     parameters: dict[str, float | str]
     seed: int = 0
     rounding_steps: int = 0
+    violations: int = 0
     certificate: None = None
 
     @property
@@ -109,6 +112,7 @@ def _epoch(numbers: Vector, source: str) -> EpochRecord:
         L2=None if np.isnan(row["L2"]) else row["L2"],
         source=source,
         iterations=int(row["iterations"]),
+        violations=int(row["violations"]),
     )
 
 
@@ -156,4 +160,5 @@ def _from_arrays(arrays: Mapping[str, NDArray[np.float64]]) -> Solution:
         parameters=dict(text["parameters"]),
         seed=int(arrays["seed"]),
         rounding_steps=int(arrays["rounding_steps"]),
+        violations=int(arrays["violations"]),
     )

@@ -47,13 +47,17 @@ class Ball:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """The ball of one epoch round its centre (n,), with the constants (None: not asked for)."""
+    """The ball of one epoch round its centre (n,), with the constants (None: not asked for).
+
+    `estimated`: the constants may be too small.
+    """
 
     centre: Vector
     ball: Ball
     L1: float | None = None
     L2: float | None = None
     source: str = "none"
+    estimated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +65,20 @@ class Step:
     """A new point, its distance from the last one, and whether it was put on the boundary.
 
     `at_boundary` is a fact of how the point was made, not a comparison of computed norms.
-    `by_rounding`: f did not change beyond its rounding error, ‖g‖ fell.
+    `by_rounding`: the descent asked for was missed, by no more than the rounding error of f.
+    `violates`: it was missed by more, so that a constant given by the user is too small.
     """
 
     point: Iterate
     length: float
     at_boundary: bool
     by_rounding: bool = False
+    violates: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """No step: the one that L1 gives is refused, and with twice the L1 it is asked for again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +93,11 @@ class Halt:
 class Stepper(Protocol):
     """A subroutine at work on one run: its buffers and memory."""
 
-    def step(self, current: Iterate, region: Region) -> Step | Halt:
+    def enter(self, region: Region) -> Region:
+        """The region of a new epoch with the constants as this subroutine uses them."""
+        ...
+
+    def step(self, current: Iterate, region: Region) -> Step | Halt | Violation:
         """One step from `current` inside `region`.
 
         The arrays of `current` stay untouched until the step after.
@@ -106,4 +121,6 @@ class Subroutine(Protocol):
     @property
     def parameters(self) -> dict[str, float | str]: ...
 
-    def stepper(self, evaluate: Evaluator, start: Iterate) -> Stepper: ...
+    def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> Stepper:
+        """A run from `start`; DomainError when √ε, the tolerance, does not suit the ball."""
+        ...

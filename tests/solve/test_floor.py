@@ -71,8 +71,11 @@ class Halting:
     def parameters(self) -> dict[str, float | str]:
         return {}
 
-    def stepper(self, evaluate: Evaluator, start: Iterate) -> "Halting":
+    def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> "Halting":
         return self
+
+    def enter(self, region: Region) -> Region:
+        return region
 
     def step(self, current: Iterate, region: Region) -> Halt:
         return Halt(Status.precision, "seen", self.better)

@@ -8,9 +8,10 @@ from numpy.testing import assert_allclose
 from solve.objectives import Vector, cases, recorded_problem, traces
 
 from slomodel.solve.controls import Controls
+from slomodel.solve.lipschitz import BallFunction, Function
 from slomodel.solve.monitor import Monitor
 from slomodel.solve.objective import Evaluator
-from slomodel.solve.slo import LipschitzSource, Run, minimize
+from slomodel.solve.slo import Run, minimize
 from slomodel.solve.subroutine import Ball, Halt, Iterate, Needs, Region, Step
 
 
@@ -27,7 +28,7 @@ class Truncated:
     def parameters(self) -> dict[str, float | str]:
         return {}
 
-    def stepper(self, evaluate: Evaluator, start: Iterate) -> "TruncatedRun":
+    def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> "TruncatedRun":
         return TruncatedRun(self, evaluate)
 
 
@@ -35,6 +36,9 @@ class Truncated:
 class TruncatedRun:
     method: Truncated
     evaluate: Evaluator
+
+    def enter(self, region: Region) -> Region:
+        return region
 
     def step(self, current: Iterate, region: Region) -> Step | Halt:
         assert region.L1 is not None
@@ -46,12 +50,12 @@ class TruncatedRun:
         return Step(new, rate * current.gnorm, at_boundary=False)
 
 
-def run_of(problem: str, method: Truncated, controls: Controls, source: LipschitzSource) -> Run:
+def run_of(problem: str, method: Truncated, controls: Controls, source: BallFunction) -> Run:
     evaluate = Evaluator(recorded_problem(problem), controls)
     x0 = np.array(traces()["problems"][problem]["x0"])
     run = Run(Iterate(x0, np.nan, np.empty_like(x0), np.nan), controls)
     monitor = Monitor(evaluate, None, None)
-    minimize(method, evaluate, monitor, run, source)
+    minimize(method, evaluate, monitor, run, Function(source))
     assert monitor.recorder.history().epoch[-1] <= run.epoch
     return run
 

@@ -1,0 +1,137 @@
+"""Steps whose length a Lipschitz constant gives, and the check that they descend."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from slomodel.solve.floor import CLEAR, IDLE_STEPS, Floor, explain_failure
+from slomodel.solve.norms import EPS, Vector, norm, ratio
+from slomodel.solve.objective import Evaluator
+from slomodel.solve.status import Status
+from slomodel.solve.subroutine import Halt, Iterate, Region, Step, Violation
+from slomodel.solve.unbounded import FarProbe
+
+# (from, region, out (n,)): writes the new point; True when the ball or the margin, and not
+# L1, set the length of the step.
+Move = Callable[[Iterate, Region, Vector], bool]
+
+# A violation up to this share of the largest |f| seen may be rounding where f is a difference
+# of large terms: the noise of f is measured before it counts.
+DOUBTFUL = math.sqrt(EPS)
+
+
+class DescentRun:
+    """One run of a `move`: f_k − f_{k−1} ≤ −(L1/2)‖x_k − x_{k−1}‖² is checked at every step.
+
+    A move that the ball cut short `ends_at_boundary` or not.
+    Paper: cond-1 with C1 = L1/2 (lemma:condition-GP, lemma:condition-TG).
+    """
+
+    def __init__(
+        self,
+        move: Move,
+        evaluate: Evaluator,
+        start: Iterate,
+        *,
+        ends_at_boundary: bool,
+        least_L1: float = 0.0,
+    ) -> None:
+        self._move = move
+        self._evaluate = evaluate
+        self._ends_at_boundary = ends_at_boundary
+        self._least_L1 = least_L1
+        self._floor = Floor(start)
+        self._wandering = Wandering(start)
+        self._probe = FarProbe(evaluate, start.f)
+        self._largest_f = abs(start.f)
+        self._spare = Iterate(np.empty_like(start.x), 0.0, np.empty_like(start.g), 0.0)
+        self._s = np.empty_like(start.x)
+
+    def enter(self, region: Region) -> Region:
+        """The region with L1 lifted to the least that the method's proof allows."""
+        assert region.L1 is not None
+        return replace(region, L1=max(region.L1, self._least_L1))
+
+    def step(self, current: Iterate, region: Region) -> Step | Halt | Violation:
+        """The move; a Violation where an estimated L1 proves too small or nothing is finite."""
+        assert region.L1 is not None
+        if self._probe.due:
+            halt = self._probe.look(current, self._s)
+            if halt:
+                return halt
+        new = self._spare
+        cut_short = self._move(current, region, new.x)
+        length = norm(np.subtract(new.x, current.x, out=self._s))
+        if length == 0.0:
+            return self._why_no_gain(current, region)
+        new.f = self._evaluate.value(new.x)
+        excess = new.f - current.f + 0.5 * (region.L1 * length) * length
+        holds = self._within_noise(current, excess, region)
+        if not math.isfinite(new.f) or (region.estimated and not holds):
+            return Violation()
+        new.gnorm = self._evaluate.gradient(new.x, new.g)
+        if not math.isfinite(new.gnorm):
+            return Violation()
+        if self._wandering.note(new, self._floor.noise(new)):
+            return self._why_no_gain(current, region)
+        self._spare = current
+        self._largest_f = max(self._largest_f, abs(new.f))
+        self._probe.count(cut_short)
+        at_boundary = cut_short and self._ends_at_boundary
+        return Step(new, length, at_boundary, holds and excess > 0.0, violates=not holds)
+
+    def _within_noise(self, current: Iterate, excess: float, region: Region) -> bool:
+        """Whether the descent condition, missed by `excess`, holds within the error of f."""
+        if excess <= self._floor.noise(current):
+            return True
+        if not excess <= DOUBTFUL * self._largest_f:
+            return False
+        self._floor.measure(self._evaluate, current, region.ball.D)
+        return excess <= self._floor.noise(current)
+
+    def _why_no_gain(self, at: Iterate, region: Region) -> Halt:
+        """Why the step is below the spacing of numbers, or many gained nothing.
+
+        The resolution of f explains it unless a step that f resolves clearly descends.
+        """
+        D = region.ball.D
+        halt = explain_failure(self._evaluate, self._floor, at, D)
+        noise = self._floor.noise(at)
+        t = CLEAR * ratio(noise, at.gnorm)
+        if halt.status is not Status.precision or not 0.0 < t <= D:
+            return halt
+        change = self._evaluate.value(at.x - (t / at.gnorm) * at.g) - at.f
+        if not change < -noise:
+            return halt
+        detail = (
+            f"With L1 = {region.L1:.3g} the step is too short to gain anything; one of {t:.2g} "
+            f"changes the objective by {self._evaluate.sign * change:.3g}."
+        )
+        return Halt(Status.line_search_stalled, detail)
+
+
+class Wandering:
+    """Counts steps in which ‖g‖ stays in the range seen and f falls by rounding only.
+
+    A fixed step size lowers ‖g‖ long after f shows nothing, so any new extreme is progress.
+    """
+
+    def __init__(self, start: Iterate) -> None:
+        self._low = self._high = start.gnorm
+        self._f = start.f
+        self._steps = 0
+
+    def note(self, point: Iterate, noise: float) -> bool:
+        """Take in a point; True after IDLE_STEPS steps without progress."""
+        if point.f < self._f - noise:
+            self._f, self._low, self._high, self._steps = point.f, point.gnorm, point.gnorm, 0
+        elif self._low <= point.gnorm <= self._high:
+            self._steps += 1
+        else:
+            self._low, self._high = min(self._low, point.gnorm), max(self._high, point.gnorm)
+            self._steps = 0
+        return self._steps >= IDLE_STEPS

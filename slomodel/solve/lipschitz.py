@@ -1,0 +1,211 @@
+"""Where the Lipschitz constants of an epoch come from: a number, a function, samples."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.random import Generator
+
+from slomodel.errors import Diagnostic, DomainError
+from slomodel.solve.norms import Vector, norm
+from slomodel.solve.objective import Evaluator
+from slomodel.solve.options import bad_value, choice, number, whole
+from slomodel.solve.subroutine import Iterate
+
+SAMPLES = 100
+# Two arrays (points, n) of one group are kept; pairs are formed inside a group.
+GROUP_BYTES = 2**28
+# Pairs closer than this share of the radius tell nothing that others do not, and rounding of
+# the gradient more.
+CLOSE = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """L1 and L2 (None: not known) over a ball, and the source; `estimated`: perhaps too small."""
+
+    L1: float
+    L2: float | None
+    source: str
+    estimated: bool
+
+
+ConstantsOver = Callable[[Iterate, float], Constants]
+BallFunction = Callable[[Vector, float], object]
+
+
+class LipschitzSource(Protocol):
+    """A way to get constants."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def estimated(self) -> bool: ...
+
+    @property
+    def parameters(self) -> dict[str, float | str]: ...
+
+    def start(self, evaluate: Evaluator, seed: int) -> ConstantsOver:
+        """The constants as a function of centre and radius, for one run."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """One L1 for every ball."""
+
+    L1: float
+
+    name = "number"
+    estimated = False
+
+    @property
+    def parameters(self) -> dict[str, float | str]:
+        return {"lipschitz": self.L1}
+
+    def start(self, evaluate: Evaluator, seed: int) -> ConstantsOver:
+        constants = Constants(self.L1, None, self.name, self.estimated)
+        return lambda centre, radius: constants
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """The user's (centre (n,), radius) -> L1 or (L1, L2); inf where it knows none."""
+
+    function: BallFunction
+
+    name = "function"
+    estimated = False
+
+    @property
+    def parameters(self) -> dict[str, float | str]:
+        return {"lipschitz": self.name}
+
+    def start(self, evaluate: Evaluator, seed: int) -> ConstantsOver:
+        def over(centre: Iterate, radius: float) -> Constants:
+            L1, L2 = checked(self.function(centre.x.copy(), radius))
+            return Constants(L1, L2, self.name, self.estimated)
+
+        return over
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """`safety` times the largest ‖∇f(x) − ∇f(x')‖/‖x − x'‖ over pairs of `samples` points.
+
+    The points are uniform in the ball; its centre is one more. An estimate from below, never a
+    bound. Points where the gradient is not finite are left out.
+    Paper: sec:numerical.
+    """
+
+    samples: int
+    safety: float
+
+    name = "sampled"
+    estimated = True
+
+    @property
+    def parameters(self) -> dict[str, float | str]:
+        return {"lipschitz": self.name, "samples": self.samples, "safety": self.safety}
+
+    def start(self, evaluate: Evaluator, seed: int) -> ConstantsOver:
+        generator = np.random.default_rng(seed)
+
+        def over(centre: Iterate, radius: float) -> Constants:
+            L1 = self.safety * self.largest_ratio(evaluate, generator, centre, radius)
+            return Constants(L1, None, self.name, self.estimated)
+
+        return over
+
+    def largest_ratio(
+        self, evaluate: Evaluator, generator: Generator, centre: Iterate, radius: float
+    ) -> float:
+        """The estimate without the safety factor; inf when no gradient but the centre's is."""
+        n = len(centre.x)
+        if n == 0:
+            return 0.0
+        group = max(1, min(self.samples, GROUP_BYTES // (16 * n) - 1))
+        largest = -math.inf
+        for first in range(0, self.samples, group):
+            count = min(group, self.samples - first)
+            # The last row is the centre: no offset, no change of the gradient.
+            U, G = np.zeros((count + 1, n)), np.zeros((count + 1, n))
+            for u, g in zip(U[:-1], G[:-1], strict=True):
+                evaluate.check_time()
+                x = centre.x + radius * in_unit_ball(generator, n)
+                if math.isfinite(evaluate.gradient(x, g)):
+                    np.subtract(g, centre.g, out=g)
+                    np.divide(np.subtract(x, centre.x, out=u), radius, out=u)
+                else:
+                    g[:] = u[:] = 0.0
+            largest = max(largest, steepest_pair(U, G) / radius)
+        return largest if largest >= 0.0 else math.inf
+
+
+def in_unit_ball(generator: Generator, n: int) -> Vector:
+    """A point uniform in the unit ball of ℝⁿ."""
+    point = generator.standard_normal(n)
+    point *= generator.random() ** (1.0 / n) / norm(point)
+    return point
+
+
+def steepest_pair(U: Vector, G: Vector) -> float:
+    """The largest ‖G_i − G_j‖/‖U_i − U_j‖ over rows (m, n) that differ; −inf if none do.
+
+    Rows of U are of length ≤ 1. The pair is found by Gram matrices and measured directly.
+    """
+    scale = float(np.abs(G).max())
+    H = G / scale if scale > 0.0 else G
+    apart = squared_distances(U)
+    ratios = np.divide(
+        squared_distances(H), apart, out=np.full_like(apart, -1.0), where=apart > CLOSE**2
+    )
+    i, j = divmod(int(np.argmax(ratios)), len(U))
+    if ratios[i, j] < 0.0:
+        return -math.inf
+    return scale * norm(H[i] - H[j]) / norm(U[i] - U[j])
+
+
+def squared_distances(A: Vector) -> Vector:
+    """‖A_i − A_j‖² (m, m) of the rows of A (m, n), to eps times the largest."""
+    products = A @ A.T
+    squares = np.diag(products)
+    return np.maximum(squares[:, None] + squares[None, :] - 2.0 * products, 0.0)
+
+
+def checked(answer: object) -> tuple[float, float | None]:
+    """L1 or (L1, L2) of a user's function; DomainError for anything else."""
+    values = answer if isinstance(answer, tuple) and len(answer) == 2 else (answer,)
+    constants = []
+    for value in values:
+        if isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_):
+            constants.append(float(value))
+    if len(constants) != len(values) or not all(c >= 0.0 for c in constants):
+        raise bad_value("lipschitz(centre, radius)", "L1 or (L1, L2), numbers ≥ 0", answer)
+    return constants[0], constants[1] if len(constants) == 2 else None
+
+
+def lipschitz_source(given: Mapping[str, object]) -> LipschitzSource:
+    """The source that the options `lipschitz`, `samples` and `safety` ask for."""
+    option = given.get("lipschitz", "auto")
+    if isinstance(option, str):
+        choice("lipschitz", option, ("auto", "sampled"), {"analytic": "proved bounds"})
+        return Sampled(
+            samples=whole("samples", given.get("samples", SAMPLES), 1),
+            safety=number("safety", given.get("safety", 1.0), 0.0),
+        )
+    for name in ("samples", "safety"):
+        if name in given:
+            message = f"{name} is for sampled constants, and lipschitz gives them"
+            raise DomainError(Diagnostic("E604", message, help=f"leave {name} or lipschitz out"))
+    if callable(option):
+        return Function(option)
+    if isinstance(option, numbers.Real):
+        return Number(number("lipschitz", option, 0.0, closed=True))
+    raise bad_value("lipschitz", "'auto', 'sampled', a number ≥ 0 or a function", option)

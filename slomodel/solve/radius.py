@@ -1,0 +1,45 @@
+"""Radius D and margin d of the epochs' balls: defaults and what the theorems ask of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from slomodel.errors import Diagnostic, MissingRule
+from slomodel.solve.norms import norm
+from slomodel.solve.options import Setting, bad_value, number
+
+# A D that equals its least value but for rounding is accepted.
+SLACK = 1e-12
+
+
+def margin(value: object, *, closed: bool) -> float:
+    """The margin d; 0 is allowed where `closed`."""
+    return number("d", value, 0.0, closed=closed)
+
+
+def radius(given: Mapping[str, object], setting: Setting, d: float) -> float:
+    """The radius D; when none is given max(1, ‖x0‖), or 1 where constants are estimated.
+
+    Samples say less the larger the ball is. The default is large enough for d and any √ε ≤ gtol.
+    """
+    value = given.get("D")
+    if isinstance(value, str) and value == "auto":
+        raise MissingRule(
+            Diagnostic(
+                "E603",
+                "D='auto' (the largest step that its own bound proves) is not in this version",
+                help="give D as a number, or leave it out",
+            )
+        )
+    if value is not None:
+        return number("D", value, 0.0)
+    by_start = 1.0 if setting.estimated else norm(setting.x0)
+    return max(1.0, by_start, 4.0 * setting.gtol, 4.0 * d)
+
+
+def require_epoch_descent(D: float, d: float, tolerance: float) -> None:
+    """D ≥ √ε/2 + 2d, √ε the tolerance: an epoch then descends by √ε·D/4 (lemma:meta-epoch)."""
+    least = tolerance / 2.0 + 2.0 * d
+    if least > D * (1.0 + SLACK):
+        terms = f"√ε/2 + 2d = {least:g}" if d > 0.0 else f"√ε/2 = {least:g}"
+        raise bad_value("D", f"a number ≥ {terms}", D)

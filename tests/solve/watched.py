@@ -1,0 +1,61 @@
+"""A method with every step written down, beside the fields that the recorded runs have."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from solve.objectives import recorded_problem, traces
+
+from slomodel.solve.controls import Controls
+from slomodel.solve.monitor import Monitor
+from slomodel.solve.norm_armijo import NormArmijoRun
+from slomodel.solve.objective import Evaluator
+from slomodel.solve.slo import Run, minimize
+from slomodel.solve.std_armijo import StdArmijoRun
+from slomodel.solve.subroutine import Halt, Iterate, Region, Step, Subroutine
+
+
+@dataclass
+class Watched:
+    inner: Subroutine
+    rows: list[dict[str, Any]] = field(default_factory=list)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> "WatchedRun":
+        run = self.inner.stepper(evaluate, start, tolerance)
+        assert isinstance(run, NormArmijoRun | StdArmijoRun)
+        return WatchedRun(run, evaluate, self.rows)
+
+
+@dataclass
+class WatchedRun:
+    run: NormArmijoRun | StdArmijoRun
+    evaluate: Evaluator
+    rows: list[dict[str, Any]]
+
+    def enter(self, region: Region) -> Region:
+        return self.run.enter(region)
+
+    def step(self, current: Iterate, region: Region) -> Step | Halt:
+        taken = self.run.step(current, region)
+        assert isinstance(taken, Step)
+        row = {"x": taken.point.x.copy(), "f": taken.point.f, "gnorm": taken.point.gnorm}
+        row |= {"step": taken.length, "nfev": self.evaluate.nfev, "ngev": self.evaluate.njev}
+        run = self.run
+        row |= {"delta": run.delta, "delta_first": run.delta_first, "trials": run.trials}
+        self.rows.append(row | {"by_rounding": taken.by_rounding})
+        return taken
+
+
+def watched_rows(case: dict[str, Any], method: Subroutine) -> list[dict[str, Any]]:
+    """Every step of `method` on a recorded case, one dict a step."""
+    params = case["params"]
+    x0 = np.array(traces()["problems"][case["problem"]]["x0"])
+    watched = Watched(method)
+    controls = Controls(gtol=params["gtol"], scaled=False, max_iter=params["max_iter"])
+    evaluate = Evaluator(recorded_problem(case["problem"]), controls)
+    start = Iterate(x0, np.nan, np.empty_like(x0), np.nan)
+    minimize(watched, evaluate, Monitor(evaluate, None, None), Run(start, controls))
+    return watched.rows
