@@ -170,7 +170,7 @@ class Model:
         matrix = np.array(columns)
         return (matrix + matrix.T) / 2.0
 
-    def bind(self, **data: object) -> Model:
+    def bind(self, /, **data: object) -> Model:
         """The model with other data, the rest kept; nothing is parsed or differentiated again.
 
         Kernels are shared where the sizes stay the same, and planned anew where they change.

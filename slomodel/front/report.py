@@ -55,7 +55,7 @@ def warn(problem: Problem, strict: bool) -> None:
         raise ModelSyntaxError(*(replace(kink, severity="error") for kink in kinks))
     for warning in problem.warnings:
         category = NonsmoothWarning if warning.code == NONSMOOTH else ModelWarning
-        warnings.warn(warning.render(), category, stacklevel=4)
+        warnings.warn(warning.render(), category, stacklevel=3)
 
 
 def explanation(problem: Problem, binding: Binding) -> str:
