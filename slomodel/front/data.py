@@ -14,14 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from slomodel.errors import Diagnostic, DomainError, MissingRule, Span
+from slomodel.errors import Diagnostic, DomainError, Span
+from slomodel.front.loaders import FORMATS, Content, FileFormat, Raw, Refusal, Table
 from slomodel.problem import FileReference
 
 Array: TypeAlias = NDArray[np.float64]
-Raw: TypeAlias = NDArray[np.generic]
-"""An array as a file holds it, of any kind of numbers."""
 
-_LATER = (".csv", ".txt", ".json", ".mtx")
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 _UNREADABLE = (
     OSError,
@@ -51,43 +49,37 @@ def file_reference(text: str, name: str, span: Span | None = None) -> FileRefere
         raise _error("E301", f"`{text}` names no file", span, 'write "file" or "file:key"')
     if ".." in PurePosixPath(path.replace("\\", "/")).parts:
         raise _error("E301", f"`{text}` leaves the folder of the model", span, _ELSEWHERE)
-    if key and path.lower().endswith(".npy"):
-        raise _error("E301", f"`{path}` holds one array and has no keys", span, f'write "{path}"')
-    return FileReference(path, key or name, span)
+    return FileReference(path, _key(path, key, name, span), span)
 
 
-def load_reference(reference: FileReference, base_dir: Path | None) -> Raw:
-    """The array that a model refers to; `base_dir` is the model's folder, None for model text."""
+def load_reference(reference: FileReference, base_dir: Path | None) -> Content:
+    """What a model refers to; `base_dir` is the model's folder, None for model text."""
     if base_dir is None:
         message = f"a model given as text reads no files, and this one has `{reference.path}`"
-        raise _error("E302", message, reference.span, f'pass data={{"{reference.key}": …}}')
+        raise _error("E302", message, reference.span, "pass the array with `data=`")
     return load_array(base_dir / reference.path, reference.key, reference.span)
 
 
-def load_array(path: Path, key: str, span: Span | None = None) -> Raw:
-    """The array `key` of an npz file, or the one array of an npy file; nothing is unpickled."""
-    suffix = path.suffix.lower()
-    if suffix in _LATER:
-        message = f"`{path}`: files of kind `{suffix}` cannot be read yet"
-        raise MissingRule(Diagnostic("E303", message, span, help="save it with numpy.savez"))
-    if suffix not in (".npz", ".npy"):
-        raise _error("E303", f"`{path}` is not an npz or npy file", span, "use numpy.savez")
+def load_array(path: Path, key: str, span: Span | None = None) -> Content:
+    """The array of a file that `key` names, or the file's one array; nothing is unpickled.
+
+    Kinds of files that hold tables alone give a Table. Raises DomainError.
+    """
+    known = _format(path.name)
+    if known is None:
+        listed = ", ".join(suffix[1:] for suffix in FORMATS)
+        message = f"`{path}` is not of a kind that can be read"
+        raise _error("E303", message, span, f"the kinds are {listed}; use numpy.savez")
     try:
         with path.open("rb") as file:
-            loaded: object = np.load(file, allow_pickle=False)
-            if isinstance(loaded, np.ndarray):
-                if suffix == ".npy":
-                    return loaded
-            elif isinstance(loaded, np.lib.npyio.NpzFile) and suffix == ".npz":
-                with loaded:
-                    return _member(loaded, path, key, span)
-    except DomainError:
-        raise
+            return known.read(file, key)
+    except Refusal as refusal:
+        message = f"`{path}` {refusal.reason}"
+        raise _error(refusal.code, message, span, refusal.remedy) from None
     except FileNotFoundError:
         raise _error("E304", f"there is no file `{path}`", span, _nearby(path)) from None
     except _UNREADABLE as error:
         raise _error("E305", f"cannot read `{path}`: {_reason(error)}", span) from None
-    raise _error("E305", f"`{path}` is not what its ending `{suffix}` says", span)
 
 
 def as_model_array(
@@ -95,9 +87,13 @@ def as_model_array(
 ) -> Array:
     """`value` as a fresh float64 array in C order with one axis for each of `dims`.
 
-    `dims` are the declared sizes as messages show them; none for a scalar.
+    `dims` are the declared sizes as messages show them; none for a scalar. A path is read, and
+    may end in `:key`. A table of one column is a vector where one is declared, and a table of
+    one number a scalar.
     """
-    raw = _as_array(name, value)
+    if isinstance(value, Path):
+        value = _load(name, value)
+    raw = _of_table(name, value, dims) if isinstance(value, Table) else _as_array(name, value)
     if raw.dtype.kind not in "biuf":
         kind = "complex" if raw.dtype.kind == "c" else str(raw.dtype)
         message = f"data `{name}` holds {kind} values, and a model computes with real numbers"
@@ -128,15 +124,48 @@ def _reason(error: BaseException) -> str:
     return "it is damaged or of another kind"
 
 
-def _member(archive: np.lib.npyio.NpzFile, path: Path, key: str, span: Span | None) -> Raw:
-    if key in archive.files:
-        member: Raw = archive[key]
-        return member
-    close = get_close_matches(key, archive.files, n=1)
-    listed = ", ".join(f"`{name}`" for name in archive.files[:10])
-    remedy = f'did you mean "{path.name}:{close[0]}"? ' if close else ""
-    remedy += f"it holds {listed}" if listed else "it is empty"
-    raise _error("E304", f"`{path}` has no array `{key}`", span, remedy)
+def _format(file_name: str) -> FileFormat | None:
+    return FORMATS.get(PurePosixPath(file_name).suffix.lower())
+
+
+def _key(path: str, key: str, name: str, span: Span | None) -> str:
+    """The key to look up for data `name` where `key`, or nothing, is written after the path."""
+    known = _format(path)
+    if key and known is not None and known.keys == "none":
+        raise _error("E301", f"`{path}` holds one array and has no keys", span, f'write "{path}"')
+    return key if known is not None and known.keys != "arrays" else key or name
+
+
+def _load(name: str, path: Path) -> Content:
+    """The content of a caller's path, which may be `file:key`."""
+    file, colon, key = path.name.rpartition(":")
+    if colon and key and _format(file) is not None:
+        path = path.with_name(file)
+    else:
+        key = ""
+    return load_array(path, _key(str(path), key, name, None))
+
+
+def _of_table(name: str, table: Table, dims: Sequence[str]) -> Raw:
+    rows, columns = table.values.shape
+    if len(dims) == 1 and columns == 1:
+        return table.values[:, 0]
+    if not dims and (rows, columns) == (1, 1):
+        return table.values.reshape(())
+    if len(dims) == 2:
+        return table.values
+    wanted = f"has the shape [{', '.join(dims)}]" if dims else "is a scalar"
+    message = f"data `{name}` {wanted}, and the file is a table of shape {table.values.shape}"
+    raise _error("E307", message, None, _table_remedy(name, table.names, len(dims)))
+
+
+def _table_remedy(name: str, names: Sequence[str], rank: int) -> str:
+    if rank > 2:
+        return "arrays of more than two axes are read from npz, npy and json"
+    if names:
+        chosen = name if name in names else names[0]
+        return f'take one column: "file:{chosen}"'
+    return "a vector is one column" if rank else "a scalar is one number"
 
 
 def _nearby(path: Path) -> str:
@@ -149,9 +178,7 @@ def _nearby(path: Path) -> str:
 
 
 def _as_array(name: str, value: object) -> Raw:
-    """`value` as an array of its own kind; a path is read."""
-    if isinstance(value, Path):
-        return load_array(value, name)
+    """`value` as an array of its own kind."""
     if isinstance(value, str):
         message = f"data `{name}` is a text"
         raise _error("E306", message, None, "pass pathlib.Path(…) for a file, an array for values")

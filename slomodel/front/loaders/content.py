@@ -1,0 +1,90 @@
+"""What a loader gives, what it raises, and the pieces that loaders of text share."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import BinaryIO, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Raw: TypeAlias = NDArray[np.generic]
+"""An array as a file holds it, of any kind of numbers."""
+
+_WIDEST = 30
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Numbers (rows, columns) from a kind of file that knows no other shape.
+
+    One column may stand for a vector, and one number for a scalar. `names` are those of the
+    columns, empty where the file has none.
+    """
+
+    values: Raw
+    names: tuple[str, ...] = ()
+
+
+Content: TypeAlias = Raw | Table
+
+
+class Refusal(Exception):
+    """A file that is not read: what it is or has, as the end of a sentence, and the remedy."""
+
+    def __init__(self, code: str, reason: str, remedy: str = "") -> None:
+        Exception.__init__(self, reason)
+        self.code = code
+        self.reason = reason
+        self.remedy = remedy
+
+
+def text_of(file: BinaryIO, most_bytes: int) -> io.TextIOWrapper:
+    """The text of a UTF-8 file, with or without a byte order mark; every line ends in `\\n`."""
+    limit_bytes(file, most_bytes)
+    if file.read(2) in _UTF_16:
+        raise not_utf8(" but UTF-16")
+    file.seek(0)
+    return io.TextIOWrapper(file, encoding="utf-8-sig", newline=None)
+
+
+def not_utf8(what: str = "") -> Refusal:
+    return Refusal("E305", f"is not UTF-8 text{what}", "save it in the encoding UTF-8")
+
+
+def limit_bytes(file: BinaryIO, most: int) -> int:
+    """The size of a file, which may be `most` bytes; it is then read from its start."""
+    size = file.seek(0, io.SEEK_END)
+    file.seek(0)
+    if size > most:
+        reason = f"has {in_bytes(size)}, and {in_bytes(most)} of text are read at most"
+        raise Refusal("E317", reason, "save the array with numpy.save or numpy.savez")
+    return size
+
+
+def in_bytes(size: int) -> str:
+    """A size for a person: in GB, MB or bytes."""
+    for unit, name in ((10**9, "GB"), (10**6, "MB")):
+        if size >= unit:
+            return f"{size / unit:.3g} {name}"
+    return f"{size} bytes"
+
+
+def lacking(kind: str, name: str, names: Sequence[str]) -> Refusal:
+    """There is no array or column `name` among `names`."""
+    close = get_close_matches(name, names, n=1)
+    guess = f"did you mean `{shown(close[0])}`? " if close else ""
+    listed = ", ".join(f"`{shown(one)}`" for one in names[:10])
+    more = f" and {len(names) - 10} more" if len(names) > 10 else ""
+    there = f"it holds {listed}{more}" if listed else "it is empty"
+    return Refusal("E304", f"has no {kind} `{shown(name)}`", guess + there)
+
+
+def shown(text: str) -> str:
+    """Text from a file as a message shows it: on one line, and not long."""
+    plain = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+    return plain if len(plain) <= _WIDEST else plain[: _WIDEST - 1] + "…"
