@@ -60,12 +60,12 @@ def entry_lines(planned: Planned, layout: Layout) -> list[str]:
     """`make_NAME(data)`, which prepares arrays and kernels and returns the function NAME."""
     entry, program = planned.entry, planned.program
     names, prepared, reads = _inputs(entry, program, layout)
-    scope = Scope(program, layout.sizes, names)
+    scope = Scope(program, layout, names)
     once = _stage_lines(planned, scope, "data")
     calls = _stage_lines(planned, scope, "call")
     finish = _finish(entry, program, scope)
     slots = [
-        f"b{k} = np.empty({scope.shape(slot.shape)}, {'bool' if slot.dtype == 'bool' else 'float'})"
+        f"b{k} = np.empty({scope.shape(slot.shape)}, {'bool' if slot.dtype == 'bool' else 'real'})"
         for k, slot in enumerate(program.slots)
     ]
     vectors = ["point", *(["direction"] if entry.directions else [])]
@@ -92,18 +92,18 @@ def _inputs(
     used = inputs(*program.roots)
     names, lines = layout.arrays(used)
     point, views, reads = layout.pieces("x")
-    lines += ["x = np.empty(n)", *_only(views, point, used)]
+    lines += ["x = np.empty(n, real)", *_only(views, point, used)]
     reads = _only(reads, point, used)
     names.update(point)
     if entry.directions:
         moved, views, more = layout.pieces("v")
         by_direction = dict(zip(entry.directions, moved.values(), strict=True))
         names.update(by_direction)
-        lines += ["v = np.empty(n)", *_only(views, by_direction, used)]
+        lines += ["v = np.empty(n, real)", *_only(views, by_direction, used)]
         reads += _only(more, by_direction, used)
     if entry.arrays:
         _, views, _ = layout.pieces("g")
-        lines += ["g = np.empty(n)", *views]
+        lines += ["g = np.empty(n, real)", *views]
     return names, lines, reads
 
 

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from slomodel.calculus import gradient, jvp
 from slomodel.codegen.entry import Entry, EntryName, Planned, plan
-from slomodel.codegen.layout import Layout
+from slomodel.codegen.layout import Layout, Precision
 from slomodel.codegen.load import load
 from slomodel.codegen.module import module_text
 from slomodel.codegen.numexpr_target import NUMEXPR
 from slomodel.codegen.numpy_target import NUMPY
-from slomodel.codegen.scope import Sizes
+from slomodel.codegen.sizes import Sizes
 from slomodel.codegen.target import Target
 from slomodel.errors import DomainError
 from slomodel.ir import build
@@ -87,12 +87,15 @@ class Compiled:
         data: Sequence[Input],
         numbers: Mapping[str, int],
         target: Target,
+        precision: Precision = "float64",
     ) -> None:
         self.name = name
         self.numbers = dict(numbers)
         self.target = target
         self._derivatives = derivatives
-        self._layout = Layout(derivatives.variables, tuple(data), Sizes(tuple(numbers)))
+        self.precision: Precision = precision
+        sizes = Sizes(tuple(numbers))
+        self._layout = Layout(derivatives.variables, tuple(data), sizes, precision)
         self._planned: dict[EntryName, Planned] = {}
         self._makers: dict[EntryName, Maker] = {}
         self._lock = threading.RLock()
@@ -130,7 +133,10 @@ class Kernels:
 
     def __init__(self, compiled: Compiled, data: Mapping[str, Vector]) -> None:
         self.compiled = compiled
-        self.data = dict(data)
+        # NumPy's float32 of 1e300 is inf; the caller sees it as a value that is not finite.
+        with np.errstate(over="ignore"):
+            kind = compiled.precision
+            self.data = {key: array.astype(kind, copy=False) for key, array in data.items()}
         self._local = threading.local()
 
     def function(self, name: EntryName) -> Evaluate:

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
-from slomodel.codegen.scope import Sizes
+from slomodel.codegen.sizes import Sizes
 from slomodel.ir.dims import show_shape
 from slomodel.ir.expr import Input
+
+Precision = Literal["float64", "float32"]
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Variables in declaration order, one after another in C order; data by name."""
+    """Variables in declaration order, one after another in C order; data by name.
+
+    `precision` is the type that everything is computed in.
+    """
 
     variables: tuple[Input, ...]
     data: tuple[Input, ...]
     sizes: Sizes
+    precision: Precision = "float64"
 
     def constants(self) -> list[str]:
         """Lines that name the start of each variable in x and the length of x."""

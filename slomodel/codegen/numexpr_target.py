@@ -6,7 +6,7 @@ import math
 
 from slomodel.codegen import numpy_target
 from slomodel.codegen.program import Step
-from slomodel.codegen.scope import Scope
+from slomodel.codegen.scope import Scope, number
 from slomodel.codegen.target import Target
 from slomodel.ir.expr import Const, Expr, Map
 from slomodel.ir.function import ScalarFunction
@@ -25,35 +25,59 @@ def elementwise(step: Step, scope: Scope) -> list[str]:
     """A compiled kernel for several operations, a ufunc call for one, an expression for scalars."""
     if len(step.fused) == 1:
         return numpy_target.elementwise(step, scope)
-    kernel, arguments = _kernel(step, scope)
-    # numexpr 2.14 wants ex_uses_vml whenever a keyword is given.
-    call = f"{kernel}({', '.join(arguments)}, out={scope.ref(step.node)}, ex_uses_vml=False)"
-    return [call]
-
-
-def _kernel(step: Step, scope: Scope) -> tuple[str, list[str]]:
-    """The name of the compiled kernel and the arrays to call it with."""
-    names: dict[str, str] = {}
-    signature: list[str] = []
-    texts: dict[Expr, str] = {}
+    kernel = _Kernel(scope)
     for node in step.fused:
+        kernel.add(node)
+    # numexpr 2.14 wants ex_uses_vml whenever a keyword is given.
+    keywords = [f"out={scope.ref(step.node)}", "ex_uses_vml=False"]
+    if scope.precision == "float32":
+        # Its maximum, minimum and sign are double whatever they are given.
+        keywords.append('casting="same_kind"')
+    arguments = ", ".join([*kernel.names, *keywords])
+    return [f"{scope.kernel(kernel.text(step.node))}({arguments})"]
+
+
+class _Kernel:
+    """The text of a kernel in the making; `names` maps arrays to the kernel's names for them."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.names: dict[str, str] = {}
+        self._scope = scope
+        self._signature: list[str] = []
+        self._texts: dict[Expr, str] = {}
+        # numexpr calls its single precision `float`, and a literal would make the rest double.
+        self._double = scope.precision == "float64"
+
+    def add(self, node: Expr) -> None:
+        """Print one operation, whose operands are printed or come from outside."""
         assert isinstance(node, Map)
-        operands = []
-        for k, operand in enumerate(node.operands):
-            if operand in texts:
-                operands.append(texts[operand])
-            elif isinstance(operand, Const):
-                operands.append(_literal(operand.value))
-            else:
-                argument = numpy_target.operand_text(node, k, scope)
-                if argument not in names:
-                    names[argument] = f"v{len(names)}"
-                    kind = "bool" if operand.dtype == "bool" else "np.double"
-                    signature.append(f'("{names[argument]}", {kind})')
-                operands.append(names[argument])
-        texts[node] = node.function.spelling["numexpr"].format(*operands)
-    text = f"NumExpr({texts[step.node]!r}, [{', '.join(signature)}])"
-    return scope.kernel(text), list(names)
+        operands = [self._operand(node, k) for k in range(len(node.operands))]
+        self._texts[node] = node.function.spelling["numexpr"].format(*operands)
+
+    def text(self, root: Expr) -> str:
+        """The expression that compiles the kernel for `root`."""
+        return f"NumExpr({self._texts[root]!r}, [{', '.join(self._signature)}])"
+
+    def _operand(self, node: Map, k: int) -> str:
+        operand = node.operands[k]
+        if operand in self._texts:
+            return self._texts[operand]
+        if isinstance(operand, Const):
+            return self._constant(operand.value)
+        kind = "bool" if operand.dtype == "bool" else None
+        return self._argument(numpy_target.operand_text(node, k, self._scope), kind)
+
+    def _constant(self, value: float) -> str:
+        if self._double or isinstance(value, bool):
+            return _literal(value)
+        return self._argument(self._scope.alias(f"real({number(value)})", "c"), None)
+
+    def _argument(self, array: str, kind: str | None) -> str:
+        if array not in self.names:
+            self.names[array] = f"v{len(self.names)}"
+            real = "np.double" if self._double else "float"
+            self._signature.append(f'("{self.names[array]}", {kind or real})')
+        return self.names[array]
 
 
 def _literal(value: float) -> str:

@@ -39,7 +39,7 @@ def _scalar(node: Map, scope: Scope) -> str:
     if node.function is where:
         # A branch that is a Python float would raise at a later division by zero.
         texts = [
-            scope.alias(f"np.float64({text})", "c") if isinstance(operand, Const) and k else text
+            scope.alias(f"real({text})", "c") if isinstance(operand, Const) and k else text
             for k, (text, operand) in enumerate(zip(texts, node.operands, strict=True))
         ]
     return node.function.spelling["scalar"].format(*texts)

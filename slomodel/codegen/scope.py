@@ -3,39 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
+from slomodel.codegen.layout import Layout
 from slomodel.codegen.program import Program
 from slomodel.codegen.views import axes_view, slice_view
 from slomodel.errors import TargetLimit
-from slomodel.ir.dims import Dim, Shape
+from slomodel.ir.dims import Shape
 from slomodel.ir.expr import Const, Einsum, Expr, Gather, Input, Reshape
-
-
-class Sizes:
-    """Names `n0, n1, …` of the named dims, in a fixed order."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self.names = tuple(names)
-        self._number = {name: f"n{k}" for k, name in enumerate(names)}
-
-    def text(self, dim: Dim) -> str:
-        """A dim as an expression in those names."""
-        parts = [str(dim.const)] if dim.const or not dim.terms else []
-        for name, coefficient in dim.terms:
-            factor = "" if abs(coefficient) == 1 else f"{abs(coefficient)}*"
-            parts.append(f"{'-' if coefficient < 0 else ''}{factor}{self._number[name]}")
-        return " + ".join(parts[::-1]).replace("+ -", "- ")
-
-    def shape(self, shape: Sequence[Dim]) -> str:
-        """A shape as a tuple."""
-        inner = ", ".join(self.text(dim) for dim in shape)
-        return f"({inner},)" if len(shape) == 1 else f"({inner})"
-
-    def product(self, shape: Sequence[Dim]) -> str:
-        """The number of elements of a shape."""
-        factors = [self.text(dim) for dim in shape]
-        return "*".join(f"({f})" if " " in f else f for f in factors) or "1"
 
 
 def number(value: float) -> str:
@@ -52,9 +27,10 @@ def number(value: float) -> str:
 class Scope:
     """The names of one generated function, and the lines that make them before any call."""
 
-    def __init__(self, program: Program, sizes: Sizes, inputs: Mapping[Input, str]) -> None:
+    def __init__(self, program: Program, layout: Layout, inputs: Mapping[Input, str]) -> None:
         self.program = program
-        self.sizes = sizes
+        self.sizes = layout.sizes
+        self.precision = layout.precision
         self.prelude: list[str] = []
         self._inputs = inputs
         self._scalars: dict[Expr, str] = {}

@@ -167,7 +167,7 @@ def ones_lines(step: Step, scope: Scope) -> list[str]:
     total = scope.sizes.product(summed)
     if node.rank:
         return [f"{scope.ref(node)}.fill({total})"]
-    return [f"{scope.ref(node)} = np.float64({total})"]
+    return [f"{scope.ref(node)} = real({total})"]
 
 
 LINES: dict[Form, Rule] = {

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 import sympy as sp
+from sympy.codegen import cfunctions
 
 from slomodel.errors import DomainError, MissingRule
 from slomodel.functions import comparison as compare
@@ -20,6 +22,8 @@ _Build = Callable[..., Expr]
 _ONE_TO_ONE: dict[type[sp.Basic], _Build] = {
     sp.exp: elementary.exp,
     sp.log: elementary.log,
+    cfunctions.expm1: elementary.expm1,
+    cfunctions.log1p: elementary.log1p,
     sp.sin: elementary.sin,
     sp.cos: elementary.cos,
     sp.tan: elementary.tan,
@@ -41,7 +45,12 @@ _ONE_TO_ONE: dict[type[sp.Basic], _Build] = {
 }
 
 
-def _balanced(function: _Build, operands: list[Expr]) -> Expr:
+_Operand = TypeVar("_Operand")
+
+
+def balanced(
+    function: Callable[[_Operand, _Operand], _Operand], operands: list[_Operand]
+) -> _Operand:
     """The operands joined pairwise: n of them nest log n deep."""
     while len(operands) > 1:
         pairs = zip(operands[::2], operands[1::2], strict=False)
@@ -56,14 +65,25 @@ _ANY_NUMBER: dict[type[sp.Basic], _Build] = {
     sp.And: compare.land,
     sp.Or: compare.lor,
 }
+KNOWN = (sp.Add, sp.Mul, sp.Pow, sp.Piecewise, *_ONE_TO_ONE, *_ANY_NUMBER)
+"""SymPy's kinds of nodes with a rule here, but for symbols and numbers."""
+
+KNOWN_FUNCTIONS = tuple(sorted(kind.__name__ for kind in KNOWN[3:] if issubclass(kind, sp.Expr)))
+"""Names of the functions among them."""
 
 
-def to_graph(expr: sp.Basic, values: Mapping[sp.Symbol, Expr]) -> Expr:
-    """The graph of a SymPy expression whose symbols stand for `values`, of one shape or scalar.
+def to_graph(expr: sp.Basic, values: Mapping[sp.Basic, Expr]) -> Expr:
+    """The graph of a SymPy expression in which `values` stand for symbols and other parts.
 
-    Exact numbers are rounded to doubles once. Raises MissingRule for a SymPy function that the
-    table lacks and DomainError for a number that is not real. Any depth: the walk has a stack.
+    They have one shape or are scalars. Exact numbers are rounded to doubles once. Raises
+    MissingRule for a SymPy function that the table lacks and DomainError for a number that is not
+    real. Any depth: the walk has a stack.
     """
+    return to_graphs(expr, values)[expr]
+
+
+def to_graphs(expr: sp.Basic, values: Mapping[sp.Basic, Expr]) -> dict[sp.Basic, Expr]:
+    """The graph of an expression, as `to_graph` has it, and those of its parts."""
     done: dict[sp.Basic, Expr] = dict(values)
     stack = [expr]
     while stack:
@@ -76,7 +96,7 @@ def to_graph(expr: sp.Basic, values: Mapping[sp.Symbol, Expr]) -> Expr:
             stack.extend(missing)
         else:
             done[stack.pop()] = _node(node, done)
-    return done[expr]
+    return done
 
 
 def _parts(node: sp.Basic) -> list[sp.Basic]:
@@ -120,10 +140,10 @@ def _node(node: sp.Basic, done: Mapping[sp.Basic, Expr]) -> Expr:
     if node.func in _ONE_TO_ONE:
         return _ONE_TO_ONE[node.func](*operands)
     if node.func in _ANY_NUMBER:
-        return _balanced(_ANY_NUMBER[node.func], operands)
+        return balanced(_ANY_NUMBER[node.func], operands)
     if isinstance(node, sp.Symbol):
         raise MissingRule(f"the symbol `{node}` stands for nothing")
-    known = ", ".join(sorted(kind.__name__ for kind in _ONE_TO_ONE | _ANY_NUMBER))
+    known = ", ".join(KNOWN_FUNCTIONS)
     raise MissingRule(f"SymPy's `{node.func.__name__}` has no rule; those known are {known}")
 
 
@@ -141,9 +161,9 @@ def _sum(node: sp.Add, done: Mapping[sp.Basic, Expr]) -> Expr:
     plus = [done[part] for negative, part in terms if not negative]
     minus = [done[part] for negative, part in terms if negative]
     if not plus:
-        return neg(_balanced(add, minus))
-    total = _balanced(add, plus)
-    return sub(total, _balanced(add, minus)) if minus else total
+        return neg(balanced(add, minus))
+    total = balanced(add, plus)
+    return sub(total, balanced(add, minus)) if minus else total
 
 
 def _product(node: sp.Mul, done: Mapping[sp.Basic, Expr]) -> Expr:
@@ -158,9 +178,9 @@ def _product(node: sp.Mul, done: Mapping[sp.Basic, Expr]) -> Expr:
         else:
             (below if divides else above).append(factor)
     if not above:
-        return div(number, _balanced(mul, below)) if below else Const(number)
-    product = mul(number, _balanced(mul, above))
-    return div(product, _balanced(mul, below)) if below else product
+        return div(number, balanced(mul, below)) if below else Const(number)
+    product = mul(number, balanced(mul, above))
+    return div(product, balanced(mul, below)) if below else product
 
 
 def _piecewise(node: sp.Piecewise, done: Mapping[sp.Basic, Expr]) -> Expr:
