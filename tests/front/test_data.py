@@ -59,7 +59,7 @@ def test_paths_of_a_model_stay_in_its_folder(text: str, words: str) -> None:
 
 
 def test_model_text_reads_no_files() -> None:
-    with pytest.raises(DomainError, match=r'E302.*one\.npy(.|\n)*pass the array with `data=`'):
+    with pytest.raises(DomainError, match=r"E302.*one\.npy(.|\n)*pass the array with `data=`"):
         load_reference(file_reference("one.npy", "A"), None)
 
 

@@ -64,6 +64,7 @@ def test_every_format_gives_back_what_was_written(tmp_path: Path, suffix: str) -
         ("\ufeff1, 2\n\n3 ,4\n\n", [[1, 2], [3, 4]]),
         ("# a, b\na,b\n# c\n1,2\n", [[1, 2]]),
         ('"a;b"\t"c,d"\n"1"\t2\n', [[1, 2]]),
+        ('"a;b","c\td"\n1,2\n', [[1, 2]]),
         ("a b;c\n+1e3;-.5E-2\n", [[1000, -0.005]]),
         ("-inf,INF\nInfinity,1.\n", [[-np.inf, np.inf], [np.inf, 1]]),
         ("17976931348623157e292,4e-324\n", [[1.7976931348623157e308, 5e-324]]),
