@@ -14,8 +14,6 @@ from slomodel.codegen.kernels import Compiled, Derivatives, Evaluate, Kernels, t
 from slomodel.codegen.target import Target
 from slomodel.errors import DomainError, MissingRule, ShapeError
 from slomodel.front.bind import Binding, bind
-from slomodel.front.elaborate import elaborate
-from slomodel.front.parse import parse
 from slomodel.front.report import explanation, nonfinite_sentence, warn
 from slomodel.front.source import Recipe, recipe_of
 from slomodel.front.start import start
@@ -29,7 +27,7 @@ _MOST_HESSIAN = 5_000
 
 def compile(
     source: object,
-    variables: None = None,
+    variables: object = None,
     *,
     data: Mapping[str, object] | None = None,
     dims: Mapping[str, int] | None = None,
@@ -37,25 +35,24 @@ def compile(
     dtype: str = "float64",
     strict: bool = False,
 ) -> Model:
-    """A model from text or from the path of a .slo file.
+    """A model from a SymPy expression, from text or from the path of a .slo file.
 
+    `variables` orders the variables of a SymPy expression, by symbol or name.
     `data` maps names to arrays, numbers or `pathlib.Path`s; what is missing can be given later
     with `bind`. `dims` gives sizes that the data does not. `strict` makes a kink an error
     instead of a NonsmoothWarning. Every failure is a SlomodelError.
     """
-    if variables is not None:
-        raise MissingRule("`variables=` goes with SymPy expressions, which cannot be compiled yet")
     if dtype != "float64":
         raise MissingRule(f"dtype {dtype!r} is not there yet; models compute in float64")
-    recipe = recipe_of(source, data, dims, backend)
-    problem = elaborate(parse(recipe.text), recipe.text)
+    recipe = recipe_of(source, variables, data, dims, backend)
+    problem = recipe.problem()
     warn(problem, strict)
     return _made(recipe, problem)
 
 
 def _made(recipe: Recipe, problem: Problem | None = None) -> Model:
-    """The model of a recipe; parsed again where no problem is given."""
-    problem = problem or elaborate(parse(recipe.text), recipe.text)
+    """The model of a recipe; read again where no problem is given."""
+    problem = problem or recipe.problem()
     binding = bind(problem, recipe.data, recipe.dims, recipe.folder)
     finite = {declaration.node for declaration in problem.data if not declaration.may_be_missing}
     nodes = [variable.node for variable in problem.variables]

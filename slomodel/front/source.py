@@ -1,4 +1,4 @@
-"""What `compile` accepts: a path that ends in `.slo`, or the text of a model."""
+"""What `compile` accepts: a path that ends in `.slo`, the text of a model, a SymPy expression."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from slomodel.errors import Diagnostic, DomainError, MissingRule, ModelSyntaxError, SourceText
-from slomodel.front.parse import read_source
+from slomodel.errors import Diagnostic, DomainError, ModelSyntaxError, SourceText
+from slomodel.front.elaborate import elaborate
+from slomodel.front.parse import parse, read_source
+from slomodel.front.sympy_source import SymPySource, by_name, is_expression
 from slomodel.problem import Problem
 
 
@@ -18,11 +20,17 @@ from slomodel.problem import Problem
 class Recipe:
     """What a model is made of; a pickled model is this, and is compiled again when loaded."""
 
-    text: SourceText
+    source: SourceText | SymPySource
     folder: Path | None
     data: Mapping[str, object]
     dims: Mapping[str, int]
     backend: str
+
+    def problem(self) -> Problem:
+        """The problem that the source states, read anew."""
+        if isinstance(self.source, SymPySource):
+            return self.source.problem(self.data, self.dims)
+        return elaborate(parse(self.source), self.source)
 
     def settled(self, problem: Problem, arrays: Mapping[str, NDArray[np.float64]]) -> Recipe:
         """The recipe with copies of what callers and files gave: neither is asked again."""
@@ -37,6 +45,7 @@ class Recipe:
 
 def recipe_of(
     source: object,
+    variables: object,
     data: Mapping[str, object] | None,
     dims: Mapping[str, int] | None,
     backend: str,
@@ -47,8 +56,14 @@ def recipe_of(
         if given is not None and not isinstance(given, Mapping):
             kind = type(given).__name__
             raise DomainError(f"{option}= takes a dict of {what} by name, not an object of {kind}")
+    arrays, sizes = by_name(data or {}), by_name(dims or {})
+    if is_expression(source, variables):
+        expression = SymPySource.of(source, variables, arrays)
+        return Recipe(expression, None, arrays, sizes, backend)
     text, folder = source_of(source)
-    return Recipe(text, folder, dict(data or {}), dict(dims or {}), backend)
+    if variables is not None:
+        raise DomainError("variables= goes with SymPy expressions; a text declares its own")
+    return Recipe(text, folder, arrays, sizes, backend)
 
 
 def source_of(source: object) -> tuple[SourceText, Path | None]:
@@ -61,11 +76,10 @@ def source_of(source: object) -> tuple[SourceText, Path | None]:
             message = f"`{source}` is neither a model nor the name of a .slo file"
             raise ModelSyntaxError(Diagnostic("E001", message, help="a path must end in .slo"))
         return SourceText(source), None
-    if type(source).__module__.startswith("sympy."):
-        raise MissingRule("SymPy expressions cannot be compiled yet; write the model as .slo text")
     kind = type(source).__name__
     raise DomainError(
-        f"compile takes model text or the path of a .slo file, not an object of {kind}"
+        "compile takes model text, the path of a .slo file or a SymPy expression, "
+        f"not an object of {kind}"
     )
 
 
