@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from slomodel.solve.floor import CLEAR, IDLE_STEPS, Floor, explain_failure
-from slomodel.solve.norms import EPS, Vector, norm, ratio
+from slomodel.solve.floor import IDLE_STEPS, Floor, explain_limit
+from slomodel.solve.norms import EPS, Vector, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.status import Status
 from slomodel.solve.subroutine import Halt, Iterate, Region, Step, Violation
@@ -22,6 +22,12 @@ Move = Callable[[Iterate, Region, Vector], bool]
 # A violation up to this share of the largest |f| seen may be rounding where f is a difference
 # of large terms: the noise of f is measured before it counts.
 DOUBTFUL = math.sqrt(EPS)
+# Steps of this share of D are hardly any: at a kink or with a wrong gradient L1 is doubled until
+# f falls by a few units of rounding at every step, which would go on without end.
+SHORT = 1e-12
+# ‖g‖ is at a new extreme when beyond the last by this share. IDLE_STEPS gradient steps lower it
+# by more where the condition is below 1e11.
+DRIFT = 1e-9
 
 
 class DescentRun:
@@ -69,16 +75,20 @@ class DescentRun:
         if length == 0.0:
             return self._why_no_gain(current, region)
         new.f = self._evaluate.value(new.x)
-        excess = new.f - current.f + 0.5 * (region.L1 * length) * length
+        promised = 0.5 * (region.L1 * length) * length
+        # Against the lowest f too, lest many rises within the noise add up.
+        excess = max(new.f - current.f + promised, new.f - self._floor.lowest)
         holds = self._within_noise(current, excess, region)
         if not math.isfinite(new.f) or (region.estimated and not holds):
             return Violation()
         new.gnorm = self._evaluate.gradient(new.x, new.g)
         if not math.isfinite(new.gnorm):
             return Violation()
-        if self._wandering.note(new, self._floor.noise(new)):
-            return self._why_no_gain(current, region)
+        if self._wandering.note(new, self._floor.noise(new), length / region.ball.D):
+            return self._why_no_gain(current, region, violates=not holds)
         self._spare = current
+        # A rise that the user's L1 brought about is not held against the steps after it.
+        self._floor.lowest = min(self._floor.lowest, new.f) if holds else new.f
         self._largest_f = max(self._largest_f, abs(new.f))
         self._probe.count(cut_short)
         at_boundary = cut_short and self._ends_at_boundary
@@ -93,29 +103,20 @@ class DescentRun:
         self._floor.measure(self._evaluate, current, region.ball.D)
         return excess <= self._floor.noise(current)
 
-    def _why_no_gain(self, at: Iterate, region: Region) -> Halt:
-        """Why the step is below the spacing of numbers, or many gained nothing.
-
-        The resolution of f explains it unless a step that f resolves clearly descends.
-        """
-        D = region.ball.D
-        halt = explain_failure(self._evaluate, self._floor, at, D)
-        noise = self._floor.noise(at)
-        t = CLEAR * ratio(noise, at.gnorm)
-        if halt.status is not Status.precision or not 0.0 < t <= D:
-            return halt
-        change = self._evaluate.value(at.x - (t / at.gnorm) * at.g) - at.f
-        if not change < -noise:
-            return halt
-        detail = (
-            f"With L1 = {region.L1:.3g} the step is too short to gain anything; one of {t:.2g} "
-            f"changes the objective by {self._evaluate.sign * change:.3g}."
-        )
-        return Halt(Status.line_search_stalled, detail)
+    def _why_no_gain(self, at: Iterate, region: Region, violates: bool = False) -> Halt:
+        """Why the step is below the spacing of numbers, or many gained nothing."""
+        if violates:
+            detail = (
+                f"With L1 = {region.L1:.3g} the steps are too long: the objective has not fallen "
+                f"in {IDLE_STEPS} of them."
+            )
+            return Halt(Status.line_search_stalled, detail)
+        limit = f"L1 = {region.L1:.3g}"
+        return explain_limit(self._evaluate, self._floor, at, region.ball.D, limit)
 
 
 class Wandering:
-    """Counts steps in which ‖g‖ stays in the range seen and f falls by rounding only.
+    """Counts steps in which ‖g‖ stays in the range seen and f falls by rounding or hardly.
 
     A fixed step size lowers ‖g‖ long after f shows nothing, so any new extreme is progress.
     """
@@ -125,13 +126,13 @@ class Wandering:
         self._f = start.f
         self._steps = 0
 
-    def note(self, point: Iterate, noise: float) -> bool:
-        """Take in a point; True after IDLE_STEPS steps without progress."""
-        if point.f < self._f - noise:
+    def note(self, point: Iterate, noise: float, share: float) -> bool:
+        """Take in a point and the share of D that led to it; True after IDLE_STEPS idle steps."""
+        low, high = self._low * (1.0 - DRIFT), self._high * (1.0 + DRIFT)
+        self._steps += 1
+        if point.f < self._f - noise and share > SHORT:
             self._f, self._low, self._high, self._steps = point.f, point.gnorm, point.gnorm, 0
-        elif self._low <= point.gnorm <= self._high:
-            self._steps += 1
-        else:
+        elif not low <= point.gnorm <= high:
             self._low, self._high = min(self._low, point.gnorm), max(self._high, point.gnorm)
             self._steps = 0
         return self._steps >= IDLE_STEPS

@@ -130,3 +130,24 @@ def explain_failure(evaluate: Evaluator, floor: Floor, at: Iterate, longest: flo
         f"{evaluate.sign * change:.3g}, by its gradients {evaluate.sign * expected:.3g}."
     )
     return Halt(ending, detail, floor.best)
+
+
+def explain_limit(evaluate: Evaluator, floor: Floor, at: Iterate, reach: float, limit: str) -> Halt:
+    """Why steps gained nothing from `at` that may have been too short; `limit` says what set them.
+
+    As `explain_failure`, but the resolution of f is no reason where a step of up to `reach`
+    that f resolves clearly descends.
+    """
+    halt = explain_failure(evaluate, floor, at, reach)
+    noise = floor.noise(at)
+    t = CLEAR * ratio(noise, at.gnorm)
+    if halt.status is not Status.precision or not 0.0 < t <= reach:
+        return halt
+    change = evaluate.value(at.x - (t / at.gnorm) * at.g) - at.f
+    if not change < -noise:
+        return halt
+    detail = (
+        f"With {limit} the steps are too short to gain anything; one of {t:.2g} changes the "
+        f"objective by {evaluate.sign * change:.3g}."
+    )
+    return Halt(Status.line_search_stalled, detail)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slomodel.solve.floor import Floor, explain_failure
+from slomodel.solve.floor import Floor, explain_limit
 from slomodel.solve.line_search import LineSearch
-from slomodel.solve.norms import EPS, LARGEST
+from slomodel.solve.norms import EPS, LARGEST, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.options import Setting, number
 from slomodel.solve.subroutine import Ball, Halt, Iterate, Needs, Region, Step
@@ -74,7 +74,9 @@ class StdArmijoRun:
             found = self._search.search(current, v, gnorm, -gnorm, first)
             self.trials += self._search.trials
         if found is None or self._floor.note(found.point, found.delta * gnorm, longest):
-            return explain_failure(self._evaluate, self._floor, current, longest)
+            reach = max(1.0, norm(current.x), longest)
+            limit = f"delta_bar = {first:.3g}"
+            return explain_limit(self._evaluate, self._floor, current, reach, limit)
         self.delta = found.delta
         full_length = found.delta >= first * (1.0 - 4.0 * EPS)
         # Steps δ̄∇f that shrink lead to a minimiser; those that do not may lead nowhere.

@@ -1,6 +1,7 @@
 """Objectives in plain Python for the solver tests, and the recorded runs."""
 
 import json
+import math
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -36,6 +37,19 @@ def recorded_problem(name: str) -> Functions:
     f = sp.lambdify([names], expr, "numpy")
     g = sp.lambdify([names], [sp.diff(expr, v) for v in names], "numpy")
     return Functions(f, lambda x: np.array(g(x), dtype=np.float64), len(names))
+
+
+def recorded_constants(name: str) -> Callable[[Vector, float], tuple[float, float]]:
+    """L1 and L2 over a ball, as recorded for a problem: expressions in the centre and radius."""
+    problem = traces()["problems"][name]
+    known = {f: getattr(math, f) for f in ("sqrt", "exp", "log", "cosh", "sinh")}
+    known |= {"abs": abs, "max": max, "__builtins__": {}}
+
+    def constants(centre: Vector, radius: float) -> tuple[float, float]:
+        names = known | {"c": centre.tolist(), "r": radius, "nc": math.hypot(*centre)}
+        return eval(problem["L1"], names), eval(problem["L2"], names)
+
+    return constants
 
 
 def elementwise(

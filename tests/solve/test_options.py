@@ -49,7 +49,7 @@ def test_values_out_of_range(name: str, value: object) -> None:
     assert "help: " in text
 
 
-@pytest.mark.parametrize("method", ["norm-armijo", "auto"])
+@pytest.mark.parametrize("method", ["norm-armijo", "auto", "std-armijo"])
 def test_unknown_option_lists_those_taken(method: str) -> None:
     text = refused(DomainError, method=method, detla_bar=1.0)
     assert f"{method} has no option 'detla_bar'" in text
@@ -66,6 +66,89 @@ def test_unknown_method() -> None:
     text = refused(DomainError, method="norm-armjio")
     assert "did you mean 'norm-armijo'?" in text
     assert "auto, norm-armijo" in text
+
+
+@pytest.mark.parametrize("method", ["pgd", "tgd"])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("D", 0.0),
+        ("D", np.inf),
+        ("D", "Auto"),
+        ("d", -0.1),
+        ("d", True),
+        ("lipschitz", -1.0),
+        ("lipschitz", np.nan),
+        ("lipschitz", "sample"),
+        ("lipschitz", True),
+        ("lipschitz", [1.0, 2.0]),
+        ("samples", 0),
+        ("samples", 10.0),
+        ("safety", 0.0),
+    ],
+)
+def test_balls_and_constants_out_of_range(method: str, name: str, value: object) -> None:
+    text = refused(DomainError, method=method, **{name: value})
+    assert text.startswith(f"error[E602]: {name}: expected ")
+    assert f"found {value!r}" in text
+
+
+@pytest.mark.parametrize("name", ["samples", "safety"])
+@pytest.mark.parametrize("given", [3.0, lambda centre, radius: 3.0])
+def test_constants_that_are_given_are_not_sampled(name: str, given: object) -> None:
+    text = refused(DomainError, method="pgd", lipschitz=given, **{name: 5})
+    assert f"{name} is for sampled constants" in text
+    assert f"leave {name} or lipschitz out" in text
+
+
+@pytest.mark.parametrize("method", ["pgd", "tgd"])
+@pytest.mark.parametrize(("name", "value"), [("D", "auto"), ("lipschitz", "analytic")])
+def test_proved_constants_are_to_come(method: str, name: str, value: str) -> None:
+    text = refused(MissingRule, method=method, **{name: value})
+    assert f"{name}={value!r}" in text or f"{name}='{value}'" in text
+    assert "not in this version" in text
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "expected"),
+    [
+        ("pgd", {"D": 0.04, "gtol": 0.1}, "D: expected a number ≥ √ε/2 = 0.05, found 0.04"),
+        ("pgd", {"D": 1.0, "d": 0.5}, "D: expected a number ≥ √ε/2 + 2d = 1.05, found 1.0"),
+        ("tgd", {"D": 1.0, "d": 0.5}, "D: expected a number ≥ √ε/2 + 2d = 1.05, found 1.0"),
+        ("tgd", {"D": 1.0, "d": 0.05}, "d: expected a number ≥ √ε = 0.1, found 0.05"),
+        ("tgd", {"D": 0.2}, "d: expected a number ≥ √ε = 0.1, found 0.05"),
+    ],
+)
+def test_balls_too_small_for_the_tolerance(
+    method: str, options: dict[str, float], expected: str
+) -> None:
+    # The tolerance is known once f(x0) and its gradient are: here its scale is 1.
+    with pytest.raises(DomainError) as caught:
+        solve(parabola(), [0.0, 0.0], method=method, **{"gtol": 0.1, "lipschitz": 2.0} | options)
+    assert expected in str(caught.value)
+
+
+@pytest.mark.parametrize("method", ["pgd", "tgd"])
+@pytest.mark.parametrize("gtol", [1e-6, 0.3, 7.0])
+def test_default_balls_suit_every_tolerance(method: str, gtol: float) -> None:
+    found = solve(parabola(centre=50.0), [3.0, 4.0], method=method, gtol=gtol)
+    assert found.status == "converged"
+    assert found.parameters["D"] == max(1.0, 4.0 * gtol)
+    assert found.parameters["d"] == (0.0 if method == "pgd" else found.parameters["D"] / 4.0)
+    given = solve(parabola(centre=50.0), [3.0, 4.0], method=method, gtol=gtol, lipschitz=2.0)
+    assert given.parameters["D"] == max(5.0, 4.0 * gtol)
+    assert given.parameters["lipschitz"] == 2.0
+
+
+def test_parameters_of_the_other_methods() -> None:
+    found = solve(parabola(), [3.0, 4.0], method="std-armijo", theta=0.3)
+    assert found.parameters == {"delta_bar": 1.0, "theta": 0.3, "sigma": 0.3}
+    sampled = solve(parabola(), [3.0, 4.0], method="pgd", safety=1.5)
+    assert {name: sampled.parameters[name] for name in ("lipschitz", "samples", "safety")} == {
+        "lipschitz": "sampled",
+        "samples": 30,
+        "safety": 1.5,
+    }
 
 
 @pytest.mark.parametrize("method", sorted(METHODS_NOT_YET))
