@@ -5,17 +5,31 @@ Each kind has one rule: the contribution of a node's adjoint to each of its oper
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 
 from slomodel.calculus.guards import Guard, both, either, guard_of_operand, keep
+from slomodel.calculus.symmetry import twin
 from slomodel.errors import ShapeError
 from slomodel.functions import add, lnot, mul, where
 from slomodel.functions.partials import partial
 from slomodel.ir import build
 from slomodel.ir.expr import Const, Einsum, Expr, Gather, Input, Map, Reshape, Scatter
 from slomodel.ir.walk import dependents, postorder
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Facts about inputs: which hold no NaN or infinity, not even where no taken branch reads
+    them, and which are equal to all their transposes.
+    """
+
+    finite: frozenset[Input] = frozenset()
+    symmetric: frozenset[Input] = frozenset()
+
+
+NOTHING = Known()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +49,11 @@ class Adjoint:
         return keep(self.guard, self.value) if self.dirty else self.value
 
 
-def gradient(
-    objective: Expr, wrt: Sequence[Expr], finite: Collection[Expr] = ()
-) -> tuple[Expr, ...]:
+def gradient(objective: Expr, wrt: Sequence[Expr], known: Known = NOTHING) -> tuple[Expr, ...]:
     """The derivative of a scalar by each node of `wrt`, each of that node's shape.
 
-    `finite` is data that holds no NaN or infinity, not even where no taken branch reads it; less
-    work is done where that is known. Raises ShapeError when the objective is not a scalar.
+    `known` is what is known of the inputs: it saves work. Raises ShapeError when the objective is
+    not a scalar.
     """
     if objective.shape != ():
         raise ShapeError("the gradient is of a scalar")
@@ -49,7 +61,8 @@ def gradient(
     active = dependents(order, set(wrt).__contains__)
     uses: dict[Expr, list[Adjoint]] = {objective: [Adjoint(build.const(1.0))]}
     adjoints: dict[Expr, Adjoint] = {}
-    known = {*finite, *(node for node in order if _is_variable(node))}
+    variables = {node for node in order if isinstance(node, Input) and node.role == "variable"}
+    known = Known(frozenset(variables | known.finite), known.symmetric)
     for node in reversed(order):
         if node not in active or node not in uses:
             continue
@@ -61,10 +74,6 @@ def gradient(
     return tuple(
         adjoints[node].clean if node in adjoints else build.zeros(node.shape) for node in wrt
     )
-
-
-def _is_variable(node: Expr) -> bool:
-    return isinstance(node, Input) and node.role == "variable"
 
 
 def _joined(uses: Sequence[Adjoint]) -> Adjoint:
@@ -90,10 +99,10 @@ def total(terms: Sequence[Expr]) -> Expr:
 
 
 @singledispatch
-def contribution(node: Expr, k: int, adjoint: Adjoint, finite: Collection[Expr]) -> Adjoint | None:
+def contribution(node: Expr, k: int, adjoint: Adjoint, known: Known) -> Adjoint | None:
     """What the adjoint of `node` adds to the adjoint of its operand k; None for nothing.
 
-    `finite` are the inputs that hold no NaN or infinity.
+    `known` counts the variables as finite.
     """
     raise TypeError(f"no derivative rule for {type(node).__name__}")
 
@@ -103,7 +112,7 @@ def _below(node: Expr, k: int, guard: Guard) -> Guard:
 
 
 @contribution.register
-def _(node: Map, k: int, adjoint: Adjoint, finite: Collection[Expr]) -> Adjoint | None:
+def _(node: Map, k: int, adjoint: Adjoint, known: Known) -> Adjoint | None:
     if node.function is where:
         return _branch(node, k, adjoint)
     derivative = partial(node.function, k, build.aligned(node))
@@ -139,15 +148,16 @@ def _reduced(node: Map, k: int, part: Adjoint) -> Adjoint:
 
 
 @contribution.register
-def _(node: Einsum, k: int, adjoint: Adjoint, finite: Collection[Expr]) -> Adjoint | None:
+def _(node: Einsum, k: int, adjoint: Adjoint, known: Known) -> Adjoint | None:
     guard = adjoint.guard
+    k = twin(node, k, adjoint.value, known.symmetric)
     # A scalar adjoint stays outside as a factor, where it can meet other scales.
     whole = adjoint.value.rank > 0
     operands, inputs = ([adjoint.clean], [node.output]) if whole else ([], [])
     for j, (operand, labels) in enumerate(zip(node.operands, node.inputs, strict=True)):
         if j == k:
             continue
-        if guard is None or operand in finite:
+        if guard is None or operand in known.finite:
             operands.append(operand)
         else:
             operands.append(keep(guard_of_operand(node, j, guard), operand))
@@ -159,18 +169,18 @@ def _(node: Einsum, k: int, adjoint: Adjoint, finite: Collection[Expr]) -> Adjoi
 
 
 @contribution.register
-def _(node: Gather, k: int, adjoint: Adjoint, finite: Collection[Expr]) -> Adjoint | None:
+def _(node: Gather, k: int, adjoint: Adjoint, known: Known) -> Adjoint | None:
     value = build.scatter(adjoint.clean, node.index, node.operands[0].shape)
     return Adjoint(value, _below(node, k, adjoint.guard))
 
 
 @contribution.register
-def _(node: Scatter, k: int, adjoint: Adjoint, finite: Collection[Expr]) -> Adjoint | None:
+def _(node: Scatter, k: int, adjoint: Adjoint, known: Known) -> Adjoint | None:
     value = build.gather(adjoint.value, node.index, node.operands[0].shape)
     return Adjoint(value, _below(node, k, adjoint.guard), adjoint.dirty)
 
 
 @contribution.register
-def _(node: Reshape, k: int, adjoint: Adjoint, finite: Collection[Expr]) -> Adjoint | None:
+def _(node: Reshape, k: int, adjoint: Adjoint, known: Known) -> Adjoint | None:
     value = build.reshape(adjoint.value, node.operands[0].shape)
     return Adjoint(value, _below(node, k, adjoint.guard), adjoint.dirty)

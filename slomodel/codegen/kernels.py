@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slomodel.calculus import gradient, jvp
+from slomodel.calculus import NOTHING, Known, gradient, jvp
 from slomodel.codegen.entry import Entry, EntryName, Planned, plan
 from slomodel.codegen.layout import Layout, Precision
 from slomodel.codegen.load import load
@@ -42,21 +42,19 @@ def target_named(name: str) -> Target:
 class Derivatives:
     """The entries of an objective; each is differentiated when first asked for, before any size.
 
-    `finite` is the data that holds no NaN or infinity.
+    `known` are facts about the data that save work.
     """
 
-    def __init__(
-        self, objective: Expr, variables: Sequence[Input], finite: Collection[Expr] = ()
-    ) -> None:
+    def __init__(self, objective: Expr, variables: Sequence[Input], known: Known = NOTHING) -> None:
         self.objective = objective
         self.variables = tuple(variables)
-        self._finite = finite
+        self._known = known
         self._lock = threading.RLock()
 
     @cached_property
     def gradient(self) -> tuple[Expr, ...]:
         with self._lock:
-            return gradient(self.objective, self.variables, self._finite)
+            return gradient(self.objective, self.variables, self._known)
 
     @cached_property
     def directions(self) -> tuple[Input, ...]:

@@ -131,7 +131,9 @@ class _Terms:
         """The product of all operands, pair by pair in the cheapest order, and its labels."""
         if not self.operands:
             return build.const(1.0), ()
-        for step in self._path(output):
+        path = self._path(output)
+        self._arrange(path)
+        for step in path:
             group = [self._pop(k) for k in sorted(step, reverse=True)][::-1]
             while len(group) > 1:
                 waiting = [own for _, own in group[2:]]
@@ -142,6 +144,24 @@ class _Terms:
             self.operands.append(group[0][0])
             self.labels.append(group[0][1])
         return self.operands[0], self.labels[0]
+
+    def _arrange(self, path: Sequence[tuple[int, ...]]) -> None:
+        """Let equal operands take their places in the path in the order they were written in.
+
+        They cost the same in any order; so their labels stay together in the products, and
+        fewer of those have to be permuted.
+        """
+        leaves = [[k] for k in range(len(self.operands))]
+        for step in path:
+            group = [leaves.pop(k) for k in sorted(step, reverse=True)][::-1]
+            leaves.append([leaf for part in group for leaf in part])
+        places: dict[Expr, list[int]] = {}
+        for leaf in leaves[0]:
+            places.setdefault(self.operands[leaf], []).append(leaf)
+        terms = list(zip(self.operands, self.labels, strict=True))
+        for reached in places.values():
+            for place, leaf in zip(reached, sorted(reached), strict=True):
+                self.operands[place], self.labels[place] = terms[leaf]
 
     def _pop(self, k: int) -> tuple[Expr, Axes]:
         return self.operands.pop(k), self.labels.pop(k)

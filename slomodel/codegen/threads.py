@@ -1,0 +1,33 @@
+"""How many threads kernels use: one setting for numexpr and the BLAS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numexpr
+from threadpoolctl import threadpool_limits
+
+from slomodel.errors import DomainError
+
+
+@contextmanager
+def threads(number: int | None) -> Iterator[None]:
+    """Use `number` threads for the time of the block; None leaves everything as it is.
+
+    The setting is the process's: two blocks at once in two threads would undo each other's.
+    Raises DomainError for less than one, or for more than numexpr was started with room for
+    (the environment's NUMEXPR_MAX_THREADS).
+    """
+    if number is None:
+        yield
+        return
+    most = numexpr.MAX_THREADS
+    if type(number) is not int or not 1 <= number <= most:
+        raise DomainError(f"threads must be a whole number from 1 to {most}, not {number!r}")
+    before = numexpr.set_num_threads(number)
+    try:
+        with threadpool_limits(limits=number, user_api="blas"):
+            yield
+    finally:
+        numexpr.set_num_threads(before)

@@ -1,0 +1,88 @@
+"""slomodel's methods as `method=` of `scipy.optimize.minimize`, for plain Python functions."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import OptimizeResult
+
+from slomodel.errors import DomainError
+from slomodel.solve.entry import solve
+from slomodel.solve.methods import METHODS, METHODS_NOT_YET
+from slomodel.solve.monitor import State
+from slomodel.solve.objective import Functions
+
+Vector = NDArray[np.float64]
+_SCIPY_ONLY = {"disp", "return_all", "maxfev"}
+
+
+def scipy_method(method: str = "norm-armijo") -> Callable[..., OptimizeResult]:
+    """A callable for `scipy.optimize.minimize(fun, x0, jac=…, method=scipy_method("…"))`.
+
+    It needs the gradient (`jac=` a function, or True where `fun` returns both); SciPy's `tol` is
+    the tolerance on ‖∇f‖, `options=` are those of `Model.solve` and of the method, and `maxiter`
+    is `max_iter`. Bounds and constraints are refused. Raises DomainError for an unknown method.
+    """
+    if method not in METHODS and method not in METHODS_NOT_YET and method != "auto":
+        known = ", ".join(sorted(METHODS))
+        raise DomainError(f"no method is called {method!r}; there are {known}")
+
+    def minimize(
+        fun: Callable[..., float],
+        x0: ArrayLike,
+        args: tuple[object, ...] = (),
+        jac: Callable[..., ArrayLike] | None = None,
+        hess: object = None,
+        hessp: object = None,
+        bounds: object = None,
+        constraints: Sequence[object] = (),
+        callback: Callable[..., object] | None = None,
+        **options: object,
+    ) -> OptimizeResult:
+        _refuse(jac, bounds, constraints)
+        assert jac is not None
+        start = np.atleast_1d(np.asarray(x0, dtype=np.float64))
+        gradient = jac
+        objective = Functions(
+            lambda x: float(fun(x.copy(), *args)),
+            lambda x: np.asarray(gradient(x.copy(), *args), dtype=np.float64).ravel(),
+            start.size,
+        )
+        told = None if callback is None else _told(callback)
+        known = _translated(options)
+        return OptimizeResult(solve(objective, start, method=method, callback=told, **known))  # type: ignore[arg-type]
+
+    return minimize
+
+
+def _refuse(jac: object, bounds: object, constraints: Sequence[object]) -> None:
+    if not callable(jac):
+        raise DomainError("a gradient is needed: pass jac=, or jac=True where fun returns both")
+    if bounds is not None or (len(constraints)):
+        raise DomainError(
+            "bounds and constraints are not handled; write x = exp(t) for x > 0, or the like"
+        )
+
+
+def _translated(options: dict[str, object]) -> dict[str, object]:
+    """SciPy's names of options as ours; those that only SciPy's methods have are dropped."""
+    names = {"maxiter": "max_iter", "tol": "gtol"}
+    return {names.get(k, k): v for k, v in options.items() if k not in _SCIPY_ONLY}
+
+
+def _told(callback: Callable[..., object]) -> Callable[[State], bool | None]:
+    """SciPy's two kinds of callback: with `intermediate_result`, or with x alone."""
+    wants_result = "intermediate_result" in inspect.signature(callback).parameters
+
+    def call(state: State) -> bool | None:
+        if state.k == 0:
+            return None
+        if wants_result:
+            result = OptimizeResult(x=state.x, fun=state.fun)
+            return bool(callback(intermediate_result=result))
+        return bool(callback(state.x))
+
+    return call

@@ -1,0 +1,45 @@
+"""The check of a gradient finds right ones right and wrong ones wrong."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from strategies import Example, graphs
+
+from slomodel import functions as fn
+from slomodel.calculus import gradient
+from slomodel.front.gradient_check import gradient_deviation
+from slomodel.ir import build
+from slomodel.ir.dims import named
+from slomodel.reference import evaluate, evaluate_all
+
+
+@given(example=graphs(complex_ok=True, max_steps=5))
+def test_the_gradient_of_any_graph_passes(example: Example) -> None:
+    parts = gradient(example.objective, example.variables)
+    values = evaluate(parts, example.values, example.sizes)
+    found = dict(zip(example.variables, (np.real(v) for v in values), strict=True))
+    rng = np.random.default_rng(0)
+    worst = gradient_deviation(example.objective, example.values, example.sizes, found, rng)
+    assert set(worst) == {node.name for node in example.variables}
+    # Rounding is relative to the terms, which may be far above the gradient they add up to.
+    every = evaluate_all([example.objective, *parts], example.values, example.sizes)
+    terms = max(float(np.abs(a[np.isfinite(a)]).max(initial=1.0)) for a in every.values())
+    for node, g in found.items():
+        if np.all(np.isfinite(g)):
+            assert worst[node.name] * (np.linalg.norm(g) or 1.0) <= 1e-10 * terms
+
+
+@pytest.mark.parametrize("n", [3, 500])
+def test_a_wrong_entry_is_seen(n: int) -> None:
+    x, y = build.variable("x", (named("n"),)), build.variable("y", ())
+    objective = fn.mul(build.inner(fn.sin(x), x), fn.exp(y))
+    rng = np.random.default_rng(1)
+    values = {x: rng.standard_normal(n), y: np.array(0.3)}
+    right = dict(zip((x, y), evaluate(gradient(objective, [x, y]), values), strict=True))
+    worst = gradient_deviation(objective, values, {"n": n}, right, rng)
+    assert max(worst.values()) < 1e-14
+    wrong = {**right, x: right[x].copy()}
+    wrong[x][1] += 1e-3 * np.linalg.norm(right[x])
+    worst = gradient_deviation(objective, values, {"n": n}, wrong, rng)
+    assert worst["x"] > 1e-5
+    assert worst["y"] < 1e-14
