@@ -9,6 +9,7 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 
+from slomodel.calculus import Known
 from slomodel.codegen.entry import EntryName
 from slomodel.codegen.kernels import Compiled, Derivatives, Evaluate, Kernels, target_named
 from slomodel.codegen.target import Target
@@ -54,9 +55,12 @@ def _made(recipe: Recipe, problem: Problem | None = None) -> Model:
     """The model of a recipe; read again where no problem is given."""
     problem = problem or recipe.problem()
     binding = bind(problem, recipe.data, recipe.dims, recipe.folder)
-    finite = {declaration.node for declaration in problem.data if not declaration.may_be_missing}
+    known = Known(
+        frozenset(d.node for d in problem.data if not d.may_be_missing),
+        frozenset(d.node for d in problem.data if "symmetric" in d.attributes),
+    )
     nodes = [variable.node for variable in problem.variables]
-    derivatives = Derivatives(problem.objective, nodes, finite)
+    derivatives = Derivatives(problem.objective, nodes, known)
     compiled = _planned(problem, derivatives, binding, _target(recipe.backend))
     return Model(problem, binding, compiled, derivatives, recipe)
 
