@@ -119,14 +119,43 @@ def test_a_sampled_constant_that_is_too_small_is_doubled(method: str) -> None:
 @METHODS
 @pytest.mark.parametrize("given", [0.5, lambda centre, radius: (0.5, 1.0)])
 def test_a_given_constant_that_is_too_small_is_kept(method: str, given: object) -> None:
-    found = solve(parabola(0.3), [0.0, 0.0], method=method, lipschitz=given, D=4.0, max_iter=20)
+    found = solve(parabola(0.3), [0.0, 0.0], method=method, lipschitz=given, D=4.0, max_iter=21)
     assert not found.success
     assert {epoch.L1 for epoch in found.epochs} == {0.5}
     assert found.violations > 5
     assert "The given L1 is too small" in found.message
     assert found.history.fun.max() > found.history.fun[0]
-    assert found.fun == found.history.fun.min() == parabola(0.3).value(found.x)
+    assert (
+        found.history.fun[-1] > found.fun == found.history.fun.min() == parabola(0.3).value(found.x)
+    )
     assert_array_equal(found.jac, parabola(0.3).jac(found.x))
+
+
+def test_a_rise_is_counted_once() -> None:
+    """Too small an L1 in the first epoch: what follows is above the start and descends."""
+    answers = iter([0.5])
+
+    def constants(centre: Vector, radius: float) -> float:
+        return next(answers, 20.0)
+
+    found = solve(parabola(3.0), [2.0, 2.0], method="pgd", D=4.0, lipschitz=constants)
+    assert found.status == "converged"
+    assert [epoch.violations for epoch in found.epochs] == [1, 0]
+    assert found.history.fun[3] > found.history.fun[0]
+
+
+@METHODS
+def test_cancellation_is_no_violation(method: str) -> None:
+    stiffness = np.array([1.0, 10.0, 100.0])
+
+    def f(x: Vector) -> float:
+        return float(np.sum(1e8 * (1.0 + 1e-8 * stiffness * (x - 1.0) ** 2)) - 3e8)
+
+    objective = Functions(f, lambda x: 2.0 * stiffness * (x - 1.0), 3)
+    found = solve(objective, [3, -0.7, 2], method=method, lipschitz=200.0, gtol=1e-9)
+    assert found.status == "converged"
+    assert found.violations == 0
+    assert found.rounding_steps > 100
 
 
 @METHODS
