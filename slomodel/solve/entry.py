@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slomodel.solve.controls import Controls, Sense
+from slomodel.solve.lipschitz import LipschitzSource
 from slomodel.solve.methods import method_of
 from slomodel.solve.monitor import Callback, Monitor, Progress
 from slomodel.solve.norms import Vector
@@ -17,7 +18,7 @@ from slomodel.solve.options import start_vector
 from slomodel.solve.slo import Run, minimize
 from slomodel.solve.solution import Solution
 from slomodel.solve.status import Status
-from slomodel.solve.subroutine import Iterate
+from slomodel.solve.subroutine import Iterate, Subroutine
 
 Variables = Mapping[str, NDArray[np.float64]]
 Unpack = Callable[[Vector], Variables]
@@ -51,7 +52,6 @@ def solve(
     controls = Controls(sense, gtol, scaled, max_iter, max_time, max_nfev, seed)
     start = start_vector(x0, objective.n)
     subroutine, lipschitz = method_of(method, options, start, gtol)
-    parameters = subroutine.parameters | (lipschitz.parameters if lipschitz else {})
     evaluate = Evaluator(objective, controls)
     monitor = Monitor(evaluate, callback, progress)
     run = Run(unknown(start), controls)
@@ -64,7 +64,7 @@ def solve(
     if run.status is Status.nonfinite_start:
         run.detail = (diagnose and diagnose(start)) or what_is_not_finite(run.current)
     variables = unpack(run.current.x.copy()) if unpack else {}
-    return outcome(run, evaluate, monitor, subroutine.name, parameters, variables)
+    return outcome(run, evaluate, monitor, subroutine, lipschitz, variables)
 
 
 def unknown(x: Vector) -> Iterate:
@@ -76,8 +76,8 @@ def outcome(
     run: Run,
     evaluate: Evaluator,
     monitor: Monitor,
-    method: str,
-    parameters: dict[str, float | str],
+    subroutine: Subroutine,
+    lipschitz: LipschitzSource | None,
     variables: Variables,
 ) -> Solution:
     """The Solution of a run that has ended."""
@@ -97,8 +97,8 @@ def outcome(
         variables={name: np.array(array) for name, array in variables.items()},
         history=monitor.recorder.history(),
         epochs=run.epochs.records(),
-        method=method,
-        parameters=parameters,
+        method=subroutine.name,
+        parameters=subroutine.parameters | (lipschitz.parameters if lipschitz else {}),
         seed=run.controls.seed,
         rounding_steps=run.rounding_steps,
         violations=run.violations,
