@@ -11,7 +11,7 @@ from slomodel.errors import (
     TargetLimit,
 )
 from slomodel.model import Model, compile
-from slomodel.solve import Solution, Status, load_solution
+from slomodel.solve import Solution, Status, load_solution, scipy_method
 
 __version__ = "0.1.0"
 
@@ -30,4 +30,5 @@ __all__ = [
     "__version__",
     "compile",
     "load_solution",
+    "scipy_method",
 ]

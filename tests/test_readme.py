@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import sympy
 
 import slomodel
 
@@ -60,9 +59,8 @@ def test_the_state_is_told_as_it_is() -> None:
     model = slomodel.compile("var x[2] minimize sumsq(x)")
     absent = [
         lambda: model.bounds(np.zeros(2), 1.0),
-        lambda: slomodel.compile(sympy.Symbol("x") ** 2),
         lambda: slomodel.compile("var x minimize x^2", backend="cupy"),
     ]
     for attempt in absent:
-        with pytest.raises(slomodel.MissingRule, match=r"not there yet|cannot be compiled yet"):
+        with pytest.raises(slomodel.MissingRule, match="not there yet"):
             attempt()

@@ -25,6 +25,7 @@ class Recipe:
     data: Mapping[str, object]
     dims: Mapping[str, int]
     backend: str
+    dtype: str = "float64"
 
     def problem(self) -> Problem:
         """The problem that the source states, read anew."""
@@ -49,6 +50,7 @@ def recipe_of(
     data: Mapping[str, object] | None,
     dims: Mapping[str, int] | None,
     backend: str,
+    dtype: str,
 ) -> Recipe:
     """The recipe of what was given to `compile`. Raises a SlomodelError for a wrong type."""
     options: list[tuple[str, str, object]] = [("data", "arrays", data), ("dims", "sizes", dims)]
@@ -59,11 +61,11 @@ def recipe_of(
     arrays, sizes = by_name(data or {}), by_name(dims or {})
     if is_expression(source, variables):
         expression = SymPySource.of(source, variables, arrays)
-        return Recipe(expression, None, arrays, sizes, backend)
+        return Recipe(expression, None, arrays, sizes, backend, dtype)
     text, folder = source_of(source)
     if variables is not None:
         raise DomainError("variables= goes with SymPy expressions; a text declares its own")
-    return Recipe(text, folder, arrays, sizes, backend)
+    return Recipe(text, folder, arrays, sizes, backend, dtype)
 
 
 def source_of(source: object) -> tuple[SourceText, Path | None]:

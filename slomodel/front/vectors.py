@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slomodel.errors import DomainError, ShapeError
+from slomodel.ir.dims import concrete
+from slomodel.problem import Problem
 
 Vector = NDArray[np.float64]
 Point = ArrayLike | Mapping[str, ArrayLike]
@@ -64,6 +66,11 @@ class Vectors:
         """The names and shapes, for messages."""
         parts = [f"{name} {list(shape)}" for name, shape in self.shapes.items()]
         return f"the variables are {', '.join(parts)}"
+
+
+def vectors_of(problem: Problem, sizes: Mapping[str, int]) -> Vectors:
+    """The vectors of a problem whose sizes are all known."""
+    return Vectors({v.name: concrete(v.shape, sizes) for v in problem.variables})
 
 
 def reals(value: ArrayLike, what: str) -> Vector:

@@ -75,7 +75,10 @@ def _translated(options: dict[str, object]) -> dict[str, object]:
 
 def _told(callback: Callable[..., object]) -> Callable[[State], bool | None]:
     """SciPy's two kinds of callback: with `intermediate_result`, or with x alone."""
-    wants_result = "intermediate_result" in inspect.signature(callback).parameters
+    try:
+        wants_result = "intermediate_result" in inspect.signature(callback).parameters
+    except ValueError:  # some functions of C have no signature
+        wants_result = False
 
     def call(state: State) -> bool | None:
         if state.k == 0:

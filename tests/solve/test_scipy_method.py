@@ -47,7 +47,7 @@ def test_extra_arguments_and_an_x0_of_whole_numbers() -> None:
 
 def test_callbacks_of_both_kinds() -> None:
     points: list[np.ndarray] = []
-    minimize(callback=lambda x: points.append(x), options={"maxiter": 5})
+    minimize(callback=points.append, options={"maxiter": 5})
     assert len(points) == 5
     assert len({point.tobytes() for point in points}) == 5
     seen: list[float] = []

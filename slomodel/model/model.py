@@ -1,4 +1,4 @@
-"""`compile` a model, then evaluate, differentiate, bind and solve it: the public object."""
+"""The compiled model: evaluate, differentiate, bind, solve, look at it."""
 
 from __future__ import annotations
 
@@ -9,73 +9,24 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 
-from slomodel.calculus import Known
 from slomodel.codegen.entry import EntryName
-from slomodel.codegen.kernels import Compiled, Derivatives, Evaluate, Kernels, target_named
+from slomodel.codegen.kernels import Compiled, Derivatives, Evaluate, Kernels
 from slomodel.codegen.target import Target
+from slomodel.codegen.threads import threads as limited
 from slomodel.errors import DomainError, MissingRule, ShapeError
 from slomodel.front.bind import Binding, bind
-from slomodel.front.report import explanation, nonfinite_sentence, warn
-from slomodel.front.source import Recipe, recipe_of
+from slomodel.front.gradient_check import gradient_deviation
+from slomodel.front.report import explanation, nonfinite_sentence
+from slomodel.front.source import Recipe
 from slomodel.front.start import start
-from slomodel.front.vectors import Point, Vector, Vectors
-from slomodel.ir.dims import concrete, show_shape
+from slomodel.front.vectors import Point, Vector, Vectors, vectors_of
+from slomodel.ir.dims import show_shape
+from slomodel.ir.expr import Input
+from slomodel.model.planning import derivatives_of, planned, precision_of, target_of
 from slomodel.problem import Problem
 from slomodel.solve import Callback, Progress, Solution, solve
 
 _MOST_HESSIAN = 5_000
-
-
-def compile(
-    source: object,
-    variables: object = None,
-    *,
-    data: Mapping[str, object] | None = None,
-    dims: Mapping[str, int] | None = None,
-    backend: str = "auto",
-    dtype: str = "float64",
-    strict: bool = False,
-) -> Model:
-    """A model from a SymPy expression, from text or from the path of a .slo file.
-
-    `variables` orders the variables of a SymPy expression, by symbol or name.
-    `data` maps names to arrays, numbers or `pathlib.Path`s; what is missing can be given later
-    with `bind`. `dims` gives sizes that the data does not. `strict` makes a kink an error
-    instead of a NonsmoothWarning. Every failure is a SlomodelError.
-    """
-    if dtype != "float64":
-        raise MissingRule(f"dtype {dtype!r} is not there yet; models compute in float64")
-    recipe = recipe_of(source, variables, data, dims, backend)
-    problem = recipe.problem()
-    warn(problem, strict)
-    return _made(recipe, problem)
-
-
-def _made(recipe: Recipe, problem: Problem | None = None) -> Model:
-    """The model of a recipe; read again where no problem is given."""
-    problem = problem or recipe.problem()
-    binding = bind(problem, recipe.data, recipe.dims, recipe.folder)
-    known = Known(
-        frozenset(d.node for d in problem.data if not d.may_be_missing),
-        frozenset(d.node for d in problem.data if "symmetric" in d.attributes),
-    )
-    nodes = [variable.node for variable in problem.variables]
-    derivatives = Derivatives(problem.objective, nodes, known)
-    compiled = _planned(problem, derivatives, binding, _target(recipe.backend))
-    return Model(problem, binding, compiled, derivatives, recipe)
-
-
-def _target(name: str) -> Target:
-    if name in ("c", "cupy"):
-        raise MissingRule(f"backend {name!r} is not there yet; use 'numexpr' or 'numpy'")
-    return target_named("numexpr" if name == "auto" else name)
-
-
-def _planned(
-    problem: Problem, derivatives: Derivatives, binding: Binding, target: Target
-) -> Compiled:
-    nodes = [declaration.node for declaration in problem.data]
-    return Compiled(problem.name, derivatives, nodes, binding.sizes, target)
 
 
 class Model:
@@ -97,11 +48,21 @@ class Model:
         self._compiled = compiled
         self._derivatives = derivatives
         self._recipe = recipe.settled(problem, binding.arrays)
-        self._sized = None if binding.unsized else Vectors(_shapes(problem, binding))
+        self._sized = None if binding.unsized else vectors_of(problem, binding.sizes)
         self._kernels = Kernels(compiled, binding.arrays)
 
+    @classmethod
+    def of(cls, recipe: Recipe, problem: Problem | None = None) -> Model:
+        """The model of a recipe, which is read again where no problem is given."""
+        problem = problem or recipe.problem()
+        binding = bind(problem, recipe.data, recipe.dims, recipe.folder)
+        derivatives = derivatives_of(problem)
+        target, precision = target_of(recipe.backend), precision_of(recipe.dtype)
+        compiled = planned(problem, derivatives, binding, target, precision)
+        return cls(problem, binding, compiled, derivatives, recipe)
+
     def __reduce__(self) -> tuple[Callable[..., Model], tuple[object, ...]]:
-        return _made, (self._recipe,)
+        return Model.of, (self._recipe,)
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{v.name} {show_shape(v.shape)}" for v in self._problem.variables)
@@ -153,13 +114,13 @@ class Model:
         The gradient is a fresh array, or `out` where that is given.
         """
         vector = self._vectors.vector(x)
-        gradient = np.empty(len(vector)) if out is None else out
+        gradient = self._empty() if out is None else out
         return self._function("value_and_gradient")(vector, gradient), gradient
 
     def hvp(self, x: Point, v: Point) -> Vector:
         """The Hessian at x times v, all (n,)."""
         vector = self._vectors.vector(x)
-        product = np.empty(len(vector))
+        product = self._empty()
         self._function("hvp")(vector, self._vectors.vector(v), product)
         return product
 
@@ -180,7 +141,7 @@ class Model:
         binding = bind(self._problem, recipe.data, recipe.dims, recipe.folder)
         compiled = self._compiled
         if binding.sizes != self._binding.sizes:
-            compiled = _planned(self._problem, self._derivatives, binding, compiled.target)
+            compiled = self._planned(binding, compiled.target)
         return Model(self._problem, binding, compiled, self._derivatives, recipe)
 
     def solve(
@@ -202,39 +163,41 @@ class Model:
     ) -> Solution:
         """Minimise (or maximise, as the model says) from x0, or from `x0(seed)`.
 
-        `options` are those of the method. The result's `status` says how the run ended; only
-        wrong input raises.
+        `options` are those of the method. `threads` is how many numexpr and the BLAS use, for the
+        whole process while the run lasts. The result's `status` says how it ended; only wrong
+        input raises.
         """
-        _refuse(verify=verify, threads=threads)
+        if verify:
+            raise MissingRule("the option `verify` is not there yet")
         first = self.x0(seed) if x0 is None else self._vectors.vector(x0)
         # Planned and loaded before the clock of the run starts.
         for name in ("value", "value_and_gradient"):
             self._function(name)
-        return solve(
-            self,
-            first,
-            method=method,
-            sense=self._problem.sense,
-            gtol=gtol,
-            scaled=scaled,
-            max_iter=max_iter,
-            max_time=max_time,
-            max_nfev=max_nfev,
-            seed=seed,
-            callback=callback,
-            progress=progress,
-            unpack=self.unpack,
-            diagnose=self._diagnose,
-            **options,
-        )
+        with limited(threads):
+            return solve(
+                self,
+                first,
+                method=method,
+                sense=self._problem.sense,
+                gtol=gtol,
+                scaled=scaled,
+                max_iter=max_iter,
+                max_time=max_time,
+                max_nfev=max_nfev,
+                seed=seed,
+                callback=callback,
+                progress=progress,
+                unpack=self.unpack,
+                diagnose=self._diagnose,
+                **options,
+            )
 
     def source(self, target: str = "auto") -> str:
         """A standalone module for a target: `value(x, data)`, `gradient`, … (see its docstring)."""
         self._require_sizes()
         compiled = self._compiled
         if target not in ("auto", compiled.target.name):
-            other = _target(target)
-            compiled = _planned(self._problem, self._derivatives, self._binding, other)
+            compiled = self._planned(self._binding, target_of(target))
         return compiled.source()
 
     def explain(self) -> str:
@@ -252,11 +215,30 @@ class Model:
     def bound_formula(self, which: str) -> NoReturn:
         raise MissingRule("formulas for bounds are not there yet")
 
-    def check_gradient(self, x: Point | None = None) -> NoReturn:
-        raise MissingRule("check_gradient is not there yet")
+    def check_gradient(self, x: Point | None = None) -> dict[str, float]:
+        """For each variable the worst deviation of the gradient at x (default `x0()`).
 
-    def scipy(self) -> NoReturn:
-        raise MissingRule("scipy() is not there yet; pass model.value and model.gradient")
+        Relative to the gradient's norm, against complex steps through the reference interpreter,
+        which shares nothing with the kernels; about 1e-15 is right, and kinks may show.
+        """
+        vector = self.x0() if x is None else self._vectors.vector(x)
+        parts = self.unpack(self.gradient(vector))
+        gradient = {v.node: parts[v.name] for v in self._problem.variables}
+        values, sizes = self._values(vector), self._binding.sizes
+        rng = np.random.default_rng(0)
+        return gradient_deviation(self._problem.objective, values, sizes, gradient, rng)
+
+    def scipy(self) -> dict[str, Callable[..., object]]:
+        """`fun`, `jac` and `hessp` for `scipy.optimize.minimize(**model.scipy(), x0=…)`.
+
+        Of a model to maximise they are the negatives, since SciPy minimises.
+        """
+        sign = -1.0 if self._problem.sense == "maximize" else 1.0
+        return {
+            "fun": lambda x: sign * self.value(x),
+            "jac": lambda x: sign * self.gradient(x),
+            "hessp": lambda x, v: sign * self.hvp(x, v),
+        }
 
     def latex(self) -> NoReturn:
         raise MissingRule("latex() is not there yet")
@@ -282,19 +264,18 @@ class Model:
             example = f"dims={{{unknown[0]!r}: 10}}"
             raise ShapeError(f"the size of dim {names} is not known; give {example} or data")
 
-    def _diagnose(self, x: Vector) -> str | None:
-        roots = (self._problem.objective, *self._derivatives.gradient)
+    def _empty(self) -> Vector:
+        return np.empty(self.n, dtype=self._compiled.precision)
+
+    def _planned(self, binding: Binding, target: Target) -> Compiled:
+        precision = self._compiled.precision
+        return planned(self._problem, self._derivatives, binding, target, precision)
+
+    def _values(self, x: Vector) -> dict[Input, Vector]:
         parts = self.unpack(x)
         values = {v.node: parts[v.name] for v in self._problem.variables}
-        values |= {d.node: self._binding.arrays[d.name] for d in self._problem.data}
-        return nonfinite_sentence(self._problem, roots, values, self._binding.sizes)
+        return values | {d.node: self._binding.arrays[d.name] for d in self._problem.data}
 
-
-def _refuse(**options: object) -> None:
-    for name, value in options.items():
-        if value:
-            raise MissingRule(f"the option `{name}` is not there yet")
-
-
-def _shapes(problem: Problem, binding: Binding) -> dict[str, tuple[int, ...]]:
-    return {v.name: concrete(v.shape, binding.sizes) for v in problem.variables}
+    def _diagnose(self, x: Vector) -> str | None:
+        roots = (self._problem.objective, *self._derivatives.gradient)
+        return nonfinite_sentence(self._problem, roots, self._values(x), self._binding.sizes)

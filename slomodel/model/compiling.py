@@ -1,0 +1,34 @@
+"""`compile`: from what a user wrote to a Model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from slomodel.front.report import warn
+from slomodel.front.source import recipe_of
+from slomodel.model.model import Model
+
+
+def compile(
+    source: object,
+    variables: object = None,
+    *,
+    data: Mapping[str, object] | None = None,
+    dims: Mapping[str, int] | None = None,
+    backend: str = "auto",
+    dtype: str = "float64",
+    strict: bool = False,
+) -> Model:
+    """A model from a SymPy expression, from text or from the path of a .slo file.
+
+    `variables` orders the variables of a SymPy expression, by symbol or name.
+    `data` maps names to arrays, numbers or `pathlib.Path`s; what is missing can be given later
+    with `bind`. `dims` gives sizes that the data does not. `backend` is `auto`, `numexpr` or
+    `numpy`; `dtype` is what kernels compute in, `float64` or `float32` (points and the solver's
+    own work stay float64). `strict` makes a kink an error instead of a NonsmoothWarning. Every
+    failure is a SlomodelError.
+    """
+    recipe = recipe_of(source, variables, data, dims, backend, dtype)
+    problem = recipe.problem()
+    warn(problem, strict)
+    return Model.of(recipe, problem)
