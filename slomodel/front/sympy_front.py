@@ -89,7 +89,7 @@ def _scalar_objective(expr: sp.Basic) -> sp.Expr:
             rows, columns = expr.shape
             message = f"the objective must be a number, and this is a matrix of {rows} x {columns}"
             remedy = "`sp.Trace(M.T*M)` is the sum of the squares of its elements"
-            raise refused("E401", message, expr.as_immutable(), remedy, ShapeError)
+            raise refused("E401", message, expr, remedy, ShapeError)
         return expr[0, 0] if isinstance(expr, sp.MatrixBase) else sp.Trace(expr)
     if isinstance(expr, Boolean) and not isinstance(expr, sp.Symbol):
         message = "the objective must be a number, and this is a condition"

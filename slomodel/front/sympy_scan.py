@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -10,7 +11,7 @@ from sympy.functions.elementary.piecewise import ExprCondPair
 from sympy.matrices.expressions.matexpr import MatrixElement
 from sympy.tensor.indexed import Idx
 
-from slomodel.errors import DomainError
+from slomodel.errors import DomainError, ShapeError
 from slomodel.front.affine import AffineIndex
 from slomodel.front.sympy_faults import refused
 from slomodel.front.sympy_scope import Scope, affine, enter, size
@@ -23,6 +24,8 @@ MATRIX_RULES = (
 )
 FIXED_MATRICES = (sp.Identity, sp.ZeroMatrix, sp.OneMatrix)
 _LOGIC = (sp.And, sp.Or, sp.Not)
+# Three quotes would end the docstring; the only backslashes that Python reads without a word.
+_UNWRITABLE = re.compile(r'"""|\\(?![abfnrtv\'"\\0-7])|\\$')
 
 
 @dataclass(slots=True)
@@ -40,11 +43,20 @@ class Found:
 
     def add(self, name: str, found: sp.Basic) -> None:
         """One name stands for one object."""
+        check_name(name)
         known = self.objects.setdefault(name, found)
         if known != found:
             message = f"`{name}` names two objects: {described(known)} and {described(found)}"
             remedy = "make each symbol once and use it everywhere, or give one another name"
             raise refused("E402", message, None, remedy)
+
+
+def check_name(name: str) -> None:
+    """Refuse a name that the docstring of generated source cannot hold."""
+    if not name.isprintable() or _UNWRITABLE.search(name):
+        message = f"the name {name!r} cannot be written in generated source"
+        remedy = "leave out quotes in threes, unprintable characters and such backslashes"
+        raise refused("E413", message, None, remedy)
 
 
 def described(found: sp.Basic) -> str:
@@ -91,6 +103,7 @@ def _below(node: sp.Basic, scope: Scope, found: Found) -> Sequence[tuple[sp.Basi
         _, inner = enter(node, scope)
         for limit in node.limits:
             _sizes(limit[1:], scope, found)
+        _refuse_matrices((node.function,), node)
         return ((node.function, inner),)
     if isinstance(node, MatrixElement):
         _indices((node.i, node.j), scope, found)
@@ -112,7 +125,9 @@ def _plain(node: sp.Basic, scope: Scope, found: Found) -> Sequence[sp.Basic]:
     if isinstance(node, MATRIX_RULES) and not isinstance(node, sp.Inverse):
         return tuple(node.args)
     if isinstance(node, (sp.Trace, ExprCondPair)) or node in (sp.true, sp.false):
-        _refuse_truth_symbols(node.args[1:], node)
+        if isinstance(node, ExprCondPair):
+            _refuse_truth_symbols(node.args[1:], node)
+            _refuse_matrices(node.args, node)
         return tuple(node.args)
     if isinstance(node, sp.Expr) and not node.args:
         check_number(node)
@@ -125,8 +140,17 @@ def _plain(node: sp.Basic, scope: Scope, found: Found) -> Sequence[sp.Basic]:
     if isinstance(node, _LOGIC):
         _refuse_truth_symbols(node.args, node)
     if node.func in KNOWN:
+        _refuse_matrices(node.args, node)
         return tuple(node.args)
     raise unknown(node)
+
+
+def _refuse_matrices(parts: Iterable[sp.Basic], node: sp.Basic) -> None:
+    """SymPy lets functions of numbers stand around matrices."""
+    if any(isinstance(part, (sp.MatrixExpr, sp.MatrixBase)) for part in parts):
+        message = "a number is expected where a matrix stands"
+        remedy = "write a Sum over its elements `M[i, j]`, or a Trace"
+        raise refused("E410", message, node, remedy, ShapeError)
 
 
 def _refuse_truth_symbols(parts: Iterable[sp.Basic], node: sp.Basic) -> None:
@@ -146,22 +170,21 @@ def _symbol(node: sp.Basic, scope: Scope, found: Found) -> None:
     if node in scope.labels:
         return
     if isinstance(node, Idx):
-        remedy = f"write `Sum(term, ({node}, 0, n - 1))`"
-        raise refused("E406", f"no Sum binds the index `{node}`", node, remedy)
+        affine(node, scope)
     _require_real(node)
     found.add(node.name, node)
 
 
 def _require_real(symbol: sp.Symbol) -> None:
     """Symbols without assumptions are real; those declared to be something else are refused."""
+    if symbol.is_commutative is False:
+        message = f"`{symbol.name}` does not commute, as numbers do"
+        raise refused("E403", message, symbol, "use MatrixSymbol for matrices", DomainError)
     declared_complex = symbol.is_complex is True and symbol.is_real is None
     if declared_complex or symbol.is_extended_real is False or symbol.is_infinite is True:
         message = f"`{symbol.name}` is declared not to be a real number"
         remedy = "a model is made of real numbers: use the real and imaginary parts as symbols"
         raise refused("E403", message, symbol, remedy, DomainError)
-    if symbol.is_commutative is False:
-        message = f"`{symbol.name}` does not commute, as numbers do"
-        raise refused("E403", message, symbol, "use MatrixSymbol for matrices", DomainError)
 
 
 def _base(node: sp.IndexedBase, scope: Scope, found: Found) -> None:
@@ -185,7 +208,6 @@ def _indices(parts: Iterable[sp.Basic], scope: Scope, found: Found) -> tuple[Aff
     for part in parts:
         forms.append(affine(part, scope))
         for symbol in part.free_symbols - set(scope.labels):
-            if isinstance(symbol, sp.Symbol):
-                found.add(symbol.name, symbol)
-                found.indices.setdefault(symbol.name, part)
+            found.add(symbol.name, symbol)
+            found.indices.setdefault(symbol.name, part)
     return tuple(forms)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import sympy as sp
 from sympy.concrete.expr_with_limits import ExprWithLimits
+from sympy.tensor.indexed import Idx
 
 from slomodel.errors import ShapeError, SlomodelError
 from slomodel.front.affine import AffineIndex
@@ -73,6 +74,9 @@ def _atom(atom: sp.Expr, node: sp.Expr, scope: Scope) -> AffineIndex:
         return AffineIndex(label.start, {label: 1})
     if isinstance(atom, sp.Symbol):
         return AffineIndex(named(atom.name))
+    if isinstance(atom, Idx):
+        remedy = f"write `Sum(term, ({atom}, 0, n - 1))`"
+        raise refused("E406", f"no Sum binds the index `{atom}`", node, remedy)
     raise _not_affine(node)
 
 

@@ -25,7 +25,8 @@ def is_expression(source: object, variables: object) -> bool:
     """True for what SymPy made, and with `variables` for a number."""
     if isinstance(source, (sp.Basic, sp.MatrixBase)):
         return True
-    return variables is not None and isinstance(source, (int, float)) and source is not True
+    is_number = isinstance(source, (int, float)) and not isinstance(source, bool)
+    return variables is not None and is_number
 
 
 def by_name(given: Mapping[str, _Value]) -> dict[str, _Value]:
