@@ -6,9 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from slomodel.codegen.sizes import Sizes
+from slomodel.codegen.sizes import Sizes, plain
 from slomodel.ir.dims import show_shape
 from slomodel.ir.expr import Input
+
+
+def described(node: Input) -> str:
+    """Name and shape of an input, for comments."""
+    return plain(f"{node.name} {show_shape(node.shape)}")
+
 
 Precision = Literal["float64", "float32"]
 
@@ -29,7 +35,7 @@ class Layout:
         """Lines that name the start of each variable in x and the length of x."""
         lines, start = [], "0"
         for k, node in enumerate(self.variables):
-            lines.append(f"o{k} = {start}  # {node.name} {show_shape(node.shape)}")
+            lines.append(f"o{k} = {start}  # {described(node)}")
             start = f"o{k} + {self.sizes.product(node.shape)}"
         return [*lines, f"n = {start}"]
 

@@ -7,6 +7,15 @@ from collections.abc import Sequence
 from slomodel.ir.dims import Dim
 
 
+def plain(text: str) -> str:
+    """A user's names as comments and docstrings can hold them: nothing ends the line or the text.
+
+    A SymPy symbol may have any name, `\\alpha` or a program, and all but quotes are shown.
+    """
+    escaped = text.replace("\\", "\\\\").replace('"', "'")
+    return "".join(c if c.isprintable() else f"\\\\u{ord(c):04x}" for c in escaped)
+
+
 class Sizes:
     """Names `n0, n1, …` of the named dims, in a fixed order."""
 

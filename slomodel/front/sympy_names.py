@@ -11,7 +11,7 @@ import sympy as sp
 from slomodel.errors import DomainError, ShapeError, SlomodelError
 from slomodel.front.comprehension import number_of
 from slomodel.front.sympy_faults import refused
-from slomodel.front.sympy_scan import Found, check_name, name_of
+from slomodel.front.sympy_scan import Found, name_of
 from slomodel.front.sympy_scope import Reading, Scope, size
 from slomodel.front.sympy_shapes import inferred
 from slomodel.front.values import value_of
@@ -42,7 +42,6 @@ def listed(variables: object) -> tuple[sp.Basic | str, ...]:
             raise refused("E405", message, None, remedy)
     names = [entry if isinstance(entry, str) else name_of(entry) for entry in entries]
     for name in names:
-        check_name(name)
         if names.count(name) > 1:
             raise refused("E405", f"`{name}` is twice in variables=")
     return entries

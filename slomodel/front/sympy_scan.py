@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -25,7 +24,6 @@ MATRIX_RULES = (
 FIXED_MATRICES = (sp.Identity, sp.ZeroMatrix, sp.OneMatrix)
 _LOGIC = (sp.And, sp.Or, sp.Not)
 # Three quotes would end the docstring; the only backslashes that Python reads without a word.
-_UNWRITABLE = re.compile(r'"""|\\(?![abfnrtv\'"\\0-7])|\\$')
 
 
 @dataclass(slots=True)
@@ -43,20 +41,11 @@ class Found:
 
     def add(self, name: str, found: sp.Basic) -> None:
         """One name stands for one object."""
-        check_name(name)
         known = self.objects.setdefault(name, found)
         if known != found:
             message = f"`{name}` names two objects: {described(known)} and {described(found)}"
             remedy = "make each symbol once and use it everywhere, or give one another name"
             raise refused("E402", message, None, remedy)
-
-
-def check_name(name: str) -> None:
-    """Refuse a name that the docstring of generated source cannot hold."""
-    if not name.isprintable() or _UNWRITABLE.search(name):
-        message = f"the name {name!r} cannot be written in generated source"
-        remedy = "leave out quotes in threes, unprintable characters and such backslashes"
-        raise refused("E413", message, None, remedy)
 
 
 def described(found: sp.Basic) -> str:
