@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slomodel.errors import Diagnostic, DomainError, ShapeError
-from slomodel.front.bind import bind
-from slomodel.front.elaborate import elaborate
-from slomodel.front.parse import parse
+from slomodel.front.data.bind import bind
+from slomodel.front.elaboration.elaborate import elaborate
 from slomodel.front.report import facts
 from slomodel.front.source import source_of
+from slomodel.front.text.parse import parse
 from slomodel.model import Model, compile
 from slomodel.solve import load_solution
 

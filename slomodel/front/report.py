@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slomodel.errors import ModelSyntaxError, ModelWarning, NonsmoothWarning, Span
-from slomodel.front.bind import Binding
+from slomodel.front.data.bind import Binding
 from slomodel.ir.dims import Shape, concrete, show_shape
 from slomodel.ir.expr import Expr, Input, Map
 from slomodel.ir.function import ANALYTIC

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slomodel.errors import Diagnostic, DomainError, ModelSyntaxError, SourceText
-from slomodel.front.elaborate import elaborate
-from slomodel.front.parse import parse, read_source
-from slomodel.front.sympy_source import SymPySource, by_name, is_expression
+from slomodel.front.elaboration.elaborate import elaborate
+from slomodel.front.sympy_expressions.source import SymPySource, by_name, is_expression
+from slomodel.front.text.parse import parse, read_source
 from slomodel.problem import Problem
 
 

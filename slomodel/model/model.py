@@ -14,12 +14,12 @@ from slomodel.codegen.kernels import Compiled, Derivatives, Evaluate, Kernels
 from slomodel.codegen.target import Target
 from slomodel.codegen.threads import threads as limited
 from slomodel.errors import DomainError, MissingRule, ShapeError
-from slomodel.front.bind import Binding, bind
+from slomodel.front.data.bind import Binding, bind
+from slomodel.front.data.start import start
+from slomodel.front.data.vectors import Point, Vector, Vectors, vectors_of
 from slomodel.front.gradient_check import gradient_deviation
 from slomodel.front.report import explanation, nonfinite_sentence
 from slomodel.front.source import Recipe
-from slomodel.front.start import start
-from slomodel.front.vectors import Point, Vector, Vectors, vectors_of
 from slomodel.ir.dims import show_shape
 from slomodel.ir.expr import Input
 from slomodel.model.planning import derivatives_of, planned, precision_of, target_of

@@ -7,7 +7,7 @@ from slomodel.codegen.kernels import Compiled, Derivatives, target_named
 from slomodel.codegen.layout import Precision
 from slomodel.codegen.target import Target
 from slomodel.errors import DomainError, MissingRule
-from slomodel.front.bind import Binding
+from slomodel.front.data.bind import Binding
 from slomodel.problem import Problem
 
 PRECISIONS: dict[str, Precision] = {"float64": "float64", "float32": "float32"}

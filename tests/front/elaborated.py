@@ -4,8 +4,8 @@ import numpy as np
 
 from slomodel.calculus import gradient
 from slomodel.errors import SlomodelError, SourceText
-from slomodel.front.elaborate import elaborate
-from slomodel.front.parse import parse
+from slomodel.front.elaboration.elaborate import elaborate
+from slomodel.front.text.parse import parse
 from slomodel.ir.dims import concrete
 from slomodel.problem import Problem
 from slomodel.reference import Array, evaluate

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import slomodel
 from slomodel.errors import DomainError, ShapeError
-from slomodel.front.bind import Binding, bind
+from slomodel.front.data.bind import Binding, bind
 
 TEXT = """dim m, n
 data A[m, n], y[m], lam = 0.5

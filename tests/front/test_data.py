@@ -9,7 +9,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from slomodel.errors import DomainError, SourceText, Span
-from slomodel.front.data import as_model_array, file_reference, load_array, load_reference
+from slomodel.front.data.arrays import as_model_array, file_reference, load_array, load_reference
 
 A = np.arange(6.0).reshape(2, 3)
 

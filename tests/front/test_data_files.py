@@ -9,8 +9,8 @@ from scipy.io import mmwrite
 from scipy.sparse import coo_array
 
 from slomodel.errors import DomainError
-from slomodel.front.data import as_model_array, file_reference, load_reference
-from slomodel.front.loaders import FORMATS, content, csv_file, json_file, matrix_market
+from slomodel.front.data.arrays import as_model_array, file_reference, load_reference
+from slomodel.front.data.loaders import FORMATS, content, csv_file, json_file, matrix_market
 
 A = np.random.default_rng(3).normal(size=(4, 3)) * 10.0 ** np.arange(-8, 4).reshape(4, 3)
 MTX = "%%MatrixMarket matrix "

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from slomodel.errors import MissingRule, ModelSyntaxError, ShapeError, SlomodelError, Span
-from slomodel.front import steps
+from slomodel.front.elaboration import steps
 from tests.front.elaborated import DECLARED, error_of
 
 # model after the declarations with the place of the message, code, words of it

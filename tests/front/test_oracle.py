@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from slomodel.calculus import gradient
-from slomodel.front.elaborate import elaborate
-from slomodel.front.parse import parse, read_source
+from slomodel.front.elaboration.elaborate import elaborate
+from slomodel.front.text.parse import parse, read_source
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Input
 from slomodel.problem import Problem

@@ -1,0 +1,223 @@
+"""Arrays from files and from callers, checked and cast to what a model computes with."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+import zlib
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path, PurePosixPath
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from slomodel.errors import Diagnostic, DomainError, Span
+from slomodel.front.data.loaders import FORMATS, Content, FileFormat, Raw, Refusal, Table
+from slomodel.problem import FileReference
+
+Array: TypeAlias = NDArray[np.float64]
+
+_DRIVE = re.compile(r"[A-Za-z]:[\\/]")
+_UNREADABLE = (
+    OSError,
+    ValueError,  # also what NumPy raises for a file that would need unpickling
+    KeyError,
+    EOFError,
+    MemoryError,
+    NotImplementedError,
+    RuntimeError,
+    SyntaxError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
+
+def file_reference(text: str, name: str, span: Span | None = None) -> FileReference:
+    """What `from "text"` means in the declaration of `name`: a path, and a key in that file.
+
+    Raises DomainError for a path that leaves the folder of the model.
+    """
+    if _DRIVE.match(text) or text.startswith(("/", "\\", "~")):
+        raise _error("E301", f"`{text}` is an absolute path", span, _ELSEWHERE)
+    path, colon, key = text.rpartition(":")
+    if not colon:
+        path, key = text, ""
+    if not path or (colon and not key):
+        raise _error("E301", f"`{text}` names no file", span, 'write "file" or "file:key"')
+    if ".." in PurePosixPath(path.replace("\\", "/")).parts:
+        raise _error("E301", f"`{text}` leaves the folder of the model", span, _ELSEWHERE)
+    return FileReference(path, _key(path, key, name, span), span)
+
+
+def load_reference(reference: FileReference, base_dir: Path | None) -> Content:
+    """What a model refers to; `base_dir` is the model's folder, None for model text."""
+    if base_dir is None:
+        message = f"a model given as text reads no files, and this one has `{reference.path}`"
+        raise _error("E302", message, reference.span, "pass the array with `data=`")
+    return load_array(base_dir / reference.path, reference.key, reference.span)
+
+
+def load_array(path: Path, key: str, span: Span | None = None) -> Content:
+    """The array of a file that `key` names, or the file's one array; nothing is unpickled.
+
+    Kinds of files that hold tables alone give a Table. Raises DomainError.
+    """
+    known = _format(path.name)
+    if known is None:
+        listed = ", ".join(suffix[1:] for suffix in FORMATS)
+        message = f"`{path}` is not of a kind that can be read"
+        raise _error("E303", message, span, f"the kinds are {listed}; use numpy.savez")
+    try:
+        with path.open("rb") as file:
+            return known.read(file, key)
+    except Refusal as refusal:
+        message = f"`{path}` {refusal.reason}"
+        raise _error(refusal.code, message, span, refusal.remedy) from None
+    except FileNotFoundError:
+        raise _error("E304", f"there is no file `{path}`", span, _nearby(path)) from None
+    except _UNREADABLE as error:
+        raise _error("E305", f"cannot read `{path}`: {_reason(error)}", span) from None
+
+
+def as_model_array(
+    name: str, value: object, dims: Sequence[str], *, allow_nonfinite: bool = False
+) -> Array:
+    """`value` as a fresh float64 array in C order with one axis for each of `dims`.
+
+    `dims` are the declared sizes as messages show them; none for a scalar. A path is read, and
+    may end in `:key`. A table of one column is a vector where one is declared, and a table of
+    one number a scalar.
+    """
+    if isinstance(value, Path):
+        value = _load(name, value)
+    raw = _of_table(name, value, dims) if isinstance(value, Table) else _as_array(name, value)
+    if raw.dtype.kind not in "biuf":
+        kind = "complex" if raw.dtype.kind == "c" else str(raw.dtype)
+        message = f"data `{name}` holds {kind} values, and a model computes with real numbers"
+        raise _error("E306", message, None, "cast it first, for example with .astype(float)")
+    if raw.ndim != len(dims):
+        raise _axes_error(name, raw.shape, dims)
+    with np.errstate(over="ignore"):
+        array: Array = np.array(raw, dtype=np.float64, order="C", copy=True, subok=False)
+    if not allow_nonfinite:
+        _check_finite(name, array)
+    return array
+
+
+_ELSEWHERE = "paths are relative to the model's file; pass other files with `--data` or `data=`"
+
+
+def _error(code: str, message: str, span: Span | None, remedy: str = "") -> DomainError:
+    return DomainError(Diagnostic(code, message, span, help=remedy))
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror.lower()
+    if "pickle" in str(error):
+        return "it needs unpickling, which can run code and is never done"
+    if isinstance(error, MemoryError):
+        return "it does not fit in memory"
+    return "it is damaged or of another kind"
+
+
+def _format(file_name: str) -> FileFormat | None:
+    return FORMATS.get(PurePosixPath(file_name).suffix.lower())
+
+
+def _key(path: str, key: str, name: str, span: Span | None) -> str:
+    """The key to look up for data `name` where `key`, or nothing, is written after the path."""
+    known = _format(path)
+    if key and known is not None and known.keys == "none":
+        raise _error("E301", f"`{path}` holds one array and has no keys", span, f'write "{path}"')
+    return key if known is not None and known.keys != "arrays" else key or name
+
+
+def _load(name: str, path: Path) -> Content:
+    """The content of a caller's path, which may be `file:key`."""
+    file, colon, key = path.name.rpartition(":")
+    if colon and key and _format(file) is not None:
+        path = path.with_name(file)
+    else:
+        key = ""
+    return load_array(path, _key(str(path), key, name, None))
+
+
+def _of_table(name: str, table: Table, dims: Sequence[str]) -> Raw:
+    rows, columns = table.values.shape
+    if len(dims) == 1 and columns == 1:
+        return table.values[:, 0]
+    if not dims and (rows, columns) == (1, 1):
+        return table.values.reshape(())
+    if len(dims) == 2:
+        return table.values
+    wanted = f"has the shape [{', '.join(dims)}]" if dims else "is a scalar"
+    message = f"data `{name}` {wanted}, and the file is a table of shape {table.values.shape}"
+    raise _error("E307", message, None, _table_remedy(name, table.names, len(dims)))
+
+
+def _table_remedy(name: str, names: Sequence[str], rank: int) -> str:
+    if rank > 2:
+        return "arrays of more than two axes are read from npz, npy and json"
+    if names:
+        chosen = name if name in names else names[0]
+        return f'take one column: "file:{chosen}"'
+    return "a vector is one column" if rank else "a scalar is one number"
+
+
+def _nearby(path: Path) -> str:
+    try:
+        names = [p.name for p in path.parent.iterdir()]
+    except OSError:
+        return f"there is no folder `{path.parent}` either"
+    close = get_close_matches(path.name, names, n=1)
+    return f"did you mean `{close[0]}`?" if close else ""
+
+
+def _as_array(name: str, value: object) -> Raw:
+    """`value` as an array of its own kind."""
+    if isinstance(value, str):
+        message = f"data `{name}` is a text"
+        raise _error("E306", message, None, "pass pathlib.Path(…) for a file, an array for values")
+    if isinstance(value, np.ma.MaskedArray):
+        message = f"data `{name}` is a masked array, whose mask a model does not see"
+        raise _error("E306", message, None, "pass .filled(numpy.nan) and use `masked(E, mask)`")
+    try:
+        array: Raw = np.asarray(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        message = f"data `{name}` is not an array: {error}"
+        raise _error("E306", message, None, "pass what numpy.asarray accepts") from None
+    if array.dtype == object:
+        message = f"data `{name}` of type {type(value).__name__} is not an array of numbers"
+        remedy = "pass .toarray()" if issparse(value) else "pass what NumPy holds as numbers"
+        raise _error("E306", message, None, remedy)
+    return array
+
+
+def _axes_error(name: str, shape: tuple[int, ...], dims: Sequence[str]) -> DomainError:
+    wanted = f"has the shape [{', '.join(dims)}]" if dims else "is a scalar"
+    remedy = ""
+    if len(dims) == 1 and shape and sum(size != 1 for size in shape) <= 1:
+        remedy = f"pass {name}.ravel()"
+    elif not dims and all(size == 1 for size in shape):
+        remedy = f"pass {name}.item()"
+    message = f"data `{name}` {wanted}, and an array of shape {shape} was given"
+    return _error("E307", message, None, remedy)
+
+
+def _check_finite(name: str, array: Array) -> None:
+    wrong = ~np.isfinite(array)
+    count = int(wrong.sum())
+    if not count:
+        return
+    remedy = "clean the data, or leave entries out with `masked(E, mask)`"
+    first = tuple(int(k) for k in np.unravel_index(int(wrong.argmax()), array.shape))
+    if not first:
+        raise _error("E308", f"data `{name}` is {array[()]}", None, "pass a finite number")
+    values = "1 value that is" if count == 1 else f"{count} values that are"
+    place = f"`{name}[{', '.join(map(str, first))}]`"
+    message = f"data `{name}` has {values} not finite, first {place}, which is {array[first]}"
+    raise _error("E308", message, None, remedy)

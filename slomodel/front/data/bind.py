@@ -1,0 +1,238 @@
+"""Bind: given data, files and defaults become arrays; their shapes give the sizes of the dims."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slomodel.errors import Diagnostic, DomainError, ShapeError, Span
+from slomodel.front.data.arrays import as_model_array, load_reference
+from slomodel.ir.dims import Dim, show_shape
+from slomodel.ir.expr import Expr
+from slomodel.ir.walk import inputs, postorder
+from slomodel.problem import DataDeclaration, Problem
+from slomodel.reference import evaluate
+
+Array = NDArray[np.float64]
+
+_LARGEST_SIZE = 10**15
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """Arrays for the data that has values, sizes for the dims that are known, and what is not."""
+
+    arrays: Mapping[str, Array]
+    sizes: Mapping[str, int]
+    missing: tuple[str, ...]
+    unsized: tuple[str, ...]
+
+
+def bind(
+    problem: Problem,
+    data: Mapping[str, object],
+    dims: Mapping[str, int],
+    base_dir: Path | None,
+) -> Binding:
+    """Check and cast everything that is given, and work out the sizes.
+
+    `data` holds arrays, numbers or `pathlib.Path`s by name, `dims` sizes by name; `base_dir` is
+    the folder that paths in the model are relative to. Raises DomainError or ShapeError.
+    """
+    _check_names(problem, data, dims)
+    arrays = {
+        declaration.name: array
+        for declaration in problem.data
+        if (array := _array(declaration, data, base_dir)) is not None
+    }
+    sizes = _sizes(problem, arrays, dims)
+    for declaration in problem.data:
+        if declaration.name not in arrays and declaration.default is not None:
+            arrays |= _filled(declaration, sizes)
+    _check_shapes(problem, arrays, sizes)
+    missing = tuple(d.name for d in problem.data if d.name not in arrays)
+    unsized = tuple(dim.name for dim in problem.dims if dim.name not in sizes)
+    for declaration in problem.data:
+        if declaration.name in arrays:
+            _check_attributes(declaration, arrays[declaration.name])
+    if not missing and not unsized:
+        _check_lengths(problem, sizes)
+        _check_bounds(problem, sizes)
+        _check_conditions(problem, arrays, sizes)
+    return Binding(arrays, sizes, missing, unsized)
+
+
+def _error(code: str, message: str, span: Span | None = None, remedy: str = "") -> DomainError:
+    return DomainError(Diagnostic(code, message, span, help=remedy))
+
+
+def _check_names(problem: Problem, data: Mapping[str, object], dims: Mapping[str, int]) -> None:
+    known = [declaration.name for declaration in problem.data]
+    for name in data:
+        if name not in known:
+            raise _error("E309", f"the model has no data `{name}`", None, _there(name, known))
+    sizes = [dim.name for dim in problem.dims]
+    for name, size in dims.items():
+        if name not in sizes:
+            raise _error("E309", f"the model has no dim `{name}`", None, _there(name, sizes))
+        if not _is_whole(size) or not 0 <= size <= _LARGEST_SIZE:
+            message = f"dim `{name}` needs a whole number from 0 to 10^15, not {size!r:.40}"
+            raise _error("E310", message)
+
+
+def _is_whole(size: object) -> bool:
+    return isinstance(size, (int, np.integer)) and not isinstance(size, bool)
+
+
+def _there(name: str, known: list[str]) -> str:
+    folded = {one.casefold(): one for one in reversed(known)}
+    close = [folded[one] for one in get_close_matches(str(name).casefold(), folded, n=1)]
+    guess = f"did you mean `{close[0]}`? " if close else ""
+    listed = ", ".join(f"`{one}`" for one in known) or "none"
+    return f"{guess}there is {listed}"
+
+
+def _array(
+    declaration: DataDeclaration, data: Mapping[str, object], base_dir: Path | None
+) -> Array | None:
+    name, value = declaration.name, data.get(declaration.name)
+    if value is None:
+        if declaration.file is None:
+            return None
+        value = load_reference(declaration.file, base_dir)
+    dims = [str(dim) for dim in declaration.shape]
+    return as_model_array(name, value, dims, allow_nonfinite=declaration.may_be_missing)
+
+
+def _filled(declaration: DataDeclaration, sizes: Mapping[str, int]) -> dict[str, Array]:
+    """The default in every element, once the shape is known."""
+    if any(name not in sizes for dim in declaration.shape for name, _ in dim.terms):
+        return {}
+    shape = tuple(dim.size(sizes) for dim in declaration.shape)
+    assert declaration.default is not None
+    return {declaration.name: np.full(shape, declaration.default, dtype=np.float64)}
+
+
+def _sizes(
+    problem: Problem, arrays: Mapping[str, Array], dims: Mapping[str, int]
+) -> dict[str, int]:
+    """Sizes from `dims`, from the shapes of arrays, and from defaults, in this order."""
+    sizes = {name: int(size) for name, size in dims.items()}
+    told = {name: f"dims={{{name!r}: {size}}}" for name, size in sizes.items()}
+    for declaration in problem.data:
+        if declaration.name not in arrays:
+            continue
+        for dim, size in zip(declaration.shape, arrays[declaration.name].shape, strict=True):
+            name = _single(dim)
+            if name is None:
+                continue
+            found = size - dim.const
+            if sizes.setdefault(name, found) != found:
+                raise _conflict(declaration, name, found, sizes[name], told[name])
+            told.setdefault(name, f"data `{declaration.name}`")
+    for dim_declaration in problem.dims:
+        if dim_declaration.default is not None:
+            sizes.setdefault(dim_declaration.name, dim_declaration.default)
+    # In the order of their declaration, so that generated text does not depend on the data.
+    return {dim.name: sizes[dim.name] for dim in problem.dims if dim.name in sizes}
+
+
+def _single(dim: Dim) -> str | None:
+    return dim.terms[0][0] if len(dim.terms) == 1 and dim.terms[0][1] == 1 else None
+
+
+def _conflict(
+    declaration: DataDeclaration, name: str, found: int, known: int, told: str
+) -> ShapeError:
+    shape = show_shape(declaration.shape)
+    message = f"dim `{name}` is {found} in data `{declaration.name}` {shape}, but {known} in {told}"
+    return ShapeError(
+        Diagnostic("E311", message, declaration.span, help="give arrays whose sizes agree")
+    )
+
+
+def _check_shapes(problem: Problem, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> None:
+    for declaration in problem.data:
+        array = arrays.get(declaration.name)
+        if array is None:
+            continue
+        for k, dim in enumerate(declaration.shape):
+            if any(name not in sizes for name, _ in dim.terms):
+                continue
+            if dim.size(sizes) != array.shape[k]:
+                shape = show_shape(declaration.shape)
+                message = (
+                    f"axis {k} of data `{declaration.name}` {shape} needs {dim.size(sizes)} "
+                    f"elements, and an array of shape {array.shape} was given"
+                )
+                raise ShapeError(Diagnostic("E311", message, declaration.span))
+
+
+def _check_attributes(declaration: DataDeclaration, array: Array) -> None:
+    name = declaration.name
+    if "mask" in declaration.attributes and not np.isin(array, (0.0, 1.0)).all():
+        first = array[~np.isin(array, (0.0, 1.0))].flat[0]
+        raise _error("E312", f"mask `{name}` holds {first}", declaration.span, "use 0 and 1")
+    if "symmetric" in declaration.attributes and array.size:
+        for axis in range(array.ndim - 1):
+            if array.shape[axis] != array.shape[axis + 1]:
+                raise _error("E312", f"`{name}` of shape {array.shape} cannot be symmetric")
+            gap = float(np.abs(array - np.swapaxes(array, axis, axis + 1)).max())
+            allowed = 8.0 * float(np.finfo(np.float64).eps) * float(np.abs(array).max())
+            if gap > allowed:
+                message = f"`{name}` is declared symmetric, but swapping axes {axis} and {axis + 1}"
+                remedy = "symmetrise it, or leave `symmetric` out"
+                raise _error("E312", f"{message} changes it by {gap:.3g}", declaration.span, remedy)
+
+
+def _check_lengths(problem: Problem, sizes: Mapping[str, int]) -> None:
+    """A range like `n - 1` may not come out negative."""
+    for dim in {dim: None for node in postorder(problem.objective) for dim in node.shape}:
+        if _number(dim, sizes) < 0:
+            known = ", ".join(f"{name} = {sizes[name]}" for name, _ in dim.terms)
+            message = f"an axis or range of length `{dim}` is negative with {known}"
+            raise ShapeError(Diagnostic("E315", message, help="give larger sizes"))
+
+
+def _check_bounds(problem: Problem, sizes: Mapping[str, int]) -> None:
+    for bound in problem.bounds:
+        if _number(bound.count, sizes) <= 0:
+            continue
+        least, most = _number(bound.least, sizes), _number(bound.most, sizes)
+        size = _number(bound.size, sizes)
+        if least < 0 or most >= size:
+            values = f"{least}" if least == most else f"{least} to {most}"
+            message = f"index `{bound.text}` takes {values} in an axis of size {size}"
+            raise ShapeError(Diagnostic("E313", message, bound.span))
+
+
+def _number(dim: Dim, sizes: Mapping[str, int]) -> int:
+    return dim.const + sum(coefficient * sizes[name] for name, coefficient in dim.terms)
+
+
+def _check_conditions(
+    problem: Problem, arrays: Mapping[str, Array], sizes: Mapping[str, int]
+) -> None:
+    nodes = {declaration.node: arrays[declaration.name] for declaration in problem.data}
+    for check in problem.checks:
+        holds = evaluate([check.condition], dict(nodes), sizes)[0]
+        if not bool(np.all(holds)):
+            values = _values(check.condition, arrays)
+            message = f"the check `{check.text}` does not hold{values}"
+            raise _error("E314", message, check.span, "give data that satisfies it")
+
+
+def _values(condition: Expr, arrays: Mapping[str, Array]) -> str:
+    shown = [
+        f"{node.name} = {float(arrays[node.name]):.6g}"
+        if not node.rank
+        else f"{node.name} is in [{arrays[node.name].min():.6g}, {arrays[node.name].max():.6g}]"
+        for node in inputs(condition)
+        if arrays[node.name].size
+    ]
+    return f": {', '.join(shown)}" if shown else ""

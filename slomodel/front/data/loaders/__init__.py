@@ -1,0 +1,37 @@
+"""Kinds of data files by their suffix; one more kind is one file here and one row below."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import BinaryIO, Literal
+
+from slomodel.front.data.loaders.content import Content, Raw, Refusal, Table
+from slomodel.front.data.loaders.csv_file import read_csv
+from slomodel.front.data.loaders.json_file import read_json
+from slomodel.front.data.loaders.matrix_market import read_matrix_market
+from slomodel.front.data.loaders.numpy_file import read_npy, read_npz
+
+__all__ = ["FORMATS", "Content", "FileFormat", "Raw", "Refusal", "Table"]
+
+
+@dataclass(frozen=True, slots=True)
+class FileFormat:
+    """How one kind of file is read: `read(file, key)` gives its content or raises Refusal.
+
+    `keys` is what a key names in such a file: an array, which defaults to the name of the data;
+    a column, where no key means all of them; or nothing.
+    """
+
+    read: Callable[[BinaryIO, str], Content]
+    keys: Literal["arrays", "columns", "none"]
+
+
+FORMATS: Mapping[str, FileFormat] = {
+    ".npz": FileFormat(read_npz, "arrays"),
+    ".npy": FileFormat(read_npy, "none"),
+    ".csv": FileFormat(read_csv, "columns"),
+    ".tsv": FileFormat(read_csv, "columns"),
+    ".json": FileFormat(read_json, "arrays"),
+    ".mtx": FileFormat(read_matrix_market, "none"),
+}

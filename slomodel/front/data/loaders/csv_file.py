@@ -1,0 +1,169 @@
+"""Tables of numbers as text, cells separated by a comma, a semicolon or a tab."""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import BinaryIO, TextIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slomodel.front.data.loaders.content import Refusal, Table, lacking, not_utf8, shown, text_of
+
+_MOST_BYTES = 1_000_000_000
+_DELIMITERS = "\t;,"
+_NUMBER = re.compile(
+    r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|nan|inf|infinity)", re.ASCII | re.IGNORECASE
+)
+_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+", re.ASCII)
+_QUOTED = re.compile(r'"[^"]*"')
+_MISSING = frozenset({"", "-", "?", "na", "n/a", "null", "none"})
+
+Line = tuple[int, str]
+"""The number of a line in its file, from 1, and its text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What the first line tells: where it is, what separates cells, how many, their names."""
+
+    line: int
+    delimiter: str
+    width: int
+    names: tuple[str, ...] = ()
+
+
+def read_csv(file: BinaryIO, column: str) -> Table:
+    """The numbers (rows, columns) of a table, or the one column with the name `column`.
+
+    Names stand in a header line, which is one that holds no number or holds `column`. Blank
+    lines and lines that start with `#` are left out; cells may be quoted with `"`.
+    """
+    try:
+        with text_of(file, _MOST_BYTES) as text:
+            return _table(text, column)
+    except UnicodeDecodeError:
+        raise not_utf8() from None
+
+
+def _table(text: TextIO, column: str) -> Table:
+    lines = _lines(text)
+    first = next(lines, None)
+    if first is None:
+        raise Refusal("E305", "is empty")
+    layout = _layout(first, column)
+    start = next(lines, None) if layout.names else first
+    if start is None:
+        raise Refusal("E305", "has a header line and no numbers")
+    rows: Iterator[Line] = chain([start], lines)
+    if column:
+        wanted = _column(column, layout)
+        return Table(_checked(rows, layout, [wanted]), (column,))
+    numbers = _fast(rows, layout.delimiter)
+    if numbers is None or numbers.shape[1] != layout.width or np.isinf(numbers).any():
+        # Again, a cell at a time: to tell the place of a fault, or that inf is written so.
+        text.seek(0)
+        rows = (line for line in _lines(text) if line[0] >= start[0])
+        numbers = _checked(rows, layout, range(layout.width))
+    return Table(numbers, layout.names)
+
+
+def _lines(text: TextIO) -> Iterator[Line]:
+    """The lines that are neither blank nor comments."""
+    for number, line in enumerate(text, 1):
+        bare = line.strip()
+        if bare and not bare.startswith("#"):
+            yield number, line.rstrip("\n")
+
+
+def _layout(first: Line, column: str) -> Layout:
+    unquoted = _QUOTED.sub("", first[1])
+    delimiter = next((mark for mark in _DELIMITERS if mark in unquoted), ",")
+    cells = [cell.strip() for cell in _cells(first, delimiter)]
+    layout = Layout(first[0], delimiter, len(cells))
+    numeric = [_NUMBER.fullmatch(cell) is not None for cell in cells]
+    has_column = bool(column) and column in cells
+    if all(numeric) and not has_column:
+        return layout
+    if any(numeric) and not has_column:
+        # A text among numbers is a wrong cell or a name: nobody but the writer can tell.
+        fault = _fault(first, numeric.index(False), layout)
+        remedy = fault.remedy or "write a number there, or a header line without numbers"
+        raise Refusal(fault.code, fault.reason, remedy)
+    if not any(cells):
+        raise _fault(first, 0, layout)
+    return Layout(first[0], delimiter, len(cells), tuple(cells))
+
+
+def _cells(line: Line, delimiter: str) -> list[str]:
+    try:
+        reader = csv.reader([line[1]], delimiter=delimiter, strict=True, skipinitialspace=True)
+        return next(reader)
+    except csv.Error as error:
+        raise Refusal("E316", f"has a line {line[0]} that is not a row of cells: {error}") from None
+
+
+def _column(name: str, layout: Layout) -> int:
+    if not layout.names:
+        reason = f"has no column `{shown(name)}`, for its first line holds numbers and not names"
+        raise Refusal("E304", reason, "write the names of the columns in the first line")
+    if name not in layout.names:
+        raise lacking("column", name, layout.names)
+    if layout.names.count(name) > 1:
+        raise Refusal("E304", f"has {layout.names.count(name)} columns `{shown(name)}`")
+    return layout.names.index(name)
+
+
+def _fast(rows: Iterator[Line], delimiter: str) -> NDArray[np.float64] | None:
+    """The numbers of plain rows; None where a cell is quoted or anything is wrong."""
+    try:
+        return np.loadtxt(
+            (text for _, text in rows), delimiter=delimiter, comments=None, ndmin=2, dtype="f8"
+        )
+    except UnicodeDecodeError:
+        raise
+    except ValueError:
+        return None
+
+
+def _checked(rows: Iterator[Line], layout: Layout, wanted: Sequence[int]) -> NDArray[np.float64]:
+    """The numbers in the columns `wanted`, or Refusal with the place of the first fault."""
+    numbers = array("d")
+    for line in rows:
+        cells = _cells(line, layout.delimiter)
+        if len(cells) != layout.width:
+            count = f"{len(cells)} cell{'s' if len(cells) > 1 else ''}"
+            reason = f"has {count} in line {line[0]}, and {layout.width} in line {layout.line}"
+            raise Refusal("E316", reason, "give every row the same number of cells")
+        for k in wanted:
+            cell = cells[k].strip()
+            number = float(cell) if _NUMBER.fullmatch(cell) else None
+            if number is None or (math.isinf(number) and "n" not in cell.lower()):
+                raise _fault(line, k, layout)
+            numbers.append(number)
+    return np.frombuffer(numbers, dtype=np.float64).reshape(-1, len(wanted))
+
+
+def _fault(line: Line, k: int, layout: Layout) -> Refusal:
+    """What is wrong with cell `k` (from 0) of a line."""
+    cell = _cells(line, layout.delimiter)[k].strip()
+    place = f"in line {line[0]}, column {k + 1}"
+    if layout.names and layout.names[k]:
+        place += f" (`{shown(layout.names[k])}`)"
+    if _NUMBER.fullmatch(cell):
+        return Refusal("E316", f"has `{shown(cell)}` {place}, which no float64 can hold")
+    what = f"the text `{shown(cell)}`" if cell else "an empty cell"
+    remedy = ""
+    if cell.lower() in _MISSING:
+        remedy = "write nan for a missing number"
+    elif _DECIMAL_COMMA.fullmatch(cell):
+        remedy = f"write a decimal point: {cell.replace(',', '.')}"
+    elif len(cell.split()) > 1 and layout.width == 1:
+        remedy = "separate cells with a comma, a semicolon or a tab"
+    return Refusal("E316", f"has {what} {place}, where a number is expected", remedy)

@@ -1,0 +1,39 @@
+"""Starts: the vector that a model's `init`s describe."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slomodel.errors import ShapeError
+from slomodel.front.data.bind import Binding
+from slomodel.ir.dims import concrete
+from slomodel.problem import Init, Problem
+
+Array = NDArray[np.float64]
+
+
+def start(problem: Problem, binding: Binding, rng: np.random.Generator) -> Array:
+    """A start (n,): each variable as its `init` says, drawn in declaration order."""
+    parts = [
+        _drawn(variable.init, concrete(variable.shape, binding.sizes), binding, rng).ravel()
+        for variable in problem.variables
+    ]
+    return np.concatenate(parts)
+
+
+def _drawn(init: Init, shape: tuple[int, ...], binding: Binding, rng: np.random.Generator) -> Array:
+    if init.kind == "uniform":
+        low, high = init.parameters
+        return np.asarray(rng.uniform(low, high, shape))
+    if init.kind == "normal":
+        mean, deviation = init.parameters
+        return np.asarray(rng.normal(mean, deviation, shape))
+    if init.kind == "eye":
+        return np.eye(shape[0], shape[1])
+    if init.kind == "data":
+        if init.array not in binding.arrays:
+            raise ShapeError(f"the start is data `{init.array}`, which has no values yet")
+        return binding.arrays[init.array].copy()
+    value = {"zeros": 0.0, "ones": 1.0}.get(init.kind)
+    return np.full(shape, init.parameters[0] if value is None else value)

@@ -1,0 +1,134 @@
+"""Whole numbers that are affine in dims and index variables: what indices and sizes are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from slomodel.errors import Span
+from slomodel.front.elaboration.faults import Fault, fault
+from slomodel.front.elaboration.scope import Scope, Symbol, described
+from slomodel.front.elaboration.values import Label
+from slomodel.front.text.syntax import Name, Negate, Node, Number, Product, Sum
+from slomodel.front.text.traverse import children
+from slomodel.ir.dims import Dim, literal
+
+_LARGEST = 10**15
+
+
+@dataclass(frozen=True, slots=True)
+class AffineIndex:
+    """`offset + sum(coefficient * position of label)`; no coefficient is 0."""
+
+    offset: Dim
+    labels: Mapping[Label, int] = field(default_factory=dict)
+
+    def plus(self, other: AffineIndex, factor: int = 1) -> AffineIndex:
+        total = dict(self.labels)
+        for label, coefficient in other.labels.items():
+            total[label] = total.get(label, 0) + factor * coefficient
+        kept = {label: c for label, c in total.items() if c}
+        return AffineIndex(self.offset + other.offset * factor, kept)
+
+    def times(self, factor: int) -> AffineIndex:
+        return AffineIndex(Dim()).plus(self, factor)
+
+    @property
+    def constant(self) -> int | None:
+        """The number, where neither a dim nor a label takes part."""
+        return None if self.labels or not self.offset.is_literal else self.offset.const
+
+    @property
+    def least(self) -> Dim:
+        """The smallest value, over labels with at least one value each."""
+        return self._extreme(-1)
+
+    @property
+    def most(self) -> Dim:
+        return self._extreme(1)
+
+    def _extreme(self, sign: int) -> Dim:
+        total = self.offset
+        for label, coefficient in self.labels.items():
+            if coefficient * sign > 0:
+                total = total + (label.dim - 1) * coefficient
+        return total
+
+
+def affine(node: Node, scope: Scope) -> AffineIndex:
+    """The affine form of an expression; raises a Fault that says what keeps it from being one."""
+    results: list[AffineIndex] = []
+    stack: list[tuple[Node, bool]] = [(node, False)]
+    while stack:
+        current, is_left = stack.pop()
+        below = children(current)
+        if not is_left and isinstance(current, (Negate, Sum, Product)):
+            stack.append((current, True))
+            stack.extend((child, False) for child in reversed(below))
+            continue
+        if not is_left:
+            results.append(_leaf(current, scope))
+            continue
+        operands = results[-len(below) :]
+        del results[-len(below) :]
+        results.append(_combined(current, operands))
+    return results[0]
+
+
+def size(node: Node, scope: Scope) -> Dim:
+    """A size that is affine in dims alone."""
+    form = affine(node, scope)
+    if form.labels:
+        name = next(iter(form.labels)).name
+        message = f"a size may not depend on the index `{name}`"
+        raise fault("E209", message, node.span, "restrict a sum with `if`, as in `if i < j`")
+    return form.offset
+
+
+def whole(node: Node, scope: Scope) -> int:
+    """A whole number, written as such."""
+    number = affine(node, scope).constant
+    if number is None:
+        raise fault("E209", f"`{node.span.text}` is not a whole number", node.span)
+    return number
+
+
+def _leaf(node: Node, scope: Scope) -> AffineIndex:
+    if isinstance(node, Number):
+        if node.value.is_integer() and abs(node.value) <= _LARGEST:
+            return AffineIndex(literal(int(node.value)))
+        raise fault("E209", f"`{node.text}` is not a whole number", node.span)
+    if isinstance(node, Name):
+        found = scope.find(node)
+        if isinstance(found, Label):
+            return AffineIndex(found.start, {found: 1})
+        if isinstance(found, Symbol) and found.dim is not None:
+            return AffineIndex(found.dim)
+        what = described(found) if isinstance(found, Symbol) else f"`{node.text}` is a parameter"
+        raise _not_affine(node.span, what)
+    raise _not_affine(node.span, f"`{node.span.text}` is more than that")
+
+
+def _combined(node: Node, operands: list[AffineIndex]) -> AffineIndex:
+    if isinstance(node, Negate):
+        return operands[0].times(-1)
+    result = operands[0]
+    assert isinstance(node, (Sum, Product))
+    for term, other in zip(node.rest, operands[1:], strict=True):
+        if isinstance(node, Sum):
+            result = result.plus(other, 1 if term.op == "+" else -1)
+            continue
+        if term.op not in ("*", ".*"):
+            raise _not_affine(term.op_span, f"`{term.op}` is not allowed in it")
+        if other.constant is not None:
+            result = result.times(other.constant)
+        elif result.constant is not None:
+            result = other.times(result.constant)
+        else:
+            raise _not_affine(term.op_span, "no two names may be multiplied in it")
+    return result
+
+
+def _not_affine(span: Span, reason: str) -> Fault:
+    message = f"an index or size is made of index variables, dims and whole numbers: {reason}"
+    return fault("E209", message, span, "write it like `i`, `i + 1`, `2*i` or `n - 1 - i`")

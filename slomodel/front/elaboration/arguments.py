@@ -1,0 +1,155 @@
+"""Arguments of calls: matched to a signature, and read as values, axes, sizes or texts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from slomodel.front.elaboration.affine import whole
+from slomodel.front.elaboration.faults import Fault, fault, suggestion
+from slomodel.front.elaboration.scope import Scope
+from slomodel.front.elaboration.values import Value
+from slomodel.front.text.syntax import (
+    Argument,
+    BoolOp,
+    Call,
+    Compare,
+    Keyword,
+    NoneLiteral,
+    Not,
+    String,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter: `default` is its text, None where it has none; `is_many` takes the rest."""
+
+    name: str
+    default: str | None = None
+    is_many: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """A function's parameters; `text` is how a message shows them: `huber(t, delta=1)`."""
+
+    text: str
+    name: str
+    parameters: tuple[Parameter, ...]
+
+
+@cache
+def signature(text: str) -> Signature:
+    """The signature that `name(x, axis=None)` or `name(spec, *arrays)` states."""
+    name, _, rest = text.rstrip(")").partition("(")
+    parameters = []
+    for part in rest.split(", "):
+        parameter, equals, default = part.partition("=")
+        is_many = parameter.startswith("*")
+        parameters.append(Parameter(parameter.lstrip("*"), default if equals else None, is_many))
+    return Signature(text, name, tuple(parameters))
+
+
+def match(node: Call, wanted: Signature) -> Mapping[str, tuple[Argument, ...]]:
+    """The argument for each parameter; the empty tuple for one left out that has a default."""
+    found: dict[str, tuple[Argument, ...]] = {}
+    positional = list(node.args)
+    for parameter in wanted.parameters:
+        if parameter.is_many:
+            found[parameter.name] = tuple(positional)
+            positional = []
+        elif positional:
+            found[parameter.name] = (positional.pop(0),)
+    if positional:
+        raise _wrong_number(node, wanted)
+    for keyword in node.kwargs:
+        _add_keyword(found, keyword, wanted)
+    for parameter in wanted.parameters:
+        if not found.get(parameter.name):
+            if parameter.default is None:
+                raise _wrong_number(node, wanted)
+            found[parameter.name] = ()
+    return found
+
+
+def _add_keyword(
+    found: dict[str, tuple[Argument, ...]], keyword: Keyword, wanted: Signature
+) -> None:
+    name = keyword.name.text
+    allowed = [p.name for p in wanted.parameters if not p.is_many]
+    if name not in allowed:
+        remedy = suggestion(name, allowed) or f"it is `{wanted.text}`"
+        message = f"`{wanted.name}` has no argument `{name}`"
+        raise fault("E208", message, keyword.name.span, remedy)
+    if name in found:
+        message = f"the argument `{name}` is given twice"
+        raise fault("E208", message, keyword.name.span, f"it is `{wanted.text}`")
+    found[name] = (keyword.value,)
+
+
+def _wrong_number(node: Call, wanted: Signature) -> Fault:
+    count = len(node.args) + len(node.kwargs)
+    least = sum(p.default is None for p in wanted.parameters)
+    most = len(wanted.parameters)
+    numbers = (
+        f"{least}"
+        if least == most
+        else f"{least} or {most}"
+        if most == least + 1
+        else f"{least} to {most}"
+    )
+    if any(p.is_many for p in wanted.parameters):
+        numbers = f"at least {least}"
+    plural = "" if numbers.endswith("1") else "s"
+    message = f"`{wanted.name}` takes {numbers} argument{plural}, and {count} are given"
+    if count == 1:
+        message = message.removesuffix("1 are given") + "1 is given"
+    return fault("E208", message, node.span, f"it is `{wanted.text}`")
+
+
+def is_condition(argument: Argument) -> bool:
+    return isinstance(argument, (Compare, BoolOp, Not))
+
+
+def check_kind(argument: Argument, wanted: Signature, parameter: str) -> None:
+    """A condition where one belongs, an expression elsewhere."""
+    if parameter == "condition":
+        if not is_condition(argument):
+            message = f"`{wanted.name}` begins with a condition"
+            remedy = "compare the number, as in `where(x > 0, a, b)`"
+            raise fault("E208", message, argument.span, remedy)
+    elif is_condition(argument):
+        message = f"`{wanted.name}` takes numbers, and this is a condition"
+        raise fault("E208", message, argument.span, "choose values with `where(condition, a, b)`")
+    elif isinstance(argument, (String, NoneLiteral)):
+        message = f"`{wanted.name}` takes numbers here"
+        raise fault("E208", message, argument.span, f"it is `{wanted.text}`")
+
+
+def axis_of(
+    arguments: tuple[Argument, ...], default: int | None, value: Value, scope: Scope
+) -> int | None:
+    """The axis that `axis=` names, counted from 0; None for all of them."""
+    axis = default
+    if arguments:
+        only = arguments[0]
+        if isinstance(only, NoneLiteral):
+            return None
+        if isinstance(only, (String, Compare, BoolOp, Not)):
+            raise fault("E208", "`axis` is a whole number or `None`", only.span)
+        axis = whole(only, scope)
+    if axis is None:
+        return None
+    if not -value.rank <= axis < value.rank:
+        span = arguments[0].span if arguments else None
+        message = f"axis {axis} of {value.rank} axes"
+        assert span is not None
+        raise fault("E208", message, span, f"axes count from 0 to {value.rank - 1}")
+    return axis % value.rank
+
+
+def default_number(parameter: Parameter) -> float:
+    assert parameter.default is not None
+    return float(parameter.default)

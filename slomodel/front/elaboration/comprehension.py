@@ -1,0 +1,149 @@
+"""Sums by index: `sum(expr for i in n, j in range(a, b) if condition)`, also `mean` and `prod`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slomodel.front.elaboration.affine import size
+from slomodel.front.elaboration.contraction import total
+from slomodel.front.elaboration.faults import fault, missing, shape_fault, suggestion
+from slomodel.front.elaboration.ranges import is_at_least_zero
+from slomodel.front.elaboration.scope import Evaluate, Model, Scope, described
+from slomodel.front.elaboration.steps import Steps
+from slomodel.front.elaboration.unrolled import folded
+from slomodel.front.elaboration.values import Label, Value, combine, number, value_of
+from slomodel.front.text.syntax import Call, Comprehension, Expr, Iteration
+from slomodel.functions import add, div, ge, mul, where
+from slomodel.ir import build
+from slomodel.ir.dims import Dim, named
+from slomodel.problem import Check
+
+_REDUCTIONS = ("sum", "prod", "mean", "max", "min")
+
+
+def comprehension(node: Comprehension, request: Evaluate) -> Steps:
+    scope = request.scope
+    name = node.function.text
+    if name not in _REDUCTIONS:
+        message = f"`{name}` does not take `for`"
+        remedy = suggestion(name, _REDUCTIONS) or "`sum`, `mean` and `prod` do"
+        raise fault("E212", message, node.function.span, remedy)
+    labels, inner = bind_iterations(node.iterations, scope)
+    body = yield Evaluate(node.body, inner)
+    condition: Value | None = None
+    if node.condition is not None:
+        condition = yield Evaluate(node.condition, inner)
+        if condition.rank:
+            message = f"the condition of a sum is one truth value, not {condition.rank}-dimensional"
+            raise shape_fault("E212", message, node.condition.span, "index its arrays")
+    if name == "mean":
+        require_nonempty(scope.model, [label.dim for label in labels], node)
+    if name in ("sum", "mean"):
+        return _sum(scope, node, labels, body, condition)
+    if condition is not None:
+        raise missing(f"`{name}` with `if` cannot be computed yet", node.span)
+    return folded(name, body, labels, scope.model, node.span)
+
+
+def _sum(
+    scope: Scope,
+    node: Comprehension,
+    labels: Sequence[Label],
+    body: Value,
+    condition: Value | None,
+) -> Value:
+    count: Value | None = None
+    if condition is not None:
+        count = total(combine(where, condition, number(1.0), number(0.0)), labels, ())
+        body = combine(where, condition, body, number(0.0))
+        assert node.condition is not None
+        scope.model.note(body, node.condition.span)
+    result = total(body, labels, ())
+    if node.function.text == "mean":
+        return combine(div, result, count or size_product([label.dim for label in labels]))
+    return result
+
+
+def size_product(dims: Sequence[Dim]) -> Value:
+    """The number of elements of an array of these dims, as a scalar."""
+    result = number(1.0)
+    for dim in dims:
+        result = combine(mul, result, value_of(build.size_of(dim)))
+    return result
+
+
+def require_nonempty(model: Model, dims: Sequence[Dim], node: Expr) -> None:
+    """An empty mean is an error: at compile time, or at bind."""
+    for dim in dims:
+        at_least_one = is_at_least_zero(dim - 1)
+        if at_least_one is False:
+            raise shape_fault("E212", "the mean of nothing is not defined", node.span)
+        if at_least_one is None:
+            condition = ge(build.size_of(dim), 1.0)
+            model.checks.append(Check(condition, f"{node.span.text} is not of nothing", node.span))
+
+
+def bind_iterations(
+    iterations: Sequence[Iteration], scope: Scope
+) -> tuple[tuple[Label, ...], Scope]:
+    """A label for each `i in domain`, and the scope where they are known."""
+    made: dict[str, Label] = {}
+    for iteration in iterations:
+        name = iteration.name.text
+        clash = _clash(name, scope, made)
+        if clash:
+            raise fault("E202", clash, iteration.name.span, "give the index another name")
+        made[name] = _label(iteration, scope, made)
+    return tuple(made.values()), scope.with_local(made)
+
+
+def _clash(name: str, scope: Scope, made: dict[str, Label]) -> str:
+    if name in made:
+        return f"two indices are called `{name}`"
+    if name in scope.local:
+        return f"`{name}` is in use already as an index or parameter around this"
+    symbol = scope.model.symbols.get(name)
+    return f"the index would hide a declared name: {described(symbol)}" if symbol else ""
+
+
+def _label(iteration: Iteration, scope: Scope, made: dict[str, Label]) -> Label:
+    domain, model = iteration.domain, scope.model
+    inner = scope.with_local(made)
+    if not (isinstance(domain, Call) and domain.function.text == "range"):
+        extent = size(domain, inner)
+        is_name = len(extent.terms) == 1 and extent.terms[0][1] == 1 and not extent.const
+        if not is_name and not extent.is_literal:
+            message = "an index runs over a dim or over a range"
+            raise fault("E212", message, domain.span, f"write `range({domain.span.text})`")
+        _check_extent(extent, domain)
+        return model.label(iteration.name.text, extent)
+    if domain.kwargs or not 1 <= len(domain.args) <= 2:
+        message = "`range` takes one bound or two"
+        raise fault("E212", message, domain.span, "write `range(b)` or `range(a, b)`")
+    bounds = [size(argument, inner) for argument in domain.args]
+    start = bounds[0] if len(bounds) == 2 else Dim()
+    extent = bounds[-1] - start
+    _check_extent(extent, domain)
+    return model.label(iteration.name.text, extent, start, is_range=True)
+
+
+def _check_extent(extent: Dim, domain: Expr) -> None:
+    if extent.is_literal and extent.const < 0:
+        message = f"`{domain.span.text}` ends before it begins"
+        raise fault(
+            "E212", message, domain.span, "a range leaves out its end; `range(a, a)` is empty"
+        )
+
+
+def index_value(label: Label) -> Value:
+    """An index used as a number."""
+    return combine(add, Value(build.iota(label.dim), (label,)), number_of(label.start))
+
+
+def number_of(dim: Dim) -> Value:
+    """A whole number affine in dims, as a scalar; it may be negative."""
+    result = number(float(dim.const))
+    for name, coefficient in dim.terms:
+        term = combine(mul, number(float(coefficient)), value_of(build.size_of(named(name))))
+        result = combine(add, term, result)
+    return result

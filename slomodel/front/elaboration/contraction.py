@@ -1,0 +1,156 @@
+"""Sums of products: every linear operation of the language in terms of one `Einsum`."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+
+from slomodel.front.elaboration.values import Label, Value, settled, union
+from slomodel.functions import add, div, mul, neg, square, sub
+from slomodel.ir import build
+from slomodel.ir.dims import Dim, Shape
+from slomodel.ir.expr import Axes, Einsum, Expr, Map
+
+_MOST_FACTORS = 16
+_FEWEST_FACTORS = 2
+_MOST_TERMS = 8
+
+
+def contract(
+    operands: Sequence[tuple[Value, Sequence[Hashable]]], output: Sequence[Hashable]
+) -> Value:
+    """The sum of products over the keys missing in `output`; a key names an axis of an operand.
+
+    Index labels are kept. Axes of one key must have one dim.
+    """
+    values = [settled(value) for value, _ in operands]
+    labels = union(values)
+    number: dict[Hashable, int] = {}
+    dims: list[Dim] = []
+    inputs: list[Axes] = []
+    for value, (_, keys) in zip(values, operands, strict=True):
+        for key, dim in zip((*value.labels, *keys), value.expr.shape, strict=True):
+            if key not in number:
+                number[key] = len(dims)
+                dims.append(dim)
+        inputs.append(tuple(number[key] for key in (*value.labels, *keys)))
+    kept = tuple(number[key] for key in (*labels, *output))
+    expr = build.einsum([v.expr for v in values], inputs, kept, dims)
+    return Value(expr, labels, tuple(dims[number[key]] for key in output))
+
+
+def total(value: Value, labels: Sequence[Label] = (), axes: Sequence[int] | None = None) -> Value:
+    """The sum over some labels and some axes (all, where `axes` is None).
+
+    A label that the value does not depend on counts as often as it has values.
+    """
+    value = settled(value)
+    dropped = range(value.rank) if axes is None else axes
+    count = len(value.labels)
+    kept = [k for k, label in enumerate(value.labels) if label not in labels]
+    kept += [count + k for k in range(value.rank) if k not in dropped]
+    repeated = tuple(label.dim for label in labels if label not in value.labels)
+    return Value(
+        _summed(value.expr, tuple(kept), repeated),
+        tuple(label for label in value.labels if label not in labels),
+        tuple(axis for k, axis in enumerate(value.axes) if k not in dropped),
+    )
+
+
+def _summed(expr: Expr, kept: Axes, repeated: Shape) -> Expr:
+    """The sum over the axes not in `kept`: one contraction, or one for each of a few terms.
+
+    `sum(b * r^2 + e^2)` is `b * dot(r, r) + dot(e, e)`: no array of terms is made. A sum with a
+    term that is no product is left whole, since that term would be made all the same.
+    """
+    if len(kept) == expr.rank and not repeated:
+        return expr
+    terms = _terms(expr)
+    products = [_contractible(_factors(term)) for _, term in terms]
+    if len(terms) == 1 or any(len(product.arrays) < _FEWEST_FACTORS for product in products):
+        return _contracted(_contractible(_factors(expr)), expr, kept, repeated)
+    result: Expr | None = None
+    for (positive, term), product in zip(terms, products, strict=True):
+        part = _contracted(product, term, kept, repeated)
+        if result is None:
+            result = part if positive else neg(part)
+        else:
+            result = add(result, part) if positive else sub(result, part)
+    assert result is not None
+    return result
+
+
+def _terms(expr: Expr) -> list[tuple[bool, Expr]]:
+    """`expr` as a sum of signed terms of its shape, in order; one term where there are many."""
+    terms: list[tuple[bool, Expr]] = []
+    stack: list[tuple[bool, Expr]] = [(True, expr)]
+    whole = tuple(range(expr.rank))
+    while stack:
+        positive, node = stack.pop()
+        plain = isinstance(node, Map) and node.axes == (whole, whole)
+        if plain and isinstance(node, Map) and node.function in (add, sub):
+            left, right = node.operands
+            stack += [(positive == (node.function is add), right), (positive, left)]
+        else:
+            terms.append((positive, node))
+        if len(terms) + len(stack) > _MOST_TERMS:
+            return [(True, expr)]
+    return terms
+
+
+def _contractible(product: _Product) -> _Product:
+    """The product with a square that is its only factor as two factors."""
+    if len(product.arrays) == 1:
+        only = product.arrays[0]
+        if isinstance(only, Map) and only.function is square:
+            product.arrays, product.axes = [only.operands[0]] * 2, product.axes * 2
+    return product
+
+
+def _contracted(product: _Product, expr: Expr, kept: Axes, repeated: Shape) -> Expr:
+    arrays, axes = product.arrays, product.axes
+    result = build.einsum(arrays, axes, kept, expr.shape + repeated)
+    for scalar in reversed(product.scalars):
+        result = mul(scalar, result)
+    for divisor in product.divisors:
+        result = div(result, divisor)
+    return neg(result) if product.negative else result
+
+
+@dataclass(slots=True)
+class _Product:
+    """Arrays with the axes of the product that theirs are, and what can stand outside a sum."""
+
+    arrays: list[Expr] = field(default_factory=list)
+    axes: list[Axes] = field(default_factory=list)
+    scalars: list[Expr] = field(default_factory=list)
+    divisors: list[Expr] = field(default_factory=list)
+    negative: bool = False
+
+
+def _factors(expr: Expr) -> _Product:
+    """`expr` as a product of arrays and scalars."""
+    product = _Product()
+    stack: list[tuple[Expr, Axes]] = [(expr, tuple(range(expr.rank)))]
+    while stack:
+        node, axes = stack.pop()
+        if not node.rank:
+            product.scalars.append(node)
+        elif isinstance(node, Einsum) and build.is_broadcast(node):
+            kept = tuple(axes[node.output.index(label)] for label in node.inputs[0])
+            stack.append((node.operands[0], kept))
+        elif isinstance(node, Map) and node.function is neg:
+            product.negative = not product.negative
+            stack.append((node.operands[0], axes))
+        elif isinstance(node, Map) and node.function is div and not node.operands[1].rank:
+            product.divisors.append(node.operands[1])
+            stack.append((node.operands[0], axes))
+        elif isinstance(node, Map) and node.function is mul:
+            parts = zip(node.operands, node.axes, strict=True)
+            stack += reversed([(o, tuple(axes[k] for k in own)) for o, own in parts])
+        else:
+            product.arrays.append(node)
+            product.axes.append(axes)
+        if len(product.arrays) + len(stack) > _MOST_FACTORS:
+            return _Product([expr], [tuple(range(expr.rank))])
+    return product

@@ -1,0 +1,174 @@
+"""Declarations: dims, data, variables with their starts."""
+
+from __future__ import annotations
+
+import math
+
+from slomodel.errors import Span
+from slomodel.front.data.arrays import file_reference
+from slomodel.front.elaboration.affine import whole
+from slomodel.front.elaboration.arguments import match, signature
+from slomodel.front.elaboration.expressions import evaluate
+from slomodel.front.elaboration.faults import Fault, fault, shape_fault, suggestion
+from slomodel.front.elaboration.scope import Model, Scope, Symbol, described
+from slomodel.front.elaboration.values import value_of
+from slomodel.front.text.syntax import (
+    BoolOp,
+    Call,
+    Compare,
+    DataDecl,
+    DimDecl,
+    Expr,
+    Name,
+    NoneLiteral,
+    Not,
+    Size,
+    String,
+    VarDecl,
+)
+from slomodel.ir import build
+from slomodel.ir.dims import Dim, Shape, literal, named, show_shape
+from slomodel.ir.expr import Const
+from slomodel.problem import DataDeclaration, DimDeclaration, Init, Variable
+
+_LARGEST_DIM = 10**12
+_DISTRIBUTIONS = {"uniform": "uniform(a, b)", "normal": "normal(mu, s)"}
+
+
+def declare_dim(statement: DimDecl, model: Model) -> DimDeclaration:
+    name = statement.name
+    default = None
+    if statement.default is not None:
+        default = whole(statement.default, Scope(model))
+        if not 0 <= default <= _LARGEST_DIM:
+            message = f"a dim is a size, and `{statement.default.span.text}` is none"
+            raise fault("E217", message, statement.default.span, "write a whole number from 0 on")
+    model.declare(Symbol(name.text, "dim", name.span, dim=named(name.text)))
+    return DimDeclaration(name.text, default, name.span)
+
+
+def shape_of(sizes: tuple[Size, ...], model: Model) -> Shape:
+    """The dims of a declaration: names, numbers, or a name plus or minus a number."""
+    return tuple(_size(one, model) for one in sizes)
+
+
+def _size(one: Size, model: Model) -> Dim:
+    if one.name is None:
+        return literal(one.offset)
+    name = one.name.text
+    symbol = model.symbols.get(name)
+    if symbol is None:
+        if name in model.later:
+            raise Scope(model).unknown(one.name)
+        dims = [s.name for s in model.symbols.values() if s.kind == "dim"]
+        remedy = suggestion(name, dims) or f"declare it before: `dim {name}`"
+        raise fault("E217", f"no dim is called `{name}`", one.name.span, remedy)
+    if symbol.is_broken:
+        raise Fault(None)
+    if symbol.dim is None:
+        remedy = f"sizes are declared with `dim {name}` under a name of their own"
+        raise fault("E217", f"{described(symbol)}, and a size is a dim", one.name.span, remedy)
+    return symbol.dim + one.offset
+
+
+def declare_data(statement: DataDecl, model: Model) -> DataDeclaration:
+    name = statement.name
+    shape = shape_of(statement.shape, model)
+    attributes = frozenset(attribute.text for attribute in statement.attributes)
+    if "symmetric" in attributes and (len(shape) < 2 or len(set(shape)) > 1):
+        message = f"`symmetric` data have one dim on all axes, and `{name.text}` is "
+        place = next(a.span for a in statement.attributes if a.text == "symmetric")
+        raise shape_fault("E217", message + show_shape(shape), place)
+    file = default = None
+    if statement.file is not None:
+        file = file_reference(statement.file.text, name.text, statement.file.span)
+    if statement.default is not None:
+        default = constant(statement.default, model)
+    node = build.data(name.text, shape)
+    model.declare(Symbol(name.text, "data", name.span, value=value_of(node)))
+    return DataDeclaration(node, default, file, attributes, False, name.span)
+
+
+def declare_variable(statement: VarDecl, model: Model) -> Variable:
+    name = statement.name
+    shape = shape_of(statement.shape, model)
+    node = build.variable(name.text, shape)
+    model.declare(Symbol(name.text, "variable", name.span, value=value_of(node)))
+    init = Init() if statement.init is None else _init(statement.init, shape, model)
+    return Variable(node, init, name.span)
+
+
+def constant(node: Expr, model: Model) -> float:
+    """The number that an expression of numbers is."""
+    value = evaluate(node, Scope(model))
+    if not isinstance(value.expr, Const):
+        message = f"a number is expected here, and `{node.span.text}` depends on names"
+        raise fault("E216", message, node.span, "write a number, like `0.1` or `1/3`")
+    number = float(value.expr.value)
+    if not math.isfinite(number):
+        raise fault("E216", f"`{node.span.text}` is {number}", node.span, "write a finite number")
+    return number
+
+
+def _init(node: Expr, shape: Shape, model: Model) -> Init:
+    if isinstance(node, Call) and node.function.text in _DISTRIBUTIONS:
+        return _distribution(node, model)
+    if isinstance(node, Name) and node.text not in model.symbols:
+        if node.text == "zeros":
+            return Init("zeros", ())
+        if node.text == "ones":
+            return Init("ones", ())
+        if node.text == "eye":
+            if len(shape) != 2:
+                message = f"`eye` starts a matrix, not {show_shape(shape)}"
+                raise shape_fault("E218", message, node.span, "use a number, `zeros` or `ones`")
+            return Init("eye", ())
+        known = ["zeros", "ones", "eye", *_DISTRIBUTIONS]
+        known += [s.name for s in model.symbols.values() if s.kind == "data"]
+        message = f"nothing to start from is called `{node.text}`"
+        raise fault("E218", message, node.span, suggestion(node.text, known) or _STARTS)
+    if isinstance(node, Name):
+        symbol = model.symbols[node.text]
+        if symbol.is_broken:
+            raise Fault(None)
+        if symbol.kind == "data":
+            return _from_data(symbol, node.span, shape)
+    try:
+        return Init("number", (constant(node, model),))
+    except Fault as problem:
+        if problem.diagnostic is None or problem.diagnostic.code != "E216":
+            raise
+        message = f"`{node.span.text}` is no start for a variable"
+        raise fault("E218", message, node.span, _STARTS) from None
+
+
+_STARTS = "a start is a number, `uniform(a, b)`, `normal(mu, s)`, `zeros`, `ones`, `eye` or data"
+
+
+def _from_data(symbol: Symbol, span: Span, shape: Shape) -> Init:
+    assert symbol.value is not None
+    found = symbol.value.dims
+    if found != shape:
+        message = f"the start `{symbol.name}` is {show_shape(found)}, the variable "
+        raise shape_fault("E218", message + show_shape(shape), span, "the shapes must be equal")
+    return Init("data", (), symbol.name)
+
+
+def _distribution(node: Call, model: Model) -> Init:
+    name = node.function.text
+    found = match(node, signature(_DISTRIBUTIONS[name]))
+    numbers = []
+    for (argument,) in found.values():
+        if isinstance(argument, (String, NoneLiteral, Compare, BoolOp, Not)):
+            raise fault("E218", "a number is expected here", argument.span, _STARTS)
+        numbers.append(constant(argument, model))
+    first, second = numbers
+    if name == "normal":
+        if second < 0:
+            message = "the standard deviation of `normal(mu, s)` is negative"
+            raise fault("E218", message, node.span, "write `s` from 0 on")
+        return Init("normal", (first, second))
+    if first > second:
+        message = "`uniform(a, b)` needs a <= b"
+        raise fault("E218", message, node.span, f"write `uniform({second:g}, {first:g})`")
+    return Init("uniform", (first, second))

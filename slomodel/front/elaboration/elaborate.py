@@ -1,0 +1,172 @@
+"""From the syntax tree to a problem: names resolved, shapes checked, one graph made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from slomodel.errors import Diagnostic, ModelSyntaxError, SlomodelError, SourceText, Span
+from slomodel.front.elaboration.declarations import declare_data, declare_dim, declare_variable
+from slomodel.front.elaboration.definitions import (
+    check_condition,
+    declare_fn,
+    declare_let,
+    objective_value,
+)
+from slomodel.front.elaboration.faults import Fault, fault
+from slomodel.front.elaboration.missing import may_be_missing
+from slomodel.front.elaboration.scope import Model, Symbol, SymbolKind
+from slomodel.front.elaboration.smoothness import nonsmooth_warnings
+from slomodel.front.text.syntax import (
+    Check,
+    DataDecl,
+    DimDecl,
+    Fn,
+    Let,
+    Objective,
+    Program,
+    Statement,
+    VarDecl,
+)
+from slomodel.ir.expr import Expr
+from slomodel.ir.walk import inputs
+from slomodel.problem import Check as ProblemCheck
+from slomodel.problem import DataDeclaration, DimDeclaration, Problem, Variable
+
+_MOST_MESSAGES = 20
+
+
+@dataclass(slots=True)
+class _Gathered:
+    """The parts of a problem, as statements give them."""
+
+    dims: list[DimDeclaration] = field(default_factory=list)
+    data: list[DataDeclaration] = field(default_factory=list)
+    variables: list[Variable] = field(default_factory=list)
+    checks: list[ProblemCheck] = field(default_factory=list)
+    objective: Expr | None = None
+
+
+def elaborate(program: Program, source: SourceText) -> Problem:
+    """The problem that a program states.
+
+    Raises ModelSyntaxError, ShapeError or MissingRule with every independent mistake.
+    """
+    model = Model(source)
+    model.warnings.update(dict.fromkeys(program.warnings))
+    for statement in reversed(program.order):
+        if not isinstance(statement, (Check, Objective)):
+            model.later[statement.name.text] = statement.name.span
+    gathered = _Gathered()
+    faults: list[Fault] = []
+    for statement in program.order:
+        try:
+            _statement(statement, model, gathered)
+        except Fault as problem:
+            faults.append(problem)
+            _poison(statement, model)
+    faults += _missing_parts(program, model)
+    told = [f for f in faults if f.diagnostic is not None][:_MOST_MESSAGES]
+    if told:
+        raise _error(told)
+    assert gathered.objective is not None
+    return _problem(program, model, gathered, gathered.objective)
+
+
+def _statement(statement: Statement, model: Model, gathered: _Gathered) -> None:
+    match statement:
+        case DimDecl():
+            gathered.dims.append(declare_dim(statement, model))
+        case DataDecl():
+            gathered.data.append(declare_data(statement, model))
+        case VarDecl():
+            gathered.variables.append(declare_variable(statement, model))
+        case Let():
+            declare_let(statement, model)
+        case Fn():
+            declare_fn(statement, model)
+        case Check():
+            gathered.checks.append(check_condition(statement, model))
+        case Objective():
+            value = objective_value(statement, model)
+            gathered.objective = gathered.objective or value
+
+
+_KINDS: dict[type[Statement], SymbolKind] = {
+    DimDecl: "dim",
+    DataDecl: "data",
+    VarDecl: "variable",
+    Let: "definition",
+    Fn: "function",
+}
+
+
+def _poison(statement: Statement, model: Model) -> None:
+    """Have later uses of a name that failed go without a message."""
+    if not isinstance(statement, (Check, Objective)):
+        name = statement.name
+        broken = Symbol(name.text, _KINDS[type(statement)], name.span)
+        model.symbols.setdefault(name.text, broken)
+        model.later.pop(name.text, None)
+
+
+def _missing_parts(program: Program, model: Model) -> list[Fault]:
+    """What a model must have: one objective, at least one variable."""
+    found: list[Fault] = []
+    end = Span(model.source, len(model.source.text.rstrip()), len(model.source.text.rstrip()))
+    if not program.objectives:
+        message = "the model has no objective"
+        found.append(fault("E214", message, end, "add `minimize …` or `maximize …`"))
+    for again in program.objectives[1:]:
+        first = program.objectives[0].sense_span
+        message = f"a model has one objective, and the first is on line {first.line}"
+        remedy = "add them up with weights, or define parts with `let`"
+        found.append(fault("E214", message, again.sense_span, remedy))
+    if not program.vars:
+        where = program.objectives[0].span if program.objectives else end
+        message = "the model has no variable"
+        found.append(fault("E215", message, where, "declare what is optimised: `var x[n]`"))
+    return found
+
+
+def _error(faults: list[Fault]) -> SlomodelError:
+    kinds = {problem.kind for problem in faults}
+    kind = kinds.pop() if len(kinds) == 1 else ModelSyntaxError
+    found = [f.diagnostic for f in faults if f.diagnostic is not None]
+    found.sort(key=lambda d: d.span.start if d.span else 0)
+    return kind(*found)
+
+
+def _problem(program: Program, model: Model, gathered: _Gathered, objective: Expr) -> Problem:
+    missing = may_be_missing(objective, gathered.checks, model.masked)
+    data = tuple(replace(one, may_be_missing=one.node in missing) for one in gathered.data)
+    conditions = [check.condition for check in gathered.checks]
+    used = set(inputs(objective, *conditions))
+    starts = {variable.init.array for variable in gathered.variables}
+    for one in data:
+        if one.node not in used and one.name not in starts:
+            model.warn(_unused("data", one.name, one.span))
+    for variable in gathered.variables:
+        if variable.node not in used:
+            model.warn(_unused("the variable", variable.name, variable.span))
+    statement = program.objectives[0]
+    for remark in nonsmooth_warnings(objective, model.spans, statement.expr.span):
+        model.warn(remark)
+    return Problem(
+        objective,
+        tuple(gathered.variables),
+        data,
+        tuple(gathered.dims),
+        (*gathered.checks, *model.checks),
+        tuple(model.bounds),
+        name="model" if program.name is None else program.name.text,
+        sense="maximize" if statement.sense == "maximize" else "minimize",
+        objective_name="objective" if statement.name is None else statement.name.text,
+        source=model.source,
+        spans=model.spans,
+        warnings=tuple(sorted(model.warnings, key=lambda w: w.span.start if w.span else 0)),
+    )
+
+
+def _unused(what: str, name: str, span: Span | None) -> Diagnostic:
+    message = f"{what} `{name}` does not take part in the objective"
+    return Diagnostic("W202", message, span, severity="warning")

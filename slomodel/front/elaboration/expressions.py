@@ -1,0 +1,106 @@
+"""The rule for each kind of expression, and the value of a whole one."""
+
+from __future__ import annotations
+
+import math
+from typing import assert_never
+
+from slomodel.front.elaboration.calls import call
+from slomodel.front.elaboration.comprehension import comprehension, index_value, number_of
+from slomodel.front.elaboration.faults import fault
+from slomodel.front.elaboration.indexing import indexing
+from slomodel.front.elaboration.operators import (
+    addition,
+    comparison,
+    connective,
+    inversion,
+    negation,
+    power,
+    product,
+    transposition,
+)
+from slomodel.front.elaboration.scope import Evaluate, Scope, Symbol
+from slomodel.front.elaboration.steps import Steps, run
+from slomodel.front.elaboration.values import Label, Value, number
+from slomodel.front.text.syntax import (
+    BoolOp,
+    Call,
+    Compare,
+    Comprehension,
+    Condition,
+    Expr,
+    Index,
+    Name,
+    Negate,
+    NoneLiteral,
+    Not,
+    Number,
+    Power,
+    Product,
+    Slice,
+    String,
+    Sum,
+    Transpose,
+)
+
+CONSTANTS = {"pi": math.pi, "e": math.e}
+"""Names that stand for a number where nothing declares them."""
+
+
+def evaluate(node: Expr | Condition, scope: Scope) -> Value:
+    """What an expression or condition of a model is worth."""
+    return run(Evaluate(node, scope), _rule)
+
+
+def _rule(request: Evaluate) -> Steps | Value:
+    node = request.node
+    match node:
+        case Number():
+            return number(node.value)
+        case Name():
+            return _name(node, request.scope)
+        case Negate():
+            return negation(node, request)
+        case Sum():
+            return addition(node, request)
+        case Product():
+            return product(node, request)
+        case Power():
+            return power(node, request)
+        case Transpose():
+            return transposition(node, request)
+        case Index():
+            return indexing(node, request)
+        case Call():
+            return call(node, request)
+        case Comprehension():
+            return comprehension(node, request)
+        case Compare():
+            return comparison(node, request)
+        case BoolOp():
+            return connective(node, request)
+        case Not():
+            return inversion(node, request)
+        case Slice() | NoneLiteral() | String():
+            raise fault("E208", "a number or an array is expected here", node.span)
+        case _:
+            assert_never(node)
+
+
+def _name(node: Name, scope: Scope) -> Value:
+    text = node.text
+    model = scope.model
+    declared = text in scope.local or text in model.symbols or text in model.later
+    if text in CONSTANTS and not declared:
+        return number(CONSTANTS[text])
+    found = scope.find(node)
+    if isinstance(found, Label):
+        return index_value(found)
+    if isinstance(found, Symbol):
+        if found.dim is not None:
+            return number_of(found.dim)
+        if found.value is None:
+            message = f"`{text}` is a function and needs its arguments"
+            raise fault("E203", message, node.span, f"write `{text}(…)`")
+        return found.value
+    return found

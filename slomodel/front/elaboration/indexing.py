@@ -1,0 +1,131 @@
+"""Indices and slices: `x[i]`, `x[i+1]`, `A[i,:]`, `x[1:]`, `x[-1]`, `b[:, None]`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from slomodel.front.elaboration.affine import AffineIndex, affine, size
+from slomodel.front.elaboration.faults import Fault, shape_fault
+from slomodel.front.elaboration.mismatch import marks, operand
+from slomodel.front.elaboration.ranges import check_index, check_slice
+from slomodel.front.elaboration.scope import Evaluate, Scope
+from slomodel.front.elaboration.steps import Steps
+from slomodel.front.elaboration.values import Axis, Label, Value, show
+from slomodel.front.text.syntax import Expr, Index, Negate, NoneLiteral, Number, Slice
+from slomodel.ir import build
+from slomodel.ir.dims import Dim
+from slomodel.ir.expr import Affine
+
+
+@dataclass(slots=True)
+class _Picked:
+    """For each axis of the operand where it is read; and the axes of the result.
+
+    `position` is the result's axis that a slice gives, counted among those not None.
+    """
+
+    where: list[tuple[AffineIndex, int | None]] = field(default_factory=list)
+    axes: list[Axis] = field(default_factory=list)
+
+    @property
+    def dims(self) -> list[Dim]:
+        return [axis for axis in self.axes if axis is not None]
+
+
+def indexing(node: Index, request: Evaluate) -> Steps:
+    scope = request.scope
+    base = yield Evaluate(node.base, scope)
+    count = sum(not isinstance(item, NoneLiteral) for item in node.items)
+    if count != base.rank:
+        raise _wrong_count(node, base, count)
+    picked = _Picked()
+    rest = iter(base.axes)
+    for item in node.items:
+        if isinstance(item, NoneLiteral):
+            picked.axes.append(None)
+        else:
+            _pick(picked, item, next(rest), scope)
+    return _read(base, picked)
+
+
+def _pick(picked: _Picked, item: Expr | Slice, axis: Axis, scope: Scope) -> None:
+    if axis is None:
+        _pick_new(picked, item, scope)
+    elif isinstance(item, Slice):
+        low = Dim() if item.lo is None else _edge(item.lo, axis, scope)
+        high = axis if item.hi is None else _edge(item.hi, axis, scope)
+        check_slice(scope.model, low, high, axis, item.span)
+        picked.where.append((AffineIndex(low), len(picked.dims)))
+        picked.axes.append(high - low)
+    else:
+        index = affine(item, scope)
+        if _is_negative_literal(item):
+            index = AffineIndex(axis + index.offset)
+        check_index(scope.model, index, axis, item.span)
+        picked.where.append((index, None))
+
+
+def _pick_new(picked: _Picked, item: Expr | Slice, scope: Scope) -> None:
+    """An axis made by `None` is passed whole or read at 0."""
+    if isinstance(item, Slice) and item.lo is None and item.hi is None:
+        picked.axes.append(None)
+    elif isinstance(item, Slice) or affine(item, scope).constant != 0:
+        message = "an axis made by `None` has the one index 0"
+        raise shape_fault("E210", message, item.span, "write `:` to keep it or `0` to drop it")
+
+
+def _edge(node: Expr, axis: Dim, scope: Scope) -> Dim:
+    edge = size(node, scope)
+    return axis + edge if _is_negative_literal(node) else edge
+
+
+def _is_negative_literal(node: Expr) -> bool:
+    return isinstance(node, Negate) and isinstance(node.operand, Number) and node.operand.value > 0
+
+
+def _read(base: Value, picked: _Picked) -> Value:
+    """The operand read at the picked places; a transposition where every axis is taken whole."""
+    used = {label for index, _ in picked.where for label in index.labels}
+    labels = tuple(sorted({*base.labels, *used}, key=lambda label: label.order))
+    shape = tuple(label.dim for label in labels) + tuple(picked.dims)
+    index = [_place(AffineIndex(Dim(), {label: 1}), None, labels, shape) for label in base.labels]
+    index += [_place(form, position, labels, shape) for form, position in picked.where]
+    source = [
+        _whole_axis(one, shape, axis) for one, axis in zip(index, base.expr.shape, strict=True)
+    ]
+    order = [k for k in source if k is not None]
+    if len(order) == len(shape) == len(set(order)) == len(source):
+        expr = build.transpose(base.expr, tuple(order.index(k) for k in range(len(shape))))
+    else:
+        expr = build.gather(base.expr, index, shape)
+    return Value(expr, labels, tuple(picked.axes))
+
+
+def _place(
+    form: AffineIndex, position: int | None, labels: tuple[Label, ...], shape: tuple[Dim, ...]
+) -> Affine:
+    coefficients = [form.labels.get(label, 0) for label in labels]
+    coefficients += [int(k == position) for k in range(len(shape) - len(labels))]
+    return Affine(form.offset, tuple(coefficients))
+
+
+def _whole_axis(one: Affine, shape: tuple[Dim, ...], axis: Dim) -> int | None:
+    """The result's axis that runs through all of an operand's axis, in order."""
+    used = [k for k, c in enumerate(one.coefficients) if c]
+    if one.offset != Dim() or len(used) != 1 or one.coefficients[used[0]] != 1:
+        return None
+    return used[0] if shape[used[0]] == axis else None
+
+
+def _wrong_count(node: Index, base: Value, count: int) -> Fault:
+    if not base.rank:
+        message = f"`{node.base.span.text}` is a scalar and has no axis to index"
+        return shape_fault("E209", message, node.span)
+    message = f"{count} {'index' if count == 1 else 'indices'} for the {base.rank} axes of"
+    remedy = "write `:` for an axis that is taken whole"
+    if count < base.rank:
+        given = ", ".join(item.span.text for item in node.items)
+        colons = ", :" * (base.rank - count)
+        remedy += f": `{node.base.span.text}[{given}{colons}]`"
+    found = marks(operand(node.base, base))
+    return shape_fault("E209", f"{message} {show(base)}", node.span, remedy, marks=found)

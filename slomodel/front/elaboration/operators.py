@@ -1,0 +1,198 @@
+"""The rules of `+ - * / @ .* ./ ^ '`, of a minus sign, and of conditions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from slomodel.errors import Span
+from slomodel.front.elaboration.contraction import contract
+from slomodel.front.elaboration.faults import Fault, fault, shape_fault, stray_row
+from slomodel.front.elaboration.identities import power_of
+from slomodel.front.elaboration.mismatch import (
+    Operand,
+    marks,
+    operand,
+    parenthesised,
+    unequal,
+    unfit_product,
+)
+from slomodel.front.elaboration.scope import Evaluate, Scope
+from slomodel.front.elaboration.steps import Steps
+from slomodel.front.elaboration.values import Value, combine, is_square, merged, settled, show
+from slomodel.front.text.syntax import BoolOp, Compare, Negate, Not, Power, Product, Sum, Transpose
+from slomodel.functions import add, div, eq, ge, gt, land, le, lnot, lor, lt, mul, ne, neg, sub
+from slomodel.ir import build
+from slomodel.ir.walk import inputs
+
+_COMPARISONS = {"<": lt, "<=": le, ">": gt, ">=": ge, "==": eq, "!=": ne}
+
+
+def negation(node: Negate, request: Evaluate) -> Steps:
+    value = yield Evaluate(node.operand, request.scope, row=True)
+    return replace(combine(neg, value), row=value.row)
+
+
+def addition(node: Sum, request: Evaluate) -> Steps:
+    scope = request.scope
+    value = yield Evaluate(node.first, scope)
+    for k, term in enumerate(node.rest):
+        other = yield Evaluate(term.operand, scope)
+        function = add if term.op == "+" else sub
+        if merged((value, other)) is None:
+            nodes = (node.first, *(t.operand for t in node.rest[:k]))
+            left = Operand(node.first.span.to(nodes[-1].span), nodes, value)
+            raise unequal(scope, f"`{term.op}`", term.op_span, (left, operand(term.operand, other)))
+        value = combine(function, value, other)
+        scope.model.note(value, node.first.span.to(term.operand.span))
+    return value
+
+
+def product(node: Product, request: Evaluate) -> Steps:
+    """A chain from left to right; a transposed vector waits in it for its `@`."""
+    scope = request.scope
+    value = yield Evaluate(node.first, scope, row=True)
+    for k, term in enumerate(node.rest):
+        other = yield Evaluate(term.operand, scope, row=True)
+        nodes = (node.first, *(t.operand for t in node.rest[:k]))
+        left = Operand(node.first.span.to(nodes[-1].span), nodes, value)
+        right = operand(term.operand, other)
+        if term.op == "@":
+            value = _matrix_product(scope, term.op_span, left, right)
+        else:
+            remedy = parenthesised(node, k)
+            value = _scaled(scope, term.op, term.op_span, left, right, remedy)
+        scope.model.note(value, node.first.span.to(term.operand.span))
+    return value
+
+
+def _scaled(scope: Scope, op: str, span: Span, left: Operand, right: Operand, remedy: str) -> Value:
+    """`*` and `/` in both spellings; `remedy` is what to offer where shapes differ."""
+    row = left.value.row or right.value.row
+    if row is not None and left.value.rank and right.value.rank:
+        raise stray_row(row)
+    if op in ("*", "/"):
+        _refuse_square(op, span, left, right)
+    if merged((left.value, right.value)) is None:
+        raise unequal(scope, f"`{op}`", span, (left, right), remedy)
+    function = mul if op in ("*", ".*") else div
+    return replace(combine(function, left.value, right.value), row=row)
+
+
+def _refuse_square(op: str, span: Span, left: Operand, right: Operand) -> None:
+    """Between two square matrices over one dim, `*` and `/` have two readings."""
+    both = is_square(left.value) and left.value.axes == right.value.axes
+    a, b = left.bracketed, right.bracketed
+    if op == "*" and both:
+        message = f"`*` between two square matrices {show(left.value)} has two readings"
+        remedy = f"write `{a} .* {b}` by elements or `{a} @ {b}` for the matrix product"
+    elif op == "/" and is_square(right.value):
+        message = f"`/` by a square matrix {show(right.value)} has two readings"
+        inverse = f"{a} @ inv({right.text})" if left.value.rank else f"{a} * inv({right.text})"
+        remedy = f"write `{a} ./ {b}` by elements or `{inverse}`"
+    else:
+        return
+    raise shape_fault("E206", message, span, remedy, marks=marks(left, right))
+
+
+def _matrix_product(scope: Scope, span: Span, left: Operand, right: Operand) -> Value:
+    a, b = left.value, right.value
+    if b.row is not None:
+        raise _right_row(left, right, b.row)
+    if not a.rank or not b.rank:
+        scalar, other = (left, right) if not a.rank else (right, left)
+        remedy = f"write `{scalar.bracketed} * {other.bracketed}`"
+        message = f"`@` needs arrays: {show(a)} and {show(b)}"
+        raise shape_fault("E205", message, span, remedy, marks=marks(left, right))
+    if a.rank > 2 or b.rank > 2:
+        remedy = 'write `einsum("ijk,kl->ijl", A, B)` or a sum by index'
+        message = f"`@` needs vectors and matrices: {show(a)} and {show(b)}"
+        raise shape_fault("E205", message, span, remedy, marks=marks(left, right))
+    if settled(a).axes[-1] != settled(b).axes[0]:
+        raise unfit_product(scope, span, left, right)
+    own, other_keys = ("i", "k")[2 - a.rank :], ("k", "j")[: b.rank]
+    output = (*own[:-1], *other_keys[1:])
+    return contract([(a, own), (b, other_keys)], output)
+
+
+def _right_row(left: Operand, right: Operand, row: Span) -> Fault:
+    vector = right.text.rstrip("'").removesuffix(".T")
+    if left.value.rank == 1 and left.value.row is None:
+        remedy = f"write `dot({left.text}, {vector})` or `outer({left.text}, {vector})`"
+    else:
+        remedy = f"a vector has one axis: write `{left.bracketed} @ {vector}`"
+    message = "a transposed vector stands only to the left of `@`"
+    return shape_fault("E207", message, row, remedy, marks=marks(left, right))
+
+
+def power(node: Power, request: Evaluate) -> Steps:
+    scope = request.scope
+    base = yield Evaluate(node.base, scope)
+    exponent = yield Evaluate(node.exponent, scope)
+    left, right = operand(node.base, base), operand(node.exponent, exponent)
+    if node.op == "^" and is_square(base):
+        a, p = left.bracketed, right.bracketed
+        message = f"`^` of a square matrix {show(base)} has two readings"
+        remedy = f"write `{a} .^ {p}` by elements or `{a} @ {a}` for the matrix product"
+        raise shape_fault("E206", message, node.op_span, remedy, marks=marks(left))
+    if merged((base, exponent)) is None:
+        raise unequal(scope, f"`{node.op}`", node.op_span, (left, right))
+    return power_of(base, exponent)
+
+
+def transposition(node: Transpose, request: Evaluate) -> Steps:
+    value = yield Evaluate(node.operand, request.scope)
+    if value.rank > 2:
+        remedy = 'name the order: `einsum("ijk->kji", T)`'
+        message = f"`'` needs a matrix or a vector, not {show(value)}"
+        raise shape_fault(
+            "E207", message, node.op_span, remedy, marks=marks(operand(node.operand, value))
+        )
+    if value.rank == 1:
+        return replace(value, row=node.op_span)
+    if value.rank == 0:
+        return value
+    return transposed(value)
+
+
+def transposed(value: Value) -> Value:
+    """The matrix with its axes swapped; axes made by `None` stay so."""
+    count = len(value.labels)
+    if None in value.axes:
+        return replace(value, axes=value.axes[::-1])
+    order = (*range(count), count + 1, count)
+    return replace(value, expr=build.transpose(value.expr, order), axes=value.axes[::-1])
+
+
+def comparison(node: Compare, request: Evaluate) -> Steps:
+    scope = request.scope
+    a = yield Evaluate(node.left, scope)
+    b = yield Evaluate(node.right, scope)
+    left, right = operand(node.left, a), operand(node.right, b)
+    if node.op in ("==", "!="):
+        named = [i.name for v in (a, b) for i in inputs(v.expr) if i.role == "variable"]
+        if named:
+            message = f"`{node.op}` on the variable `{named[0]}` holds at single points only"
+            remedy = "compare with `<=` or `>=`, or test data alone"
+            raise fault("E219", message, node.op_span, remedy)
+    if merged((a, b)) is None:
+        raise unequal(scope, f"`{node.op}`", node.op_span, (left, right))
+    return combine(_COMPARISONS[node.op], a, b)
+
+
+def connective(node: BoolOp, request: Evaluate) -> Steps:
+    scope = request.scope
+    function = land if node.op == "and" else lor
+    value = yield Evaluate(node.operands[0], scope)
+    for k, other_node in enumerate(node.operands[1:], start=1):
+        other = yield Evaluate(other_node, scope)
+        if merged((value, other)) is None:
+            nodes = node.operands[:k]
+            left = Operand(nodes[0].span.to(nodes[-1].span), nodes, value)
+            raise unequal(scope, f"`{node.op}`", node.span, (left, operand(other_node, other)))
+        value = combine(function, value, other)
+    return value
+
+
+def inversion(node: Not, request: Evaluate) -> Steps:
+    value = yield Evaluate(node.operand, request.scope)
+    return combine(lnot, value)

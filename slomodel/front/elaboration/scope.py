@@ -1,0 +1,143 @@
+"""Names: what a model has declared so far, and what is bound where an expression stands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
+
+from slomodel.errors import Diagnostic, SourceText, Span
+from slomodel.front.elaboration.faults import Fault, fault, suggestion
+from slomodel.front.elaboration.values import Label, Value
+from slomodel.front.text.syntax import Fn, Name, Node
+from slomodel.ir.dims import Dim
+from slomodel.ir.expr import Const, Expr
+from slomodel.problem import Bound, Check
+
+SymbolKind: TypeAlias = Literal["dim", "data", "variable", "definition", "function"]
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A declared name. With neither dim, value nor fn its declaration has failed."""
+
+    name: str
+    kind: SymbolKind
+    span: Span
+    dim: Dim | None = None
+    value: Value | None = None
+    fn: Fn | None = None
+
+    @property
+    def is_broken(self) -> bool:
+        return self.dim is None and self.value is None and self.fn is None
+
+
+@dataclass(slots=True)
+class Model:
+    """What elaboration gathers: symbols in order, and what comes along with expressions.
+
+    `later` holds the places of names that a later statement declares; `masked` the choices that
+    `masked` made. `bounds` and `warnings` are ordered sets.
+    """
+
+    source: SourceText
+    symbols: dict[str, Symbol] = field(default_factory=dict)
+    later: dict[str, Span] = field(default_factory=dict)
+    spans: dict[Expr, Span] = field(default_factory=dict)
+    bounds: dict[Bound, None] = field(default_factory=dict)
+    checks: list[Check] = field(default_factory=list)
+    warnings: dict[Diagnostic, None] = field(default_factory=dict)
+    masked: set[Expr] = field(default_factory=set)
+    labels: int = 0
+    steps: int = 0
+
+    def label(self, name: str, dim: Dim, start: Dim | None = None, is_range: bool = False) -> Label:
+        """A new index label, later in order than all before."""
+        self.labels += 1
+        return Label(name, dim, start or Dim(), self.labels, is_range)
+
+    def declare(self, symbol: Symbol) -> None:
+        """Add a name; one that failed before may not be told twice."""
+        known = self.symbols.get(symbol.name)
+        if known is not None:
+            raise fault(
+                "E202",
+                f"`{symbol.name}` is declared twice",
+                symbol.span,
+                "give one of them another name",
+                note=f"{described(known)} since line {known.span.line}",
+            )
+        self.symbols[symbol.name] = symbol
+        self.later.pop(symbol.name, None)
+
+    def require(self, bound: Bound) -> None:
+        """Have an index tested once sizes are known."""
+        self.bounds[bound] = None
+
+    def note(self, value: Value, span: Span) -> None:
+        """Remember the first place that made a node."""
+        if not isinstance(value.expr, Const):
+            self.spans.setdefault(value.expr, span)
+
+    def warn(self, diagnostic: Diagnostic) -> None:
+        self.warnings[diagnostic] = None
+
+
+_ARTICLE = {
+    "dim": "a dim",
+    "data": "data",
+    "variable": "a variable",
+    "definition": "a definition",
+    "function": "a function",
+}
+
+
+def described(symbol: Symbol) -> str:
+    """`y is data`, for notes."""
+    return f"`{symbol.name}` is {_ARTICLE[symbol.kind]}"
+
+
+Local: TypeAlias = Label | Value
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The names that an expression sees: index labels and parameters, then the model's."""
+
+    model: Model
+    local: Mapping[str, Local] = field(default_factory=dict)
+
+    def with_local(self, names: Mapping[str, Local]) -> Scope:
+        return replace(self, local={**self.local, **names})
+
+    def find(self, name: Name) -> Local | Symbol:
+        """What a name stands for; raises a Fault where nothing, or where it has failed."""
+        local = self.local.get(name.text)
+        if local is not None:
+            return local
+        symbol = self.model.symbols.get(name.text)
+        if symbol is None:
+            raise self.unknown(name)
+        if symbol.is_broken:
+            raise Fault(None)
+        return symbol
+
+    def unknown(self, name: Name) -> Fault:
+        later = self.model.later.get(name.text)
+        if later is not None:
+            message = f"`{name.text}` is used before it is declared"
+            remedy = f"move its declaration up, it is on line {later.line}"
+            return fault("E201", message, name.span, remedy)
+        known = [*self.local, *self.model.symbols]
+        message = f"nothing is called `{name.text}`"
+        return fault("E201", message, name.span, suggestion(name.text, known))
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluate:
+    """A request for the value of a node; `row` lets a transposed vector through."""
+
+    node: Node
+    scope: Scope
+    row: bool = False

@@ -1,0 +1,1 @@
+"""SymPy expressions to a Problem."""

@@ -1,0 +1,180 @@
+"""Matrix expressions: sums, products, transposes, traces; a vector is a matrix of one column."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from functools import reduce
+from itertools import pairwise
+
+import sympy as sp
+
+from slomodel.errors import MissingRule, ShapeError, SlomodelError
+from slomodel.front.elaboration.contraction import contract
+from slomodel.front.elaboration.identities import power_of
+from slomodel.front.elaboration.operators import transposed
+from slomodel.front.elaboration.values import Value, combine, is_square, merged, show, value_of
+from slomodel.front.sympy_expressions.faults import refused
+from slomodel.front.sympy_expressions.scope import size
+from slomodel.front.sympy_expressions.steps import Ask, Steps
+from slomodel.functions import add, mul
+from slomodel.functions.translate import balanced
+from slomodel.ir import build
+from slomodel.ir.dims import literal
+from slomodel.ir.expr import Affine
+from slomodel.ir.function import ScalarFunction
+
+_MOST_WRITTEN_OUT = 1024
+_HIGHEST_POWER = 64
+
+
+def is_matrix(node: sp.Basic) -> bool:
+    return isinstance(node, (sp.MatrixExpr, sp.MatrixBase))
+
+
+def matrix_symbol(ask: Ask) -> Steps:
+    yield from ()
+    return ask.scope.reading.values[ask.node.name]
+
+
+def fixed(ask: Ask) -> Steps:
+    """Identity, ZeroMatrix, OneMatrix."""
+    yield from ()
+    shape = tuple(size(part, ask.scope) for part in ask.node.shape)
+    if isinstance(ask.node, sp.Identity):
+        return value_of(build.identity(shape[0]))
+    return value_of((build.ones if isinstance(ask.node, sp.OneMatrix) else build.zeros)(shape))
+
+
+def explicit(ask: Ask) -> Steps:
+    """A matrix of written elements: each is put in its place."""
+    rows, columns = ask.node.shape
+    if rows * columns > _MOST_WRITTEN_OUT:
+        message = f"a matrix of {rows} x {columns} elements written out is too large"
+        remedy = "use a MatrixSymbol, and give numbers in data="
+        raise refused("E410", message, ask.node, remedy, MissingRule)
+    shape = (literal(rows), literal(columns))
+    placed = [value_of(build.zeros(shape))]
+    for k, entry in enumerate(ask.node.flat()):
+        if entry == 0:
+            continue
+        value = yield Ask(entry, ask.scope)
+        labels = tuple(label.dim for label in value.labels)
+        wide = build.broadcast(value.expr, tuple(range(len(labels))), (*labels, *_ONE))
+        offsets = [literal(0)] * len(labels) + [literal(k // columns), literal(k % columns)]
+        rank = len(offsets)
+        index = [Affine(o, tuple(int(a == b) for b in range(rank))) for a, o in enumerate(offsets)]
+        expr = build.scatter(wide, index, labels + shape)
+        placed.append(Value(expr, value.labels, shape))
+    return balanced(lambda a, b: combine(add, a, b), placed)
+
+
+_ONE = (literal(1), literal(1))
+
+
+def elementwise(function: ScalarFunction, ask: Ask) -> Steps:
+    """A sum or Hadamard product of matrices of one shape."""
+    values: list[Value] = []
+    for part in ask.node.args:
+        value = yield Ask(part, ask.scope)
+        if values and merged((values[0], value)) is None:
+            raise _unequal(ask.node, (values[0], value))
+        values.append(value)
+    return balanced(lambda a, b: combine(function, a, b), values)
+
+
+def matrix_sum(ask: Ask) -> Steps:
+    return elementwise(add, ask)
+
+
+def hadamard_product(ask: Ask) -> Steps:
+    return elementwise(mul, ask)
+
+
+def hadamard_power(ask: Ask) -> Steps:
+    base = yield Ask(ask.node.base, ask.scope)
+    exponent = yield Ask(ask.node.exp, ask.scope)
+    if merged((base, exponent)) is None:
+        raise _unequal(ask.node, (base, exponent))
+    return power_of(base, exponent)
+
+
+def transpose(ask: Ask) -> Steps:
+    value = yield Ask(ask.node.arg, ask.scope)
+    return transposed(value)
+
+
+def product(ask: Ask) -> Steps:
+    """A chain of matrices as one contraction, times its scalar factors."""
+    scalars, factors = yield from _factors(ask)
+    last = len(factors)
+    chain = contract(_keyed(factors, ask.node), (0, last))
+    return reduce(lambda value, scalar: combine(mul, scalar, value), scalars, chain)
+
+
+def trace(ask: Ask) -> Steps:
+    """A trace; of a product, one contraction that never makes the product's matrix."""
+    inner = ask.node.arg
+    if isinstance(inner, sp.MatAdd):
+        parts: list[Value] = []
+        for part in inner.args:
+            value = yield Ask(sp.Trace(part), ask.scope)
+            parts.append(value)
+        return balanced(lambda a, b: combine(add, a, b), parts)
+    scalars, factors = yield from _factors(Ask(inner, ask.scope))
+    first, last = factors[0], factors[-1]
+    if first.axes[0] != last.axes[-1]:
+        shape = f"[{first.axes[0]}, {last.axes[-1]}]"
+        raise refused("E410", f"a trace needs a square matrix, not {shape}", inner, "", ShapeError)
+    keyed = _keyed(factors, inner, cyclic=True)
+    return reduce(lambda value, scalar: combine(mul, scalar, value), scalars, contract(keyed, ()))
+
+
+def matrix_power(ask: Ask) -> Steps:
+    """A whole power of a square matrix by repeated squaring."""
+    base = yield Ask(ask.node.base, ask.scope)
+    exponent = ask.node.exp
+    if not exponent.is_Integer or not 1 <= exponent <= _HIGHEST_POWER:
+        message = f"a matrix power has a fixed whole exponent, 1 to {_HIGHEST_POWER}"
+        raise refused("E410", message, ask.node, kind=MissingRule)
+    if not is_square(base):
+        message = f"a power needs a square matrix, not {show(base)}"
+        raise refused("E410", message, ask.node, kind=ShapeError)
+    result: Value | None = None
+    rest = int(exponent)
+    while rest:
+        if rest % 2:
+            result = base if result is None else contract([(result, "ik"), (base, "kj")], "ij")
+        rest //= 2
+        if rest:
+            base = contract([(base, "ik"), (base, "kj")], "ij")
+    assert result is not None
+    return result
+
+
+def _factors(ask: Ask) -> Generator[Ask, Value, tuple[list[Value], list[Value]]]:
+    """The scalar factors and the matrices of a product, in order."""
+    parts = ask.node.args if isinstance(ask.node, sp.MatMul) else (ask.node,)
+    scalars: list[Value] = []
+    matrices: list[Value] = []
+    for part in parts:
+        value = yield Ask(part, ask.scope)
+        (matrices if is_matrix(part) else scalars).append(value)
+    return scalars, matrices
+
+
+def _keyed(
+    factors: Sequence[Value], node: sp.Basic, cyclic: bool = False
+) -> list[tuple[Value, tuple[int, int]]]:
+    """Factors with keys of their axes, neighbours sharing one; the last and first where cyclic."""
+    for left, right in pairwise(factors):
+        if left.axes[1] != right.axes[0]:
+            raise _unequal(node, (left, right))
+    count = len(factors)
+    ends = [k + 1 if k + 1 < count or not cyclic else 0 for k in range(count)]
+    return [(value, (k, end)) for k, (value, end) in enumerate(zip(factors, ends, strict=True))]
+
+
+def _unequal(node: sp.Basic, values: Sequence[Value]) -> SlomodelError:
+    shapes = " and ".join(show(value) for value in values)
+    message = f"matrices of shape {shapes} do not fit"
+    return refused("E410", message, node, "SymPy lets sizes of different names pass", ShapeError)

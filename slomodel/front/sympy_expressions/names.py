@@ -1,0 +1,146 @@
+"""What the names of a SymPy expression are: variables, data or sizes, and of which shape."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import sympy as sp
+
+from slomodel.errors import DomainError, ShapeError, SlomodelError
+from slomodel.front.elaboration.comprehension import number_of
+from slomodel.front.elaboration.values import value_of
+from slomodel.front.sympy_expressions.faults import refused
+from slomodel.front.sympy_expressions.scan import Found, name_of
+from slomodel.front.sympy_expressions.scope import Reading, Scope, size
+from slomodel.front.sympy_expressions.shapes import inferred
+from slomodel.ir import build
+from slomodel.ir.dims import Shape, named
+from slomodel.problem import DataDeclaration, DimDeclaration, Variable
+
+NAMED = (sp.Symbol, sp.IndexedBase, sp.MatrixSymbol)
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What a model declares."""
+
+    variables: tuple[Variable, ...]
+    data: tuple[DataDeclaration, ...]
+    dims: tuple[DimDeclaration, ...]
+
+
+def listed(variables: object) -> tuple[sp.Basic | str, ...]:
+    """The variables as the caller gives them: one, or several in order, by object or name."""
+    one_by_one = isinstance(variables, (list, tuple, sp.Tuple, sp.MatrixBase))
+    entries = tuple(variables) if one_by_one else (variables,)  # type: ignore[arg-type]
+    for entry in entries:
+        if not isinstance(entry, (str, *NAMED)):
+            message = f"`{entry}` in variables= is not a symbol, IndexedBase, MatrixSymbol or name"
+            remedy = "of an array give the whole: `[x]`, not `[x[0], x[1]]`"
+            raise refused("E405", message, None, remedy)
+    names = [entry if isinstance(entry, str) else name_of(entry) for entry in entries]
+    for name in names:
+        if names.count(name) > 1:
+            raise refused("E405", f"`{name}` is twice in variables=")
+    return entries
+
+
+def declare(
+    found: Found,
+    order: Sequence[sp.Basic | str] | None,
+    data_names: Collection[str],
+    shapes: Mapping[str, tuple[int, ...]],
+    reading: Reading,
+) -> Named:
+    """Sort the names and give each its value in `reading`; variables in natural or given order."""
+    names = sorted(found.objects, key=_natural)
+    dims = [name for name in names if name in found.sizes or name in reading.sizes]
+    data = [name for name in names if name in data_names]
+    rest = [name for name in names if name not in {*dims, *data}]
+    for name in dims:
+        _check_size(name, found, data)
+        reading.values[name] = number_of(named(name))
+    chosen = rest if order is None else _chosen(found, order, rest, dims, data)
+    if not chosen:
+        raise refused("E405", "the model has no variable", None, _NO_VARIABLE)
+    nodes = []
+    for name in chosen:
+        _check_variable(name, found)
+        nodes.append(build.variable(name, _shape(name, found, None, reading)))
+    arrays = [build.data(name, _shape(name, found, shapes.get(name), reading)) for name in data]
+    reading.values.update({node.name: value_of(node) for node in (*nodes, *arrays)})
+    return Named(
+        tuple(Variable(node) for node in nodes),
+        tuple(DataDeclaration(node) for node in arrays),
+        tuple(DimDeclaration(name) for name in dims),
+    )
+
+
+_NO_VARIABLE = "name them: `compile(expr, [x])` makes a model of a constant too"
+
+
+def _natural(name: str) -> tuple[tuple[int, str], ...]:
+    """x2 before x10: runs of digits count as numbers."""
+    parts = re.split(r"([0-9]+)", name)
+    return tuple((int(part), "") if part.isdecimal() else (-1, part) for part in parts)
+
+
+def _chosen(
+    found: Found,
+    order: Sequence[sp.Basic | str],
+    rest: Sequence[str],
+    dims: Sequence[str],
+    data: Sequence[str],
+) -> list[str]:
+    chosen = [entry if isinstance(entry, str) else name_of(entry) for entry in order]
+    for name in chosen:
+        if name in dims or name in data:
+            what = "data" if name in data else "a size"
+            raise refused("E405", f"`{name}` is in variables=, and it is {what}")
+    for name in rest:
+        if name not in chosen:
+            message = f"`{name}` is neither in variables= nor given in data= or dims="
+            raise refused("E405", message, found.objects[name], f"add `{name}` to one of them")
+    return chosen
+
+
+def _check_size(name: str, found: Found, data: Sequence[str]) -> None:
+    used = found.objects[name]
+    if name in data:
+        message = f"`{name}` is a size, in a limit or shape, and is given in data="
+        raise refused("E405", message, found.sizes.get(name), f"give it in dims={{{name!r}: …}}")
+    if not isinstance(used, sp.Symbol):
+        message = f"`{name}` is given in dims=, and a size is a number"
+        raise refused("E405", message, used, "give arrays in data=")
+
+
+def _check_variable(name: str, found: Found) -> None:
+    node = found.objects.get(name)
+    if name in found.indices:
+        message = f"no Sum binds the index `{name}`, and it is not in dims="
+        remedy = f"write `Sum(term, ({name}, 0, n - 1))`, or give dims={{{name!r}: …}}"
+        raise refused("E406", message, found.indices[name], remedy)
+    if isinstance(node, sp.Symbol) and node.is_integer is True:
+        message = f"the variable `{name}` is declared a whole number, and variables are real"
+        remedy = "make it without `integer=True`, or give it in data= or dims="
+        raise refused("E403", message, node, remedy, DomainError)
+
+
+def _shape(name: str, found: Found, given: tuple[int, ...] | None, reading: Reading) -> Shape:
+    """The shape as the object states it, else from what is given and how it is indexed."""
+    node = found.objects.get(name)
+    if node is None or isinstance(node, sp.Symbol):
+        return ()
+    if node.shape is not None:
+        return tuple(size(part, Scope(reading)) for part in node.shape)
+    if name not in found.uses:
+        raise _shapeless(name, node)
+    return inferred(name, found.uses[name], given, reading)
+
+
+def _shapeless(name: str, node: sp.Basic) -> SlomodelError:
+    message = f"the shape of `{name}` is not known: nothing indexes it"
+    remedy = f"write `IndexedBase({name!r}, shape=(n,))`"
+    return refused("E409", message, node, remedy, ShapeError)

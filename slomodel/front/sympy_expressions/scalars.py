@@ -1,0 +1,100 @@
+"""Numbers: everything between the sums, elements and traces of an expression, as one graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import sympy as sp
+from sympy.matrices.expressions.matexpr import MatrixElement
+from sympy.tensor.indexed import Idx
+
+from slomodel.front.elaboration.comprehension import index_value
+from slomodel.front.elaboration.identities import square_root
+from slomodel.front.elaboration.values import Label, Value, combine, number, union
+from slomodel.front.sympy_expressions.faults import refused
+from slomodel.front.sympy_expressions.steps import Ask, Steps, note
+from slomodel.functions import div, eq, ne
+from slomodel.functions.translate import to_graphs
+from slomodel.ir import build
+from slomodel.ir.expr import Expr, Map
+from slomodel.ir.walk import inputs
+
+_LEAVES = (sp.Symbol, Idx, sp.Indexed, sp.Sum, sp.Product, MatrixElement, sp.Trace)
+_HALVES = (sp.Rational(1, 2), sp.Rational(-1, 2))
+
+
+def is_leaf(node: sp.Basic) -> bool:
+    """True for what has a rule of its own among numbers, square roots included."""
+    return isinstance(node, _LEAVES) or is_root(node)
+
+
+def is_root(node: sp.Basic) -> bool:
+    return isinstance(node, sp.Pow) and node.exp in _HALVES
+
+
+def scalar(ask: Ask) -> Steps:
+    """The graph of an expression of leaves, each broadcast to the labels of all."""
+    values: dict[sp.Basic, Value] = {}
+    for leaf in _leaves(ask.node):
+        values[leaf] = yield Ask(leaf, ask.scope)
+    labels = union(values.values())
+    graphs = to_graphs(ask.node, {leaf: _along(v, labels) for leaf, v in values.items()})
+    for part, graph in graphs.items():
+        if part not in values:
+            note(ask.scope, graph, part)
+    _refuse_equalities(graphs)
+    graph = graphs[ask.node]
+    return Value(graph, labels if graph.rank else ())
+
+
+def _leaves(root: sp.Basic) -> list[sp.Basic]:
+    """The leaves below a node, each once; of `1/sqrt(t)` also `sqrt(t)`, as products have it."""
+    found: dict[sp.Basic, None] = {}
+    seen: set[sp.Basic] = set()
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if is_leaf(node):
+            found[node] = None
+            if is_root(node) and node.exp.is_negative:
+                found[sp.sqrt(node.base)] = None
+        else:
+            stack.extend(reversed(node.args))
+    return list(found)
+
+
+def _along(value: Value, labels: tuple[Label, ...]) -> Expr:
+    """The node of a value, constant along the labels that it lacks; a scalar stays one."""
+    if not value.labels:
+        return value.expr
+    axes = tuple(labels.index(label) for label in value.labels)
+    return build.broadcast(value.expr, axes, tuple(label.dim for label in labels))
+
+
+def _refuse_equalities(graphs: Mapping[sp.Basic, Expr]) -> None:
+    """`==` of a variable holds at single points, where a branch has another derivative."""
+    for part, graph in graphs.items():
+        if not isinstance(graph, Map) or graph.function not in (eq, ne):
+            continue
+        for one in inputs(graph):
+            if one.role == "variable":
+                message = f"an equality of the variable `{one.name}` holds at single points only"
+                remedy = "compare with `<=` or `>=`, or test data alone"
+                raise refused("E411", message, part, remedy)
+
+
+def symbol(ask: Ask) -> Steps:
+    """An index as a number, a size, or a named scalar."""
+    yield from ()
+    label = ask.scope.labels.get(ask.node)
+    return index_value(label) if label is not None else ask.scope.reading.values[ask.node.name]
+
+
+def root(ask: Ask) -> Steps:
+    """`sqrt`; of a sum of squares it is the norm, of a square the absolute value."""
+    base = yield Ask(ask.node.base, ask.scope)
+    result = square_root(base)
+    return combine(div, number(1.0), result) if ask.node.exp.is_negative else result

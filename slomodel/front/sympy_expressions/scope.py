@@ -1,0 +1,129 @@
+"""Where a SymPy node stands: the indices bound by the sums around it, and sizes and names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import sympy as sp
+from sympy.concrete.expr_with_limits import ExprWithLimits
+from sympy.tensor.indexed import Idx
+
+from slomodel.errors import ShapeError, SlomodelError
+from slomodel.front.elaboration.affine import AffineIndex
+from slomodel.front.elaboration.values import Label, Value
+from slomodel.front.sympy_expressions.faults import Places, refused, shown
+from slomodel.ir.dims import Dim, literal, named
+from slomodel.problem import Bound
+
+_LARGEST = 10**15
+
+
+@dataclass(slots=True)
+class Reading:
+    """What reading an expression gathers: named arrays, sizes that are known, and bounds.
+
+    `values` holds the arrays and sizes by name; `inner` the indices that each sum binds.
+    """
+
+    sizes: Mapping[str, int]
+    values: dict[str, Value] = field(default_factory=dict)
+    bounds: dict[Bound, None] = field(default_factory=dict)
+    places: Places = field(default_factory=Places)
+    inner: dict[tuple[sp.Basic, Scope], tuple[tuple[Label, ...], Scope]] = field(
+        default_factory=dict
+    )
+    labels: int = 0
+
+    def size(self, dim: Dim) -> int | None:
+        """The number that a dim is, which may be negative; None where a size is not known."""
+        if any(name not in self.sizes for name, _ in dim.terms):
+            return None
+        return dim.const + sum(c * self.sizes[name] for name, c in dim.terms)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scope:
+    """The index labels by the SymPy symbol that they are."""
+
+    reading: Reading
+    labels: Mapping[sp.Basic, Label] = field(default_factory=dict)
+
+    def with_label(self, symbol: sp.Basic, label: Label) -> Scope:
+        return replace(self, labels={**self.labels, symbol: label})
+
+
+def affine(node: sp.Basic, scope: Scope) -> AffineIndex:
+    """A whole number that is affine in indices and sizes; E406 where it is not."""
+    if not isinstance(node, sp.Expr):
+        raise _not_affine(node)
+    total = AffineIndex(Dim())
+    for term in sp.Add.make_args(node):
+        coefficient, rest = term.as_coeff_Mul()
+        if not coefficient.is_Integer or abs(coefficient) > _LARGEST:
+            raise _not_affine(node)
+        total = total.plus(_atom(rest, node, scope), int(coefficient))
+    return total
+
+
+def _atom(atom: sp.Expr, node: sp.Expr, scope: Scope) -> AffineIndex:
+    if atom is sp.S.One:
+        return AffineIndex(literal(1))
+    label = scope.labels.get(atom)
+    if label is not None:
+        return AffineIndex(label.start, {label: 1})
+    if isinstance(atom, sp.Symbol):
+        return AffineIndex(named(atom.name))
+    if isinstance(atom, Idx):
+        remedy = f"write `Sum(term, ({atom}, 0, n - 1))`"
+        raise refused("E406", f"no Sum binds the index `{atom}`", node, remedy)
+    raise _not_affine(node)
+
+
+def _not_affine(node: sp.Basic) -> SlomodelError:
+    message = "an index or limit is made of indices, sizes and whole numbers"
+    return refused("E406", message, node, "write it like `i`, `i + 1`, `2*i` or `n - 1 - i`")
+
+
+def size(node: sp.Basic, scope: Scope) -> Dim:
+    """A size or limit, affine in sizes alone."""
+    form = affine(node, scope)
+    if form.labels:
+        name = next(iter(form.labels)).name
+        message = f"a size or limit may not depend on the index `{name}`"
+        remedy = "sum over the whole range and write `Piecewise((term, j <= i), (0, True))`"
+        raise refused("E408", message, node, remedy)
+    return form.offset
+
+
+def enter(node: ExprWithLimits, scope: Scope) -> tuple[tuple[Label, ...], Scope]:
+    """The indices that a Sum or Product binds, and the scope of its body."""
+    known = scope.reading.inner.get((node, scope))
+    if known is not None:
+        return known
+    labels: list[Label] = []
+    inner = scope
+    # SymPy's first limit is the innermost.
+    for limit in reversed(node.limits):
+        labels.append(_label(limit, node, inner))
+        inner = inner.with_label(limit[0], labels[-1])
+    scope.reading.inner[node, scope] = tuple(labels), inner
+    return tuple(labels), inner
+
+
+def _label(limit: sp.Tuple, node: ExprWithLimits, scope: Scope) -> Label:
+    kind = node.func.__name__
+    if len(limit) != 3:
+        message = f"the {kind} over `{limit[0]}` needs both limits"
+        raise refused("E408", message, node, f"write `{kind}(term, ({limit[0]}, 0, n - 1))`")
+    first, last = limit[1:]
+    if any(bound.has(sp.oo, -sp.oo) for bound in (first, last)):
+        raise refused("E408", f"the {kind} over `{limit[0]}` is infinite", node)
+    start = size(first, scope)
+    extent = size(last, scope) - start + 1
+    if extent.is_literal and extent.const < 0:
+        message = f"the {kind} over `{limit[0]}` from {shown(first)} to {shown(last)} ends early"
+        remedy = "a sum includes both limits; from a to a - 1 it is empty"
+        raise refused("E408", message, node, remedy, ShapeError)
+    scope.reading.labels += 1
+    return Label(str(limit[0]), extent, start, scope.reading.labels)

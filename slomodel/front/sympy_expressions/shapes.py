@@ -1,0 +1,73 @@
+"""Shapes of an IndexedBase that states none, from its indices and from the data given for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+import sympy as sp
+
+from slomodel.errors import ShapeError, SlomodelError
+from slomodel.front.elaboration.affine import AffineIndex
+from slomodel.front.sympy_expressions.faults import refused
+from slomodel.front.sympy_expressions.scope import Reading
+from slomodel.ir.dims import Dim, Shape, literal
+
+Use = tuple[sp.Basic, tuple[AffineIndex, ...]]
+
+
+def inferred(
+    name: str, uses: Sequence[Use], given: tuple[int, ...] | None, reading: Reading
+) -> Shape:
+    """Each axis as long as the largest index needs, or as the data given for it.
+
+    Where a larger index depends on sizes, the smaller one is tested at bind.
+    """
+    rank = len(uses[0][1])
+    for node, forms in uses:
+        if len(forms) != rank:
+            message = f"`{name}` has {rank} indices elsewhere, and {len(forms)} here"
+            raise refused("E409", message, node, kind=ShapeError)
+    axes = [_extent(name, uses, axis, reading) for axis in range(rank)]
+    if given is None or len(given) != rank:
+        return tuple(axes)
+    return tuple(_fitted(dim, size, reading) for dim, size in zip(axes, given, strict=True))
+
+
+def _extent(name: str, uses: Sequence[Use], axis: int, reading: Reading) -> Dim:
+    ends = [
+        forms[axis].most + 1
+        for _, forms in uses
+        if all(label.dim != Dim() for label in forms[axis].labels)
+    ]
+
+    def longer(a: Dim, b: Dim) -> Dim:
+        if _grows(a - b):
+            return a
+        if _grows(b - a):
+            return b
+        first, second = reading.size(a), reading.size(b)
+        if first is None or second is None:
+            raise _undecided(name, uses[0][0], a, b)
+        return a if first >= second else b
+
+    return reduce(longer, ends, literal(0))
+
+
+def _grows(difference: Dim) -> bool:
+    """True where a difference is at least 0 for all sizes that are large enough."""
+    if difference.is_literal:
+        return difference.const >= 0
+    return all(coefficient > 0 for _, coefficient in difference.terms)
+
+
+def _undecided(name: str, node: sp.Basic, a: Dim, b: Dim) -> SlomodelError:
+    message = f"an axis of `{name}` is indexed up to {a - 1} and up to {b - 1}"
+    remedy = f"state its shape: `IndexedBase({name!r}, shape=({a},))`"
+    return refused("E409", message, node, remedy, ShapeError)
+
+
+def _fitted(dim: Dim, size: int, reading: Reading) -> Dim:
+    """The dim where the data may decide or agree with it; their own number where it is known."""
+    known = reading.size(dim)
+    return dim if known in (None, size) else literal(size)

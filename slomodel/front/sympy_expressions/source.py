@@ -1,0 +1,112 @@
+"""A SymPy expression with what was said of its names: it is kept, and pickled at any depth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import sympy as sp
+from scipy.sparse import sparray, spmatrix
+from sympy.core.symbol import Str
+
+from slomodel.front.sympy_expressions.front import problem_from_sympy
+from slomodel.front.sympy_expressions.names import NAMED, listed
+from slomodel.front.sympy_expressions.scan import name_of
+from slomodel.problem import Problem
+
+_Value = TypeVar("_Value")
+_Record = tuple[object, tuple[int, ...]]
+
+
+def is_expression(source: object, variables: object) -> bool:
+    """True for what SymPy made, and with `variables` for a number."""
+    if isinstance(source, (sp.Basic, sp.MatrixBase)):
+        return True
+    is_number = isinstance(source, (int, float)) and not isinstance(source, bool)
+    return variables is not None and is_number
+
+
+def by_name(given: Mapping[str, _Value]) -> dict[str, _Value]:
+    """Values by name; a symbol, IndexedBase or MatrixSymbol as key stands for its name."""
+    return {name_of(key) if isinstance(key, NAMED) else key: v for key, v in given.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class SymPySource:
+    """An objective, the variables in their order (None for the natural one), names of data."""
+
+    expr: sp.Basic
+    variables: tuple[sp.Basic | str, ...] | None
+    data_names: frozenset[str]
+
+    @staticmethod
+    def of(expr: object, variables: object, data: Mapping[str, object]) -> SymPySource:
+        """The source of what was given to `compile`."""
+        if isinstance(expr, sp.MatrixBase):
+            expr = expr.as_immutable()
+        elif isinstance(expr, (int, float)):
+            expr = sp.Float(expr) if isinstance(expr, float) else sp.Integer(expr)
+        return SymPySource(expr, None if variables is None else listed(variables), frozenset(data))
+
+    def problem(self, data: Mapping[str, object], dims: Mapping[str, int]) -> Problem:
+        """The problem, with shapes from the arrays in `data` where the expression has none."""
+        shapes = {name: found for name, v in data.items() if (found := _shape(v)) is not None}
+        return problem_from_sympy(self.expr, self.variables, self.data_names, dims, shapes)
+
+    def __reduce__(self) -> tuple[Callable[..., SymPySource], tuple[object, ...]]:
+        variables = None if self.variables is None else sp.Tuple(*map(_basic, self.variables))
+        return _restored, (_flat(self.expr), variables and _flat(variables), self.data_names)
+
+
+def _basic(variable: sp.Basic | str) -> sp.Basic:
+    return Str(variable) if isinstance(variable, str) else variable
+
+
+def _shape(value: object) -> tuple[int, ...] | None:
+    if value is None or isinstance(value, Path):
+        return None
+    if isinstance(value, (sparray, spmatrix)):
+        return tuple(value.shape)
+    try:
+        return np.asarray(value).shape
+    except ValueError:
+        return None
+
+
+def _flat(root: sp.Basic) -> list[_Record]:
+    """The nodes in postorder: an atom itself, or a kind with the places of its parts."""
+    place: dict[sp.Basic, int] = {}
+    records: list[_Record] = []
+    stack = [root]
+    while stack:
+        node = stack[-1]
+        missing = [part for part in node.args if part not in place]
+        if missing:
+            stack.extend(missing)
+            continue
+        stack.pop()
+        if node not in place:
+            place[node] = len(records)
+            own = node.func if node.args else node
+            records.append((own, tuple(place[part] for part in node.args)))
+    return records
+
+
+def _rebuilt(records: Sequence[_Record]) -> sp.Basic:
+    nodes: list[sp.Basic] = []
+    for own, parts in records:
+        nodes.append(own(*(nodes[k] for k in parts)) if parts else own)  # type: ignore[operator]
+    return nodes[-1]
+
+
+def _restored(
+    expr: Sequence[_Record], variables: Sequence[_Record] | None, data_names: frozenset[str]
+) -> SymPySource:
+    order = None
+    if variables is not None:
+        entries = _rebuilt(variables).args
+        order = tuple(one.name if isinstance(one, Str) else one for one in entries)
+    return SymPySource(_rebuilt(expr), order, data_names)

@@ -1,0 +1,295 @@
+"""From parser reductions to the syntax tree: one method for each rule of the grammar."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from lark import Token, Transformer
+
+from slomodel.errors import Diagnostic, SourceText, Span
+from slomodel.front.text import messages
+from slomodel.front.text.syntax import (
+    Argument,
+    BoolOp,
+    Call,
+    Check,
+    Compare,
+    Comprehension,
+    Condition,
+    DataDecl,
+    DimDecl,
+    Expr,
+    Fn,
+    Index,
+    Iteration,
+    Keyword,
+    Let,
+    Name,
+    Negate,
+    NoneLiteral,
+    Not,
+    Number,
+    Objective,
+    Power,
+    Product,
+    Program,
+    Size,
+    Slice,
+    Statement,
+    String,
+    Sum,
+    Term,
+    Transpose,
+    VarDecl,
+)
+from slomodel.front.text.words import ATTRIBUTES
+
+Children: TypeAlias = list[Any]
+"""What the grammar's rule keeps: tokens, nodes, and None for a part left out."""
+
+_LONGEST_SIZE = 15
+
+
+class TreeBuilder(Transformer[Token, Program]):
+    """Runs during the parse, so that no depth of nesting recurses.
+
+    What the grammar cannot refuse (`x²` as a name) is collected in `problems`.
+    """
+
+    def __init__(self) -> None:
+        Transformer.__init__(self)
+        self.begin(SourceText(""))
+
+    def begin(self, source: SourceText) -> None:
+        """Make ready for another text."""
+        self.source = source
+        self.problems: list[Diagnostic] = []
+        self.warnings: list[Diagnostic] = []
+
+    def _span(self, token: Token) -> Span:
+        start = token.start_pos or 0
+        return Span(self.source, start, start + len(token))
+
+    def _name(self, token: Token) -> Name:
+        name = Name(str(token), self._span(token))
+        if not name.text.isidentifier():
+            self.problems.append(messages.not_an_identifier(name.span))
+        return name
+
+    def _continues(self, head: Span, bracket: Span) -> None:
+        if "\n" in self.source.text[head.end : bracket.start]:
+            self.warnings.append(messages.continued_on_next_line(bracket))
+
+    def start(self, children: Children) -> Program:
+        name, *groups = children
+        order: tuple[Statement, ...] = tuple(decl for group in groups for decl in group)
+        return Program(
+            name,
+            order,
+            dims=tuple(s for s in order if isinstance(s, DimDecl)),
+            data=tuple(s for s in order if isinstance(s, DataDecl)),
+            vars=tuple(s for s in order if isinstance(s, VarDecl)),
+            lets=tuple(s for s in order if isinstance(s, Let)),
+            fns=tuple(s for s in order if isinstance(s, Fn)),
+            checks=tuple(s for s in order if isinstance(s, Check)),
+            objectives=tuple(s for s in order if isinstance(s, Objective)),
+            warnings=tuple(self.warnings),
+        )
+
+    def model(self, children: Children) -> Name:
+        return self._name(children[1])
+
+    def dims(self, children: Children) -> list[DimDecl]:
+        return children[1:]
+
+    def dim(self, children: Children) -> DimDecl:
+        name, default = self._name(children[0]), children[1]
+        return DimDecl(name, default, name.span if default is None else name.span.to(default.span))
+
+    def data(self, children: Children) -> list[DataDecl]:
+        declared: list[DataDecl] = children[1:]
+        file: String | None = None
+        for k in range(len(declared) - 1, -1, -1):
+            this = declared[k]
+            if this.file is not None or this.default is not None:
+                file = this.file
+            elif file is not None:
+                declared[k] = replace(this, file=file)
+        return declared
+
+    def datum(self, children: Children) -> DataDecl:
+        token, sizes, (attributes, last), value = children
+        name, (shape, end) = self._name(token), sizes or ((), None)
+        file = self.string([value]) if isinstance(value, Token) else None
+        default = None if file is not None else value
+        tail = file or default
+        end = tail.span if tail is not None else last or end or name.span
+        return DataDecl(name, shape, attributes, default, file, name.span.to(end))
+
+    def attributes(self, children: Children) -> tuple[tuple[Name, ...], Span | None]:
+        names = tuple(Name(str(token), self._span(token)) for token in children)
+        wrong = [name for name in names if name.text not in ATTRIBUTES]
+        if wrong:
+            self.problems.append(messages.unknown_attribute(wrong[0].span))
+        return names, names[-1].span if names else None
+
+    def var(self, children: Children) -> list[VarDecl]:
+        declared: list[VarDecl] = children[1:]
+        init: Expr | None = None
+        for k in range(len(declared) - 1, -1, -1):
+            init = declared[k].init or init
+            declared[k] = replace(declared[k], init=init)
+        return declared
+
+    def variable(self, children: Children) -> VarDecl:
+        name, (shape, end) = self._name(children[0]), children[1] or ((), None)
+        init = children[2]
+        end = init.span if init is not None else end or name.span
+        return VarDecl(name, shape, init, name.span.to(end))
+
+    def shape(self, children: Children) -> tuple[tuple[Size, ...], Span]:
+        return tuple(children[:-1]), self._span(children[-1])
+
+    def size(self, children: Children) -> Size:
+        name = self._name(children[0]) if children[0].type == "NAME" else None
+        span = self._span(children[0]).to(self._span(children[-1]))
+        offset = 0
+        if children[-1].type == "NUMBER":
+            digits = str(children[-1]).replace("_", "")
+            if digits.isdecimal() and len(digits) <= _LONGEST_SIZE:
+                offset = int(digits)
+            else:
+                self.problems.append(messages.not_a_size(self._span(children[-1])))
+        if name is not None and len(children) > 1 and children[1] == "-":
+            offset = -offset
+        return Size(name, offset, span)
+
+    def let(self, children: Children) -> list[Let]:
+        keyword, name, indices, expr = children
+        span = self._span(keyword).to(expr.span)
+        return [Let(self._name(name), indices, expr, span)]
+
+    def indices(self, children: Children) -> tuple[Iteration, ...]:
+        return tuple(children)
+
+    def iteration(self, children: Children) -> Iteration:
+        name, domain = self._name(children[0]), children[1]
+        return Iteration(name, domain, name.span.to(domain.span))
+
+    def fn(self, children: Children) -> list[Fn]:
+        keyword, name, parameters, body = children
+        return [Fn(self._name(name), parameters, body, self._span(keyword).to(body.span))]
+
+    def parameters(self, children: Children) -> tuple[Name, ...]:
+        return tuple(self._name(token) for token in children)
+
+    def check(self, children: Children) -> list[Check]:
+        keyword, condition = children
+        return [Check(condition, self._span(keyword).to(condition.span))]
+
+    def objective(self, children: Children) -> list[Objective]:
+        sense, name, expr = children
+        at = self._span(sense)
+        label = None if name is None else self._name(name)
+        return [Objective(str(sense), label, expr, at, at.to(expr.span))]
+
+    def condition(self, children: Children) -> BoolOp:
+        operands: tuple[Condition, ...] = tuple(children[::2])
+        return BoolOp(str(children[1]), operands, operands[0].span.to(operands[-1].span))
+
+    conjunction = condition
+
+    def not_(self, children: Children) -> Not:
+        return Not(children[1], self._span(children[0]).to(children[1].span))
+
+    def compare(self, children: Children) -> Compare:
+        left, op, right = children
+        return Compare(str(op), left, right, self._span(op), left.span.to(right.span))
+
+    def parenthesis(self, children: Children) -> Expr | Condition:
+        opening, inside, closing = children
+        inner: Expr | Condition = inside
+        return replace(inner, span=self._span(opening).to(self._span(closing)))
+
+    def _chain(self, children: Children) -> tuple[Expr, tuple[Term, ...], Span]:
+        first: Expr = children[0]
+        rest = tuple(
+            Term(str(op), operand, self._span(op))
+            for op, operand in zip(children[1::2], children[2::2], strict=True)
+        )
+        return first, rest, first.span.to(rest[-1].operand.span)
+
+    def sum(self, children: Children) -> Sum:
+        return Sum(*self._chain(children))
+
+    def product(self, children: Children) -> Product:
+        return Product(*self._chain(children))
+
+    def sign(self, children: Children) -> Expr:
+        op, operand = children
+        value: Expr = operand
+        span = self._span(op).to(value.span)
+        return Negate(value, span) if op == "-" else replace(value, span=span)
+
+    def power(self, children: Children) -> Power:
+        base, op, exponent = children
+        spelling = "^" if op == "**" else str(op)
+        return Power(base, spelling, exponent, self._span(op), base.span.to(exponent.span))
+
+    def transpose(self, children: Children) -> Transpose:
+        operand, op = children
+        at = self._span(op)
+        return Transpose(operand, at, operand.span.to(at))
+
+    def index(self, children: Children) -> Index:
+        base, opening, *items, closing = children
+        self._continues(base.span, self._span(opening))
+        return Index(base, tuple(items), base.span.to(self._span(closing)))
+
+    def slice(self, children: Children) -> Slice:
+        lo, colon, hi = children
+        span = self._span(colon)
+        for side in (lo, hi):
+            span = span if side is None else span.to(side.span)
+        return Slice(lo, hi, span)
+
+    def none(self, children: Children) -> NoneLiteral:
+        return NoneLiteral(self._span(children[0]))
+
+    def number(self, children: Children) -> Number:
+        span = self._span(children[0])
+        text = span.text.replace("_", "")
+        value = float(text)
+        mantissa = text.lower().partition("e")[0]
+        if value == float("inf") or (value == 0 and mantissa.strip("0.")):
+            self.problems.append(messages.outside_float(span))
+        return Number(value, text, span)
+
+    def name(self, children: Children) -> Name:
+        return self._name(children[0])
+
+    def string(self, children: Children) -> String:
+        return String(str(children[0])[1:-1], self._span(children[0]))
+
+    def keyword(self, children: Children) -> Keyword:
+        name, value = self._name(children[0]), children[1]
+        return Keyword(name, value, name.span.to(value.span))
+
+    def call(self, children: Children) -> Call:
+        token, opening, *arguments, closing = children
+        function = self._name(token)
+        self._continues(function.span, self._span(opening))
+        kwargs = tuple(a for a in arguments if isinstance(a, Keyword))
+        args: tuple[Argument, ...] = tuple(a for a in arguments if not isinstance(a, Keyword))
+        if kwargs and any(a.span.start > kwargs[0].span.start for a in args):
+            late = next(a for a in args if a.span.start > kwargs[0].span.start)
+            self.problems.append(messages.positional_after_keyword(late.span))
+        return Call(function, args, kwargs, function.span.to(self._span(closing)))
+
+    def comprehension(self, children: Children) -> Comprehension:
+        token, opening, body, *iterations, condition, closing = children
+        function = self._name(token)
+        self._continues(function.span, self._span(opening))
+        span = function.span.to(self._span(closing))
+        return Comprehension(function, body, tuple(iterations), condition, span)

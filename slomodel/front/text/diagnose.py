@@ -1,0 +1,270 @@
+"""Which message a failed parse deserves: special cases in order, then what was expected."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Callable
+
+from lark import Token
+
+from slomodel.errors import Diagnostic
+from slomodel.front.text import messages
+from slomodel.front.text.failure import END, STATEMENTS, UNKNOWN, Failure, span_of
+from slomodel.front.text.words import ATTRIBUTES, expectation, shown, similar_statement
+
+_WORDS = frozenset(
+    (*STATEMENTS, "init", "from", "for", "in", "if", "and", "or", "not", "None", *keyword.kwlist)
+)
+_COMPARISON = re.compile(r"<=|>=|==|!=|<|>|≤|≥")
+_CONSTRAINT_WORDS = frozenset(("subject", "st", "s", "such", "constraint", "constraints"))
+_OPENS = {"RPAR": "(", "RSQB": "["}
+
+
+def diagnose(failure: Failure) -> Diagnostic:
+    """The message for where a parse stopped."""
+    for case in _CASES:
+        found = case(failure)
+        if found is not None:
+            return found
+    expected = expectation(failure.accepts) or "something else"
+    return messages.unexpected(failure.span, expected, _found(failure), _remedy(failure))
+
+
+def _remedy(f: Failure) -> str:
+    if f.text == "/" and f.previous == "/" and f.adjacent:
+        return "a comment begins with `#`"
+    if f.found == "LPAR" and f.statement == "LET":
+        return "a function is declared by `fn name(t) = …`"
+    if f.found == "EQUAL" and f.previous == "=":
+        return "a definition is written with one `=`"
+    return ""
+
+
+def _found(failure: Failure) -> str:
+    return "the end of the model" if failure.found == END else shown(failure.text)
+
+
+def _types(tokens: tuple[Token, ...]) -> list[str]:
+    return [token.type for token in tokens]
+
+
+def _unreadable(f: Failure) -> Diagnostic | None:
+    last = None if f.previous is None else span_of(f.source, f.previous)
+    for kind, span in ((f.previous and f.previous.type, last), (f.found, f.span)):
+        if span is not None and kind == "NAME" and not span.text.isidentifier():
+            return messages.not_an_identifier(span)
+    if f.found != UNKNOWN:
+        return None
+    if f.text[0] == '"':
+        return messages.unterminated_text(f.span)
+    if f.text in _WORDS:
+        return messages.reserved(f.span)
+    if f.text[0] == ".":
+        return messages.unknown_attribute_access(f.span)
+    return messages.unknown_character(f.span)
+
+
+def _number(f: Failure) -> Diagnostic | None:
+    """What runs on right after a number: `2x`, `0x10`, `1__0`, `1e`, `1.2.3`."""
+    last = f.previous
+    if last is None or last.type != "NUMBER" or not f.adjacent:
+        return None
+    whole = span_of(f.source, last).to(f.span)
+    if f.found == "NUMBER":
+        return messages.malformed_number(whole, "it has a second point")
+    if f.found != "NAME":
+        return None
+    if last == "0" and re.fullmatch(r"[xXbBoO]\w+", f.text):
+        return messages.malformed_number(whole, "numbers are decimal")
+    if f.text.startswith("_"):
+        return messages.malformed_number(whole, "`_` stands between two digits")
+    if f.text in ("e", "E"):
+        return messages.malformed_number(whole, "the exponent lacks its digits")
+    return messages.missing_operator(f.span, str(last), f.text)
+
+
+def _attribute(f: Failure) -> Diagnostic | None:
+    """A misspelt word after a declaration of data was read as an attribute."""
+    if f.statement != "DATA" or f.open_brackets:
+        return None
+    names: list[Token] = []
+    for token in reversed(f.before):
+        if token.type != "NAME":
+            break
+        names.insert(0, token)
+    if len(names) < len(f.before) and f.before[-len(names) - 1].type in ("DATA", "COMMA"):
+        names = names[1:]
+    wrong = [name for name in names if name not in ATTRIBUTES]
+    return messages.unknown_attribute(span_of(f.source, wrong[0])) if wrong else None
+
+
+def _comma(f: Failure) -> Diagnostic | None:
+    closes = f.found in (*_OPENS, END) or (f.starts_statement and f.first_on_line)
+    if f.previous is None or f.previous.type != "COMMA" or not closes:
+        return None
+    return messages.trailing_comma(span_of(f.source, f.previous), _found(f))
+
+
+def _reserved(f: Failure) -> Diagnostic | None:
+    if f.text not in _WORDS or (f.starts_statement and f.first_on_line):
+        return None
+    wants_name = "NAME" in f.accepts and not f.after_operand
+    return messages.reserved(f.span) if wants_name else None
+
+
+def _late_model(f: Failure) -> Diagnostic | None:
+    return messages.late_model(f.span) if f.found == "MODEL" and not f.open_brackets else None
+
+
+def _iterations(f: Failure) -> Diagnostic | None:
+    inside = _types(f.level)
+    if f.found == "_FOR" and "_FOR" in inside:
+        return messages.second_for(f.span)
+    if f.found == "COMMA" and "_IF" in inside:
+        return messages.late_iteration(f.span)
+    if f.found == "_IF":
+        return messages.stray_if(f.span)
+    return None
+
+
+def _comparison(f: Failure) -> Diagnostic | None:
+    if f.found not in ("COMPARE", "AND", "OR", "NOT"):
+        return None
+    part: list[str] = []
+    for token in f.level:
+        part = [] if token.type in ("AND", "OR", "NOT", "COMMA", "_IF") else [*part, token.type]
+    if f.found == "COMPARE":
+        if "COMPARE" in part:
+            return messages.chained_comparison(f.span)
+        if f.statement in ("MINIMIZE", "MAXIMIZE", "VAR") and not f.open_brackets:
+            return messages.constraint(f.span)
+        if f.text == "==" and "EQUAL" in f.accepts:
+            return messages.wrong_equal(f.span, "a definition is written with `=`")
+    if not f.after_operand:
+        return None
+    if "COMPARE" in f.accepts:
+        return messages.number_as_condition(f.span)
+    return messages.condition_as_value(f.span)
+
+
+def _slice(f: Failure) -> Diagnostic | None:
+    opened = f.open_brackets[-1].type if f.open_brackets else ""
+    last = _types(f.level)[::-1]
+    item = last[: last.index("COMMA")] if "COMMA" in last else last
+    if f.found == "COLON" and opened == "LSQB" and "COLON" in item:
+        return messages.stepped_slice(f.span)
+    return None
+
+
+def _equal(f: Failure) -> Diagnostic | None:
+    if f.found != "EQUAL":
+        return None
+    if f.statement == "VAR" and not f.open_brackets:
+        return messages.wrong_equal(f.span, "where a variable starts is said by `init`")
+    heads = f.statement in ("FN", "LET") and "EQUAL" not in _types(f.before)
+    if heads:
+        return None
+    if f.statement == "CHECK" or "_IF" in _types(f.level) or f.open_brackets:
+        return messages.wrong_equal(f.span, "compare with `==`")
+    return None
+
+
+def _statement(f: Failure) -> Diagnostic | None:
+    """A line that begins with a word that is no keyword."""
+    starts = f.first_on_line or f.before[-1].type == "SEMICOLON"
+    if not starts or f.found not in ("NAME", "NUMBER") or (f.before and not f.after_operand):
+        return None
+    meant = similar_statement(f.text)
+    unclosed = bool(f.open_brackets)
+    if f.found == "NAME" and (meant or not f.before):
+        is_definition = bool(re.match(r"\w+\s*(\[[^\]]*\]\s*)?=(?!=)", f.rest_of_line))
+        return messages.unknown_statement(f.span, is_definition and not meant)
+    if f.text in _CONSTRAINT_WORDS or (_COMPARISON.search(f.rest_of_line) and not unclosed):
+        return messages.constraint(f.span)
+    if f.found == "NAME" and not unclosed and re.match(r"\w+\s*(\[[^\]]*\]\s*)?=", f.rest_of_line):
+        return messages.unknown_statement(f.span, True)
+    return None
+
+
+def _subject_to(f: Failure) -> Diagnostic | None:
+    objective = f.statement in ("MINIMIZE", "MAXIMIZE") and not f.open_brackets
+    if objective and f.after_operand and f.text in _CONSTRAINT_WORDS:
+        return messages.constraint(f.span)
+    if objective and f.found == "COMMA" and _COMPARISON.search(f.rest_of_line):
+        return messages.constraint(f.span)
+    return None
+
+
+def _closing(f: Failure) -> Diagnostic | None:
+    if f.found not in _OPENS:
+        return None
+    opening = f.open_brackets[-1] if f.open_brackets else None
+    if opening is None:
+        return messages.closes_nothing(f.span, None)
+    if opening != _OPENS[f.found]:
+        return messages.closes_nothing(f.span, span_of(f.source, opening))
+    return None
+
+
+def _unclosed(f: Failure) -> Diagnostic | None:
+    ends = f.starts_statement or f.found in (END, "SEMICOLON", "EQUAL")
+    if not f.open_brackets or not f.after_operand:
+        return None
+    if not ends and not (f.found == "_FOR" and f.open_brackets[-1].type == "LSQB"):
+        return None
+    return messages.unclosed(f.span, span_of(f.source, f.open_brackets[-1]), _found(f))
+
+
+def _juxtaposed(f: Failure) -> Diagnostic | None:
+    """`a b`, `(a)(b)`, `2 x` on one line."""
+    if f.found not in ("NAME", "NUMBER", "LPAR") or not f.after_operand or f.first_on_line:
+        return None
+    if "MULOP" not in f.accepts or f.previous is None:
+        return None
+    if "_IN" in _types(f.level):
+        return messages.unexpected(f.span, "`,` or an operator", _found(f))
+    return messages.missing_operator(f.span, _operand(f, f.previous), _right(f))
+
+
+def _operand(f: Failure, last: Token) -> str:
+    """The operand that ends with `last`, as far back as its brackets and name go."""
+    depth, begin = 0, last
+    for token in reversed(f.before):
+        closing, opening = token.type in ("RPAR", "RSQB"), token.type in ("LPAR", "LSQB")
+        if depth == 0 and begin is not last and not (closing or token.type == "NAME"):
+            break
+        depth += closing - opening
+        begin = token
+        if depth == 0 and not opening:
+            break
+    return span_of(f.source, begin).to(span_of(f.source, last)).text
+
+
+def _right(f: Failure) -> str:
+    match = re.match(r"\([^()]*\)", f.source.text[f.span.start :])
+    return match[0] if match else f.text
+
+
+def _quote(f: Failure) -> Diagnostic | None:
+    return messages.single_quote(f.span) if f.found == "TRANSPOSE" and f.text == "'" else None
+
+
+_CASES: tuple[Callable[[Failure], Diagnostic | None], ...] = (
+    _unreadable,
+    _number,
+    _attribute,
+    _comma,
+    _reserved,
+    _late_model,
+    _iterations,
+    _comparison,
+    _slice,
+    _equal,
+    _statement,
+    _subject_to,
+    _closing,
+    _unclosed,
+    _juxtaposed,
+    _quote,
+)

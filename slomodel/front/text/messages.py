@@ -1,0 +1,236 @@
+"""The wording of every syntax message, by code; what a message needs comes as spans and texts."""
+
+from __future__ import annotations
+
+import unicodedata
+from difflib import get_close_matches
+
+from slomodel.errors import Diagnostic, Mark, Span
+from slomodel.front.text.words import (
+    ATTRIBUTES,
+    LONGEST_SHOWN,
+    SPELLINGS,
+    listed_statements,
+    shown,
+    similar_statement,
+)
+
+
+def unexpected(span: Span, expected: str, found: str, remedy: str = "") -> Diagnostic:
+    return Diagnostic("E101", f"expected {expected}, found {found}", span, help=remedy)
+
+
+def unknown_character(span: Span) -> Diagnostic:
+    """A character that begins nothing in the language."""
+    char = span.text[:1]
+    better = SPELLINGS.get(char)
+    named = unicodedata.name(char, "")
+    code = f" (U+{ord(char):04X}{' ' + named if named else ''})" if not char.isascii() else ""
+    return Diagnostic(
+        "E102",
+        f"{shown(char)}{code} is not part of the language",
+        Span(span.source, span.start, span.start + 1),
+        help=f"write `{better}`" if better else "",
+    )
+
+
+def reserved(span: Span) -> Diagnostic:
+    hints = {
+        "lambda": "call it `lam` or `lambda_`",
+        "else": "choose values with `where(condition, a, b)`",
+        "is": "compare with `==`",
+        "def": "a function is declared by `fn name(t) = …`",
+    }
+    return Diagnostic(
+        "E103",
+        f"{shown(span.text)} is a reserved word",
+        span,
+        help=hints.get(span.text, f"choose another name, for example `{span.text}_`"),
+    )
+
+
+def unknown_statement(span: Span, is_definition: bool) -> Diagnostic:
+    """A word where a statement begins that is no keyword."""
+    better = similar_statement(span.text)
+    remedy = f"statements begin with {listed_statements()}"
+    if is_definition:
+        remedy = f"a definition is written `let {span.text} = …`"
+    elif better:
+        remedy = f"did you mean `{better}`?"
+    return Diagnostic("E104", f"no statement begins with {shown(span.text)}", span, help=remedy)
+
+
+def unclosed(span: Span, opening: Span, found: str) -> Diagnostic:
+    return Diagnostic(
+        "E105",
+        f"{shown(opening.text)} is not closed before {found}",
+        span,
+        (Mark(opening),),
+        note=f"opened at {opening.line}:{opening.column}",
+        help=f"add `{')' if opening.text == '(' else ']'}`",
+    )
+
+
+def closes_nothing(span: Span, opening: Span | None) -> Diagnostic:
+    """A closing bracket without an opening one, or of the other kind."""
+    if opening is None:
+        message = f"{shown(span.text)} closes nothing"
+        return Diagnostic("E106", message, span, help="remove it, or add the bracket that opens")
+    message = f"{shown(opening.text)} is closed by {shown(span.text)}"
+    note = f"opened at {opening.line}:{opening.column}"
+    return Diagnostic("E106", message, span, (Mark(opening),), note=note)
+
+
+def malformed_number(span: Span, reason: str) -> Diagnostic:
+    return Diagnostic("E107", f"{shown(span.text)} is not a number: {reason}", span)
+
+
+def outside_float(span: Span) -> Diagnostic:
+    reason = "its size does not fit a 64-bit float"
+    return malformed_number(span, reason)
+
+
+def missing_operator(span: Span, left: str, right: str) -> Diagnostic:
+    message = f"an operator is missing between {shown(left)} and {shown(right)}: missing `*`?"
+    remedy = f"write `{left} * {right}`" if len(left + right) <= LONGEST_SHOWN else ""
+    return Diagnostic("E108", message, span, help=remedy)
+
+
+def not_an_identifier(span: Span) -> Diagnostic:
+    """A name with a character that names cannot have; the first such is pointed at."""
+    text = span.text
+    k = next((k for k in range(len(text)) if not ("_" + text[: k + 1]).isidentifier()), 0)
+    char = text[k]
+    named = unicodedata.name(char, "no name")
+    better = SPELLINGS.get(char)
+    remedy = f"write `{text[:k]}{better}{text[k + 1 :]}`" if better else ""
+    if char.isnumeric() and not better:
+        remedy = "digits are 0 to 9"
+    return Diagnostic(
+        "E109",
+        f"{shown(text)} is not a name: {shown(char)} (U+{ord(char):04X} {named}) is no letter",
+        Span(span.source, span.start + k, span.start + k + 1),
+        help=remedy,
+    )
+
+
+def unterminated_text(span: Span) -> Diagnostic:
+    return Diagnostic("E110", 'a text lacks its closing `"`', span, help="close it on its line")
+
+
+def single_quote(span: Span) -> Diagnostic:
+    remedy = 'a text stands in double quotes, as in `einsum("ij,jk->ik", A, B)`'
+    return Diagnostic("E110", "`'` transposes what stands before it", span, help=remedy)
+
+
+def chained_comparison(span: Span) -> Diagnostic:
+    remedy = "write `a < b and b < c`"
+    return Diagnostic("E111", "comparisons do not chain", span, help=remedy)
+
+
+def constraint(span: Span) -> Diagnostic:
+    return Diagnostic(
+        "E112",
+        "a model has no constraints",
+        span,
+        help="reparametrise: `exp(u)` or `softplus(u)` is positive, `u^2` is not negative, "
+        "`sigmoid(u)` is in (0, 1), `softmax(u)` is on the simplex; "
+        "for a condition on data write `check`",
+    )
+
+
+def trailing_comma(comma: Span, found: str) -> Diagnostic:
+    message = f"a comma stands right before {found}"
+    return Diagnostic("E113", message, comma, help="remove it, or add what should follow")
+
+
+def stepped_slice(span: Span) -> Diagnostic:
+    return Diagnostic(
+        "E114",
+        "a slice has no step",
+        span,
+        help="take elements by index: `let z[i in k] = x[2*i]` with `dim k`",
+    )
+
+
+def second_for(span: Span) -> Diagnostic:
+    remedy = "write `for i in n, j in m`"
+    return Diagnostic("E115", "a sum has one `for`", span, help=remedy)
+
+
+def late_iteration(span: Span) -> Diagnostic:
+    remedy = "write `for i in n, j in m if i < j`"
+    return Diagnostic("E116", "`if` comes after the last iteration", span, help=remedy)
+
+
+def condition_as_value(span: Span) -> Diagnostic:
+    message = f"{shown(span.text)} makes a condition, and a number is expected"
+    remedy = "choose values with `where(condition, a, b)`"
+    return Diagnostic("E117", message, span, help=remedy)
+
+
+def number_as_condition(span: Span) -> Diagnostic:
+    message = f"{shown(span.text)} joins conditions, and before it stands a number"
+    return Diagnostic("E117", message, span, help="compare the number, as in `x > 0`")
+
+
+def unknown_attribute(span: Span) -> Diagnostic:
+    """A word after a data declaration that is no attribute."""
+    close = get_close_matches(span.text, ATTRIBUTES, n=1)
+    statement = similar_statement(span.text)
+    remedy = "attributes are `symmetric` and `mask`; declarations are separated by `,`"
+    if close or statement:
+        remedy = f"did you mean `{close[0] if close else statement}`?"
+    return Diagnostic("E118", f"{shown(span.text)} is not an attribute of data", span, help=remedy)
+
+
+def nested_too_deep(span: Span, deepest: int) -> Diagnostic:
+    message = f"nested deeper than {deepest} levels"
+    return Diagnostic("E119", message, span, help="split the expression with `let`")
+
+
+def late_model(span: Span) -> Diagnostic:
+    return Diagnostic("E120", "`model` comes first, and once", span)
+
+
+def empty(span: Span) -> Diagnostic:
+    remedy = "a model declares variables and an objective: `var x[3] minimize sumsq(x)`"
+    return Diagnostic("E121", "the model is empty", span, help=remedy)
+
+
+def wrong_equal(span: Span, better: str) -> Diagnostic:
+    return Diagnostic("E122", f"{shown(span.text)} does not belong here", span, help=better)
+
+
+def not_a_size(span: Span) -> Diagnostic:
+    message = f"{shown(span.text)} is not a size"
+    remedy = "a size is a name, a whole number, or a name plus or minus a whole number"
+    return Diagnostic("E123", message, span, help=remedy)
+
+
+def stray_if(span: Span) -> Diagnostic:
+    return Diagnostic(
+        "E124",
+        "`if` stands only after the iterations of a sum",
+        span,
+        help="choose values with `where(condition, a, b)`",
+    )
+
+
+def positional_after_keyword(span: Span) -> Diagnostic:
+    return Diagnostic("E125", "an argument without a name comes after one with a name", span)
+
+
+def unknown_attribute_access(span: Span) -> Diagnostic:
+    remedy = "only `.T` follows a dot; a product by elements is `.*`"
+    return Diagnostic("E126", "`.` begins nothing here", span, help=remedy)
+
+
+def continued_on_next_line(span: Span) -> Diagnostic:
+    return Diagnostic(
+        "W101",
+        f"{shown(span.text)} continues the expression of the line before",
+        span,
+        help="put it on that line, or begin a new statement with its keyword",
+        severity="warning",
+    )

@@ -1,0 +1,177 @@
+"""From the text of a model to its syntax tree, or to messages about what is wrong with it."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from threading import Lock
+
+from lark import Lark
+from lark.exceptions import UnexpectedInput
+
+from slomodel.errors import Diagnostic, ModelSyntaxError, SourceText, Span
+from slomodel.front.text import messages
+from slomodel.front.text.build import TreeBuilder
+from slomodel.front.text.diagnose import diagnose
+from slomodel.front.text.failure import END, blank_before, failure_of, next_statement, too_deep
+from slomodel.front.text.syntax import (
+    Call,
+    Comprehension,
+    Index,
+    Negate,
+    Node,
+    Not,
+    Power,
+    Program,
+    Transpose,
+)
+from slomodel.front.text.traverse import children, roots
+
+LONGEST_TEXT = 2_000_000
+"""Bytes of a model's text."""
+DEEPEST = 5_000
+"""Levels of nesting, counted in brackets and in operators with one operand or a chain of them."""
+
+_MOST_MESSAGES = 10
+_BOM = "\ufeff"
+_NESTING = (Negate, Not, Power, Transpose, Index, Call, Comprehension)
+# A parse fills the one builder that the parser was made with.
+_ONE_AT_A_TIME = Lock()
+
+
+def parse(source: SourceText) -> Program:
+    """The syntax tree of a model.
+
+    Raises ModelSyntaxError with every mistake found, in the order of the text.
+    """
+    _check_length(source.text.encode("utf-8", "surrogatepass"), source.name)
+    deep = too_deep(source.text, DEEPEST)
+    if deep is not None:
+        span = Span(source, deep, deep + 1)
+        raise ModelSyntaxError(messages.nested_too_deep(span, DEEPEST))
+    with _ONE_AT_A_TIME:
+        program, problems = _run(source)
+    if problems or program is None:
+        raise ModelSyntaxError(*problems)
+    if not program.order:
+        raise ModelSyntaxError(messages.empty(Span(source, 0, 0)))
+    node = _deepest(program)
+    if node is not None:
+        raise ModelSyntaxError(messages.nested_too_deep(node.span, DEEPEST))
+    return program
+
+
+def read_source(path: Path) -> SourceText:
+    """The text of a model file, UTF-8 with or without a byte order mark.
+
+    Raises ModelSyntaxError when the file cannot be read or is not text.
+    """
+    try:
+        with path.open("rb") as file:
+            raw = file.read(LONGEST_TEXT + len(_BOM.encode()) + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise ModelSyntaxError(
+            Diagnostic("E001", f"cannot read `{path}`: {reason.lower()}", help=_nearby(path))
+        ) from None
+    raw = raw.removeprefix(_BOM.encode())
+    _check_length(raw, str(path))
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise _not_text(path, "it is UTF-16", "save it as UTF-8")
+    if b"\0" in raw:
+        line = raw[: raw.index(b"\0")].count(b"\n") + 1
+        raise _not_text(path, f"line {line} has a zero byte", "a model is a text file")
+    try:
+        return SourceText(raw.decode("utf-8"), str(path))
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        reason = f"line {line} has the byte 0x{raw[error.start]:02x}, which is not UTF-8"
+        raise _not_text(path, reason, "save it as UTF-8") from None
+
+
+def grammar_path() -> Path:
+    """The grammar file: inside an installed package, beside it in a checkout."""
+    package = Path(__file__).parents[2]
+    inside = package / "grammar" / "slo.lark"
+    return inside if inside.is_file() else package.parent / "grammar" / "slo.lark"
+
+
+@cache
+def _machine() -> tuple[Lark, TreeBuilder]:
+    builder = TreeBuilder()
+    grammar = grammar_path().read_text(encoding="utf-8")
+    lark = Lark(
+        grammar, parser="lalr", lexer="contextual", transformer=builder, maybe_placeholders=True
+    )
+    return lark, builder
+
+
+@cache
+def _lexer() -> Lark:
+    """Splits into tokens without parsing, for what stands before a mistake."""
+    return Lark(grammar_path().read_text(encoding="utf-8"), parser=None, lexer="basic")
+
+
+def _run(source: SourceText) -> tuple[Program | None, list[Diagnostic]]:
+    """Parse; after a mistake go on at the next statement."""
+    lark, builder = _machine()
+    builder.begin(source)
+    problems: list[Diagnostic] = []
+    program: Program | None = None
+    begin: int | None = int(source.text.startswith(_BOM))
+    while begin is not None and len(problems) < _MOST_MESSAGES:
+        try:
+            parsed: object = lark.parse(blank_before(source.text, begin))
+        except UnexpectedInput as error:
+            failure = failure_of(_lexer(), source, begin, error)
+            problem = diagnose(failure)
+            problems.append(problem)
+            again = failure.starts_statement and problem.code not in _USES_UP_KEYWORD
+            after = failure.span.start if again else failure.span.end
+            begin = None if failure.found == END else next_statement(source.text, after)
+        else:
+            program, begin = parsed if isinstance(parsed, Program) else None, None
+    problems += builder.problems
+    builder.begin(SourceText(""))
+    once = {(p.code, p.span.start if p.span else 0): p for p in reversed(problems)}
+    return program, sorted(once.values(), key=lambda p: p.span.start if p.span else 0)
+
+
+# Messages about a keyword itself: going on at that keyword would say them twice.
+_USES_UP_KEYWORD = frozenset(("E103", "E120"))
+
+
+def _deepest(program: Program) -> Node | None:
+    """A node nested too deep, if there is one; brackets alone were counted before."""
+    stack = [(root, 0) for statement in program.order for root in roots(statement)]
+    while stack:
+        node, depth = stack.pop()
+        depth += isinstance(node, _NESTING)
+        if depth > DEEPEST:
+            return node
+        stack.extend((child, depth) for child in children(node))
+    return None
+
+
+def _check_length(raw: bytes, name: str) -> None:
+    if len(raw) > LONGEST_TEXT:
+        raise ModelSyntaxError(
+            Diagnostic(
+                "E003",
+                f"the model `{name}` is longer than {LONGEST_TEXT // 10**6} MB",
+                help="put numbers into data files, and long sums into `sum(… for i in n)`",
+            )
+        )
+
+
+def _not_text(path: Path, reason: str, remedy: str) -> ModelSyntaxError:
+    return ModelSyntaxError(Diagnostic("E002", f"`{path}` is not text: {reason}", help=remedy))
+
+
+def _nearby(path: Path) -> str:
+    """Models in the folder of a file that is not there."""
+    try:
+        found = sorted(p.name for p in path.parent.glob("*.slo"))[:5] if not path.exists() else []
+    except (OSError, ValueError):
+        return ""
+    return "that folder has " + ", ".join(f"`{name}`" for name in found) if found else ""
