@@ -39,7 +39,7 @@ check: $(READY)
 	$(BIN)/python -m pytest -q tests/test_repository.py tests/test_layers.py
 
 bench: $(READY)
-	$(BIN)/python -m benchmarks.line
+	$(BIN)/python benchmarks/evaluate.py
 
 golden: $(READY)
 	$(BIN)/python -m pytest -q --golden

@@ -134,6 +134,19 @@ def matrix_completion(v: Arrays, data: Arrays) -> tuple[float, Arrays]:
     return value, {"U": R @ V + lam * U, "V": R.T @ U + lam * V}
 
 
+def student_t(v: Arrays, data: Arrays) -> tuple[float, Arrays]:
+    """A sinusoid fitted under Student's t: f = Σ log(1 + r²/ν), r = y - a sin(w t + p)."""
+    t, y, nu, a = data["t"], data["y"], data["nu"], v["a"]
+    phase = v["w"] * t + v["p"]
+    sine = np.sin(phase)
+    r = y - a * sine
+    squares = r * r
+    slope = -2.0 * r / (nu + squares)
+    turned = slope * np.cos(phase)
+    gradient = {"a": slope @ sine, "w": a * (turned @ t), "p": a * turned.sum()}
+    return float(np.log1p(squares / nu).sum()), gradient
+
+
 BY_HAND: dict[str, Evaluate] = {
     "sym_tensor": sym_tensor,
     "linear_autoencoder": linear_autoencoder,
