@@ -123,3 +123,13 @@ def test_the_public_name_works_for_plain_functions() -> None:
         options={"direction": "lbfgs"},
     )
     np.testing.assert_allclose(found.x, 1.0, atol=1e-4)
+
+
+def test_the_graph_as_text_needs_no_sizes() -> None:
+    text = slomodel.compile("dim n var x[n] minimize sumsq(x)").source("graph")
+    assert text.splitlines() == [
+        "%0 = variable x [n]",
+        "%1 = einsum[0,0 -> ](%0, %0) scalar",
+        "%2 = 2.0 scalar",
+        "%3 = mul(%2, %0) [n]",
+    ]

@@ -81,6 +81,8 @@ SOLVE = (
 )
 
 CODEGEN = (
-    click.option("--target", default="auto", help="auto, numpy or numexpr."),
+    click.option(
+        "--target", default="auto", help="auto, numpy or numexpr; graph for the expression graph."
+    ),
     click.option("-o", "--out", type=FILE, help="File to write; standard output if left out."),
 )

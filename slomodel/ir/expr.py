@@ -8,7 +8,7 @@ Shapes hold dim symbols; a node knows its shape and type when it is made. Nodes 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Literal, NoReturn, Self, TypeVar
 from weakref import WeakValueDictionary
@@ -51,16 +51,8 @@ class Expr:
     def __deepcopy__(self, memo: object) -> Self:
         return self
 
-    def __reduce__(self) -> tuple[Callable[..., Expr], tuple[object, ...]]:
-        return restore, (flatten(self),)
-
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {show_shape(self.shape)}>"
-
-    def __str__(self) -> str:
-        from slomodel.ir.show import show
-
-        return show(self)
 
     @property
     def rank(self) -> int:
@@ -216,53 +208,3 @@ def remake(node: Expr, operands: tuple[Expr, ...]) -> Expr:
     if isinstance(node, Reshape):
         return Reshape(operands[0], node.shape)
     raise TypeError(f"{type(node).__name__} has no operands")
-
-
-_Record = tuple[str, tuple[int, ...], tuple[object, ...]]
-
-
-def flatten(root: Expr) -> list[_Record]:
-    """The graph as a flat list in postorder, so that pickling a deep graph does not recurse."""
-    from slomodel.ir.walk import postorder
-
-    place: dict[Expr, int] = {}
-    records: list[_Record] = []
-    for node in postorder(root):
-        own: tuple[object, ...]
-        if isinstance(node, Input):
-            own = (node.name, node.role, node.shape, node.dtype)
-        elif isinstance(node, Const):
-            own = (node.value,)
-        elif isinstance(node, Iota):
-            own = node.shape
-        elif isinstance(node, Map):
-            own = (node.function, node.axes, node.shape)
-        elif isinstance(node, Einsum):
-            own = (node.inputs, node.output, node.dims)
-        elif isinstance(node, (Gather, Scatter)):
-            own = (node.index, node.shape)
-        else:
-            own = (node.shape,)
-        records.append((type(node).__name__, tuple(place[o] for o in node.operands), own))
-        place[node] = len(place)
-    return records
-
-
-_KINDS: dict[str, Callable[..., Expr]] = {
-    "Input": lambda operands, *own: Input(*own),
-    "Const": lambda operands, *own: Const(*own),
-    "Iota": lambda operands, *own: Iota(*own),
-    "Map": lambda operands, function, axes, shape: Map(function, operands, axes, shape),
-    "Einsum": Einsum,
-    "Gather": lambda operands, *own: Gather(operands[0], *own),
-    "Scatter": lambda operands, *own: Scatter(operands[0], *own),
-    "Reshape": lambda operands, *own: Reshape(operands[0], *own),
-}
-
-
-def restore(records: list[_Record]) -> Expr:
-    """The graph that `flatten` listed, re-interned in this process."""
-    nodes: list[Expr] = []
-    for kind, operands, own in records:
-        nodes.append(_KINDS[kind](tuple(nodes[k] for k in operands), *own))
-    return nodes[-1]

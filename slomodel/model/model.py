@@ -22,6 +22,7 @@ from slomodel.front.report import explanation, nonfinite_sentence
 from slomodel.front.source import Recipe
 from slomodel.ir.dims import show_shape
 from slomodel.ir.expr import Input
+from slomodel.ir.show import show
 from slomodel.model.planning import derivatives_of, planned, precision_of, target_of
 from slomodel.problem import Problem
 from slomodel.solve import Callback, Progress, Solution, solve
@@ -193,7 +194,12 @@ class Model:
             )
 
     def source(self, target: str = "auto") -> str:
-        """A standalone module for a target: `value(x, data)`, `gradient`, … (see its docstring)."""
+        """A standalone module for a target: `value(x, data)`, `gradient`, … (see its docstring).
+
+        The target `graph` is the expression graph of objective and gradient, a node a line.
+        """
+        if target == "graph":
+            return show(self._problem.objective, *self._derivatives.gradient) + "\n"
         self._require_sizes()
         compiled = self._compiled
         if target not in ("auto", compiled.target.name):

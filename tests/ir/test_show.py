@@ -4,6 +4,7 @@ from slomodel import functions as fn
 from slomodel.ir import build
 from slomodel.ir.dims import named
 from slomodel.ir.expr import Affine
+from slomodel.ir.show import show
 
 
 def test_one_line_a_node_operands_first() -> None:
@@ -13,7 +14,7 @@ def test_one_line_a_node_operands_first() -> None:
     shifted = build.gather(x, [Affine(n - 1, (-1,))], (n,))
     outer = build.apply_along(fn.sub, (product, shifted), ((0,), (1,)), (n, n))
     positive = fn.gt(outer, 0.5)
-    assert str(fn.where(positive, outer, build.const(0.0))).splitlines() == [
+    assert show(fn.where(positive, outer, build.const(0.0))).splitlines() == [
         "%0 = data A [n, n]",
         "%1 = variable x [n]",
         "%2 = einsum[0 1,1 -> 0](%0, %1) [n]",
@@ -31,4 +32,4 @@ def test_a_deep_graph_does_not_recurse() -> None:
     node = build.variable("x", ())
     for _ in range(20_000):
         node = fn.sin(node)
-    assert str(node).count("\n") == 20_000
+    assert show(node).count("\n") == 20_000

@@ -1,0 +1,77 @@
+"""Graphs as flat records: how they are pickled, without recursion, and interned again.
+
+A pickle of several nodes writes the graph of each: pickle one root, or what they were made from.
+"""
+
+from __future__ import annotations
+
+import copyreg
+from collections.abc import Callable
+
+from slomodel.ir.expr import (
+    Const,
+    Einsum,
+    Expr,
+    Gather,
+    Input,
+    Iota,
+    Map,
+    Reshape,
+    Scatter,
+)
+from slomodel.ir.walk import postorder
+
+_Record = tuple[str, tuple[int, ...], tuple[object, ...]]
+
+
+def flatten(root: Expr) -> list[_Record]:
+    """The graph as a flat list in postorder, so that pickling a deep graph does not recurse."""
+    place: dict[Expr, int] = {}
+    records: list[_Record] = []
+    for node in postorder(root):
+        own: tuple[object, ...]
+        if isinstance(node, Input):
+            own = (node.name, node.role, node.shape, node.dtype)
+        elif isinstance(node, Const):
+            own = (node.value,)
+        elif isinstance(node, Iota):
+            own = node.shape
+        elif isinstance(node, Map):
+            own = (node.function, node.axes, node.shape)
+        elif isinstance(node, Einsum):
+            own = (node.inputs, node.output, node.dims)
+        elif isinstance(node, (Gather, Scatter)):
+            own = (node.index, node.shape)
+        else:
+            own = (node.shape,)
+        records.append((type(node).__name__, tuple(place[o] for o in node.operands), own))
+        place[node] = len(place)
+    return records
+
+
+_KINDS: dict[str, Callable[..., Expr]] = {
+    "Input": lambda operands, *own: Input(*own),
+    "Const": lambda operands, *own: Const(*own),
+    "Iota": lambda operands, *own: Iota(*own),
+    "Map": lambda operands, function, axes, shape: Map(function, operands, axes, shape),
+    "Einsum": Einsum,
+    "Gather": lambda operands, *own: Gather(operands[0], *own),
+    "Scatter": lambda operands, *own: Scatter(operands[0], *own),
+    "Reshape": lambda operands, *own: Reshape(operands[0], *own),
+}
+
+
+def restore(records: list[_Record]) -> Expr:
+    """The graph that `flatten` listed, re-interned in this process."""
+    nodes: list[Expr] = []
+    for kind, operands, own in records:
+        nodes.append(_KINDS[kind](tuple(nodes[k] for k in operands), *own))
+    return nodes[-1]
+
+
+def _reduce(node: Expr) -> tuple[Callable[..., Expr], tuple[list[_Record]]]:
+    return restore, (flatten(node),)
+
+
+for _kind in (Input, Const, Iota, Map, Einsum, Gather, Scatter, Reshape):
+    copyreg.pickle(_kind, _reduce)
