@@ -1,0 +1,1 @@
+"""Proved bounds on the Lipschitz constants of the gradient and the Hessian over balls."""

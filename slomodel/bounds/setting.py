@@ -1,0 +1,57 @@
+"""What a bound is asked of: an objective with numbers for its data, a centre, and what is known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slomodel.calculus import NOTHING, Known, gradient
+from slomodel.errors import Span
+from slomodel.ir.expr import Expr, Input
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """An objective over its variables at a centre; everything but x is a number.
+
+    `values` holds an array for every variable (the centre) and every data input. Strategies that
+    need work done once a centre keep it in `kept`, by their own name.
+    """
+
+    objective: Expr
+    variables: tuple[Input, ...]
+    values: Mapping[Input, Array]
+    sizes: Mapping[str, int]
+    known: Known = NOTHING
+    spans: Mapping[Expr, Span] = field(default_factory=dict)
+    kept: dict[str, object] = field(default_factory=dict)
+
+    @cached_property
+    def gradient(self) -> tuple[Expr, ...]:
+        """The gradient by variable, as graphs."""
+        return gradient(self.objective, self.variables, self.known)
+
+    @property
+    def n(self) -> int:
+        """The number of unknowns."""
+        return sum(int(np.size(self.values[variable])) for variable in self.variables)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What one strategy claims for a ball: upper bounds, `inf` where it has none, and why.
+
+    `rule` names the strategy and the inequality; `trace` are the lines that explain the number.
+    """
+
+    rule: str
+    L1: float
+    L2: float
+    reason: str = ""
+    trace: tuple[str, ...] = ()
