@@ -1,0 +1,115 @@
+"""The least bound that any strategy can prove, for each of the two constants by itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from slomodel.bounds.result import Bounds, Claim, Constant, checked_radius, shown
+from slomodel.bounds.rounding import up_add, up_mul
+from slomodel.bounds.setting import Candidate, Setting
+from slomodel.bounds.strategies.linear import linear
+from slomodel.errors import DomainError, MissingRule
+
+Strategy = Callable[[Setting, float], Candidate | None]
+
+STRATEGIES: tuple[Strategy, ...] = (linear,)
+"""Every way to a bound; each is sound alone, and the least answer counts."""
+
+UNLIMITED: tuple[Strategy, ...] = (linear,)
+"""Those that hold over the whole space too."""
+
+NO_RULE = "no rule gives a bound over this ball"
+CENTRE = "‖H(c)‖ + r·L2"
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What the strategies say of both constants."""
+
+    L1: tuple[Claim, ...]
+    L2: tuple[Claim, ...]
+
+
+def bounds(setting: Setting, radius: float) -> Bounds:
+    """Bounds over the ball round the setting's centre; inf with a reason where there is none.
+
+    Raises DomainError for a radius below 0 and a centre that is not finite.
+    """
+    radius = checked_radius(radius)
+    for variable in setting.variables:
+        if not np.all(np.isfinite(setting.values[variable])):
+            raise DomainError(f"the centre is not finite: its `{variable.name}` has NaN or inf")
+    claims = _claims(setting, radius)
+    gradient = _constant((*claims.L1, *_from_centre(setting, radius, claims.L2)))
+    hessian = _constant(claims.L2)
+    return Bounds(
+        L1=gradient.best.value,
+        L2=hessian.best.value,
+        source="analytic",
+        rigor="certified",
+        radius=radius,
+        n=setting.n,
+        gradient=gradient,
+        hessian=hessian,
+        at_radius=partial(bounds, setting),
+    )
+
+
+def _claims(setting: Setting, radius: float) -> Claims:
+    """One claim a strategy that has an answer; no strategy is asked where none can have one."""
+    if setting.n == 0:
+        nothing = (Claim("no unknowns", 0.0),)
+        return Claims(nothing, nothing)
+    for node, array in setting.values.items():
+        if not np.all(np.isfinite(array)):
+            refused = (Claim("none", math.inf, f"data `{node.name}` has NaN or inf"),)
+            return Claims(refused, refused)
+    strategies: Sequence[Strategy] = STRATEGIES if radius < math.inf else UNLIMITED
+    found = [_answer(strategy, setting, radius) for strategy in strategies]
+    answers = [one for one in found if one is not None]
+    if not answers:
+        reason = NO_RULE if radius < math.inf else "the ball is the whole space"
+        answers = [Candidate("none", math.inf, math.inf, reason)]
+    return Claims(
+        tuple(Claim(one.rule, _sound(one.L1), one.reason, one.trace) for one in answers),
+        tuple(Claim(one.rule, _sound(one.L2), one.reason, one.trace) for one in answers),
+    )
+
+
+def _answer(strategy: Strategy, setting: Setting, radius: float) -> Candidate | None:
+    """What a strategy claims; a rule that it lacks is no answer, with what it lacks as reason."""
+    try:
+        return strategy(setting, radius)
+    except MissingRule as gap:
+        return Candidate(strategy.__name__.replace("_", " "), math.inf, math.inf, str(gap))
+
+
+def _sound(value: float) -> float:
+    assert value >= 0.0, "a strategy claims a bound that is negative or NaN"
+    return float(value)
+
+
+def _from_centre(setting: Setting, radius: float, L2: Sequence[Claim]) -> tuple[Claim, ...]:
+    """L1(r) ≤ ‖H(c)‖ + r·L2(r), the least L2 and the least bound over the ball of radius 0.
+
+    Where L2 is finite, H is Lipschitz with it on the ball: ‖H(x)‖ ≤ ‖H(c)‖ + L2‖x − c‖.
+    """
+    slope = min(claim.value for claim in L2)
+    if not (0.0 < radius < math.inf and math.isfinite(slope)):
+        return ()
+    kept = setting.kept.get("centre")
+    if not isinstance(kept, Claims):
+        kept = setting.kept["centre"] = _claims(setting, 0.0)
+    centre = min(kept.L1, key=lambda claim: claim.value)
+    added = up_mul(radius, slope)
+    trace = (f"‖H(c)‖ ≤ {shown(centre.value)} ({centre.rule})", f"r·L2 ≤ {shown(added)}")
+    return (Claim(CENTRE, up_add(centre.value, added), trace=trace),)
+
+
+def _constant(claims: Sequence[Claim]) -> Constant:
+    return Constant(tuple(sorted(claims, key=lambda claim: claim.value)))

@@ -1,0 +1,138 @@
+"""What a question for bounds is answered with: two constants, where each is from, and why."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from decimal import ROUND_CEILING, Context, Decimal
+from typing import Literal
+
+import numpy as np
+
+from slomodel.errors import Diagnostic, DomainError
+
+Source = Literal["analytic", "sampled"]
+Rigor = Literal["certified", "estimated"]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What one rule says of one constant, and the lines that explain it or why it is inf."""
+
+    rule: str
+    value: float
+    reason: str = ""
+    trace: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """One Lipschitz constant: the best claim first, then the others in order."""
+
+    claims: tuple[Claim, ...]
+
+    @property
+    def best(self) -> Claim:
+        return self.claims[0]
+
+    @property
+    def runner_up(self) -> str:
+        """The rule of the second best claim and its value; empty where there is none."""
+        if len(self.claims) < 2 or math.isinf(self.claims[1].value):
+            return ""
+        return f"{self.claims[1].rule}: {shown(self.claims[1].value)}"
+
+    @property
+    def reason(self) -> str:
+        """Why the constant is inf: the first reason of a claim; empty where it is finite."""
+        if math.isfinite(self.best.value):
+            return ""
+        return next((claim.reason for claim in self.claims if claim.reason), "")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Bounds:
+    """L1 of the gradient and L2 of the Hessian over the closed ball of `radius` round `center`.
+
+    From source `analytic` both are upper bounds, in floating point too, inf where there is none;
+    from source `sampled` both are estimates, mostly from below. `gradient` and `hessian` hold the
+    claims behind L1 and L2. `at(radius)` asks again at the same centre, which costs little.
+    """
+
+    L1: float
+    L2: float
+    source: Source
+    rigor: Rigor
+    radius: float
+    n: int
+    gradient: Constant
+    hessian: Constant
+    at_radius: Callable[[float], Bounds] = field(compare=False)
+
+    @property
+    def rule(self) -> str:
+        """The rule that gave L1; that of L2 is `hessian.best.rule`."""
+        return self.gradient.best.rule
+
+    @property
+    def runner_up(self) -> str:
+        """The second best rule for L1 and its value."""
+        return self.gradient.runner_up
+
+    @property
+    def reason(self) -> str:
+        """Why L1 or, where L1 is finite, L2 is inf; empty where both are finite."""
+        return self.gradient.reason or self.hessian.reason
+
+    def at(self, radius: float) -> Bounds:
+        """The same over another ball of this centre."""
+        return self.at_radius(checked_radius(radius))
+
+    def explain(self) -> str:
+        """For each constant every rule with its value and what adds up to it, best first."""
+        lines = [
+            f"ball of radius {self.radius:g} in {self.n} unknowns: {self.source}, {self.rigor}"
+        ]
+        sign = "≤" if self.source == "analytic" else "about"
+        for name, constant in (("L1", self.gradient), ("L2", self.hessian)):
+            lines.append(f"{name} {sign} {shown(constant.best.value)}")
+            lines += _branches(constant.claims)
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        why = f", reason={self.reason!r}" if self.reason else f", rule={self.rule!r}"
+        return (
+            f"Bounds(L1={shown(self.L1)}, L2={shown(self.L2)}, source={self.source!r}, "
+            f"rigor={self.rigor!r}, radius={self.radius:g}{why})"
+        )
+
+
+def _branches(claims: tuple[Claim, ...]) -> list[str]:
+    lines = []
+    for k, claim in enumerate(claims):
+        last = k == len(claims) - 1
+        lines.append(f"{'└' if last else '├'}─ {shown(claim.value)}  {claim.rule}")
+        under = " " if last else "│"
+        below = (*claim.trace, claim.reason) if math.isinf(claim.value) else claim.trace
+        lines += [f"{under}    {line}" for line in below if line]
+    return lines
+
+
+def shown(value: float) -> str:
+    """Six digits of a bound, rounded up, so that the text is a bound too."""
+    if not math.isfinite(value):
+        return f"{value}"
+    rounded = Decimal(value).normalize(Context(prec=6, rounding=ROUND_CEILING))
+    return f"{float(rounded):.6g}"
+
+
+def checked_radius(radius: object) -> float:
+    """A radius ≥ 0, inf allowed. Raises DomainError."""
+    if isinstance(radius, numbers.Real) and not isinstance(radius, bool | np.bool_):
+        value = float(radius)
+        if value >= 0.0:
+            return value
+    message = f"radius: expected a number ≥ 0, found {radius!r:.60}"
+    raise DomainError(Diagnostic("E602", message, help="give radius as a number, 0 for a point"))
