@@ -15,6 +15,7 @@ from slomodel.functions.comparison import (
     ne,
     where,
 )
+from slomodel.functions.compound import hypot, logaddexp, still, xlogx
 from slomodel.functions.elementary import (
     asinh,
     atan,
@@ -44,7 +45,7 @@ _NAMED = (
 )
 _OPERATORS = (
     *(add, sub, mul, div, neg, lt, le, gt, ge, eq, ne, land, lor, lnot),
-    *(maximum, minimum, root, sech2),
+    *(maximum, minimum, root, sech2, hypot, logaddexp, xlogx),
 )
 
 TABLE: dict[str, ScalarFunction] = {record.name: record for record in (*_NAMED, *_OPERATORS)}
@@ -76,11 +77,13 @@ __all__ = [
     "ge",
     "gt",
     "huber",
+    "hypot",
     "land",
     "le",
     "lnot",
     "log",
     "log1p",
+    "logaddexp",
     "logcosh",
     "lor",
     "lt",
@@ -101,10 +104,12 @@ __all__ = [
     "softplus",
     "sqrt",
     "square",
+    "still",
     "sub",
     "symbols",
     "tan",
     "tanh",
     "to_graph",
     "where",
+    "xlogx",
 ]

@@ -65,8 +65,8 @@ def _at(function: ScalarFunction, numbers: Sequence[object]) -> object:
 
 
 def as_double(value: object) -> float | None:
-    if value is None:
-        return None
+    if value is None or (isinstance(value, mpmath.mpf) and mpmath.isnan(value)):
+        return None  # a definition says nothing where it is 0 times infinity
     if isinstance(value, mpmath.mpc):
         return float(value.real) if value.imag == 0 else float("nan")
     return float(value)

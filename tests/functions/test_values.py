@@ -9,8 +9,11 @@ from numexpr.necompiler import double
 from numpy.typing import NDArray
 from scipy import special
 
-from slomodel.functions import FUNCTIONS, TABLE
+from slomodel.calculus import gradient
+from slomodel.functions import FUNCTIONS, TABLE, add, square, still
+from slomodel.ir.build import const, variable
 from slomodel.ir.function import ScalarFunction
+from slomodel.reference import evaluate
 from tests.functions.exact_values import (
     Point,
     columns,
@@ -156,9 +159,46 @@ def test_names_of_the_language() -> None:
         ("logcosh", np.inf, np.inf),
         ("sigmoid", np.inf, 1.0),
         ("huber", np.inf, np.inf),
+        ("hypot", 1e200, 1e200),
+        ("hypot", np.inf, np.inf),
+        ("logaddexp", 1000.0, 1000.0),
+        ("logaddexp", -np.inf, 1.0),
+        ("xlogx", 0.0, 0.0),
+        ("xlogx", np.inf, np.inf),
     ],
 )
 def test_extremes(name: str, x: float, value: float) -> None:
     function = TABLE[name]
     point = (x, 1.0)[: function.arity]
     assert numpy_value(function, point) == pytest.approx(value, rel=1e-8, abs=0)
+
+
+@pytest.mark.parametrize(
+    ("name", "point", "value"),
+    [
+        ("hypot", (3e200, -4e200), 5e200),
+        ("hypot", (3e-200, 4e-200), 5e-200),
+        ("hypot", (0.0, 0.0), 0.0),
+        ("hypot", (np.inf, np.inf), np.inf),
+        ("hypot", (np.inf, np.nan), np.nan),
+        ("logaddexp", (1000.0, 1000.0), 1000.6931471805599),
+        ("logaddexp", (-1000.0, -1000.0), -999.3068528194401),
+        ("logaddexp", (np.inf, np.inf), np.inf),
+        ("logaddexp", (-np.inf, -np.inf), -np.inf),
+    ],
+)
+def test_extremes_of_two_operands(name: str, point: Point, value: float) -> None:
+    """In the meaning and in the form for targets that cannot spell it."""
+    function = TABLE[name]
+    assert function.stable is not None
+    stable = evaluate_at(function.stable, function, point)
+    for got in (numpy_value(function, point), stable):
+        assert got == pytest.approx(value, rel=1e-15, abs=0, nan_ok=True)
+
+
+def test_still_is_the_number_without_derivative() -> None:
+    x = variable("x", ())
+    (by_x,) = gradient(add(square(still(x)), x), [x])
+    assert by_x is const(1.0)
+    assert evaluate([still(x)], {x: np.asarray(3.0)})[0] == 3.0
+    assert still.name not in TABLE

@@ -1,0 +1,111 @@
+"""Functions that stand for compounds whose parts overflow, cancel, or meet as 0 times infinity."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import sympy as sp
+
+from slomodel.functions.activations import sigmoid
+from slomodel.functions.arithmetic import add, div, mul, square, sub
+from slomodel.functions.comparison import eq, gt, where
+from slomodel.functions.elementary import exp, log, log1p, sqrt
+from slomodel.functions.piecewise import Reals, abs, maximum, minimum, step_abs
+from slomodel.ir.expr import Expr
+from slomodel.ir.function import ScalarFunction
+
+_EVERYWHERE = (-math.inf, math.inf)
+
+
+def _logaddexp_numpy(a: Reals, b: Reals) -> Reals:
+    if not np.iscomplexobj(a) and not np.iscomplexobj(b):
+        result: Reals = np.logaddexp(a, b)
+        return result
+    larger = np.where(np.real(a) >= np.real(b), a, b)
+    return larger + np.log1p(np.exp(-step_abs(a - b)))
+
+
+def _logaddexp_stable(a: Expr, b: Expr) -> Expr:
+    apart = where(eq(a, b), 0.0, sub(a, b))  # two equal infinities have no difference
+    return add(maximum(a, b), log1p(exp(mul(-1.0, abs(apart)))))
+
+
+logaddexp: ScalarFunction = ScalarFunction(
+    "logaddexp",
+    2,
+    definition=lambda a, b: sp.log(sp.exp(a) + sp.exp(b)),
+    numpy=_logaddexp_numpy,
+    partials=(lambda a, b: sigmoid(sub(a, b)), lambda a, b: sigmoid(sub(b, a))),
+    stable=_logaddexp_stable,
+    domain=(_EVERYWHERE, _EVERYWHERE),
+    costly=True,
+)
+
+
+def _hypot_numpy(a: Reals, b: Reals) -> Reals:
+    if not np.iscomplexobj(a) and not np.iscomplexobj(b):
+        # C's hypot of an infinity and a NaN is infinite, which would hide the NaN.
+        length: Reals = np.where(np.isnan(a) | np.isnan(b), np.nan, np.hypot(a, b))
+        return length
+    size = np.maximum(np.abs(np.real(a)), np.abs(np.real(b)))
+    scale: Reals = np.where(size == 0.0, 1.0, size)
+    return scale * np.sqrt(np.square(a / scale) + np.square(b / scale))
+
+
+def _hypot_stable(a: Expr, b: Expr) -> Expr:
+    larger, smaller = maximum(abs(a), abs(b)), minimum(abs(a), abs(b))
+    # Equal sides may both be 0 or infinite.
+    alike = eq(larger, smaller)
+    ratio = where(alike, 1.0, div(smaller, where(alike, 1.0, larger)))
+    return mul(larger, sqrt(add(1.0, square(ratio))))
+
+
+def _hypot_partial(a: Expr, b: Expr) -> Expr:
+    size = hypot(a, b)
+    positive = gt(size, 0.0)
+    return div(where(positive, a, 0.0), where(positive, size, 1.0))
+
+
+# The length of (a, b), with gradient 0 at the origin as `norm2` has it.
+hypot: ScalarFunction = ScalarFunction(
+    "hypot",
+    2,
+    definition=lambda a, b: sp.sqrt(a**2 + b**2),
+    numpy=_hypot_numpy,
+    partials=(_hypot_partial, lambda a, b: _hypot_partial(b, a)),
+    stable=_hypot_stable,
+    smoothness=0,
+)
+
+
+def _xlogx_numpy(x: Reals) -> Reals:
+    return x * np.log(np.where(x == 0.0, 1.0, x))
+
+
+# Continuous at 0, where its slope is infinite.
+xlogx = ScalarFunction(
+    "xlogx",
+    1,
+    definition=lambda x: x * sp.log(x),
+    numpy=_xlogx_numpy,
+    partials=(lambda x: add(log(x), 1.0),),
+    stable=lambda x: mul(x, log(where(eq(x, 0.0), 1.0, x))),
+    domain=((0.0, math.inf),),
+    costly=True,
+)
+
+# The number itself, with derivative 0: it marks a quantity on whose value the objective does not
+# depend, such as the shift m in m + log(sum(exp(x - m))). The contributions of such a quantity to
+# any derivative cancel exactly, so leaving them out is exact, and finite where they are not. For
+# the same reason a bound may put any constant in its place. It is no function of the table: by
+# intent its derivative is not that of its value.
+still = ScalarFunction(
+    "still",
+    1,
+    definition=lambda x: x,
+    numpy=np.real,
+    partials=(lambda x: None,),
+    stable=lambda x: x,
+    domain=(_EVERYWHERE,),
+)
