@@ -122,8 +122,9 @@ def _branches(claims: tuple[Claim, ...]) -> list[str]:
 
 def shown(value: float) -> str:
     """Six digits of a bound, rounded up, so that the text is a bound too."""
-    if not math.isfinite(value):
-        return f"{value}"
+    text = f"{value:.6g}"
+    if float(text) >= value:
+        return text
     rounded = Decimal(value).normalize(Context(prec=6, rounding=ROUND_CEILING))
     return f"{float(rounded):.6g}"
 

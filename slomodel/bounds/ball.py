@@ -1,0 +1,51 @@
+"""Points of a ball, and norms of vectors of any scale."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+
+
+def norm(v: Vector) -> float:
+    """Euclidean norm of (n,), without overflow at 1e200 or loss at 1e-200."""
+    largest = float(np.abs(v).max(initial=0.0))
+    if largest == 0.0 or not math.isfinite(largest):
+        return largest
+    return largest * float(np.linalg.norm(v / largest))
+
+
+def unit(v: Vector) -> Vector | None:
+    """v/‖v‖ (n,); None where v is 0 or not finite."""
+    length = norm(v)
+    return v / length if 0.0 < length < math.inf else None
+
+
+@dataclass(frozen=True, slots=True)
+class Ball:
+    """The closed ball round a centre (n,)."""
+
+    centre: Vector
+    radius: float
+
+    def at(self, direction: Vector) -> Vector:
+        """The point of the boundary in a direction (n,) of length 1."""
+        return self.centre + self.radius * direction
+
+    def inside(self, x: Vector) -> Vector:
+        """x (n,), moved to the boundary along the radius where it lies outside."""
+        offset = x - self.centre
+        length = norm(offset)
+        return x if length <= self.radius else self.at(offset / length)
+
+    def random(self, generator: Generator) -> Vector:
+        """A point uniform in the ball."""
+        n = len(self.centre)
+        direction = generator.standard_normal(n)
+        share = generator.random() ** (1.0 / n)
+        return self.at(direction * (share / norm(direction)))
