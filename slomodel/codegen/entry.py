@@ -75,6 +75,7 @@ def entry_lines(planned: Planned, layout: Layout) -> list[str]:
     return [
         '@np.errstate(all="ignore")',
         f"def make_{entry.name}(data):",
+        "    data = _arrays(data)",
         *_indented([*prepared, *slots, *scope.prelude, *once], 1),
         "",
         '    @np.errstate(all="ignore")',

@@ -86,6 +86,7 @@ class Compiled:
         numbers: Mapping[str, int],
         target: Target,
         precision: Precision = "float64",
+        defaults: Mapping[Input, float] | None = None,
     ) -> None:
         self.name = name
         self.numbers = dict(numbers)
@@ -93,7 +94,7 @@ class Compiled:
         self._derivatives = derivatives
         self.precision: Precision = precision
         sizes = Sizes(tuple(numbers))
-        self._layout = Layout(derivatives.variables, tuple(data), sizes, precision)
+        self._layout = Layout(derivatives.variables, tuple(data), sizes, precision, defaults or {})
         self._planned: dict[EntryName, Planned] = {}
         self._makers: dict[EntryName, Maker] = {}
         self._lock = threading.RLock()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 from slomodel.codegen.sizes import Sizes, plain
@@ -23,13 +23,15 @@ Precision = Literal["float64", "float32"]
 class Layout:
     """Variables in declaration order, one after another in C order; data by name.
 
-    `precision` is the type that everything is computed in.
+    `precision` is the type that everything is computed in, `defaults` are values of data that a
+    caller may leave out.
     """
 
     variables: tuple[Input, ...]
     data: tuple[Input, ...]
     sizes: Sizes
     precision: Precision = "float64"
+    defaults: Mapping[Input, float] = field(default_factory=dict)
 
     def constants(self) -> list[str]:
         """Lines that name the start of each variable in x and the length of x."""

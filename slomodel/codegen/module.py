@@ -13,13 +13,13 @@ _PUBLIC = {
     "value": '''
 def value(x, data):
     """The objective at x, shape (n,)."""
-    return make_value(_arrays(data))(np.asarray(x, float))
+    return make_value(data)(_vector(x))
 ''',
     "value_and_gradient": '''
 def value_and_gradient(x, data):
     """The objective and its gradient, shape (n,), at x."""
     out = np.empty(n, real)
-    value = make_value_and_gradient(_arrays(data))(np.asarray(x, float), out)
+    value = make_value_and_gradient(data)(_vector(x), out)
     return value, out
 
 
@@ -31,7 +31,7 @@ def gradient(x, data):
 def hvp(x, v, data):
     """The Hessian at x times v, shape (n,)."""
     out = np.empty(n, real)
-    make_hvp(_arrays(data))(np.asarray(x, float), np.asarray(v, float), out)
+    make_hvp(data)(_vector(x), _vector(v), out)
     return out
 ''',
 }
@@ -79,15 +79,37 @@ def _docstring(name: str, layout: Layout, target: Target) -> str:
 
 
 def _arrays(layout: Layout) -> list[str]:
-    lines = ["def _arrays(data):", '    """The data as arrays of reals in C order, checked."""']
-    lines.append("    shapes = {")
-    lines += [f"        {node.name!r}: {layout.sizes.shape(node.shape)}," for node in layout.data]
-    lines += [
+    """The source of `_arrays(data)` and `_vector(x)`, which check what a caller gives."""
+    rows = [f"        {node.name!r}: {layout.sizes.shape(node.shape)}," for node in layout.data]
+    defaults = [
+        f"        {node.name!r}: {layout.defaults[node]!r},"
+        for node in layout.data
+        if node in layout.defaults
+    ]
+    return [
+        "def _arrays(data):",
+        '    """The data as arrays of reals in C order, checked; defaults where it has none."""',
+        "    shapes = {",
+        *rows,
         "    }",
-        "    arrays = {name: np.array(data[name], real, order='C') for name in shapes}",
+        "    defaults = {",
+        *defaults,
+        "    }",
+        "    arrays = {}",
         "    for name, shape in shapes.items():",
+        "        if name not in data and name not in defaults:",
+        '            raise ValueError(f"data needs {name} of shape {shape}")',
+        "        given = data[name] if name in data else np.full(shape, defaults[name])",
+        "        arrays[name] = np.array(given, real, order='C', copy=None)",
         "        if arrays[name].shape != shape:",
         '            raise ValueError(f"{name} has shape {arrays[name].shape}, expected {shape}")',
         "    return arrays",
+        "",
+        "",
+        "def _vector(x):",
+        '    """x as an array of shape (n,)."""',
+        "    vector = np.asarray(x, float)",
+        "    if vector.shape != (n,):",
+        '        raise ValueError(f"x has shape {vector.shape}, expected {(n,)}")',
+        "    return vector",
     ]
-    return lines

@@ -13,6 +13,7 @@ from slomodel.errors import Diagnostic, DomainError, ModelSyntaxError, SourceTex
 from slomodel.front.elaboration.elaborate import elaborate
 from slomodel.front.sympy_expressions.source import SymPySource, by_name, is_expression
 from slomodel.front.text.parse import parse, read_source
+from slomodel.front.unread import with_remarks
 from slomodel.problem import Problem
 
 
@@ -30,8 +31,8 @@ class Recipe:
     def problem(self) -> Problem:
         """The problem that the source states, read anew."""
         if isinstance(self.source, SymPySource):
-            return self.source.problem(self.data, self.dims)
-        return elaborate(parse(self.source), self.source)
+            return with_remarks(self.source.problem(self.data, self.dims))
+        return with_remarks(elaborate(parse(self.source), self.source))
 
     def settled(self, problem: Problem, arrays: Mapping[str, NDArray[np.float64]]) -> Recipe:
         """The recipe with copies of what callers and files gave: neither is asked again."""

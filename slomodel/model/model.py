@@ -99,7 +99,7 @@ class Model:
     def x0(self, seed: int = 0) -> Vector:
         """A start (n,) drawn as the model's `init`s say."""
         self._require_sizes()
-        return start(self._problem, self._binding, np.random.default_rng(seed))
+        return start(self._problem, self._binding, seed)
 
     def value(self, x: Point) -> float:
         """The objective at x (n,)."""

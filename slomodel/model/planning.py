@@ -46,4 +46,6 @@ def planned(
 ) -> Compiled:
     """The kernels for the sizes of a binding; nothing is printed before it is asked for."""
     nodes = [declaration.node for declaration in problem.data]
-    return Compiled(problem.name, derivatives, nodes, binding.sizes, target, precision)
+    defaults = {d.node: d.default for d in problem.data if d.default is not None}
+    sizes = binding.sizes
+    return Compiled(problem.name, derivatives, nodes, sizes, target, precision, defaults)

@@ -131,6 +131,7 @@ def test_a_small_index_is_tested_at_bind() -> None:
         compile(expr, data={"y": np.zeros(2)})
 
 
+@pytest.mark.filterwarnings("ignore:.*never read:slomodel.ModelWarning")
 def test_indices_and_sizes_are_numbers_too() -> None:
     model = compile(total(n * i * x[i] ** 2, (i, 2, n + 1)), dims={"n": 3})
     at = np.array([9.0, 9.0, 1.0, 2.0, 3.0])

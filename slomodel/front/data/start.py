@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from slomodel.errors import ShapeError
+from slomodel.errors import DomainError, ShapeError
 from slomodel.front.data.bind import Binding
 from slomodel.ir.dims import concrete
 from slomodel.problem import Init, Problem
@@ -13,8 +13,19 @@ from slomodel.problem import Init, Problem
 Array = NDArray[np.float64]
 
 
-def start(problem: Problem, binding: Binding, rng: np.random.Generator) -> Array:
-    """A start (n,): each variable as its `init` says, drawn in declaration order."""
+# Of its own, so that a start is not the very numbers that a user drew with the same seed.
+_STREAM = 0x510
+
+
+def start(problem: Problem, binding: Binding, seed: int) -> Array:
+    """A start (n,): each variable as its `init` says, drawn in declaration order.
+
+    Raises DomainError for a seed that is no whole number from 0 on.
+    """
+    given: object = seed
+    if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or seed < 0:
+        raise DomainError(f"a seed is a whole number from 0 on, not {seed!r}")
+    rng = np.random.default_rng([_STREAM, int(seed)])
     parts = [
         _drawn(variable.init, concrete(variable.shape, binding.sizes), binding, rng).ravel()
         for variable in problem.variables

@@ -1,0 +1,56 @@
+"""A remark on arrays of which the first elements are never read: sums that count from 1."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from slomodel.errors import Diagnostic, Span
+from slomodel.ir.dims import Dim, Shape
+from slomodel.ir.expr import Affine, Expr, Gather, Input
+from slomodel.ir.walk import postorder, users
+from slomodel.problem import Problem
+
+
+def with_remarks(problem: Problem) -> Problem:
+    """The problem with a warning for each array whose leading elements no index reaches."""
+    roots = (problem.objective, *(check.condition for check in problem.checks))
+    uses = users(postorder(*roots))
+    spans = {variable.node: variable.span for variable in problem.variables}
+    spans |= {declared.node: declared.span for declared in problem.data}
+    found = [
+        _remark(node, axis, least, spans[node])
+        for node in spans
+        for axis, least in _unread(node, uses.get(node, []))
+    ]
+    return replace(problem, warnings=(*problem.warnings, *found)) if found else problem
+
+
+def _unread(node: Input, uses: list[Expr]) -> Iterator[tuple[int, int]]:
+    """Axes of which every use leaves out the first elements, and the least index that is read."""
+    if not uses or not all(isinstance(use, Gather) for use in uses):
+        return
+    for axis, dim in enumerate(node.shape):
+        least = [_least(use.index[axis], use.shape) for use in uses if isinstance(use, Gather)]
+        known = [one for one in least if one is not None]
+        # One element read alone, `x[3]`, is meant; a run that starts at 1 seldom is.
+        runs = any(any(use.index[axis].coefficients) for use in uses if isinstance(use, Gather))
+        if runs and len(known) == len(least) and min(known) > 0 and not dim.is_literal:
+            yield axis, min(known)
+
+
+def _least(index: Affine, iterated: Shape) -> int | None:
+    """The least value of an index where that is a number for all sizes."""
+    least: Dim = index.offset
+    for coefficient, dim in zip(index.coefficients, iterated, strict=True):
+        if coefficient < 0:
+            least = least + (dim - 1) * coefficient
+    return least.const if least.is_literal else None
+
+
+def _remark(node: Input, axis: int, least: int, span: Span | None) -> Diagnostic:
+    place = ["0" if k == axis else "…" for k in range(node.rank)]
+    element = f"`{node.name}[{', '.join(place)}]`"
+    message = f"{node.role} {element} is never read: indices count from 0, and the least is {least}"
+    remedy = "write `for i in n`, or a Sum from 0 to n - 1, to read all elements"
+    return Diagnostic("W204", message, span, help=remedy, severity="warning")
