@@ -133,3 +133,34 @@ def test_the_graph_as_text_needs_no_sizes() -> None:
         "%2 = 2.0 scalar",
         "%3 = mul(%2, %0) [n]",
     ]
+
+
+def test_generated_functions_take_plain_data_and_check_it() -> None:
+    from slomodel.codegen.load import load
+
+    model = slomodel.compile(REGRESSION, data=DATA)
+    module = load(model.source("numpy"), "standalone")
+    x = model.x0(2)
+    expected = by_hand(x)[0]
+    for data in (DATA, {**DATA, "lam": 0.1}, {"A": A.tolist(), "y": DATA["y"].astype(int)}):
+        assert module["make_value"](data)(x) == pytest.approx(expected, rel=1e-13)
+        assert module["value"](x, data) == pytest.approx(expected, rel=1e-13)
+    for wrong in (1.0, [1.0], x[:-1]):
+        with pytest.raises(ValueError, match=r"x has shape .* expected \(6,\)"):
+            module["value"](wrong, DATA)
+    with pytest.raises(ValueError, match=r"data needs y of shape \(60,\)"):
+        module["value"](x, {"A": A})
+    with pytest.raises(ValueError, match=r"A has shape \(5, 60\), expected \(60, 5\)"):
+        module["make_value"]({**DATA, "A": A.T})
+
+
+def test_a_start_is_not_what_a_user_drew_with_the_same_seed() -> None:
+    model = slomodel.compile("dim n var x[n] init normal(0, 1) minimize sumsq(x)", dims={"n": 5})
+    for seed in (0, 1):
+        drawn = np.random.default_rng(seed).normal(size=5)
+        assert np.abs(model.x0(seed) - drawn).min() > 1e-6
+        np.testing.assert_array_equal(model.x0(seed), model.x0(seed))
+    assert np.any(model.x0(0) != model.x0(1))
+    for wrong in (-1, 1.5, "a", True, None):
+        with pytest.raises(slomodel.DomainError, match="seed"):
+            model.x0(wrong)
