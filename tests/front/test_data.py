@@ -161,8 +161,8 @@ def test_bool_scalar_and_path(folder: Path) -> None:
     ("value", "dims", "words"),
     [
         (A * 1j, ["m", "n"], "complex values"),
-        (np.array(["a"]), ["n"], "<U1 values"),
-        (np.array(["2020-01-01"], "M8[D]"), ["n"], "datetime64"),
+        (np.array(["a"]), ["n"], "text values"),
+        (np.array(["2020-01-01"], "M8[D]"), ["n"], "date values"),
         ([[1.0], [1.0, 2.0]], ["m", "n"], "is not an array"),
         (None, [], "NoneType is not an array of numbers"),
         ({"a": 1}, ["n"], "dict is not an array of numbers"),
@@ -173,8 +173,8 @@ def test_bool_scalar_and_path(folder: Path) -> None:
         (A[:1], ["N"], r"pass v\.ravel\(\)"),
         (np.ones((1, 1)), ["N"], r"pass v\.ravel\(\)"),
         ([2.0], [], r"is a scalar(.|\n)*pass v\.item\(\)"),
-        (A, ["N"], r"has the shape \[N\], and an array of shape \(2, 3\) was given$"),
-        (2.0, ["N"], r"shape \(\) was given$"),
+        (A, ["N"], r"has the shape \[N\], and an array of shape \(2, 3\) was given"),
+        (2.0, ["N"], r"shape \(\) was given"),
     ],
 )
 def test_values_that_are_refused(value: object, dims: list[str], words: str) -> None:

@@ -95,7 +95,7 @@ def as_model_array(
         value = _load(name, value)
     raw = _of_table(name, value, dims) if isinstance(value, Table) else _as_array(name, value)
     if raw.dtype.kind not in "biuf":
-        kind = "complex" if raw.dtype.kind == "c" else str(raw.dtype)
+        kind = _KINDS.get(raw.dtype.kind, str(raw.dtype))
         message = f"data `{name}` holds {kind} values, and a model computes with real numbers"
         raise _error("E306", message, None, "cast it first, for example with .astype(float)")
     if raw.ndim != len(dims):
@@ -107,6 +107,7 @@ def as_model_array(
     return array
 
 
+_KINDS = {"c": "complex", "U": "text", "S": "text", "M": "date", "m": "duration"}
 _ELSEWHERE = "paths are relative to the model's file; pass other files with `--data` or `data=`"
 
 
@@ -174,7 +175,7 @@ def _nearby(path: Path) -> str:
     except OSError:
         return f"there is no folder `{path.parent}` either"
     close = get_close_matches(path.name, names, n=1)
-    return f"did you mean `{close[0]}`?" if close else ""
+    return f"did you mean `{close[0]}`?" if close else "paths are relative to the model's file"
 
 
 def _as_array(name: str, value: object) -> Raw:
@@ -204,6 +205,10 @@ def _axes_error(name: str, shape: tuple[int, ...], dims: Sequence[str]) -> Domai
         remedy = f"pass {name}.ravel()"
     elif not dims and all(size == 1 for size in shape):
         remedy = f"pass {name}.item()"
+    elif not dims:
+        remedy = f"pass one number, or declare its axes: `data {name}[n]`"
+    else:
+        remedy = f"pass an array of {len(dims)} axes"
     message = f"data `{name}` {wanted}, and an array of shape {shape} was given"
     return _error("E307", message, None, remedy)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from slomodel.reference import evaluate
 Array = NDArray[np.float64]
 
 _LARGEST_SIZE = 10**15
+_AGREE = "give arrays whose sizes agree"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,11 @@ def _array(
             return None
         value = load_reference(declaration.file, base_dir)
     dims = [str(dim) for dim in declaration.shape]
-    return as_model_array(name, value, dims, allow_nonfinite=declaration.may_be_missing)
+    try:
+        return as_model_array(name, value, dims, allow_nonfinite=declaration.may_be_missing)
+    except DomainError as error:
+        placed = (replace(d, span=d.span or declaration.span) for d in error.diagnostics)
+        raise DomainError(*placed) from None
 
 
 def _filled(declaration: DataDeclaration, sizes: Mapping[str, int]) -> dict[str, Array]:
@@ -151,9 +156,7 @@ def _conflict(
 ) -> ShapeError:
     shape = show_shape(declaration.shape)
     message = f"dim `{name}` is {found} in data `{declaration.name}` {shape}, but {known} in {told}"
-    return ShapeError(
-        Diagnostic("E311", message, declaration.span, help="give arrays whose sizes agree")
-    )
+    return ShapeError(Diagnostic("E311", message, declaration.span, help=_AGREE))
 
 
 def _check_shapes(problem: Problem, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> None:
@@ -170,7 +173,7 @@ def _check_shapes(problem: Problem, arrays: Mapping[str, Array], sizes: Mapping[
                     f"axis {k} of data `{declaration.name}` {shape} needs {dim.size(sizes)} "
                     f"elements, and an array of shape {array.shape} was given"
                 )
-                raise ShapeError(Diagnostic("E311", message, declaration.span))
+                raise ShapeError(Diagnostic("E311", message, declaration.span, help=_AGREE))
 
 
 def _check_attributes(declaration: DataDeclaration, array: Array) -> None:
@@ -192,11 +195,16 @@ def _check_attributes(declaration: DataDeclaration, array: Array) -> None:
 
 def _check_lengths(problem: Problem, sizes: Mapping[str, int]) -> None:
     """A range like `n - 1` may not come out negative."""
-    for dim in {dim: None for node in postorder(problem.objective) for dim in node.shape}:
+    order = postorder(problem.objective)
+    # The first node of each length that has a place, so that the message has one.
+    first = {dim: node for node in reversed(order) for dim in node.shape}
+    first |= {dim: node for node in reversed(order) if node in problem.spans for dim in node.shape}
+    for dim, node in first.items():
         if _number(dim, sizes) < 0:
             known = ", ".join(f"{name} = {sizes[name]}" for name, _ in dim.terms)
             message = f"an axis or range of length `{dim}` is negative with {known}"
-            raise ShapeError(Diagnostic("E315", message, help="give larger sizes"))
+            span = problem.spans.get(node)
+            raise ShapeError(Diagnostic("E315", message, span, help="give larger sizes"))
 
 
 def _check_bounds(problem: Problem, sizes: Mapping[str, int]) -> None:
@@ -208,7 +216,8 @@ def _check_bounds(problem: Problem, sizes: Mapping[str, int]) -> None:
         if least < 0 or most >= size:
             values = f"{least}" if least == most else f"{least} to {most}"
             message = f"index `{bound.text}` takes {values} in an axis of size {size}"
-            raise ShapeError(Diagnostic("E313", message, bound.span))
+            remedy = "give larger sizes, or restrict the index with `range(…)`"
+            raise ShapeError(Diagnostic("E313", message, bound.span, help=remedy))
 
 
 def _number(dim: Dim, sizes: Mapping[str, int]) -> int:

@@ -89,7 +89,7 @@ def whole(node: Node, scope: Scope) -> int:
     """A whole number, written as such."""
     number = affine(node, scope).constant
     if number is None:
-        raise fault("E209", f"`{node.span.text}` is not a whole number", node.span)
+        raise _not_whole(node.span)
     return number
 
 
@@ -97,7 +97,7 @@ def _leaf(node: Node, scope: Scope) -> AffineIndex:
     if isinstance(node, Number):
         if node.value.is_integer() and abs(node.value) <= _LARGEST:
             return AffineIndex(literal(int(node.value)))
-        raise fault("E209", f"`{node.text}` is not a whole number", node.span)
+        raise _not_whole(node.span)
     if isinstance(node, Name):
         found = scope.find(node)
         if isinstance(found, Label):
@@ -127,6 +127,11 @@ def _combined(node: Node, operands: list[AffineIndex]) -> AffineIndex:
         else:
             raise _not_affine(term.op_span, "no two names may be multiplied in it")
     return result
+
+
+def _not_whole(span: Span) -> Fault:
+    remedy = "indices, axes and sizes count: write a number like `0`, `1` or `2`"
+    return fault("E209", f"`{span.text}` is not a whole number", span, remedy)
 
 
 def _not_affine(span: Span, reason: str) -> Fault:

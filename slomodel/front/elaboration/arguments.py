@@ -144,9 +144,11 @@ def axis_of(
         return None
     if not -value.rank <= axis < value.rank:
         span = arguments[0].span if arguments else None
-        message = f"axis {axis} of {value.rank} axes"
+        message = f"there is no axis {axis} in an array of {value.rank}"
         assert span is not None
-        raise fault("E208", message, span, f"axes count from 0 to {value.rank - 1}")
+        last = value.rank - 1
+        remedy = f"axes count from 0 to {last}" if last else "a vector has the axis 0 alone"
+        raise fault("E208", message, span, remedy)
     return axis % value.rank
 
 

@@ -116,10 +116,13 @@ def _outer(site: Site) -> Value:
     return contract([(x, "i"), (y, "j")], "ij")
 
 
+_SQUARE = "of a square matrix the two dims have one name"
+
+
 @_entry("trace(A)", "A")
 def _trace(site: Site) -> Value:
     if not is_square(site.x):
-        raise site.refuse("`trace` takes a square matrix", "its two dims have one name")
+        raise site.refuse("`trace` takes a square matrix", _SQUARE)
     return contract([(site.x, "ii")], "")
 
 
@@ -128,7 +131,7 @@ def _diag(site: Site) -> Value:
     if site.x.rank == 1:
         return contract([(site.x, "i")], "ii")
     if not is_square(site.x):
-        raise site.refuse("`diag` takes a vector or a square matrix", "")
+        raise site.refuse("`diag` takes a vector or a square matrix", _SQUARE)
     return contract([(site.x, "ii")], "i")
 
 

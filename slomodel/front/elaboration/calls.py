@@ -150,4 +150,5 @@ def _unknown(node: Call, scope: Scope) -> Fault:
         return fault("E203", f"{what}, and a call needs a function", span, "missing `*`?")
     functions = [s.name for s in scope.model.symbols.values() if s.kind == "function"]
     names = [*FUNCTIONS, *ARRAY_FUNCTIONS, *_LATER, *functions]
-    return fault("E203", f"no function is called `{name}`", span, suggestion(name, names))
+    remedy = suggestion(name, names) or f"declare it before, as in `fn {name}(t) = …`"
+    return fault("E203", f"no function is called `{name}`", span, remedy)

@@ -11,7 +11,7 @@ from slomodel.front.elaboration.ranges import is_at_least_zero
 from slomodel.front.elaboration.scope import Evaluate, Model, Scope, described
 from slomodel.front.elaboration.steps import Steps
 from slomodel.front.elaboration.unrolled import folded
-from slomodel.front.elaboration.values import Label, Value, combine, number, value_of
+from slomodel.front.elaboration.values import Label, Value, combine, number, show, value_of
 from slomodel.front.text.syntax import Call, Comprehension, Expr, Iteration
 from slomodel.functions import add, div, ge, mul, where
 from slomodel.ir import build
@@ -34,8 +34,8 @@ def comprehension(node: Comprehension, request: Evaluate) -> Steps:
     if node.condition is not None:
         condition = yield Evaluate(node.condition, inner)
         if condition.rank:
-            message = f"the condition of a sum is one truth value, not {condition.rank}-dimensional"
-            raise shape_fault("E212", message, node.condition.span, "index its arrays")
+            message = f"the condition of a sum is one truth value, not {show(condition)}"
+            raise shape_fault("E212", message, node.condition.span, "index its arrays: `y[i] > 0`")
     if name == "mean":
         require_nonempty(scope.model, [label.dim for label in labels], node)
     if name in ("sum", "mean"):
@@ -77,7 +77,8 @@ def require_nonempty(model: Model, dims: Sequence[Dim], node: Expr) -> None:
     for dim in dims:
         at_least_one = is_at_least_zero(dim - 1)
         if at_least_one is False:
-            raise shape_fault("E212", "the mean of nothing is not defined", node.span)
+            message = "the mean of nothing is not defined"
+            raise shape_fault("E212", message, node.span, "take it over at least one element")
         if at_least_one is None:
             condition = ge(build.size_of(dim), 1.0)
             model.checks.append(Check(condition, f"{node.span.text} is not of nothing", node.span))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from difflib import get_close_matches
 
 from slomodel.errors import Span
 from slomodel.front.data.arrays import file_reference
@@ -42,7 +43,8 @@ def declare_dim(statement: DimDecl, model: Model) -> DimDeclaration:
         default = whole(statement.default, Scope(model))
         if not 0 <= default <= _LARGEST_DIM:
             message = f"a dim is a size, and `{statement.default.span.text}` is none"
-            raise fault("E217", message, statement.default.span, "write a whole number from 0 on")
+            remedy = "write a whole number from 0 to 10^12"
+            raise fault("E217", message, statement.default.span, remedy)
     model.declare(Symbol(name.text, "dim", name.span, dim=named(name.text)))
     return DimDeclaration(name.text, default, name.span)
 
@@ -78,7 +80,8 @@ def declare_data(statement: DataDecl, model: Model) -> DataDeclaration:
     if "symmetric" in attributes and (len(shape) < 2 or len(set(shape)) > 1):
         message = f"`symmetric` data have one dim on all axes, and `{name.text}` is "
         place = next(a.span for a in statement.attributes if a.text == "symmetric")
-        raise shape_fault("E217", message + show_shape(shape), place)
+        remedy = "write one name for every size, as in `data A[n, n] symmetric`"
+        raise shape_fault("E217", message + show_shape(shape), place, remedy)
     file = default = None
     if statement.file is not None:
         file = file_reference(statement.file.text, name.text, statement.file.span)
@@ -133,6 +136,11 @@ def _init(node: Expr, shape: Shape, model: Model) -> Init:
             raise Fault(None)
         if symbol.kind == "data":
             return _from_data(symbol, node.span, shape)
+    if isinstance(node, Call) and node.function.text not in model.symbols:
+        known = get_close_matches(node.function.text, _DISTRIBUTIONS, n=1)
+        if known:
+            message = f"no distribution is called `{node.function.text}`"
+            raise fault("E218", message, node.function.span, f"did you mean `{known[0]}`?")
     try:
         return Init("number", (constant(node, model),))
     except Fault as problem:

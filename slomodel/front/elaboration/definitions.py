@@ -46,7 +46,7 @@ def declare_fn(statement: Fn, model: Model) -> None:
     for k, parameter in enumerate(statement.parameters):
         if parameter.text in parameters[:k]:
             message = f"two parameters are called `{parameter.text}`"
-            raise fault("E202", message, parameter.span)
+            raise fault("E202", message, parameter.span, "give one of them another name")
     _check_names(statement, model)
     model.declare(Symbol(name.text, "function", name.span, fn=statement))
 

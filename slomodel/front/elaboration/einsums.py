@@ -23,16 +23,17 @@ def einsum(site: Site) -> Value:
     groups, output = found.group(1).split(","), found.group(2)
     values = site.values
     if len(groups) != len(values):
-        message = f"the text is for {len(groups)} arrays, and {len(values)} are given"
-        raise fault("E208", message, spec.span)
+        message = f"the text has letters for {len(groups)} arrays, not for {len(values)}"
+        raise fault("E208", message, spec.span, "separate the letters of each array by `,`")
     dims: dict[str, Dim] = {}
     for group, value, one in zip(groups, values, site.operands, strict=True):
         if len(group) != value.rank:
-            message = f"`{group}` is for {len(group)} axes, and `{one.text}` has {value.rank}"
-            raise site.refuse(message, "one letter for each axis")
+            message = f"`einsum` takes for `{group}` as many axes, and `{one.text}` has"
+            raise site.refuse(message, "write one letter for each axis")
         for letter, dim in zip(group, value.dims, strict=True):
             if dims.setdefault(letter, dim) != dim:
-                message = f"`{letter}` stands for `{dims[letter]}` and for `{dim}`"
+                both = f"`{letter}` stands for `{dims[letter]}` and for `{dim}`"
+                message = f"`einsum` takes one dim for each letter ({both})"
                 raise site.refuse(message, "the axes of one letter have one dim")
     _check_output(output, dims, spec)
     return contract(list(zip(values, groups, strict=True)), output)

@@ -131,7 +131,8 @@ def _missing_parts(program: Program, model: Model) -> list[Fault]:
 def _error(faults: list[Fault]) -> SlomodelError:
     kinds = {problem.kind for problem in faults}
     kind = kinds.pop() if len(kinds) == 1 else ModelSyntaxError
-    found = [f.diagnostic for f in faults if f.diagnostic is not None]
+    # Names that share an `init` share its mistakes.
+    found = list(dict.fromkeys(f.diagnostic for f in faults if f.diagnostic is not None))
     found.sort(key=lambda d: d.span.start if d.span else 0)
     return kind(*found)
 

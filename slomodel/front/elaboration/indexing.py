@@ -120,12 +120,14 @@ def _whole_axis(one: Affine, shape: tuple[Dim, ...], axis: Dim) -> int | None:
 def _wrong_count(node: Index, base: Value, count: int) -> Fault:
     if not base.rank:
         message = f"`{node.base.span.text}` is a scalar and has no axis to index"
-        return shape_fault("E209", message, node.span)
-    message = f"{count} {'index' if count == 1 else 'indices'} for the {base.rank} axes of"
-    remedy = "write `:` for an axis that is taken whole"
+        return shape_fault("E209", message, node.span, "leave the index out")
+    axes = "axis" if base.rank == 1 else f"{base.rank} axes"
+    message = f"{count} {'index' if count == 1 else 'indices'} for the {axes} of"
+    remedy = "write one index for each axis"
     if count < base.rank:
         given = ", ".join(item.span.text for item in node.items)
         colons = ", :" * (base.rank - count)
+        remedy = "write `:` for an axis that is taken whole"
         remedy += f": `{node.base.span.text}[{given}{colons}]`"
     found = marks(operand(node.base, base))
     return shape_fault("E209", f"{message} {show(base)}", node.span, remedy, marks=found)

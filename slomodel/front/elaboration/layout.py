@@ -21,7 +21,7 @@ def reshaped(site: Site) -> Value:
     counts = size_product(before), size_product(after)
     same = combine(eq, *counts).expr
     if same is build.const(False):
-        message = f"`reshape` to {show_shape(sizes)} needs as many elements"
+        message = f"`reshape` to {show_shape(sizes)} needs an array of as many elements"
         raise site.refuse(message, "the product of the sizes stays the same")
     if same is not build.const(True):
         text = f"{site.span.text} keeps the number of elements"
@@ -44,7 +44,7 @@ def concat(site: Site) -> Value:
     if not a.rank or a.rank != b.rank or rest[0] != rest[1]:
         raise site.refuse(
             "`concat` takes two arrays that differ at most in the size of the axis",
-            "make a number an array with `reshape(c, 1)`" if 0 in (a.rank, b.rank) else "",
+            "make a number an array with `reshape(c, 1)`, a vector a matrix with `x[:, None]`",
         )
     size = a.dims[axis] + b.dims[axis]
     dims = (*a.dims[:axis], size, *a.dims[axis + 1 :])

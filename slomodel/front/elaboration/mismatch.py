@@ -131,6 +131,9 @@ def _remedy(scope: Scope, left: Operand, right: Operand) -> str:
         if len(own) == 1 and len(matrix) == 2 and own[0] in matrix:
             item = ":, None" if own[0] == matrix[0] else "None, :"
             return f"to broadcast, write `{vector.bracketed}[{item}]`"
+    sizes = [axis for axis in (*a, *b) if axis is not None]
+    if len(a) == len(b) and any(axis.is_literal and axis.const == 1 for axis in sizes):
+        return "a size of 1 does not broadcast: declare fewer axes, and write `b[:, None]`"
     for one, other in ((right, a), (left, b)):
         symbol = scope.model.symbols.get(one.name)
         if symbol is not None and symbol.kind in ("data", "variable") and None not in other:

@@ -69,13 +69,23 @@ def _scaled(scope: Scope, op: str, span: Span, left: Operand, right: Operand, re
     """`*` and `/` in both spellings; `remedy` is what to offer where shapes differ."""
     row = left.value.row or right.value.row
     if row is not None and left.value.rank and right.value.rank:
-        raise stray_row(row)
+        raise _row_times(op, row, left, right)
     if op in ("*", "/"):
         _refuse_square(op, span, left, right)
     if merged((left.value, right.value)) is None:
         raise unequal(scope, f"`{op}`", span, (left, right), remedy)
     function = mul if op in ("*", ".*") else div
     return replace(combine(function, left.value, right.value), row=row)
+
+
+def _row_times(op: str, row: Span, left: Operand, right: Operand) -> Fault:
+    """A transposed vector that `*` or `/` meets."""
+    if op not in ("*", ".*") or left.value.rank != 1 or right.value.rank != 1:
+        return stray_row(row)
+    a, b = (one.text.removesuffix("'").removesuffix(".T") for one in (left, right))
+    message = "a transposed vector stands only to the left of `@`"
+    remedy = f"write `{a} .* {b}` by elements or `{a} @ {b}` for the dot product"
+    return shape_fault("E207", message, row, remedy, marks=marks(left, right))
 
 
 def _refuse_square(op: str, span: Span, left: Operand, right: Operand) -> None:
@@ -132,7 +142,8 @@ def power(node: Power, request: Evaluate) -> Steps:
     if node.op == "^" and is_square(base):
         a, p = left.bracketed, right.bracketed
         message = f"`^` of a square matrix {show(base)} has two readings"
-        remedy = f"write `{a} .^ {p}` by elements or `{a} @ {a}` for the matrix product"
+        product = f"`{a} @ {a}` for the matrix product" if p == "2" else "products with `@`"
+        remedy = f"write `{a} .^ {p}` by elements or {product}"
         raise shape_fault("E206", message, node.op_span, remedy, marks=marks(left))
     if merged((base, exponent)) is None:
         raise unequal(scope, f"`{node.op}`", node.op_span, (left, right))

@@ -51,9 +51,20 @@ def _outside(index: AffineIndex, axis: Dim, span: Span, is_low: bool) -> Fault:
     message = f"the index reaches {reached}, and the axis has the size {axis}: 0 to {axis - 1}"
     remedy = "indices count from 0"
     if index.labels:
-        name = next(iter(index.labels)).name
-        remedy = f"restrict it: `{name} in range(…)`, which leaves out its end"
+        remedy = _restricted(index, axis, is_low)
     return shape_fault("E210", message, span, remedy)
+
+
+def _restricted(index: AffineIndex, axis: Dim, is_low: bool) -> str:
+    """The range that keeps an index inside, where one label moves it by steps of one."""
+    label = next(iter(index.labels))
+    if len(index.labels) > 1 or index.labels[label] != 1:
+        return f"restrict it: `{label.name} in range(…)`, which leaves out its end"
+    shift = index.offset - label.start
+    start = Dim() - shift if is_low else label.start
+    stop = label.start + label.dim if is_low else axis - shift
+    bounds = f"{stop}" if start == Dim() else f"{start}, {stop}"
+    return f"restrict it: `{label.name} in range({bounds})`, which leaves out its end"
 
 
 def _other_axis(index: AffineIndex, axis: Dim, span: Span) -> Fault:

@@ -131,7 +131,10 @@ class Scope:
             return fault("E201", message, name.span, remedy)
         known = [*self.local, *self.model.symbols]
         message = f"nothing is called `{name.text}`"
-        return fault("E201", message, name.span, suggestion(name.text, known))
+        remedy = suggestion(name.text, known) or f"declare it before, as in `data {name.text}`"
+        if name.text[:-1] in known and name.text.endswith("ᵀ"):
+            remedy = f"write `{name.text[:-1]}'`"
+        return fault("E201", message, name.span, remedy)
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,8 @@ def _unreadable(f: Failure) -> Diagnostic | None:
     if f.text in _WORDS:
         return messages.reserved(f.span)
     if f.text[0] == ".":
-        return messages.unknown_attribute_access(f.span)
+        method = re.match(r"\.([^\W\d]\w*)\s*\(", f.rest_of_line)
+        return messages.unknown_attribute_access(f.span, method[1] if method else "")
     return messages.unknown_character(f.span)
 
 
@@ -224,6 +225,8 @@ def _juxtaposed(f: Failure) -> Diagnostic | None:
         return None
     if "_IN" in _types(f.level):
         return messages.unexpected(f.span, "`,` or an operator", _found(f))
+    if f.open_brackets and re.match(r"\w+\s+\w+\s+in\b", f.rest_of_line):
+        return messages.misspelt_for(f.span)
     return messages.missing_operator(f.span, _operand(f, f.previous), _right(f))
 
 

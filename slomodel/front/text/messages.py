@@ -9,6 +9,7 @@ from slomodel.errors import Diagnostic, Mark, Span
 from slomodel.front.text.words import (
     ATTRIBUTES,
     LONGEST_SHOWN,
+    REMEDIES,
     SPELLINGS,
     listed_statements,
     shown,
@@ -24,13 +25,14 @@ def unknown_character(span: Span) -> Diagnostic:
     """A character that begins nothing in the language."""
     char = span.text[:1]
     better = SPELLINGS.get(char)
+    remedy = f"write `{better}`" if better else REMEDIES.get(char, "remove it")
     named = unicodedata.name(char, "")
     code = f" (U+{ord(char):04X}{' ' + named if named else ''})" if not char.isascii() else ""
     return Diagnostic(
         "E102",
         f"{shown(char)}{code} is not part of the language",
         Span(span.source, span.start, span.start + 1),
-        help=f"write `{better}`" if better else "",
+        help=remedy,
     )
 
 
@@ -78,16 +80,25 @@ def closes_nothing(span: Span, opening: Span | None) -> Diagnostic:
         return Diagnostic("E106", message, span, help="remove it, or add the bracket that opens")
     message = f"{shown(opening.text)} is closed by {shown(span.text)}"
     note = f"opened at {opening.line}:{opening.column}"
-    return Diagnostic("E106", message, span, (Mark(opening),), note=note)
+    remedy = f"close it with `{')' if opening.text == '(' else ']'}`"
+    return Diagnostic("E106", message, span, (Mark(opening),), note=note, help=remedy)
 
 
 def malformed_number(span: Span, reason: str) -> Diagnostic:
-    return Diagnostic("E107", f"{shown(span.text)} is not a number: {reason}", span)
+    remedy = "write it like `0.5`, `.5`, `1e-3` or `1_000`"
+    return Diagnostic("E107", f"{shown(span.text)} is not a number: {reason}", span, help=remedy)
 
 
 def outside_float(span: Span) -> Diagnostic:
-    reason = "its size does not fit a 64-bit float"
-    return malformed_number(span, reason)
+    message = f"{shown(span.text)} is not a number: its size does not fit a 64-bit float"
+    return Diagnostic(
+        "E107", message, span, help="sizes go from 5e-324 to 1.8e308; scale the model"
+    )
+
+
+def misspelt_for(span: Span) -> Diagnostic:
+    message = f"{shown(span.text)} stands where a sum has its `for`"
+    return Diagnostic("E108", message, span, help="did you mean `for`?")
 
 
 def missing_operator(span: Span, left: str, right: str) -> Diagnostic:
@@ -190,7 +201,8 @@ def nested_too_deep(span: Span, deepest: int) -> Diagnostic:
 
 
 def late_model(span: Span) -> Diagnostic:
-    return Diagnostic("E120", "`model` comes first, and once", span)
+    remedy = "move it to the top, or remove it"
+    return Diagnostic("E120", "`model` comes first, and once", span, help=remedy)
 
 
 def empty(span: Span) -> Diagnostic:
@@ -218,11 +230,15 @@ def stray_if(span: Span) -> Diagnostic:
 
 
 def positional_after_keyword(span: Span) -> Diagnostic:
-    return Diagnostic("E125", "an argument without a name comes after one with a name", span)
+    message = "an argument without a name comes after one with a name"
+    return Diagnostic("E125", message, span, help="put it first, or name it too")
 
 
-def unknown_attribute_access(span: Span) -> Diagnostic:
+def unknown_attribute_access(span: Span, word: str) -> Diagnostic:
+    """A dot with neither `.T` nor an operator; `word` is the name before `(` that follows it."""
     remedy = "only `.T` follows a dot; a product by elements is `.*`"
+    if word:
+        remedy = f"a function takes its operand in parentheses: `{word}(x)`"
     return Diagnostic("E126", "`.` begins nothing here", span, help=remedy)
 
 

@@ -38,8 +38,19 @@ SPELLINGS = {
     "|": "or",
     "!": "not",
     "~": "not",
+    "{": "(",
+    "}": ")",
+    "\u00a0": " ",
 }
 """What a character of other notations is written as."""
+
+REMEDIES = {
+    "%": "a comment begins with `#`",
+    "?": "choose values with `where(condition, a, b)`",
+    "\\": "write names as they are, `alpha` or `α`",
+    "$": "write the formula without it",
+}
+"""What to do about a character that no other stands for."""
 
 _SYNONYMS = {
     "min": "minimize",

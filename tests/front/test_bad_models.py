@@ -1,0 +1,96 @@
+"""The folder of bad models: each is answered with the codes and places that its first line states.
+
+`# E204 6:22` is a code with line and column; a second line `# given {…}` holds data and sizes.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import slomodel
+from slomodel.cli import main
+from slomodel.errors import SlomodelError
+
+FOLDER = Path(__file__).parents[1] / "bad_models"
+GOLDEN = Path(__file__).parents[1] / "golden" / "messages"
+MODELS = sorted(path.name for path in FOLDER.glob("*.slo"))
+
+Places = list[tuple[str, int, int]]
+
+
+def stated(name: str) -> tuple[Places, dict[str, Any]]:
+    """What the first lines of a model say: codes with places, and what is given to `compile`."""
+    first, second, *_ = [*(FOLDER / name).read_text(encoding="utf-8").split("\n"), "", ""]
+    places = re.findall(r"([EW]\d{3}) (\d+):(\d+)", first)
+    given = json.loads(second[8:]) if second.startswith("# given ") else {}
+    return [(code, int(line), int(column)) for code, line, column in places], given
+
+
+def first_of_each_code() -> Iterator[tuple[str, str]]:
+    seen: set[str] = set()
+    for name in MODELS:
+        places, _ = stated(name)
+        if len(places) == 1 and places[0][0] not in seen:
+            seen.add(places[0][0])
+            yield places[0][0], name
+
+
+EXAMPLES = dict(first_of_each_code())
+
+
+@pytest.fixture(autouse=True)
+def folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(FOLDER)
+
+
+def refused(name: str) -> SlomodelError:
+    with pytest.raises(SlomodelError) as caught:
+        slomodel.compile(Path(name), **stated(name)[1])
+    return caught.value
+
+
+def test_the_folder_is_large_and_numbered() -> None:
+    assert [name[:3] for name in MODELS] == [f"{k:03d}" for k in range(1, len(MODELS) + 1)]
+    assert len(MODELS) >= 120
+    texts = [(FOLDER / name).read_text(encoding="utf-8").partition("\n")[2] for name in MODELS]
+    assert len(set(texts)) >= len(texts) - 1  # one is empty, and one almost
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_each_is_refused_once_in_its_place_with_a_remedy(name: str) -> None:
+    places, _ = stated(name)
+    found = refused(name).diagnostics
+    assert [(d.code, d.span.line, d.span.column) for d in found if d.span] == places
+    assert len(found) == len(places)
+    for diagnostic in found:
+        assert diagnostic.help or diagnostic.code == "E101"
+        assert diagnostic.severity == "error"
+        span = diagnostic.span
+        assert span is not None
+        assert 0 <= span.start <= span.end <= len(span.source.text)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_check_ends_with_1_and_the_place(name: str, tmp_path: Path) -> None:
+    places, given = stated(name)
+    options = [f"--set={dim}={size}" for dim, size in given.get("dims", {}).items()]
+    for key, value in given.get("data", {}).items():
+        np.save(tmp_path / f"{key}.npy", np.asarray(value))
+        options.append(f"--data={key}={tmp_path / key}.npy")
+    result = CliRunner().invoke(main, ["check", name, *options])
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert isinstance(result.exception, SystemExit)
+    for code, line, column in places:
+        assert f"error[{code}]: " in result.stderr
+        assert f"\n  --> {name}:{line}:{column}\n" in result.stderr
+
+
+@pytest.mark.parametrize("code", EXAMPLES)
+def test_golden(golden: Callable[[str, str], None], code: str) -> None:
+    golden(f"messages/{code}.txt", f"{refused(EXAMPLES[code])}\n")
