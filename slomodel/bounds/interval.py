@@ -1,0 +1,285 @@
+"""Arrays of intervals with outward rounding: every result contains all real results.
+
+An end may be infinite; an infinite end is never attained, so 0 times it is 0. Truth values are
+intervals too: 1 is true, 0 false, [0, 1] undecided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from slomodel.bounds.rounding import (
+    LARGEST,
+    LIBM_ULPS,
+    Array,
+    Axis,
+    down,
+    down_add,
+    down_sqrt,
+    down_sum,
+    down_ulps,
+    up,
+    up_add,
+    up_div,
+    up_sqrt,
+    up_sum,
+    up_ulps,
+)
+
+Truths = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """All arrays between `lo` and `hi`, elementwise; both of one shape, lo <= hi, no NaN.
+
+    A point holds one array twice. Make them with `interval` or `point`.
+    """
+
+    lo: Array
+    hi: Array
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.lo.shape
+
+    @property
+    def is_point(self) -> bool:
+        return self.lo is self.hi
+
+    @property
+    def mid(self) -> Array:
+        """A number in each interval; 0 where it is unbounded on both sides."""
+        with np.errstate(all="ignore"):
+            lo, hi = np.maximum(self.lo, -LARGEST), np.minimum(self.hi, LARGEST)
+            return np.asarray(np.clip(0.5 * lo + 0.5 * hi, lo, hi))
+
+    @property
+    def rad(self) -> Array:
+        """At least the distance of `mid` from the ends."""
+        if self.is_point:
+            return np.zeros_like(self.lo)
+        mid = self.mid
+        return np.asarray(np.maximum(up_add(self.hi, -mid), up_add(mid, -self.lo)))
+
+    @property
+    def magnitude(self) -> Array:
+        """The largest absolute value of each interval."""
+        return np.asarray(np.maximum(np.abs(self.lo), np.abs(self.hi)))
+
+    @property
+    def mignitude(self) -> Array:
+        """The smallest absolute value of each interval."""
+        return np.asarray(np.maximum(np.maximum(self.lo, -self.hi), 0.0))
+
+    def contains(self, value: float) -> Truths:
+        return np.asarray((self.lo <= value) & (value <= self.hi))
+
+    def each(self, view: Callable[[Array], Array]) -> Interval:
+        """The same view (an index, a new shape) of both ends."""
+        lo = np.asarray(view(self.lo))
+        return Interval(lo, lo) if self.is_point else Interval(lo, np.asarray(view(self.hi)))
+
+    def __neg__(self) -> Interval:
+        lo = -self.hi
+        return Interval(lo, lo) if self.is_point else Interval(lo, -self.lo)
+
+    def __add__(self, other: Interval) -> Interval:
+        return interval(down_add(self.lo, other.lo), up_add(self.hi, other.hi))
+
+    def __sub__(self, other: Interval) -> Interval:
+        return interval(down_add(self.lo, -other.hi), up_add(self.hi, -other.lo))
+
+    def __mul__(self, other: Interval) -> Interval:
+        return multiply(self, other)
+
+    def __truediv__(self, other: Interval) -> Interval:
+        return divide(self, other)
+
+
+def interval(lo: ArrayLike, hi: ArrayLike) -> Interval:
+    """The interval of these ends; NaN is no bound, and an end that overflowed is brought back."""
+    low, high = np.asarray(lo, dtype=np.float64), np.asarray(hi, dtype=np.float64)
+    low = np.where(np.isnan(low), -np.inf, np.minimum(low, LARGEST))
+    high = np.where(np.isnan(high), np.inf, np.maximum(high, -LARGEST))
+    return Interval(low, high)
+
+
+def point(x: ArrayLike) -> Interval:
+    """The interval of one array of numbers; NaN is anything, ±inf all beyond the largest double."""
+    array = np.asarray(x, dtype=np.float64)
+    return Interval(array, array) if np.isfinite(array).all() else interval(array, array)
+
+
+def around(center: ArrayLike, radius: ArrayLike) -> Interval:
+    """All numbers within a distance of the centre."""
+    c, r = np.asarray(center, dtype=np.float64), np.asarray(radius, dtype=np.float64)
+    return interval(down_add(c, -r), up_add(c, r))
+
+
+def hull(a: Interval, b: Interval) -> Interval:
+    """The smallest interval that holds both."""
+    return Interval(np.minimum(a.lo, b.lo), np.maximum(a.hi, b.hi))
+
+
+def meet(a: Interval, b: Interval) -> Interval:
+    """Numbers in both; where two enclosures of one value are disjoint by a mistake, `a`."""
+    lo, hi = np.maximum(a.lo, b.lo), np.minimum(a.hi, b.hi)
+    return Interval(np.where(lo <= hi, lo, a.lo), np.where(lo <= hi, hi, a.hi))
+
+
+def within(a: Interval, lo: float, hi: float) -> Interval:
+    """`a` cut to a range that the value is known to lie in."""
+    return Interval(np.clip(a.lo, lo, hi), np.clip(a.hi, lo, hi))
+
+
+def _ends(a: Interval, b: Interval, op: Callable[[Array, Array], Array]) -> list[Array]:
+    """The results at the ends, with 0 for those that are not numbers (0 inf, inf / inf)."""
+    lefts = [a.lo] if a.is_point else [a.lo, a.hi]
+    rights = [b.lo] if b.is_point else [b.lo, b.hi]
+    with np.errstate(all="ignore"):
+        results = [op(left, right) for left in lefts for right in rights]
+    return [np.where(np.isnan(one), 0.0, one) for one in results]
+
+
+def multiply(a: Interval, b: Interval) -> Interval:
+    """All products; x y is monotone in each factor, so extremes are at the ends."""
+    results = _ends(a, b, np.multiply)
+    lo, hi = _least(results), _greatest(results)
+    zero = ((a.lo == 0.0) & (a.hi == 0.0)) | ((b.lo == 0.0) & (b.hi == 0.0))
+    # An end 0 that was not rounded to it: of a factor with an end 0 and no sign change.
+    nonnegative = ((a.lo >= 0.0) & (b.lo >= 0.0)) | ((a.hi <= 0.0) & (b.hi <= 0.0))
+    nonpositive = ((a.lo >= 0.0) & (b.hi <= 0.0)) | ((a.hi <= 0.0) & (b.lo >= 0.0))
+    low = np.where(nonnegative, np.maximum(down(lo), 0.0), down(lo))
+    high = np.where(nonpositive, np.minimum(up(hi), 0.0), up(hi))
+    return interval(np.where(zero, 0.0, low), np.where(zero, 0.0, high))
+
+
+def divide(a: Interval, b: Interval) -> Interval:
+    """All quotients with divisors that are not 0; all numbers where 0 is inside the divisor."""
+    crossing = (b.lo < 0.0) & (b.hi > 0.0) | ((b.lo == 0.0) & (b.hi == 0.0))
+    # A divisor that ends at 0 reaches it from one side: that side's zero gives that infinity.
+    divisor = Interval(
+        np.where((b.lo == 0.0) & (b.hi > 0.0), 0.0, b.lo),
+        np.where((b.hi == 0.0) & (b.lo < 0.0), -0.0, b.hi),
+    )
+    results = _ends(a, divisor, np.divide)
+    lo, hi = _least(results), _greatest(results)
+    positive = ((a.lo >= 0.0) & (b.lo >= 0.0)) | ((a.hi <= 0.0) & (b.hi <= 0.0))
+    negative = ((a.lo >= 0.0) & (b.hi <= 0.0)) | ((a.hi <= 0.0) & (b.lo >= 0.0))
+    zero = (a.lo == 0.0) & (a.hi == 0.0)
+    low = np.where(positive, np.maximum(down(lo), 0.0), down(lo))
+    high = np.where(negative, np.minimum(up(hi), 0.0), up(hi))
+    low, high = np.where(zero, 0.0, low), np.where(zero, 0.0, high)
+    return interval(np.where(crossing, -np.inf, low), np.where(crossing, np.inf, high))
+
+
+def _least(results: list[Array]) -> Array:
+    first = results[0]
+    for one in results[1:]:
+        first = np.minimum(first, one)
+    return first
+
+
+def _greatest(results: list[Array]) -> Array:
+    first = results[0]
+    for one in results[1:]:
+        first = np.maximum(first, one)
+    return first
+
+
+def square(a: Interval) -> Interval:
+    """All squares: between those of the smallest and the largest absolute value."""
+    with np.errstate(all="ignore"):
+        least, largest = np.square(a.mignitude), np.square(a.magnitude)
+    low = np.maximum(down(least), 0.0)
+    return interval(low, np.where(a.magnitude == 0.0, 0.0, up(largest)))
+
+
+def absolute(a: Interval) -> Interval:
+    """All absolute values, exact."""
+    return Interval(a.mignitude, a.magnitude)
+
+
+def whole_power(a: Interval, k: int) -> Interval:
+    """All x^k for a whole k: by parity monotone in |x| or in x; x^0 is 1."""
+    if k == 0:
+        return point(np.ones(a.shape))
+    if k < 0:
+        return divide(point(np.ones(a.shape)), whole_power(a, -k))
+    if k == 1:
+        return a
+    if k == 2:
+        return square(a)
+    size = absolute(a)
+    base = Interval(size.lo, size.hi) if k % 2 == 0 else a
+    with np.errstate(all="ignore"):
+        lo, hi = np.power(base.lo, float(k)), np.power(base.hi, float(k))
+    low = np.where(base.lo == 0.0, 0.0, down_ulps(lo))
+    high = np.where(base.hi == 0.0, 0.0, up_ulps(hi))
+    keeps = base.lo >= 0.0
+    return interval(np.where(keeps, np.maximum(low, 0.0), low), high)
+
+
+def increasing(function: Callable[[Array], Array], a: Interval, ulps: int = LIBM_ULPS) -> Interval:
+    """All values of an increasing function that is off by at most so many steps."""
+    with np.errstate(all="ignore"):
+        lo = down_ulps(np.asarray(function(a.lo), dtype=np.float64), ulps)
+        hi = up_ulps(np.asarray(function(a.hi), dtype=np.float64), ulps)
+    return interval(lo, hi)
+
+
+def root(a: Interval) -> Interval:
+    """All square roots of the numbers that are not negative."""
+    return interval(down_sqrt(a.lo), up_sqrt(np.maximum(a.hi, 0.0)))
+
+
+def reciprocal_up(x: Array) -> Array:
+    """At least 1 / x for x >= 0; +inf at 0."""
+    return np.asarray(up_div(np.ones_like(x), x))
+
+
+def total(a: Interval, axis: Axis = None) -> Interval:
+    """The sum along axes, with the error of summation."""
+    return interval(down_sum(a.lo, axis), up_sum(a.hi, axis))
+
+
+def maximum(a: Interval, b: Interval) -> Interval:
+    return Interval(np.maximum(a.lo, b.lo), np.maximum(a.hi, b.hi))
+
+
+def minimum(a: Interval, b: Interval) -> Interval:
+    return Interval(np.minimum(a.lo, b.lo), np.minimum(a.hi, b.hi))
+
+
+def truths(true: Truths, false: Truths) -> Interval:
+    """Truth values from where they surely hold and where they surely do not."""
+    return Interval(np.where(true, 1.0, 0.0), np.where(false, 0.0, 1.0))
+
+
+def less(a: Interval, b: Interval) -> Interval:
+    """Whether a < b: decided where the intervals do not overlap."""
+    return truths(a.hi < b.lo, a.lo >= b.hi)
+
+
+def less_equal(a: Interval, b: Interval) -> Interval:
+    return truths(a.hi <= b.lo, a.lo > b.hi)
+
+
+def equal(a: Interval, b: Interval) -> Interval:
+    same = (a.lo == a.hi) & (b.lo == b.hi) & (a.lo == b.lo)
+    return truths(same, (a.hi < b.lo) | (a.lo > b.hi))
+
+
+def choose(condition: Interval, a: Interval, b: Interval) -> Interval:
+    """`a` where the condition surely holds, `b` where it surely does not, else both."""
+    both = hull(a, b)
+    true, false = condition.lo == 1.0, condition.hi == 0.0
+    return Interval(
+        np.where(true, a.lo, np.where(false, b.lo, both.lo)),
+        np.where(true, a.hi, np.where(false, b.hi, both.hi)),
+    )

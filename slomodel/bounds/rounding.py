@@ -1,0 +1,204 @@
+"""Upper and lower bounds of floating-point results: `up_…` never below, `down_…` never above.
+
+IEEE double arithmetic rounds to nearest, so a result is off by at most one step of its own
+exponent; a sum of N terms in any order by γ_N Σ|terms|, γ_N = N u / (1 - N u), u = 2^-53 (Higham,
+Accuracy and Stability of Numerical Algorithms, section 4.2). NaN stands for no bound: ±inf.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Real = TypeVar("Real", float, Array)
+Axis = int | tuple[int, ...] | None
+
+UNIT = 2.0**-53
+"""Half the distance from 1 to the next double."""
+SMALLEST = 5e-324
+LARGEST = float(np.finfo(np.float64).max)
+LIBM_ULPS = 4
+"""Steps by which NumPy's elementary functions may be off; NumPy's own tests hold them to it."""
+
+
+def up(x: Real) -> Real:
+    """The next double above; NaN gives +inf."""
+    with np.errstate(all="ignore"):
+        return cast("Real", _no_nan(np.nextafter(x, np.inf), np.inf))
+
+
+def down(x: Real) -> Real:
+    """The next double below; NaN gives -inf."""
+    with np.errstate(all="ignore"):
+        return cast("Real", _no_nan(np.nextafter(x, -np.inf), -np.inf))
+
+
+def _no_nan(x: Any, value: float) -> Any:
+    bad = np.isnan(x)
+    return np.where(bad, value, x)[()] if bad.any() else x
+
+
+def gamma(n: float) -> float:
+    """γ_n rounded up: the relative error of n roundings; +inf from n u = 1 on."""
+    part = n * UNIT
+    return float(up(up(part) / down(1.0 - up(part)))) if part < 1.0 else np.inf
+
+
+def up_add(a: Real, b: Real) -> Real:
+    """At least a + b, and a + b itself where that is a double.
+
+    s = fl(a + b) has the error e with a + b = s + e exactly (Knuth's TwoSum), so s is enough
+    where e <= 0.
+    """
+    with np.errstate(all="ignore"):
+        s = np.add(a, b)
+        enough = _sum_error(a, b, s) <= 0.0
+        return cast("Real", np.where(enough, s, up(s))[()])
+
+
+def down_add(a: Real, b: Real) -> Real:
+    """At most a + b, and a + b itself where that is a double; as `up_add`."""
+    with np.errstate(all="ignore"):
+        s = np.add(a, b)
+        enough = _sum_error(a, b, s) >= 0.0
+        return cast("Real", np.where(enough, s, down(s))[()])
+
+
+def _sum_error(a: Real, b: Real, s: Array) -> Array:
+    back = np.subtract(s, a)
+    return np.add(np.subtract(a, np.subtract(s, back)), np.subtract(b, back))
+
+
+def up_mul(a: Real, b: Real) -> Real:
+    """At least a b; 0 where a or b is 0, also against an infinite factor.
+
+    The zero must be exact: a bound that was rounded to 0 is not one.
+    """
+    with np.errstate(all="ignore"):
+        zero = np.equal(a, 0.0) | np.equal(b, 0.0)
+        return cast("Real", np.where(zero, 0.0, up(np.multiply(a, b)))[()])
+
+
+def down_mul(a: Real, b: Real) -> Real:
+    """At most a b; 0 where a or b is exactly 0."""
+    with np.errstate(all="ignore"):
+        zero = np.equal(a, 0.0) | np.equal(b, 0.0)
+        return cast("Real", np.where(zero, 0.0, down(np.multiply(a, b)))[()])
+
+
+def up_div(a: Real, b: Real) -> Real:
+    """At least a / b; 0 where a is exactly 0 and b is not; +inf for 0 / 0."""
+    with np.errstate(all="ignore"):
+        zero = np.equal(a, 0.0) & np.not_equal(b, 0.0)
+        return cast("Real", np.where(zero, 0.0, up(np.divide(a, b)))[()])
+
+
+def up_sqrt(x: Real) -> Real:
+    """At least the root of x; 0 at 0."""
+    with np.errstate(all="ignore"):
+        return cast("Real", np.where(np.equal(x, 0.0), 0.0, up(np.sqrt(x)))[()])
+
+
+def down_sqrt(x: Real) -> Real:
+    """At most the root of x, at least 0."""
+    with np.errstate(all="ignore"):
+        return cast("Real", np.maximum(down(np.sqrt(np.maximum(x, 0.0))), 0.0))
+
+
+def up_pow(x: float, k: int) -> float:
+    """At least x^k for x >= 0 and a whole k >= 0, by rounded products; 0^0 is 1."""
+    result = 1.0
+    for _ in range(k):
+        result = x if result == 1.0 else up_mul(result, x)
+    return float(result)
+
+
+def up_sum(x: Array, axis: Axis = None) -> Array:
+    """At least the sum along the axes: |fl(Σ) - Σ| <= γ_N Σ|x|, and Σ|x| <= fl(Σ|x|)/(1 - γ_N).
+
+    γ_N / (1 - γ_N) <= γ_2N, which is what is used. Exact for one term and where all are 0.
+    """
+    with np.errstate(all="ignore"):
+        total, slack = _sum_and_slack(x, axis)
+        return np.asarray(np.where(slack == 0.0, _no_nan(total, np.inf), up_add(total, slack)))
+
+
+def down_sum(x: Array, axis: Axis = None) -> Array:
+    """At most the sum along the axes; see `up_sum`."""
+    return -up_sum(-np.asarray(x), axis)
+
+
+def _sum_and_slack(x: Array, axis: Axis) -> tuple[Array, Array]:
+    x = np.asarray(x, dtype=np.float64)
+    total = np.asarray(np.sum(x, axis=axis))
+    terms = x.size // max(total.size, 1)
+    if terms <= 1:
+        return total, np.zeros_like(total)
+    return total, np.asarray(up_mul(np.sum(np.abs(x), axis=axis), np.float64(gamma(2 * terms))))
+
+
+def up_norm(x: Array, axis: Axis = None) -> Array:
+    """At least the Euclidean norm along the axes; +inf for an array that is not finite.
+
+    Scaled by a power of two, so that no square over- or underflows to a wrong size: with y =
+    2^-e |x| <= 1, ‖x‖ = 2^e sqrt(Σ y²), each square off by u relatively or 2^-1074.
+    """
+    with np.errstate(all="ignore"):
+        y, e, terms = _scaled(x, axis)
+        squares = np.sum(np.square(y), axis=axis)
+        total = up_mul(squares, np.float64(up(1.0 + gamma(2 * terms + 2))))
+        slack = np.where(e == _NO_EXPONENT, 0.0, up(terms * SMALLEST))
+        norm = up_sqrt(up_add(total, slack))
+        return _upward(norm, e)
+
+
+def down_norm(x: Array, axis: Axis = None) -> Array:
+    """At most the Euclidean norm along the axes, at least 0; as `up_norm`."""
+    with np.errstate(all="ignore"):
+        y, e, terms = _scaled(x, axis)
+        squares = np.sum(np.square(y), axis=axis)
+        total = down_mul(squares, np.float64(down(1.0 - gamma(2 * terms + 2))))
+        norm = down_sqrt(np.asarray(down_add(total, np.float64(-terms * SMALLEST))))
+        largest = np.ldexp(np.minimum(norm, LARGEST), np.where(e == _NO_EXPONENT, 0, e))
+        return np.asarray(np.where(norm == 0.0, 0.0, np.maximum(_finite_down(largest), 0.0)))
+
+
+_NO_EXPONENT = -5000
+
+
+def _scaled(x: Array, axis: Axis) -> tuple[Array, NDArray[np.intp], int]:
+    """|x| / 2^e (rounded up), e along the axes with 2^e >= max|x|, and the number of terms."""
+    size = np.abs(np.asarray(x, dtype=np.float64))
+    size = np.where(np.isnan(size), np.inf, size)
+    largest = np.max(size, axis=axis, keepdims=True, initial=0.0)
+    e = np.where(largest == 0.0, _NO_EXPONENT, np.frexp(largest)[1])
+    scaled = np.ldexp(size, np.where(largest == 0.0, 0, -e))
+    scaled = np.where((scaled == 0.0) & (size > 0.0), SMALLEST, scaled)
+    own = np.asarray(np.squeeze(e, axis=axis) if axis is not None else e.reshape(()))
+    return scaled, own, max(size.size // max(own.size, 1), 1)
+
+
+def _upward(norm: Array, e: NDArray[np.intp]) -> Array:
+    """2^e norm rounded up; ldexp rounds only where the result is subnormal."""
+    result = np.ldexp(norm, np.where(e == _NO_EXPONENT, 0, e))
+    small = (result < np.finfo(np.float64).tiny) & (norm > 0.0)
+    return np.asarray(_no_nan(np.where(small, up(result), result), np.inf))
+
+
+def _finite_down(x: Array) -> Array:
+    return np.where(np.isfinite(x), down(x), LARGEST)
+
+
+def up_ulps(x: Array, ulps: int = LIBM_ULPS) -> Array:
+    """At least every number within so many steps of x; +inf and NaN give +inf."""
+    with np.errstate(all="ignore"):
+        moved = x + ulps * np.spacing(np.abs(x))
+        return np.asarray(_no_nan(np.where(np.isinf(x), x, up(moved)), np.inf))
+
+
+def down_ulps(x: Array, ulps: int = LIBM_ULPS) -> Array:
+    """At most every number within so many steps of x; -inf and NaN give -inf."""
+    return -up_ulps(-np.asarray(x), ulps)
