@@ -192,7 +192,8 @@ def _subject_to(f: Failure) -> Diagnostic | None:
     objective = f.statement in ("MINIMIZE", "MAXIMIZE") and not f.open_brackets
     if objective and f.after_operand and f.text in _CONSTRAINT_WORDS:
         return messages.constraint(f.span)
-    if objective and f.found == "COMMA" and _COMPARISON.search(f.rest_of_line):
+    begins = f.found == "COMMA" or (f.found in ("NAME", "NUMBER") and f.after_operand)
+    if objective and begins and _COMPARISON.search(f.rest_of_line):
         return messages.constraint(f.span)
     return None
 

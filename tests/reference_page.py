@@ -1,0 +1,29 @@
+"""The examples of grammar/reference.md."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+PAGE = (Path(__file__).parents[1] / "grammar" / "reference.md").read_text(encoding="utf-8")
+_STATED = re.compile(r"^(.*?) *# ([EW]\d{3})$")
+
+
+def _blocks(fence: str) -> list[str]:
+    found = re.findall(rf"^```{fence}\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+    assert found, f"no block {fence}"
+    return found
+
+
+def slo_blocks() -> list[str]:
+    return _blocks("slo")
+
+
+def refused_lines() -> Iterator[tuple[str, str]]:
+    """Each line that ends in a code, after the lines of its block that do not."""
+    for block in _blocks("slo refused"):
+        lines = block.splitlines()
+        before = "\n".join(line for line in lines if not _STATED.match(line))
+        for line in lines:
+            stated = _STATED.match(line)
+            if stated:
+                yield f"{before}\n{stated[1]}\n", stated[2]
