@@ -22,11 +22,13 @@ from slomodel.ir.expr import (
     Const,
     Einsum,
     Expr,
+    Extreme,
     Gather,
     Input,
     Iota,
     Map,
     Reshape,
+    Scan,
     Scatter,
 )
 from slomodel.ir.walk import postorder
@@ -140,6 +142,17 @@ def _(node: Reshape, k: int, which: Truths, operands: list[Array], sizes: Sizes)
     return which.reshape(operands[0].shape)
 
 
+@read.register
+def _(node: Extreme, k: int, which: Truths, operands: list[Array], sizes: Sizes) -> Truths:
+    return np.broadcast_to(np.expand_dims(which, node.axes), operands[0].shape)
+
+
+@read.register
+def _(node: Scan, k: int, which: Truths, operands: list[Array], sizes: Sizes) -> Truths:
+    turned = np.flip(which, node.axis)
+    return np.flip(np.logical_or.accumulate(turned, axis=node.axis), node.axis)
+
+
 def _sizes_of(values: Mapping[Input, Array], sizes: Sizes) -> dict[str, int]:
     known = dict(sizes)
     for node, array in values.items():
@@ -251,3 +264,20 @@ def _(node: Reshape, operands: list[Array], sizes: Sizes) -> Array:
     if operands[0].size != np.prod(shape, dtype=int):
         raise ShapeError(f"{operands[0].shape} cannot take the shape {shape}: other total size")
     return operands[0].reshape(shape)
+
+
+@meaning.register
+def _(node: Extreme, operands: list[Array], sizes: Sizes) -> Array:
+    array = operands[0]
+    if any(array.shape[axis] == 0 for axis in node.axes):
+        raise ShapeError(f"the {node.which} of nothing is not defined")
+    return np.asarray((np.max if node.which == "max" else np.min)(array, axis=node.axes))
+
+
+@meaning.register
+def _(node: Scan, operands: list[Array], sizes: Sizes) -> Array:
+    factor, term = (np.moveaxis(array, node.axis, 0) for array in operands)
+    result = np.array(term, dtype=np.result_type(factor, term))
+    for i in range(1, len(result)):
+        result[i] += factor[i] * result[i - 1]
+    return np.moveaxis(result, 0, node.axis)

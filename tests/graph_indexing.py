@@ -1,8 +1,9 @@
-"""The steps that move elements: Gather, its adjoint Scatter, and Reshape."""
+"""The steps that move elements or go along axes: Gather, Scatter, Reshape, Extreme, Scan."""
 
 from __future__ import annotations
 
-from graph_maker import MAX_RANK, Maker
+import numpy as np
+from graph_maker import MAX_RANK, Maker, Reals
 
 from slomodel import functions as fn
 from slomodel.ir import build
@@ -109,3 +110,34 @@ def reshape(maker: Maker) -> None:
 def limited(node: Expr) -> Expr:
     """Summed over the axes beyond the largest rank."""
     return build.sum_over(node, tuple(range(MAX_RANK, node.rank)))
+
+
+MARGIN = 0.02
+
+
+def extreme(maker: Maker) -> None:
+    """The largest or smallest element along some axes; without ties, by a margin."""
+    node = maker.pick(least_rank=1)
+    axes = tuple(k for k in range(node.rank) if maker.chance()) or (0,)
+    value = np.asarray(maker.value(node), dtype=float)
+    if any(value.shape[axis] == 0 for axis in axes) or not (maker.ties or apart(value, axes)):
+        maker.add(fn.sin(node))
+    else:
+        maker.add(build.extreme(node, maker.one_of(("max", "min")), axes))
+
+
+def apart(value: Reals, axes: tuple[int, ...]) -> bool:
+    """Whether no two elements along the axes are close."""
+    rest = [k for k in range(value.ndim) if k not in axes]
+    rows = value.transpose(*rest, *axes).reshape(*(value.shape[k] for k in rest), -1)
+    return float(np.min(np.diff(np.sort(rows, axis=-1), axis=-1), initial=1.0)) > MARGIN
+
+
+def product(maker: Maker) -> None:
+    """The product along an axis, or the recurrence that it is the end of."""
+    node = maker.pick(least_rank=1)
+    axis = maker.whole(0, node.rank - 1)
+    if maker.chance():
+        maker.add(build.product_over(node, axis))
+    elif maker.size(node.shape[axis]):
+        maker.add(build.scan(node, fn.sin(node), axis))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import combinations
 
 import numpy as np
-from graph_maker import MAX_RANK, Maker, Reals, total
+from graph_maker import LARGEST, MAX_RANK, Maker, Reals, total
 
 from slomodel import functions as fn
 from slomodel.ir import build
@@ -95,8 +95,14 @@ def apply_function(maker: Maker) -> None:
     operands = []
     for k in range(function.arity):
         operand = build.const(maker.one_of(CONSTANTS)) if k and maker.chance() else maker.pick()
-        operands.append(operand if (function, k) == (fn.pow, 1) else inside(function, k, operand))
+        operands.append(operand)
+    # Into the domain once they fit: an empty sum is 0.
     operands, axes, shape = fitted(maker, operands)
+    for k, operand in enumerate(operands):
+        if (function, k) != (fn.pow, 1):
+            operands[k] = inside(function, k, operand)
+    if function is fn.pow and np.max(np.abs(maker.value(operands[1])), initial=0.0) > LARGEST:
+        operands[1] = fn.sin(operands[1])  # a sum of many, as an exponent, would overflow
     if not maker.ties and near_tie(maker, function, operands, axes, len(shape)):
         maker.add(fn.sin(operands[0]))
     else:

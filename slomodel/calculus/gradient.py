@@ -12,10 +12,21 @@ from functools import singledispatch
 from slomodel.calculus.guards import Guard, both, either, guard_of_operand, keep
 from slomodel.calculus.symmetry import twin
 from slomodel.errors import ShapeError
-from slomodel.functions import add, lnot, mul, where
+from slomodel.functions import add, div, eq, lnot, mul, where
 from slomodel.functions.partials import partial
 from slomodel.ir import build
-from slomodel.ir.expr import Const, Einsum, Expr, Gather, Input, Map, Reshape, Scatter
+from slomodel.ir.expr import (
+    Const,
+    Einsum,
+    Expr,
+    Extreme,
+    Gather,
+    Input,
+    Map,
+    Reshape,
+    Scan,
+    Scatter,
+)
 from slomodel.ir.walk import dependents, postorder
 
 
@@ -184,3 +195,32 @@ def _(node: Scatter, k: int, adjoint: Adjoint, known: Known) -> Adjoint | None:
 def _(node: Reshape, k: int, adjoint: Adjoint, known: Known) -> Adjoint | None:
     value = build.reshape(adjoint.value, node.operands[0].shape)
     return Adjoint(value, _below(node, k, adjoint.guard), adjoint.dirty)
+
+
+def shares(node: Extreme) -> tuple[Expr, Expr]:
+    """Which elements of the operand are the extreme one, and how many: they share equally."""
+    tied = build.apply(eq, node.operands[0], build.spread(node, node))
+    ones = build.apply(where, tied, build.const(1.0), build.const(0.0))
+    return tied, build.sum_over(ones, node.axes)
+
+
+@contribution.register
+def _(node: Extreme, k: int, adjoint: Adjoint, known: Known) -> Adjoint | None:
+    tied, count = shares(node)
+    part = build.spread(build.apply(div, adjoint.clean, count), node)
+    value = build.apply(where, tied, part, build.const(0.0))
+    return Adjoint(value, _below(node, k, adjoint.guard))
+
+
+@contribution.register
+def _(node: Scan, k: int, adjoint: Adjoint, known: Known) -> Adjoint | None:
+    """The recurrence backwards; where nothing is used it must not carry a NaN into what is."""
+    guard = _below(node, k, adjoint.guard)
+    factor = node.operands[0]
+    if factor not in known.finite:
+        factor = keep(guard, factor)
+    summed = build.backward_scan(factor, adjoint.clean, node.axis)
+    if k == 1:
+        return Adjoint(summed, guard)
+    before = build.shifted(node, node.axis, 1)
+    return Adjoint(build.apply(mul, summed, before), guard, dirty=guard is not None)

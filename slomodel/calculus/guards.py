@@ -15,7 +15,7 @@ from functools import singledispatch
 
 from slomodel.functions import gt, land, lor, mul, neg, where
 from slomodel.ir import build
-from slomodel.ir.expr import Const, Einsum, Expr, Gather, Map, Reshape, Scatter
+from slomodel.ir.expr import Const, Einsum, Expr, Extreme, Gather, Map, Reshape, Scan, Scatter
 
 Guard = Expr | None
 
@@ -95,3 +95,14 @@ def _(node: Scatter, k: int, guard: Expr) -> Expr:
 @guard_of_operand.register
 def _(node: Reshape, k: int, guard: Expr) -> Expr:
     return build.reshape(guard, node.operands[0].shape)
+
+
+@guard_of_operand.register
+def _(node: Extreme, k: int, guard: Expr) -> Expr:
+    return build.spread(guard, node)
+
+
+@guard_of_operand.register
+def _(node: Scan, k: int, guard: Expr) -> Expr:
+    """An element is used by all results from its own on."""
+    return _positive(build.backward_scan(build.ones(node.shape), _count(guard), node.axis))

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import singledispatch
 
-from slomodel.calculus.gradient import gradient, total
-from slomodel.functions import mul, where
+from slomodel.calculus.gradient import gradient, shares, total
+from slomodel.functions import div, mul, where
 from slomodel.functions.partials import partial
 from slomodel.ir import build
-from slomodel.ir.expr import Einsum, Expr, Gather, Map, Reshape, Scatter
+from slomodel.ir.expr import Einsum, Expr, Extreme, Gather, Map, Reshape, Scan, Scatter
 from slomodel.ir.walk import dependents, postorder
 
 Tangents = Sequence[Expr | None]
@@ -90,3 +90,26 @@ def _(node: Scatter, tangents: Tangents) -> Expr | None:
 def _(node: Reshape, tangents: Tangents) -> Expr | None:
     moving = tangents[0]
     return None if moving is None else build.reshape(moving, node.shape)
+
+
+@tangent.register
+def _(node: Extreme, tangents: Tangents) -> Expr | None:
+    moving = tangents[0]
+    if moving is None:
+        return None
+    tied, count = shares(node)
+    moved = build.apply(where, tied, moving, build.const(0.0))
+    return build.apply(div, build.sum_over(moved, node.axes), count)
+
+
+@tangent.register
+def _(node: Scan, tangents: Tangents) -> Expr | None:
+    terms = []
+    if tangents[0] is not None:
+        before = build.shifted(node, node.axis, 1)
+        terms.append(build.apply(mul, tangents[0], before))
+    if tangents[1] is not None:
+        terms.append(tangents[1])
+    if not terms:
+        return None
+    return build.scan(node.operands[0], total(terms), node.axis)

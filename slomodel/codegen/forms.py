@@ -5,7 +5,19 @@ from __future__ import annotations
 from enum import Enum
 
 from slomodel.functions import add
-from slomodel.ir.expr import Affine, Const, Einsum, Expr, Gather, Input, Iota, Map, Scatter
+from slomodel.ir.expr import (
+    Affine,
+    Const,
+    Einsum,
+    Expr,
+    Extreme,
+    Gather,
+    Input,
+    Iota,
+    Map,
+    Scan,
+    Scatter,
+)
 
 
 class Form(Enum):
@@ -24,6 +36,8 @@ class Form(Enum):
     PUT = "put"
     ACCUMULATE = "accumulate"
     RESHAPE = "reshape"
+    EXTREME = "extreme"
+    SCAN = "scan"
 
 
 def form_of(node: Expr) -> Form:
@@ -38,6 +52,8 @@ def form_of(node: Expr) -> Form:
         return Form.ELEMENTWISE
     if isinstance(node, Einsum):
         return _form_of_einsum(node)
+    if isinstance(node, (Extreme, Scan)):
+        return Form.EXTREME if isinstance(node, Extreme) else Form.SCAN
     if isinstance(node, Gather):
         return Form.SLICE if is_slice(node.index) else Form.TAKE
     return Form.PUT if isinstance(node, Scatter) else Form.RESHAPE

@@ -10,7 +10,7 @@ from slomodel.codegen.program import Step
 from slomodel.codegen.scope import Scope
 from slomodel.codegen.views import flat_positions, slice_view
 from slomodel.ir.dims import Dim
-from slomodel.ir.expr import Affine, Axes, Einsum, Expr, Gather, Scatter
+from slomodel.ir.expr import Affine, Axes, Einsum, Expr, Extreme, Gather, Scan, Scatter
 
 Rule = Callable[[Step, Scope], list[str]]
 
@@ -170,6 +170,41 @@ def ones_lines(step: Step, scope: Scope) -> list[str]:
     return [f"{scope.ref(node)} = real({total})"]
 
 
+def extreme_lines(step: Step, scope: Scope) -> list[str]:
+    """`np.maximum.reduce` or `np.minimum.reduce`, which keep a NaN."""
+    node = step.node
+    assert isinstance(node, Extreme)
+    call = f"np.{node.which}imum.reduce({scope.ref(node.operands[0])}"
+    if not node.rank:
+        return [f"{scope.ref(node)} = {call}, axis=None)"]
+    return [f"{call}, axis={node.axes}, out={scope.ref(node)})"]
+
+
+def scan_lines(step: Step, scope: Scope) -> list[str]:
+    """A loop along the axis: over numbers, or over slices where there are further axes."""
+    node = step.node
+    assert isinstance(node, Scan)
+    texts = [scope.ref(one) for one in (*node.operands, node)]
+    if node.rank == 1:
+        factor, term, target = texts
+        return [
+            "carried, running = 0.0, []",
+            f"for factor, term in zip([0.0, *{factor}[1:].tolist()], {term}.tolist()):",
+            "    carried = factor * carried + term",
+            "    running.append(carried)",
+            f"np.copyto({target}, running)",
+        ]
+    if node.axis:
+        texts = [scope.alias(f"np.moveaxis({text}, {node.axis}, 0)") for text in texts]
+    factor, term, target = texts
+    return [
+        f"np.copyto({target}[:1], {term}[:1])",
+        f"for i in range(1, {scope.sizes.text(node.shape[node.axis])}):",
+        f"    np.multiply({factor}[i], {target}[i - 1], out={target}[i])",
+        f"    np.add({target}[i], {term}[i], out={target}[i])",
+    ]
+
+
 LINES: dict[Form, Rule] = {
     Form.SUM: sum_lines,
     Form.PRODUCT: product_lines,
@@ -181,4 +216,6 @@ LINES: dict[Form, Rule] = {
     Form.ACCUMULATE: accumulate_lines,
     Form.COUNT: count_lines,
     Form.ONES: ones_lines,
+    Form.EXTREME: extreme_lines,
+    Form.SCAN: scan_lines,
 }

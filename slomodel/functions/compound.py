@@ -50,7 +50,8 @@ def _hypot_numpy(a: Reals, b: Reals) -> Reals:
         return length
     size = np.maximum(np.abs(np.real(a)), np.abs(np.real(b)))
     scale: Reals = np.where(size == 0.0, 1.0, size)
-    return scale * np.sqrt(np.square(a / scale) + np.square(b / scale))
+    stepped: Reals = scale * np.sqrt(np.square(a / scale) + np.square(b / scale))
+    return stepped
 
 
 def _hypot_stable(a: Expr, b: Expr) -> Expr:

@@ -11,7 +11,7 @@ import sympy as sp
 from slomodel.functions.arithmetic import add, div, mul, neg, square
 from slomodel.functions.piecewise import Reals, abs, step_abs
 from slomodel.ir.expr import Expr
-from slomodel.ir.function import Array, Partial, ScalarFunction
+from slomodel.ir.function import Array, Monotony, Partial, ScalarFunction
 
 _EVERYWHERE = (-math.inf, math.inf)
 
@@ -24,6 +24,7 @@ def _elementary(
     *,
     domain: tuple[float, float] = _EVERYWHERE,
     partial: Partial | None = None,
+    monotony: Monotony = Monotony(),
     costly: bool = True,
 ) -> ScalarFunction:
     """A function of one number that NumPy and numexpr both have."""
@@ -39,26 +40,54 @@ def _elementary(
             "numexpr": f"{numexpr}({{0}})",
         },
         domain=(domain,),
+        monotony=monotony,
         costly=costly,
     )
 
 
 _POSITIVE = (0.0, math.inf)
 
-exp = _elementary("exp", sp.exp, np.exp, "exp")
+_EXP = Monotony(image=_POSITIVE)
+_EXPM1 = Monotony(image=(-1.0, math.inf))
+_CIRCULAR = (-1.0, 1.0)
+_SIN = Monotony(((math.pi / 2,),), period=math.pi, image=_CIRCULAR)
+_COS = Monotony(((0.0,),), period=math.pi, image=_CIRCULAR)
+_TAN = Monotony(((),), period=math.pi, poles=(math.pi / 2,))
+# The n-th derivative of atan is (n-1)! cos(t)^n sin(n(t + pi/2)) with t = atan x.
+_ATAN = Monotony(
+    tuple(tuple(sorted(-1 / math.tan(j * math.pi / (k + 1)) for j in range(1, k + 1))) for k in range(6)),
+    image=(-math.pi / 2 - 1e-15, math.pi / 2 + 1e-15),
+)
+_COSH = Monotony(((0.0,),), image=(1.0, math.inf))
+# Roots of x, 2x^2 - 1, 2x^3 - 3x and 8x^4 - 24x^2 + 3.
+_ASINH = Monotony(
+    (
+        *((), (0.0,), (-math.sqrt(0.5), math.sqrt(0.5)), (-math.sqrt(1.5), 0.0, math.sqrt(1.5))),
+        tuple(s * math.sqrt(1.5 + t * math.sqrt(1.875)) for s, t in ((-1, 1), (-1, -1), (1, -1), (1, 1))),
+    )
+)
+
+exp = _elementary("exp", sp.exp, np.exp, "exp", monotony=_EXP)
 log = _elementary("log", sp.log, np.log, "log", domain=_POSITIVE)
 log1p = _elementary("log1p", lambda x: sp.log(1 + x), np.log1p, "log1p", domain=(-1.0, math.inf))
-expm1 = _elementary("expm1", lambda x: sp.exp(x) - 1, np.expm1, "expm1", partial=exp)
-sqrt = _elementary("sqrt", sp.sqrt, np.sqrt, "sqrt", domain=_POSITIVE, costly=False)
+expm1 = _elementary(
+    "expm1", lambda x: sp.exp(x) - 1, np.expm1, "expm1", partial=exp, monotony=_EXPM1
+)
+sqrt = _elementary(
+    *("sqrt", sp.sqrt, np.sqrt, "sqrt"),
+    domain=_POSITIVE,
+    monotony=Monotony(image=_POSITIVE, ulps=1),
+    costly=False,
+)
 
-sin = _elementary("sin", sp.sin, np.sin, "sin")
-cos = _elementary("cos", sp.cos, np.cos, "cos")
-tan = _elementary("tan", sp.tan, np.tan, "tan")
-atan = _elementary("atan", sp.atan, np.arctan, "arctan")
+sin = _elementary("sin", sp.sin, np.sin, "sin", monotony=_SIN)
+cos = _elementary("cos", sp.cos, np.cos, "cos", monotony=_COS)
+tan = _elementary("tan", sp.tan, np.tan, "tan", monotony=_TAN)
+atan = _elementary("atan", sp.atan, np.arctan, "arctan", monotony=_ATAN)
 
 sinh = _elementary("sinh", sp.sinh, np.sinh, "sinh")
-cosh = _elementary("cosh", sp.cosh, np.cosh, "cosh")
-asinh = _elementary("asinh", sp.asinh, np.arcsinh, "arcsinh")
+cosh = _elementary("cosh", sp.cosh, np.cosh, "cosh", monotony=_COSH)
+asinh = _elementary("asinh", sp.asinh, np.arcsinh, "arcsinh", monotony=_ASINH)
 
 
 def _sech2_numpy(x: Reals) -> Reals:

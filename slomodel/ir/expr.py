@@ -19,6 +19,7 @@ from slomodel.ir.dims import Dim, Shape, show_shape
 from slomodel.ir.function import DType, ScalarFunction
 
 Role = Literal["variable", "data", "direction"]
+Which = Literal["max", "min"]
 Axes = tuple[int, ...]
 
 _Kind = TypeVar("_Kind", bound="Expr")
@@ -193,6 +194,31 @@ class Reshape(Expr):
         return _interned(cls, (operand,), shape, operand.dtype)
 
 
+class Extreme(Expr):
+    """The largest or smallest element along `axes` (increasing); a NaN among them is the result."""
+
+    __slots__ = ("axes", "which")
+    which: Which
+    axes: Axes
+
+    def __new__(cls, operand: Expr, which: Which, axes: Axes) -> Extreme:
+        shape = tuple(dim for k, dim in enumerate(operand.shape) if k not in axes)
+        return _interned(cls, (operand,), shape, "real", which=which, axes=axes)
+
+
+class Scan(Expr):
+    """`y[i] = a[i] * y[i - 1] + b[i]` along an axis, from 0; both operands have the result's shape.
+
+    A running product is a scan, and so are its derivatives.
+    """
+
+    __slots__ = ("axis",)
+    axis: int
+
+    def __new__(cls, factor: Expr, term: Expr, axis: int) -> Scan:
+        return _interned(cls, (factor, term), factor.shape, "real", axis=axis)
+
+
 def remake(node: Expr, operands: tuple[Expr, ...]) -> Expr:
     """The node of the same kind over other operands of the same shapes; no checks."""
     if operands == node.operands:
@@ -207,4 +233,8 @@ def remake(node: Expr, operands: tuple[Expr, ...]) -> Expr:
         return Scatter(operands[0], node.index, node.shape)
     if isinstance(node, Reshape):
         return Reshape(operands[0], node.shape)
+    if isinstance(node, Extreme):
+        return Extreme(operands[0], node.which, node.axes)
+    if isinstance(node, Scan):
+        return Scan(operands[0], operands[1], node.axis)
     raise TypeError(f"{type(node).__name__} has no operands")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
@@ -22,6 +23,25 @@ ANALYTIC = 99
 """Smoothness of a function with derivatives of every order on its domain."""
 
 
+@dataclass(frozen=True, slots=True)
+class Monotony:
+    """Where a function of one number and its derivatives turn, to enclose them over intervals.
+
+    - `turns[k]`: all interior points where the k-th derivative goes from rising to falling or
+      back, increasing, to a relative error of 1e-15; k from 0 on, as far as they are known.
+    - `period`: above 0, every turn and pole comes again at this distance.
+    - `poles`: points at which the function is not bounded, inside its domain.
+    - `image`: the closed interval that all values lie in.
+    - `ulps`: steps of the last place by which `numpy` may be off.
+    """
+
+    turns: tuple[tuple[float, ...], ...] = ((),)
+    period: float = 0.0
+    poles: tuple[float, ...] = ()
+    image: tuple[float, float] = (-math.inf, math.inf)
+    ulps: int = 4
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class ScalarFunction:
     """One scalar function, stated once.
@@ -36,6 +56,7 @@ class ScalarFunction:
     - `domain`: for each operand the closed interval outside which the value is not finite.
     - `simplify`: exact identities on construction (`x * 1` is `x`): one operand, or a graph of the
       shape of the widest operand, or None.
+    - `monotony`: where it turns; without it, intervals are propagated through the definition.
     - `costly`: evaluation takes tens of cycles, so it is never computed twice to save a buffer.
     """
 
@@ -49,6 +70,7 @@ class ScalarFunction:
     smoothness: int = ANALYTIC
     domain: tuple[tuple[float, float], ...] = ()
     simplify: Callable[..., Expr | None] | None = None
+    monotony: Monotony | None = None
     costly: bool = False
     operand_types: tuple[DType, ...] = ()
     result: DType = "real"

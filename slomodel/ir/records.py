@@ -12,11 +12,13 @@ from slomodel.ir.expr import (
     Const,
     Einsum,
     Expr,
+    Extreme,
     Gather,
     Input,
     Iota,
     Map,
     Reshape,
+    Scan,
     Scatter,
 )
 from slomodel.ir.walk import postorder
@@ -42,6 +44,10 @@ def flatten(root: Expr) -> list[_Record]:
             own = (node.inputs, node.output, node.dims)
         elif isinstance(node, (Gather, Scatter)):
             own = (node.index, node.shape)
+        elif isinstance(node, Extreme):
+            own = (node.which, node.axes)
+        elif isinstance(node, Scan):
+            own = (node.axis,)
         else:
             own = (node.shape,)
         records.append((type(node).__name__, tuple(place[o] for o in node.operands), own))
@@ -58,6 +64,8 @@ _KINDS: dict[str, Callable[..., Expr]] = {
     "Gather": lambda operands, *own: Gather(operands[0], *own),
     "Scatter": lambda operands, *own: Scatter(operands[0], *own),
     "Reshape": lambda operands, *own: Reshape(operands[0], *own),
+    "Extreme": lambda operands, *own: Extreme(operands[0], *own),
+    "Scan": lambda operands, *own: Scan(*operands, *own),
 }
 
 
@@ -73,5 +81,5 @@ def _reduce(node: Expr) -> tuple[Callable[..., Expr], tuple[list[_Record]]]:
     return restore, (flatten(node),)
 
 
-for _kind in (Input, Const, Iota, Map, Einsum, Gather, Scatter, Reshape):
+for _kind in (Input, Const, Iota, Map, Einsum, Gather, Scatter, Reshape, Extreme, Scan):
     copyreg.pickle(_kind, _reduce)

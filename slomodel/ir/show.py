@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from slomodel.ir.dims import show_shape
-from slomodel.ir.expr import Affine, Const, Einsum, Expr, Gather, Input, Map, Scatter
+from slomodel.ir.expr import Affine, Const, Einsum, Expr, Extreme, Gather, Input, Map, Scan, Scatter
 from slomodel.ir.walk import postorder
 
 
@@ -36,6 +36,10 @@ def _what(node: Expr) -> str:
     if isinstance(node, (Gather, Scatter)):
         name = type(node).__name__.lower()
         return f"{name}[{', '.join(_affine(one) for one in node.index)}]"
+    if isinstance(node, Extreme):
+        return f"{node.which}{list(node.axes)}"
+    if isinstance(node, Scan):
+        return f"scan[{node.axis}]"
     return type(node).__name__.lower()
 
 

@@ -34,7 +34,9 @@ def every_kind(name: str = "x") -> Expr:
     row = build.gather(x, [Affine(n - 1, (0,)), Affine(literal(0), (1,))], (n,))
     padded = build.scatter(fn.mul(row, build.iota(n)), [Affine(literal(1), (1,))], (n + 1,))
     column = build.reshape(padded, (n + 1, literal(1)))
-    chosen = fn.where(fn.lt(column, 0.5), column, -0.0)
+    largest = build.spread(build.extreme(column, "max", (1,)), build.extreme(column, "max", (1,)))
+    running = build.scan(fn.sin(column), fn.sub(column, largest), 0)
+    chosen = fn.where(fn.lt(column, 0.5), running, -0.0)
     return build.inner(chosen, chosen)
 
 

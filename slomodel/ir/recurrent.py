@@ -1,0 +1,91 @@
+"""Constructors of what goes along axes: the largest element, recurrences, running products."""
+
+from __future__ import annotations
+
+from slomodel.errors import ShapeError
+from slomodel.ir.dims import Dim, Shape, literal, show_shape
+from slomodel.ir.expr import Affine, Axes, Const, Expr, Extreme, Scan, Which
+from slomodel.ir.linear import broadcast, gather, scatter
+
+
+def extreme(operand: Expr, which: Which, axes: Axes) -> Expr:
+    """The largest or smallest element along some axes, which must not be empty."""
+    _check_axes(operand, axes)
+    return Extreme(operand, which, tuple(sorted(set(axes)))) if axes else operand
+
+
+def spread(operand: Expr, extreme_of: Extreme) -> Expr:
+    """An array of the shape of an extreme, constant along the axes that this went over."""
+    wide = extreme_of.operands[0]
+    kept = tuple(k for k in range(wide.rank) if k not in extreme_of.axes)
+    return broadcast(operand, kept, wide.shape)
+
+
+def scan(factor: Expr, term: Expr, axis: int) -> Expr:
+    """`y[i] = factor[i] * y[i - 1] + term[i]` along an axis, from 0; all of one shape."""
+    if factor.shape != term.shape or not 0 <= axis < factor.rank:
+        found = f"{show_shape(factor.shape)} and {show_shape(term.shape)} along axis {axis}"
+        raise ShapeError(f"a recurrence needs two arrays of one shape, not {found}")
+    return Scan(factor, term, axis)
+
+
+def backward_scan(factor: Expr, term: Expr, axis: int) -> Expr:
+    """`y[i] = factor[i + 1] * y[i + 1] + term[i]` along an axis, from its end: a scan's adjoint."""
+    turned = scan(flipped(shifted(factor, axis, -1), axis), flipped(term, axis), axis)
+    return flipped(turned, axis)
+
+
+def flipped(operand: Expr, axis: int) -> Expr:
+    """The elements along an axis in reverse order."""
+    index = _along(operand.rank, axis, operand.shape[axis] - 1, -1)
+    return gather(operand, index, operand.shape)
+
+
+def shifted(operand: Expr, axis: int, by: int) -> Expr:
+    """The elements moved by one place, `by` 1 or -1, along an axis; a zero comes in."""
+    size = operand.shape[axis] - 1
+    shape = (*operand.shape[:axis], size, *operand.shape[axis + 1 :])
+    source, target = (literal(0), literal(1)) if by > 0 else (literal(1), literal(0))
+    part = gather(operand, _along(operand.rank, axis, source), shape)
+    return scatter(part, _along(operand.rank, axis, target), operand.shape)
+
+
+def product_over(operand: Expr, axis: int) -> Expr:
+    """The product along an axis; of nothing it is 1.
+
+    The last value of a recurrence: its derivative is right where factors are 0.
+    """
+    _check_axes(operand, (axis,))
+    shape = _resized(operand.shape, axis, operand.shape[axis] + 1)
+    factors = scatter(operand, _along(operand.rank, axis, literal(1)), shape)
+    one = broadcast(Const(1.0), (), _resized(operand.shape, axis, literal(1)))
+    first = scatter(one, _along(operand.rank, axis, literal(0)), shape)
+    running = scan(factors, first, axis)
+    rest = tuple(k for k in range(operand.rank) if k != axis)
+    last = [
+        Affine(operand.shape[k] if k == axis else Dim(), tuple(int(j == k) for j in rest))
+        for k in range(operand.rank)
+    ]
+    return gather(running, last, tuple(operand.shape[k] for k in rest))
+
+
+def _along(rank: int, axis: int, offset: Dim, step: int = 1) -> list[Affine]:
+    """The index of every axis as it is, but for `offset + step * o` along one."""
+    return [
+        Affine(
+            offset if k == axis else Dim(),
+            tuple((step if k == axis else 1) * int(j == k) for j in range(rank)),
+        )
+        for k in range(rank)
+    ]
+
+
+def _resized(shape: Shape, axis: int, size: Dim) -> Shape:
+    return (*shape[:axis], size, *shape[axis + 1 :])
+
+
+def _check_axes(operand: Expr, axes: Axes) -> None:
+    if not set(axes) <= set(range(operand.rank)):
+        raise ShapeError(f"{axes} are not all axes of {show_shape(operand.shape)}")
+    if operand.dtype != "real":
+        raise ShapeError("an extreme or a product is of numbers, not truth values")
