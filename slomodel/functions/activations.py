@@ -9,10 +9,10 @@ import sympy as sp
 
 from slomodel.functions.arithmetic import add, div, mul, neg, square, sub
 from slomodel.functions.comparison import ge, lt, where
-from slomodel.functions.elementary import exp, log1p, sinh, tanh
+from slomodel.functions.elementary import LOGISTIC_TURNS, TANH_TURNS, exp, log1p, sinh, tanh
 from slomodel.functions.piecewise import Reals, abs, relu, step_abs
 from slomodel.ir.expr import Expr
-from slomodel.ir.function import ScalarFunction
+from slomodel.ir.function import Monotony, ScalarFunction
 
 _EVERYWHERE = (-math.inf, math.inf)
 
@@ -35,6 +35,7 @@ sigmoid: ScalarFunction = ScalarFunction(
     numpy=_sigmoid_numpy,
     partials=(lambda x: mul(sigmoid(x), sigmoid(neg(x))),),
     stable=_sigmoid_stable,
+    monotony=Monotony(LOGISTIC_TURNS, image=(0.0, 1.0), ulps=12),
     domain=(_EVERYWHERE,),
     costly=True,
 )
@@ -52,6 +53,7 @@ softplus = ScalarFunction(
     numpy=_softplus_numpy,
     partials=(sigmoid,),
     stable=lambda x: add(relu(x), log1p(exp(neg(abs(x))))),
+    monotony=Monotony(((), *LOGISTIC_TURNS), image=(0.0, math.inf), ulps=12),
     domain=(_EVERYWHERE,),
     costly=True,
 )
@@ -81,6 +83,7 @@ logcosh = ScalarFunction(
     numpy=_logcosh_numpy,
     partials=(tanh,),
     stable=_logcosh_stable,
+    monotony=Monotony(((0.0,), *TANH_TURNS), image=(0.0, math.inf), ulps=16),
     domain=(_EVERYWHERE,),
     costly=True,
 )

@@ -14,6 +14,7 @@ from slomodel.ir.expr import Expr
 from slomodel.ir.function import Array, Monotony, Partial, ScalarFunction
 
 _EVERYWHERE = (-math.inf, math.inf)
+_MONOTONE = Monotony()
 
 
 def _elementary(
@@ -24,7 +25,7 @@ def _elementary(
     *,
     domain: tuple[float, float] = _EVERYWHERE,
     partial: Partial | None = None,
-    monotony: Monotony = Monotony(),
+    monotony: Monotony = _MONOTONE,
     costly: bool = True,
 ) -> ScalarFunction:
     """A function of one number that NumPy and numexpr both have."""
@@ -55,16 +56,38 @@ _COS = Monotony(((0.0,),), period=math.pi, image=_CIRCULAR)
 _TAN = Monotony(((),), period=math.pi, poles=(math.pi / 2,))
 # The n-th derivative of atan is (n-1)! cos(t)^n sin(n(t + pi/2)) with t = atan x.
 _ATAN = Monotony(
-    tuple(tuple(sorted(-1 / math.tan(j * math.pi / (k + 1)) for j in range(1, k + 1))) for k in range(6)),
-    image=(-math.pi / 2 - 1e-15, math.pi / 2 + 1e-15),
+    tuple(
+        tuple(math.tan((2 * j - n) * math.pi / (2 * n)) for j in range(1, n)) for n in range(1, 7)
+    ),
+    image=(-1.5707963267948968, 1.5707963267948968),
 )
 _COSH = Monotony(((0.0,),), image=(1.0, math.inf))
 # Roots of x, 2x^2 - 1, 2x^3 - 3x and 8x^4 - 24x^2 + 3.
 _ASINH = Monotony(
     (
         *((), (0.0,), (-math.sqrt(0.5), math.sqrt(0.5)), (-math.sqrt(1.5), 0.0, math.sqrt(1.5))),
-        tuple(s * math.sqrt(1.5 + t * math.sqrt(1.875)) for s, t in ((-1, 1), (-1, -1), (1, -1), (1, 1))),
+        (-1.6939281183014236, -0.36151105968154706, 0.36151105968154706, 1.6939281183014236),
     )
+)
+# The derivatives of the logistic function s are polynomials in s; these are their turns in x.
+LOGISTIC_TURNS = (
+    (),
+    (0.0,),
+    (-1.3169578969248167, 1.3169578969248167),
+    (-2.2924316695611777, 0.0, 2.2924316695611777),
+    (-3.1443184061549304, -0.84263294812937664, 0.84263294812937664, 3.1443184061549304),
+    (-3.9360983706738154, -1.513351847292335, 0.0, 1.513351847292335, 3.9360983706738154),
+)
+TANH_TURNS = tuple(tuple(0.5 * point for point in points) for points in LOGISTIC_TURNS)
+# The n-th derivative of erf is a Hermite polynomial of degree n - 1 times exp(-x^2).
+_ERF = Monotony(
+    (
+        *((), (0.0,), (-math.sqrt(0.5), math.sqrt(0.5)), (-math.sqrt(1.5), 0.0, math.sqrt(1.5))),
+        (-1.6506801238857846, -0.52464762327529032, 0.52464762327529032, 1.6506801238857846),
+        (-2.0201828704560856, -0.95857246461381851, 0.0, 0.95857246461381851, 2.0201828704560856),
+    ),
+    image=_CIRCULAR,
+    ulps=8,
 )
 
 exp = _elementary("exp", sp.exp, np.exp, "exp", monotony=_EXP)
@@ -109,10 +132,15 @@ sech2: ScalarFunction = ScalarFunction(
     partials=(lambda x: mul(-2.0, mul(sech2(x), tanh(x))),),
     stable=_sech2_stable,
     domain=(_EVERYWHERE,),
+    monotony=Monotony(TANH_TURNS[1:], image=(0.0, 1.0), ulps=12),
     costly=True,
 )
 # 1 - tanh(x)**2 loses every digit from x = 19 on.
-tanh: ScalarFunction = _elementary("tanh", sp.tanh, np.tanh, "tanh", partial=sech2)
+tanh: ScalarFunction = _elementary(
+    *("tanh", sp.tanh, np.tanh, "tanh"),
+    partial=sech2,
+    monotony=Monotony(TANH_TURNS, image=_CIRCULAR),
+)
 
 
 def _erf_numpy(x: Reals) -> Reals:
@@ -131,5 +159,6 @@ erf = ScalarFunction(
     partials=(lambda x: mul(2.0 / math.sqrt(math.pi), exp(neg(square(x)))),),
     spelling={"numpy": "special.erf({0}, out={out})", "scalar": "special.erf({0})"},
     domain=(_EVERYWHERE,),
+    monotony=_ERF,
     costly=True,
 )
