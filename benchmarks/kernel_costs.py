@@ -152,7 +152,8 @@ def main() -> None:
         return
     numexpr.set_num_threads(1)
     for name, number in constants(max(2, options.threads)).items():
-        print(f"{name} = {number:.3g}  # {getattr(cost, name):g}")
+        used = f"{getattr(cost, name):g}" if name in vars(cost) else "not used"
+        print(f"{name} = {number:.3g}  # {used}")
     print("COSTS: dict[str, tuple[float, float]] = {")
     for name, (numpy, kernel) in each_function().items():
         known = cost.COSTS.get(name, cost.OTHER)
