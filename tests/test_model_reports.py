@@ -49,7 +49,7 @@ def test_whole_numbers_do_not_wrap_around(backend: str) -> None:
         (
             [[1.0], [2.0], [3.0]],
             slomodel.DomainError,
-            r"shape \(3, 1\) was given\n help: pass a.rav",
+            r"(?s)shape \(3, 1\) was given\n.* help: pass a.rav",
         ),
         ([[1.0, 2.0, 3.0]], slomodel.DomainError, r"pass a.ravel\(\)"),
         (2.0, slomodel.DomainError, r"\[n\], and an array of shape \(\)"),
@@ -60,7 +60,7 @@ def test_whole_numbers_do_not_wrap_around(backend: str) -> None:
         ),
         ([1.0, 2.0, -np.inf], slomodel.DomainError, r"1 value that is not finite, first `a\[2\]`"),
         ([1.0, 2.0j], slomodel.DomainError, "complex"),
-        (["1", "2"], slomodel.DomainError, "U1"),
+        (["1", "2"], slomodel.DomainError, "text values"),
         ("a.npz", slomodel.DomainError, r"pass pathlib.Path\(…\)"),
         ([[1.0], [2.0, 3.0]], slomodel.DomainError, "not an array"),
         ([1.0, None], slomodel.DomainError, "numbers"),
