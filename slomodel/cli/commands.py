@@ -12,6 +12,7 @@ import click
 from slomodel import __version__
 from slomodel.cli import options
 from slomodel.cli.answering import answering, warnings_shown
+from slomodel.cli.formatting import format_files
 from slomodel.cli.group import Commands
 from slomodel.cli.inputs import Request, check_ready, request, start_from
 from slomodel.cli.live import live_line
@@ -106,6 +107,21 @@ def codegen(
             print_json({"model": model.name, "out": str(out) if out else None, "source": source})
         else:
             click.echo(f"wrote {out}" if out else source, nl=bool(out))
+
+
+@main.command()
+@options.given(options.FMT)
+def fmt(files: tuple[Path, ...], only_check: bool, show_diff: bool) -> None:
+    """Write models in the standard layout: one statement a line, even spaces, comments kept.
+
+    FILE is a model, or - for standard input, which is answered on standard output.
+
+    \b
+    slomodel fmt models/*.slo
+    slomodel fmt --check --diff models/*.slo
+    """
+    with answering(False):
+        sys.exit(format_files(files, only_check=only_check, show_diff=show_diff))
 
 
 @main.command(epilog=_EXIT_CODES)

@@ -10,8 +10,6 @@ from slomodel.errors import MissingRule
 
 NOT_YET = {
     "bounds": "proved Lipschitz constants over a ball",
-    "fmt": "the model in standard layout",
-    "random-data": "data of the right shapes, drawn at random",
     "report": "a page about a model and a run",
 }
 

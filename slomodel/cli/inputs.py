@@ -54,7 +54,7 @@ def request(file: Path, settings: Mapping[str, str], files: Mapping[str, str]) -
     twice = sorted(settings.keys() & files.keys())
     if twice:
         raise click.UsageError(f"`{twice[0]}` is given with --set and with --data")
-    source = _standard_input() if str(file) == "-" else file
+    source = standard_input() if str(file) == "-" else file
     data: dict[str, object] = {name: Path(path).expanduser() for name, path in files.items()}
     if not settings:
         return Request(source, data, {})
@@ -69,7 +69,8 @@ def request(file: Path, settings: Mapping[str, str], files: Mapping[str, str]) -
     return Request(source, data, dims)
 
 
-def _standard_input() -> str:
+def standard_input() -> str:
+    """The text on standard input. Raises DomainError where it is not UTF-8."""
     try:
         return sys.stdin.buffer.read().decode("utf-8-sig") if sys.stdin else ""
     except UnicodeDecodeError:

@@ -80,6 +80,19 @@ SOLVE = (
     click.option("--progress/--no-progress", default=True, help="Live line, on a terminal only."),
 )
 
+FMT = (
+    click.argument("files", type=FILE, nargs=-1, required=True, metavar="FILE..."),
+    click.option("--check", "only_check", is_flag=True, help="Exit 1 if a file would change."),
+    click.option("--diff", "show_diff", is_flag=True, help="Print what would change."),
+)
+
+RANDOM_DATA = (
+    *MODEL[:2],
+    click.option("-o", "--out", type=FILE, required=True, help="The npz file to write."),
+    click.option("--seed", type=int, default=0, help="Seed of the random numbers [0]."),
+    MODEL[-1],
+)
+
 CODEGEN = (
     click.option(
         "--target", default="auto", help="auto, numpy or numexpr; graph for the expression graph."

@@ -17,7 +17,7 @@ UNKNOWN = ""
 """Token type of a text that begins no token."""
 
 _STATEMENT_TYPES = frozenset(word.upper() for word in STATEMENTS)
-_ENDS_OPERAND = frozenset(("NAME", "NUMBER", "RPAR", "RSQB", "TRANSPOSE", "NONE", "STRING"))
+ENDS_OPERAND = frozenset(("NAME", "NUMBER", "RPAR", "RSQB", "TRANSPOSE", "NONE", "STRING"))
 _CLOSES = {"LPAR": "RPAR", "LSQB": "RSQB"}
 _BRACKETS = re.compile(r'"[^"\r\n]*"|#[^\r\n]*|([(\[])|([)\]])')
 _KEYWORDS = re.compile(r'"[^"\r\n]*"|#[^\r\n]*|\b(' + "|".join(STATEMENTS) + r")\b")
@@ -48,7 +48,7 @@ class Failure:
     @property
     def after_operand(self) -> bool:
         """An expression could have ended right before."""
-        return self.previous is not None and self.previous.type in _ENDS_OPERAND
+        return self.previous is not None and self.previous.type in ENDS_OPERAND
 
     @property
     def statement(self) -> str:

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from threading import Lock
 
-from lark import Lark
+from lark import Lark, Token
 from lark.exceptions import UnexpectedInput
 
 from slomodel.errors import Diagnostic, ModelSyntaxError, SourceText, Span
@@ -87,6 +87,12 @@ def read_source(path: Path) -> SourceText:
         line = raw[: error.start].count(b"\n") + 1
         reason = f"line {line} has the byte 0x{raw[error.start]:02x}, which is not UTF-8"
         raise _not_text(path, reason, "save it as UTF-8") from None
+
+
+def tokens(source: SourceText) -> list[Token]:
+    """The tokens of a model that parses; white space and comments lie between them."""
+    begin = int(source.text.startswith(_BOM))
+    return list(_lexer().lex(blank_before(source.text, begin)))
 
 
 def grammar_path() -> Path:

@@ -1,0 +1,154 @@
+"""The standard layout of a model: one statement a line, even spaces, comments kept.
+
+Only white space and `;` change: a test of the result compares all tokens and comments.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from lark import Token
+
+from slomodel.errors import SourceText
+from slomodel.front.text.parse import parse, tokens
+from slomodel.front.text.spacing import is_attached, padded, space_before
+
+_INDENT = 5
+"""Columns of a line that continues a statement, and two more for each open bracket."""
+_WIDEST_ALIGNED = 72
+_NEWLINE = re.compile(r"\r\n|\r|\n")
+_KEYWORDS = ("MODEL", "DIM", "DATA", "VAR", "LET", "FN", "CHECK", "MINIMIZE", "MAXIMIZE")
+
+
+@dataclass(slots=True)
+class _Line:
+    """Parts of code and the comment after it; a comment alone has no code but its indent."""
+
+    parts: list[str]
+    comment: str = ""
+    blank_before: bool = False
+
+    @property
+    def code(self) -> str:
+        return "".join(self.parts)
+
+
+@dataclass(slots=True)
+class _Page:
+    """The lines so far; `fresh` says that the next token begins one."""
+
+    lines: list[_Line] = field(default_factory=list)
+    fresh: bool = True
+
+    def add(self, text: str, indent: int, blank_before: bool = False) -> None:
+        if self.fresh:
+            blank_before = blank_before and bool(self.lines)
+            self.lines.append(_Line([" " * indent], blank_before=blank_before))
+            self.fresh = False
+        self.lines[-1].parts.append(text)
+
+
+def formatted(source: SourceText) -> str:
+    """The text of a model in the standard layout. Raises ModelSyntaxError where it is no model."""
+    parse(source)
+    found = tokens(source)
+    page = _Page()
+    statement: list[Token] = []
+    gaps: list[str] = []
+    end = 0
+    for token in found:
+        start = token.start_pos or 0
+        gap = source.text[end:start].removeprefix("\ufeff")
+        end = start + len(token)
+        if token.type in _KEYWORDS and statement:
+            _lay_out(page, statement, gaps)
+            statement, gaps = [], []
+        statement.append(token)
+        gaps.append(gap)
+    _lay_out(page, statement, gaps)
+    _comments(page, source.text[end:], 0)
+    return _joined(page.lines)
+
+
+def _lay_out(page: _Page, statement: Sequence[Token], gaps: Sequence[str]) -> None:
+    """Add the lines of a statement; `gaps[k]` is what stands before its token k."""
+    kinds = [token.type for token in statement if token.type != "SEMICOLON"]
+    words = [str(token) for token in statement if token.type != "SEMICOLON"]
+    open_brackets: list[str] = []
+    pending, k = "", 0
+    for token, gap in zip(statement, gaps, strict=True):
+        pending += gap
+        if token.type == "SEMICOLON":
+            continue
+        indent = _INDENT + 2 * len(open_brackets) if k else 0
+        broken = bool(_NEWLINE.search(pending)) if k else True
+        blank = _comments(page, pending, indent)
+        if not page.fresh:
+            page.fresh = broken and not (k and is_attached(kinds, k))
+        if token.type in ("RPAR", "RSQB"):
+            open_brackets.pop()
+            indent -= 2
+        if k and not page.fresh:
+            space = space_before(kinds, words, k, open_brackets[-1] if open_brackets else "")
+            page.lines[-1].parts.append(space if k > 1 else "")
+        page.add(str(token) if k else padded(str(token), token.type), indent, blank)
+        if token.type in ("LPAR", "LSQB"):
+            open_brackets.append(token.type)
+        pending = ""
+        k += 1
+    # What stands after a last `;` is told with the next statement.
+    _comments(page, pending, 0)
+
+
+def _comments(page: _Page, gap: str, indent: int) -> bool:
+    """Add the comments of a gap; True where a blank line stands right before what follows."""
+    parts = _NEWLINE.split(gap)
+    blank = False
+    for number, part in enumerate(parts):
+        text = part.strip()
+        if number and page.lines and page.lines[-1].comment:
+            page.fresh = True
+        if text.startswith("#"):
+            if number == 0 and page.lines and not page.lines[-1].comment:
+                page.lines[-1].comment = text
+            else:
+                page.fresh = True
+                first = not page.lines
+                page.lines.append(_Line([" " * indent], text, blank and not first and not indent))
+            page.fresh, blank = True, False
+        elif number and number < len(parts) - 1 and not text:
+            blank = True
+    return blank
+
+
+def _joined(lines: Sequence[_Line]) -> str:
+    """The text: comments after code aligned where lines with one follow each other."""
+    result: list[str] = []
+    for run in _runs(lines):
+        width = max(len(line.code.rstrip()) for line in run)
+        for line in run:
+            code = line.code.rstrip()
+            text = code
+            if line.comment:
+                text = f"{code.ljust(width)}  {line.comment}" if code else line.code + line.comment
+            result += [""] * line.blank_before + [text]
+    return "\n".join(result) + "\n" if result else ""
+
+
+def _runs(lines: Sequence[_Line]) -> Iterator[list[_Line]]:
+    """Lines whose comments are aligned, together; every other line alone."""
+    run: list[_Line] = []
+    for line in lines:
+        code = line.code
+        aligned = bool(code.strip() and line.comment) and len(code) <= _WIDEST_ALIGNED
+        if run and (not aligned or line.blank_before):
+            yield run
+            run = []
+        if aligned:
+            run.append(line)
+        else:
+            yield [line]
+    if run:
+        yield run
