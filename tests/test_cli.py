@@ -89,7 +89,7 @@ def test_version(run: Run) -> None:
     [
         (("slove", "fit.slo"), 2, "did you mean `solve`?"),
         (("fit.slo", "--seed", "1"), 2, "slomodel solve fit.slo --seed 1"),
-        (("zzz",), 2, "there are check, codegen, fmt, "),
+        (("zzz",), 2, "there are check, codegen, fmt, random-data, solve"),
         (("bounds", "fit.slo", "--json"), 1, "`slomodel bounds` "),
         (("report", "--help"), 1, "is not there yet"),
         (("solve",), 2, "Missing argument 'FILE'"),

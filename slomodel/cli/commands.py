@@ -16,7 +16,7 @@ from slomodel.cli.formatting import format_files
 from slomodel.cli.group import Commands
 from slomodel.cli.inputs import Request, check_ready, request, start_from
 from slomodel.cli.live import live_line
-from slomodel.cli.outputs import check_target, print_json, write_text
+from slomodel.cli.outputs import check_target, print_json, save_arrays, write_text
 from slomodel.cli.result import Result, check_outputs
 from slomodel.model import Model
 
@@ -122,6 +122,31 @@ def fmt(files: tuple[Path, ...], only_check: bool, show_diff: bool) -> None:
     """
     with answering(False):
         sys.exit(format_files(files, only_check=only_check, show_diff=show_diff))
+
+
+@main.command("random-data")
+@options.given(options.RANDOM_DATA)
+def draw_data(file: Path, settings: dict[str, str], out: Path, seed: int, as_json: bool) -> None:
+    """Write data at random that a model accepts: shapes, attributes and checks.
+
+    FILE is a model, or - for standard input. Dims without a size get a small one each; data with
+    a default is left out.
+
+    \b
+    slomodel random-data models/phase_retrieval.slo --set n=20 --set m=100 -o data.npz
+    slomodel solve models/phase_retrieval.slo --data A=data.npz --data y=data.npz
+    """
+    with answering(as_json):
+        check_target(out)
+        problem, arrays = request(file, settings, {}).random_data(seed)
+        save_arrays(out, arrays)
+        shapes = {name: list(array.shape) for name, array in arrays.items()}
+        if as_json:
+            print_json({"model": problem.name, "out": str(out), "data": shapes})
+            return
+        for name, shape in shapes.items():
+            click.echo(f"{name.ljust(10)} {shape}")
+        click.echo(f"wrote {out}")
 
 
 @main.command(epilog=_EXIT_CODES)

@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 
 from slomodel.errors import Diagnostic, DomainError, ShapeError
 from slomodel.front.data.bind import bind
+from slomodel.front.data.random_data import random_data
 from slomodel.front.elaboration.elaborate import elaborate
 from slomodel.front.report import facts
 from slomodel.front.source import source_of
 from slomodel.front.text.parse import parse
 from slomodel.model import Model, compile
+from slomodel.problem import Problem
 from slomodel.solve import load_solution
 
 Arrays = Mapping[str, NDArray[np.generic]]
@@ -38,6 +40,12 @@ class Request:
 
     def model(self, backend: str = "auto") -> Model:
         return compile(self.source, data=self.data, dims=self.dims, backend=backend)
+
+    def random_data(self, seed: int) -> tuple[Problem, dict[str, NDArray[np.float64]]]:
+        """The problem, and data for it drawn at random."""
+        text, _ = source_of(self.source)
+        problem = elaborate(parse(text), text)
+        return problem, random_data(problem, self.data, self.dims, np.random.default_rng(seed))
 
     def facts(self) -> dict[str, object]:
         """What `explain` tells, as data."""

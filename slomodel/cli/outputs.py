@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
 import click
+import numpy as np
+from numpy.typing import NDArray
 
 from slomodel.errors import Diagnostic, DomainError, SlomodelError
 
@@ -43,6 +46,22 @@ def write_text(path: Path, text: str) -> None:
     partial = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         partial.write_text(text, encoding="utf-8", newline="\n")
+        partial.replace(path)
+    except OSError as error:
+        raise unwritable(path, error) from None
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def save_arrays(path: Path, arrays: Mapping[str, NDArray[np.float64]]) -> None:
+    """Write an npz file in one move, whatever its ending; DomainError where that fails."""
+    partial = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        # An own archive: numpy.savez takes array names as keywords, and `file` is one of its own.
+        with zipfile.ZipFile(partial, "w") as archive:
+            for name, array in arrays.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                    np.lib.format.write_array(member, array, allow_pickle=False)
         partial.replace(path)
     except OSError as error:
         raise unwritable(path, error) from None

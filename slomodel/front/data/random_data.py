@@ -1,0 +1,162 @@
+"""Data at random that a model accepts: its shapes, attributes and checks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from itertools import permutations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slomodel.errors import Diagnostic, DomainError, SlomodelError
+from slomodel.front.data.bind import bind
+from slomodel.ir.dims import concrete
+from slomodel.ir.expr import Const
+from slomodel.ir.walk import inputs, postorder
+from slomodel.problem import Check, DataDeclaration, Problem
+from slomodel.reference import evaluate
+
+Array = NDArray[np.float64]
+
+_FIRST_SIZES = (4, 7, 12, 30)
+"""Sizes to try where none is given: the k-th dim has k more, so that no two are equal."""
+_MOST_ELEMENTS = 10**8
+_MOST_TRIES = 500
+_DECIDED_BY_SIZES = ("E313", "E314", "E315")
+
+
+def random_data(
+    problem: Problem,
+    given: Mapping[str, object],
+    dims: Mapping[str, int],
+    rng: np.random.Generator,
+) -> dict[str, Array]:
+    """An array for each data without default that is not in `given`.
+
+    Sizes are those of `dims`, else the defaults, else small. Raises DomainError where no data is
+    found that satisfies the model's checks.
+    """
+    for first in _FIRST_SIZES:
+        sizes = _sizes(problem, dims, first)
+        try:
+            drawn = _drawn(problem, given, sizes, rng)
+            bind(problem, {**given, **drawn}, sizes, None)
+        except SlomodelError as error:
+            last = error
+            if error.diagnostics[0].code not in _DECIDED_BY_SIZES:
+                raise
+        else:
+            return drawn
+    raise last
+
+
+def _sizes(problem: Problem, dims: Mapping[str, int], first: int) -> dict[str, int]:
+    """The sizes that are given or declared, and others from `first` on."""
+    sizes = dict(dims)
+    for k, dim in enumerate(problem.dims):
+        default = first + k if dim.default is None else dim.default
+        sizes.setdefault(dim.name, default)
+    return sizes
+
+
+def _drawn(
+    problem: Problem,
+    given: Mapping[str, object],
+    sizes: Mapping[str, int],
+    rng: np.random.Generator,
+) -> dict[str, Array]:
+    _check_total(problem, sizes)
+    free = [d for d in problem.data if d.name not in given and d.default is None]
+    arrays = {d.name: _values(d, sizes, rng, None) for d in free}
+    fixed = {name: np.asarray(value, dtype=np.float64) for name, value in given.items()}
+    for declared in problem.data:
+        if declared.default is not None and declared.name not in given:
+            shape = concrete(declared.shape, sizes)
+            fixed[declared.name] = np.full(shape, declared.default)
+    for check in problem.checks:
+        named = {node.name for node in inputs(check.condition)}
+        own = [d for d in free if d.name in named]
+        before = [c for c in problem.checks[: problem.checks.index(check)] if _shares(c, named)]
+        _satisfy([check, *before], own, {**fixed, **arrays}, arrays, sizes, rng)
+    return arrays
+
+
+def _check_total(problem: Problem, sizes: Mapping[str, int]) -> None:
+    total = sum(math.prod(concrete(d.shape, sizes)) for d in problem.data)
+    if total > _MOST_ELEMENTS:
+        message = f"the data has {total} elements, and {_MOST_ELEMENTS} are drawn at most"
+        raise DomainError(Diagnostic("E319", message, help="give smaller sizes with --set"))
+
+
+def _shares(check: Check, names: set[str]) -> bool:
+    return any(node.name in names for node in inputs(check.condition))
+
+
+def _satisfy(
+    checks: list[Check],
+    free: list[DataDeclaration],
+    known: dict[str, Array],
+    arrays: dict[str, Array],
+    sizes: Mapping[str, int],
+    rng: np.random.Generator,
+) -> None:
+    """Draw the free data anew until the checks hold; what holds is put into `arrays`."""
+    constants = sorted({c for check in checks for c in _constants(check)})
+    for _ in range(_MOST_TRIES if free else 1):
+        if all(_holds(check, known, sizes) for check in checks):
+            arrays |= {d.name: known[d.name] for d in free}
+            return
+        for declared in free:
+            known[declared.name] = _values(declared, sizes, rng, constants)
+    check = checks[0]
+    message = f"no data was found that satisfies the check `{check.text}`"
+    remedy = "give scalars and sizes with --set, or draw such data by hand"
+    code = "E318" if free else "E314"
+    raise DomainError(Diagnostic(code, message, check.span, help=remedy))
+
+
+def _constants(check: Check) -> list[float]:
+    """The numbers that a condition compares with."""
+    nodes = postorder(check.condition)
+    return [float(node.value) for node in nodes if isinstance(node, Const)]
+
+
+def _holds(check: Check, known: Mapping[str, Array], sizes: Mapping[str, int]) -> bool:
+    values = {node: known[node.name] for node in inputs(check.condition)}
+    return bool(np.all(evaluate([check.condition], dict(values), sizes)[0]))
+
+
+def _values(
+    declared: DataDeclaration,
+    sizes: Mapping[str, int],
+    rng: np.random.Generator,
+    constants: list[float] | None,
+) -> Array:
+    """Normal numbers; with `constants` one of several kinds of numbers around them."""
+    shape = concrete(declared.shape, sizes)
+    if "mask" in declared.attributes:
+        return rng.integers(0, 2, shape).astype(np.float64)
+    if constants is None:
+        values: Array = np.asarray(rng.normal(size=shape))
+    else:
+        values = _around([*constants, 0.0, 1.0], shape, rng)
+    if "symmetric" in declared.attributes:
+        orders = list(permutations(range(len(shape))))
+        values = sum((values.transpose(order) for order in orders), np.zeros(shape)) / len(orders)
+    return values
+
+
+def _around(constants: list[float], shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+    """Above, below or between some numbers, or those numbers themselves."""
+    low, high = np.sort(rng.choice(constants, 2))
+    scale = 10.0 ** rng.integers(-2, 3)
+    kinds = (
+        lambda: low + scale * rng.uniform(0.1, 1.0, shape),
+        lambda: low - scale * rng.uniform(0.1, 1.0, shape),
+        lambda: rng.uniform(low, high, shape),
+        lambda: rng.choice(constants, shape),
+        lambda: rng.choice([low, high], shape),
+        lambda: rng.integers(0, 10, shape),
+    )
+    return np.asarray(kinds[rng.integers(len(kinds))](), dtype=np.float64)
