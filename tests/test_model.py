@@ -251,8 +251,6 @@ def test_the_solver_starts_where_it_is_told() -> None:
 
 
 ABSENT = {
-    "bounds": lambda model: model.bounds(model.x0(), 1.0),
-    "sample_bounds": lambda model: model.sample_bounds(model.x0(), 1.0),
     "bound_formula": lambda model: model.bound_formula("L1"),
     "latex": lambda model: model.latex(),
     "verify": lambda model: model.solve(verify=True),

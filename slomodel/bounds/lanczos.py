@@ -21,7 +21,9 @@ def largest(apply: Callable[[Vector], Vector], start: Vector) -> tuple[float, Ve
     """
     first = unit(start)
     assert first is not None, "Lanczos starts from a vector that is not 0"
-    basis, diagonal, beside = [first], [], []
+    basis = [first]
+    diagonal: list[float] = []
+    beside: list[float] = []
     value = 0.0
     for _ in range(min(STEPS, len(start))):
         w = apply(basis[-1])

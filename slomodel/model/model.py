@@ -7,13 +7,15 @@ from dataclasses import replace
 from typing import NoReturn
 
 import numpy as np
+import sympy as sp
 from numpy.typing import ArrayLike
 
+from slomodel.bounds import Bounds, Setting, bound_formula, bounds, sample
 from slomodel.codegen.entry import EntryName
 from slomodel.codegen.kernels import Compiled, Derivatives, Evaluate, Kernels
 from slomodel.codegen.target import Target
 from slomodel.codegen.threads import threads as limited
-from slomodel.errors import DomainError, MissingRule, ShapeError
+from slomodel.errors import DomainError, MissingRule
 from slomodel.front.data.bind import Binding, bind
 from slomodel.front.data.start import start
 from slomodel.front.data.vectors import Point, Vector, Vectors, vectors_of
@@ -23,7 +25,10 @@ from slomodel.front.source import Recipe
 from slomodel.ir.dims import show_shape
 from slomodel.ir.expr import Input
 from slomodel.ir.show import show
+from slomodel.model.bounding import Prover, setting_of
+from slomodel.model.complete import require_data, require_sizes
 from slomodel.model.planning import derivatives_of, planned, precision_of, target_of
+from slomodel.model.scipy_functions import minimized
 from slomodel.problem import Problem
 from slomodel.solve import Callback, Progress, Solution, solve
 
@@ -98,7 +103,7 @@ class Model:
 
     def x0(self, seed: int = 0) -> Vector:
         """A start (n,) drawn as the model's `init`s say."""
-        self._require_sizes()
+        require_sizes(self._binding)
         return start(self._problem, self._binding, seed)
 
     def value(self, x: Point) -> float:
@@ -190,6 +195,7 @@ class Model:
                 progress=progress,
                 unpack=self.unpack,
                 diagnose=self._diagnose,
+                prove=Prover(self._setting),
                 **options,
             )
 
@@ -200,7 +206,7 @@ class Model:
         """
         if target == "graph":
             return show(self._problem.objective, *self._derivatives.gradient) + "\n"
-        self._require_sizes()
+        require_sizes(self._binding)
         compiled = self._compiled
         if target not in ("auto", compiled.target.name):
             compiled = self._planned(self._binding, target_of(target))
@@ -210,16 +216,32 @@ class Model:
         """What the compiler knows: variables, data, sizes, how smooth the objective is."""
         return explanation(self._problem, self._binding)
 
-    def bounds(self, center: Point, radius: float) -> NoReturn:
-        raise MissingRule("proved bounds are not there yet; norm-armijo needs none")
+    def bounds(self, center: Point, radius: float) -> Bounds:
+        """Proved Lipschitz constants of gradient and Hessian over a ball round `center` (n,).
+
+        Either may be inf, with a `reason`; `explain()` tells how each comes about.
+        """
+        return bounds(self._setting(self._vectors.vector(center)), radius)
 
     def sample_bounds(
-        self, center: Point, radius: float, samples: int = 100, seed: int = 0
-    ) -> NoReturn:
-        raise MissingRule("sampled estimates of Lipschitz constants are not there yet")
+        self,
+        center: Point,
+        radius: float,
+        samples: int = 100,
+        seed: int = 0,
+        method: str = "ascent",
+    ) -> Bounds:
+        """Estimates of the same, mostly from below, with source `sampled`.
 
-    def bound_formula(self, which: str) -> NoReturn:
-        raise MissingRule("formulas for bounds are not there yet")
+        `ascent` climbs to points of large curvature, `samples` points in all; `pairs` compares
+        gradients at as many random pairs of points, as the paper does.
+        """
+        require_data(self._binding)
+        return sample(self, self._vectors.vector(center), radius, samples, seed, method)
+
+    def bound_formula(self, which: str) -> sp.Expr:
+        """`L1` or `L2` as a SymPy expression in r and norms at the centre, for polynomials."""
+        return bound_formula(self._setting(np.zeros(self.n)), which)
 
     def check_gradient(self, x: Point | None = None) -> dict[str, float]:
         """For each variable the worst deviation of the gradient at x (default `x0()`).
@@ -239,36 +261,25 @@ class Model:
 
         Of a model to maximise they are the negatives, since SciPy minimises.
         """
-        sign = -1.0 if self._problem.sense == "maximize" else 1.0
-        return {
-            "fun": lambda x: sign * self.value(x),
-            "jac": lambda x: sign * self.gradient(x),
-            "hessp": lambda x, v: sign * self.hvp(x, v),
-        }
+        return minimized(self, -1.0 if self._problem.sense == "maximize" else 1.0)
 
     def latex(self) -> NoReturn:
         raise MissingRule("latex() is not there yet")
 
     def _function(self, name: EntryName) -> Evaluate:
-        if self.missing:
-            listed = ", ".join(f"`{one}`" for one in self.missing)
-            raise ShapeError(f"no values for data {listed}; give them with bind(…) or data=")
-        self._require_sizes()
+        require_data(self._binding)
         return self._kernels.function(name)
+
+    def _setting(self, center: Vector) -> Setting:
+        require_data(self._binding)
+        return setting_of(self._problem, self._values(center), self._binding.sizes)
 
     @property
     def _vectors(self) -> Vectors:
         if self._sized is None:
-            self._require_sizes()
+            require_sizes(self._binding)
         assert self._sized is not None
         return self._sized
-
-    def _require_sizes(self) -> None:
-        unknown = self._binding.unsized
-        if unknown:
-            names = ", ".join(f"`{name}`" for name in unknown)
-            example = f"dims={{{unknown[0]!r}: 10}}"
-            raise ShapeError(f"the size of dim {names} is not known; give {example} or data")
 
     def _empty(self) -> Vector:
         return np.empty(self.n, dtype=self._compiled.precision)

@@ -13,14 +13,18 @@ from slomodel.problem import Problem
 PRECISIONS: dict[str, Precision] = {"float64": "float64", "float32": "float32"}
 
 
-def derivatives_of(problem: Problem) -> Derivatives:
-    """The objective with what the declarations say of its data."""
-    known = Known(
+def known_of(problem: Problem) -> Known:
+    """What the declarations say of the data."""
+    return Known(
         frozenset(d.node for d in problem.data if not d.may_be_missing),
         frozenset(d.node for d in problem.data if "symmetric" in d.attributes),
     )
+
+
+def derivatives_of(problem: Problem) -> Derivatives:
+    """The objective with what the declarations say of its data."""
     nodes = [variable.node for variable in problem.variables]
-    return Derivatives(problem.objective, nodes, known)
+    return Derivatives(problem.objective, nodes, known_of(problem))
 
 
 def target_of(name: str) -> Target:

@@ -6,6 +6,7 @@ from slomodel.solve.history import EpochRecord, History
 from slomodel.solve.methods import METHODS, METHODS_NOT_YET
 from slomodel.solve.monitor import Callback, Progress, State
 from slomodel.solve.objective import Functions, Objective
+from slomodel.solve.proved import Proof
 from slomodel.solve.scipy_method import scipy_method
 from slomodel.solve.solution import Solution, load_solution
 from slomodel.solve.status import Status
@@ -19,6 +20,7 @@ __all__ = [
     "History",
     "Objective",
     "Progress",
+    "Proof",
     "Sense",
     "Solution",
     "State",

@@ -15,6 +15,7 @@ from slomodel.solve.monitor import Callback, Monitor, Progress
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator, Objective
 from slomodel.solve.options import start_vector
+from slomodel.solve.proved import Prove
 from slomodel.solve.slo import Run, minimize
 from slomodel.solve.solution import Solution
 from slomodel.solve.status import Status
@@ -41,17 +42,19 @@ def solve(
     progress: Progress | None = None,
     unpack: Unpack | None = None,
     diagnose: Diagnose | None = None,
+    prove: Prove | None = None,
     **options: object,
 ) -> Solution:
     """Find a point with ‖∇f‖ < gtol·s from x0 (n,); s is the scale of f, 1 if not `scaled`.
 
     `options` are those of the method (see methods.py); None means the default. `unpack` names
     the parts of x for `Solution.variables`; `diagnose` says in a sentence what is not finite at
-    a point. A run that does not converge has a status; it is not an exception.
+    a point; `prove` bounds the constants over balls. A run that does not converge has a status;
+    it is not an exception.
     """
     controls = Controls(sense, gtol, scaled, max_iter, max_time, max_nfev, seed)
     start = start_vector(x0, objective.n)
-    subroutine, lipschitz = method_of(method, options, start, gtol)
+    subroutine, lipschitz = method_of(method, options, start, gtol, prove)
     evaluate = Evaluator(objective, controls)
     monitor = Monitor(evaluate, callback, progress)
     run = Run(unknown(start), controls)

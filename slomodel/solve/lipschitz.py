@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.random import Generator
 
-from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.norms import Vector, norm
 from slomodel.solve.objective import Evaluator
-from slomodel.solve.options import bad_value, choice, number, whole
-from slomodel.solve.subroutine import Iterate
+from slomodel.solve.options import bad_value
+from slomodel.solve.subroutine import Constants, ConstantsOver, Iterate
 
 # Fewest gradients and values in all, of 10, 30 and 100, on a deep linear network (n = 416);
 # a quadratic and Rosenbrock's function hardly care, since too small an L1 is doubled.
@@ -27,17 +26,6 @@ GROUP_BYTES = 2**28
 CLOSE = 1e-6
 
 
-@dataclass(frozen=True, slots=True)
-class Constants:
-    """L1 and L2 (None: not known) over a ball, and the source; `estimated`: perhaps too small."""
-
-    L1: float
-    L2: float | None
-    source: str
-    estimated: bool
-
-
-ConstantsOver = Callable[[Iterate, float], Constants]
 BallFunction = Callable[[Vector, float], object]
 
 
@@ -191,23 +179,3 @@ def checked(answer: object) -> tuple[float, float | None]:
     if len(constants) != len(values) or not all(c >= 0.0 for c in constants):
         raise bad_value("lipschitz(centre, radius)", "L1 or (L1, L2), numbers ≥ 0", answer)
     return constants[0], constants[1] if len(constants) == 2 else None
-
-
-def lipschitz_source(given: Mapping[str, object]) -> LipschitzSource:
-    """The source that the options `lipschitz`, `samples` and `safety` ask for."""
-    option = given.get("lipschitz", "auto")
-    if isinstance(option, str):
-        choice("lipschitz", option, ("auto", "sampled"), {"analytic": "proved bounds"})
-        return Sampled(
-            samples=whole("samples", given.get("samples", SAMPLES), 1),
-            safety=number("safety", given.get("safety", 1.0), 0.0),
-        )
-    for name in ("samples", "safety"):
-        if name in given:
-            message = f"{name} is for sampled constants, and lipschitz gives them"
-            raise DomainError(Diagnostic("E604", message, help=f"leave {name} or lipschitz out"))
-    if callable(option):
-        return Function(option)
-    if isinstance(option, numbers.Real):
-        return Number(number("lipschitz", option, 0.0, closed=True))
-    raise bad_value("lipschitz", "'auto', 'sampled', a number ≥ 0 or a function", option)

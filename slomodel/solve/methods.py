@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from slomodel.solve.certified import certified
 from slomodel.solve.directions import DIRECTIONS
 from slomodel.solve.initial_step import DEFAULT_OF_DIRECTION, INITIAL_STEPS
-from slomodel.solve.lipschitz import LipschitzSource, lipschitz_source
+from slomodel.solve.lipschitz import LipschitzSource
 from slomodel.solve.norm_armijo import NormArmijo
 from slomodel.solve.norms import Vector, norm
 from slomodel.solve.options import Setting, check_names, choice, number
 from slomodel.solve.pgd import pgd
+from slomodel.solve.proved import Prove
+from slomodel.solve.radius import is_auto
+from slomodel.solve.source import lipschitz_source, proofs_alone, proves
 from slomodel.solve.std_armijo import std_armijo
 from slomodel.solve.subroutine import Subroutine
 from slomodel.solve.tgd import tgd
@@ -99,7 +103,7 @@ METHODS = {
 
 
 def method_of(
-    name: str, options: Options, x0: Vector, gtol: float
+    name: str, options: Options, x0: Vector, gtol: float, prove: Prove | None = None
 ) -> tuple[Subroutine, LipschitzSource | None]:
     """The method called `name` for a run from x0 (n,), and the source of its constants.
 
@@ -110,5 +114,8 @@ def method_of(
     given = {option: value for option, value in options.items() if value is not None}
     if not method.takes_constants:
         return method.build(given, Setting(x0, gtol)), None
-    source = lipschitz_source(given)
-    return method.build(given, Setting(x0, gtol, source.estimated)), source
+    source = lipschitz_source(given, prove)
+    setting = Setting(x0, gtol, source.estimated, proves(source))
+    if is_auto(given):
+        return certified(name, setting, "d" in given), proofs_alone(source)
+    return method.build(given, setting), source

@@ -29,12 +29,14 @@ NOT_YET = {
 class Setting:
     """What the defaults of a method depend on besides its options.
 
-    `estimated`: its Lipschitz constants are, or it takes none.
+    `estimated`: its Lipschitz constants are or may be, or it takes none. `proves`: they are, or
+    can be had, without.
     """
 
     x0: Vector
     gtol: float
     estimated: bool = True
+    proves: bool = False
 
 
 def number(

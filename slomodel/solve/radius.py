@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from slomodel.errors import Diagnostic, MissingRule
 from slomodel.solve.norms import norm
 from slomodel.solve.options import Setting, bad_value, number
 
 # A D that equals its least value but for rounding is accepted.
 SLACK = 1e-12
+
+
+def is_auto(given: Mapping[str, object]) -> bool:
+    """Whether D='auto' is asked for: every step has a ball of its own."""
+    return isinstance(given.get("D"), str) and given["D"] == "auto"
 
 
 def margin(value: object, *, closed: bool) -> float:
@@ -23,14 +27,6 @@ def radius(given: Mapping[str, object], setting: Setting, d: float) -> float:
     Samples say less the larger the ball is. The default is large enough for d and any √ε ≤ gtol.
     """
     value = given.get("D")
-    if isinstance(value, str) and value == "auto":
-        raise MissingRule(
-            Diagnostic(
-                "E603",
-                "D='auto' (the largest step that its own bound proves) is not in this version",
-                help="give D as a number, or leave it out",
-            )
-        )
     if value is not None:
         return number("D", value, 0.0)
     by_start = 1.0 if setting.estimated else norm(setting.x0)

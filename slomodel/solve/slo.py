@@ -9,15 +9,18 @@ import numpy as np
 
 from slomodel.solve.controls import Controls
 from slomodel.solve.history import EpochLog
-from slomodel.solve.lipschitz import ConstantsOver, LipschitzSource
+from slomodel.solve.lipschitz import LipschitzSource
 from slomodel.solve.monitor import Monitor
 from slomodel.solve.norms import EPS, norm
 from slomodel.solve.objective import BudgetSpent, Evaluator
+from slomodel.solve.proved import unproved
 from slomodel.solve.status import Status
 from slomodel.solve.subroutine import (
+    ConstantsOver,
     Halt,
     Iterate,
     Needs,
+    OwnBall,
     Region,
     Step,
     Stepper,
@@ -138,12 +141,17 @@ def one_epoch(stepper: Stepper, monitor: Monitor, run: Run, region: Region) -> N
 def open_region(subroutine: Subroutine, start: Iterate, constants: ConstantsOver | None) -> Region:
     """The ball round the epoch's first point, with the constants that the subroutine needs."""
     ball = subroutine.ball
+    if isinstance(ball, OwnBall):
+        assert constants is not None
+        return ball.region(start, constants)
     # The arrays of `start` live until the step after the next.
     centre = start.x if ball.ends_every_step else start.x.copy()
     if subroutine.needs is Needs.nothing:
         return Region(centre, ball)
     assert constants is not None, f"{subroutine.name} needs Lipschitz constants"
     found = constants(start, ball.over * ball.D)
+    if found.unproved:
+        raise unproved(ball.over * ball.D, found.unproved)
     L2 = found.L2 if subroutine.needs is Needs.L1_and_L2 else None
     return Region(centre, ball, found.L1, L2, found.source, found.estimated)
 

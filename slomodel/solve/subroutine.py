@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
@@ -33,6 +34,24 @@ class Iterate:
 
 
 @dataclass(frozen=True, slots=True)
+class Constants:
+    """L1 and L2 (None: not known) over a ball, and the source; `estimated`: perhaps too small.
+
+    `unproved` says why a source of proofs has no L1 for the ball, which is then inf.
+    """
+
+    L1: float
+    L2: float | None
+    source: str
+    estimated: bool
+    unproved: str = ""
+
+
+ConstantsOver = Callable[[Iterate, float], Constants]
+"""(centre, radius) -> Constants."""
+
+
+@dataclass(frozen=True, slots=True)
 class Ball:
     """Radius D and margin d of every epoch; constants are asked for over radius `over`·D."""
 
@@ -43,6 +62,13 @@ class Ball:
     @property
     def ends_every_step(self) -> bool:
         return self.d == self.D
+
+
+@dataclass(frozen=True, slots=True)
+class OwnBall:
+    """Every step has a ball of its own: `region` finds it, with its constants, at a point."""
+
+    region: Callable[[Iterate, ConstantsOver], Region]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +142,7 @@ class Subroutine(Protocol):
     def needs(self) -> Needs: ...
 
     @property
-    def ball(self) -> Ball: ...
+    def ball(self) -> Ball | OwnBall: ...
 
     @property
     def parameters(self) -> dict[str, float | str]: ...

@@ -1,0 +1,51 @@
+"""A model's questions for bounds: what is asked of `bounds`, and what the solvers get of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slomodel.bounds import Setting, bounds
+from slomodel.ir.expr import Input
+from slomodel.model.planning import known_of
+from slomodel.problem import Problem
+from slomodel.solve import Proof
+
+Array = NDArray[np.float64]
+Values = Mapping[Input, Array]
+
+
+def setting_of(problem: Problem, values: Values, sizes: Mapping[str, int]) -> Setting:
+    """The objective with its centre and data.
+
+    Data that may be missing are read under `masked` only: a NaN there stands for any number, and
+    0 is taken.
+    """
+    missing = {d.node for d in problem.data if d.may_be_missing}
+    return Setting(
+        objective=problem.objective,
+        variables=tuple(variable.node for variable in problem.variables),
+        values={
+            node: np.where(np.isnan(array), 0.0, array) if node in missing else array
+            for node, array in values.items()
+        },
+        sizes=sizes,
+        known=known_of(problem),
+        spans=problem.spans,
+    )
+
+
+class Prover:
+    """Proved bounds round a point (n,), for a solver; work at one centre is done once."""
+
+    def __init__(self, setting_at: Callable[[Array], Setting]) -> None:
+        self._setting_at = setting_at
+        self._last: tuple[Array, Setting] | None = None
+
+    def __call__(self, centre: Array, radius: float) -> Proof:
+        if self._last is None or not np.array_equal(self._last[0], centre):
+            self._last = (centre.copy(), self._setting_at(centre))
+        found = bounds(self._last[1], radius)
+        return Proof(found.L1, found.L2, found.reason)

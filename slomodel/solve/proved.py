@@ -1,0 +1,81 @@
+"""Constants that someone proves: `lipschitz="analytic"`, and `"auto"` while there is a proof."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from slomodel.errors import Diagnostic, DomainError
+from slomodel.solve.lipschitz import Sampled
+from slomodel.solve.norms import Vector
+from slomodel.solve.objective import Evaluator
+from slomodel.solve.subroutine import Constants, ConstantsOver, Iterate
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Upper bounds over a ball, inf where there is none; then the reason why."""
+
+    L1: float
+    L2: float
+    reason: str = ""
+
+
+Prove = Callable[[Vector, float], Proof]
+"""(centre (n,), radius) -> Proof."""
+
+
+@dataclass(frozen=True, slots=True)
+class Analytic:
+    """Proved bounds; a ball without one has L1 = inf and the reason in `unproved`."""
+
+    prove: Prove
+
+    name = "analytic"
+    estimated = False
+
+    @property
+    def parameters(self) -> dict[str, float | str]:
+        return {"lipschitz": self.name}
+
+    def start(self, evaluate: Evaluator, seed: int) -> ConstantsOver:
+        def over(centre: Iterate, radius: float) -> Constants:
+            proof = self.prove(centre.x, radius)
+            L2 = proof.L2 if math.isfinite(proof.L2) else None
+            missing = "" if math.isfinite(proof.L1) else proof.reason or "no bound is known"
+            return Constants(proof.L1, L2, self.name, self.estimated, missing)
+
+        return over
+
+
+@dataclass(frozen=True, slots=True)
+class AnalyticElseSampled:
+    """Proved bounds, and samples over each ball for which there is none."""
+
+    analytic: Analytic
+    sampled: Sampled
+
+    name = "auto"
+    estimated = True
+
+    @property
+    def parameters(self) -> dict[str, float | str]:
+        return self.sampled.parameters | {"lipschitz": self.name}
+
+    def start(self, evaluate: Evaluator, seed: int) -> ConstantsOver:
+        proved = self.analytic.start(evaluate, seed)
+        sampled = self.sampled.start(evaluate, seed)
+
+        def over(centre: Iterate, radius: float) -> Constants:
+            found = proved(centre, radius)
+            return sampled(centre, radius) if found.unproved else found
+
+        return over
+
+
+def unproved(radius: float, reason: str) -> DomainError:
+    """What a run that may use nothing but proofs ends with."""
+    message = f"L1 has no proved bound over the ball of radius {radius:.3g}: {reason}"
+    remedy = "give a smaller D, or lipschitz='auto' or 'sampled'"
+    return DomainError(Diagnostic("E606", message, help=remedy))
