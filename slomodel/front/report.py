@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from slomodel.errors import ModelSyntaxError, ModelWarning, NonsmoothWarning, Span
 from slomodel.front.data.bind import Binding
+from slomodel.functions import differentiated
 from slomodel.ir.dims import Shape, concrete, show_shape
-from slomodel.ir.expr import Expr, Input, Map
+from slomodel.ir.expr import Expr, Extreme, Input, Map
 from slomodel.ir.function import ANALYTIC
 from slomodel.ir.walk import dependents, postorder, users
 from slomodel.problem import NONSMOOTH, Problem
@@ -30,12 +31,12 @@ def smoothness(problem: Problem) -> int:
     A lower bound: the joint of a `where` may be smoother than is claimed here.
     """
     variables: set[Expr] = {variable.node for variable in problem.variables}
-    order = postorder(problem.objective)
+    order = differentiated(problem.objective)
     moving = dependents(order, variables.__contains__)
     classes = [
-        node.function.smoothness
+        node.function.smoothness if isinstance(node, Map) else 0
         for node in order
-        if isinstance(node, Map) and node in moving and node.dtype == "real"
+        if isinstance(node, (Map, Extreme)) and node in moving and node.dtype == "real"
     ]
     return min(classes, default=ANALYTIC)
 

@@ -15,7 +15,7 @@ from slomodel.functions.comparison import (
     ne,
     where,
 )
-from slomodel.functions.compound import hypot, logaddexp, still, xlogx
+from slomodel.functions.compound import differentiated, hypot, logaddexp, still, xlogx
 from slomodel.functions.elementary import (
     asinh,
     atan,
@@ -69,6 +69,7 @@ __all__ = [
     "clip",
     "cos",
     "cosh",
+    "differentiated",
     "div",
     "eq",
     "erf",

@@ -12,8 +12,9 @@ from slomodel.functions.arithmetic import add, div, mul, square, sub
 from slomodel.functions.comparison import eq, gt, where
 from slomodel.functions.elementary import exp, log, log1p, sqrt
 from slomodel.functions.piecewise import Reals, abs, maximum, minimum, step_abs
-from slomodel.ir.expr import Expr
+from slomodel.ir.expr import Expr, Map
 from slomodel.ir.function import ScalarFunction
+from slomodel.ir.walk import postorder
 
 _EVERYWHERE = (-math.inf, math.inf)
 
@@ -110,3 +111,13 @@ still = ScalarFunction(
     stable=lambda x: x,
     domain=(_EVERYWHERE,),
 )
+
+
+def differentiated(*roots: Expr) -> list[Expr]:
+    """The nodes under the roots, operands first, without those that only `still` ones stand on."""
+    order = postorder(*roots)
+    live = set(roots)
+    for node in reversed(order):
+        if node in live and not (isinstance(node, Map) and node.function is still):
+            live.update(node.operands)
+    return [node for node in order if node in live]

@@ -98,9 +98,11 @@ CASES = [
     ('minimize sum(¦einsum("ij,j->i", A, y))', "E220", "`j` stands for `n` and for `m`"),
     ("fn f(t) = ¦f(t - 1) minimize f(c)", "E222", "calls itself"),
     ("fn f(t) = ¦t * z minimize sum(f(x))", "E222", "a number for each element"),
-    ("minimize ¦logsumexp(x)", "E250", "by hand"),
     ("minimize sum(¦inv(B))", "E250", "cannot be computed yet"),
-    ("minimize ¦prod(x)", "E250", "fixed size"),
+    ("minimize ¦prod(c)", "E220", "for i in n"),
+    ("minimize ¦max(zeros(0))", "E212", "the max of nothing"),
+    ("minimize ¦logsumexp(c)", "E220", "takes an array"),
+    ("minimize sum(¦softmax(x, axis=None))", "E208", "needs one axis"),
 ]
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from slomodel.front.elaboration.comprehension import require_nonempty, size_product
+from slomodel.front.elaboration.comprehension import size_product
 from slomodel.front.elaboration.contraction import contract, total
 from slomodel.front.elaboration.einsums import einsum
 from slomodel.front.elaboration.faults import Fault
 from slomodel.front.elaboration.identities import square_root
 from slomodel.front.elaboration.layout import concat, reshaped
 from slomodel.front.elaboration.mismatch import unequal
+from slomodel.front.elaboration.reductions import reduced, require_nonempty, softened
 from slomodel.front.elaboration.site import Site
-from slomodel.front.elaboration.unrolled import fold_axes
 from slomodel.front.elaboration.values import Value, combine, is_square, merged, number, value_of
 from slomodel.functions import abs, div, ne, square, where
 from slomodel.ir import build
@@ -59,16 +59,23 @@ def _mean(site: Site) -> Value:
     _need_array(site)
     axes = site.axes()
     dims = [site.x.dims[axis] for axis in axes]
-    require_nonempty(site.scope.model, dims, site.node)
+    require_nonempty("mean", site.scope.model, dims, site.span)
     return combine(div, total(site.x, axes=axes), size_product(dims))
 
 
 @_entry("prod(x, axis=None)", "x")
 @_entry("max(x, axis=None)", "x")
 @_entry("min(x, axis=None)", "x")
-def _folded(site: Site) -> Value:
+@_entry("logsumexp(x, axis=None)", "x")
+def _reduced(site: Site) -> Value:
     _need_array(site)
-    return fold_axes(site.name, site.x, site.axes(), site.scope.model, site.span)
+    return reduced(site.name, site.x, site.scope.model, site.span, axes=site.axes())
+
+
+@_entry("softmax(x, axis=-1)", "x")
+def _softmax(site: Site) -> Value:
+    _need_array(site)
+    return softened(site.x, site.one_axis(), site.scope.model, site.span)
 
 
 @_entry("sumsq(x)", "x")

@@ -33,8 +33,6 @@ _LATER = {
     "det": "",
     "logdet": "",
     "solve": "solve linear systems in the model's data before it",
-    "logsumexp": "subtract a bound on x by hand: `c + log(sum(exp(x - c)))`",
-    "softmax": "subtract a bound on x by hand: `exp(x - c) / sum(exp(x - c))`",
 }
 
 

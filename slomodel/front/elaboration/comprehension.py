@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from slomodel.front.elaboration.affine import size
 from slomodel.front.elaboration.contraction import total
-from slomodel.front.elaboration.faults import fault, missing, shape_fault, suggestion
-from slomodel.front.elaboration.ranges import is_at_least_zero
-from slomodel.front.elaboration.scope import Evaluate, Model, Scope, described
+from slomodel.front.elaboration.faults import fault, shape_fault, suggestion
+from slomodel.front.elaboration.reductions import reduced, require_nonempty
+from slomodel.front.elaboration.scope import Evaluate, Scope, described
 from slomodel.front.elaboration.steps import Steps
-from slomodel.front.elaboration.unrolled import folded
 from slomodel.front.elaboration.values import Label, Value, combine, number, show, value_of
 from slomodel.front.text.syntax import Call, Comprehension, Expr, Iteration
-from slomodel.functions import add, div, ge, mul, where
+from slomodel.functions import add, div, mul, where
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, named
-from slomodel.problem import Check
 
-_REDUCTIONS = ("sum", "prod", "mean", "max", "min")
+_NEUTRAL = {"prod": 1.0, "max": -math.inf, "min": math.inf, "logsumexp": -math.inf}
+"""What stands for an element that `if` leaves out."""
+
+_REDUCTIONS = ("sum", "mean", *_NEUTRAL)
 
 
 def comprehension(node: Comprehension, request: Evaluate) -> Steps:
@@ -37,12 +39,14 @@ def comprehension(node: Comprehension, request: Evaluate) -> Steps:
             message = f"the condition of a sum is one truth value, not {show(condition)}"
             raise shape_fault("E212", message, node.condition.span, "index its arrays: `y[i] > 0`")
     if name == "mean":
-        require_nonempty(scope.model, [label.dim for label in labels], node)
+        dims = [label.dim for label in labels]
+        require_nonempty(name, scope.model, dims, node.span)
     if name in ("sum", "mean"):
         return _sum(scope, node, labels, body, condition)
     if condition is not None:
-        raise missing(f"`{name}` with `if` cannot be computed yet", node.span)
-    return folded(name, body, labels, scope.model, node.span)
+        body = combine(where, condition, body, number(_NEUTRAL[name]))
+        scope.model.note(body, node.span)
+    return reduced(name, body, scope.model, node.span, labels=labels)
 
 
 def _sum(
@@ -70,18 +74,6 @@ def size_product(dims: Sequence[Dim]) -> Value:
     for dim in dims:
         result = combine(mul, result, value_of(build.size_of(dim)))
     return result
-
-
-def require_nonempty(model: Model, dims: Sequence[Dim], node: Expr) -> None:
-    """An empty mean is an error: at compile time, or at bind."""
-    for dim in dims:
-        at_least_one = is_at_least_zero(dim - 1)
-        if at_least_one is False:
-            message = "the mean of nothing is not defined"
-            raise shape_fault("E212", message, node.span, "take it over at least one element")
-        if at_least_one is None:
-            condition = ge(build.size_of(dim), 1.0)
-            model.checks.append(Check(condition, f"{node.span.text} is not of nothing", node.span))
 
 
 def bind_iterations(

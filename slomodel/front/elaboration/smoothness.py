@@ -6,10 +6,22 @@ from collections.abc import Mapping
 
 from slomodel.errors import Diagnostic, Span
 from slomodel.front.elaboration.joins import is_smooth_join
-from slomodel.functions import DISCONTINUOUS, abs, clip, maximum, minimum, relu, root, sign, where
-from slomodel.ir.expr import Expr, Input, Map
+from slomodel.functions import (
+    DISCONTINUOUS,
+    abs,
+    clip,
+    differentiated,
+    hypot,
+    maximum,
+    minimum,
+    relu,
+    root,
+    sign,
+    where,
+)
+from slomodel.ir.expr import Expr, Extreme, Input, Map
 from slomodel.ir.function import ScalarFunction
-from slomodel.ir.walk import dependents, postorder
+from slomodel.ir.walk import dependents
 from slomodel.problem import NONSMOOTH
 
 _REMARKS: dict[ScalarFunction, tuple[str, str]] = {
@@ -24,6 +36,10 @@ _REMARKS: dict[ScalarFunction, tuple[str, str]] = {
     root: (
         "a norm has a kink at 0, where its gradient is taken as 0",
         "its square, `sumsq`, is smooth",
+    ),
+    hypot: (
+        "a norm has a kink at 0, where its gradient is taken as 0",
+        "its square, the sum of squares, is smooth",
     ),
     sign: (
         "`sign` jumps at 0; its derivative is taken as 0 everywhere",
@@ -41,10 +57,15 @@ def nonsmooth_warnings(
     objective: Expr, spans: Mapping[Expr, Span], place: Span
 ) -> list[Diagnostic]:
     """A warning for each node that varies and is not C¹; `place` is for nodes without one."""
-    order = postorder(objective)
+    order = differentiated(objective)
     varying = dependents(order, lambda n: isinstance(n, Input) and n.role == "variable")
     found: dict[Diagnostic, None] = {}
     for node in order:
+        if isinstance(node, Extreme) and node in varying:
+            message = f"`{node.which}` has a kink where its extreme elements are equal"
+            remedy = "`logsumexp` is smooth"
+            span = spans.get(node, place)
+            found[Diagnostic(NONSMOOTH, message, span, help=remedy, severity="warning")] = None
         if not isinstance(node, Map) or node not in varying or node.function.result == "bool":
             continue
         if node.function.smoothness > 0 or not _has_kink(node, varying):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from slomodel.errors import SourceText
 from slomodel.front.elaboration.contraction import total
+from slomodel.front.elaboration.reductions import reduced
 from slomodel.front.elaboration.scope import Model
-from slomodel.front.elaboration.unrolled import folded
 from slomodel.front.sympy_expressions.elements import element
 from slomodel.front.sympy_expressions.faults import place
 from slomodel.front.sympy_expressions.scan import name_of
@@ -21,11 +21,10 @@ def sum_over(ask: Ask) -> Steps:
 
 
 def product_over(ask: Ask) -> Steps:
-    """A Product over few values, written out, so that a factor 0 has the right derivative."""
+    """A Product; a factor 0 has the right derivative."""
     labels, inner = enter(ask.node, ask.scope)
     body = yield Ask(ask.node.function, inner)
-    span = place(ask.node)
-    return folded("prod", body, labels, Model(SourceText("")), span)
+    return reduced("prod", body, Model(SourceText("")), place(ask.node), labels=labels)
 
 
 def indexed(ask: Ask) -> Steps:

@@ -1,0 +1,56 @@
+"""Sums of exponentials, shifted by the largest exponent so that nothing overflows.
+
+The shift is `still`: values do not depend on it, so derivatives leave it out, and are those of
+softmax. An infinite largest exponent is not subtracted, as the difference would be a NaN.
+"""
+
+from __future__ import annotations
+
+import math
+
+from slomodel.functions.activations import softplus
+from slomodel.functions.arithmetic import add, div, neg, sub
+from slomodel.functions.comparison import lt, where
+from slomodel.functions.compound import still
+from slomodel.functions.elementary import exp, expm1, log, log1p
+from slomodel.functions.piecewise import abs, relu
+from slomodel.ir import build
+from slomodel.ir.expr import Axes, Const, Expr
+
+
+def logsumexp(x: Expr, axes: Axes) -> Expr:
+    """log(sum(exp(x))) over some axes, which must not be empty."""
+    shift = _finite(build.extreme(x, "max", axes))
+    return add(shift, log(_total(x, shift, axes)))
+
+
+def log1p_sum_exp(x: Expr, axes: Axes) -> Expr:
+    """log(1 + sum(exp(x))) over some axes: 1 counts as an exponent 0."""
+    if not axes:
+        return softplus(x)
+    shift = _finite(relu(build.extreme(x, "max", axes)))
+    # expm1 keeps every digit of a small sum, for which the shift is 0.
+    return add(shift, log1p(add(_total(x, shift, axes), expm1(neg(shift)))))
+
+
+def softmax(x: Expr, axes: Axes) -> Expr:
+    """exp(x) / sum(exp(x)) over some axes, which must not be empty; of the shape of x."""
+    shift = _finite(build.extreme(x, "max", axes))
+    total = _total(x, shift, axes)
+    return div(exp(_less(x, shift, axes)), build.broadcast(total, _kept(x, axes), x.shape))
+
+
+def _finite(largest: Expr) -> Expr:
+    return still(where(lt(abs(largest), Const(math.inf)), largest, 0.0))
+
+
+def _total(x: Expr, shift: Expr, axes: Axes) -> Expr:
+    return build.sum_over(exp(_less(x, shift, axes)), axes)
+
+
+def _less(x: Expr, shift: Expr, axes: Axes) -> Expr:
+    return sub(x, build.broadcast(shift, _kept(x, axes), x.shape))
+
+
+def _kept(x: Expr, axes: Axes) -> Axes:
+    return tuple(axis for axis in range(x.rank) if axis not in axes)
