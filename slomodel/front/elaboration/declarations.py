@@ -126,6 +126,10 @@ def _init(node: Expr, shape: Shape, model: Model) -> Init:
                 message = f"`eye` starts a matrix, not {show_shape(shape)}"
                 raise shape_fault("E218", message, node.span, "use a number, `zeros` or `ones`")
             return Init("eye", ())
+        if node.text in _DISTRIBUTIONS:
+            example = {"normal": "normal(0, 1)", "uniform": "uniform(0, 1)"}[node.text]
+            message = f"`{node.text}` needs its two numbers"
+            raise fault("E218", message, node.span, f"write `{example}`")
         known = ["zeros", "ones", "eye", *_DISTRIBUTIONS]
         known += [s.name for s in model.symbols.values() if s.kind == "data"]
         message = f"nothing to start from is called `{node.text}`"

@@ -102,10 +102,24 @@ def unequal(
         "E204",
         whole,
         span,
-        remedy or _remedy(scope, left, right),
+        remedy or _matrix_product(what, left, right) or _remedy(scope, left, right),
         marks=marks(left, right),
         note=note(scope, pairs),
     )
+
+
+def _matrix_product(what: str, left: Operand, right: Operand) -> str:
+    """The remedy where `*` was meant as the matrix product, as in other languages."""
+    a, b = left.value.axes, right.value.axes
+    if what != "`*`" or len(a) + len(b) < 3:
+        return ""
+    if a[-1] == b[0] and a[-1] is not None:
+        product = f"{left.bracketed} @ {right.bracketed}"
+    elif len(a) == 1 and a[0] == b[-1]:
+        product = f"{right.bracketed} @ {left.bracketed}"
+    else:
+        return ""
+    return f"for the matrix product write `{product}`"
 
 
 def _clash(a: Sequence[Axis], b: Sequence[Axis]) -> tuple[Axis, Axis] | None:

@@ -15,6 +15,7 @@ from slomodel.front.text.words import (
     shown,
     similar_statement,
 )
+from slomodel.functions import FUNCTIONS
 
 
 def unexpected(span: Span, expected: str, found: str, remedy: str = "") -> Diagnostic:
@@ -103,7 +104,15 @@ def misspelt_for(span: Span) -> Diagnostic:
 
 def missing_operator(span: Span, left: str, right: str) -> Diagnostic:
     message = f"an operator is missing between {shown(left)} and {shown(right)}: missing `*`?"
-    remedy = f"write `{left} * {right}`" if len(left + right) <= LONGEST_SHOWN else ""
+    if len(left + right) > LONGEST_SHOWN:
+        remedy = ""
+    elif left in FUNCTIONS:
+        message = f"the argument of {shown(left)} stands in parentheses"
+        remedy = f"write `{left}({right})`"
+    elif left == "'":
+        remedy = f"write `' @ {right}` for the matrix product"
+    else:
+        remedy = f"write `{left} * {right}`"
     return Diagnostic("E108", message, span, help=remedy)
 
 

@@ -1,0 +1,37 @@
+"""The remedy for the commonest mistakes says what was meant, and does it when followed."""
+
+import pytest
+
+import slomodel
+
+MATRIX_PRODUCTS = [
+    ("dim N, d data A[N, d] var w[d]", "A*w", "A @ w"),
+    ("dim n data A[n, n] var x[n]", "A*x", "A @ x"),
+    ("dim h, N data H[N, h] var v[h]", "v*H", "H @ v"),
+    ("dim h, N data H[h, N] var v[h]", "v*H", "v @ H"),
+    ("data A[2, 3], B[3, 2] var s", "s * (A*B)", "A @ B"),
+]
+
+
+@pytest.mark.parametrize(("declared", "wrong", "right"), MATRIX_PRODUCTS)
+def test_a_star_that_is_meant_as_a_matrix_product(declared: str, wrong: str, right: str) -> None:
+    with pytest.raises(slomodel.ShapeError, match="E204") as caught:
+        slomodel.compile(f"{declared} minimize sumsq({wrong})")
+    assert caught.value.diagnostics[0].help == f"for the matrix product write `{right}`"
+    slomodel.compile(f"{declared} minimize sumsq({right})" + (" + s^2" if "s *" in wrong else ""))
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        ("var x[3] minimize sum(exp x)", "write `exp(x)`"),
+        ("var x[3] minimize x'x", "write `' @ x` for the matrix product"),
+        ("var x[3] init normal minimize sumsq(x)", "write `normal(0, 1)`"),
+        ("var x[3] init uniform minimize sumsq(x)", "write `uniform(0, 1)`"),
+        ("dim n data y[n] var x[n] minimize sumsq((x - y) * (x - 1)[:, None])", "write `"),
+    ],
+)
+def test_other_remedies(text: str, remedy: str) -> None:
+    with pytest.raises(slomodel.SlomodelError) as caught:
+        slomodel.compile(text)
+    assert remedy in caught.value.diagnostics[0].help
