@@ -1,0 +1,101 @@
+"""No point of a ball shows more than a bound over it allows: random graphs, models, rechecks."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from bounds.fuzz import RADII, cases, setting_of
+from bounds.objective_graph import ObjectiveGraph
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import Example, graphs
+
+from slomodel import functions as fn
+from slomodel.bounds import Setting
+from slomodel.ir import build
+from slomodel.ir.dims import literal
+from slomodel.ir.expr import Expr
+
+X = build.variable("x", (literal(3),))
+CENTRE = np.array([0.3, -0.5, 0.9])
+
+
+def simple(objective: Expr, centre: np.ndarray = CENTRE) -> Setting:
+    return Setting(objective, (X,), {X: centre}, {})
+
+
+@pytest.mark.parametrize("smooth", [True, False])
+@settings(max_examples=30)
+@given(data=st.data())
+def test_no_bound_is_passed_on_random_graphs(smooth: bool, data: st.DataObject) -> None:
+    example: Example = data.draw(graphs(smooth=smooth, max_steps=5))
+    seed = data.draw(st.integers(0, 2**16))
+    for case in cases(setting_of(example), np.random.default_rng(seed)):
+        for which in ("L1", "L2"):
+            assert not case.violates(which), (case.radius, case.bound, case.witnesses)
+
+
+def sum_of(function: Callable[[Expr], Expr]) -> Expr:
+    return build.sum_over(function(X), (0,))
+
+
+# Constants of Σφ(x_i) over the ball: the largest |φ''| and |φ'''| over |x_i − c_i| ≤ r.
+EXACT = {
+    "square": (sum_of(fn.square), lambda r: (2.0, 0.0)),
+    "exp": (sum_of(fn.exp), lambda r: (math.exp(0.9 + r), math.exp(0.9 + r))),
+    "cube": (sum_of(lambda x: fn.mul(x, fn.square(x))), lambda r: (6.0 * (0.9 + r), 6.0)),
+    "fourth": (
+        sum_of(lambda x: fn.square(fn.square(x))),
+        lambda r: (12.0 * (0.9 + r) ** 2, 24.0 * (0.9 + r)),
+    ),
+}
+
+
+@pytest.mark.parametrize("radius", RADII)
+@pytest.mark.parametrize("name", EXACT)
+def test_the_search_comes_within_one_percent(name: str, radius: float) -> None:
+    """The opponent is strong: it finds a bound that is 1 % too small, and none that is exact."""
+    objective, constants = EXACT[name]
+
+    def exact(setting: Setting, r: float) -> tuple[float, float]:
+        L1, L2 = constants(r)
+        return L1 * (1.0 + 1e-13), L2 * (1.0 + 1e-13)
+
+    def too_small(setting: Setting, r: float) -> tuple[float, float]:
+        L1, L2 = constants(r)
+        return 0.99 * L1, 0.99 * L2
+
+    rng = np.random.default_rng(0)
+    (case,) = cases(simple(objective), rng, (radius,), exact)
+    assert not case.violates("L1")
+    assert not case.violates("L2")
+    (case,) = cases(simple(objective), rng, (radius,), too_small)
+    assert case.violates("L1")
+    assert case.violates("L2") or constants(radius)[1] == 0.0
+
+
+def test_a_bound_over_a_ball_that_leaves_the_domain_is_found() -> None:
+    (case,) = cases(
+        simple(sum_of(fn.log), np.array([1.0, 2.0, 3.0])),
+        np.random.default_rng(0),
+        (2.0,),
+        lambda setting, radius: (1e9, 1e9),
+    )
+    assert case.violates("L1")
+
+
+@settings(max_examples=20)
+@given(example=graphs(max_steps=5), seed=st.integers(0, 2**16))
+def test_the_graphs_in_60_digits_are_those_in_doubles(example: Example, seed: int) -> None:
+    from bounds.objective_graph import exact
+
+    graph = ObjectiveGraph(setting_of(example))
+    v = np.random.default_rng(seed).standard_normal(graph.n)
+    c = graph.centre
+    for doubles, digits in (
+        (graph.gradient(c), graph.exact_gradient(exact(c))),
+        (graph.hvp(c, v), graph.exact_hvp(exact(c), exact(v))),
+    ):
+        scale = 1.0 + float(np.abs(doubles).max(initial=0.0))
+        np.testing.assert_allclose(digits.astype(float) / scale, doubles / scale, atol=1e-9)
