@@ -10,13 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from slomodel.bounds.rounding import (
     LARGEST,
     LIBM_ULPS,
     Array,
     Axis,
+    Truths,
     down,
     down_add,
     down_sqrt,
@@ -29,8 +30,6 @@ from slomodel.bounds.rounding import (
     up_sum,
     up_ulps,
 )
-
-Truths = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)

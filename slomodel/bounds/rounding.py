@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Real = TypeVar("Real", float, Array)
+Truths = NDArray[np.bool_]
 Axis = int | tuple[int, ...] | None
 
 UNIT = 2.0**-53
