@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 from slomodel import Model, Solution, Status, __version__, load_solution
 from slomodel.cli import main
 from slomodel.cli.result import exit_code
+from slomodel.solve.files import unwritable
 
 ROSENBROCK = """model rosen
 dim n
@@ -89,8 +90,7 @@ def test_version(run: Run) -> None:
     [
         (("slove", "fit.slo"), 2, "did you mean `solve`?"),
         (("fit.slo", "--seed", "1"), 2, "slomodel solve fit.slo --seed 1"),
-        (("zzz",), 2, "there are check, codegen, fmt, random-data, solve"),
-        (("bounds", "fit.slo", "--json"), 1, "`slomodel bounds` "),
+        (("zzz",), 2, "there are bounds, check, codegen, fmt, random-data, solve"),
         (("report", "--help"), 1, "is not there yet"),
         (("solve",), 2, "Missing argument 'FILE'"),
         (("check", "fit.slo", "--set", "n"), 2, "`n` is not name=value"),
@@ -212,7 +212,7 @@ def test_message_has_its_place_as_data(run: Run) -> None:
 
 def test_failed_save_still_prints_the_result(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(self: Solution, path: Path) -> NoReturn:
-        raise OSError(28, "No space left on device")
+        raise unwritable(path, OSError(28, "No space left on device"))
 
     monkeypatch.setattr(Solution, "save", full)
     arguments = ("solve", "rosen.slo", "--set", "n=4", "--json", "--out", "run.npz")

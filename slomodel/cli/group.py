@@ -9,7 +9,6 @@ import click
 from slomodel.errors import MissingRule
 
 NOT_YET = {
-    "bounds": "proved Lipschitz constants over a ball",
     "report": "a page about a model and a run",
 }
 
