@@ -12,8 +12,8 @@ from operator import itemgetter
 
 import numpy as np
 
-from slomodel.bounds.contraction import contract
 from slomodel.bounds.interval import Interval, interval, point, total, truths
+from slomodel.bounds.products import contract
 from slomodel.bounds.rounding import Array
 from slomodel.bounds.values import value_range
 from slomodel.errors import MissingRule

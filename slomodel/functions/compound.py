@@ -13,7 +13,7 @@ from slomodel.functions.comparison import eq, gt, where
 from slomodel.functions.elementary import exp, log, log1p, sqrt
 from slomodel.functions.piecewise import Reals, abs, maximum, minimum, step_abs
 from slomodel.ir.expr import Expr, Map
-from slomodel.ir.function import ScalarFunction
+from slomodel.ir.function import Monotony, ScalarFunction
 from slomodel.ir.walk import postorder
 
 _EVERYWHERE = (-math.inf, math.inf)
@@ -94,6 +94,7 @@ xlogx = ScalarFunction(
     partials=(lambda x: add(log(x), 1.0),),
     stable=lambda x: mul(x, log(where(eq(x, 0.0), 1.0, x))),
     domain=((0.0, math.inf),),
+    monotony=Monotony(((math.exp(-1.0),), (), (), (), ()), ulps=8),
     costly=True,
 )
 
