@@ -25,7 +25,6 @@ from slomodel.bounds.rounding import (
     down_ulps,
     up,
     up_add,
-    up_div,
     up_sqrt,
     up_sum,
     up_ulps,
@@ -88,10 +87,11 @@ class Interval:
         return Interval(lo, lo) if self.is_point else Interval(lo, -self.lo)
 
     def __add__(self, other: Interval) -> Interval:
-        return interval(down_add(self.lo, other.lo), up_add(self.hi, other.hi))
+        result = interval(down_add(self.lo, other.lo), up_add(self.hi, other.hi))
+        return _narrowed(result) if self.is_point and other.is_point else result
 
     def __sub__(self, other: Interval) -> Interval:
-        return interval(down_add(self.lo, -other.hi), up_add(self.hi, -other.lo))
+        return self + (-other)
 
     def __mul__(self, other: Interval) -> Interval:
         return multiply(self, other)
@@ -145,8 +145,26 @@ def _ends(a: Interval, b: Interval, op: Callable[[Array, Array], Array]) -> list
     return [np.where(np.isnan(one), 0.0, one) for one in results]
 
 
+def _narrowed(a: Interval) -> Interval:
+    """A point where both ends are equal everywhere."""
+    return Interval(a.lo, a.lo) if np.array_equal(a.lo, a.hi) else a
+
+
+def _product_of_points(a: Array, b: Array) -> Interval:
+    """Exact where a factor is a power of two, as is 1, and nothing under- or overflows."""
+    with np.errstate(all="ignore"):
+        p = np.multiply(a, b)
+        size = np.abs(p)
+        exact = (np.abs(np.frexp(a)[0]) == 0.5) | (np.abs(np.frexp(b)[0]) == 0.5)
+        exact &= (size >= np.finfo(np.float64).tiny) & (size <= LARGEST)
+        exact |= (a == 0.0) | (b == 0.0)
+        return _narrowed(interval(np.where(exact, p, down(p)), np.where(exact, p, up(p))))
+
+
 def multiply(a: Interval, b: Interval) -> Interval:
     """All products; x y is monotone in each factor, so extremes are at the ends."""
+    if a.is_point and b.is_point:
+        return _product_of_points(a.lo, b.lo)
     results = _ends(a, b, np.multiply)
     lo, hi = _least(results), _greatest(results)
     zero = ((a.lo == 0.0) & (a.hi == 0.0)) | ((b.lo == 0.0) & (b.hi == 0.0))
@@ -235,11 +253,6 @@ def increasing(function: Callable[[Array], Array], a: Interval, ulps: int = LIBM
 def root(a: Interval) -> Interval:
     """All square roots of the numbers that are not negative."""
     return interval(down_sqrt(a.lo), up_sqrt(np.maximum(a.hi, 0.0)))
-
-
-def reciprocal_up(x: Array) -> Array:
-    """At least 1 / x for x >= 0; +inf at 0."""
-    return np.asarray(up_div(np.ones_like(x), x))
 
 
 def total(a: Interval, axis: Axis = None) -> Interval:

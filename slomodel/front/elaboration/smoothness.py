@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from slomodel.calculus.joins import is_smooth_join
 from slomodel.errors import Diagnostic, Span
-from slomodel.front.elaboration.joins import is_smooth_join
 from slomodel.functions import (
     DISCONTINUOUS,
     abs,

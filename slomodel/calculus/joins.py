@@ -1,4 +1,4 @@
-"""Whether the two branches of a `where` meet with equal value and slope, shown by SymPy."""
+"""How smoothly the two branches of a `where` meet, shown by SymPy."""
 
 from __future__ import annotations
 
@@ -12,25 +12,32 @@ from slomodel.ir.expr import Axes, Const, Expr, Map
 
 _MOST_NODES = 200
 _HIGHEST_DEGREE = 2
+_HIGHEST_ORDER = 2
 _ORDERED = (lt, le, gt, ge)
 _TOLERANCE = 1e-12
 
 
 def is_smooth_join(node: Map, varying: Collection[Expr]) -> bool:
-    """True when the choice is shown to be C¹ in the one quantity that varies in it.
+    """True when the choice is shown to be C¹ in the one quantity that varies in it."""
+    return join_order(node, varying) >= 1
 
-    The boundary is where the two sides of the comparison are equal: it must be a polynomial of
+
+def join_order(node: Map, varying: Collection[Expr]) -> int:
+    """How many derivatives of the branches are shown to be equal where the choice changes.
+
+    0 for values only, 2 at most; -1 where nothing is shown. One quantity may vary in the choice;
+    the boundary is where the two sides of the comparison are equal: it must be a polynomial of
     degree at most 2 in that quantity, or in its absolute value.
     """
     condition = node.operands[0]
     if not isinstance(condition, Map) or condition.function not in _ORDERED:
-        return False
+        return -1
     reader = _Reader(varying)
     axes = [tuple(node.axes[0][k] for k in own) for own in condition.axes]
     sides = [reader.read(o, own) for o, own in zip(condition.operands, axes, strict=True)]
     branches = [reader.read(node.operands[k], node.axes[k]) for k in (1, 2)]
     if reader.is_full or len(reader.varying_symbols) != 1:
-        return False
+        return -1
     t = reader.varying_symbols[0]
     left, right = sides
     difference = branches[0] - branches[1]
@@ -40,11 +47,12 @@ def is_smooth_join(node: Map, varying: Collection[Expr]) -> bool:
             positive = {threshold: sp.Symbol("c", positive=True)}
             left, right, difference = (x.subs(positive) for x in (left, right, difference))
     points = _boundary(left, right, t)
-    return points is not None and all(
-        _vanishes(expression.subs(t, point))
-        for point in points
-        for expression in (difference, sp.diff(difference, t))
-    )
+    if points is None:
+        return -1
+    for order in range(_HIGHEST_ORDER + 1):
+        if not all(_vanishes(sp.diff(difference, t, order).subs(t, point)) for point in points):
+            return order - 1
+    return _HIGHEST_ORDER
 
 
 def _boundary(left: sp.Expr, right: sp.Expr, t: sp.Symbol) -> list[sp.Expr] | None:
