@@ -106,9 +106,9 @@ def _from_centre(setting: Setting, radius: float, L2: Sequence[Claim]) -> tuple[
     if not isinstance(kept, Claims):
         kept = setting.kept["centre"] = _claims(setting, 0.0)
     centre = min(kept.L1, key=lambda claim: claim.value)
-    added = up_mul(radius, slope)
+    added = float(up_mul(radius, slope))
     trace = (f"‖H(c)‖ ≤ {shown(centre.value)} ({centre.rule})", f"r·L2 ≤ {shown(added)}")
-    return (Claim(CENTRE, up_add(centre.value, added), trace=trace),)
+    return (Claim(CENTRE, float(up_add(centre.value, added)), trace=trace),)
 
 
 def _constant(claims: Sequence[Claim]) -> Constant:

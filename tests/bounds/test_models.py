@@ -1,0 +1,66 @@
+"""Every model of models/: a bound or a reason at each radius, above all that is seen."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import slomodel
+from benchmarks.cases import Case, cases
+from slomodel.bounds.ball import Ball, norm
+
+CASES = {f"{case.model} {case.size}".strip(): case for case in cases(quick=True)}
+SMALL = [name for name in CASES if "1000000" not in name]
+RADII = (0.0, 1e-6, 0.1, 1.0, 100.0)
+PAIRS = 300
+# Rounding of a Hessian-vector product, as a share of ‖H‖.
+ROUNDING = 1e-11
+
+pytestmark = pytest.mark.filterwarnings("ignore::slomodel.ModelWarning")
+
+
+def compiled(case: Case) -> slomodel.Model:
+    return slomodel.compile(case.source, data=case.data, dims=case.dims)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_bound_or_a_reason_at_every_radius(name: str) -> None:
+    model = compiled(CASES[name])
+    first = model.bounds(model.x0(), RADII[0])
+    found = [first, *(first.at(radius) for radius in RADII[1:])]
+    for radius, one in zip(RADII, found, strict=True):
+        assert one.radius == radius
+        assert one.L1 >= 0.0
+        assert one.L2 >= 0.0
+        assert math.isfinite(one.L1 + one.L2) or one.reason
+        assert one.explain()
+    for small, large in pairwise(found):
+        assert small.L1 <= large.L1 * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize("radius", [1e-3, 1.0])
+@pytest.mark.parametrize("name", SMALL)
+def test_no_estimate_is_above_a_bound(name: str, radius: float) -> None:
+    model = compiled(CASES[name])
+    center = model.x0()
+    proved = model.bounds(center, radius)
+    seen = model.sample_bounds(center, radius, samples=10)
+    assert seen.L1 * (1.0 - 1e-9) <= proved.L1
+    assert seen.L2 * (1.0 - 1e-5) <= proved.L2
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_the_hessian_turns_no_faster_than_the_bound(name: str) -> None:
+    """‖H(x)v − H(z)v‖ ≤ L2‖x − z‖ for v of length 1, x and z in the ball."""
+    model = compiled(CASES[name])
+    center, rng = model.x0(), np.random.default_rng(0)
+    for radius in (0.01, 1.0):
+        found = model.bounds(center, radius)
+        ball = Ball(center, radius)
+        for _ in range(PAIRS // 2 if math.isfinite(found.L2) else 0):
+            x, z, v = ball.random(rng), ball.random(rng), rng.standard_normal(model.n)
+            v /= norm(v)
+            at_x, at_z = model.hvp(x, v), model.hvp(z, v)
+            slack = ROUNDING * (norm(at_x) + norm(at_z))
+            assert norm(at_x - at_z) <= found.L2 * norm(x - z) + slack
