@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from slomodel.errors import Diagnostic, DomainError, TargetLimit
 from slomodel.solve import Solution
+from slomodel.solve.files import written
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -109,9 +110,5 @@ def _thinned(values: Vector) -> NDArray[np.int64]:
 
 
 def _save(figure: Figure, target: Path) -> None:
-    partial = target.with_name(f"{target.name}.{os.getpid()}.part")
-    try:
+    with written(target) as partial:
         figure.savefig(partial, format=target.suffix.lower().removeprefix("."))
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)

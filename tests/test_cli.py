@@ -242,7 +242,8 @@ def test_nonfinite_start_is_valid_json(run: Run) -> None:
     assert result.exit_code == 3
     assert (told["status"], told["success"]) == ("nonfinite_start", False)
     assert told["fun"] is None
-    assert told["nonfinite"]["fun"] == "nan"  # type: ignore[index]
+    assert told["values"] == {"x": -1.0}
+    assert told["nonfinite"] == {"fun": "nan"}
 
 
 def test_kinks_are_warned_about_once(run: Run) -> None:

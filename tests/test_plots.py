@@ -121,7 +121,7 @@ def test_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Mo
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Figure, "savefig", fail)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(DomainError, match="no space left on device"):
         plots.convergence(run(), path)
     assert path.read_text() == "old"
     assert [one.name for one in tmp_path.iterdir()] == [path.name]

@@ -15,7 +15,6 @@ from slomodel.cli.answering import answering, warnings_shown
 from slomodel.cli.formatting import format_files
 from slomodel.cli.group import Commands
 from slomodel.cli.inputs import Request, check_ready, request, start_from
-from slomodel.cli.live import live_line
 from slomodel.cli.outputs import check_target, print_json, save_arrays, write_text
 from slomodel.cli.result import Result, check_outputs
 from slomodel.model import Model
@@ -27,6 +26,12 @@ Exit codes:
   2    the command line itself
   3    ended without a solution: the status says why
   130  Ctrl-C
+
+\b
+--json:
+  values     the variables, where they have at most 100 numbers in all; else null,
+             and --out has them
+  nonfinite  the numbers that are NaN or infinite, as text; they are null themselves
 """
 _NAMES = {"help_option_names": ["-h", "--help"]}
 
@@ -159,6 +164,7 @@ def solve(
     as_json: bool,
     x0: Path | None,
     backend: str,
+    dtype: str,
     plot: Path | None,
     out: Path | None,
     progress: bool,
@@ -177,16 +183,16 @@ def solve(
     with answering(as_json):
         check_outputs(plot, out)
         asked = request(file, settings, files)
-        model = _compiled(asked, backend)
+        model = _compiled(asked, backend, dtype)
         check_ready(asked, model)
         if x0:
             given["x0"] = start_from(x0)
         began = perf_counter()
-        solution = model.solve(progress=live_line(progress, given.get("max_time")), **given)
+        solution = model.solve(progress=progress, **given)
         result = Result(model.name, solution, perf_counter() - began, given.keys(), out, plot)
         sys.exit(result.finish(as_json))
 
 
-def _compiled(asked: Request, backend: str = "auto") -> Model:
+def _compiled(asked: Request, backend: str = "auto", dtype: str = "float64") -> Model:
     with warnings_shown():
-        return asked.model(backend)
+        return asked.model(backend, dtype)

@@ -24,6 +24,7 @@ from slomodel.front.text.parse import parse
 from slomodel.model import Model, compile
 from slomodel.problem import Problem
 from slomodel.solve import load_solution
+from slomodel.solve.options import whole
 
 Arrays = Mapping[str, NDArray[np.generic]]
 
@@ -38,11 +39,12 @@ class Request:
     data: Mapping[str, object]
     dims: Mapping[str, int]
 
-    def model(self, backend: str = "auto") -> Model:
-        return compile(self.source, data=self.data, dims=self.dims, backend=backend)
+    def model(self, backend: str, dtype: str) -> Model:
+        return compile(self.source, data=self.data, dims=self.dims, backend=backend, dtype=dtype)
 
     def random_data(self, seed: int) -> tuple[Problem, dict[str, NDArray[np.float64]]]:
         """The problem, and data for it drawn at random."""
+        whole("seed", seed, 0)
         text, _ = source_of(self.source)
         problem = elaborate(parse(text), text)
         return problem, random_data(problem, self.data, self.dims, np.random.default_rng(seed))

@@ -37,6 +37,20 @@ def pairs(
     return found
 
 
+class NumberOrWord(click.ParamType):  # type: ignore[type-arg]
+    """A number where the text is one, the text elsewhere."""
+
+    name = "value"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> object:
+        try:
+            return float(str(value))
+        except ValueError:
+            return value
+
+
 MODEL = (
     click.argument("file", type=FILE),
     click.option(
@@ -53,7 +67,8 @@ MODEL = (
         multiple=True,
         callback=pairs,
         metavar="NAME=PATH",
-        help="File with the array NAME (npz or npy). Repeatable.",
+        help="File with the array NAME: npz, npy, csv, tsv, json or mtx; FILE.csv:COLUMN is one "
+        "column, FILE.npz:KEY or FILE.json:KEY one array. Repeatable.",
     ),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON document."),
 )
@@ -62,11 +77,21 @@ SOLVE = (
     click.option("--method", metavar="NAME", help=f"One of {', '.join(METHODS)} [auto]."),
     click.option("--direction", metavar="NAME", help="Search direction: gradient or lbfgs."),
     click.option("--initial-step", metavar="NAME", help="First trial step of a line search."),
-    click.option("--gtol", type=float, help="Stop when the gradient norm is below [1e-6]."),
+    click.option(
+        "--gtol",
+        type=float,
+        help="Stop when the gradient norm is below this times min(1, max(|f|, gradient norm at "
+        "the start)) [1e-6].",
+    ),
+    click.option(
+        "--scaled/--no-scaled",
+        default=None,
+        help="With --no-scaled, stop when the gradient norm is below --gtol itself.",
+    ),
     click.option("--max-iter", type=int, help="Most iterations [100000]."),
     click.option("--max-time", type=float, help="Most seconds."),
     click.option("--max-nfev", type=int, help="Most objective values."),
-    click.option("--seed", type=int, help="Seed of the random start [0]."),
+    click.option("--seed", type=int, help="Seed of the random start and of samples [0]."),
     click.option("--x0", type=FILE, help="Start: a file of --out, or an npz of named variables."),
     click.option("--delta-bar", type=float, help="Longest step [max(1, norm of x0)]."),
     click.option("--theta", type=float, help="Factor by which a step is shortened [0.5]."),
@@ -74,7 +99,23 @@ SOLVE = (
     click.option(
         "--alpha", type=float, help="Least cosine between direction and -gradient [1e-4]."
     ),
+    click.option("--line-search", metavar="NAME", help="Kind of line search [armijo]."),
+    click.option(
+        "--D", "D", type=NumberOrWord(), help="pgd, tgd: radius of a ball, or auto [by the start]."
+    ),
+    click.option(
+        "--d", "d", type=float, help="pgd, tgd: margin of a ball [pgd: 0, tgd: a quarter of D]."
+    ),
+    click.option(
+        "--lipschitz",
+        type=NumberOrWord(),
+        help="pgd, tgd: the constant, or auto, analytic or sampled [auto].",
+    ),
+    click.option("--samples", type=int, help="pgd, tgd: points of a sampled constant [30]."),
+    click.option("--safety", type=float, help="pgd, tgd: factor on a sampled constant [1]."),
+    click.option("--threads", type=int, help="Threads of numexpr and the BLAS."),
     click.option("--backend", default="auto", help="Kernels: auto, numexpr or numpy."),
+    click.option("--dtype", default="float64", help="Kernels in float64 or float32."),
     click.option("--plot", type=FILE, help="Draw gradient norm and objective against time."),
     click.option("--out", type=FILE, help="Save the whole result (npz)."),
     click.option("--progress/--no-progress", default=True, help="Live line, on a terminal only."),

@@ -13,7 +13,8 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from slomodel.errors import Diagnostic, DomainError, SlomodelError
+from slomodel.errors import SlomodelError
+from slomodel.solve.files import unwritable, written
 
 BAD_INPUT, NOT_SOLVED, INTERRUPTED = 1, 3, 130
 """Exit codes."""
@@ -31,42 +32,19 @@ def check_target(path: Path) -> None:
         raise unwritable(path, error) from None
 
 
-def unwritable(path: Path, reason: OSError | str) -> DomainError:
-    """The error of a file that cannot be written."""
-    if isinstance(reason, FileNotFoundError):
-        reason = f"there is no folder `{path.parent}`"
-    elif isinstance(reason, OSError):
-        reason = (reason.strerror or str(reason)).lower()
-    remedy = "give a file in a folder that can be written to"
-    return DomainError(Diagnostic("E705", f"cannot write `{path}`: {reason}", help=remedy))
-
-
 def write_text(path: Path, text: str) -> None:
     """Write a UTF-8 file in one move; DomainError where that fails."""
-    partial = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
+    with written(path) as partial:
         partial.write_text(text, encoding="utf-8", newline="\n")
-        partial.replace(path)
-    except OSError as error:
-        raise unwritable(path, error) from None
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def save_arrays(path: Path, arrays: Mapping[str, NDArray[np.float64]]) -> None:
     """Write an npz file in one move, whatever its ending; DomainError where that fails."""
-    partial = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        # An own archive: numpy.savez takes array names as keywords, and `file` is one of its own.
-        with zipfile.ZipFile(partial, "w") as archive:
-            for name, array in arrays.items():
-                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                    np.lib.format.write_array(member, array, allow_pickle=False)
-        partial.replace(path)
-    except OSError as error:
-        raise unwritable(path, error) from None
-    finally:
-        partial.unlink(missing_ok=True)
+    # An own archive: numpy.savez takes array names as keywords, and `file` is one of its own.
+    with written(path) as partial, zipfile.ZipFile(partial, "w") as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
 
 
 def print_json(document: Mapping[str, object]) -> None:

@@ -23,10 +23,10 @@ from slomodel.cli.outputs import (
     NOT_SOLVED,
     check_target,
     print_json,
-    unwritable,
 )
 from slomodel.errors import DomainError
 from slomodel.solve import Solution, Status
+from slomodel.solve.telling import counted
 
 _BUDGETS = {
     Status.max_iter: "max_iter",
@@ -34,6 +34,7 @@ _BUDGETS = {
     Status.max_nfev: "max_nfev",
 }
 _MOST_SHOWN = 6
+_MOST_IN_JSON = 100
 
 
 def check_outputs(plot: Path | None, out: Path | None) -> None:
@@ -74,8 +75,8 @@ class Result:
             try:
                 write(path)
                 wrote[key] = path
-            except OSError as error:
-                problems.append(str(unwritable(path, error)))
+            except DomainError as error:
+                problems.append(str(error))
         if as_json:
             paths = {key: path and str(path) for key, path in wrote.items()}
             print_json({**self._document(), **paths})
@@ -104,7 +105,7 @@ class Result:
             "success": solution.success,
             "message": solution.message,
             **{key: value if math.isfinite(value) else None for key, value in numbers.items()},
-            "nonfinite": {key: str(v) for key, v in numbers.items() if not math.isfinite(v)},
+            "nonfinite": nonfinite_of(solution),
             "nit": solution.nit,
             "nfev": solution.nfev,
             "njev": solution.njev,
@@ -114,6 +115,7 @@ class Result:
             "seed": solution.seed,
             "n": len(solution.x),
             "variables": {key: list(array.shape) for key, array in solution.variables.items()},
+            "values": values_of(solution),
         }
 
     def _print_table(self) -> None:
@@ -123,12 +125,13 @@ class Result:
         table.add_column(overflow="fold")
         rows = {
             "model": self.name,
-            "status": f"{solution.status} ({'solved' if solution.success else 'not solved'})",
+            "status": f"{solution.status} ({_verdict(solution)})",
             "": solution.message,
             "objective": f"{solution.fun:.12g}",
             "gradient norm": f"{solution.gradient_norm:.4g}",
             "iterations": f"{solution.nit:,}",
-            "evaluations": f"{solution.nfev:,} values, {solution.njev:,} gradients",
+            "evaluations": f"{counted(solution.nfev, 'value')}, "
+            f"{counted(solution.njev, 'gradient')}",
             "time": f"{self.seconds:.2f} s",
             "method": f"{solution.method}: {_listed(solution.parameters)}",
             "seed": str(solution.seed),
@@ -138,6 +141,36 @@ class Result:
         for label, text in rows.items():
             table.add_row(label, Text(text))
         Console(file=sys.stdout, highlight=False).print(table)
+
+
+def values_of(solution: Solution) -> dict[str, object] | None:
+    """The variables as nested lists, NaN and inf as None; None where they are many."""
+    if solution.x.size > _MOST_IN_JSON:
+        return None
+    return {name: _boxed(array).tolist() for name, array in solution.variables.items()}
+
+
+def _boxed(array: NDArray[np.float64]) -> NDArray[np.object_]:
+    boxed = array.astype(object)
+    boxed[~np.isfinite(array)] = None
+    return boxed
+
+
+def nonfinite_of(solution: Solution) -> dict[str, str]:
+    """The numbers of the document that JSON has no spelling for, as text."""
+    found = {"fun": solution.fun, "gradient_norm": solution.gradient_norm}
+    if solution.x.size <= _MOST_IN_JSON:
+        for name, array in solution.variables.items():
+            for index, value in np.ndenumerate(array):
+                found[f"{name}{list(index) or ''}"] = float(value)
+    return {key: str(value) for key, value in found.items() if not math.isfinite(value)}
+
+
+def _verdict(solution: Solution) -> str:
+    """What the status means for one who asked for a solution."""
+    if not solution.success:
+        return "not solved"
+    return "solved" if solution.nit or not solution.x.size else "the start is stationary"
 
 
 def _listed(parameters: dict[str, float | str]) -> str:

@@ -15,7 +15,7 @@ from slomodel.codegen.entry import EntryName
 from slomodel.codegen.kernels import Compiled, Derivatives, Evaluate, Kernels
 from slomodel.codegen.target import Target
 from slomodel.codegen.threads import threads as limited
-from slomodel.errors import DomainError, MissingRule
+from slomodel.errors import MissingRule
 from slomodel.front.data.bind import Binding, bind
 from slomodel.front.data.start import start
 from slomodel.front.data.vectors import Point, Vector, Vectors, vectors_of
@@ -27,12 +27,13 @@ from slomodel.ir.expr import Input
 from slomodel.ir.show import show
 from slomodel.model.bounding import Prover, setting_of
 from slomodel.model.complete import require_data, require_sizes
+from slomodel.model.dense import hessian
 from slomodel.model.planning import derivatives_of, planned, precision_of, target_of
 from slomodel.model.scipy_functions import minimized
+from slomodel.model.starting import start_point
 from slomodel.problem import Problem
 from slomodel.solve import Callback, Progress, Solution, solve
-
-_MOST_HESSIAN = 5_000
+from slomodel.solve.options import whole
 
 
 class Model:
@@ -103,6 +104,7 @@ class Model:
 
     def x0(self, seed: int = 0) -> Vector:
         """A start (n,) drawn as the model's `init`s say."""
+        whole("seed", seed, 0)
         require_sizes(self._binding)
         return start(self._problem, self._binding, seed)
 
@@ -120,23 +122,19 @@ class Model:
         The gradient is a fresh array, or `out` where that is given.
         """
         vector = self._vectors.vector(x)
-        gradient = self._empty() if out is None else out
+        gradient = self._empty() if out is None else self._vectors.receiver(out)
         return self._function("value_and_gradient")(vector, gradient), gradient
 
     def hvp(self, x: Point, v: Point) -> Vector:
         """The Hessian at x times v, all (n,)."""
         vector = self._vectors.vector(x)
         product = self._empty()
-        self._function("hvp")(vector, self._vectors.vector(v), product)
+        self._function("hvp")(vector, self._vectors.vector(v, "v"), product)
         return product
 
     def hessian(self, x: Point) -> Vector:
         """The Hessian (n, n) at x (n,), a column at a time; for n up to 5,000."""
-        if self.n > _MOST_HESSIAN:
-            raise DomainError(f"a Hessian of {self.n} rows is too large; use hvp(x, v)")
-        columns = [self.hvp(x, unit) for unit in np.eye(self.n)]
-        matrix = np.array(columns)
-        return (matrix + matrix.T) / 2.0
+        return hessian(self, self._vectors.vector(x))
 
     def bind(self, /, **data: object) -> Model:
         """The model with other data, the rest kept; nothing is parsed or differentiated again.
@@ -153,7 +151,7 @@ class Model:
     def solve(
         self,
         method: str = "auto",
-        x0: Point | None = None,
+        x0: Point | Solution | None = None,
         *,
         gtol: float = 1e-6,
         scaled: bool = True,
@@ -162,20 +160,24 @@ class Model:
         max_nfev: int | None = None,
         seed: int = 0,
         callback: Callback | None = None,
-        progress: Progress | None = None,
+        progress: Progress | bool | None = None,
         verify: bool = False,
         threads: int | None = None,
         **options: object,
     ) -> Solution:
         """Minimise (or maximise, as the model says) from x0, or from `x0(seed)`.
 
-        `options` are those of the method. `threads` is how many numexpr and the BLAS use, for the
-        whole process while the run lasts. The result's `status` says how it ended; only wrong
-        input raises.
+        Ends where ‖∇f‖ < gtol·min(1, max(|f(x0)|, ‖∇f(x0)‖)), with `scaled=False` < gtol. `x0` is
+        a vector (n,), named arrays or a Solution. `callback(state)` is called at the start and
+        after every step with `state.k .x .fun .gradient_norm .step .epoch .time .nfev .njev`, and
+        stops the run by returning True. `progress=True` shows a live line on a terminal; an object
+        with `update(state)` and `close()` is a display of your own. `threads` is how many numexpr
+        and the BLAS use, for the whole process while the run lasts. `options` are those of the
+        method. The result's `status` says how it ended; only wrong input raises.
         """
         if verify:
             raise MissingRule("the option `verify` is not there yet")
-        first = self.x0(seed) if x0 is None else self._vectors.vector(x0)
+        first = self.x0(seed) if x0 is None else start_point(x0, self._vectors)
         # Planned and loaded before the clock of the run starts.
         for name in ("value", "value_and_gradient"):
             self._function(name)
@@ -259,7 +261,8 @@ class Model:
     def scipy(self) -> dict[str, Callable[..., object]]:
         """`fun`, `jac` and `hessp` for `scipy.optimize.minimize(**model.scipy(), x0=…)`.
 
-        Of a model to maximise they are the negatives, since SciPy minimises.
+        Of a model to maximise they are the negatives. SciPy warns that L-BFGS-B, BFGS and CG do
+        not use `hessp`: give those `fun` and `jac` alone.
         """
         return minimized(self, -1.0 if self._problem.sense == "maximize" else 1.0)
 
@@ -285,8 +288,7 @@ class Model:
         return np.empty(self.n, dtype=self._compiled.precision)
 
     def _planned(self, binding: Binding, target: Target) -> Compiled:
-        precision = self._compiled.precision
-        return planned(self._problem, self._derivatives, binding, target, precision)
+        return planned(self._problem, self._derivatives, binding, target, self._compiled.precision)
 
     def _values(self, x: Vector) -> dict[Input, Vector]:
         parts = self.unpack(x)

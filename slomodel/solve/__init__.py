@@ -1,6 +1,5 @@
 """Algorithm 1 with its subroutines: from an objective and a point to a Solution."""
 
-from slomodel.solve.controls import Sense
 from slomodel.solve.entry import solve
 from slomodel.solve.history import EpochRecord, History
 from slomodel.solve.methods import METHODS, METHODS_NOT_YET
@@ -9,7 +8,7 @@ from slomodel.solve.objective import Functions, Objective
 from slomodel.solve.proved import Proof
 from slomodel.solve.scipy_method import scipy_method
 from slomodel.solve.solution import Solution, load_solution
-from slomodel.solve.status import Status
+from slomodel.solve.status import Sense, Status
 
 __all__ = [
     "METHODS",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
-from slomodel.solve.options import choice, number, whole
+import numpy as np
 
-Sense = Literal["minimize", "maximize"]
+from slomodel.solve.options import bad_value, choice, number, whole
+from slomodel.solve.status import Sense
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,8 @@ class Controls:
     def __post_init__(self) -> None:
         choice("sense", self.sense, ("minimize", "maximize"))
         number("gtol", self.gtol, 0.0, closed=True)
+        if not isinstance(self.scaled, bool | np.bool_):
+            raise bad_value("scaled", "True or False", self.scaled)
         whole("max_iter", self.max_iter, 0)
         whole("seed", self.seed, 0)
         if self.max_time is not None:

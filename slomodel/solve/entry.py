@@ -8,18 +8,19 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from slomodel.solve.controls import Controls, Sense
+from slomodel.solve.controls import Controls
 from slomodel.solve.lipschitz import LipschitzSource
 from slomodel.solve.methods import method_of
-from slomodel.solve.monitor import Callback, Monitor, Progress
+from slomodel.solve.monitor import Callback, Monitor, Progress, check_callback, display_of
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator, Objective
 from slomodel.solve.options import start_vector
 from slomodel.solve.proved import Prove
 from slomodel.solve.slo import Run, minimize
 from slomodel.solve.solution import Solution
-from slomodel.solve.status import Status
+from slomodel.solve.status import Sense, Status
 from slomodel.solve.subroutine import Iterate, Subroutine
+from slomodel.solve.telling import message
 
 Variables = Mapping[str, NDArray[np.float64]]
 Unpack = Callable[[Vector], Variables]
@@ -39,13 +40,17 @@ def solve(
     max_nfev: int | None = None,
     seed: int = 0,
     callback: Callback | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     unpack: Unpack | None = None,
     diagnose: Diagnose | None = None,
     prove: Prove | None = None,
     **options: object,
 ) -> Solution:
-    """Find a point with ‖∇f‖ < gtol·s from x0 (n,); s is the scale of f, 1 if not `scaled`.
+    """Find a point with ‖∇f‖ < gtol·s from x0 (n,); s = min(1, max(|f(x0)|, ‖∇f(x0)‖)).
+
+    Where that is 0, and where not `scaled`, s = 1. `callback(state)` gets a State at k = 0 and
+    after every step; it returns None or False to go on, True to stop. `progress` is a display, or
+    True for a live line where standard error is a terminal.
 
     `options` are those of the method (see methods.py); None means the default. `unpack` names
     the parts of x for `Solution.variables`; `diagnose` says in a sentence what is not finite at
@@ -54,9 +59,12 @@ def solve(
     """
     controls = Controls(sense, gtol, scaled, max_iter, max_time, max_nfev, seed)
     start = start_vector(x0, objective.n)
-    subroutine, lipschitz = method_of(method, options, start, gtol, prove)
+    check_callback(callback)
+    # A norm past the largest number is inf, not a warning.
+    with np.errstate(all="ignore"):
+        subroutine, lipschitz = method_of(method, options, start, gtol, prove)
     evaluate = Evaluator(objective, controls)
-    monitor = Monitor(evaluate, callback, progress)
+    monitor = Monitor(evaluate, callback, display_of(progress, max_time))
     run = Run(unknown(start), controls)
     try:
         # A trial outside the domain or past the largest number is rejected, not warned about.
@@ -96,7 +104,7 @@ def outcome(
         njev=evaluate.njev,
         nhev=0,
         status=run.status,
-        message=message(run, evaluate, nit),
+        message=message(run, evaluate, nit, subroutine.parameters),
         variables={name: np.array(array) for name, array in variables.items()},
         history=monitor.recorder.history(),
         epochs=run.epochs.records(),
@@ -106,32 +114,6 @@ def outcome(
         rounding_steps=run.rounding_steps,
         violations=run.violations,
     )
-
-
-def message(run: Run, evaluate: Evaluator, nit: int) -> str:
-    """The status's sentence, what was seen, the counts, and the remedy."""
-    assert run.status is not None
-    counts = (
-        f"{counted(nit, 'iteration')}, {counted(evaluate.nfev, 'value')}, "
-        f"{counted(evaluate.njev, 'gradient')}."
-    )
-    parts = (run.status.sentence, run.detail, counts, constants_note(run), run.status.remedy)
-    return " ".join(filter(None, parts))
-
-
-def constants_note(run: Run) -> str:
-    """What the run has shown of its Lipschitz constants; empty if nothing."""
-    if not run.violations:
-        return ""
-    steps = counted(run.violations, "step")
-    epochs = run.epochs.records()
-    if any(epoch.source == "sampled" for epoch in epochs):
-        return f"The sampled L1 was too small for {steps}, and doubled."
-    return f"The given L1 is too small: {steps} did not descend as it promises."
-
-
-def counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def what_is_not_finite(start: Iterate) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from slomodel.solve.certified import certified
 from slomodel.solve.directions import DIRECTIONS
+from slomodel.solve.hints import method_hint
 from slomodel.solve.initial_step import DEFAULT_OF_DIRECTION, INITIAL_STEPS
 from slomodel.solve.lipschitz import LipschitzSource
 from slomodel.solve.norm_armijo import NormArmijo
@@ -109,7 +110,7 @@ def method_of(
 
     Options that are None are those not given. Errors list what there is.
     """
-    method = METHODS[choice("method", name, METHODS, METHODS_NOT_YET)]
+    method = METHODS[choice("method", name, METHODS, METHODS_NOT_YET, method_hint(name))]
     check_names(name, options, method.options)
     given = {option: value for option, value in options.items() if value is not None}
     if not method.takes_constants:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from slomodel.solve.history import Recorder
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
+from slomodel.solve.options import bad_value
 from slomodel.solve.subroutine import Iterate
 
 PROGRESS_SECONDS = 0.1
@@ -35,6 +36,7 @@ class State:
 Callback = Callable[[State], bool | None]
 
 
+@runtime_checkable
 class Progress(Protocol):
     """A display; `update` comes at k = 0, then at most ten times a second, and at the end."""
 
@@ -97,6 +99,30 @@ class Monitor:
             nfev=evaluate.nfev,
             njev=evaluate.njev,
         )
+
+
+def display_of(progress: object, max_time: float | None) -> Progress | None:
+    """The display asked for: the live line for True, None for None, False or where nobody watches.
+
+    Raises DomainError for what is no display.
+    """
+    if progress is None or progress is False:
+        return None
+    if progress is True:
+        # The library that draws is loaded for those who watch.
+        from slomodel.solve.live import live_line
+
+        return live_line(max_time)
+    if isinstance(progress, Progress) and not isinstance(progress, type):
+        return progress
+    wanted = "True, False or an object with update(state) and close()"
+    raise bad_value("progress", wanted, progress)
+
+
+def check_callback(callback: object) -> None:
+    """Raises DomainError for what cannot be called."""
+    if callback is not None and not callable(callback):
+        raise bad_value("callback", "a function of the run's state", callback)
 
 
 def wants_stop(callback: Callback, state: State) -> bool:

@@ -6,12 +6,12 @@ import math
 import numbers
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from slomodel.errors import Diagnostic, DomainError, MissingRule, ShapeError
+from slomodel.solve.hints import COMMON, closest, option_hint
 from slomodel.solve.norms import Vector
 
 # Known options that no method takes in this version.
@@ -65,9 +65,16 @@ def whole(name: str, value: object, low: int) -> int:
 
 
 def choice(
-    name: str, value: object, there: Collection[str], not_yet: Mapping[str, str] | None = None
+    name: str,
+    value: object,
+    there: Collection[str],
+    not_yet: Mapping[str, str] | None = None,
+    hint: str = "",
 ) -> str:
-    """One of the names in `there`; MissingRule for one in `not_yet` (name: what it is)."""
+    """One of the names in `there`; MissingRule for one in `not_yet` (name: what it is).
+
+    `hint` is what to do instead, where something is known about this value.
+    """
     if isinstance(value, str) and value in there:
         return value
     if not_yet and isinstance(value, str) and value in not_yet:
@@ -79,7 +86,7 @@ def choice(
             )
         )
     names = [*there, *(not_yet or ())]
-    raise bad_value(name, f"one of {listed(there)}", value, closest(value, names))
+    raise bad_value(name, f"one of {listed(there)}", value, hint or closest(value, names))
 
 
 def bad_value(name: str, wanted: str, value: object, hint: str = "") -> DomainError:
@@ -108,16 +115,11 @@ def check_names(method: str, given: Mapping[str, object], taken: Iterable[str]) 
         raise DomainError(
             Diagnostic(
                 "E604",
-                f"{method} has no option {name!r}; it takes {listed(taken)}",
-                help=closest(name, taken) or f"leave {name} out",
+                f"{method} has no option {name!r}; it takes {listed(taken)}, "
+                f"and like every method {listed(COMMON)}",
+                help=option_hint(name, taken),
             )
         )
-
-
-def closest(name: object, names: Collection[str]) -> str:
-    """`did you mean …?`, or nothing when no name is near."""
-    near = get_close_matches(str(name), names, n=1)
-    return f"did you mean {near[0]!r}?" if near else ""
 
 
 def listed(names: Iterable[str]) -> str:

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import OptimizeResult
 
-from slomodel.errors import DomainError
+from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.entry import solve
+from slomodel.solve.hints import closest, method_hint
 from slomodel.solve.methods import METHODS, METHODS_NOT_YET
 from slomodel.solve.monitor import State
 from slomodel.solve.objective import Functions
@@ -19,16 +20,18 @@ Vector = NDArray[np.float64]
 _SCIPY_ONLY = {"disp", "return_all", "maxfev"}
 
 
-def scipy_method(method: str = "norm-armijo") -> Callable[..., OptimizeResult]:
+def scipy_method(
+    method: str = "norm-armijo", *misplaced: object, **keywords: object
+) -> Callable[..., OptimizeResult]:
     """A callable for `scipy.optimize.minimize(fun, x0, jac=…, method=scipy_method("…"))`.
+
+    To be called, with the name of a method, before SciPy gets it: nothing else is taken here.
 
     It needs the gradient (`jac=` a function, or True where `fun` returns both); SciPy's `tol` is
     the tolerance on ‖∇f‖, `options=` are those of `Model.solve` and of the method, and `maxiter`
     is `max_iter`. Bounds and constraints are refused. Raises DomainError for an unknown method.
     """
-    if method not in METHODS and method not in METHODS_NOT_YET and method != "auto":
-        known = ", ".join(sorted(METHODS))
-        raise DomainError(f"no method is called {method!r}; there are {known}")
+    _check_name(method, alone=not (misplaced or keywords))
 
     def minimize(
         fun: Callable[..., float],
@@ -56,6 +59,18 @@ def scipy_method(method: str = "norm-armijo") -> Callable[..., OptimizeResult]:
         return OptimizeResult(solve(objective, start, method=method, callback=told, **known))  # type: ignore[arg-type]
 
     return minimize
+
+
+def _check_name(method: object, alone: bool) -> None:
+    if callable(method) or not alone:
+        message = "scipy_method takes the name of a method alone, before SciPy gets the result"
+        remedy = "write minimize(fun, x0, jac=…, method=slomodel.scipy_method('norm-armijo'))"
+        raise DomainError(Diagnostic("E604", message, help=remedy))
+    if method not in METHODS and method not in METHODS_NOT_YET:
+        known = ", ".join(sorted(METHODS))
+        message = f"no method is called {method!r}; there are {known}"
+        remedy = method_hint(method) or closest(method, METHODS)
+        raise DomainError(Diagnostic("E602", message, help=remedy))
 
 
 def _refuse(jac: object, bounds: object, constraints: Sequence[object]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -13,16 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slomodel.errors import Diagnostic, DomainError
+from slomodel.solve.files import written
 from slomodel.solve.history import EpochRecord, History
 from slomodel.solve.norms import Vector
 from slomodel.solve.status import Status
+from slomodel.solve.summary import summary
 
 FORMAT = "slomodel solution 1"
 _COUNTS = ("nit", "nfev", "njev", "nhev", "rounding_steps", "violations")
+# What NumPy raises for files that are no archive of arrays, or a broken one.
+_DAMAGED = (ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error)
 _SCALARS = ("fun", "gradient_norm", *_COUNTS, "seed")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Solution:
     """The best accepted point x (n,) of a run with its own f, gradient `jac` (n,) and ‖g‖.
 
@@ -57,6 +62,10 @@ class Solution:
     def success(self) -> bool:
         return self.status.success
 
+    def __repr__(self) -> str:
+        """A few lines, with arrays cut short; the history is left out."""
+        return summary(dict(self))
+
     def keys(self) -> Iterator[str]:
         """Names of the fields, so that `dict(solution)` works."""
         yield from (field.name for field in fields(self))
@@ -68,8 +77,10 @@ class Solution:
         return getattr(self, name)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to one npz file, in one move; `load_solution` reads it back."""
-        target = Path(path)
+        """Write everything to one npz file, in one move; `load_solution` reads it back.
+
+        Raises DomainError where the file cannot be written.
+        """
         text: Mapping[str, object] = {
             "format": FORMAT,
             "status": self.status.value,
@@ -84,13 +95,8 @@ class Solution:
         arrays |= {f"variable_{k}": array for k, array in enumerate(self.variables.values())}
         arrays |= {f"history_{f.name}": getattr(self.history, f.name) for f in fields(History)}
         arrays["epochs"] = np.array([_numbers(record) for record in self.epochs], dtype=np.float64)
-        partial = target.with_name(f"{target.name}.{os.getpid()}.part")
-        try:
-            with partial.open("wb") as file:
-                np.savez(file, allow_pickle=False, **arrays)
-            partial.replace(target)
-        finally:
-            partial.unlink(missing_ok=True)
+        with written(path) as partial, partial.open("wb") as file:
+            np.savez(file, allow_pickle=False, **arrays)
 
 
 _EPOCH_NUMBERS = tuple(f.name for f in fields(EpochRecord) if f.name != "source")
@@ -119,22 +125,44 @@ def _epoch(numbers: Vector, source: str) -> EpochRecord:
 def load_solution(path: str | os.PathLike[str]) -> Solution:
     """Read what `Solution.save` wrote; raises DomainError for any other file."""
     try:
-        with np.load(Path(path), allow_pickle=False) as archive:
-            return _from_arrays(dict(archive.items()))
-    except (OSError, KeyError, ValueError, TypeError, AttributeError, zipfile.BadZipFile) as error:
-        raise DomainError(
-            Diagnostic(
-                "E601",
-                f"{os.fspath(path)} is not a saved solution: {error}",
-                help="give a file written by Solution.save",
-            )
-        ) from error
+        arrays = _archive(Path(path))
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        remedy = "give the path of a file written by Solution.save"
+        message = f"cannot read `{os.fspath(path)}`: {reason}"
+        raise DomainError(Diagnostic("E601", message, help=remedy)) from None
+    except _DAMAGED:
+        raise _no_solution(path, "it is no npz file, or a damaged one") from None
+    if not {"text", "history_time"} <= arrays.keys():
+        held = ", ".join(sorted(arrays)) or "nothing"
+        raise _no_solution(path, f"it holds {held}")
+    try:
+        return _from_arrays(arrays)
+    except (KeyError, ValueError, TypeError):
+        raise _no_solution(
+            path, "its format is that of another version, or it is damaged"
+        ) from None
+
+
+def _archive(path: Path) -> dict[str, NDArray[np.float64]]:
+    with path.open("rb") as file:
+        loaded: object = np.load(file, allow_pickle=False)
+        if not isinstance(loaded, np.lib.npyio.NpzFile):
+            return {"a single array": np.zeros(0)}
+        with loaded:
+            return dict(loaded.items())
+
+
+def _no_solution(path: str | os.PathLike[str], reason: str) -> DomainError:
+    message = f"`{os.fspath(path)}` is not a saved solution: {reason}"
+    remedy = "give a file written by Solution.save"
+    return DomainError(Diagnostic("E601", message, help=remedy))
 
 
 def _from_arrays(arrays: Mapping[str, NDArray[np.float64]]) -> Solution:
     text = json.loads(str(arrays["text"]))
     if text["format"] != FORMAT:
-        raise ValueError(f"its format is {text['format']!r}, expected {FORMAT!r}")
+        raise ValueError(text["format"])
     epochs = arrays["epochs"].reshape(-1, len(_EPOCH_NUMBERS))
     return Solution(
         x=arrays["x"],

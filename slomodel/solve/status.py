@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Literal
+
+Sense = Literal["minimize", "maximize"]
 
 
 class Status(StrEnum):
@@ -38,6 +41,14 @@ class Status(StrEnum):
     def remedy(self) -> str:
         """What to do about it; empty when nothing has to be done."""
         return _MEANING[self].remedy
+
+    def sentence_of(self, sense: Sense) -> str:
+        """The sentence, of a run that maximises where it was one."""
+        return _OF_A_MAXIMUM.get(self, _MEANING[self]).sentence if _up(sense) else self.sentence
+
+    def remedy_of(self, sense: Sense) -> str:
+        """The remedy, of a run that maximises where it was one."""
+        return _OF_A_MAXIMUM.get(self, _MEANING[self]).remedy if _up(sense) else self.remedy
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,3 +106,26 @@ _MEANING = {
         "Check the sign of the gradient, or whether a maximum is wanted.",
     ),
 }
+
+_OF_A_MAXIMUM = {
+    Status.unbounded: _Meaning(
+        4,
+        "The objective seems to be unbounded above.",
+        "Check its sign, or subtract a term that grows, such as a regulariser.",
+    ),
+    Status.line_search_stalled: _Meaning(
+        2,
+        "No step along the search direction raises the objective, and rounding does not explain "
+        "it.",
+        _MEANING[Status.line_search_stalled].remedy,
+    ),
+    Status.not_descent: _Meaning(
+        2,
+        "The objective falls along the gradient: the gradient has the wrong sign.",
+        "Check the sign of the gradient, or whether a minimum is wanted.",
+    ),
+}
+
+
+def _up(sense: Sense) -> bool:
+    return sense == "maximize"

@@ -104,16 +104,52 @@ def write(path: Path, kind: str) -> None:
     elif kind == "objects":
         np.savez(path, text=np.array([{}], dtype=object))
     elif kind == "other format":
-        np.savez(path, text=np.array(json.dumps({"format": "else"})))
+        np.savez(path, text=np.array(json.dumps({"format": "else"})), history_time=np.zeros(1))
     elif kind == "array":
         with path.open("wb") as file:
             np.save(file, np.zeros(3))
+    elif kind == "folder":
+        path.mkdir()
 
 
 @pytest.mark.parametrize(
-    "kind", ["missing", "text", "other arrays", "objects", "other format", "array"]
+    ("kind", "told"),
+    [
+        ("missing", "cannot read `{}`: no such file or directory"),
+        ("folder", "cannot read `{}`: is a directory"),
+        ("text", "`{}` is not a saved solution: it is no npz file, or a damaged one"),
+        ("cut short", "`{}` is not a saved solution: it is no npz file, or a damaged one"),
+        ("objects", "`{}` is not a saved solution: it is no npz file, or a damaged one"),
+        ("other arrays", "`{}` is not a saved solution: it holds x"),
+        ("array", "`{}` is not a saved solution: it holds a single array"),
+        ("other format", "`{}` is not a saved solution: its format is that of another version"),
+    ],
 )
-def test_other_files_are_refused(kind: str, tmp_path: Path) -> None:
-    write(tmp_path / "run.npz", kind)
-    with pytest.raises(DomainError, match=r"run\.npz is not a saved solution"):
-        load_solution(tmp_path / "run.npz")
+def test_other_files_are_refused(kind: str, told: str, found: Solution, tmp_path: Path) -> None:
+    path = tmp_path / "run.npz"
+    write(path, kind)
+    if kind == "cut short":
+        found.save(path)
+        path.write_bytes(path.read_bytes()[:-2000])
+    with pytest.raises(DomainError) as caught:
+        load_solution(path)
+    assert str(caught.value).startswith(f"error[E601]: {told.format(path)}")
+
+
+def test_a_file_that_cannot_be_written(found: Solution, tmp_path: Path) -> None:
+    path = tmp_path / "none" / "run.npz"
+    with pytest.raises(DomainError) as caught:
+        found.save(path)
+    assert f"cannot write `{path}`: there is no folder `{path.parent}`" in str(caught.value)
+
+
+def test_printed_in_a_few_lines() -> None:
+    found = solve(parabola(0.25, n=500), np.ones(500))
+    lines = str(found).splitlines()
+    assert repr(found) == str(found)
+    assert 11 <= len(lines) <= 20
+    assert max(map(len, lines)) <= 90
+    shown = dict(line.split(": ", 1) for line in lines if ": " in line)
+    assert shown["       status"] == "converged"
+    assert float(shown["          fun"]) == pytest.approx(found.fun, rel=1e-11)
+    assert shown["            x"] == "[0.25 0.25 0.25 ... 0.25 0.25 0.25]"

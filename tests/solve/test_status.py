@@ -227,3 +227,49 @@ def test_counts_in_the_message_are_the_counters() -> None:
     check(found, "max_iter")
     assert found.nit == 5
     assert f"5 iterations, {found.nfev} values, 6 gradients" in found.message
+
+
+@pytest.mark.parametrize(("sense", "other"), [("minimize", "maximum"), ("maximize", "minimum")])
+def test_a_stationary_start_is_not_praised(sense: str, other: str) -> None:
+    saddle = Functions(lambda x: float(x[0] * x[1]), lambda x: x[::-1].copy(), 2)
+    found = solve(saddle, [0.0, 0.0], sense=sense)
+    check(found, "converged")
+    assert f"already stationary: it may be a saddle or a {other}" in found.message
+    assert "random init" in found.message
+    moved = solve(parabola(), [0.0, 0.0])
+    assert "stationary" not in moved.message
+    assert "stationary" not in solve(parabola(n=0), []).message
+
+
+def test_messages_of_a_maximum() -> None:
+    rising = elementwise(np.square, lambda x: 2.0 * x, 2)
+    found = solve(rising, [1.0, 1.0], sense="maximize", max_iter=500)
+    check(found, "unbounded")
+    assert "unbounded above" in found.message
+    assert "below" not in found.message
+    bent = elementwise(lambda x: -np.abs(x), lambda x: -np.sign(x), 2)
+    found = solve(bent, [1, -0.3], sense="maximize")
+    check(found, "line_search_stalled")
+    assert "raises the objective" in found.message
+    wrong = Functions(lambda x: -float(x @ x), lambda x: 2.0 * x, 2)
+    found = solve(wrong, [1.0, 1.0], sense="maximize")
+    check(found, "not_descent")
+    assert "falls along the gradient" in found.message
+    assert "whether a minimum is wanted" in found.message
+
+
+def test_limits_point_to_the_faster_method() -> None:
+    for method in ("norm-armijo", "std-armijo", "pgd", "tgd"):
+        assert "method auto" in solve(rosenbrock(), [-1.2, 1.0], method=method, max_iter=3).message
+    for options in ({"method": "auto"}, {"direction": "lbfgs"}):
+        found = solve(rosenbrock(), [-1.2, 1.0], max_iter=3, **options)
+        check(found, "max_iter")
+        assert "method auto" not in found.message
+
+
+@pytest.mark.parametrize("method", ["auto", "pgd", "tgd", "std-armijo"])
+def test_a_start_whose_norm_overflows_is_no_warning(method: str) -> None:
+    huge = Functions(lambda x: float(np.abs(x).sum()), np.sign, 2)
+    options = {"lipschitz": 1.0} if method in ("pgd", "tgd") else {}
+    found = solve(huge, [1e200, 1e200], method=method, max_iter=2, **options)
+    assert np.isfinite(found.fun)

@@ -53,14 +53,33 @@ class Vectors:
             at = end
         return result
 
-    def vector(self, x: Point) -> Vector:
-        """`x` as a float64 vector (n,), from a vector or named arrays; not always a copy."""
+    def vector(self, x: Point, what: str = "x") -> Vector:
+        """`x` as a float64 vector (n,), from a vector or named arrays; not always a copy.
+
+        Errors call it `what`.
+        """
         if isinstance(x, Mapping):
             return self.pack(x)
-        vector = reals(x, "x")
+        vector = reals(x, what)
         if vector.shape != (self.n,):
-            raise ShapeError(f"x has shape {vector.shape}, not ({self.n},); {self.describe()}")
+            shape = f"{what} has shape {vector.shape}, not ({self.n},)"
+            raise ShapeError(f"{shape}; {self.describe()}")
         return vector
+
+    def receiver(self, out: object) -> Vector:
+        """`out`, once it is clear that a gradient (n,) can be written into it.
+
+        Raises DomainError or ShapeError where it cannot.
+        """
+        if not isinstance(out, np.ndarray):
+            raise DomainError(f"out is a {type(out).__name__}; give a NumPy array, or leave it out")
+        if out.shape != (self.n,):
+            raise ShapeError(f"out has shape {out.shape}, not ({self.n},); {self.describe()}")
+        if out.dtype.kind != "f":
+            raise DomainError(f"out holds {out.dtype} values; a float64 array is needed")
+        if not out.flags.writeable:
+            raise DomainError("out is read-only; give a copy of it")
+        return out
 
     def describe(self) -> str:
         """The names and shapes, for messages."""

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from slomodel.solve import Progress, State
+from slomodel.solve.monitor import Progress, State
 
 
 class LiveLine:
@@ -34,7 +34,7 @@ class LiveLine:
         return line
 
 
-def live_line(wanted: bool, max_time: float | None) -> Progress | None:
-    """The display of a run, or None where it is not wanted or nobody watches."""
+def live_line(max_time: float | None) -> Progress | None:
+    """The display of a run, or None where nobody watches."""
     console = Console(file=sys.stderr, highlight=False)
-    return LiveLine(console, max_time) if wanted and console.is_terminal else None
+    return LiveLine(console, max_time) if console.is_terminal else None

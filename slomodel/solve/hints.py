@@ -1,0 +1,93 @@
+"""What a caller probably meant: names of other solvers' options and methods."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from difflib import get_close_matches
+
+COMMON = (
+    "method",
+    "x0",
+    "gtol",
+    "scaled",
+    "max_iter",
+    "max_time",
+    "max_nfev",
+    "seed",
+    "callback",
+    "progress",
+    "threads",
+)
+"""What `Model.solve` takes whatever the method is."""
+
+_ELSEWHERE = {
+    "max_iter": ("maxiter", "maxit", "max_iters", "max_iterations", "iterations", "n_iter"),
+    "max_nfev": ("maxfev", "maxfun", "max_evaluations", "max_fev", "max_nfe"),
+    "max_time": ("timeout", "time_limit", "max_seconds"),
+    "gtol": ("tol", "tolerance", "eps", "epsilon", "ftol", "xtol", "grad_tol", "pgtol"),
+    "progress": ("verbose", "verbosity", "disp", "display", "iprint", "quiet"),
+    "seed": ("random_state", "rng", "random_seed"),
+    "threads": ("n_threads", "num_threads", "nthreads", "n_jobs"),
+    "x0": ("start", "init", "initial", "initial_guess", "guess"),
+    "method": ("solver", "algorithm", "optimizer"),
+}
+_MEANT = {other: ours for ours, others in _ELSEWHERE.items() for other in others}
+
+_NEEDLESS = {
+    **dict.fromkeys(
+        ("jac", "grad", "gradient", "hess", "hessian", "hessp"),
+        "the derivatives come with the objective: leave {} out",
+    ),
+    **dict.fromkeys(
+        ("bounds", "constraints"),
+        "constraints are not handled: leave {} out, and write x = exp(t) for x > 0, or the like",
+    ),
+    "options": "give the options by name, without {}: max_iter=100, …",
+}
+
+_LBFGS = "L-BFGS is a direction here: method norm-armijo (or auto) with direction lbfgs"
+METHODS_ELSEWHERE = {
+    **dict.fromkeys(("lbfgs", "l-bfgs", "l-bfgs-b", "bfgs", "quasi-newton"), _LBFGS),
+    **dict.fromkeys(
+        ("gradient", "gradient-descent", "steepest-descent", "armijo"),
+        "method norm-armijo with direction gradient is gradient descent with a line search",
+    ),
+    **dict.fromkeys(
+        ("cg", "newton", "newton-cg", "gauss-newton"),
+        "{} is a direction of norm-armijo that is not in this version; use direction lbfgs",
+    ),
+}
+"""What those who ask for a method by its name elsewhere are told."""
+
+
+def option_hint(name: str, taken: Collection[str]) -> str:
+    """What to write instead of the unknown option `name`; `taken` are the method's own."""
+    plain = name.lower().replace("-", "_")
+    if plain in _NEEDLESS:
+        return _NEEDLESS[plain].format(name)
+    if plain in _MEANT:
+        return f"did you mean {_MEANT[plain]!r}?"
+    return closest(name, (*taken, *COMMON)) or f"leave {name} out"
+
+
+def method_hint(name: object) -> str:
+    """What to write for a method of another package; nothing for a name that is not known."""
+    plain = str(name).lower().replace("_", "-")
+    return METHODS_ELSEWHERE.get(plain, "").format(name)
+
+
+def closest(name: object, names: Collection[str]) -> str:
+    """`did you mean …?` in whatever case and with - or _; nothing when no name is near."""
+    plain = {_plain(one): one for one in names}
+    exact = {one.replace("-", "_"): one for one in names}
+    asked = str(name).replace("-", "_")
+    # D and d are two options: a name in its own case goes first.
+    near = get_close_matches(asked, exact, n=1)
+    if near:
+        return f"did you mean {exact[near[0]]!r}?"
+    near = get_close_matches(_plain(asked), plain, n=1)
+    return f"did you mean {plain[near[0]]!r}?" if near else ""
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "_")

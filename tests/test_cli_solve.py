@@ -1,0 +1,98 @@
+"""The options of `slomodel solve`: each reaches the solver, and the result shows it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from slomodel.cli import main
+
+MODELS = {
+    "rosen": "var x[3] init -1.2 minimize sum(100*(x[i+1]-x[i]^2)^2 + (1-x[i])^2 for i in 2)",
+    "factors": "data M[3, 2]\nvar U[3, 1], V[2, 1] init 0\nminimize sumsq(M - U @ V')",
+    "rising": "var x[2] init 1\nmaximize sumsq(x)",
+    "tiny": "var x[2] init 1\nminimize 1e-9 * sumsq(x - 3)",
+    "wide": "var x[101] init 1\nminimize sumsq(x)",
+}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, text in MODELS.items():
+        Path(f"{name}.slo").write_text(text, encoding="utf-8")
+    Path("M.csv").write_text("1,2\n2,4\n3,6\n", encoding="utf-8")
+
+
+def run(*arguments: str) -> Result:
+    result = CliRunner().invoke(main, ("solve", *arguments))
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    return result
+
+
+def told(*arguments: str) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(run(*arguments, "--json").stdout)
+    return document
+
+
+def test_help_tells_the_kinds_of_data_and_the_tolerance() -> None:
+    text = " ".join(run("--help").stdout.split())
+    assert "npz, npy, csv, tsv, json or mtx" in text
+    assert "FILE.csv:COLUMN" in text
+    assert "times min(1, max(|f|, gradient norm at the start))" in text
+    assert "nonfinite" in text
+
+
+def test_balls_and_constants() -> None:
+    sampled = ("--lipschitz", "sampled", "--samples", "7", "--safety", "1.5")
+    found = told("rosen.slo", "--method", "tgd", "--D", "2", "--d", "0.25", *sampled)
+    expected = {"D": 2.0, "d": 0.25, "lipschitz": "sampled", "samples": 7, "safety": 1.5}
+    assert {key: found["parameters"][key] for key in expected} == expected
+    found = told("rosen.slo", "--method", "pgd", "--lipschitz", "5e3", "--max-iter", "3")
+    assert found["parameters"]["lipschitz"] == 5e3
+    assert "lipschitz: expected" in run("rosen.slo", "--method", "pgd", "--lipschitz", "x").stderr
+
+
+def test_line_search_threads_and_dtype() -> None:
+    assert told("rosen.slo", "--line-search", "armijo", "--threads", "1")["success"]
+    assert "threads" in run("rosen.slo", "--threads", "0").stderr
+    single, double = (told("rosen.slo", "--dtype", kind)["fun"] for kind in ("float32", "float64"))
+    assert single != double
+    assert "'float64' or 'float32'" in run("rosen.slo", "--dtype", "float16").stderr
+
+
+def test_unscaled_tolerance() -> None:
+    assert told("tiny.slo", "--no-scaled")["nit"] == 0
+    for scaled in ((), ("--scaled",)):
+        assert told("tiny.slo", *scaled)["values"]["x"] == pytest.approx([3.0, 3.0], rel=1e-4)
+
+
+@pytest.mark.parametrize("seed", ["-1", "1.5", "a"])
+def test_bad_seeds(seed: str) -> None:
+    result = run("rosen.slo", "--seed", seed)
+    assert result.exit_code in (1, 2)
+    assert "seed" in result.stderr
+    assert result.stdout == ""
+
+
+def test_a_stationary_start_is_told() -> None:
+    result = run("factors.slo", "--data", "M=M.csv")
+    assert "converged (the start is stationary)" in result.stdout
+    assert "saddle or a maximum" in " ".join(result.stdout.split())
+    assert " 1 value, 1 gradient " in result.stdout
+
+
+def test_a_maximum_is_unbounded_above() -> None:
+    found = told("rising.slo")
+    assert found["status"] == "unbounded"
+    assert "unbounded above" in found["message"]
+
+
+def test_values_where_they_are_few() -> None:
+    assert told("factors.slo", "--data", "M=M.csv")["values"] == {
+        "U": [[0.0], [0.0], [0.0]],
+        "V": [[0.0], [0.0]],
+    }
+    assert told("wide.slo")["values"] is None
