@@ -58,6 +58,7 @@ def test_the_state_is_told_as_it_is() -> None:
     """What the README lists as absent is refused with a sentence, not half there."""
     model = slomodel.compile("var x[2] minimize sumsq(x)")
     absent = [
+        lambda: model.bound_formula("L1"),
         lambda: model.solve(method="agp"),
         lambda: slomodel.compile("var x minimize x^2", backend="cupy"),
     ]
