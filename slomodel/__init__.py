@@ -1,17 +1,21 @@
 """slomodel: write an objective; get fast kernels, and a solver that needs no global constant."""
 
-from slomodel.errors import (
-    DomainError,
-    MissingRule,
-    ModelSyntaxError,
-    ModelWarning,
-    NonsmoothWarning,
-    ShapeError,
-    SlomodelError,
-    TargetLimit,
-)
-from slomodel.model import Model, compile
-from slomodel.solve import Solution, Status, load_solution, scipy_method
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from slomodel.errors import (
+        DomainError,
+        MissingRule,
+        ModelSyntaxError,
+        ModelWarning,
+        NonsmoothWarning,
+        ShapeError,
+        SlomodelError,
+        TargetLimit,
+    )
+    from slomodel.model import Model, compile
+    from slomodel.solve import Solution, Status, load_solution, scipy_method
 
 __version__ = "0.1.0"
 
@@ -32,3 +36,25 @@ __all__ = [
     "load_solution",
     "scipy_method",
 ]
+
+_HOMES = {
+    "slomodel.model": ("Model", "compile"),
+    "slomodel.solve": ("Solution", "Status", "load_solution", "scipy_method"),
+}
+_MODULES = ("errors", "plots", "solve")
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """Public names are loaded when first used, so that the command line answers at once."""
+        if name in _MODULES:
+            return import_module(f"slomodel.{name}")
+        if name not in __all__:
+            raise AttributeError(f"module 'slomodel' has no attribute {name!r}")
+        homes = (home for home, names in _HOMES.items() if name in names)
+        value = getattr(import_module(next(homes, "slomodel.errors")), name)
+        globals()[name] = value
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__, *_MODULES})

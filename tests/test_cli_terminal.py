@@ -14,7 +14,7 @@ import pytest
 from slomodel import load_solution
 
 MODEL = "var x[50] init 1 minimize 1 / log(3 + sumsq(x))"
-COMMAND = (sys.executable, "-c", "from slomodel.cli import main; main()")
+COMMAND = (sys.executable, "-m", "slomodel")
 # Falls for ever, ever more slowly, towards a least value that no point has.
 ENDLESS = (
     "solve",
@@ -63,6 +63,7 @@ def test_live_line_and_interrupt(folder: Path) -> None:
         output, _ = process.communicate(timeout=60)
     finally:
         process.kill()
+        process.wait()
         os.close(end)
         os.close(terminal)
     assert "iteration 0 " in shown
@@ -71,6 +72,59 @@ def test_live_line_and_interrupt(folder: Path) -> None:
     saved = load_solution(folder / "run.npz")
     assert (saved.fun, saved.nit) == (told["fun"], told["nit"])
     assert saved.nit > 0
+
+
+LOADING = """
+import signal
+import sys
+from importlib.abc import MetaPathFinder
+
+class Strike(MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name == {name!r}:
+            signal.raise_signal(signal.SIGINT)
+
+sys.meta_path.insert(0, Strike())
+sys.argv = ["slomodel", "check", "slow.slo"]
+from slomodel.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize("name", ["slomodel.cli", "numpy", "sympy", "slomodel.solve.entry"])
+def test_interrupt_while_loading(folder: Path, name: str) -> None:
+    done = subprocess.run(
+        (sys.executable, "-c", LOADING.format(name=name)),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
+
+
+def test_progress_of_a_python_run(folder: Path) -> None:
+    code = (
+        "import slomodel\n"
+        "model = slomodel.compile('slow.slo')\n"
+        "model.solve(gtol=0, direction='gradient', max_time=0.3, progress=True)"
+    )
+    command = (sys.executable, "-c", code)
+    quiet = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert (quiet.stdout, quiet.stderr) == ("", "")
+    terminal, end = pty.openpty()
+    process = subprocess.Popen(command, cwd=folder, env={**os.environ, "TERM": "xterm"}, stderr=end)
+    try:
+        assert "iteration 0 " in read_until(terminal, "‖∇f‖")
+        read_until(terminal, "of 0.3 s")
+    finally:
+        process.kill()
+        process.wait()
+        os.close(end)
+        os.close(terminal)
 
 
 def test_nothing_live_in_a_pipe(folder: Path) -> None:

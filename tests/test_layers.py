@@ -17,6 +17,7 @@ LAYERS = (
     {"front", "solve"},
     {"model", "plots"},
     {"cli"},
+    {"__main__"},
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 

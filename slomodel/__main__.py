@@ -1,0 +1,41 @@
+"""The command line: what `python -m slomodel` and the script `slomodel` run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import NoReturn
+
+_INTERRUPTED = 130
+
+
+def main() -> None:
+    """Load the commands and run the one that is asked for.
+
+    Ctrl-C while they load ends the process at once; there is nothing to save yet.
+    """
+    if sys.argv[1:] == ["--version"]:
+        from slomodel import __version__
+
+        print(f"slomodel {__version__}")
+        return
+    # A job that a shell starts in the background ignores Ctrl-C, and goes on doing so.
+    interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if interruptible:
+        signal.signal(signal.SIGINT, _leave)
+    from slomodel.cli import main as commands
+
+    if interruptible:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    commands()
+
+
+def _leave(number: int, frame: object) -> NoReturn:
+    """An exception would come out of a half-loaded library, often as another one."""
+    os.write(sys.__stderr__.fileno() if sys.__stderr__ else 2, b"interrupted\n")
+    os._exit(_INTERRUPTED)
+
+
+if __name__ == "__main__":
+    main()
