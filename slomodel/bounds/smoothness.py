@@ -8,10 +8,11 @@ a Hessian with constant sup ‖D³f‖.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import singledispatch
 from math import ceil
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -196,8 +197,18 @@ def _choice(node: Map, condition: Interval, orders: list[Orders], walk: Walk) ->
         return np.where(true, orders[1], np.where(false, orders[2], np.minimum(*orders[1:])))
     either = np.minimum(*np.broadcast_arrays(*orders[1:]))
     if not (true | false).all():
-        either = np.minimum(either, join_order(node, walk.moving))
+        either = np.minimum(either, _join(node, walk.moving))
     return np.where(true, orders[1], np.where(false, orders[2], either))
+
+
+_joins: WeakKeyDictionary[Map, int] = WeakKeyDictionary()
+
+
+def _join(node: Map, moving: Collection[Expr]) -> int:
+    """The order of a join, found once a node: what moves under it is in the node."""
+    if node not in _joins:
+        _joins[node] = join_order(node, moving)
+    return _joins[node]
 
 
 def _degree(node: Map, walk: Walk) -> float | None:
@@ -242,7 +253,7 @@ def _reason(objective: Expr, walk: Walk, order: Orders, spans: Mapping[Expr, Spa
         if node in walk.moving and int(walk.orders[node].min(initial=ANALYTIC)) == least:
             blamed = node
             break
-    return f"{_place(blamed, spans)} {_TROUBLE.get(least, 'has a derivative that jumps')}"
+    return f"{place(blamed, spans)} {_TROUBLE.get(least, 'has a derivative that jumps')}"
 
 
 _TROUBLE = {
@@ -254,7 +265,8 @@ _TROUBLE = {
 }
 
 
-def _place(node: Expr, spans: Mapping[Expr, Span]) -> str:
+def place(node: Expr, spans: Mapping[Expr, Span]) -> str:
+    """A node by its text and line, or by its kind where it has no place."""
     if node in spans:
         return f"`{spans[node].text}` in line {spans[node].line}"
     name = node.function.name if isinstance(node, Map) else type(node).__name__.lower()

@@ -1,0 +1,131 @@
+"""Intervals of the entries of the Hessian and of the third derivative over boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import permutations
+from math import prod
+
+import numpy as np
+
+from slomodel.bounds.enclose import boxed, enclose
+from slomodel.bounds.interval import Interval, meet, point
+from slomodel.bounds.rounding import Array
+from slomodel.bounds.setting import Setting
+from slomodel.bounds.smoothness import Smoothness, smoothness
+from slomodel.calculus import jvp
+from slomodel.ir.build import direction
+from slomodel.ir.expr import Expr, Input
+
+_CELLS, _V, _W = range(3)
+_BATCH = 3
+"""Batch axes: the cells, and two directions that go through all unit vectors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Derivatives:
+    """Graphs of H v and D³f[v, w] by variable, and the directions in them."""
+
+    v: tuple[Input, ...]
+    w: tuple[Input, ...]
+    second: tuple[Expr, ...]
+    third: tuple[Expr, ...]
+
+
+def derivatives(setting: Setting) -> Derivatives:
+    """The graphs of a setting, made once a setting."""
+    kept = setting.kept.get("derivatives")
+    if not isinstance(kept, Derivatives):
+        v = tuple(direction(f"v.{x.name}", x.shape) for x in setting.variables)
+        w = tuple(direction(f"w.{x.name}", x.shape) for x in setting.variables)
+        along: dict[Expr, Expr] = dict(zip(setting.variables, v, strict=True))
+        again: dict[Expr, Expr] = dict(zip(setting.variables, w, strict=True))
+        second = jvp(setting.gradient, along)
+        kept = Derivatives(v, w, second, jvp(second, again))
+        setting.kept["derivatives"] = kept
+    return kept
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """Over each of the cells: H (cells, n, n), D³f (cells, n, n, n), and how smooth f is."""
+
+    H: Interval
+    T: Interval
+    smooth: Smoothness
+
+
+def entries(setting: Setting, cells: Interval, *, third: bool = True) -> Entries:
+    """Enclosures over boxes of x (cells, n) by propagating intervals through the graphs.
+
+    Mixed derivatives are equal, so an entry lies in the meet of the intervals of all its orders.
+    Without `third` D³f is left out, as (cells, 0, n, n).
+    """
+    graphs = derivatives(setting)
+    boxes = boxed(setting.values, _BATCH)
+    for variable, box in _split(setting, cells).items():
+        boxes[variable] = box.each(lambda array: np.expand_dims(array, (_V, _W)))
+    boxes.update(_units(setting, graphs.v, _V))
+    boxes.update(_units(setting, graphs.w, _W))
+    tails = graphs.third if third else ()
+    roots = (setting.objective, *graphs.second, *tails)
+    found = enclose(roots, boxes, setting.sizes, _BATCH)
+    smooth = smoothness(setting.objective, found, _BATCH, setting.spans)
+    count, n = cells.shape
+    H = _flat(setting, [found[g] for g in graphs.second], (count, n, 1))
+    T = point(np.zeros((count, 0, n, n)))
+    if third:
+        T = _symmetric(_flat(setting, [found[g] for g in graphs.third], (count, n, n)))
+    return Entries(
+        _symmetric(H.each(lambda array: array[:, :, 0, :])),
+        T,
+        Smoothness(np.broadcast_to(smooth.order[:, 0, 0], (count,)), smooth.reason),
+    )
+
+
+def _split(setting: Setting, cells: Interval) -> Mapping[Input, Interval]:
+    """The cells' columns as boxes of each variable's shape."""
+    result, start = {}, 0
+    for variable in setting.variables:
+        shape = np.shape(setting.values[variable])
+        stop = start + prod(shape)
+
+        def view(array: Array, a: int = start, b: int = stop, s: tuple[int, ...] = shape) -> Array:
+            return np.asarray(array[:, a:b].reshape((-1, *s)))
+
+        result[variable] = cells.each(view)
+        start = stop
+    return result
+
+
+def _units(setting: Setting, inputs: tuple[Input, ...], axis: int) -> dict[Input, Interval]:
+    """All unit vectors along a batch axis."""
+    eye = np.eye(setting.n)
+    missing = tuple(k for k in range(_BATCH) if k != axis)
+    result, start = {}, 0
+    for variable, own in zip(setting.variables, inputs, strict=True):
+        shape = np.shape(setting.values[variable])
+        columns = eye[:, start : start + prod(shape)].reshape((-1, *shape))
+        result[own] = point(np.expand_dims(columns, missing))
+        start += prod(shape)
+    return result
+
+
+def _flat(setting: Setting, parts: list[Interval], front: tuple[int, ...]) -> Interval:
+    """The parts of all variables, one after the other along one last axis."""
+
+    def joined(arrays: list[Array]) -> Array:
+        wide = [np.broadcast_to(a, front + a.shape[_BATCH:]) for a in arrays]
+        return np.concatenate([a.reshape((*front, -1)) for a in wide], axis=-1)
+
+    return Interval(joined([p.lo for p in parts]), joined([p.hi for p in parts]))
+
+
+def _symmetric(a: Interval) -> Interval:
+    """The meet over all orders of the axes after the first."""
+    result = a
+    for order in permutations(range(1, a.lo.ndim)):
+        result = meet(result, a.each(partial(np.transpose, axes=(0, *order))))
+    return result
