@@ -4,7 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from slomodel.errors import (
+    from slomodel.bounds import Bounds
+from slomodel.errors import (
         DomainError,
         MissingRule,
         ModelSyntaxError,
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Bounds",
     "DomainError",
     "MissingRule",
     "Model",
