@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from slomodel.bounds import Bounds
-from slomodel.errors import (
+    from slomodel.errors import (
         DomainError,
         MissingRule,
         ModelSyntaxError,
@@ -40,6 +40,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "slomodel.bounds": ("Bounds",),
     "slomodel.model": ("Model", "compile"),
     "slomodel.solve": ("Solution", "Status", "load_solution", "scipy_method"),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from slomodel.bounds.setting import Candidate, Setting
 from slomodel.functions import add, div, mul, neg, sub
-from slomodel.ir.expr import Expr, Map
+from slomodel.ir.expr import Einsum, Expr, Gather, Input, Map, Reshape, Scatter
 from slomodel.ir.walk import dependents, postorder
 
 
@@ -26,7 +26,7 @@ def linear(setting: Setting, radius: float) -> Candidate | None:
 
 def _is_plain(node: Expr, moving: set[Expr]) -> bool:
     if not isinstance(node, Map):
-        return True
+        return isinstance(node, Input | Einsum | Gather | Scatter | Reshape)
     if node.function is div:
         return node.operands[1] not in moving
     return node.function in (add, sub, mul, neg)
