@@ -115,8 +115,8 @@ def check_names(method: str, given: Mapping[str, object], taken: Iterable[str]) 
         raise DomainError(
             Diagnostic(
                 "E604",
-                f"{method} has no option {name!r}; it takes {listed(taken)}, "
-                f"and like every method {listed(COMMON)}",
+                f"{method} has no option {name!r}; it takes {listed(taken)}; "
+                f"every run takes {listed(COMMON)}",
                 help=option_hint(name, taken),
             )
         )

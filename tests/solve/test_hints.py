@@ -40,7 +40,7 @@ def test_needless_options() -> None:
 
 
 def test_common_options_are_listed() -> None:
-    with pytest.raises(DomainError, match="like every method method, x0, gtol, scaled, max_iter"):
+    with pytest.raises(DomainError, match="every run takes method, x0, gtol, scaled, max_iter"):
         solve(parabola(), [0.0, 0.0], zzzz=1)
 
 
