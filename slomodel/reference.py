@@ -268,10 +268,9 @@ def _(node: Reshape, operands: list[Array], sizes: Sizes) -> Array:
 
 @meaning.register
 def _(node: Extreme, operands: list[Array], sizes: Sizes) -> Array:
-    array = operands[0]
-    if any(array.shape[axis] == 0 for axis in node.axes):
-        raise ShapeError(f"the {node.which} of nothing is not defined")
-    return np.asarray((np.max if node.which == "max" else np.min)(array, axis=node.axes))
+    if node.which == "max":
+        return np.asarray(np.max(operands[0], axis=node.axes, initial=-np.inf))
+    return np.asarray(np.min(operands[0], axis=node.axes, initial=np.inf))
 
 
 @meaning.register

@@ -174,7 +174,8 @@ def extreme_lines(step: Step, scope: Scope) -> list[str]:
     """`np.maximum.reduce` or `np.minimum.reduce`, which keep a NaN."""
     node = step.node
     assert isinstance(node, Extreme)
-    call = f"np.{node.which}imum.reduce({scope.ref(node.operands[0])}"
+    start = "-np.inf" if node.which == "max" else "np.inf"
+    call = f"np.{node.which}imum.reduce({scope.ref(node.operands[0])}, initial={start}"
     if not node.rank:
         return [f"{scope.ref(node)} = {call}, axis=None)"]
     return [f"{call}, axis={node.axes}, out={scope.ref(node)})"]

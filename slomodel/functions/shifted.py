@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from slomodel.functions.activations import softplus
-from slomodel.functions.arithmetic import add, div, neg, sub
+from slomodel.functions.arithmetic import add, div, mul, neg, sub
 from slomodel.functions.comparison import lt, where
 from slomodel.functions.compound import still
 from slomodel.functions.elementary import exp, expm1, log, log1p
@@ -20,8 +20,32 @@ from slomodel.ir.expr import Axes, Const, Expr
 
 def logsumexp(x: Expr, axes: Axes) -> Expr:
     """log(sum(exp(x))) over some axes, which must not be empty."""
+    shift, total = shifted_sum(x, axes)
+    return add(shift, log(total))
+
+
+def shifted_sum(x: Expr, axes: Axes) -> tuple[Expr, Expr]:
+    """The largest exponent m, and the sum of exp(x - m)."""
     shift = _finite(build.extreme(x, "max", axes))
-    return add(shift, log(_total(x, shift, axes)))
+    return shift, _total(x, shift, axes)
+
+
+def log_mean_exp(x: Expr, axes: Axes) -> Expr:
+    """log(mean(exp(x))) over some axes, which must not be empty.
+
+    The mean of exp(x - m) is near 1 where all x are close: what it lacks is summed instead.
+    """
+    shift = _finite(build.extreme(x, "max", axes))
+    lack = build.sum_over(expm1(_less(x, shift, axes)), axes)
+    return add(shift, log1p(div(lack, count(x, axes))))
+
+
+def count(x: Expr, axes: Axes) -> Expr:
+    """The number of elements along some axes."""
+    number: Expr = Const(1.0)
+    for axis in axes:
+        number = mul(number, build.size_of(x.shape[axis]))
+    return number
 
 
 def log1p_sum_exp(x: Expr, axes: Axes) -> Expr:
@@ -35,8 +59,7 @@ def log1p_sum_exp(x: Expr, axes: Axes) -> Expr:
 
 def softmax(x: Expr, axes: Axes) -> Expr:
     """exp(x) / sum(exp(x)) over some axes, which must not be empty; of the shape of x."""
-    shift = _finite(build.extreme(x, "max", axes))
-    total = _total(x, shift, axes)
+    shift, total = shifted_sum(x, axes)
     return div(exp(_less(x, shift, axes)), build.broadcast(total, _kept(x, axes), x.shape))
 
 

@@ -195,7 +195,10 @@ class Reshape(Expr):
 
 
 class Extreme(Expr):
-    """The largest or smallest element along `axes` (increasing); a NaN among them is the result."""
+    """The largest or smallest element along `axes` (increasing); a NaN among them is the result.
+
+    Of nothing the largest is -inf and the smallest inf.
+    """
 
     __slots__ = ("axes", "which")
     which: Which

@@ -9,7 +9,7 @@ from slomodel.ir.linear import broadcast, gather, scatter
 
 
 def extreme(operand: Expr, which: Which, axes: Axes) -> Expr:
-    """The largest or smallest element along some axes, which must not be empty."""
+    """The largest or smallest element along some axes."""
     _check_axes(operand, axes)
     return Extreme(operand, which, tuple(sorted(set(axes)))) if axes else operand
 

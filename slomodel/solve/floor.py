@@ -40,6 +40,7 @@ class Floor:
 
     def __init__(self, start: Iterate) -> None:
         self.lowest = start.f
+        self._scale = abs(start.f)
         self.best: Iterate | None = None
         self._best_gnorm = self._mark = start.gnorm
         self._anchor = self._mark_f = start.f
@@ -67,7 +68,9 @@ class Floor:
             change = abs(evaluate.value(at.x + t * v) - at.f)
             spread = change if math.isfinite(change) else 0.0
             t *= STRETCH
-        self._measured = max(self._measured, 2.0 * spread)
+        # More than half the digits of f in a few ulps of x is a jump of f, and no rounding.
+        if 2.0 * spread <= math.sqrt(EPS) * max(abs(at.f), self._scale):
+            self._measured = max(self._measured, 2.0 * spread)
         return self._measured > before
 
     def note(self, point: Iterate, length: float, longest: float) -> bool:

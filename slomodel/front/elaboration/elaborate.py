@@ -31,6 +31,7 @@ from slomodel.ir.expr import Expr
 from slomodel.ir.walk import inputs
 from slomodel.problem import Check as ProblemCheck
 from slomodel.problem import DataDeclaration, DimDeclaration, Problem, Variable
+from slomodel.rewrite import carried, rewritten
 
 _MOST_MESSAGES = 20
 
@@ -150,10 +151,12 @@ def _problem(program: Program, model: Model, gathered: _Gathered, objective: Exp
         if variable.node not in used:
             model.warn(_unused("the variable", variable.name, variable.span))
     statement = program.objectives[0]
-    for remark in nonsmooth_warnings(objective, model.spans, statement.expr.span):
+    became = rewritten(objective)
+    spans = carried(model.spans, became)
+    for remark in nonsmooth_warnings(became[objective], spans, statement.expr.span):
         model.warn(remark)
     return Problem(
-        objective,
+        became[objective],
         tuple(gathered.variables),
         data,
         tuple(gathered.dims),
@@ -163,7 +166,7 @@ def _problem(program: Program, model: Model, gathered: _Gathered, objective: Exp
         sense="maximize" if statement.sense == "maximize" else "minimize",
         objective_name="objective" if statement.name is None else statement.name.text,
         source=model.source,
-        spans=model.spans,
+        spans=spans,
         warnings=tuple(sorted(model.warnings, key=lambda w: w.span.start if w.span else 0)),
     )
 

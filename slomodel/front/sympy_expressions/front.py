@@ -26,6 +26,7 @@ from slomodel.front.sympy_expressions.steps import Ask, Steps, run
 from slomodel.front.sympy_expressions.unknown import unknown
 from slomodel.ir.expr import Expr
 from slomodel.problem import Problem
+from slomodel.rewrite import carried, rewritten
 
 _MOST_WARNINGS = 20
 
@@ -69,14 +70,16 @@ def problem_from_sympy(
     found = scan((objective, *named), scope)
     declared = declare(found, order, data_names, shapes or {}, reading)
     graph = _graph(objective, scope)
-    warnings = nonsmooth_warnings(graph, reading.places, place(objective))
+    became = rewritten(graph)
+    places = carried(reading.places, became)
+    warnings = nonsmooth_warnings(became[graph], places, place(objective))
     return Problem(
-        graph,
+        became[graph],
         declared.variables,
         declared.data,
         declared.dims,
         bounds=tuple(reading.bounds),
-        spans=reading.places,
+        spans=places,
         warnings=tuple(warnings[:_MOST_WARNINGS]),
     )
 

@@ -1,0 +1,166 @@
+"""Parts of an elementwise graph as patterns see them: operands along the axes of a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from slomodel.functions import add, div, exp, mul, neg, sub
+from slomodel.ir import build
+from slomodel.ir.dims import Shape
+from slomodel.ir.expr import Axes, Const, Einsum, Expr, Input, Map
+from slomodel.ir.function import ScalarFunction
+
+_MOST_TERMS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A node whose axes are some axes of the whole that it is a part of."""
+
+    node: Expr
+    axes: Axes
+
+    def along(self, shape: Shape) -> Expr:
+        """The node along all axes of the whole; a scalar stays one."""
+        return build.broadcast(self.node, self.axes, shape) if self.node.rank else self.node
+
+    def inner(self, function: ScalarFunction) -> Part | None:
+        """`x` where the part is `function(x)` of one operand."""
+        node = self.node
+        if isinstance(node, Map) and node.function is function:
+            return Part(node.operands[0], self.axes)
+        return None
+
+    def parts(self) -> list[Part]:
+        """The operands of a part that is a `Map`."""
+        assert isinstance(self.node, Map)
+        return [
+            Part(operand, tuple(self.axes[k] for k in own))
+            for operand, own in zip(self.node.operands, self.node.axes, strict=True)
+        ]
+
+
+def parts_of(node: Map) -> list[Part]:
+    return Part(node, tuple(range(node.rank))).parts()
+
+
+def whole(node: Expr) -> Part:
+    return Part(node, tuple(range(node.rank)))
+
+
+def is_map(node: Expr, *functions: ScalarFunction) -> bool:
+    return isinstance(node, Map) and node.function in functions
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """`coefficient * core`; without a core a constant."""
+
+    coefficient: float
+    core: Part | None
+
+
+def scaled(part: Part, sign: float = 1.0) -> Term:
+    """A part with its constant factors and signs taken out."""
+    coefficient = sign
+    while True:
+        node = part.node
+        if isinstance(node, Const):
+            return Term(coefficient * node.value, None)
+        if not is_map(node, neg, mul, div):
+            return Term(coefficient, part)
+        operands = part.parts()
+        constants = [k for k, one in enumerate(operands) if isinstance(one.node, Const)]
+        if is_map(node, neg):
+            coefficient, part = -coefficient, operands[0]
+        elif is_map(node, mul) and constants:
+            coefficient *= _value(operands[constants[0]])
+            part = operands[1 - constants[0]]
+        elif constants == [1]:
+            coefficient /= _value(operands[1])
+            part = operands[0]
+        else:
+            return Term(coefficient, part)
+
+
+def _value(part: Part) -> float:
+    assert isinstance(part.node, Const)
+    return part.node.value
+
+
+def two_terms(node: Map) -> list[Term]:
+    """The two terms of a sum or difference."""
+    left, right = parts_of(node)
+    return [scaled(left), scaled(right, -1.0 if node.function is sub else 1.0)]
+
+
+def summands(node: Expr) -> list[Part]:
+    """The terms of a sum of any length; the node alone where it is none, or a very long one."""
+    result: list[Part] = []
+    stack = [whole(node)]
+    while stack:
+        part = stack.pop()
+        if is_map(part.node, add):
+            stack += reversed(part.parts())
+        else:
+            result.append(part)
+        if len(result) + len(stack) > _MOST_TERMS:
+            return [whole(node)]
+    return result
+
+
+def factors(part: Part) -> list[Part]:
+    """The two factors of a product, those of its first factor taken apart once more; or itself."""
+    if not is_map(part.node, mul):
+        return [part]
+    left, right = part.parts()
+    return [*(left.parts() if is_map(left.node, mul) else [left]), right]
+
+
+@dataclass(frozen=True, slots=True)
+class ExponentialSum:
+    """`sum(exp(x))` over `axes` of x; `order` puts the other axes into those of the result."""
+
+    x: Expr
+    axes: Axes
+    order: Axes
+
+
+def exponential_sum(node: Expr) -> ExponentialSum | None:
+    """The sum of exponentials that a contraction is, unless they are shifted already."""
+    if not isinstance(node, Einsum) or len(node.operands) != 1:
+        return None
+    (labels,), operand = node.inputs, node.operands[0]
+    plain = len(set(labels)) == len(labels) == len(node.dims) > len(node.output)
+    if not plain or len(set(node.output)) != len(node.output) or not is_map(operand, exp):
+        return None
+    x = operand.operands[0]
+    if is_map(x, sub) and _is_shift(x.operands[1]):
+        return None
+    kept = [label for label in labels if label in node.output]
+    axes = tuple(k for k, label in enumerate(labels) if label not in node.output)
+    return ExponentialSum(x, axes, tuple(kept.index(label) for label in node.output))
+
+
+def _is_shift(node: Expr) -> bool:
+    return isinstance(node, Map) and node.function.name == "still"
+
+
+def varies(node: Expr) -> bool:
+    """True when a variable is among the node's inputs."""
+    seen: set[Expr] = set()
+    stack = [node]
+    while stack:
+        one = stack.pop()
+        if isinstance(one, Input) and one.role == "variable":
+            return True
+        if one not in seen:
+            seen.add(one)
+            stack.extend(one.operands)
+    return False
+
+
+def same(parts: Sequence[Part]) -> bool:
+    """True for one node along the same axes."""
+    return all(part == parts[0] for part in parts)

@@ -1,0 +1,101 @@
+"""Hand-written unstable forms become stable ones: softplus, logsumexp, norms, rectifiers, …
+
+A rule may not make a value worse than what was written gives, for any operands. It replaces a node
+by the same function of the same operands; where both are accurate they agree to a few roundings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from slomodel.functions import (
+    abs,
+    add,
+    div,
+    log,
+    log1p,
+    mul,
+    sqrt,
+    square,
+    sub,
+    where,
+)
+from slomodel.ir import build
+from slomodel.ir.expr import Const, Einsum, Expr, Map, remake
+from slomodel.ir.function import ScalarFunction
+from slomodel.ir.walk import postorder
+from slomodel.rewrite import exponentials, roots
+
+_Rule = Callable[[Map], Expr | None]
+_Note = TypeVar("_Note")
+
+_RULES: dict[ScalarFunction, tuple[_Rule, ...]] = {
+    log: (exponentials.logarithm,),
+    log1p: (exponentials.log_of_one_more,),
+    add: (exponentials.difference, roots.rectifier),
+    sub: (exponentials.difference, roots.rectifier),
+    div: (exponentials.quotient,),
+    mul: (roots.product, exponentials.entropy, roots.scale),
+    sqrt: (roots.square_root,),
+    square: (roots.squared,),
+    abs: (roots.magnitude,),
+    where: (roots.choice,),
+}
+
+
+def stable(root: Expr) -> Expr:
+    """The graph with stable forms in place of unstable ones."""
+    return rewritten(root)[root]
+
+
+def rewritten(root: Expr) -> Mapping[Expr, Expr]:
+    """What each node under the root has become."""
+    done: dict[Expr, Expr] = {}
+    for node in postorder(root):
+        operands = tuple(done[operand] for operand in node.operands)
+        made = node if operands == node.operands else _remade(node, operands)
+        better = _better(made)
+        while better is not None:
+            made, better = better, _better(better)
+        assert made.shape == node.shape
+        done[node] = made
+    return done
+
+
+def _remade(node: Expr, operands: tuple[Expr, ...]) -> Expr:
+    """The node over other operands, in canonical form."""
+    if isinstance(node, Map):
+        return build.apply_along(node.function, operands, node.axes, node.shape)
+    if isinstance(node, Einsum):
+        return build.einsum(operands, node.inputs, node.output, node.dims)
+    return remake(node, operands)
+
+
+def _better(node: Expr) -> Expr | None:
+    if isinstance(node, Einsum):
+        return exponentials.summed_entropy(node)
+    if not isinstance(node, Map):
+        return None
+    for rule in _RULES.get(node.function, ()):
+        found = rule(node)
+        if found is not None:
+            return build.broadcast(found, (), node.shape) if not found.rank else found
+    return None
+
+
+def carried(notes: Mapping[Expr, _Note], became: Mapping[Expr, Expr]) -> dict[Expr, _Note]:
+    """Notes on nodes as notes on what those became, and on the nodes made in between."""
+    result = dict(notes)
+    known = set(became.values())
+    for node, new in became.items():
+        if new is node or node not in notes:
+            continue
+        stack = [new]
+        while stack:
+            one = stack.pop()
+            made_here = one is new or (one not in known and not isinstance(one, Const))
+            if made_here and one not in result:
+                result[one] = notes[node]
+                stack.extend(one.operands)
+    return result

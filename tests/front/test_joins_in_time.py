@@ -1,0 +1,26 @@
+"""Whether a joint is smooth is answered at once, also where SymPy could think for minutes."""
+
+import time
+import warnings
+
+import pytest
+
+import slomodel
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "var x minimize where(x <= 0.918, 0, tanh((x+2)^0.945))",
+        "data c=1 var x minimize where(x <= c, 0.5, sin(cos(x)+2)^0.9)",
+        "data c=1,a=2,b=3 var x minimize "
+        "where(a*x^2+b*x <= c, x^8*exp(x), x^7*sin(x)+tan(x)*sinh(b*x))",
+    ],
+)
+def test_no_joint_takes_long(text: str) -> None:
+    began = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert slomodel.compile(text).n == 1
+    # It took over 40 s; the limit is wide, since it is no measure of speed.
+    assert time.process_time() - began < 20.0
