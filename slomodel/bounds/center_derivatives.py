@@ -1,0 +1,69 @@
+"""The Hessian and the third derivative at the centre, entry by entry, where they fit."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import permutations
+from math import prod
+
+import numpy as np
+
+from slomodel.bounds.enclose import boxed, enclose
+from slomodel.bounds.hessian import derivatives, unit_directions
+from slomodel.bounds.interval import Interval, meet
+from slomodel.bounds.rounding import Array
+from slomodel.bounds.setting import Setting
+from slomodel.ir.dims import concrete
+from slomodel.ir.expr import Expr
+from slomodel.ir.walk import postorder
+
+_MOST_NUMBERS = 3 * 2**22
+"""So many numbers may be enclosed: directions times elements of all nodes."""
+_MOST_VARIABLES_THIRD = 40
+
+
+def centre_hessian(setting: Setting) -> Interval | None:
+    """H(c) (n, n) in symmetric intervals; None where it would take too long. Kept."""
+    key = "Hessian at the centre"
+    if key not in setting.kept:
+        graphs = derivatives(setting)
+        setting.kept[key] = _enclosed(setting, graphs.second, 1)
+    kept = setting.kept[key]
+    return kept if isinstance(kept, Interval) else None
+
+
+def centre_third(setting: Setting) -> Interval | None:
+    """D³f(c) (n, n, n) in symmetric intervals; None where it would take too long. Kept."""
+    key = "third derivative at the centre"
+    if key not in setting.kept:
+        found = None
+        if setting.n <= _MOST_VARIABLES_THIRD:
+            found = _enclosed(setting, derivatives(setting).third, 2)
+        setting.kept[key] = found
+    kept = setting.kept[key]
+    return kept if isinstance(kept, Interval) else None
+
+
+def _enclosed(setting: Setting, graphs: tuple[Expr, ...], directions: int) -> Interval | None:
+    """The graphs along all unit vectors of each direction; mixed derivatives are equal."""
+    n = setting.n
+    elements = sum(prod(concrete(g.shape, setting.sizes)) for g in postorder(*graphs))
+    if n == 0 or n**directions * max(elements, n) > _MOST_NUMBERS:
+        return None
+    inputs = derivatives(setting)
+    boxes = boxed(setting.values, directions)
+    for axis, own in zip(range(directions), (inputs.v, inputs.w), strict=False):
+        boxes.update(unit_directions(setting, own, directions, axis))
+    found = enclose(graphs, boxes, setting.sizes, directions)
+    front = (n,) * directions
+
+    def joined(ends: list[Array]) -> Array:
+        wide = [np.broadcast_to(a, front + a.shape[directions:]) for a in ends]
+        return np.concatenate([a.reshape((*front, -1)) for a in wide], axis=-1)
+
+    rows = [found[g] for g in graphs]
+    entries = Interval(joined([r.lo for r in rows]), joined([r.hi for r in rows]))
+    result = entries
+    for order in permutations(range(directions + 1)):
+        result = meet(result, entries.each(partial(np.transpose, axes=order)))
+    return result

@@ -1,0 +1,127 @@
+"""Norms of derivatives, propagated by blocks of variables through the gradient's graph."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from slomodel.bounds.blame import unbounded
+from slomodel.bounds.center_derivatives import centre_hessian, centre_third
+from slomodel.bounds.closing import (
+    Closed,
+    Pieces,
+    close_first,
+    close_second,
+    form_norm,
+    stacked,
+    symmetric,
+)
+from slomodel.bounds.enclose import boxed, enclose
+from slomodel.bounds.interval import Interval, around
+from slomodel.bounds.jet_arrays import settled
+from slomodel.bounds.jets import Ball, propagate
+from slomodel.bounds.norms import canonical, measure
+from slomodel.bounds.prepared import Prepared, prepare
+from slomodel.bounds.result import shown
+from slomodel.bounds.rounding import Array, up_add, up_norm
+from slomodel.bounds.setting import Candidate, Setting
+from slomodel.bounds.smoothness import Smoothness, smoothness
+from slomodel.bounds.spectral import symmetric_norm
+from slomodel.bounds.trilinear import trilinear_norm
+
+RULE = "gradient jets"
+
+
+def gradient_jets(setting: Setting, radius: float) -> Candidate | None:
+    """L1 and L2 from bounds over the ball of D∇f, D²∇f and D³∇f by blocks of variables.
+
+    Hypothesis: the objective is C¹ (C² for L2) and piecewise smooth on the ball, which
+    `smoothness` shows. Conclusion in the 2-norm; the closing rules are those of `closing`.
+    """
+    if setting.n == 0:
+        return None
+    prepared = prepare(setting)
+    smooth = _smooth(setting, radius)
+    order = int(smooth.order)
+    if order < 1:
+        return Candidate(RULE, np.inf, np.inf, smooth.reason)
+    centre = _centre(setting, prepared)
+    ball = propagate(prepared, radius, centre) if radius > 0.0 else centre
+    over = _by_block(prepared, ball)
+    if order < 2:
+        L1 = Closed.least({"sup ‖H‖ by blocks": form_norm(over[0])})
+        reason = smooth.reason if np.isfinite(L1.value) else unbounded(setting, radius)
+        return Candidate(f"{RULE}: {L1.rule}", L1.value, np.inf, reason, _told(L1))
+    pieces = _pieces(setting, prepared, over, _by_block(prepared, centre), ball.radius)
+    L2 = close_second(pieces)
+    L1 = close_first(pieces, L2.value)
+    reason = "" if np.isfinite(L2.value) else unbounded(setting, radius)
+    return Candidate(f"{RULE}: {L1.rule}", L1.value, L2.value, reason, _told(L1) + _told(L2))
+
+
+def _told(one: Closed) -> tuple[str, ...]:
+    return tuple(f"{name} ≤ {shown(value)}" for name, value in one.tried)
+
+
+def _smooth(setting: Setting, radius: float) -> Smoothness:
+    boxes = boxed(setting.values)
+    boxes.update({v: around(setting.values[v], radius) for v in setting.variables})
+    found = enclose([setting.objective], boxes, setting.sizes)
+    return smoothness(setting.objective, found, 0, setting.spans)
+
+
+def _centre(setting: Setting, prepared: Prepared) -> Ball:
+    kept = setting.kept.get("jets at the centre")
+    if not isinstance(kept, Ball):
+        kept = setting.kept["jets at the centre"] = propagate(prepared, 0.0)
+    return kept
+
+
+def _by_block(prepared: Prepared, ball: Ball) -> tuple[Array, Array, Array]:
+    """D^k ∇f for k = 1, 2, 3, symmetric arrays with k + 1 axes of blocks."""
+    variables = prepared.setting.variables
+    blocks = [prepared.blocks[variable.name] for variable in variables]
+    roots = ball.roots()
+    first, second, third = (
+        symmetric(
+            stacked([(b, jet[k]) for b, jet in zip(blocks, roots, strict=True)], prepared.count)
+        )
+        for k in (1, 2, 3)
+    )
+    return first, second, third
+
+
+def _pieces(
+    setting: Setting,
+    prepared: Prepared,
+    over: tuple[Array, Array, Array],
+    centre: tuple[Array, Array, Array],
+    radius: float,
+) -> Pieces:
+    """The centre's norms: of its entries where they are known, and of blocks."""
+    hessian, third = form_norm(centre[0]), form_norm(centre[1])
+    blocks = centre[0]
+    H = centre_hessian(setting)
+    if H is not None:
+        hessian = min(hessian, symmetric_norm(H.mid, H.rad))
+        blocks = np.minimum(blocks, _block_norms(setting, prepared, H))
+    T = centre_third(setting)
+    if T is not None:
+        proved = up_add(float(trilinear_norm(T.mid[np.newaxis])[0]), float(up_norm(T.rad)))
+        third = min(third, float(proved))
+    return Pieces(over, radius, hessian, third, blocks)
+
+
+def _block_norms(setting: Setting, prepared: Prepared, H: Interval) -> Array:
+    """The spectral norms of H(c)'s blocks (B, B)."""
+    own = [
+        np.full(int(np.size(setting.values[v])), prepared.blocks[v.name]) for v in setting.variables
+    ]
+    block = np.concatenate(own)
+    result = np.zeros((prepared.count, prepared.count))
+    mid, rad = H.mid, H.rad
+    for i in range(prepared.count):
+        for j in range(i + 1):
+            part = np.ix_(block == i, block == j)
+            norm = canonical("rc", mid[part].shape)
+            result[i, j] = result[j, i] = measure(mid[part], rad[part], norm)
+    return settled(result)
