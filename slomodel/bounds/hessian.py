@@ -67,8 +67,8 @@ def entries(setting: Setting, cells: Interval, *, third: bool = True) -> Entries
     boxes = boxed(setting.values, _BATCH)
     for variable, box in _split(setting, cells).items():
         boxes[variable] = box.each(lambda array: np.expand_dims(array, (_V, _W)))
-    boxes.update(_units(setting, graphs.v, _V))
-    boxes.update(_units(setting, graphs.w, _W))
+    boxes.update(unit_directions(setting, graphs.v, _BATCH, _V))
+    boxes.update(unit_directions(setting, graphs.w, _BATCH, _W))
     tails = graphs.third if third else ()
     roots = (setting.objective, *graphs.second, *tails)
     found = enclose(roots, boxes, setting.sizes, _BATCH)
@@ -93,21 +93,23 @@ def _split(setting: Setting, cells: Interval) -> Mapping[Input, Interval]:
         stop = start + prod(shape)
 
         def view(array: Array, a: int = start, b: int = stop, s: tuple[int, ...] = shape) -> Array:
-            return np.asarray(array[:, a:b].reshape((-1, *s)))
+            return np.asarray(array[:, a:b].reshape((len(array), *s)))
 
         result[variable] = cells.each(view)
         start = stop
     return result
 
 
-def _units(setting: Setting, inputs: tuple[Input, ...], axis: int) -> dict[Input, Interval]:
-    """All unit vectors along a batch axis."""
+def unit_directions(
+    setting: Setting, inputs: tuple[Input, ...], batch: int, axis: int
+) -> dict[Input, Interval]:
+    """All n unit vectors along one of the batch axes, by variable."""
     eye = np.eye(setting.n)
-    missing = tuple(k for k in range(_BATCH) if k != axis)
+    missing = tuple(k for k in range(batch) if k != axis)
     result, start = {}, 0
     for variable, own in zip(setting.variables, inputs, strict=True):
         shape = np.shape(setting.values[variable])
-        columns = eye[:, start : start + prod(shape)].reshape((-1, *shape))
+        columns = eye[:, start : start + prod(shape)].reshape((setting.n, *shape))
         result[own] = point(np.expand_dims(columns, missing))
         start += prod(shape)
     return result
@@ -118,7 +120,8 @@ def _flat(setting: Setting, parts: list[Interval], front: tuple[int, ...]) -> In
 
     def joined(arrays: list[Array]) -> Array:
         wide = [np.broadcast_to(a, front + a.shape[_BATCH:]) for a in arrays]
-        return np.concatenate([a.reshape((*front, -1)) for a in wide], axis=-1)
+        flat = [a.reshape((*front, prod(a.shape[_BATCH:]))) for a in wide]
+        return np.concatenate(flat, axis=-1)
 
     return Interval(joined([p.lo for p in parts]), joined([p.hi for p in parts]))
 
