@@ -12,9 +12,12 @@ from numpy.typing import NDArray
 from slomodel.errors import Diagnostic, DomainError, ModelSyntaxError, SourceText
 from slomodel.front.elaboration.elaborate import elaborate
 from slomodel.front.sympy_expressions.source import SymPySource, by_name, is_expression
+from slomodel.front.text.latex import latex_of
 from slomodel.front.text.parse import parse, read_source
 from slomodel.front.unread import with_remarks
 from slomodel.problem import Problem
+
+_MOST_SHOWN = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,17 @@ class Recipe:
         if isinstance(self.source, SymPySource):
             return with_remarks(self.source.problem(self.data, self.dims))
         return with_remarks(elaborate(parse(self.source), self.source))
+
+    def latex(self) -> str:
+        """The model in print: index notation of a text, SymPy's own notation of its expression."""
+        if isinstance(self.source, SymPySource):
+            return self.source.latex()
+        return latex_of(parse(self.source))
+
+    def notebook(self) -> str | None:
+        """What a notebook shows; None for what is too long to be read."""
+        text = self.latex()
+        return f"$\\displaystyle {text}$" if len(text) <= _MOST_SHOWN else None
 
     def settled(self, problem: Problem, arrays: Mapping[str, NDArray[np.float64]]) -> Recipe:
         """The recipe with copies of what callers and files gave: neither is asked again."""

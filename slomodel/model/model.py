@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import NoReturn
 
 import numpy as np
 import sympy as sp
@@ -121,15 +120,13 @@ class Model:
 
         The gradient is a fresh array, or `out` where that is given.
         """
-        vector = self._vectors.vector(x)
         gradient = self._empty() if out is None else self._vectors.receiver(out)
-        return self._function("value_and_gradient")(vector, gradient), gradient
+        return self._function("value_and_gradient")(self._vectors.vector(x), gradient), gradient
 
     def hvp(self, x: Point, v: Point) -> Vector:
         """The Hessian at x times v, all (n,)."""
-        vector = self._vectors.vector(x)
         product = self._empty()
-        self._function("hvp")(vector, self._vectors.vector(v, "v"), product)
+        self._function("hvp")(self._vectors.vector(x), self._vectors.vector(v, "v"), product)
         return product
 
     def hessian(self, x: Point) -> Vector:
@@ -143,9 +140,8 @@ class Model:
         """
         recipe = replace(self._recipe, data={**self._recipe.data, **data})
         binding = bind(self._problem, recipe.data, recipe.dims, recipe.folder)
-        compiled = self._compiled
-        if binding.sizes != self._binding.sizes:
-            compiled = self._planned(binding, compiled.target)
+        same = binding.sizes == self._binding.sizes
+        compiled = self._compiled if same else self._planned(binding, self._compiled.target)
         return Model(self._problem, binding, compiled, self._derivatives, recipe)
 
     def solve(
@@ -266,8 +262,12 @@ class Model:
         """
         return minimized(self, -1.0 if self._problem.sense == "maximize" else 1.0)
 
-    def latex(self) -> NoReturn:
-        raise MissingRule("latex() is not there yet")
+    def latex(self) -> str:
+        """Objective, definitions and functions as LaTeX, in index notation."""
+        return self._recipe.latex()
+
+    def _repr_latex_(self) -> str | None:
+        return self._recipe.notebook()
 
     def _function(self, name: EntryName) -> Evaluate:
         require_data(self._binding)

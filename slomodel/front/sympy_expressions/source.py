@@ -12,6 +12,7 @@ import sympy as sp
 from scipy.sparse import sparray, spmatrix
 from sympy.core.symbol import Str
 
+from slomodel.errors import TargetLimit
 from slomodel.front.sympy_expressions.front import problem_from_sympy
 from slomodel.front.sympy_expressions.names import NAMED, listed
 from slomodel.front.sympy_expressions.scan import name_of
@@ -55,6 +56,14 @@ class SymPySource:
         """The problem, with shapes from the arrays in `data` where the expression has none."""
         shapes = {name: found for name, v in data.items() if (found := _shape(v)) is not None}
         return problem_from_sympy(self.expr, self.variables, self.data_names, dims, shapes)
+
+    def latex(self) -> str:
+        """The objective as SymPy prints it. Raises TargetLimit where it is nested too deep."""
+        try:
+            return rf"\min \; {sp.latex(self.expr)}"
+        except RecursionError:
+            message = "the expression is nested too deep for SymPy's printer"
+            raise TargetLimit(message) from None
 
     def __reduce__(self) -> tuple[Callable[..., SymPySource], tuple[object, ...]]:
         variables = None if self.variables is None else sp.Tuple(*map(_basic, self.variables))
