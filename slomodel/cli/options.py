@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import click
 
-from slomodel.solve import METHODS
+from slomodel.solve import DIRECTIONS, METHODS
 
 F = TypeVar("F", bound=Callable[..., object])
 Decorator = Callable[[F], F]
@@ -75,7 +75,7 @@ MODEL = (
 
 SOLVE = (
     click.option("--method", metavar="NAME", help=f"One of {', '.join(METHODS)} [auto]."),
-    click.option("--direction", metavar="NAME", help="Search direction: gradient or lbfgs."),
+    click.option("--direction", metavar="NAME", help=f"Search direction: {', '.join(DIRECTIONS)}."),
     click.option("--initial-step", metavar="NAME", help="First trial step of a line search."),
     click.option(
         "--gtol",

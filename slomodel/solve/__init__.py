@@ -1,5 +1,6 @@
 """Algorithm 1 with its subroutines: from an objective and a point to a Solution."""
 
+from slomodel.solve.directions import DIRECTIONS
 from slomodel.solve.entry import solve
 from slomodel.solve.history import EpochRecord, History
 from slomodel.solve.methods import METHODS, METHODS_NOT_YET
@@ -11,6 +12,7 @@ from slomodel.solve.solution import Solution, load_solution
 from slomodel.solve.status import Sense, Status
 
 __all__ = [
+    "DIRECTIONS",
     "METHODS",
     "METHODS_NOT_YET",
     "Callback",

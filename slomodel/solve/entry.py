@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slomodel.solve.controls import Controls
+from slomodel.solve.facts import facts_of
 from slomodel.solve.lipschitz import LipschitzSource
 from slomodel.solve.methods import method_of
 from slomodel.solve.monitor import Callback, Monitor, Progress, check_callback, display_of
@@ -62,7 +63,7 @@ def solve(
     check_callback(callback)
     # A norm past the largest number is inf, not a warning.
     with np.errstate(all="ignore"):
-        subroutine, lipschitz = method_of(method, options, start, gtol, prove)
+        subroutine, lipschitz = method_of(method, options, start, gtol, prove, facts_of(objective))
     evaluate = Evaluator(objective, controls)
     monitor = Monitor(evaluate, callback, display_of(progress, max_time))
     run = Run(unknown(start), controls)
@@ -102,7 +103,7 @@ def outcome(
         nit=nit,
         nfev=evaluate.nfev,
         njev=evaluate.njev,
-        nhev=0,
+        nhev=evaluate.nhev,
         status=run.status,
         message=message(run, evaluate, nit, subroutine.parameters),
         variables={name: np.array(array) for name, array in variables.items()},

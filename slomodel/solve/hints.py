@@ -54,7 +54,7 @@ METHODS_ELSEWHERE = {
     ),
     **dict.fromkeys(
         ("cg", "newton", "newton-cg", "gauss-newton"),
-        "{} is a direction of norm-armijo that is not in this version; use direction lbfgs",
+        "{0} is a direction here: method norm-armijo (or auto) with direction {0}",
     ),
 }
 """What those who ask for a method by its name elsewhere are told."""
@@ -73,7 +73,7 @@ def option_hint(name: str, taken: Collection[str]) -> str:
 def method_hint(name: object) -> str:
     """What to write for a method of another package; nothing for a name that is not known."""
     plain = str(name).lower().replace("_", "-")
-    return METHODS_ELSEWHERE.get(plain, "").format(name)
+    return METHODS_ELSEWHERE.get(plain, "").format(plain)
 
 
 def closest(name: object, names: Collection[str]) -> str:

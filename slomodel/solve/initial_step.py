@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from slomodel.solve.directions import Pair
+from slomodel.solve.direction import Pair
 from slomodel.solve.norms import ratio
 
 
@@ -51,5 +51,3 @@ INITIAL_STEPS: dict[str, InitialStep] = {
 }
 
 WANTS_PAIRS = frozenset({"bb"})
-
-DEFAULT_OF_DIRECTION = {"gradient": "bb", "lbfgs": "unit"}

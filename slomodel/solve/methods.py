@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.certified import certified
-from slomodel.solve.directions import DIRECTIONS
+from slomodel.solve.directions import DIRECTIONS, Rule
+from slomodel.solve.facts import NO_FACTS, Facts
 from slomodel.solve.hints import method_hint
-from slomodel.solve.initial_step import DEFAULT_OF_DIRECTION, INITIAL_STEPS
+from slomodel.solve.initial_step import INITIAL_STEPS
 from slomodel.solve.lipschitz import LipschitzSource
 from slomodel.solve.norm_armijo import NormArmijo
 from slomodel.solve.norms import Vector, norm
@@ -23,12 +25,7 @@ from slomodel.solve.tgd import tgd
 
 Options = Mapping[str, object]
 
-DIRECTIONS_NOT_YET = {
-    "cg": "conjugate gradients",
-    "newton-cg": "truncated Newton",
-    "newton": "dense Newton",
-    "gauss-newton": "Levenberg-Marquardt",
-}
+DIRECTIONS_NOT_YET = {"gauss-newton": "Levenberg-Marquardt"}
 LINE_SEARCHES_NOT_YET = {"exact": "exact search along a polynomial"}
 
 METHODS_NOT_YET = {
@@ -54,15 +51,15 @@ class Method:
 
 def norm_armijo(given: Options, setting: Setting) -> NormArmijo:
     """The paper's method: along −g unless another direction is asked for."""
-    return line_search(given, setting.x0, direction="gradient")
+    return line_search(given, setting, direction="gradient")
 
 
 def auto(given: Options, setting: Setting) -> NormArmijo:
     """In this version always norm-armijo along L-BFGS directions, the fastest there is."""
-    return line_search(given, setting.x0, direction="lbfgs")
+    return line_search(given, setting, direction="lbfgs")
 
 
-def line_search(given: Options, x0: Vector, direction: str) -> NormArmijo:
+def line_search(given: Options, setting: Setting, direction: str) -> NormArmijo:
     """NormArmijo with its defaults; `direction` is the one taken when none is given.
 
     δ̄ = max(1, ‖x0‖) is fixed for the run, as the theorem asks.
@@ -70,16 +67,33 @@ def line_search(given: Options, x0: Vector, direction: str) -> NormArmijo:
     direction = choice(
         "direction", given.get("direction", direction), DIRECTIONS, DIRECTIONS_NOT_YET
     )
-    rule = given.get("initial_step", DEFAULT_OF_DIRECTION[direction])
+    rule = DIRECTIONS[direction]
+    check_suits(direction, rule, setting)
     choice("line_search", given.get("line_search", "armijo"), ("armijo",), LINE_SEARCHES_NOT_YET)
     return NormArmijo(
-        delta_bar=number("delta_bar", given.get("delta_bar", max(1.0, norm(x0))), 0.0),
+        delta_bar=number("delta_bar", given.get("delta_bar", max(1.0, norm(setting.x0))), 0.0),
         theta=number("theta", given.get("theta", 0.5), 0.0, 1.0),
         sigma=number("sigma", given.get("sigma", 0.3), 0.0, 1.0),
         alpha=number("alpha", given.get("alpha", 1e-4), 0.0, 1.0),
         direction=direction,
-        initial_step=choice("initial_step", rule, INITIAL_STEPS),
+        initial_step=choice(
+            "initial_step", given.get("initial_step", rule.initial_step), INITIAL_STEPS
+        ),
     )
+
+
+def check_suits(direction: str, rule: Rule, setting: Setting) -> None:
+    """Raises DomainError where the objective has not what the direction needs, or is too large."""
+    n = len(setting.x0)
+    if rule.curvature and not setting.facts.curvature:
+        message = f"direction={direction!r} needs products with the Hessian, which are not given"
+        remedy = "use direction='lbfgs', or a compiled model"
+    elif rule.most is not None and n > rule.most:
+        message = f"direction={direction!r} is for at most {rule.most} unknowns, and these are {n}"
+        remedy = "use direction='newton-cg' or 'lbfgs'"
+    else:
+        return
+    raise DomainError(Diagnostic("E604", message, help=remedy))
 
 
 _LINE_SEARCH = (
@@ -104,7 +118,12 @@ METHODS = {
 
 
 def method_of(
-    name: str, options: Options, x0: Vector, gtol: float, prove: Prove | None = None
+    name: str,
+    options: Options,
+    x0: Vector,
+    gtol: float,
+    prove: Prove | None = None,
+    facts: Facts = NO_FACTS,
 ) -> tuple[Subroutine, LipschitzSource | None]:
     """The method called `name` for a run from x0 (n,), and the source of its constants.
 
@@ -114,9 +133,9 @@ def method_of(
     check_names(name, options, method.options)
     given = {option: value for option, value in options.items() if value is not None}
     if not method.takes_constants:
-        return method.build(given, Setting(x0, gtol)), None
+        return method.build(given, Setting(x0, gtol, facts=facts)), None
     source = lipschitz_source(given, prove)
-    setting = Setting(x0, gtol, source.estimated, proves(source))
+    setting = Setting(x0, gtol, source.estimated, proves(source), facts)
     if is_auto(given):
         return certified(name, setting, "d" in given), proofs_alone(source)
     return method.build(given, setting), source

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slomodel.solve.directions import DIRECTIONS, Pair
+from slomodel.solve.direction import Pair
+from slomodel.solve.directions import DIRECTIONS
 from slomodel.solve.floor import Floor, explain_failure
 from slomodel.solve.initial_step import INITIAL_STEPS, WANTS_PAIRS, Memory
 from slomodel.solve.line_search import Found, LineSearch
@@ -63,7 +64,7 @@ class NormArmijoRun:
         self.trials = 0
         self._method = method
         self._evaluate = evaluate
-        self._direction = DIRECTIONS[method.direction](len(start.x), method.delta_bar)
+        self._direction = DIRECTIONS[method.direction].start(evaluate, start, method.delta_bar)
         self._initial_step = INITIAL_STEPS[method.initial_step]
         self._wants_pairs = self._direction.wants_pairs or method.initial_step in WANTS_PAIRS
         self._memory = Memory()
@@ -91,7 +92,7 @@ class NormArmijoRun:
         self.trials = self._search.trials
         if found is None:
             again = own or first < longest
-            vnorm = self._direction.fallback(current.g, current.gnorm, v)
+            vnorm = self._direction.fallback(current, v)
             longest = first = min(D / vnorm, LARGEST)
             found = self._last_resort(current, vnorm, longest, again)
         if found is None or self._floor.note(found.point, found.delta * vnorm, D):
@@ -105,14 +106,14 @@ class NormArmijoRun:
         Returns ‖v‖, ⟨g,v⟩/‖v‖ and whether v is the rule's own and not along −g.
         """
         g, gnorm = at.g, at.gnorm
-        vnorm = self._direction.propose(g, gnorm, v)
+        vnorm = self._direction.propose(at, v)
         if self._method.direction == "gradient":
             return vnorm, -gnorm, False
         if 0.0 < vnorm <= LARGEST:
             slope = slope_along(g, gnorm, v, vnorm)
             if slope <= -self._method.alpha * gnorm:
                 return vnorm, slope, True
-        return self._direction.fallback(g, gnorm, v), -gnorm, False
+        return self._direction.fallback(at, v), -gnorm, False
 
     def _last_resort(self, at: Iterate, vnorm: float, longest: float, again: bool) -> Found | None:
         """Search along −g from the full length, and once more if f is noisier than assumed.

@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from slomodel.solve.controls import Controls
+from slomodel.solve.facts import Curved
 from slomodel.solve.norms import Vector, norm
 from slomodel.solve.status import Status
 
@@ -58,11 +59,12 @@ class BudgetSpent(Exception):
 class Evaluator:
     """The objective in the solver's sense (always minimised), with counts and budgets.
 
-    `nfev` counts the points where a value was needed, `njev` those where a gradient was. Where
-    both are, the value is asked for first, so that it counts once.
+    `nfev` counts the points where a value was needed, `njev` those where a gradient was, `nhev`
+    products with the Hessian. Where a value and a gradient are needed, the value is asked for
+    first, so that it counts once.
     """
 
-    __slots__ = ("_max_nfev", "_objective", "deadline", "nfev", "njev", "sign", "started")
+    __slots__ = ("_max_nfev", "_objective", "deadline", "nfev", "nhev", "njev", "sign", "started")
 
     def __init__(self, objective: Objective, controls: Controls) -> None:
         max_nfev, max_time = controls.max_nfev, controls.max_time
@@ -73,6 +75,7 @@ class Evaluator:
         self.deadline = math.inf if max_time is None else self.started + max_time
         self.nfev = 0
         self.njev = 0
+        self.nhev = 0
 
     def value(self, x: Vector) -> float:
         """f at x (n,); raises BudgetSpent instead of passing a limit.
@@ -100,3 +103,10 @@ class Evaluator:
         if self.sign < 0.0:
             np.negative(out, out=out)
         return norm(out)
+
+    def hvp(self, x: Vector, v: Vector, out: Vector) -> None:
+        """Write the Hessian at x times v into `out`, all (n,); time is checked."""
+        self.check_time()
+        self.nhev += 1
+        assert isinstance(self._objective, Curved)
+        np.multiply(self._objective.hvp(x, v), self.sign, out=out)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from slomodel.errors import Diagnostic, DomainError, MissingRule, ShapeError
+from slomodel.solve.facts import NO_FACTS, Facts
 from slomodel.solve.hints import COMMON, closest, option_hint
 from slomodel.solve.norms import Vector
 
@@ -37,6 +38,7 @@ class Setting:
     gtol: float
     estimated: bool = True
     proves: bool = False
+    facts: Facts = NO_FACTS
 
 
 def number(

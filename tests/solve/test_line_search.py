@@ -65,7 +65,7 @@ def ulp_spread(objective: Functions, x: Vector) -> float:
     delta_bar=st.sampled_from([0.05, 1.0, 30.0]),
     sigma=st.floats(0.01, 0.9),
     theta=st.floats(0.1, 0.9),
-    direction=st.sampled_from(["gradient", "lbfgs"]),
+    direction=st.sampled_from(["gradient", "lbfgs", "cg"]),
     initial_step=st.sampled_from(["full", "bb", "unit", "memory"]),
 )
 def test_every_step_keeps_the_laws(

@@ -169,8 +169,7 @@ def test_methods_to_come_say_so(method: str) -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("direction", "newton"),
-        ("direction", "cg"),
+        ("direction", "gauss-newton"),
         ("line_search", "exact"),
         ("verify", True),
         ("second_order", True),
