@@ -91,13 +91,18 @@ class Compiled:
         self.name = name
         self.numbers = dict(numbers)
         self.target = target
-        self._derivatives = derivatives
+        self.derivatives = derivatives
         self.precision: Precision = precision
         sizes = Sizes(tuple(numbers))
         self._layout = Layout(derivatives.variables, tuple(data), sizes, precision, defaults or {})
         self._planned: dict[EntryName, Planned] = {}
         self._makers: dict[EntryName, Maker] = {}
         self._lock = threading.RLock()
+
+    def serves(self, derivatives: Derivatives, numbers: Mapping[str, int], target: Target) -> bool:
+        """True when these are the kernels of such derivatives, sizes and target."""
+        same = self.derivatives is derivatives and self.target is target
+        return same and self.numbers == dict(numbers)
 
     def maker(self, name: EntryName) -> Maker:
         """`make_NAME` of the generated module: data to function."""
@@ -116,7 +121,7 @@ class Compiled:
     def _plan(self, name: EntryName) -> Planned:
         with self._lock:
             if name not in self._planned:
-                entry = self._derivatives.entry(name)
+                entry = self.derivatives.entry(name)
                 self._planned[name] = plan(entry, self._layout, self.numbers, self.target)
             return self._planned[name]
 

@@ -19,6 +19,7 @@ from slomodel.ir.function import ANALYTIC
 from slomodel.ir.walk import dependents, postorder, users
 from slomodel.problem import NONSMOOTH, Problem
 from slomodel.reference import NonFinite, evaluate_all, first_nonfinite, read
+from slomodel.rewrite import Change
 
 Array = NDArray[np.generic]
 
@@ -59,8 +60,8 @@ def warn(problem: Problem, strict: bool) -> None:
         warnings.warn(warning.render(), category, stacklevel=3)
 
 
-def explanation(problem: Problem, binding: Binding) -> str:
-    """Variables, data, sizes and smoothness, one a line."""
+def explanation(problem: Problem, binding: Binding, changes: Sequence[Change] = ()) -> str:
+    """Variables, data, sizes, smoothness and what was rewritten, one a line."""
     lines = [f"model {problem.name}: {problem.sense} {problem.objective_name}"]
     sizes = [f"{dim.name} = {binding.sizes.get(dim.name, '?')}" for dim in problem.dims]
     if sizes:
@@ -76,6 +77,10 @@ def explanation(problem: Problem, binding: Binding) -> str:
             count += int(np.prod([dim.size(binding.sizes) for dim in variable.shape], dtype=int))
         lines.append(f"unknowns   {count}")
     lines.append(f"smoothness {smoothness_class(problem)}")
+    for change in changes:
+        saved = f"{change.before:.3g} operations a gradient become {change.after:.3g}"
+        lines.append(f"rewritten  {change.name}: {saved}")
+        lines += [f"           {note}" for note in change.notes]
     return "\n".join(lines)
 
 

@@ -30,6 +30,7 @@ class Recipe:
     dims: Mapping[str, int]
     backend: str
     dtype: str = "float64"
+    rewrites: tuple[str, ...] = ()
 
     def problem(self) -> Problem:
         """The problem that the source states, read anew."""
@@ -66,6 +67,7 @@ def recipe_of(
     dims: Mapping[str, int] | None,
     backend: str,
     dtype: str,
+    rewrites: tuple[str, ...] = (),
 ) -> Recipe:
     """The recipe of what was given to `compile`. Raises a SlomodelError for a wrong type."""
     options: list[tuple[str, str, object]] = [("data", "arrays", data), ("dims", "sizes", dims)]
@@ -76,11 +78,11 @@ def recipe_of(
     arrays, sizes = by_name(data or {}), by_name(dims or {})
     if is_expression(source, variables):
         expression = SymPySource.of(source, variables, arrays)
-        return Recipe(expression, None, arrays, sizes, backend, dtype)
+        return Recipe(expression, None, arrays, sizes, backend, dtype, rewrites)
     text, folder = source_of(source)
     if variables is not None:
         raise DomainError("variables= goes with SymPy expressions; a text declares its own")
-    return Recipe(text, folder, arrays, sizes, backend, dtype)
+    return Recipe(text, folder, arrays, sizes, backend, dtype, rewrites)
 
 
 def source_of(source: object) -> tuple[SourceText, Path | None]:

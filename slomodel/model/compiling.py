@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from slomodel.front.report import warn
 from slomodel.front.source import recipe_of
 from slomodel.model.model import Model
+from slomodel.rewrite import chosen
 
 
 def compile(
@@ -18,6 +19,7 @@ def compile(
     backend: str = "auto",
     dtype: str = "float64",
     strict: bool = False,
+    rewrites: bool | Collection[str] = True,
 ) -> Model:
     """A model from a SymPy expression, from text or from the path of a .slo file.
 
@@ -25,10 +27,11 @@ def compile(
     `data` maps names to arrays, numbers or `pathlib.Path`s; what is missing can be given later
     with `bind`. `dims` gives sizes that the data does not. `backend` is `auto`, `numexpr` or
     `numpy`; `dtype` is what kernels compute in, `float64` or `float32` (points and the solver's
-    own work stay float64). `strict` makes a kink an error instead of a NonsmoothWarning. Every
-    failure is a SlomodelError.
+    own work stay float64). `strict` makes a kink an error instead of a NonsmoothWarning.
+    `rewrites` are the passes that save work: all, none, or those of these names, which `explain()`
+    tells. Every failure is a SlomodelError.
     """
-    recipe = recipe_of(source, variables, data, dims, backend, dtype)
+    recipe = recipe_of(source, variables, data, dims, backend, dtype, chosen(rewrites))
     problem = recipe.problem()
     warn(problem, strict)
     return Model.of(recipe, problem)

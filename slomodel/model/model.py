@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 
 from slomodel.bounds import Bounds, Setting, bound_formula, bounds, sample
 from slomodel.codegen.entry import EntryName
-from slomodel.codegen.kernels import Compiled, Derivatives, Evaluate, Kernels
-from slomodel.codegen.target import Target
+from slomodel.codegen.kernels import Compiled, Evaluate, Kernels
 from slomodel.codegen.threads import threads as limited
 from slomodel.errors import MissingRule
 from slomodel.front.data.bind import Binding, bind
@@ -27,7 +26,7 @@ from slomodel.ir.show import show
 from slomodel.model.bounding import Prover, setting_of
 from slomodel.model.complete import require_data, require_sizes
 from slomodel.model.dense import hessian
-from slomodel.model.planning import derivatives_of, planned, precision_of, target_of
+from slomodel.model.planning import Plans, precision_of, target_of
 from slomodel.model.scipy_functions import minimized
 from slomodel.model.starting import start_point
 from slomodel.problem import Problem
@@ -46,13 +45,13 @@ class Model:
         problem: Problem,
         binding: Binding,
         compiled: Compiled,
-        derivatives: Derivatives,
+        plans: Plans,
         recipe: Recipe,
     ) -> None:
         self._problem = problem
         self._binding = binding
         self._compiled = compiled
-        self._derivatives = derivatives
+        self._plans = plans
         self._recipe = recipe.settled(problem, binding.arrays)
         self._sized = None if binding.unsized else vectors_of(problem, binding.sizes)
         self._kernels = Kernels(compiled, binding.arrays)
@@ -62,10 +61,9 @@ class Model:
         """The model of a recipe, which is read again where no problem is given."""
         problem = problem or recipe.problem()
         binding = bind(problem, recipe.data, recipe.dims, recipe.folder)
-        derivatives = derivatives_of(problem)
         target, precision = target_of(recipe.backend), precision_of(recipe.dtype)
-        compiled = planned(problem, derivatives, binding, target, precision)
-        return cls(problem, binding, compiled, derivatives, recipe)
+        plans = Plans(problem, recipe.rewrites, precision)
+        return cls(problem, binding, plans.compiled(binding, target), plans, recipe)
 
     def __reduce__(self) -> tuple[Callable[..., Model], tuple[object, ...]]:
         return Model.of, (self._recipe,)
@@ -140,9 +138,8 @@ class Model:
         """
         recipe = replace(self._recipe, data={**self._recipe.data, **data})
         binding = bind(self._problem, recipe.data, recipe.dims, recipe.folder)
-        same = binding.sizes == self._binding.sizes
-        compiled = self._compiled if same else self._planned(binding, self._compiled.target)
-        return Model(self._problem, binding, compiled, self._derivatives, recipe)
+        compiled = self._plans.compiled(binding, self._compiled.target, self._compiled)
+        return Model(self._problem, binding, compiled, self._plans, recipe)
 
     def solve(
         self,
@@ -203,16 +200,16 @@ class Model:
         The target `graph` is the expression graph of objective and gradient, a node a line.
         """
         if target == "graph":
-            return show(self._problem.objective, *self._derivatives.gradient) + "\n"
+            return show(self._problem.objective, *self._plans.written.gradient) + "\n"
         require_sizes(self._binding)
         compiled = self._compiled
         if target not in ("auto", compiled.target.name):
-            compiled = self._planned(self._binding, target_of(target))
+            compiled = self._plans.compiled(self._binding, target_of(target))
         return compiled.source()
 
     def explain(self) -> str:
-        """What the compiler knows: variables, data, sizes, how smooth the objective is."""
-        return explanation(self._problem, self._binding)
+        """What the compiler knows: shapes, how smooth the objective is, the work it saves."""
+        return explanation(self._problem, self._binding, self._plans.changes(self._binding))
 
     def bounds(self, center: Point, radius: float) -> Bounds:
         """Proved Lipschitz constants of gradient and Hessian over a ball round `center` (n,).
@@ -287,14 +284,11 @@ class Model:
     def _empty(self) -> Vector:
         return np.empty(self.n, dtype=self._compiled.precision)
 
-    def _planned(self, binding: Binding, target: Target) -> Compiled:
-        return planned(self._problem, self._derivatives, binding, target, self._compiled.precision)
-
     def _values(self, x: Vector) -> dict[Input, Vector]:
         parts = self.unpack(x)
         values = {v.node: parts[v.name] for v in self._problem.variables}
         return values | {d.node: self._binding.arrays[d.name] for d in self._problem.data}
 
     def _diagnose(self, x: Vector) -> str | None:
-        roots = (self._problem.objective, *self._derivatives.gradient)
+        roots = (self._problem.objective, *self._plans.written.gradient)
         return nonfinite_sentence(self._problem, roots, self._values(x), self._binding.sizes)

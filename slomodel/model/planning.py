@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Collection
+
 from slomodel.calculus import Known
 from slomodel.codegen.kernels import Compiled, Derivatives, target_named
 from slomodel.codegen.layout import Precision
 from slomodel.codegen.target import Target
 from slomodel.errors import DomainError, MissingRule
 from slomodel.front.data.bind import Binding
+from slomodel.ir.expr import Expr
 from slomodel.problem import Problem
+from slomodel.rewrite import Change, Facts, Optimized, optimized
 
 PRECISIONS: dict[str, Precision] = {"float64": "float64", "float32": "float32"}
 
@@ -19,12 +24,6 @@ def known_of(problem: Problem) -> Known:
         frozenset(d.node for d in problem.data if not d.may_be_missing),
         frozenset(d.node for d in problem.data if "symmetric" in d.attributes),
     )
-
-
-def derivatives_of(problem: Problem) -> Derivatives:
-    """The objective with what the declarations say of its data."""
-    nodes = [variable.node for variable in problem.variables]
-    return Derivatives(problem.objective, nodes, known_of(problem))
 
 
 def target_of(name: str) -> Target:
@@ -41,15 +40,58 @@ def precision_of(dtype: str) -> Precision:
     return PRECISIONS[dtype]
 
 
-def planned(
-    problem: Problem,
-    derivatives: Derivatives,
-    binding: Binding,
-    target: Target,
-    precision: Precision,
-) -> Compiled:
-    """The kernels for the sizes of a binding; nothing is printed before it is asked for."""
-    nodes = [declaration.node for declaration in problem.data]
-    defaults = {d.node: d.default for d in problem.data if d.default is not None}
-    sizes = binding.sizes
-    return Compiled(problem.name, derivatives, nodes, sizes, target, precision, defaults)
+class Plans:
+    """What the models that are bound from one share: its derivatives, as written and rewritten.
+
+    A rewriting is done once for each set of facts, and differentiated once for each result.
+    """
+
+    def __init__(self, problem: Problem, rewrites: Collection[str], precision: Precision) -> None:
+        self._problem = problem
+        self._rewrites = tuple(rewrites)
+        self._precision: Precision = precision
+        self._lock = threading.RLock()
+        self._optimized: list[Optimized] = []
+        self._derivatives: dict[Expr, Derivatives] = {}
+        self.written = self._derivatives_of(problem.objective)
+
+    def compiled(
+        self, binding: Binding, target: Target, shared: Compiled | None = None
+    ) -> Compiled:
+        """The kernels of a binding: `shared` where they are the same, planned but not yet printed.
+
+        Nothing is rewritten while a size is unknown.
+        """
+        derivatives = self.written
+        if not binding.unsized:
+            derivatives = self._derivatives_of(self._optimum(binding).objective)
+        if shared is not None and shared.serves(derivatives, binding.sizes, target):
+            return shared
+        problem = self._problem
+        nodes = [declaration.node for declaration in problem.data]
+        defaults = {d.node: d.default for d in problem.data if d.default is not None}
+        own = (problem.name, derivatives, nodes, binding.sizes, target)
+        return Compiled(*own, self._precision, defaults)
+
+    def changes(self, binding: Binding) -> tuple[Change, ...]:
+        """What the passes did for a binding."""
+        return () if binding.unsized else self._optimum(binding).changes
+
+    def _optimum(self, binding: Binding) -> Optimized:
+        given = {d.node: binding.arrays.get(d.name) for d in self._problem.data}
+        facts = Facts(binding.sizes, {k: array for k, array in given.items() if array is not None})
+        with self._lock:
+            for one in self._optimized:
+                if facts.agrees(one.facts):
+                    return one
+            found = optimized(self._problem.objective, facts, self._rewrites)
+            self._optimized.append(found)
+            return found
+
+    def _derivatives_of(self, objective: Expr) -> Derivatives:
+        with self._lock:
+            if objective not in self._derivatives:
+                nodes = [variable.node for variable in self._problem.variables]
+                known = known_of(self._problem)
+                self._derivatives[objective] = Derivatives(objective, nodes, known)
+            return self._derivatives[objective]

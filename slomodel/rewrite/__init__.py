@@ -1,5 +1,18 @@
 """Passes from graph to graph: the same function with better values, or with less work."""
 
+from slomodel.rewrite.facts import Facts
+from slomodel.rewrite.passes import PASSES, Change, Optimized, Pass, chosen, optimized
 from slomodel.rewrite.stable import carried, rewritten, stable
 
-__all__ = ["carried", "rewritten", "stable"]
+__all__ = [
+    "PASSES",
+    "Change",
+    "Facts",
+    "Optimized",
+    "Pass",
+    "carried",
+    "chosen",
+    "optimized",
+    "rewritten",
+    "stable",
+]

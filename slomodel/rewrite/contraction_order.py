@@ -1,0 +1,145 @@
+"""Contraction order: products of many arrays are multiplied in the cheapest order of pairs.
+
+A contraction of contractions is one sum of products, Σ_a P_a (Σ_b Q_ab S_b) = Σ_ab P_a Q_ab S_b,
+and such a sum may be taken pair by pair in any order; each rounds as any other does, by eps times
+the product of the magnitudes. Which is cheapest depends on the sizes. It is fixed here, before
+derivatives are taken, because the reverse sweep through a tree of pairs multiplies twice a pair,
+and shares the partial products of the value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from slomodel.ir import build
+from slomodel.ir.dims import Shape, concrete
+from slomodel.ir.expr import Axes, Einsum, Expr, Input, remake
+from slomodel.ir.walk import dependents, postorder, users
+from slomodel.rewrite.facts import Facts
+from slomodel.rewrite.work import Sizes, cheapest, moves, work_of_product
+
+_MOST_TERMS = 30
+# An order that saves less than this share is not worth another text.
+_WORTH = 0.9
+
+
+def contraction_order(root: Expr, facts: Facts) -> tuple[Expr, tuple[str, ...]]:
+    """The graph with products in the cheapest order, and the products that this changed."""
+    order = postorder(root)
+    moving = dependents(order, moves)
+    above = users(order)
+    inner = {node for node in order if _joins(node, moving, above)}
+    notes: list[str] = []
+    done: dict[Expr, Expr] = {}
+    for node in order:
+        made = None
+        if isinstance(node, Einsum) and node in moving and node not in inner:
+            flat = _flattened(node, inner)
+            made = _multiplied(flat, done, facts.sizes)
+            if made is not None:
+                notes.append(_told(flat))
+        done[node] = made or remake(node, tuple(done[operand] for operand in node.operands))
+    return done[root], tuple(notes)
+
+
+def _joins(node: Expr, moving: set[Expr], above: Mapping[Expr, list[Expr]]) -> bool:
+    """True for a contraction that is read once, by a contraction, and not of data alone."""
+    if not isinstance(node, Einsum) or node not in moving or len(above[node]) != 1:
+        return False
+    return isinstance(above[node][0], Einsum) and _is_plain(node)
+
+
+def _is_plain(node: Einsum) -> bool:
+    """True without diagonals in the result, and with every label in some operand."""
+    present = {label for own in node.inputs for label in own}
+    return len(set(node.output)) == len(node.output) and len(present) == len(node.dims)
+
+
+@dataclass(frozen=True, slots=True)
+class _Flat:
+    """A tree of contractions, `trees` from its root on, as one sum of products."""
+
+    terms: tuple[Expr, ...]
+    labels: tuple[Axes, ...]
+    output: Axes
+    dims: Shape
+    trees: tuple[Einsum, ...]
+
+
+def _flattened(root: Einsum, inner: set[Expr]) -> _Flat:
+    terms: list[Expr] = []
+    labels: list[Axes] = []
+    trees = [root]
+    dims = list(root.dims)
+    waiting = list(reversed(list(zip(root.operands, root.inputs, strict=True))))
+    while waiting:
+        node, own = waiting.pop()
+        if node not in inner:
+            terms.append(node)
+            labels.append(own)
+            continue
+        assert isinstance(node, Einsum)
+        trees.append(node)
+        place = dict(zip(node.output, own, strict=True))
+        for label, dim in enumerate(node.dims):
+            if label not in place:
+                place[label] = len(dims)
+                dims.append(dim)
+        below = [tuple(place[label] for label in one) for one in node.inputs]
+        waiting += reversed(list(zip(node.operands, below, strict=True)))
+    return _Flat(tuple(terms), tuple(labels), root.output, tuple(dims), tuple(trees))
+
+
+def _multiplied(flat: _Flat, done: Mapping[Expr, Expr], sizes: Sizes) -> Expr | None:
+    """The product pair by pair in the cheapest order; None where that is no gain.
+
+    Equal factors stay together: the calculus and the schedule know how to share their work.
+    """
+    count = len(flat.terms)
+    if not 2 < count <= _MOST_TERMS or len(set(flat.terms)) < count or not _is_plain(flat.trees[0]):
+        return None
+    numbers = concrete(flat.dims, sizes)
+    path, least = cheapest(flat.labels, flat.output, numbers)
+    if least >= _WORTH * _present_work(flat, sizes):
+        return None
+    parts = [(done[term], own) for term, own in zip(flat.terms, flat.labels, strict=True)]
+    for step in path:
+        chosen = [parts.pop(k) for k in sorted(step, reverse=True)][::-1]
+        if len(chosen) != 2:
+            return None
+        read = {label for _, own in parts for label in own} | set(flat.output)
+        parts.append(_pair(chosen, read, flat.output if not parts else None, flat.dims))
+    return parts[0][0]
+
+
+def _present_work(flat: _Flat, sizes: Sizes) -> float:
+    """Operations of the tree as written; all terms at once where it is one contraction."""
+    if len(flat.trees) == 1:
+        return float(len(flat.terms) * math.prod(concrete(flat.dims, sizes)))
+    parts = ((one.inputs, one.output, concrete(one.dims, sizes)) for one in flat.trees)
+    return sum(work_of_product(*part) for part in parts)
+
+
+def _pair(
+    parts: Sequence[tuple[Expr, Axes]], read: set[int], output: Axes | None, dims: Shape
+) -> tuple[Expr, Axes]:
+    """The product of two parts, summed over the labels that nobody reads any more."""
+    labels = [own for _, own in parts]
+    every = dict.fromkeys(label for own in labels for label in own)
+    kept = tuple(label for label in every if label in read) if output is None else output
+    number = {label: k for k, label in enumerate(every)}
+    inputs = [tuple(number[label] for label in own) for own in labels]
+    made = build.einsum(
+        [node for node, _ in parts],
+        inputs,
+        tuple(number[label] for label in kept),
+        tuple(dims[label] for label in every),
+    )
+    return made, kept
+
+
+def _told(flat: _Flat) -> str:
+    names = [term.name if isinstance(term, Input) else "…" for term in flat.terms]
+    return f"product of {', '.join(names)}"

@@ -1,0 +1,59 @@
+"""What passes may rely on besides the graph: sizes, and answers about the data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slomodel.ir.expr import Expr, Input
+from slomodel.ir.walk import inputs
+from slomodel.reference import evaluate
+
+Question = Literal["finite", "nonnegative"]
+
+
+class Facts:
+    """Sizes and data of one bind. What is asked of the data is noted in `asked`.
+
+    The answers, with the sizes, are all of a bind that a rewriting can depend on: it holds for
+    every bind that gives the same ones.
+    """
+
+    def __init__(
+        self, sizes: Mapping[str, int], values: Mapping[Input, NDArray[np.float64]]
+    ) -> None:
+        self.sizes = dict(sizes)
+        self.asked: dict[tuple[Question, Expr], bool] = {}
+        self._values = values
+
+    def finite(self, node: Expr) -> bool:
+        """True when no element of a node over data is NaN or infinite; False for missing data."""
+        return self.answer("finite", node)
+
+    def nonnegative(self, node: Expr) -> bool:
+        """True when every element of a node over data is finite and at least 0."""
+        return self.answer("nonnegative", node)
+
+    def answer(self, question: Question, node: Expr) -> bool:
+        key = (question, node)
+        if key not in self.asked:
+            self.asked[key] = self._found(question, node)
+        return self.asked[key]
+
+    def agrees(self, other: Facts) -> bool:
+        """True when what was asked of `other` has the same answers here."""
+        return self.sizes == other.sizes and all(
+            self.answer(*key) == found for key, found in other.asked.items()
+        )
+
+    def _found(self, question: Question, node: Expr) -> bool:
+        if any(one not in self._values for one in inputs(node)):
+            return False
+        with np.errstate(all="ignore"):
+            (array,) = evaluate([node], dict(self._values), self.sizes)
+        if not bool(np.isfinite(array).all()):
+            return False
+        return question == "finite" or not bool(np.less(array, 0.0).any())

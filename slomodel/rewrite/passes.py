@@ -1,0 +1,79 @@
+"""The passes in the order they run in, and their running: the same objective with less work.
+
+A pass is proved in its file. Here its result is weighed: one that is no less work is not taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from slomodel.errors import DomainError
+from slomodel.ir.expr import Expr
+from slomodel.rewrite.contraction_order import contraction_order
+from slomodel.rewrite.facts import Facts
+from slomodel.rewrite.work import work_of_call
+
+Run = Callable[[Expr, Facts], tuple[Expr, tuple[str, ...]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A graph to a graph of the same value; with it a sentence on each thing that was changed."""
+
+    name: str
+    run: Run
+
+
+PASSES: tuple[Pass, ...] = (Pass("contraction order", contraction_order),)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a pass did, with the operations of a value and gradient before and after it."""
+
+    name: str
+    notes: tuple[str, ...]
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, slots=True)
+class Optimized:
+    """An objective after the passes, and the facts for which it equals the one before."""
+
+    objective: Expr
+    changes: tuple[Change, ...]
+    facts: Facts
+
+
+def chosen(rewrites: bool | Collection[str]) -> tuple[str, ...]:
+    """The names of the passes that a caller asks for. Raises DomainError for a name not there."""
+    names = tuple(one.name for one in PASSES)
+    if isinstance(rewrites, bool):
+        return names if rewrites else ()
+    if isinstance(rewrites, str) or not isinstance(rewrites, Collection):
+        kind = type(rewrites).__name__
+        raise DomainError(f"rewrites= takes True, False or names of passes, not {kind}")
+    unknown = [name for name in rewrites if name not in names]
+    if unknown:
+        raise DomainError(f"no pass is called {unknown[0]!r}; there are {', '.join(names)}")
+    return tuple(name for name in names if name in rewrites)
+
+
+def optimized(objective: Expr, facts: Facts, names: Collection[str]) -> Optimized:
+    """The objective after the passes of these names. All sizes have to be known."""
+    changes: list[Change] = []
+    before: float | None = None
+    for one in PASSES:
+        if one.name not in names:
+            continue
+        made, notes = one.run(objective, facts)
+        if made is objective:
+            continue
+        before = work_of_call(objective, facts.sizes) if before is None else before
+        after = work_of_call(made, facts.sizes)
+        if after < before:
+            changes.append(Change(one.name, notes, before, after))
+            objective, before = made, after
+    return Optimized(objective, tuple(changes), facts)
