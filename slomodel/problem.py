@@ -59,7 +59,7 @@ class Variable:
 class DataDeclaration:
     """A declared data array or scalar; optional at bind where it has a default or a file.
 
-    `may_be_missing` says that every use is under `masked`, so that NaN is allowed in it.
+    `may_be_missing` says that every use, if any, is under `masked`, so that NaN is allowed in it.
     """
 
     node: Input

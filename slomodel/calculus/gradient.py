@@ -12,7 +12,7 @@ from functools import singledispatch
 from slomodel.calculus.guards import Guard, both, either, guard_of_operand, keep
 from slomodel.calculus.symmetry import twin
 from slomodel.errors import ShapeError
-from slomodel.functions import add, div, eq, lnot, mul, where
+from slomodel.functions import add, div, eq, ge, lnot, mul, where
 from slomodel.functions.partials import partial
 from slomodel.ir import build
 from slomodel.ir.expr import (
@@ -176,7 +176,12 @@ def _(node: Einsum, k: int, adjoint: Adjoint, known: Known) -> Adjoint | None:
     value = build.einsum(operands, inputs, node.inputs[k], node.dims)
     if not whole:
         value = build.apply(mul, adjoint.clean, value)
-    return Adjoint(value, _below(node, k, guard))
+    below = _below(node, k, guard)
+    if isinstance(node.operands[k], Map) and not node.inputs[k]:
+        # A sum of nothing does not use its scalars, and a derivative of one may be a NaN.
+        for dim in node.dims:
+            below = both(below, build.apply(ge, build.size_of(dim), build.const(1.0)))
+    return Adjoint(value, below)
 
 
 @contribution.register

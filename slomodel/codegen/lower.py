@@ -66,6 +66,8 @@ def _(node: Einsum, sizes: Sizes) -> Expr:
         return made
     node = made
     unique = tuple(dict.fromkeys(node.output))
+    if any(not node.dims[k].size(sizes) for k in range(len(node.dims)) if k not in unique):
+        return build.zeros(node.shape)  # a sum of nothing, whatever its factors are
     terms = _Terms(node, sizes)
     scale = terms.take_scalars() if node.dtype == "real" else []
     terms.take_diagonals()

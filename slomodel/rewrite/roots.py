@@ -73,12 +73,14 @@ def _is_quadratic(part: Part) -> bool:
 
 
 def _is_sum_of_squares(node: Einsum) -> bool:
+    """A sum of squares, each times fixed scalars."""
     if len(set(node.output)) != len(node.output):
         return False
-    if len(node.operands) == 1:
-        return is_map(node.operands[0], square)
-    alike = len(node.operands) == 2 and node.operands[0] is node.operands[1]
-    return alike and node.inputs[0] == node.inputs[1]
+    pairs = zip(node.operands, node.inputs, strict=True)
+    arrays = [(one, labels) for one, labels in pairs if one.rank or varies(one)]
+    if len(arrays) == 1:
+        return is_map(arrays[0][0], square)
+    return len(arrays) == 2 and arrays[0] == arrays[1]
 
 
 def squared(node: Map) -> Expr | None:

@@ -97,6 +97,8 @@ CASES = [
     ("minimize sum(¦reshape(w, 2, 2))", "E220", "as many elements"),
     ('minimize sum(¦einsum("ij,j->i", A, y))', "E220", "`j` stands for `n` and for `m`"),
     ("fn f(t) = ¦f(t - 1) minimize f(c)", "E222", "calls itself"),
+    ("fn f(t) = ¦g(t) fn g(t) = h(t) fn h(t) = 1 + f(t) minimize f(c)", "E222", "`f` calls `g`, w"),
+    ("fn f(t) = ¦g(t) fn g(t) = t^2 minimize f(c)", "E201", "is used before it is declared"),
     ("fn f(t) = ¦t * z minimize sum(f(x))", "E222", "a number for each element"),
     ("minimize sum(¦inv(B))", "E250", "cannot be computed yet"),
     ("minimize ¦prod(c)", "E220", "for i in n"),

@@ -64,6 +64,8 @@ def _sum(
         scope.model.note(body, node.condition.span)
     result = total(body, labels, ())
     if node.function.text == "mean":
+        if count is not None:
+            scope.model.counts[count.expr] = node.span
         return combine(div, result, count or size_product([label.dim for label in labels]))
     return result
 

@@ -14,6 +14,7 @@ from slomodel.ir.expr import Axes, Einsum, Expr, Map
 _MOST_FACTORS = 16
 _FEWEST_FACTORS = 2
 _MOST_TERMS = 8
+_MOST_NODES = 100
 
 
 def contract(
@@ -108,13 +109,31 @@ def _contractible(product: _Product) -> _Product:
 
 
 def _contracted(product: _Product, expr: Expr, kept: Axes, repeated: Shape) -> Expr:
-    arrays, axes = product.arrays, product.axes
+    # A sum of nothing is 0, whatever its factors are: what may be a NaN stays inside.
+    inside = [scalar for scalar in product.scalars if not _is_polynomial(scalar)]
+    arrays, axes = [*inside, *product.arrays], [*((),) * len(inside), *product.axes]
     result = build.einsum(arrays, axes, kept, expr.shape + repeated)
     for scalar in reversed(product.scalars):
-        result = mul(scalar, result)
+        result = mul(scalar, result) if scalar not in inside else result
     for divisor in product.divisors:
         result = div(result, divisor)
     return neg(result) if product.negative else result
+
+
+def _is_polynomial(scalar: Expr) -> bool:
+    """True for a short polynomial of inputs and numbers, finite where those are."""
+    seen = {scalar}
+    stack = [scalar]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Map) and node.function not in (add, sub, mul, neg, square):
+            return False
+        new = [operand for operand in node.operands if operand not in seen]
+        seen.update(new)
+        stack.extend(new)
+        if len(seen) > _MOST_NODES:
+            return False
+    return True
 
 
 @dataclass(slots=True)

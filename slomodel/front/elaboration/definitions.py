@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from slomodel.front.elaboration.arrays import ARRAY_FUNCTIONS
 from slomodel.front.elaboration.comprehension import bind_iterations
 from slomodel.front.elaboration.contraction import total
 from slomodel.front.elaboration.expressions import CONSTANTS, evaluate
-from slomodel.front.elaboration.faults import fault, shape_fault
+from slomodel.front.elaboration.faults import Fault, fault, shape_fault
 from slomodel.front.elaboration.mismatch import marks, operand
 from slomodel.front.elaboration.scope import Model, Scope, Symbol
 from slomodel.front.elaboration.values import Value, as_axes, combine, number, show
@@ -37,7 +39,7 @@ def declare_let(statement: Let, model: Model) -> None:
 
 
 def declare_fn(statement: Fn, model: Model) -> None:
-    """A function; the names in its body must be known here, so that it cannot call itself."""
+    """A function; the names and functions in its body must be known: it cannot call itself."""
     name = statement.name
     if name.text in FUNCTIONS or name.text in ARRAY_FUNCTIONS:
         message = f"`{name.text}` is a function of the language"
@@ -53,23 +55,60 @@ def declare_fn(statement: Fn, model: Model) -> None:
 
 def _check_names(statement: Fn, model: Model) -> None:
     known = {*(p.text for p in statement.parameters), *model.symbols}
-    stack: list[Node] = [statement.body]
     used: list[Name] = []
-    while stack:
-        node = stack.pop()
+    for node in _nodes(statement):
         if isinstance(node, Comprehension):
             known |= {iteration.name.text for iteration in node.iterations}
-        if isinstance(node, Call) and node.function.text == statement.name.text:
-            message = f"`{statement.name.text}` calls itself"
-            remedy = "a function is expanded where it is used: write a sum by index instead"
-            raise fault("E222", message, node.function.span, remedy)
         if isinstance(node, Name):
             used.append(node)
-        stack.extend(reversed(children(node)))
+    for node in _nodes(statement):
+        if isinstance(node, Call) and node.function.text in model.functions:
+            _check_call(statement, node.function, model)
     for name in used:
         if name.text not in known and (name.text not in CONSTANTS or name.text in model.later):
             parameters = {p.text: number(0.0) for p in statement.parameters}
             raise Scope(model, parameters).unknown(name)
+
+
+def _nodes(statement: Fn) -> Iterator[Node]:
+    """The nodes of a function's body in the order of the text, those above before those below."""
+    stack: list[Node] = [statement.body]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(reversed(children(node)))
+
+
+def _check_call(statement: Fn, called: Name, model: Model) -> None:
+    """A function calls those declared before it: neither itself nor one that comes back to it."""
+    remedy = "a function is expanded where it is used: write a sum by index instead"
+    if called.text == statement.name.text:
+        raise fault("E222", f"`{called.text}` calls itself", called.span, remedy)
+    if called.text in model.symbols:
+        return
+    path = _way_back(called.text, statement.name.text, model)
+    if any(name in model.symbols for name in path):
+        raise Fault(None)  # the circle was told at its first function
+    if path:
+        names = ", which calls ".join(f"`{name}`" for name in path)
+        raise fault("E222", f"`{statement.name.text}` calls {names}", called.span, remedy)
+    raise Scope(model).unknown(called)
+
+
+def _way_back(start: str, goal: str, model: Model) -> list[str]:
+    """The names along calls from one function to another, both included; empty where none is."""
+    paths = {start: [start]}
+    waiting = [start]
+    while waiting:
+        name = waiting.pop(0)
+        for node in _nodes(model.functions[name]):
+            found = node.function.text if isinstance(node, Call) else ""
+            if found == goal:
+                return [*paths[name], goal]
+            if found in model.functions and found not in paths:
+                paths[found] = [*paths[name], found]
+                waiting.append(found)
+    return []
 
 
 def check_condition(statement: Check, model: Model) -> ProblemCheck:

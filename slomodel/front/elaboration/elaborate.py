@@ -12,6 +12,7 @@ from slomodel.front.elaboration.definitions import (
     declare_let,
     objective_value,
 )
+from slomodel.front.elaboration.emptiness import nonempty_checks
 from slomodel.front.elaboration.faults import Fault, fault
 from slomodel.front.elaboration.missing import may_be_missing
 from slomodel.front.elaboration.scope import Model, Symbol, SymbolKind
@@ -57,6 +58,8 @@ def elaborate(program: Program, source: SourceText) -> Problem:
     for statement in reversed(program.order):
         if not isinstance(statement, (Check, Objective)):
             model.later[statement.name.text] = statement.name.span
+        if isinstance(statement, Fn):
+            model.functions[statement.name.text] = statement
     gathered = _Gathered()
     faults: list[Fault] = []
     for statement in program.order:
@@ -139,17 +142,19 @@ def _error(faults: list[Fault]) -> SlomodelError:
 
 
 def _problem(program: Program, model: Model, gathered: _Gathered, objective: Expr) -> Problem:
-    missing = may_be_missing(objective, gathered.checks, model.masked)
-    data = tuple(replace(one, may_be_missing=one.node in missing) for one in gathered.data)
     conditions = [check.condition for check in gathered.checks]
     used = set(inputs(objective, *conditions))
     starts = {variable.init.array for variable in gathered.variables}
+    idle = {d.node for d in gathered.data if d.node not in used and d.name not in starts}
+    missing = idle | may_be_missing(objective, gathered.checks, model.masked)
+    data = tuple(replace(one, may_be_missing=one.node in missing) for one in gathered.data)
     for one in data:
-        if one.node not in used and one.name not in starts:
+        if one.node in idle:
             model.warn(_unused("data", one.name, one.span))
     for variable in gathered.variables:
         if variable.node not in used:
             model.warn(_unused("the variable", variable.name, variable.span))
+    model.checks += nonempty_checks(objective, model.counts, model.spans)
     statement = program.objectives[0]
     became = rewritten(objective)
     spans = carried(model.spans, became)

@@ -37,18 +37,21 @@ class Symbol:
 class Model:
     """What elaboration gathers: symbols in order, and what comes along with expressions.
 
-    `later` holds the places of names that a later statement declares; `masked` the choices that
-    `masked` made. `bounds` and `warnings` are ordered sets.
+    `later` holds the places of names that a later statement declares, `functions` every `fn`;
+    `masked` the choices that `masked` made, `counts` the sizes of means with `if`. `bounds` and
+    `warnings` are ordered sets.
     """
 
     source: SourceText
     symbols: dict[str, Symbol] = field(default_factory=dict)
     later: dict[str, Span] = field(default_factory=dict)
+    functions: dict[str, Fn] = field(default_factory=dict)
     spans: dict[Expr, Span] = field(default_factory=dict)
     bounds: dict[Bound, None] = field(default_factory=dict)
     checks: list[Check] = field(default_factory=list)
     warnings: dict[Diagnostic, None] = field(default_factory=dict)
     masked: set[Expr] = field(default_factory=set)
+    counts: dict[Expr, Span] = field(default_factory=dict)
     labels: int = 0
     steps: int = 0
 
