@@ -97,7 +97,9 @@ SOLVE = (
     click.option("--theta", type=float, help="Factor by which a step is shortened [0.5]."),
     click.option("--sigma", type=float, help="Share of the predicted decrease asked for [0.3]."),
     click.option(
-        "--alpha", type=float, help="Least cosine between direction and -gradient [1e-4]."
+        "--alpha",
+        type=float,
+        help="Least cosine between direction and -gradient [1e-4; newton, gauss-newton: 1e-8].",
     ),
     click.option("--line-search", metavar="NAME", help="Kind of line search [armijo]."),
     click.option(

@@ -18,7 +18,7 @@ from slomodel.codegen.target import Target
 from slomodel.ir.expr import Expr, Input
 from slomodel.ir.walk import inputs
 
-EntryName = Literal["value", "value_and_gradient", "hvp"]
+EntryName = Literal["value", "value_and_gradient", "hvp", "gauss_newton"]
 
 
 @dataclass(frozen=True, slots=True)

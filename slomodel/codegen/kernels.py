@@ -10,7 +10,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from slomodel.calculus import NOTHING, Known, gradient, jvp
+from slomodel.calculus import NOTHING, Known, degree, gauss_newton, gradient, jvp, squares
+from slomodel.calculus.squares import Square
 from slomodel.codegen.entry import Entry, EntryName, Planned, plan
 from slomodel.codegen.layout import Layout, Precision
 from slomodel.codegen.load import load
@@ -63,8 +64,29 @@ class Derivatives:
     @cached_property
     def hessian_vector(self) -> tuple[Expr, ...]:
         with self._lock:
-            along: dict[Expr, Expr] = dict(zip(self.variables, self.directions, strict=True))
-            return jvp(self.gradient, along)
+            return jvp(self.gradient, self._along)
+
+    @cached_property
+    def squares(self) -> tuple[Square, ...]:
+        """Squares of which the objective is a sum, up to a constant; none where it is not."""
+        with self._lock:
+            return squares(self.objective, self.variables)
+
+    @cached_property
+    def gauss_newton(self) -> tuple[Expr, ...]:
+        """The product of Gauss and Newton's matrix, of an objective that is a sum of squares."""
+        with self._lock:
+            return gauss_newton(self.squares, self._along, self._known)
+
+    @cached_property
+    def degree(self) -> int | None:
+        """The degree of a polynomial objective, from above; None of another."""
+        with self._lock:
+            return degree(self.objective, self.variables)
+
+    @property
+    def _along(self) -> dict[Expr, Expr]:
+        return dict(zip(self.variables, self.directions, strict=True))
 
     def entry(self, name: EntryName) -> Entry:
         """The function to generate under this name."""
@@ -72,7 +94,8 @@ class Derivatives:
             return Entry(name, self.objective)
         if name == "value_and_gradient":
             return Entry(name, self.objective, self.gradient)
-        return Entry(name, None, self.hessian_vector, self.directions)
+        products = self.hessian_vector if name == "hvp" else self.gauss_newton
+        return Entry(name, None, products, self.directions)
 
 
 class Compiled:

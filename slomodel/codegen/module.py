@@ -34,6 +34,13 @@ def hvp(x, v, data):
     make_hvp(data)(_vector(x), _vector(v), out)
     return out
 ''',
+    "gauss_newton": '''
+def gauss_newton(x, v, data):
+    """The Hessian at x without the residuals' own curvature, times v, shape (n,)."""
+    out = np.empty(n, real)
+    make_gauss_newton(data)(_vector(x), _vector(v), out)
+    return out
+''',
 }
 
 

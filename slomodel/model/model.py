@@ -2,59 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import sympy as sp
-from numpy.typing import ArrayLike
 
 from slomodel.bounds import Bounds, Setting, bound_formula, bounds, sample
-from slomodel.codegen.entry import EntryName
-from slomodel.codegen.kernels import Compiled, Evaluate, Kernels
 from slomodel.codegen.threads import threads as limited
 from slomodel.errors import MissingRule
-from slomodel.front.data.bind import Binding, bind
-from slomodel.front.data.start import start
-from slomodel.front.data.vectors import Point, Vector, Vectors, vectors_of
+from slomodel.front.data.bind import bind
+from slomodel.front.data.vectors import Point, Vector
 from slomodel.front.gradient_check import gradient_deviation
 from slomodel.front.report import explanation, nonfinite_sentence
 from slomodel.front.source import Recipe
 from slomodel.ir.dims import show_shape
-from slomodel.ir.expr import Input
 from slomodel.ir.show import show
 from slomodel.model.bounding import Prover, setting_of
 from slomodel.model.complete import require_data, require_sizes
-from slomodel.model.dense import hessian
+from slomodel.model.evaluating import Evaluating
 from slomodel.model.planning import Plans, precision_of, target_of
 from slomodel.model.scipy_functions import minimized
+from slomodel.model.solving import CompiledObjective
 from slomodel.model.starting import start_point
 from slomodel.problem import Problem
 from slomodel.solve import Callback, Progress, Solution, solve
-from slomodel.solve.options import whole
 
 
-class Model:
+class Model(Evaluating):
     """A compiled objective over a flat vector x (n,): variables in declaration order, C order.
 
     Methods that take a point accept such a vector or a mapping of named arrays.
     """
-
-    def __init__(
-        self,
-        problem: Problem,
-        binding: Binding,
-        compiled: Compiled,
-        plans: Plans,
-        recipe: Recipe,
-    ) -> None:
-        self._problem = problem
-        self._binding = binding
-        self._compiled = compiled
-        self._plans = plans
-        self._recipe = recipe.settled(problem, binding.arrays)
-        self._sized = None if binding.unsized else vectors_of(problem, binding.sizes)
-        self._kernels = Kernels(compiled, binding.arrays)
 
     @classmethod
     def of(cls, recipe: Recipe, problem: Problem | None = None) -> Model:
@@ -71,65 +50,6 @@ class Model:
     def __repr__(self) -> str:
         sizes = ", ".join(f"{v.name} {show_shape(v.shape)}" for v in self._problem.variables)
         return f"<slomodel.Model {self.name}: {sizes}>"
-
-    @property
-    def name(self) -> str:
-        return self._problem.name
-
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """Names of the data that has no value yet."""
-        return self._binding.missing
-
-    @property
-    def variables(self) -> dict[str, tuple[int, ...]]:
-        """The shape of each variable by name. Raises ShapeError where a size is unknown."""
-        return dict(self._vectors.shapes)
-
-    @property
-    def n(self) -> int:
-        """The number of unknowns."""
-        return self._vectors.n
-
-    def pack(self, values: Mapping[str, ArrayLike]) -> Vector:
-        """The vector x (n,) of named arrays. Raises ShapeError for a name or shape that differs."""
-        return self._vectors.pack(values)
-
-    def unpack(self, x: Point) -> dict[str, Vector]:
-        """Copies of the named arrays in a vector x (n,)."""
-        return self._vectors.unpack(self._vectors.vector(x))
-
-    def x0(self, seed: int = 0) -> Vector:
-        """A start (n,) drawn as the model's `init`s say."""
-        whole("seed", seed, 0)
-        require_sizes(self._binding)
-        return start(self._problem, self._binding, seed)
-
-    def value(self, x: Point) -> float:
-        """The objective at x (n,)."""
-        return self._function("value")(self._vectors.vector(x))
-
-    def gradient(self, x: Point) -> Vector:
-        """The gradient at x, both (n,); a fresh array."""
-        return self.value_and_gradient(x)[1]
-
-    def value_and_gradient(self, x: Point, out: Vector | None = None) -> tuple[float, Vector]:
-        """The objective and its gradient at x (n,), with the work they share done once.
-
-        The gradient is a fresh array, or `out` where that is given.
-        """
-        gradient = self._empty() if out is None else self._vectors.receiver(out)
-        return self._function("value_and_gradient")(self._vectors.vector(x), gradient), gradient
-
-    def hvp(self, x: Point, v: Point) -> Vector:
-        """The Hessian at x times v, all (n,)."""
-        product = self._empty()
-        self._function("hvp")(self._vectors.vector(x), self._vectors.vector(v, "v"), product)
-        return product
-
-    def hessian(self, x: Point) -> Vector:
-        """The Hessian (n, n) at x (n,), a column at a time; for n up to 5,000."""
-        return hessian(self, self._vectors.vector(x))
 
     def bind(self, /, **data: object) -> Model:
         """The model with other data, the rest kept; nothing is parsed or differentiated again.
@@ -171,12 +91,10 @@ class Model:
         if verify:
             raise MissingRule("the option `verify` is not there yet")
         first = self.x0(seed) if x0 is None else start_point(x0, self._vectors)
-        # Planned and loaded before the clock of the run starts.
-        for name in ("value", "value_and_gradient"):
-            self._function(name)
+        objective = CompiledObjective(self.n, self._function, self._compiled.derivatives)
         with limited(threads):
             return solve(
-                self,
+                objective,
                 first,
                 method=method,
                 sense=self._problem.sense,
@@ -266,28 +184,9 @@ class Model:
     def _repr_latex_(self) -> str | None:
         return self._recipe.notebook()
 
-    def _function(self, name: EntryName) -> Evaluate:
-        require_data(self._binding)
-        return self._kernels.function(name)
-
     def _setting(self, center: Vector) -> Setting:
         require_data(self._binding)
         return setting_of(self._problem, self._values(center), self._binding.sizes)
-
-    @property
-    def _vectors(self) -> Vectors:
-        if self._sized is None:
-            require_sizes(self._binding)
-        assert self._sized is not None
-        return self._sized
-
-    def _empty(self) -> Vector:
-        return np.empty(self.n, dtype=self._compiled.precision)
-
-    def _values(self, x: Vector) -> dict[Input, Vector]:
-        parts = self.unpack(x)
-        values = {v.node: parts[v.name] for v in self._problem.variables}
-        return values | {d.node: self._binding.arrays[d.name] for d in self._problem.data}
 
     def _diagnose(self, x: Vector) -> str | None:
         roots = (self._problem.objective, *self._plans.written.gradient)

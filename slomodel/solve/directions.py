@@ -7,11 +7,19 @@ from dataclasses import dataclass
 
 from slomodel.solve.conjugate import ConjugateGradient
 from slomodel.solve.direction import Direction, Gradient
+from slomodel.solve.floor import IDLE_STEPS
+from slomodel.solve.gauss_newton import GaussNewton
 from slomodel.solve.lbfgs import LBFGS
 from slomodel.solve.newton import LARGEST_DENSE, Newton
 from slomodel.solve.newton_cg import NewtonCG
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.subroutine import Iterate
+
+# Of directions that take the units of the variables into account: where these differ by 1e6, a
+# step to the minimum may have a cosine of 1e-6 with −∇f.
+LEAST_COSINE = 1e-8
+# They gain at every step, until they gain nothing.
+FEW_IDLE_STEPS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,13 +27,32 @@ class Rule:
     """How a direction is made for a run, from its start and δ̄, and what it needs.
 
     `initial_step` is the first trial it goes with; `curvature`: Hessian-vector products;
-    `most` is the largest n it is for.
+    `squares`: a sum of squares; `most` is the largest n it is for. `alpha` is the least cosine
+    with −∇f, `idle` the number of steps without a gain that end a run.
     """
 
     start: Callable[[Evaluator, Iterate, float], Direction]
     initial_step: str
     curvature: bool = False
+    squares: bool = False
     most: int | None = None
+    alpha: float = 1e-4
+    idle: int = IDLE_STEPS
+
+
+def dense(
+    start: Callable[[Evaluator, Iterate, float], Direction], *, squares: bool = False
+) -> Rule:
+    """A rule that solves with a matrix (n, n)."""
+    return Rule(
+        start,
+        "unit",
+        curvature=not squares,
+        squares=squares,
+        most=LARGEST_DENSE,
+        alpha=LEAST_COSINE,
+        idle=FEW_IDLE_STEPS,
+    )
 
 
 DIRECTIONS: dict[str, Rule] = {
@@ -33,5 +60,6 @@ DIRECTIONS: dict[str, Rule] = {
     "lbfgs": Rule(lambda evaluate, start, delta_bar: LBFGS(len(start.x), delta_bar), "unit"),
     "cg": Rule(lambda evaluate, start, delta_bar: ConjugateGradient(len(start.x)), "bb"),
     "newton-cg": Rule(NewtonCG, "unit", curvature=True),
-    "newton": Rule(Newton, "unit", curvature=True, most=LARGEST_DENSE),
+    "newton": dense(Newton),
+    "gauss-newton": dense(GaussNewton, squares=True),
 }

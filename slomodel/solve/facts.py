@@ -19,14 +19,33 @@ class Curved(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """`curvature`: it has products with its Hessian."""
+    """`curvature`: it has products with its Hessian; `squares`: and with Gauss and Newton's matrix.
+
+    `degree` is that of a polynomial, from above; None of anything else.
+    """
 
     curvature: bool = False
+    squares: bool = False
+    degree: int | None = None
 
 
 NO_FACTS = Facts()
 
 
+@runtime_checkable
+class Compiled(Curved, Protocol):
+    """An objective that knows of itself."""
+
+    @property
+    def facts(self) -> Facts: ...
+
+    def gauss_newton(self, x: Vector, v: Vector) -> Vector:
+        """The matrix of Gauss and Newton at x times v, all (n,); asked of sums of squares only."""
+        ...
+
+
 def facts_of(objective: object) -> Facts:
     """What an objective says of itself, or what can be seen of it."""
+    if isinstance(objective, Compiled):
+        return objective.facts
     return Facts(curvature=isinstance(objective, Curved))

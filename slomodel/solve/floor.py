@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from slomodel.solve.norms import EPS, norm, ratio
+from slomodel.solve.norms import EPS, Vector, norm, ratio
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.status import Status
 from slomodel.solve.subroutine import Halt, Iterate
@@ -18,6 +18,8 @@ PROBES = 4
 # Ratio of the lengths tried until f changes at all; not 2, which would keep the bits of x and
 # so could find the one length after another where rounding cancels.
 STRETCH = 1.7
+# Ratio of the lengths tried until f changes clearly.
+LENGTHEN = 4.0
 # A change of f this many times its noise is a fact.
 CLEAR = 100.0
 # Steps without a gain before a run is at its end, and the share of ‖g‖ that is a gain.
@@ -38,7 +40,7 @@ class Floor:
     None when that is the last one.
     """
 
-    def __init__(self, start: Iterate) -> None:
+    def __init__(self, start: Iterate, idle_steps: int = IDLE_STEPS) -> None:
         self.lowest = start.f
         self._scale = abs(start.f)
         self.best: Iterate | None = None
@@ -46,6 +48,7 @@ class Floor:
         self._anchor = self._mark_f = start.f
         self._measured = 0.0
         self._idle = 0
+        self._idle_steps = idle_steps
 
     def noise(self, at: Iterate) -> float:
         """A change of f near `at` that may be rounding only."""
@@ -74,7 +77,7 @@ class Floor:
         return self._measured > before
 
     def note(self, point: Iterate, length: float, longest: float) -> bool:
-        """Take in an accepted point; True when IDLE_STEPS steps have gained nothing.
+        """Take in an accepted point; True when `idle_steps` have gained nothing.
 
         A gain is a lower ‖g‖, or an f lower by more than its noise after a step that is not short.
         """
@@ -93,7 +96,24 @@ class Floor:
             self._idle = 0
         else:
             self._idle += 1
-        return self._idle >= IDLE_STEPS
+        return self._idle >= self._idle_steps
+
+
+def shortest_clear(
+    evaluate: Evaluator, at: Iterate, v: Vector, noise: float, longest: float
+) -> float:
+    """A short step along the unit vector v (n,) that changes f by CLEAR times its noise.
+
+    Where units differ much, the one that the slope predicts lies far outside the range in which
+    f is nearly quadratic. If no step up to `longest` is, one that is longer.
+    """
+    predicted = max(CLEAR * ratio(noise, at.gnorm), EPS * longest)
+    t = EPS * longest
+    while t < min(predicted, longest):
+        if not abs(evaluate.value(at.x + t * v) - at.f) < CLEAR * noise:
+            return t
+        t *= LENGTHEN
+    return predicted
 
 
 def explain_failure(evaluate: Evaluator, floor: Floor, at: Iterate, longest: float) -> Halt:
@@ -109,10 +129,10 @@ def explain_failure(evaluate: Evaluator, floor: Floor, at: Iterate, longest: flo
     floor.measure(evaluate, at, longest)
     noise = max(floor.noise(at), EPS * norm(at.x) * at.gnorm)
     seen = f"Gradient norm {at.gnorm:.3g}, rounding error of the objective about {noise:.2g}"
-    t = max(CLEAR * ratio(noise, at.gnorm), EPS * longest)
+    v = at.g / -at.gnorm
+    t = shortest_clear(evaluate, at, v, noise, longest)
     if t > longest:
         return Halt(Status.precision, f"{seen}.", floor.best)
-    v = at.g / -at.gnorm
     there = at.x + t * v
     g = np.empty_like(at.g)
     change = evaluate.value(there) - at.f

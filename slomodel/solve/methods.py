@@ -25,7 +25,6 @@ from slomodel.solve.tgd import tgd
 
 Options = Mapping[str, object]
 
-DIRECTIONS_NOT_YET = {"gauss-newton": "Levenberg-Marquardt"}
 LINE_SEARCHES_NOT_YET = {"exact": "exact search along a polynomial"}
 
 METHODS_NOT_YET = {
@@ -64,9 +63,7 @@ def line_search(given: Options, setting: Setting, direction: str) -> NormArmijo:
 
     δ̄ = max(1, ‖x0‖) is fixed for the run, as the theorem asks.
     """
-    direction = choice(
-        "direction", given.get("direction", direction), DIRECTIONS, DIRECTIONS_NOT_YET
-    )
+    direction = choice("direction", given.get("direction", direction), DIRECTIONS)
     rule = DIRECTIONS[direction]
     check_suits(direction, rule, setting)
     choice("line_search", given.get("line_search", "armijo"), ("armijo",), LINE_SEARCHES_NOT_YET)
@@ -74,7 +71,7 @@ def line_search(given: Options, setting: Setting, direction: str) -> NormArmijo:
         delta_bar=number("delta_bar", given.get("delta_bar", max(1.0, norm(setting.x0))), 0.0),
         theta=number("theta", given.get("theta", 0.5), 0.0, 1.0),
         sigma=number("sigma", given.get("sigma", 0.3), 0.0, 1.0),
-        alpha=number("alpha", given.get("alpha", 1e-4), 0.0, 1.0),
+        alpha=number("alpha", given.get("alpha", rule.alpha), 0.0, 1.0),
         direction=direction,
         initial_step=choice(
             "initial_step", given.get("initial_step", rule.initial_step), INITIAL_STEPS
@@ -88,6 +85,9 @@ def check_suits(direction: str, rule: Rule, setting: Setting) -> None:
     if rule.curvature and not setting.facts.curvature:
         message = f"direction={direction!r} needs products with the Hessian, which are not given"
         remedy = "use direction='lbfgs', or a compiled model"
+    elif rule.squares and not setting.facts.squares:
+        message = f"direction={direction!r} needs a sum of squares that the compiler sees"
+        remedy = "write the objective as sumsq(…) or sum((…)^2 …), or use direction='newton'"
     elif rule.most is not None and n > rule.most:
         message = f"direction={direction!r} is for at most {rule.most} unknowns, and these are {n}"
         remedy = "use direction='newton-cg' or 'lbfgs'"

@@ -64,11 +64,12 @@ class NormArmijoRun:
         self.trials = 0
         self._method = method
         self._evaluate = evaluate
-        self._direction = DIRECTIONS[method.direction].start(evaluate, start, method.delta_bar)
+        rule = DIRECTIONS[method.direction]
+        self._direction = rule.start(evaluate, start, method.delta_bar)
         self._initial_step = INITIAL_STEPS[method.initial_step]
         self._wants_pairs = self._direction.wants_pairs or method.initial_step in WANTS_PAIRS
         self._memory = Memory()
-        self._floor = Floor(start)
+        self._floor = Floor(start, rule.idle)
         self._search = LineSearch(evaluate, self._floor, start, method.theta, method.sigma)
         self._probe = FarProbe(evaluate, start.f)
         self._v = np.empty_like(start.x)

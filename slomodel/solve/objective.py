@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from slomodel.solve.controls import Controls
-from slomodel.solve.facts import Curved
+from slomodel.solve.facts import Compiled, Curved
 from slomodel.solve.norms import Vector, norm
 from slomodel.solve.status import Status
 
@@ -110,3 +110,10 @@ class Evaluator:
         self.nhev += 1
         assert isinstance(self._objective, Curved)
         np.multiply(self._objective.hvp(x, v), self.sign, out=out)
+
+    def gauss_newton(self, x: Vector, v: Vector, out: Vector) -> None:
+        """Write the matrix of Gauss and Newton at x times v into `out`; counted as `hvp`."""
+        self.check_time()
+        self.nhev += 1
+        assert isinstance(self._objective, Compiled)
+        np.multiply(self._objective.gauss_newton(x, v), self.sign, out=out)

@@ -1,0 +1,73 @@
+"""The degree of an objective as a polynomial in its variables."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import singledispatch
+
+from slomodel.functions import add, div, mul, neg, pow, square, sub, where
+from slomodel.ir.expr import Const, Einsum, Expr, Gather, Map, Reshape, Scatter
+from slomodel.ir.walk import dependents, postorder
+
+Degrees = list[int]
+
+
+def degree(objective: Expr, variables: Collection[Expr]) -> int | None:
+    """An upper bound of the degree in all variables together; None where it is no polynomial.
+
+    It is taken from the operations and not from what cancels.
+    """
+    own = set(variables)
+    order = postorder(objective)
+    moving = dependents(order, own.__contains__)
+    found: dict[Expr, int] = {}
+    for node in order:
+        if node in own or node not in moving:
+            found[node] = int(node in own)
+            continue
+        known = _degree(node, [found[operand] for operand in node.operands])
+        if known is None:
+            return None
+        found[node] = known
+    return found[objective]
+
+
+@singledispatch
+def _degree(node: Expr, degrees: Degrees) -> int | None:
+    """The degree of a node that moves, from those of its operands; None: no polynomial."""
+    return None
+
+
+@_degree.register
+def _(node: Einsum, degrees: Degrees) -> int | None:
+    return sum(degrees)
+
+
+@_degree.register(Gather)
+@_degree.register(Scatter)
+@_degree.register(Reshape)
+def _(node: Expr, degrees: Degrees) -> int | None:
+    return degrees[0]
+
+
+@_degree.register
+def _(node: Map, degrees: Degrees) -> int | None:
+    function = node.function
+    if function in (add, sub, neg):
+        return max(degrees)
+    if function is mul:
+        return sum(degrees)
+    if function is square:
+        return 2 * degrees[0]
+    if function is div and degrees[1] == 0:
+        return degrees[0]
+    if function is where and degrees[0] == 0:
+        return max(degrees[1:])
+    if function is pow:
+        return _power(node.operands[1], degrees[0])
+    return None
+
+
+def _power(exponent: Expr, base: int) -> int | None:
+    whole = isinstance(exponent, Const) and exponent.value >= 0.0 and exponent.value % 1.0 == 0.0
+    return int(exponent.value) * base if whole and isinstance(exponent, Const) else None

@@ -1,0 +1,123 @@
+"""Objectives that are sums of squares, and the matrix of Gauss and Newton for them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from slomodel.calculus.gradient import NOTHING, Known, gradient, total
+from slomodel.calculus.jvp import jvp
+from slomodel.functions import mul, pow, square
+from slomodel.ir import build
+from slomodel.ir.expr import Const, Einsum, Expr, Input, Map, remake
+from slomodel.ir.walk import dependents, inputs, postorder
+
+
+@dataclass(frozen=True, slots=True)
+class Square:
+    """A part Σ weight·residual² of an objective; the weight, of one shape, is of data alone."""
+
+    weight: Expr
+    residual: Expr
+
+
+def squares(objective: Expr, variables: Collection[Expr]) -> tuple[Square, ...]:
+    """Squares of which the objective is a sum, up to a constant; none where it is not.
+
+    The sign of a weight is that of the data in it, and may be negative.
+    """
+    order = postorder(objective)
+    moving = dependents(order, set(variables).__contains__)
+    outermost = _outermost(objective, moving)
+    stand_ins = {
+        node: build.data(f"square {k}", residual.shape)
+        for k, (node, residual) in enumerate(outermost.items())
+    }
+    replaced: dict[Expr, Expr] = {node: _with_square(node, one) for node, one in stand_ins.items()}
+    linear = _replaced(objective, replaced)
+    if not stand_ins or not moving.isdisjoint(inputs(linear)):
+        return ()
+    weights = gradient(linear, list(stand_ins.values()))
+    if not set(stand_ins.values()).isdisjoint(inputs(*weights)):
+        return ()
+    pairs = zip(weights, outermost.values(), strict=True)
+    return tuple(Square(weight, residual) for weight, residual in pairs)
+
+
+def gauss_newton(
+    parts: Sequence[Square], directions: Mapping[Expr, Expr], known: Known = NOTHING
+) -> tuple[Expr, ...]:
+    """Σ 2 Jᵀ(weight·Jv) over the variables, the keys of `directions`; v are its values.
+
+    J is the Jacobian of a residual: this is the Hessian without the residuals' own curvature.
+    """
+    tangents = jvp([part.residual for part in parts], directions)
+    held = [build.data(f"tangent {k}", part.residual.shape) for k, part in enumerate(parts)]
+    along = total([build.inner(u, part.residual) for u, part in zip(held, parts, strict=True)])
+    products = gradient(along, list(directions), known)
+    doubled: dict[Expr, Expr] = {
+        u: build.apply(mul, build.const(2.0), build.apply(mul, part.weight, tangent))
+        for u, part, tangent in zip(held, parts, tangents, strict=True)
+    }
+    return tuple(_replaced(product, doubled) for product in products)
+
+
+def _outermost(objective: Expr, moving: Collection[Expr]) -> dict[Expr, Expr]:
+    """The squares that move, met first on the ways down from the objective: node to residual."""
+    found: dict[Expr, Expr] = {}
+    seen, stack = {objective}, [objective]
+    while stack:
+        node = stack.pop()
+        residual = _root(node, moving) if node in moving else None
+        if residual is not None:
+            found[node] = residual
+            continue
+        fresh = [operand for operand in node.operands if operand not in seen]
+        seen.update(fresh)
+        stack += fresh
+    return found
+
+
+def _root(node: Expr, moving: Collection[Expr]) -> Expr | None:
+    """r where the node is r², elementwise or summed with weights of data; None elsewhere."""
+    if isinstance(node, Map):
+        if node.function is square:
+            return node.operands[0]
+        exponent = node.operands[1] if node.function is pow else None
+        if isinstance(exponent, Const) and exponent.value > 0.0 and exponent.value % 2.0 == 0.0:
+            return build.apply(pow, node.operands[0], build.const(exponent.value / 2.0))
+    if isinstance(node, Einsum):
+        twice = list(_moving_operands(node, moving))
+        if len(twice) == 2 and twice[0] == twice[1]:
+            return twice[0][0]
+    return None
+
+
+def _moving_operands(
+    node: Einsum, moving: Collection[Expr]
+) -> Iterator[tuple[Expr, tuple[int, ...]]]:
+    for operand, labels in zip(node.operands, node.inputs, strict=True):
+        if operand in moving:
+            yield operand, labels
+
+
+def _with_square(node: Expr, stand_in: Input) -> Expr:
+    """The node with the square of its residual replaced by an input."""
+    if not isinstance(node, Einsum):
+        return stand_in
+    residual = next(o for k, o in enumerate(node.operands) if o in node.operands[k + 1 :])
+    first = node.operands.index(residual)
+    second = node.operands.index(residual, first + 1)
+    kept = [k for k in range(len(node.operands)) if k not in (first, second)]
+    operands = [stand_in, *(node.operands[k] for k in kept)]
+    labels = [node.inputs[first], *(node.inputs[k] for k in kept)]
+    return build.einsum(operands, labels, node.output, node.dims)
+
+
+def _replaced(root: Expr, stand_ins: Mapping[Expr, Expr]) -> Expr:
+    """The root with some nodes, as they are in it, replaced by others of their shapes."""
+    done: dict[Expr, Expr] = {}
+    for node in postorder(root):
+        operands = tuple(done[operand] for operand in node.operands)
+        done[node] = stand_ins.get(node) or (remake(node, operands) if operands else node)
+    return done[root]
