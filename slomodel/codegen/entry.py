@@ -10,11 +10,11 @@ from slomodel.codegen.forms import Form
 from slomodel.codegen.layout import Layout
 from slomodel.codegen.lower import Sizes as Numbers
 from slomodel.codegen.lower import lower
+from slomodel.codegen.printer import Printer
 from slomodel.codegen.program import Program, Step
 from slomodel.codegen.schedule import schedule
 from slomodel.codegen.scope import Scope
 from slomodel.codegen.steps import LINES
-from slomodel.codegen.target import Target
 from slomodel.ir.expr import Expr, Input
 from slomodel.ir.walk import inputs
 
@@ -44,10 +44,10 @@ class Planned:
 
     entry: Entry
     program: Program
-    target: Target
+    target: Printer
 
 
-def plan(entry: Entry, layout: Layout, numbers: Numbers, target: Target) -> Planned:
+def plan(entry: Entry, layout: Layout, numbers: Numbers, target: Printer) -> Planned:
     """Lower and schedule an entry. `numbers` are the sizes of the named dims."""
     roots = lower(entry.roots, numbers, target.spells)
     arguments = (*layout.variables, *entry.directions)
@@ -121,7 +121,7 @@ def _stage_lines(planned: Planned, scope: Scope, stage: str) -> list[str]:
     return lines
 
 
-def _rule(step: Step, target: Target) -> Callable[[Step, Scope], list[str]]:
+def _rule(step: Step, target: Printer) -> Callable[[Step, Scope], list[str]]:
     return target.elementwise if step.form is Form.ELEMENTWISE else LINES[step.form]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Protocol
 
@@ -12,22 +12,23 @@ from numpy.typing import NDArray
 
 from slomodel.calculus import NOTHING, Known, degree, gauss_newton, gradient, jvp, squares
 from slomodel.calculus.squares import Square
-from slomodel.codegen.entry import Entry, EntryName, Planned, plan
+from slomodel.codegen.entry import Entry, EntryName
 from slomodel.codegen.layout import Layout, Precision
-from slomodel.codegen.load import load
-from slomodel.codegen.module import module_text
+from slomodel.codegen.native.backend import NATIVE
 from slomodel.codegen.numexpr_target import NUMEXPR
 from slomodel.codegen.numpy_target import NUMPY
+from slomodel.codegen.python_source import PythonTarget
 from slomodel.codegen.sizes import Sizes
-from slomodel.codegen.target import Target
+from slomodel.codegen.target import Maker, Target
 from slomodel.errors import DomainError
 from slomodel.ir import build
 from slomodel.ir.expr import Expr, Input
 
 Vector = NDArray[np.float64]
-Maker = Callable[[Mapping[str, Vector]], Callable[..., float]]
 
-TARGETS: dict[str, Target] = {target.name: target for target in (NUMEXPR, NUMPY)}
+TARGETS: dict[str, Target] = {
+    target.name: target for target in (PythonTarget(NUMEXPR), PythonTarget(NUMPY), NATIVE)
+}
 """Every target by name."""
 
 ENTRIES: tuple[EntryName, ...] = ("value", "value_and_gradient", "hvp")
@@ -118,7 +119,6 @@ class Compiled:
         self.precision: Precision = precision
         sizes = Sizes(tuple(numbers))
         self._layout = Layout(derivatives.variables, tuple(data), sizes, precision, defaults or {})
-        self._planned: dict[EntryName, Planned] = {}
         self._makers: dict[EntryName, Maker] = {}
         self._lock = threading.RLock()
 
@@ -128,25 +128,18 @@ class Compiled:
         return same and self.numbers == dict(numbers)
 
     def maker(self, name: EntryName) -> Maker:
-        """`make_NAME` of the generated module: data to function."""
+        """From data to the function of this name."""
         with self._lock:
             if name not in self._makers:
-                space = load(self.source((name,)), f"{self.name} {name} {self.target.name}")
-                made: Maker = space[f"make_{name}"]  # type: ignore[assignment]
+                entry = self.derivatives.entry(name)
+                made = self.target.maker(self.name, entry, self._layout, self.numbers)
                 self._makers[name] = made
             return self._makers[name]
 
     def source(self, names: Sequence[EntryName] = ENTRIES) -> str:
-        """The module with these entries; the text of each is the text that runs."""
-        planned = [self._plan(name) for name in names]
-        return module_text(self.name, planned, self._layout, self.numbers, self.target)
-
-    def _plan(self, name: EntryName) -> Planned:
-        with self._lock:
-            if name not in self._planned:
-                entry = self.derivatives.entry(name)
-                self._planned[name] = plan(entry, self._layout, self.numbers, self.target)
-            return self._planned[name]
+        """The source of these entries; the text of each is the text that runs."""
+        entries = [self.derivatives.entry(name) for name in names]
+        return self.target.source(self.name, entries, self._layout, self.numbers)
 
 
 class Evaluate(Protocol):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from slomodel.codegen import numpy_target
+from slomodel.codegen.printer import Printer
 from slomodel.codegen.program import Step
 from slomodel.codegen.scope import Scope, number
-from slomodel.codegen.target import Target
 from slomodel.ir.expr import Const, Expr, Map
 from slomodel.ir.function import ScalarFunction
 
@@ -90,4 +90,4 @@ def _literal(value: float) -> str:
     return f"({text})" if text.startswith("-") else text
 
 
-NUMEXPR = Target("numexpr", ("from numexpr import NumExpr",), spells, prints, elementwise)
+NUMEXPR = Printer("numexpr", ("from numexpr import NumExpr",), spells, prints, elementwise)

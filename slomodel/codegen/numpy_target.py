@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from slomodel.codegen.printer import Printer
 from slomodel.codegen.program import Step
 from slomodel.codegen.scope import Scope
-from slomodel.codegen.target import Target
 from slomodel.codegen.views import expanded
 from slomodel.functions import where
 from slomodel.ir.expr import Const, Map
@@ -45,4 +45,4 @@ def _scalar(node: Map, scope: Scope) -> str:
     return node.function.spelling["scalar"].format(*texts)
 
 
-NUMPY = Target("numpy", (), spells, None, elementwise)
+NUMPY = Printer("numpy", (), spells, None, elementwise)

@@ -1,27 +1,31 @@
-"""What a target is: the functions it can spell and how it prints an elementwise step."""
+"""What a target is: how it turns an entry into source and into a function."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
-from slomodel.codegen.program import Step
-from slomodel.codegen.scope import Scope
-from slomodel.ir.function import ScalarFunction
+import numpy as np
+from numpy.typing import NDArray
+
+from slomodel.codegen.entry import Entry
+from slomodel.codegen.layout import Layout
+
+Vector = NDArray[np.float64]
+Maker = Callable[[Mapping[str, Vector]], Callable[..., float]]
+"""Makes, of data by name, a function of vectors; the last one is filled where there are arrays."""
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """A backend for which source is printed.
+class Target(Protocol):
+    """A backend: `source` is the text that runs, `maker` compiles the text of one entry."""
 
-    - `imports`: the import lines of its modules.
-    - `spells`: the functions it has; others are replaced by their stable forms.
-    - `prints`: the functions that can be fused with others into one kernel; None for no fusion.
-    - `elementwise`: the lines of one elementwise step.
-    """
+    @property
+    def name(self) -> str: ...
 
-    name: str
-    imports: tuple[str, ...]
-    spells: Callable[[ScalarFunction], bool]
-    prints: Callable[[ScalarFunction], bool] | None
-    elementwise: Callable[[Step, Scope], list[str]]
+    def source(
+        self, name: str, entries: Sequence[Entry], layout: Layout, numbers: Mapping[str, int]
+    ) -> str: ...
+
+    def maker(
+        self, name: str, entry: Entry, layout: Layout, numbers: Mapping[str, int]
+    ) -> Maker: ...

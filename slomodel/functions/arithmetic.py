@@ -94,6 +94,7 @@ add = ScalarFunction(
         "numpy": "np.add({0}, {1}, out={out})",
         "scalar": "({0} + {1})",
         "numexpr": "({0} + {1})",
+        "c": "({0} + {1})",
     },
     simplify=_simplify_add,
 )
@@ -107,6 +108,7 @@ sub = ScalarFunction(
         "numpy": "np.subtract({0}, {1}, out={out})",
         "scalar": "({0} - {1})",
         "numexpr": "({0} - {1})",
+        "c": "({0} - {1})",
     },
     simplify=_simplify_sub,
 )
@@ -120,6 +122,7 @@ mul = ScalarFunction(
         "numpy": "np.multiply({0}, {1}, out={out})",
         "scalar": "({0} * {1})",
         "numexpr": "({0} * {1})",
+        "c": "({0} * {1})",
     },
     simplify=_simplify_mul,
 )
@@ -135,6 +138,7 @@ div: ScalarFunction = ScalarFunction(
         "numpy": "np.divide({0}, {1}, out={out})",
         "scalar": "({0} / {1})",
         "numexpr": "({0} / {1})",
+        "c": "({0} / {1})",
     },
     simplify=_simplify_div,
 )
@@ -148,6 +152,7 @@ neg: ScalarFunction = ScalarFunction(
         "numpy": "np.negative({0}, out={out})",
         "scalar": "(-{0})",
         "numexpr": "(-{0})",
+        "c": "(-{0})",
     },
     simplify=_simplify_neg,
 )
@@ -161,6 +166,7 @@ square: ScalarFunction = ScalarFunction(
         "numpy": "np.square({0}, out={out})",
         "scalar": "({0} * {0})",
         "numexpr": "({0} * {0})",
+        "c": "slo_square({0})",
     },
     simplify=lambda x: None if (inner := argument(x, neg)) is None else square(inner),
 )

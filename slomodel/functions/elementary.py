@@ -28,7 +28,7 @@ def _elementary(
     monotony: Monotony = _MONOTONE,
     costly: bool = True,
 ) -> ScalarFunction:
-    """A function of one number that NumPy and numexpr both have."""
+    """A function of one number that NumPy, numexpr and C all have."""
     return ScalarFunction(
         name,
         1,
@@ -39,6 +39,7 @@ def _elementary(
             "numpy": f"np.{ufunc.__name__}({{0}}, out={{out}})",
             "scalar": f"np.{ufunc.__name__}({{0}})",
             "numexpr": f"{numexpr}({{0}})",
+            "c": f"{numexpr.replace('arc', 'a')}({{0}})",
         },
         domain=(domain,),
         monotony=monotony,
@@ -157,7 +158,11 @@ erf = ScalarFunction(
     definition=sp.erf,
     numpy=_erf_numpy,
     partials=(lambda x: mul(2.0 / math.sqrt(math.pi), exp(neg(square(x)))),),
-    spelling={"numpy": "special.erf({0}, out={out})", "scalar": "special.erf({0})"},
+    spelling={
+        "numpy": "special.erf({0}, out={out})",
+        "scalar": "special.erf({0})",
+        "c": "erf({0})",
+    },
     domain=(_EVERYWHERE,),
     monotony=_ERF,
     costly=True,

@@ -36,6 +36,7 @@ sign = ScalarFunction(
         "numpy": "np.sign({0}, out={out})",
         "scalar": "np.sign({0})",
         "numexpr": "sign({0})",
+        "c": "slo_sign({0})",
     },
     smoothness=DISCONTINUOUS,
 )
@@ -65,6 +66,7 @@ abs = ScalarFunction(
         "numpy": "np.abs({0}, out={out})",
         "scalar": "abs({0})",
         "numexpr": "abs({0})",
+        "c": "fabs({0})",
     },
     smoothness=0,
     simplify=_simplify_abs,
@@ -80,6 +82,7 @@ relu = ScalarFunction(
         "numpy": "np.maximum({0}, 0.0, out={out})",
         "scalar": "np.maximum({0}, 0.0)",
         "numexpr": "maximum({0}, 0.0)",
+        "c": "slo_max({0}, 0.0)",
     },
     smoothness=0,
 )
@@ -107,6 +110,7 @@ maximum = ScalarFunction(
         "numpy": "np.maximum({0}, {1}, out={out})",
         "scalar": "np.maximum({0}, {1})",
         "numexpr": "maximum({0}, {1})",
+        "c": "slo_max({0}, {1})",
     },
     smoothness=0,
     simplify=_simplify_maximum,
@@ -122,6 +126,7 @@ minimum = ScalarFunction(
         "numpy": "np.minimum({0}, {1}, out={out})",
         "scalar": "np.minimum({0}, {1})",
         "numexpr": "minimum({0}, {1})",
+        "c": "slo_min({0}, {1})",
     },
     smoothness=0,
 )
@@ -153,6 +158,7 @@ clip = ScalarFunction(
         "numpy": "np.clip({0}, {1}, {2}, out={out})",
         "scalar": "np.minimum(np.maximum({0}, {1}), {2})",
         "numexpr": "minimum(maximum({0}, {1}), {2})",
+        "c": "slo_min(slo_max({0}, {1}), {2})",
     },
     smoothness=0,
 )
@@ -204,6 +210,7 @@ root = ScalarFunction(
         "numpy": "np.sqrt({0}, out={out})",
         "scalar": "np.sqrt({0})",
         "numexpr": "sqrt({0})",
+        "c": "sqrt({0})",
     },
     smoothness=0,
     domain=((0.0, math.inf),),

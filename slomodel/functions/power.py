@@ -62,6 +62,7 @@ pow = ScalarFunction(
         "numpy": "np.power({0}, {1}, out={out})",
         "scalar": "np.power({0}, {1})",
         "numexpr": "(({0}) ** {1})",
+        "c": "pow({0}, {1})",
     },
     simplify=_simplify_pow,
     costly=True,

@@ -28,8 +28,8 @@ def known_of(problem: Problem) -> Known:
 
 def target_of(name: str) -> Target:
     """The target of a backend; `auto` is numexpr. Raises DomainError or MissingRule."""
-    if name in ("c", "cupy"):
-        raise MissingRule(f"backend {name!r} is not there yet; use 'numexpr' or 'numpy'")
+    if name == "cupy":
+        raise MissingRule(f"backend {name!r} is not there yet; use 'c', 'numexpr' or 'numpy'")
     return target_named("numexpr" if name == "auto" else name)
 
 

@@ -43,7 +43,7 @@ def test_the_text_depends_on_sizes_in_its_header_only(target: str, m: int, n: in
     assert set(different) <= {"n0 = 4  # m", "n1 = 3  # n"}
 
 
-@pytest.mark.parametrize("target", sorted(TARGETS))
+@pytest.mark.parametrize("target", ["numexpr", "numpy"])
 def test_a_polynomial_of_ten_and_of_a_million_variables_has_one_text(target: str) -> None:
     n = named("n")
     x = build.variable("x", (n,))
@@ -58,7 +58,7 @@ def test_a_polynomial_of_ten_and_of_a_million_variables_has_one_text(target: str
     assert texts[0] == texts[1]
 
 
-@pytest.mark.parametrize("target", sorted(TARGETS))
+@pytest.mark.parametrize("target", ["numexpr", "numpy"])
 def test_two_processes_print_the_same_bytes(target: str, tmp_path: Path) -> None:
     script = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
@@ -70,7 +70,7 @@ def test_two_processes_print_the_same_bytes(target: str, tmp_path: Path) -> None
     assert seen == {source(target).encode()}
 
 
-@pytest.mark.parametrize("target", sorted(TARGETS))
+@pytest.mark.parametrize("target", ["numexpr", "numpy"])
 def test_it_holds_only_names_that_we_made(target: str) -> None:
     tree = ast.parse(source(target))
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
@@ -88,7 +88,7 @@ def test_it_holds_only_names_that_we_made(target: str) -> None:
     assert imported <= {"numpy", "numexpr", "scipy"}
 
 
-@pytest.mark.parametrize("target", sorted(TARGETS))
+@pytest.mark.parametrize("target", ["numexpr", "numpy"])
 def test_it_runs_without_slomodel(target: str, tmp_path: Path) -> None:
     (tmp_path / "kernels.py").write_text(source(target), encoding="utf-8")
     script = """

@@ -1,0 +1,1 @@
+"""Target `c`: one C function an entry, compiled by the system's compiler."""

@@ -1,0 +1,158 @@
+"""Calling a compiled unit: addresses are taken once, a call passes one pointer."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache, partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slomodel.codegen.entry import Entry
+from slomodel.codegen.layout import Layout
+from slomodel.codegen.native.compiler import library
+from slomodel.codegen.native.unit import Unit
+from slomodel.codegen.target import Maker
+from slomodel.errors import DomainError
+from slomodel.ir.dims import concrete
+from slomodel.ir.expr import Input
+
+Vector = NDArray[np.float64]
+_ALIGN = 64
+
+
+def bound(text: str, unit: Unit, entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Maker:
+    """Compiles the text; the result makes, of some data, the function of the entry."""
+    single = layout.precision == "float32"
+    made = library(text, single)
+    call = getattr(made, entry.name)
+    call.restype, call.argtypes = ctypes.c_double, [ctypes.c_void_p]
+    prepare = getattr(made, f"prepare_{entry.name}")
+    prepare.restype, prepare.argtypes = None, [ctypes.c_void_p]
+
+    def make(data: Mapping[str, Vector]) -> Callable[..., float]:
+        kind: np.dtype[np.float64] = np.dtype(layout.precision)  # type: ignore[assignment]
+        arrays = [_empty(unit.n, kind) for _ in range(3)]
+        arrays.append(_empty(unit.workspace, kind))
+        given = [_array(data, node, layout, numbers) for node in layout.data]
+        blas = _blas(single)
+        addresses = [one.ctypes.data for one in (*arrays, *given)]
+        addresses.insert(len(arrays), ctypes.addressof(blas))
+        table = (ctypes.c_void_p * len(addresses))(*addresses)
+        prepare(ctypes.addressof(table))
+        return _function(
+            call, _Frame(table, arrays[0], arrays[1], arrays[2], (given, arrays)), entry
+        )
+
+    return make
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """The table of addresses and the arrays that lie there: points, directions, results."""
+
+    table: ctypes.Array[ctypes.c_void_p]
+    x: Vector
+    v: Vector
+    g: Vector
+    kept: object
+
+    def at(self, vector: Vector, place: int, own: Vector) -> None:
+        """Let the function work in a caller's array, or in a copy of a short or a strange one."""
+        if vector.size >= _LONG and vector.dtype == own.dtype and vector.flags.c_contiguous:
+            self.table[place] = vector.ctypes.data
+        else:
+            self.table[place] = own.ctypes.data
+            if place < _RESULT:
+                np.copyto(own, vector)
+
+
+_LONG = 4096
+"""From this length on it pays to ask for an address instead of copying."""
+_RESULT = 2
+
+
+def _function(call: Callable[..., float], frame: _Frame, entry: Entry) -> Callable[..., float]:
+    """The function of points; it owns its arrays, so it is for one thread at a time."""
+    x, v, g = frame.x, frame.v, frame.g
+    # The pointer keeps the frame alive: what it points at lies there.
+    pointer = ctypes.c_void_p(ctypes.addressof(frame.table))
+    pointer.frame = frame  # type: ignore[attr-defined]
+    copy = np.copyto
+
+    def value(point: Vector) -> float:
+        copy(x, point)
+        return call(pointer)
+
+    def value_and_gradient(point: Vector, out: Vector) -> float:
+        copy(x, point)
+        result = call(pointer)
+        copy(out, g)
+        return result
+
+    def hvp(point: Vector, direction: Vector, out: Vector) -> float:
+        copy(x, point)
+        copy(v, direction)
+        result = call(pointer)
+        copy(out, g)
+        return result
+
+    if frame.x.size >= _LONG:
+        return partial(_long, call, frame, bool(entry.arrays))
+    if entry.directions:
+        return hvp
+    return value_and_gradient if entry.arrays else value
+
+
+def _long(call: Callable[..., float], frame: _Frame, fills: bool, *vectors: Vector) -> float:
+    """A call that copies no vector it does not have to."""
+    points = vectors[:-1] if fills else vectors
+    out = vectors[-1]
+    for place, (point, own) in enumerate(zip(points, (frame.x, frame.v), strict=False)):
+        frame.at(point, place, own)
+    apart = fills and not any(np.may_share_memory(out, point) for point in points)
+    if apart:
+        frame.at(out, _RESULT, frame.g)
+    elif fills:
+        frame.table[_RESULT] = frame.g.ctypes.data
+    result = call(ctypes.addressof(frame.table))
+    if fills and frame.table[_RESULT] == frame.g.ctypes.data:
+        np.copyto(out, frame.g)
+    return result
+
+
+def _empty(size: int, kind: np.dtype[np.float64]) -> Vector:
+    """An array that begins at a cache line."""
+    raw = np.empty(size * kind.itemsize + _ALIGN, np.uint8)
+    start = -raw.ctypes.data % _ALIGN
+    return raw[start : start + size * kind.itemsize].view(kind)
+
+
+def _array(
+    data: Mapping[str, Vector], node: Input, layout: Layout, numbers: Mapping[str, int]
+) -> Vector:
+    if node.name in data:
+        return np.array(data[node.name], layout.precision, order="C", copy=None)
+    if node not in layout.defaults:
+        raise DomainError(f"the kernels need data `{node.name}`")
+    return np.full(concrete(node.shape, numbers), layout.defaults[node], layout.precision)
+
+
+@cache
+def _blas(single: bool) -> ctypes.Array[ctypes.c_void_p]:
+    """The addresses of gemm and gemv in SciPy's BLAS."""
+    from scipy.linalg import cython_blas
+
+    get_name = ctypes.pythonapi.PyCapsule_GetName
+    get_name.restype, get_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    get_pointer.restype = ctypes.c_void_p
+    get_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    letter = "s" if single else "d"
+    addresses = []
+    for routine in ("gemm", "gemv"):
+        capsule = cython_blas.__pyx_capi__[letter + routine]
+        addresses.append(get_pointer(capsule, get_name(capsule)))
+    return (ctypes.c_void_p * len(addresses))(*addresses)

@@ -1,0 +1,180 @@
+"""The system's C compiler, and the libraries it has made, kept by what they were made from.
+
+The cache is a directory of the user's own (mode 0700, owner checked, no symbolic link); a library
+is written under another name and renamed, so that two processes never see half of one. Where
+there is no such directory the libraries live for this process only.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import hashlib
+import os
+import platform
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+from functools import cache
+from pathlib import Path
+
+from slomodel.errors import TargetLimit
+
+FLAGS = (
+    "-std=gnu11",
+    "-O3",
+    "-march=native",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-ffp-contract=off",
+    "-fPIC",
+    "-shared",
+    "-w",
+)
+_LEVELS = (2, 1, 0)
+_SECONDS = 120
+_lock = threading.Lock()
+
+
+def library(text: str, single: bool) -> ctypes.CDLL:
+    """The compiled text. Raises TargetLimit where no compiler can make it."""
+    command = compiler()
+    if command is None:
+        raise TargetLimit(missing())
+    flags = (*FLAGS, *(("-fsingle-precision-constant",) if single else ()))
+    key = hashlib.sha256("\0".join([text, *flags, *_machine(command)]).encode()).hexdigest()[:32]
+    with _lock:
+        path = _directory() / f"{key}.so"
+        if not _is_own(path):
+            _compile(command, flags, text, path)
+        try:
+            return ctypes.CDLL(str(path))
+        except OSError:
+            # Cut off by a full disk, or made for another system: made again once.
+            _compile(command, flags, text, path)
+            return ctypes.CDLL(str(path))
+
+
+@cache
+def compiler() -> str | None:
+    """The path of a C compiler: $CC, or the first of cc, gcc and clang. None without one."""
+    wanted = os.environ.get("CC", "").split()
+    for name in (*wanted[:1], "cc", "gcc", "clang"):
+        found = shutil.which(name)
+        if found is not None and _works(found):
+            return found
+    return None
+
+
+def missing() -> str:
+    """Why there is no target `c` here, and what helps."""
+    return (
+        "no C compiler was found that works; install gcc (or name one in $CC), "
+        "or use backend='numexpr'"
+    )
+
+
+def _works(command: str) -> bool:
+    if sys.platform == "win32":
+        return False
+    text = "double one(void) { return 1.0; }\n"
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            _run(command, FLAGS, text, Path(folder) / "one.so", 0)
+    except (OSError, TargetLimit):
+        return False
+    return True
+
+
+def _compile(command: str, flags: tuple[str, ...], text: str, path: Path) -> None:
+    """Make the library with the widest vector functions that this system links."""
+    handle, name = tempfile.mkstemp(suffix=".so", dir=path.parent)
+    os.close(handle)
+    made = Path(name)
+    try:
+        for level in _LEVELS:
+            try:
+                _run(command, flags, text, made, level)
+                break
+            except TargetLimit:
+                if level == _LEVELS[-1]:
+                    raise
+        made.replace(path)
+    finally:
+        made.unlink(missing_ok=True)
+
+
+def _run(command: str, flags: tuple[str, ...], text: str, path: Path, level: int) -> None:
+    libraries = ["-lmvec", "-lm"] if level else ["-lm"]
+    strict = ["-Wl,-z,defs"] if sys.platform == "linux" else []
+    call = [
+        command,
+        *flags,
+        f"-DVECTOR_MATH={level}",
+        *("-x", "c", "-", "-o", str(path)),
+        *strict,
+        *libraries,
+    ]
+    try:
+        done = subprocess.run(
+            call, input=text.encode(), capture_output=True, timeout=_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise TargetLimit(f"the C compiler {command} took over {_SECONDS} s") from None
+    except OSError as error:
+        raise TargetLimit(f"the C compiler {command} cannot be run: {error}") from None
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        raise TargetLimit(f"the C compiler {command} failed: {said[0] if said else 'no message'}")
+
+
+@cache
+def _machine(command: str) -> tuple[str, ...]:
+    """What a library depends on besides its text: the processor, the system, the compiler."""
+    try:
+        info = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        info = platform.processor()
+    lines = (line for line in info.splitlines() if line.startswith(("flags", "Features", "model")))
+    # Every core says the same; some lines differ between cores in nothing that matters.
+    facts = sorted(set(lines))
+    version = subprocess.run([command, "--version"], capture_output=True, check=False).stdout
+    return (platform.platform(), version.decode(errors="replace"), *facts)
+
+
+@cache
+def _directory() -> Path:
+    """The user's cache, or a directory for this process alone."""
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    path = Path(home) / "slomodel" / "kernels"
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if _is_private(path) and os.access(path, os.W_OK):
+            return path
+    except OSError:
+        pass
+    own = Path(tempfile.mkdtemp(prefix="slomodel-"))
+    atexit.register(shutil.rmtree, own, ignore_errors=True)
+    return own
+
+
+def _is_private(path: Path) -> bool:
+    """True for a real directory of this user that nobody else can enter."""
+    found = path.lstat()
+    return (
+        stat.S_ISDIR(found.st_mode)
+        and found.st_uid == os.getuid()
+        and not stat.S_IMODE(found.st_mode) & 0o077
+    )
+
+
+def _is_own(path: Path) -> bool:
+    """True for a library that is there, a real file, and this user's."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_uid == os.getuid() and found.st_size > 0

@@ -1,0 +1,104 @@
+"""What arrays hold before a loop adds to them, and arrays that are copied or counted."""
+
+from __future__ import annotations
+
+from slomodel.codegen.forms import Form
+from slomodel.codegen.native.access import Access, c_order, merged_axes
+from slomodel.codegen.native.names import Names
+from slomodel.codegen.native.regions import Region, Regions, elements
+from slomodel.ir.expr import Expr, Extreme, Scan
+
+
+def fill_lines(region: Region, regions: Regions, names: Names) -> list[str]:
+    """The first contents of what the region adds to: zeros, infinities, or another array."""
+    lines = []
+    for node in region.nodes:
+        if not node.rank or region.alone or regions.is_value(node):
+            continue
+        start = regions.start_of(node)
+        if start is not None:
+            lines += copy_lines(regions, names, start, names.base(node))
+        elif regions.in_place(node) is None:
+            value = "0.0"
+            if isinstance(node, Extreme):
+                value = "-INFINITY" if node.which == "max" else "INFINITY"
+            size = elements(regions.accesses.shape(node))
+            lines.append(f"slo_fill({names.base(node)}, {size}, {value});")
+    return lines
+
+
+def copy_lines(regions: Regions, names: Names, node: Expr, target: str) -> list[str]:
+    """The elements of a node, wherever they lie, in C order from `target` on."""
+    shape = regions.accesses.shape(node)
+    access = regions.accesses.of(node)
+    if 0 in shape:
+        return []
+    if not node.rank:
+        return [f"({target})[0] = {element(access, names)};"]
+    axes = merged_axes(shape, [c_order(shape), access.strides])
+    places = ["", ""]
+    for k, (_, steps) in enumerate(axes):
+        for j, step in enumerate(steps):
+            places[j] += f" + i{k} * {step}" if step else ""
+    source = names.scalar(access.base)
+    if access.base.rank:
+        source = f"({names.base(access.base)})[{access.offset}{places[1]}]"
+    lines = [f"({target})[0{places[0]}] = {source};"]
+    for k in reversed(range(len(axes))):
+        head = f"for (long i{k} = 0; i{k} < {axes[k][0]}; i{k}++)"
+        pragma = ["#pragma GCC ivdep"] if k == len(axes) - 1 else []
+        lines = [*pragma, head, *(line if line[0] == "#" else f"    {line}" for line in lines)]
+    return lines
+
+
+def element(access: Access, names: Names) -> str:
+    """The one element of an access without axes."""
+    if not access.base.rank:
+        return names.scalar(access.base)
+    return f"({names.base(access.base)})[{access.offset}]"
+
+
+def alone_lines(node: Expr, regions: Regions, names: Names) -> list[str]:
+    """Counting, ones, and recurrences along an axis."""
+    form = regions.forms[node]
+    size = elements(regions.accesses.shape(node))
+    if form is Form.ONES:
+        ones = elements(list(_summed(node, regions)))
+        return [f"slo_fill({names.base(node)}, {size}, {float(ones)!r});"] if node.rank else []
+    if form is Form.COUNT:
+        return [f"for (long i = 0; i < {size}; i++) ({names.base(node)})[i] = (real)i;"]
+    assert isinstance(node, Scan)
+    return _scan_lines(node, regions, names)
+
+
+def _summed(node: Expr, regions: Regions) -> list[int]:
+    sizes = regions.accesses.numbers
+    return [dim.size(sizes) for label, dim in enumerate(node.dims) if label not in node.output]  # type: ignore[attr-defined]
+
+
+def _scan_lines(node: Scan, regions: Regions, names: Names) -> list[str]:
+    """`y[i] = a[i] * y[i - 1] + b[i]` along the axis, for every place of the others."""
+    shape = regions.accesses.shape(node)
+    if 0 in shape:
+        return []
+    target = Access(node, 0, c_order(shape))
+    every = [target, *(regions.accesses.of(operand) for operand in node.operands)]
+
+    def at(access: Access) -> str:
+        if not access.base.rank:
+            return names.scalar(access.base)
+        place = "".join(f" + i{k} * {step}" for k, step in enumerate(access.strides) if step)
+        return f"({names.base(access.base)})[{access.offset}{place}]"
+
+    y, a, b = (at(access) for access in every)
+    k, step = node.axis, target.strides[node.axis]
+    carried = y.removesuffix("]") + f" - {step}]"
+    lines = [f"{y} = i{k} ? {a} * {carried} + {b} : {b};"]
+    others = [axis for axis in reversed(range(len(shape))) if axis != k]
+    for axis in [*others, k]:
+        lines = [f"for (long i{axis} = 0; i{axis} < {shape[axis]}; i{axis}++)", *_in(lines)]
+    return lines
+
+
+def _in(lines: list[str]) -> list[str]:
+    return [f"    {line}" for line in lines]

@@ -1,0 +1,300 @@
+"""The C text of one loop: blocks of elements that stay in the cache, one pass an operation.
+
+Each pass is a loop of its own, without sums or branches, so that the compiler can use vector
+instructions and the vector forms of exp, log, sin, …: a sine and a cosine in one loop would become
+one scalar call, and a sum in the loop would keep it from being vectorised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from slomodel.codegen.forms import Form
+from slomodel.codegen.native.access import Access, Numbers, along, c_order, merged_axes
+from slomodel.codegen.native.names import Names
+from slomodel.codegen.native.regions import Read, Region, Regions, loop_labels
+from slomodel.ir.expr import Einsum, Expr, Extreme, Map
+
+BLOCK = 512
+_LONGEST = 300
+"""Characters of an expression that is printed within another one."""
+
+
+@dataclass(slots=True)
+class _Pointer:
+    """A name for a place in memory that moves with the loop."""
+
+    name: str
+    base: str
+    access: Access
+    writes: bool = False
+    steps: tuple[int, ...] = ()
+
+    def element(self) -> str:
+        step = self.steps[-1] if self.steps else 0
+        return f"{self.name}[{'i' if step == 1 else f'i * {step}' if step else '0'}]"
+
+
+@dataclass(slots=True)
+class _Pass:
+    """Statements that share a loop over the block, or (`once`) one that is for the whole block."""
+
+    statements: list[str] = field(default_factory=list)
+    alone: bool = False
+    once: bool = False
+
+    def lines(self) -> list[str]:
+        if self.once:
+            return self.statements
+        loop = ["for (long i = 0; i < m; i++) {", *indented(self.statements), "}"]
+        return ["#pragma GCC ivdep", *loop]
+
+
+class LoopPrinter:
+    """Prints one region."""
+
+    def __init__(self, region: Region, regions: Regions, names: Names, numbers: Numbers) -> None:
+        self.region = region
+        self.regions = regions
+        self.names = names
+        self.numbers = numbers
+        self.rank = len(region.shape)
+        self.pointers: dict[tuple[str, int, tuple[int, ...]], _Pointer] = {}
+        self.texts: dict[Expr, str] = {}
+        self.temporaries: list[str] = []
+        self.before: list[str] = []
+        self.after: list[str] = []
+        self.uses = self._uses()
+
+    def lines(self) -> list[str]:
+        """The whole loop, with what comes before and after it."""
+        if not self.rank:
+            return self._scalar_lines()
+        if 0 in self.region.shape:
+            return self._lines_of_nothing()
+        pointers = self._reserve()
+        axes = merged_axes(self.region.shape, [p.access.strides for p in pointers])
+        for k, pointer in enumerate(pointers):
+            pointer.steps = tuple(own[k] for _, own in axes)
+        body = self._body()
+        return ["{", *indented([*self.before, *self._nest(axes, body), *self.after]), "}"]
+
+    def _uses(self) -> dict[Expr, int]:
+        """How often each value is read at its place by others of the region."""
+        uses: dict[Expr, int] = {}
+        for node in self.region.nodes:
+            for read in self.regions.reads(node):
+                if self._is_here(read):
+                    uses[read.node] = uses.get(read.node, 0) + 1
+        return uses
+
+    def _is_here(self, read: Read) -> bool:
+        node = read.node
+        here = self.regions.region_of.get(node)
+        if here is None or self.regions.regions[here] is not self.region:
+            return False
+        return self.regions.is_value_here(read, self.rank)
+
+    def _reserve(self) -> list[_Pointer]:
+        """Pointers for all that is read and written; their strides decide the shape of the loop."""
+        for node in self.region.nodes:
+            for read in self.regions.reads(node):
+                if not self._is_here(read):
+                    self._read_text(read)
+            if node in self.regions.stored or (node.rank and not self.regions.is_value(node)):
+                self._target(node)
+        return list(self.pointers.values())
+
+    def _read_text(self, read: Read) -> str | _Pointer:
+        access = self.regions.accesses.of(read.node)
+        if not access.base.rank:
+            return self.names.scalar(access.base)
+        own = dict(zip(read.axes, access.strides, strict=True))
+        strides = tuple(own.get(axis, 0) for axis in range(self.rank))
+        return self._pointer(Access(access.base, access.offset, strides), writes=False)
+
+    def _pointer(self, access: Access, writes: bool) -> _Pointer:
+        base = self.names.base(access.base)
+        key = (base, access.offset, access.strides)
+        if key not in self.pointers:
+            self.pointers[key] = _Pointer(f"p{len(self.pointers)}", base, access)
+        self.pointers[key].writes |= writes
+        return self.pointers[key]
+
+    def _target(self, node: Expr) -> _Pointer:
+        """Where a stored value, or what a sum adds to, lies at a place of the loop."""
+        offset, strides = self._target_access(node)
+        return self._pointer(Access(node, offset, strides), writes=True)
+
+    def _target_access(self, node: Expr) -> tuple[int, tuple[int, ...]]:
+        if self.regions.is_value(node):
+            return 0, c_order(self.region.shape)
+        own = c_order(self.regions.accesses.shape(node))
+        if isinstance(node, Einsum):
+            by_label = dict(zip(node.output, own, strict=True))
+            return 0, tuple(by_label.get(label, 0) for label in loop_labels(node))
+        if isinstance(node, Extreme):
+            kept = iter(own)
+            return 0, tuple(0 if k in node.axes else next(kept) for k in range(self.rank))
+        return along(self.regions.index(node), own, self.rank, self.numbers)
+
+    def _body(self) -> list[str]:
+        """The passes over one block."""
+        passes: list[_Pass] = []
+        for node in self.region.nodes:
+            if self.regions.is_value(node):
+                self._add_value(node, passes)
+            else:
+                self._add_sum(node, passes)
+        return [line for one in passes for line in one.lines()]
+
+    def _add_value(self, node: Expr, passes: list[_Pass]) -> None:
+        text = self._value(node)
+        costly = isinstance(node, Map) and node.function.costly
+        if node in self.regions.stored:
+            target = self._target(node).element()
+        elif costly or self.uses.get(node, 0) > 1 or len(text) > _LONGEST or self._is_summed(node):
+            target = f"{self._temporary()}[i]"
+        else:
+            self.texts[node] = text
+            return
+        self.texts[node] = target
+        _append(passes, f"{target} = {text};", alone=costly)
+
+    def _value(self, node: Expr) -> str:
+        texts = [self._operand(read) for read in self.regions.reads(node)]
+        if isinstance(node, Map):
+            return node.function.spelling["c"].format(*texts)
+        return texts[0]
+
+    def _operand(self, read: Read) -> str:
+        if self._is_here(read):
+            return self.texts[read.node]
+        found = self._read_text(read)
+        return found if isinstance(found, str) else found.element()
+
+    def _is_summed(self, node: Expr) -> bool:
+        """True where a total over the block is taken of exactly this value."""
+        for user in self.region.nodes:
+            if not self.regions.is_value(user) and len(list(self.regions.reads(user))) == 1:
+                target = self._target(user) if user.rank else None
+                whole = target is None or not target.steps or not target.steps[-1]
+                if whole and any(read.node is node for read in self.regions.reads(user)):
+                    return True
+        return False
+
+    def _temporary(self) -> str:
+        self.temporaries.append(f"t{len(self.temporaries)}")
+        return self.temporaries[-1]
+
+    def _add_sum(self, node: Expr, passes: list[_Pass]) -> None:
+        texts = [self._operand(read) for read in self.regions.reads(node)]
+        text = " * ".join(texts)
+        largest = f"slo_{node.which}" if isinstance(node, Extreme) else ""
+        target = self._target(node) if node.rank else None
+        if target is not None and target.steps and target.steps[-1]:
+            place = target.element()
+            added = f"{largest}({place}, {text})" if largest else f"{place} + {text}"
+            _append(passes, f"{place} = {added};", alone=True)
+            return
+        array = texts[0].removesuffix("[i]")
+        if len(texts) > 1 or not texts[0].endswith("[i]") or not array.isidentifier():
+            array = self._temporary()
+            _append(passes, f"{array}[i] = {text};", alone=False)
+        total = f"{largest}_of({array}, m)" if largest else f"slo_total({array}, m)"
+        if target is None:
+            statement = self._into_scalar(node, total, largest)
+        elif largest:
+            statement = f"{target.name}[0] = {largest}({target.name}[0], {total});"
+        else:
+            statement = f"{target.name}[0] += {total};"
+        passes.append(_Pass([statement], alone=True, once=True))
+
+    def _into_scalar(self, node: Expr, total: str, largest: str) -> str:
+        """The statement that takes the total of a block along, with its frame round the loop."""
+        k = len(self.after)
+        result = self.names.scalar(node)
+        if largest:
+            start = "-INFINITY" if largest == "slo_max" else "INFINITY"
+            self.before.append(f"real a{k} = {start};")
+            self.after.append(f"{result} = a{k};")
+            return f"a{k} = {largest}(a{k}, {total});"
+        self.before.append(f"double a{k} = 0.0, e{k} = 0.0;")
+        self.after.append(f"{result} = slo_settled(a{k}, e{k});")
+        return f"slo_add(&a{k}, &e{k}, {total});"
+
+    def _nest(self, axes: Sequence[tuple[int, tuple[int, ...]]], body: list[str]) -> list[str]:
+        """The loops round the passes, and the pointers at the start of each block."""
+        size = axes[-1][0] if axes else 1
+        blocked = size > BLOCK
+        width = min(BLOCK, size)
+        inner = [f"real {name}[{width}] ALIGNED;" for name in self.temporaries]
+        if blocked:
+            inner = [f"const long m = {size} - s < {BLOCK} ? {size} - s : {BLOCK};", *inner]
+        else:
+            inner = [f"const long m = {size};", *inner]
+        for pointer in self.pointers.values():
+            inner.append(self._declared(pointer, blocked))
+        lines = [*inner, *body]
+        if blocked:
+            lines = [f"for (long s = 0; s < {size}; s += {BLOCK}) {{", *indented(lines), "}"]
+        for k in reversed(range(len(axes) - 1)):
+            head = f"for (long i{k} = 0; i{k} < {axes[k][0]}; i{k}++) {{"
+            lines = [head, *indented(lines), "}"]
+        return lines
+
+    def _declared(self, pointer: _Pointer, blocked: bool) -> str:
+        parts = [pointer.base]
+        if pointer.access.offset:
+            parts.append(str(pointer.access.offset))
+        for k, step in enumerate(pointer.steps[:-1]):
+            if step:
+                parts.append(f"i{k} * {step}")
+        if blocked and pointer.steps[-1]:
+            parts.append(f"s * {pointer.steps[-1]}")
+        kind = "real" if pointer.writes else "const real"
+        return f"{kind} *const {pointer.name} = {' + '.join(parts)};"
+
+    def _lines_of_nothing(self) -> list[str]:
+        """Sums of no elements; arrays that are added to have been filled before."""
+        lines = []
+        for node in self.region.nodes:
+            if not node.rank and not self.regions.is_value(node):
+                value = "0.0"
+                if isinstance(node, Extreme):
+                    value = "-INFINITY" if node.which == "max" else "INFINITY"
+                lines.append(f"{self.names.scalar(node)} = {value};")
+        return lines
+
+    def _scalar_lines(self) -> list[str]:
+        """Statements without a loop."""
+        lines = []
+        for node in self.region.nodes:
+            texts = [self._scalar_operand(read) for read in self.regions.reads(node)]
+            if isinstance(node, Map) and self.regions.forms[node] is Form.ELEMENTWISE:
+                text = node.function.spelling["c"].format(*texts)
+                lines.append(f"{self.names.scalar(node)} = {text};")
+                continue
+            base, (offset, _) = self.names.base(node), self._target_access(node)
+            sign = "=" if self.regions.is_value(node) else "+="
+            lines.append(f"({base})[{offset}] {sign} {texts[0]};")
+        return lines
+
+    def _scalar_operand(self, read: Read) -> str:
+        access = self.regions.accesses.of(read.node)
+        if not access.base.rank:
+            return self.names.scalar(access.base)
+        return f"({self.names.base(access.base)})[{access.offset}]"
+
+
+def _append(passes: list[_Pass], statement: str, *, alone: bool) -> None:
+    """The statement in the last pass where both may share one, else in a pass of its own."""
+    if alone or not passes or passes[-1].alone:
+        passes.append(_Pass([statement], alone))
+    else:
+        passes[-1].statements.append(statement)
+
+
+def indented(lines: Sequence[str]) -> list[str]:
+    return [line if line.startswith("#") else f"    {line}" for line in lines]

@@ -1,0 +1,107 @@
+"""Where arrays live in the workspace: places are taken over once nothing reads what lies there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from slomodel.codegen.native.regions import Regions, elements
+from slomodel.ir.expr import Expr
+
+_LINE = 8
+"""Arrays start at a cache line: this many doubles."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The first element of an array in the workspace, or of the output of this number."""
+
+    start: int
+    output: int | None = None
+
+
+@dataclass(slots=True)
+class _Life:
+    """An array from the region that begins it to the last one that reads it."""
+
+    size: int
+    first: int
+    last: int
+
+
+class Memory:
+    """The place of every stored node; `size` is the length of the workspace in elements."""
+
+    def __init__(self, regions: Regions, outputs: Sequence[Expr]) -> None:
+        self._regions = regions
+        self._owner: dict[Expr, Expr] = {}
+        for node in regions.order:
+            if node in regions.stored:
+                start = regions.in_place(node)
+                self._owner[node] = node if start is None else self._owner[start]
+        self.places: dict[Expr, Place] = {}
+        self.given = self._given(outputs)
+        self.size = self._fill()
+
+    def _given(self, outputs: Sequence[Expr]) -> dict[int, Expr]:
+        """The outputs that are computed right into the caller's array."""
+        taken: dict[Expr, int] = {}
+        for k, root in enumerate(outputs):
+            owner = self._owner.get(root)
+            if owner is not None and root.rank and owner not in taken and self._at_call(root):
+                taken[owner] = k
+        for node, owner in self._owner.items():
+            if owner in taken:
+                self.places[node] = Place(0, taken[owner])
+        return {k: outputs[k] for k in taken.values()}
+
+    def _at_call(self, node: Expr) -> bool:
+        return self._regions.regions[self._regions.region_of[node]].stage == "call"
+
+    def _lives(self) -> dict[Expr, _Life]:
+        regions = self._regions
+        end = len(regions.regions)
+        lives: dict[Expr, _Life] = {}
+        for place, region in enumerate(regions.regions):
+            for node in region.nodes:
+                if node in self._owner and node not in self.places:
+                    owner = self._owner[node]
+                    size = max(1, elements(regions.accesses.shape(owner)))
+                    life = lives.setdefault(owner, _Life(size, place, place))
+                    life.last = max(life.last, place)
+                for base in self._bases(node):
+                    if base in self._owner and self._owner[base] in lives:
+                        life = lives[self._owner[base]]
+                        # What is made once is there for every call.
+                        again = region.stage == "call" and not self._at_call(base)
+                        life.last = max(life.last, end if again else place)
+        for root in regions.program.roots:
+            base = regions.accesses.of(root).base
+            if base in self._owner and self._owner[base] in lives:
+                lives[self._owner[base]].last = end
+        return lives
+
+    def _bases(self, node: Expr) -> list[Expr]:
+        regions = self._regions
+        nodes = [read.node for read in regions.reads(node)]
+        start = regions.start_of(node)
+        return [regions.accesses.of(one).base for one in (*nodes, *((start,) if start else ()))]
+
+    def _fill(self) -> int:
+        """First fit: each array goes to the lowest gap among those alive at the same time."""
+        alive: list[tuple[int, int, int]] = []
+        top = 0
+        lives = self._lives()
+        for owner, life in sorted(lives.items(), key=lambda item: item[1].first):
+            alive = sorted(one for one in alive if one[2] >= life.first)
+            start, size = 0, -(-life.size // _LINE) * _LINE
+            for low, high, _ in alive:
+                if start + size <= low:
+                    break
+                start = max(start, high)
+            alive.append((start, start + size, life.last))
+            top = max(top, start + size)
+            self.places[owner] = Place(start)
+        for node, owner in self._owner.items():
+            self.places[node] = self.places[owner]
+        return top

@@ -1,0 +1,145 @@
+"""The whole C text of one entry: what is prepared once for some data, and what every call does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from slomodel.codegen.entry import Entry
+from slomodel.codegen.layout import Layout, described
+from slomodel.codegen.lower import lower
+from slomodel.codegen.native.fills import alone_lines, copy_lines, element, fill_lines
+from slomodel.codegen.native.loops import LoopPrinter, indented
+from slomodel.codegen.native.memory import Memory
+from slomodel.codegen.native.names import Names, starts
+from slomodel.codegen.native.prelude import PRELUDE, SINGLE
+from slomodel.codegen.native.products import product_lines
+from slomodel.codegen.native.regions import Region, Regions
+from slomodel.codegen.program import Stage
+from slomodel.codegen.schedule import schedule
+from slomodel.codegen.sizes import plain
+from slomodel.ir.expr import Einsum, Expr
+from slomodel.ir.function import ScalarFunction
+from slomodel.ir.walk import inputs
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """The C functions of an entry, the length of its workspace and of its vectors, in elements."""
+
+    text: str
+    workspace: int
+    n: int
+
+
+def spells(function: ScalarFunction) -> bool:
+    return "c" in function.spelling
+
+
+def unit(entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Unit:
+    """The C functions of an entry for some sizes."""
+    roots = lower(entry.roots, numbers, spells)
+    arguments = (*layout.variables, *entry.directions)
+    arrays = roots[len(roots) - len(entry.arrays) :]
+    program = schedule(roots, arguments, prints=None, numbers=numbers, outputs=arrays)
+    regions = Regions(program, numbers)
+    memory = Memory(regions, arrays)
+    names = Names(regions, memory, layout, entry.directions, numbers)
+    writer = _Writer(regions, names, numbers)
+    prepare, call = writer.stage("data"), writer.stage("call")
+    begin = starts(layout.variables, numbers)
+    for k, root in enumerate(arrays):
+        if k not in memory.given:
+            call += copy_lines(regions, names, root, f"g + {begin[k]}")
+    if entry.scalar is not None:
+        call.append(f"return {element(regions.accesses.of(roots[0]), names)};")
+    else:
+        call.append("return 0.0;")
+    used = {node.name for node in inputs(*roots)}
+    heads = [
+        f"const real *const d{k} = c[{k + 5}]; (void)d{k};"
+        for k, node in enumerate(layout.data)
+        if node.name in used
+    ]
+    variables = [f"real {', '.join(names.variables)};"] if names.variables else []
+    common = [*_HEADS, *heads, *variables]
+    lines = [
+        f"void prepare_{entry.name}(void **c) {{",
+        *indented([*common, *prepare]),
+        "}",
+        "",
+        f"double {entry.name}(void **c) {{",
+        *indented([*common, *call]),
+        "}",
+    ]
+    return Unit("\n".join(lines) + "\n", memory.size, begin[-1])
+
+
+def joined(name: str, units: Sequence[Unit], layout: Layout, numbers: Mapping[str, int]) -> str:
+    """One C file: what the functions take, what all use, the functions."""
+    single = layout.precision == "float32"
+    # The macros come after the declarations that they would change.
+    kind = ["typedef float real;" if single else "typedef double real;", PRELUDE]
+    macros = [SINGLE] if single else []
+    bodies = [one.text for one in units]
+    return "\n".join([_header(name, units, layout, numbers), *kind, *macros, *bodies])
+
+
+_HEADS = [
+    "const real *const x = c[0], *const v = c[1];",
+    "real *const g = c[2], *const w = c[3];",
+    "void *const *const blas = c[4];",
+    "(void)x, (void)v, (void)g, (void)w, (void)blas;",
+]
+
+
+class _Writer:
+    """The statements of the regions of a stage."""
+
+    def __init__(self, regions: Regions, names: Names, numbers: Mapping[str, int]) -> None:
+        self._regions = regions
+        self._names = names
+        self._numbers = numbers
+
+    def stage(self, stage: Stage) -> list[str]:
+        lines: list[str] = []
+        for region in self._regions.regions:
+            if region.stage == stage:
+                lines += self._region(region)
+        return lines
+
+    def _region(self, region: Region) -> list[str]:
+        if region.alone:
+            return self._alone(region.nodes[0])
+        fills = fill_lines(region, self._regions, self._names)
+        return fills + LoopPrinter(region, self._regions, self._names, self._numbers).lines()
+
+    def _alone(self, node: Expr) -> list[str]:
+        if isinstance(node, Einsum) and node.operands:
+            return product_lines(node, self._regions, self._names)
+        return alone_lines(node, self._regions, self._names)
+
+
+def _header(name: str, units: Sequence[Unit], layout: Layout, numbers: Mapping[str, int]) -> str:
+    work = max((one.workspace for one in units), default=0)
+    rows = [
+        f"Kernels of the model `{plain(name)}` in {layout.precision}, generated by slomodel for c.",
+        "",
+        "prepare_NAME(c) once for some data, then NAME(c) at each point. c holds addresses:",
+        f"  c[0] x, the variables one after another in C order, {units[0].n} numbers:",
+        *(f"       {described(node)}" for node in layout.variables),
+        "  c[1] the direction of hvp, c[2] where the gradient or the product goes, as x",
+        f"  c[3] a workspace of {work} numbers for each function",
+        "  c[4] the addresses of gemm and gemv of a Fortran BLAS",
+        *(f"  c[{k + 5}] {described(node)}" for k, node in enumerate(layout.data)),
+        f"Sizes: {', '.join(f'{plain(dim)} = {size}' for dim, size in numbers.items()) or 'none'}.",
+        "Compile with gcc -O3 -march=native -fno-math-errno -DVECTOR_MATH=2 … -lmvec -lm",
+        "(-DVECTOR_MATH=0 without glibc 2.35).",
+    ]
+    # Names of users cannot end the comment.
+    return (
+        "\n".join(["/* " + rows[0], *(f"   {r}".rstrip() for r in rows[1:]), "*/"]).replace(
+            "*/", "* /"
+        )[: -len("* /")]
+        + "*/"
+    )
