@@ -116,7 +116,7 @@ SOLVE = (
     click.option("--samples", type=int, help="pgd, tgd: points of a sampled constant [30]."),
     click.option("--safety", type=float, help="pgd, tgd: factor on a sampled constant [1]."),
     click.option("--threads", type=int, help="Threads of numexpr and the BLAS."),
-    click.option("--backend", default="auto", help="Kernels: auto, numexpr or numpy."),
+    click.option("--backend", default="auto", help="Kernels: auto, c, numexpr or numpy."),
     click.option("--dtype", default="float64", help="Kernels in float64 or float32."),
     click.option("--plot", type=FILE, help="Draw gradient norm and objective against time."),
     click.option("--out", type=FILE, help="Save the whole result (npz)."),
@@ -138,7 +138,9 @@ RANDOM_DATA = (
 
 CODEGEN = (
     click.option(
-        "--target", default="auto", help="auto, numpy or numexpr; graph for the expression graph."
+        "--target",
+        default="auto",
+        help="auto, numpy, numexpr or c; graph for the expression graph.",
     ),
     click.option("-o", "--out", type=FILE, help="File to write; standard output if left out."),
 )

@@ -9,19 +9,24 @@ from strategies import Example, graphs
 
 from slomodel import functions as fn
 from slomodel.codegen.blocks import Blocks
-from slomodel.codegen.kernels import TARGETS, Derivatives
+from slomodel.codegen.kernels import Derivatives
 from slomodel.codegen.lower import lower
+from slomodel.codegen.native import unit
+from slomodel.codegen.numexpr_target import NUMEXPR
+from slomodel.codegen.numpy_target import NUMPY
 from slomodel.ir import build
 from slomodel.ir.dims import named
 from slomodel.ir.expr import Einsum, Expr, Map
 from slomodel.ir.walk import postorder
 from slomodel.reference import evaluate, evaluate_all
 
+SPELLS = {"numpy": NUMPY.spells, "numexpr": NUMEXPR.spells, "c": unit.spells}
+
 
 def assert_simple(node: Expr, target: str) -> None:
     if isinstance(node, Map):
         function = node.function
-        assert TARGETS[target].spells(function) or function.stable is None
+        assert SPELLS[target](function) or function.stable is None
     if not isinstance(node, Einsum) or not node.operands:
         return
     if len(node.operands) == 1:
@@ -38,11 +43,11 @@ def assert_simple(node: Expr, target: str) -> None:
     assert all(blocks.fits(own) for own in node.inputs)
 
 
-@pytest.mark.parametrize("target", sorted(TARGETS))
+@pytest.mark.parametrize("target", sorted(SPELLS))
 @given(example=graphs())
 def test_same_values_in_simple_forms(target: str, example: Example) -> None:
     roots = (example.objective, *Derivatives(example.objective, example.variables).gradient)
-    lowered = lower(roots, example.sizes, TARGETS[target].spells)
+    lowered = lower(roots, example.sizes, SPELLS[target])
     for node in postorder(*lowered):
         assert_simple(node, target)
     every = evaluate_all(roots, example.values, example.sizes)
@@ -58,7 +63,7 @@ def test_a_product_of_many_operands_is_contracted_pair_by_pair() -> None:
     a, r = named("a"), named("r")
     core, u = build.data("T", (a, a, a)), build.variable("U", (a, r))
     node = build.einsum([core, u, u, u], [(0, 1, 2), (0, 3), (1, 3), (2, 3)], (3,), (a, a, a, r))
-    (lowered,) = lower([node], {"a": 60, "r": 5}, TARGETS["numpy"].spells)
+    (lowered,) = lower([node], {"a": 60, "r": 5}, NUMPY.spells)
     sizes = [one for one in postorder(lowered) if isinstance(one, Einsum) and len(one.operands) > 1]
     largest = max(
         np.prod([dim.size({"a": 60, "r": 5}) for dim in one.dims], dtype=float) for one in sizes
@@ -73,15 +78,15 @@ def test_equal_products_are_one_node() -> None:
     A, x = build.data("A", (m, n)), build.variable("x", (n,))
     one = build.matmul(A, x)
     two = build.einsum([x, A], [(0,), (1, 0)], (1,), (n, m))
-    first, second = lower([one, two], {"m": 3, "n": 2}, TARGETS["numpy"].spells)
+    first, second = lower([one, two], {"m": 3, "n": 2}, NUMPY.spells)
     values = {A: np.arange(6.0).reshape(3, 2), x: np.array([1.0, -2.0])}
     np.testing.assert_array_equal(*evaluate([first, second], values))
-    assert lower([one], {"m": 3, "n": 2}, TARGETS["numpy"].spells)[0] is first
+    assert lower([one], {"m": 3, "n": 2}, NUMPY.spells)[0] is first
 
 
 def test_functions_without_a_spelling_become_their_stable_form() -> None:
     x = build.variable("x", (named("n"),))
-    (lowered,) = lower([build.apply(fn.softplus, x)], {"n": 3}, TARGETS["numexpr"].spells)
+    (lowered,) = lower([build.apply(fn.softplus, x)], {"n": 3}, NUMEXPR.spells)
     names = {node.function.name for node in postorder(lowered) if isinstance(node, Map)}
     assert "softplus" not in names
     values = {x: np.array([-1000.0, 0.0, 1000.0])}

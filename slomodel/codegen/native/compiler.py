@@ -36,6 +36,8 @@ FLAGS = (
 )
 _LEVELS = (2, 1, 0)
 _SECONDS = 120
+_LONG_TEXT = 200_000
+"""Beyond so many characters the compiler's own time counts for more than what it saves."""
 _lock = threading.Lock()
 
 
@@ -45,6 +47,8 @@ def library(text: str, single: bool) -> ctypes.CDLL:
     if command is None:
         raise TargetLimit(missing())
     flags = (*FLAGS, *(("-fsingle-precision-constant",) if single else ()))
+    if len(text) > _LONG_TEXT:
+        flags = (*flags, "-O1")
     key = hashlib.sha256("\0".join([text, *flags, *_machine(command)]).encode()).hexdigest()[:32]
     with _lock:
         path = _directory() / f"{key}.so"
@@ -129,6 +133,8 @@ def _run(command: str, flags: tuple[str, ...], text: str, path: Path, level: int
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines()
         raise TargetLimit(f"the C compiler {command} failed: {said[0] if said else 'no message'}")
+    if not _is_own(path):
+        raise TargetLimit(f"the C compiler {command} made nothing")
 
 
 @cache

@@ -8,11 +8,12 @@ one scalar call, and a sum in the loop would keep it from being vectorised.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from slomodel.codegen.forms import Form
 from slomodel.codegen.native.access import Access, Numbers, along, c_order, merged_axes
 from slomodel.codegen.native.names import Names
+from slomodel.codegen.native.passes import Pass, append, indented, share_temporaries
 from slomodel.codegen.native.regions import Read, Region, Regions, loop_labels
 from slomodel.ir.expr import Einsum, Expr, Extreme, Map
 
@@ -34,21 +35,6 @@ class _Pointer:
     def element(self) -> str:
         step = self.steps[-1] if self.steps else 0
         return f"{self.name}[{'i' if step == 1 else f'i * {step}' if step else '0'}]"
-
-
-@dataclass(slots=True)
-class _Pass:
-    """Statements that share a loop over the block, or (`once`) one that is for the whole block."""
-
-    statements: list[str] = field(default_factory=list)
-    alone: bool = False
-    once: bool = False
-
-    def lines(self) -> list[str]:
-        if self.once:
-            return self.statements
-        loop = ["for (long i = 0; i < m; i++) {", *indented(self.statements), "}"]
-        return ["#pragma GCC ivdep", *loop]
 
 
 class LoopPrinter:
@@ -141,15 +127,16 @@ class LoopPrinter:
 
     def _body(self) -> list[str]:
         """The passes over one block."""
-        passes: list[_Pass] = []
+        passes: list[Pass] = []
         for node in self.region.nodes:
             if self.regions.is_value(node):
                 self._add_value(node, passes)
             else:
                 self._add_sum(node, passes)
+        self.temporaries = share_temporaries(passes)
         return [line for one in passes for line in one.lines()]
 
-    def _add_value(self, node: Expr, passes: list[_Pass]) -> None:
+    def _add_value(self, node: Expr, passes: list[Pass]) -> None:
         text = self._value(node)
         costly = isinstance(node, Map) and node.function.costly
         if node in self.regions.stored:
@@ -160,7 +147,7 @@ class LoopPrinter:
             self.texts[node] = text
             return
         self.texts[node] = target
-        _append(passes, f"{target} = {text};", alone=costly)
+        append(passes, f"{target} = {text};", alone=costly)
 
     def _value(self, node: Expr) -> str:
         texts = [self._operand(read) for read in self.regions.reads(node)]
@@ -188,7 +175,7 @@ class LoopPrinter:
         self.temporaries.append(f"t{len(self.temporaries)}")
         return self.temporaries[-1]
 
-    def _add_sum(self, node: Expr, passes: list[_Pass]) -> None:
+    def _add_sum(self, node: Expr, passes: list[Pass]) -> None:
         texts = [self._operand(read) for read in self.regions.reads(node)]
         text = " * ".join(texts)
         largest = f"slo_{node.which}" if isinstance(node, Extreme) else ""
@@ -196,12 +183,12 @@ class LoopPrinter:
         if target is not None and target.steps and target.steps[-1]:
             place = target.element()
             added = f"{largest}({place}, {text})" if largest else f"{place} + {text}"
-            _append(passes, f"{place} = {added};", alone=True)
+            append(passes, f"{place} = {added};", alone=True)
             return
         array = texts[0].removesuffix("[i]")
         if len(texts) > 1 or not texts[0].endswith("[i]") or not array.isidentifier():
             array = self._temporary()
-            _append(passes, f"{array}[i] = {text};", alone=False)
+            append(passes, f"{array}[i] = {text};", alone=False)
         total = f"{largest}_of({array}, m)" if largest else f"slo_total({array}, m)"
         if target is None:
             statement = self._into_scalar(node, total, largest)
@@ -209,7 +196,7 @@ class LoopPrinter:
             statement = f"{target.name}[0] = {largest}({target.name}[0], {total});"
         else:
             statement = f"{target.name}[0] += {total};"
-        passes.append(_Pass([statement], alone=True, once=True))
+        passes.append(Pass([statement], alone=True, once=True))
 
     def _into_scalar(self, node: Expr, total: str, largest: str) -> str:
         """The statement that takes the total of a block along, with its frame round the loop."""
@@ -286,15 +273,3 @@ class LoopPrinter:
         if not access.base.rank:
             return self.names.scalar(access.base)
         return f"({self.names.base(access.base)})[{access.offset}]"
-
-
-def _append(passes: list[_Pass], statement: str, *, alone: bool) -> None:
-    """The statement in the last pass where both may share one, else in a pass of its own."""
-    if alone or not passes or passes[-1].alone:
-        passes.append(_Pass([statement], alone))
-    else:
-        passes[-1].statements.append(statement)
-
-
-def indented(lines: Sequence[str]) -> list[str]:
-    return [line if line.startswith("#") else f"    {line}" for line in lines]

@@ -18,6 +18,8 @@ from slomodel.ir.expr import Affine, Axes, Einsum, Expr, Map, Scatter
 from slomodel.ir.walk import dependents, postorder
 
 VIEWS = (Form.AXES, Form.SLICE, Form.TAKE)
+MOST_NODES = 64
+"""A loop of more would keep more blocks than the cache holds."""
 _ALONE = (Form.COUNT, Form.ONES, Form.SCAN)
 
 
@@ -157,7 +159,8 @@ class Regions:
                 same = start is self.in_place(node) and self.forms[start] in _ADDING
                 earliest = max(earliest, made if same else made + 1)
         for place in range(earliest, len(self.regions)):
-            if self.regions[place].shape == shape and not self.regions[place].alone:
+            region = self.regions[place]
+            if region.shape == shape and not region.alone and len(region.nodes) < MOST_NODES:
                 return place
         return None
 

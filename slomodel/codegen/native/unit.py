@@ -9,9 +9,10 @@ from slomodel.codegen.entry import Entry
 from slomodel.codegen.layout import Layout, described
 from slomodel.codegen.lower import lower
 from slomodel.codegen.native.fills import alone_lines, copy_lines, element, fill_lines
-from slomodel.codegen.native.loops import LoopPrinter, indented
+from slomodel.codegen.native.loops import LoopPrinter
 from slomodel.codegen.native.memory import Memory
 from slomodel.codegen.native.names import Names, starts
+from slomodel.codegen.native.passes import indented
 from slomodel.codegen.native.prelude import PRELUDE, SINGLE
 from slomodel.codegen.native.products import product_lines
 from slomodel.codegen.native.regions import Region, Regions

@@ -1,0 +1,53 @@
+"""The passes over one block of a loop, and the blocks of numbers that they hand on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+_TEMPORARY = re.compile(r"\bt\d+\b")
+
+
+@dataclass(slots=True)
+class Pass:
+    """Statements that share a loop over the block, or (`once`) one that is for the whole block."""
+
+    statements: list[str] = field(default_factory=list)
+    alone: bool = False
+    once: bool = False
+
+    def lines(self) -> list[str]:
+        if self.once:
+            return self.statements
+        loop = ["for (long i = 0; i < m; i++) {", *indented(self.statements), "}"]
+        return ["#pragma GCC ivdep", *loop]
+
+
+def share_temporaries(passes: Sequence[Pass]) -> list[str]:
+    """Let blocks of numbers that no later pass reads be written over; the names that are left."""
+    last: dict[str, int] = {}
+    for place, one in enumerate(passes):
+        last.update(dict.fromkeys(_TEMPORARY.findall(" ".join(one.statements)), place))
+    names: dict[str, str] = {}
+    free: list[str] = []
+    for place, one in enumerate(passes):
+        used = dict.fromkeys(_TEMPORARY.findall(" ".join(one.statements)))
+        for name in used:
+            if name not in names:
+                names[name] = free.pop() if free else f"t{len(set(names.values()))}"
+        one.statements = [_TEMPORARY.sub(lambda m: names[m[0]], s) for s in one.statements]
+        free += [names[name] for name in used if last[name] == place]
+    return list(dict.fromkeys(names.values()))
+
+
+def append(passes: list[Pass], statement: str, *, alone: bool) -> None:
+    """The statement in the last pass where both may share one, else in a pass of its own."""
+    if alone or not passes or passes[-1].alone:
+        passes.append(Pass([statement], alone))
+    else:
+        passes[-1].statements.append(statement)
+
+
+def indented(lines: Sequence[str]) -> list[str]:
+    return [line if line.startswith("#") else f"    {line}" for line in lines]

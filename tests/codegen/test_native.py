@@ -1,0 +1,231 @@
+"""Target `c`: special values, vectors of any kind, and what its compiler and cache may meet."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import slomodel
+from slomodel import functions as fn
+from slomodel.codegen.kernels import TARGETS, Compiled, Derivatives, Kernels
+from slomodel.codegen.native import compiler
+from slomodel.errors import TargetLimit
+from slomodel.ir import build
+from slomodel.ir.dims import named
+from slomodel.ir.expr import Expr
+
+SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 800.0, -800.0, 1e300, -1e300, 5e-324, 1e-310]
+UNARY = [f for f in fn.TABLE.values() if f.arity == 1 and f.result == "real" and f.spelling]
+TEXT = "dim n\nvar x[n]\nminimize sum(exp(x[i]) * x[i] for i in range(n))"
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A cache directory of the test's own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    compiler._directory.cache_clear()
+    yield tmp_path / "slomodel" / "kernels"
+    compiler._directory.cache_clear()
+
+
+def kernels_of(objective: Expr, variables: list, dtype: str = "float64", **sizes: int) -> Kernels:
+    derivatives = Derivatives(objective, variables)
+    compiled = Compiled("own", derivatives, [], sizes, TARGETS["c"], dtype)
+    return Kernels(compiled, {})
+
+
+def model(**options: object) -> slomodel.Model:
+    return slomodel.compile(TEXT, dims={"n": 3}, backend="c", **options)
+
+
+@pytest.mark.parametrize("function", UNARY, ids=[f.name for f in UNARY])
+def test_every_function_is_near_numpys(function: fn.ScalarFunction) -> None:
+    # The gradient of sum(p * f(y)) by p is f(y) itself, element by element.
+    rng = np.random.default_rng(0)
+    points = np.concatenate([SPECIAL, rng.normal(size=500), 10.0 ** rng.uniform(-300, 300, 200)])
+    n = named("n")
+    p, y = build.variable("p", (n,)), build.variable("y", (n,))
+    bools = function.operand_types == ("bool",)
+    operand = fn.gt(y, 0.0) if bools else y
+    objective = build.sum_over(fn.mul(p, function(operand)), (0,))
+    kernels = kernels_of(objective, [p, y], n=points.size)
+    out = np.zeros(2 * points.size)
+    kernels.function("value_and_gradient")(np.concatenate([np.ones_like(points), points]), out)
+    with np.errstate(all="ignore"):
+        expected = np.asarray(function.numpy(points > 0 if bools else points), float)
+    found = out[: points.size]
+    with np.errstate(all="ignore"):
+        ulps = np.abs(found - expected) / np.spacing(np.maximum(np.abs(expected), 1e-300))
+    same = (found == expected) | (np.isnan(found) & np.isnan(expected)) | (ulps <= 6)
+    assert same.all(), (points[~same], found[~same], expected[~same])
+
+
+@pytest.mark.parametrize("n", [0, 1, 7, 8, 9, 511, 512, 513, 1024, 5000])
+def test_lengths_round_those_of_blocks(n: int) -> None:
+    dim = named("n")
+    x = build.variable("x", (dim,))
+    objective = fn.add(
+        build.sum_over(fn.mul(x, fn.sin(x)), (0,)), build.extreme(fn.square(x), "max", (0,))
+    )
+    kernels = kernels_of(objective, [x], n=n)
+    point = np.random.default_rng(n).normal(size=n)
+    out = np.full(n, np.nan)
+    value = kernels.function("value_and_gradient")(point, out)
+    largest = np.max(point**2, initial=-np.inf)
+    assert value == pytest.approx(float(np.sum(point * np.sin(point))) + largest, rel=1e-13)
+    expected = np.sin(point) + point * np.cos(point)
+    if n:
+        expected[np.argmax(point**2)] += 2 * point[np.argmax(point**2)]
+    np.testing.assert_allclose(out, expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("n", [10, 10_000])
+def test_vectors_that_overlap_or_are_strided(n: int) -> None:
+    dim = named("n")
+    x = build.variable("x", (dim,))
+    kernels = kernels_of(build.sum_over(fn.mul(fn.square(x), x), (0,)), [x], n=n)
+    run = kernels.function("value_and_gradient")
+    point = np.random.default_rng(0).normal(size=n)
+    both = point.copy()
+    run(both, both)
+    np.testing.assert_allclose(both, 3 * point**2, rtol=1e-14)
+    wide, out = np.zeros(2 * n), np.zeros(2 * n)
+    wide[::2] = point
+    run(wide[::2], out[1::2])
+    np.testing.assert_allclose(out[1::2], 3 * point**2, rtol=1e-14)
+    assert not out[::2].any()
+    reversed_twice = point[::-1].copy()[::-1]
+    run(reversed_twice, out[:n])
+    np.testing.assert_allclose(out[:n], 3 * point**2, rtol=1e-14)
+
+
+def test_a_function_outlives_what_made_it() -> None:
+    import gc
+
+    dim = named("n")
+    x = build.variable("x", (dim,))
+    run = kernels_of(build.sum_over(fn.exp(x), (0,)), [x], n=4).function("value")
+    gc.collect()
+    junk = [np.full(64, 1e300) for _ in range(100)]
+    assert run(np.zeros(4)) == 4.0
+    assert len(junk) == 100
+
+
+def test_single_precision() -> None:
+    dim = named("n")
+    x = build.variable("x", (dim,))
+    objective = build.sum_over(fn.mul(fn.exp(x), fn.tanh(x)), (0,))
+    kernels = kernels_of(objective, [x], "float32", n=700)
+    point = np.random.default_rng(0).normal(size=700)
+    out = np.zeros(700)
+    value = kernels.function("value_and_gradient")(point, out)
+    terms = np.exp(point) * np.tanh(point)
+    assert value == pytest.approx(float(terms.sum()), abs=1e-6 * float(np.abs(terms).sum()))
+    slope = np.exp(point) * (np.tanh(point) + 1 / np.cosh(point) ** 2)
+    np.testing.assert_allclose(out, slope, rtol=2e-6, atol=1e-6)
+
+
+def test_it_is_compiled_once(cache: Path) -> None:
+    first = model().value(np.ones(3))
+    (made,) = cache.iterdir()
+    stamp = made.stat().st_mtime_ns
+    assert model().value(np.ones(3)) == first == pytest.approx(3 * np.e)
+    assert [one.stat().st_mtime_ns for one in cache.iterdir()] == [stamp]
+    assert cache.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_library_that_was_cut_off_is_made_again(cache: Path) -> None:
+    model().value(np.ones(3))
+    (made,) = cache.iterdir()
+    made.write_bytes(made.read_bytes()[:100])
+    code = (
+        "import numpy, slomodel; print(slomodel.compile("
+        f"{TEXT!r}, dims={{'n': 3}}, backend='c').value(numpy.ones(3)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert float(done.stdout) == pytest.approx(3 * np.e)
+
+
+@pytest.mark.parametrize("fault", ["open to others", "a link", "a file", "not writable"])
+def test_a_cache_that_is_not_ones_own_is_not_used(
+    fault: str, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir(mode=0o700)
+    cache.parent.mkdir(parents=True)
+    if fault == "a link":
+        cache.symlink_to(other)
+    elif fault == "a file":
+        cache.write_text("")
+    else:
+        cache.mkdir()
+        cache.chmod(0o777 if fault == "open to others" else 0o500)
+    if fault == "not writable":
+        real = os.access
+        monkeypatch.setattr(os, "access", lambda p, mode: Path(p) != cache and real(p, mode))
+    assert model().value(np.ones(3)) == pytest.approx(3 * np.e)
+    assert not list(other.iterdir())
+    assert fault == "a file" or not list(cache.iterdir())
+
+
+def test_two_processes_at_once(cache: Path) -> None:
+    code = (
+        "import numpy, slomodel; print(slomodel.compile("
+        f"{TEXT!r}, dims={{'n': 5}}, backend='c').value(numpy.ones(5)))"
+    )
+    runs = [
+        subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    for run in runs:
+        assert float(run.communicate(timeout=120)[0]) == pytest.approx(5 * np.e)
+    assert len(list(cache.iterdir())) == 1
+
+
+@pytest.fixture
+def no_compiler(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("CC", raising=False)
+    compiler.compiler.cache_clear()
+    yield
+    compiler.compiler.cache_clear()
+
+
+@pytest.mark.usefixtures("no_compiler")
+def test_without_a_compiler_there_is_a_sentence() -> None:
+    with pytest.raises(TargetLimit, match=r"no C compiler .* backend='numexpr'"):
+        model().value(np.ones(3))
+
+
+@pytest.mark.parametrize("script", ["exit 1", "kill -9 $$", "cat > /dev/null; exit 0"])
+def test_a_compiler_that_fails_is_no_compiler(
+    script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = tmp_path / "broken"
+    broken.write_text(f"#!/bin/sh\n{script}\n")
+    broken.chmod(0o755)
+    monkeypatch.setenv("CC", str(broken))
+    compiler.compiler.cache_clear()
+    try:
+        assert model().value(np.ones(3)) == pytest.approx(3 * np.e)
+        assert compiler.compiler() != str(broken)
+    finally:
+        compiler.compiler.cache_clear()
+
+
+def test_the_source_is_one_file_of_names_that_we_made() -> None:
+    hostile = sp.Symbol('*/ while(1); "')
+    text = slomodel.compile(sp.exp(hostile) * hostile, backend="c").source("c")
+    assert text.count("static inline double slo_total") == 1
+    for name in ("value", "value_and_gradient", "hvp"):
+        assert f"double {name}(void **c)" in text
+    comment, code = text.split("*/", 1)
+    assert "while(1)" in comment
+    assert "while" not in code
