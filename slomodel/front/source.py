@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from slomodel.errors import Diagnostic, DomainError, ModelSyntaxError, SourceText
 from slomodel.front.elaboration.elaborate import elaborate
+from slomodel.front.saddle import with_saddle_warning
 from slomodel.front.sympy_expressions.source import SymPySource, by_name, is_expression
 from slomodel.front.text.latex import latex_of
 from slomodel.front.text.parse import parse, read_source
@@ -36,7 +37,8 @@ class Recipe:
         """The problem that the source states, read anew."""
         if isinstance(self.source, SymPySource):
             return with_remarks(self.source.problem(self.data, self.dims))
-        return with_remarks(elaborate(parse(self.source), self.source))
+        problem = elaborate(parse(self.source), self.source)
+        return with_saddle_warning(with_remarks(problem))
 
     def latex(self) -> str:
         """The model in print: index notation of a text, SymPy's own notation of its expression."""

@@ -35,6 +35,7 @@ from slomodel.problem import DataDeclaration, DimDeclaration, Problem, Variable
 from slomodel.rewrite import carried, rewritten
 
 _MOST_MESSAGES = 20
+_UNUSED = "use it, or leave it out"
 
 
 @dataclass(slots=True)
@@ -178,4 +179,4 @@ def _problem(program: Program, model: Model, gathered: _Gathered, objective: Exp
 
 def _unused(what: str, name: str, span: Span | None) -> Diagnostic:
     message = f"{what} `{name}` does not take part in the objective"
-    return Diagnostic("W202", message, span, severity="warning")
+    return Diagnostic("W202", message, span, help=_UNUSED, severity="warning")

@@ -1,0 +1,30 @@
+"""The whole text of a warning of each code, and its category."""
+
+import warnings
+from collections.abc import Callable
+
+import pytest
+
+import slomodel
+from slomodel.errors import ModelWarning
+
+MODELS = {
+    "W101": "dim n\nvar x[n]\nlet y = sum\n(x)\nminimize y^2\n",
+    "W201": "dim n\ndata y[n]\nvar x[n]\nminimize sum(abs(x - y)) + sumsq(x)\n",
+    "W202": "dim n\ndata y[n], lam = 0.1\nvar x[n]\nminimize sumsq(x - y)\n",
+    "W203": (
+        "dim n, m, r = 5\ndata M[n, m]\nvar U[n, r], V[m, r] init 0\nminimize sumsq(U @ V' - M)\n"
+    ),
+    "W204": "dim n\nvar x[n]\nminimize sum((x[i] - 1)^2 for i in range(1, n))\n",
+}
+KINDS = {"W201": slomodel.NonsmoothWarning}
+
+
+@pytest.mark.parametrize("code", MODELS)
+def test_text_of_each_code(code: str, golden: Callable[[str, str], None]) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        slomodel.compile(MODELS[code])
+    (told,) = caught
+    assert told.category is KINDS.get(code, ModelWarning)
+    golden(f"messages/{code}.txt", f"{told.message}\n")
