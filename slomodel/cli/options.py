@@ -116,6 +116,8 @@ SOLVE = (
     click.option("--samples", type=int, help="pgd, tgd: points of a sampled constant [30]."),
     click.option("--safety", type=float, help="pgd, tgd: factor on a sampled constant [1]."),
     click.option("--threads", type=int, help="Threads of numexpr and the BLAS."),
+    click.option("--checkpoint", type=FILE, help="Write the run to this npz every few seconds."),
+    click.option("--resume", type=FILE, help="Go on with a file of --checkpoint."),
     click.option("--backend", default="auto", help="Kernels: auto, c, numexpr or numpy."),
     click.option("--dtype", default="float64", help="Kernels in float64 or float32."),
     click.option("--plot", type=FILE, help="Draw gradient norm and objective against time."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -76,6 +77,8 @@ class Model(Evaluating):
         progress: Progress | bool | None = None,
         verify: bool = False,
         threads: int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        resume: str | os.PathLike[str] | None = None,
         **options: object,
     ) -> Solution:
         """Minimise (or maximise, as the model says) from x0, or from `x0(seed)`.
@@ -85,12 +88,16 @@ class Model(Evaluating):
         after every step with `state.k .x .fun .gradient_norm .step .epoch .time .nfev .njev`, and
         stops the run by returning True. `progress=True` shows a live line on a terminal; an object
         with `update(state)` and `close()` is a display of your own. `threads` is how many numexpr
-        and the BLAS use, for the whole process while the run lasts. `options` are those of the
-        method. The result's `status` says how it ended; only wrong input raises.
+        and the BLAS use, for the whole process while the run lasts. `checkpoint` is a file that the
+        run is written to every few seconds; `resume` goes on with such a file, to the same bits
+        (with the same `threads`). `options` are those of the method. The result's `status` says
+        how it ended; only wrong input raises.
         """
         if verify:
             raise MissingRule("the option `verify` is not there yet")
-        first = self.x0(seed) if x0 is None else start_point(x0, self._vectors)
+        first = None if x0 is None else start_point(x0, self._vectors)
+        if resume is None and first is None:
+            first = self.x0(seed)
         objective = CompiledObjective(self.n, self._function, self._compiled.derivatives)
         with limited(threads):
             return solve(
@@ -109,6 +116,8 @@ class Model(Evaluating):
                 unpack=self.unpack,
                 diagnose=self._diagnose,
                 prove=Prover(self._setting),
+                checkpoint=checkpoint,
+                resume=resume,
                 **options,
             )
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from slomodel.solve.checkpoint import Asked, Keeper, read_checkpoint
 from slomodel.solve.controls import Controls
 from slomodel.solve.facts import facts_of
 from slomodel.solve.lipschitz import LipschitzSource
@@ -17,6 +19,7 @@ from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator, Objective
 from slomodel.solve.options import start_vector
 from slomodel.solve.proved import Prove
+from slomodel.solve.resuming import agreed, check_objective
 from slomodel.solve.slo import Run, minimize
 from slomodel.solve.solution import Solution
 from slomodel.solve.status import Sense, Status
@@ -30,7 +33,7 @@ Diagnose = Callable[[Vector], str | None]
 
 def solve(
     objective: Objective,
-    x0: ArrayLike,
+    x0: ArrayLike | None,
     *,
     method: str = "norm-armijo",
     sense: Sense = "minimize",
@@ -45,6 +48,8 @@ def solve(
     unpack: Unpack | None = None,
     diagnose: Diagnose | None = None,
     prove: Prove | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    resume: str | os.PathLike[str] | None = None,
     **options: object,
 ) -> Solution:
     """Find a point with ‖∇f‖ < gtol·s from x0 (n,); s = min(1, max(|f(x0)|, ‖∇f(x0)‖)).
@@ -56,21 +61,30 @@ def solve(
     `options` are those of the method (see methods.py); None means the default. `unpack` names
     the parts of x for `Solution.variables`; `diagnose` says in a sentence what is not finite at
     a point; `prove` bounds the constants over balls. A run that does not converge has a status;
-    it is not an exception.
+    it is not an exception. The run is written to `checkpoint` every few seconds; `resume` goes on
+    with one to the same bits, and then x0 is not asked for.
     """
-    controls = Controls(sense, gtol, scaled, max_iter, max_time, max_nfev, seed)
-    start = start_vector(x0, objective.n)
+    asked = Asked(method, options, sense, gtol, scaled, seed)
+    saved = None if resume is None else read_checkpoint(resume)
+    asked = asked if saved is None else agreed(saved, asked)
+    controls = Controls(sense, asked.gtol, asked.scaled, max_iter, max_time, max_nfev, asked.seed)
+    start = start_vector(x0, objective.n) if saved is None else saved.x0
     check_callback(callback)
     # A norm past the largest number is inf, not a warning.
     with np.errstate(all="ignore"):
-        subroutine, lipschitz = method_of(method, options, start, gtol, prove, facts_of(objective))
+        subroutine, lipschitz = method_of(
+            asked.method, asked.options, start, asked.gtol, prove, facts_of(objective)
+        )
     evaluate = Evaluator(objective, controls)
     monitor = Monitor(evaluate, callback, display_of(progress, max_time))
-    run = Run(unknown(start), controls)
+    run = Run(unknown(start) if saved is None else saved.point, controls)
+    if saved is not None:
+        check_objective(saved, objective, evaluate.sign)
+    keeper = Keeper(checkpoint, asked, start, saved) if checkpoint or saved else None
     try:
         # A trial outside the domain or past the largest number is rejected, not warned about.
         with np.errstate(all="ignore"):
-            minimize(subroutine, evaluate, monitor, run, lipschitz)
+            minimize(subroutine, evaluate, monitor, run, lipschitz, keeper)
     finally:
         monitor.close(run.current, run.step, run.epoch)
     if run.status is Status.nonfinite_start:

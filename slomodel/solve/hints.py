@@ -17,6 +17,8 @@ COMMON = (
     "callback",
     "progress",
     "threads",
+    "checkpoint",
+    "resume",
 )
 """What `Model.solve` takes whatever the method is."""
 

@@ -57,8 +57,16 @@ class Recorder:
         # One call, so that Ctrl-C cannot leave half a row.
         self._rows.extend((time, fun, gradient_norm, step, epoch))
 
+    def rows(self) -> Vector:
+        """All rows so far (k, 5), a copy."""
+        return np.array(self._rows).reshape(-1, len(fields(History)))
+
+    def restore(self, rows: Vector) -> None:
+        """Take up rows (k, 5) of an earlier run in place of what there is."""
+        self._rows = array("d", rows.ravel().tolist())
+
     def history(self) -> History:
-        table = np.array(self._rows).reshape(-1, len(fields(History)))
+        table = self.rows()
         time, fun, gradient_norm, step, epoch = (np.ascontiguousarray(c) for c in table.T)
         return History(time, fun, gradient_norm, step, epoch.astype(np.int64))
 

@@ -105,13 +105,7 @@ class Sampled:
         return {"lipschitz": self.name, "samples": self.samples, "safety": self.safety}
 
     def start(self, evaluate: Evaluator, seed: int) -> ConstantsOver:
-        generator = np.random.default_rng(seed)
-
-        def over(centre: Iterate, radius: float) -> Constants:
-            L1 = self.safety * self.largest_ratio(evaluate, generator, centre, radius)
-            return Constants(L1, None, self.name, self.estimated)
-
-        return over
+        return Samples(self, evaluate, np.random.default_rng(seed))
 
     def largest_ratio(
         self, evaluate: Evaluator, generator: Generator, centre: Iterate, radius: float
@@ -136,6 +130,20 @@ class Sampled:
                     g[:] = u[:] = 0.0
             largest = max(largest, steepest_pair(U, G) / radius)
         return largest if largest >= 0.0 else math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """The estimates of one run; the generator goes on from ball to ball."""
+
+    source: Sampled
+    evaluate: Evaluator
+    generator: Generator
+
+    def __call__(self, centre: Iterate, radius: float) -> Constants:
+        source = self.source
+        ratio = source.largest_ratio(self.evaluate, self.generator, centre, radius)
+        return Constants(source.safety * ratio, None, source.name, source.estimated)
 
 
 def in_unit_ball(generator: Generator, n: int) -> Vector:

@@ -67,6 +67,11 @@ class Monitor:
         self.recorder.add(time, evaluate.sign * point.f, point.gnorm, step, epoch)
         self.k += 1
 
+    def restore(self, rows: Vector) -> None:
+        """Go on after the rows (k, 5) of an earlier run."""
+        self.recorder.restore(rows)
+        self.k = len(rows) - 1
+
     def tell(self, point: Iterate, step: float, epoch: int) -> bool:
         """Pass the point just recorded on; True when the callback asks to stop."""
         if self._progress is not None and self._now >= self._next_update:

@@ -64,7 +64,10 @@ class Evaluator:
     first, so that it counts once.
     """
 
-    __slots__ = ("_max_nfev", "_objective", "deadline", "nfev", "nhev", "njev", "sign", "started")
+    __slots__ = (
+        *("_max_nfev", "_max_time", "_objective"),
+        *("deadline", "nfev", "nhev", "njev", "sign", "started"),
+    )
 
     def __init__(self, objective: Objective, controls: Controls) -> None:
         max_nfev, max_time = controls.max_nfev, controls.max_time
@@ -72,7 +75,8 @@ class Evaluator:
         self._max_nfev = math.inf if max_nfev is None else max_nfev
         self.sign = -1.0 if controls.sense == "maximize" else 1.0
         self.started = perf_counter()
-        self.deadline = math.inf if max_time is None else self.started + max_time
+        self._max_time = math.inf if max_time is None else max_time
+        self.deadline = self.started + self._max_time
         self.nfev = 0
         self.njev = 0
         self.nhev = 0
@@ -88,6 +92,12 @@ class Evaluator:
             self.check_time()
         self.nfev += 1
         return self.sign * float(self._objective.value(x))
+
+    def go_on(self, seconds: float, nfev: int, njev: int, nhev: int) -> None:
+        """Count from what a run had used up when it was left."""
+        self.started = perf_counter() - seconds
+        self.deadline = self.started + self._max_time
+        self.nfev, self.njev, self.nhev = nfev, njev, nhev
 
     def check_time(self) -> None:
         """Raise BudgetSpent past the time limit."""

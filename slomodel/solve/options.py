@@ -19,8 +19,6 @@ from slomodel.solve.norms import Vector
 NOT_YET = {
     "second_order": "looking for negative curvature at a stationary point",
     "verify": "checking the theorems on the run",
-    "checkpoint": "writing checkpoints",
-    "resume": "resuming from a checkpoint",
     "starts": "several starting points",
     "workers": "parallel starts",
 }
@@ -128,7 +126,7 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(names)
 
 
-def start_vector(x0: ArrayLike, n: int) -> Vector:
+def start_vector(x0: ArrayLike | None, n: int) -> Vector:
     """A float64 copy (n,) of x0, whatever real type it has."""
     try:
         given = np.asarray(x0)

@@ -64,14 +64,19 @@ class AnalyticElseSampled:
         return self.sampled.parameters | {"lipschitz": self.name}
 
     def start(self, evaluate: Evaluator, seed: int) -> ConstantsOver:
-        proved = self.analytic.start(evaluate, seed)
-        sampled = self.sampled.start(evaluate, seed)
+        return FirstProved(self.analytic.start(evaluate, seed), self.sampled.start(evaluate, seed))
 
-        def over(centre: Iterate, radius: float) -> Constants:
-            found = proved(centre, radius)
-            return sampled(centre, radius) if found.unproved else found
 
-        return over
+@dataclass(frozen=True, slots=True)
+class FirstProved:
+    """The constants of a proof where there is one, of samples elsewhere."""
+
+    proved: ConstantsOver
+    sampled: ConstantsOver
+
+    def __call__(self, centre: Iterate, radius: float) -> Constants:
+        found = self.proved(centre, radius)
+        return self.sampled(centre, radius) if found.unproved else found
 
 
 def unproved(radius: float, reason: str) -> DomainError:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from slomodel.solve.checkpoint import Keeper
 from slomodel.solve.controls import Controls
 from slomodel.solve.history import EpochLog
 from slomodel.solve.lipschitz import LipschitzSource
@@ -34,7 +35,9 @@ from slomodel.solve.unbounded import depth
 class Run:
     """Where a run stands and how it ended; `tolerance` is √ε, set from f and g at the start.
 
-    `best` is the lowest point left behind by a step that violates the descent condition.
+    `best` is the lowest point left behind by a step that violates the descent condition. `region`
+    is that of the epoch that is open, if one is; it began after step `first`, with
+    `violations_before` in all.
     """
 
     current: Iterate
@@ -49,6 +52,9 @@ class Run:
     best: Iterate | None = None
     stop_asked: bool = False
     depth: float = -math.inf
+    region: Region | None = None
+    first: int = 0
+    violations_before: int = 0
     epochs: EpochLog = field(default_factory=EpochLog)
 
     def end(self, status: Status, detail: str = "") -> None:
@@ -75,20 +81,29 @@ def minimize(
     monitor: Monitor,
     run: Run,
     lipschitz: LipschitzSource | None = None,
+    keeper: Keeper | None = None,
 ) -> None:
     """Run epochs τ = 1, 2, … from `run.current.x` until `run.status` is set.
 
-    Ctrl-C and a spent budget end the run at the last accepted point.
+    Ctrl-C and a spent budget end the run at the last accepted point. `keeper` writes checkpoints,
+    or puts one back first.
     Paper: alg:Meta.
     """
     try:
-        evaluate_start(evaluate, monitor, run)
+        if keeper is None or keeper.saved is None:
+            evaluate_start(evaluate, monitor, run)
         if run.status is None:
             stepper = subroutine.stepper(evaluate, run.current, run.tolerance)
             constants = lipschitz.start(evaluate, run.controls.seed) if lipschitz else None
+            if keeper:
+                keeper.follow(evaluate, monitor, run=run, stepper=stepper, constants=constants)
+                # A run that was at its end is asked again whether it is.
+                run.status, run.stop_asked = None, False
         while run.status is None:
-            region = open_region(subroutine, run.current, constants)
-            one_epoch(stepper, monitor, run, stepper.enter(region))
+            if run.region is None:
+                run.region = stepper.enter(open_region(subroutine, run.current, constants))
+                run.first, run.violations_before = monitor.k, run.violations
+            one_epoch(stepper, evaluate, monitor, run, keeper)
     except BudgetSpent as spent:
         run.end(spent.status)
     except KeyboardInterrupt:
@@ -114,14 +129,25 @@ def evaluate_start(evaluate: Evaluator, monitor: Monitor, run: Run) -> None:
     run.stop_asked = monitor.tell(start, 0.0, run.epoch)
 
 
-def one_epoch(stepper: Stepper, monitor: Monitor, run: Run, region: Region) -> None:
+def one_epoch(
+    stepper: Stepper,
+    evaluate: Evaluator,
+    monitor: Monitor,
+    run: Run,
+    keeper: Keeper | None = None,
+) -> None:
     """Iterate in B(x₀^τ, D) until ‖x_{k+1} − x₀^τ‖ ∈ [D−d, D] or the run ends."""
-    first, before = monitor.k, run.violations
+    assert run.region is not None
     try:
-        while not has_ended(run, monitor.k):
-            taken = stepper.step(run.current, region)
+        while True:
+            ended = has_ended(run, monitor.k)
+            if keeper:
+                keeper.keep(evaluate, monitor, run.current, at_end=ended)
+            if ended:
+                break
+            taken = stepper.step(run.current, run.region)
             if isinstance(taken, Violation):
-                region = inflated(region, run.current)
+                run.region = inflated(run.region, run.current)
                 run.violations += 1
                 continue
             if isinstance(taken, Halt):
@@ -131,11 +157,13 @@ def one_epoch(stepper: Stepper, monitor: Monitor, run: Run, region: Region) -> N
             run.accept(taken)
             monitor.record(taken.point, taken.length, run.epoch)
             run.stop_asked = monitor.tell(taken.point, taken.length, run.epoch)
-            if ends_epoch(taken, region):
+            if ends_epoch(taken, run.region):
                 break
     finally:
-        run.epochs.add(region, monitor.k - first, run.violations - before)
+        steps, violations = monitor.k - run.first, run.violations - run.violations_before
+        run.epochs.add(run.region, steps, violations)
     run.epoch += 1
+    run.region = None
 
 
 def open_region(subroutine: Subroutine, start: Iterate, constants: ConstantsOver | None) -> Region:

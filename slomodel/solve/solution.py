@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slomodel.errors import Diagnostic, DomainError
-from slomodel.solve.files import written
+from slomodel.errors import DomainError
+from slomodel.solve.files import archive, no_such_file, written
 from slomodel.solve.history import EpochRecord, History
 from slomodel.solve.norms import Vector
 from slomodel.solve.status import Status
@@ -22,8 +19,6 @@ from slomodel.solve.summary import summary
 
 FORMAT = "slomodel solution 1"
 _COUNTS = ("nit", "nfev", "njev", "nhev", "rounding_steps", "violations")
-# What NumPy raises for files that are no archive of arrays, or a broken one.
-_DAMAGED = (ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error)
 _SCALARS = ("fun", "gradient_norm", *_COUNTS, "seed")
 
 
@@ -124,15 +119,7 @@ def _epoch(numbers: Vector, source: str) -> EpochRecord:
 
 def load_solution(path: str | os.PathLike[str]) -> Solution:
     """Read what `Solution.save` wrote; raises DomainError for any other file."""
-    try:
-        arrays = _archive(Path(path))
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        remedy = "give the path of a file written by Solution.save"
-        message = f"cannot read `{os.fspath(path)}`: {reason}"
-        raise DomainError(Diagnostic("E601", message, help=remedy)) from None
-    except _DAMAGED:
-        raise _no_solution(path, "it is no npz file, or a damaged one") from None
+    arrays = archive(path, "a saved solution", "Solution.save")
     if not {"text", "history_time"} <= arrays.keys():
         held = ", ".join(sorted(arrays)) or "nothing"
         raise _no_solution(path, f"it holds {held}")
@@ -144,19 +131,8 @@ def load_solution(path: str | os.PathLike[str]) -> Solution:
         ) from None
 
 
-def _archive(path: Path) -> dict[str, NDArray[np.float64]]:
-    with path.open("rb") as file:
-        loaded: object = np.load(file, allow_pickle=False)
-        if not isinstance(loaded, np.lib.npyio.NpzFile):
-            return {"a single array": np.zeros(0)}
-        with loaded:
-            return dict(loaded.items())
-
-
 def _no_solution(path: str | os.PathLike[str], reason: str) -> DomainError:
-    message = f"`{os.fspath(path)}` is not a saved solution: {reason}"
-    remedy = "give a file written by Solution.save"
-    return DomainError(Diagnostic("E601", message, help=remedy))
+    return no_such_file(path, "a saved solution", "Solution.save", reason)
 
 
 def _from_arrays(arrays: Mapping[str, NDArray[np.float64]]) -> Solution:

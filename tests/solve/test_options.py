@@ -172,8 +172,6 @@ def test_methods_to_come_say_so(method: str) -> None:
         ("line_search", "exact"),
         ("verify", True),
         ("second_order", True),
-        ("checkpoint", "run.npz"),
-        ("resume", "run.npz"),
         ("starts", 4),
         ("workers", 2),
     ],
