@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
+from itertools import combinations_with_replacement
 from string import ascii_letters
 from typing import Any
 
@@ -24,9 +25,11 @@ from slomodel.ir.expr import (
     Expr,
     Extreme,
     Gather,
+    Index,
     Input,
     Iota,
     Map,
+    Multiset,
     Reshape,
     Scan,
     Scatter,
@@ -222,7 +225,7 @@ def _(node: Einsum, operands: list[Array], sizes: Sizes) -> Array:
 
 
 def positions(
-    index: Sequence[Affine], iterated: tuple[int, ...], indexed: tuple[int, ...], sizes: Sizes
+    index: Sequence[Index], iterated: tuple[int, ...], indexed: tuple[int, ...], sizes: Sizes
 ) -> tuple[NDArray[np.intp], ...]:
     """For each indexed axis the index at every iterated position.
 
@@ -231,6 +234,11 @@ def positions(
     grid = np.indices(iterated, dtype=np.intp)
     result = []
     for one, size in zip(index, indexed, strict=True):
+        if isinstance(one, Multiset):
+            where = _places(one, sizes)[grid[one.axis]]
+            assert not where.size or where.max() < size
+            result.append(where)
+            continue
         where = np.full(iterated, _signed(one, sizes), dtype=np.intp)
         for axis, coefficient in enumerate(one.coefficients):
             where += coefficient * grid[axis]
@@ -238,6 +246,14 @@ def positions(
             raise ShapeError(f"index {where.min()}..{where.max()} leaves an axis of size {size}")
         result.append(where)
     return tuple(result)
+
+
+def _places(one: Multiset, sizes: Sizes) -> NDArray[np.intp]:
+    """The index as a list over the sorted tuples."""
+    numbers = range(one.size.size(sizes))
+    parts = list(combinations_with_replacement(numbers, one.stop - one.start))
+    every = combinations_with_replacement(numbers, one.degree)
+    return np.array([parts.index(whole[one.start : one.stop]) for whole in every], dtype=np.intp)
 
 
 def _signed(one: Affine, sizes: Sizes) -> int:

@@ -12,7 +12,7 @@ from slomodel.bounds.norms import Norm, Sizes, canonical, flattened
 from slomodel.bounds.product_norms import Options, product_options
 from slomodel.errors import MissingRule
 from slomodel.ir.dims import concrete
-from slomodel.ir.expr import Einsum, Expr, Extreme, Gather, Map, Reshape, Scatter
+from slomodel.ir.expr import Einsum, Expr, Extreme, Gather, Map, Reshape, Scatter, affine
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def _(node: Einsum, norm: Norm, scope: Scope) -> Rule:
 def _(node: Gather, norm: Norm, scope: Scope) -> Rule:
     operand = node.operands[0]
     return Linear(
-        (operand,), (gathered(node.index, scope.shape(node), scope.shape(operand), norm),)
+        (operand,), (gathered(affine(node.index), scope.shape(node), scope.shape(operand), norm),)
     )
 
 
@@ -105,7 +105,7 @@ def _(node: Gather, norm: Norm, scope: Scope) -> Rule:
 def _(node: Scatter, norm: Norm, scope: Scope) -> Rule:
     operand = node.operands[0]
     return Linear(
-        (operand,), (scattered(node.index, scope.shape(operand), scope.shape(node), norm),)
+        (operand,), (scattered(affine(node.index), scope.shape(operand), scope.shape(node), norm),)
     )
 
 

@@ -32,12 +32,12 @@ from slomodel.ir.walk import dependents, postorder
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Facts about inputs: which hold no NaN or infinity, not even where no taken branch reads
-    them, and which are equal to all their transposes.
+    """Which inputs hold no NaN or infinity, not even where no taken branch reads them, and which
+    nodes are equal to all their transposes.
     """
 
     finite: frozenset[Input] = frozenset()
-    symmetric: frozenset[Input] = frozenset()
+    symmetric: frozenset[Expr] = frozenset()
 
 
 NOTHING = Known()

@@ -9,39 +9,71 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 
-from slomodel.ir.expr import Axes, Einsum, Expr, Input, Map
+from slomodel.functions import mul
+from slomodel.ir.expr import Axes, Einsum, Expr, Map
 
 # Symmetric arrays are few operations above their inputs; deeper ones are taken as not symmetric.
 _DEEPEST = 30
+_MOST_FACTORS = 30
 
 
 def is_invariant(
-    node: Expr, order: Axes, symmetric: Collection[Input], depth: int = _DEEPEST
+    node: Expr, order: Axes, symmetric: Collection[Expr], depth: int = _DEEPEST
 ) -> bool:
     """True when `node` is known to equal itself with axis k taken from axis `order[k]`.
 
-    `order` is its own inverse. `symmetric` are inputs that no permutation of axes changes. False
+    `order` is its own inverse. `symmetric` are nodes that no permutation of axes changes. False
     says only that nothing is known.
     """
     if order == tuple(range(node.rank)):
         return True
     if tuple(node.shape[axis] for axis in order) != node.shape or depth == 0:
         return False
-    if isinstance(node, Input):
-        return node in symmetric
+    if node in symmetric:
+        return True
     if isinstance(node, Map):
-        return all(
-            _kept(operand, axes, dict(enumerate(order)), symmetric, depth)
-            for operand, axes in zip(node.operands, node.axes, strict=True)
-        )
+        swap = dict(enumerate(order))
+        parts = zip(node.operands, node.axes, strict=True)
+        if all(_kept(operand, axes, swap, symmetric, depth) for operand, axes in parts):
+            return True
+        return node.function is mul and same_factors(as_product(node), swap, symmetric, depth)
     if isinstance(node, Einsum) and len(set(node.output)) == node.rank:
         swap = {label: node.output[axis] for label, axis in zip(node.output, order, strict=True)}
-        return _same_factors(node, swap, symmetric, depth)
+        return same_factors(node, swap, symmetric, depth)
     return False
 
 
+def as_product(node: Map) -> Einsum:
+    """A product of arrays along some axes each, written as nested products, as one."""
+    whole = tuple(range(node.rank))
+    factors: list[tuple[Expr, Axes]] = []
+    stack: list[tuple[Expr, Axes]] = [(node, whole)]
+    while stack:
+        one, own = stack.pop()
+        parts = _factors_along(one) if len(factors) < _MOST_FACTORS else None
+        if parts is None:
+            factors.append((one, own))
+        else:
+            stack += [(part, tuple(own[axis] for axis in axes)) for part, axes in reversed(parts)]
+    operands, inputs = zip(*factors, strict=True)
+    return Einsum(operands, inputs, whole, node.shape)
+
+
+def _factors_along(node: Expr) -> list[tuple[Expr, Axes]] | None:
+    """The factors of a product without a sum, each with its axes in the product."""
+    if isinstance(node, Map) and node.function is mul:
+        return list(zip(node.operands, node.axes, strict=True))
+    if not isinstance(node, Einsum) or len(node.operands) < 2:
+        return None
+    place = {label: axis for axis, label in enumerate(node.output)}
+    if not len(place) == len(node.output) == len(node.dims):
+        return None
+    own = [tuple(place[label] for label in labels) for labels in node.inputs]
+    return list(zip(node.operands, own, strict=True))
+
+
 def _kept(
-    operand: Expr, labels: Axes, swap: dict[int, int], symmetric: Collection[Input], depth: int
+    operand: Expr, labels: Axes, swap: dict[int, int], symmetric: Collection[Expr], depth: int
 ) -> bool:
     """True when swapping labels permutes an operand's axes among themselves, to no effect."""
     moved = tuple(swap.get(label, label) for label in labels)
@@ -51,8 +83,8 @@ def _kept(
     return is_invariant(operand, order, symmetric, depth - 1)
 
 
-def _same_factors(
-    node: Einsum, swap: dict[int, int], symmetric: Collection[Input], depth: int
+def same_factors(
+    node: Einsum, swap: dict[int, int], symmetric: Collection[Expr], depth: int = _DEEPEST
 ) -> bool:
     """True when swapping labels only reorders the factors of a contraction."""
     moving = [
@@ -64,7 +96,7 @@ def _same_factors(
     return Counter(moving) == Counter(swapped)
 
 
-def twin(node: Einsum, k: int, adjoint: Expr, symmetric: Collection[Input]) -> int:
+def twin(node: Einsum, k: int, adjoint: Expr, symmetric: Collection[Expr]) -> int:
     """The first operand of a contraction that has the same derivative as operand k; k itself, else.
 
     Swapping the two operands' labels must change neither the other factors nor the adjoint.
@@ -75,7 +107,7 @@ def twin(node: Einsum, k: int, adjoint: Expr, symmetric: Collection[Input]) -> i
     return k
 
 
-def _exchange(node: Einsum, j: int, k: int, adjoint: Expr, symmetric: Collection[Input]) -> bool:
+def _exchange(node: Einsum, j: int, k: int, adjoint: Expr, symmetric: Collection[Expr]) -> bool:
     pairs = [(a, b) for a, b in zip(node.inputs[j], node.inputs[k], strict=True) if a != b]
     swap = dict(pairs) | {b: a for a, b in pairs}
     places = {label: axis for axis, label in enumerate(node.output)}
@@ -84,5 +116,4 @@ def _exchange(node: Einsum, j: int, k: int, adjoint: Expr, symmetric: Collection
     if any((a in places) != (b in places) or node.dims[a] != node.dims[b] for a, b in pairs):
         return False
     order = tuple(places[swap.get(label, label)] for label in node.output)
-    same = _same_factors(node, swap, symmetric, _DEEPEST)
-    return same and is_invariant(adjoint, order, symmetric)
+    return same_factors(node, swap, symmetric) and is_invariant(adjoint, order, symmetric)

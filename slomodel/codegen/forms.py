@@ -6,17 +6,19 @@ from enum import Enum
 
 from slomodel.functions import add
 from slomodel.ir.expr import (
-    Affine,
     Const,
     Einsum,
     Expr,
     Extreme,
     Gather,
+    Index,
     Input,
     Iota,
     Map,
+    Multiset,
     Scan,
     Scatter,
+    affine,
 )
 
 
@@ -67,9 +69,11 @@ def _form_of_einsum(node: Einsum) -> Form:
     return Form.AXES if set(node.output) == set(range(len(node.dims))) else Form.SUM
 
 
-def is_slice(index: tuple[Affine, ...]) -> bool:
+def is_slice(index: tuple[Index, ...]) -> bool:
     """True when each output axis runs along one axis of the operand, and no two along the same."""
-    runs = [[axis for axis, c in enumerate(one.coefficients) if c] for one in index]
+    if any(isinstance(one, Multiset) for one in index):
+        return False
+    runs = [[axis for axis, c in enumerate(one.coefficients) if c] for one in affine(index)]
     axes = [axis for run in runs for axis in run]
     return all(len(run) <= 1 for run in runs) and len(axes) == len(set(axes))
 

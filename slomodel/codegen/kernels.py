@@ -44,11 +44,18 @@ def target_named(name: str) -> Target:
 class Derivatives:
     """The entries of an objective; each is differentiated when first asked for, before any size.
 
-    `known` are facts about the data that save work.
+    `known` are facts about the data that save work; `given` is the gradient where it is there.
     """
 
-    def __init__(self, objective: Expr, variables: Sequence[Input], known: Known = NOTHING) -> None:
+    def __init__(
+        self,
+        objective: Expr,
+        variables: Sequence[Input],
+        known: Known = NOTHING,
+        given: tuple[Expr, ...] | None = None,
+    ) -> None:
         self.objective = objective
+        self._given = given
         self.variables = tuple(variables)
         self._known = known
         self._lock = threading.RLock()
@@ -56,6 +63,8 @@ class Derivatives:
     @cached_property
     def gradient(self) -> tuple[Expr, ...]:
         with self._lock:
+            if self._given is not None:
+                return self._given
             return gradient(self.objective, self.variables, self._known)
 
     @cached_property

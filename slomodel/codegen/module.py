@@ -8,6 +8,7 @@ from slomodel.codegen.entry import Planned, entry_lines
 from slomodel.codegen.layout import Layout, described
 from slomodel.codegen.printer import Printer
 from slomodel.codegen.sizes import plain
+from slomodel.codegen.views import PARTS, PARTS_SOURCE
 
 _PUBLIC = {
     "value": '''
@@ -57,13 +58,23 @@ def module_text(
     sizes = [f"n{k} = {numbers[dim]}  # {plain(dim)}" for k, dim in enumerate(layout.sizes.names)]
     real = f"real = np.{layout.precision}"
     constants = [real, *sizes, *layout.constants(), "", "", *_arrays(layout)]
+    if _uses(PARTS, bodies):
+        constants += ["", "", PARTS_SOURCE.strip("\n")]
     public = [_PUBLIC[one.entry.name].strip("\n") for one in planned]
     return "\n".join([*header, *constants]) + "\n\n\n" + "\n\n\n".join([*bodies, *public]) + "\n"
 
 
 def _imports(target: Printer, bodies: Sequence[str]) -> list[str]:
-    special = ["from scipy import special"] if any("special." in text for text in bodies) else []
-    return ["import numpy as np", *target.imports, *special]
+    special = ["from scipy import special"] if _uses("special.", bodies) else []
+    tuples = ["from itertools import combinations_with_replacement", ""]
+    return [
+        *(tuples if _uses(PARTS, bodies) else []),
+        *("import numpy as np", *target.imports, *special),
+    ]
+
+
+def _uses(name: str, bodies: Sequence[str]) -> bool:
+    return any(name in text for text in bodies)
 
 
 def _docstring(name: str, layout: Layout, target: Printer) -> str:

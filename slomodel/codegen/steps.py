@@ -10,7 +10,7 @@ from slomodel.codegen.program import Step
 from slomodel.codegen.scope import Scope
 from slomodel.codegen.views import flat_positions, slice_view
 from slomodel.ir.dims import Dim
-from slomodel.ir.expr import Affine, Axes, Einsum, Expr, Extreme, Gather, Scan, Scatter
+from slomodel.ir.expr import Axes, Einsum, Expr, Extreme, Gather, Index, Scan, Scatter
 
 Rule = Callable[[Step, Scope], list[str]]
 
@@ -136,7 +136,7 @@ def put_lines(step: Step, scope: Scope) -> list[str]:
     return [f"np.copyto({flat}, {sums})"]
 
 
-def _part(index: tuple[Affine, ...], operand: Expr, target: str, scope: Scope) -> str:
+def _part(index: tuple[Index, ...], operand: Expr, target: str, scope: Scope) -> str:
     """The slice of the target that an array, or a scalar, is put into."""
     text = slice_view(index, operand.shape, target, scope.sizes.text)
     # Whole numbers alone would read an element; with an ellipsis they make a view of it.

@@ -2,10 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations_with_replacement
+
+import numpy as np
+from numpy.typing import NDArray
 
 from slomodel.ir.dims import Dim, Shape
-from slomodel.ir.expr import Affine, Axes, Einsum
+from slomodel.ir.expr import Affine, Axes, Einsum, Index, Multiset, affine
+
+PARTS = "_parts"
+"""The function of a generated module that lists the values of a `Multiset` index."""
+
+PARTS_SOURCE = '''
+def _parts(size, degree, start, stop):
+    """For each sorted tuple of numbers below `size`: the place of its part `start:stop`."""
+    parts = combinations_with_replacement(range(size), stop - start)
+    place = {part: k for k, part in enumerate(parts)}
+    every = combinations_with_replacement(range(size), degree)
+    return np.array([place[whole[start:stop]] for whole in every], dtype=int)
+'''
+
+
+def listed(index: Multiset, sizes: Mapping[str, int]) -> NDArray[np.intp]:
+    """The values of an index, in a list over the sorted tuples."""
+    numbers = range(index.size.size(sizes))
+    parts = combinations_with_replacement(numbers, index.stop - index.start)
+    place = {part: k for k, part in enumerate(parts)}
+    every = combinations_with_replacement(numbers, index.degree)
+    return np.array([place[whole[index.start : index.stop]] for whole in every], dtype=np.intp)
+
 
 TextOf = Callable[[Dim], str]
 
@@ -29,10 +55,10 @@ def expanded(text: str, output: Axes, own: Axes) -> str:
     return f"{text}[{', '.join(marks)}]" if "None" in marks else text
 
 
-def slice_view(index: Sequence[Affine], shape: Shape, base: str, text_of: TextOf) -> str:
+def slice_view(index: tuple[Index, ...], shape: Shape, base: str, text_of: TextOf) -> str:
     """The elements `index(o)` of `base` for every o of `shape`, by basic slicing."""
     items, axes = [], []
-    for one in index:
+    for one in affine(index):
         runs = [axis for axis, coefficient in enumerate(one.coefficients) if coefficient]
         if runs:
             axes.append(runs[0])
@@ -59,18 +85,26 @@ def _slice(one: Affine, step: int, size: Dim, text_of: TextOf) -> str:
     return text if step > 0 else text + "!"
 
 
-def flat_positions(
-    index: Sequence[Affine], iterated: Shape, indexed: Shape, text_of: TextOf
-) -> str:
+def flat_positions(index: Sequence[Index], iterated: Shape, indexed: Shape, text_of: TextOf) -> str:
     """The position in C order, in an array of shape `indexed`, of every element of `iterated`."""
     terms = []
     for k, one in enumerate(index):
         stride = "*".join(f"({text_of(dim)})" for dim in indexed[k + 1 :])
-        parts = [f"({text_of(one.offset)})"]
-        for axis, coefficient in enumerate(one.coefficients):
-            if coefficient:
-                marks = ", ".join(":" if a == axis else "None" for a in range(len(iterated)))
-                parts.append(f"{coefficient}*np.arange({text_of(iterated[axis])})[{marks}]")
-        place = f"({' + '.join(parts)})"
+        if isinstance(one, Multiset):
+            marks = _only(one.axis, len(iterated))
+            part = f"{text_of(one.size)}, {one.degree}, {one.start}, {one.stop}"
+            place = f"{PARTS}({part})[{marks}]"
+        else:
+            parts = [f"({text_of(one.offset)})"]
+            for axis, coefficient in enumerate(one.coefficients):
+                if coefficient:
+                    marks = _only(axis, len(iterated))
+                    parts.append(f"{coefficient}*np.arange({text_of(iterated[axis])})[{marks}]")
+            place = f"({' + '.join(parts)})"
         terms.append(f"{place}*{stride}" if stride else place)
     return " + ".join(terms)
+
+
+def _only(axis: int, rank: int) -> str:
+    """Subscripts that lay a vector along one axis of an array of some rank."""
+    return ", ".join(":" if other == axis else "None" for other in range(rank))

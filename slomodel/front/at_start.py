@@ -24,6 +24,7 @@ from slomodel.ir.expr import (
     Reshape,
     Scan,
     Scatter,
+    affine,
 )
 from slomodel.ir.walk import postorder
 
@@ -118,10 +119,11 @@ def is_alike(node: Einsum, label: int, operands: Sequence[AtStart]) -> bool:
 @_fact.register
 def _(node: Gather, operands: list[AtStart]) -> AtStart:
     (one,) = operands
+    indices = affine(node.index)
     alike = [
         axis
         for axis in range(node.rank)
-        if all(k in one.alike for k, index in enumerate(node.index) if index.coefficients[axis])
+        if all(k in one.alike for k, index in enumerate(indices) if index.coefficients[axis])
     ]
     return AtStart(one.value, frozenset(alike))
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from slomodel.errors import Diagnostic, Span
 from slomodel.ir.dims import Dim, Shape
-from slomodel.ir.expr import Affine, Expr, Gather, Input
+from slomodel.ir.expr import Affine, Expr, Gather, Input, affine
 from slomodel.ir.walk import postorder, users
 from slomodel.problem import Problem
 
@@ -30,11 +30,12 @@ def _unread(node: Input, uses: list[Expr]) -> Iterator[tuple[int, int]]:
     """Axes of which every use leaves out the first elements, and the least index that is read."""
     if not uses or not all(isinstance(use, Gather) for use in uses):
         return
+    taken = [(affine(use.index), use.shape) for use in uses if isinstance(use, Gather)]
     for axis, dim in enumerate(node.shape):
-        least = [_least(use.index[axis], use.shape) for use in uses if isinstance(use, Gather)]
+        least = [_least(index[axis], shape) for index, shape in taken]
         known = [one for one in least if one is not None]
         # One element read alone, `x[3]`, is meant; a run that starts at 1 seldom is.
-        runs = any(any(use.index[axis].coefficients) for use in uses if isinstance(use, Gather))
+        runs = any(any(index[axis].coefficients) for index, _ in taken)
         if runs and len(known) == len(least) and min(known) > 0 and not dim.is_literal:
             yield axis, min(known)
 

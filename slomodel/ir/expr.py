@@ -35,6 +35,26 @@ class Affine:
     coefficients: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Multiset:
+    """An index that finds a part of a sorted multi-index among all those of its length.
+
+    Output axis `axis` runs through the sorted tuples of `degree` numbers below `size`, in
+    lexicographic order; the index is the place of the part `start:stop` of the tuple in the same
+    list for tuples of length stop - start. For one entry that is the entry itself.
+    """
+
+    axis: int
+    size: Dim
+    degree: int
+    start: int
+    stop: int
+
+
+Index = Affine | Multiset
+"""An index into one operand axis as a function of the output's indices."""
+
+
 class Expr:
     """A node: `operands`, `shape` and `dtype`. Compare with `is`; hash is identity."""
 
@@ -169,9 +189,9 @@ class Gather(Expr):
     """`out[o] = operand[index(o)]`: slices, shifts, elements, diagonals, windows."""
 
     __slots__ = ("index",)
-    index: tuple[Affine, ...]
+    index: tuple[Index, ...]
 
-    def __new__(cls, operand: Expr, index: tuple[Affine, ...], shape: Shape) -> Gather:
+    def __new__(cls, operand: Expr, index: tuple[Index, ...], shape: Shape) -> Gather:
         return _interned(cls, (operand,), shape, operand.dtype, index=index)
 
 
@@ -179,9 +199,9 @@ class Scatter(Expr):
     """`out[index(o)] += operand[o]` into zeros of `shape`: the adjoint of `Gather`."""
 
     __slots__ = ("index",)
-    index: tuple[Affine, ...]
+    index: tuple[Index, ...]
 
-    def __new__(cls, operand: Expr, index: tuple[Affine, ...], shape: Shape) -> Scatter:
+    def __new__(cls, operand: Expr, index: tuple[Index, ...], shape: Shape) -> Scatter:
         return _interned(cls, (operand,), shape, "real", index=index)
 
 
@@ -220,6 +240,20 @@ class Scan(Expr):
 
     def __new__(cls, factor: Expr, term: Expr, axis: int) -> Scan:
         return _interned(cls, (factor, term), factor.shape, "real", axis=axis)
+
+
+def is_listed(node: Expr) -> bool:
+    """True for a gather or scatter with an index that is not affine."""
+    if not isinstance(node, (Gather, Scatter)):
+        return False
+    return any(isinstance(one, Multiset) for one in node.index)
+
+
+def affine(index: tuple[Index, ...]) -> tuple[Affine, ...]:
+    """An index of which every entry is affine; TypeError for others, which a plan alone makes."""
+    if not all(isinstance(one, Affine) for one in index):
+        raise TypeError("this index is not affine")
+    return tuple(one for one in index if isinstance(one, Affine))
 
 
 def remake(node: Expr, operands: tuple[Expr, ...]) -> Expr:

@@ -7,7 +7,18 @@ from math import prod
 
 from slomodel.errors import ShapeError
 from slomodel.ir.dims import Dim, Shape, show_shape
-from slomodel.ir.expr import Affine, Axes, Const, Einsum, Expr, Gather, Reshape, Scatter
+from slomodel.ir.expr import (
+    Affine,
+    Axes,
+    Const,
+    Einsum,
+    Expr,
+    Gather,
+    Index,
+    Multiset,
+    Reshape,
+    Scatter,
+)
 
 
 def is_broadcast(node: Einsum) -> bool:
@@ -124,7 +135,7 @@ def matmul(left: Expr, right: Expr) -> Expr:
     return einsum([left, right], [own, other], own[:-1] + other[1:], dims)
 
 
-def gather(operand: Expr, index: Sequence[Affine], shape: Shape) -> Expr:
+def gather(operand: Expr, index: Sequence[Index], shape: Shape) -> Expr:
     """`out[o] = operand[index(o)]`; bounds are the caller's to check (sizes may be unknown)."""
     _check_index(index, operand.shape, shape)
     same = tuple(_unit(k, len(shape)) for k in range(len(shape)))
@@ -133,7 +144,7 @@ def gather(operand: Expr, index: Sequence[Affine], shape: Shape) -> Expr:
     return Gather(operand, tuple(index), shape)
 
 
-def scatter(operand: Expr, index: Sequence[Affine], shape: Shape) -> Expr:
+def scatter(operand: Expr, index: Sequence[Index], shape: Shape) -> Expr:
     """Zeros of `shape` with `operand[o]` added at `index(o)`: the adjoint of `gather`."""
     _check_index(index, shape, operand.shape)
     if operand.dtype != "real":
@@ -148,13 +159,20 @@ def _unit(axis: int, rank: int) -> Affine:
     return Affine(Dim(), tuple(int(k == axis) for k in range(rank)))
 
 
-def _check_index(index: Sequence[Affine], indexed: Shape, iterated: Shape) -> None:
+def _check_index(index: Sequence[Index], indexed: Shape, iterated: Shape) -> None:
     if len(index) != len(indexed):
         raise ShapeError(f"{len(index)} indices into {show_shape(indexed)}")
-    assert all(len(one.coefficients) == len(iterated) for one in index)
     for axis in range(len(iterated)):
-        if not any(one.coefficients[axis] for one in index):
+        if not any(_reads(one, axis, len(iterated)) for one in index):
             raise ShapeError(f"axis {axis} of the result is used by no index")
+
+
+def _reads(one: Index, axis: int, rank: int) -> bool:
+    """True when an index depends on an output axis."""
+    if isinstance(one, Multiset):
+        return one.axis == axis
+    assert len(one.coefficients) == rank
+    return one.coefficients[axis] != 0
 
 
 def reshape(operand: Expr, shape: Shape) -> Expr:

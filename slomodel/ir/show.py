@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from slomodel.ir.dims import show_shape
-from slomodel.ir.expr import Affine, Const, Einsum, Expr, Extreme, Gather, Input, Map, Scan, Scatter
+from slomodel.ir.expr import (
+    Const,
+    Einsum,
+    Expr,
+    Extreme,
+    Gather,
+    Index,
+    Input,
+    Map,
+    Multiset,
+    Scan,
+    Scatter,
+)
 from slomodel.ir.walk import postorder
 
 
@@ -35,7 +47,7 @@ def _what(node: Expr) -> str:
         return f"einsum[{inputs} -> {' '.join(map(str, node.output))}]"
     if isinstance(node, (Gather, Scatter)):
         name = type(node).__name__.lower()
-        return f"{name}[{', '.join(_affine(one) for one in node.index)}]"
+        return f"{name}[{', '.join(_index(one) for one in node.index)}]"
     if isinstance(node, Extreme):
         return f"{node.which}{list(node.axes)}"
     if isinstance(node, Scan):
@@ -43,6 +55,9 @@ def _what(node: Expr) -> str:
     return type(node).__name__.lower()
 
 
-def _affine(one: Affine) -> str:
+def _index(one: Index) -> str:
+    if isinstance(one, Multiset):
+        part = f"{one.start}:{one.stop}" if one.stop > one.start + 1 else f"{one.start}"
+        return f"o{one.axis} sorted {one.degree}-tuple [{part}]"
     terms = [f"{c}*o{k}" for k, c in enumerate(one.coefficients) if c]
     return " + ".join([*terms, str(one.offset)])

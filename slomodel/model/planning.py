@@ -13,7 +13,7 @@ from slomodel.errors import DomainError, MissingRule
 from slomodel.front.data.bind import Binding
 from slomodel.ir.expr import Expr
 from slomodel.problem import Problem
-from slomodel.rewrite import Change, Facts, Optimized, optimized
+from slomodel.rewrite import Change, Facts, Joint, Optimized, optimized
 
 PRECISIONS: dict[str, Precision] = {"float64": "float64", "float32": "float32"}
 
@@ -49,6 +49,7 @@ class Plans:
     def __init__(self, problem: Problem, rewrites: Collection[str], precision: Precision) -> None:
         self._problem = problem
         self._rewrites = tuple(rewrites)
+        self._variables = tuple(variable.node for variable in problem.variables)
         self._precision: Precision = precision
         self._lock = threading.RLock()
         self._optimized: list[Optimized] = []
@@ -62,15 +63,17 @@ class Plans:
 
         Nothing is rewritten while a size is unknown.
         """
-        derivatives = self.written
+        derivatives, sizes = self.written, binding.sizes
         if not binding.unsized:
-            derivatives = self._derivatives_of(self._optimum(binding).objective)
-        if shared is not None and shared.serves(derivatives, binding.sizes, target):
+            optimum = self._optimum(binding)
+            derivatives = self._derivatives_of(optimum.objective, optimum.joint)
+            sizes = optimum.joint.sizes if optimum.joint else sizes
+        if shared is not None and shared.serves(derivatives, sizes, target):
             return shared
         problem = self._problem
         nodes = [declaration.node for declaration in problem.data]
         defaults = {d.node: d.default for d in problem.data if d.default is not None}
-        own = (problem.name, derivatives, nodes, binding.sizes, target)
+        own = (problem.name, derivatives, nodes, sizes, target)
         return Compiled(*own, self._precision, defaults)
 
     def changes(self, binding: Binding) -> tuple[Change, ...]:
@@ -79,19 +82,22 @@ class Plans:
 
     def _optimum(self, binding: Binding) -> Optimized:
         given = {d.node: binding.arrays.get(d.name) for d in self._problem.data}
-        facts = Facts(binding.sizes, {k: array for k, array in given.items() if array is not None})
+        values = {k: array for k, array in given.items() if array is not None}
+        facts = Facts(binding.sizes, values, known_of(self._problem))
         with self._lock:
             for one in self._optimized:
                 if facts.agrees(one.facts):
                     return one
-            found = optimized(self._problem.objective, facts, self._rewrites)
+            found = optimized(self._problem.objective, facts, self._rewrites, self._variables)
             self._optimized.append(found)
             return found
 
-    def _derivatives_of(self, objective: Expr) -> Derivatives:
+    def _derivatives_of(self, objective: Expr, joint: Joint | None = None) -> Derivatives:
+        given = None if joint is None else joint.gradient
+        objective = objective if joint is None else joint.objective
         with self._lock:
             if objective not in self._derivatives:
-                nodes = [variable.node for variable in self._problem.variables]
                 known = known_of(self._problem)
-                self._derivatives[objective] = Derivatives(objective, nodes, known)
+                made = Derivatives(objective, self._variables, known, given)
+                self._derivatives[objective] = made
             return self._derivatives[objective]

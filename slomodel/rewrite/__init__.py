@@ -3,11 +3,13 @@
 from slomodel.rewrite.facts import Facts
 from slomodel.rewrite.passes import PASSES, Change, Optimized, Pass, chosen, optimized
 from slomodel.rewrite.stable import carried, rewritten, stable
+from slomodel.rewrite.symmetry import Joint
 
 __all__ = [
     "PASSES",
     "Change",
     "Facts",
+    "Joint",
     "Optimized",
     "Pass",
     "carried",

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from slomodel.calculus import NOTHING, Known
 from slomodel.ir.expr import Expr, Input
 from slomodel.ir.walk import inputs
 from slomodel.reference import evaluate
@@ -16,16 +17,21 @@ Question = Literal["finite", "nonnegative"]
 
 
 class Facts:
-    """Sizes and data of one bind. What is asked of the data is noted in `asked`.
+    """Sizes and data of one bind. What is asked of the data is noted in `asked`; `known` is what
+    the declarations say of them.
 
     The answers, with the sizes, are all of a bind that a rewriting can depend on: it holds for
     every bind that gives the same ones.
     """
 
     def __init__(
-        self, sizes: Mapping[str, int], values: Mapping[Input, NDArray[np.float64]]
+        self,
+        sizes: Mapping[str, int],
+        values: Mapping[Input, NDArray[np.float64]],
+        known: Known = NOTHING,
     ) -> None:
         self.sizes = dict(sizes)
+        self.known = known
         self.asked: dict[tuple[Question, Expr], bool] = {}
         self._values = values
 

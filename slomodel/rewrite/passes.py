@@ -5,14 +5,15 @@ A pass is proved in its file. Here its result is weighed: one that is no less wo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from slomodel.errors import DomainError
-from slomodel.ir.expr import Expr
+from slomodel.ir.expr import Expr, Input
 from slomodel.rewrite.contraction_order import contraction_order
 from slomodel.rewrite.facts import Facts
-from slomodel.rewrite.work import work_of_call
+from slomodel.rewrite.symmetry import Joint, symmetry
+from slomodel.rewrite.work import work, work_of_call
 
 Run = Callable[[Expr, Facts], tuple[Expr, tuple[str, ...]]]
 
@@ -26,6 +27,8 @@ class Pass:
 
 
 PASSES: tuple[Pass, ...] = (Pass("contraction order", contraction_order),)
+SYMMETRY = "symmetry"
+"""The pass that comes last and takes the gradient along."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +43,20 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Optimized:
-    """An objective after the passes, and the facts for which it equals the one before."""
+    """An objective after the passes, and the facts for which it equals the one before.
+
+    `joint` is the same with its gradient where both were rewritten together.
+    """
 
     objective: Expr
     changes: tuple[Change, ...]
     facts: Facts
+    joint: Joint | None = None
 
 
 def chosen(rewrites: bool | Collection[str]) -> tuple[str, ...]:
     """The names of the passes that a caller asks for. Raises DomainError for a name not there."""
-    names = tuple(one.name for one in PASSES)
+    names = (*(one.name for one in PASSES), SYMMETRY)
     if isinstance(rewrites, bool):
         return names if rewrites else ()
     if isinstance(rewrites, str) or not isinstance(rewrites, Collection):
@@ -61,8 +68,13 @@ def chosen(rewrites: bool | Collection[str]) -> tuple[str, ...]:
     return tuple(name for name in names if name in rewrites)
 
 
-def optimized(objective: Expr, facts: Facts, names: Collection[str]) -> Optimized:
-    """The objective after the passes of these names. All sizes have to be known."""
+def optimized(
+    objective: Expr, facts: Facts, names: Collection[str], variables: Sequence[Input] = ()
+) -> Optimized:
+    """The objective after the passes of these names. All sizes have to be known.
+
+    `variables` are those of the gradient, in order.
+    """
     changes: list[Change] = []
     before: float | None = None
     for one in PASSES:
@@ -76,4 +88,11 @@ def optimized(objective: Expr, facts: Facts, names: Collection[str]) -> Optimize
         if after < before:
             changes.append(Change(one.name, notes, before, after))
             objective, before = made, after
+    joint = symmetry(objective, variables, facts) if SYMMETRY in names else None
+    if joint is not None:
+        before = work_of_call(objective, facts.sizes, facts.known)
+        after = work((joint.objective, *joint.gradient), joint.sizes)
+        if after < before:
+            changes.append(Change(SYMMETRY, joint.notes, before, after))
+            return Optimized(objective, tuple(changes), facts, joint)
     return Optimized(objective, tuple(changes), facts)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import opt_einsum
 
-from slomodel.calculus import gradient
+from slomodel.calculus import NOTHING, Known, gradient
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Axes, Einsum, Expr, Gather, Input, Map, Reshape
 from slomodel.ir.walk import dependents, inputs, postorder
@@ -20,10 +20,10 @@ def moves(node: Expr) -> bool:
     return isinstance(node, Input) and node.role != "data"
 
 
-def work_of_call(objective: Expr, sizes: Sizes) -> float:
+def work_of_call(objective: Expr, sizes: Sizes, known: Known = NOTHING) -> float:
     """Operations of one value with its gradient, what they share counted once."""
     variables = [node for node in inputs(objective) if node.role == "variable"]
-    return work((objective, *gradient(objective, variables)), sizes)
+    return work((objective, *gradient(objective, variables, known)), sizes)
 
 
 def work(roots: Sequence[Expr], sizes: Sizes) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import prod
 
 from slomodel.ir.dims import concrete
-from slomodel.ir.expr import Affine, Einsum, Expr, Gather, Reshape
+from slomodel.ir.expr import Affine, Einsum, Expr, Gather, Reshape, affine
 
 Numbers = Mapping[str, int]
 
@@ -84,7 +84,7 @@ class Accesses:
             strides = tuple(own.get(label, 0) for label in node.output)
             return Access(inner.base, inner.offset, strides)
         if isinstance(node, Gather):
-            offset, strides = along(node.index, inner.strides, node.rank, self.numbers)
+            offset, strides = along(affine(node.index), inner.strides, node.rank, self.numbers)
             return Access(inner.base, inner.offset + offset, strides)
         operand = node.operands[0]
         new = _reshaped(inner.strides, self.shape(operand), self.shape(node))

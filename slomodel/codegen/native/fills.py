@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from slomodel.codegen.forms import Form
-from slomodel.codegen.native.access import Access, c_order, merged_axes
+from slomodel.codegen.native.access import Access, along, c_order, merged_axes
 from slomodel.codegen.native.names import Names
 from slomodel.codegen.native.regions import Region, Regions, elements
-from slomodel.ir.expr import Expr, Extreme, Scan
+from slomodel.codegen.views import listed
+from slomodel.ir.expr import Affine, Expr, Extreme, Gather, Multiset, Scan
 
 
 def fill_lines(region: Region, regions: Regions, names: Names) -> list[str]:
@@ -59,7 +62,7 @@ def element(access: Access, names: Names) -> str:
 
 
 def alone_lines(node: Expr, regions: Regions, names: Names) -> list[str]:
-    """Counting, ones, and recurrences along an axis."""
+    """Counting, ones, reading at listed places, and recurrences along an axis."""
     form = regions.forms[node]
     size = elements(regions.accesses.shape(node))
     if form is Form.ONES:
@@ -67,6 +70,8 @@ def alone_lines(node: Expr, regions: Regions, names: Names) -> list[str]:
         return [f"slo_fill({names.base(node)}, {size}, {float(ones)!r});"] if node.rank else []
     if form is Form.COUNT:
         return [f"for (long i = 0; i < {size}; i++) ({names.base(node)})[i] = (real)i;"]
+    if isinstance(node, Gather):
+        return _listed_lines(node, regions, names)
     assert isinstance(node, Scan)
     return _scan_lines(node, regions, names)
 
@@ -74,6 +79,35 @@ def alone_lines(node: Expr, regions: Regions, names: Names) -> list[str]:
 def _summed(node: Expr, regions: Regions) -> list[int]:
     sizes = regions.accesses.numbers
     return [dim.size(sizes) for label, dim in enumerate(node.dims) if label not in node.output]  # type: ignore[attr-defined]
+
+
+def _listed_lines(node: Gather, regions: Regions, names: Names) -> list[str]:
+    """Elements whose places along some axes are in a list, which is part of the text."""
+    shape = regions.accesses.shape(node)
+    if 0 in shape:
+        return []
+    source = regions.accesses.of(node.operands[0])
+    moving = zip(node.index, source.strides, strict=True)
+    plain = [(one, stride) for one, stride in moving if isinstance(one, Affine)]
+    numbers = regions.accesses.numbers
+    offset, steps = along(
+        [one for one, _ in plain], [stride for _, stride in plain], node.rank, numbers
+    )
+    lists = [np.zeros(size, dtype=np.intp) for size in shape]
+    for one, stride in zip(node.index, source.strides, strict=True):
+        if isinstance(one, Multiset):
+            lists[one.axis] += stride * listed(one, numbers)
+    place, heads = f"{source.offset + offset}", []
+    for k, (step, own) in enumerate(zip(steps, lists, strict=True)):
+        if own.any():
+            heads.append(f"static const long l{k}[] = {{{', '.join(map(str, own.tolist()))}}};")
+            place += f" + l{k}[i{k}]"
+        place += f" + i{k} * {step}" if step else ""
+    target = "".join(f" + i{k} * {step}" for k, step in enumerate(c_order(shape)))
+    lines = [f"({names.base(node)})[0{target}] = ({names.base(source.base)})[{place}];"]
+    for k in reversed(range(len(shape))):
+        lines = [f"for (long i{k} = 0; i{k} < {shape[k]}; i{k}++)", *_in(lines)]
+    return ["{", *_in([*heads, *lines]), "}"]
 
 
 def _scan_lines(node: Scan, regions: Regions, names: Names) -> list[str]:

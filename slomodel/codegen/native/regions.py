@@ -14,7 +14,7 @@ from math import prod
 from slomodel.codegen.forms import Form
 from slomodel.codegen.native.access import Accesses, Numbers
 from slomodel.codegen.program import Program, Stage, Step
-from slomodel.ir.expr import Affine, Axes, Einsum, Expr, Map, Scatter
+from slomodel.ir.expr import Affine, Axes, Einsum, Expr, Map, Scatter, affine, is_listed
 from slomodel.ir.walk import dependents, postorder
 
 VIEWS = (Form.AXES, Form.SLICE, Form.TAKE)
@@ -73,7 +73,7 @@ class Regions:
         form = self.forms[node]
         if form is Form.RESHAPE:
             return self.accesses.foldable(node)  # type: ignore[arg-type]
-        return form in VIEWS
+        return form in VIEWS and not is_listed(node)
 
     def reads(self, node: Expr) -> Iterator[Read]:
         """What a node computes with, by the axes of its loop."""
@@ -105,7 +105,7 @@ class Regions:
         """Where a scatter, or an accumulation, puts the elements of what it reads."""
         scatter = self.steps[node].added if self.forms[node] is Form.ACCUMULATE else node
         assert isinstance(scatter, Scatter)
-        return scatter.index
+        return affine(scatter.index)
 
     def is_matrix_product(self, node: Expr) -> bool:
         """True for a product of two arrays whose result has axes that only one of them has."""
@@ -128,7 +128,7 @@ class Regions:
         return self.accesses.shape(max(node.operands, key=lambda operand: operand.rank))
 
     def _is_alone(self, node: Expr) -> bool:
-        return self.forms[node] in _ALONE or self.is_matrix_product(node)
+        return self.forms[node] in _ALONE or self.is_matrix_product(node) or is_listed(node)
 
     def _is_computed(self, node: Expr) -> bool:
         form = self.forms[node]

@@ -1,0 +1,124 @@
+"""Data against a symmetric expression: only their symmetric part depends on the variables.
+
+‖T - S‖² = ‖sym T - S‖² + ‖T - sym T‖² for any T and any S that no permutation of its axes
+changes, because T - sym T is orthogonal to every symmetric array. sym T is the mean of T over all
+permutations of its axes. The last term is a number of the data, so nobody needs to know whether
+T is symmetric; where it is, up to its rounding, the number is that rounding squared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from slomodel.calculus.symmetry import as_product, is_invariant
+from slomodel.functions import add, mul, pow, square, sub
+from slomodel.ir import build
+from slomodel.ir.expr import Const, Einsum, Expr, Map
+from slomodel.ir.walk import rewrite
+from slomodel.rewrite.matching import varies
+
+_LEAST_RANK = 3
+
+
+def symmetrized(root: Expr, symmetric: Collection[Expr]) -> tuple[Expr, frozenset[Expr]]:
+    """The graph with symmetric parts in place of data, and those parts.
+
+    Symmetric products are contractions in it. `symmetric` are nodes known to be equal to all
+    their transposes.
+    """
+    found: dict[Expr, Expr] = {}
+
+    def rule(node: Expr) -> Expr:
+        if isinstance(node, Map) and node.function is mul and node.rank >= _LEAST_RANK:
+            return _power(node, symmetric)
+        difference = _summed_square(node)
+        if difference is None:
+            return node
+        return _split(node, difference, symmetric, found) or node
+
+    (made,) = rewrite((root,), rule)
+    return made, frozenset(found.values())
+
+
+def _power(node: Map, symmetric: Collection[Expr]) -> Expr:
+    """A symmetric product x_a x_b x_c, written factor by factor, as one contraction.
+
+    So its factors have one derivative, and not one each of other partial products.
+    """
+    if all(len(own) in (0, node.rank) for own in node.axes):
+        return node
+    product = as_product(node)
+    return product if is_symmetric(product, symmetric) else node
+
+
+def _summed_square(node: Expr) -> Map | None:
+    """The sum or difference of which the node sums the squares of all elements."""
+    if not isinstance(node, Einsum) or node.rank or not node.operands:
+        return None
+    whole = tuple(range(len(node.dims)))
+    if any(labels != whole for labels in node.inputs):
+        return None
+    inner: Expr | None = None
+    if len(node.operands) == 2 and node.operands[0] is node.operands[1]:
+        inner = node.operands[0]
+    elif len(node.operands) == 1:
+        inner = _squared(node.operands[0])
+    if isinstance(inner, Map) and inner.function in (add, sub) and inner.rank >= _LEAST_RANK:
+        return inner
+    return None
+
+
+def _squared(node: Expr) -> Expr | None:
+    if not isinstance(node, Map):
+        return None
+    if node.function is square:
+        return node.operands[0]
+    if node.function is pow and node.operands[1] is Const(2.0):
+        return node.operands[0]
+    return node.operands[0] if node.function is mul and len(set(node.operands)) == 1 else None
+
+
+def _split(
+    node: Expr, difference: Map, symmetric: Collection[Expr], found: dict[Expr, Expr]
+) -> Expr | None:
+    parts = difference.operands
+    if any(own != tuple(range(difference.rank)) for own in difference.axes):
+        return None
+    fixed = [k for k, part in enumerate(parts) if not varies(part)]
+    if len(fixed) != 1:
+        return None
+    (k,) = fixed
+    if is_symmetric(parts[k], symmetric) or not is_symmetric(parts[1 - k], symmetric):
+        return None
+    part = found.setdefault(parts[k], symmetric_part(parts[k]))
+    operands = [part if j == k else other for j, other in enumerate(parts)]
+    rest = build.apply(difference.function, *operands)
+    gap = build.apply(sub, parts[k], part)
+    return build.apply(add, build.inner(rest, rest), build.inner(gap, gap))
+
+
+def is_symmetric(node: Expr, symmetric: Collection[Expr]) -> bool:
+    """True when an array is known to be equal to all its transposes."""
+    swaps = (_swapped(node.rank, 0, axis) for axis in range(1, node.rank))
+    return all(is_invariant(node, swap, symmetric) for swap in swaps)
+
+
+def symmetric_part(node: Expr) -> Expr:
+    """The mean of an array over all permutations of its axes.
+
+    The permutations of j + 1 axes are those of the first j, followed by a swap of the last with
+    any of them or by none: so j means of at most j + 1 arrays make the mean of j! arrays.
+    """
+    for last in range(1, node.rank):
+        total = node
+        for axis in range(last):
+            moved = build.transpose(node, _swapped(node.rank, axis, last))
+            total = build.apply(add, total, moved)
+        node = build.apply(mul, build.const(1.0 / (last + 1)), total)
+    return node
+
+
+def _swapped(rank: int, a: int, b: int) -> tuple[int, ...]:
+    order = list(range(rank))
+    order[a], order[b] = b, a
+    return tuple(order)
