@@ -72,7 +72,7 @@ def test_what_is_no_model(source: object, kind: type[Exception], words: str) -> 
         ({"dims": {"N": 3}}, slomodel.DomainError, "no dim `N`"),
         ({"dims": {"n": 2.5}}, slomodel.DomainError, "whole number"),
         ({"dims": {"n": True}}, slomodel.DomainError, "whole number"),
-        ({"backend": "nump"}, slomodel.DomainError, "there are numexpr, numpy"),
+        ({"backend": "nump"}, slomodel.DomainError, "there are c, numexpr, numpy"),
         ({"backend": "cupy"}, slomodel.MissingRule, "not there yet"),
         ({"dtype": "float16"}, slomodel.DomainError, "'float64' or 'float32'"),
         ({"variables": ["x"]}, slomodel.DomainError, "SymPy"),
