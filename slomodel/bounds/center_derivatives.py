@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from itertools import permutations
 from math import prod
@@ -11,8 +12,10 @@ import numpy as np
 from slomodel.bounds.enclose import boxed, enclose
 from slomodel.bounds.hessian import derivatives, unit_directions
 from slomodel.bounds.interval import Interval, meet
-from slomodel.bounds.rounding import Array
+from slomodel.bounds.rounding import Array, up_add, up_norm
 from slomodel.bounds.setting import Setting
+from slomodel.bounds.spectral import symmetric_norm
+from slomodel.bounds.trilinear import trilinear_norm
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Expr
 from slomodel.ir.walk import postorder
@@ -67,3 +70,27 @@ def _enclosed(setting: Setting, graphs: tuple[Expr, ...], directions: int) -> In
     for order in permutations(range(directions + 1)):
         result = meet(result, entries.each(partial(np.transpose, axes=order)))
     return result
+
+
+@dataclass(frozen=True, slots=True)
+class CentreNorms:
+    """At least ‖H(c)‖ and ‖D³f(c)‖; +inf where the entries are not known."""
+
+    hessian: float
+    third: float
+
+
+def centre_norms(setting: Setting) -> CentreNorms:
+    """The norms of both derivatives from their entries; kept."""
+    key = "norms at the centre"
+    kept = setting.kept.get(key)
+    if not isinstance(kept, CentreNorms):
+        H, T = centre_hessian(setting), centre_third(setting)
+        hessian = third = float(np.inf)
+        if H is not None:
+            hessian = symmetric_norm(H.mid, H.rad)
+        if T is not None:
+            mid = float(trilinear_norm(T.mid[np.newaxis])[0])
+            third = float(up_add(mid, float(up_norm(T.rad))))
+        kept = setting.kept[key] = CentreNorms(hessian, third)
+    return kept

@@ -127,7 +127,7 @@ def _(node: Scatter, operands: list[Interval], sizes: Sizes, batch: int) -> Inte
 
     def padded(array: Array) -> Array:
         out = np.zeros((*front, int(np.prod(shape, dtype=int)), deepest))
-        out[..., target, rank] = array.reshape((*front, -1))[..., order]
+        out[..., target, rank] = array.reshape((*front, order.size))[..., order]
         return out
 
     spread = a.each(padded)

@@ -17,7 +17,9 @@ from slomodel.bounds.setting import Setting
 from slomodel.bounds.smoothness import Smoothness, smoothness
 from slomodel.calculus import jvp
 from slomodel.ir.build import direction
+from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Expr, Input
+from slomodel.ir.walk import dependents, postorder
 
 _CELLS, _V, _W = range(3)
 _BATCH = 3
@@ -46,6 +48,19 @@ def derivatives(setting: Setting) -> Derivatives:
         kept = Derivatives(v, w, second, jvp(second, again))
         setting.kept["derivatives"] = kept
     return kept
+
+
+def numbers_a_cell(setting: Setting) -> int:
+    """How many intervals `entries` computes for one cell; those that do not vary are left out."""
+    graphs = derivatives(setting)
+    order = postorder(setting.objective, *graphs.second, *graphs.third)
+    inputs = (set(setting.variables), set(graphs.v), set(graphs.w))
+    moving, along, again = (dependents(order, own.__contains__) for own in inputs)
+    return sum(
+        prod(concrete(node.shape, setting.sizes)) * setting.n ** ((node in along) + (node in again))
+        for node in order
+        if node in moving
+    )
 
 
 @dataclass(frozen=True, slots=True)

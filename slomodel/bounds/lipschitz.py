@@ -12,15 +12,17 @@ import numpy as np
 from slomodel.bounds.result import Bounds, Claim, Constant, checked_radius, shown
 from slomodel.bounds.rounding import up_add, up_mul
 from slomodel.bounds.setting import Candidate, Setting
+from slomodel.bounds.strategies.interval_entries import interval_entries
 from slomodel.bounds.strategies.linear import linear
+from slomodel.bounds.strategies.quadratic import quadratic
 from slomodel.errors import DomainError, MissingRule
 
 Strategy = Callable[[Setting, float], Candidate | None]
 
-STRATEGIES: tuple[Strategy, ...] = (linear,)
+STRATEGIES: tuple[Strategy, ...] = (linear, quadratic, interval_entries)
 """Every way to a bound; each is sound alone, and the least answer counts."""
 
-UNLIMITED: tuple[Strategy, ...] = (linear,)
+UNLIMITED: tuple[Strategy, ...] = (linear, quadratic)
 """Those that hold over the whole space too."""
 
 NO_RULE = "no rule gives a bound over this ball"
@@ -84,7 +86,8 @@ def _claims(setting: Setting, radius: float) -> Claims:
 def _answer(strategy: Strategy, setting: Setting, radius: float) -> Candidate | None:
     """What a strategy claims; a rule that it lacks is no answer, with what it lacks as reason."""
     try:
-        return strategy(setting, radius)
+        with np.errstate(all="ignore"):  # what over- or underflows is rounded outward
+            return strategy(setting, radius)
     except MissingRule as gap:
         return Candidate(strategy.__name__.replace("_", " "), math.inf, math.inf, str(gap))
 

@@ -19,6 +19,7 @@ _EVERY_PRODUCT = 2**18
 """Up to so many products each is enclosed by itself; beyond, midpoints and radii are contracted."""
 _EVERY_PRODUCT_OF_POINTS = 2**12
 _FAR_FROM_UNDERFLOW = 1e-280
+_BATCH_LABEL = len(ascii_letters) - 1
 
 Labelled = tuple[Interval, Axes]
 
@@ -128,15 +129,18 @@ def _by_midpoints(
 
 
 def _einsum(factors: Sequence[Array], labels: Sequence[Axes], kept: Axes, batch: int) -> Array:
-    """np.einsum by pairs, with the batch axes broadcast."""
-    words = [_word(own) for own in labels]
-    if all(size == 1 for factor in factors for size in factor.shape[:batch]):
-        factors = [factor.reshape(factor.shape[batch:]) for factor in factors]
-        spec = f"{','.join(words)}->{_word(kept)}"
-        result = np.asarray(np.einsum(spec, *factors, optimize="greedy"))
-        return result.reshape((1,) * batch + result.shape)
-    spec = f"{','.join('...' + word for word in words)}->...{_word(kept)}"
-    return np.asarray(np.einsum(spec, *factors, optimize="greedy"))
+    """np.einsum by pairs; a batch axis of size 1 is left out and so is broadcast."""
+    words, arrays = [], []
+    used: set[int] = set()
+    for factor, own in zip(factors, labels, strict=True):
+        wide = [k for k in range(batch) if factor.shape[k] > 1]
+        used.update(wide)
+        arrays.append(factor.reshape([factor.shape[k] for k in wide] + list(factor.shape[batch:])))
+        words.append(_word([_BATCH_LABEL - k for k in wide]) + _word(own))
+    front = _word([_BATCH_LABEL - k for k in sorted(used)])
+    spec = f"{','.join(words)}->{front}{_word(kept)}"
+    result = np.asarray(np.einsum(spec, *arrays, optimize="greedy"))
+    return np.expand_dims(result, tuple(k for k in range(batch) if k not in used))
 
 
 def _word(labels: Sequence[int]) -> str:

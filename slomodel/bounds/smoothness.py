@@ -105,7 +105,7 @@ def _is_still(node: Expr) -> bool:
 def order_of(node: Expr, walk: Walk) -> Orders:
     """The order of a node's elements (batch and its shape, or what broadcasts to it)."""
     orders = [walk.least(operand) for operand in node.operands]
-    least = np.minimum.reduce(orders)
+    least = np.minimum.reduce(np.broadcast_arrays(*orders))
     return np.asarray(least.reshape(least.shape + (1,) * node.rank))
 
 
@@ -121,7 +121,8 @@ def _(node: Gather | Reshape, walk: Walk) -> Orders:
 @order_of.register
 def _(node: Einsum, walk: Walk) -> Orders:
     moving = [k for k, operand in enumerate(node.operands) if operand in walk.moving]
-    least = np.minimum.reduce([walk.least(node.operands[k]) for k in moving])
+    orders = [walk.least(node.operands[k]) for k in moving]
+    least = np.minimum.reduce(np.broadcast_arrays(*orders))
     germs = [walk.germs.get(node.operands[k]) for k in moving]
     alike = {node.inputs[k] for k in moving}
     if len(alike) == 1 and (degree := _joint_degree(germs)) is not None:

@@ -184,7 +184,8 @@ def stack_norm(A: Array) -> Array:
     if B.shape[1] < B.shape[2]:
         B = B.transpose(0, 2, 1)
     proved = np.minimum(_eigen_bound(B), up_norm(B, (1, 2)))
-    scaled = np.ldexp(proved, e)
+    with np.errstate(over="ignore"):
+        scaled = np.ldexp(proved, e)
     small = (scaled < np.finfo(np.float64).tiny) & (proved > 0.0)
     result[finite] = np.where(small, up(scaled), scaled)[finite]
     return result
@@ -230,5 +231,6 @@ def _scaled(A: Array) -> tuple[Array | None, int | float]:
 
 
 def _unscaled(norm: float, e: int | float) -> float:
-    result = float(np.ldexp(norm, int(e)))
+    with np.errstate(over="ignore"):
+        result = float(np.ldexp(norm, int(e)))
     return float(up(result)) if result < np.finfo(np.float64).tiny else result

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from bounds.asking import setting
 
+from slomodel import functions as fn
 from slomodel.bounds.enclose import boxed, enclose
 from slomodel.bounds.interval import around
 from slomodel.bounds.smoothness import OUTSIDE, smoothness
+from slomodel.ir import build
+from slomodel.ir.dims import literal
+from slomodel.ir.expr import Scan
 from slomodel.ir.function import ANALYTIC
 
 pytestmark = pytest.mark.filterwarnings("ignore::slomodel.NonsmoothWarning")
@@ -80,3 +85,14 @@ def test_cells_are_told_apart():
     (x,) = asked.variables
     found = enclose([asked.objective], {x: around([0.0, 2.0], 1.0)}, {}, 1)
     assert smoothness(asked.objective, found, 1).order.tolist() == [0, ANALYTIC]
+
+
+def test_operands_that_vary_with_the_cells_and_others_meet():
+    """y[i] = a y[i-1] + |x| with data a: only one operand of the scan has cells."""
+    n = (literal(3),)
+    x, a = build.variable("x", n), build.data("a", n)
+    scan = build.sum_over(Scan(a, fn.abs(x), 0), (0,))
+    cells = around(np.array([[1.0, 1.0, 2.0], [0.0, 1.0, 2.0]]), 0.5)
+    boxes = boxed({a: np.ones(3)}, 1) | {x: cells}
+    found = enclose([scan], boxes, {}, 1)
+    assert smoothness(scan, found, 1).order.tolist() == [ANALYTIC, 0]

@@ -26,7 +26,7 @@ def simple(objective: Expr, centre: np.ndarray = CENTRE) -> Setting:
 
 
 @pytest.mark.parametrize("smooth", [True, False])
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(data=st.data())
 def test_no_bound_is_passed_on_random_graphs(smooth: bool, data: st.DataObject) -> None:
     example: Example = data.draw(graphs(smooth=smooth, max_steps=5))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from slomodel.bounds.blame import unbounded
-from slomodel.bounds.center_derivatives import centre_hessian, centre_third
+from slomodel.bounds.center_derivatives import centre_hessian, centre_norms
 from slomodel.bounds.closing import (
     Closed,
     Pieces,
@@ -22,11 +22,9 @@ from slomodel.bounds.jets import Ball, propagate
 from slomodel.bounds.norms import canonical, measure
 from slomodel.bounds.prepared import Prepared, prepare
 from slomodel.bounds.result import shown
-from slomodel.bounds.rounding import Array, up_add, up_norm
+from slomodel.bounds.rounding import Array
 from slomodel.bounds.setting import Candidate, Setting
 from slomodel.bounds.smoothness import Smoothness, smoothness
-from slomodel.bounds.spectral import symmetric_norm
-from slomodel.bounds.trilinear import trilinear_norm
 
 RULE = "gradient jets"
 
@@ -98,17 +96,21 @@ def _pieces(
     radius: float,
 ) -> Pieces:
     """The centre's norms: of its entries where they are known, and of blocks."""
-    hessian, third = form_norm(centre[0]), form_norm(centre[1])
-    blocks = centre[0]
-    H = centre_hessian(setting)
-    if H is not None:
-        hessian = min(hessian, symmetric_norm(H.mid, H.rad))
-        blocks = np.minimum(blocks, _block_norms(setting, prepared, H))
-    T = centre_third(setting)
-    if T is not None:
-        proved = up_add(float(trilinear_norm(T.mid[np.newaxis])[0]), float(up_norm(T.rad)))
-        third = min(third, float(proved))
+    known = centre_norms(setting)
+    hessian = min(form_norm(centre[0]), known.hessian)
+    third = min(form_norm(centre[1]), known.third)
+    blocks = _centre_blocks(setting, prepared, centre[0])
     return Pieces(over, radius, hessian, third, blocks)
+
+
+def _centre_blocks(setting: Setting, prepared: Prepared, jets: Array) -> Array:
+    """The norms of H(c)'s blocks from its entries and from jets; kept."""
+    kept = setting.kept.get("blocks at the centre")
+    if not isinstance(kept, np.ndarray):
+        H = centre_hessian(setting)
+        kept = jets if H is None else np.minimum(jets, _block_norms(setting, prepared, H))
+        setting.kept["blocks at the centre"] = kept
+    return kept
 
 
 def _block_norms(setting: Setting, prepared: Prepared, H: Interval) -> Array:

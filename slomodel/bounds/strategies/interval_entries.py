@@ -7,10 +7,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from slomodel.bounds.ball import Ball
 from slomodel.bounds.blame import unbounded
-from slomodel.bounds.hessian import entries
+from slomodel.bounds.hessian import entries, numbers_a_cell
 from slomodel.bounds.interval import Interval, around, point
-from slomodel.bounds.rounding import Array, Truths, down_add, down_norm, up_add, up_mul, up_norm
+from slomodel.bounds.rounding import (
+    Array,
+    Truths,
+    down_add,
+    down_mul,
+    down_norm,
+    down_sum,
+    up_add,
+    up_mul,
+    up_norm,
+    up_sqrt,
+)
 from slomodel.bounds.setting import Candidate, Setting
 from slomodel.bounds.spectral import stack_norm
 from slomodel.bounds.trilinear import trilinear_norm
@@ -23,6 +35,9 @@ _MOST_CELLS = 1500
 _MOST_ENTRIES = 6000
 """Cells times n²."""
 _MOST_AT_ONCE = 256
+_MOST_NUMBERS = 2**22
+"""So many intervals may be computed for the cells beyond the first."""
+_MOST_NUMBERS_A_CELL = 2**24
 _ROUNDS = 24
 _ROUNDS_UNBOUNDED = 11
 """So often a cell is halved in the hope that its bound becomes finite."""
@@ -66,15 +81,21 @@ def interval_entries(setting: Setting, radius: float) -> Candidate | None:
     n = setting.n
     if not 0 < n <= MOST_VARIABLES:
         return None
+    numbers = numbers_a_cell(setting)
+    if numbers > _MOST_NUMBERS_A_CELL:
+        return None
     centre = np.concatenate([np.ravel(setting.values[v]) for v in setting.variables])
-    cells = _bounded(setting, around(centre, radius).each(lambda array: array[np.newaxis]))
+    ball = Ball(centre, radius)
+    cells = _bounded(setting, ball, around(centre, radius).each(lambda array: array[np.newaxis]))
     most = min(_MOST_CELLS, _MOST_ENTRIES // n**2)
+    left = _MOST_NUMBERS // (2 * numbers)
     for attempt in range(_ROUNDS):
-        chosen = _to_divide(cells, attempt)
+        chosen = _to_divide(cells, attempt, min(_MOST_AT_ONCE, left))
         if not chosen.any() or cells.count >= most:
             break
+        left -= int(np.count_nonzero(chosen))
         halves = _touching(_halves(cells.box, chosen), centre, radius)
-        cells = cells.take(~chosen).join(_bounded(setting, halves))
+        cells = cells.take(~chosen).join(_bounded(setting, ball, halves))
     L1, L2 = (float(np.max(own, initial=0.0)) for own in cells.L)
     reason = ""
     if not np.isfinite(L2):
@@ -82,7 +103,7 @@ def interval_entries(setting: Setting, radius: float) -> Candidate | None:
     return Candidate(RULE, L1, L2, reason, (f"{cells.count} cells cover the ball",))
 
 
-def _bounded(setting: Setting, box: Interval) -> Cells:
+def _bounded(setting: Setting, ball: Ball, box: Interval) -> Cells:
     """Bounds over boxes. For C² functions also ‖H‖ <= ‖H(m)‖ + ρ sup ‖D³f‖, ρ the distance of the
     corners from a point m of the box.
     """
@@ -92,39 +113,44 @@ def _bounded(setting: Setting, box: Interval) -> Cells:
     order = found.smooth.order
     second = np.where(order >= 2, second, np.inf)
     middle = point(_middle(box))
-    at_middle, low = _norms(entries(setting, middle, third=False).H, stack_norm)
-    corner = up_norm((box - middle).magnitude, 1)
-    first = np.minimum(first, up_add(at_middle, up_mul(corner, second)))
+    if (box.lo < box.hi).any():
+        at_middle, low = _norms(entries(setting, middle, third=False).H, stack_norm)
+        corner = up_norm((box - middle).magnitude, 1)
+        first = np.minimum(first, up_add(at_middle, up_mul(corner, second)))
+        low_first = np.maximum(low, low_first)
+    inside = up_norm(middle.lo - ball.centre, 1) <= ball.radius
+    low = np.where(inside, np.stack([low_first, low_second]), 0.0)
     L = np.stack([np.where(order >= 1, first, np.inf), second])
-    return Cells(box, L, np.stack([np.maximum(low, low_first), low_second]), found.smooth.reason)
+    return Cells(box, L, low, found.smooth.reason)
 
 
 def _norms(a: Interval, norm: Callable[[Array], Array]) -> tuple[Array, Array]:
     """At least the norm of each entry's interval, and about the least it can be at a middle."""
     middle, spread, most = np.split(norm(np.concatenate([a.mid, a.rad, a.magnitude])), 3)
-    return np.minimum(up_add(middle, spread), most), middle - spread
+    with np.errstate(invalid="ignore"):
+        return np.minimum(up_add(middle, spread), most), middle - spread
 
 
-def _to_divide(cells: Cells, attempt: int) -> Truths:
-    """Cells without a bound first, if not for ever; then those far above the largest low value."""
+def _to_divide(cells: Cells, attempt: int, most: int) -> Truths:
+    """At most so many cells: those without a bound first, if not for ever; then those far above
+    the largest low value.
+    """
     divisible = np.any(_middle(cells.box) != cells.box.hi, axis=1) & np.any(
         cells.box.lo < cells.box.hi, axis=1
     )
-    chosen = np.zeros(cells.count, dtype=bool)
+    excess = np.zeros(cells.count)
     for L, low in zip(cells.L, cells.low, strict=True):
         infinite = ~np.isfinite(L)
         if infinite.any():
-            if attempt < _ROUNDS_UNBOUNDED:
-                chosen |= infinite
-            continue
-        known = float(np.max(np.where(np.isfinite(low), low, 0.0), initial=0.0))
-        chosen |= _CLOSE * known < L
-    chosen &= divisible
-    if np.count_nonzero(chosen) > _MOST_AT_ONCE:
-        worst = np.argsort(-np.max(cells.L, axis=0, where=np.isfinite(cells.L), initial=0.0))
-        kept = worst[chosen[worst]][:_MOST_AT_ONCE]
-        chosen = np.isin(np.arange(cells.count), kept)
-    return chosen
+            hopeless = attempt >= _ROUNDS_UNBOUNDED
+            own = np.zeros(cells.count) if hopeless else np.where(infinite, np.inf, 0.0)
+        else:
+            known = float(np.max(low, initial=0.0, where=np.isfinite(low)))
+            own = np.where(L > 0.0, L / known if known else np.inf, 0.0)
+        excess = np.maximum(excess, own)
+    chosen = (excess > _CLOSE) & divisible
+    worst = np.argsort(-np.where(chosen, excess, 0.0), kind="stable")[:most]
+    return np.asarray(chosen & np.isin(np.arange(cells.count), worst))
 
 
 def _middle(box: Interval) -> Array:
@@ -144,7 +170,17 @@ def _halves(box: Interval, chosen: Truths) -> Interval:
 
 
 def _touching(box: Interval, centre: Array, radius: float) -> Interval:
-    """The boxes that the ball reaches."""
+    """The boxes that the ball reaches, each cut to what holds its part of the ball.
+
+    With g_j the distance of the centre from a box along axis j, its points in the ball have
+    |x_i - c_i|² <= r² - Σ_(j≠i) g_j².
+    """
     gap = np.maximum(np.maximum(down_add(box.lo, -centre), down_add(centre, -box.hi)), 0.0)
-    near = down_norm(gap, 1) <= radius
-    return box.each(lambda array: array[near])
+    squared = down_mul(gap, gap)
+    others = np.stack([down_sum(np.delete(squared, i, 1), 1) for i in range(len(centre))], 1)
+    left = up_add(np.asarray(up_mul(radius, radius)), -np.maximum(others, 0.0))
+    reach = up_sqrt(np.maximum(left, 0.0))
+    lo = np.maximum(box.lo, down_add(centre, -reach))
+    hi = np.minimum(box.hi, up_add(centre, reach))
+    near = (down_norm(gap, 1) <= radius) & (left >= 0.0).all(axis=1) & (lo <= hi).all(axis=1)
+    return Interval(lo[near], hi[near])
