@@ -122,9 +122,12 @@ def nonfinite_sentence(
         what = f"{found.node.role} `{_element(found.node.name, found.element)}`"
         return f"{what} is {found.value}."
     name = found.node.function.name if isinstance(found.node, Map) else "a sum of products"
-    operands = ", ".join(_shown(found, k) for k in range(len(found.operands)))
+    if isinstance(found.node, Map):
+        operands = ", ".join(_shown(found, k) for k in range(len(found.operands)))
+    else:
+        operands = _largest(found, sizes)
     where = f" at element {list(found.element)}" if found.element else ""
-    of = f" of {operands}" if isinstance(found.node, Map) and operands else ""
+    of = f" of {operands}" if operands else ""
     text = f"{name}{of} is {found.value}{where}"
     return f"{text}{_place(problem, found.node)}{_origins(found, values, sizes)}."
 
@@ -142,6 +145,21 @@ def _shown(found: NonFinite, k: int) -> str:
     operand = node.operands[k]
     value = f"{array[at] if len(at) == array.ndim else array.shape}"
     return f"{_element(operand.name, at)} = {value}" if isinstance(operand, Input) else value
+
+
+def _largest(found: NonFinite, sizes: Mapping[str, int]) -> str:
+    """The largest of the elements that a sum is made of, by its name where it has one."""
+    node, shown = found.node, []
+    chosen = np.zeros(concrete(node.shape, sizes), dtype=bool)
+    chosen[found.element] = True
+    for k, (operand, array) in enumerate(zip(node.operands, found.operands, strict=True)):
+        used = read(node, k, chosen, list(found.operands), sizes)
+        if used.any() and operand not in node.operands[:k]:
+            magnitudes = np.where(used, np.abs(np.nan_to_num(array)), -1.0)
+            at = tuple(map(int, np.unravel_index(int(magnitudes.argmax()), array.shape)))
+            name = f"{_element(operand.name, at)} = " if isinstance(operand, Input) else ""
+            shown.append(f"{name}{array[at]}")
+    return f"numbers up to {', '.join(shown)}" if shown else ""
 
 
 def _origins(found: NonFinite, values: Mapping[Input, Array], sizes: Mapping[str, int]) -> str:

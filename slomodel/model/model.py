@@ -197,6 +197,15 @@ class Model(Evaluating):
         require_data(self._binding)
         return setting_of(self._problem, self._values(center), self._binding.sizes)
 
+    def trace_nonfinite(self, x: Point) -> str | None:
+        """Where a NaN or infinity of value or gradient at x (n,) comes from; None if all is finite.
+
+        A sentence with the first sub-expression that made one of finite numbers, its line, the
+        element and its operands.
+        """
+        require_data(self._binding)
+        return self._diagnose(self._vectors.vector(x))
+
     def _diagnose(self, x: Vector) -> str | None:
         roots = (self._problem.objective, *self._plans.written.gradient)
         return nonfinite_sentence(self._problem, roots, self._values(x), self._binding.sizes)

@@ -24,11 +24,13 @@ from slomodel.solve.slo import Run, minimize
 from slomodel.solve.solution import Solution
 from slomodel.solve.status import Sense, Status
 from slomodel.solve.subroutine import Iterate, Subroutine
-from slomodel.solve.telling import message
+from slomodel.solve.telling import counted, message
 
 Variables = Mapping[str, NDArray[np.float64]]
 Unpack = Callable[[Vector], Variables]
 Diagnose = Callable[[Vector], str | None]
+
+_OF_THE_SEARCH = (Status.line_search_stalled, Status.not_descent)
 
 
 def solve(
@@ -89,6 +91,8 @@ def solve(
         monitor.close(run.current, run.step, run.epoch)
     if run.status is Status.nonfinite_start:
         run.detail = (diagnose and diagnose(start)) or what_is_not_finite(run.current)
+    elif diagnose:
+        run.detail = f"{run.detail} {_nonfinite_points(run, evaluate, diagnose)}".strip()
     variables = unpack(run.current.x.copy()) if unpack else {}
     return outcome(run, evaluate, monitor, subroutine, lipschitz, variables)
 
@@ -129,6 +133,16 @@ def outcome(
         rounding_steps=run.rounding_steps,
         violations=run.violations,
     )
+
+
+def _nonfinite_points(run: Run, evaluate: Evaluator, diagnose: Diagnose) -> str:
+    """How many points gave no finite number, and why the last: of a failed search, or of most."""
+    last, most = evaluate.last_nonfinite, 2 * evaluate.nonfinite > evaluate.nfev
+    if last is None or not (run.status in _OF_THE_SEARCH or most):
+        return ""
+    why = diagnose(last)
+    seen = f"{counted(evaluate.nonfinite, 'point')} that were tried gave no finite number"
+    return f"{seen}; at the last, {why}" if why else f"{seen}."
 
 
 def what_is_not_finite(start: Iterate) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.certified import certified
 from slomodel.solve.directions import DIRECTIONS, Rule
@@ -61,14 +63,16 @@ def auto(given: Options, setting: Setting) -> NormArmijo:
 def line_search(given: Options, setting: Setting, direction: str) -> NormArmijo:
     """NormArmijo with its defaults; `direction` is the one taken when none is given.
 
-    δ̄ = max(1, ‖x0‖) is fixed for the run, as the theorem asks.
+    δ̄ = max(1, ‖x0‖) is fixed for the run, as the theorem asks; a norm past the largest number
+    is as good as that number.
     """
+    farthest = min(max(1.0, norm(setting.x0)), float(np.finfo(np.float64).max))
     direction = choice("direction", given.get("direction", direction), DIRECTIONS)
     rule = DIRECTIONS[direction]
     check_suits(direction, rule, setting)
     choice("line_search", given.get("line_search", "armijo"), ("armijo",), LINE_SEARCHES_NOT_YET)
     return NormArmijo(
-        delta_bar=number("delta_bar", given.get("delta_bar", max(1.0, norm(setting.x0))), 0.0),
+        delta_bar=number("delta_bar", given.get("delta_bar", farthest), 0.0),
         theta=number("theta", given.get("theta", 0.5), 0.0, 1.0),
         sigma=number("sigma", given.get("sigma", 0.3), 0.0, 1.0),
         alpha=number("alpha", given.get("alpha", rule.alpha), 0.0, 1.0),

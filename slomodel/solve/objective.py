@@ -61,12 +61,13 @@ class Evaluator:
 
     `nfev` counts the points where a value was needed, `njev` those where a gradient was, `nhev`
     products with the Hessian. Where a value and a gradient are needed, the value is asked for
-    first, so that it counts once.
+    first, so that it counts once. `nonfinite` counts the points where either was not finite, of
+    which `last_nonfinite` is the last.
     """
 
     __slots__ = (
-        *("_max_nfev", "_max_time", "_objective"),
-        *("deadline", "nfev", "nhev", "njev", "sign", "started"),
+        *("_max_nfev", "_max_time", "_objective", "deadline", "last_nonfinite"),
+        *("nfev", "nhev", "njev", "nonfinite", "sign", "started"),
     )
 
     def __init__(self, objective: Objective, controls: Controls) -> None:
@@ -80,6 +81,8 @@ class Evaluator:
         self.nfev = 0
         self.njev = 0
         self.nhev = 0
+        self.nonfinite = 0
+        self.last_nonfinite: Vector | None = None
 
     def value(self, x: Vector) -> float:
         """f at x (n,); raises BudgetSpent instead of passing a limit.
@@ -91,7 +94,14 @@ class Evaluator:
                 raise BudgetSpent(Status.max_nfev)
             self.check_time()
         self.nfev += 1
-        return self.sign * float(self._objective.value(x))
+        return self.sign * self._watched(float(self._objective.value(x)), x)
+
+    def _watched(self, number: float, x: Vector) -> float:
+        """A number found at x (n,), which is kept where that is not finite."""
+        if not math.isfinite(number):
+            self.nonfinite += 1
+            self.last_nonfinite = x.copy()
+        return number
 
     def go_on(self, seconds: float, nfev: int, njev: int, nhev: int) -> None:
         """Count from what a run had used up when it was left."""
@@ -112,7 +122,7 @@ class Evaluator:
             np.copyto(out, g)
         if self.sign < 0.0:
             np.negative(out, out=out)
-        return norm(out)
+        return self._watched(norm(out), x)
 
     def hvp(self, x: Vector, v: Vector, out: Vector) -> None:
         """Write the Hessian at x times v into `out`, all (n,); time is checked."""
