@@ -101,7 +101,9 @@ SOLVE = (
         type=float,
         help="Least cosine between direction and -gradient [1e-4; newton, gauss-newton: 1e-8].",
     ),
-    click.option("--line-search", metavar="NAME", help="Kind of line search [armijo]."),
+    click.option(
+        "--line-search", metavar="NAME", help="armijo, or exact for polynomials [armijo]."
+    ),
     click.option(
         "--D", "D", type=NumberOrWord(), help="pgd, tgd: radius of a ball, or auto [by the start]."
     ),

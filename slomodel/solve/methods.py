@@ -10,6 +10,7 @@ import numpy as np
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.certified import certified
 from slomodel.solve.directions import DIRECTIONS, Rule
+from slomodel.solve.exact import LARGEST_DEGREE
 from slomodel.solve.facts import NO_FACTS, Facts
 from slomodel.solve.hints import method_hint
 from slomodel.solve.initial_step import INITIAL_STEPS
@@ -27,7 +28,6 @@ from slomodel.solve.tgd import tgd
 
 Options = Mapping[str, object]
 
-LINE_SEARCHES_NOT_YET = {"exact": "exact search along a polynomial"}
 
 METHODS_NOT_YET = {
     "agp": "accelerated gradient, until proven guilty",
@@ -70,7 +70,7 @@ def line_search(given: Options, setting: Setting, direction: str) -> NormArmijo:
     direction = choice("direction", given.get("direction", direction), DIRECTIONS)
     rule = DIRECTIONS[direction]
     check_suits(direction, rule, setting)
-    choice("line_search", given.get("line_search", "armijo"), ("armijo",), LINE_SEARCHES_NOT_YET)
+    search = choice("line_search", given.get("line_search", "armijo"), ("armijo", "exact"))
     return NormArmijo(
         delta_bar=number("delta_bar", given.get("delta_bar", farthest), 0.0),
         theta=number("theta", given.get("theta", 0.5), 0.0, 1.0),
@@ -80,6 +80,7 @@ def line_search(given: Options, setting: Setting, direction: str) -> NormArmijo:
         initial_step=choice(
             "initial_step", given.get("initial_step", rule.initial_step), INITIAL_STEPS
         ),
+        degree=degree_for_exact(setting.facts) if search == "exact" else None,
     )
 
 
@@ -98,6 +99,18 @@ def check_suits(direction: str, rule: Rule, setting: Setting) -> None:
     else:
         return
     raise DomainError(Diagnostic("E604", message, help=remedy))
+
+
+def degree_for_exact(facts: Facts) -> int:
+    """The degree of the polynomial; DomainError where it is none, or of too high a degree."""
+    if facts.degree is not None and facts.degree <= LARGEST_DEGREE:
+        return facts.degree
+    known = "is not seen to be one" if facts.degree is None else f"has degree {facts.degree}"
+    message = (
+        f"line_search='exact' is for polynomials of degree up to {LARGEST_DEGREE}, "
+        f"and the objective {known}"
+    )
+    raise DomainError(Diagnostic("E604", message, help="use line_search='armijo'"))
 
 
 _LINE_SEARCH = (

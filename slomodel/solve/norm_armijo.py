@@ -8,6 +8,7 @@ import numpy as np
 
 from slomodel.solve.direction import Pair
 from slomodel.solve.directions import DIRECTIONS
+from slomodel.solve.exact import Ray
 from slomodel.solve.floor import Floor, explain_failure
 from slomodel.solve.initial_step import INITIAL_STEPS, WANTS_PAIRS, Memory
 from slomodel.solve.line_search import Found, LineSearch
@@ -21,7 +22,7 @@ from slomodel.solve.unbounded import FarProbe
 class NormArmijo:
     """Steps of length at most δ̄ along a gradient-related direction; needs no constant.
 
-    D = d = δ̄: every step ends its epoch.
+    D = d = δ̄: every step ends its epoch. With the `degree` of a polynomial the search is exact.
     """
 
     delta_bar: float
@@ -30,6 +31,7 @@ class NormArmijo:
     alpha: float
     direction: str
     initial_step: str
+    degree: int | None = None
 
     name = "norm-armijo"
     needs = Needs.nothing
@@ -40,6 +42,7 @@ class NormArmijo:
 
     @property
     def parameters(self) -> dict[str, float | str]:
+        exact: dict[str, float | str] = {} if self.degree is None else {"line_search": "exact"}
         return {
             "delta_bar": self.delta_bar,
             "theta": self.theta,
@@ -47,6 +50,7 @@ class NormArmijo:
             "alpha": self.alpha,
             "direction": self.direction,
             "initial_step": self.initial_step,
+            **exact,
         }
 
     def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> NormArmijoRun:
@@ -72,6 +76,9 @@ class NormArmijoRun:
         self._floor = Floor(start, rule.idle)
         self._search = LineSearch(evaluate, self._floor, start, method.theta, method.sigma)
         self._probe = FarProbe(evaluate, start.f)
+        self._ray = None
+        if method.degree is not None:
+            self._ray = Ray(evaluate, method.degree, method.sigma, start)
         self._v = np.empty_like(start.x)
         self._s = np.empty_like(start.x)
         self._y = np.empty_like(start.x)
@@ -88,7 +95,8 @@ class NormArmijoRun:
                 return halt
         vnorm, slope, own = self._related_direction(current, v)
         longest = min(D / vnorm, LARGEST)
-        first = self._initial_step(longest, self._memory)
+        first = self._ray and self._ray.minimiser(current, v, vnorm, slope, longest)
+        first = first or self._initial_step(longest, self._memory)
         found = self._search.search(current, v, vnorm, slope, first)
         self.trials = self._search.trials
         if found is None:
