@@ -64,10 +64,7 @@ def entry_lines(planned: Planned, layout: Layout) -> list[str]:
     once = _stage_lines(planned, scope, "data")
     calls = _stage_lines(planned, scope, "call")
     finish = _finish(entry, program, scope)
-    slots = [
-        f"b{k} = np.empty({scope.shape(slot.shape)}, {'bool' if slot.dtype == 'bool' else 'real'})"
-        for k, slot in enumerate(program.slots)
-    ]
+    slots = scope.slots()
     vectors = ["point", *(["direction"] if entry.directions else [])]
     arguments = [*vectors, *(["out"] if entry.arrays else [])]
     filled = [f"np.copyto({name}, {vector})" for name, vector in zip("xv", vectors, strict=False)]
@@ -76,11 +73,11 @@ def entry_lines(planned: Planned, layout: Layout) -> list[str]:
         '@np.errstate(all="ignore")',
         f"def make_{entry.name}(data):",
         "    data = _arrays(data)",
-        *_indented([*prepared, *slots, *scope.prelude, *once], 1),
+        *indented([*prepared, *slots, *scope.prelude, *once], 1),
         "",
         '    @np.errstate(all="ignore")',
         f"    def {entry.name}({', '.join(arguments)}):",
-        *_indented(body, 2),
+        *indented(body, 2),
         "",
         f"    return {entry.name}",
     ]
@@ -117,11 +114,12 @@ def _stage_lines(planned: Planned, scope: Scope, stage: str) -> list[str]:
     lines: list[str] = []
     for step in planned.program.steps:
         if step.stage == stage:
-            lines += _rule(step, planned.target)(step, scope)
+            lines += rule(step, planned.target)(step, scope)
     return lines
 
 
-def _rule(step: Step, target: Printer) -> Callable[[Step, Scope], list[str]]:
+def rule(step: Step, target: Printer) -> Callable[[Step, Scope], list[str]]:
+    """The statements of a step for a target."""
     return target.elementwise if step.form is Form.ELEMENTWISE else LINES[step.form]
 
 
@@ -141,5 +139,6 @@ def _finish(entry: Entry, program: Program, scope: Scope) -> list[str]:
     return lines
 
 
-def _indented(lines: list[str], depth: int) -> list[str]:
+def indented(lines: list[str], depth: int) -> list[str]:
+    """Lines of a block."""
     return [f"{'    ' * depth}{line}" for line in lines]

@@ -18,6 +18,7 @@ from slomodel.ir.expr import (
     Multiset,
     Scan,
     Scatter,
+    Triangle,
     affine,
 )
 
@@ -40,6 +41,7 @@ class Form(Enum):
     RESHAPE = "reshape"
     EXTREME = "extreme"
     SCAN = "scan"
+    TRIANGLE = "triangle"
 
 
 def form_of(node: Expr) -> Form:
@@ -56,6 +58,8 @@ def form_of(node: Expr) -> Form:
         return _form_of_einsum(node)
     if isinstance(node, (Extreme, Scan)):
         return Form.EXTREME if isinstance(node, Extreme) else Form.SCAN
+    if isinstance(node, Triangle):
+        return Form.TRIANGLE
     if isinstance(node, Gather):
         return Form.SLICE if is_slice(node.index) else Form.TAKE
     return Form.PUT if isinstance(node, Scatter) else Form.RESHAPE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Protocol
 
@@ -17,7 +17,7 @@ from slomodel.codegen.layout import Layout, Precision
 from slomodel.codegen.native.backend import NATIVE
 from slomodel.codegen.numexpr_target import NUMEXPR
 from slomodel.codegen.numpy_target import NUMPY
-from slomodel.codegen.python_source import PythonTarget
+from slomodel.codegen.python_source import PythonTarget, preparation
 from slomodel.codegen.sizes import Sizes
 from slomodel.codegen.target import Maker, Target
 from slomodel.errors import DomainError
@@ -120,6 +120,7 @@ class Compiled:
         target: Target,
         precision: Precision = "float64",
         defaults: Mapping[Input, float] | None = None,
+        prepared: Mapping[Input, Expr] | None = None,
     ) -> None:
         self.name = name
         self.numbers = dict(numbers)
@@ -127,8 +128,11 @@ class Compiled:
         self.derivatives = derivatives
         self.precision: Precision = precision
         sizes = Sizes(tuple(numbers))
-        self._layout = Layout(derivatives.variables, tuple(data), sizes, precision, defaults or {})
+        made = prepared or {}
+        every = (*data, *made)
+        self._layout = Layout(derivatives.variables, every, sizes, precision, defaults or {}, made)
         self._makers: dict[EntryName, Maker] = {}
+        self._prepare: Callable[[Mapping[str, Vector]], Mapping[str, Vector]] | None = None
         self._lock = threading.RLock()
 
     def serves(self, derivatives: Derivatives, numbers: Mapping[str, int], target: Target) -> bool:
@@ -150,6 +154,15 @@ class Compiled:
         entries = [self.derivatives.entry(name) for name in names]
         return self.target.source(self.name, entries, self._layout, self.numbers)
 
+    def completed(self, data: Mapping[str, Vector]) -> Mapping[str, Vector]:
+        """The data with what is made of it once."""
+        if not self._layout.prepared:
+            return data
+        with self._lock:
+            if self._prepare is None:
+                self._prepare = preparation(self.name, self._layout, self.numbers)
+        return {**data, **self._prepare(data)}
+
 
 class Evaluate(Protocol):
     """A generated function: vectors in, the last one filled where the entry gives an array."""
@@ -167,11 +180,20 @@ class Kernels:
             kind = compiled.precision
             self.data = {key: array.astype(kind, copy=False) for key, array in data.items()}
         self._local = threading.local()
+        self._lock = threading.RLock()
+        self._completed: Mapping[str, Vector] | None = None
 
     def function(self, name: EntryName) -> Evaluate:
         """The function of this name for the calling thread."""
         made: Evaluate | None = getattr(self._local, name, None)
         if made is None:
-            made = self.compiled.maker(name)(self.data)
+            made = self.compiled.maker(name)(self._complete())
             setattr(self._local, name, made)
         return made
+
+    def _complete(self) -> Mapping[str, Vector]:
+        """The data with what is made of it, which is made when it is first needed."""
+        with self._lock:
+            if self._completed is None:
+                self._completed = self.compiled.completed(self.data)
+            return self._completed

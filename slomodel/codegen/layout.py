@@ -8,7 +8,7 @@ from typing import Literal
 
 from slomodel.codegen.sizes import Sizes, plain
 from slomodel.ir.dims import show_shape
-from slomodel.ir.expr import Input
+from slomodel.ir.expr import Expr, Input
 
 
 def described(node: Input) -> str:
@@ -24,7 +24,7 @@ class Layout:
     """Variables in declaration order, one after another in C order; data by name.
 
     `precision` is the type that everything is computed in, `defaults` are values of data that a
-    caller may leave out.
+    caller may leave out, `prepared` says of data that is made of other data what it is.
     """
 
     variables: tuple[Input, ...]
@@ -32,6 +32,12 @@ class Layout:
     sizes: Sizes
     precision: Precision = "float64"
     defaults: Mapping[Input, float] = field(default_factory=dict)
+    prepared: Mapping[Input, Expr] = field(default_factory=dict)
+
+    @property
+    def given(self) -> tuple[Input, ...]:
+        """The data that a caller gives."""
+        return tuple(node for node in self.data if node not in self.prepared)
 
     def constants(self) -> list[str]:
         """Lines that name the start of each variable in x and the length of x."""

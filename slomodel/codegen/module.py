@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from slomodel.codegen.entry import Planned, entry_lines
 from slomodel.codegen.layout import Layout, described
+from slomodel.codegen.preparation import preparation_lines
 from slomodel.codegen.printer import Printer
+from slomodel.codegen.program import Program
 from slomodel.codegen.sizes import plain
 from slomodel.codegen.views import PARTS, PARTS_SOURCE
 
@@ -51,9 +53,15 @@ def module_text(
     layout: Layout,
     numbers: Mapping[str, int],
     target: Printer,
+    preparation: Program | None = None,
 ) -> str:
-    """A module with `make_NAME(data)` and, for single calls, `NAME(x, data)` for each entry."""
+    """A module with `make_NAME(data)` and, for single calls, `NAME(x, data)` for each entry.
+
+    `preparation` is the program of what is made of the data once.
+    """
     bodies = ["\n".join(entry_lines(one, layout)) for one in planned]
+    if preparation is not None:
+        bodies.insert(0, "\n".join(preparation_lines(preparation, layout)))
     header = [_docstring(name, layout, target), "", *_imports(target, bodies), ""]
     sizes = [f"n{k} = {numbers[dim]}  # {plain(dim)}" for k, dim in enumerate(layout.sizes.names)]
     real = f"real = np.{layout.precision}"
@@ -84,8 +92,8 @@ def _docstring(name: str, layout: Layout, target: Printer) -> str:
         "",
         "x holds the variables one after another, each in C order:",
         *(f"    {described(node)}" for node in layout.variables),
-        "data maps these names to arrays:" if layout.data else "There is no data: pass {}.",
-        *(f"    {described(node)}" for node in layout.data),
+        "data maps these names to arrays:" if layout.given else "There is no data: pass {}.",
+        *(f"    {described(node)}" for node in layout.given),
         "",
         "`value(x, data)` and the like prepare everything anew at every call. For many calls with",
         "the same data make the function once, `f = make_value(data)`, then call `f(x)`; one that",
@@ -96,12 +104,25 @@ def _docstring(name: str, layout: Layout, target: Printer) -> str:
     return "\n".join(lines)
 
 
+def _completed(layout: Layout) -> list[str]:
+    """Lines that add what is made of the data, unless it was given along."""
+    names = [node.name for node in layout.prepared]
+    if not names:
+        return []
+    return [
+        f"    if all(name in data for name in {names}):",
+        f"        arrays.update((name, data[name]) for name in {names})",
+        "    else:",
+        "        arrays.update(prepare(arrays))",
+    ]
+
+
 def _arrays(layout: Layout) -> list[str]:
     """The source of `_arrays(data)` and `_vector(x)`, which check what a caller gives."""
-    rows = [f"        {node.name!r}: {layout.sizes.shape(node.shape)}," for node in layout.data]
+    rows = [f"        {node.name!r}: {layout.sizes.shape(node.shape)}," for node in layout.given]
     defaults = [
         f"        {node.name!r}: {layout.defaults[node]!r},"
-        for node in layout.data
+        for node in layout.given
         if node in layout.defaults
     ]
     return [
@@ -121,6 +142,7 @@ def _arrays(layout: Layout) -> list[str]:
         "        arrays[name] = np.array(given, real, order='C', copy=None)",
         "        if arrays[name].shape != shape:",
         '            raise ValueError(f"{name} has shape {arrays[name].shape}, expected {shape}")',
+        *_completed(layout),
         "    return arrays",
         "",
         "",

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from slomodel.codegen.entry import Entry, plan
 from slomodel.codegen.layout import Layout
 from slomodel.codegen.load import load
 from slomodel.codegen.module import module_text
+from slomodel.codegen.numpy_target import NUMPY
+from slomodel.codegen.preparation import plan_preparation
 from slomodel.codegen.printer import Printer
-from slomodel.codegen.target import Maker
+from slomodel.codegen.target import Maker, Vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,8 @@ class PythonTarget:
     ) -> str:
         """A module of its own, which defines `make_NAME(data)` for each entry."""
         planned = [plan(entry, layout, numbers, self.printer) for entry in entries]
-        return module_text(name, planned, layout, numbers, self.printer)
+        once = plan_preparation(layout, numbers)
+        return module_text(name, planned, layout, numbers, self.printer, once)
 
     def maker(self, name: str, entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Maker:
         """`make_NAME` of the module of one entry."""
@@ -36,3 +39,13 @@ class PythonTarget:
         space = load(text, f"{name} {entry.name} {self.name}")
         made: Maker = space[f"make_{entry.name}"]  # type: ignore[assignment]
         return made
+
+
+def preparation(
+    name: str, layout: Layout, numbers: Mapping[str, int]
+) -> Callable[[Mapping[str, Vector]], Mapping[str, Vector]]:
+    """From data to what is made of it once, by name: for targets of any kind."""
+    text = PythonTarget(NUMPY).source(name, [], layout, numbers)
+    made: Callable[[Mapping[str, Vector]], Mapping[str, Vector]]
+    made = load(text, f"{name} data")["prepare"]  # type: ignore[assignment]
+    return made

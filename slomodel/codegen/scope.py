@@ -85,6 +85,13 @@ class Scope:
     def shape(self, shape: Shape) -> str:
         return self.sizes.shape(shape)
 
+    def slots(self) -> list[str]:
+        """Lines that make the working arrays."""
+        return [
+            f"b{k} = np.empty({self.shape(one.shape)}, {'bool' if one.dtype == 'bool' else 'real'})"
+            for k, one in enumerate(self.program.slots)
+        ]
+
     def is_flat(self, node: Expr) -> bool:
         """True when the node's array lies in C order without gaps."""
         computed = node in self.program.slot_of or node in self.program.outputs

@@ -206,6 +206,13 @@ def scan_lines(step: Step, scope: Scope) -> list[str]:
     ]
 
 
+def triangle_lines(step: Step, scope: Scope) -> list[str]:
+    """Householder's QR, in double precision: a column keeps what is small in it."""
+    target, source = scope.ref(step.node), scope.ref(step.node.operands[0])
+    factor = f"np.linalg.qr({source}.astype(float, copy=False), mode='r')"
+    return [f"{target}.fill(0.0)", f"np.copyto({target}[:len({source})], {factor})"]
+
+
 LINES: dict[Form, Rule] = {
     Form.SUM: sum_lines,
     Form.PRODUCT: product_lines,
@@ -219,4 +226,5 @@ LINES: dict[Form, Rule] = {
     Form.ONES: ones_lines,
     Form.EXTREME: extreme_lines,
     Form.SCAN: scan_lines,
+    Form.TRIANGLE: triangle_lines,
 }

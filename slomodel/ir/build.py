@@ -7,9 +7,10 @@ Nothing here may change a value by a rounding.
 
 from __future__ import annotations
 
-from slomodel.ir.dims import Dim, Shape
+from slomodel.errors import ShapeError
+from slomodel.ir.dims import Dim, Shape, show_shape
 from slomodel.ir.elementwise import aligned, apply, apply_along
-from slomodel.ir.expr import Const, Einsum, Expr, Input, Iota
+from slomodel.ir.expr import Const, Einsum, Expr, Input, Iota, Triangle
 from slomodel.ir.linear import (
     broadcast,
     einsum,
@@ -62,6 +63,7 @@ __all__ = [
     "spread",
     "sum_over",
     "transpose",
+    "triangle",
     "variable",
     "zeros",
 ]
@@ -100,6 +102,13 @@ def ones(shape: Shape) -> Expr:
 
 def zeros(shape: Shape) -> Expr:
     return broadcast(const(0.0), (), shape)
+
+
+def triangle(operand: Expr) -> Expr:
+    """The triangular factor (k, k) of a matrix (m, k) of data (see `Triangle`)."""
+    if operand.rank != 2 or operand.dtype != "real":
+        raise ShapeError(f"a triangular factor is of a matrix, not {show_shape(operand.shape)}")
+    return Triangle(operand)
 
 
 def identity(dim: Dim) -> Expr:

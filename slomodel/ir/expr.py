@@ -242,6 +242,19 @@ class Scan(Expr):
         return _interned(cls, (factor, term), factor.shape, "real", axis=axis)
 
 
+class Triangle(Expr):
+    """The upper triangular R (k, k) of a QR factorisation of a matrix A (m, k): RᵀR = AᵀA.
+
+    The signs of its rows are open. It is taken of data alone, and has no derivative.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, operand: Expr) -> Triangle:
+        size = operand.shape[1]
+        return _interned(cls, (operand,), (size, size), "real")
+
+
 def is_listed(node: Expr) -> bool:
     """True for a gather or scatter with an index that is not affine."""
     if not isinstance(node, (Gather, Scatter)):
@@ -274,4 +287,6 @@ def remake(node: Expr, operands: tuple[Expr, ...]) -> Expr:
         return Extreme(operands[0], node.which, node.axes)
     if isinstance(node, Scan):
         return Scan(operands[0], operands[1], node.axis)
+    if isinstance(node, Triangle):
+        return Triangle(operands[0])
     raise TypeError(f"{type(node).__name__} has no operands")

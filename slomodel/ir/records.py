@@ -20,6 +20,7 @@ from slomodel.ir.expr import (
     Reshape,
     Scan,
     Scatter,
+    Triangle,
 )
 from slomodel.ir.walk import postorder
 
@@ -48,6 +49,8 @@ def flatten(root: Expr) -> list[_Record]:
             own = (node.which, node.axes)
         elif isinstance(node, Scan):
             own = (node.axis,)
+        elif isinstance(node, Triangle):
+            own = ()
         else:
             own = (node.shape,)
         records.append((type(node).__name__, tuple(place[o] for o in node.operands), own))
@@ -66,6 +69,7 @@ _KINDS: dict[str, Callable[..., Expr]] = {
     "Reshape": lambda operands, *own: Reshape(operands[0], *own),
     "Extreme": lambda operands, *own: Extreme(operands[0], *own),
     "Scan": lambda operands, *own: Scan(*operands, *own),
+    "Triangle": lambda operands: Triangle(operands[0]),
 }
 
 
@@ -81,5 +85,5 @@ def _reduce(node: Expr) -> tuple[Callable[..., Expr], tuple[list[_Record]]]:
     return restore, (flatten(node),)
 
 
-for _kind in (Input, Const, Iota, Map, Einsum, Gather, Scatter, Reshape, Extreme, Scan):
+for _kind in (Input, Const, Iota, Map, Einsum, Gather, Scatter, Reshape, Extreme, Scan, Triangle):
     copyreg.pickle(_kind, _reduce)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from slomodel.calculus import Known
 from slomodel.codegen.kernels import Compiled, Derivatives, target_named
@@ -11,7 +12,7 @@ from slomodel.codegen.layout import Precision
 from slomodel.codegen.target import Target
 from slomodel.errors import DomainError, MissingRule
 from slomodel.front.data.bind import Binding
-from slomodel.ir.expr import Expr
+from slomodel.ir.expr import Expr, Input
 from slomodel.problem import Problem
 from slomodel.rewrite import Change, Facts, Joint, Optimized, optimized
 
@@ -64,9 +65,11 @@ class Plans:
         Nothing is rewritten while a size is unknown.
         """
         derivatives, sizes = self.written, binding.sizes
+        made: Mapping[Input, Expr] = {}
         if not binding.unsized:
             optimum = self._optimum(binding)
-            derivatives = self._derivatives_of(optimum.objective, optimum.joint)
+            made = optimum.prepared
+            derivatives = self._derivatives_of(optimum.objective, optimum.joint, made)
             sizes = optimum.joint.sizes if optimum.joint else sizes
         if shared is not None and shared.serves(derivatives, sizes, target):
             return shared
@@ -74,7 +77,7 @@ class Plans:
         nodes = [declaration.node for declaration in problem.data]
         defaults = {d.node: d.default for d in problem.data if d.default is not None}
         own = (problem.name, derivatives, nodes, sizes, target)
-        return Compiled(*own, self._precision, defaults)
+        return Compiled(*own, self._precision, defaults, made)
 
     def changes(self, binding: Binding) -> tuple[Change, ...]:
         """What the passes did for a binding."""
@@ -88,16 +91,21 @@ class Plans:
             for one in self._optimized:
                 if facts.agrees(one.facts):
                     return one
-            found = optimized(self._problem.objective, facts, self._rewrites, self._variables)
+            problem = self._problem
+            taken = {v.name for v in problem.variables} | {d.name for d in problem.data}
+            own = (problem.objective, facts, self._rewrites, self._variables, taken)
+            found = optimized(*own)
             self._optimized.append(found)
             return found
 
-    def _derivatives_of(self, objective: Expr, joint: Joint | None = None) -> Derivatives:
+    def _derivatives_of(
+        self, objective: Expr, joint: Joint | None = None, made: Collection[Input] = ()
+    ) -> Derivatives:
         given = None if joint is None else joint.gradient
         objective = objective if joint is None else joint.objective
         with self._lock:
             if objective not in self._derivatives:
                 known = known_of(self._problem)
-                made = Derivatives(objective, self._variables, known, given)
-                self._derivatives[objective] = made
+                known = replace(known, finite=known.finite.union(made))
+                self._derivatives[objective] = Derivatives(objective, self._variables, known, given)
             return self._derivatives[objective]

@@ -5,13 +5,15 @@ A pass is proved in its file. Here its result is weighed: one that is no less wo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from slomodel.errors import DomainError
 from slomodel.ir.expr import Expr, Input
+from slomodel.rewrite.compression import compression
 from slomodel.rewrite.contraction_order import contraction_order
 from slomodel.rewrite.facts import Facts
+from slomodel.rewrite.prepared import prepared
 from slomodel.rewrite.symmetry import Joint, symmetry
 from slomodel.rewrite.work import work, work_of_call
 
@@ -26,7 +28,10 @@ class Pass:
     run: Run
 
 
-PASSES: tuple[Pass, ...] = (Pass("contraction order", contraction_order),)
+PASSES: tuple[Pass, ...] = (
+    Pass("orthogonal compression", compression),
+    Pass("contraction order", contraction_order),
+)
 SYMMETRY = "symmetry"
 """The pass that comes last and takes the gradient along."""
 
@@ -45,13 +50,15 @@ class Change:
 class Optimized:
     """An objective after the passes, and the facts for which it equals the one before.
 
-    `joint` is the same with its gradient where both were rewritten together.
+    `joint` is the same with its gradient where both were rewritten together. `prepared` says what
+    the data inputs are made of that it has and the one before has not.
     """
 
     objective: Expr
     changes: tuple[Change, ...]
     facts: Facts
     joint: Joint | None = None
+    prepared: Mapping[Input, Expr] = field(default_factory=dict)
 
 
 def chosen(rewrites: bool | Collection[str]) -> tuple[str, ...]:
@@ -69,11 +76,15 @@ def chosen(rewrites: bool | Collection[str]) -> tuple[str, ...]:
 
 
 def optimized(
-    objective: Expr, facts: Facts, names: Collection[str], variables: Sequence[Input] = ()
+    objective: Expr,
+    facts: Facts,
+    names: Collection[str],
+    variables: Sequence[Input] = (),
+    taken: Collection[str] = (),
 ) -> Optimized:
     """The objective after the passes of these names. All sizes have to be known.
 
-    `variables` are those of the gradient, in order.
+    `variables` are those of the gradient, in order. New data gets no name that is `taken`.
     """
     changes: list[Change] = []
     before: float | None = None
@@ -94,5 +105,9 @@ def optimized(
         after = work((joint.objective, *joint.gradient), joint.sizes)
         if after < before:
             changes.append(Change(SYMMETRY, joint.notes, before, after))
-            return Optimized(objective, tuple(changes), facts, joint)
-    return Optimized(objective, tuple(changes), facts)
+        else:
+            joint = None
+    slopes = joint.gradient if joint is not None else ()
+    (value, *rest), parts = prepared((joint.objective if joint else objective, *slopes), taken)
+    joint = None if joint is None else replace(joint, objective=value, gradient=tuple(rest))
+    return Optimized(objective if joint else value, tuple(changes), facts, joint, parts)

@@ -33,10 +33,11 @@ def work(roots: Sequence[Expr], sizes: Sizes) -> float:
     """
     order = postorder(*roots)
     moving = dependents(order, moves)
-    return sum(_own_work(node, sizes) for node in order if node in moving)
+    return sum(own_work(node, sizes) for node in order if node in moving)
 
 
-def _own_work(node: Expr, sizes: Sizes) -> float:
+def own_work(node: Expr, sizes: Sizes) -> float:
+    """Operations of one node, its operands given."""
     if isinstance(node, Einsum):
         return work_of_product(node.inputs, node.output, concrete(node.dims, sizes))
     if isinstance(node, (Input, Gather, Reshape)):

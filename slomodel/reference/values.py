@@ -7,7 +7,6 @@ functions whose NumPy meaning takes complex numbers.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import singledispatch
 from itertools import combinations_with_replacement
 from string import ascii_letters
@@ -33,11 +32,11 @@ from slomodel.ir.expr import (
     Reshape,
     Scan,
     Scatter,
+    Triangle,
 )
 from slomodel.ir.walk import postorder
 
 Array = NDArray[np.generic]
-Truths = NDArray[np.bool_]
 Sizes = Mapping[str, int]
 
 
@@ -56,7 +55,7 @@ def evaluate_all(
     roots: Sequence[Expr], values: Mapping[Input, Array], sizes: Sizes | None = None
 ) -> dict[Expr, Array]:
     """The array of every node under the roots, in evaluation order."""
-    known = _sizes_of(values, sizes or {})
+    known = sizes_of(values, sizes or {})
     results: dict[Expr, Array] = {}
     with np.errstate(all="ignore"):
         for node in postorder(*roots):
@@ -67,96 +66,8 @@ def evaluate_all(
     return results
 
 
-@dataclass(frozen=True)
-class NonFinite:
-    """The first node, in evaluation order, that made a NaN or infinity of finite operands."""
-
-    node: Expr
-    element: tuple[int, ...]
-    value: float
-    operands: tuple[Array, ...]
-
-
-def first_nonfinite(
-    roots: Sequence[Expr], values: Mapping[Input, Array], sizes: Sizes | None = None
-) -> NonFinite | None:
-    """Where a NaN or infinity first appears; None where all is finite.
-
-    A non-finite element that no non-finite element of a root is made from (one in a branch that
-    `where` does not take there) is passed over.
-    """
-    known = _sizes_of(values, sizes or {})
-    every = evaluate_all(roots, values, known)
-    bad = {node: ~np.isfinite(array) for node, array in every.items()}
-    blamed = {root: bad[root] for root in roots}
-    for node in reversed(list(every)):
-        if node not in blamed or not blamed[node].any():
-            continue
-        taken = [every[operand] for operand in node.operands]
-        for k, operand in enumerate(node.operands):
-            used = read(node, k, blamed[node], taken, known) & bad[operand]
-            blamed[operand] = blamed[operand] | used if operand in blamed else used
-    for node, array in every.items():
-        if node in blamed and blamed[node].any():
-            element = tuple(int(k) for k in np.argwhere(blamed[node])[0])
-            operands = tuple(every[operand] for operand in node.operands)
-            return NonFinite(node, element, float(array[element].real), operands)
-    return None
-
-
-@singledispatch
-def read(node: Expr, k: int, which: Truths, operands: list[Array], sizes: Sizes) -> Truths:
-    """The elements of operand k from which the elements `which` of the node are made."""
-    raise TypeError(f"{type(node).__name__} has no operands")
-
-
-@read.register
-def _(node: Map, k: int, which: Truths, operands: list[Array], sizes: Sizes) -> Truths:
-    if node.function.name == "where" and k > 0:
-        condition = np.expand_dims(operands[0].astype(bool), _missing(node, 0))
-        which = which & (condition if k == 1 else ~condition)
-    return np.asarray(np.any(which, axis=_missing(node, k)))
-
-
-def _positive(counts: Array) -> Truths:
-    return counts.astype(np.float64) > 0
-
-
-@read.register
-def _(node: Einsum, k: int, which: Truths, operands: list[Array], sizes: Sizes) -> Truths:
-    back = Einsum((node,), (node.output,), node.inputs[k], node.dims)
-    return _positive(meaning(back, [which.astype(np.float64)], sizes))
-
-
-@read.register
-def _(node: Gather, k: int, which: Truths, operands: list[Array], sizes: Sizes) -> Truths:
-    back = Scatter(node, node.index, node.operands[0].shape)
-    return _positive(meaning(back, [which.astype(np.float64)], sizes))
-
-
-@read.register
-def _(node: Scatter, k: int, which: Truths, operands: list[Array], sizes: Sizes) -> Truths:
-    back = Gather(node, node.index, node.operands[0].shape)
-    return _positive(meaning(back, [which.astype(np.float64)], sizes))
-
-
-@read.register
-def _(node: Reshape, k: int, which: Truths, operands: list[Array], sizes: Sizes) -> Truths:
-    return which.reshape(operands[0].shape)
-
-
-@read.register
-def _(node: Extreme, k: int, which: Truths, operands: list[Array], sizes: Sizes) -> Truths:
-    return np.broadcast_to(np.expand_dims(which, node.axes), operands[0].shape)
-
-
-@read.register
-def _(node: Scan, k: int, which: Truths, operands: list[Array], sizes: Sizes) -> Truths:
-    turned = np.flip(which, node.axis)
-    return np.flip(np.logical_or.accumulate(turned, axis=node.axis), node.axis)
-
-
-def _sizes_of(values: Mapping[Input, Array], sizes: Sizes) -> dict[str, int]:
+def sizes_of(values: Mapping[Input, Array], sizes: Sizes) -> dict[str, int]:
+    """The sizes given, and those that the shapes of values tell."""
     known = dict(sizes)
     for node, array in values.items():
         for dim, size in zip(node.shape, np.shape(array), strict=False):
@@ -193,11 +104,11 @@ def _(node: Iota, operands: list[Array], sizes: Sizes) -> Array:
 
 @meaning.register
 def _(node: Map, operands: list[Array], sizes: Sizes) -> Array:
-    aligned = [np.expand_dims(array, _missing(node, k)) for k, array in enumerate(operands)]
+    aligned = [np.expand_dims(array, missing_axes(node, k)) for k, array in enumerate(operands)]
     return np.asarray(node.function.numpy(*aligned)).reshape(concrete(node.shape, sizes))
 
 
-def _missing(node: Map, k: int) -> tuple[int, ...]:
+def missing_axes(node: Map, k: int) -> tuple[int, ...]:
     """The axes along which operand k is broadcast."""
     return tuple(axis for axis in range(node.rank) if axis not in node.axes[k])
 
@@ -287,6 +198,14 @@ def _(node: Extreme, operands: list[Array], sizes: Sizes) -> Array:
     if node.which == "max":
         return np.asarray(np.max(operands[0], axis=node.axes, initial=-np.inf))
     return np.asarray(np.min(operands[0], axis=node.axes, initial=np.inf))
+
+
+@meaning.register
+def _(node: Triangle, operands: list[Array], sizes: Sizes) -> Array:
+    matrix = operands[0].astype(np.float64)
+    result = np.zeros(concrete(node.shape, sizes))
+    result[: len(matrix)] = np.linalg.qr(matrix, mode="r")
+    return result
 
 
 @meaning.register

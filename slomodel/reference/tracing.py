@@ -1,0 +1,122 @@
+"""Where a NaN or an infinity comes from: the elements that an element is made of, back to first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import singledispatch
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slomodel.ir.expr import (
+    Einsum,
+    Expr,
+    Extreme,
+    Gather,
+    Input,
+    Map,
+    Reshape,
+    Scan,
+    Scatter,
+    Triangle,
+)
+from slomodel.reference.values import Array, Sizes, evaluate_all, meaning, missing_axes, sizes_of
+
+Truths = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class NonFinite:
+    """The first node, in evaluation order, that made a NaN or infinity of finite operands."""
+
+    node: Expr
+    element: tuple[int, ...]
+    value: float
+    operands: tuple[Array, ...]
+
+
+def first_nonfinite(
+    roots: Sequence[Expr], values: Mapping[Input, Array], sizes: Sizes | None = None
+) -> NonFinite | None:
+    """Where a NaN or infinity first appears; None where all is finite.
+
+    A non-finite element that no non-finite element of a root is made from (one in a branch that
+    `where` does not take there) is passed over.
+    """
+    known = sizes_of(values, sizes or {})
+    every = evaluate_all(roots, values, known)
+    bad = {node: ~np.isfinite(array) for node, array in every.items()}
+    blamed = {root: bad[root] for root in roots}
+    for node in reversed(list(every)):
+        if node not in blamed or not blamed[node].any():
+            continue
+        taken = [every[operand] for operand in node.operands]
+        for k, operand in enumerate(node.operands):
+            used = read(node, k, blamed[node], taken, known) & bad[operand]
+            blamed[operand] = blamed[operand] | used if operand in blamed else used
+    for node, array in every.items():
+        if node in blamed and blamed[node].any():
+            element = tuple(int(k) for k in np.argwhere(blamed[node])[0])
+            operands = tuple(every[operand] for operand in node.operands)
+            return NonFinite(node, element, float(array[element].real), operands)
+    return None
+
+
+@singledispatch
+def read(node: Expr, k: int, which: Truths, operands: list[Array], sizes: Sizes) -> Truths:
+    """The elements of operand k from which the elements `which` of the node are made."""
+    raise TypeError(f"{type(node).__name__} has no operands")
+
+
+@read.register
+def _(node: Map, k: int, which: Truths, operands: list[Array], sizes: Sizes) -> Truths:
+    if node.function.name == "where" and k > 0:
+        condition = np.expand_dims(operands[0].astype(bool), missing_axes(node, 0))
+        which = which & (condition if k == 1 else ~condition)
+    return np.asarray(np.any(which, axis=missing_axes(node, k)))
+
+
+def _positive(counts: Array) -> Truths:
+    return counts.astype(np.float64) > 0
+
+
+@read.register
+def _(node: Einsum, k: int, which: Truths, operands: list[Array], sizes: Sizes) -> Truths:
+    back = Einsum((node,), (node.output,), node.inputs[k], node.dims)
+    return _positive(meaning(back, [which.astype(np.float64)], sizes))
+
+
+@read.register
+def _(node: Gather, k: int, which: Truths, operands: list[Array], sizes: Sizes) -> Truths:
+    back = Scatter(node, node.index, node.operands[0].shape)
+    return _positive(meaning(back, [which.astype(np.float64)], sizes))
+
+
+@read.register
+def _(node: Scatter, k: int, which: Truths, operands: list[Array], sizes: Sizes) -> Truths:
+    back = Gather(node, node.index, node.operands[0].shape)
+    return _positive(meaning(back, [which.astype(np.float64)], sizes))
+
+
+@read.register
+def _(node: Reshape, k: int, which: Truths, operands: list[Array], sizes: Sizes) -> Truths:
+    return which.reshape(operands[0].shape)
+
+
+@read.register
+def _(node: Extreme, k: int, which: Truths, operands: list[Array], sizes: Sizes) -> Truths:
+    return np.broadcast_to(np.expand_dims(which, node.axes), operands[0].shape)
+
+
+@read.register
+def _(node: Scan, k: int, which: Truths, operands: list[Array], sizes: Sizes) -> Truths:
+    turned = np.flip(which, node.axis)
+    return np.flip(np.logical_or.accumulate(turned, axis=node.axis), node.axis)
+
+
+@read.register
+def _(node: Triangle, k: int, which: Truths, operands: list[Array], sizes: Sizes) -> Truths:
+    """Column j of the factor is made of the columns up to j."""
+    columns = np.flip(np.logical_or.accumulate(np.flip(which.any(axis=0))))
+    return np.broadcast_to(columns, operands[0].shape)

@@ -1,0 +1,73 @@
+"""Arrays that are the same numbers along the same labels, though they are laid out differently."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from slomodel.functions import add, mul
+from slomodel.ir.expr import Axes, Einsum, Expr, Map
+
+_DEEPEST = 40
+
+
+def alike(left: Expr, left_labels: Axes, right: Expr, right_labels: Axes) -> bool:
+    """True when both are the same products and functions of the same nodes, label by label.
+
+    Some that are equal are not found: terms in another grouping, very deep ones.
+    """
+    if left is right:
+        return left_labels == right_labels
+    if set(left_labels) != set(right_labels):
+        return False
+    keys = _Keys()
+    return keys.number(left, left_labels, 0) == keys.number(right, right_labels, 0)
+
+
+class _Keys:
+    """Numbers for nodes along labels: equal numbers, equal arrays."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Hashable, int] = {}
+        self._known: dict[tuple[Expr, Axes], int] = {}
+
+    def number(self, node: Expr, labels: Axes, depth: int) -> int:
+        node, labels = at = _viewed(node, labels)
+        if at not in self._known:
+            key = at if depth > _DEEPEST else self._key(node, labels, depth + 1)
+            self._known[at] = self._numbers.setdefault(key, len(self._numbers))
+        return self._known[at]
+
+    def _key(self, node: Expr, labels: Axes, depth: int) -> Hashable:
+        if isinstance(node, Map):
+            parts = [
+                self.number(operand, tuple(labels[axis] for axis in axes), depth)
+                for operand, axes in zip(node.operands, node.axes, strict=True)
+            ]
+            return node.function, *(sorted(parts) if node.function in (add, mul) else parts)
+        if isinstance(node, Einsum) and len(set(node.output)) == len(node.output):
+            return self._einsum(node, labels)
+        return node, labels
+
+    @staticmethod
+    def _einsum(node: Einsum, labels: Axes) -> Hashable:
+        name: dict[int, Hashable] = dict(zip(node.output, labels, strict=True))
+        pairs = list(zip(node.operands, node.inputs, strict=True))
+        # Summed labels are named after the first operand, in a fixed order, that has them.
+        pairs.sort(key=lambda pair: id(pair[0]))
+        for _, one in pairs:
+            for label in one:
+                name.setdefault(label, ("summed", len(name)))
+        sizes = tuple(sorted((repr(name.get(k)), str(dim)) for k, dim in enumerate(node.dims)))
+        terms = tuple((operand, tuple(name[label] for label in one)) for operand, one in pairs)
+        return "einsum", terms, sizes
+
+
+def _viewed(node: Expr, labels: Axes) -> tuple[Expr, Axes]:
+    """What a permutation of axes is of, with its labels; other nodes as they are."""
+    while isinstance(node, Einsum) and len(node.operands) == 1:
+        (own,) = node.inputs
+        if not len(own) == len(set(own)) == node.rank == len(set(node.output)) == len(node.dims):
+            break
+        place = dict(zip(node.output, labels, strict=True))
+        node, labels = node.operands[0], tuple(place[label] for label in own)
+    return node, labels

@@ -1,0 +1,206 @@
+"""Orthogonal compression: a sum of squares over wide data needs the R of its QR alone.
+
+Let r[i, j] = Σ_p C_p D_p over samples j, with data D_p and coefficients C_p free of j: r = M S for
+the stacked data S of K rows and N columns, and M made of the C_p. With Sᵀ = Q R, QᵀQ = 1,
+Σ_j r[i, j]² = |Sᵀ m_i|² = |Q R m_i|² = |R m_i|² for every row m_i of M: each D_p may be replaced by
+its columns of R, which are K long instead of N. The same for weights c_j ≥ 0 and √c_j D_p.
+
+Householder's R has R = Qᵀ(Sᵀ + E) with each column of E within a small multiple of eps of that
+column of Sᵀ, so that r moves by no more than its own rounding, eps Σ |C_p| |D_p|, and a value near
+0 stays exact to the square of that. R by way of the Gram matrix S Sᵀ would lose half the digits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from slomodel.functions import mul, sqrt
+from slomodel.ir import build
+from slomodel.ir.dims import concrete
+from slomodel.ir.expr import Axes, Expr, remake
+from slomodel.ir.walk import dependents, inputs, postorder, substitute, users
+from slomodel.rewrite.facts import Facts
+from slomodel.rewrite.labels import placed, product
+from slomodel.rewrite.samples import At, Linear, Refused, Samples
+from slomodel.rewrite.squares import Factor, SumOfSquares, sums_of_squares, varying_axes
+from slomodel.rewrite.triangles import Stack
+from slomodel.rewrite.work import moves, own_work
+
+# A factorisation may cost as much as this many gradients: solvers ask for hundreds and more.
+_MOST_CALLS = 200.0
+# Fewer operations than this a gradient are lost among those of calling NumPy.
+_LEAST_SAVED = 2_000.0
+# The work of a gradient with its value, in values.
+_GRADIENT = 3.0
+_MOST_NODES = 10_000
+# The stacked data may have this many elements, or this many times those of the data it is made of.
+_MOST_ELEMENTS = 10_000_000
+_MOST_TIMES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Graph:
+    """The nodes of an objective: which change from call to call, and along which axes with a
+    variable; who reads them; their order.
+    """
+
+    moving: frozenset[Expr]
+    varying: Mapping[Expr, frozenset[int]]
+    above: Mapping[Expr, list[Expr]]
+    place: Mapping[Expr, int]
+
+
+def compression(root: Expr, facts: Facts) -> tuple[Expr, tuple[str, ...]]:
+    """The graph with wide data replaced by triangular factors, and what was replaced."""
+    order = postorder(root)
+    moving = frozenset(dependents(order, moves))
+    graph = _Graph(
+        moving,
+        varying_axes(order, moving),
+        users(order),
+        {node: k for k, node in enumerate(order)},
+    )
+    notes: list[str] = []
+    done: dict[Expr, Expr] = {}
+    changed: dict[Expr, Expr] = {}
+    for node in order:
+        plan = _best(node, graph, facts)
+        if plan is None:
+            done[node] = remake(node, tuple(done[operand] for operand in node.operands))
+            continue
+        # It is made of nodes as they were, and of these some have changed.
+        (done[node],) = substitute((plan.built(),), changed)
+        changed[node] = done[node]
+        notes.append(plan.note)
+    return done[root], tuple(notes)
+
+
+def _best(node: Expr, graph: _Graph, facts: Facts) -> _Plan | None:
+    for found in sums_of_squares(node, graph.moving):
+        plan = _planned(found, graph, facts)
+        if plan is not None and plan.pays(graph) and plan.is_sound():
+            return plan
+    return None
+
+
+def _planned(found: SumOfSquares, graph: _Graph, facts: Facts) -> _Plan | None:
+    """The walk down from a form over as many of its labels as can be samples."""
+    form = found.form
+    varying = {form.labels[axis] for axis in graph.varying[form.node]}
+    candidates = set(form.labels) - varying - set(found.node.output)
+    while candidates:
+        wrong = _mixed(found.others, candidates, graph.moving)
+        if not wrong:
+            labels = tuple(label for label in form.labels if label in candidates)
+            plan = _Plan(found, labels, graph.moving, facts)
+            wrong = plan.walk()
+            if not wrong:
+                return plan
+        candidates -= wrong
+    return None
+
+
+def _mixed(others: tuple[Factor, ...], samples: set[int], moving: frozenset[Expr]) -> set[int]:
+    """Labels of factors that can be no weights: a weight is data, and over samples alone."""
+    wrong: set[int] = set()
+    for one in others:
+        read = set(one.labels) & samples
+        if read and (one.node in moving or len(read) < len(one.labels)):
+            wrong |= read
+    return wrong
+
+
+class _Plan:
+    """A sum of squares to be compressed over `labels`: its nodes, and the pieces of its data."""
+
+    def __init__(
+        self, found: SumOfSquares, labels: Axes, moving: frozenset[Expr], facts: Facts
+    ) -> None:
+        self._found = found
+        self._labels = labels
+        self._facts = facts
+        self._samples = Samples(tuple(found.dims[label] for label in labels), moving)
+        self._steps: dict[At, Linear | None] = {}
+        weights = [one for one in found.others if set(one.labels) & set(labels)]
+        self._free = [one for one in found.others if one not in weights]
+        self._weight: Expr | None = None
+        for one in weights:
+            weight = At(one.node, placed(labels, one.labels)).over(self._samples.shape)
+            self._weight = build.apply(mul, self._weight, weight) if self._weight else weight
+        scales = (build.apply(sqrt, self._weight),) if self._weight is not None else ()
+        self._top = At(found.form.node, placed(labels, found.form.labels), scales)
+        self._stack = Stack((), self._samples.shape, facts.sizes)
+
+    def walk(self) -> set[int]:
+        """Go down to the pieces. The labels over which that is not possible: none if it is."""
+        waiting = [self._top]
+        while waiting:
+            at = waiting.pop()
+            if at in self._steps:
+                continue
+            step = self._samples.step(at)
+            if isinstance(step, Refused):
+                return {self._labels[k] for k in step.labels}
+            if len(self._steps) > _MOST_NODES:
+                return set(self._labels)
+            self._steps[at] = step
+            waiting += reversed(step.parts) if step is not None else ()
+        pieces = tuple(at for at, step in self._steps.items() if step is None)
+        self._stack = Stack(pieces, self._samples.shape, self._facts.sizes)
+        return set()
+
+    def pays(self, graph: _Graph) -> bool:
+        """True where R is narrower than the data, and soon worth its making."""
+        columns, rows = self._stack.columns, self._stack.rows
+        if not 0 < rows < columns:
+            return False
+        read = (math.prod(concrete(one.shape, self._facts.sizes)) for one in self._sources)
+        if columns * rows > max(_MOST_ELEMENTS, _MOST_TIMES * sum(read)):
+            return False
+        wide = {at.node for at in self._steps if not at.is_free} & graph.moving
+        gone = set(self._found.through)
+        for node in sorted(wide, key=graph.place.__getitem__, reverse=True):
+            if all(user in gone for user in graph.above[node]):
+                gone.add(node)
+        saved = sum(own_work(node, self._facts.sizes) for node in gone & wide)
+        saved *= _GRADIENT * (1.0 - rows / columns)
+        return saved >= _LEAST_SAVED and 2.0 * columns * rows**2 <= _MOST_CALLS * saved
+
+    def is_sound(self) -> bool:
+        """True where the weights have square roots, and no NaN or infinity is in the data."""
+        if self._weight is not None and not self._facts.nonnegative(self._weight):
+            return False
+        return all(self._facts.finite(data) for data in self._stack.filled)
+
+    def built(self) -> Expr:
+        """The sum of squares over the rows of R."""
+        made: dict[At, Expr] = dict(self._stack.factors)
+        waiting = [self._top]
+        while waiting:
+            at = waiting[-1]
+            step = self._steps[at]
+            if at in made or step is None:
+                waiting.pop()
+                continue
+            missing = [part for part in step.parts if part not in made]
+            waiting += missing
+            if not missing:
+                made[at] = step.build([made[part] for part in step.parts])
+        form, found = made[self._top], self._found
+        new = len(found.dims)
+        labels = (*(label for label in found.form.labels if label not in self._labels), new)
+        dims = {**dict(enumerate(found.dims)), new: form.shape[-1]}
+        operands = [*(one.node for one in self._free), form, form]
+        every = [*(one.labels for one in self._free), labels, labels]
+        return product(operands, every, found.node.output, dims)
+
+    @property
+    def _sources(self) -> list[Expr]:
+        return [*inputs(*(piece.node for piece in self._stack.pieces))]
+
+    @property
+    def note(self) -> str:
+        names = ", ".join(dict.fromkeys(one.name for one in inputs(*self._stack.filled)))
+        return f"{names}: {self._stack.columns} columns become {self._stack.rows}"

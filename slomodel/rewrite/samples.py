@@ -1,0 +1,240 @@
+"""Arrays that are linear in wide data: which data they are linear in, and with other data in place.
+
+An array r[…, j] is a linear form over the samples j where r = Σ_p C_p D_p with data D_p[…, j] and
+coefficients C_p that know nothing of j. The walk goes down from r through additions, scalings and
+contractions to the D_p, its *pieces*. Sample labels may be several; a node has some of them, each
+on one axis. Where a node cannot be linear over a sample label, the label is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from slomodel.functions import add, div, lnot, mul, neg, sub, where
+from slomodel.ir import build
+from slomodel.ir.dims import Shape
+from slomodel.ir.expr import Axes, Einsum, Expr, Map
+from slomodel.rewrite.labels import Place, placed, product
+
+Build = Callable[[Sequence[Expr]], Expr]
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """A node whose axes `place` are samples; `scales` are data over all samples.
+
+    A scale multiplies each sample or, where it is of truth values, keeps those for which it holds.
+    The first scale is the innermost.
+    """
+
+    node: Expr
+    place: Place
+    scales: tuple[Expr, ...] = ()
+
+    @property
+    def own(self) -> Axes:
+        """The axes that are no samples."""
+        return tuple(axis for axis in range(self.node.rank) if axis not in self.place)
+
+    @property
+    def own_shape(self) -> Shape:
+        return tuple(self.node.shape[axis] for axis in self.own)
+
+    @property
+    def is_free(self) -> bool:
+        """True when the node has no samples."""
+        return all(axis is None for axis in self.place)
+
+    def scaled(self, scale: Expr) -> At:
+        return At(self.node, self.place, (scale, *self.scales))
+
+    def over(self, shape: Shape) -> Expr:
+        """A node that has only samples, along all of them."""
+        labels = tuple(self.place.index(axis) for axis in range(self.node.rank))
+        return build.einsum([self.node], [labels], tuple(range(len(shape))), shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """A node as a linear function of others: `build` makes it of them with their samples replaced.
+
+    What is so replaced has its own axes in order, then one axis in place of all samples.
+    """
+
+    parts: tuple[At, ...]
+    build: Build
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The positions in `place` of labels over which a node is not linear."""
+
+    labels: frozenset[int]
+
+
+def refused(*ats: At) -> Refused:
+    """The labels that some nodes have."""
+    labels = (k for at in ats for k, axis in enumerate(at.place) if axis is not None)
+    return Refused(frozenset(labels))
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """The sizes of the sample labels, and the nodes that change from call to call."""
+
+    shape: Shape
+    moving: frozenset[Expr]
+
+    def step(self, at: At) -> Linear | Refused | None:
+        """How a node is linear in others; None for a piece."""
+        node = at.node
+        if at.is_free:
+            return None if node is build.const(1.0) else self._constant(at)
+        if node not in self.moving:
+            return None
+        if isinstance(node, Map):
+            return self._map(node, at)
+        return self._einsum(node, at) if isinstance(node, Einsum) else refused(at)
+
+    def _constant(self, at: At) -> Linear:
+        """What is the same for all samples is itself times a piece of ones."""
+        return Linear((self._ones(at),), lambda made: build.outer(at.node, made[0]))
+
+    def _ones(self, at: At) -> At:
+        return At(build.const(1.0), (None,) * len(self.shape), at.scales)
+
+    def _map(self, node: Map, at: At) -> Linear | Refused:
+        operands = [_operand(node, k, at) for k in range(len(node.operands))]
+        if node.function in (add, sub, neg):
+            return Linear(tuple(operands), lambda made: _applied(node, at, made, ()))
+        if node.function is where:
+            return self._choice(node, operands, at)
+        if node.function not in (mul, div):
+            return refused(at)
+        left, right = operands
+        if right.is_free:
+            return Linear((left,), lambda made: _applied(node, at, [made[0], right.node], (1,)))
+        if node.function is div:
+            return self._scaling(node, left, right)
+        if left.is_free:
+            return Linear((right,), lambda made: _applied(node, at, [left.node, made[0]], (0,)))
+        if left.node in self.moving:
+            return self._scaling(node, left, right)
+        return self._scaling(node, right, left)
+
+    def _scaling(self, node: Map, form: At, scale: At) -> Linear | Refused:
+        """`form` times or over data of its samples; it has all other axes of the node."""
+        if scale.node in self.moving or scale.own:
+            return refused(scale)
+        factor = scale.over(self.shape)
+        if node.function is div:
+            factor = build.apply(div, build.const(1.0), factor)
+        return Linear((form.scaled(factor),), lambda made: made[0])
+
+    def _choice(self, node: Map, operands: Sequence[At], at: At) -> Linear | Refused:
+        """One of two linear forms, by a condition on the samples of data or one without samples."""
+        condition, *branches = operands
+        if condition.is_free:
+            whole = [condition.node]
+            return Linear(tuple(branches), lambda made: _applied(node, at, [*whole, *made], (0,)))
+        if condition.node in self.moving or condition.own:
+            return refused(condition)
+        holds = condition.over(self.shape)
+        masked = [branches[0].scaled(holds), branches[1].scaled(build.apply(lnot, holds))]
+        if branches[1].node is build.const(0.0):
+            return Linear((masked[0],), lambda made: made[0])
+        own = [_result_axes(node, k, at) for k in (1, 2)]
+        shape = at.own_shape
+
+        def chosen(made: Sequence[Expr]) -> Expr:
+            last = len(shape)
+            axes = [(*one, last) for one in own]
+            return build.apply_along(add, made, axes, (*shape, made[0].shape[-1]))
+
+        return Linear(tuple(masked), chosen)
+
+    def _einsum(self, node: Einsum, at: At) -> Linear | Refused:
+        present = {label for own in node.inputs for label in own}
+        if len(set(node.output)) < len(node.output) or len(present | {*node.output}) < len(
+            node.dims
+        ):
+            return refused(at)
+        samples = [None if axis is None else node.output[axis] for axis in at.place]
+        whole = tuple(node.output[axis] for axis in at.own)
+        wide = [k for k, own in enumerate(node.inputs) if set(own) & set(samples)]
+        free = [k for k in range(len(node.operands)) if k not in wide]
+        moved = [k for k in wide if node.operands[k] in self.moving]
+
+        def operand(k: int) -> At:
+            own = node.inputs[k]
+            return At(node.operands[k], placed(samples, own), at.scales)
+
+        if len(moved) > 1 or any(len(set(node.inputs[k])) < len(node.inputs[k]) for k in moved):
+            return refused(*(operand(k) for k in moved))
+        if moved:
+            form, labels = operand(moved[0]), node.inputs[moved[0]]
+            for k in wide:
+                if k in moved:
+                    continue
+                scale = operand(k)
+                if scale.own or len(set(node.inputs[k])) < len(node.inputs[k]):
+                    return refused(scale)
+                form = form.scaled(scale.over(self.shape))
+        elif wide:
+            read = {label for k in free for label in node.inputs[k]} | set(whole)
+            form, labels = _joined(node, wide, samples, read, at.scales)
+        else:
+            form, labels = self._ones(at), ()
+        own = tuple(labels[axis] for axis in form.own)
+        return Linear((form,), lambda made: _contracted(node, free, made[0], own, whole))
+
+
+def _operand(node: Map, k: int, at: At) -> At:
+    """Operand k with the samples on its own axes."""
+    axes = node.axes[k]
+    place = tuple(axes.index(axis) if axis in axes else None for axis in at.place)
+    return At(node.operands[k], place, at.scales)
+
+
+def _result_axes(node: Map, k: int, at: At) -> Axes:
+    """The axes, once samples are replaced, on which operand k has its own."""
+    kept = (axis for axis in node.axes[k] if axis not in at.place)
+    return tuple(at.own.index(axis) for axis in kept)
+
+
+def _applied(node: Map, at: At, operands: Sequence[Expr], free: Axes) -> Expr:
+    """The function of a `Map` on operands whose samples are replaced, but for those in `free`."""
+    size = next(one.shape[-1] for k, one in enumerate(operands) if k not in free)
+    shape = (*at.own_shape, size)
+    last = len(shape) - 1
+    axes = [
+        _result_axes(node, k, at) + (() if k in free else (last,)) for k in range(len(operands))
+    ]
+    return build.apply_along(node.function, operands, axes, shape)
+
+
+def _joined(
+    node: Einsum,
+    wide: Sequence[int],
+    samples: Sequence[int | None],
+    read: set[int],
+    scales: tuple[Expr, ...],
+) -> tuple[At, Axes]:
+    """The data among the operands as one piece with its labels: those `read` and the samples."""
+    labels = [node.inputs[k] for k in wide]
+    if len(wide) == 1 and len(set(labels[0])) == len(labels[0]):
+        return At(node.operands[wide[0]], placed(samples, labels[0]), scales), labels[0]
+    every = dict.fromkeys(label for own in labels for label in own)
+    kept = tuple(label for label in every if label in read or label in samples)
+    made = product([node.operands[k] for k in wide], labels, kept, dict(enumerate(node.dims)))
+    return At(made, placed(samples, kept), scales), kept
+
+
+def _contracted(node: Einsum, free: Sequence[int], form: Expr, own: Axes, output: Axes) -> Expr:
+    """The contraction over a form whose samples are replaced by one label, the last."""
+    new = len(node.dims)
+    operands = [node.operands[k] for k in free]
+    labels = [node.inputs[k] for k in free]
+    dims = {**dict(enumerate(node.dims)), new: form.shape[-1]}
+    return product([*operands, form], [*labels, (*own, new)], (*output, new), dims)
