@@ -27,6 +27,7 @@ from slomodel.functions.elementary import (
     log,
     log1p,
     sech2,
+    sech_asinh,
     sin,
     sinh,
     sqrt,
@@ -45,7 +46,7 @@ _NAMED = (
 )
 _OPERATORS = (
     *(add, sub, mul, div, neg, lt, le, gt, ge, eq, ne, land, lor, lnot),
-    *(maximum, minimum, root, sech2, hypot, logaddexp, xlogx),
+    *(maximum, minimum, root, sech2, sech_asinh, hypot, logaddexp, xlogx),
 )
 
 TABLE: dict[str, ScalarFunction] = {record.name: record for record in (*_NAMED, *_OPERATORS)}
@@ -98,6 +99,7 @@ __all__ = [
     "relu",
     "root",
     "sech2",
+    "sech_asinh",
     "sigmoid",
     "sign",
     "sin",

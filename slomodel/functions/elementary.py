@@ -9,11 +9,14 @@ import numpy as np
 import sympy as sp
 
 from slomodel.functions.arithmetic import add, div, mul, neg, square
+from slomodel.functions.comparison import lt, where
 from slomodel.functions.piecewise import Reals, abs, step_abs
 from slomodel.ir.expr import Expr
 from slomodel.ir.function import Array, Monotony, Partial, ScalarFunction
 
 _EVERYWHERE = (-math.inf, math.inf)
+# From here on 1 + x^2 is x^2 to all digits, with room before x^2 overflows.
+_FAR = 1e100
 _MONOTONE = Monotony()
 
 
@@ -63,11 +66,12 @@ _ATAN = Monotony(
     image=(-1.5707963267948968, 1.5707963267948968),
 )
 _COSH = Monotony(((0.0,),), image=(1.0, math.inf))
-# Roots of x, 2x^2 - 1, 2x^3 - 3x and 8x^4 - 24x^2 + 3.
+# Roots of x, 2x^2 - 1, 2x^3 - 3x, 8x^4 - 24x^2 + 3 and 8x^5 - 40x^3 + 15x.
 _ASINH = Monotony(
     (
         *((), (0.0,), (-math.sqrt(0.5), math.sqrt(0.5)), (-math.sqrt(1.5), 0.0, math.sqrt(1.5))),
         (-1.6939281183014236, -0.36151105968154706, 0.36151105968154706, 1.6939281183014236),
+        (-2.142813586464112, -0.6390226393992713, 0.0, 0.6390226393992713, 2.142813586464112),
     )
 )
 # The derivatives of the logistic function s are polynomials in s; these are their turns in x.
@@ -111,7 +115,30 @@ atan = _elementary("atan", sp.atan, np.arctan, "arctan", monotony=_ATAN)
 
 sinh = _elementary("sinh", sp.sinh, np.sinh, "sinh")
 cosh = _elementary("cosh", sp.cosh, np.cosh, "cosh", monotony=_COSH)
-asinh = _elementary("asinh", sp.asinh, np.arcsinh, "arcsinh", monotony=_ASINH)
+
+
+def _sech_asinh_numpy(x: Reals) -> Reals:
+    return 1.0 / (np.sqrt(1.0 + np.square(x)) if np.iscomplexobj(x) else np.hypot(1.0, x))
+
+
+def _sech_asinh_stable(x: Expr) -> Expr:
+    near = lt(abs(x), _FAR)
+    return div(1.0, where(near, sqrt(add(1.0, square(where(near, x, 0.0)))), abs(x)))
+
+
+# 1 / sqrt(1 + x^2), which is asinh', where x^2 is past the largest number too.
+sech_asinh: ScalarFunction = ScalarFunction(
+    "sech_asinh",
+    1,
+    definition=lambda x: 1 / sp.sqrt(1 + x**2),
+    numpy=_sech_asinh_numpy,
+    partials=(lambda x: mul(-1.0, mul(square(sech_asinh(x)), mul(sech_asinh(x), x))),),
+    stable=_sech_asinh_stable,
+    domain=(_EVERYWHERE,),
+    monotony=Monotony(_ASINH.turns[1:], image=(0.0, 1.0), ulps=8),
+    costly=True,
+)
+asinh = _elementary("asinh", sp.asinh, np.arcsinh, "arcsinh", partial=sech_asinh, monotony=_ASINH)
 
 
 def _sech2_numpy(x: Reals) -> Reals:

@@ -25,20 +25,25 @@ from slomodel.ir import build
 from slomodel.ir.expr import Const, Einsum, Expr, Map, remake
 from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import postorder
-from slomodel.rewrite import exponentials, roots
+from slomodel.rewrite import exponentials, hyperbolic, roots
 
 _Rule = Callable[[Map], Expr | None]
 _Note = TypeVar("_Note")
 
+_SUMS: tuple[_Rule, ...] = (
+    hyperbolic.halves,
+    hyperbolic.centred_sigmoid,
+    hyperbolic.shifted_softplus,
+)
 _RULES: dict[ScalarFunction, tuple[_Rule, ...]] = {
-    log: (exponentials.logarithm,),
+    log: (exponentials.logarithm, hyperbolic.logarithm),
     log1p: (exponentials.log_of_one_more,),
-    add: (exponentials.difference, roots.rectifier),
-    sub: (exponentials.difference, roots.rectifier),
-    div: (exponentials.quotient,),
+    add: (exponentials.difference, roots.rectifier, *_SUMS),
+    sub: (exponentials.difference, roots.rectifier, *_SUMS),
+    div: (hyperbolic.quotient, exponentials.quotient, hyperbolic.reciprocal),
     mul: (roots.product, exponentials.entropy, roots.scale),
     sqrt: (roots.square_root,),
-    square: (roots.squared,),
+    square: (roots.squared, hyperbolic.power_of_exponential),
     abs: (roots.magnitude,),
     where: (roots.choice,),
 }
