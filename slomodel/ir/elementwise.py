@@ -37,10 +37,12 @@ def apply_along(
     Output axes that no operand has are broadcast. Raises ShapeError where sizes differ.
     """
     _check_map(function, operands, axes, shape)
-    unwrapped, placed = _without_broadcasts(operands, axes)
+    unwrapped, placed = _without_broadcasts(operands, axes) if shape else (operands, axes)
     simple = _simplified(function, unwrapped, placed, shape)
     if simple is not None:
         return simple
+    if not shape:
+        return Map(function, tuple(operands), tuple(axes), shape)
     covered = sorted({axis for own in placed for axis in own})
     inner = tuple(tuple(covered.index(axis) for axis in own) for own in placed)
     node = Map(function, tuple(unwrapped), inner, tuple(shape[axis] for axis in covered))
@@ -56,6 +58,8 @@ def _check_map(
     for operand, own, dtype in zip(operands, axes, wanted, strict=True):
         if operand.dtype != dtype:
             raise ShapeError(f"{function} needs a {dtype} operand, not {operand.dtype}")
+        if not own and not operand.shape:
+            continue
         sizes = tuple(shape[axis] for axis in own) if max(own, default=-1) < len(shape) else None
         if sizes != operand.shape or list(own) != sorted(set(own)):
             found = f"{show_shape(operand.shape)} along axes {own} of {show_shape(shape)}"

@@ -94,7 +94,10 @@ def _without_ones(operands: list[Expr], labels: list[Axes]) -> tuple[list[Expr],
 
 def broadcast(operand: Expr, axes: Axes, shape: Shape) -> Expr:
     """`operand` with its axis k at output axis `axes[k]`, constant along the others."""
-    return einsum([operand], [axes], tuple(range(len(shape))), shape)
+    own = tuple(range(len(shape)))
+    if axes == own and shape == operand.shape:
+        return operand
+    return einsum([operand], [axes], own, shape)
 
 
 def transpose(operand: Expr, order: Axes) -> Expr:

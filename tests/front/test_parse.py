@@ -9,7 +9,8 @@ from lark import Lark
 from slomodel.errors import ModelSyntaxError, SourceText
 from slomodel.front.text import syntax as s
 from slomodel.front.text.failure import STATEMENTS
-from slomodel.front.text.parse import DEEPEST, LONGEST_TEXT, grammar_path, parse, read_source
+from slomodel.front.text.limits import DEEPEST, LONGEST_TEXT
+from slomodel.front.text.parse import grammar_path, parse, read_source
 from slomodel.front.text.traverse import children, roots
 
 MODELS = sorted((Path(__file__).parents[2] / "models").glob("*.slo"))
@@ -219,13 +220,6 @@ def test_long_sum_is_flat_and_deep_nesting_does_not_recurse() -> None:
         expression(opening * DEEPEST + "x" + closing * DEEPEST)
         with pytest.raises(ModelSyntaxError, match=r"E119.*5000 levels"):
             expression(opening * (DEEPEST + 1) + "x" + closing * (DEEPEST + 1))
-
-
-def test_a_heap_of_brackets_and_a_long_text_are_refused_at_once() -> None:
-    with pytest.raises(ModelSyntaxError, match=rf"E119(.|\n)*<model>:1:{10 + DEEPEST}\b"):
-        expression("(" * (LONGEST_TEXT - 100))
-    with pytest.raises(ModelSyntaxError, match="E003"):
-        program("#" * (LONGEST_TEXT + 1))
 
 
 def test_byte_order_mark_and_line_ends(tmp_path: Path) -> None:

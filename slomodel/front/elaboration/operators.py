@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from slomodel.errors import Span
 from slomodel.front.elaboration.contraction import contract
@@ -53,29 +53,49 @@ def product(node: Product, request: Evaluate) -> Steps:
     value = yield Evaluate(node.first, scope, row=True)
     for k, term in enumerate(node.rest):
         other = yield Evaluate(term.operand, scope, row=True)
-        nodes = (node.first, *(t.operand for t in node.rest[:k]))
-        left = Operand(node.first.span.to(nodes[-1].span), nodes, value)
-        right = operand(term.operand, other)
-        if term.op == "@":
-            value = _matrix_product(scope, term.op_span, left, right)
-        else:
-            remedy = parenthesised(node, k)
-            value = _scaled(scope, term.op, term.op_span, left, right, remedy)
+        factors = _Factors(node, k, value, other)
+        value = _matrix_product(scope, factors) if term.op == "@" else _scaled(scope, factors)
         scope.model.note(value, node.first.span.to(term.operand.span))
     return value
 
 
-def _scaled(scope: Scope, op: str, span: Span, left: Operand, right: Operand, remedy: str) -> Value:
-    """`*` and `/` in both spellings; `remedy` is what to offer where shapes differ."""
-    row = left.value.row or right.value.row
-    if row is not None and left.value.rank and right.value.rank:
-        raise _row_times(op, row, left, right)
+@dataclass(frozen=True, slots=True)
+class _Factors:
+    """Both sides of operator k of a chain; as operands they are made for messages only."""
+
+    node: Product
+    k: int
+    a: Value
+    b: Value
+
+    @property
+    def op(self) -> str:
+        return self.node.rest[self.k].op
+
+    @property
+    def span(self) -> Span:
+        return self.node.rest[self.k].op_span
+
+    @property
+    def operands(self) -> tuple[Operand, Operand]:
+        nodes = (self.node.first, *(term.operand for term in self.node.rest[: self.k]))
+        left = Operand(self.node.first.span.to(nodes[-1].span), nodes, self.a)
+        return left, operand(self.node.rest[self.k].operand, self.b)
+
+
+def _scaled(scope: Scope, factors: _Factors) -> Value:
+    """`*` and `/` in both spellings."""
+    op, a, b = factors.op, factors.a, factors.b
+    row = a.row or b.row
+    if row is not None and a.rank and b.rank:
+        raise _row_times(op, row, *factors.operands)
     if op in ("*", "/"):
-        _refuse_square(op, span, left, right)
-    if merged((left.value, right.value)) is None:
-        raise unequal(scope, f"`{op}`", span, (left, right), remedy)
-    function = mul if op in ("*", ".*") else div
-    return replace(combine(function, left.value, right.value), row=row)
+        _refuse_square(factors)
+    if merged((a, b)) is None:
+        remedy = parenthesised(factors.node, factors.k)
+        raise unequal(scope, f"`{op}`", factors.span, factors.operands, remedy)
+    value = combine(mul if op in ("*", ".*") else div, a, b)
+    return value if row is None else replace(value, row=row)
 
 
 def _row_times(op: str, row: Span, left: Operand, right: Operand) -> Fault:
@@ -88,27 +108,28 @@ def _row_times(op: str, row: Span, left: Operand, right: Operand) -> Fault:
     return shape_fault("E207", message, row, remedy, marks=marks(left, right))
 
 
-def _refuse_square(op: str, span: Span, left: Operand, right: Operand) -> None:
+def _refuse_square(factors: _Factors) -> None:
     """Between two square matrices over one dim, `*` and `/` have two readings."""
-    both = is_square(left.value) and left.value.axes == right.value.axes
+    if not is_square(factors.b) or (factors.op == "*" and factors.a.axes != factors.b.axes):
+        return
+    left, right = factors.operands
     a, b = left.bracketed, right.bracketed
-    if op == "*" and both:
+    if factors.op == "*":
         message = f"`*` between two square matrices {show(left.value)} has two readings"
         remedy = f"write `{a} .* {b}` by elements or `{a} @ {b}` for the matrix product"
-    elif op == "/" and is_square(right.value):
+    else:
         message = f"`/` by a square matrix {show(right.value)} has two readings"
         inverse = f"{a} @ inv({right.text})" if left.value.rank else f"{a} * inv({right.text})"
         remedy = f"write `{a} ./ {b}` by elements or `{inverse}`"
-    else:
-        return
-    raise shape_fault("E206", message, span, remedy, marks=marks(left, right))
+    raise shape_fault("E206", message, factors.span, remedy, marks=marks(left, right))
 
 
-def _matrix_product(scope: Scope, span: Span, left: Operand, right: Operand) -> Value:
-    a, b = left.value, right.value
+def _matrix_product(scope: Scope, factors: _Factors) -> Value:
+    a, b, span = factors.a, factors.b, factors.span
     if b.row is not None:
-        raise _right_row(left, right, b.row)
+        raise _right_row(*factors.operands, b.row)
     if not a.rank or not b.rank:
+        left, right = factors.operands
         scalar, other = (left, right) if not a.rank else (right, left)
         remedy = f"write `{scalar.bracketed} * {other.bracketed}`"
         message = f"`@` needs arrays: {show(a)} and {show(b)}"
@@ -116,9 +137,9 @@ def _matrix_product(scope: Scope, span: Span, left: Operand, right: Operand) -> 
     if a.rank > 2 or b.rank > 2:
         remedy = 'write `einsum("ijk,kl->ijl", A, B)` or a sum by index'
         message = f"`@` needs vectors and matrices: {show(a)} and {show(b)}"
-        raise shape_fault("E205", message, span, remedy, marks=marks(left, right))
+        raise shape_fault("E205", message, span, remedy, marks=marks(*factors.operands))
     if settled(a).axes[-1] != settled(b).axes[0]:
-        raise unfit_product(scope, span, left, right)
+        raise unfit_product(scope, span, *factors.operands)
     own, other_keys = ("i", "k")[2 - a.rank :], ("k", "j")[: b.rank]
     output = (*own[:-1], *other_keys[1:])
     return contract([(a, own), (b, other_keys)], output)

@@ -104,6 +104,9 @@ def combine(function: ScalarFunction, *values: Value) -> Value:
 
     The shapes are the caller's to check with `merged`.
     """
+    if not any(value.axes or value.labels for value in values):
+        numbers = [value.expr for value in values]
+        return Value(build.apply_along(function, numbers, ((),) * len(numbers), ()))
     axes = merged(values)
     assert axes is not None
     labels = union(values)

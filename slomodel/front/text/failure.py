@@ -19,7 +19,6 @@ UNKNOWN = ""
 _STATEMENT_TYPES = frozenset(word.upper() for word in STATEMENTS)
 ENDS_OPERAND = frozenset(("NAME", "NUMBER", "RPAR", "RSQB", "TRANSPOSE", "NONE", "STRING"))
 _CLOSES = {"LPAR": "RPAR", "LSQB": "RSQB"}
-_BRACKETS = re.compile(r'"[^"\r\n]*"|#[^\r\n]*|([(\[])|([)\]])')
 _KEYWORDS = re.compile(r'"[^"\r\n]*"|#[^\r\n]*|\b(' + "|".join(STATEMENTS) + r")\b")
 _UNREADABLE = re.compile(r'"[^\r\n]*|\w+|[\s\S]')
 
@@ -148,17 +147,4 @@ def next_statement(text: str, start: int) -> int | None:
     for match in _KEYWORDS.finditer(text, start):
         if match[1]:
             return match.start()
-    return None
-
-
-def too_deep(text: str, deepest: int) -> int | None:
-    """Where more than `deepest` brackets are open at once, if anywhere."""
-    depth = 0
-    for match in _BRACKETS.finditer(text):
-        if match[1]:
-            depth += 1
-            if depth > deepest:
-                return match.start()
-        elif match[2]:
-            depth = max(0, depth - 1)
     return None

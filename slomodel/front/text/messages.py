@@ -209,6 +209,12 @@ def nested_too_deep(span: Span, deepest: int) -> Diagnostic:
     return Diagnostic("E119", message, span, help="split the expression with `let`")
 
 
+def too_many_operators(span: Span, most: int) -> Diagnostic:
+    message = f"more than {most} operators follow each other"
+    remedy = "put numbers into data and write `sum(… for i in n)`, or split it with `let`"
+    return Diagnostic("E127", message, span, help=remedy)
+
+
 def late_model(span: Span) -> Diagnostic:
     remedy = "move it to the top, or remove it"
     return Diagnostic("E120", "`model` comes first, and once", span, help=remedy)

@@ -13,7 +13,8 @@ from slomodel.errors import Diagnostic, ModelSyntaxError, SourceText, Span
 from slomodel.front.text import messages
 from slomodel.front.text.build import TreeBuilder
 from slomodel.front.text.diagnose import diagnose
-from slomodel.front.text.failure import END, blank_before, failure_of, next_statement, too_deep
+from slomodel.front.text.failure import END, blank_before, failure_of, next_statement
+from slomodel.front.text.limits import DEEPEST, LONGEST_TEXT, beyond_limits
 from slomodel.front.text.syntax import (
     Call,
     Comprehension,
@@ -26,11 +27,6 @@ from slomodel.front.text.syntax import (
     Transpose,
 )
 from slomodel.front.text.traverse import children, roots
-
-LONGEST_TEXT = 2_000_000
-"""Bytes of a model's text."""
-DEEPEST = 5_000
-"""Levels of nesting, counted in brackets and in operators with one operand or a chain of them."""
 
 _MOST_MESSAGES = 10
 _BOM = "\ufeff"
@@ -45,10 +41,9 @@ def parse(source: SourceText) -> Program:
     Raises ModelSyntaxError with every mistake found, in the order of the text.
     """
     _check_length(source.text.encode("utf-8", "surrogatepass"), source.name)
-    deep = too_deep(source.text, DEEPEST)
-    if deep is not None:
-        span = Span(source, deep, deep + 1)
-        raise ModelSyntaxError(messages.nested_too_deep(span, DEEPEST))
+    beyond = beyond_limits(source)
+    if beyond is not None:
+        raise ModelSyntaxError(beyond)
     with _ONE_AT_A_TIME:
         program, problems = _run(source)
     if problems or program is None:

@@ -1,0 +1,48 @@
+"""Texts beyond what a model may be: each is refused at once."""
+
+from time import process_time
+
+import pytest
+
+from slomodel.errors import ModelSyntaxError, SourceText
+from slomodel.front.text.limits import DEEPEST, LONGEST_TEXT, MOST_OPERATORS, beyond_limits
+from slomodel.front.text.parse import parse
+
+
+def read(text: str) -> None:
+    parse(SourceText(text))
+
+
+def objective(text: str) -> None:
+    read(f"minimize {text}")
+
+
+def test_a_heap_of_brackets_and_a_long_text_are_refused_at_once() -> None:
+    with pytest.raises(ModelSyntaxError, match=rf"E119(.|\n)*<model>:1:{10 + DEEPEST}\b"):
+        objective("(" * (LONGEST_TEXT - 100))
+    with pytest.raises(ModelSyntaxError, match="E003"):
+        read("#" * (LONGEST_TEXT + 1))
+
+
+@pytest.mark.parametrize("term", ["x+", "x*", "x,", "x[0]'.T", "x.^"])
+def test_a_chain_of_too_many_operators_is_refused_at_once(term: str) -> None:
+    began = process_time()
+    with pytest.raises(ModelSyntaxError, match=f"E127.*{MOST_OPERATORS}") as caught:
+        objective(term * 100_000 + "x")
+    assert process_time() - began < 2
+    (told,) = caught.value.diagnostics
+    assert told.span is not None
+    assert "e" not in told.span.text
+
+
+def test_operators_are_counted_for_each_bracket_and_statement() -> None:
+    half, many = "+".join(["x"] * (MOST_OPERATORS // 2 + 2)), MOST_OPERATORS + 1
+    for text in (
+        f"let a = {half} let b = {half}",
+        f"let a = ({half}) - ({half})",
+        "let a = x # " + "+" * many,
+        'f("' + "+" * many + '")',
+        "1e-3 " * many,
+    ):
+        assert beyond_limits(SourceText(text)) is None
+    assert beyond_limits(SourceText(f"let a = {half} + {half}")) is not None
