@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.by_hand import BY_HAND, Array, Arrays, Evaluate, student_t
+from benchmarks.by_hand import BY_HAND, Array, Arrays, Evaluate, deep_linear, student_t
 
 MODELS = Path(__file__).parent.parent / "models"
 
@@ -18,6 +18,18 @@ dim  N
 data t[N], y[N], nu = 3
 var  a, w, p init 1
 minimize sum(log(1 + (y - a * sin(w * t + p))^2 / nu))
+"""
+
+
+STANDARDISED = """
+model deep_linear_standardised
+dim  d, N, h1 = 15, h2 = 10, h3 = 5
+data X[d, N], y[N]
+var  W1[h1, d], W2[h2, h1], W3[h3, h2], w4[h3] init uniform(0, 0.1)
+let  m[i in d] = mean(X[i, j] for j in N)
+let  s[i in d] = sqrt(1e-6 + mean((X[i, j] - m[i])^2 for j in N))
+let  Z[i in d, j in N] = (X[i, j] - m[i]) / s[i]
+minimize sumsq(y - w4' @ W3 @ W2 @ W1 @ Z)
 """
 
 
@@ -51,6 +63,20 @@ def cases(quick: bool = False, only: str | None = None) -> Iterator[Case]:
             continue
         for sizes in small if quick else (*small, *large):
             yield _case(model, sizes)
+
+
+def standardised_case() -> Case:
+    """The deep linear network with the standardisation of its data in the objective."""
+    found = stated("deep_linear")
+    data = {name: found[name] for name in ("X", "y")}
+
+    def hand(v: Arrays, known: Arrays) -> tuple[float, Arrays]:
+        X = known["X"]
+        centred = X - X.mean(axis=1, keepdims=True)
+        scale = np.sqrt(1e-6 + (centred * centred).mean(axis=1, keepdims=True))
+        return deep_linear(v, {"X": centred / scale, "y": known["y"]})
+
+    return Case("deep_linear_standardised", "", STANDARDISED, hand, data)
 
 
 # model, sizes of the quick run, sizes of the full run beyond those

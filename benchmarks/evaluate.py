@@ -1,6 +1,6 @@
 """Times `value_and_gradient` of the models against NumPy written by hand.
 
-    python benchmarks/evaluate.py [--quick] [--model NAME] [--markdown | --json]
+    python benchmarks/evaluate.py [--rewrites] [--quick] [--model NAME] [--markdown | --json]
 
 The hand version, the model and the model for plain NumPy take turns over 20 different points, so
 that nothing is kept from one call to the next. A ratio is the median over pairs of neighbouring
@@ -20,8 +20,8 @@ import argparse
 import json
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -30,12 +30,13 @@ if __package__ in (None, ""):  # run as a script
     sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import slomodel
-from benchmarks.by_hand import Array, Arrays
+from benchmarks.by_hand import Array
 from benchmarks.cases import MODELS, Case, cases
 from benchmarks.machine import MALLOC, description, run_again
 from benchmarks.measure import Call, largest_by_hand, largest_kept, seconds
+from benchmarks.points import POINTS, deviation, pieces, points
+from benchmarks.rewrites import report
 
-POINTS = 20
 # Twice in six processes one of two models with the same text was half as fast for the whole
 # process. The cause is not known: new arrays so often keep one bad draw from being a row.
 PLACES = 4
@@ -73,32 +74,6 @@ class Row:
             "array": self.largest > self.hand_largest,
         }
         return tuple(name for name, is_missed in misses.items() if is_missed)
-
-
-def pieces(model: slomodel.Model, x: Array) -> Arrays:
-    """The variables of a vector x (n,), as views."""
-    ends = np.cumsum([0, *(np.prod(shape, dtype=int) for shape in model.variables.values())])
-    parts = zip(model.variables.items(), pairwise(ends), strict=True)
-    return {name: x[start:end].reshape(shape) for (name, shape), (start, end) in parts}
-
-
-def points(model: slomodel.Model) -> list[Array]:
-    """Twenty vectors x (n,) around starts: some models start at 0, where terms vanish."""
-    rng = np.random.default_rng(2)
-    return [model.x0(seed) + 0.01 * rng.standard_normal(model.n) for seed in range(POINTS)]
-
-
-def deviation(case: Case, models: list[slomodel.Model], xs: list[Array]) -> float:
-    """Largest difference to the hand version at three points, gradient and value, relative."""
-    worst = 0.0
-    for x in xs[:3]:
-        value, parts = case.hand(pieces(models[0], x), case.known)
-        gradient = models[0].pack(parts)
-        for model in models:
-            own_value, own = model.value_and_gradient(x)
-            worst = max(worst, float(np.abs(own - gradient).max() / np.abs(gradient).max()))
-            worst = max(worst, abs(own_value - value) / abs(value))
-    return worst
 
 
 def measured(case: Case, malloc: str, quick: bool, threads: int) -> Row:
@@ -172,8 +147,12 @@ def table(rows: list[Row], markdown: bool) -> str:
         *("model", "size", "malloc", "n", "compile ms", "hand us", "auto us", "numpy us"),
         *("auto/hand", "numpy/hand", "deviation", "largest array", "by hand", "missed"),
     )
-    cells = [heads, *(_cells(row) for row in rows)]
-    widths = [max(len(line[k]) for line in cells) for k in range(len(heads))]
+    return in_columns([heads, *(_cells(row) for row in rows)], markdown)
+
+
+def in_columns(cells: Sequence[tuple[str, ...]], markdown: bool) -> str:
+    """Lines of cells, heads first, in columns."""
+    widths = [max(len(line[k]) for line in cells) for k in range(len(cells[0]))]
     padded = [[cell.rjust(w) for cell, w in zip(line, widths, strict=True)] for line in cells]
     if not markdown:
         return "\n".join("  ".join(line) for line in padded)
@@ -207,6 +186,7 @@ def summary(rows: list[Row], same_source: bool) -> str:
 
 def parsed(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Time the models against hand-written NumPy.")
+    parser.add_argument("--rewrites", action="store_true", help="what the passes save")
     parser.add_argument("--quick", action="store_true", help="small sizes, short runs")
     parser.add_argument("--model", help="only this model")
     parser.add_argument("--threads", type=int, default=1, help="for BLAS and numexpr (default 1)")
@@ -220,6 +200,8 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
 def main(arguments: list[str] | None = None) -> int:
     """Print the table; 1 when a gradient is wrong."""
     options = parsed(arguments)
+    if options.rewrites:
+        return report(options, __file__, in_columns, MOST_DEVIATION)
     if options.here:
         print(json.dumps([asdict(row) for row in rows_here(options)]))
         return 0

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +11,13 @@ import pytest
 
 import slomodel
 from benchmarks.by_hand import BY_HAND, Array, student_t
-from benchmarks.cases import STUDENT_T, cases
+from benchmarks.cases import STUDENT_T, Case, cases, standardised_case
 from benchmarks.evaluate import one_source
 from benchmarks.kernel_costs import added_nanoseconds, numpy_nanoseconds
 from benchmarks.measure import largest_by_hand, largest_kept, seconds
+from benchmarks.peers import FORMULAS, LAYERED
+from benchmarks.points import distance, pieces
+from benchmarks.rewrites import Saved
 from slomodel.functions import TABLE
 
 EVALUATE = Path(__file__).parent.parent / "benchmarks" / "evaluate.py"
@@ -34,6 +38,50 @@ def test_evaluate_in_both_memory_settings() -> None:
         assert row["n"] == 22 * 15 + 15 * 10 + 10 * 5 + 5
         assert row["deviation"] < 1e-12
         assert min(row["hand_us"], row["auto_us"], row["numpy_us"], row["compile_ms"]) > 0.0
+
+
+@pytest.mark.slow
+def test_what_the_passes_save() -> None:
+    options = ["--rewrites", "--quick", "--json", "--model", "linear_autoencoder"]
+    ended = subprocess.run(
+        [sys.executable, str(EVALUATE), *options], capture_output=True, text=True, check=True
+    )
+    (row,) = json.loads(ended.stdout)["rows"]
+    assert row["passes"] == ["orthogonal compression", "contraction order"]
+    assert row["deviation"] < 1e-12
+    assert row["faster"] > 5.0
+    assert row["peer"] in ("layers", "jax")
+    assert row["speeds"]["layers"] > 5.0
+
+
+@pytest.mark.parametrize("case", [standardised_case(), *cases(quick=True)], ids=lambda c: c.model)
+def test_formulas_have_the_value_by_hand(case: Case) -> None:
+    model = slomodel.compile(case.source, data=case.data, dims=case.dims)
+    variables = pieces(model, model.x0(3))
+    value, _ = case.hand(variables, case.known)
+    assert FORMULAS[case.model](np, variables, case.known) == pytest.approx(value, rel=1e-11)
+
+
+@pytest.mark.parametrize("name", LAYERED)
+def test_layer_by_layer_is_the_same(name: str) -> None:
+    every = [standardised_case(), *cases(quick=True)]
+    (case,) = (one for one in every if one.model == name)
+    model = slomodel.compile(case.source, data=case.data)
+    x = model.x0(3)
+    assert distance(model, x, *LAYERED[name](pieces(model, x), case.known)) < 1e-11
+    assert distance(model, x, *case.hand(pieces(model, x), case.known)) < 1e-11
+
+
+def test_a_target_that_is_missed_is_told() -> None:
+    times = {"by hand": 60.0, "layers": 900.0}
+    speeds = {"by hand": 0.8, "layers": 15.0}
+    row = Saved("deep_linear", "", (), 60.0, 60.0, 1.0, times, speeds, 0.0)
+    assert row.missed == ("20 times layers", "by hand")
+    assert replace(row, speeds={"by hand": 0.9, "layers": 20.0}).missed == ()
+    quicker = replace(row, us={**times, "jax": 500.0}, speeds={**speeds, "jax": 9.0})
+    assert quicker.peer == "jax"
+    alone = replace(row, model="sym_tensor", us={"by hand": 60.0}, speeds={"by hand": 3.0})
+    assert alone.missed == ("3.5 times by hand",)
 
 
 def test_rosenbrock_has_one_text() -> None:
