@@ -7,6 +7,7 @@ import numpy as np
 from slomodel.codegen.forms import Form
 from slomodel.codegen.native.access import Access, along, c_order, merged_axes
 from slomodel.codegen.native.names import Names
+from slomodel.codegen.native.passes import BLOCK
 from slomodel.codegen.native.regions import Region, Regions, elements
 from slomodel.codegen.views import listed
 from slomodel.ir.expr import Affine, Expr, Extreme, Gather, Multiset, Scan
@@ -21,13 +22,39 @@ def fill_lines(region: Region, regions: Regions, names: Names) -> list[str]:
         start = regions.start_of(node)
         if start is not None:
             lines += copy_lines(regions, names, start, names.base(node))
-        elif regions.in_place(node) is None:
+        elif regions.in_place(node) is None and node not in rolling(region, regions):
             value = "0.0"
             if isinstance(node, Extreme):
                 value = "-INFINITY" if node.which == "max" else "INFINITY"
             size = elements(regions.accesses.shape(node))
             lines.append(f"slo_fill({names.base(node)}, {size}, {value});")
     return lines
+
+
+def rolling(region: Region, regions: Regions) -> dict[Expr, int]:
+    """Arrays that a long loop fills with zeros as it goes, just before it first adds to them.
+
+    Each with the largest offset at which the loop adds. Only for loops along one axis in which
+    every place that is added to moves on by one: then nothing beyond the last of them, and all
+    of a block before it, has been reached when a block begins.
+    """
+    if len(region.shape) != 1 or region.shape[0] <= BLOCK:
+        return {}
+    found: dict[Expr, int] = {}
+    spoilt: set[Expr] = set()
+    for node in region.nodes:
+        if regions.forms[node] not in (Form.PUT, Form.ACCUMULATE) or not node.rank:
+            continue
+        first = node
+        while (start := regions.in_place(first)) is not None:
+            first = start
+        strides = c_order(regions.accesses.shape(node))
+        offset, steps = along(regions.index(node), strides, 1, regions.accesses.numbers)
+        if steps != (1,) or offset < 0 or regions.forms[first] is not Form.PUT:
+            spoilt.add(first)
+        if first in region.nodes:
+            found[first] = max(found.get(first, 0), offset)
+    return {node: offset for node, offset in found.items() if node not in spoilt}
 
 
 def copy_lines(regions: Regions, names: Names, node: Expr, target: str) -> list[str]:

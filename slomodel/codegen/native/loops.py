@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 from slomodel.codegen.forms import Form
 from slomodel.codegen.native.access import Access, Numbers, along, c_order, merged_axes
+from slomodel.codegen.native.fills import rolling
 from slomodel.codegen.native.names import Names
-from slomodel.codegen.native.passes import Pass, append, indented, share_temporaries
-from slomodel.codegen.native.regions import Read, Region, Regions, loop_labels
+from slomodel.codegen.native.passes import BLOCK, Pass, append, indented, share_temporaries
+from slomodel.codegen.native.regions import Read, Region, Regions, elements, loop_labels
 from slomodel.ir.expr import Einsum, Expr, Extreme, Map
 
-BLOCK = 512
 _LONGEST = 300
 """Characters of an expression that is printed within another one."""
 
@@ -215,6 +215,7 @@ class LoopPrinter:
         """The loops round the passes, and the pointers at the start of each block."""
         size = axes[-1][0] if axes else 1
         blocked = size > BLOCK
+        zeros = self._rolling_zeros(size)
         width = min(BLOCK, size)
         inner = [f"real {name}[{width}] ALIGNED;" for name in self.temporaries]
         if blocked:
@@ -223,12 +224,23 @@ class LoopPrinter:
             inner = [f"const long m = {size};", *inner]
         for pointer in self.pointers.values():
             inner.append(self._declared(pointer, blocked))
-        lines = [*inner, *body]
+        lines = [*inner, *zeros, *body]
         if blocked:
             lines = [f"for (long s = 0; s < {size}; s += {BLOCK}) {{", *indented(lines), "}"]
         for k in reversed(range(len(axes) - 1)):
             head = f"for (long i{k} = 0; i{k} < {axes[k][0]}; i{k}++) {{"
             lines = [head, *indented(lines), "}"]
+        return lines
+
+    def _rolling_zeros(self, size: int) -> list[str]:
+        """The zeros that each block adds to, with what lies before and after all blocks."""
+        lines = []
+        for node, reach in rolling(self.region, self.regions).items():
+            base = self.names.base(node)
+            end = elements(self.regions.accesses.shape(node)) - reach - size
+            self.before.append(f"slo_fill({base}, {reach}, 0.0);")
+            lines.append(f"slo_fill({base} + {reach} + s, m, 0.0);")
+            self.after.append(f"slo_fill({base} + {reach + size}, {end}, 0.0);")
         return lines
 
     def _declared(self, pointer: _Pointer, blocked: bool) -> str:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+BLOCK = 512
+"""Elements that a pass runs over: some tens of such blocks fit in the nearest cache."""
 _TEMPORARY = re.compile(r"\bt\d+\b")
 
 

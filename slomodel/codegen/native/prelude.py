@@ -25,6 +25,11 @@ VECTOR_2 float log1pf(float), expm1f(float), tanf(float), tanhf(float), sinhf(fl
 double sqrt(double), fabs(double);
 float sqrtf(float), fabsf(float);
 
+/* Operands are read before they are chosen from: gcc 12 makes wrong code of elements that are read
+   under a condition (`p[i] ? q[i] : 0.0` in short loops with masked loads). */
+static inline real slo_where(real c, real a, real b) { return c != 0 ? a : b; }
+static inline real slo_and(real a, real b) { return (a != 0) & (b != 0); }
+static inline real slo_or(real a, real b) { return (a != 0) | (b != 0); }
 static inline real slo_square(real x) { return x * x; }
 static inline real slo_max(real a, real b) { return a > b || a != a ? a : b; }
 static inline real slo_min(real a, real b) { return a < b || a != a ? a : b; }
