@@ -154,11 +154,16 @@ def _scan_lines(node: Scan, regions: Regions, names: Names) -> list[str]:
     y, a, b = (at(access) for access in every)
     k, step = node.axis, target.strides[node.axis]
     carried = y.removesuffix("]") + f" - {step}]"
-    lines = [f"{y} = i{k} ? {a} * {carried} + {b} : {b};"]
-    others = [axis for axis in reversed(range(len(shape))) if axis != k]
-    for axis in [*others, k]:
-        lines = [f"for (long i{axis} = 0; i{axis} < {shape[axis]}; i{axis}++)", *_in(lines)]
-    return lines
+    lines = [
+        f"long i{k} = 0;",
+        f"{y} = {b};",
+        f"for (i{k} = 1; i{k} < {shape[k]}; i{k}++)",
+        f"    {y} = {a} * {carried} + {b};",
+    ]
+    for axis in [axis for axis in reversed(range(len(shape))) if axis != k]:
+        head = f"for (long i{axis} = 0; i{axis} < {shape[axis]}; i{axis}++) {{"
+        lines = [head, *_in(lines), "}"]
+    return ["{", *_in(lines), "}"]
 
 
 def _in(lines: list[str]) -> list[str]:
