@@ -26,9 +26,9 @@ import slomodel
 from benchmarks.by_hand import Array
 from benchmarks.cases import Case, cases
 from benchmarks.evaluate import POINTS, pieces, points
+from benchmarks.libraries import PEERS, installed
 from benchmarks.machine import MALLOC, description, run_again
 from benchmarks.measure import Call, seconds
-from benchmarks.libraries import PEERS, installed
 
 MOST_DEVIATION = 1e-9
 
