@@ -159,8 +159,9 @@ UNDECIDED = [
 
 @pytest.mark.parametrize("text", UNDECIDED)
 def test_a_join_at_which_a_branch_has_no_derivative_is_a_kink(text: str) -> None:
+    """Told of the join, or of the function that is not differentiable there."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = slomodel.compile(f"var x minimize {text}")
-    assert any("`where` may jump or have a kink" in str(one.message) for one in caught)
+    assert any(one.category is slomodel.NonsmoothWarning for one in caught)
     assert np.isfinite(model.value([0.5]))
