@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from slomodel.errors import Diagnostic, SourceText, Span
 from slomodel.ir.dims import Dim, Shape
 from slomodel.ir.expr import Expr, Input
@@ -60,6 +63,7 @@ class DataDeclaration:
     """A declared data array or scalar; optional at bind where it has a default or a file.
 
     `may_be_missing` says that every use, if any, is under `masked`, so that NaN is allowed in it.
+    `values` are those of constants that the objective has written out.
     """
 
     node: Input
@@ -68,6 +72,7 @@ class DataDeclaration:
     attributes: frozenset[str] = frozenset()
     may_be_missing: bool = False
     span: Span | None = None
+    values: NDArray[np.float64] | None = field(default=None, compare=False)
 
     @property
     def name(self) -> str:
@@ -116,7 +121,8 @@ class Problem:
     """A scalar objective with its declarations; sizes and data come later.
 
     `spans` gives the place in the source of nodes that a user wrote; `warnings` are diagnostics
-    of severity `warning`.
+    of severity `warning`. `vector`, where there is one, stands in the objective for all variables,
+    which are numbers then, in their order.
     """
 
     objective: Expr
@@ -131,3 +137,17 @@ class Problem:
     source: SourceText | None = None
     spans: Mapping[Expr, Span] = field(default_factory=dict)
     warnings: tuple[Diagnostic, ...] = ()
+    vector: Input | None = None
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The variables as the objective has them, in the order of the flat vector."""
+        if self.vector is not None:
+            return (self.vector,)
+        return tuple(variable.node for variable in self.variables)
+
+    def at(self, parts: Mapping[str, NDArray[np.float64]]) -> dict[Input, NDArray[np.float64]]:
+        """Arrays of the variables by name as values of the inputs."""
+        if self.vector is not None:
+            return {self.vector: np.array([parts[one.name] for one in self.variables])}
+        return {one.node: parts[one.name] for one in self.variables}

@@ -31,7 +31,7 @@ def smoothness(problem: Problem) -> int:
 
     A lower bound: the joint of a `where` may be smoother than is claimed here.
     """
-    variables: set[Expr] = {variable.node for variable in problem.variables}
+    variables: set[Expr] = set(problem.inputs)
     order = differentiated(problem.objective)
     moving = dependents(order, variables.__contains__)
     classes = [
@@ -66,8 +66,11 @@ def explanation(problem: Problem, binding: Binding, changes: Sequence[Change] = 
     sizes = [f"{dim.name} = {binding.sizes.get(dim.name, '?')}" for dim in problem.dims]
     if sizes:
         lines.append(f"dims       {', '.join(sizes)}")
-    for variable in problem.variables:
-        lines.append(f"variable   {variable.name} {show_shape(variable.shape)}")
+    if problem.vector is not None:
+        lines.append(f"variables  {problem.vector.name}: {len(problem.variables)} numbers")
+    else:
+        named = ((variable.name, show_shape(variable.shape)) for variable in problem.variables)
+        lines += [f"variable   {name} {shape}" for name, shape in named]
     for declaration in problem.data:
         state = "missing" if declaration.name in binding.missing else "given"
         lines.append(f"data       {declaration.name} {show_shape(declaration.shape)}, {state}")

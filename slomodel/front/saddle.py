@@ -28,7 +28,7 @@ def with_saddle_warning(problem: Problem) -> Problem:
     products = {node: found for node in order if len(found := _factors(node, moving)) > 1}
     if not products:
         return problem
-    nodes = [variable.node for variable in problem.variables]
+    nodes = problem.inputs
     slopes = dict(zip(nodes, gradient(problem.objective, nodes), strict=True))
     facts = at_start([problem.objective, *slopes.values()], starts)
     told: dict[tuple[Input, ...], str] = {}

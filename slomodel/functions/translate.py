@@ -111,8 +111,8 @@ def _parts(node: sp.Basic) -> list[sp.Basic]:
 
 
 def _signed(term: sp.Expr) -> tuple[bool, sp.Expr]:
-    """Whether the term is subtracted, and what is."""
-    negative = term.as_coeff_Mul()[0].is_negative is True
+    """Whether the term is subtracted, and what is; terms with other coefficients are added."""
+    negative = term.as_coeff_Mul()[0] is sp.S.NegativeOne
     return negative, -term if negative else term
 
 

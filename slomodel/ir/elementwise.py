@@ -46,6 +46,8 @@ def apply_along(
     covered = sorted({axis for own in placed for axis in own})
     inner = tuple(tuple(covered.index(axis) for axis in own) for own in placed)
     node = Map(function, tuple(unwrapped), inner, tuple(shape[axis] for axis in covered))
+    if len(covered) == len(shape):
+        return node
     return broadcast(node, tuple(covered), shape)
 
 

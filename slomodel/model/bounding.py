@@ -26,7 +26,7 @@ def setting_of(problem: Problem, values: Values, sizes: Mapping[str, int]) -> Se
     missing = {d.node for d in problem.data if d.may_be_missing}
     return Setting(
         objective=problem.objective,
-        variables=tuple(variable.node for variable in problem.variables),
+        variables=problem.inputs,
         values={
             node: np.where(np.isnan(array), 0.0, array) if node in missing else array
             for node, array in values.items()

@@ -114,6 +114,5 @@ class Evaluating:
         return np.empty(self.n, dtype=self._compiled.precision)
 
     def _values(self, x: Vector) -> dict[Input, Vector]:
-        parts = self.unpack(x)
-        values = {v.node: parts[v.name] for v in self._problem.variables}
+        values = self._problem.at(self.unpack(x))
         return values | {d.node: self._binding.arrays[d.name] for d in self._problem.data}

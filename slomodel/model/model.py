@@ -173,7 +173,7 @@ class Model(Evaluating):
         """
         vector = self.x0() if x is None else self._vectors.vector(x)
         parts = self.unpack(self.gradient(vector))
-        gradient = {v.node: parts[v.name] for v in self._problem.variables}
+        gradient = self._problem.at(parts)
         values, sizes = self._values(vector), self._binding.sizes
         rng = np.random.default_rng(0)
         return gradient_deviation(self._problem.objective, values, sizes, gradient, rng)

@@ -50,7 +50,7 @@ class Plans:
     def __init__(self, problem: Problem, rewrites: Collection[str], precision: Precision) -> None:
         self._problem = problem
         self._rewrites = tuple(rewrites)
-        self._variables = tuple(variable.node for variable in problem.variables)
+        self._variables = problem.inputs
         self._precision: Precision = precision
         self._lock = threading.RLock()
         self._optimized: list[Optimized] = []

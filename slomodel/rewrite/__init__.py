@@ -2,6 +2,7 @@
 
 from slomodel.rewrite.facts import Facts
 from slomodel.rewrite.passes import PASSES, Change, Optimized, Pass, chosen, optimized
+from slomodel.rewrite.rolling import Rolled
 from slomodel.rewrite.stable import carried, rewritten, stable
 from slomodel.rewrite.symmetry import Joint
 
@@ -12,6 +13,7 @@ __all__ = [
     "Joint",
     "Optimized",
     "Pass",
+    "Rolled",
     "carried",
     "chosen",
     "optimized",

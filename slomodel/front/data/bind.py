@@ -104,7 +104,7 @@ def _array(
     name, value = declaration.name, data.get(declaration.name)
     if value is None:
         if declaration.file is None:
-            return None
+            return declaration.values
         value = load_reference(declaration.file, base_dir)
     dims = [str(dim) for dim in declaration.shape]
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from slomodel.errors import Diagnostic, ModelSyntaxError, SlomodelError, SourceText, Span
+from slomodel.front.elaboration.constants import constants
 from slomodel.front.elaboration.declarations import declare_data, declare_dim, declare_variable
 from slomodel.front.elaboration.definitions import (
     check_condition,
@@ -32,7 +33,7 @@ from slomodel.ir.expr import Expr
 from slomodel.ir.walk import inputs
 from slomodel.problem import Check as ProblemCheck
 from slomodel.problem import DataDeclaration, DimDeclaration, Problem, Variable
-from slomodel.rewrite import carried, rewritten
+from slomodel.rewrite import Rolled, carried, rewritten
 
 _MOST_MESSAGES = 20
 _UNUSED = "use it, or leave it out"
@@ -157,14 +158,15 @@ def _problem(program: Program, model: Model, gathered: _Gathered, objective: Exp
             model.warn(_unused("the variable", variable.name, variable.span))
     model.checks += nonempty_checks(objective, model.counts, model.spans)
     statement = program.objectives[0]
-    became = rewritten(objective)
-    spans = carried(model.spans, became)
-    for remark in nonsmooth_warnings(became[objective], spans, statement.expr.span):
+    rolled = Rolled(objective)
+    became = rewritten(rolled.root)
+    spans = carried(rolled.notes(model.spans), became)
+    for remark in nonsmooth_warnings(became[rolled.root], spans, statement.expr.span):
         model.warn(remark)
     return Problem(
-        became[objective],
+        became[rolled.root],
         tuple(gathered.variables),
-        data,
+        (*data, *constants(rolled)),
         tuple(gathered.dims),
         (*gathered.checks, *model.checks),
         tuple(model.bounds),

@@ -14,11 +14,13 @@ from sympy.matrices.expressions.matexpr import MatrixElement
 from sympy.tensor.indexed import Idx
 
 from slomodel.errors import ShapeError
+from slomodel.front.elaboration.constants import constants
 from slomodel.front.elaboration.faults import Fault
 from slomodel.front.elaboration.smoothness import nonsmooth_warnings
 from slomodel.front.sympy_expressions import matrices, sums
 from slomodel.front.sympy_expressions.faults import place, refused
 from slomodel.front.sympy_expressions.names import declare, listed
+from slomodel.front.sympy_expressions.packing import packed, unpacked
 from slomodel.front.sympy_expressions.scalars import is_root, root, scalar, symbol
 from slomodel.front.sympy_expressions.scan import FIXED_MATRICES, scan
 from slomodel.front.sympy_expressions.scope import Reading, Scope
@@ -26,7 +28,7 @@ from slomodel.front.sympy_expressions.steps import Ask, Steps, run
 from slomodel.front.sympy_expressions.unknown import unknown
 from slomodel.ir.expr import Expr
 from slomodel.problem import Problem
-from slomodel.rewrite import carried, rewritten
+from slomodel.rewrite import Rolled, carried, rewritten
 
 _MOST_WARNINGS = 20
 
@@ -69,18 +71,24 @@ def problem_from_sympy(
     named = () if order is None else tuple(one for one in order if not isinstance(one, str))
     found = scan((objective, *named), scope)
     declared = declare(found, order, data_names, shapes or {}, reading)
+    vector = packed(declared, reading)
     graph = _graph(objective, scope)
-    became = rewritten(graph)
-    places = carried(reading.places, became)
-    warnings = nonsmooth_warnings(became[graph], places, place(objective))
+    rolled = Rolled(graph)
+    if vector is not None and not rolled.origins:
+        rolled = Rolled(unpacked(graph, vector, declared))
+        vector = None
+    became = rewritten(rolled.root)
+    places = carried(rolled.notes(reading.places), became)
+    warnings = nonsmooth_warnings(became[rolled.root], places, place(objective))
     return Problem(
-        became[graph],
+        became[rolled.root],
         declared.variables,
-        declared.data,
+        (*declared.data, *constants(rolled)),
         declared.dims,
         bounds=tuple(reading.bounds),
         spans=places,
         warnings=tuple(warnings[:_MOST_WARNINGS]),
+        vector=vector,
     )
 
 
