@@ -105,18 +105,29 @@ SOLVE = (
         "--line-search", metavar="NAME", help="armijo, or exact for polynomials [armijo]."
     ),
     click.option(
-        "--D", "D", type=NumberOrWord(), help="pgd, tgd: radius of a ball, or auto [by the start]."
+        "--D",
+        "D",
+        type=NumberOrWord(),
+        help="pgd, tgd, gd: radius of a ball; pgd, tgd: or auto [by the start].",
     ),
     click.option(
-        "--d", "d", type=float, help="pgd, tgd: margin of a ball [pgd: 0, tgd: a quarter of D]."
+        "--d",
+        "d",
+        type=float,
+        help="pgd, tgd: margin of a ball [pgd: 0, tgd: a quarter of D]; ngd: the step.",
     ),
     click.option(
         "--lipschitz",
         type=NumberOrWord(),
-        help="pgd, tgd: the constant, or auto, analytic or sampled [auto].",
+        help="pgd, tgd, gd: the constant, or auto, analytic or sampled [auto].",
     ),
-    click.option("--samples", type=int, help="pgd, tgd: points of a sampled constant [30]."),
-    click.option("--safety", type=float, help="pgd, tgd: factor on a sampled constant [1]."),
+    click.option("--samples", type=int, help="pgd, tgd, gd: points of a sampled constant [30]."),
+    click.option("--safety", type=float, help="pgd, tgd, gd: factor on a sampled constant [1]."),
+    click.option("--L", "L", type=float, help="gd, bpg: the constant of the step."),
+    click.option(
+        "--p", "p", type=float, help="bpg: power of the kernel [degree of the objective]."
+    ),
+    click.option("--lam0", type=float, help="adgd: the first step over the gradient norm [1e-6]."),
     click.option("--threads", type=int, help="Threads of numexpr and the BLAS."),
     click.option("--checkpoint", type=FILE, help="Write the run to this npz every few seconds."),
     click.option("--resume", type=FILE, help="Go on with a file of --checkpoint."),

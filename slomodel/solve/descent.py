@@ -72,7 +72,7 @@ class DescentRun:
         new = self._spare
         cut_short = self._move(current, region, new.x)
         length = norm(np.subtract(new.x, current.x, out=self._s))
-        if length == 0.0:
+        if length == 0.0 or math.inf == region.L1:
             return self._why_no_gain(current, region)
         new.f = self._evaluate.value(new.x)
         promised = 0.5 * (region.L1 * length) * length
@@ -84,13 +84,16 @@ class DescentRun:
         new.gnorm = self._evaluate.gradient(new.x, new.g)
         if not math.isfinite(new.gnorm):
             return Violation()
-        if self._wandering.note(new, self._floor.noise(new), length / region.ball.D):
+        share = length / reach(region, current)
+        if self._wandering.note(new, self._floor.noise(new), share):
             return self._why_no_gain(current, region, violates=not holds)
         self._spare = current
         # A rise that the user's L1 brought about is not held against the steps after it.
         self._floor.lowest = min(self._floor.lowest, new.f) if holds else new.f
         self._largest_f = max(self._largest_f, abs(new.f))
-        self._probe.count(cut_short)
+        # Without a ball, steps that shrink lead to a minimiser; those that do not may lead nowhere.
+        free = math.inf == region.ball.D
+        self._probe.count(cut_short or (free and new.gnorm >= current.gnorm))
         at_boundary = cut_short and self._ends_at_boundary
         return Step(new, length, at_boundary, holds and excess > 0.0, violates=not holds)
 
@@ -100,7 +103,7 @@ class DescentRun:
             return True
         if not excess <= DOUBTFUL * self._largest_f:
             return False
-        self._floor.measure(self._evaluate, current, region.ball.D)
+        self._floor.measure(self._evaluate, current, reach(region, current))
         return excess <= self._floor.noise(current)
 
     def _why_no_gain(self, at: Iterate, region: Region, violates: bool = False) -> Halt:
@@ -112,7 +115,13 @@ class DescentRun:
             )
             return Halt(Status.line_search_stalled, detail)
         limit = f"L1 = {region.L1:.3g}"
-        return explain_limit(self._evaluate, self._floor, at, region.ball.D, limit)
+        return explain_limit(self._evaluate, self._floor, at, reach(region, at), limit)
+
+
+def reach(region: Region, at: Iterate) -> float:
+    """How far from `at` a step may go: by D, or by max(1, ‖x‖) where no ball bounds it."""
+    D = region.ball.D
+    return D if math.inf > D else max(1.0, norm(at.x))
 
 
 class Wandering:

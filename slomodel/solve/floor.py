@@ -132,7 +132,9 @@ def explain_failure(evaluate: Evaluator, floor: Floor, at: Iterate, longest: flo
     v = at.g / -at.gnorm
     t = shortest_clear(evaluate, at, v, noise, longest)
     if t > longest:
-        return Halt(Status.precision, f"{seen}.", floor.best)
+        return too_short(evaluate, at, t, noise, longest) or Halt(
+            Status.precision, f"{seen}.", floor.best
+        )
     there = at.x + t * v
     g = np.empty_like(at.g)
     change = evaluate.value(there) - at.f
@@ -153,6 +155,26 @@ def explain_failure(evaluate: Evaluator, floor: Floor, at: Iterate, longest: flo
         f"{evaluate.sign * change:.3g}, by its gradients {evaluate.sign * expected:.3g}."
     )
     return Halt(ending, detail, floor.best)
+
+
+def too_short(
+    evaluate: Evaluator, at: Iterate, t: float, noise: float, longest: float
+) -> Halt | None:
+    """The end of a run whose steps, up to `longest`, are too short where one of t is not.
+
+    Then x is so large, or the step so short, that x hardly changes: the resolution of f is no
+    reason. None where the longer step does not clearly descend either, or is past ‖x‖.
+    """
+    if not t <= norm(at.x):
+        return None
+    change = evaluate.value(at.x - (t / at.gnorm) * at.g) - at.f
+    if not change < -noise:
+        return None
+    detail = (
+        f"Steps of at most {longest:.3g} are too short to gain anything; one of {t:.2g} changes "
+        f"the objective by {evaluate.sign * change:.3g}."
+    )
+    return Halt(Status.line_search_stalled, detail)
 
 
 def explain_limit(evaluate: Evaluator, floor: Floor, at: Iterate, reach: float, limit: str) -> Halt:

@@ -48,16 +48,17 @@ class LipschitzSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """One L1 for every ball."""
+    """One L1 for every ball, given as `option`."""
 
     L1: float
+    option: str = "lipschitz"
 
     name = "number"
     estimated = False
 
     @property
     def parameters(self) -> dict[str, float | str]:
-        return {"lipschitz": self.L1}
+        return {self.option: self.L1}
 
     def start(self, evaluate: Evaluator, seed: int) -> ConstantsOver:
         constants = Constants(self.L1, None, self.name, self.estimated)

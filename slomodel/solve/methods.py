@@ -8,13 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from slomodel.errors import Diagnostic, DomainError
+from slomodel.solve.adgd import adgd
+from slomodel.solve.bpg import bpg, bpg_source
 from slomodel.solve.certified import certified
 from slomodel.solve.directions import DIRECTIONS, Rule
 from slomodel.solve.exact import LARGEST_DEGREE
 from slomodel.solve.facts import NO_FACTS, Facts
+from slomodel.solve.gd import gd, gd_source
 from slomodel.solve.hints import method_hint
 from slomodel.solve.initial_step import INITIAL_STEPS
 from slomodel.solve.lipschitz import LipschitzSource
+from slomodel.solve.ngd import ngd
 from slomodel.solve.norm_armijo import NormArmijo
 from slomodel.solve.norms import Vector, norm
 from slomodel.solve.options import Setting, check_names, choice, number
@@ -29,25 +33,21 @@ from slomodel.solve.tgd import tgd
 Options = Mapping[str, object]
 
 
-METHODS_NOT_YET = {
-    "agp": "accelerated gradient, until proven guilty",
-    "bpg": "Bregman proximal gradient",
-    "gd": "gradient descent with a fixed step",
-    "ngd": "normalised gradient descent",
-    "adgd": "adaptive gradient descent",
-}
+METHODS_NOT_YET = {"agp": "accelerated gradient, until proven guilty"}
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A method's options and its builder from those that were given."""
+    """A method's options, its builder from those that were given, and the source of constants.
+
+    `what` is the method in a few words, `needs` what it asks for.
+    """
 
     options: tuple[str, ...]
     build: Callable[[Options, Setting], Subroutine]
-
-    @property
-    def takes_constants(self) -> bool:
-        return "lipschitz" in self.options
+    what: str
+    needs: str = "nothing"
+    source: Callable[[Options, Prove | None, Facts], LipschitzSource] | None = None
 
 
 def norm_armijo(given: Options, setting: Setting) -> NormArmijo:
@@ -125,12 +125,45 @@ _LINE_SEARCH = (
 
 _BALL = ("D", "d", "lipschitz", "samples", "safety")
 
+
+def of_a_ball(given: Options, prove: Prove | None, facts: Facts) -> LipschitzSource:
+    """The constants that `lipschitz` asks for."""
+    return lipschitz_source(given, prove)
+
+
+def of_a_step(given: Options, prove: Prove | None, facts: Facts) -> LipschitzSource:
+    """The constant of a fixed step."""
+    return gd_source(given, prove)
+
+
 METHODS = {
-    "auto": Method(_LINE_SEARCH, auto),
-    "norm-armijo": Method(_LINE_SEARCH, norm_armijo),
-    "std-armijo": Method(("delta_bar", "theta", "sigma"), std_armijo),
-    "pgd": Method(_BALL, pgd),
-    "tgd": Method(_BALL, tgd),
+    "auto": Method(_LINE_SEARCH, auto, "norm-armijo along L-BFGS directions"),
+    "norm-armijo": Method(_LINE_SEARCH, norm_armijo, "Armijo search over steps of bounded length"),
+    "std-armijo": Method(
+        ("delta_bar", "theta", "sigma"), std_armijo, "Armijo search over multiples of the gradient"
+    ),
+    "pgd": Method(
+        _BALL, pgd, "gradient steps projected on balls", "L1 over B(x, D)", source=of_a_ball
+    ),
+    "tgd": Method(
+        _BALL, tgd, "gradient steps cut to length d", "L1 over B(x, D)", source=of_a_ball
+    ),
+    "gd": Method(
+        ("L", "D", "lipschitz", "samples", "safety"),
+        gd,
+        "gradient steps 1/L",
+        "L, or L1 over B(x0, D)",
+        source=of_a_step,
+    ),
+    "ngd": Method(("d",), ngd, "steps of length d along the gradient"),
+    "adgd": Method(("lam0",), adgd, "gradient steps by the change of the gradient"),
+    "bpg": Method(
+        ("L", "p"),
+        bpg,
+        "Bregman steps with the kernel |x|^p/p + |x|^2/2",
+        "L: by bounds for a polynomial",
+        source=bpg_source,
+    ),
 }
 
 
@@ -149,10 +182,10 @@ def method_of(
     method = METHODS[choice("method", name, METHODS, METHODS_NOT_YET, method_hint(name))]
     check_names(name, options, method.options)
     given = {option: value for option, value in options.items() if value is not None}
-    if not method.takes_constants:
+    if method.source is None:
         return method.build(given, Setting(x0, gtol, facts=facts)), None
-    source = lipschitz_source(given, prove)
+    source = method.source(given, prove, facts)
     setting = Setting(x0, gtol, source.estimated, proves(source), facts)
-    if is_auto(given):
+    if "d" in method.options and is_auto(given):
         return certified(name, setting, "d" in given), proofs_alone(source)
     return method.build(given, setting), source

@@ -45,3 +45,11 @@ def ratio(numerator: float, *denominators: float) -> float:
             return 0.0
         numerator /= d
     return numerator if math.isfinite(numerator) else 0.0
+
+
+def power(base: float, exponent: float) -> float:
+    """base^exponent of a base ≥ 0, inf past the largest number."""
+    try:
+        return math.pow(base, exponent)
+    except OverflowError:
+        return math.inf

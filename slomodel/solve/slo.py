@@ -35,8 +35,8 @@ from slomodel.solve.unbounded import depth
 class Run:
     """Where a run stands and how it ended; `tolerance` is √ε, set from f and g at the start.
 
-    `best` is the lowest point left behind by a step that violates the descent condition. `region`
-    is that of the epoch that is open, if one is; it began after step `first`, with
+    `best` is the lowest point left behind by a step that rises by more than rounding. `region` is
+    that of the epoch that is open, if one is; it began after step `first`, with
     `violations_before` in all.
     """
 
@@ -62,7 +62,8 @@ class Run:
 
     def accept(self, taken: Step) -> None:
         old, new = self.current, taken.point
-        if taken.violates and new.f > old.f and (self.best is None or old.f < self.best.f):
+        rises = new.f > old.f and not taken.by_rounding
+        if rises and (self.best is None or old.f < self.best.f):
             self.best = old.copy()
         self.current, self.step = new, taken.length
         self.rounding_steps += taken.by_rounding

@@ -7,11 +7,20 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from solve.objectives import Counting, Vector, elementwise, parabola, recorded_problem, rosenbrock
 
-from slomodel.solve import METHODS, Functions, Solution, State, solve
+from slomodel.solve import METHODS, Functions, Solution, State
+from slomodel.solve import solve as solve_with
 
-OTHERS = pytest.mark.parametrize("method", ["pgd", "tgd", "std-armijo"])
+CHECKED = ["pgd", "tgd", "std-armijo", "gd"]
+OTHERS = pytest.mark.parametrize("method", CHECKED)
+EVERY = pytest.mark.parametrize("method", [*CHECKED, "ngd", "adgd", "bpg"])
 BALLS = pytest.mark.parametrize("method", ["pgd", "tgd"])
 X0 = [-1.2, 1.0]
+
+
+def solve(*args: object, method: str, **options: object) -> Solution:
+    """`solve`, with what the method cannot do without."""
+    needed = {"L": 3e3, "p": 4} if method == "bpg" else {}
+    return solve_with(*args, method=method, **needed, **options)  # type: ignore[arg-type]
 
 
 def check(found: Solution, status: str) -> None:
@@ -22,7 +31,7 @@ def check(found: Solution, status: str) -> None:
 
 
 def test_these_are_all_the_others() -> None:
-    assert set(METHODS) == {"auto", "norm-armijo", "std-armijo", "pgd", "tgd"}
+    assert set(METHODS) == {"auto", "norm-armijo", *CHECKED, "ngd", "adgd", "bpg"}
 
 
 @OTHERS
@@ -74,7 +83,7 @@ def test_gradient_of_the_wrong_sign(x0: float, method: str) -> None:
     assert_allclose(found.x, x0, rtol=1e-10)
 
 
-@OTHERS
+@EVERY
 @pytest.mark.parametrize(
     ("fun", "jac", "x0"),
     [
@@ -90,14 +99,14 @@ def test_unbounded(fun: object, jac: object, x0: float, method: str) -> None:
     check(found, "unbounded")
 
 
-@OTHERS
+@EVERY
 def test_nonfinite_start(method: str) -> None:
     found = solve(elementwise(np.log, lambda x: 1.0 / x, 1), [-1.0], method=method)
     check(found, "nonfinite_start")
     assert found.njev == 1
 
 
-@OTHERS
+@EVERY
 @pytest.mark.parametrize("limit", [1, 2, 17])
 def test_max_nfev_is_never_passed(limit: int, method: str) -> None:
     counted = Counting(rosenbrock())
@@ -123,7 +132,7 @@ def test_max_time_holds_while_sampling(method: str) -> None:
     assert (found.nit, found.epochs) == (0, ())
 
 
-@OTHERS
+@EVERY
 def test_callback_sees_every_point_and_stops(method: str) -> None:
     seen: list[State] = []
 
@@ -141,7 +150,7 @@ def test_callback_sees_every_point_and_stops(method: str) -> None:
     assert_array_equal(plain.x, found.x)
 
 
-@OTHERS
+@EVERY
 def test_interrupted(method: str) -> None:
     def interrupt(state: State) -> None:
         if state.k == 4:
@@ -153,7 +162,7 @@ def test_interrupted(method: str) -> None:
     assert found.fun == found.history.fun.min()
 
 
-@OTHERS
+@EVERY
 def test_max_iter_zero_and_a_start_that_is_stationary(method: str) -> None:
     check(solve(rosenbrock(), X0, method=method, max_iter=0), "max_iter")
     check(solve(parabola(1.0), [1.0, 1.0], method=method, max_iter=0), "converged")
