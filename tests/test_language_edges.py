@@ -147,6 +147,19 @@ def test_a_bound_over_a_ball_that_touches_a_kink_is_infinite() -> None:
         assert touching.reason
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_norms_are_not_scaled_and_lengths_of_two_numbers_are(backend: str) -> None:
+    norm = compiled("norm2(v)", 2, backend)
+    assert norm.value([1e-170, 1e-170]) == 0.0
+    assert norm.gradient([1e-170, 1e-170]).tolist() == [0.0, 0.0]
+    assert norm.value([1e200, 1e200]) == INF
+    assert "up to v[0] = 1e+200 is inf, in `norm2(v)`" in str(norm.trace_nonfinite([1e200, 1e200]))
+    length = compiled("sqrt(v[0]^2 + v[1]^2)", 2, backend)
+    for size in (1e-300, 1e-170, 1.0, 1e200, 1e300):
+        assert length.value([3 * size, 4 * size]) == pytest.approx(5 * size, rel=1e-15)
+        np.testing.assert_allclose(length.gradient([3 * size, 4 * size]), [0.6, 0.8], rtol=1e-15)
+
+
 UNDECIDED = [
     "where(x > 0, x * log(x), 0)",
     "where(x > 0, 1 / x, 0)",
