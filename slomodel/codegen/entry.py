@@ -52,7 +52,15 @@ def plan(entry: Entry, layout: Layout, numbers: Numbers, target: Printer) -> Pla
     roots = lower(entry.roots, numbers, target.spells)
     arguments = (*layout.variables, *entry.directions)
     arrays = roots[len(roots) - len(entry.arrays) :]
-    program = schedule(roots, arguments, prints=target.prints, numbers=numbers, outputs=arrays)
+    centre = layout.variables if entry.directions else ()
+    program = schedule(
+        roots,
+        arguments,
+        prints=target.prints,
+        numbers=numbers,
+        outputs=arrays,
+        centre=centre,
+    )
     return Planned(entry, program, target)
 
 
@@ -62,18 +70,22 @@ def entry_lines(planned: Planned, layout: Layout) -> list[str]:
     names, prepared, reads = _inputs(entry, program, layout)
     scope = Scope(program, layout, names)
     once = _stage_lines(planned, scope, "data")
+    kept, centre = _centre_lines(planned, scope)
     calls = _stage_lines(planned, scope, "call")
     finish = _finish(entry, program, scope)
     slots = scope.slots()
     vectors = ["point", *(["direction"] if entry.directions else [])]
     arguments = [*vectors, *(["out"] if entry.arrays else [])]
     filled = [f"np.copyto({name}, {vector})" for name, vector in zip("xv", vectors, strict=False)]
-    body = [*filled, *reads, *calls, *finish]
+    kept_here = [f"nonlocal {', '.join(kept)}"] if kept else []
+    body = [*kept_here, *filled, *reads, *centre, *calls, *finish]
     return [
         '@np.errstate(all="ignore")',
         f"def make_{entry.name}(data):",
         "    data = _arrays(data)",
-        *indented([*prepared, *slots, *scope.prelude, *once], 1),
+        *indented(
+            [*prepared, *slots, *scope.prelude, *once, *(f"{one} = None" for one in kept)], 1
+        ),
         "",
         '    @np.errstate(all="ignore")',
         f"    def {entry.name}({', '.join(arguments)}):",
@@ -116,6 +128,21 @@ def _stage_lines(planned: Planned, scope: Scope, stage: str) -> list[str]:
         if step.stage == stage:
             lines += rule(step, planned.target)(step, scope)
     return lines
+
+
+def _centre_lines(planned: Planned, scope: Scope) -> tuple[list[str], list[str]]:
+    """Names that are kept between calls, and the lines that a call at another point begins with.
+
+    The point is compared by its bits. While the lines run no point is known: they may be broken
+    off in between.
+    """
+    lines = _stage_lines(planned, scope, "centre")
+    if not lines:
+        return [], []
+    steps = [step for step in planned.program.steps if step.stage == "centre"]
+    scalars = dict.fromkeys(scope.ref(step.node) for step in steps if not step.node.rank)
+    fresh = ["seen = None", *lines, "seen = now"]
+    return ["seen", *scalars], ["now = x.tobytes()", "if now != seen:", *indented(fresh, 1)]
 
 
 def rule(step: Step, target: Printer) -> Callable[[Step, Scope], list[str]]:

@@ -14,7 +14,7 @@ from slomodel.ir.dims import Shape
 from slomodel.ir.expr import Expr, Input, Scatter
 from slomodel.ir.function import DType
 
-Stage = Literal["data", "call"]
+Stage = Literal["data", "centre", "call"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Steps that compute `roots`: first those of stage `data`, then those of every call.
+    """Steps that compute `roots`: of stage `data`, of `centre` for a new one, of every call.
 
     `slot_of` gives the place in `slots` of each array that is computed; scalars have none.
     `outputs` gives for a root that is computed in place the index of its array in the caller's

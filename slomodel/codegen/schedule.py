@@ -24,15 +24,17 @@ def schedule(
     prints: Callable[[ScalarFunction], bool] | None,
     numbers: Mapping[str, int],
     outputs: Sequence[Expr] = (),
+    centre: Sequence[Input] = (),
 ) -> Program:
     """The program of lowered `roots` whose values change with `arguments` from call to call.
 
     `outputs` are roots whose arrays the caller provides, in order; a root that cannot be computed
-    right into its array is left for the caller to copy. `prints` says which functions can be
-    fused into one kernel; None means one operation a step. `numbers` are the sizes of the named
-    dims: they decide which kernels pay.
+    right into its array is left for the caller to copy. `centre` are arguments that often stay the
+    same from call to call, so that what stands on them alone is a stage of its own. `prints` says
+    which functions can be fused into one kernel; None means one operation a step. `numbers` are the
+    sizes of the named dims: they decide which kernels pay.
     """
-    plan = _Plan(tuple(roots), set(arguments), prints, numbers)
+    plan = _Plan(tuple(roots), set(arguments), set(centre), prints, numbers)
     steps = plan.steps()
     storage = Storage(plan.roots, tuple(outputs), plan.base)
     storage.place(steps)
@@ -55,6 +57,7 @@ class _Plan:
         self,
         roots: tuple[Expr, ...],
         arguments: set[Input],
+        centre: set[Input],
         prints: Callable[[ScalarFunction], bool] | None,
         numbers: Mapping[str, int],
     ) -> None:
@@ -64,6 +67,7 @@ class _Plan:
         self.place = {node: k for k, node in enumerate(self.order)}
         self.users = users(self.order)
         self.moving = dependents(self.order, lambda node: node in arguments)
+        self.calling = dependents(self.order, lambda node: node in arguments - centre)
         self.single = {node for node in self.order if len(self.users[node]) == 1} - set(roots)
         self.forms = {node: form_of(node) for node in self.order}
         self.added = self._accumulations()
@@ -91,16 +95,18 @@ class _Plan:
         return self.forms[node] in _VIEWS and node not in self.copied
 
     def steps(self) -> list[Step]:
-        """Every node that is computed, in order: the data's before each call's."""
-        made: dict[Stage, list[Step]] = {"data": [], "call": []}
+        """Every node that is computed, in order: the data's, a centre's, each call's."""
+        made: dict[Stage, list[Step]] = {"data": [], "centre": [], "call": []}
         for node in self.order:
             if self._is_computed(node):
                 step = self._step(node)
                 made[step.stage].append(step)
-        return made["data"] + made["call"]
+        return [step for steps in made.values() for step in steps]
 
     def _stage(self, node: Expr) -> Stage:
-        return "call" if node in self.moving else "data"
+        if node in self.calling:
+            return "call"
+        return "centre" if node in self.moving else "data"
 
     def _must_copy(self, node: Expr) -> bool:
         """Views that somebody needs as an array of its own, in C order."""

@@ -12,7 +12,8 @@ class Storage:
     """Slots for the results of steps, by liveness.
 
     A slot is reused by a result of the same shape and type only, so that the program's text does
-    not depend on sizes. What is computed once per data keeps its slot.
+    not depend on sizes. What is computed once per data keeps its slot, and so does what is computed
+    once per centre and read by calls.
     """
 
     def __init__(
@@ -50,13 +51,16 @@ class Storage:
 
     def _last_reads(self, steps: Sequence[Step]) -> dict[Expr, int]:
         last: dict[Expr, int] = {}
+        stages = {step.node: step.stage for step in steps}
         for position, step in enumerate(steps):
-            if step.stage == "call":
+            if step.stage != "data":
                 last[step.node] = position
             for operand in step.reads:
                 node = self._base(operand)
-                if node in last:
+                if node in last and stages[node] == step.stage:
                     last[node] = position
+                else:
+                    last.pop(node, None)
         return {node: position for node, position in last.items() if node not in self._kept}
 
     def _place_one(self, step: Step, ending: Sequence[Expr]) -> None:
@@ -72,7 +76,7 @@ class Storage:
             self.slot_of[node] = self.slot_of[taken]
             return
         free = self._free.get(slot)
-        if step.stage == "call" and free:
+        if step.stage != "data" and free:
             self.slot_of[node] = free.pop()
         else:
             self.slot_of[node] = len(self.slots)
@@ -80,7 +84,7 @@ class Storage:
 
     def _overwritten(self, step: Step, ending: Sequence[Expr], slot: Slot) -> Expr | None:
         """An operand that one ufunc call may overwrite, as nothing reads it later."""
-        if step.stage != "call" or len(step.fused) != 1:
+        if step.stage == "data" or len(step.fused) != 1:
             return None
         for operand in step.node.operands:
             own = self.slot_of.get(operand) if operand in ending else None

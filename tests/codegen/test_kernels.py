@@ -61,6 +61,8 @@ def assert_values(target: str, example: Example) -> None:
         value = kernels.function("value")(point)
         gradient, product = np.full(x.size, np.nan), np.full(x.size, np.nan)
         again = kernels.function("value_and_gradient")(point, gradient)
+        # Along another direction before: what depends on the point alone is kept in between.
+        kernels.function("hvp")(point, 1.0 - v, product)
         kernels.function("hvp")(point, v, product)
     for found, wanted in (
         (value, expected[0]),
