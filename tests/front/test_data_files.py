@@ -129,7 +129,8 @@ def test_sparse_matrices_become_dense(tmp_path: Path) -> None:
 def test_whole_messages(tmp_path: Path) -> None:
     assert refusal(tmp_path, "x.csv", "a,b\n1,2\n3,abc\n") == (
         "error[E316]: `x.csv` has the text `abc` in line 3, column 2 (`b`), "
-        "where a number is expected"
+        "where a number is expected\n"
+        ' help: write a number there, or read another column, as in `"file.csv:column"`'
     )
     assert refusal(tmp_path, "x.csv:yy", "x,y\n1,2\n") == (
         "error[E304]: `x.csv` has no column `yy`\n help: did you mean `y`? it holds `x`, `y`"

@@ -83,7 +83,7 @@ def _check_names(problem: Problem, data: Mapping[str, object], dims: Mapping[str
             raise _error("E309", f"the model has no dim `{name}`", None, _there(name, sizes))
         if not _is_whole(size) or not 0 <= size <= _LARGEST_SIZE:
             message = f"dim `{name}` needs a whole number from 0 to 10^15, not {size!r:.40}"
-            raise _error("E310", message)
+            raise _error("E310", message, None, f"write it like dims={{{name!r}: 10}}")
 
 
 def _is_whole(size: object) -> bool:

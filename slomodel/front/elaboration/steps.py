@@ -12,7 +12,7 @@ from slomodel.front.elaboration.values import Value
 Steps: TypeAlias = Generator[Evaluate, Value, Value]
 """A rule in progress: it yields requests, receives their values, and returns its own."""
 
-MOST_EXPANDED = 300_000
+MOST_EXPANDED = 60_000
 """Nodes evaluated beyond those of the text: functions are expanded at each use."""
 
 
@@ -30,7 +30,7 @@ def run(request: Evaluate, rule: Callable[[Evaluate], Steps | Value]) -> Value:
             else:
                 stack.append((current, result))
                 value = None
-            _count(current)
+            _count(current, request)
         if not stack:
             assert value is not None
             return value
@@ -52,14 +52,15 @@ def _checked(request: Evaluate, value: Value) -> Value:
     return value
 
 
-def _count(request: Evaluate) -> None:
-    model = request.scope.model
+def _count(current: Evaluate, whole: Evaluate) -> None:
+    """Count a node; too many are blamed on the whole expression, not on a function's body."""
+    model = current.scope.model
     model.steps += 1
     # Each node of the text is at least one character.
     if model.steps > len(model.source.text) + MOST_EXPANDED:
         raise fault(
             "E223",
             "the model is too large once its functions are expanded",
-            request.node.span,
+            whole.node.span,
             "put numbers into data files, and repeated parts into `sum(… for i in n)`",
         )

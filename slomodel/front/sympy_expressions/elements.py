@@ -22,7 +22,7 @@ def element(base: Value, indices: Sequence[sp.Basic], node: sp.Basic, scope: Sco
     """The element of an array at some indices, for each value of the labels in them."""
     if len(indices) != base.rank:
         message = f"{len(indices)} indices for an array of shape {show(base)}"
-        raise refused("E409", message, node, kind=ShapeError)
+        raise refused("E409", message, node, "give it one index for each axis", ShapeError)
     forms = [affine(index, scope) for index in indices]
     for form, axis in zip(forms, base.dims, strict=True):
         _check(form, axis, node, scope)

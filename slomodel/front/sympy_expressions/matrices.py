@@ -124,7 +124,9 @@ def trace(ask: Ask) -> Steps:
     first, last = factors[0], factors[-1]
     if first.axes[0] != last.axes[-1]:
         shape = f"[{first.axes[0]}, {last.axes[-1]}]"
-        raise refused("E410", f"a trace needs a square matrix, not {shape}", inner, "", ShapeError)
+        message = f"a trace needs a square matrix, not {shape}"
+        remedy = "for the sum of squares of A write `Trace(A.T * A)`"
+        raise refused("E410", message, inner, remedy, ShapeError)
     keyed = _keyed(factors, inner, cyclic=True)
     return reduce(lambda value, scalar: combine(mul, scalar, value), scalars, contract(keyed, ()))
 
@@ -135,10 +137,10 @@ def matrix_power(ask: Ask) -> Steps:
     exponent = ask.node.exp
     if not exponent.is_Integer or not 1 <= exponent <= _HIGHEST_POWER:
         message = f"a matrix power has a fixed whole exponent, 1 to {_HIGHEST_POWER}"
-        raise refused("E410", message, ask.node, kind=MissingRule)
+        raise refused("E410", message, ask.node, "write the product out", MissingRule)
     if not is_square(base):
         message = f"a power needs a square matrix, not {show(base)}"
-        raise refused("E410", message, ask.node, kind=ShapeError)
+        raise refused("E410", message, ask.node, "multiply it by its transpose", ShapeError)
     result: Value | None = None
     rest = int(exponent)
     while rest:

@@ -118,7 +118,8 @@ def _label(limit: sp.Tuple, node: ExprWithLimits, scope: Scope) -> Label:
         raise refused("E408", message, node, f"write `{kind}(term, ({limit[0]}, 0, n - 1))`")
     first, last = limit[1:]
     if any(bound.has(sp.oo, -sp.oo) for bound in (first, last)):
-        raise refused("E408", f"the {kind} over `{limit[0]}` is infinite", node)
+        message = f"the {kind} over `{limit[0]}` is infinite"
+        raise refused("E408", message, node, "end it at a number or a size")
     start = size(first, scope)
     extent = size(last, scope) - start + 1
     if extent.is_literal and extent.const < 0:

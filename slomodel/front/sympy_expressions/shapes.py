@@ -27,7 +27,7 @@ def inferred(
     for node, forms in uses:
         if len(forms) != rank:
             message = f"`{name}` has {rank} indices elsewhere, and {len(forms)} here"
-            raise refused("E409", message, node, kind=ShapeError)
+            raise refused("E409", message, node, "give it one index for each axis", ShapeError)
     axes = [_extent(name, uses, axis, reading) for axis in range(rank)]
     if given is None or len(given) != rank:
         return tuple(axes)

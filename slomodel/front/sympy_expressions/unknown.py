@@ -54,13 +54,14 @@ def check_number(node: sp.Expr) -> None:
     if not node.is_number or not node.is_Atom:
         raise unknown(node)
     if node.is_finite is not True:
-        raise refused("E412", f"`{node}` is not a finite number", node, kind=DomainError)
+        message = f"`{node}` is not a finite number"
+        raise refused("E412", message, node, "a model is made of finite numbers", DomainError)
     if node.is_real is not True:
         message = f"`{node}` is not a real number"
         raise refused("E403", message, node, "a model is made of real numbers", DomainError)
     if math.isinf(_double(node)):
         message = "a number is beyond the largest double, 1.8e308"
-        raise refused("E412", message, node, kind=DomainError)
+        raise refused("E412", message, node, "scale the model", DomainError)
 
 
 def _double(node: sp.Expr) -> float:

@@ -175,4 +175,5 @@ def _nearby(path: Path) -> str:
         found = sorted(p.name for p in path.parent.glob("*.slo"))[:5] if not path.exists() else []
     except (OSError, ValueError):
         return ""
-    return "that folder has " + ", ".join(f"`{name}`" for name in found) if found else ""
+    there = ", ".join(f"`{name}`" for name in found)
+    return f"that folder has {there}" if found else "give the path of a model, a .slo file"

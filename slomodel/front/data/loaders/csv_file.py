@@ -21,6 +21,7 @@ _DELIMITERS = "\t;,"
 _NUMBER = re.compile(
     r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|nan|inf|infinity)", re.ASCII | re.IGNORECASE
 )
+_OTHER = 'write a number there, or read another column, as in `"file.csv:column"`'
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+", re.ASCII)
 _QUOTED = re.compile(r'"[^"]*"')
 _MISSING = frozenset({"", "-", "?", "na", "n/a", "null", "none"})
@@ -94,8 +95,8 @@ def _layout(first: Line, column: str) -> Layout:
     if any(numeric) and not has_column:
         # A text among numbers is a wrong cell or a name: nobody but the writer can tell.
         fault = _fault(first, numeric.index(False), layout)
-        remedy = fault.remedy or "write a number there, or a header line without numbers"
-        raise Refusal(fault.code, fault.reason, remedy)
+        remedy = "write a number there, or a header line without numbers"
+        raise Refusal(fault.code, fault.reason, remedy if fault.remedy == _OTHER else fault.remedy)
     if not any(cells):
         raise _fault(first, 0, layout)
     return Layout(first[0], delimiter, len(cells), tuple(cells))
@@ -159,7 +160,7 @@ def _fault(line: Line, k: int, layout: Layout) -> Refusal:
     if _NUMBER.fullmatch(cell):
         return Refusal("E316", f"has `{shown(cell)}` {place}, which no float64 can hold")
     what = f"the text `{shown(cell)}`" if cell else "an empty cell"
-    remedy = ""
+    remedy = _OTHER
     if cell.lower() in _MISSING:
         remedy = "write nan for a missing number"
     elif _DECIMAL_COMMA.fullmatch(cell):
