@@ -25,6 +25,7 @@ def latex(text: str) -> str:
 CASES = [
     ("x[i+1]", "x_{i + 1}"),
     ("A[:, 0]", "A_{:, 0}"),
+    ("W1[i, 0]^2", "{W_{1}}_{i, 0}^{2}"),
     ("lam * alpha", r"\lambda \, \alpha"),
     ("W1 @ x", r"W_{1} \, x"),
     ("-x^2", "-x^{2}"),
@@ -82,14 +83,33 @@ def test_a_whole_model() -> None:
     )
 
 
+def test_names_with_numbers_take_indices() -> None:
+    text = "dim n var x1[n], b_in[n] let C2[i in n] = x1[i] * b_in[i] minimize sumsq(C2)"
+    line = r"& {C_{2}}_{i} = {x_{1}}_{i} \, {b_{\mathrm{in}}}_{i}"
+    assert line in latex(text)
+    assert agree(latex(text))
+    assert not agree("x_{1}_{i}")
+    assert not agree("x^2^{3}")
+
+
 def agree(text: str) -> bool:
-    """Braces close, and so do `left` and `right`."""
+    """Braces close, and so do `left` and `right`; no index or power follows another."""
     depth = 0
     for brace in re.findall(r"(?<!\\)[{}]", text):
         depth += 1 if brace == "{" else -1
         assert depth >= 0
+    for script in "_^":
+        if re.search(rf"{re.escape(script)}(\w|\\top|@){re.escape(script)}", flat(text)):
+            return False
     left, right = (len(re.findall(rf"\\{word}(?![a-z])", text)) for word in ("left", "right"))
     return depth == 0 and left == right
+
+
+def flat(text: str) -> str:
+    """The text with every group of braces as one letter."""
+    while (inner := re.sub(r"\{[^{}]*\}", "@", text)) != text:
+        text = inner
+    return text
 
 
 FILES = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "models").glob("*.slo"))]

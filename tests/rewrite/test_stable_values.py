@@ -202,3 +202,17 @@ def test_published_values(backend: str) -> None:
     assert compiled("var x minimize log(cosh(x))", backend).value([1000.0]) == 999.3068528194401
     tanh = compiled("var x minimize tanh(x)", backend)
     assert tanh.gradient([20.0])[0] == pytest.approx(1.699341702116636e-17, rel=1e-14)
+
+
+@pytest.mark.parametrize(("text", "exact"), TWO, ids=[case[0] for case in TWO])
+def test_two_variables_have_their_gradients(text: str, exact: Exact) -> None:
+    model = compiled(f"var x, y minimize {text}", "numpy")
+    for point in (pair for pair in PAIRS[::5] if max(map(abs, pair)) < 700.0):
+        gradient = model.gradient(np.array(point))
+        with mp.workdps(DIGITS):
+            numbers = [mp.mpf(value) for value in point]
+            for k, x in enumerate(numbers):
+                step = (abs(x) or 1) * mp.mpf(10) ** -400
+                near = exact(*(z + step * (k == j) for j, z in enumerate(numbers)))
+                want = as_double((near - exact(*numbers)) / step)
+                assert gradient[k] == pytest.approx(want, rel=1e-13, abs=1e-300), (point, k)

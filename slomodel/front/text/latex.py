@@ -66,8 +66,14 @@ def _definition(statement: Let | Fn) -> str:
         parameters = ", ".join(name_of(one.text) for one in statement.parameters)
         return rf"& {head}({parameters}) = {_text(statement.body)}"
     if statement.indices:
-        head += f"_{{{', '.join(name_of(one.name.text) for one in statement.indices)}}}"
+        indices = ", ".join(name_of(one.name.text) for one in statement.indices)
+        head = f"{_unindexed(head)}_{{{indices}}}"
     return rf"& {head} = {_text(statement.expr)}"
+
+
+def _unindexed(text: str) -> str:
+    """A text that an index may follow: TeX takes no second one, so a first goes into a group."""
+    return f"{{{text}}}" if "_" in text else text
 
 
 def _text(root: Expr) -> str:
@@ -107,7 +113,7 @@ def _rule(node: Node, operands: Sequence[TeX]) -> TeX:
             return _slice(node, operands)
         case Index():
             inside = ", ".join(one.text for one in operands[1:])
-            return TeX(f"{bracketed(operands[0], ATOM)}_{{{inside}}}", ATOM)
+            return TeX(f"{_unindexed(bracketed(operands[0], ATOM))}_{{{inside}}}", ATOM)
         case Call():
             return called(node, operands)
         case Comprehension():
