@@ -26,6 +26,8 @@ def with_saddle_warning(problem: Problem) -> Problem:
     order = postorder(problem.objective) if starts else []
     moving = dependents(order, lambda n: isinstance(n, Input) and n.role == "variable")
     products = {node: found for node in order if len(found := _factors(node, moving)) > 1}
+    facts = at_start([problem.objective], starts) if products else {}
+    products = {node: found for node, found in products.items() if _is_suspect(node, found, facts)}
     if not products:
         return problem
     nodes = problem.inputs
@@ -62,6 +64,12 @@ def _factors(node: Expr, moving: set[Expr]) -> list[_Factor]:
     return [pair for pair in pairs if pair[0] in moving]
 
 
+def _is_suspect(node: Expr, factors: list[_Factor], facts: _Facts) -> bool:
+    """Whether a product may be one that its start holds fast: the gradient decides."""
+    zero = sum(facts[operand].is_zero for operand, _ in factors)
+    return zero > 1 or next(_units(node, factors, facts), None) is not None
+
+
 def _variables(factors: list[_Factor], dim: Dim | None = None) -> tuple[Input, ...]:
     """The variables below some factors, of all shapes or with an axis of one dim."""
     found = inputs(*(operand for operand, _ in factors))
@@ -90,18 +98,25 @@ def _in_step(
     The terms are the hidden units of a factorisation or a network: no step tells them apart where
     the gradient is alike along them too.
     """
+    for dim, having in _units(node, factors, facts):
+        found = _variables(having, dim)
+        axes = [(one, k) for one in found for k, other in enumerate(one.shape) if other == dim]
+        if axes and all(k in facts[one].alike & facts[slopes[one]].alike for one, k in axes):
+            yield dim, found
+
+
+def _units(
+    node: Expr, factors: list[_Factor], facts: _Facts
+) -> Iterator[tuple[Dim, list[_Factor]]]:
+    """Dims that factors of unlike axes, all alike along them, are summed over; those factors."""
     if not isinstance(node, Einsum):
         return
     known = [facts[operand] for operand in node.operands]
     for label, dim in enumerate(node.dims):
         having = [factor for factor in factors if label in factor[1]]
-        units = len({frozenset(own) for _, own in having}) > 1 and label not in node.output
-        if not units or (dim.is_literal and dim.const == 1) or not is_alike(node, label, known):
-            continue
-        found = _variables(having, dim)
-        axes = [(one, k) for one in found for k, other in enumerate(one.shape) if other == dim]
-        if axes and all(k in facts[one].alike & facts[slopes[one]].alike for one, k in axes):
-            yield dim, found
+        unlike = len({frozenset(own) for _, own in having}) > 1 and label not in node.output
+        if unlike and not (dim.is_literal and dim.const == 1) and is_alike(node, label, known):
+            yield dim, having
 
 
 def _remark(problem: Problem, stuck: tuple[Input, ...], text: str) -> Diagnostic:
