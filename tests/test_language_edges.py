@@ -147,6 +147,29 @@ def test_a_bound_over_a_ball_that_touches_a_kink_is_infinite() -> None:
         assert touching.reason
 
 
+@pytest.mark.parametrize(
+    ("text", "point", "constant"),
+    [
+        *((text, [0.0, 0.0], 2.0) for text in ("norm2(v)^2", "sqrt(sumsq(v))^2", "sumsq(v)")),
+        ("where(x < 5, x^2, sqrt(x))", [0.0], 2.0),
+        ("where(x > -5, x^2, log(x))", [0.0], 2.0),
+        ("x^0 + x^2.0", [0.0], 2.0),
+        ("x^two", [0.0], 2.0),
+        ("sum(x^k for k in range(3))", [0.0], 2.0),
+        ("sumsq(masked(v - nan, keep))", [0.0, 0.0], 2.0),
+        ("sum(v[i]^2 for i in 2 if i > 0)", [0.0, 0.0], 2.0),
+        ("abs(x)^2", [0.0], 2.0),
+        ("huber(x)", [0.0], 1.0),
+        ("log(1 + exp(x))", [0.0], 0.25),
+        ("log(cosh(1000 * x)) / 1e6", [0.0], 1.0),
+    ],
+)
+def test_bounds_over_the_unit_ball(text: str, point: Numbers, constant: float) -> None:
+    """Tight, or nearly: a branch that is not taken and data under a mask leave no trace."""
+    found = compiled(text, len(point), "numpy").bounds(point, 1.0)
+    assert constant <= found.L1 <= 1.01 * constant
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_norms_are_not_scaled_and_lengths_of_two_numbers_are(backend: str) -> None:
     norm = compiled("norm2(v)", 2, backend)
