@@ -122,7 +122,7 @@ class Problem:
 
     `spans` gives the place in the source of nodes that a user wrote; `warnings` are diagnostics
     of severity `warning`. `vector`, where there is one, stands in the objective for all variables,
-    which are numbers then, in their order.
+    which are numbers then, in their order. `remarks` tell how the objective was gathered.
     """
 
     objective: Expr
@@ -138,6 +138,7 @@ class Problem:
     spans: Mapping[Expr, Span] = field(default_factory=dict)
     warnings: tuple[Diagnostic, ...] = ()
     vector: Input | None = None
+    remarks: tuple[str, ...] = ()
 
     @property
     def inputs(self) -> tuple[Input, ...]:

@@ -19,11 +19,13 @@ from slomodel.ir.function import ANALYTIC
 from slomodel.ir.walk import dependents, postorder, users
 from slomodel.problem import NONSMOOTH, Problem
 from slomodel.reference import NonFinite, evaluate_all, first_nonfinite, read
-from slomodel.rewrite import Change
+from slomodel.rewrite import Change, work_once
 
 Array = NDArray[np.generic]
 
 _MOST_ORIGINS = 3
+_TOLD = 1000
+"""Fewer operations are not worth a line."""
 
 
 def smoothness(problem: Problem) -> int:
@@ -80,6 +82,10 @@ def explanation(problem: Problem, binding: Binding, changes: Sequence[Change] = 
             count += int(np.prod([dim.size(binding.sizes) for dim in variable.shape], dtype=int))
         lines.append(f"unknowns   {count}")
     lines.append(f"smoothness {smoothness_class(problem)}")
+    lines += [f"rewritten  sums: {remark}" for remark in problem.remarks]
+    once = 0.0 if binding.unsized else work_once(problem.objective, binding.sizes)
+    if once >= _TOLD:
+        lines.append(f"once       {once:.3g} operations on data alone are done once a bind")
     for change in changes:
         saved = f"{change.before:.3g} operations a gradient become {change.after:.3g}"
         lines.append(f"rewritten  {change.name}: {saved}")

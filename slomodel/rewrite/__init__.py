@@ -5,6 +5,7 @@ from slomodel.rewrite.passes import PASSES, Change, Optimized, Pass, chosen, opt
 from slomodel.rewrite.rolling import Rolled
 from slomodel.rewrite.stable import carried, rewritten, stable
 from slomodel.rewrite.symmetry import Joint
+from slomodel.rewrite.work import work_once
 
 __all__ = [
     "PASSES",
@@ -19,4 +20,5 @@ __all__ = [
     "optimized",
     "rewritten",
     "stable",
+    "work_once",
 ]

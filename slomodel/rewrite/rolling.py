@@ -30,7 +30,7 @@ LEAST_TERMS = 16
 
 
 class Rolled:
-    """A graph with long sums gathered: `root`, the tables of constants, and what came of what.
+    """A graph with long sums gathered: `root`, the tables of constants, remarks on what was done.
 
     `origins` has, for a node that was made, the node of a first term or the sum that it stands for.
     """
@@ -38,6 +38,7 @@ class Rolled:
     def __init__(self, root: Expr) -> None:
         self.tables: dict[Input, Reals] = {}
         self.origins: dict[Expr, Expr] = {}
+        self.remarks: list[str] = []
         self._done: dict[Expr, Expr] = {}
         self.root = self._roll(root)
 
@@ -90,6 +91,7 @@ class Rolled:
             return None
         made = _total(parts)
         self.origins.setdefault(made, node)
+        self.remarks.append(f"{len(terms)} terms that were written out become {len(parts)}")
         return made
 
     def _gathered(self, parts: list[tuple[float, Expr | None]]) -> list[tuple[float, Expr | None]]:

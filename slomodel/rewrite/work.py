@@ -36,6 +36,13 @@ def work(roots: Sequence[Expr], sizes: Sizes) -> float:
     return sum(own_work(node, sizes) for node in order if node in moving)
 
 
+def work_once(root: Expr, sizes: Sizes) -> float:
+    """Operations under a root that depend on data alone."""
+    order = postorder(root)
+    moving = dependents(order, moves)
+    return sum(own_work(node, sizes) for node in order if node not in moving)
+
+
 def own_work(node: Expr, sizes: Sizes) -> float:
     """Operations of one node, its operands given."""
     if isinstance(node, Einsum):

@@ -175,6 +175,7 @@ def _problem(program: Program, model: Model, gathered: _Gathered, objective: Exp
         objective_name="objective" if statement.name is None else statement.name.text,
         source=model.source,
         spans=spans,
+        remarks=tuple(rolled.remarks),
         warnings=tuple(sorted(model.warnings, key=lambda w: w.span.start if w.span else 0)),
     )
 

@@ -89,6 +89,7 @@ def problem_from_sympy(
         spans=places,
         warnings=tuple(warnings[:_MOST_WARNINGS]),
         vector=vector,
+        remarks=tuple(rolled.remarks),
     )
 
 
