@@ -116,6 +116,7 @@ EXAMPLES: dict[str, Callable[[], str]] = {
         *("random-data", "-", "-o", "d.npz", "--set", "n=1000000000"),
         text="dim n data A[n] var x minimize x * sum(A)",
     ),
+    "E320": compiled("dim n = 1000000000000 var x[n] minimize sumsq(x)"),
     "E401": of_sympy(sp.Eq(x, y)),
     "E402": of_sympy(x + sp.Symbol("x", real=True)),
     "E403": of_sympy(x + sp.I * y),
@@ -140,6 +141,9 @@ EXAMPLES: dict[str, Callable[[], str]] = {
     "E704": lambda: command("solve", "-", "--set", "n=3", "--set", "lam=1", "--x0", "none.npz"),
     "E705": lambda: refused(lambda: model().solve().save(os.path.join("none", "run.npz"))),
     "E706": lambda: command("solve", "-", "--set", "n=3"),
+    "E707": lambda: command(
+        *("solve", "-"), text="var x minimize sum(x * i for i in range(1000000000000))"
+    ),
 }
 
 

@@ -8,11 +8,12 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
+from typing import NoReturn
 
 import click
 
 from slomodel.cli.outputs import BAD_INPUT, INTERRUPTED, error_document, print_json
-from slomodel.errors import ModelWarning, SlomodelError
+from slomodel.errors import Diagnostic, ModelWarning, SlomodelError, TargetLimit
 
 
 @contextmanager
@@ -25,11 +26,9 @@ def answering(as_json: bool) -> Iterator[None]:
     try:
         yield
     except SlomodelError as error:
-        text = str(error)
-        click.echo(text if text.startswith("error") else f"error: {text}", err=True)
-        if as_json:
-            print_json(error_document(error))
-        sys.exit(BAD_INPUT)
+        _tell(error, as_json)
+    except MemoryError as error:
+        _tell(_memory_ran_out(error), as_json)
     except OSError as error:
         # Click ends quietly when the reader of a pipe has gone.
         if error.errno == errno.EPIPE:
@@ -39,6 +38,21 @@ def answering(as_json: bool) -> Iterator[None]:
     except KeyboardInterrupt:
         click.echo("interrupted", err=True)
         sys.exit(INTERRUPTED)
+
+
+def _tell(error: SlomodelError, as_json: bool) -> NoReturn:
+    text = str(error)
+    click.echo(text if text.startswith("error") else f"error: {text}", err=True)
+    if as_json:
+        print_json(error_document(error))
+    sys.exit(BAD_INPUT)
+
+
+def _memory_ran_out(error: MemoryError) -> SlomodelError:
+    found = str(error).partition(" and data type")[0] or "no more can be had"
+    message = f"memory ran out: {found[:1].lower()}{found[1:]}"
+    remedy = "give smaller sizes, or write the sum without an array that large"
+    return TargetLimit(Diagnostic("E707", message, help=remedy))
 
 
 @contextmanager

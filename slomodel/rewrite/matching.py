@@ -77,7 +77,7 @@ def scaled(part: Part, sign: float = 1.0) -> Term:
         elif is_map(node, mul) and constants:
             coefficient *= _value(operands[constants[0]])
             part = operands[1 - constants[0]]
-        elif constants == [1]:
+        elif constants == [1] and _value(operands[1]):
             coefficient /= _value(operands[1])
             part = operands[0]
         else:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from slomodel.errors import DomainError, ShapeError
+from slomodel.errors import Diagnostic, DomainError, ShapeError
 from slomodel.ir.dims import concrete
 from slomodel.problem import Problem
 
@@ -28,7 +28,8 @@ class Vectors:
         self.shapes = dict(shapes)
         self.n = sum(_count(shape) for shape in shapes.values())
         if 8 * self.n > _MOST_BYTES:
-            raise ShapeError(f"the variables take {8.0 * self.n:.3g} bytes; the limit is 1e9")
+            message = f"the variables take {8.0 * self.n:.3g} bytes; the limit is 1e9"
+            raise ShapeError(Diagnostic("E320", message, help="give smaller sizes"))
 
     def pack(self, values: Mapping[str, ArrayLike]) -> Vector:
         """The vector of named arrays. Raises ShapeError for a name or a shape that differs."""

@@ -16,9 +16,9 @@ MOST_OPERATORS = 75_000
 """Operators, commas and further indices between two brackets or on one side of them."""
 
 _KEYWORDS = "|".join(STATEMENTS)
-# Texts, comments and numbers with an exponent are passed over.
+# Texts, comments and numbers are passed over whole.
 _SYMBOL = re.compile(
-    r'"[^"\r\n]*"|#[^\r\n]*|[0-9.]+[eE][+-]?[0-9]|'
+    r'"[^"\r\n]*"|#[^\r\n]*|[0-9.]+(?:[eE][+-]?[0-9]+)?|'
     r"(?P<operator>\.?[-+/^@,':]|\.?\*\*?|\]\s*\[)|(?P<open>[(\[])|(?P<close>[)\]])|"
     rf"(?P<keyword>\b(?:{_KEYWORDS})\b)"
 )
