@@ -7,7 +7,7 @@ gives each of them the same derivative: it is then computed once and multiplied.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from slomodel.functions import mul
 from slomodel.ir.expr import Axes, Einsum, Expr, Map
@@ -17,30 +17,67 @@ _DEEPEST = 30
 _MOST_FACTORS = 30
 
 
-def is_invariant(
-    node: Expr, order: Axes, symmetric: Collection[Expr], depth: int = _DEEPEST
-) -> bool:
-    """True when `node` is known to equal itself with axis k taken from axis `order[k]`.
+class Symmetries:
+    """Answers about the symmetry of nodes; `symmetric` are nodes that no permutation changes.
 
-    `order` is its own inverse. `symmetric` are nodes that no permutation of axes changes. False
-    says only that nothing is known.
+    Each is found once, as a node may be reached on very many ways. False says only that nothing
+    is known.
     """
-    if order == tuple(range(node.rank)):
-        return True
-    if tuple(node.shape[axis] for axis in order) != node.shape or depth == 0:
-        return False
-    if node in symmetric:
-        return True
-    if isinstance(node, Map):
-        swap = dict(enumerate(order))
-        parts = zip(node.operands, node.axes, strict=True)
-        if all(_kept(operand, axes, swap, symmetric, depth) for operand, axes in parts):
+
+    def __init__(self, symmetric: Collection[Expr]) -> None:
+        self.symmetric = symmetric
+        self._known: dict[tuple[Expr, Axes], bool] = {}
+
+    def is_invariant(self, node: Expr, order: Axes, depth: int = _DEEPEST) -> bool:
+        """True when `node` is known to equal itself with axis k taken from axis `order[k]`.
+
+        `order` is its own inverse.
+        """
+        key = (node, order)
+        if key not in self._known:
+            self._known[key] = self._found(node, order, depth)
+        return self._known[key]
+
+    def same_factors(self, node: Einsum, swap: Mapping[int, int], depth: int = _DEEPEST) -> bool:
+        """True when swapping labels only reorders the factors of a contraction."""
+        moving = [
+            (operand, labels)
+            for operand, labels in zip(node.operands, node.inputs, strict=True)
+            if not self._kept(operand, labels, swap, depth)
+        ]
+        swapped = [(o, tuple(swap.get(label, label) for label in labels)) for o, labels in moving]
+        return Counter(moving) == Counter(swapped)
+
+    def _found(self, node: Expr, order: Axes, depth: int) -> bool:
+        if order == tuple(range(node.rank)):
             return True
-        return node.function is mul and same_factors(as_product(node), swap, symmetric, depth)
-    if isinstance(node, Einsum) and len(set(node.output)) == node.rank:
-        swap = {label: node.output[axis] for label, axis in zip(node.output, order, strict=True)}
-        return same_factors(node, swap, symmetric, depth)
-    return False
+        if tuple(node.shape[axis] for axis in order) != node.shape or depth == 0:
+            return False
+        if node in self.symmetric:
+            return True
+        if isinstance(node, Map):
+            swap = dict(enumerate(order))
+            parts = zip(node.operands, node.axes, strict=True)
+            if all(self._kept(operand, axes, swap, depth) for operand, axes in parts):
+                return True
+            return node.function is mul and self.same_factors(as_product(node), swap, depth)
+        if isinstance(node, Einsum) and len(set(node.output)) == node.rank:
+            pairs = zip(node.output, order, strict=True)
+            return self.same_factors(node, {k: node.output[axis] for k, axis in pairs}, depth)
+        return False
+
+    def _kept(self, operand: Expr, labels: Axes, swap: Mapping[int, int], depth: int) -> bool:
+        """True when swapping labels permutes an operand's axes among themselves, to no effect."""
+        moved = tuple(swap.get(label, label) for label in labels)
+        if set(moved) != set(labels) or len(set(labels)) != len(labels):
+            return False
+        order = tuple(labels.index(label) for label in moved)
+        return self.is_invariant(operand, order, depth - 1)
+
+
+def is_invariant(node: Expr, order: Axes, symmetric: Collection[Expr]) -> bool:
+    """`Symmetries.is_invariant` for one question."""
+    return Symmetries(symmetric).is_invariant(node, order)
 
 
 def as_product(node: Map) -> Einsum:
@@ -72,30 +109,6 @@ def _factors_along(node: Expr) -> list[tuple[Expr, Axes]] | None:
     return list(zip(node.operands, own, strict=True))
 
 
-def _kept(
-    operand: Expr, labels: Axes, swap: dict[int, int], symmetric: Collection[Expr], depth: int
-) -> bool:
-    """True when swapping labels permutes an operand's axes among themselves, to no effect."""
-    moved = tuple(swap.get(label, label) for label in labels)
-    if set(moved) != set(labels) or len(set(labels)) != len(labels):
-        return False
-    order = tuple(labels.index(label) for label in moved)
-    return is_invariant(operand, order, symmetric, depth - 1)
-
-
-def same_factors(
-    node: Einsum, swap: dict[int, int], symmetric: Collection[Expr], depth: int = _DEEPEST
-) -> bool:
-    """True when swapping labels only reorders the factors of a contraction."""
-    moving = [
-        (operand, labels)
-        for operand, labels in zip(node.operands, node.inputs, strict=True)
-        if not _kept(operand, labels, swap, symmetric, depth)
-    ]
-    swapped = [(o, tuple(swap.get(label, label) for label in labels)) for o, labels in moving]
-    return Counter(moving) == Counter(swapped)
-
-
 def twin(node: Einsum, k: int, adjoint: Expr, symmetric: Collection[Expr]) -> int:
     """The first operand of a contraction that has the same derivative as operand k; k itself, else.
 
@@ -116,4 +129,5 @@ def _exchange(node: Einsum, j: int, k: int, adjoint: Expr, symmetric: Collection
     if any((a in places) != (b in places) or node.dims[a] != node.dims[b] for a, b in pairs):
         return False
     order = tuple(places[swap.get(label, label)] for label in node.output)
-    return same_factors(node, swap, symmetric) and is_invariant(adjoint, order, symmetric)
+    known = Symmetries(symmetric)
+    return known.same_factors(node, swap) and known.is_invariant(adjoint, order)

@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from slomodel.calculus.symmetry import as_product, is_invariant, same_factors
+from slomodel.calculus.symmetry import Symmetries, as_product
 from slomodel.functions import mul, neg
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, Shape, concrete
@@ -56,6 +56,7 @@ class _Folder:
     def __init__(self, sizes: Mapping[str, int], symmetric: frozenset[Expr]) -> None:
         self.tuples = Multisets(sizes)
         self.symmetric = symmetric
+        self.known = Symmetries(symmetric)
         self.sums: dict[Einsum, Expr] = {}
         self._made: dict[tuple[Expr, Axes], Expr] = {}
 
@@ -92,7 +93,7 @@ class _Folder:
     def _exchange(self, node: Einsum, a: int, b: int) -> bool:
         if node.dims[a] != node.dims[b]:
             return False
-        return same_factors(node, {a: b, b: a}, self.symmetric)
+        return self.known.same_factors(node, {a: b, b: a})
 
     def _pays(self, node: Einsum, labels: Axes) -> bool:
         dim = node.dims[labels[0]]
@@ -158,7 +159,7 @@ class _Folder:
     def _is_symmetric(self, operand: Expr, own: Axes, labels: Axes) -> bool:
         axes = [own.index(label) for label in labels]
         return len(own) == len(set(own)) and all(
-            is_invariant(operand, _swapped(operand.rank, axes[0], other), self.symmetric)
+            self.known.is_invariant(operand, _swapped(operand.rank, axes[0], other))
             for other in axes[1:]
         )
 
@@ -172,7 +173,7 @@ class _Folder:
         group = [
             axis
             for axis in range(operand.rank)
-            if is_invariant(operand, _swapped(operand.rank, first, axis), self.symmetric)
+            if self.known.is_invariant(operand, _swapped(operand.rank, first, axis))
         ]
         others = [own[axis] for axis in group if own[axis] not in labels]
         labelled = dict(zip(group, (*labels, *others), strict=True))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from slomodel.calculus.symmetry import as_product, is_invariant
+from slomodel.calculus.symmetry import Symmetries, as_product
 from slomodel.functions import add, mul, pow, square, sub
 from slomodel.ir import build
 from slomodel.ir.expr import Const, Einsum, Expr, Map
@@ -99,8 +99,9 @@ def _split(
 
 def is_symmetric(node: Expr, symmetric: Collection[Expr]) -> bool:
     """True when an array is known to be equal to all its transposes."""
+    known = Symmetries(symmetric)
     swaps = (_swapped(node.rank, 0, axis) for axis in range(1, node.rank))
-    return all(is_invariant(node, swap, symmetric) for swap in swaps)
+    return all(known.is_invariant(node, swap) for swap in swaps)
 
 
 def symmetric_part(node: Expr) -> Expr:

@@ -114,3 +114,11 @@ def test_invariance_is_claimed_of_nothing_that_changes() -> None:
     assert not is_invariant(skew, (1, 0), known)
     assert not is_invariant(build.data("A", (D, D)), (1, 0), known)
     assert is_invariant(outer, (1, 0), known)
+
+
+def test_a_node_that_is_reached_in_many_ways_is_asked_once() -> None:
+    node: Expr = cube(X, X, X)
+    for _ in range(60):
+        node = fn.sin(fn.add(node, fn.mul(node, node)))
+    objective = build.inner(node, node)
+    assert len(gradient(objective, [X])) == 1
