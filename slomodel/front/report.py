@@ -124,7 +124,8 @@ def nonfinite_sentence(
     sizes: Mapping[str, int],
 ) -> str | None:
     """Where a NaN or infinity first appears: the sub-expression, its line, element and operands."""
-    found = first_nonfinite(roots, values, sizes)
+    # The first root alone where it tells: derivatives can be much larger.
+    found = first_nonfinite(roots[:1], values, sizes) or first_nonfinite(roots, values, sizes)
     if found is None:
         return None
     if isinstance(found.node, Input):
