@@ -125,8 +125,10 @@ def _(node: Einsum, operands: list[Array], sizes: Sizes) -> Array:
         arrays, labels = [np.ones(())], [()]
     spec = ",".join("".join(ascii_letters[k] for k in own) for own in labels)
     spec += f"->{''.join(ascii_letters[k] for k in unique)}"
-    # In pairs: all at once, five matrices of 20 columns take seconds.
-    result = np.asarray(np.einsum(spec, *arrays, optimize="greedy" if len(arrays) > 2 else False))
+    # In pairs: all at once, five matrices of 20 columns take seconds. Numbers of other kinds, of
+    # more digits than doubles, have no such path in NumPy.
+    pairs = len(arrays) > 2 and all(np.asarray(array).dtype.kind in "fc" for array in arrays)
+    result = np.asarray(np.einsum(spec, *arrays, optimize="greedy" if pairs else False))
     if node.dtype == "bool":
         result = result.astype(bool)
     if len(unique) == len(node.output):
