@@ -67,5 +67,6 @@ class Program:
     slot_of: Mapping[Expr, int]
     outputs: Mapping[Expr, int] = field(default_factory=dict)
     arguments: tuple[Input, ...] = ()
+    centre: tuple[Input, ...] = ()
     forms: Mapping[Expr, Form] = field(default_factory=dict)
     copied: frozenset[Expr] = frozenset()

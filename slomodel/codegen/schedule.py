@@ -45,6 +45,7 @@ def schedule(
         slot_of=storage.slot_of,
         outputs=storage.outputs,
         arguments=tuple(arguments),
+        centre=tuple(centre),
         forms=plan.forms,
         copied=frozenset(plan.copied),
     )

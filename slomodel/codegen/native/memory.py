@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from slomodel.codegen.native.regions import Regions, elements
+from slomodel.codegen.program import Stage
 from slomodel.ir.expr import Expr
 
 _LINE = 8
@@ -48,15 +49,20 @@ class Memory:
         taken: dict[Expr, int] = {}
         for k, root in enumerate(outputs):
             owner = self._owner.get(root)
-            if owner is not None and root.rank and owner not in taken and self._at_call(root):
+            if (
+                owner is not None
+                and root.rank
+                and owner not in taken
+                and self._stage(root) == "call"
+            ):
                 taken[owner] = k
         for node, owner in self._owner.items():
             if owner in taken:
                 self.places[node] = Place(0, taken[owner])
         return {k: outputs[k] for k in taken.values()}
 
-    def _at_call(self, node: Expr) -> bool:
-        return self._regions.regions[self._regions.region_of[node]].stage == "call"
+    def _stage(self, node: Expr) -> Stage:
+        return self._regions.regions[self._regions.region_of[node]].stage
 
     def _lives(self) -> dict[Expr, _Life]:
         regions = self._regions
@@ -73,7 +79,7 @@ class Memory:
                     if base in self._owner and self._owner[base] in lives:
                         life = lives[self._owner[base]]
                         # What is made once is there for every call.
-                        again = region.stage == "call" and not self._at_call(base)
+                        again = region.stage != self._stage(base)
                         life.last = max(life.last, end if again else place)
         for root in regions.program.roots:
             base = regions.accesses.of(root).base

@@ -35,6 +35,10 @@ static inline real slo_max(real a, real b) { return a > b || a != a ? a : b; }
 static inline real slo_min(real a, real b) { return a < b || a != a ? a : b; }
 static inline real slo_sign(real x) { return x != x ? x : (real)((x > 0) - (x < 0)); }
 
+/* Whether x is not the point that was kept, or none was. */
+static inline int slo_differs(const real *kept, const real *x, long n) {
+    return kept[n] == 0 || __builtin_memcmp(kept, x, n * sizeof(real));
+}
 static inline void slo_fill(real *a, long m, real value) {
     for (long i = 0; i < m; i++) a[i] = value;
 }

@@ -18,6 +18,7 @@ from slomodel.ir.expr import Affine, Axes, Einsum, Expr, Map, Scatter, affine, i
 from slomodel.ir.walk import dependents, postorder
 
 VIEWS = (Form.AXES, Form.SLICE, Form.TAKE)
+STAGES: tuple[Stage, ...] = ("data", "centre", "call")
 MOST_NODES = 64
 """A loop of more would keep more blocks than the cache holds."""
 _ALONE = (Form.COUNT, Form.ONES, Form.SCAN)
@@ -57,16 +58,23 @@ class Regions:
         self.accesses = Accesses(self.is_view, numbers)
         self.order = postorder(*program.roots)
         self.steps: Mapping[Expr, Step] = {step.node: step for step in program.steps}
-        moving = dependents(self.order, set(program.arguments).__contains__)
+        self._moving = dependents(self.order, set(program.arguments).__contains__)
+        often = set(program.arguments) - set(program.centre)
+        self._calling = dependents(self.order, often.__contains__)
         self._absorbed = {step.added for step in program.steps if step.added is not None}
         self.region_of: dict[Expr, int] = {}
         self.regions: list[Region] = []
-        for stage in ("data", "call"):
+        for stage in STAGES:
             self._start = len(self.regions)
             for node in self.order:
-                if self._is_computed(node) and ("call" if node in moving else "data") == stage:
+                if self._is_computed(node) and self._stage(node) == stage:
                     self._place(node, stage)
         self.stored = self._stored()
+
+    def _stage(self, node: Expr) -> Stage:
+        if node in self._calling:
+            return "call"
+        return "centre" if node in self._moving else "data"
 
     def is_view(self, node: Expr) -> bool:
         """True for what is looked up where its operand lies."""
@@ -203,9 +211,9 @@ class Regions:
                 yield base
 
     def _crosses(self, node: Expr) -> bool:
-        """True for a scalar that is made once and read at every call."""
+        """True for a scalar that is made once and read at many calls."""
         made = self.region_of.get(node)
-        return made is not None and self.regions[made].stage == "data"
+        return made is not None and self.regions[made].stage != "call"
 
 
 _ADDING = (Form.PUT, Form.ACCUMULATE)

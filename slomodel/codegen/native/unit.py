@@ -42,13 +42,21 @@ def unit(entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Unit:
     roots = lower(entry.roots, numbers, spells)
     arguments = (*layout.variables, *entry.directions)
     arrays = roots[len(roots) - len(entry.arrays) :]
-    program = schedule(roots, arguments, prints=None, numbers=numbers, outputs=arrays)
+    program = schedule(
+        roots,
+        arguments,
+        prints=None,
+        numbers=numbers,
+        outputs=arrays,
+        centre=layout.variables if entry.directions else (),
+    )
     regions = Regions(program, numbers)
     memory = Memory(regions, arrays)
     names = Names(regions, memory, layout, entry.directions, numbers)
     writer = _Writer(regions, names, numbers)
-    prepare, call = writer.stage("data"), writer.stage("call")
     begin = starts(layout.variables, numbers)
+    forget, once = _once(writer.stage("centre"), memory.size, begin[-1])
+    prepare, call = [*writer.stage("data"), *forget], [*once, *writer.stage("call")]
     for k, root in enumerate(arrays):
         if k not in memory.given:
             call += copy_lines(regions, names, root, f"g + {begin[k]}")
@@ -73,7 +81,30 @@ def unit(entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Unit:
         *indented([*common, *call]),
         "}",
     ]
-    return Unit("\n".join(lines) + "\n", memory.size, begin[-1])
+    kept = begin[-1] + 1 if once else 0
+    return Unit("\n".join(lines) + "\n", memory.size + kept, begin[-1])
+
+
+def _once(centre: list[str], start: int, n: int) -> tuple[list[str], list[str]]:
+    """What a call does where x is another than before, and how that is forgotten.
+
+    The last x (n,) and whether there is one lie in the workspace from `start` on.
+    """
+    if not centre:
+        return [], []
+    known, size = f"w[{start + n}]", f"{n} * sizeof(real)"
+    return [f"{known} = 0;"], [
+        f"if (slo_differs(w + {start}, x, {n})) {{",
+        *indented(
+            [
+                f"{known} = 0;",
+                *centre,
+                f"__builtin_memcpy(w + {start}, x, {size});",
+                f"{known} = 1;",
+            ]
+        ),
+        "}",
+    ]
 
 
 def joined(name: str, units: Sequence[Unit], layout: Layout, numbers: Mapping[str, int]) -> str:
