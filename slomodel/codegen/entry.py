@@ -16,6 +16,7 @@ from slomodel.codegen.schedule import schedule
 from slomodel.codegen.scope import Scope
 from slomodel.codegen.steps import LINES
 from slomodel.ir.expr import Expr, Input
+from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import inputs
 
 EntryName = Literal["value", "value_and_gradient", "hvp", "gauss_newton"]
@@ -49,19 +50,30 @@ class Planned:
 
 def plan(entry: Entry, layout: Layout, numbers: Numbers, target: Printer) -> Planned:
     """Lower and schedule an entry. `numbers` are the sizes of the named dims."""
-    roots = lower(entry.roots, numbers, target.spells)
-    arguments = (*layout.variables, *entry.directions)
-    arrays = roots[len(roots) - len(entry.arrays) :]
-    centre = layout.variables if entry.directions else ()
-    program = schedule(
-        roots,
-        arguments,
-        prints=target.prints,
-        numbers=numbers,
-        outputs=arrays,
-        centre=centre,
-    )
+    program = program_of(entry, layout, numbers, target.spells, target.prints)
     return Planned(entry, program, target)
+
+
+def program_of(
+    entry: Entry,
+    layout: Layout,
+    numbers: Numbers,
+    spells: Callable[[ScalarFunction], bool],
+    prints: Callable[[ScalarFunction], bool] | None,
+) -> Program:
+    """An entry lowered and scheduled for a target that spells and fuses such functions.
+
+    Where there is a direction the variables are the centre. The roots end with the arrays.
+    """
+    roots = lower(entry.roots, numbers, spells)
+    return schedule(
+        roots,
+        (*layout.variables, *entry.directions),
+        prints=prints,
+        numbers=numbers,
+        outputs=roots[len(roots) - len(entry.arrays) :],
+        centre=layout.variables if entry.directions else (),
+    )
 
 
 def entry_lines(planned: Planned, layout: Layout) -> list[str]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from slomodel.codegen.entry import Entry
+from slomodel.codegen.entry import Entry, program_of
 from slomodel.codegen.layout import Layout, described
-from slomodel.codegen.lower import lower
 from slomodel.codegen.native.fills import alone_lines, copy_lines, element, fill_lines
 from slomodel.codegen.native.loops import LoopPrinter
 from slomodel.codegen.native.memory import Memory
@@ -17,7 +16,6 @@ from slomodel.codegen.native.prelude import PRELUDE, SINGLE
 from slomodel.codegen.native.products import product_lines
 from slomodel.codegen.native.regions import Region, Regions
 from slomodel.codegen.program import Stage
-from slomodel.codegen.schedule import schedule
 from slomodel.codegen.sizes import plain
 from slomodel.ir.expr import Einsum, Expr
 from slomodel.ir.function import ScalarFunction
@@ -39,17 +37,9 @@ def spells(function: ScalarFunction) -> bool:
 
 def unit(entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Unit:
     """The C functions of an entry for some sizes."""
-    roots = lower(entry.roots, numbers, spells)
-    arguments = (*layout.variables, *entry.directions)
+    program = program_of(entry, layout, numbers, spells, None)
+    roots = program.roots
     arrays = roots[len(roots) - len(entry.arrays) :]
-    program = schedule(
-        roots,
-        arguments,
-        prints=None,
-        numbers=numbers,
-        outputs=arrays,
-        centre=layout.variables if entry.directions else (),
-    )
     regions = Regions(program, numbers)
     memory = Memory(regions, arrays)
     names = Names(regions, memory, layout, entry.directions, numbers)
