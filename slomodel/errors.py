@@ -82,6 +82,18 @@ class Diagnostic:
     help: str = ""
     severity: str = "error"
 
+    def facts(self) -> dict[str, object]:
+        """The message as data for JSON; no place is null."""
+        return {
+            "code": self.code,
+            "severity": self.severity,
+            "message": self.message,
+            "file": self.span.source.name if self.span else None,
+            "line": self.span.line if self.span else None,
+            "column": self.span.column if self.span else None,
+            "help": self.help,
+        }
+
     def render(self) -> str:
         """The text a person reads; ends without a newline."""
         lines = [f"{self.severity}[{self.code}]: {self.message}"]

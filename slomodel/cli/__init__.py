@@ -1,8 +1,5 @@
 """The command line: `slomodel check | solve | bounds | codegen FILE …`."""
 
-from slomodel.cli.bounding import bounds
-from slomodel.cli.commands import main
-
-main.add_command(bounds)
+from slomodel.cli.group import main
 
 __all__ = ["main"]

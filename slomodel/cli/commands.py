@@ -9,11 +9,9 @@ from typing import Any
 
 import click
 
-from slomodel import __version__
 from slomodel.cli import options
 from slomodel.cli.answering import answering, warnings_shown
 from slomodel.cli.formatting import format_files
-from slomodel.cli.group import Commands
 from slomodel.cli.inputs import Request, check_ready, request, start_from
 from slomodel.cli.outputs import check_target, print_json, save_arrays, write_text
 from slomodel.cli.result import Result, check_outputs
@@ -33,33 +31,9 @@ Exit codes:
              and --out has them
   nonfinite  the numbers that are NaN or infinite, as text; they are null themselves
 """
-_NAMES = {"help_option_names": ["-h", "--help"]}
 
 
-@click.group(cls=Commands, context_settings=_NAMES)
-@click.version_option(__version__, prog_name="slomodel", message="%(prog)s %(version)s")
-def main() -> None:
-    """Check and minimise models written as .slo text.
-
-    \b
-    model rosenbrock
-    dim  n
-    var  x[n] init -1.2
-    minimize sum(100 * (x[i+1] - x[i]^2)^2 + (1 - x[i])^2 for i in range(n - 1))
-
-    \b
-    slomodel check rosenbrock.slo
-    slomodel solve rosenbrock.slo --set n=10
-    slomodel solve fit.slo --data A=a.npy --data y=y.npy --plot run.png --out run.npz
-    slomodel solve fit.slo --data A=a.npy --data y=y.npy --x0 run.npz --json
-    slomodel codegen rosenbrock.slo --set n=10 -o rosenbrock.py
-
-    Exit codes: 0 done, 1 something is wrong with the input, 2 with the command line; those of
-    `solve` are in `slomodel solve --help`.
-    """
-
-
-@main.command()
+@click.command()
 @options.given(options.MODEL)
 def check(file: Path, settings: dict[str, str], files: dict[str, str], as_json: bool) -> None:
     """Say what is wrong with a model, or what its variables, sizes and data are.
@@ -81,7 +55,7 @@ def check(file: Path, settings: dict[str, str], files: dict[str, str], as_json: 
             click.echo(f"missing    {', '.join(model.missing)} (give with --data NAME=PATH)")
 
 
-@main.command()
+@click.command()
 @options.given(options.MODEL)
 @options.given(options.CODEGEN)
 def codegen(
@@ -114,7 +88,7 @@ def codegen(
             click.echo(f"wrote {out}" if out else source, nl=bool(out))
 
 
-@main.command()
+@click.command()
 @options.given(options.FMT)
 def fmt(files: tuple[Path, ...], only_check: bool, show_diff: bool) -> None:
     """Write models in the standard layout: one statement a line, even spaces, comments kept.
@@ -129,7 +103,7 @@ def fmt(files: tuple[Path, ...], only_check: bool, show_diff: bool) -> None:
         sys.exit(format_files(files, only_check=only_check, show_diff=show_diff))
 
 
-@main.command("random-data")
+@click.command("random-data")
 @options.given(options.RANDOM_DATA)
 def draw_data(file: Path, settings: dict[str, str], out: Path, seed: int, as_json: bool) -> None:
     """Write data at random that a model accepts: shapes, attributes and checks.
@@ -154,7 +128,7 @@ def draw_data(file: Path, settings: dict[str, str], out: Path, seed: int, as_jso
         click.echo(f"wrote {out}")
 
 
-@main.command(epilog=_EXIT_CODES)
+@click.command(epilog=_EXIT_CODES)
 @options.given(options.MODEL)
 @options.given(options.SOLVE)
 def solve(

@@ -1,12 +1,27 @@
-"""The group of commands, and what it answers to a name that is none of them."""
+"""The group of commands, each loaded when it runs; what it answers to a name that is none."""
 
 from __future__ import annotations
 
 from difflib import get_close_matches
+from importlib import import_module
 
 import click
 
-from slomodel.errors import MissingRule
+from slomodel import __version__
+
+COMMANDS = {
+    "bounds": ("bounding", "bounds", "Bound both Lipschitz constants over balls round a point."),
+    "check": ("commands", "check", "Say what is wrong with a model, or what it is made of."),
+    "codegen": ("commands", "codegen", "Write the kernels of a model as a Python module."),
+    "fmt": ("commands", "fmt", "Write models in the standard layout."),
+    "functions": ("listing", "functions", "List the functions of the language, or explain one."),
+    "random-data": ("commands", "draw_data", "Write data at random that a model accepts."),
+    "solve": ("commands", "solve", "Minimise a model (or maximise it) and print the result."),
+}
+"""Each command with its module, its name there, and what the list of commands says of it.
+
+A module is loaded when its command runs: --help needs no numerical library.
+"""
 
 NOT_YET = {
     "report": "a page about a model and a run",
@@ -16,11 +31,26 @@ NOT_YET = {
 class Commands(click.Group):
     """Commands by name; an unknown one is answered with the nearest, or with the list."""
 
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, name, _ = COMMANDS[cmd_name]
+        command: object = getattr(import_module(f"slomodel.cli.{module}"), name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name][2]) for name in self.list_commands(ctx)])
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
-        if name in self.commands or name.startswith("-"):
+        if name in COMMANDS or name.startswith("-"):
             return click.Group.resolve_command(self, ctx, args)
         if name in NOT_YET:
             return name, _absent(name), args[1:]
@@ -29,7 +59,7 @@ class Commands(click.Group):
     def _remedy(self, name: str, args: list[str]) -> str:
         if name.endswith(".slo"):
             return f"to solve this model: slomodel solve {' '.join(args)}"
-        near = get_close_matches(name, self.commands, n=1)
+        near = get_close_matches(name, COMMANDS, n=1)
         if near:
             return f"did you mean `{near[0]}`?"
         return f"there are {', '.join(self.list_commands(click.Context(self)))}"
@@ -39,9 +69,38 @@ def _absent(name: str) -> click.Command:
     """A command of a later version: fails with a sentence, whatever its arguments are."""
 
     def fail() -> None:
+        from slomodel.errors import MissingRule
+
         error = MissingRule(f"`slomodel {name}` ({NOT_YET[name]}) is not there yet")
         click.echo(f"error: {error}", err=True)
         raise SystemExit(1)
 
     anything = {"ignore_unknown_options": True, "allow_extra_args": True}
     return click.Command(name, callback=fail, context_settings=anything, add_help_option=False)
+
+
+_NAMES = {"help_option_names": ["-h", "--help"]}
+
+
+@click.group(cls=Commands, context_settings=_NAMES)
+@click.version_option(__version__, prog_name="slomodel", message="%(prog)s %(version)s")
+def main() -> None:
+    """Check and minimise models written as .slo text.
+
+    \b
+    model rosenbrock
+    dim  n
+    var  x[n] init -1.2
+    minimize sum(100 * (x[i+1] - x[i]^2)^2 + (1 - x[i])^2 for i in range(n - 1))
+
+    \b
+    slomodel check rosenbrock.slo
+    slomodel solve rosenbrock.slo --set n=10
+    slomodel solve fit.slo --data A=a.npy --data y=y.npy --plot run.png --out run.npz
+    slomodel solve fit.slo --data A=a.npy --data y=y.npy --x0 run.npz --json
+    slomodel codegen rosenbrock.slo --set n=10 -o rosenbrock.py
+    slomodel functions huber
+
+    Exit codes: 0 done, 1 something is wrong with the input, 2 with the command line; those of
+    `solve` are in `slomodel solve --help`.
+    """

@@ -19,7 +19,7 @@ from slomodel.front.data.bind import bind
 from slomodel.front.data.random_data import random_data
 from slomodel.front.elaboration.elaborate import elaborate
 from slomodel.front.report import facts
-from slomodel.front.source import source_of
+from slomodel.front.source import problem_of, source_of
 from slomodel.front.text.parse import parse
 from slomodel.model import Model, compile
 from slomodel.problem import Problem
@@ -52,7 +52,7 @@ class Request:
     def facts(self) -> dict[str, object]:
         """What `explain` tells, as data."""
         text, folder = source_of(self.source)
-        problem = elaborate(parse(text), text)
+        problem = problem_of(text)
         return facts(problem, bind(problem, self.data, self.dims, folder))
 
 

@@ -54,17 +54,4 @@ def print_json(document: Mapping[str, object]) -> None:
 
 def error_document(error: SlomodelError) -> dict[str, object]:
     """What went wrong, as data: the whole text, and each message with its place."""
-    return {
-        "error": str(error),
-        "messages": [
-            {
-                "code": one.code,
-                "message": one.message,
-                "file": one.span.source.name if one.span else None,
-                "line": one.span.line if one.span else None,
-                "column": one.span.column if one.span else None,
-                "help": one.help,
-            }
-            for one in error.diagnostics
-        ],
-    }
+    return {"error": str(error), "messages": [one.facts() for one in error.diagnostics]}

@@ -10,9 +10,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from slomodel.calculus.joins import join_order
 from slomodel.errors import ModelSyntaxError, ModelWarning, NonsmoothWarning, Span
 from slomodel.front.data.bind import Binding
-from slomodel.functions import differentiated
+from slomodel.functions import differentiated, where
 from slomodel.ir.dims import Shape, concrete, show_shape
 from slomodel.ir.expr import Expr, Extreme, Input, Map
 from slomodel.ir.function import ANALYTIC
@@ -31,17 +32,24 @@ _TOLD = 1000
 def smoothness(problem: Problem) -> int:
     """How often the objective is continuously differentiable, the least over its functions.
 
-    A lower bound: the joint of a `where` may be smoother than is claimed here.
+    A lower bound: the joint of a `where` may be smoother than is shown.
     """
     variables: set[Expr] = set(problem.inputs)
     order = differentiated(problem.objective)
     moving = dependents(order, variables.__contains__)
     classes = [
-        node.function.smoothness if isinstance(node, Map) else 0
+        _order(node, moving) if isinstance(node, Map) else 0
         for node in order
         if isinstance(node, (Map, Extreme)) and node in moving and node.dtype == "real"
     ]
     return min(classes, default=ANALYTIC)
+
+
+def _order(node: Map, moving: set[Expr]) -> int:
+    """How often a function is differentiable where it stands; a fixed choice is no kink."""
+    if node.function is not where:
+        return node.function.smoothness
+    return max(0, join_order(node, moving)) if node.operands[0] in moving else ANALYTIC
 
 
 def smoothness_class(problem: Problem) -> str:
@@ -49,6 +57,8 @@ def smoothness_class(problem: Problem) -> str:
     degree = smoothness(problem)
     if degree >= ANALYTIC:
         return "smooth (derivatives of every order on its domain)"
+    if degree < 0:
+        return "discontinuous (it jumps)"
     return f"C{degree}" if degree > 0 else "nonsmooth (it has kinks)"
 
 
@@ -107,6 +117,7 @@ def facts(problem: Problem, binding: Binding) -> dict[str, object]:
         "missing": list(binding.missing),
         "n": None if binding.unsized else sum(map(math.prod, counts)),
         "smoothness": smoothness_class(problem),
+        "warnings": [warning.facts() for warning in problem.warnings],
     }
 
 

@@ -37,8 +37,7 @@ class Recipe:
         """The problem that the source states, read anew."""
         if isinstance(self.source, SymPySource):
             return with_remarks(self.source.problem(self.data, self.dims))
-        problem = elaborate(parse(self.source), self.source)
-        return with_saddle_warning(with_remarks(problem))
+        return problem_of(self.source)
 
     def latex(self) -> str:
         """The model in print: index notation of a text, SymPy's own notation of its expression."""
@@ -85,6 +84,11 @@ def recipe_of(
     if variables is not None:
         raise DomainError("variables= goes with SymPy expressions; a text declares its own")
     return Recipe(text, folder, arrays, sizes, backend, dtype, rewrites)
+
+
+def problem_of(text: SourceText) -> Problem:
+    """The problem that a text states, with every warning about it."""
+    return with_saddle_warning(with_remarks(elaborate(parse(text), text)))
 
 
 def source_of(source: object) -> tuple[SourceText, Path | None]:
