@@ -117,6 +117,21 @@ def test_a_search_that_ends_at_the_edge_of_the_domain(
     assert place in found.message
 
 
+@pytest.mark.filterwarnings("ignore::slomodel.errors.ModelWarning")
+@pytest.mark.parametrize("scale", [0.0, 1e3, 1e200, -1e200])
+def test_a_sentence_for_every_number_that_is_not_finite(scale: float) -> None:
+    text = "dim n data A[n, n] var x[n], W[n, n] minimize "
+    terms = "tanh(sum(W @ x)), sum(exp(x))^-1, prod(x)^2, logsumexp(W @ x), sumsq(x ./ (W @ x))"
+    rng = np.random.default_rng(4)
+    for term in terms.split(", "):
+        model = slomodel.compile(text + term + " + sumsq(A)", data={"A": np.eye(3)})
+        for _ in range(10):
+            x = scale * rng.normal(size=model.n)
+            value, gradient = model.value_and_gradient(x)
+            finite = np.isfinite([value, *gradient]).all()
+            assert (model.trace_nonfinite(x) is None) == finite
+
+
 def test_a_run_that_ends_well_tells_of_none() -> None:
     model = slomodel.compile("var x init 5 minimize x - log(x)")
     found = model.solve(x0=[1e-3])

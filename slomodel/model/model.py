@@ -204,7 +204,10 @@ class Model(Evaluating):
         element and its operands.
         """
         require_data(self._binding)
-        return self._diagnose(self._vectors.vector(x))
+        vector = self._vectors.vector(x)
+        value, gradient = self.value_and_gradient(vector)
+        finite = np.isfinite(value) and np.all(np.isfinite(gradient))
+        return None if finite else self._diagnose(vector)
 
     def _diagnose(self, x: Vector) -> str | None:
         roots = (self._problem.objective, *self._plans.written.gradient)
