@@ -14,6 +14,7 @@ from functools import singledispatch
 import opt_einsum
 
 from slomodel.codegen.blocks import Blocks
+from slomodel.codegen.sharing import shared
 from slomodel.functions import mul, pow, square
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, Shape, concrete
@@ -29,7 +30,7 @@ def lower(
 ) -> tuple[Expr, ...]:
     """The roots in simple forms, for a target that has the functions for which `spells` holds."""
     simple = expand(tuple(roots), spells)
-    return rewrite(simple, lambda node: _lowered(node, sizes))
+    return shared(rewrite(simple, lambda node: _lowered(node, sizes)))
 
 
 def expand(roots: tuple[Expr, ...], spells: Callable[[ScalarFunction], bool]) -> tuple[Expr, ...]:

@@ -111,3 +111,33 @@ def test_other_powers_stay() -> None:
         (made,) = lower([fn.pow(x, build.const(exponent))], {"n": 3}, NUMPY.spells)
         assert isinstance(made, Map)
         assert made.function is fn.pow
+
+
+def test_a_transposed_product_is_computed_once() -> None:
+    A, B = (build.variable(name, (named(a), named(b))) for name, a, b in ("Amk", "Bkn"))
+    turned = build.einsum([B, A], [(0, 1), (2, 0)], (1, 2), (named("k"), named("n"), named("m")))
+    sizes = {"m": 3, "k": 4, "n": 5}
+    roots = (build.matmul(A, B), fn.sin(turned))
+    lowered = lower(roots, sizes, NUMPY.spells)
+    products = [n for n in postorder(*lowered) if isinstance(n, Einsum) and len(n.operands) == 2]
+    assert len(products) == 1
+    rng = np.random.default_rng(0)
+    values = {A: rng.standard_normal((3, 4)), B: rng.standard_normal((4, 5))}
+    for one, other in zip(
+        evaluate(lowered, values, sizes), evaluate(roots, values, sizes), strict=True
+    ):
+        np.testing.assert_allclose(one, other, rtol=1e-15)
+
+
+def test_sums_and_products_the_other_way_round_are_computed_once() -> None:
+    x, y = (build.variable(name, (named("n"),)) for name in "xy")
+    z = build.variable("z", (named("n"), named("n")))
+    rows = build.apply_along(fn.mul, (x, z), ((0,), (0, 1)), z.shape)
+    columns = build.apply_along(fn.mul, (z, x), ((0, 1), (1,)), z.shape)
+    again = build.apply_along(fn.mul, (z, x), ((0, 1), (0,)), z.shape)
+    roots = (fn.add(x, y), fn.add(y, x), fn.sub(x, y), fn.sub(y, x), rows, columns, again)
+    one, other, minus, turned, *products = lower(roots, {"n": 3}, NUMPY.spells)
+    assert one is other
+    assert minus is not turned
+    assert products[0] is products[2]
+    assert products[0] is not products[1]
