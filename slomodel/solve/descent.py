@@ -99,12 +99,8 @@ class DescentRun:
 
     def _within_noise(self, current: Iterate, excess: float, region: Region) -> bool:
         """Whether the descent condition, missed by `excess`, holds within the error of f."""
-        if excess <= self._floor.noise(current):
-            return True
-        if not excess <= DOUBTFUL * self._largest_f:
-            return False
-        self._floor.measure(self._evaluate, current, reach(region, current))
-        return excess <= self._floor.noise(current)
+        far = reach(region, current)
+        return within_noise(self._floor, self._evaluate, current, excess, self._largest_f, far)
 
     def _why_no_gain(self, at: Iterate, region: Region, violates: bool = False) -> Halt:
         """Why the step is below the spacing of numbers, or many gained nothing."""
@@ -116,6 +112,18 @@ class DescentRun:
             return Halt(Status.line_search_stalled, detail)
         limit = f"L1 = {region.L1:.3g}"
         return explain_limit(self._evaluate, self._floor, at, reach(region, at), limit)
+
+
+def within_noise(
+    floor: Floor, evaluate: Evaluator, at: Iterate, excess: float, largest_f: float, far: float
+) -> bool:
+    """Whether an inequality missed by `excess` holds within the error of f, measured if need be."""
+    if excess <= floor.noise(at):
+        return True
+    if not excess <= DOUBTFUL * largest_f:
+        return False
+    floor.measure(evaluate, at, far)
+    return excess <= floor.noise(at)
 
 
 def reach(region: Region, at: Iterate) -> float:

@@ -132,6 +132,7 @@ def outcome(
         seed=run.controls.seed,
         rounding_steps=run.rounding_steps,
         violations=run.violations,
+        calls=tuple(run.calls),
     )
 
 

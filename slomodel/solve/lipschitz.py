@@ -91,12 +91,14 @@ class Sampled:
     """`safety` times the largest ‖∇f(x) − ∇f(x')‖/‖x − x'‖ over pairs of `samples` points.
 
     The points are uniform in the ball; its centre is one more. An estimate from below, never a
-    bound. Points where the gradient is not finite are left out.
+    bound. Points where the gradient is not finite are left out. With `second`, L2 too: the largest
+    ‖∇f(c + h) − 2∇f(c) + ∇f(c − h)‖/‖h‖² of half as many h.
     Paper: sec:numerical.
     """
 
     samples: int
     safety: float
+    second: bool = False
 
     name = "sampled"
     estimated = True
@@ -107,6 +109,23 @@ class Sampled:
 
     def start(self, evaluate: Evaluator, seed: int) -> ConstantsOver:
         return Samples(self, evaluate, np.random.default_rng(seed))
+
+    def second_ratio(
+        self, evaluate: Evaluator, generator: Generator, centre: Iterate, radius: float
+    ) -> float:
+        """The estimate of L2 without the safety factor; 0 when no pair of gradients is finite."""
+        n, largest = len(centre.x), 0.0
+        g, other = np.empty(n), np.empty(n)
+        for _ in range(max(1, self.samples // 2) if n else 0):
+            evaluate.check_time()
+            h = radius * in_unit_ball(generator, n)
+            first = evaluate.gradient(centre.x + h, g)
+            if math.isfinite(first + evaluate.gradient(centre.x - h, other)):
+                length = norm(h)
+                bend = norm(g - 2.0 * centre.g + other)
+                if length > CLOSE * radius:
+                    largest = max(largest, bend / length / length)
+        return largest
 
     def largest_ratio(
         self, evaluate: Evaluator, generator: Generator, centre: Iterate, radius: float
@@ -144,7 +163,11 @@ class Samples:
     def __call__(self, centre: Iterate, radius: float) -> Constants:
         source = self.source
         ratio = source.largest_ratio(self.evaluate, self.generator, centre, radius)
-        return Constants(source.safety * ratio, None, source.name, source.estimated)
+        L2 = None
+        if source.second:
+            bend = source.second_ratio(self.evaluate, self.generator, centre, radius)
+            L2 = source.safety * bend
+        return Constants(source.safety * ratio, L2, source.name, source.estimated)
 
 
 def in_unit_ball(generator: Generator, n: int) -> Vector:

@@ -9,6 +9,7 @@ import numpy as np
 
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.adgd import adgd
+from slomodel.solve.agp import agp, agp_source
 from slomodel.solve.bpg import bpg, bpg_source
 from slomodel.solve.certified import certified
 from slomodel.solve.directions import DIRECTIONS, Rule
@@ -33,7 +34,7 @@ from slomodel.solve.tgd import tgd
 Options = Mapping[str, object]
 
 
-METHODS_NOT_YET = {"agp": "accelerated gradient, until proven guilty"}
+METHODS_NOT_YET: dict[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +132,11 @@ def of_a_ball(given: Options, prove: Prove | None, facts: Facts) -> LipschitzSou
     return lipschitz_source(given, prove)
 
 
+def of_both(given: Options, prove: Prove | None, facts: Facts) -> LipschitzSource:
+    """L1 and L2 of agp."""
+    return agp_source(given, prove)
+
+
 def of_a_step(given: Options, prove: Prove | None, facts: Facts) -> LipschitzSource:
     """The constant of a fixed step."""
     return gd_source(given, prove)
@@ -147,6 +153,13 @@ METHODS = {
     ),
     "tgd": Method(
         _BALL, tgd, "gradient steps cut to length d", "L1 over B(x, D)", source=of_a_ball
+    ),
+    "agp": Method(
+        ("D", "lift", "lipschitz", "samples", "safety"),
+        agp,
+        "accelerated gradient projection, until proven guilty",
+        "L1 and L2 over B(x, 3D)",
+        source=of_both,
     ),
     "gd": Method(
         ("L", "D", "lipschitz", "samples", "safety"),

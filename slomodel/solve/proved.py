@@ -64,19 +64,22 @@ class AnalyticElseSampled:
         return self.sampled.parameters | {"lipschitz": self.name}
 
     def start(self, evaluate: Evaluator, seed: int) -> ConstantsOver:
-        return FirstProved(self.analytic.start(evaluate, seed), self.sampled.start(evaluate, seed))
+        analytic = self.analytic.start(evaluate, seed)
+        return FirstProved(analytic, self.sampled.start(evaluate, seed), self.sampled.second)
 
 
 @dataclass(frozen=True, slots=True)
 class FirstProved:
-    """The constants of a proof where there is one, of samples elsewhere."""
+    """The constants of a proof where there is one, of samples elsewhere; `second`: L2 is needed."""
 
     proved: ConstantsOver
     sampled: ConstantsOver
+    second: bool = False
 
     def __call__(self, centre: Iterate, radius: float) -> Constants:
         found = self.proved(centre, radius)
-        return self.sampled(centre, radius) if found.unproved else found
+        missing = found.unproved or (self.second and found.L2 is None)
+        return self.sampled(centre, radius) if missing else found
 
 
 def unproved(radius: float, reason: str) -> DomainError:

@@ -56,6 +56,7 @@ class Run:
     first: int = 0
     violations_before: int = 0
     epochs: EpochLog = field(default_factory=EpochLog)
+    calls: list[dict[str, float | str]] = field(default_factory=list)
 
     def end(self, status: Status, detail: str = "") -> None:
         self.status, self.detail = status, detail
@@ -68,6 +69,8 @@ class Run:
         self.current, self.step = new, taken.length
         self.rounding_steps += taken.by_rounding
         self.violations += taken.violates
+        if taken.facts:
+            self.calls.append(dict(taken.facts))
 
     def return_to_best(self) -> None:
         """Go back to a lower point, unless the run ended at a stationary one."""
@@ -148,7 +151,7 @@ def one_epoch(
                 break
             taken = stepper.step(run.current, run.region)
             if isinstance(taken, Violation):
-                run.region = inflated(run.region, run.current)
+                run.region = stepper.enter(inflated(run.region, run.current))
                 run.violations += 1
                 continue
             if isinstance(taken, Halt):
@@ -186,9 +189,10 @@ def open_region(subroutine: Subroutine, start: Iterate, constants: ConstantsOver
 
 
 def inflated(region: Region, at: Iterate) -> Region:
-    """The region with L1 doubled; from 0 it becomes what takes a step from `at` out by D."""
+    """The region with L1 and L2 doubled; L1 = 0 becomes what takes a step from `at` out by D."""
     assert region.L1 is not None
-    return replace(region, L1=2.0 * region.L1 or at.gnorm / region.ball.D)
+    L2 = None if region.L2 is None else 2.0 * region.L2
+    return replace(region, L1=2.0 * region.L1 or at.gnorm / region.ball.D, L2=L2)
 
 
 def has_ended(run: Run, k: int) -> bool:

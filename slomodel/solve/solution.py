@@ -30,7 +30,8 @@ class Solution:
     `fun` and `jac` are those of the objective as written, also for a maximum. `nfev` counts
     the points where a value was needed, `njev` those where a gradient was. `rounding_steps`
     counts the steps at the resolution of f; `violations` those that showed a Lipschitz constant
-    to be too small (see EpochRecord).
+    to be too small (see EpochRecord). `calls` are what agp says of its steps, one entry a step:
+    the flag, the inner iterations t, α, κ, the doublings of L1 and L2, the point chosen and why.
     """
 
     x: Vector
@@ -52,6 +53,7 @@ class Solution:
     rounding_steps: int = 0
     violations: int = 0
     certificate: None = None
+    calls: tuple[dict[str, float | str], ...] = ()
 
     @property
     def success(self) -> bool:
@@ -84,6 +86,7 @@ class Solution:
             "parameters": self.parameters,
             "variables": list(self.variables),
             "epoch_sources": [record.source for record in self.epochs],
+            "calls": self.calls,
         }
         arrays: dict[str, NDArray[np.generic]] = {"text": np.array(json.dumps(text))}
         arrays |= {name: np.array(getattr(self, name)) for name in ("x", "jac", *_SCALARS)}
@@ -165,4 +168,5 @@ def _from_arrays(arrays: Mapping[str, NDArray[np.float64]]) -> Solution:
         seed=int(arrays["seed"]),
         rounding_steps=int(arrays["rounding_steps"]),
         violations=int(arrays["violations"]),
+        calls=tuple(text.get("calls", ())),
     )

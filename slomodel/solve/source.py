@@ -13,8 +13,10 @@ from slomodel.solve.proved import Analytic, AnalyticElseSampled, Prove
 NAMES = ("auto", "analytic", "sampled")
 
 
-def lipschitz_source(given: Mapping[str, object], prove: Prove | None) -> LipschitzSource:
-    """The source that the options `lipschitz`, `samples` and `safety` ask for.
+def lipschitz_source(
+    given: Mapping[str, object], prove: Prove | None, *, second: bool = False
+) -> LipschitzSource:
+    """The source that the options `lipschitz`, `samples` and `safety` ask for; `second`: L2 too.
 
     `prove` is None for an objective of which nothing but values is known; `auto` then samples.
     """
@@ -27,6 +29,7 @@ def lipschitz_source(given: Mapping[str, object], prove: Prove | None) -> Lipsch
         sampled = Sampled(
             samples=whole("samples", given.get("samples", SAMPLES), 1),
             safety=number("safety", given.get("safety", 1.0), 0.0),
+            second=second,
         )
         if option == "sampled" or prove is None:
             return sampled

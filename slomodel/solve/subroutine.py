@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
@@ -93,6 +93,7 @@ class Step:
     `at_boundary` is a fact of how the point was made, not a comparison of computed norms.
     `by_rounding`: the descent asked for was missed, by no more than the rounding error of f.
     `violates`: it was missed by more, so that a constant given by the user is too small.
+    `facts` are what the method says of the step besides.
     """
 
     point: Iterate
@@ -100,6 +101,7 @@ class Step:
     at_boundary: bool
     by_rounding: bool = False
     violates: bool = False
+    facts: Mapping[str, float | str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
