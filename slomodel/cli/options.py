@@ -108,7 +108,7 @@ SOLVE = (
         "--D",
         "D",
         type=NumberOrWord(),
-        help="pgd, tgd, gd: radius of a ball; pgd, tgd: or auto [by the start].",
+        help="pgd, tgd, agp, gd: radius of a ball; pgd, tgd: or auto [by the start; agp: 0.1].",
     ),
     click.option(
         "--d",
@@ -119,10 +119,11 @@ SOLVE = (
     click.option(
         "--lipschitz",
         type=NumberOrWord(),
-        help="pgd, tgd, gd: the constant, or auto, analytic or sampled [auto].",
+        help="pgd, tgd, gd: the constant; agp too: or auto, analytic or sampled [auto].",
     ),
     click.option("--samples", type=int, help="pgd, tgd, gd: points of a sampled constant [30]."),
     click.option("--safety", type=float, help="pgd, tgd, gd: factor on a sampled constant [1]."),
+    click.option("--lift", metavar="NAME", help="agp: scale-free or paper [scale-free]."),
     click.option("--L", "L", type=float, help="gd, bpg: the constant of the step."),
     click.option(
         "--p", "p", type=float, help="bpg: power of the kernel [degree of the objective]."

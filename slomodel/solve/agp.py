@@ -38,8 +38,8 @@ OVER = 3.0
 LEAST_D = 0.1
 # Factor by which a ball grows where L2 allows, at most to the size of x.
 GROW = 4.0
-# Doublings of L1 and L2 for one step.
-DOUBLINGS = 60
+# Doublings of L1 and L2 in one epoch, by 1e9 in all.
+DOUBLINGS = 30
 LIFTS = ("scale-free", "paper")
 
 
@@ -124,11 +124,15 @@ class AGPRun:
         self._probe = FarProbe(evaluate, start.f)
         self._largest_f = abs(start.f)
         self._doublings = 0
+        self._doubled = False
         self._s = np.empty_like(start.x)
 
     def enter(self, region: Region) -> Region:
         """The region with L2 lifted and the margin d that belongs to it."""
         assert region.L2 is not None
+        if not self._doubled:
+            self._doublings = 0
+        self._doubled = False
         D, root = region.ball.D, math.sqrt(self._tolerance)
         if self._literal:
             return replace(region, L2=max(region.L2, 1.0), ball=Ball(D, 2.0 * root, OVER))
@@ -147,8 +151,7 @@ class AGPRun:
         inner = UntilGuilty(task)
         out = inner.run()
         if out.flag == 0:
-            self._doublings += 1
-            return Violation()
+            return self._double()
         facts: dict[str, float | str] = {"flag": out.flag, "t": out.t, "alpha": task.alpha}
         facts |= {"kappa": inner.kappa, "doublings": self._doublings}
         new = out.point
@@ -258,17 +261,21 @@ class AGPRun:
             self._floor, self._evaluate, current, excess, self._largest_f, region.ball.D
         )
         if region.estimated and not holds:
-            self._doublings += 1
-            return Violation()
+            return self._double()
         if self._wandering.note(new, self._floor.noise(new), length / region.ball.D):
             return self._why_no_gain(current, region)
         self._floor.lowest = min(self._floor.lowest, new.f) if holds else new.f
         self._largest_f = max(self._largest_f, abs(new.f))
         self._probe.count(at_boundary)
-        self._doublings = 0
         return Step(
             new, length, at_boundary, holds and excess > 0.0, violates=not holds, facts=facts
         )
+
+    def _double(self) -> Violation:
+        """Ask for the step again, with L1 and L2 doubled."""
+        self._doublings += 1
+        self._doubled = True
+        return Violation()
 
     def _why_no_gain(self, at: Iterate, region: Region) -> Halt:
         reach = max(region.ball.D, norm(at.x))

@@ -11,6 +11,9 @@ from slomodel.solve.norms import EPS, Vector, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.subroutine import Iterate
 
+# Inner iterations of one call, √κ·log(1/ε) by the theorem. A ball with a kink would take millions.
+MOST = 5000
+SPENT = -1
 # Rounding error of an inner product, in units of eps times its largest term.
 ROUNDING = 32.0
 
@@ -77,7 +80,7 @@ class Outcome:
 
     `point` is p of flags 1, 3 and 5; `best` the lowest of ŷ_1 … ŷ_{t−1}, called y`best_at`;
     `extra` are the last ŷ_t and z, where f̂ is no higher than at ŷ_0. Flag 0: a trial was not
-    finite, or L1 is too small.
+    finite, or L1 is too small; −1: too many iterations.
     """
 
     flag: int = 0
@@ -115,6 +118,9 @@ class UntilGuilty:
         """Iterate until one of the five flags is up, or something is not finite."""
         out = self._out
         while out.flag == 0:
+            if out.t >= MOST:
+                out.flag = SPENT
+                break
             out.t += 1
             if not self._one():
                 break

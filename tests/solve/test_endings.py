@@ -10,10 +10,10 @@ from solve.objectives import Counting, Vector, elementwise, parabola, recorded_p
 from slomodel.solve import METHODS, Functions, Solution, State
 from slomodel.solve import solve as solve_with
 
-CHECKED = ["pgd", "tgd", "std-armijo", "gd"]
+CHECKED = ["pgd", "tgd", "std-armijo", "gd", "agp"]
 OTHERS = pytest.mark.parametrize("method", CHECKED)
 EVERY = pytest.mark.parametrize("method", [*CHECKED, "ngd", "adgd", "bpg"])
-BALLS = pytest.mark.parametrize("method", ["pgd", "tgd"])
+BALLS = pytest.mark.parametrize("method", ["pgd", "tgd", "agp"])
 X0 = [-1.2, 1.0]
 
 
