@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from slomodel.calculus import NOTHING, Known, degree, gauss_newton, gradient, jvp, squares
 from slomodel.calculus.squares import Square
 from slomodel.codegen.entry import Entry, EntryName
-from slomodel.codegen.layout import Layout, Precision
+from slomodel.codegen.layout import Default, Layout, Precision
 from slomodel.codegen.native.backend import NATIVE
 from slomodel.codegen.numexpr_target import NUMEXPR
 from slomodel.codegen.numpy_target import NUMPY
@@ -119,7 +119,7 @@ class Compiled:
         numbers: Mapping[str, int],
         target: Target,
         precision: Precision = "float64",
-        defaults: Mapping[Input, float] | None = None,
+        defaults: Mapping[Input, Default] | None = None,
         prepared: Mapping[Input, Expr] | None = None,
     ) -> None:
         self.name = name

@@ -17,6 +17,8 @@ def described(node: Input) -> str:
 
 
 Precision = Literal["float64", "float32"]
+Default = float | tuple[float, ...]
+"""One number for all elements of an array, or those of a vector."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ class Layout:
     data: tuple[Input, ...]
     sizes: Sizes
     precision: Precision = "float64"
-    defaults: Mapping[Input, float] = field(default_factory=dict)
+    defaults: Mapping[Input, Default] = field(default_factory=dict)
     prepared: Mapping[Input, Expr] = field(default_factory=dict)
 
     @property

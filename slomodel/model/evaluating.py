@@ -55,6 +55,12 @@ class Evaluating:
         return dict(self._vectors.shapes)
 
     @property
+    def constants(self) -> dict[str, Vector]:
+        """The numbers that long sums have written out, by the names `source()` has for them."""
+        written = [d for d in self._problem.data if d.values is not None]
+        return {d.name: np.array(self._binding.arrays[d.name]) for d in written}
+
+    @property
     def n(self) -> int:
         """The number of unknowns."""
         return self._vectors.n

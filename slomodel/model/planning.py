@@ -8,12 +8,12 @@ from dataclasses import replace
 
 from slomodel.calculus import Known
 from slomodel.codegen.kernels import Compiled, Derivatives, target_named
-from slomodel.codegen.layout import Precision
+from slomodel.codegen.layout import Default, Precision
 from slomodel.codegen.target import Target
 from slomodel.errors import DomainError, MissingRule
 from slomodel.front.data.bind import Binding
 from slomodel.ir.expr import Expr, Input
-from slomodel.problem import Problem
+from slomodel.problem import DataDeclaration, Problem
 from slomodel.rewrite import Change, Facts, Joint, Optimized, optimized
 
 PRECISIONS: dict[str, Precision] = {"float64": "float64", "float32": "float32"}
@@ -39,6 +39,16 @@ def precision_of(dtype: str) -> Precision:
     if dtype not in PRECISIONS:
         raise DomainError(f"dtype is 'float64' or 'float32', not {dtype!r}")
     return PRECISIONS[dtype]
+
+
+_LONGEST_TABLE = 1000
+"""So many constants that are written out are part of the source; more have to be given to it."""
+
+
+def _default(declared: DataDeclaration) -> Default | None:
+    if declared.values is None or declared.values.size > _LONGEST_TABLE:
+        return declared.default
+    return tuple(declared.values.tolist())
 
 
 class Plans:
@@ -75,7 +85,7 @@ class Plans:
             return shared
         problem = self._problem
         nodes = [declaration.node for declaration in problem.data]
-        defaults = {d.node: d.default for d in problem.data if d.default is not None}
+        defaults = {d.node: value for d in problem.data if (value := _default(d)) is not None}
         own = (problem.name, derivatives, nodes, sizes, target)
         return Compiled(*own, self._precision, defaults, made)
 
