@@ -136,15 +136,17 @@ def exponential_sum(node: Expr) -> ExponentialSum | None:
     if not plain or len(set(node.output)) != len(node.output) or not is_map(operand, exp):
         return None
     x = operand.operands[0]
-    if is_map(x, sub) and _is_shift(x.operands[1]):
+    if is_shifted(x):
         return None
     kept = [label for label in labels if label in node.output]
     axes = tuple(k for k, label in enumerate(labels) if label not in node.output)
     return ExponentialSum(x, axes, tuple(kept.index(label) for label in node.output))
 
 
-def _is_shift(node: Expr) -> bool:
-    return isinstance(node, Map) and node.function.name == "still"
+def is_shifted(x: Expr) -> bool:
+    """True for exponents less their largest."""
+    shift = x.operands[1] if is_map(x, sub) else None
+    return isinstance(shift, Map) and shift.function.name == "still"
 
 
 def varies(node: Expr) -> bool:

@@ -26,6 +26,7 @@ from slomodel.ir.expr import Const, Einsum, Expr, Map, remake
 from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import postorder
 from slomodel.rewrite import exponentials, hyperbolic, roots
+from slomodel.rewrite.log_softmax import log_softmax
 
 _Rule = Callable[[Map], Expr | None]
 _Note = TypeVar("_Note")
@@ -36,7 +37,7 @@ _SUMS: tuple[_Rule, ...] = (
     hyperbolic.shifted_softplus,
 )
 _RULES: dict[ScalarFunction, tuple[_Rule, ...]] = {
-    log: (exponentials.logarithm, hyperbolic.logarithm),
+    log: (log_softmax, exponentials.logarithm, hyperbolic.logarithm),
     log1p: (exponentials.log_of_one_more,),
     add: (exponentials.difference, roots.rectifier, *_SUMS),
     sub: (exponentials.difference, roots.rectifier, *_SUMS),

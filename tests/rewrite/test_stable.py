@@ -71,6 +71,8 @@ SAME: dict[str, list[str]] = {
     "sumsq(softmax(A))": [
         "sum((exp(A[i, j]) / sum(exp(A[i, k]) for k in 3))^2 for i in 2, j in 3)"
     ],
+    "log(softmax(v))[1]": ["log(softmax(v)[1])", "log(exp(v) / sum(exp(v)))[1]"],
+    "-softplus(y - x)": ["log(exp(x) / (exp(x) + exp(y)))", "log(exp(x) / (exp(y) + exp(x)))"],
     "norm2(v)": ["sqrt(sumsq(v))", "sqrt(sum(v^2))", "sqrt(sum(v * v))", "sum(v^2)^0.5"],
     "sumsq(v)": ["norm2(v)^2", "sqrt(sumsq(v))^2", "norm2(v) * norm2(v)", "sum(v * v)"],
     "x^2 + y^2": ["sqrt(x^2 + y^2)^2", "sqrt(x * x + y * y)^2"],
@@ -176,6 +178,7 @@ NEAR_MISSES = [
     "log(0.5 * cosh(x))",
     "2 / exp(x)",
     "sigmoid(x) - 0.25",
+    "log(exp(x) / sum(exp(v)))",
 ]
 
 

@@ -110,6 +110,7 @@ TWO: list[tuple[str, Exact]] = [
     ("log(1 + exp(-y * x))", lambda x, y: mp.log1p(mp.exp(-y * x))),
     ("sqrt(x^2 + y^2)", lambda x, y: mp.sqrt(x * x + y * y)),
     ("sqrt(y * y + x * x)", lambda x, y: mp.sqrt(x * x + y * y)),
+    ("log(exp(x) / (exp(x) + exp(y)))", lambda x, y: -mp.log1p(mp.exp(y - x))),
     ("y / (1 + exp(x))", lambda x, y: y / (1 + mp.exp(x))),
     ("y * exp(x) / (1 + exp(x))", lambda x, y: y / (1 + mp.exp(-x))),
 ]
@@ -152,6 +153,13 @@ SUMS: list[tuple[str, Exact]] = [
     ("logsumexp(x)", lambda *x: mp.log(sum(map(mp.exp, x)))),
     ("(exp(x) / sum(exp(x)))[1]", lambda *x: mp.exp(x[1]) / sum(map(mp.exp, x))),
     ("softmax(x)[1]", lambda *x: mp.exp(x[1]) / sum(map(mp.exp, x))),
+    *(
+        (text, lambda *x: x[1] - mp.log(sum(map(mp.exp, x))))
+        for text in (
+            *("log(softmax(x))[1]", "log(softmax(x)[1])", "log(exp(x[1]) / sum(exp(x)))"),
+            "log((exp(x) / sum(exp(x)))[1])",
+        )
+    ),
     (
         "dot(exp(x), b) / sum(exp(x))",
         lambda *x: sum(k * mp.exp(z) for k, z in enumerate(x)) / sum(map(mp.exp, x)),
