@@ -8,16 +8,17 @@ from dataclasses import dataclass
 from slomodel.front.elaboration.comprehension import size_product
 from slomodel.front.elaboration.contraction import contract, total
 from slomodel.front.elaboration.einsums import einsum
-from slomodel.front.elaboration.faults import Fault
+from slomodel.front.elaboration.faults import Fault, fault
 from slomodel.front.elaboration.identities import square_root
 from slomodel.front.elaboration.layout import concat, reshaped
-from slomodel.front.elaboration.mismatch import unequal
+from slomodel.front.elaboration.mismatch import marks, unequal
 from slomodel.front.elaboration.reductions import reduced, require_nonempty, softened
 from slomodel.front.elaboration.site import Site
 from slomodel.front.elaboration.values import Value, combine, is_square, merged, number, value_of
 from slomodel.functions import abs, div, ne, square, where
 from slomodel.ir import build
 from slomodel.ir.expr import Map
+from slomodel.ir.walk import inputs
 
 Rule = Callable[[Site], Value]
 
@@ -161,6 +162,8 @@ def _ones(site: Site) -> Value:
 def _masked(site: Site) -> Value:
     """`where(mask != 0, E, 0)`; E may hold NaN where the mask is 0."""
     value, mask = (one.value for one in site.operands)
+    if _is_swapped(site):
+        raise _swapped(site)
     if mask.rank != value.rank or merged((value, mask)) is None:
         raise _other_mask(site)
     result = combine(where, combine(ne, mask, number(0.0)), value, number(0.0))
@@ -168,6 +171,20 @@ def _masked(site: Site) -> Value:
     if isinstance(result.expr, Map) and result.expr.function is where:
         site.scope.model.masked.add(result.expr)
     return result
+
+
+def _is_swapped(site: Site) -> bool:
+    """True where the first argument is declared a mask, and the second depends on variables."""
+    first, second = site.operands
+    is_mask = first.name in site.scope.model.masks
+    return is_mask and any(one.role == "variable" for one in inputs(second.value.expr))
+
+
+def _swapped(site: Site) -> Fault:
+    first, second = site.operands
+    message = f"the mask is the second argument of `masked`, and `{first.name}` is the mask"
+    remedy = f"write `masked({second.text}, {first.text})`"
+    return fault("E208", message, site.span, remedy, marks=marks(first, second))
 
 
 def _other_mask(site: Site) -> Fault:

@@ -10,6 +10,7 @@ from slomodel.front.elaboration.arguments import (
     signature,
 )
 from slomodel.front.elaboration.arrays import ARRAY_FUNCTIONS
+from slomodel.front.elaboration.elsewhere import FUNCTIONS_ELSEWHERE
 from slomodel.front.elaboration.faults import Fault, fault, missing, shape_fault, suggestion
 from slomodel.front.elaboration.identities import power_of, square_root, squared
 from slomodel.front.elaboration.mismatch import marks, operand, unequal
@@ -145,7 +146,12 @@ def _unknown(node: Call, scope: Scope) -> Fault:
     known = scope.model.symbols.get(name)
     if known is not None or name in scope.local:
         what = described(known) if known is not None else f"`{name}` is an index or parameter"
-        return fault("E203", f"{what}, and a call needs a function", span, "missing `*`?")
+        is_array = known is not None and known.value is not None and known.value.rank > 0
+        remedy = f"an element is written `{name}[0]`, counted from 0; or missing `*`?"
+        remedy = remedy if is_array else "missing `*`?"
+        return fault("E203", f"{what}, and a call needs a function", span, remedy)
+    if name in FUNCTIONS_ELSEWHERE:
+        return fault("E203", f"no function is called `{name}`", span, FUNCTIONS_ELSEWHERE[name])
     functions = [s.name for s in scope.model.symbols.values() if s.kind == "function"]
     names = [*FUNCTIONS, *ARRAY_FUNCTIONS, *_LATER, *functions]
     remedy = suggestion(name, names) or f"declare it before, as in `fn {name}(t) = …`"

@@ -87,6 +87,8 @@ def declare_data(statement: DataDecl, model: Model) -> DataDeclaration:
         file = file_reference(statement.file.text, name.text, statement.file.span)
     if statement.default is not None:
         default = constant(statement.default, model)
+    if "mask" in attributes:
+        model.masks.add(name.text)
     node = build.data(name.text, shape)
     model.declare(Symbol(name.text, "data", name.span, value=value_of(node)))
     return DataDeclaration(node, default, file, attributes, False, name.span)

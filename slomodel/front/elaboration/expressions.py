@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from typing import assert_never
 
+from slomodel.front.elaboration.arrays import ARRAY_FUNCTIONS
 from slomodel.front.elaboration.calls import call
 from slomodel.front.elaboration.comprehension import comprehension, index_value, number_of
-from slomodel.front.elaboration.faults import fault
+from slomodel.front.elaboration.faults import Fault, fault
 from slomodel.front.elaboration.indexing import indexing
 from slomodel.front.elaboration.operators import (
     addition,
@@ -42,6 +43,7 @@ from slomodel.front.text.syntax import (
     Sum,
     Transpose,
 )
+from slomodel.functions import FUNCTIONS
 
 CONSTANTS = {"pi": math.pi, "e": math.e}
 """Names that stand for a number where nothing declares them."""
@@ -93,6 +95,8 @@ def _name(node: Name, scope: Scope) -> Value:
     declared = text in scope.local or text in model.symbols or text in model.later
     if text in CONSTANTS and not declared:
         return number(CONSTANTS[text])
+    if not declared and (text in FUNCTIONS or text in ARRAY_FUNCTIONS):
+        raise _needs_arguments(node)
     found = scope.find(node)
     if isinstance(found, Label):
         return index_value(found)
@@ -100,7 +104,11 @@ def _name(node: Name, scope: Scope) -> Value:
         if found.dim is not None:
             return number_of(found.dim)
         if found.value is None:
-            message = f"`{text}` is a function and needs its arguments"
-            raise fault("E203", message, node.span, f"write `{text}(…)`")
+            raise _needs_arguments(node)
         return found.value
     return found
+
+
+def _needs_arguments(node: Name) -> Fault:
+    message = f"`{node.text}` is a function and needs its arguments"
+    return fault("E203", message, node.span, f"write `{node.text}(…)`")

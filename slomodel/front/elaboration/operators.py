@@ -164,6 +164,8 @@ def power(node: Power, request: Evaluate) -> Steps:
         a, p = left.bracketed, right.bracketed
         message = f"`^` of a square matrix {show(base)} has two readings"
         product = f"`{a} @ {a}` for the matrix product" if p == "2" else "products with `@`"
+        if p in ("(-1)", "-1"):
+            product = f"`inv({left.text})` for the inverse"
         remedy = f"write `{a} .^ {p}` by elements or {product}"
         raise shape_fault("E206", message, node.op_span, remedy, marks=marks(left))
     if merged((base, exponent)) is None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from slomodel.errors import Diagnostic, SourceText, Span
+from slomodel.front.elaboration.elsewhere import meant_by
 from slomodel.front.elaboration.faults import Fault, fault, suggestion
 from slomodel.front.elaboration.values import Label, Value
 from slomodel.front.text.syntax import Fn, Name, Node
@@ -38,8 +39,8 @@ class Model:
     """What elaboration gathers: symbols in order, and what comes along with expressions.
 
     `later` holds the places of names that a later statement declares, `functions` every `fn`;
-    `masked` the choices that `masked` made, `counts` the sizes of means with `if`. `bounds` and
-    `warnings` are ordered sets.
+    `masked` the choices that `masked` made, `masks` the names of data with that attribute,
+    `counts` the sizes of means with `if`. `bounds` and `warnings` are ordered sets.
     """
 
     source: SourceText
@@ -51,6 +52,7 @@ class Model:
     checks: list[Check] = field(default_factory=list)
     warnings: dict[Diagnostic, None] = field(default_factory=dict)
     masked: set[Expr] = field(default_factory=set)
+    masks: set[str] = field(default_factory=set)
     counts: dict[Expr, Span] = field(default_factory=dict)
     labels: int = 0
     steps: int = 0
@@ -134,7 +136,9 @@ class Scope:
             return fault("E201", message, name.span, remedy)
         known = [*self.local, *self.model.symbols]
         message = f"nothing is called `{name.text}`"
-        remedy = suggestion(name.text, known) or f"declare it before, as in `data {name.text}`"
+        remedy = meant_by(name.text, name.span, known)
+        remedy = remedy or suggestion(name.text, known)
+        remedy = remedy or f"declare it before, as in `data {name.text}`"
         if name.text[:-1] in known and name.text.endswith("ᵀ"):
             remedy = f"write `{name.text[:-1]}'`"
         return fault("E201", message, name.span, remedy)

@@ -11,6 +11,7 @@ from lark import Token
 from slomodel.errors import Diagnostic
 from slomodel.front.text import messages
 from slomodel.front.text.failure import END, STATEMENTS, UNKNOWN, Failure, span_of
+from slomodel.front.text.hints import hint, of_character
 from slomodel.front.text.words import ATTRIBUTES, expectation, shown, similar_statement
 
 _WORDS = frozenset(
@@ -28,17 +29,7 @@ def diagnose(failure: Failure) -> Diagnostic:
         if found is not None:
             return found
     expected = expectation(failure.accepts) or "something else"
-    return messages.unexpected(failure.span, expected, _found(failure), _remedy(failure))
-
-
-def _remedy(f: Failure) -> str:
-    if f.text == "/" and f.previous == "/" and f.adjacent:
-        return "a comment begins with `#`"
-    if f.found == "LPAR" and f.statement == "LET":
-        return "a function is declared by `fn name(t) = …`"
-    if f.found == "EQUAL" and f.previous == "=":
-        return "a definition is written with one `=`"
-    return ""
+    return messages.unexpected(failure.span, expected, _found(failure), hint(failure))
 
 
 def _found(failure: Failure) -> str:
@@ -62,8 +53,8 @@ def _unreadable(f: Failure) -> Diagnostic | None:
         return messages.reserved(f.span)
     if f.text[0] == ".":
         method = re.match(r"\.([^\W\d]\w*)\s*\(", f.rest_of_line)
-        return messages.unknown_attribute_access(f.span, method[1] if method else "")
-    return messages.unknown_character(f.span)
+        return messages.unknown_attribute_access(f.span, method[1] if method else "", _is_range(f))
+    return messages.unknown_character(f.span, of_character(f))
 
 
 def _number(f: Failure) -> Diagnostic | None:
@@ -101,7 +92,7 @@ def _attribute(f: Failure) -> Diagnostic | None:
 
 
 def _comma(f: Failure) -> Diagnostic | None:
-    closes = f.found in (*_OPENS, END) or (f.starts_statement and f.first_on_line)
+    closes = f.found in (*_OPENS, END) or f.starts_statement
     if f.previous is None or f.previous.type != "COMMA" or not closes:
         return None
     return messages.trailing_comma(span_of(f.source, f.previous), _found(f))
@@ -115,6 +106,8 @@ def _reserved(f: Failure) -> Diagnostic | None:
 
 
 def _late_model(f: Failure) -> Diagnostic | None:
+    if f.found == "MODEL" and f.statement == "MODEL" and not f.first_on_line:
+        return messages.late_model(f.span, hint(f))
     return messages.late_model(f.span) if f.found == "MODEL" and not f.open_brackets else None
 
 
@@ -138,6 +131,8 @@ def _comparison(f: Failure) -> Diagnostic | None:
     if f.found == "COMPARE":
         if "COMPARE" in part:
             return messages.chained_comparison(f.span)
+        if "?" in f.rest_of_line:
+            return messages.condition_as_value(f.span)
         if f.statement in ("MINIMIZE", "MAXIMIZE", "VAR") and not f.open_brackets:
             return messages.constraint(f.span)
         if f.text == "==" and "EQUAL" in f.accepts:
@@ -158,6 +153,11 @@ def _slice(f: Failure) -> Diagnostic | None:
     return None
 
 
+def _is_range(f: Failure) -> bool:
+    """True in the domain of a sum: `for i in 0..n`."""
+    return "_IN" in _types(f.level) and f.previous is not None and str(f.previous).endswith(".")
+
+
 def _equal(f: Failure) -> Diagnostic | None:
     if f.found != "EQUAL":
         return None
@@ -166,6 +166,8 @@ def _equal(f: Failure) -> Diagnostic | None:
     heads = f.statement in ("FN", "LET") and "EQUAL" not in _types(f.before)
     if heads:
         return None
+    if "_FOR" in _types(f.level) and "_IN" not in _types(f.level):
+        return messages.wrong_equal(f.span, "an index is bound by `in`: `for i in range(a, b)`")
     if f.statement == "CHECK" or "_IF" in _types(f.level) or f.open_brackets:
         return messages.wrong_equal(f.span, "compare with `==`")
     return None
@@ -176,12 +178,15 @@ def _statement(f: Failure) -> Diagnostic | None:
     starts = f.first_on_line or f.before[-1].type == "SEMICOLON"
     if not starts or f.found not in ("NAME", "NUMBER") or (f.before and not f.after_operand):
         return None
+    if f.text in _CONSTRAINT_WORDS and (f.before or _COMPARISON.search(f.rest_of_line)):
+        return messages.constraint(f.span)
     meant = similar_statement(f.text)
     unclosed = bool(f.open_brackets)
     if f.found == "NAME" and (meant or not f.before):
         is_definition = bool(re.match(r"\w+\s*(\[[^\]]*\]\s*)?=(?!=)", f.rest_of_line))
-        return messages.unknown_statement(f.span, is_definition and not meant)
-    if f.text in _CONSTRAINT_WORDS or (_COMPARISON.search(f.rest_of_line) and not unclosed):
+        is_function = bool(re.match(r"\w+\s*\([\w, ]*\)\s*=(?!=)", f.rest_of_line))
+        return messages.unknown_statement(f.span, is_definition and not meant, is_function)
+    if _COMPARISON.search(f.rest_of_line) and not unclosed:
         return messages.constraint(f.span)
     if f.found == "NAME" and not unclosed and re.match(r"\w+\s*(\[[^\]]*\]\s*)?=", f.rest_of_line):
         return messages.unknown_statement(f.span, True)
@@ -189,6 +194,8 @@ def _statement(f: Failure) -> Diagnostic | None:
 
 
 def _subject_to(f: Failure) -> Diagnostic | None:
+    if f.statement == "VAR" and f.found == "_IN" and not f.open_brackets:
+        return messages.constraint(f.span)
     objective = f.statement in ("MINIMIZE", "MAXIMIZE") and not f.open_brackets
     if objective and f.after_operand and f.text in _CONSTRAINT_WORDS:
         return messages.constraint(f.span)

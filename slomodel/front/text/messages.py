@@ -22,11 +22,11 @@ def unexpected(span: Span, expected: str, found: str, remedy: str = "") -> Diagn
     return Diagnostic("E101", f"expected {expected}, found {found}", span, help=remedy)
 
 
-def unknown_character(span: Span) -> Diagnostic:
-    """A character that begins nothing in the language."""
+def unknown_character(span: Span, meant: str = "") -> Diagnostic:
+    """A character that begins nothing in the language; `meant` is the remedy where one is known."""
     char = span.text[:1]
     better = SPELLINGS.get(char)
-    remedy = f"write `{better}`" if better else REMEDIES.get(char, "remove it")
+    remedy = meant or (f"write `{better}`" if better else REMEDIES.get(char, "remove it"))
     named = unicodedata.name(char, "")
     code = f" (U+{ord(char):04X}{' ' + named if named else ''})" if not char.isascii() else ""
     return Diagnostic(
@@ -43,6 +43,10 @@ def reserved(span: Span) -> Diagnostic:
         "else": "choose values with `where(condition, a, b)`",
         "is": "compare with `==`",
         "def": "a function is declared by `fn name(t) = …`",
+        "if": "choose values with `where(condition, a, b)`",
+        "for": "a sum is `sum(x[i] for i in n)`, a definition by index `let y[i in n] = x[i]^2`",
+        "while": "a model has no loops: `sum(x[i] for i in n)`, `let y[i in n] = x[i]^2`",
+        "import": "a model has the functions that `slomodel functions` lists, and no others",
     }
     return Diagnostic(
         "E103",
@@ -52,12 +56,14 @@ def reserved(span: Span) -> Diagnostic:
     )
 
 
-def unknown_statement(span: Span, is_definition: bool) -> Diagnostic:
+def unknown_statement(span: Span, is_definition: bool, is_function: bool = False) -> Diagnostic:
     """A word where a statement begins that is no keyword."""
     better = similar_statement(span.text)
     remedy = f"statements begin with {listed_statements()}"
     if is_definition:
         remedy = f"a definition is written `let {span.text} = …`"
+    elif is_function:
+        remedy = f"a function is declared by `fn {span.text}(…) = …`"
     elif better:
         remedy = f"did you mean `{better}`?"
     return Diagnostic("E104", f"no statement begins with {shown(span.text)}", span, help=remedy)
@@ -124,6 +130,8 @@ def not_an_identifier(span: Span) -> Diagnostic:
     named = unicodedata.name(char, "no name")
     better = SPELLINGS.get(char)
     remedy = f"write `{text[:k]}{better}{text[k + 1 :]}`" if better else ""
+    if better and "…" in better:
+        remedy = f"write `{better}`"
     if char.isnumeric() and not better:
         remedy = "digits are 0 to 9"
     return Diagnostic(
@@ -215,8 +223,8 @@ def too_many_operators(span: Span, most: int) -> Diagnostic:
     return Diagnostic("E127", message, span, help=remedy)
 
 
-def late_model(span: Span) -> Diagnostic:
-    remedy = "move it to the top, or remove it"
+def late_model(span: Span, meant: str = "") -> Diagnostic:
+    remedy = meant or "move it to the top, or remove it"
     return Diagnostic("E120", "`model` comes first, and once", span, help=remedy)
 
 
@@ -249,10 +257,14 @@ def positional_after_keyword(span: Span) -> Diagnostic:
     return Diagnostic("E125", message, span, help="put it first, or name it too")
 
 
-def unknown_attribute_access(span: Span, word: str) -> Diagnostic:
+def unknown_attribute_access(span: Span, word: str, is_range: bool) -> Diagnostic:
     """A dot with neither `.T` nor an operator; `word` is the name before `(` that follows it."""
     remedy = "only `.T` follows a dot; a product by elements is `.*`"
-    if word:
+    if is_range:
+        remedy = "a range is written `range(a, b)`, and leaves out its end"
+    elif word in ("dot", "matmul"):
+        remedy = "a product of matrices and vectors is written `A @ x`"
+    elif word:
         remedy = f"a function takes its operand in parentheses: `{word}(x)`"
     return Diagnostic("E126", "`.` begins nothing here", span, help=remedy)
 

@@ -67,6 +67,15 @@ _SYNONYMS = {
     "const": "let",
     "set": "dim",
     "size": "dim",
+    "int": "dim",
+    "integer": "dim",
+    "real": "var",
+    "double": "var",
+    "float": "var",
+    "vector": "var",
+    "matrix": "data",
+    "scalar": "data",
+    "unknown": "var",
 }
 _TERMINALS = {
     "RPAR": "`)`",

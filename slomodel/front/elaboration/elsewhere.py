@@ -1,0 +1,92 @@
+"""Names from other languages, and what a model writes in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from slomodel.errors import Span
+
+_SQUARES = "the sum of squares is `sumsq(x)`"
+_PRODUCT = "a product of matrices and vectors is written `A @ x`"
+_JOINED = "arrays are joined by `concat(a, b, axis=0)`"
+_CHOICE = "choose values with `where(condition, a, b)`"
+_SIZE = "the size of an axis is its dim: write `n`"
+
+FUNCTIONS_ELSEWHERE = {
+    "ln": "the natural logarithm is `log(x)`",
+    "log10": "write `log(x) / log(10)`; `log` is the natural logarithm",
+    "log2": "write `log(x) / log(2)`; `log` is the natural logarithm",
+    "transpose": "a transposed matrix is written `A'`",
+    "tr": "write `trace(A)`",
+    "inner": "write `dot(x, y)`",
+    "vdot": "write `dot(x, y)`",
+    "matmul": _PRODUCT,
+    "mtimes": _PRODUCT,
+    "multiply": "a product by elements is written `a .* b`",
+    "times": "a product by elements is written `a .* b`",
+    "sum_squares": _SQUARES,
+    "sumsqr": _SQUARES,
+    "ssq": _SQUARES,
+    "norm2sqr": _SQUARES,
+    "norm_squared": _SQUARES,
+    "abs2": "write `x^2`",
+    "sqr": "write `x^2` or `square(x)`",
+    "arctan": "write `atan(x)`",
+    "arcsinh": "write `asinh(x)`",
+    "arctanh": "write `log((1 + x) / (1 - x)) / 2`",
+    "pos": "the positive part is `relu(x)`",
+    "maximum": "write `max(a, b)`",
+    "minimum": "write `min(a, b)`",
+    "average": "write `mean(x)`",
+    "logistic": "log(1 + exp(x)) is `softplus(x)`, and 1/(1 + exp(-x)) is `sigmoid(x)`",
+    "expit": "write `sigmoid(x)`",
+    "sigma": "1/(1 + exp(-x)) is `sigmoid(x)`",
+    "log_sum_exp": "write `logsumexp(x)`",
+    "lse": "write `logsumexp(x)`",
+    "power": "write `x^p` or `pow(x, p)`",
+    "quad_form": "write `x' @ P @ x`",
+    "vec": "write `reshape(A, k)`; `sum`, `sumsq` and `norm1` take arrays of any shape",
+    "flatten": "write `reshape(A, k)`; `sum`, `sumsq` and `norm1` take arrays of any shape",
+    "nuc": "write `U @ V'` for the matrix, and `(sumsq(U) + sumsq(V)) / 2` for its nuclear norm",
+    "norm_nuc": "write `U @ V'` for the matrix, and `(sumsq(U) + sumsq(V)) / 2` for its norm",
+    "vstack": _JOINED,
+    "hstack": _JOINED,
+    "stack": _JOINED,
+    "cat": _JOINED,
+    "concatenate": _JOINED,
+    "ifelse": _CHOICE,
+    "piecewise": _CHOICE,
+    "cond": _CHOICE,
+    "len": _SIZE,
+    "length": _SIZE,
+    "size": _SIZE,
+    "rand": "write `uniform(0, 1)`",
+    "randn": "write `normal(0, 1)`",
+    "erfc": "write `1 - erf(x)`",
+}
+"""Functions of other languages, and the remedy of their absence."""
+
+_NAMES = {
+    "end": "the last element is `x[-1]`",
+    "inf": "a model is made of finite numbers",
+    "Inf": "a model is made of finite numbers",
+    "nan": "a model is made of finite numbers",
+    "rand": "write `uniform(0, 1)`",
+    "randn": "write `normal(0, 1)`",
+}
+_INDICES = frozenset(("i", "j", "k", "l"))
+
+
+def meant_by(name: str, span: Span, known: Collection[str]) -> str:
+    """What to write for a name that is not among the `known`, by its habit; or an empty text."""
+    before = span.source.text[: span.start].rstrip()[-1:]
+    if name in ("T", "H") and before == "^":
+        return "a transposed matrix is written `A'`"
+    if name in _NAMES:
+        return _NAMES[name]
+    if name in _INDICES:
+        return f"an index is bound by a sum: `sum(… for {name} in n)`"
+    array, underscore, index = name.rpartition("_")
+    if underscore and array in known and index in _INDICES:
+        return f"an element is written `{array}[{index}]`"
+    return ""

@@ -1,0 +1,99 @@
+"""What to do about a parse that stopped: habits of other languages by their surroundings."""
+
+from __future__ import annotations
+
+import re
+
+from slomodel.front.text.failure import Failure
+
+_RANGE = "a range is written `range(a, b)`, and leaves out its end: `for i in range(1, n)`"
+_NO_ARRAYS = "arrays are not written out: declare `data A[n]`, and give the numbers with data="
+_STARTS = (
+    "a start is a number, `uniform(a, b)`, `normal(mu, s)`, `zeros`, `ones`, `eye` or data: "
+    "declare `data x0[n]`, and write `init x0`"
+)
+_SIZES = "a size is a name, a whole number, or a name plus or minus one; name others with `dim`"
+
+
+def hint(f: Failure) -> str:
+    """The remedy for the general message, or an empty text."""
+    types = [token.type for token in f.level]
+    inner = f.open_brackets[-1].type if f.open_brackets else ""
+    if f.text in ("/", "*") and f.previous == "/" and f.adjacent:
+        return "a comment begins with `#`"
+    if f.found == "LSQB" and not f.after_operand:
+        return _STARTS if f.previous is not None and f.previous.type == "_INIT" else _NO_ARRAYS
+    if f.found == "COMMA" and any(token.type == "_INIT" for token in f.before):
+        return _STARTS
+    if f.statement in ("DATA", "VAR") and "EQUAL" not in types and "_INIT" not in types:
+        declared = _declaration(f, inner)
+        if declared:
+            return declared
+    if f.found == "_IN":
+        return "an index is bound after the term: `sum(x[i] for i in n)`"
+    if f.found == "_FOR":
+        return "a sum is `sum(x[i] for i in n)`, a definition by index `let y[i in n] = x[i]^2`"
+    if f.found == "COLON":
+        return _colon(f, types, inner)
+    return _equal_or_name(f)
+
+
+def _declaration(f: Failure, inner: str) -> str:
+    """What to write in a declaration of data or variables."""
+    if f.found == "LPAR":
+        return "sizes stand in brackets, as in `x[3]`"
+    if f.found == "LSQB":
+        return "write all sizes in one pair of brackets, as in `A[m, n]`"
+    if f.found == "COLON":
+        return "sizes follow the name in brackets, as in `x[3]`"
+    if inner == "LSQB" and f.found in ("MULOP", "POWOP"):
+        return _SIZES
+    if inner == "LSQB" and f.found in ("NAME", "NUMBER"):
+        return "sizes are separated by commas, as in `A[m, n]`"
+    if f.previous is not None and f.previous.type == "_FROM":
+        return f'write the file in double quotes: `from "{_word(f)}"`'
+    return ""
+
+
+def _word(f: Failure) -> str:
+    match = re.match(r"[\w./-]+", f.rest_of_line)
+    return match[0] if match else "file.npz"
+
+
+def _colon(f: Failure, types: list[str], inner: str) -> str:
+    if "_IN" in types:
+        return _RANGE
+    if re.match(r":\s*=", f.rest_of_line):
+        return "a definition is written with `=`"
+    return "an index stands in brackets, as in `x[1:3]`" if inner == "LPAR" else ""
+
+
+def _equal_or_name(f: Failure) -> str:
+    if f.statement == "MODEL":
+        return "the name of a model is one word, as in `my_model`"
+    if f.found == "LPAR" and f.statement == "LET":
+        return "a function is declared by `fn name(t) = …`"
+    if f.found == "EQUAL" and f.previous == "=":
+        return "a definition is written with one `=`"
+    if f.found == "EQUAL" and f.statement in ("MINIMIZE", "MAXIMIZE"):
+        return "an objective is one number; for an equation minimise `sumsq(left - right)`"
+    return ""
+
+
+def of_character(f: Failure) -> str:
+    """The remedy for a character that begins nothing, where its place tells what is meant."""
+    char = f.text[:1]
+    if char == "|" and not f.after_operand:
+        if f.rest_of_line.startswith("||"):
+            return "a norm is written `norm2(x)` of a vector, `fro(A)` of a matrix"
+        return "the absolute value is written `abs(x)`"
+    if char == "!" and f.after_operand:
+        return "there is no factorial; `!=` compares"
+    if char == "{" and f.previous is not None:
+        if f.previous.type == "_INIT":
+            return _STARTS
+        if f.previous.type == "EQUAL":
+            return _NO_ARRAYS
+        if f.previous in ("sum", "prod"):
+            return f"write `{f.previous}(x[i] for i in n)`"
+    return ""

@@ -1,0 +1,106 @@
+"""Habits of MATLAB, NumPy, Python, GENO, AMPL and CVX: each is answered with what to write here."""
+
+import pytest
+
+import slomodel
+from slomodel.front.elaboration.arrays import ARRAY_FUNCTIONS
+from slomodel.front.elaboration.elsewhere import FUNCTIONS_ELSEWHERE
+from slomodel.functions import FUNCTIONS
+
+DECLARED = """dim m, n
+data A[m, n], B[n, n], y[m], s, W[m, n] mask
+var x[n], X[m, n]
+"""
+
+# objective, code, words of the remedy
+OBJECTIVES = [
+    ("||A @ x - y||^2", "E102", "`norm2(x)`"),
+    ("|s|", "E102", "`abs(x)`"),
+    ("s | 2", "E102", "write `or`"),
+    ("sum(B^-1 @ x)", "E206", "`inv(B)` for the inverse"),
+    ("sum(A^T @ y)", "E201", "a transposed matrix is written `A'`"),
+    ("sum(ln(x))", "E203", "`log(x)`"),
+    ("sum(log10(x))", "E203", "`log(x) / log(10)`"),
+    ("sum(masked(W, X))", "E208", "write `masked(X, W)`"),
+    ("norm(X)", "E203", "`fro(A)`"),
+    ("norm2", "E203", "write `norm2(…)`"),
+    ("sum(x .* ones)", "E203", "write `ones(…)`"),
+    ("sumsq(x) // comment", "E101", "begins with `#`"),
+    ("sumsq(x) /* comment */", "E101", "begins with `#`"),
+    ("sumsq(x) % comment", "E102", "begins with `#`"),
+    ("sum(x[i] for i in 1:n)", "E101", "`range(a, b)`"),
+    ("sum(x[i] for i in 0..n)", "E126", "`range(a, b)`"),
+    ("sum(x[i] for i = 1)", "E122", "bound by `in`"),
+    ("sum(x[i], i in n)", "E101", "`sum(x[i] for i in n)`"),
+    ("sum{i in n} x[i]", "E102", "`sum(x[i] for i in n)`"),
+    ("x[i]", "E201", "`sum(… for i in n)`"),
+    ("x_i^2", "E201", "`x[i]`"),
+    ("x[end]", "E201", "`x[-1]`"),
+    ("x(1)^2", "E203", "`x[0]`"),
+    ("sum(x(1:2))", "E101", "`x[1:3]`"),
+    ("x[::2]", "E114", "x[2*i]"),
+    ("sumsq(A.dot(x))", "E126", "`A @ x`"),
+    ("sumsq(A*x - y)", "E204", "`A @ x`"),
+    ("sumsq(transpose(A) @ y)", "E203", "`A'`"),
+    ("sum_squares(x)", "E203", "`sumsq(x)`"),
+    ("sum(logistic(x))", "E203", "`softplus(x)`"),
+    ("s > 0 ? s : 0", "E117", "`where(condition, a, b)`"),
+    ("if s > 0 then s else 0", "E103", "`where(condition, a, b)`"),
+    ("sum(x) + s!", "E102", "factorial"),
+    ("sumsq(x) = 3", "E101", "`sumsq(left - right)`"),
+    ("[1, 2] @ x", "E101", "`data A[n]`"),
+    ("sumsq(x);\nsubject to x >= 0", "E112", "reparametrise"),
+    ("√2", "E109", "`sqrt(…)`"),
+]
+
+# model, code, words of the remedy
+MODELS = [
+    ("var x[3] init [1, 2, 3] minimize sumsq(x)", "E101", "write `init x0`"),
+    ("var x[3] init (1, 2) minimize sumsq(x)", "E101", "write `init x0`"),
+    ("var x[3] init {1, 2} minimize sumsq(x)", "E102", "write `init x0`"),
+    ("var x = 1 minimize x", "E122", "`init`"),
+    ("var x in [0, 1] minimize x", "E112", "reparametrise"),
+    ("var x(3) minimize sumsq(x)", "E101", "`x[3]`"),
+    ("var x : 3 minimize sumsq(x)", "E101", "`x[3]`"),
+    ("var x[3][4] minimize sumsq(x)", "E101", "`A[m, n]`"),
+    ("dim n var x[2*n] minimize sumsq(x)", "E101", "name others with `dim`"),
+    ("dim n var x[n n] minimize sumsq(x)", "E101", "separated by commas"),
+    ("data A[2] = [1, 2] var x minimize x", "E101", "with data="),
+    ("data y[3] from y.npy var x minimize x", "E101", 'from "y.npy"'),
+    ("dim n := 3 var x minimize x", "E101", "with `=`"),
+    ("dim n = 3, var x[n] minimize sumsq(x)", "E113", "remove it"),
+    ("f(t) = t^2\nvar x minimize f(x)", "E104", "`fn f(…) = …`"),
+    ("let f(t) = t^2 var x minimize f(x)", "E101", "`fn name(t) = …`"),
+    ("import numpy as np\nvar x minimize x", "E103", "`slomodel functions`"),
+    ("for i in n: x[i]", "E101", "`let y[i in n] = x[i]^2`"),
+    ("int n = 3 var x minimize x", "E104", "`dim`"),
+    ("model my model\nvar x minimize x", "E120", "one word"),
+]
+
+
+@pytest.mark.filterwarnings("ignore::slomodel.ModelWarning")
+@pytest.mark.parametrize(
+    ("text", "code", "words"),
+    [(f"{DECLARED}minimize {text}", code, words) for text, code, words in OBJECTIVES] + MODELS,
+)
+def test_habits(text: str, code: str, words: str) -> None:
+    with pytest.raises(slomodel.SlomodelError) as caught:
+        slomodel.compile(text)
+    first = caught.value.diagnostics[0]
+    assert (first.code, words in first.help) == (code, True), first.render()
+
+
+def test_names_from_elsewhere_are_none_of_the_language() -> None:
+    assert not FUNCTIONS_ELSEWHERE.keys() & {*FUNCTIONS, *ARRAY_FUNCTIONS}
+
+
+@pytest.mark.filterwarnings("ignore::slomodel.ModelWarning")
+def test_a_name_from_elsewhere_may_be_declared() -> None:
+    model = slomodel.compile("data end = 2, i = 3 fn ln(t) = t * end var x minimize ln(x) + i")
+    assert model.value([1.0]) == 5.0
+
+
+@pytest.mark.filterwarnings("ignore::slomodel.ModelWarning")
+def test_a_mask_may_be_masked_by_data() -> None:
+    text = "data W[2] mask = 1, V[2] mask = 1 var x[2] minimize sum(masked(W, V) .* x)"
+    assert slomodel.compile(text).value([1.0, 2.0]) == 3.0
