@@ -15,8 +15,8 @@ from slomodel.ir.expr import Expr
 from slomodel.ir.function import Array, Monotony, Partial, ScalarFunction
 
 _EVERYWHERE = (-math.inf, math.inf)
-# From here on 1 + x^2 is x^2 to all digits, with room before x^2 overflows.
-_FAR = 1e100
+# From here on 1 + x^2 is x^2 to all digits, and x^2 does not overflow yet, not as a float either.
+_FAR = 1e15
 _MONOTONE = Monotony()
 
 
