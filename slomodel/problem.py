@@ -122,7 +122,8 @@ class Problem:
 
     `spans` gives the place in the source of nodes that a user wrote; `warnings` are diagnostics
     of severity `warning`. `vector`, where there is one, stands in the objective for all variables,
-    which are numbers then, in their order. `remarks` tell how the objective was gathered.
+    which are numbers then, in their order. `remarks` tell how the terms of long
+    sums were gathered; a node of `gathered` has the place of the first of many.
     """
 
     objective: Expr
@@ -139,6 +140,7 @@ class Problem:
     warnings: tuple[Diagnostic, ...] = ()
     vector: Input | None = None
     remarks: tuple[str, ...] = ()
+    gathered: frozenset[Expr] = frozenset()
 
     @property
     def inputs(self) -> tuple[Input, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -141,7 +142,7 @@ def nonfinite_sentence(
         return None
     if isinstance(found.node, Input):
         what = f"{found.node.role} `{_element(found.node.name, found.element)}`"
-        return f"{what} is {found.value}."
+        return _named(problem, f"{what} is {found.value}.")
     name = found.node.function.name if isinstance(found.node, Map) else "a sum of products"
     if isinstance(found.node, Map):
         operands = ", ".join(_shown(found, k) for k in range(len(found.operands)))
@@ -150,7 +151,17 @@ def nonfinite_sentence(
     where = f" at element {list(found.element)}" if found.element else ""
     of = f" of {operands}" if operands else ""
     text = f"{name}{of} is {found.value}{where}"
-    return f"{text}{_place(problem, found.node)}{_origins(found, values, sizes)}."
+    text = f"{text}{_place(problem, found.node)}{_origins(found, values, sizes)}."
+    return _named(problem, text)
+
+
+def _named(problem: Problem, text: str) -> str:
+    """A text in which elements of the vector of all variables have the names of those."""
+    if problem.vector is None:
+        return text
+    names = [variable.name for variable in problem.variables]
+    element = rf"{re.escape(problem.vector.name)}\[(\d+)\]"
+    return re.sub(element, lambda found: names[int(found[1])], text)
 
 
 def _element(name: str, element: tuple[int, ...]) -> str:
@@ -207,7 +218,8 @@ def _place(problem: Problem, node: Expr) -> str:
     """What the text has there: the node, or that of which the node is a derivative."""
     above = users(postorder(problem.objective))
     if node is problem.objective or node in above:
-        span, of = _nearest(problem, [node], above), ""
+        span = _nearest(problem, [node], above)
+        of = "a term like " if node in problem.gathered else ""
     else:
         span, of = _differentiated(problem, node, above), "the derivative of "
     if span is None:

@@ -97,6 +97,13 @@ def test_many_numbers_keep_their_names() -> None:
     assert set(solution.variables) == set(names)
 
 
+def test_a_nan_is_told_by_the_name_of_its_variable() -> None:
+    x = sp.symbols("x0:31")
+    model = slomodel.compile(sp.Add(*[sp.log(one) ** 2 for one in x]))
+    told = model.trace_nonfinite(np.where(np.arange(31) == 7, -1.0, 1.0))
+    assert told == ("log of x7 = -1.0 is nan at element [7], in a term like `log(x0)` (line 1).")
+
+
 def test_bounds_hold_for_the_sum() -> None:
     x = sp.symbols("x0:31")
     model = slomodel.compile(sp.Add(*[(x[i + 1] - x[i]) ** 2 for i in range(30)]))

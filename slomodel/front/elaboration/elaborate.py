@@ -176,6 +176,7 @@ def _problem(program: Program, model: Model, gathered: _Gathered, objective: Exp
         source=model.source,
         spans=spans,
         remarks=tuple(rolled.remarks),
+        gathered=frozenset(became.get(node, node) for node in rolled.origins),
         warnings=tuple(sorted(model.warnings, key=lambda w: w.span.start if w.span else 0)),
     )
 

@@ -19,14 +19,14 @@ from slomodel.front.elaboration.faults import Fault
 from slomodel.front.elaboration.smoothness import nonsmooth_warnings
 from slomodel.front.sympy_expressions import matrices, sums
 from slomodel.front.sympy_expressions.faults import place, refused
-from slomodel.front.sympy_expressions.names import declare, listed
+from slomodel.front.sympy_expressions.names import Named, declare, listed
 from slomodel.front.sympy_expressions.packing import packed, unpacked
 from slomodel.front.sympy_expressions.scalars import is_root, root, scalar, symbol
 from slomodel.front.sympy_expressions.scan import FIXED_MATRICES, scan
 from slomodel.front.sympy_expressions.scope import Reading, Scope
 from slomodel.front.sympy_expressions.steps import Ask, Steps, run
 from slomodel.front.sympy_expressions.unknown import unknown
-from slomodel.ir.expr import Expr
+from slomodel.ir.expr import Expr, Input
 from slomodel.problem import Problem
 from slomodel.rewrite import Rolled, carried, rewritten
 
@@ -71,12 +71,7 @@ def problem_from_sympy(
     named = () if order is None else tuple(one for one in order if not isinstance(one, str))
     found = scan((objective, *named), scope)
     declared = declare(found, order, data_names, shapes or {}, reading)
-    vector = packed(declared, reading)
-    graph = _graph(objective, scope)
-    rolled = Rolled(graph)
-    if vector is not None and not rolled.origins:
-        rolled = Rolled(unpacked(graph, vector, declared))
-        vector = None
+    rolled, vector = _rolled(objective, scope, declared)
     became = rewritten(rolled.root)
     places = carried(rolled.notes(reading.places), became)
     warnings = nonsmooth_warnings(became[rolled.root], places, place(objective))
@@ -90,6 +85,7 @@ def problem_from_sympy(
         warnings=tuple(warnings[:_MOST_WARNINGS]),
         vector=vector,
         remarks=tuple(rolled.remarks),
+        gathered=frozenset(became.get(node, node) for node in rolled.origins),
     )
 
 
@@ -112,6 +108,16 @@ def _scalar_objective(expr: sp.Basic) -> sp.Expr:
         message = f"the objective must be a number, and this is of kind {type(expr).__name__}"
         raise refused("E401", message, expr, "give one expression; add several up with weights")
     return expr
+
+
+def _rolled(objective: sp.Expr, scope: Scope, declared: Named) -> tuple[Rolled, Input | None]:
+    """The graph with long sums gathered, and the vector of all variables where that takes one."""
+    vector = packed(declared, scope.reading)
+    graph = _graph(objective, scope)
+    rolled = Rolled(graph)
+    if vector is None or rolled.origins:
+        return rolled, vector
+    return Rolled(unpacked(graph, vector, declared)), None
 
 
 def _graph(objective: sp.Expr, scope: Scope) -> Expr:
