@@ -8,6 +8,7 @@ import pytest
 from scipy.io import mmwrite
 from scipy.sparse import coo_array
 
+import slomodel
 from slomodel.errors import DomainError
 from slomodel.front.data.arrays import as_model_array, file_reference, load_reference
 from slomodel.front.data.loaders import FORMATS, content, csv_file, json_file, matrix_market
@@ -200,7 +201,7 @@ def test_tables_that_are_refused(tmp_path: Path, text: str | bytes, words: str) 
         ("x.csv:y", "y,b\n1,2\n3\n", "[E316] … 1 cell in line 3, and 2 in line 1"),
         ("x.csv:zz", WIDE, "[E304] … `c9` and 2 more"),
         ("x.csv", "a,b\n1,2\n", '[E307] … table of shape (1, 2) … one column: "file:a"'),
-        ("x.csv", "a,y\n1,2\n", '[E307] … table of shape (1, 2) … one column: "file:y"'),
+        ("x.csv", "a,y,y\n1,2,3\n", '[E307] … table of shape (1, 3) … one column: "file:y"'),
         ("x.json", '{"z": 1}', "[E304] … no array `y` … it holds `z`"),
         ("x.json", "{}", "[E304] … no array `y` … it is empty"),
         ("x.json", "", "[E305] … is empty"),
@@ -260,3 +261,21 @@ def test_a_long_table_is_read_as_written(tmp_path: Path) -> None:
         file.write("1;2;x\n")
     with pytest.raises(DomainError, match=r"text `x` in line 20002, column 3 \(`c`\)"):
         as_model_array("y", tmp_path / "x.csv", "mn")
+
+
+TABLE = "x,y,z\n1,2,3\n4,5,6\n"
+
+
+def test_several_columns_of_one_table(tmp_path: Path) -> None:
+    assert read(tmp_path, "t.csv:z,x", TABLE, "mn") == [[3, 1], [6, 4]]
+    assert read(tmp_path, "t.csv:y", TABLE, "mn") == [[2], [5]]
+    assert read(tmp_path, "t.csv:a, b", '"a, b",c\n1,2\n', "m") == [1]
+    assert "`q`" in refusal(tmp_path, "x.csv:y,q", TABLE)
+    assert "E307" in refusal(tmp_path, "x.csv:x,z", TABLE, "m")
+
+
+def test_names_that_share_a_table_read_each_their_column(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(TABLE)
+    model = tmp_path / "m.slo"
+    model.write_text('dim n data x[n], y[n] from "t.csv" var w minimize w * sum(x + 10 * y)')
+    assert slomodel.compile(model).value([1.0]) == 75.0

@@ -151,6 +151,8 @@ def _of_table(name: str, table: Table, dims: Sequence[str]) -> Raw:
     rows, columns = table.values.shape
     if len(dims) == 1 and columns == 1:
         return table.values[:, 0]
+    if len(dims) == 1 and table.names.count(name) == 1:
+        return table.values[:, table.names.index(name)]
     if not dims and (rows, columns) == (1, 1):
         return table.values.reshape(())
     if len(dims) == 2:

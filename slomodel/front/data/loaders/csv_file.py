@@ -41,9 +41,10 @@ class Layout:
 
 
 def read_csv(file: BinaryIO, column: str) -> Table:
-    """The numbers (rows, columns) of a table, or the one column with the name `column`.
+    """The numbers (rows, columns) of a table, or the columns named in `column`, in that order.
 
-    Names stand in a header line, which is one that holds no number or holds `column`. Blank
+    `column` is one name, or several with commas between. Names stand in a header line, which is
+    one that holds no number or holds one of them. Blank
     lines and lines that start with `#` are left out; cells may be quoted with `"`.
     """
     try:
@@ -64,8 +65,9 @@ def _table(text: TextIO, column: str) -> Table:
         raise Refusal("E305", "has a header line and no numbers")
     rows: Iterator[Line] = chain([start], lines)
     if column:
-        wanted = _column(column, layout)
-        return Table(_checked(rows, layout, [wanted]), (column,))
+        names = _names(column, layout.names)
+        wanted = [_column(name, layout) for name in names]
+        return Table(_checked(rows, layout, wanted), tuple(names))
     numbers = _fast(rows, layout.delimiter)
     if numbers is None or numbers.shape[1] != layout.width or np.isinf(numbers).any():
         # Again, a cell at a time: to tell the place of a fault, or that inf is written so.
@@ -89,7 +91,7 @@ def _layout(first: Line, column: str) -> Layout:
     cells = [cell.strip() for cell in _cells(first, delimiter)]
     layout = Layout(first[0], delimiter, len(cells))
     numeric = [_NUMBER.fullmatch(cell) is not None for cell in cells]
-    has_column = bool(column) and column in cells
+    has_column = bool(column) and any(name in cells for name in _names(column, cells))
     if all(numeric) and not has_column:
         return layout
     if any(numeric) and not has_column:
@@ -108,6 +110,11 @@ def _cells(line: Line, delimiter: str) -> list[str]:
         return next(reader)
     except csv.Error as error:
         raise Refusal("E316", f"has a line {line[0]} that is not a row of cells: {error}") from None
+
+
+def _names(column: str, known: Sequence[str]) -> list[str]:
+    """The columns that `a,b` names; a header may hold such a text as one name."""
+    return [column] if column in known else [name.strip() for name in column.split(",")]
 
 
 def _column(name: str, layout: Layout) -> int:
