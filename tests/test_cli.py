@@ -167,7 +167,7 @@ def test_set_gives_dims_and_scalar_data(run: Run) -> None:
         (("fit.slo", "--set", "A=1"), "--data A=FILE.npy"),
         (("fit.slo", "--data", "A=none.npy"), "none.npy"),
         (("fit.slo", "--data", "Q=A.npy"), "no data `Q`"),
-        (("rosen.slo", "--set", "n=5", "--method", "agp"), "accelerated gradient"),
+        (("rosen.slo", "--set", "n=5", "--method", "bfgs"), "is a direction here"),
         (("rosen.slo", "--set", "n=5", "--theta", "2"), "theta"),
         (("rosen.slo", "--set", "n=5", "--backend", "abacus"), "abacus"),
         (("rosen.slo", "--set", "n=5", "--x0", "none.npz"), "cannot read the start `none.npz`"),
