@@ -50,6 +50,11 @@ def test_every_function_is_named() -> None:
     assert {*FUNCTIONS, *ARRAY_FUNCTIONS} - named == set()
 
 
+def test_every_function_stands_in_an_example() -> None:
+    called = {name for block in slo_blocks() for name in re.findall(r"(\w+)\(", block)}
+    assert {*FUNCTIONS, *ARRAY_FUNCTIONS} - called == set()
+
+
 def test_an_example_shows_a_kink() -> None:
     """What the page says of warnings: the model with norms has some."""
     text = next(block for block in slo_blocks() if "norm2" in block)

@@ -17,6 +17,7 @@ from slomodel.front.text.format import formatted
 from slomodel.front.text.parse import parse, read_source
 from slomodel.front.text.syntax import Program
 from slomodel.problem import Problem
+from tests.front.test_format import comments, words
 from tests.reference_page import PAGE
 from tests.slo_mutations import TEXTS, mutated
 from tests.slo_texts import models
@@ -58,6 +59,8 @@ def check(text: str) -> Problem | None:
     problem = answered(program, source)
     new = SourceText(formatted(source))
     assert formatted(new) == new.text
+    assert comments(new.text) == comments(text)
+    assert words(new.text) == words(text)
     again = answered(parse(new), new)
     assert (again is None) == (problem is None)
     if problem is not None and again is not None:

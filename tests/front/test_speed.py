@@ -1,0 +1,47 @@
+"""How long a model's text takes: 10 kB a moment, 1 MB under half a minute."""
+
+from time import process_time
+
+import pytest
+
+from slomodel.errors import SourceText
+from slomodel.front.elaboration.elaborate import elaborate
+from slomodel.front.text.parse import parse
+
+_ROUND = """let r{k} = A @ (x .* w) - {k}.5 * y + z / (1 + exp(-z))  # residual {k}
+fn f{k}(t, s) = where(abs(t) <= s, t^2 / 2, s * (abs(t) - s / 2))
+let q{k} = sum(f{k}(r{k}, {k} + 1)) + 0.1 * sum((x[i+1] - x[i])^2 for i in range(n - 1) if i > 2)
+"""
+
+
+def of_size(most: int) -> str:
+    """A model of about `most` characters, with definitions of several kinds."""
+    parts = ["dim m, n\ndata A[m, n], y[m], w[n]\nvar x[n], z[m] init 0.1\n"]
+    count, length = 0, 0
+    while length < most:
+        parts.append(_ROUND.format(k=count))
+        count, length = count + 1, length + len(parts[-1])
+    return "".join([*parts, "minimize ", " + ".join(f"q{k}" for k in range(count))])
+
+
+def seconds(text: str) -> float:
+    """Processor time of parsing and elaborating."""
+    source = SourceText(text)
+    began = process_time()
+    elaborate(parse(source), source)
+    return process_time() - began
+
+
+def test_ten_kilobytes() -> None:
+    assert min(seconds(of_size(10_000)) for _ in range(4)) < 0.3
+
+
+@pytest.mark.slow
+def test_a_megabyte() -> None:
+    assert seconds(of_size(1_000_000)) < 30
+
+
+@pytest.mark.slow
+def test_twenty_thousand_terms() -> None:
+    terms = " + ".join(f"x[{k}]" for k in range(20_000))
+    assert seconds(f"dim n var x[n] minimize {terms}") < 6
