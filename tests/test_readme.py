@@ -87,7 +87,6 @@ def test_the_state_is_told_as_it_is() -> None:
     model = slomodel.compile("var x[2] minimize sumsq(x)")
     absent = [
         lambda: model.bound_formula("L1"),
-        lambda: model.solve(method="agp"),
         lambda: slomodel.compile("var x minimize x^2", backend="cupy"),
     ]
     for attempt in absent:
