@@ -24,8 +24,11 @@ def main() -> None:
     interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if interruptible:
         signal.signal(signal.SIGINT, _leave)
-    from slomodel.cli import main as commands
+    from slomodel.cli.group import load
+    from slomodel.cli.group import main as commands
 
+    if sys.argv[1:]:
+        load(sys.argv[1])
     if interruptible:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     commands()

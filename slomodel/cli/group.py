@@ -28,6 +28,16 @@ NOT_YET = {
 }
 
 
+def load(name: str) -> click.Command | None:
+    """The command of this name, with the libraries that it needs."""
+    if name not in COMMANDS:
+        return None
+    module, attribute, _ = COMMANDS[name]
+    command: object = getattr(import_module(f"slomodel.cli.{module}"), attribute)
+    assert isinstance(command, click.Command)
+    return command
+
+
 class Commands(click.Group):
     """Commands by name; an unknown one is answered with the nearest, or with the list."""
 
@@ -35,12 +45,7 @@ class Commands(click.Group):
         return sorted(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        module, name, _ = COMMANDS[cmd_name]
-        command: object = getattr(import_module(f"slomodel.cli.{module}"), name)
-        assert isinstance(command, click.Command)
-        return command
+        return load(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
