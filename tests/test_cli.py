@@ -90,7 +90,11 @@ def test_version(run: Run) -> None:
     [
         (("slove", "fit.slo"), 2, "did you mean `solve`?"),
         (("fit.slo", "--seed", "1"), 2, "slomodel solve fit.slo --seed 1"),
-        (("zzz",), 2, "there are bounds, check, codegen, fmt, functions, random-data, solve"),
+        (
+            ("zzz",),
+            2,
+            "there are bounds, check, codegen, fmt, functions, methods, random-data, solve",
+        ),
         (("report", "--help"), 1, "is not there yet"),
         (("solve",), 2, "Missing argument 'FILE'"),
         (("check", "fit.slo", "--set", "n"), 2, "`n` is not name=value"),

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from slomodel.cli import main
+from slomodel.solve import METHODS
 
 MODELS = {
     "rosen": "var x[3] init -1.2 minimize sum(100*(x[i+1]-x[i]^2)^2 + (1-x[i])^2 for i in 2)",
@@ -96,3 +97,40 @@ def test_values_where_they_are_few() -> None:
         "V": [[0.0], [0.0]],
     }
     assert told("wide.slo")["values"] is None
+
+
+def test_verify_prints_the_certificate() -> None:
+    options = ("tiny.slo", "--method", "pgd", "--lipschitz", "1e-8", "--max-iter", "5", "--verify")
+    assert "travel within D" in run(*options).stdout
+    certificate = told(*options)["certificate"]
+    assert certificate["sources"] == ["number"]
+    assert [line["violated"] for line in certificate["lines"]] == [0] * 6
+    assert told("tiny.slo")["certificate"] is None
+
+
+def test_methods_are_listed_with_what_they_need() -> None:
+    listed = CliRunner().invoke(main, ("methods",)).stdout
+    document = json.loads(CliRunner().invoke(main, ("methods", "--json")).stdout)["methods"]
+    assert document.keys() == METHODS.keys()
+    for name, facts in document.items():
+        assert name in listed
+        assert facts["needs"] in listed
+        assert name in run("--help").stdout
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        ("agp", ("--lift", "paper", "--D", "0.5")),
+        ("gd", ("--L", "1e-8")),
+        ("bpg", ("--L", "1e-8", "--p", "2")),
+        ("ngd", ("--d", "0.1")),
+        ("adgd", ("--lam0", "1e-3")),
+    ],
+)
+def test_options_of_the_other_methods(method: str, options: tuple[str, ...]) -> None:
+    found = told("tiny.slo", "--method", method, *options, "--max-iter", "3")
+    assert found["method"] == method
+    for name, value in zip(options[::2], options[1::2], strict=True):
+        told_value = found["parameters"][name.removeprefix("--")]
+        assert told_value == (value if name == "--lift" else float(value))

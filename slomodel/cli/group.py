@@ -15,6 +15,7 @@ COMMANDS = {
     "codegen": ("commands", "codegen", "Write the kernels of a model as a Python module."),
     "fmt": ("commands", "fmt", "Write models in the standard layout."),
     "functions": ("listing", "functions", "List the functions of the language, or explain one."),
+    "methods": ("methods", "methods", "List the methods of solve, what they need and take."),
     "random-data": ("commands", "draw_data", "Write data at random that a model accepts."),
     "solve": ("commands", "solve", "Minimise a model (or maximise it) and print the result."),
 }

@@ -74,7 +74,11 @@ MODEL = (
 )
 
 SOLVE = (
-    click.option("--method", metavar="NAME", help=f"One of {', '.join(METHODS)} [auto]."),
+    click.option(
+        "--method",
+        metavar="NAME",
+        help=f"One of {', '.join(METHODS)} [auto]; `slomodel methods` explains them.",
+    ),
     click.option("--direction", metavar="NAME", help=f"Search direction: {', '.join(DIRECTIONS)}."),
     click.option("--initial-step", metavar="NAME", help="First trial step of a line search."),
     click.option(
@@ -129,6 +133,9 @@ SOLVE = (
         "--p", "p", type=float, help="bpg: power of the kernel [degree of the objective]."
     ),
     click.option("--lam0", type=float, help="adgd: the first step over the gradient norm [1e-6]."),
+    click.option(
+        "--verify", is_flag=True, default=None, help="Check on the run what the theorems promise."
+    ),
     click.option("--threads", type=int, help="Threads of numexpr and the BLAS."),
     click.option("--checkpoint", type=FILE, help="Write the run to this npz every few seconds."),
     click.option("--resume", type=FILE, help="Go on with a file of --checkpoint."),

@@ -82,6 +82,8 @@ class Result:
             print_json({**self._document(), **paths})
         else:
             self._print_table()
+            if self.solution.certificate:
+                click.echo(self.solution.certificate.summary)
             for path in filter(None, wrote.values()):
                 click.echo(f"wrote {path}")
         for problem in problems:
@@ -113,6 +115,7 @@ class Result:
             "method": solution.method,
             "parameters": solution.parameters,
             "seed": solution.seed,
+            "certificate": solution.certificate and solution.certificate.as_json(),
             "n": len(solution.x),
             "variables": {key: list(array.shape) for key, array in solution.variables.items()},
             "values": values_of(solution),

@@ -11,7 +11,6 @@ import sympy as sp
 
 from slomodel.bounds import Bounds, Setting, bound_formula, bounds, sample
 from slomodel.codegen.threads import threads as limited
-from slomodel.errors import MissingRule
 from slomodel.front.data.bind import bind
 from slomodel.front.data.vectors import Point, Vector
 from slomodel.front.gradient_check import gradient_deviation
@@ -90,11 +89,10 @@ class Model(Evaluating):
         with `update(state)` and `close()` is a display of your own. `threads` is how many numexpr
         and the BLAS use, for the whole process while the run lasts. `checkpoint` is a file that the
         run is written to every few seconds; `resume` goes on with such a file, to the same bits
-        (with the same `threads`). `options` are those of the method. The result's `status` says
-        how it ended; only wrong input raises.
+        (with the same `threads`). `verify` checks on the run what the theorems promise: see
+        `solution.certificate.summary`. `options` are those of the method. The result's `status`
+        says how it ended; only wrong input raises.
         """
-        if verify:
-            raise MissingRule("the option `verify` is not there yet")
         first = None if x0 is None else start_point(x0, self._vectors)
         if resume is None and first is None:
             first = self.x0(seed)
@@ -118,6 +116,7 @@ class Model(Evaluating):
                 prove=Prover(self._setting),
                 checkpoint=checkpoint,
                 resume=resume,
+                verify=verify,
                 **options,
             )
 

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from slomodel.solve.certificate import Promise
 from slomodel.solve.free import FreeRun
 from slomodel.solve.norms import norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.options import Setting, number
+from slomodel.solve.promises import NOTHING
 from slomodel.solve.subroutine import Ball, Iterate, Needs
 
 # Growth of a step where neither the change of the gradient nor an earlier growth limits it.
@@ -37,6 +39,10 @@ class AdGD:
     @property
     def parameters(self) -> dict[str, float | str]:
         return {"lam0": self.lam0}
+
+    @property
+    def promises(self) -> tuple[Promise, ...]:
+        return (NOTHING,)
 
     def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> FreeRun:
         return FreeRun(ByCurvature(self.lam0), evaluate, start)

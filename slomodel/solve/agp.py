@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from slomodel.errors import Diagnostic, DomainError
+from slomodel.solve.certificate import Promise
 from slomodel.solve.descent import Wandering, within_noise
 from slomodel.solve.floor import Floor, explain_limit
 from slomodel.solve.guilty import Outcome, Pair, Task, UntilGuilty
@@ -16,6 +17,7 @@ from slomodel.solve.lipschitz import LipschitzSource, Number
 from slomodel.solve.norms import EPS, Vector, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.options import Setting, bad_value, choice, number
+from slomodel.solve.promises import of_accelerated_steps
 from slomodel.solve.proved import Prove, unproved
 from slomodel.solve.radius import SLACK
 from slomodel.solve.source import lipschitz_source
@@ -68,6 +70,10 @@ class AGP:
     def parameters(self) -> dict[str, float | str]:
         return ({} if self.D is None else {"D": self.D}) | {"lift": self.lift}
 
+    @property
+    def promises(self) -> tuple[Promise, ...]:
+        return of_accelerated_steps()
+
     def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> AGPRun:
         if self.lift == "paper" and self.D is not None:
             least = 6.0 * math.sqrt(tolerance)
@@ -84,14 +90,14 @@ class AGP:
         wanted, farthest = 6.0 * math.sqrt(self.gtol), max(1.0, norm(start.x))
         while self.D is None and self.lift != "paper" and farthest >= GROW * D:
             D_next = GROW * D
-            if not D_next * math.sqrt(second(found)) <= wanted:
+            if not D_next * math.sqrt(found.second) <= wanted:
                 break
             larger = constants(start, OVER * D_next)
-            if larger.unproved or not D_next * math.sqrt(second(larger)) <= wanted:
+            if larger.unproved or not D_next * math.sqrt(larger.second) <= wanted:
                 break
             D, found = D_next, larger
         ball = Ball(D, 0.0, OVER)
-        return Region(start.x.copy(), ball, found.L1, second(found), found.source, found.estimated)
+        return Region(start.x.copy(), ball, found.L1, found.second, found.source, found.estimated)
 
 
 def both(constants: ConstantsOver, start: Iterate, D: float) -> Constants:
@@ -104,11 +110,6 @@ def both(constants: ConstantsOver, start: Iterate, D: float) -> Constants:
         remedy = "give lipschitz as a function of centre and radius that returns (L1, L2)"
         raise DomainError(Diagnostic("E606", message, help=remedy))
     return found
-
-
-def second(found: Constants) -> float:
-    """L2, inf where there is none."""
-    return math.inf if found.L2 is None else found.L2
 
 
 class AGPRun:

@@ -10,6 +10,7 @@ import numpy as np
 
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.adaptable import Adaptable
+from slomodel.solve.certificate import Promise
 from slomodel.solve.descent import DescentRun
 from slomodel.solve.facts import Facts
 from slomodel.solve.gd import UNBOUNDED, given_constant
@@ -17,6 +18,7 @@ from slomodel.solve.lipschitz import LipschitzSource
 from slomodel.solve.norms import Vector, norm, power
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.options import Setting, number
+from slomodel.solve.promises import of_bregman_steps
 from slomodel.solve.proved import Prove, unproved
 from slomodel.solve.subroutine import ConstantsOver, Iterate, Needs, OwnBall, Region
 
@@ -45,6 +47,10 @@ class BPG:
     @property
     def parameters(self) -> dict[str, float | str]:
         return {"p": self.p}
+
+    @property
+    def promises(self) -> tuple[Promise, ...]:
+        return of_bregman_steps(self.p)
 
     def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> DescentRun:
         move = partial(mirror_step, self.p)

@@ -6,10 +6,12 @@ import math
 from dataclasses import dataclass
 
 from slomodel.errors import Diagnostic, DomainError
+from slomodel.solve.certificate import Promise
 from slomodel.solve.descent import DescentRun
 from slomodel.solve.norms import norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.options import Setting
+from slomodel.solve.promises import of_certified_steps
 from slomodel.solve.proved import unproved
 from slomodel.solve.subroutine import (
     Ball,
@@ -49,6 +51,10 @@ class Certified:
     @property
     def parameters(self) -> dict[str, float | str]:
         return {"D": "auto"}
+
+    @property
+    def promises(self) -> tuple[Promise, ...]:
+        return of_certified_steps()
 
     def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> DescentRun:
         return DescentRun(truncate, evaluate, start, ends_at_boundary=False)

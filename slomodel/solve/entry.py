@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from slomodel.solve.certificate import Certifier
 from slomodel.solve.checkpoint import Asked, Keeper, read_checkpoint
 from slomodel.solve.controls import Controls
 from slomodel.solve.facts import facts_of
@@ -52,6 +53,7 @@ def solve(
     prove: Prove | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     resume: str | os.PathLike[str] | None = None,
+    verify: bool = False,
     **options: object,
 ) -> Solution:
     """Find a point with ‖∇f‖ < gtol·s from x0 (n,); s = min(1, max(|f(x0)|, ‖∇f(x0)‖)).
@@ -64,8 +66,11 @@ def solve(
     the parts of x for `Solution.variables`; `diagnose` says in a sentence what is not finite at
     a point; `prove` bounds the constants over balls. A run that does not converge has a status;
     it is not an exception. The run is written to `checkpoint` every few seconds; `resume` goes on
-    with one to the same bits, and then x0 is not asked for.
+    with one to the same bits, and then x0 is not asked for. `verify` checks on the run what the
+    theorems promise of the method: the Solution's `certificate`.
     """
+    if verify:
+        options["verify"] = True
     asked = Asked(method, options, sense, gtol, scaled, seed)
     saved = None if resume is None else read_checkpoint(resume)
     asked = asked if saved is None else agreed(saved, asked)
@@ -73,13 +78,17 @@ def solve(
     start = start_vector(x0, objective.n) if saved is None else saved.x0
     check_callback(callback)
     # A norm past the largest number is inf, not a warning.
+    wanted = dict(asked.options)
+    verified = bool(wanted.pop("verify", False))
     with np.errstate(all="ignore"):
         subroutine, lipschitz = method_of(
-            asked.method, asked.options, start, asked.gtol, prove, facts_of(objective)
+            asked.method, wanted, start, asked.gtol, prove, facts_of(objective)
         )
     evaluate = Evaluator(objective, controls)
     monitor = Monitor(evaluate, callback, display_of(progress, max_time))
     run = Run(unknown(start) if saved is None else saved.point, controls)
+    if verified:
+        run.certifier = Certifier(getattr(subroutine, "promises", ()))
     if saved is not None:
         check_objective(saved, objective, evaluate.sign)
     keeper = Keeper(checkpoint, asked, start, saved) if checkpoint or saved else None
@@ -132,6 +141,7 @@ def outcome(
         seed=run.controls.seed,
         rounding_steps=run.rounding_steps,
         violations=run.violations,
+        certificate=run.certifier.certificate() if run.certifier else None,
         calls=tuple(run.calls),
     )
 

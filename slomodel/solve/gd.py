@@ -9,11 +9,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from slomodel.errors import Diagnostic, DomainError
+from slomodel.solve.certificate import Promise
 from slomodel.solve.descent import DescentRun
 from slomodel.solve.lipschitz import LipschitzSource, Number
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.options import Setting, number
+from slomodel.solve.promises import of_a_fixed_step
 from slomodel.solve.proved import Prove, unproved
 from slomodel.solve.radius import radius
 from slomodel.solve.source import lipschitz_source
@@ -43,6 +45,10 @@ class GD:
     @property
     def parameters(self) -> dict[str, float | str]:
         return {} if self.D is None else {"D": self.D}
+
+    @property
+    def promises(self) -> tuple[Promise, ...]:
+        return of_a_fixed_step()
 
     def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> DescentRun:
         return DescentRun(descend, evaluate, start, ends_at_boundary=False)

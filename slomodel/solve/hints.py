@@ -19,6 +19,7 @@ COMMON = (
     "threads",
     "checkpoint",
     "resume",
+    "verify",
 )
 """What `Model.solve` takes whatever the method is."""
 

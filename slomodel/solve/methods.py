@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -196,7 +196,10 @@ def method_of(
     check_names(name, options, method.options)
     given = {option: value for option, value in options.items() if value is not None}
     if method.source is None:
-        return method.build(given, Setting(x0, gtol, facts=facts)), None
+        found = method.build(given, Setting(x0, gtol, facts=facts))
+        if isinstance(found, NormArmijo):
+            found = replace(found, prove=prove)
+        return found, None
     source = method.source(given, prove, facts)
     setting = Setting(x0, gtol, source.estimated, proves(source), facts)
     if "d" in method.options and is_auto(given):

@@ -6,10 +6,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from slomodel.solve.certificate import Promise
 from slomodel.solve.free import FreeRun
 from slomodel.solve.norms import LARGEST, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.options import Setting, number
+from slomodel.solve.promises import NOTHING
 from slomodel.solve.subroutine import Ball, Iterate, Needs
 
 SHARE = 0.01
@@ -34,6 +36,10 @@ class NGD:
     @property
     def parameters(self) -> dict[str, float | str]:
         return {"d": self.d}
+
+    @property
+    def promises(self) -> tuple[Promise, ...]:
+        return (NOTHING,)
 
     def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> FreeRun:
         return FreeRun(FixedLength(self.d), evaluate, start)

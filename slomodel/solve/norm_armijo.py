@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from slomodel.solve.certificate import Moment, Promise
 from slomodel.solve.direction import Pair
 from slomodel.solve.directions import DIRECTIONS
 from slomodel.solve.exact import Ray
@@ -14,6 +16,8 @@ from slomodel.solve.initial_step import INITIAL_STEPS, WANTS_PAIRS, Memory
 from slomodel.solve.line_search import Found, LineSearch
 from slomodel.solve.norms import EPS, LARGEST, Vector, norm, slope_along
 from slomodel.solve.objective import Evaluator
+from slomodel.solve.promises import by_curvature, of_line_search
+from slomodel.solve.proved import Prove
 from slomodel.solve.subroutine import Ball, Halt, Iterate, Needs, Region, Step
 from slomodel.solve.unbounded import FarProbe
 
@@ -32,6 +36,7 @@ class NormArmijo:
     direction: str
     initial_step: str
     degree: int | None = None
+    prove: Prove | None = None
 
     name = "norm-armijo"
     needs = Needs.nothing
@@ -53,8 +58,39 @@ class NormArmijo:
             **exact,
         }
 
+    @property
+    def promises(self) -> tuple[Promise, ...]:
+        # Along −g the cosine is 1, whatever is asked of a direction.
+        alpha = 1.0 if self.direction == "gradient" else self.alpha
+        return (
+            *of_line_search(self.sigma, alpha),
+            by_curvature(self._curvature(), self.sigma, self.theta, alpha),
+        )
+
+    def _curvature(self) -> Callable[[Moment], float] | None:
+        """L1 for the second inequality, where that is promised and bounds can be had."""
+        full = self.initial_step == "full" and self.degree is None
+        bb = self.initial_step == "bb" and self.direction == "gradient" and self.degree is None
+        if self.prove is None or not (full or bb):
+            return None
+        return ProvedCurvature(self.prove, over_last_two=bb)
+
     def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> NormArmijoRun:
         return NormArmijoRun(self, evaluate, start)
+
+
+class ProvedCurvature:
+    """L1 over B(x_{k−1}, δ̄), and with `over_last_two` over B(x_{k−2}, δ̄) if that is larger."""
+
+    def __init__(self, prove: Prove, over_last_two: bool) -> None:
+        self._prove = prove
+        self._over_last_two = over_last_two
+        self._before = 0.0
+
+    def __call__(self, moment: Moment) -> float:
+        L1 = self._prove(moment.old.x, moment.region.ball.D).L1
+        before, self._before = self._before, L1
+        return max(L1, before) if self._over_last_two else L1
 
 
 class NormArmijoRun:

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from slomodel.solve.certificate import Promise
 from slomodel.solve.descent import DescentRun
 from slomodel.solve.norms import Vector, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.options import Setting
+from slomodel.solve.promises import of_gradient_steps
 from slomodel.solve.radius import margin, radius, require_epoch_descent
 from slomodel.solve.subroutine import Ball, Iterate, Needs, Region
 
@@ -32,6 +34,10 @@ class PGD:
     @property
     def parameters(self) -> dict[str, float | str]:
         return {"D": self.D, "d": self.d}
+
+    @property
+    def promises(self) -> tuple[Promise, ...]:
+        return of_gradient_steps(self.d > 0.0)
 
     def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> DescentRun:
         require_epoch_descent(self.D, self.d, tolerance)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from slomodel.solve.certificate import Certifier
 from slomodel.solve.checkpoint import Keeper
 from slomodel.solve.controls import Controls
 from slomodel.solve.history import EpochLog
@@ -57,6 +58,7 @@ class Run:
     violations_before: int = 0
     epochs: EpochLog = field(default_factory=EpochLog)
     calls: list[dict[str, float | str]] = field(default_factory=list)
+    certifier: Certifier | None = None
 
     def end(self, status: Status, detail: str = "") -> None:
         self.status, self.detail = status, detail
@@ -158,10 +160,13 @@ def one_epoch(
                 run.current = taken.best or run.current
                 run.end(taken.status, taken.detail)
                 break
+            old, ends = run.current, ends_epoch(taken, run.region)
             run.accept(taken)
             monitor.record(taken.point, taken.length, run.epoch)
+            if run.certifier:
+                run.certifier.took(old, taken, run.region, run.tolerance, ends, monitor.k)
             run.stop_asked = monitor.tell(taken.point, taken.length, run.epoch)
-            if ends_epoch(taken, run.region):
+            if ends:
                 break
     finally:
         steps, violations = monitor.k - run.first, run.violations - run.violations_before

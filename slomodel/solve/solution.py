@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slomodel.errors import DomainError
+from slomodel.solve.certificate import Certificate, certificate_of
 from slomodel.solve.files import archive, no_such_file, written
 from slomodel.solve.history import EpochRecord, History
 from slomodel.solve.norms import Vector
@@ -52,7 +53,7 @@ class Solution:
     seed: int = 0
     rounding_steps: int = 0
     violations: int = 0
-    certificate: None = None
+    certificate: Certificate | None = None
     calls: tuple[dict[str, float | str], ...] = ()
 
     @property
@@ -87,6 +88,7 @@ class Solution:
             "variables": list(self.variables),
             "epoch_sources": [record.source for record in self.epochs],
             "calls": self.calls,
+            "certificate": self.certificate and self.certificate.as_json(),
         }
         arrays: dict[str, NDArray[np.generic]] = {"text": np.array(json.dumps(text))}
         arrays |= {name: np.array(getattr(self, name)) for name in ("x", "jac", *_SCALARS)}
@@ -168,5 +170,6 @@ def _from_arrays(arrays: Mapping[str, NDArray[np.float64]]) -> Solution:
         seed=int(arrays["seed"]),
         rounding_steps=int(arrays["rounding_steps"]),
         violations=int(arrays["violations"]),
+        certificate=certificate_of(text["certificate"]) if text.get("certificate") else None,
         calls=tuple(text.get("calls", ())),
     )

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from slomodel.solve.certificate import Moment, Promise
 from slomodel.solve.floor import Floor, explain_limit
 from slomodel.solve.line_search import LineSearch
 from slomodel.solve.norms import EPS, LARGEST, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.options import Setting, number
+from slomodel.solve.promises import descends
 from slomodel.solve.subroutine import Ball, Halt, Iterate, Needs, Region, Step
 from slomodel.solve.unbounded import FarProbe
 
@@ -37,6 +39,13 @@ class StdArmijo:
     @property
     def parameters(self) -> dict[str, float | str]:
         return {"delta_bar": self.delta_bar, "theta": self.theta, "sigma": self.sigma}
+
+    @property
+    def promises(self) -> tuple[Promise, ...]:
+        def least(moment: Moment) -> float:
+            return self.sigma * moment.taken.length * moment.old.gnorm
+
+        return (descends("descent by sigma*|step|*|gradient|", least),)
 
     def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> StdArmijoRun:
         return StdArmijoRun(self, evaluate, start)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -45,6 +46,11 @@ class Constants:
     source: str
     estimated: bool
     unproved: str = ""
+
+    @property
+    def second(self) -> float:
+        """L2, inf where there is none."""
+        return math.inf if self.L2 is None else self.L2
 
 
 ConstantsOver = Callable[[Iterate, float], Constants]

@@ -169,7 +169,6 @@ def test_methods_to_come_say_so(method: str) -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("verify", True),
         ("second_order", True),
         ("starts", 4),
         ("workers", 2),

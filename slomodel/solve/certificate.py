@@ -1,0 +1,201 @@
+"""What the theorems promise, checked on a run: one line a promise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
+
+from slomodel.solve.floor import ROUNDING
+from slomodel.solve.norms import EPS, Vector
+from slomodel.solve.subroutine import Iterate, Region, Step
+
+NO_STEP = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A step from `old` that was taken, and what a promise may speak of.
+
+    `root` is √ε; `ends`: the step ended its epoch, which began with the value `epoch_f`; the run
+    began at x0 (n,) with the value `start_f`. `clean`: no step of the epoch was at the floor of f,
+    or in the run where `all_clean`.
+    """
+
+    old: Iterate
+    taken: Step
+    region: Region
+    root: float
+    ends: bool
+    epoch_f: float
+    start_f: float
+    x0: Vector
+    clean: bool
+    all_clean: bool
+
+    @property
+    def fall(self) -> float:
+        """f_{k−1} − f_k."""
+        return self.old.f - self.taken.point.f
+
+
+Excess = Callable[[Moment], "tuple[float, float] | None"]
+"""How much a promise is missed by, below 0 where it holds with room, and the error of that number
+besides the rounding of f; None where it says nothing of the step. NaN: the step is exempt."""
+
+EXEMPT = (math.nan, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """An inequality by its name; one that is `made` to the reader only with given constants."""
+
+    name: str
+    excess: Excess
+    made: bool = True
+
+
+@dataclass(slots=True)
+class Tally:
+    """The count of one promise while the run lasts."""
+
+    checked: int = 0
+    violated: int = 0
+    exempt: int = 0
+    worst: float = -math.inf
+    worst_k: int = NO_STEP
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """How a promise was kept. `worst` is the largest excess in units of the evaluation error.
+
+    `exempt` counts the steps at the floor of f and those that rounding made otherwise than the
+    method says. `worst_k` is −1 where nothing was checked.
+    """
+
+    name: str
+    made: bool
+    checked: int
+    violated: int
+    exempt: int
+    worst: float
+    worst_k: int
+
+    @property
+    def state(self) -> str:
+        """held, violated, not promised, or not checked."""
+        if not self.made:
+            return "not promised"
+        if not self.checked:
+            return "not checked"
+        return "violated" if self.violated else "held"
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """The promises of a run and the sources of its constants; `estimated`: those may be too small.
+
+    With proved constants a violation is a fault of this package, with given or sampled ones it
+    says that they are too small.
+    """
+
+    lines: tuple[Line, ...]
+    sources: tuple[str, ...]
+    estimated: bool
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing that was checked is violated."""
+        return not any(line.violated for line in self.lines)
+
+    @property
+    def summary(self) -> str:
+        """One line a promise."""
+        width = max((len(line.name) for line in self.lines), default=0)
+        kind = "estimated constants" if self.estimated else "constants"
+        text = [f"{kind}: {', '.join(self.sources) or 'none'}"]
+        for line in self.lines:
+            told = f"{line.name.ljust(width)}  {line.state}"
+            if line.checked:
+                told += f"  {line.checked - line.violated} of {line.checked}"
+                told += f", worst {line.worst:.3g} errors at step {line.worst_k}"
+            text.append(told + (f", {line.exempt} exempt" if line.exempt else ""))
+        return "\n".join(text)
+
+    def as_json(self) -> dict[str, object]:
+        """The same as JSON values."""
+        lines = [{f.name: getattr(line, f.name) for f in fields(Line)} for line in self.lines]
+        for line in lines:
+            line["worst"] = line["worst"] if math.isfinite(line["worst"]) else None
+        return {"lines": lines, "sources": list(self.sources), "estimated": self.estimated}
+
+
+def certificate_of(saved: Mapping[str, object]) -> Certificate:
+    """The certificate of its JSON values; raises ValueError for others."""
+    lines, sources = saved["lines"], saved["sources"]
+    if not isinstance(lines, list) or not isinstance(sources, list):
+        raise ValueError("lines")
+    read = tuple(
+        Line(**(one | {"worst": -math.inf if one["worst"] is None else one["worst"]}))
+        for one in lines
+    )
+    return Certificate(read, tuple(map(str, sources)), bool(saved["estimated"]))
+
+
+class Certifier:
+    """Checks every step of one run."""
+
+    def __init__(self, promises: Iterable[Promise]) -> None:
+        self._promises = tuple(promises)
+        self._tallies = [Tally() for _ in self._promises]
+        self._sources: dict[str, str] = {}
+        self._estimated = False
+        self._x0: Vector | None = None
+        self._start_f = self._epoch_f = math.nan
+        self._new_epoch = True
+        self._clean = self._all_clean = True
+
+    def took(
+        self, old: Iterate, taken: Step, region: Region, root: float, ends: bool, k: int
+    ) -> None:
+        """Check step k."""
+        if self._x0 is None:
+            self._x0, self._start_f = old.x.copy(), old.f
+        if self._new_epoch:
+            self._epoch_f, self._clean = old.f, True
+        self._clean = self._clean and not taken.by_rounding
+        self._all_clean = self._all_clean and not taken.by_rounding
+        if region.source != "none":
+            self._sources[region.source] = region.source
+            self._estimated = self._estimated or region.estimated
+        moment = Moment(
+            *(old, taken, region, root, ends, self._epoch_f, self._start_f, self._x0),
+            *(self._clean, self._all_clean),
+        )
+        rounding = ROUNDING * EPS * max(abs(old.f), abs(taken.point.f), abs(self._epoch_f))
+        for promise, tally in zip(self._promises, self._tallies, strict=True):
+            found = promise.excess(moment) if promise.made else None
+            if found is not None:
+                count(tally, found[0], rounding + found[1], k)
+        self._new_epoch = ends
+
+    def certificate(self) -> Certificate:
+        """What was found so far."""
+        lines = tuple(
+            Line(p.name, p.made, t.checked, t.violated, t.exempt, t.worst, t.worst_k)
+            for p, t in zip(self._promises, self._tallies, strict=True)
+        )
+        return Certificate(lines, tuple(self._sources), self._estimated)
+
+
+def count(tally: Tally, excess: float, error: float, k: int) -> None:
+    """Take in one check; an excess is a violation only beyond the error."""
+    if math.isnan(excess):
+        tally.exempt += 1
+        return
+    tally.checked += 1
+    tally.violated += excess > error
+    share = excess / error if error > 0.0 else math.copysign(math.inf, excess) if excess else 0.0
+    if tally.worst_k == NO_STEP or share > tally.worst:
+        tally.worst, tally.worst_k = share, k

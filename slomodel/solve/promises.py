@@ -1,0 +1,239 @@
+"""The inequalities of the paper's theorems, as a certificate checks them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from slomodel.solve.certificate import EXEMPT, Moment, Promise
+from slomodel.solve.norms import EPS, norm, power
+from slomodel.solve.subroutine import Region
+
+# D ≥ 6ε^¼ and the like are compared with this relative slack.
+SLACK = 1e-12
+# A distance of two points of norm up to r has an error of a few eps·r.
+OF_DISTANCE = 8.0
+Constant = Callable[[Region, float], float]
+"""(region, √ε) -> C1 or C2."""
+COVERED = ("p", "b1", "b2")
+
+
+def exempt(moment: Moment) -> bool:
+    """Whether the step was made at the floor of f, or by a rule that the theorem does not know."""
+    chosen = moment.taken.facts.get("chosen", COVERED[0])
+    return moment.taken.by_rounding or chosen not in COVERED
+
+
+def descends(name: str, least: Callable[[Moment], float | None]) -> Promise:
+    """f_{k−1} − f_k is at least what `least` says; None: nothing is said of the step."""
+
+    def excess(moment: Moment) -> tuple[float, float] | None:
+        wanted = least(moment)
+        if wanted is None:
+            return None
+        return EXEMPT if exempt(moment) else (wanted - moment.fall, 0.0)
+
+    return Promise(name, excess)
+
+
+def of_epochs(C1: Constant, C2: Constant, share: float, inside: bool) -> tuple[Promise, ...]:
+    """Condition 2.1 with C1 and C2, and what follows: travel, descent and number of epochs.
+
+    An epoch that ends in its margin descends by √ε·D/share. `inside`: C2 needs ‖∇f‖ > √ε at the
+    new point.
+    Paper: cond-1, cond-2, eq:truncated, lemma:meta-epoch, theorem:meta-complexity.
+    """
+
+    def first(moment: Moment) -> float:
+        return C1(moment.region, moment.root) * moment.taken.length**2
+
+    def second(moment: Moment) -> float | None:
+        new = moment.taken.point
+        if moment.ends or (inside and new.gnorm <= moment.root):
+            return None
+        return C2(moment.region, moment.root)
+
+    def whole(moment: Moment) -> tuple[float, float] | None:
+        if not moment.ends:
+            return None
+        wanted = moment.root * moment.region.ball.D / share
+        fall = moment.epoch_f - moment.taken.point.f
+        return (wanted - fall, 0.0) if moment.clean and not exempt(moment) else EXEMPT
+
+    return (
+        descends("descent by C1*|step|^2", first),
+        descends("descent by C2", second),
+        Promise("travel within D", travel),
+        Promise(f"descent of an epoch by sqrt(eps)*D/{share:g}", whole),
+        Promise(f"number of epochs by {share:g}*descent/(sqrt(eps)*D)", Epochs(share)),
+    )
+
+
+class Epochs:
+    """T − 1 ≤ share·(f(x0) − f)/(√ε·D), with the sum of D over the epochs where D varies."""
+
+    def __init__(self, share: float) -> None:
+        self._share = share
+        self._sum = 0.0
+
+    def __call__(self, moment: Moment) -> tuple[float, float] | None:
+        if not moment.ends:
+            return None
+        if not moment.all_clean or exempt(moment):
+            return EXEMPT
+        self._sum += moment.root * moment.region.ball.D / self._share
+        fall = moment.start_f - moment.taken.point.f
+        return self._sum - fall, 32.0 * EPS * abs(moment.start_f)
+
+
+def travel(moment: Moment) -> tuple[float, float]:
+    """‖x_k − x_0‖ ≤ D in every epoch. Paper: eq:truncated."""
+    x, D = moment.taken.point.x, moment.region.ball.D
+    distance = norm(np.subtract(x, moment.region.centre))
+    return distance - D, OF_DISTANCE * EPS * (D + norm(x))
+
+
+def admissible(least: Callable[[Moment], float]) -> Promise:
+    """D is at least what the theorem asks."""
+
+    def excess(moment: Moment) -> tuple[float, float]:
+        wanted = least(moment)
+        return wanted * (1.0 - SLACK) - moment.region.ball.D, 0.0
+
+    return Promise("radius D large enough", excess)
+
+
+def of_gradient_steps(with_margin: bool) -> tuple[Promise, ...]:
+    """pgd and tgd. Paper: lemma:condition-GP, lemma:condition-TG, theorem:meta-complexity-GP."""
+
+    def radius(moment: Moment) -> float:
+        return moment.root / 2.0 + (2.0 * moment.region.ball.d if with_margin else 0.0)
+
+    def c1(region: Region, root: float) -> float:
+        return first_constant(region) / 2.0
+
+    def c2(region: Region, root: float) -> float:
+        L1 = first_constant(region)
+        return root * root / (2.0 * L1) if L1 > 0.0 else 0.0
+
+    return (*of_epochs(c1, c2, 4.0, inside=False), admissible(radius))
+
+
+def of_accelerated_steps() -> tuple[Promise, ...]:
+    """agp with its lifted L2. Paper: eq:C1C2:AGP, theorem:meta-complexity-AGP."""
+
+    def radius(moment: Moment) -> float:
+        return 3.0 * moment.region.ball.d
+
+    def c1(region: Region, root: float) -> float:
+        assert region.L2 is not None
+        return math.sqrt(region.L2 * root) / 24.0
+
+    def c2(region: Region, root: float) -> float:
+        assert region.L2 is not None
+        return root * math.sqrt(root) / (10.0 * math.sqrt(region.L2))
+
+    return (*of_epochs(c1, c2, 32.0, inside=True), admissible(radius))
+
+
+def of_certified_steps() -> tuple[Promise, ...]:
+    """D="auto": δ‖∇f‖ − L1δ²/2 for a step of length δ."""
+
+    def least(moment: Moment) -> float:
+        delta, L1 = moment.taken.length, first_constant(moment.region)
+        return delta * moment.old.gnorm - 0.5 * L1 * delta * delta
+
+    return (
+        descends("descent by |step|*|gradient| - L1*|step|^2/2", least),
+        Promise("travel within D", travel),
+    )
+
+
+def of_a_fixed_step() -> tuple[Promise, ...]:
+    """gd: (L/2)‖x_k − x_{k−1}‖²."""
+    return (
+        descends(
+            "descent by L/2*|step|^2",
+            lambda moment: 0.5 * first_constant(moment.region) * moment.taken.length**2,
+        ),
+    )
+
+
+def of_bregman_steps(p: float) -> tuple[Promise, ...]:
+    """bpg: L·D_h(x_{k−1}, x_k)."""
+
+    def least(moment: Moment) -> float:
+        x, y = moment.old.x, moment.taken.point.x
+        away, r = norm(x - y), norm(y)
+        # ‖x‖^p/p + ‖x‖²/2 less its tangent at y; the part of ‖x‖²/2 is written without rounding.
+        beyond = power(norm(x), p) / p - power(r, p) / p - power(r, p - 2.0) * float(y.dot(x - y))
+        return first_constant(moment.region) * (max(beyond, 0.0) + 0.5 * away * away)
+
+    return (descends("descent by L*D_h(x, x+)", least),)
+
+
+def of_line_search(sigma: float, alpha: float) -> tuple[Promise, ...]:
+    """norm-armijo's first inequality, and the travel. Paper: cor:lsearch-1, its theorem."""
+
+    def radius(moment: Moment) -> tuple[float, float]:
+        if not moment.all_clean:
+            return EXEMPT
+        new = moment.taken.point
+        fall = max(moment.start_f - new.f, 0.0)
+        error = 32.0 * EPS * abs(moment.start_f) + OF_DISTANCE * EPS * norm(new.x)
+        wanted = sigma * alpha * moment.root
+        return wanted * norm(np.subtract(new.x, moment.x0)) - fall, error
+
+    return (
+        descends(
+            "descent by sigma*alpha*sqrt(eps)*|step|",
+            lambda moment: sigma * alpha * moment.root * moment.taken.length,
+        ),
+        Promise("distance from x0 by descent/(sigma*alpha*sqrt(eps))", radius),
+    )
+
+
+class ByCurvature:
+    """norm-armijo's second inequality: θσ(1 − σ)α²ε/(2·L1).
+
+    L1 is lifted to (1 − σ)α√ε/δ̄, which the paper takes from L1 ≥ 1. Paper: cor:lsearch-1.
+    """
+
+    def __init__(
+        self, constant: Callable[[Moment], float], sigma: float, theta: float, alpha: float
+    ) -> None:
+        self._constant = constant
+        self._sigma, self._theta, self._alpha = sigma, theta, alpha
+
+    def __call__(self, moment: Moment) -> tuple[float, float] | None:
+        root, D, alpha, sigma = moment.root, moment.region.ball.D, self._alpha, self._sigma
+        L1 = max(self._constant(moment), (1.0 - sigma) * alpha * root / D)
+        if not 0.0 < L1 < math.inf:
+            return None
+        share = self._theta * sigma * (1.0 - sigma) * alpha * alpha / 2.0
+        return EXEMPT if exempt(moment) else (share * root * root / L1 - moment.fall, 0.0)
+
+
+def by_curvature(
+    constant: Callable[[Moment], float] | None, sigma: float, theta: float, alpha: float
+) -> Promise:
+    """The second inequality, with `constant` for L1 over the ball of the step; None: not made."""
+    name = "descent by theta*sigma*(1-sigma)*alpha^2*eps/(2*L1)"
+    if constant is None:
+        return Promise(name, says_nothing, made=False)
+    return Promise(name, ByCurvature(constant, sigma, theta, alpha))
+
+
+def says_nothing(moment: Moment) -> None:
+    """A promise that is not made says nothing."""
+
+
+def first_constant(region: Region) -> float:
+    """L1 of a region that has one."""
+    assert region.L1 is not None
+    return region.L1
+
+
+NOTHING = Promise("descent", says_nothing, made=False)

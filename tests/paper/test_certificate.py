@@ -1,0 +1,92 @@
+"""The certificate of a run: nothing violated with valid constants, something with invalid ones."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from paper.recorded import PROBLEMS, Recorded, recorded, run
+from solve.objectives import parabola, rosenbrock
+
+import slomodel
+from slomodel.solve import Functions, load_solution, solve
+
+METHODS = pytest.mark.parametrize("method", ["pgd", "tgd", "agp", "gd"])
+
+
+@pytest.mark.parametrize("method", ["pgd", "tgd", "agp"])
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_nothing_is_violated_with_valid_constants(problem: str, method: str) -> None:
+    one: Recorded = recorded(problem, method, 1e-3, 100 if method == "agp" else 400)
+    certificate = one.found.certificate
+    assert certificate is not None
+    assert certificate.holds, certificate.summary
+    assert certificate.sources == ("function",)
+    assert certificate.lines[0].checked == one.found.nit
+    assert not certificate.estimated
+
+
+@pytest.mark.parametrize("problem", ["expsum", "quartic", "wells"])
+def test_rounding_at_the_end_is_no_violation(problem: str) -> None:
+    for method in ("pgd", "tgd", "agp"):
+        one = recorded(problem, method, 1e-9, 3000)
+        assert one.found.certificate.holds, one.found.certificate.summary
+
+
+@pytest.mark.parametrize("method", ["pgd", "tgd"])
+def test_constants_that_are_too_small_by_5_are_found(method: str) -> None:
+    """On a quadratic function the bound is tight."""
+    f = Functions(lambda x: 50.0 * x[0] ** 2 + 0.5 * x[1] ** 2, lambda x: x * [100.0, 1.0], 2)
+    options = {"method": method, "D": 2.0, "max_iter": 40, "verify": True}
+    right = solve(f, [1.0, 3.0], lipschitz=100.0, **options).certificate
+    wrong = solve(f, [1.0, 3.0], lipschitz=20.0, **options).certificate
+    assert right is not None
+    assert wrong is not None
+    assert right.holds
+    assert not wrong.holds
+    assert wrong.lines[0].state == "violated"
+    assert "violated" in wrong.summary
+
+
+def test_bpg_and_gd() -> None:
+    held = run("quartic", "bpg", 1e-4, 200, L=12.0, p=4)
+    assert held.found.certificate.lines[0].checked == held.found.nit
+    assert held.found.certificate.holds
+    assert not run("quartic", "bpg", 1e-4, 60, L=0.4, p=4).found.certificate.holds
+    assert run("quartic", "gd", 1e-4, 200, L=40.0).found.certificate.holds
+    assert not run("rosenbrock", "gd", 1e-4, 60, L=200.0).found.certificate.holds
+
+
+def test_sampled_constants_are_called_estimates() -> None:
+    found = solve(rosenbrock(), [-1.2, 1.0], method="tgd", verify=True, max_iter=200)
+    assert found.certificate is not None
+    assert found.certificate.estimated
+    assert found.certificate.summary.startswith("estimated constants: sampled")
+
+
+@pytest.mark.parametrize("options", [{}, {"D": "auto"}])
+def test_proved_constants_of_a_model(options: dict[str, object]) -> None:
+    model = slomodel.compile("var x, y\nminimize (x - 3*y)^2 + y^2 - x")
+    found = model.solve("tgd", [5.0, -2.0], verify=True, max_iter=50, **options)
+    assert found.certificate is not None
+    assert found.certificate.holds
+    assert found.certificate.sources == ("analytic",)
+    assert found.certificate.lines[0].checked == found.nit
+    assert model.solve("tgd", [5.0, -2.0], max_iter=5).certificate is None
+
+
+def test_saved_and_read(tmp_path: Path) -> None:
+    one = run("quartic", "agp", 1e-3, 10, D=0.5, lipschitz=lambda centre, radius: (40.0, 40.0))
+    one.found.save(tmp_path / "run.npz")
+    read = load_solution(tmp_path / "run.npz")
+    assert read.certificate == one.found.certificate
+    assert read.calls == one.found.calls
+
+
+def test_a_resumed_run_has_the_same_certificate(tmp_path: Path) -> None:
+    path = tmp_path / "run.npz"
+    options = {"method": "tgd", "lipschitz": 2.0, "D": 0.5}
+    whole = solve(parabola(30.0), [0.0, 0.0], verify=True, max_iter=60, **options)
+    solve(parabola(30.0), [0.0, 0.0], verify=True, max_iter=25, checkpoint=path, **options)
+    rest = solve(parabola(30.0), None, method="tgd", max_iter=60, resume=path)
+    assert np.array_equal(rest.x, whole.x)
+    assert rest.certificate == whole.certificate
