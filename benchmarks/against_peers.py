@@ -24,11 +24,11 @@ if __package__ in (None, ""):  # run as a script
 
 import slomodel
 from benchmarks.by_hand import Array
-from benchmarks.cases import Case, cases
-from benchmarks.evaluate import POINTS, pieces, points
+from benchmarks.cases import Case, cases, standardised_case
 from benchmarks.libraries import PEERS, installed
 from benchmarks.machine import MALLOC, description, run_again
 from benchmarks.measure import Call, seconds
+from benchmarks.points import POINTS, pieces, points
 
 MOST_DEVIATION = 1e-9
 
@@ -88,7 +88,10 @@ def rows_here(options: argparse.Namespace) -> list[Row]:
     """The rows under the memory setting of this process."""
     names = installed() if options.here == "kept" else []
     rows = []
-    for case in cases(options.quick, options.model):
+    every = list(cases(options.quick, options.model))
+    if options.model in (None, "deep_linear_standardised"):
+        every.append(standardised_case())
+    for case in every:
         rows.append(measured(case, options.here, options.backend, options.quick, names))
         print(f"{case.model} {case.size} {options.here}", file=sys.stderr, flush=True)
     return rows

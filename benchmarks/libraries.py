@@ -1,8 +1,8 @@
 """Value and gradient of the benchmark's models in other libraries, as their users would write them.
 
-Each value is written once over an array module `xp` (jax.numpy or torch, whose names agree where
-they are used); JAX and PyTorch differentiate it. CasADi and numba, which need a form of their own,
-are for the models that have a sensible one there. Libraries that are not installed are left out.
+JAX's formulas are those of `peers.py`; PyTorch's are here, over `xp`, which is torch. CasADi and
+numba, which need a form of their own, are for the models that have a sensible one there. Libraries
+that are not installed are left out.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.by_hand import Array, Arrays
+from benchmarks.peers import in_jax
 
 Value = Callable[[ModuleType, dict[str, Any], dict[str, Any]], Any]
 Peer = Callable[[Arrays], tuple[float, Array]]
@@ -41,6 +42,12 @@ def deep_linear(xp: ModuleType, v: dict[str, Any], data: dict[str, Any]) -> Any:
     for name in ("W1", "W2", "W3"):
         H = v[name] @ H
     return ((data["y"] - v["w4"] @ H) ** 2).sum()
+
+
+def standardised(xp: ModuleType, v: dict[str, Any], data: dict[str, Any]) -> Any:
+    centred = data["X"] - data["X"].mean(1, keepdim=True)
+    Z = centred / xp.sqrt(1e-6 + (centred**2).mean(1, keepdim=True))
+    return deep_linear(xp, v, {"X": Z, "y": data["y"]})
 
 
 def softplus_net(xp: ModuleType, v: dict[str, Any], data: dict[str, Any]) -> Any:
@@ -89,6 +96,7 @@ VALUES: dict[str, Value] = {
     "sym_tensor": sym_tensor,
     "linear_autoencoder": linear_autoencoder,
     "deep_linear": deep_linear,
+    "deep_linear_standardised": standardised,
     "softplus_net": softplus_net,
     "robust_logistic": robust_logistic,
     "tukey_regression": tukey_regression,
@@ -103,15 +111,14 @@ def _flat(arrays: list[Any]) -> Array:
     return np.concatenate([np.ravel(np.asarray(one)) for one in arrays])
 
 
-def jax_jit(model: str, data: Arrays) -> Peer:
+def jax_jit(model: str, data: Arrays) -> Peer | None:
     """`jax.jit` of value_and_grad, NumPy in and NumPy out."""
-    import jax
-
-    jax.config.update("jax_enable_x64", True)
+    function = in_jax(model)
+    if function is None:
+        return None
     import jax.numpy as jnp
 
     known = {name: jnp.asarray(array) for name, array in data.items()}
-    function = jax.jit(jax.value_and_grad(lambda v, d: VALUES[model](jnp, v, d)))
 
     def peer(v: Arrays) -> tuple[float, Array]:
         value, gradient = function(v, known)

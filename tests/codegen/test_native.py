@@ -264,3 +264,18 @@ def test_elements_are_read_before_they_are_chosen_from(example: Example) -> None
         assert "?" not in line or line.strip().startswith("const long m = ")
         assert "&&" not in line
         assert "||" not in line
+
+
+def test_a_product_with_a_number_for_an_array() -> None:
+    n, m = named("n"), named("m")
+    x, c = build.variable("x", (m, n)), build.variable("c", ())
+    wide = build.broadcast(c, (), (n,))
+    product = build.einsum([x, wide], [(0, 1), (1,)], (0,), (m, n))
+    kernels = kernels_of(build.sum_over(fn.square(product), (0,)), [x, c], n=3, m=2)
+    point = np.arange(1.0, 8.0)
+    out = np.zeros(7)
+    value = kernels.function("value_and_gradient")(point, out)
+    sums = point[:6].reshape(2, 3).sum(axis=1)
+    assert value == pytest.approx(49.0 * float(sums @ sums))
+    np.testing.assert_allclose(out[:6], np.repeat(2 * 49.0 * sums, 3))
+    assert out[6] == pytest.approx(2 * 7.0 * float(sums @ sums))

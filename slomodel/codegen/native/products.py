@@ -9,7 +9,7 @@ from slomodel.codegen.blocks import Blocks
 from slomodel.codegen.native.access import c_order, merged_axes
 from slomodel.codegen.native.names import Names
 from slomodel.codegen.native.regions import Regions, elements
-from slomodel.ir.expr import Axes, Einsum
+from slomodel.ir.expr import Axes, Einsum, Expr
 
 SMALL = 4096
 """Up to so many multiplications a product is written out as loops."""
@@ -50,11 +50,16 @@ class _Product:
         own = c_order(regions.accesses.shape(node))
         self.steps.append(dict(zip(node.output, own, strict=True)))
         self.texts = [
-            f"({names.base(a.base)}) + {a.offset}" if a.base.rank else names.scalar(a.base)
+            f"({names.base(a.base)}) + {a.offset}" if a.base.rank else self._one(a.base, names)
             for a in accesses
         ]
         self.texts.append(names.base(node))
         self.is_plain = all(a.base.rank for a in accesses)
+
+    @staticmethod
+    def _one(scalar: Expr, names: Names) -> str:
+        """The address of a number that stands for a whole array: all its steps are 0."""
+        return f"&(const real){{{names.scalar(scalar)}}}"
 
     def lines(self) -> list[str]:
         work = elements(list(self.sizes.values()))
@@ -63,10 +68,11 @@ class _Product:
         if work // batch > SMALL and self.is_plain:
             call = self._blas()
         body = call if call is not None else self._loops()
-        head = [f"const real *a0 = {self.texts[0]}, *b0 = {self.texts[1]};"]
-        if not self.is_plain:
-            raise AssertionError("a product of a broadcast number is elementwise")
-        lines = [*head, f"real *c0 = {self.texts[2]};"]
+        lines = [
+            f"const real *const a0 = {self.texts[0]};",
+            f"const real *const b0 = {self.texts[1]};",
+            f"real *const c0 = {self.texts[2]};",
+        ]
         return ["{", *_in([*lines, *self._over_batch(body)]), "}"]
 
     def _over_batch(self, body: list[str]) -> list[str]:
