@@ -5,6 +5,7 @@ from time import process_time
 import pytest
 
 from slomodel.errors import ModelSyntaxError, SourceText
+from slomodel.front.elaboration.elaborate import elaborate
 from slomodel.front.text.limits import DEEPEST, LONGEST_TEXT, MOST_OPERATORS, beyond_limits
 from slomodel.front.text.parse import parse
 
@@ -46,3 +47,14 @@ def test_operators_are_counted_for_each_bracket_and_statement() -> None:
     ):
         assert beyond_limits(SourceText(text)) is None
     assert beyond_limits(SourceText(f"let a = {half} + {half}")) is not None
+
+
+def test_many_mistakes_are_told_in_time_that_grows_with_the_text_alone() -> None:
+    lines = "".join(f"let a{k} = zz{k}\n" for k in range(4000))
+    source = SourceText(f"var x\n{lines}minimize x")
+    program = parse(source)
+    began = process_time()
+    with pytest.raises(ModelSyntaxError) as caught:
+        elaborate(program, source)
+    assert process_time() - began < 2
+    assert len(caught.value.diagnostics) == 20

@@ -70,6 +70,8 @@ def elaborate(program: Program, source: SourceText) -> Problem:
         except Fault as problem:
             faults.append(problem)
             _poison(statement, model)
+        if sum(one.diagnostic is not None for one in faults) >= _MOST_MESSAGES:
+            break
     faults += _missing_parts(program, model)
     told = [f for f in faults if f.diagnostic is not None][:_MOST_MESSAGES]
     if told:

@@ -15,6 +15,8 @@ from slomodel.errors import (
     Span,
 )
 
+_MOST_COMPARED = 2_000
+
 
 class Fault(Exception):
     """A mistake in one statement, or (with no diagnostic) what follows from an earlier one."""
@@ -67,7 +69,8 @@ def stray_row(span: Span) -> Fault:
 
 def suggestion(word: str, known: Iterable[str]) -> str:
     """`did you mean …?` for the nearest of the known words, or an empty text."""
-    words = list(known)
+    # Thousands of names would take seconds, and names of other lengths are not close.
+    words = [w for w in known if abs(len(w) - len(word)) <= len(word) // 2 + 1][:_MOST_COMPARED]
     same = [w for w in words if w.lower() == word.lower()]
     close = same or get_close_matches(word, words, n=1, cutoff=0.6)
     return f"did you mean `{close[0]}`?" if close else ""
