@@ -38,8 +38,7 @@ from slomodel.solve.unbounded import FarProbe
 # Constants are asked for over 3D, where every x̂_t lies.
 OVER = 3.0
 LEAST_D = 0.1
-# Factor by which a ball grows where L2 allows, at most to the size of x.
-GROW = 4.0
+GROW = 4.0  # where L2 allows, at most to the size of x
 # Doublings of L1 and L2 in one epoch, by 1e9 in all.
 DOUBLINGS = 30
 LIFTS = ("scale-free", "paper")
@@ -219,21 +218,22 @@ class AGPRun:
         return min(found, key=lambda one: one[1])
 
     def _otherwise(self, task: Task, out: Outcome, facts: dict[str, float | str]) -> Iterate | None:
-        """The best ŷ or a gradient step, of which f or at its floor ‖g‖ is lower than at x̄."""
+        """The best or calmest ŷ or a gradient step, where f is lower, or ‖g‖ at the floor of f."""
         start, noise = task.start, self._floor.noise(task.start)
         if out.best is not None and out.best.f < start.f - noise:
             facts["chosen"] = "best"
             return out.best
+        if out.calmest is not None and out.calmest.gnorm < start.gnorm:
+            facts["chosen"] = "calmest"
+            return out.calmest
         facts["chosen"] = "gradient"
         x = start.x - start.g / task.steepest
         if not task.inside(x):
             return None
         new = self._complete(x, self._evaluate.value(x))
-        if new is not None and (
-            new.f < start.f - noise or (new.f <= start.f + noise and new.gnorm < start.gnorm)
-        ):
-            return new
-        return None
+        if new is None or new.f > start.f + noise:
+            return None
+        return new if new.f < start.f - noise or new.gnorm < start.gnorm else None
 
     def _complete(self, x: Vector, f: float) -> Iterate | None:
         """The point x with value f and its gradient; None where one is not finite."""

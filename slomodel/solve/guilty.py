@@ -78,7 +78,8 @@ class Pair:
 class Outcome:
     """How the inner iterations ended, after t of them. Paper: proposition:Flags.
 
-    `point` is p of flags 1, 3 and 5; `best` the lowest of ŷ_1 … ŷ_{t−1}, called y`best_at`;
+    `point` is p of flags 1, 3 and 5; `best` the lowest of ŷ_1 … ŷ_{t−1}, called y`best_at`,
+    and `calmest` that of least ‖∇f‖;
     `extra` are the last ŷ_t and z, where f̂ is no higher than at ŷ_0. Flag 0: a trial was not
     finite, or L1 is too small; −1: too many iterations.
     """
@@ -90,6 +91,7 @@ class Outcome:
     w: str = ""
     best: Iterate | None = None
     best_at: int = 0
+    calmest: Iterate | None = None
     extra: list[tuple[Vector, float, str]] = field(default_factory=list)
 
 
@@ -198,10 +200,12 @@ class UntilGuilty:
         return True
 
     def _remember(self, y: Iterate) -> None:
-        """Keep ŷ_t, which is not the last, where it is the lowest so far."""
+        """Keep ŷ_t, which is not the last, where f or ‖∇f‖ is the lowest so far."""
         out = self._out
         if out.best is None or y.f < out.best.f:
             out.best, out.best_at = y, out.t
+        if out.calmest is None or y.gnorm < out.calmest.gnorm:
+            out.calmest = y
 
     def _extrapolate(self) -> bool:
         """x̂_t = ŷ_t + ω(ŷ_t − ŷ_{t−1}) with ∇f̂ there."""
