@@ -3,7 +3,7 @@
 from slomodel.solve.directions import DIRECTIONS
 from slomodel.solve.entry import solve
 from slomodel.solve.history import EpochRecord, History
-from slomodel.solve.methods import METHODS, METHODS_NOT_YET
+from slomodel.solve.methods import METHODS
 from slomodel.solve.monitor import Callback, Progress, State
 from slomodel.solve.objective import Functions, Objective
 from slomodel.solve.proved import Proof
@@ -14,7 +14,6 @@ from slomodel.solve.status import Sense, Status
 __all__ = [
     "DIRECTIONS",
     "METHODS",
-    "METHODS_NOT_YET",
     "Callback",
     "EpochRecord",
     "Functions",

@@ -34,9 +34,6 @@ from slomodel.solve.tgd import tgd
 Options = Mapping[str, object]
 
 
-METHODS_NOT_YET: dict[str, str] = {}
-
-
 @dataclass(frozen=True, slots=True)
 class Method:
     """A method's options, its builder from those that were given, and the source of constants.
@@ -192,7 +189,7 @@ def method_of(
 
     Options that are None are those not given. Errors list what there is.
     """
-    method = METHODS[choice("method", name, METHODS, METHODS_NOT_YET, method_hint(name))]
+    method = METHODS[choice("method", name, METHODS, hint=method_hint(name))]
     check_names(name, options, method.options)
     given = {option: value for option, value in options.items() if value is not None}
     if method.source is None:

@@ -12,7 +12,7 @@ from scipy.optimize import OptimizeResult
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.entry import solve
 from slomodel.solve.hints import closest, method_hint
-from slomodel.solve.methods import METHODS, METHODS_NOT_YET
+from slomodel.solve.methods import METHODS
 from slomodel.solve.monitor import State
 from slomodel.solve.objective import Functions
 
@@ -66,7 +66,7 @@ def _check_name(method: object, alone: bool) -> None:
         message = "scipy_method takes the name of a method alone, before SciPy gets the result"
         remedy = "write minimize(fun, x0, jac=…, method=slomodel.scipy_method('norm-armijo'))"
         raise DomainError(Diagnostic("E604", message, help=remedy))
-    if method not in METHODS and method not in METHODS_NOT_YET:
+    if method not in METHODS:
         known = ", ".join(sorted(METHODS))
         message = f"no method is called {method!r}; there are {known}"
         remedy = method_hint(method) or closest(method, METHODS)

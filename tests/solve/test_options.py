@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 from solve.objectives import Counting, parabola
 
 from slomodel.errors import DomainError, MissingRule, ShapeError, SlomodelError
-from slomodel.solve import METHODS, METHODS_NOT_YET, solve
+from slomodel.solve import METHODS, solve
 
 
 def refused(error: type[SlomodelError], **options: object) -> str:
@@ -156,14 +156,6 @@ def test_parameters_of_the_other_methods() -> None:
         "samples": 30,
         "safety": 1.5,
     }
-
-
-@pytest.mark.parametrize("method", sorted(METHODS_NOT_YET))
-def test_methods_to_come_say_so(method: str) -> None:
-    text = refused(MissingRule, method=method)
-    assert f"method='{method}'" in text
-    assert "not in this version" in text
-    assert "use one of auto, norm-armijo" in text
 
 
 @pytest.mark.parametrize(
