@@ -70,6 +70,7 @@ def _length(arrays: Sequence[Array]) -> Array:
 class Pieces:
     """Bounds by block over the ball of ∇f's derivatives of order 1 to 3, and at its centre.
 
+    Hypothesis: f is C² there, and C³ or the bounds of order 3 are inf.
     `hessian` and `third` are ‖H(c)‖ and ‖D³f(c)‖, `hessian_blocks` the norms of H(c)'s blocks.
     """
 

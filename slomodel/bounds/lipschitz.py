@@ -12,14 +12,22 @@ import numpy as np
 from slomodel.bounds.result import Bounds, Claim, Constant, checked_radius, shown
 from slomodel.bounds.rounding import up_add, up_mul
 from slomodel.bounds.setting import Candidate, Setting
+from slomodel.bounds.strategies.gradient_jets import gradient_jets
 from slomodel.bounds.strategies.interval_entries import interval_entries
 from slomodel.bounds.strategies.linear import linear
+from slomodel.bounds.strategies.majorant_series import majorant_series
 from slomodel.bounds.strategies.quadratic import quadratic
 from slomodel.errors import DomainError, MissingRule
 
 Strategy = Callable[[Setting, float], Candidate | None]
 
-STRATEGIES: tuple[Strategy, ...] = (linear, quadratic, interval_entries)
+STRATEGIES: tuple[Strategy, ...] = (
+    linear,
+    quadratic,
+    interval_entries,
+    gradient_jets,
+    majorant_series,
+)
 """Every way to a bound; each is sound alone, and the least answer counts."""
 
 UNLIMITED: tuple[Strategy, ...] = (linear, quadratic)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import prod
 
 from slomodel.bounds.enclose import boxed, enclose
 from slomodel.bounds.interval import Interval
@@ -42,6 +43,11 @@ class Prepared:
     @property
     def count(self) -> int:
         return max(self.blocks.values(), default=-1) + 1
+
+    @property
+    def numbers(self) -> int:
+        """How many elements all nodes have together."""
+        return sum(prod(self.scope.shape(node)) for node in self.order)
 
     def at_centre(self, node: Expr, norm: Norm) -> float:
         """At least the norm of a node at the centre."""

@@ -29,6 +29,9 @@ DENSE_LIMIT = 2000
 """Beyond this order only bounds without a factorisation."""
 _TINY = 1e-290
 _DAMPING = 1e-12
+_SETTLED = 1e-7
+_SETTLED_LARGE = 1e-4
+"""A bound of ‖|A|‖² within such a share of a value that is attained is not improved."""
 
 
 def spectral_norm(A: Array) -> float:
@@ -77,9 +80,13 @@ def collatz(A: Array, steps: int = 8) -> float:
     if B.shape[0] < B.shape[1]:
         B = B.T
     d = np.ones(B.shape[1])
+    excess = 1.0 + (_SETTLED if B.size <= DENSE_EIGEN**2 else _SETTLED_LARGE)
     for _ in range(steps):
-        d = B.T @ (B @ d)
+        before, d = d, B.T @ (B @ d)
+        near = float(np.max(d / before)) <= excess * float(before @ d) / float(before @ before)
         d = d / np.max(d) + _DAMPING
+        if near:
+            break
     w = up_mul(np.asarray(B.T @ (B @ d)), _number(1.0 + gamma(2 * sum(B.shape) + 8)))
     ratio = float(np.max(up_div(up_add(w, _number(_TINY)), d)))
     return _unscaled(up_sqrt(ratio), e)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from strategies import Example, graphs
 
 from slomodel import functions as fn
-from slomodel.bounds import Setting
+from slomodel.bounds import Setting, lipschitz
 from slomodel.ir import build
 from slomodel.ir.dims import literal
 from slomodel.ir.expr import Expr
@@ -25,8 +25,33 @@ def simple(objective: Expr, centre: np.ndarray = CENTRE) -> Setting:
     return Setting(objective, (X,), {X: centre}, {})
 
 
+def alone(strategy: lipschitz.Strategy) -> Callable[[Setting, float], tuple[float, float]]:
+    """What one strategy claims without the others; inf where it is silent."""
+
+    def ask(setting: Setting, radius: float) -> tuple[float, float]:
+        with np.errstate(all="ignore"):
+            found = strategy(setting, radius)
+        return (math.inf, math.inf) if found is None else (found.L1, found.L2)
+
+    return ask
+
+
+@pytest.mark.parametrize("strategy", lipschitz.STRATEGIES, ids=lambda one: one.__name__)
 @pytest.mark.parametrize("smooth", [True, False])
-@settings(max_examples=12)
+@settings(max_examples=6)
+@given(data=st.data())
+def test_no_claim_is_passed_on_random_graphs(
+    strategy: lipschitz.Strategy, smooth: bool, data: st.DataObject
+) -> None:
+    example: Example = data.draw(graphs(smooth=smooth, max_steps=5))
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**16)))
+    for case in cases(setting_of(example), rng, (0.0, 1e-3, 1.0), alone(strategy)):
+        for which in ("L1", "L2"):
+            assert not case.violates(which), (case.radius, case.bound, case.witnesses)
+
+
+@pytest.mark.parametrize("smooth", [True, False])
+@settings(max_examples=3)
 @given(data=st.data())
 def test_no_bound_is_passed_on_random_graphs(smooth: bool, data: st.DataObject) -> None:
     example: Example = data.draw(graphs(smooth=smooth, max_steps=5))

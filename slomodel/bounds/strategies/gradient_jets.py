@@ -25,8 +25,13 @@ from slomodel.bounds.result import shown
 from slomodel.bounds.rounding import Array
 from slomodel.bounds.setting import Candidate, Setting
 from slomodel.bounds.smoothness import Smoothness, smoothness
+from slomodel.bounds.strategies.majorant_series import majorant_terms
 
 RULE = "gradient jets"
+_MOST_NUMBERS_OF_SERIES = 2**17
+"""In larger graphs a series, which costs nothing for a further radius and is mostly less, is enough
+where there is one.
+"""
 
 
 def gradient_jets(setting: Setting, radius: float) -> Candidate | None:
@@ -38,6 +43,8 @@ def gradient_jets(setting: Setting, radius: float) -> Candidate | None:
     if setting.n == 0:
         return None
     prepared = prepare(setting)
+    if prepared.numbers > _MOST_NUMBERS_OF_SERIES and majorant_terms(setting) is not None:
+        return None
     smooth = _smooth(setting, radius)
     order = int(smooth.order)
     if order < 1:
@@ -49,6 +56,8 @@ def gradient_jets(setting: Setting, radius: float) -> Candidate | None:
         L1 = Closed.least({"sup ‖H‖ by blocks": form_norm(over[0])})
         reason = smooth.reason if np.isfinite(L1.value) else unbounded(setting, radius)
         return Candidate(f"{RULE}: {L1.rule}", L1.value, np.inf, reason, _told(L1))
+    if order < 3:  # D³f may jump, so that D⁴f does not bound how it changes
+        over = (*over[:2], np.full_like(over[2], np.inf))
     pieces = _pieces(setting, prepared, over, _by_block(prepared, centre), ball.radius)
     L2 = close_second(pieces)
     L1 = close_first(pieces, L2.value)

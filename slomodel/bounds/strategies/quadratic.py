@@ -6,11 +6,10 @@ import numpy as np
 
 from slomodel.bounds.center_derivatives import centre_hessian
 from slomodel.bounds.hessian import derivatives
+from slomodel.bounds.plain import is_plain
 from slomodel.bounds.setting import Candidate, Setting
 from slomodel.bounds.spectral import symmetric_norm
-from slomodel.functions import add, div, mul, neg, square, sub
-from slomodel.ir.expr import Expr, Extreme, Map
-from slomodel.ir.walk import dependents, postorder
+from slomodel.ir.walk import postorder
 
 RULE = "quadratic"
 
@@ -18,13 +17,11 @@ RULE = "quadratic"
 def quadratic(setting: Setting, radius: float) -> Candidate | None:
     """L1 = ‖H‖₂ and L2 = 0 over any ball, where no variable is left in the graph of the Hessian.
 
-    Hypothesis: the objective is made of sums, products and quotients by data, so it is smooth
-    everywhere and that graph is its Hessian. H is enclosed entry by entry.
+    Hypothesis: the objective is a polynomial, so that graph is its Hessian everywhere. It is
+    enclosed entry by entry.
     """
-    variables: set[Expr] = set(setting.variables)
-    order = postorder(setting.objective)
-    moving = dependents(order, variables.__contains__)
-    if setting.n == 0 or not all(_is_plain(node, moving) for node in order if node in moving):
+    variables = set(setting.variables)
+    if setting.n == 0 or not is_plain(setting.objective, variables):
         return None
     graphs = derivatives(setting)
     if any(node in variables for node in postorder(*graphs.second)):
@@ -35,13 +32,3 @@ def quadratic(setting: Setting, radius: float) -> Candidate | None:
     largest = float(np.max(H.magnitude))
     norm = largest if setting.n == 1 or largest == 0.0 else symmetric_norm(H.mid, H.rad)
     return Candidate(RULE, norm, 0.0, trace=("the Hessian is constant",))
-
-
-def _is_plain(node: Expr, moving: set[Expr]) -> bool:
-    if isinstance(node, Extreme):
-        return False
-    if not isinstance(node, Map):
-        return True
-    if node.function is div:
-        return node.operands[1] not in moving
-    return node.function in (add, sub, mul, neg, square)
