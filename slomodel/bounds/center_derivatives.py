@@ -18,10 +18,10 @@ from slomodel.bounds.spectral import symmetric_norm
 from slomodel.bounds.trilinear import trilinear_norm
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Expr
-from slomodel.ir.walk import postorder
+from slomodel.ir.walk import dependents, postorder
 
-_MOST_NUMBERS = 3 * 2**22
-"""So many numbers may be enclosed: directions times elements of all nodes."""
+_MOST_NUMBERS = 2**22
+"""So many numbers may be enclosed: directions times elements of the nodes that vary with them."""
 _MOST_VARIABLES_THIRD = 40
 
 
@@ -50,10 +50,13 @@ def centre_third(setting: Setting) -> Interval | None:
 def _enclosed(setting: Setting, graphs: tuple[Expr, ...], directions: int) -> Interval | None:
     """The graphs along all unit vectors of each direction; mixed derivatives are equal."""
     n = setting.n
-    elements = sum(prod(concrete(g.shape, setting.sizes)) for g in postorder(*graphs))
+    inputs = derivatives(setting)
+    nodes = postorder(*graphs)
+    along: set[Expr] = {*inputs.v, *inputs.w}
+    turning = dependents(nodes, along.__contains__)
+    elements = sum(prod(concrete(g.shape, setting.sizes)) for g in nodes if g in turning)
     if n == 0 or n**directions * max(elements, n) > _MOST_NUMBERS:
         return None
-    inputs = derivatives(setting)
     boxes = boxed(setting.values, directions)
     for axis, own in zip(range(directions), (inputs.v, inputs.w), strict=False):
         boxes.update(unit_directions(setting, own, directions, axis))
