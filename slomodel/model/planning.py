@@ -14,7 +14,7 @@ from slomodel.errors import DomainError, MissingRule
 from slomodel.front.data.bind import Binding
 from slomodel.ir.expr import Expr, Input
 from slomodel.problem import DataDeclaration, Problem
-from slomodel.rewrite import Change, Facts, Joint, Optimized, optimized
+from slomodel.rewrite import Change, Facts, Optimized, optimized
 
 PRECISIONS: dict[str, Precision] = {"float64": "float64", "float32": "float32"}
 
@@ -41,6 +41,7 @@ def precision_of(dtype: str) -> Precision:
     return PRECISIONS[dtype]
 
 
+_MOST_KEPT = 16
 _LONGEST_TABLE = 1000
 """So many constants that are written out are part of the source; more have to be given to it."""
 
@@ -54,7 +55,8 @@ def _default(declared: DataDeclaration) -> Default | None:
 class Plans:
     """What the models that are bound from one share: its derivatives, as written and rewritten.
 
-    A rewriting is done once for each set of facts, and differentiated once for each result.
+    A rewriting is done once for each set of facts, and differentiated once for each result; of the
+    latest few.
     """
 
     def __init__(self, problem: Problem, rewrites: Collection[str], precision: Precision) -> None:
@@ -63,9 +65,8 @@ class Plans:
         self._variables = problem.inputs
         self._precision: Precision = precision
         self._lock = threading.RLock()
-        self._optimized: list[Optimized] = []
-        self._derivatives: dict[Expr, Derivatives] = {}
-        self.written = self._derivatives_of(problem.objective)
+        self._latest: list[tuple[Optimized, Derivatives]] = []
+        self.written = Derivatives(problem.objective, self._variables, known_of(problem))
 
     def compiled(
         self, binding: Binding, target: Target, shared: Compiled | None = None
@@ -77,9 +78,8 @@ class Plans:
         derivatives, sizes = self.written, binding.sizes
         made: Mapping[Input, Expr] = {}
         if not binding.unsized:
-            optimum = self._optimum(binding)
+            optimum, derivatives = self._optimum(binding)
             made = optimum.prepared
-            derivatives = self._derivatives_of(optimum.objective, optimum.joint, made)
             sizes = optimum.joint.sizes if optimum.joint else sizes
         if shared is not None and shared.serves(derivatives, sizes, target):
             return shared
@@ -91,31 +91,33 @@ class Plans:
 
     def changes(self, binding: Binding) -> tuple[Change, ...]:
         """What the passes did for a binding."""
-        return () if binding.unsized else self._optimum(binding).changes
+        return () if binding.unsized else self._optimum(binding)[0].changes
 
-    def _optimum(self, binding: Binding) -> Optimized:
-        given = {d.node: binding.arrays.get(d.name) for d in self._problem.data}
+    def _optimum(self, binding: Binding) -> tuple[Optimized, Derivatives]:
+        problem = self._problem
+        given = {d.node: binding.arrays.get(d.name) for d in problem.data}
         values = {k: array for k, array in given.items() if array is not None}
-        facts = Facts(binding.sizes, values, known_of(self._problem))
+        facts = Facts(binding.sizes, values, known_of(problem))
         with self._lock:
-            for one in self._optimized:
-                if facts.agrees(one.facts):
-                    return one
-            problem = self._problem
+            for pair in self._latest:
+                if facts.agrees(pair[0].facts):
+                    return pair
             taken = {v.name for v in problem.variables} | {d.name for d in problem.data}
             own = (problem.objective, facts, self._rewrites, self._variables, taken)
             found = optimized(*own)
-            self._optimized.append(found)
-            return found
+            facts.forget()
+            self._latest = [(found, self._derivatives_of(found)), *self._latest[: _MOST_KEPT - 1]]
+            return self._latest[0]
 
-    def _derivatives_of(
-        self, objective: Expr, joint: Joint | None = None, made: Collection[Input] = ()
-    ) -> Derivatives:
-        given = None if joint is None else joint.gradient
-        objective = objective if joint is None else joint.objective
-        with self._lock:
-            if objective not in self._derivatives:
-                known = known_of(self._problem)
-                known = replace(known, finite=known.finite.union(made))
-                self._derivatives[objective] = Derivatives(objective, self._variables, known, given)
-            return self._derivatives[objective]
+    def _derivatives_of(self, found: Optimized) -> Derivatives:
+        """The derivatives of a result: those of an equal one, whatever it was found for."""
+        if found.objective is self.written.objective and found.joint is None:
+            return self.written
+        objective = found.objective if found.joint is None else found.joint.objective
+        for one, derivatives in self._latest:
+            if derivatives.objective is objective and one.prepared == found.prepared:
+                return derivatives
+        known = known_of(self._problem)
+        known = replace(known, finite=known.finite.union(found.prepared))
+        slopes = None if found.joint is None else found.joint.gradient
+        return Derivatives(objective, self._variables, known, slopes)

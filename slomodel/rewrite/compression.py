@@ -172,7 +172,8 @@ class _Plan:
         """True where the weights have square roots, and no NaN or infinity is in the data."""
         if self._weight is not None and not self._facts.nonnegative(self._weight):
             return False
-        return all(self._facts.finite(data) for data in self._stack.filled)
+        pieces = zip(self._stack.pieces, self._stack.filled, strict=True)
+        return all(self._facts.finite(data if one.scales else one.node) for one, data in pieces)
 
     def built(self) -> Expr:
         """The sum of squares over the rows of R."""

@@ -36,7 +36,12 @@ class Facts:
         self._values = values
 
     def finite(self, node: Expr) -> bool:
-        """True when no element of a node over data is NaN or infinite; False for missing data."""
+        """True when no element of a node over data is NaN or infinite.
+
+        Of missing data that is known where their declaration says so.
+        """
+        if isinstance(node, Input) and node in self.known.finite:
+            return True
         return self.answer("finite", node)
 
     def nonnegative(self, node: Expr) -> bool:
@@ -48,6 +53,10 @@ class Facts:
         if key not in self.asked:
             self.asked[key] = self._found(question, node)
         return self.asked[key]
+
+    def forget(self) -> None:
+        """Keep the answers and let go of the data: nothing new can be asked."""
+        self._values = {}
 
     def agrees(self, other: Facts) -> bool:
         """True when what was asked of `other` has the same answers here."""
