@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 
 import sympy as sp
 
-from slomodel.functions import ge, gt, le, lt, where
-from slomodel.ir.expr import Axes, Const, Expr, Map
+from slomodel.functions import ge, gt, le, lt, pow, where
+from slomodel.ir.expr import Axes, Const, Expr, Input, Map
 
 _MOST_NODES = 200
 _HIGHEST_DEGREE = 2
 _HIGHEST_ORDER = 2
 _ORDERED = (lt, le, gt, ge)
 _TOLERANCE = 1e-12
+_LARGEST_POWER = 64
 
 
 def is_smooth_join(node: Map, varying: Collection[Expr]) -> bool:
@@ -91,6 +92,16 @@ def _differs_somewhere(expression: sp.Expr) -> bool:
     return False
 
 
+def _is_opaque(node: Map) -> bool:
+    """True for a choice, and for a power that exact arithmetic might write out: 4.685^1e300."""
+    if node.function is not pow:
+        return node.function is where
+    exponent = node.operands[1]
+    if isinstance(exponent, Const):
+        return not abs(exponent.value) <= _LARGEST_POWER
+    return not isinstance(exponent, Input)
+
+
 @dataclass(slots=True)
 class _Reader:
     """Turns small elementwise graphs into SymPy; all else is a symbol."""
@@ -115,7 +126,7 @@ class _Reader:
         while stack:
             node, own, is_left = stack.pop()
             self.count += 1
-            if self.is_full or not isinstance(node, Map) or node.function is where:
+            if self.is_full or not isinstance(node, Map) or _is_opaque(node):
                 results.append(self._leaf(node, own))
             elif not is_left:
                 stack.append((node, own, True))

@@ -67,3 +67,12 @@ def test_random_models_accept_their_random_data(text: str, seed: int) -> None:
     drawn = random_data(problem, {}, {}, np.random.default_rng(seed))
     sizes = {"m": len(drawn["y"]), "n": drawn["A"].shape[1]}
     assert bind(problem, drawn, sizes, None).missing == ()
+
+
+def test_a_check_against_infinity_draws_numbers_all_the_same() -> None:
+    source = SourceText("dim n data y[n] check y >= 0 and y <= 1/0 var x minimize x * sum(y)")
+    problem = elaborate(parse(source), source)
+    for seed in range(20):
+        drawn = random_data(problem, {}, {}, np.random.default_rng(seed))["y"]
+        assert np.isfinite(drawn).all()
+        assert (drawn >= 0).all()

@@ -22,6 +22,7 @@ _FIRST_SIZES = (4, 7, 12, 30)
 """Sizes to try where none is given: the k-th dim has k more, so that no two are equal."""
 _MOST_ELEMENTS = 10**8
 _MOST_TRIES = 500
+_LARGEST_DRAWN = 1e300
 _DECIDED_BY_SIZES = ("E313", "E314", "E315")
 
 
@@ -148,7 +149,7 @@ def _values(
 
 def _around(constants: list[float], shape: tuple[int, ...], rng: np.random.Generator) -> Array:
     """Above, below or between some numbers, or those numbers themselves."""
-    low, high = np.sort(rng.choice(constants, 2))
+    low, high = np.clip(np.sort(rng.choice(constants, 2)), -_LARGEST_DRAWN, _LARGEST_DRAWN)
     scale = 10.0 ** rng.integers(-2, 3)
     kinds = (
         lambda: low + scale * rng.uniform(0.1, 1.0, shape),
