@@ -102,7 +102,7 @@ def _satisfy(
     rng: np.random.Generator,
 ) -> None:
     """Draw the free data anew until the checks hold; what holds is put into `arrays`."""
-    constants = sorted({c for check in checks for c in _constants(check)})
+    constants = sorted({c for check in checks for c in _constants(check) if math.isfinite(c)})
     for _ in range(_MOST_TRIES if free else 1):
         if all(_holds(check, known, sizes) for check in checks):
             arrays |= {d.name: known[d.name] for d in free}
