@@ -98,7 +98,7 @@ def _is_opaque(node: Map) -> bool:
         return node.function is where
     exponent = node.operands[1]
     if isinstance(exponent, Const):
-        return not abs(exponent.value) <= _LARGEST_POWER
+        return not 1 / _LARGEST_POWER <= abs(exponent.value) <= _LARGEST_POWER
     return not isinstance(exponent, Input)
 
 

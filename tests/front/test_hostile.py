@@ -66,7 +66,8 @@ HOSTILE = [
     *(
         (f"a join of {power}", "data c = 4.685, y var w fn f(r) = where(r^2 <= c^2, r^2 / 2, ",
          power, 1, ") minimize f(w - y)", ["a model"])
-        for power in ("4.685^1e300", "c^1e300", "2^(r * 1e300)", "(1 + r^2)^(c * 1e9)")
+        for power in ("4.685^1e300", "c^1e300", "2^(r * 1e300)", "(1 + r^2)^(c * 1e9)",
+                      "c^2 / 6 / (1 - (1 - (r / c)^1e-300)^3)")
     ),
     ("doubling", "var x fn f(t) = t^2 fn g(t) = f(f(f(f(t)))) fn h(t) = g(g(g(g(g(g(t)))))) "
      "fn k(t) = h(h(h(h(h(h(h(h(t)))))))) fn l(t) = k(k(k(k(k(k(k(k(k(t))))))))) "
