@@ -123,6 +123,15 @@ def test_value_gradient_and_hessian(case: Case, backend: str) -> None:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+def test_an_entropy_at_both_its_ends(backend: str) -> None:
+    """Its value is 0, its slopes are infinite."""
+    model = compiled("-x * log(x) - (1 - x) * log(1 - x)", 1, backend)
+    assert [model.value([0.0]), model.value([1.0])] == [0.0, 0.0]
+    assert [*model.gradient([0.0]), *model.gradient([1.0])] == [INF, -INF]
+    assert model.value([0.5]) == pytest.approx(math.log(2.0), rel=1e-15)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_a_power_by_base_and_exponent(backend: str) -> None:
     model = compiled("v[0]^v[1]", 2, backend)
     assert model.value([0.0, 1.0]) == 0.0

@@ -15,7 +15,14 @@ from slomodel.functions.comparison import (
     ne,
     where,
 )
-from slomodel.functions.compound import differentiated, hypot, logaddexp, still, xlogx
+from slomodel.functions.compound import (
+    differentiated,
+    hypot,
+    logaddexp,
+    still,
+    xlogx,
+    xlogx1p,
+)
 from slomodel.functions.elementary import (
     asinh,
     atan,
@@ -46,7 +53,7 @@ _NAMED = (
 )
 _OPERATORS = (
     *(add, sub, mul, div, neg, lt, le, gt, ge, eq, ne, land, lor, lnot),
-    *(maximum, minimum, root, sech2, sech_asinh, hypot, logaddexp, xlogx),
+    *(maximum, minimum, root, sech2, sech_asinh, hypot, logaddexp, xlogx, xlogx1p),
 )
 
 TABLE: dict[str, ScalarFunction] = {record.name: record for record in (*_NAMED, *_OPERATORS)}
@@ -115,4 +122,5 @@ __all__ = [
     "to_graph",
     "where",
     "xlogx",
+    "xlogx1p",
 ]

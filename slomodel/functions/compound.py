@@ -98,6 +98,24 @@ xlogx = ScalarFunction(
     costly=True,
 )
 
+
+def _xlogx1p_numpy(x: Reals) -> Reals:
+    return (1.0 + x) * np.log1p(np.where(x == -1.0, 0.0, x))
+
+
+# The same of 1 + x, with all digits where x is small.
+xlogx1p = ScalarFunction(
+    "xlogx1p",
+    1,
+    definition=lambda x: (1 + x) * sp.log(1 + x),
+    numpy=_xlogx1p_numpy,
+    partials=(lambda x: add(log1p(x), 1.0),),
+    stable=lambda x: mul(add(1.0, x), log1p(where(eq(x, -1.0), 0.0, x))),
+    domain=((-1.0, math.inf),),
+    monotony=Monotony(((math.expm1(-1.0),), (), (), (), ()), ulps=8),
+    costly=True,
+)
+
 # The number itself, with derivative 0: it marks a quantity on whose value the objective does not
 # depend, such as the shift m in m + log(sum(exp(x - m))). The contributions of such a quantity to
 # any derivative cancel exactly, so leaving them out is exact, and finite where they are not. For

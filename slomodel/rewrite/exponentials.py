@@ -22,7 +22,6 @@ from slomodel.functions import (
     square,
     sub,
     tanh,
-    xlogx,
 )
 from slomodel.functions.shifted import (
     count,
@@ -43,7 +42,6 @@ from slomodel.rewrite.matching import (
     factors,
     is_map,
     parts_of,
-    scaled,
     summands,
     two_terms,
     whole,
@@ -229,25 +227,3 @@ def _product(parts: Sequence[Part], k: int, instead: Expr, node: Map) -> Expr:
     for one in wide[1:]:
         result = mul(result, one)
     return result
-
-
-def entropy(node: Map) -> Expr | None:
-    """c x log(x), where c does not bring back what overflows."""
-    left, right = (scaled(part) for part in parts_of(node))
-    constant = left.coefficient * right.coefficient
-    if left.core is None or right.core is None or abs(constant) < 1.0:
-        return None
-    for x, other in ((left.core, right.core), (right.core, left.core)):
-        if other.inner(log) == x:
-            return mul(constant, xlogx(x.along(node.shape)))
-    return None
-
-
-def summed_entropy(node: Einsum) -> Expr | None:
-    """The sum of x log(x)."""
-    if len(node.operands) != 2 or node.inputs[0] != node.inputs[1]:
-        return None
-    for x, other in (node.operands, node.operands[::-1]):
-        if is_map(other, log) and other.operands[0] is x:
-            return build.einsum([xlogx(x)], node.inputs[:1], node.output, node.dims)
-    return None

@@ -25,7 +25,7 @@ from slomodel.ir import build
 from slomodel.ir.expr import Const, Einsum, Expr, Map, remake
 from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import postorder
-from slomodel.rewrite import exponentials, hyperbolic, roots
+from slomodel.rewrite import entropies, exponentials, hyperbolic, roots
 from slomodel.rewrite.log_softmax import log_softmax
 
 _Rule = Callable[[Map], Expr | None]
@@ -42,7 +42,7 @@ _RULES: dict[ScalarFunction, tuple[_Rule, ...]] = {
     add: (exponentials.difference, roots.rectifier, *_SUMS),
     sub: (exponentials.difference, roots.rectifier, *_SUMS),
     div: (hyperbolic.quotient, exponentials.quotient, hyperbolic.reciprocal),
-    mul: (roots.product, exponentials.entropy, roots.scale),
+    mul: (roots.product, entropies.entropy, roots.scale),
     sqrt: (roots.square_root,),
     square: (roots.squared, hyperbolic.power_of_exponential),
     abs: (roots.magnitude,),
@@ -80,7 +80,7 @@ def _remade(node: Expr, operands: tuple[Expr, ...]) -> Expr:
 
 def _better(node: Expr) -> Expr | None:
     if isinstance(node, Einsum):
-        return exponentials.summed_entropy(node)
+        return entropies.summed_entropy(node)
     if not isinstance(node, Map):
         return None
     for rule in _RULES.get(node.function, ()):

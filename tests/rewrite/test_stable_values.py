@@ -62,6 +62,8 @@ ONE: list[tuple[str, Exact]] = [
 ABOVE_MINUS_ONE: list[tuple[str, Exact]] = [
     ("log(1 + x)", mp.log1p),
     ("log(x + 1)", mp.log1p),
+    ("(1 + x) * log(1 + x)", lambda x: (1 + x) * mp.log1p(x)),
+    ("-2 * (x + 1) * log(x + 1)", lambda x: -2 * (1 + x) * mp.log1p(x)),
 ]
 ABOVE_ZERO: list[tuple[str, Exact]] = [
     ("x * log(x)", lambda x: x * mp.log(x)),
