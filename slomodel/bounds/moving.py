@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import prod
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slomodel.bounds.norms import Norm, Sizes, canonical, flattened
 from slomodel.bounds.product_norms import Options
@@ -59,6 +60,14 @@ def scattered(index: Sequence[Affine], iterated: Sizes, indexed: Sizes, norm: No
     letters = ["m" if axis in fixed else "r" for axis in range(len(iterated))]
     found = canonical("".join(letters), iterated)
     return Options(float(up_sqrt(float(times))), ((found,),))
+
+
+def listed(places: Sequence[NDArray[np.intp]], indexed: Sizes) -> float:
+    """√μ, rounded up, for the largest number μ of times that one element is at the places."""
+    if not places or not places[0].size:
+        return 1.0
+    flat = np.ravel_multi_index(tuple(places), indexed)
+    return float(up_sqrt(float(np.unique(flat, return_counts=True)[1].max())))
 
 
 def _multiplicity(

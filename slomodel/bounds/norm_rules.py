@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from functools import singledispatch
 
 import slomodel.functions as table
-from slomodel.bounds.moving import gathered, reshaped, scattered
+from slomodel.bounds.moving import gathered, listed, reshaped, scattered
 from slomodel.bounds.norms import Norm, Sizes, canonical, flattened
 from slomodel.bounds.product_norms import Options, product_options
 from slomodel.errors import MissingRule
 from slomodel.ir.dims import concrete
-from slomodel.ir.expr import Einsum, Expr, Extreme, Gather, Map, Reshape, Scatter, affine
+from slomodel.ir.expr import Einsum, Expr, Extreme, Gather, Map, Reshape, Scatter, affine, is_listed
+from slomodel.reference import positions
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,8 @@ def _(node: Einsum, norm: Norm, scope: Scope) -> Rule:
 @norm_rule.register
 def _(node: Gather, norm: Norm, scope: Scope) -> Rule:
     operand = node.operands[0]
+    if is_listed(node):
+        return _by_list(node, scope.shape(node), scope.shape(operand), scope)
     return Linear(
         (operand,), (gathered(affine(node.index), scope.shape(node), scope.shape(operand), norm),)
     )
@@ -104,9 +107,19 @@ def _(node: Gather, norm: Norm, scope: Scope) -> Rule:
 @norm_rule.register
 def _(node: Scatter, norm: Norm, scope: Scope) -> Rule:
     operand = node.operands[0]
+    if is_listed(node):
+        return _by_list(node, scope.shape(operand), scope.shape(node), scope)
     return Linear(
         (operand,), (scattered(affine(node.index), scope.shape(operand), scope.shape(node), norm),)
     )
+
+
+def _by_list(node: Gather | Scatter, iterated: Sizes, indexed: Sizes, scope: Scope) -> Rule:
+    """A norm is at most Frobenius', and an element is met at most μ times: ‖w‖ <= √μ ‖u‖_F."""
+    operand = node.operands[0]
+    found = listed(positions(node.index, iterated, indexed, scope.sizes), indexed)
+    whole = canonical("r" * operand.rank, scope.shape(operand))
+    return Linear((operand,), (Options(found, ((whole,),)),))
 
 
 @norm_rule.register

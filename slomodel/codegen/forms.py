@@ -6,6 +6,7 @@ from enum import Enum
 
 from slomodel.functions import add
 from slomodel.ir.expr import (
+    Affine,
     Const,
     Einsum,
     Expr,
@@ -15,7 +16,6 @@ from slomodel.ir.expr import (
     Input,
     Iota,
     Map,
-    Multiset,
     Scan,
     Scatter,
     Triangle,
@@ -75,7 +75,7 @@ def _form_of_einsum(node: Einsum) -> Form:
 
 def is_slice(index: tuple[Index, ...]) -> bool:
     """True when each output axis runs along one axis of the operand, and no two along the same."""
-    if any(isinstance(one, Multiset) for one in index):
+    if not all(isinstance(one, Affine) for one in index):
         return False
     runs = [[axis for axis, c in enumerate(one.coefficients) if c] for one in affine(index)]
     axes = [axis for run in runs for axis in run]

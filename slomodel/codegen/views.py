@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slomodel.ir.dims import Dim, Shape
-from slomodel.ir.expr import Affine, Axes, Einsum, Index, Multiset, affine
+from slomodel.ir.expr import Affine, Axes, Einsum, Index, Listed, Multiset, affine
 
 PARTS = "_parts"
 """The function of a generated module that lists the values of a `Multiset` index."""
@@ -24,8 +24,10 @@ def _parts(size, degree, start, stop):
 '''
 
 
-def listed(index: Multiset, sizes: Mapping[str, int]) -> NDArray[np.intp]:
-    """The values of an index, in a list over the sorted tuples."""
+def listed(index: Multiset | Listed, sizes: Mapping[str, int]) -> NDArray[np.intp]:
+    """The values of an index along its axis."""
+    if isinstance(index, Listed):
+        return np.array(index.values, dtype=np.intp)
     numbers = range(index.size.size(sizes))
     parts = combinations_with_replacement(numbers, index.stop - index.start)
     place = {part: k for k, part in enumerate(parts)}
@@ -90,7 +92,10 @@ def flat_positions(index: Sequence[Index], iterated: Shape, indexed: Shape, text
     terms = []
     for k, one in enumerate(index):
         stride = "*".join(f"({text_of(dim)})" for dim in indexed[k + 1 :])
-        if isinstance(one, Multiset):
+        if isinstance(one, Listed):
+            marks = _only(one.axis, len(iterated))
+            place = f"data[{one.table.name!r}].astype(int)[{marks}]"
+        elif isinstance(one, Multiset):
             marks = _only(one.axis, len(iterated))
             part = f"{text_of(one.size)}, {one.degree}, {one.start}, {one.stop}"
             place = f"{PARTS}({part})[{marks}]"

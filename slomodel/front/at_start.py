@@ -25,6 +25,7 @@ from slomodel.ir.expr import (
     Scan,
     Scatter,
     affine,
+    is_listed,
 )
 from slomodel.ir.walk import postorder
 
@@ -119,6 +120,8 @@ def is_alike(node: Einsum, label: int, operands: Sequence[AtStart]) -> bool:
 @_fact.register
 def _(node: Gather, operands: list[AtStart]) -> AtStart:
     (one,) = operands
+    if is_listed(node):
+        return AtStart(one.value)
     indices = affine(node.index)
     alike = [
         axis

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from slomodel.errors import Diagnostic, Span
 from slomodel.ir.dims import Dim, Shape
-from slomodel.ir.expr import Affine, Expr, Gather, Input, affine
+from slomodel.ir.expr import Affine, Expr, Gather, Input, affine, is_listed
 from slomodel.ir.walk import postorder, users
 from slomodel.problem import Problem
 
@@ -28,7 +28,7 @@ def with_remarks(problem: Problem) -> Problem:
 
 def _unread(node: Input, uses: list[Expr]) -> Iterator[tuple[int, int]]:
     """Axes of which every use leaves out the first elements, and the least index that is read."""
-    if not uses or not all(isinstance(use, Gather) for use in uses):
+    if not uses or not all(isinstance(use, Gather) and not is_listed(use) for use in uses):
         return
     taken = [(affine(use.index), use.shape) for use in uses if isinstance(use, Gather)]
     for axis, dim in enumerate(node.shape):

@@ -51,7 +51,16 @@ class Multiset:
     stop: int
 
 
-Index = Affine | Multiset
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The index `values[o]` for o along output axis `axis`; `table` is data with these values."""
+
+    axis: int
+    values: tuple[int, ...]
+    table: Input
+
+
+Index = Affine | Multiset | Listed
 """An index into one operand axis as a function of the output's indices."""
 
 
@@ -257,13 +266,12 @@ class Triangle(Expr):
 
 def is_listed(node: Expr) -> bool:
     """True for a gather or scatter with an index that is not affine."""
-    if not isinstance(node, (Gather, Scatter)):
-        return False
-    return any(isinstance(one, Multiset) for one in node.index)
+    index = node.index if isinstance(node, (Gather, Scatter)) else ()
+    return not all(isinstance(one, Affine) for one in index)
 
 
 def affine(index: tuple[Index, ...]) -> tuple[Affine, ...]:
-    """An index of which every entry is affine; TypeError for others, which a plan alone makes."""
+    """An index of which every entry is affine; TypeError for others."""
     if not all(isinstance(one, Affine) for one in index):
         raise TypeError("this index is not affine")
     return tuple(one for one in index if isinstance(one, Affine))

@@ -15,7 +15,6 @@ from slomodel.ir.expr import (
     Expr,
     Gather,
     Index,
-    Multiset,
     Reshape,
     Scatter,
 )
@@ -172,7 +171,7 @@ def _check_index(index: Sequence[Index], indexed: Shape, iterated: Shape) -> Non
 
 def _reads(one: Index, axis: int, rank: int) -> bool:
     """True when an index depends on an output axis."""
-    if isinstance(one, Multiset):
+    if not isinstance(one, Affine):
         return one.axis == axis
     assert len(one.coefficients) == rank
     return one.coefficients[axis] != 0

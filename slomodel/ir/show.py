@@ -11,6 +11,7 @@ from slomodel.ir.expr import (
     Gather,
     Index,
     Input,
+    Listed,
     Map,
     Multiset,
     Scan,
@@ -56,6 +57,8 @@ def _what(node: Expr) -> str:
 
 
 def _index(one: Index) -> str:
+    if isinstance(one, Listed):
+        return f"o{one.axis} in `{one.table.name}`"
     if isinstance(one, Multiset):
         part = f"{one.start}:{one.stop}" if one.stop > one.start + 1 else f"{one.start}"
         return f"o{one.axis} sorted {one.degree}-tuple [{part}]"

@@ -27,6 +27,7 @@ from slomodel.ir.expr import (
     Index,
     Input,
     Iota,
+    Listed,
     Map,
     Multiset,
     Reshape,
@@ -149,22 +150,22 @@ def positions(
     grid = np.indices(iterated, dtype=np.intp)
     result = []
     for one, size in zip(index, indexed, strict=True):
-        if isinstance(one, Multiset):
+        if isinstance(one, Affine):
+            where = np.full(iterated, _signed(one, sizes), dtype=np.intp)
+            for axis, coefficient in enumerate(one.coefficients):
+                where += coefficient * grid[axis]
+        else:
             where = _places(one, sizes)[grid[one.axis]]
-            assert not where.size or where.max() < size
-            result.append(where)
-            continue
-        where = np.full(iterated, _signed(one, sizes), dtype=np.intp)
-        for axis, coefficient in enumerate(one.coefficients):
-            where += coefficient * grid[axis]
         if where.size and (where.min() < 0 or where.max() >= size):
             raise ShapeError(f"index {where.min()}..{where.max()} leaves an axis of size {size}")
         result.append(where)
     return tuple(result)
 
 
-def _places(one: Multiset, sizes: Sizes) -> NDArray[np.intp]:
-    """The index as a list over the sorted tuples."""
+def _places(one: Multiset | Listed, sizes: Sizes) -> NDArray[np.intp]:
+    """The index as a list along its axis."""
+    if isinstance(one, Listed):
+        return np.array(one.values, dtype=np.intp)
     numbers = range(one.size.size(sizes))
     parts = list(combinations_with_replacement(numbers, one.stop - one.start))
     every = combinations_with_replacement(numbers, one.degree)

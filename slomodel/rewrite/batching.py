@@ -11,7 +11,19 @@ from numpy.typing import NDArray
 from slomodel.functions import add, mul
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, literal
-from slomodel.ir.expr import Affine, Const, Einsum, Expr, Gather, Map, affine, is_listed
+from slomodel.ir.expr import (
+    Affine,
+    Const,
+    Einsum,
+    Expr,
+    Gather,
+    Index,
+    Input,
+    Listed,
+    Map,
+    affine,
+    is_listed,
+)
 
 Integers = NDArray[np.int64]
 Reals = NDArray[np.float64]
@@ -27,17 +39,19 @@ class Term:
     """A term by its nodes: `key` is equal for like terms, which differ in what follows.
 
     `numbers` are its constants, `offsets` its literal indices, both in the order of their use.
+    `single` says that each of those is all of an index.
     """
 
     key: Hashable
     numbers: tuple[float, ...]
     offsets: tuple[int, ...]
     core: Expr
+    single: bool
 
 
 def term(core: Expr, coefficient: float) -> Term:
     """The term `coefficient * core`."""
-    numbers, offsets = [coefficient], []
+    numbers, offsets, single = [coefficient], [], True
     tokens: list[Hashable] = []
     for node, operands in _nodes(core):
         tokens.append(_kind(node))
@@ -50,11 +64,12 @@ def term(core: Expr, coefficient: float) -> Term:
             elif _is_element(operand):
                 assert isinstance(operand, Gather)
                 index, at = _index(operand)
+                single &= not any(one.offset.terms or any(one.coefficients) for one in index)
                 offsets += at
                 tokens.append((operand.operands[0], index, operand.shape))
             else:
                 tokens.append(operand)
-    return Term(tuple(tokens), tuple(numbers), tuple(offsets), core)
+    return Term(tuple(tokens), tuple(numbers), tuple(offsets), core, single)
 
 
 def _nodes(core: Expr) -> list[tuple[Expr | None, tuple[_Place, ...]]]:
@@ -104,12 +119,15 @@ def _index(node: Gather) -> tuple[tuple[Affine, ...], list[int]]:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """`count` like terms: indices go up by `steps`, `numbers` has a row a term."""
+    """Like terms; `offsets` and `numbers` have a row a term, in the order of `first`."""
 
     first: Term
-    count: int
-    steps: tuple[int, ...]
+    offsets: Integers
     numbers: Reals
+
+    @property
+    def count(self) -> int:
+        return len(self.numbers)
 
 
 def summed(run: Run, table: Table, origins: dict[Expr, Expr]) -> Expr:
@@ -127,7 +145,7 @@ class _Batch:
         self.table = table
         self.origins = origins
         self.numbers = iter(range(run.numbers.shape[1]))
-        self.steps = iter(run.steps)
+        self.offsets = iter(run.offsets.T)
 
     def sum(self) -> Expr:
         coefficient, varies = self._constant()
@@ -168,14 +186,21 @@ class _Batch:
         if not _is_element(node):
             return node, False
         assert isinstance(node, Gather)
-        steps = [next(self.steps) for _ in node.index]
-        if not any(steps):
+        offsets = [next(self.offsets) for _ in node.index]
+        if all(bool(np.all(own == own[0])) for own in offsets):
             return node, False
-        index = [
-            Affine(one.offset, (step, *one.coefficients))
-            for one, step in zip(affine(node.index), steps, strict=True)
-        ]
+        pairs = zip(affine(node.index), offsets, strict=True)
+        index = [self._index(one, own) for one, own in pairs]
         return build.gather(node.operands[0], index, (self.dim, *node.shape)), True
+
+    def _index(self, one: Affine, offsets: Integers) -> Index:
+        """An index for each term: by steps, or from a list where it is of one element."""
+        steps = np.diff(offsets)
+        if bool(np.all(steps == steps[0])):
+            return Affine(one.offset, (int(steps[0]), *one.coefficients))
+        table = self.table(offsets.astype(np.float64))
+        assert isinstance(table, Input)
+        return Listed(0, tuple(offsets.tolist()), table)
 
     def _map(self, node: Map, taken: Sequence[tuple[Expr, bool]]) -> tuple[Expr, bool]:
         if not any(batched for _, batched in taken):

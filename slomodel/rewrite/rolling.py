@@ -3,7 +3,8 @@
 The terms of a sum may be added in any order, each order rounds by eps times the sum of the
 magnitudes; so those of one form are gathered. In a run of them every index goes up by a step of
 its own and every constant is a number, a progression or an entry of a table. A sum of runs is
-gathered again, so that a double sum gets two axes. Terms of another form stay as they are.
+gathered again, so that a double sum gets two axes. Where indices follow no rule their values are
+a table too. Terms of another form stay as they are.
 """
 
 from __future__ import annotations
@@ -17,13 +18,17 @@ from numpy.typing import NDArray
 from slomodel.functions import add, mul, neg, sub
 from slomodel.ir import build
 from slomodel.ir.dims import literal
-from slomodel.ir.expr import Const, Expr, Input, Map, remake
+from slomodel.ir.expr import Const, Expr, Gather, Input, Listed, Map, remake
 from slomodel.ir.walk import postorder
 from slomodel.rewrite.batching import Integers, Run, Term, summed, term
 from slomodel.rewrite.matching import scaled, whole
 
 Reals = NDArray[np.float64]
 _Note = TypeVar("_Note")
+
+_Part = tuple[float, Expr | None]
+_MOST_RUNS = 8
+"""Like terms that take more have the places of their elements in a list."""
 
 LEAST_TERMS = 16
 """Fewer are as quick one by one."""
@@ -41,6 +46,9 @@ class Rolled:
         self.remarks: list[str] = []
         self._done: dict[Expr, Expr] = {}
         self.root = self._roll(root)
+        self.tables = {
+            node: self.tables[node] for node in _tables(self.root) if node in self.tables
+        }
 
     def notes(self, notes: Mapping[Expr, _Note]) -> Mapping[Expr, _Note]:
         """Notes on nodes of the graph as it was, as notes on what is left and what was made."""
@@ -94,9 +102,9 @@ class Rolled:
         self.remarks.append(f"{len(terms)} terms that were written out become {len(parts)}")
         return made
 
-    def _gathered(self, parts: list[tuple[float, Expr | None]]) -> list[tuple[float, Expr | None]]:
+    def _gathered(self, parts: list[_Part]) -> list[_Part]:
         groups: dict[Hashable, list[Term]] = {}
-        rest: list[tuple[float, Expr | None]] = []
+        rest: list[_Part] = []
         for coefficient, core in parts:
             if core is None:
                 rest.append((coefficient, None))
@@ -104,12 +112,32 @@ class Rolled:
                 one = term(core, coefficient)
                 groups.setdefault(one.key, []).append(one)
         for like in groups.values():
-            for run in _runs(like) if len(like) >= LEAST_TERMS else [like]:
-                if isinstance(run, Run):
-                    rest.append((1.0, summed(run, self._table, self.origins)))
-                else:
-                    rest += [(one.numbers[0], one.core) for one in run]
+            if len(like) < LEAST_TERMS:
+                rest += [(one.numbers[0], one.core) for one in like]
+            else:
+                rest += self._like(like)
         return rest
+
+    def _like(self, like: list[Term]) -> list[_Part]:
+        """The parts that like terms become: runs, runs of runs, or all by a list of places."""
+        parts: list[_Part] = []
+        alone = 0
+        for run in _runs(like):
+            if isinstance(run, Run):
+                parts.append((1.0, summed(run, self._table, self.origins)))
+            else:
+                parts += [(one.numbers[0], one.core) for one in run]
+                alone += len(run)
+        if len(parts) <= _MOST_RUNS:
+            return parts
+        listed = like[0].single
+        if len(parts) < len(like) and not (listed and alone > len(like) // 4):
+            parts = self._gathered(parts)
+        if len(parts) <= _MOST_RUNS or not listed:
+            return parts
+        offsets: Integers = np.array([one.offsets for one in like], dtype=np.int64)
+        run = Run(like[0], offsets, np.array([one.numbers for one in like]))
+        return [(1.0, summed(run, self._table, self.origins))]
 
     def _table(self, values: Reals) -> Expr:
         for node, known in self.tables.items():
@@ -120,13 +148,24 @@ class Rolled:
         return node
 
 
+def _tables(root: Expr) -> set[Input]:
+    """The inputs under a root, those of lists of places too."""
+    found: set[Input] = set()
+    for node in postorder(root):
+        if isinstance(node, Input):
+            found.add(node)
+        elif isinstance(node, Gather):
+            found.update(one.table for one in node.index if isinstance(one, Listed))
+    return found
+
+
 def _is_sum(node: Expr) -> bool:
     return isinstance(node, Map) and not node.rank and node.function in (add, sub, neg)
 
 
-def _terms(node: Expr) -> list[tuple[float, Expr | None]]:
+def _terms(node: Expr) -> list[_Part]:
     """The terms of a sum with their constant factors; a constant has no core."""
-    result: list[tuple[float, Expr | None]] = []
+    result: list[_Part] = []
     stack = [(1.0, node)]
     while stack:
         sign, one = stack.pop()
@@ -159,15 +198,14 @@ def _runs(like: list[Term]) -> list[Run | list[Term]]:
         end = int(turns[after]) + 1 if after < len(turns) else count
         chosen = order[begin:end]
         if len(chosen) >= LEAST_TERMS:
-            step = tuple(int(s) for s in steps[begin])
-            result.append(Run(like[chosen[0]], len(chosen), step, numbers[chosen]))
+            result.append(Run(like[chosen[0]], offsets[begin:end], numbers[chosen]))
         else:
             result.append([like[k] for k in chosen])
         begin = end
     return result
 
 
-def _total(parts: list[tuple[float, Expr | None]]) -> Expr:
+def _total(parts: list[_Part]) -> Expr:
     """The sum of terms, the constants last."""
     result: Expr | None = None
     constant = 0.0

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from slomodel.codegen.forms import Form
-from slomodel.codegen.native.access import Access, along, c_order, merged_axes
+from slomodel.codegen.native.access import Access, Numbers, along, c_order, merged_axes
 from slomodel.codegen.native.names import Names
 from slomodel.codegen.native.passes import BLOCK
 from slomodel.codegen.native.regions import Region, Regions, elements
 from slomodel.codegen.views import listed
-from slomodel.ir.expr import Affine, Expr, Extreme, Gather, Multiset, Scan
+from slomodel.ir.expr import Affine, Expr, Extreme, Gather, Index, Scan, Scatter
 
 
 def fill_lines(region: Region, regions: Regions, names: Names) -> list[str]:
@@ -97,7 +99,7 @@ def alone_lines(node: Expr, regions: Regions, names: Names) -> list[str]:
         return [f"slo_fill({names.base(node)}, {size}, {float(ones)!r});"] if node.rank else []
     if form is Form.COUNT:
         return [f"for (long i = 0; i < {size}; i++) ({names.base(node)})[i] = (real)i;"]
-    if isinstance(node, Gather):
+    if isinstance(node, (Gather, Scatter)):
         return _listed_lines(node, regions, names)
     assert isinstance(node, Scan)
     return _scan_lines(node, regions, names)
@@ -108,33 +110,46 @@ def _summed(node: Expr, regions: Regions) -> list[int]:
     return [dim.size(sizes) for label, dim in enumerate(node.dims) if label not in node.output]  # type: ignore[attr-defined]
 
 
-def _listed_lines(node: Gather, regions: Regions, names: Names) -> list[str]:
-    """Elements whose places along some axes are in a list, which is part of the text."""
-    shape = regions.accesses.shape(node)
+def _listed_lines(node: Gather | Scatter, regions: Regions, names: Names) -> list[str]:
+    """Elements read from, or added to, places that are in a list, which is part of the text."""
+    inside = regions.accesses.of(node.operands[0])
+    own = Access(node, 0, c_order(regions.accesses.shape(node)))
+    adds = isinstance(node, Scatter)
+    here, there = (inside, own) if adds else (own, inside)
+    shape = regions.accesses.shape(node.operands[0] if adds else node)
+    fill = f"slo_fill({names.base(node)}, {elements(regions.accesses.shape(node))}, 0.0);"
     if 0 in shape:
-        return []
-    source = regions.accesses.of(node.operands[0])
-    moving = zip(node.index, source.strides, strict=True)
+        return [fill] if adds else []
+    heads, place = _place(node.index, there, shape, regions.accesses.numbers)
+    plain = "".join(f" + i{k} * {step}" for k, step in enumerate(here.strides) if step)
+    target, source = (place, f"{here.offset}{plain}") if adds else (f"0{plain}", place)
+    value = names.scalar(inside.base)
+    if inside.base.rank:
+        value = f"({names.base(inside.base)})[{source}]"
+    lines = [f"({names.base(node)})[{target}] {'+=' if adds else '='} {value};"]
+    for k in reversed(range(len(shape))):
+        lines = [f"for (long i{k} = 0; i{k} < {shape[k]}; i{k}++)", *_in(lines)]
+    return ["{", *_in([*heads, *([fill] if adds else []), *lines]), "}"]
+
+
+def _place(
+    index: Sequence[Index], access: Access, shape: Sequence[int], numbers: Numbers
+) -> tuple[list[str], str]:
+    """The lists of an index over a loop of some shape, and the place in memory that it gives."""
+    moving = list(zip(index, access.strides, strict=True))
     plain = [(one, stride) for one, stride in moving if isinstance(one, Affine)]
-    numbers = regions.accesses.numbers
-    offset, steps = along(
-        [one for one, _ in plain], [stride for _, stride in plain], node.rank, numbers
-    )
+    offset, steps = along([one for one, _ in plain], [s for _, s in plain], len(shape), numbers)
     lists = [np.zeros(size, dtype=np.intp) for size in shape]
-    for one, stride in zip(node.index, source.strides, strict=True):
-        if isinstance(one, Multiset):
+    for one, stride in moving:
+        if not isinstance(one, Affine):
             lists[one.axis] += stride * listed(one, numbers)
-    place, heads = f"{source.offset + offset}", []
+    place, heads = f"{access.offset + offset}", []
     for k, (step, own) in enumerate(zip(steps, lists, strict=True)):
         if own.any():
             heads.append(f"static const long l{k}[] = {{{', '.join(map(str, own.tolist()))}}};")
             place += f" + l{k}[i{k}]"
         place += f" + i{k} * {step}" if step else ""
-    target = "".join(f" + i{k} * {step}" for k, step in enumerate(c_order(shape)))
-    lines = [f"({names.base(node)})[0{target}] = ({names.base(source.base)})[{place}];"]
-    for k in reversed(range(len(shape))):
-        lines = [f"for (long i{k} = 0; i{k} < {shape[k]}; i{k}++)", *_in(lines)]
-    return ["{", *_in([*heads, *lines]), "}"]
+    return heads, place
 
 
 def _scan_lines(node: Scan, regions: Regions, names: Names) -> list[str]:
