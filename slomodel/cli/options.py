@@ -137,6 +137,12 @@ SOLVE = (
         "--verify", is_flag=True, default=None, help="Check on the run what the theorems promise."
     ),
     click.option("--threads", type=int, help="Threads of numexpr and the BLAS."),
+    click.option(
+        "--second-order",
+        is_flag=True,
+        default=None,
+        help="Leave saddles along negative curvature, and say what is known of it at the end.",
+    ),
     click.option("--checkpoint", type=FILE, help="Write the run to this npz every few seconds."),
     click.option("--resume", type=FILE, help="Go on with a file of --checkpoint."),
     click.option("--backend", default="auto", help="Kernels: auto, c, numexpr or numpy."),

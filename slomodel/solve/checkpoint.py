@@ -76,8 +76,10 @@ class Keeper:
         self._parts: dict[str, object] = {}
         self._due = 0.0
 
-    def follow(self, evaluate: Evaluator, monitor: Monitor, **parts: object) -> None:
+    def follow(self, evaluate: Evaluator, monitor: Monitor, parts: dict[str, object]) -> None:
         """Take the objects that a run consists of, and bring them to where it was left.
+
+        An object that takes the place of another one has to be put into `parts`.
 
         Raises DomainError for a checkpoint that does not fit them.
         """

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.certificate import Certifier
 from slomodel.solve.checkpoint import Asked, Keeper, read_checkpoint
 from slomodel.solve.controls import Controls
@@ -21,6 +22,7 @@ from slomodel.solve.objective import Evaluator, Objective
 from slomodel.solve.options import start_vector
 from slomodel.solve.proved import Prove
 from slomodel.solve.resuming import agreed, check_objective
+from slomodel.solve.saddles import watch_of
 from slomodel.solve.slo import Run, minimize
 from slomodel.solve.solution import Solution
 from slomodel.solve.status import Sense, Status
@@ -80,11 +82,16 @@ def solve(
     # A norm past the largest number is inf, not a warning.
     wanted = dict(asked.options)
     verified = bool(wanted.pop("verify", False))
+    second_order = wanted.pop("second_order", None)
+    if verified and second_order:
+        message = "verify checks what the paper promises, and second_order takes other steps too"
+        raise DomainError(Diagnostic("E604", message, help="leave one of the two out"))
     with np.errstate(all="ignore"):
         subroutine, lipschitz = method_of(
             asked.method, wanted, start, asked.gtol, prove, facts_of(objective)
         )
     evaluate = Evaluator(objective, controls)
+    watch = watch_of(second_order, facts_of(objective), evaluate, prove, asked.seed)
     monitor = Monitor(evaluate, callback, display_of(progress, max_time))
     run = Run(unknown(start) if saved is None else saved.point, controls)
     if verified:
@@ -95,7 +102,7 @@ def solve(
     try:
         # A trial outside the domain or past the largest number is rejected, not warned about.
         with np.errstate(all="ignore"):
-            minimize(subroutine, evaluate, monitor, run, lipschitz, keeper)
+            minimize(subroutine, evaluate, monitor, run, lipschitz, keeper, watch)
     finally:
         monitor.close(run.current, run.step, run.epoch)
     if run.status is Status.nonfinite_start:

@@ -20,6 +20,7 @@ COMMON = (
     "checkpoint",
     "resume",
     "verify",
+    "second_order",
 )
 """What `Model.solve` takes whatever the method is."""
 

@@ -17,7 +17,6 @@ from slomodel.solve.norms import Vector
 
 # Known options that no method takes in this version.
 NOT_YET = {
-    "second_order": "looking for negative curvature at a stationary point",
     "starts": "several starting points",
     "workers": "parallel starts",
 }

@@ -16,6 +16,7 @@ from slomodel.solve.monitor import Monitor
 from slomodel.solve.norms import EPS, norm
 from slomodel.solve.objective import BudgetSpent, Evaluator
 from slomodel.solve.proved import unproved
+from slomodel.solve.saddles import SaddleWatch
 from slomodel.solve.status import Status
 from slomodel.solve.subroutine import (
     ConstantsOver,
@@ -88,11 +89,12 @@ def minimize(
     run: Run,
     lipschitz: LipschitzSource | None = None,
     keeper: Keeper | None = None,
+    watch: SaddleWatch | None = None,
 ) -> None:
     """Run epochs τ = 1, 2, … from `run.current.x` until `run.status` is set.
 
     Ctrl-C and a spent budget end the run at the last accepted point. `keeper` writes checkpoints,
-    or puts one back first.
+    or puts one back first; `watch` leaves saddles.
     Paper: alg:Meta.
     """
     try:
@@ -101,8 +103,9 @@ def minimize(
         if run.status is None:
             stepper = subroutine.stepper(evaluate, run.current, run.tolerance)
             constants = lipschitz.start(evaluate, run.controls.seed) if lipschitz else None
+            parts = {"run": run, "stepper": stepper, "constants": constants, "watch": watch}
             if keeper:
-                keeper.follow(evaluate, monitor, run=run, stepper=stepper, constants=constants)
+                keeper.follow(evaluate, monitor, parts)
                 # A run that was at its end is asked again whether it is.
                 run.status, run.stop_asked = None, False
         while run.status is None:
@@ -110,11 +113,33 @@ def minimize(
                 run.region = stepper.enter(open_region(subroutine, run.current, constants))
                 run.first, run.violations_before = monitor.k, run.violations
             one_epoch(stepper, evaluate, monitor, run, keeper)
+            if watch and left_saddle(watch, monitor, run):
+                stepper = subroutine.stepper(evaluate, run.current, run.tolerance)
+                parts["stepper"] = stepper
     except BudgetSpent as spent:
-        run.end(spent.status)
+        # A point that ended the run stays what it is when a look for a lower one is cut short.
+        if run.status is None:
+            run.end(spent.status)
     except KeyboardInterrupt:
         run.end(Status.interrupted)
     run.return_to_best()
+
+
+def left_saddle(watch: SaddleWatch, monitor: Monitor, run: Run) -> bool:
+    """Take a step along negative curvature where the run lingers or has ended; True if it did."""
+    lingers = run.status is None and watch.due(run.current)
+    if not (lingers or (run.status is not None and run.status.success)):
+        return False
+    found = watch.leave(run.current)
+    if found is None:
+        if run.status is not None:
+            run.detail = f"{run.detail} {watch.verdict(run.current, run.tolerance)}".strip()
+        return False
+    run.status, run.detail = None, ""
+    run.accept(Step(found, norm(found.x - run.current.x), at_boundary=True))
+    monitor.record(run.current, run.step, run.epoch)
+    run.stop_asked = monitor.tell(run.current, run.step, run.epoch)
+    return True
 
 
 def evaluate_start(evaluate: Evaluator, monitor: Monitor, run: Run) -> None:

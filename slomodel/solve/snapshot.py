@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slomodel.solve.controls import Controls
+from slomodel.solve.curvature import Ritz
 from slomodel.solve.direction import Pair
 from slomodel.solve.history import EpochRecord
 from slomodel.solve.objective import Evaluator
@@ -24,7 +25,7 @@ PACKAGE = "slomodel.solve"
 Code = object
 Arrays = list[NDArray[np.generic]]
 
-_VALUES = {cls.__name__: cls for cls in (Ball, Constants, EpochRecord, Iterate, Pair, Region)}
+_VALUES = {cls.__name__: cls for cls in (Ritz, Ball, Constants, EpochRecord, Iterate, Pair, Region)}
 """What may be made anew where the run that goes on has none yet; nothing else is."""
 
 

@@ -161,7 +161,6 @@ def test_parameters_of_the_other_methods() -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("second_order", True),
         ("starts", 4),
         ("workers", 2),
     ],

@@ -1,0 +1,145 @@
+"""Leaving saddles: least eigenvalues against dense ones, and what a run says of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from solve.objectives import parabola
+from solve.test_second_derivatives import Quadratic, Rosenbrock, symmetric
+
+import slomodel
+from slomodel.errors import DomainError
+from slomodel.solve import METHODS, Proof, solve
+from slomodel.solve.controls import Controls
+from slomodel.solve.curvature import least_eigenvalue, shown_above
+from slomodel.solve.objective import Evaluator
+from slomodel.solve.saddles import SaddleWatch
+from slomodel.solve.subroutine import Iterate
+
+# f = x² − y² + y⁴/4: a saddle at 0, minimisers (0, ±√2) with f = −1 and eigenvalues 2 and 4.
+TWO_VALLEYS = "var x, y\nminimize x^2 - y^2 + y^4 / 4"
+
+
+def of(H: np.ndarray) -> Evaluator:
+    return Evaluator(Quadratic(H), Controls())
+
+
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 30))
+def test_least_eigenvalues(seed: int, n: int) -> None:
+    generator = np.random.default_rng(seed)
+    B = generator.normal(size=(n, n))
+    H = B + B.T
+    found = least_eigenvalue(of(H), np.zeros(n), generator)
+    assert found is not None
+    eigenvalues = np.linalg.eigvalsh(H)
+    least = eigenvalues[0]
+    assert np.linalg.norm(found.vector) == pytest.approx(1.0)
+    assert found.value == pytest.approx(found.vector @ H @ found.vector, abs=1e-9 * n)
+    assert found.value >= least - 1e-9 * n
+    if least < 0.0:
+        assert found.value < 0.0
+    # An eigenvalue is near; the first negative one to converge need not be the least.
+    assert np.abs(eigenvalues - found.value).min() <= found.residual + 1e-9 * n
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    least=st.floats(-2.0, 2.0),
+    bound=st.floats(-2.0, 2.0),
+)
+def test_what_is_shown_is_true_and_what_is_plain_is_shown(
+    seed: int, least: float, bound: float
+) -> None:
+    H = symmetric(seed, [least, 2.0, 3.0, 5.0])
+    shown = shown_above(of(H), np.zeros(4), bound)
+    if np.linalg.eigvalsh(H)[0] < bound - 1e-15:
+        assert not shown
+    if least > bound + 1e-9:
+        assert shown
+
+
+@pytest.mark.parametrize("direction", ["gradient", "lbfgs", "newton"])
+def test_a_stationary_start_is_left(direction: str) -> None:
+    model = slomodel.compile(TWO_VALLEYS)
+    stays = model.solve("norm-armijo", [0.0, 0.0], direction=direction)
+    assert stays.fun == 0.0
+    found = model.solve("norm-armijo", [0.0, 0.0], direction=direction, second_order=True)
+    assert found.success
+    assert found.fun == pytest.approx(-1.0, abs=1e-9)
+    assert abs(found.variables["y"]) == pytest.approx(np.sqrt(2.0), abs=1e-5)
+    assert "1 saddle left. λ ≥ −√(L2·gtol)" in found.message
+    assert "is shown" in found.message
+    assert found.nhev > 0
+
+
+def test_a_maximum_is_left_downwards_whatever_the_sense() -> None:
+    text = "var x, y\nmaximize y^2 - x^2 - y^4 / 4"
+    found = slomodel.compile(text).solve(x0=[0.0, 0.0], second_order=True)
+    assert found.fun == pytest.approx(1.0, abs=1e-9)
+
+
+def test_the_step_has_the_certified_decrease() -> None:
+    """2|λ|³/(3·L2²), with L2 = 6·|y| ≤ 6 on the unit ball round 0 and λ = −2."""
+    model = slomodel.compile(TWO_VALLEYS)
+    evaluate = Evaluator(model, Controls())
+    watch = SaddleWatch(evaluate, lambda centre, radius: Proof(10.0, 6.0 * max(radius, 1.0)), 0)
+    at = Iterate(np.zeros(2), 0.0, np.zeros(2), 0.0)
+    found = watch.leave(at)
+    assert found is not None
+    assert found.f <= -2.0 * 2.0**3 / (3.0 * 6.0**2)
+    assert watch.left == 1
+
+
+def test_without_a_proof_it_is_not_refuted() -> None:
+    found = solve(Rosenbrock(), np.full(6, -1.2), direction="lbfgs", second_order=True)
+    assert found.success
+    assert "λ < 0 is not refuted: 6 Lanczos steps found" in found.message
+
+
+def test_a_minimum_stays_what_it_is() -> None:
+    found = solve(Quadratic(symmetric(1, [1.0, 2.0])), [1.0, 1.0], second_order=True)
+    assert found.success
+    assert "saddle" not in found.message
+
+
+def test_a_run_that_lingers_near_a_saddle_leaves_it() -> None:
+    """From (1, 1e-12) gradient steps come to 0 long before y has grown."""
+    model = slomodel.compile("var x, y\nminimize 100 + x^2 - y^2 / 1000 + y^4 / 4")
+    found = model.solve("norm-armijo", [1.0, 1e-12], second_order=True, gtol=1e-8)
+    least = 100.0 - 1e-6
+    assert found.success
+    assert found.fun == pytest.approx(least, abs=1e-9)
+
+
+@pytest.mark.parametrize("method", ["norm-armijo", "std-armijo", "adgd"])
+def test_other_methods_leave_saddles_too(method: str) -> None:
+    if method not in METHODS:
+        pytest.skip("a method to come")
+    found = slomodel.compile(TWO_VALLEYS).solve(method, [0.0, 0.0], second_order=True)
+    assert found.fun == pytest.approx(-1.0, abs=1e-9)
+
+
+def test_a_checkpoint_holds_the_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("slomodel.solve.checkpoint.SECONDS", 0.0)
+    monkeypatch.setattr("slomodel.solve.checkpoint.SHARE", 1e9)
+    model = slomodel.compile(TWO_VALLEYS)
+    asked: dict[str, object] = {"second_order": True, "direction": "gradient", "gtol": 1e-10}
+    whole = model.solve("norm-armijo", [0.0, 0.0], **asked)
+    path = tmp_path / "run.npz"
+    model.solve("norm-armijo", [0.0, 0.0], checkpoint=path, max_iter=3, **asked)
+    found = model.solve(resume=path)
+    assert found.x.tobytes() == whole.x.tobytes()
+    assert found.message == whole.message
+
+
+def test_what_it_needs() -> None:
+    with pytest.raises(DomainError, match="needs products with the Hessian"):
+        solve(parabola(), [1.0, 1.0], second_order=True)
+    with pytest.raises(DomainError, match="True or False"):
+        solve(Rosenbrock(), np.zeros(6), second_order="yes")
+    with pytest.raises(DomainError, match="leave one of the two out"):
+        solve(Rosenbrock(), np.zeros(6), second_order=True, verify=True)
