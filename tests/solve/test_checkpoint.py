@@ -58,7 +58,9 @@ def assert_same(one: Solution, other: Solution) -> None:
 
 
 @pytest.mark.usefixtures("often")
-@pytest.mark.parametrize(("method", "options"), RUNS, ids=str)
+@pytest.mark.parametrize(
+    ("method", "options"), RUNS, ids=[f"{k}-{m}" for k, (m, _) in enumerate(RUNS)]
+)
 def test_a_run_left_at_any_step_goes_on_to_the_same_bits(
     method: str, options: dict[str, object], tmp_path: Path
 ) -> None:
