@@ -26,6 +26,7 @@ MARGIN = 1.25
 CHANGES = (1e-3, 10.0)
 # Leading coefficients below this share of the largest are rounding, and would cost roots digits.
 LOST = 1e-13
+NEWTON_STEPS = 3
 
 
 class Ray:
@@ -51,16 +52,19 @@ class Ray:
     ) -> float | None:
         """t in (0, longest] of the least f(x + tv), slope = ⟨g,v⟩/‖v‖; None: not to be found."""
         top = min(longest, MARGIN * self._expected / vnorm)
-        found = None
+        found, farthest = None, longest
         for _ in range(PLACINGS):
             poly = self._along(at, v, slope * vnorm, top)
             if poly is None:
                 top *= CHANGES[0]
                 continue
-            found = top * self._least(poly, longest / top)
+            found = top * self._least(poly, farthest / top)
             low, high = RESOLVED
             if low * top <= found <= min(high * top, longest) or found == 0.0:
                 break
+            if found < low * top:
+                # What nodes close to 0 say of places far beyond them is rounding.
+                farthest = low * top
             least, most = (top * change for change in CHANGES)
             top = min(longest, max(least, min(most, MARGIN * found)))
         if not found:
@@ -102,4 +106,16 @@ def _positive_roots(poly: Polynomial) -> list[float]:
         return []
     roots = np.asarray(Polynomial(coefficients / scale).trim(LOST).roots(), dtype=complex)
     real = roots.real[np.abs(roots.imag) <= 1e-8 * np.abs(roots)]
-    return [float(root) for root in real if root > 0.0]
+    return [_polished(poly, float(root)) for root in real if root > 0.0]
+
+
+def _polished(poly: Polynomial, root: float) -> float:
+    """A root after steps of Newton's: a small leading coefficient costs small roots their digits."""
+    slope = poly.deriv()
+    for _ in range(NEWTON_STEPS):
+        below = float(slope(root))
+        step = float(poly(root)) / below if below else 0.0
+        if not abs(step) < 0.5 * root:
+            break
+        root -= step
+    return root

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.polynomial import Polynomial
 from solve.objectives import Vector, parabola
@@ -37,6 +37,8 @@ def best_by_hand(phi: Polynomial, sigma: float, longest: float) -> float:
     return float(values[values <= phi(0.0) + sigma * t * phi.deriv()(0.0)].min(initial=np.inf))
 
 
+@example(rest=[0.75, 0.0, 0.0, 0.0], steepness=0.01171875, stretch=1e-3, longest=3.0)
+@example(rest=[0.0625], steepness=0.01171875, stretch=1e-3, longest=0.3)
 @given(
     rest=st.lists(COEFFICIENT, min_size=1, max_size=6),
     steepness=st.floats(0.01, 1.0),
