@@ -110,7 +110,7 @@ def _positive_roots(poly: Polynomial) -> list[float]:
 
 
 def _polished(poly: Polynomial, root: float) -> float:
-    """A root after steps of Newton's: a small leading coefficient costs small roots their digits."""
+    """A root after Newton's steps: a small leading coefficient costs small roots digits."""
     slope = poly.deriv()
     for _ in range(NEWTON_STEPS):
         below = float(slope(root))
