@@ -64,7 +64,9 @@ class LoopPrinter:
         for k, pointer in enumerate(pointers):
             pointer.steps = tuple(own[k] for _, own in axes)
         body = self._body()
-        return ["{", *indented([*self.before, *self._nest(axes, body), *self.after]), "}"]
+        # Printed first: it adds to what comes before and after it.
+        nest = self._nest(axes, body)
+        return ["{", *indented([*self.before, *nest, *self.after]), "}"]
 
     def _uses(self) -> dict[Expr, int]:
         """How often each value is read at its place by others of the region."""
