@@ -8,20 +8,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slomodel.solve.certificate import Promise
-from slomodel.solve.free import FreeRun
+from slomodel.solve.free import FreeMethod
 from slomodel.solve.norms import norm
-from slomodel.solve.objective import Evaluator
 from slomodel.solve.options import Setting, number
-from slomodel.solve.promises import NOTHING
-from slomodel.solve.subroutine import Ball, Iterate, Needs
+from slomodel.solve.subroutine import Iterate
 
 # Growth of a step where neither the change of the gradient nor an earlier growth limits it.
 DOUBLE = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class AdGD:
+class AdGD(FreeMethod):
     """x − λ_k∇f, λ_k = min(λ_{k−1}·√(1 + θ_{k−1}), ‖Δx‖/(2‖Δ∇f‖)), θ_k = λ_k/λ_{k−1}.
 
     Malitsky & Mishchenko (2020), ICML, Algorithm 1; proved for convex f, where f may rise too.
@@ -30,22 +27,13 @@ class AdGD:
     lam0: float
 
     name = "adgd"
-    needs = Needs.nothing
-
-    @property
-    def ball(self) -> Ball:
-        return Ball(math.inf, 0.0)
 
     @property
     def parameters(self) -> dict[str, float | str]:
         return {"lam0": self.lam0}
 
-    @property
-    def promises(self) -> tuple[Promise, ...]:
-        return (NOTHING,)
-
-    def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> FreeRun:
-        return FreeRun(ByCurvature(self.lam0), evaluate, start)
+    def rule(self) -> ByCurvature:
+        return ByCurvature(self.lam0)
 
 
 class ByCurvature:

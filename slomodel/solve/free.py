@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from typing import Protocol
 
 import numpy as np
 
+from slomodel.solve.certificate import Promise
 from slomodel.solve.floor import GAIN, IDLE_STEPS, Floor, explain_limit
 from slomodel.solve.norms import LARGEST, Vector, norm
 from slomodel.solve.objective import Evaluator
+from slomodel.solve.promises import NOTHING
 from slomodel.solve.status import Status
-from slomodel.solve.subroutine import Halt, Iterate, Region, Step
+from slomodel.solve.subroutine import Ball, Halt, Iterate, Needs, Region, Step
 from slomodel.solve.unbounded import FarProbe
 
 # Factor by which a trial where f or g is not finite is shortened, and how often: 1e308 becomes 0.
@@ -38,6 +41,28 @@ class Length(Protocol):
     def full(self, old: Iterate, new: Iterate) -> bool:
         """Whether the step may be one of many that lead nowhere."""
         ...
+
+
+class FreeMethod(ABC):
+    """A method that takes such steps: it asks for no constant and nothing is promised of it."""
+
+    __slots__ = ()
+    needs = Needs.nothing
+
+    @property
+    def ball(self) -> Ball:
+        return Ball(math.inf, 0.0)
+
+    @property
+    def promises(self) -> tuple[Promise, ...]:
+        return (NOTHING,)
+
+    @abstractmethod
+    def rule(self) -> Length:
+        """The rule for the lengths of one run, with a memory of its own."""
+
+    def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> FreeRun:
+        return FreeRun(self.rule(), evaluate, start)
 
 
 class FreeRun:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from slomodel.solve.certificate import Promise
-from slomodel.solve.free import FreeRun
+from slomodel.solve.free import FreeMethod
 from slomodel.solve.norms import LARGEST, norm
-from slomodel.solve.objective import Evaluator
 from slomodel.solve.options import Setting, number
-from slomodel.solve.promises import NOTHING
-from slomodel.solve.subroutine import Ball, Iterate, Needs
+from slomodel.solve.subroutine import Iterate
 
 SHARE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class NGD:
+class NGD(FreeMethod):
     """x − d·∇f/‖∇f‖: f may rise, and near a minimiser it goes to and fro.
 
     Grimmer (2019), SIAM J. Optim. 29(2), with a constant step; known to work for convex f only.
@@ -27,22 +23,13 @@ class NGD:
     d: float
 
     name = "ngd"
-    needs = Needs.nothing
-
-    @property
-    def ball(self) -> Ball:
-        return Ball(math.inf, 0.0)
 
     @property
     def parameters(self) -> dict[str, float | str]:
         return {"d": self.d}
 
-    @property
-    def promises(self) -> tuple[Promise, ...]:
-        return (NOTHING,)
-
-    def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> FreeRun:
-        return FreeRun(FixedLength(self.d), evaluate, start)
+    def rule(self) -> FixedLength:
+        return FixedLength(self.d)
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,9 +47,9 @@ class Case:
         return self.exactly_above(which)
 
     def exactly_above(self, which: str) -> bool:
-        return bool(
-            recheck(self.graph, self.radius, self.witness(which), which) > self.bound[which]
-        )
+        """True where more digits do not show the bound to hold: a NaN shows nothing."""
+        truth = recheck(self.graph, self.radius, self.witness(which), which)
+        return not truth <= self.bound[which]
 
 
 def setting_of(example: Example) -> Setting:

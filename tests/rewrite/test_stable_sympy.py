@@ -8,7 +8,7 @@ from tests.rewrite.texts import functions_of, problem_of
 
 X, Y = sp.symbols("x y", real=True)
 V = sp.IndexedBase("v", shape=(3,))
-I = sp.Symbol("i", integer=True)  # noqa: E741
+INDEX = sp.Symbol("i", integer=True)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ I = sp.Symbol("i", integer=True)  # noqa: E741
         (sp.exp(X) / (1 + sp.exp(X)) ** 2, {"sech2"}),
         (sp.exp(X) ** -1, {"exp"}),
         (
-            sp.log(sp.Sum(sp.exp(V[I]), (I, 0, 2))),
+            sp.log(sp.Sum(sp.exp(V[INDEX]), (INDEX, 0, 2))),
             functions_of(problem_of("logsumexp(v)").objective),
         ),
     ],
