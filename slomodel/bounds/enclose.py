@@ -91,11 +91,13 @@ def _(node: Map, operands: list[Interval], sizes: Sizes, batch: int) -> Interval
     aligned = []
     for operand, own in zip(operands, node.axes, strict=True):
         missing = tuple(batch + axis for axis in range(node.rank) if axis not in own)
-        aligned.append(operand.each(partial(np.expand_dims, axis=missing)))
+        aligned.append(operand.each(partial(np.expand_dims, axis=missing)) if missing else operand)
     result = value_range(node.function, *aligned)
-    shape = concrete(node.shape, sizes)
     front = np.broadcast_shapes(*(one.shape[:batch] for one in aligned))
-    return result.each(lambda array: np.broadcast_to(array, front + shape))
+    shape = front + concrete(node.shape, sizes)
+    if result.shape == shape:
+        return result
+    return result.each(lambda array: np.broadcast_to(array, shape))
 
 
 @range_of.register

@@ -171,8 +171,9 @@ def multiply(a: Interval, b: Interval) -> Interval:
     # An end 0 that was not rounded to it: of a factor with an end 0 and no sign change.
     nonnegative = ((a.lo >= 0.0) & (b.lo >= 0.0)) | ((a.hi <= 0.0) & (b.hi <= 0.0))
     nonpositive = ((a.lo >= 0.0) & (b.hi <= 0.0)) | ((a.hi <= 0.0) & (b.lo >= 0.0))
-    low = np.where(nonnegative, np.maximum(down(lo), 0.0), down(lo))
-    high = np.where(nonpositive, np.minimum(up(hi), 0.0), up(hi))
+    lo, hi = down(lo), up(hi)
+    low = np.where(nonnegative, np.maximum(lo, 0.0), lo)
+    high = np.where(nonpositive, np.minimum(hi, 0.0), hi)
     return interval(np.where(zero, 0.0, low), np.where(zero, 0.0, high))
 
 
@@ -189,8 +190,9 @@ def divide(a: Interval, b: Interval) -> Interval:
     positive = ((a.lo >= 0.0) & (b.lo >= 0.0)) | ((a.hi <= 0.0) & (b.hi <= 0.0))
     negative = ((a.lo >= 0.0) & (b.hi <= 0.0)) | ((a.hi <= 0.0) & (b.lo >= 0.0))
     zero = (a.lo == 0.0) & (a.hi == 0.0)
-    low = np.where(positive, np.maximum(down(lo), 0.0), down(lo))
-    high = np.where(negative, np.minimum(up(hi), 0.0), up(hi))
+    lo, hi = down(lo), up(hi)
+    low = np.where(positive, np.maximum(lo, 0.0), lo)
+    high = np.where(negative, np.minimum(hi, 0.0), hi)
     low, high = np.where(zero, 0.0, low), np.where(zero, 0.0, high)
     return interval(np.where(crossing, -np.inf, low), np.where(crossing, np.inf, high))
 

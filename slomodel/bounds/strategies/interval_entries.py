@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -35,6 +36,8 @@ _MOST_CELLS = 1500
 _MOST_ENTRIES = 6000
 """Cells times n²."""
 _MOST_AT_ONCE = 256
+_FEW_AT_ONCE = 48
+"""Fewer cells are halved again before they are bounded, as so many cost hardly more than one."""
 _MOST_NUMBERS = 2**22
 """So many intervals may be computed for the cells beyond the first."""
 _MOST_NUMBERS_A_CELL = 2**24
@@ -93,9 +96,13 @@ def interval_entries(setting: Setting, radius: float) -> Candidate | None:
         chosen = _to_divide(cells, attempt, min(_MOST_AT_ONCE, left))
         if not chosen.any() or cells.count >= most:
             break
-        left -= int(np.count_nonzero(chosen))
-        halves = _touching(_halves(cells.box, chosen), centre, radius)
-        cells = cells.take(~chosen).join(_bounded(setting, ball, halves))
+        parts = cells.box.each(partial(np.compress, chosen, axis=0))
+        while True:
+            parts = _touching(_halves(parts), centre, radius)
+            if not 0 < parts.shape[0] <= min(_FEW_AT_ONCE, most - cells.count, left) // 2:
+                break
+        left -= parts.shape[0] // 2
+        cells = cells.take(~chosen).join(_bounded(setting, ball, parts))
     L1, L2 = (float(np.max(own, initial=0.0)) for own in cells.L)
     reason = ""
     if not np.isfinite(L2):
@@ -157,9 +164,9 @@ def _middle(box: Interval) -> Array:
     return np.asarray(0.5 * box.lo + 0.5 * box.hi)
 
 
-def _halves(box: Interval, chosen: Truths) -> Interval:
-    """The chosen boxes cut across their longest side; the halves share the cut."""
-    lo, hi = box.lo[chosen], box.hi[chosen]
+def _halves(box: Interval) -> Interval:
+    """The boxes cut across their longest side; the halves share the cut."""
+    lo, hi = box.lo, box.hi
     longest = np.argmax(hi - lo, axis=1)
     rows = np.arange(len(lo))
     cut = _middle(Interval(lo, hi))[rows, longest]
