@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from slomodel.bounds import Bounds
     from slomodel.errors import (
+        BackendWarning,
         DomainError,
         MissingRule,
         ModelSyntaxError,
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "BackendWarning",
     "Bounds",
     "DomainError",
     "MissingRule",

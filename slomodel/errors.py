@@ -199,3 +199,7 @@ class ModelWarning(UserWarning):
 
 class NonsmoothWarning(ModelWarning):
     """A model has a kink, where its gradient jumps; the text gives the place."""
+
+
+class BackendWarning(UserWarning):
+    """The kernels run on a slower backend than they could; the text says why and what helps."""

@@ -8,6 +8,9 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+# Most tests are about anything but the backend: they do not wait for a C compiler.
+os.environ.setdefault("SLOMODEL_BACKEND", "numexpr")
+
 GOLDEN = Path(__file__).parent / "golden"
 
 hypothesis.settings.register_profile("default", deadline=None)

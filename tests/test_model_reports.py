@@ -185,6 +185,7 @@ def test_explain() -> None:
         "variable   B [n, k]",
         "data       a [n], missing",
         "smoothness smooth (derivatives of every order on its domain)",
+        "backend    numexpr",
     ]
     given = slomodel.compile(text, data={"a": [1, 2, 3]}).explain()
     assert "unknowns   9\n" in given

@@ -13,7 +13,7 @@ from typing import NoReturn
 import click
 
 from slomodel.cli.outputs import BAD_INPUT, INTERRUPTED, error_document, print_json
-from slomodel.errors import Diagnostic, ModelWarning, SlomodelError, TargetLimit
+from slomodel.errors import BackendWarning, Diagnostic, ModelWarning, SlomodelError, TargetLimit
 
 
 @contextmanager
@@ -57,16 +57,21 @@ def _memory_ran_out(error: MemoryError) -> SlomodelError:
 
 @contextmanager
 def warnings_shown() -> Iterator[None]:
-    """Print each ModelWarning once, as a message; other warnings take their usual way."""
+    """Print each of our warnings once, as a message; others take their usual way."""
+    own = (ModelWarning, BackendWarning)
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", ModelWarning)
+        for category in own:
+            warnings.simplefilter("always", category)
         try:
             yield
         finally:
-            for text in dict.fromkeys(
-                str(one.message) for one in caught if issubclass(one.category, ModelWarning)
-            ):
+            texts = (_shown(one.message) for one in caught if issubclass(one.category, own))
+            for text in dict.fromkeys(texts):
                 click.echo(text, err=True)
     for one in caught:
-        if not issubclass(one.category, ModelWarning):
+        if not issubclass(one.category, own):
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+
+
+def _shown(message: Warning | str) -> str:
+    return f"warning: {message}" if isinstance(message, BackendWarning) else str(message)

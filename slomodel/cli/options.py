@@ -168,8 +168,8 @@ RANDOM_DATA = (
 CODEGEN = (
     click.option(
         "--target",
-        default="auto",
-        help="auto, numpy, numexpr or c; graph for the expression graph.",
+        default="numexpr",
+        help="numexpr, numpy or c; graph for the expression graph [numexpr].",
     ),
     click.option("-o", "--out", type=FILE, help="File to write; standard output if left out."),
 )

@@ -25,11 +25,12 @@ def compile(
 
     `variables` orders the variables of a SymPy expression, by symbol or name.
     `data` maps names to arrays, numbers or `pathlib.Path`s; what is missing can be given later
-    with `bind`. `dims` gives sizes that the data does not. `backend` is `auto`, `numexpr`,
-    `numpy` or `c` (which needs a C compiler); `dtype` is what kernels compute in, `float64` or
-    `float32` (points and the solver's own work stay float64). `strict` makes a kink an error
-    instead of a NonsmoothWarning. `rewrites` are the passes that save work: all, none, or those
-    of these names, which `explain()` tells.
+    with `bind`. `dims` gives sizes that the data does not. `backend` is `c` (which
+    needs a C compiler), `numexpr`, `numpy` or `auto`: what the environment variable
+    SLOMODEL_BACKEND says, else `c` where it can be had and numexpr elsewhere. `dtype` is what
+    kernels compute in, `float64` or `float32` (points and the solver's own work stay float64).
+    `strict` makes a kink an error instead of a NonsmoothWarning. `rewrites` are
+    the passes that save work: all, none, or those of these names, which `explain()` tells.
     Every failure is a SlomodelError.
     """
     recipe = recipe_of(source, variables, data, dims, backend, dtype, chosen(rewrites))

@@ -45,6 +45,11 @@ class Evaluating:
         return self._problem.name
 
     @property
+    def backend(self) -> str:
+        """The target whose kernels run: `c`, `numexpr` or `numpy`."""
+        return self._compiled.target.name
+
+    @property
     def missing(self) -> tuple[str, ...]:
         """Names of the data that has no value yet."""
         return self._binding.missing

@@ -10,6 +10,7 @@ import numpy as np
 import sympy as sp
 
 from slomodel.bounds import Bounds, Setting, bound_formula, bounds, sample
+from slomodel.codegen.automatic import Automatic
 from slomodel.codegen.threads import threads as limited
 from slomodel.front.data.bind import bind
 from slomodel.front.data.vectors import Point, Vector
@@ -134,8 +135,11 @@ class Model(Evaluating):
         return compiled.source()
 
     def explain(self) -> str:
-        """What the compiler knows: shapes, how smooth the objective is, the work it saves."""
-        return explanation(self._problem, self._binding, self._plans.changes(self._binding))
+        """What the compiler knows: shapes, smoothness, the work it saves, where kernels run."""
+        told = explanation(self._problem, self._binding, self._plans.changes(self._binding))
+        target = self._compiled.target
+        reason = target.reason if isinstance(target, Automatic) else None
+        return f"{told}\nbackend    {self.backend}" + (f": {reason}" if reason else "")
 
     def bounds(self, center: Point, radius: float) -> Bounds:
         """Proved Lipschitz constants of gradient and Hessian over a ball round `center` (n,).

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from slomodel.calculus import Known
+from slomodel.codegen.automatic import Automatic
 from slomodel.codegen.kernels import Compiled, Derivatives, target_named
 from slomodel.codegen.layout import Default, Precision
 from slomodel.codegen.target import Target
@@ -28,10 +30,17 @@ def known_of(problem: Problem) -> Known:
 
 
 def target_of(name: str) -> Target:
-    """The target of a backend; `auto` is numexpr. Raises DomainError or MissingRule."""
+    """The target of a backend. Raises DomainError or MissingRule.
+
+    `auto` is the one that the environment names in SLOMODEL_BACKEND, or else the quickest there is.
+    """
+    if name == "auto":
+        name = os.environ.get("SLOMODEL_BACKEND", "auto")
+    if name == "auto":
+        return Automatic()
     if name == "cupy":
         raise MissingRule(f"backend {name!r} is not there yet; use 'c', 'numexpr' or 'numpy'")
-    return target_named("numexpr" if name == "auto" else name)
+    return target_named(name)
 
 
 def precision_of(dtype: str) -> Precision:

@@ -10,13 +10,22 @@ from slomodel.codegen.layout import Layout
 from slomodel.codegen.native.binding import bound
 from slomodel.codegen.native.unit import joined, unit
 from slomodel.codegen.target import Maker
+from slomodel.errors import TargetLimit
+
+
+class LongText(TargetLimit):
+    """The C text of an entry is longer than was allowed."""
 
 
 @dataclass(frozen=True, slots=True)
 class NativeTarget:
-    """One C function an entry. Needs a C compiler; TargetLimit says so where there is none."""
+    """One C function an entry. Needs a C compiler; TargetLimit says so where there is none.
+
+    `longest` is how many characters a text may have that is compiled; None allows any.
+    """
 
     name: str = "c"
+    longest: int | None = None
 
     def source(
         self, name: str, entries: Sequence[Entry], layout: Layout, numbers: Mapping[str, int]
@@ -27,7 +36,10 @@ class NativeTarget:
     def maker(self, name: str, entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Maker:
         """The function of one entry for any data of these sizes."""
         made = unit(entry, layout, numbers)
-        return bound(joined(name, [made], layout, numbers), made, entry, layout, numbers)
+        text = joined(name, [made], layout, numbers)
+        if self.longest is not None and len(text) > self.longest:
+            raise LongText(f"the C text of {entry.name} has {len(text)} characters")
+        return bound(text, made, entry, layout, numbers)
 
 
 NATIVE = NativeTarget()

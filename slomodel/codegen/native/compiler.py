@@ -43,34 +43,43 @@ _lock = threading.Lock()
 
 def library(text: str, single: bool) -> ctypes.CDLL:
     """The compiled text. Raises TargetLimit where no compiler can make it."""
-    command = compiler()
-    if command is None:
-        raise TargetLimit(missing())
     flags = (*FLAGS, *(("-fsingle-precision-constant",) if single else ()))
     if len(text) > _LONG_TEXT:
         flags = (*flags, "-O1")
-    key = hashlib.sha256("\0".join([text, *flags, *_machine(command)]).encode()).hexdigest()[:32]
+    failed = TargetLimit(missing())
     with _lock:
-        path = _directory() / f"{key}.so"
-        if not _is_own(path):
-            _compile(command, flags, text, path)
-        try:
-            return ctypes.CDLL(str(path))
-        except OSError:
-            # Cut off by a full disk, or made for another system: made again once.
-            _compile(command, flags, text, path)
-            return ctypes.CDLL(str(path))
+        for command in compilers():
+            try:
+                return _loaded(command, flags, text)
+            except TargetLimit as limit:
+                failed = limit
+    raise failed
+
+
+def _loaded(command: str, flags: tuple[str, ...], text: str) -> ctypes.CDLL:
+    key = hashlib.sha256("\0".join([text, *flags, *_machine(command)]).encode()).hexdigest()[:32]
+    path = _directory() / f"{key}.so"
+    if not _is_own(path):
+        _compile(command, flags, text, path)
+    try:
+        return ctypes.CDLL(str(path))
+    except OSError:
+        # Cut off by a full disk, or made for another system: made again once.
+        _compile(command, flags, text, path)
+    try:
+        return ctypes.CDLL(str(path))
+    except OSError as error:
+        raise TargetLimit(f"what the C compiler made cannot be loaded: {error}") from None
 
 
 @cache
-def compiler() -> str | None:
-    """The path of a C compiler: $CC, or the first of cc, gcc and clang. None without one."""
+def compilers() -> tuple[str, ...]:
+    """The paths of C compilers: $CC, cc, gcc and clang, as far as they are there."""
+    if sys.platform == "win32":
+        return ()
     wanted = os.environ.get("CC", "").split()
-    for name in (*wanted[:1], "cc", "gcc", "clang"):
-        found = shutil.which(name)
-        if found is not None and _works(found):
-            return found
-    return None
+    found = (shutil.which(name) for name in (*wanted[:1], "cc", "gcc", "clang"))
+    return tuple(dict.fromkeys(path for path in found if path is not None))
 
 
 def missing() -> str:
@@ -79,18 +88,6 @@ def missing() -> str:
         "no C compiler was found that works; install gcc (or name one in $CC), "
         "or use backend='numexpr'"
     )
-
-
-def _works(command: str) -> bool:
-    if sys.platform == "win32":
-        return False
-    text = "double one(void) { return 1.0; }\n"
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            _run(command, FLAGS, text, Path(folder) / "one.so", 0)
-    except (OSError, TargetLimit):
-        return False
-    return True
 
 
 def _compile(command: str, flags: tuple[str, ...], text: str, path: Path) -> None:
@@ -147,8 +144,11 @@ def _machine(command: str) -> tuple[str, ...]:
     lines = (line for line in info.splitlines() if line.startswith(("flags", "Features", "model")))
     # Every core says the same; some lines differ between cores in nothing that matters.
     facts = sorted(set(lines))
-    version = subprocess.run([command, "--version"], capture_output=True, check=False).stdout
-    return (platform.platform(), version.decode(errors="replace"), *facts)
+    # Another version is another file; asking it for its version would take longer.
+    program = Path(command).resolve()
+    known = program.stat()
+    version = (str(program), str(known.st_size), str(known.st_mtime_ns))
+    return (platform.platform(), *version, *facts)
 
 
 @cache

@@ -1,0 +1,147 @@
+"""The default backend: `c` where a compiler works, numexpr elsewhere, and one line that says so."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import slomodel
+from slomodel.codegen import automatic
+from slomodel.codegen.native import compiler
+
+TEXT = "dim n\nvar x[n]\nminimize sum(exp(x[i]) * x[i] + x[i]^2 for i in range(n))"
+X = np.array([0.5, -1.0, 2.0])
+VALUE = float(np.sum(np.exp(X) * X + X**2))
+GRADIENT = np.exp(X) * (X + 1) + 2 * X
+PRODUCT = (np.exp(X) * (X + 2) + 2) * X
+
+
+@pytest.fixture(autouse=True)
+def chosen_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Nothing is chosen for `auto`, the cache is empty, and nothing has been told."""
+    monkeypatch.delenv("SLOMODEL_BACKEND", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    automatic._told.clear()
+    for one in (compiler._directory, compiler.compilers):
+        one.cache_clear()
+    yield
+    for one in (compiler._directory, compiler.compilers):
+        one.cache_clear()
+
+
+@pytest.fixture
+def only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+    """`only(script)` leaves one compiler on PATH: a shell script. Without text there is none."""
+
+    def left(script: str) -> Path:
+        folder = tmp_path / "bin"
+        folder.mkdir(exist_ok=True)
+        if script:
+            (folder / "cc").write_text(f"#!/bin/sh\n{script}\n")
+            (folder / "cc").chmod(0o755)
+        monkeypatch.setenv("PATH", str(folder))
+        monkeypatch.delenv("CC", raising=False)
+        compiler.compilers.cache_clear()
+        return folder
+
+    return left
+
+
+def model(**options: object) -> slomodel.Model:
+    return slomodel.compile(TEXT, dims={"n": 3}, **options)
+
+
+def check(found: slomodel.Model) -> None:
+    value, gradient = found.value_and_gradient(X)
+    assert value == pytest.approx(VALUE, rel=1e-14)
+    np.testing.assert_allclose(gradient, GRADIENT, rtol=1e-14)
+    np.testing.assert_allclose(found.hvp(X, X), PRODUCT, rtol=1e-14)
+    assert found.solve(x0=X).success
+
+
+def test_a_compiler_is_used_where_there_is_one() -> None:
+    found = model()
+    check(found)
+    assert found.backend == "c"
+    assert found.explain().splitlines()[-1] == "backend    c"
+    assert "double value_and_gradient(void **c)" in found.source()
+    assert found.bind().backend == "c"
+
+
+def test_without_a_compiler_there_is_one_line(only: Callable[[str], Path]) -> None:
+    only("")
+    with pytest.warns(slomodel.BackendWarning, match=r"^numexpr .* install gcc .*$") as told:
+        found = model()
+    assert len(told) == 1
+    assert "\n" not in str(told[0].message)
+    check(found)
+    assert found.backend == "numexpr"
+    assert "backend    numexpr: no C compiler was found" in found.explain()
+    # Once a process: the next models are quiet.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check(model())
+
+
+@pytest.mark.parametrize("script", ["exit 1", "kill -9 $$", "exit 0"])
+def test_a_compile_that_fails_or_is_killed(script: str, only: Callable[[str], Path]) -> None:
+    only(script)
+    found = model()
+    with pytest.warns(slomodel.BackendWarning, match="the C compiler .*/cc"):
+        found.value(X)
+    check(found)
+    assert found.backend == "numexpr"
+    assert "the C compiler" in found.explain().splitlines()[-1]
+
+
+def test_the_compiler_is_lost_between_two_entries(only: Callable[[str], Path]) -> None:
+    found = model()
+    assert found.value(X) == pytest.approx(VALUE, rel=1e-14)
+    only("exit 1")
+    with pytest.warns(slomodel.BackendWarning):
+        found.gradient(X)
+    check(found)
+
+
+def test_a_long_text_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(automatic, "_SHORT", automatic.NativeTarget(longest=1000))
+    found = model()
+    check(found)
+    assert found.backend == "numexpr"
+    assert "would take long" in found.explain()
+    assert model(backend="c").value(X) == pytest.approx(VALUE, rel=1e-14)
+
+
+def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "/proc/none")
+    compiler._directory.cache_clear()
+    check(model())
+    assert compiler._directory() != tmp_path
+
+
+def test_the_environment_names_a_backend(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLOMODEL_BACKEND", "numpy")
+    assert model().backend == "numpy"
+    assert model(backend="numexpr").backend == "numexpr"
+    monkeypatch.setenv("SLOMODEL_BACKEND", "abacus")
+    with pytest.raises(slomodel.DomainError, match="abacus"):
+        model()
+
+
+def test_a_process_without_a_compiler_says_so_on_standard_error(tmp_path: Path) -> None:
+    (tmp_path / "m.slo").write_text(TEXT)
+    command = [sys.executable, "-m", "slomodel", "solve", str(tmp_path / "m.slo"), "--set", "n=3"]
+    done = subprocess.run(
+        command, env={**os.environ, "PATH": ""}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0
+    lines = [line for line in done.stderr.splitlines() if line]
+    assert len(lines) == 1
+    assert lines[0].startswith("warning: numexpr runs the kernels: no C compiler was found")
