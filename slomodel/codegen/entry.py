@@ -94,9 +94,17 @@ def entry_lines(planned: Planned, layout: Layout) -> list[str]:
     return [
         '@np.errstate(all="ignore")',
         f"def make_{entry.name}(data):",
+        f'    """The function {entry.name}({", ".join(arguments)}) for these data."""',
         "    data = _arrays(data)",
         *indented(
-            [*prepared, *slots, *scope.prelude, *once, *(f"{one} = None" for one in kept)], 1
+            [
+                *prepared,
+                *_titled("Working arrays, and views of arrays that calls use.", slots),
+                *scope.prelude,
+                *_titled("What depends on the data alone.", once),
+                *(f"{one} = None" for one in kept),
+            ],
+            1,
         ),
         "",
         '    @np.errstate(all="ignore")',
@@ -153,7 +161,7 @@ def _centre_lines(planned: Planned, scope: Scope) -> tuple[list[str], list[str]]
         return [], []
     steps = [step for step in planned.program.steps if step.stage == "centre"]
     scalars = dict.fromkeys(scope.ref(step.node) for step in steps if not step.node.rank)
-    fresh = ["seen = None", *lines, "seen = now"]
+    fresh = ["# A new point: what depends on it alone.", "seen = None", *lines, "seen = now"]
     return ["seen", *scalars], ["now = x.tobytes()", "if now != seen:", *indented(fresh, 1)]
 
 
@@ -176,6 +184,10 @@ def _finish(entry: Entry, program: Program, scope: Scope) -> list[str]:
     if entry.scalar is not None:
         lines.append(f"return float({scope.ref(program.roots[0])})")
     return lines
+
+
+def _titled(title: str, lines: list[str]) -> list[str]:
+    return [f"# {title}", *lines] if lines else []
 
 
 def indented(lines: list[str], depth: int) -> list[str]:

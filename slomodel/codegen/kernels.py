@@ -121,6 +121,7 @@ class Compiled:
         precision: Precision = "float64",
         defaults: Mapping[Input, Default] | None = None,
         prepared: Mapping[Input, Expr] | None = None,
+        attributes: Mapping[Input, frozenset[str]] | None = None,
     ) -> None:
         self.name = name
         self.numbers = dict(numbers)
@@ -130,7 +131,8 @@ class Compiled:
         sizes = Sizes(tuple(numbers))
         made = prepared or {}
         every = (*data, *made)
-        self._layout = Layout(derivatives.variables, every, sizes, precision, defaults or {}, made)
+        own = (derivatives.variables, every, sizes, precision, defaults or {}, made)
+        self._layout = Layout(*own, attributes or {})
         self._makers: dict[EntryName, Maker] = {}
         self._prepare: Callable[[Mapping[str, Vector]], Mapping[str, Vector]] | None = None
         self._lock = threading.RLock()

@@ -26,7 +26,8 @@ class Layout:
     """Variables in declaration order, one after another in C order; data by name.
 
     `precision` is the type that everything is computed in, `defaults` are values of data that a
-    caller may leave out, `prepared` says of data that is made of other data what it is.
+    caller may leave out, `prepared` says of data that is made of other data what it is, and
+    `attributes` what is promised of data: `symmetric`, `mask`.
     """
 
     variables: tuple[Input, ...]
@@ -35,6 +36,7 @@ class Layout:
     precision: Precision = "float64"
     defaults: Mapping[Input, Default] = field(default_factory=dict)
     prepared: Mapping[Input, Expr] = field(default_factory=dict)
+    attributes: Mapping[Input, frozenset[str]] = field(default_factory=dict)
 
     @property
     def given(self) -> tuple[Input, ...]:

@@ -9,6 +9,7 @@ from slomodel.codegen.layout import Layout, described
 from slomodel.codegen.preparation import preparation_lines
 from slomodel.codegen.printer import Printer
 from slomodel.codegen.program import Program
+from slomodel.codegen.self_check import self_check
 from slomodel.codegen.sizes import plain
 from slomodel.codegen.views import PARTS, PARTS_SOURCE
 
@@ -65,10 +66,11 @@ def module_text(
     header = [_docstring(name, layout, target), "", *_imports(target, bodies), ""]
     sizes = [f"n{k} = {numbers[dim]}  # {plain(dim)}" for k, dim in enumerate(layout.sizes.names)]
     real = f"real = np.{layout.precision}"
-    constants = [real, *sizes, *layout.constants(), "", "", *_arrays(layout)]
+    constants = [real, *sizes, *layout.constants(), *_tables(layout), "", "", *_arrays(layout)]
     if _uses(PARTS, bodies):
         constants += ["", "", PARTS_SOURCE.strip("\n")]
     public = [_PUBLIC[one.entry.name].strip("\n") for one in planned]
+    public += self_check([one.entry.name for one in planned], layout)
     return "\n".join([*header, *constants]) + "\n\n\n" + "\n\n\n".join([*bodies, *public]) + "\n"
 
 
@@ -99,6 +101,8 @@ def _docstring(name: str, layout: Layout, target: Printer) -> str:
         "the same data make the function once, `f = make_value(data)`, then call `f(x)`; one that",
         "gives an array takes it as last argument. A function so made keeps its working arrays:",
         "use one a thread.",
+        "",
+        "As a program, `python FILE [DATA.npz]`, it compares gradient and hvp with differences.",
         '"""',
     ]
     return "\n".join(lines)
@@ -117,23 +121,22 @@ def _completed(layout: Layout) -> list[str]:
     ]
 
 
-def _arrays(layout: Layout) -> list[str]:
-    """The source of `_arrays(data)` and `_vector(x)`, which check what a caller gives."""
-    rows = [f"        {node.name!r}: {layout.sizes.shape(node.shape)}," for node in layout.given]
+def _tables(layout: Layout) -> list[str]:
+    """The shapes of the data and the values of what a caller may leave out."""
+    rows = [f"    {node.name!r}: {layout.sizes.shape(node.shape)}," for node in layout.given]
     defaults = [
-        f"        {node.name!r}: {layout.defaults[node]!r},"
+        f"    {node.name!r}: {layout.defaults[node]!r},"
         for node in layout.given
         if node in layout.defaults
     ]
+    return ["shapes = {", *rows, "}", "defaults = {", *defaults, "}"]
+
+
+def _arrays(layout: Layout) -> list[str]:
+    """The source of `_arrays(data)` and `_vector(x)`, which check what a caller gives."""
     return [
         "def _arrays(data):",
         '    """The data as arrays of reals in C order, checked; defaults where it has none."""',
-        "    shapes = {",
-        *rows,
-        "    }",
-        "    defaults = {",
-        *defaults,
-        "    }",
         "    arrays = {}",
         "    for name, shape in shapes.items():",
         "        if name not in data and name not in defaults:",

@@ -96,7 +96,8 @@ class Plans:
         nodes = [declaration.node for declaration in problem.data]
         defaults = {d.node: value for d in problem.data if (value := _default(d)) is not None}
         own = (problem.name, derivatives, nodes, sizes, target)
-        return Compiled(*own, self._precision, defaults, made)
+        attributes = {d.node: d.attributes for d in problem.data if d.attributes}
+        return Compiled(*own, self._precision, defaults, made, attributes)
 
     def changes(self, binding: Binding) -> tuple[Change, ...]:
         """What the passes did for a binding."""
