@@ -5,11 +5,22 @@ Their formulas count from 1 and an IndexedBase from 0: x_i is `x[i - 1]`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import sympy as sp
+
+import slomodel
+
+_FILE = Path(__file__).parent / "data" / "cutest_public.json"
+RECORDED: dict[str, dict[str, Any]] = {
+    problem["name"]: problem
+    for problem in json.loads(_FILE.read_text(encoding="utf-8"))["problems"]
+}
 
 x1, x2, x3, x4, x5 = sp.symbols("x1:6")
 i, j, n = sp.symbols("i j n", integer=True)
@@ -152,3 +163,9 @@ PROBLEMS: dict[str, Callable[[Constants], Written]] = {
 def index_cosines(size: int) -> np.ndarray:
     """cos(1), cos(2), …, against which the gradients of large problems are recorded."""
     return np.cos(np.arange(1.0, size + 1.0))
+
+
+def model_of(name: str, backend: str = "auto") -> slomodel.Model:
+    """The problem compiled."""
+    written = PROBLEMS[name](RECORDED[name].get("constants", {}))
+    return slomodel.compile(written.expr, data=written.data, dims=written.dims, backend=backend)

@@ -85,12 +85,12 @@ class Model(Evaluating):
 
         Ends where ‖∇f‖ < gtol·min(1, max(|f(x0)|, ‖∇f(x0)‖)), with `scaled=False` < gtol. `x0` is
         a vector (n,), named arrays or a Solution. `callback(state)` is called at the start and
-        after every step with `state.k .x .fun .gradient_norm .step .epoch .time .nfev .njev`, and
-        stops the run by returning True. `progress=True` shows a live line on a terminal; an object
-        with `update(state)` and `close()` is a display of your own. `threads` is how many numexpr
-        and the BLAS use, for the whole process while the run lasts. `checkpoint` is a file that the
-        run is written to every few seconds; `resume` goes on with such a file, to the same bits
-        (with the same `threads`). `verify` checks on the run what the theorems promise: see
+        after every step with `state.k .x .fun .gradient_norm .step .epoch .time .nfev .njev .nhev`,
+        and stops the run by returning True. `progress=True` shows a live line on a terminal; an
+        object with `update(state)` and `close()` is a display of your own. `threads` is how many
+        numexpr and the BLAS use, for the whole process while the run lasts. `checkpoint` is a file
+        that the run is written to every few seconds; `resume` goes on with such a file, to the same
+        bits (with the same `threads`). `verify` checks on the run what the theorems promise: see
         `solution.certificate.summary`. `options` are those of the method. The result's `status`
         says how it ended; only wrong input raises.
         """

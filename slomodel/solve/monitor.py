@@ -31,6 +31,7 @@ class State:
     time: float
     nfev: int
     njev: int
+    nhev: int
 
 
 Callback = Callable[[State], bool | None]
@@ -103,6 +104,7 @@ class Monitor:
             time=self._now - evaluate.started,
             nfev=evaluate.nfev,
             njev=evaluate.njev,
+            nhev=evaluate.nhev,
         )
 
 

@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 
-import slomodel
-from tests.cutest_problems import PROBLEMS, index_cosines
+from tests.cutest_problems import PROBLEMS, RECORDED, index_cosines, model_of
 
-RECORDED: dict[str, dict[str, Any]] = {
-    problem["name"]: problem
-    for problem in json.loads(
-        (Path(__file__).parent.parent / "data" / "cutest_public.json").read_text(encoding="utf-8")
-    )["problems"]
-}
 RELATIVE = 1e-10
 
 
@@ -30,8 +19,7 @@ def test_every_problem_is_written() -> None:
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_recorded_values(name: str, backend: str) -> None:
     recorded = RECORDED[name]
-    written = PROBLEMS[name](recorded.get("constants", {}))
-    model = slomodel.compile(written.expr, data=written.data, dims=written.dims, backend=backend)
+    model = model_of(name, backend)
     assert model.n == recorded["n"]
     for point in ({"x": recorded["x0"], **recorded["at_x0"]}, *recorded["points"]):
         value, gradient = model.value_and_gradient(point["x"])
