@@ -8,50 +8,29 @@ one scalar call, and a sum in the loop would keep it from being vectorised.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from slomodel.codegen.forms import Form
-from slomodel.codegen.native.access import Access, Numbers, along, c_order, merged_axes
+from slomodel.codegen.native.access import Numbers, merged_axes
 from slomodel.codegen.native.fills import rolling
 from slomodel.codegen.native.names import Names
 from slomodel.codegen.native.passes import BLOCK, Pass, append, indented, share_temporaries
-from slomodel.codegen.native.regions import Read, Region, Regions, elements, loop_labels
-from slomodel.ir.expr import Einsum, Expr, Extreme, Map
+from slomodel.codegen.native.places import Places, Pointer
+from slomodel.codegen.native.regions import Read, Region, Regions, elements
+from slomodel.ir.expr import Expr, Extreme, Map
 
 _LONGEST = 300
 """Characters of an expression that is printed within another one."""
 
 
-@dataclass(slots=True)
-class _Pointer:
-    """A name for a place in memory that moves with the loop."""
-
-    name: str
-    base: str
-    access: Access
-    writes: bool = False
-    steps: tuple[int, ...] = ()
-
-    def element(self) -> str:
-        step = self.steps[-1] if self.steps else 0
-        return f"{self.name}[{'i' if step == 1 else f'i * {step}' if step else '0'}]"
-
-
-class LoopPrinter:
+class LoopPrinter(Places):
     """Prints one region."""
 
     def __init__(self, region: Region, regions: Regions, names: Names, numbers: Numbers) -> None:
-        self.region = region
-        self.regions = regions
-        self.names = names
-        self.numbers = numbers
-        self.rank = len(region.shape)
-        self.pointers: dict[tuple[str, int, tuple[int, ...]], _Pointer] = {}
+        super().__init__(region, regions, names, numbers)
         self.texts: dict[Expr, str] = {}
         self.temporaries: list[str] = []
         self.before: list[str] = []
         self.after: list[str] = []
-        self.uses = self._uses()
 
     def lines(self) -> list[str]:
         """The whole loop, with what comes before and after it."""
@@ -59,7 +38,7 @@ class LoopPrinter:
             return self._scalar_lines()
         if 0 in self.region.shape:
             return self._lines_of_nothing()
-        pointers = self._reserve()
+        pointers = self.reserve()
         axes = merged_axes(self.region.shape, [p.access.strides for p in pointers])
         for k, pointer in enumerate(pointers):
             pointer.steps = tuple(own[k] for _, own in axes)
@@ -67,65 +46,6 @@ class LoopPrinter:
         # Printed first: it adds to what comes before and after it.
         nest = self._nest(axes, body)
         return ["{", *indented([*self.before, *nest, *self.after]), "}"]
-
-    def _uses(self) -> dict[Expr, int]:
-        """How often each value is read at its place by others of the region."""
-        uses: dict[Expr, int] = {}
-        for node in self.region.nodes:
-            for read in self.regions.reads(node):
-                if self._is_here(read):
-                    uses[read.node] = uses.get(read.node, 0) + 1
-        return uses
-
-    def _is_here(self, read: Read) -> bool:
-        node = read.node
-        here = self.regions.region_of.get(node)
-        if here is None or self.regions.regions[here] is not self.region:
-            return False
-        return self.regions.is_value_here(read, self.rank)
-
-    def _reserve(self) -> list[_Pointer]:
-        """Pointers for all that is read and written; their strides decide the shape of the loop."""
-        for node in self.region.nodes:
-            for read in self.regions.reads(node):
-                if not self._is_here(read):
-                    self._read_text(read)
-            if node in self.regions.stored or (node.rank and not self.regions.is_value(node)):
-                self._target(node)
-        return list(self.pointers.values())
-
-    def _read_text(self, read: Read) -> str | _Pointer:
-        access = self.regions.accesses.of(read.node)
-        if not access.base.rank:
-            return self.names.scalar(access.base)
-        own = dict(zip(read.axes, access.strides, strict=True))
-        strides = tuple(own.get(axis, 0) for axis in range(self.rank))
-        return self._pointer(Access(access.base, access.offset, strides), writes=False)
-
-    def _pointer(self, access: Access, writes: bool) -> _Pointer:
-        base = self.names.base(access.base)
-        key = (base, access.offset, access.strides)
-        if key not in self.pointers:
-            self.pointers[key] = _Pointer(f"p{len(self.pointers)}", base, access)
-        self.pointers[key].writes |= writes
-        return self.pointers[key]
-
-    def _target(self, node: Expr) -> _Pointer:
-        """Where a stored value, or what a sum adds to, lies at a place of the loop."""
-        offset, strides = self._target_access(node)
-        return self._pointer(Access(node, offset, strides), writes=True)
-
-    def _target_access(self, node: Expr) -> tuple[int, tuple[int, ...]]:
-        if self.regions.is_value(node):
-            return 0, c_order(self.region.shape)
-        own = c_order(self.regions.accesses.shape(node))
-        if isinstance(node, Einsum):
-            by_label = dict(zip(node.output, own, strict=True))
-            return 0, tuple(by_label.get(label, 0) for label in loop_labels(node))
-        if isinstance(node, Extreme):
-            kept = iter(own)
-            return 0, tuple(0 if k in node.axes else next(kept) for k in range(self.rank))
-        return along(self.regions.index(node), own, self.rank, self.numbers)
 
     def _body(self) -> list[str]:
         """The passes over one block."""
@@ -142,7 +62,7 @@ class LoopPrinter:
         text = self._value(node)
         costly = isinstance(node, Map) and node.function.costly
         if node in self.regions.stored:
-            target = self._target(node).element()
+            target = self.target(node).element()
         elif costly or self.uses.get(node, 0) > 1 or len(text) > _LONGEST or self._is_summed(node):
             target = f"{self._temporary()}[i]"
         else:
@@ -158,16 +78,16 @@ class LoopPrinter:
         return texts[0]
 
     def _operand(self, read: Read) -> str:
-        if self._is_here(read):
+        if self.is_here(read):
             return self.texts[read.node]
-        found = self._read_text(read)
+        found = self.read(read)
         return found if isinstance(found, str) else found.element()
 
     def _is_summed(self, node: Expr) -> bool:
         """True where a total over the block is taken of exactly this value."""
         for user in self.region.nodes:
             if not self.regions.is_value(user) and len(list(self.regions.reads(user))) == 1:
-                target = self._target(user) if user.rank else None
+                target = self.target(user) if user.rank else None
                 whole = target is None or not target.steps or not target.steps[-1]
                 if whole and any(read.node is node for read in self.regions.reads(user)):
                     return True
@@ -181,7 +101,7 @@ class LoopPrinter:
         texts = [self._operand(read) for read in self.regions.reads(node)]
         text = " * ".join(texts)
         largest = f"slo_{node.which}" if isinstance(node, Extreme) else ""
-        target = self._target(node) if node.rank else None
+        target = self.target(node) if node.rank else None
         if target is not None and target.steps and target.steps[-1]:
             place = target.element()
             added = f"{largest}({place}, {text})" if largest else f"{place} + {text}"
@@ -245,7 +165,7 @@ class LoopPrinter:
             self.after.append(f"slo_fill({base} + {reach + size}, {end}, 0.0);")
         return lines
 
-    def _declared(self, pointer: _Pointer, blocked: bool) -> str:
+    def _declared(self, pointer: Pointer, blocked: bool) -> str:
         parts = [pointer.base]
         if pointer.access.offset:
             parts.append(str(pointer.access.offset))
@@ -277,7 +197,7 @@ class LoopPrinter:
                 text = node.function.spelling["c"].format(*texts)
                 lines.append(f"{self.names.scalar(node)} = {text};")
                 continue
-            base, (offset, _) = self.names.base(node), self._target_access(node)
+            base, (offset, _) = self.names.base(node), self.target_access(node)
             sign = "=" if self.regions.is_value(node) else "+="
             lines.append(f"({base})[{offset}] {sign} {texts[0]};")
         return lines

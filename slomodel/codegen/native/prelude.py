@@ -1,6 +1,18 @@
 """The C text before every unit: types, special cases of functions, sums, calls of BLAS."""
 
-PRELUDE = r"""
+SCALARS = """\
+static inline real slo_where(real c, real a, real b) { return c != 0 ? a : b; }
+static inline real slo_and(real a, real b) { return (a != 0) & (b != 0); }
+static inline real slo_or(real a, real b) { return (a != 0) | (b != 0); }
+static inline real slo_square(real x) { return x * x; }
+static inline real slo_max(real a, real b) { return a > b || a != a ? a : b; }
+static inline real slo_min(real a, real b) { return a < b || a != a ? a : b; }
+static inline real slo_sign(real x) { return x != x ? x : (real)((x > 0) - (x < 0)); }
+"""
+"""Functions of numbers that C has not, or has otherwise; for CUDA too."""
+
+PRELUDE = (
+    r"""
 #define NAN __builtin_nan("")
 #define INFINITY __builtin_inf()
 #define ALIGNED __attribute__((aligned(64)))
@@ -27,14 +39,9 @@ float sqrtf(float), fabsf(float);
 
 /* Operands are read before they are chosen from: gcc 12 makes wrong code of elements that are read
    under a condition (`p[i] ? q[i] : 0.0` in short loops with masked loads). */
-static inline real slo_where(real c, real a, real b) { return c != 0 ? a : b; }
-static inline real slo_and(real a, real b) { return (a != 0) & (b != 0); }
-static inline real slo_or(real a, real b) { return (a != 0) | (b != 0); }
-static inline real slo_square(real x) { return x * x; }
-static inline real slo_max(real a, real b) { return a > b || a != a ? a : b; }
-static inline real slo_min(real a, real b) { return a < b || a != a ? a : b; }
-static inline real slo_sign(real x) { return x != x ? x : (real)((x > 0) - (x < 0)); }
-
+"""
+    + SCALARS
+    + r"""
 /* Whether x is not the point that was kept, or none was. */
 static inline int slo_differs(const real *kept, const real *x, long n) {
     return kept[n] == 0 || __builtin_memcmp(kept, x, n * sizeof(real));
@@ -93,6 +100,7 @@ static inline void slo_gemv(void *const *blas, char ta, int m, int n, const real
     ((gemv_call *)blas[1])(&ta, &m, &n, &one, a, &lda, x, &incx, &zero, y, &incy);
 }
 """
+)
 
 SINGLE = """
 typedef float real;
