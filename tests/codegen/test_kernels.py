@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from strategies import Example, graphs
 
 from slomodel.codegen.kernels import TARGETS, Compiled, Derivatives, Kernels
@@ -34,17 +34,6 @@ def scale_of(example: Example, roots: tuple, values: dict) -> float:
 @pytest.mark.parametrize("target", ["numexpr", "numpy"])
 @given(example=graphs())
 def test_value_gradient_and_hessian_product(target: str, example: Example) -> None:
-    assert_values(target, example)
-
-
-# Each example is three calls of the C compiler.
-@settings(max_examples=15)
-@given(example=graphs())
-def test_value_gradient_and_hessian_product_in_c(example: Example) -> None:
-    assert_values("c", example)
-
-
-def assert_values(target: str, example: Example) -> None:
     kernels, derivatives = kernels_of(example, target)
     rng = np.random.default_rng(0)
     values = dict(example.values)
