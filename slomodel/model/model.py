@@ -97,7 +97,8 @@ class Model(Evaluating):
         first = None if x0 is None else start_point(x0, self._vectors)
         if resume is None and first is None:
             first = self.x0(seed)
-        objective = CompiledObjective(self.n, self._function, self._compiled.derivatives)
+        known = self._compiled.derivatives
+        objective = CompiledObjective(self.n, self._function, known, self._plans.smooth)
         with limited(threads):
             return solve(
                 objective,

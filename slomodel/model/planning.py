@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from functools import cached_property
 
 from slomodel.calculus import Known
 from slomodel.codegen.automatic import Automatic
@@ -14,6 +15,7 @@ from slomodel.codegen.layout import Default, Precision
 from slomodel.codegen.target import Target
 from slomodel.errors import DomainError, MissingRule
 from slomodel.front.data.bind import Binding
+from slomodel.front.report import smoothness
 from slomodel.ir.expr import Expr, Input
 from slomodel.problem import DataDeclaration, Problem
 from slomodel.rewrite import Change, Facts, Optimized, optimized
@@ -76,6 +78,11 @@ class Plans:
         self._lock = threading.RLock()
         self._latest: list[tuple[Optimized, Derivatives]] = []
         self.written = Derivatives(problem.objective, self._variables, known_of(problem))
+
+    @cached_property
+    def smooth(self) -> bool:
+        """Whether the objective is known to be continuously differentiable."""
+        return smoothness(self._problem) > 0
 
     def compiled(
         self, binding: Binding, target: Target, shared: Compiled | None = None

@@ -19,9 +19,14 @@ class CompiledObjective:
     """
 
     def __init__(
-        self, n: int, function: Callable[[EntryName], Evaluate], derivatives: Derivatives
+        self,
+        n: int,
+        function: Callable[[EntryName], Evaluate],
+        derivatives: Derivatives,
+        smooth: bool,
     ) -> None:
         self.n = n
+        self._smooth = smooth
         self._function = function
         self._derivatives = derivatives
         function("value")
@@ -30,7 +35,7 @@ class CompiledObjective:
     @property
     def facts(self) -> Facts:
         known = self._derivatives
-        return Facts(curvature=True, squares=bool(known.squares), degree=known.degree)
+        return Facts(True, bool(known.squares), known.degree, self._smooth)
 
     def value(self, x: Vector) -> float:
         return self._function("value")(x)

@@ -93,6 +93,9 @@ class Ray:
 
         Where the line is crossed counts too: the minimiser may lie above it.
         """
+        if len(poly) < 2:
+            # Every change over so short a ray is lost.
+            return 0.0
         line = Polynomial([0.0, self._sigma * float(poly.coef[1])])
         candidates = [most, *_positive_roots(poly.deriv()), *_positive_roots(poly - line)]
         below = [s for s in candidates if s <= most and poly(s) <= line(s) * (1.0 - 1e-9)]

@@ -21,12 +21,14 @@ class Curved(Protocol):
 class Facts:
     """`curvature`: it has products with its Hessian; `squares`: and with Gauss and Newton's matrix.
 
-    `degree` is that of a polynomial, from above; None of anything else.
+    `degree` is that of a polynomial, from above; None of anything else. `smooth`: it is known to
+    be continuously differentiable, or nothing is known.
     """
 
     curvature: bool = False
     squares: bool = False
     degree: int | None = None
+    smooth: bool = True
 
 
 NO_FACTS = Facts()

@@ -10,6 +10,7 @@ import numpy as np
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.adgd import adgd
 from slomodel.solve.agp import agp, agp_source
+from slomodel.solve.auto import chosen
 from slomodel.solve.bpg import bpg, bpg_source
 from slomodel.solve.certified import certified
 from slomodel.solve.directions import DIRECTIONS, Rule
@@ -54,8 +55,10 @@ def norm_armijo(given: Options, setting: Setting) -> NormArmijo:
 
 
 def auto(given: Options, setting: Setting) -> NormArmijo:
-    """In this version always norm-armijo along L-BFGS directions, the fastest there is."""
-    return line_search(given, setting, direction="lbfgs")
+    """The paper's method along the direction that suits the objective (auto.py)."""
+    direction, reason = chosen(setting.facts, len(setting.x0))
+    found = line_search(given, setting, direction)
+    return found if "direction" in given else replace(found, chosen_for=reason)
 
 
 def line_search(given: Options, setting: Setting, direction: str) -> NormArmijo:
@@ -85,10 +88,7 @@ def line_search(given: Options, setting: Setting, direction: str) -> NormArmijo:
 def check_suits(direction: str, rule: Rule, setting: Setting) -> None:
     """Raises DomainError where the objective has not what the direction needs, or is too large."""
     n = len(setting.x0)
-    if rule.curvature and not setting.facts.curvature:
-        message = f"direction={direction!r} needs products with the Hessian, which are not given"
-        remedy = "use direction='lbfgs', or a compiled model"
-    elif rule.squares and not setting.facts.squares:
+    if rule.squares and not setting.facts.squares:
         message = f"direction={direction!r} needs a sum of squares that the compiler sees"
         remedy = "write the objective as sumsq(…) or sum((…)^2 …), or use direction='newton'"
     elif rule.most is not None and n > rule.most:
@@ -140,7 +140,11 @@ def of_a_step(given: Options, prove: Prove | None, facts: Facts) -> LipschitzSou
 
 
 METHODS = {
-    "auto": Method(_LINE_SEARCH, auto, "norm-armijo along L-BFGS directions"),
+    "auto": Method(
+        _LINE_SEARCH,
+        auto,
+        "norm-armijo along a direction chosen from degree, squares, kinks and n",
+    ),
     "norm-armijo": Method(_LINE_SEARCH, norm_armijo, "Armijo search over steps of bounded length"),
     "std-armijo": Method(
         ("delta_bar", "theta", "sigma"), std_armijo, "Armijo search over multiples of the gradient"

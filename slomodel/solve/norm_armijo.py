@@ -27,6 +27,7 @@ class NormArmijo:
     """Steps of length at most δ̄ along a gradient-related direction; needs no constant.
 
     D = d = δ̄: every step ends its epoch. With the `degree` of a polynomial the search is exact.
+    `chosen_for` says what a direction was chosen for that was not asked for.
     """
 
     delta_bar: float
@@ -36,6 +37,7 @@ class NormArmijo:
     direction: str
     initial_step: str
     degree: int | None = None
+    chosen_for: str = ""
     prove: Prove | None = None
 
     name = "norm-armijo"
@@ -47,7 +49,9 @@ class NormArmijo:
 
     @property
     def parameters(self) -> dict[str, float | str]:
-        exact: dict[str, float | str] = {} if self.degree is None else {"line_search": "exact"}
+        more: dict[str, float | str] = {} if self.degree is None else {"line_search": "exact"}
+        if self.chosen_for:
+            more["chosen_for"] = self.chosen_for
         return {
             "delta_bar": self.delta_bar,
             "theta": self.theta,
@@ -55,7 +59,7 @@ class NormArmijo:
             "alpha": self.alpha,
             "direction": self.direction,
             "initial_step": self.initial_step,
-            **exact,
+            **more,
         }
 
     @property

@@ -22,8 +22,8 @@ def message(run: Run, evaluate: Evaluator, nit: int, parameters: Mapping[str, ob
     remedy = run.status.remedy_of(sense)
     if run.status is Status.converged and nit == 0 and len(run.current.x):
         remedy = stationary_start(sense)
-    elif run.status in _LIMITS and parameters.get("direction") != "lbfgs":
-        remedy = f"{remedy} The method auto, of L-BFGS directions, often needs far fewer steps."
+    elif run.status in _LIMITS and parameters.get("direction", "gradient") == "gradient":
+        remedy = f"{remedy} The method auto often needs far fewer steps."
     sentence = run.status.sentence_of(sense)
     return " ".join(filter(None, (sentence, run.detail, counts, constants_note(run), remedy)))
 

@@ -65,7 +65,7 @@ def jacobian(residual: Residual, x: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("objective", SUMS)
 def test_products_are_those_of_the_jacobian(objective: str) -> None:
     model = slomodel.compile(HEAD + objective, data={"A": A, "b": B, "w": W})
-    compiled = CompiledObjective(model.n, model._function, model._compiled.derivatives)
+    compiled = CompiledObjective(model.n, model._function, model._compiled.derivatives, True)
     assert compiled.facts.squares
     x, v = RNG.normal(size=(2, 4))
     J = jacobian(SUMS[objective], x)

@@ -122,3 +122,8 @@ def test_what_it_is_not_for(objective: str, words: str) -> None:
         model.solve(x0=[1.0], line_search="exact")
     with pytest.raises(DomainError, match="is not seen to be one"):
         solve(parabola(), [0.0, 0.0], line_search="exact")
+
+
+def test_a_ray_along_which_every_change_is_lost() -> None:
+    ray, at = ray_along(Polynomial([1.0, -1e-300]), SIGMA, 4)
+    assert ray.minimiser(at, np.ones(1), 1.0, -1e-300, 1e-30) is None

@@ -192,7 +192,8 @@ def test_defaults() -> None:
     }
     assert solve(parabola(), [0.1, 0.1]).parameters["delta_bar"] == 1.0
     auto = solve(parabola(), [3.0, 4.0], method="auto").parameters
-    assert (auto["direction"], auto["initial_step"]) == ("lbfgs", "unit")
+    assert (auto["direction"], auto["initial_step"]) == ("lbfgs/newton", "unit")
+    assert auto["chosen_for"] == "plain functions of 2 unknowns"
     steepest = solve(parabola(), [3.0, 4.0], method="auto", direction="gradient").parameters
     assert steepest["initial_step"] == "bb"
 

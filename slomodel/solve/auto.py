@@ -1,0 +1,30 @@
+"""`method="auto"`: the direction that suits what is known of an objective."""
+
+from __future__ import annotations
+
+from slomodel.solve.facts import Facts
+
+FEW = 20
+"""Unknowns for which a matrix a step costs no more than the rest of the step."""
+
+
+def chosen(facts: Facts, n: int) -> tuple[str, str]:
+    """A direction for n unknowns, and what it was chosen for.
+
+    The first that applies: kinks, or no Hessian and many unknowns: `lbfgs`. A quadratic:
+    `newton-cg`, whose conjugate gradients solve it in a step where steps may be as long. Few
+    unknowns: `gauss-newton` for a sum of squares of what is no polynomial, as fits of curves are,
+    whose parameters differ by powers of ten; else `newton-cg/newton`, or `lbfgs/newton` without a
+    Hessian. Many unknowns: `lbfgs/newton-cg`.
+    """
+    few = n <= FEW
+    size = f"{n} unknown{'' if n == 1 else 's'}"
+    if not facts.smooth:
+        return "lbfgs", "an objective with kinks"
+    if not facts.curvature:
+        return ("lbfgs/newton" if few else "lbfgs"), f"plain functions of {size}"
+    if facts.degree is not None and facts.degree <= 2:
+        return "newton-cg", "a quadratic objective"
+    if few and facts.squares and facts.degree is None:
+        return "gauss-newton", f"a sum of squares in {size}"
+    return ("newton-cg/newton" if few else "lbfgs/newton-cg"), f"a smooth objective of {size}"
