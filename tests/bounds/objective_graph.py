@@ -13,14 +13,19 @@ from numpy.typing import NDArray
 
 from slomodel.bounds import Setting
 from slomodel.calculus import jvp
+from slomodel.codegen.entry import Entry
+from slomodel.codegen.kernels import TARGETS
+from slomodel.codegen.layout import Layout
+from slomodel.codegen.sizes import Sizes
 from slomodel.ir import build
 from slomodel.ir.expr import Expr, Input, Map
 from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import postorder
-from slomodel.reference import evaluate, meaning
+from slomodel.reference import meaning
 
 Vector = NDArray[np.float64]
 Exact = NDArray[np.object_]
+Product = Callable[[Vector, Vector], Vector]
 
 DIGITS = 60
 
@@ -29,7 +34,8 @@ DIGITS = 60
 class ObjectiveGraph:
     """Gradient (n,), Hessian times v (n,) and D³f[v, v] (n,) at x (n,), from the graphs alone.
 
-    The `exact_` forms take and give vectors of mpmath numbers.
+    The `exact_` forms take and give vectors of mpmath numbers; they do without the kernels that
+    the others are compiled to.
     """
 
     setting: Setting
@@ -56,14 +62,18 @@ class ObjectiveGraph:
         along: dict[Expr, Expr] = dict(zip(self.setting.variables, self.directions, strict=True))
         return jvp(self.hessian, along)
 
-    def gradient(self, x: Vector) -> Vector:
-        return self._evaluate(self.setting.gradient, x, x)
+    @cached_property
+    def gradient(self) -> Callable[[Vector], Vector]:
+        kernel = self._compiled(self.setting.gradient)
+        return lambda x: kernel(x, x)
 
-    def hvp(self, x: Vector, v: Vector) -> Vector:
-        return self._evaluate(self.hessian, x, v)
+    @cached_property
+    def hvp(self) -> Product:
+        return self._compiled(self.hessian)
 
-    def third(self, x: Vector, v: Vector) -> Vector:
-        return self._evaluate(self.third_derivative, x, v)
+    @cached_property
+    def third(self) -> Product:
+        return self._compiled(self.third_derivative)
 
     def exact_gradient(self, x: Exact) -> Exact:
         return self._exactly(self.setting.gradient, x, x)
@@ -84,9 +94,20 @@ class ObjectiveGraph:
             at = end
         return values
 
-    def _evaluate(self, roots: Sequence[Expr], x: Vector, v: Vector) -> Vector:
-        found = evaluate(roots, self._values(x, v), self.setting.sizes)
-        return np.concatenate([np.ravel(one).astype(np.float64) for one in found])
+    def _compiled(self, roots: tuple[Expr, ...]) -> Product:
+        setting = self.setting
+        data = tuple(node for node in setting.values if node not in setting.variables)
+        layout = Layout(setting.variables, data, Sizes(tuple(setting.sizes)))
+        entry = Entry("hvp", None, roots, self.directions)
+        make = TARGETS["numpy"].maker("searched", entry, layout, setting.sizes)
+        kernel = make({node.name: np.asarray(setting.values[node]) for node in data})
+
+        def product(x: Vector, v: Vector) -> Vector:
+            out = np.empty(self.n)
+            kernel(x, v, out)
+            return out
+
+        return product
 
     def _exactly(self, roots: Sequence[Expr], x: Exact, v: Exact) -> Exact:
         found = evaluate_exactly(roots, self._values(x, v), self.setting.sizes)
