@@ -51,16 +51,17 @@ def derivatives(setting: Setting) -> Derivatives:
 
 
 def numbers_a_cell(setting: Setting) -> int:
-    """How many intervals `entries` computes for one cell; those that do not vary are left out."""
+    """How many intervals `entries` computes for one cell, those that do not vary left out; >= 1."""
     graphs = derivatives(setting)
     order = postorder(setting.objective, *graphs.second, *graphs.third)
     inputs = (set(setting.variables), set(graphs.v), set(graphs.w))
     moving, along, again = (dependents(order, own.__contains__) for own in inputs)
-    return sum(
+    found: int = sum(
         prod(concrete(node.shape, setting.sizes)) * setting.n ** ((node in along) + (node in again))
         for node in order
         if node in moving
     )
+    return max(found, 1)
 
 
 @dataclass(frozen=True, slots=True)

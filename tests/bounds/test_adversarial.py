@@ -91,6 +91,8 @@ CASES = {
         120.0,
     ),
     "constant": tight("var x minimize 3 + 0 * x", [1.0], 1.0, 0.0, 0.0),
+    "a number": tight("var x[2] minimize 3", [1.0, 2.0], 1.0, 0.0, 0.0),
+    "a number, no polynomial": tight("var x minimize atan(2)", [1.0], 1.0, 0.0, 0.0),
     "linear": tight("var x, y minimize 3 * x - y / 7", [1.0, 2.0], 1.0, 0.0, 0.0),
     "square far out": tight("var x minimize x^2", [1e8], 1.0, 2.0, 0.0, 1.0),
     "radius below the spacing of numbers": Case(
