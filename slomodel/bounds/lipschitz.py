@@ -17,6 +17,7 @@ from slomodel.bounds.strategies.interval_entries import interval_entries
 from slomodel.bounds.strategies.linear import linear
 from slomodel.bounds.strategies.majorant_series import majorant_series
 from slomodel.bounds.strategies.quadratic import quadratic
+from slomodel.bounds.strategies.separable_sums import separable_sums
 from slomodel.errors import DomainError, MissingRule
 
 Strategy = Callable[[Setting, float], Candidate | None]
@@ -24,6 +25,7 @@ Strategy = Callable[[Setting, float], Candidate | None]
 STRATEGIES: tuple[Strategy, ...] = (
     linear,
     quadratic,
+    separable_sums,
     interval_entries,
     gradient_jets,
     majorant_series,

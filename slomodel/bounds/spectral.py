@@ -144,6 +144,26 @@ def cholesky_norm(H: Array) -> float:
     return gram_power(H)
 
 
+def upper_eigenvalue(H: Array, share: float = 1e-2) -> float:
+    """At least λ_max of a symmetric matrix where that is above 0, to about this share; for large
+    orders one factorisation as in `cholesky_norm`, of one sign.
+    """
+    B, e = _scaled(np.asarray(H, dtype=np.float64))
+    if B is None:
+        return float(e)
+    n = len(B)
+    if n <= DENSE_EIGEN:
+        return spectral_norm(H)
+    largest = _lanczos(B, 16)
+    for excess in (share, 8.0 * share, 1.0):
+        t = largest * (1.0 + excess) + 1e-14 * n
+        if _positive(B, t):
+            trace = up_add(up_mul(float(n), t), float(up_sum(np.abs(np.diag(B)))))
+            slack = up_add(up_mul(gamma(4 * n + 16), trace), _TINY)
+            return _unscaled(float(up_add(t, slack)), e)
+    return spectral_norm(H)
+
+
 def _positive(B: Array, t: float) -> bool:
     shifted = -B
     shifted[np.diag_indices(len(B))] += t

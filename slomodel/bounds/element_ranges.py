@@ -1,0 +1,92 @@
+"""Ranges of the derivatives of scalar functions of a few arguments, over pieces of their ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import combinations_with_replacement, product
+
+import numpy as np
+
+from slomodel.bounds.enclose import enclose
+from slomodel.bounds.interval import Interval
+from slomodel.bounds.rounding import Array
+from slomodel.bounds.smoothness import Smoothness, smoothness
+from slomodel.calculus import jvp
+from slomodel.errors import Span
+from slomodel.ir.build import const
+from slomodel.ir.expr import Expr, Input
+
+Slots = tuple[int, ...]
+_MOST_NUMBERS = 2**17
+"""Elements times pieces."""
+_MOST_PIECES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class ElementRanges:
+    """For m elements the ranges (m,) of φ's derivatives by arguments, by sorted slots."""
+
+    derivatives: Mapping[Slots, Interval]
+    smooth: Smoothness
+
+
+def derivative_graphs(value: Expr, arguments: Sequence[Input]) -> dict[Slots, Expr]:
+    """The partial derivatives of orders 2 to 4 as graphs of scalars."""
+    found: dict[Slots, Expr] = {(): value}
+    count = len(arguments)
+    for order in (1, 2, 3, 4):
+        for slots in combinations_with_replacement(range(count), order):
+            (found[slots],) = jvp((found[slots[:-1]],), {arguments[slots[-1]]: const(1.0)})
+    return {slots: graph for slots, graph in found.items() if len(slots) > 1}
+
+
+def element_ranges(
+    value: Expr,
+    graphs: Mapping[Slots, Expr],
+    boxes: Mapping[Input, Interval],
+    data: Mapping[Input, Interval],
+    spans: Mapping[Expr, Span],
+) -> ElementRanges:
+    """The hull over pieces that cover the boxes (m,) of all arguments.
+
+    Hypothesis: each argument lies in its box and each datum in its interval.
+    """
+    count = next(iter(boxes.values())).shape[0]
+    cells = {one: box.each(partial(np.expand_dims, axis=0)) for one, box in boxes.items()}
+    wide = any((box.lo < box.hi).any() for box in boxes.values())
+    pieces = int((_MOST_NUMBERS / max(count, 1)) ** (1.0 / len(boxes))) if wide else 1
+    pieces = min(max(pieces, 1), _MOST_PIECES)
+    if pieces > 1:
+        cells = _pieces(boxes, pieces)
+    known = {one: a.each(partial(np.expand_dims, axis=0)) for one, a in data.items()}
+    found = enclose([value, *graphs.values()], {**cells, **known}, {}, 2)
+    smooth = smoothness(value, found, 2, spans)
+
+    def hull(a: Interval) -> Interval:
+        lo, hi = np.min(a.lo, axis=0), np.max(a.hi, axis=0)
+        return Interval(np.broadcast_to(lo, (count,)), np.broadcast_to(hi, (count,)))
+
+    return ElementRanges({slots: hull(found[graph]) for slots, graph in graphs.items()}, smooth)
+
+
+def _pieces(boxes: Mapping[Input, Interval], pieces: int) -> dict[Input, Interval]:
+    """All combinations of equal parts of each box (pieces^k, m); neighbours share their ends."""
+    places = np.array(list(product(range(pieces), repeat=len(boxes))))
+    result = {}
+    for k, (one, box) in enumerate(boxes.items()):
+        ends = _ends(box, pieces)
+        result[one] = Interval(ends[places[:, k]], ends[places[:, k] + 1])
+    return result
+
+
+def _ends(box: Interval, pieces: int) -> Array:
+    """Increasing numbers (pieces + 1, m) from the box's lower to its upper end."""
+    share = (np.arange(pieces + 1) / pieces)[:, np.newaxis]
+    with np.errstate(all="ignore"):
+        inner = box.lo * (1.0 - share) + box.hi * share
+    inner = np.where(np.isfinite(inner), inner, box.lo)
+    ends = np.maximum.accumulate(np.clip(inner, box.lo, box.hi), axis=0)
+    ends[0], ends[-1] = box.lo, box.hi
+    return ends

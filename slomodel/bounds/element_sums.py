@@ -1,0 +1,148 @@
+"""Norms of the derivatives of Σ_i w_i φ_i(u_1i, .., u_ki), u_pi = a_pi·x + b_pi, from the ranges of
+those of w_i φ_i.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from slomodel.bounds.interval import Interval
+from slomodel.bounds.loewner import (
+    Rows,
+    Slots,
+    Sum,
+    by_lengths,
+    cubic_by_fourth_powers,
+    cubic_norm,
+    cubic_sum,
+    fourth_powers,
+    largest_eigenvalue,
+    quadratic_sum,
+    quotient,
+)
+from slomodel.bounds.rounding import Array, up_add, up_mul
+
+_MOST_COLUMNS = 100
+_MOST_PRODUCTS = 4e9
+
+
+@dataclass(frozen=True, slots=True)
+class Weighted:
+    """Rows of one part of the sum, and intervals (m,) of w_i times a derivative by sorted slots."""
+
+    rows: tuple[Rows, ...]
+    ranges: Mapping[Slots, Interval]
+
+    @property
+    def columns(self) -> int:
+        return int(self.rows[0].A.shape[1])
+
+    @property
+    def is_ridge(self) -> bool:
+        """One argument, so one row an element."""
+        return len(self.rows) == 1
+
+    def of_order(self, order: int, size: Callable[[Interval], Array]) -> dict[Slots, Array]:
+        """A number for each derivative of an order, at all orders of its slots."""
+        every = product(range(len(self.rows)), repeat=order)
+        return {slots: size(self.ranges[tuple(sorted(slots))]) for slots in every}
+
+
+def second_order(parts: Sequence[Weighted]) -> float:
+    """At least ‖H‖: the larger of λ_max(Σ A(C + E)) and λ_max(-Σ A(C - E)), by Loewner's order."""
+    n = parts[0].columns
+    sides = []
+    for sign in (1.0, -1.0):
+        sums = [quadratic_sum(one.rows, _one_side(one, sign)) for one in parts]
+        sides.append(largest_eigenvalue(_total(sums, (n, n))))
+    return max(sides)
+
+
+def _one_side(one: Weighted, sign: float) -> dict[Slots, Array]:
+    """Upper ends of sign · w φ_pp; the middles of w φ_pq and their radii, 2 R_pq |x y| <= R_pq (δ
+    x² + y²/δ), on the diagonal.
+    """
+    weights: dict[Slots, Array] = {}
+
+    def add(p: int, array: Array) -> None:
+        before = weights.get((p, p))
+        weights[p, p] = array if before is None else up_add(before, array)
+
+    for slots, a in one.ranges.items():
+        if len(slots) != 2:
+            continue
+        p, q = slots
+        if p == q:
+            add(p, a.hi if sign > 0.0 else -a.lo)
+            continue
+        weights[p, q] = sign * a.mid
+        for own, other in ((p, q), (q, p)):
+            add(own, up_mul(a.rad, quotient(one.rows[other].length, one.rows[own].length)))
+    return weights
+
+
+def third_order(parts: Sequence[Weighted]) -> tuple[float, float]:
+    """At least ‖D³f‖: by the sizes of the derivatives, and by their middles, whose sum is one form,
+    and radii.
+    """
+    plain = _absolute(parts, 3, _magnitude)
+    n = parts[0].columns
+    products = n**3 * sum(len(one.rows[0].length) * len(one.rows) ** 3 for one in parts)
+    if n > _MOST_COLUMNS or products > _MOST_PRODUCTS or not np.isfinite(plain):
+        return plain, float(np.inf)
+    sums = [cubic_sum(one.rows, one.of_order(3, _mid)) for one in parts]
+    middle = cubic_norm(_total(sums, (n, n, n)))
+    return plain, float(up_add(middle, _absolute(parts, 3, _rad)))
+
+
+def fourth_order(parts: Sequence[Weighted]) -> float:
+    """At least ‖D⁴f‖, by the sizes of the derivatives."""
+    return _absolute(parts, 4, _magnitude)
+
+
+def _absolute(parts: Sequence[Weighted], order: int, size: Callable[[Interval], Array]) -> float:
+    """At least Σ |t_pq..| |a_p v| |a_q v| .. over all parts and unit v."""
+    n = parts[0].columns
+    weights = [one.of_order(order, size) for one in parts]
+    sums = [
+        quadratic_sum(one.rows, by_lengths(one.rows, own))
+        for one, own in zip(parts, weights, strict=True)
+    ]
+    together = largest_eigenvalue(_total(sums, (n, n)))
+    if not 0.0 < together < np.inf or not any(one.is_ridge for one in parts):
+        return together
+    apart = 0.0
+    for one, own, total in zip(parts, weights, sums, strict=True):
+        least = largest_eigenvalue(total)
+        if one.is_ridge:
+            (d,) = own.values()
+            by_powers = cubic_by_fourth_powers if order == 3 else fourth_powers
+            least = min(least, by_powers(one.rows[0], d))
+        apart = float(up_add(apart, least))
+    return min(together, apart)
+
+
+def _magnitude(a: Interval) -> Array:
+    return a.magnitude
+
+
+def _mid(a: Interval) -> Array:
+    return a.mid
+
+
+def _rad(a: Interval) -> Array:
+    return a.rad
+
+
+def _total(sums: Sequence[Sum], shape: tuple[int, ...]) -> Sum:
+    """The sum; a few roundings of each entry more."""
+    total, slack, size = np.zeros(shape), 0.0, 0.0
+    for one in sums:
+        total = total + one.array
+        slack = float(up_add(slack, one.slack))
+        size = float(up_add(size, float(np.linalg.norm(one.array))))
+    return Sum(total, float(up_add(slack, up_mul(1e-15 * len(sums), size))))

@@ -1,0 +1,222 @@
+"""Sums Σ d_i a_i a_iᵀ and Σ t_i a_i⊗a_i⊗a_i over rows a_i, and bounds of their norms.
+
+Matrices are computed in doubles; what their roundings, and the errors of the rows, may do to the
+norm is added up beside them as one number. With rows of length l_i a sum of m products of n
+numbers, in any order, is off by at most γ_(m+2) Σ |d_i| l_i² in norm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slomodel.bounds.interval import Interval
+from slomodel.bounds.rounding import Array, gamma, up, up_add, up_mul, up_norm, up_sqrt, up_sum
+from slomodel.bounds.spectral import spectral_norm, upper_eigenvalue
+from slomodel.bounds.trilinear import trilinear_norm
+
+Slots = tuple[int, ...]
+_TINY = 1e-250
+_MOST_SYMMETRIC = 800
+_MOST_ROWS = 2048
+_MOST_PRODUCTS = 2e9
+_FEW_COLUMNS = 30
+MOST_COLUMNS_CUBIC = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows within `error` (m,) of those of A (m, n), and no longer than `length` (m,)."""
+
+    A: Array
+    length: Array
+    error: Array
+
+    @classmethod
+    def of(cls, rows: Interval) -> Rows:
+        mid = rows.mid
+        return cls(mid, np.asarray(up_norm(rows.magnitude, 1)), np.asarray(up_norm(rows.rad, 1)))
+
+    def take(self, which: NDArray[np.intp]) -> Rows:
+        return Rows(self.A[which], self.length[which], self.error[which])
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """A symmetric array near the exact one, and how far off that may be in norm."""
+
+    array: Array
+    slack: float
+
+
+def _dot(a: Array, b: Array) -> float:
+    return float(up_sum(up_mul(a, b)))
+
+
+def quadratic_sum(rows: Sequence[Rows], weights: Mapping[Slots, Array]) -> Sum:
+    """Σ_(p<=q) of Σ_i d_i a_p,i a_q,iᵀ, with its transpose where p < q."""
+    n = rows[0].A.shape[1]
+    total, slack = np.zeros((n, n)), 0.0
+    for (p, q), d in weights.items():
+        a, b = rows[p], rows[q]
+        if not d.any():
+            continue
+        part = (a.A.T * d) @ b.A
+        total += part if p == q else part + part.T
+        size, twice = np.abs(d), 1.0 if p == q else 2.0
+        rounding = up_mul(gamma(len(d) + 8), _dot(size, up_mul(a.length, b.length)))
+        moved = up_add(up_mul(a.length, b.error), up_mul(a.error, b.length))
+        own = up_add(float(rounding), up_mul(3.0, _dot(size, moved)))
+        slack = float(up_add(slack, up_mul(twice, own)))
+    return Sum(total, float(up_add(slack, _TINY)))
+
+
+def largest_eigenvalue(one: Sum) -> float:
+    """At least λ_max of the exact matrix, at least 0: λ_max(S) = λ_max(S + sI) - s."""
+    if not np.isfinite(one.array).all():
+        return float(np.inf)
+    S = 0.5 * one.array + 0.5 * one.array.T
+    norm = spectral_norm(S)
+    rounding = up_mul(4e-16, up_add(float(up_norm(S)), up_mul(4.0, norm)))
+    least = norm
+    if norm > 0.0 and float(np.min(np.diag(S))) < 0.0:
+        shifted = S + norm * np.eye(len(S))
+        least = min(norm, max(float(up_add(spectral_norm(shifted), -norm)), 0.0))
+    return float(up_add(least, up_add(one.slack, rounding)))
+
+
+def cubic_sum(rows: Sequence[Rows], weights: Mapping[Slots, Array]) -> Sum:
+    """Σ over slots (p, q, r) and i of t_i a_p,i ⊗ a_q,i ⊗ a_r,i, every order of slots given."""
+    n = rows[0].A.shape[1]
+    total, slack = np.zeros((n, n, n)), 0.0
+    for (p, q, r), t in weights.items():
+        if not t.any():
+            continue
+        a, b, c = rows[p], rows[q], rows[r]
+        for j in range(n):
+            total[j] += (b.A.T * (t * a.A[:, j])) @ c.A
+        size = np.abs(t)
+        lengths = up_mul(up_mul(a.length, b.length), c.length)
+        slack = float(up_add(slack, up_mul(gamma(len(t) + 12), _dot(size, lengths))))
+        for one, two, three in ((a, b, c), (b, a, c), (c, a, b)):
+            moved = up_mul(one.error, up_mul(two.length, three.length))
+            slack = float(up_add(slack, up_mul(7.0, _dot(size, moved))))
+    return Sum(total, float(up_add(slack, _TINY)))
+
+
+def cubic_norm(one: Sum) -> float:
+    """At least the norm of the exact symmetric form.
+
+    By `trilinear_norm` for few variables. For more: T = sym(w ⊗ I) + T', and for unit v
+    sym(w ⊗ I)[v, v, v] = w·v, so that ‖T‖ <= ‖w‖ + ‖T'‖, with w = 3 tr T / (n + 2), which takes
+    the traces out of T'.
+    """
+    T = one.array
+    n = len(T)
+    if not np.isfinite(T).all():
+        return float(np.inf)
+    T = (T + T.transpose(0, 2, 1) + T.transpose(1, 0, 2)) / 6.0
+    T = T + T.transpose(2, 1, 0)
+    rounding = float(up_mul(2e-15, float(up_norm(T))))
+    if n <= _FEW_COLUMNS:
+        exactly = _symmetrised(T)
+        return float(up_add(trilinear_norm(exactly[np.newaxis])[0], up_add(one.slack, rounding)))
+    w = 3.0 * np.einsum("ijj->i", T) / (n + 2)
+    eye = np.eye(n) / 3.0
+    spread = np.multiply.outer(w, eye)
+    rest = T - (spread + spread.transpose(1, 0, 2) + spread.transpose(1, 2, 0))
+    parts = up_add(float(up_norm(w)), spectral_norm(rest.reshape(n, n * n)))
+    rounding = float(up_add(rounding, up_mul(1e-15, up_mul(3.0 * np.sqrt(n), float(up_norm(w))))))
+    least = min(spectral_norm(T.reshape(n, n * n)), float(parts))
+    return float(up_add(least, up_add(one.slack, rounding)))
+
+
+def _symmetrised(T: Array) -> Array:
+    """The entries of sorted indices at all orders of them: within a rounding of a near one."""
+    n = len(T)
+    i = np.sort(np.indices((n, n, n)).reshape(3, -1), axis=0)
+    return np.asarray(T[i[0], i[1], i[2]].reshape(n, n, n))
+
+
+def by_lengths(rows: Sequence[Rows], weights: Mapping[Slots, Array]) -> dict[Slots, Array]:
+    """Weights E_p with Σ |t_pq..| |a_p v| |a_q v| Π |a_r v| <= Σ_p E_p (a_p v)² for unit v.
+
+    |a_r v| <= l_r, and |x y| <= (δ x² + y²/δ)/2 with δ = l_q / l_p for x = a_p v, y = a_q v.
+    """
+    result: dict[Slots, Array] = {}
+    for (p, q, *others), t in weights.items():
+        half: Array = 0.5 * np.abs(t)
+        for r in others:
+            half = up_mul(half, rows[r].length)
+        for own, other in ((p, q), (q, p)):
+            part: Array = up_mul(half, quotient(rows[other].length, rows[own].length))
+            before = result.get((own, own))
+            result[own, own] = part if before is None else up_add(before, part)
+    return result
+
+
+def quotient(a: Array, b: Array) -> Array:
+    """a / b for lengths, so that (a / b) (b / a) >= 1; 0 where one is exactly 0."""
+    with np.errstate(all="ignore"):
+        ratio: Array = a / b * (1.0 + 1e-15)
+    return np.where((a == 0.0) | (b == 0.0), 0.0, ratio)
+
+
+def cubic_by_fourth_powers(rows: Rows, d: Array) -> float:
+    """At least max Σ d_i |a_i·v|³ over unit v, d >= 0: (Σ d (a·v)² Σ d (a·v)⁴)^½ by Cauchy."""
+    fourth = fourth_powers(rows, d)
+    if not np.isfinite(fourth):
+        return fourth
+    second = largest_eigenvalue(quadratic_sum([rows], {(0, 0): d}))
+    return float(up_sqrt(up_mul(second, fourth)))
+
+
+def fourth_powers(rows: Rows, d: Array) -> float:
+    """At least max Σ d_i (a_i·v)⁴ over unit v, for d >= 0; inf where that would be long.
+
+    With β_i = ‖a_i‖²/n and R_i = a_i a_iᵀ - β_i I, of trace 0: (a_i·v)² = β_i + ⟨R_i, v vᵀ - I/n⟩,
+    the second of Frobenius norm (1 - 1/n)^½, so that with σ = Σ d β² the sum is at most
+
+        σ + 2 λ_max(Σ d_i β_i R_i) + (1 - 1/n) ‖K‖,  K_ij = √(d_i d_j) ⟨R_i, R_j⟩,
+
+    ⟨R_i, R_j⟩ = (a_i·a_j)² - β_i‖a_j‖² - β_j‖a_i‖² + n β_i β_j; or K by pairs of variables, where
+    these are fewer. Exact for one row, and for rows spread evenly.
+    """
+    own = np.flatnonzero(d)
+    rows, d = rows.take(own), d[own]
+    m, n = rows.A.shape
+    if m == 0:
+        return 0.0
+    beta = np.sum(rows.A * rows.A, axis=1) / n
+    K = _gram_of_squares(rows.A, beta, np.sqrt(d)) if np.isfinite(d).all() else None
+    if K is None:
+        return float(np.inf)
+    squares = up_mul(rows.length, rows.length)
+    sizes = up_mul(gamma(8 * (m + n) + 64), _dot(d, up_mul(squares, squares)))
+    errors = _dot(d, up_mul(up_mul(squares, rows.length), rows.error))
+    slack = up_add(up_add(up_mul(16.0, sizes), up_mul(64.0, errors)), _TINY)
+    spread = up_mul(up(1.0 - 1.0 / n), upper_eigenvalue(0.5 * (K + K.T))) if n > 1 else 0.0
+    middle = _dot(d, np.square(beta))
+    tilted = largest_eigenvalue(quadratic_sum([rows], {(0, 0): d * beta}))
+    tilt = max(up_add(tilted, -middle), 0.0)
+    return float(up_add(up_add(middle, up_mul(2.0, tilt)), up_add(spread, slack)))
+
+
+def _gram_of_squares(A: Array, beta: Array, weight: Array) -> Array | None:
+    """K of `fourth_powers` by rows or, with the same norm, by pairs of variables."""
+    m, n = A.shape
+    pairs = n * (n + 1) // 2
+    if pairs <= min(m, _MOST_SYMMETRIC) and m * pairs**2 <= _MOST_PRODUCTS:
+        i, j = np.triu_indices(n)
+        B = A[:, i] * A[:, j] * np.where(i == j, 1.0, np.sqrt(2.0)) - beta[:, None] * (i == j)
+        B *= weight[:, None]
+        return np.asarray(B.T @ B)
+    if m > _MOST_ROWS:
+        return None
+    G = A @ A.T
+    cross = np.multiply.outer(beta, n * beta)
+    K = G * G - cross
+    return np.asarray(K * np.multiply.outer(weight, weight))

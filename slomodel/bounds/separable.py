@@ -1,0 +1,218 @@
+"""Objectives that are sums over elements, each a scalar function of a few affine numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+import slomodel.functions as table
+from slomodel.calculus import gradient
+from slomodel.functions.compound import still
+from slomodel.ir import build
+from slomodel.ir.dims import Shape
+from slomodel.ir.expr import (
+    Axes,
+    Const,
+    Einsum,
+    Expr,
+    Gather,
+    Input,
+    Map,
+    Reshape,
+    Scatter,
+    remake,
+)
+from slomodel.ir.walk import dependents, inputs, postorder
+
+MOST_ARGUMENTS = 3
+_MOST_NODES = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Laid:
+    """A node along some axes of the elements, along the others constant."""
+
+    node: Expr
+    axes: Axes
+
+
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """The part Σ_i weight_i φ(u_1i, .., u_ki; data_i) of an objective, over i in `shape`.
+
+    `value` is φ as a graph of scalars: its variables are `arguments`, which stand for `affine`
+    nodes, and its data inputs stand for nodes that are numbers. `origins` has nodes of the
+    objective by those of φ.
+    """
+
+    weight: Expr
+    value: Expr
+    arguments: tuple[Input, ...]
+    affine: tuple[Laid, ...]
+    data: Mapping[Input, Laid]
+    origins: Mapping[Expr, Expr]
+    shape: Shape
+
+
+def elements(objective: Expr, variables: Collection[Input]) -> tuple[Elements, ...] | None:
+    """The parts of which an objective is the sum, up to an affine one; None where it is not such.
+
+    Found from the operations: below the objective come linear ones, below these scalar functions
+    by elements (or the sum of powers of such), and below these affine nodes.
+    """
+    order = postorder(objective)
+    moving = dependents(order, set(variables).__contains__)
+    if len(moving) > _MOST_NODES or objective not in moving:
+        return None
+    affine = _affine(order, moving)
+    outermost = _outermost(objective, moving, affine)
+    if outermost is None:
+        return None
+    stand_ins = {
+        node: build.data(f"part {k}", factors[0].shape)
+        for k, (node, factors) in enumerate(outermost.items())
+    }
+    linear = _replaced(objective, {n: _over(n, one, moving) for n, one in stand_ins.items()})
+    weights = gradient(linear, list(stand_ins.values())) if stand_ins else ()
+    if not set(stand_ins.values()).isdisjoint(inputs(*weights)):
+        return None
+    found = []
+    for factors, weight in zip(outermost.values(), weights, strict=True):
+        one = _elements(factors, weight, moving, affine)
+        if one is None:
+            return None
+        found.append(one)
+    return tuple(found)
+
+
+def _affine(order: list[Expr], moving: Collection[Expr]) -> set[Expr]:
+    """The nodes that move and are affine in the variables."""
+    found: set[Expr] = set()
+    for node in order:
+        if node not in moving:
+            continue
+        own = [operand for operand in node.operands if operand in moving]
+        if all(operand in found for operand in own) and is_linear(node, moving):
+            found.add(node)
+    return found
+
+
+def is_linear(node: Expr, moving: Collection[Expr]) -> bool:
+    """Whether a node is linear in those operands that move, all together, up to a constant."""
+    own = [operand for operand in node.operands if operand in moving]
+    if isinstance(node, Einsum):
+        return len(own) == 1
+    if isinstance(node, Map):
+        if node.function in (table.add, table.sub, table.neg):
+            return True
+        if node.function is table.mul:
+            return len(own) == 1
+        if node.function is table.div:
+            return node.operands[1] not in moving
+        return node.function is table.where and node.operands[0] not in moving
+    return isinstance(node, Input | Gather | Scatter | Reshape)
+
+
+def _outermost(
+    objective: Expr, moving: Collection[Expr], affine: Collection[Expr]
+) -> dict[Expr, tuple[Expr, ...]] | None:
+    """The nodes met first that are not linear, with the arrays of whose products by elements they
+    are sums: those of a map are itself alone. None where one is of another kind.
+    """
+    found: dict[Expr, tuple[Expr, ...]] = {}
+    seen, stack = {objective}, [objective]
+    while stack:
+        node = stack.pop()
+        if node not in moving or node in affine:
+            continue
+        if is_linear(node, moving):
+            fresh = [operand for operand in node.operands if operand not in seen]
+            seen.update(fresh)
+            stack += fresh
+        elif isinstance(node, Map):
+            found[node] = (node,)
+        elif (factors := _factors(node, moving)) is not None:
+            found[node] = factors
+        else:
+            return None
+    return found
+
+
+def _factors(node: Expr, moving: Collection[Expr]) -> tuple[Expr, ...] | None:
+    """u, v, .. where the node is Σ u v .. over their elements, with data as factors."""
+    if not isinstance(node, Einsum):
+        return None
+    own = [(o, labels) for o, labels in zip(node.operands, node.inputs, strict=True) if o in moving]
+    return tuple(o for o, _ in own) if len({labels for _, labels in own}) == 1 else None
+
+
+def _over(node: Expr, stand_in: Input, moving: Collection[Expr]) -> Expr:
+    """The node with the product of its elements replaced by an input."""
+    if not isinstance(node, Einsum):
+        return stand_in
+    kept = [k for k, operand in enumerate(node.operands) if operand not in moving]
+    first = next(k for k, operand in enumerate(node.operands) if operand in moving)
+    operands = [stand_in, *(node.operands[k] for k in kept)]
+    labels = [node.inputs[first], *(node.inputs[k] for k in kept)]
+    return build.einsum(operands, labels, node.output, node.dims)
+
+
+def _replaced(root: Expr, stand_ins: Mapping[Expr, Expr]) -> Expr:
+    done: dict[Expr, Expr] = {}
+    for node in postorder(root):
+        operands = tuple(done[operand] for operand in node.operands)
+        done[node] = stand_ins.get(node) or (remake(node, operands) if operands else node)
+    return done[root]
+
+
+def _elements(
+    factors: tuple[Expr, ...], weight: Expr, moving: Collection[Expr], affine: Collection[Expr]
+) -> Elements | None:
+    """The scalar function of the factors' elements, from the maps down to affine nodes."""
+    roots = [Laid(factor, tuple(range(factor.rank))) for factor in factors]
+    arguments: dict[Laid, Input] = {}
+    data: dict[Laid, Input] = {}
+    done: dict[Laid, Expr] = {}
+    stack = [(root, False) for root in roots]
+    while stack:
+        laid, ready = stack.pop()
+        node = laid.node
+        if laid in done:
+            continue
+        if node in affine and not _is_of_one(node, moving):
+            done[laid] = arguments[laid] = build.variable(f"u{len(arguments)}", ())
+        elif isinstance(node, Const):
+            done[laid] = node
+        elif not isinstance(node, Map) and node not in moving:
+            done[laid] = data[laid] = Input(f"d{len(data)}", "data", (), node.dtype)
+        elif not isinstance(node, Map) or node.function is still:
+            return None
+        else:
+            below = [
+                Laid(operand, tuple(laid.axes[axis] for axis in own))
+                for operand, own in zip(node.operands, node.axes, strict=True)
+            ]
+            if ready:
+                done[laid] = build.apply(node.function, *(done[one] for one in below))
+            else:
+                stack += [(laid, True), *((one, False) for one in below)]
+    if not 0 < len(arguments) <= MOST_ARGUMENTS:
+        return None
+    origins = {made: laid.node for laid, made in done.items()}
+    given = {one: laid for laid, one in data.items()}
+    value = _product([done[root] for root in roots])
+    variables, affines = tuple(arguments.values()), tuple(arguments)
+    return Elements(weight, value, variables, affines, given, origins, factors[0].shape)
+
+
+def _product(factors: list[Expr]) -> Expr:
+    """Squares are made as such: their ranges are not below 0."""
+    value, *others = factors
+    for other in others:
+        value = table.square(value) if other is value else table.mul(value, other)
+    return value
+
+
+def _is_of_one(node: Expr, moving: Collection[Expr]) -> bool:
+    """Whether a node is a map of one operand that moves, which is then the better argument."""
+    return isinstance(node, Map) and sum(operand in moving for operand in node.operands) == 1
