@@ -251,7 +251,6 @@ def test_the_solver_starts_where_it_is_told() -> None:
 
 
 ABSENT = {
-    "bound_formula": lambda model: model.bound_formula("L1"),
     "cupy": lambda model: model.source("cupy"),
 }
 

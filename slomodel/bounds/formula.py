@@ -1,16 +1,65 @@
-"""Bounds as formulas: SymPy expressions in the radius and in norms at the centre."""
+"""Bounds as formulas: SymPy expressions in the radius and in the blocks' norms at the centre."""
 
 from __future__ import annotations
 
 import sympy as sp
+from sympy.printing.printer import Printer
 
+from slomodel.bounds.plain import not_plain
+from slomodel.bounds.result import shown
+from slomodel.bounds.rounding import up_mul
 from slomodel.bounds.setting import Setting
+from slomodel.bounds.smoothness import place
+from slomodel.bounds.strategies.majorant_series import Series, majorant_terms
 from slomodel.errors import Diagnostic, DomainError, MissingRule
 
 
+class BlockNorm(sp.Symbol):  # type: ignore[misc]
+    """The Euclidean norm of a variable at the centre; its name is `norm_` and the variable's."""
+
+    __slots__ = ()
+
+    def _latex(self, printer: Printer) -> str:
+        return rf"\left\lVert {printer.doprint(sp.Symbol(self.name[5:]))} \right\rVert"
+
+
 def bound_formula(setting: Setting, which: str) -> sp.Expr:
-    """A bound of `L1` or `L2` in r and block norms. Raises MissingRule where there is none."""
+    """A bound of `L1` or `L2` in r and the variables' norms. Raises MissingRule if there is none.
+
+    The setting's centre is 0. With ρ = ‖c‖ + r the ball lies in that of radius ρ round 0, and the
+    majorant series there bounds both: L1 = ‖H(0)‖ + Σ_(k>=3) k(k-1) s_k ρ^(k-2). Each number is
+    rounded up to six digits.
+    """
     if which not in ("L1", "L2"):
         message = f"expected 'L1' or 'L2', found {which!r}"
         raise DomainError(Diagnostic("E602", message, help="give which='L1' or which='L2'"))
-    raise MissingRule("formulas for bounds are not there yet; bounds(center, radius) has numbers")
+    if setting.n == 0:
+        return sp.Integer(0)
+    series = majorant_terms(setting)
+    if series is None:
+        raise MissingRule(_why(setting))
+    return _formula(setting, series, order=int(which[1]) + 1)
+
+
+def _formula(setting: Setting, series: Series, order: int) -> sp.Expr:
+    r = sp.Symbol("r", nonnegative=True)
+    norms = [BlockNorm(f"norm_{v.name}", nonnegative=True) for v in setting.variables]
+    rho = sp.sqrt(sum(norm**2 for norm in norms)) + r
+    total = _rounded(series.hessian) if order == 2 else sp.Integer(0)
+    for k, size in series.sizes.items():
+        if k >= 3 and size > 0.0:
+            whole = float(k * (k - 1) * (k - 2 if order == 3 else 1))
+            total += _rounded(float(up_mul(whole, size))) * rho ** (k - order)
+    return total
+
+
+def _rounded(value: float) -> sp.Expr:
+    return sp.Float(shown(value)) if value else sp.Integer(0)
+
+
+def _why(setting: Setting) -> str:
+    node = not_plain(setting.objective, set(setting.variables))
+    if node is None:
+        return "no formula for a bound: the objective is a polynomial with too many terms"
+    found = place(node, setting.spans)
+    return f"no formula for a bound: {found} is no polynomial; bounds(center, radius) has numbers"

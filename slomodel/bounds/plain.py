@@ -15,9 +15,14 @@ def is_plain(objective: Expr, variables: Collection[Expr]) -> bool:
     Such an objective is smooth everywhere; of any other, the graph of the gradient tells nothing
     of jumps.
     """
+    return not_plain(objective, variables) is None
+
+
+def not_plain(objective: Expr, variables: Collection[Expr]) -> Expr | None:
+    """The first node that is none of these, operands before users."""
     order = postorder(objective)
     moving = dependents(order, variables.__contains__)
-    return all(_keeps(node, moving) for node in order if node in moving)
+    return next((node for node in order if node in moving and not _keeps(node, moving)), None)
 
 
 def _keeps(node: Expr, moving: Collection[Expr]) -> bool:

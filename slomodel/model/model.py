@@ -166,7 +166,11 @@ class Model(Evaluating):
         return sample(self, self._vectors.vector(center), radius, samples, seed, method)
 
     def bound_formula(self, which: str) -> sp.Expr:
-        """`L1` or `L2` as a SymPy expression in r and norms at the centre, for polynomials."""
+        """For a polynomial a bound of `L1` or `L2` over every ball, as a SymPy expression.
+
+        Its symbols are the radius `r` and, as `norm_U`, the Euclidean norm of each variable at the
+        centre; data are numbers. `bounds` is tighter: it knows the centre itself.
+        """
         return bound_formula(self._setting(np.zeros(self.n)), which)
 
     def check_gradient(self, x: Point | None = None) -> dict[str, float]:
