@@ -9,7 +9,6 @@ import numpy as np
 from slomodel.codegen.forms import Form
 from slomodel.codegen.native.access import Access, Numbers, along, c_order, merged_axes
 from slomodel.codegen.native.names import Names
-from slomodel.codegen.native.passes import BLOCK
 from slomodel.codegen.native.regions import Region, Regions, elements
 from slomodel.codegen.views import listed
 from slomodel.ir.expr import Affine, Expr, Extreme, Gather, Index, Scan, Scatter
@@ -33,16 +32,17 @@ def fill_lines(region: Region, regions: Regions, names: Names) -> list[str]:
     return lines
 
 
-def rolling(region: Region, regions: Regions) -> dict[Expr, int]:
-    """Arrays that a long loop fills with zeros as it goes, just before it first adds to them.
+def rolling(region: Region, regions: Regions) -> dict[Expr, list[tuple[int, Expr]]]:
+    """Arrays that a loop fills as it goes: what adds to each, with the offset of its places.
 
-    Each with the largest offset at which the loop adds. Only for loops along one axis in which
-    every place that is added to moves on by one: then nothing beyond the last of them, and all
-    of a block before it, has been reached when a block begins.
+    The largest offset comes first: its node meets places that nothing has been added to, and may
+    write instead of adding. Only for loops along one axis in which every place that is added to
+    moves on by one: then nothing beyond the largest offset, and all of a block before it, has been
+    reached when a block begins.
     """
-    if len(region.shape) != 1 or region.shape[0] <= BLOCK:
+    if len(region.shape) != 1 or not region.shape[0]:
         return {}
-    found: dict[Expr, int] = {}
+    found: dict[Expr, list[tuple[int, Expr]]] = {}
     spoilt: set[Expr] = set()
     for node in region.nodes:
         if regions.forms[node] not in (Form.PUT, Form.ACCUMULATE) or not node.rank:
@@ -55,8 +55,12 @@ def rolling(region: Region, regions: Regions) -> dict[Expr, int]:
         if steps != (1,) or offset < 0 or regions.forms[first] is not Form.PUT:
             spoilt.add(first)
         if first in region.nodes:
-            found[first] = max(found.get(first, 0), offset)
-    return {node: offset for node, offset in found.items() if node not in spoilt}
+            found.setdefault(first, []).append((offset, node))
+    return {
+        first: sorted(nodes, key=lambda one: -one[0])
+        for first, nodes in found.items()
+        if first not in spoilt
+    }
 
 
 def copy_lines(regions: Regions, names: Names, node: Expr, target: str) -> list[str]:

@@ -50,11 +50,18 @@ class LoopPrinter(Places):
     def _body(self) -> list[str]:
         """The passes over one block."""
         passes: list[Pass] = []
+        filled = rolling(self.region, self.regions)
+        last = {node for nodes in filled.values() for _, node in nodes}
         for node in self.region.nodes:
             if self.regions.is_value(node):
                 self._add_value(node, passes)
-            else:
+            elif node not in last:
                 self._add_sum(node, passes)
+        for nodes in filled.values():
+            for k, (_, node) in enumerate(nodes):
+                text = self._operand(next(self.regions.reads(node)))
+                sign = "+=" if k else "="
+                append(passes, f"{self.target(node).element()} {sign} {text};", alone=True)
         self.temporaries = share_temporaries(passes)
         return [line for one in passes for line in one.lines()]
 
@@ -107,11 +114,13 @@ class LoopPrinter(Places):
             added = f"{largest}({place}, {text})" if largest else f"{place} + {text}"
             append(passes, f"{place} = {added};", alone=True)
             return
-        array = texts[0].removesuffix("[i]")
-        if len(texts) > 1 or not texts[0].endswith("[i]") or not array.isidentifier():
-            array = self._temporary()
-            append(passes, f"{array}[i] = {text};", alone=False)
-        total = f"{largest}_of({array}, m)" if largest else f"slo_total({array}, m)"
+        arrays = [one.removesuffix("[i]") for one in texts]
+        plain = all(one.endswith("[i]") for one in texts) and all(map(str.isidentifier, arrays))
+        if not plain or len(arrays) > 2:
+            arrays = [self._temporary()]
+            append(passes, f"{arrays[0]}[i] = {text};", alone=False)
+        name = f"{largest}_of" if largest else ("slo_total", "slo_dot")[len(arrays) - 1]
+        total = f"{name}({', '.join(arrays)}, m)"
         if target is None:
             statement = self._into_scalar(node, total, largest)
         elif largest:
@@ -137,7 +146,7 @@ class LoopPrinter(Places):
         """The loops round the passes, and the pointers at the start of each block."""
         size = axes[-1][0] if axes else 1
         blocked = size > BLOCK
-        zeros = self._rolling_zeros(size)
+        self._fill_ends(size)
         width = min(BLOCK, size)
         inner = [f"real {name}[{width}] ALIGNED;" for name in self.temporaries]
         if blocked:
@@ -146,7 +155,7 @@ class LoopPrinter(Places):
             inner = [f"const long m = {size};", *inner]
         for pointer in self.pointers.values():
             inner.append(self._declared(pointer, blocked))
-        lines = [*inner, *zeros, *body]
+        lines = [*inner, *body]
         if blocked:
             lines = [f"for (long s = 0; s < {size}; s += {BLOCK}) {{", *indented(lines), "}"]
         for k in reversed(range(len(axes) - 1)):
@@ -154,16 +163,13 @@ class LoopPrinter(Places):
             lines = [head, *indented(lines), "}"]
         return lines
 
-    def _rolling_zeros(self, size: int) -> list[str]:
-        """The zeros that each block adds to, with what lies before and after all blocks."""
-        lines = []
-        for node, reach in rolling(self.region, self.regions).items():
-            base = self.names.base(node)
-            end = elements(self.regions.accesses.shape(node)) - reach - size
-            self.before.append(f"slo_fill({base}, {reach}, 0.0);")
-            lines.append(f"slo_fill({base} + {reach} + s, m, 0.0);")
-            self.after.append(f"slo_fill({base} + {reach + size}, {end}, 0.0);")
-        return lines
+    def _fill_ends(self, size: int) -> None:
+        """Zeros before and after what the loop fills as it goes."""
+        for node, nodes in rolling(self.region, self.regions).items():
+            base, start = self.names.base(node), nodes[0][0]
+            end = elements(self.regions.accesses.shape(node)) - start - size
+            self.before.append(f"slo_fill({base}, {start}, 0.0);")
+            self.after.append(f"slo_fill({base} + {start + size}, {end}, 0.0);")
 
     def _declared(self, pointer: Pointer, blocked: bool) -> str:
         parts = [pointer.base]

@@ -61,6 +61,16 @@ static inline double slo_total(const real *a, long m) {
     return (part[0] + part[2]) + (part[1] + part[3]);
 }
 
+static inline double slo_dot(const real *a, const real *b, long m) {
+    double part[8] = {0.0};
+    long i = 0;
+    for (; i + 8 <= m; i += 8)
+        for (int k = 0; k < 8; k++) part[k] += a[i + k] * b[i + k];
+    for (int k = 0; i < m; i++, k++) part[k] += a[i] * b[i];
+    for (int k = 0; k < 4; k++) part[k] += part[k + 4];
+    return (part[0] + part[2]) + (part[1] + part[3]);
+}
+
 #define EXTREME(name, start) \
     static inline real name##_of(const real *a, long m) { \
         real part[8] = {start, start, start, start, start, start, start, start}; \
