@@ -172,6 +172,16 @@ class Evaluate(Protocol):
     def __call__(self, *vectors: Vector) -> float: ...
 
 
+class _Own(threading.local):
+    """What a thread has for itself: its functions by name.
+
+    `fresh` gives of a vector (n,) the value and a new gradient, at once; None where that is not
+    quicker than to fill a given array, or nothing has been asked yet.
+    """
+
+    fresh: Callable[[Vector], tuple[float, Vector]] | None = None
+
+
 class Kernels:
     """The generated functions over some data. Each thread has working arrays of its own."""
 
@@ -181,16 +191,18 @@ class Kernels:
         with np.errstate(over="ignore"):
             kind = compiled.precision
             self.data = {key: array.astype(kind, copy=False) for key, array in data.items()}
-        self._local = threading.local()
+        self.own = _Own()
         self._lock = threading.RLock()
         self._completed: Mapping[str, Vector] | None = None
 
     def function(self, name: EntryName) -> Evaluate:
         """The function of this name for the calling thread."""
-        made: Evaluate | None = getattr(self._local, name, None)
+        made: Evaluate | None = getattr(self.own, name, None)
         if made is None:
             made = self.compiled.maker(name)(self._complete())
-            setattr(self._local, name, made)
+            setattr(self.own, name, made)
+            if name == "value_and_gradient":
+                self.own.fresh = getattr(made, "fresh", None)
         return made
 
     def _complete(self) -> Mapping[str, Vector]:

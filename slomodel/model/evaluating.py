@@ -11,7 +11,7 @@ from slomodel.codegen.entry import EntryName
 from slomodel.codegen.kernels import Compiled, Evaluate, Kernels
 from slomodel.front.data.bind import Binding
 from slomodel.front.data.start import start
-from slomodel.front.data.vectors import Point, Vector, Vectors, vectors_of
+from slomodel.front.data.vectors import FLOAT64, Point, Vector, Vectors, vectors_of
 from slomodel.front.source import Recipe
 from slomodel.ir.expr import Input
 from slomodel.model.complete import require_data, require_sizes
@@ -97,6 +97,14 @@ class Evaluating:
 
         The gradient is a fresh array, or `out` where that is given.
         """
+        # What nearly every call gives, without the microseconds that the rest takes.
+        fresh, sized = self._kernels.own.fresh, self._sized
+        if (
+            (out is None and fresh is not None and sized is not None)
+            and (type(x) is np.ndarray and x.dtype is FLOAT64)
+            and x.shape == sized.shape
+        ):
+            return fresh(x)
         gradient = self._empty() if out is None else self._vectors.receiver(out)
         return self._function("value_and_gradient")(self._vectors.vector(x), gradient), gradient
 

@@ -21,14 +21,19 @@ from slomodel.ir.expr import Input
 
 Vector = NDArray[np.float64]
 _ALIGN = 64
+_BRIEF = 20_000
+"""Operations on numbers that take some ten microseconds."""
 
 
 def bound(text: str, unit: Unit, entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Maker:
     """Compiles the text; the result makes, of some data, the function of the entry."""
     single = layout.precision == "float32"
     made = library(text, single)
-    call = getattr(made, entry.name)
-    call.restype, call.argtypes = ctypes.c_double, [ctypes.c_void_p]
+    # To let other threads run costs as much as a short call itself.
+    called = ctypes.PyDLL(made._name) if unit.work < _BRIEF else made
+    call = called[entry.name]
+    # Without `argtypes`: a pointer is passed on as it is, which is quicker.
+    call.restype = ctypes.c_double
     prepare = getattr(made, f"prepare_{entry.name}")
     prepare.restype, prepare.argtypes = None, [ctypes.c_void_p]
 
@@ -80,29 +85,33 @@ def _function(call: Callable[..., float], frame: _Frame, entry: Entry) -> Callab
     # The pointer keeps the frame alive: what it points at lies there.
     pointer = ctypes.c_void_p(ctypes.addressof(frame.table))
     pointer.frame = frame  # type: ignore[attr-defined]
-    copy = np.copyto
 
     def value(point: Vector) -> float:
-        copy(x, point)
+        x[...] = point
         return call(pointer)
 
     def value_and_gradient(point: Vector, out: Vector) -> float:
-        copy(x, point)
+        x[...] = point
         result = call(pointer)
-        copy(out, g)
+        out[...] = g
         return result
 
+    def fresh(point: Vector) -> tuple[float, Vector]:
+        x[...] = point
+        return call(pointer), g.copy()
+
     def hvp(point: Vector, direction: Vector, out: Vector) -> float:
-        copy(x, point)
-        copy(v, direction)
+        x[...] = point
+        v[...] = direction
         result = call(pointer)
-        copy(out, g)
+        out[...] = g
         return result
 
     if frame.x.size >= _LONG:
         return partial(_long, call, frame, bool(entry.arrays))
     if entry.directions:
         return hvp
+    value_and_gradient.fresh = fresh  # type: ignore[attr-defined]
     return value_and_gradient if entry.arrays else value
 
 
@@ -117,7 +126,7 @@ def _long(call: Callable[..., float], frame: _Frame, fills: bool, *vectors: Vect
         frame.at(out, _RESULT, frame.g)
     elif fills:
         frame.table[_RESULT] = frame.g.ctypes.data
-    result = call(ctypes.addressof(frame.table))
+    result = call(ctypes.c_void_p(ctypes.addressof(frame.table)))
     if fills and frame.table[_RESULT] == frame.g.ctypes.data:
         np.copyto(out, frame.g)
     return result

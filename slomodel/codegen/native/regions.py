@@ -135,6 +135,13 @@ class Regions:
             return self.accesses.shape(node)
         return self.accesses.shape(max(node.operands, key=lambda operand: operand.rank))
 
+    def work(self, region: Region) -> int:
+        """About how many operations a region takes."""
+        node = region.nodes[0]
+        if region.alone and isinstance(node, Einsum):
+            return elements([dim.size(self.accesses.numbers) for dim in node.dims])
+        return elements(region.shape) * len(region.nodes)
+
     def _is_alone(self, node: Expr) -> bool:
         return self.forms[node] in _ALONE or self.is_matrix_product(node) or is_listed(node)
 

@@ -24,11 +24,15 @@ from slomodel.ir.walk import inputs
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """The C functions of an entry, the length of its workspace and of its vectors, in elements."""
+    """The C functions of an entry, the length of its workspace and of its vectors, in elements.
+
+    `work` is about how many operations on numbers a call takes.
+    """
 
     text: str
     workspace: int
     n: int
+    work: int
 
 
 def spells(function: ScalarFunction) -> bool:
@@ -72,7 +76,8 @@ def unit(entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Unit:
         "}",
     ]
     kept = begin[-1] + 1 if once else 0
-    return Unit("\n".join(lines) + "\n", memory.size + kept, begin[-1])
+    work = sum(map(regions.work, regions.regions))
+    return Unit("\n".join(lines) + "\n", memory.size + kept, begin[-1], work)
 
 
 def _once(centre: list[str], start: int, n: int) -> tuple[list[str], list[str]]:

@@ -15,7 +15,7 @@ Vector = NDArray[np.float64]
 Point = ArrayLike | Mapping[str, ArrayLike]
 
 _MOST_BYTES = 10**9
-_FLOAT64 = np.dtype(np.float64)
+FLOAT64 = np.dtype(np.float64)
 
 
 class Vectors:
@@ -27,6 +27,7 @@ class Vectors:
     def __init__(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
         self.shapes = dict(shapes)
         self.n = sum(_count(shape) for shape in shapes.values())
+        self.shape = (self.n,)
         if 8 * self.n > _MOST_BYTES:
             message = f"the variables take {8.0 * self.n:.3g} bytes; the limit is 1e9"
             raise ShapeError(Diagnostic("E320", message, help="give smaller sizes"))
@@ -61,7 +62,7 @@ class Vectors:
         Errors call it `what`.
         """
         # What nearly every call gives, without the microseconds that the rest takes.
-        if type(x) is np.ndarray and x.dtype is _FLOAT64 and x.shape == (self.n,):
+        if type(x) is np.ndarray and x.dtype is FLOAT64 and x.shape == self.shape:
             return x
         if isinstance(x, Mapping):
             return self.pack(x)
