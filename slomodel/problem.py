@@ -94,11 +94,15 @@ class DimDeclaration:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A condition on data, tested at bind: a graph of type bool over data alone."""
+    """A condition on data, tested at bind: a graph of type bool over data alone.
+
+    `fault` tells in a sentence what is wrong where one that nobody wrote does not hold.
+    """
 
     condition: Expr
     text: str
     span: Span | None = None
+    fault: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,26 @@ def test_check_tells_dims_shapes_unknowns_and_smoothness(path: Path, tmp_path: P
     assert f"smoothness {told['smoothness']}" in lines
 
 
+@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
+def test_check_needs_no_data(path: Path) -> None:
+    result = run("check", str(path))
+    assert (result.exit_code, result.stderr) == (0, "")
+    heads = {line.split(" ")[0] for line in result.stdout.splitlines()}
+    assert heads >= {"variable", "unknowns", "smoothness"}
+    assert ("dims" in heads) == bool(problem_of(read_source(path)).dims)
+
+
+def test_unknowns_are_counted_as_far_as_sizes_are_known() -> None:
+    declared = "dim p, q, r = 5 var U[p, r], V[q-1, r], v[p, 2], w[r], c"
+    text = f"{declared} minimize sumsq(U) + sumsq(V) + sumsq(v) + dot(w, w)*c"
+    for options, count in (
+        ((), "7*p + 5*(q - 1) + 6"),
+        (("--set=p=2",), "5*(q - 1) + 20"),
+        (("--set=p=2", "--set=q=3"), "30"),
+    ):
+        assert f"unknowns   {count}" in run("check", "-", *options, text=text).stdout.splitlines()
+
+
 @pytest.mark.parametrize(
     ("objective", "expected"),
     [

@@ -184,6 +184,7 @@ def test_explain() -> None:
         "variable   x [n]",
         "variable   B [n, k]",
         "data       a [n], missing",
+        "unknowns   3*n",
         "smoothness smooth (derivatives of every order on its domain)",
         "backend    numexpr",
     ]

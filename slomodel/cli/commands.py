@@ -38,7 +38,8 @@ Exit codes:
 def check(file: Path, settings: dict[str, str], files: dict[str, str], as_json: bool) -> None:
     """Say what is wrong with a model, or what its variables, sizes and data are.
 
-    FILE is a model, or - for standard input. Data may be missing; nothing is solved.
+    FILE is a model, or - for standard input. Data may be missing: what can be said without it is
+    said, and files, defaults and checks that the model names are looked at. Nothing is solved.
 
     \b
     slomodel check models/deep_linear.slo

@@ -87,11 +87,7 @@ def explanation(problem: Problem, binding: Binding, changes: Sequence[Change] = 
     for declaration in problem.data:
         state = "missing" if declaration.name in binding.missing else "given"
         lines.append(f"data       {declaration.name} {show_shape(declaration.shape)}, {state}")
-    if not binding.unsized:
-        count = 0
-        for variable in problem.variables:
-            count += int(np.prod([dim.size(binding.sizes) for dim in variable.shape], dtype=int))
-        lines.append(f"unknowns   {count}")
+    lines.append(f"unknowns   {_unknowns(problem, binding.sizes)}")
     lines.append(f"smoothness {smoothness_class(problem)}")
     lines += [f"rewritten  sums: {remark}" for remark in problem.remarks]
     once = 0.0 if binding.unsized else work_once(problem.objective, binding.sizes)
@@ -127,6 +123,19 @@ def _known(shape: Shape, sizes: Mapping[str, int]) -> list[int | str]:
         dim.size(sizes) if all(name in sizes for name, _ in dim.terms) else str(dim)
         for dim in shape
     ]
+
+
+def _unknowns(problem: Problem, sizes: Mapping[str, int]) -> str:
+    """How many numbers are optimised; sizes that are not known stand there by name."""
+    counts: dict[tuple[str, ...], int] = {}
+    for variable in problem.variables:
+        factors = _known(variable.shape, sizes)
+        named = [f"({one})" if " " in one else one for one in factors if isinstance(one, str)]
+        number = math.prod(one for one in factors if isinstance(one, int))
+        counts[tuple(named)] = counts.get(tuple(named), 0) + number
+    total = counts.pop((), 0)
+    products = ["*".join([str(n)] * (n != 1) + list(named)) for named, n in counts.items() if n]
+    return " + ".join([*products, str(total)] if total or not products else products)
 
 
 def nonfinite_sentence(

@@ -221,6 +221,35 @@ def test_a_default_takes_the_size_of_the_other_data() -> None:
 @pytest.mark.parametrize(
     ("text", "data", "dims", "kind", "words"),
     [
+        # What can be decided is decided, whatever else is missing.
+        (
+            "data s check s > 0 data t var x minimize s*t*x^2",
+            {"s": -2},
+            {},
+            DomainError,
+            "E314.*`s > 0` does not hold: s = -2",
+        ),
+        (
+            "dim n, m data t[m] var x[n] minimize x[4]^2 + sum(t)",
+            {},
+            {"n": 4},
+            ShapeError,
+            "E313.*takes 4 in",
+        ),
+        (
+            "dim n, m data t[m] var x[n] minimize sum(x[i]^2 for i in range(n - 3)) + sum(t)",
+            {},
+            {"n": 2},
+            ShapeError,
+            "E315.*negative with n = 2",
+        ),
+        (
+            "dim n, m data t[m] var x[n] minimize mean(x^2) + sum(t)",
+            {},
+            {"n": 0},
+            DomainError,
+            "E314.*`mean.x.2.` is of nothing: n = 0",
+        ),
         (TEXT, {"B": 1}, {}, DomainError, "E309.*no data `B`"),
         (TEXT, {}, {"k": 1}, DomainError, "E309.*no dim `k`"),
         (TEXT, {}, {"n": -1}, DomainError, r"E310.*whole number from 0 to 10\^15, not -1"),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from slomodel.errors import Diagnostic, DomainError, ShapeError, Span
 from slomodel.front.data.arrays import as_model_array, load_reference
 from slomodel.ir.dims import Dim, show_shape
-from slomodel.ir.expr import Expr
+from slomodel.ir.expr import Einsum, Expr
 from slomodel.ir.walk import inputs, postorder
 from slomodel.problem import DataDeclaration, Problem
 from slomodel.reference import evaluate
@@ -61,10 +61,9 @@ def bind(
     for declaration in problem.data:
         if declaration.name in arrays:
             _check_attributes(declaration, arrays[declaration.name])
-    if not missing and not unsized:
-        _check_lengths(problem, sizes)
-        _check_bounds(problem, sizes)
-        _check_conditions(problem, arrays, sizes)
+    _check_lengths(problem, sizes)
+    _check_bounds(problem, sizes)
+    _check_conditions(problem, arrays, sizes)
     return Binding(arrays, sizes, missing, unsized)
 
 
@@ -116,7 +115,7 @@ def _array(
 
 def _filled(declaration: DataDeclaration, sizes: Mapping[str, int]) -> dict[str, Array]:
     """The default in every element, once the shape is known."""
-    if any(name not in sizes for dim in declaration.shape for name, _ in dim.terms):
+    if not all(_is_known(dim, sizes) for dim in declaration.shape):
         return {}
     shape = tuple(dim.size(sizes) for dim in declaration.shape)
     assert declaration.default is not None
@@ -165,7 +164,7 @@ def _check_shapes(problem: Problem, arrays: Mapping[str, Array], sizes: Mapping[
         if array is None:
             continue
         for k, dim in enumerate(declaration.shape):
-            if any(name not in sizes for name, _ in dim.terms):
+            if not _is_known(dim, sizes):
                 continue
             if dim.size(sizes) != array.shape[k]:
                 shape = show_shape(declaration.shape)
@@ -179,8 +178,10 @@ def _check_shapes(problem: Problem, arrays: Mapping[str, Array], sizes: Mapping[
 def _check_attributes(declaration: DataDeclaration, array: Array) -> None:
     name = declaration.name
     if "mask" in declaration.attributes and not np.isin(array, (0.0, 1.0)).all():
-        first = array[~np.isin(array, (0.0, 1.0))].flat[0]
-        raise _error("E312", f"mask `{name}` holds {first}", declaration.span, "use 0 and 1")
+        first = tuple(int(k) for k in np.argwhere(~np.isin(array, (0.0, 1.0)))[0])
+        place = f"`{name}[{', '.join(map(str, first))}]`" if first else f"`{name}`"
+        message = f"mask `{name}` holds {array[first]} in {place}"
+        raise _error("E312", message, declaration.span, "use 0 and 1")
     if "symmetric" in declaration.attributes and array.size:
         for axis in range(array.ndim - 1):
             if array.shape[axis] != array.shape[axis + 1]:
@@ -200,7 +201,7 @@ def _check_lengths(problem: Problem, sizes: Mapping[str, int]) -> None:
     first = {dim: node for node in reversed(order) for dim in node.shape}
     first |= {dim: node for node in reversed(order) if node in problem.spans for dim in node.shape}
     for dim, node in first.items():
-        if _number(dim, sizes) < 0:
+        if _is_known(dim, sizes) and _number(dim, sizes) < 0:
             known = ", ".join(f"{name} = {sizes[name]}" for name, _ in dim.terms)
             message = f"an axis or range of length `{dim}` is negative with {known}"
             span = problem.spans.get(node)
@@ -209,7 +210,8 @@ def _check_lengths(problem: Problem, sizes: Mapping[str, int]) -> None:
 
 def _check_bounds(problem: Problem, sizes: Mapping[str, int]) -> None:
     for bound in problem.bounds:
-        if _number(bound.count, sizes) <= 0:
+        own = (bound.count, bound.least, bound.most, bound.size)
+        if not all(_is_known(dim, sizes) for dim in own) or _number(bound.count, sizes) <= 0:
             continue
         least, most = _number(bound.least, sizes), _number(bound.most, sizes)
         size = _number(bound.size, sizes)
@@ -220,6 +222,10 @@ def _check_bounds(problem: Problem, sizes: Mapping[str, int]) -> None:
             raise ShapeError(Diagnostic("E313", message, bound.span, help=remedy))
 
 
+def _is_known(dim: Dim, sizes: Mapping[str, int]) -> bool:
+    return all(name in sizes for name, _ in dim.terms)
+
+
 def _number(dim: Dim, sizes: Mapping[str, int]) -> int:
     return dim.const + sum(coefficient * sizes[name] for name, coefficient in dim.terms)
 
@@ -227,21 +233,38 @@ def _number(dim: Dim, sizes: Mapping[str, int]) -> int:
 def _check_conditions(
     problem: Problem, arrays: Mapping[str, Array], sizes: Mapping[str, int]
 ) -> None:
-    nodes = {declaration.node: arrays[declaration.name] for declaration in problem.data}
+    """Every check whose data and sizes are there."""
+    nodes = {d.node: arrays[d.name] for d in problem.data if d.name in arrays}
     for check in problem.checks:
+        named = _sizes_in(check.condition)
+        if not nodes.keys() >= set(inputs(check.condition)) or not sizes.keys() >= set(named):
+            continue
         holds = evaluate([check.condition], dict(nodes), sizes)[0]
         if not bool(np.all(holds)):
             values = _values(check.condition, arrays)
-            message = f"the check `{check.text}` does not hold{values}"
+            message = f"the check `{check.text}` does not hold"
+            if check.fault:
+                message = check.fault
+                values = values or [f"{name} = {sizes[name]}" for name in named]
+            message += f": {', '.join(values)}" if values else ""
             raise _error("E314", message, check.span, "give data that satisfies it")
 
 
-def _values(condition: Expr, arrays: Mapping[str, Array]) -> str:
-    shown = [
+def _sizes_in(condition: Expr) -> list[str]:
+    """Names of the dims whose sizes a condition depends on."""
+    dims = [
+        dim
+        for node in postorder(condition)
+        for dim in (*node.shape, *(node.dims if isinstance(node, Einsum) else ()))
+    ]
+    return sorted({name for dim in dims for name, _ in dim.terms})
+
+
+def _values(condition: Expr, arrays: Mapping[str, Array]) -> list[str]:
+    return [
         f"{node.name} = {float(arrays[node.name]):.6g}"
         if not node.rank
         else f"{node.name} is in [{arrays[node.name].min():.6g}, {arrays[node.name].max():.6g}]"
         for node in inputs(condition)
         if arrays[node.name].size
     ]
-    return f": {', '.join(shown)}" if shown else ""

@@ -110,7 +110,7 @@ def _satisfy(
         for declared in free:
             known[declared.name] = _values(declared, sizes, rng, constants)
     check = checks[0]
-    message = f"no data was found that satisfies the check `{check.text}`"
+    message = check.fault or f"no data was found that satisfies the check `{check.text}`"
     remedy = "give scalars and sizes with --set, or draw such data by hand"
     code = "E318" if free else "E314"
     raise DomainError(Diagnostic(code, message, check.span, help=remedy))

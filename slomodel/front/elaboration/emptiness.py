@@ -28,7 +28,7 @@ def nonempty_checks(
         if isinstance(node, Extreme) and _is_chosen(node.operands[0]):
             found[_count(node)] = spans[node.operands[0]]
     return [
-        Check(_everywhere(count), f"{span.text} is not of nothing", span)
+        Check(_everywhere(count), span.text, span, f"`{span.text}` is of nothing")
         for count, span in found.items()
         if all(node.role == "data" for node in inputs(count))
     ]

@@ -24,8 +24,9 @@ def reshaped(site: Site) -> Value:
         message = f"`reshape` to {show_shape(sizes)} needs an array of as many elements"
         raise site.refuse(message, "the product of the sizes stays the same")
     if same is not build.const(True):
-        text = f"{site.span.text} keeps the number of elements"
-        site.scope.model.checks.append(Check(same, text, site.span))
+        text = site.span.text
+        wrong = f"`{text}` would not keep the number of elements"
+        site.scope.model.checks.append(Check(same, text, site.span, wrong))
     labels = tuple(label.dim for label in x.labels)
     return Value(build.reshape(x.expr, labels + sizes), x.labels, sizes)
 

@@ -66,7 +66,7 @@ def require_nonempty(name: str, model: Model, dims: Sequence[Dim], span: Span) -
             raise shape_fault("E212", message, span, "take it over at least one element")
         if at_least_one is None:
             condition = ge(build.size_of(dim), 1.0)
-            model.checks.append(Check(condition, f"{span.text} is not of nothing", span))
+            model.checks.append(Check(condition, span.text, span, f"`{span.text}` is of nothing"))
 
 
 def _product(expr: Expr, axes: Axes) -> Expr:
