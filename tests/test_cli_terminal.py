@@ -74,6 +74,38 @@ def test_live_line_and_interrupt(folder: Path) -> None:
     assert saved.nit > 0
 
 
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_interrupt_of_many_runs_keeps_those_that_ended(folder: Path, workers: str) -> None:
+    (folder / "slow.slo").write_text(MODEL.replace("init 1", "init uniform(1, 2)"))
+    terminal, end = pty.openpty()
+    many = ("--starts", "100000", "--workers", workers, "--max-iter", "500")
+    process = subprocess.Popen(
+        (*COMMAND, *ENDLESS, *many, "--json", "--out", "run.npz"),
+        cwd=folder,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
+        stdout=subprocess.PIPE,
+        stderr=end,
+        start_new_session=True,
+    )
+    try:
+        read_until(terminal, "of 100000 starts")
+        read_until(terminal, "of 100000 starts")
+        # As a terminal does: to the workers too.
+        os.killpg(process.pid, signal.SIGINT)
+        output, _ = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(end)
+        os.close(terminal)
+    told = json.loads(output)
+    assert process.returncode == 130
+    statuses = [run["status"] for run in told["runs"]]
+    assert statuses.count("interrupted") <= int(workers)
+    assert "max_iter" in statuses
+    assert len(load_solution(folder / "run.npz").runs) == len(statuses)
+
+
 LOADING = """
 import signal
 import sys

@@ -14,7 +14,7 @@ import slomodel
 from slomodel.cli import main
 from slomodel.errors import SlomodelError
 from slomodel.front.text.limits import LONGEST_TEXT, MOST_OPERATORS
-from slomodel.solve.options import choice, start_vector
+from slomodel.solve.options import start_vector
 from slomodel.solve.proved import unproved
 from tests.test_language_reference import source_codes
 
@@ -131,7 +131,6 @@ EXAMPLES: dict[str, Callable[[], str]] = {
     "E412": of_sympy(sp.Max(x, y) + sp.oo),
     "E601": damaged_state,
     "E602": solving(gtol=-1.0),
-    "E603": lambda: refused(lambda: choice("target", "fortran", ["numpy"], {"fortran": "Fortran"})),
     "E604": solving(method="pgd", D="auto", d=0.1, lipschitz=2.0),
     "E605": lambda: refused(lambda: start_vector(np.zeros(3), 2)),
     "E606": lambda: str(unproved(0.5, "`exp` has no largest curvature there")),

@@ -153,6 +153,11 @@ def solve(
     \b
     slomodel solve models/linear_autoencoder.slo --max-time 20 --plot run.png
     slomodel solve models/rosenbrock.slo --set n=10 --direction gradient --gtol 1e-8
+    slomodel solve models/sym_tensor.slo --starts 20 --workers 2
+
+    \b
+    Without --method a direction is chosen from kinks, degree, squares and unknowns;
+    `slomodel methods` lists what else there is, and what each method needs and takes.
     """
     given: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
     with answering(as_json):

@@ -96,6 +96,12 @@ SOLVE = (
     click.option("--max-time", type=float, help="Most seconds."),
     click.option("--max-nfev", type=int, help="Most objective values."),
     click.option("--seed", type=int, help="Seed of the random start and of samples [0]."),
+    click.option(
+        "--starts",
+        type=int,
+        help="Runs from so many random starts, of seeds --seed, --seed + 1, …; the best counts.",
+    ),
+    click.option("--workers", type=int, help="Processes that make the runs of --starts [1]."),
     click.option("--x0", type=FILE, help="Start: a file of --out, or an npz of named variables."),
     click.option("--delta-bar", type=float, help="Longest step [max(1, norm of x0)]."),
     click.option("--theta", type=float, help="Factor by which a step is shortened [0.5]."),

@@ -88,7 +88,16 @@ class Result:
                 click.echo(f"wrote {path}")
         for problem in problems:
             click.echo(problem, err=True)
-        return BAD_INPUT if problems else exit_code(self.solution.status, self.asked)
+        if problems:
+            return BAD_INPUT
+        return exit_code(Status.interrupted if self._stopped else self.solution.status, self.asked)
+
+    @property
+    def _stopped(self) -> bool:
+        """Whether Ctrl-C ended a search that has found something before."""
+        runs = self.solution.runs
+        cut = len(runs) < self.solution.starts and runs and "max_time" not in self.asked
+        return bool(cut) or any(run.status is Status.interrupted for run in runs)
 
     def _save(self, path: Path) -> None:
         self.solution.save(path)
@@ -119,6 +128,8 @@ class Result:
             "n": len(solution.x),
             "variables": {key: list(array.shape) for key, array in solution.variables.items()},
             "values": values_of(solution),
+            "starts": solution.starts,
+            "runs": [_short(run) for run in solution.runs],
         }
 
     def _print_table(self) -> None:
@@ -138,12 +149,26 @@ class Result:
             "time": f"{self.seconds:.2f} s",
             "method": f"{solution.method}: {_listed(solution.parameters)}",
             "seed": str(solution.seed),
+            **({"runs": solution.summary} if solution.runs else {}),
             "unknowns": f"{len(solution.x):,}",
         }
         rows |= {f"  {key}": _shown(array) for key, array in solution.variables.items()}
         for label, text in rows.items():
             table.add_row(label, Text(text))
         Console(file=sys.stdout, highlight=False).print(table)
+
+
+def _short(run: Solution) -> dict[str, object]:
+    """One of several runs as JSON can hold it."""
+    numbers = {"fun": run.fun, "gradient_norm": run.gradient_norm}
+    return {
+        "seed": run.seed,
+        "status": run.status.value,
+        **{key: value if math.isfinite(value) else None for key, value in numbers.items()},
+        "nit": run.nit,
+        "nfev": run.nfev,
+        "njev": run.njev,
+    }
 
 
 def values_of(solution: Solution) -> dict[str, object] | None:

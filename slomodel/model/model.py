@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import sympy as sp
@@ -22,6 +23,7 @@ from slomodel.ir.show import show
 from slomodel.model.bounding import Prover, setting_of
 from slomodel.model.complete import require_data, require_sizes
 from slomodel.model.evaluating import Evaluating
+from slomodel.model.many import Starts, from_starts
 from slomodel.model.planning import Plans, precision_of, target_of
 from slomodel.model.scipy_functions import minimized
 from slomodel.model.solving import CompiledObjective
@@ -79,6 +81,8 @@ class Model(Evaluating):
         threads: int | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         resume: str | os.PathLike[str] | None = None,
+        starts: int | None = None,
+        workers: int | None = None,
         **options: object,
     ) -> Solution:
         """Minimise (or maximise, as the model says) from x0, or from `x0(seed)`.
@@ -91,9 +95,35 @@ class Model(Evaluating):
         numexpr and the BLAS use, for the whole process while the run lasts. `checkpoint` is a file
         that the run is written to every few seconds; `resume` goes on with such a file, to the same
         bits (with the same `threads`). `verify` checks on the run what the theorems promise: see
-        `solution.certificate.summary`. `options` are those of the method. The result's `status`
-        says how it ended; only wrong input raises.
+        `solution.certificate.summary`. With `starts` there are so many runs, from `x0(seed)`,
+        `x0(seed + 1)`, …, in `workers` processes, each with one of the `threads` unless they are
+        given; the best is returned, with `runs` and `summary` of all. `options` are those of the
+        method. The result's `status` says how it ended; only wrong input raises.
         """
+        if starts is not None or workers is not None:
+            run = partial(
+                self.solve,
+                method,
+                gtol=gtol,
+                scaled=scaled,
+                max_iter=max_iter,
+                max_time=max_time,
+                max_nfev=max_nfev,
+                seed=seed,
+                callback=callback,
+                progress=None,
+                verify=verify,
+                threads=threads or 1,
+                checkpoint=None,
+                resume=None,
+                starts=None,
+                workers=None,
+                x0=None,
+                **options,
+            )
+            alone = {"x0": x0, "checkpoint": checkpoint, "resume": resume, "callback": callback}
+            how = Starts(starts, workers, seed, self._problem.sense, max_time, progress)
+            return from_starts(run, self.x0, how, alone)
         first = None if x0 is None else start_point(x0, self._vectors)
         if resume is None and first is None:
             first = self.x0(seed)

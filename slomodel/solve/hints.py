@@ -21,6 +21,8 @@ COMMON = (
     "resume",
     "verify",
     "second_order",
+    "starts",
+    "workers",
 )
 """What `Model.solve` takes whatever the method is."""
 
@@ -33,6 +35,8 @@ _ELSEWHERE = {
     "seed": ("random_state", "rng", "random_seed"),
     "threads": ("n_threads", "num_threads", "nthreads", "n_jobs"),
     "x0": ("start", "init", "initial", "initial_guess", "guess"),
+    "starts": ("n_starts", "num_starts", "multistart", "restarts", "n_restarts"),
+    "workers": ("n_workers", "num_workers", "processes", "parallel"),
     "method": ("solver", "algorithm", "optimizer"),
 }
 _MEANT = {other: ours for ours, others in _ELSEWHERE.items() for other in others}
@@ -45,6 +49,10 @@ _NEEDLESS = {
     **dict.fromkeys(
         ("bounds", "constraints"),
         "constraints are not handled: leave {} out, and write x = exp(t) for x > 0, or the like",
+    ),
+    **dict.fromkeys(
+        ("starts", "workers"),
+        "{} is for models, Model.solve: of plain functions draw the starts, and solve from each",
     ),
     "options": "give the options by name, without {}: max_iter=100, …",
 }

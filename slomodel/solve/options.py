@@ -10,16 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from slomodel.errors import Diagnostic, DomainError, MissingRule, ShapeError
+from slomodel.errors import Diagnostic, DomainError, ShapeError
 from slomodel.solve.facts import NO_FACTS, Facts
 from slomodel.solve.hints import COMMON, closest, option_hint
 from slomodel.solve.norms import Vector
-
-# Known options that no method takes in this version.
-NOT_YET = {
-    "starts": "several starting points",
-    "workers": "parallel starts",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,25 +60,12 @@ def choice(
     name: str,
     value: object,
     there: Collection[str],
-    not_yet: Mapping[str, str] | None = None,
     hint: str = "",
 ) -> str:
-    """One of the names in `there`; MissingRule for one in `not_yet` (name: what it is).
-
-    `hint` is what to do instead, where something is known about this value.
-    """
+    """One of the names in `there`; `hint` is what to do instead, where that is known."""
     if isinstance(value, str) and value in there:
         return value
-    if not_yet and isinstance(value, str) and value in not_yet:
-        raise MissingRule(
-            Diagnostic(
-                "E603",
-                f"{name}={value!r} ({not_yet[value]}) is not in this version",
-                help=f"use one of {listed(there)}",
-            )
-        )
-    names = [*there, *(not_yet or ())]
-    raise bad_value(name, f"one of {listed(there)}", value, hint or closest(value, names))
+    raise bad_value(name, f"one of {listed(there)}", value, hint or closest(value, there))
 
 
 def bad_value(name: str, wanted: str, value: object, hint: str = "") -> DomainError:
@@ -95,21 +76,11 @@ def bad_value(name: str, wanted: str, value: object, hint: str = "") -> DomainEr
 
 
 def check_names(method: str, given: Mapping[str, object], taken: Iterable[str]) -> None:
-    """Every given option is one that the method takes; those not in this version are unset."""
+    """Every given option is one that the method takes."""
     taken = tuple(taken)
-    for name, value in given.items():
+    for name in given:
         if name in taken:
             continue
-        if name in NOT_YET:
-            if value is None or value is False:
-                continue
-            raise MissingRule(
-                Diagnostic(
-                    "E603",
-                    f"{name} ({NOT_YET[name]}) is not in this version",
-                    help=f"leave {name} out",
-                )
-            )
         raise DomainError(
             Diagnostic(
                 "E604",

@@ -17,6 +17,7 @@ from slomodel.solve.history import EpochRecord, History
 from slomodel.solve.norms import Vector
 from slomodel.solve.status import Status
 from slomodel.solve.summary import summary
+from slomodel.solve.together import summary_of
 
 FORMAT = "slomodel solution 1"
 _COUNTS = ("nit", "nfev", "njev", "nhev", "rounding_steps", "violations")
@@ -33,6 +34,7 @@ class Solution:
     counts the steps at the resolution of f; `violations` those that showed a Lipschitz constant
     to be too small (see EpochRecord). `calls` are what agp says of its steps, one entry a step:
     the flag, the inner iterations t, α, κ, the doublings of L1 and L2, the point chosen and why.
+    Of `starts` many runs `runs` are all that were made, the best of them, which this is, first.
     """
 
     x: Vector
@@ -55,6 +57,13 @@ class Solution:
     violations: int = 0
     certificate: Certificate | None = None
     calls: tuple[dict[str, float | str], ...] = ()
+    runs: tuple[Solution, ...] = ()
+    starts: int = 1
+
+    @property
+    def summary(self) -> str:
+        """How all runs ended, and the objectives they reached, as text."""
+        return summary_of(self.runs or (self,), self.starts)
 
     @property
     def success(self) -> bool:
@@ -79,24 +88,34 @@ class Solution:
 
         Raises DomainError where the file cannot be written.
         """
-        text: Mapping[str, object] = {
-            "format": FORMAT,
-            "status": self.status.value,
-            "message": self.message,
-            "method": self.method,
-            "parameters": self.parameters,
-            "variables": list(self.variables),
-            "epoch_sources": [record.source for record in self.epochs],
-            "calls": self.calls,
-            "certificate": self.certificate and self.certificate.as_json(),
-        }
-        arrays: dict[str, NDArray[np.generic]] = {"text": np.array(json.dumps(text))}
-        arrays |= {name: np.array(getattr(self, name)) for name in ("x", "jac", *_SCALARS)}
-        arrays |= {f"variable_{k}": array for k, array in enumerate(self.variables.values())}
-        arrays |= {f"history_{f.name}": getattr(self.history, f.name) for f in fields(History)}
-        arrays["epochs"] = np.array([_numbers(record) for record in self.epochs], dtype=np.float64)
+        arrays = _arrays(self)
+        for k, run in enumerate(self.runs):
+            arrays |= {f"run_{k}/{name}": array for name, array in _arrays(run).items()}
         with written(path) as partial, partial.open("wb") as file:
             np.savez(file, allow_pickle=False, **arrays)
+
+
+def _arrays(solution: Solution) -> dict[str, NDArray[np.generic]]:
+    """One run as arrays by name; a text holds what is none."""
+    text: Mapping[str, object] = {
+        "format": FORMAT,
+        "status": solution.status.value,
+        "message": solution.message,
+        "method": solution.method,
+        "parameters": solution.parameters,
+        "variables": list(solution.variables),
+        "epoch_sources": [record.source for record in solution.epochs],
+        "calls": solution.calls,
+        "certificate": solution.certificate and solution.certificate.as_json(),
+        "runs": len(solution.runs),
+        "starts": solution.starts,
+    }
+    arrays: dict[str, NDArray[np.generic]] = {"text": np.array(json.dumps(text))}
+    arrays |= {name: np.array(getattr(solution, name)) for name in ("x", "jac", *_SCALARS)}
+    arrays |= {f"variable_{k}": array for k, array in enumerate(solution.variables.values())}
+    arrays |= {f"history_{f.name}": getattr(solution.history, f.name) for f in fields(History)}
+    arrays["epochs"] = np.array([_numbers(record) for record in solution.epochs], dtype=np.float64)
+    return arrays
 
 
 _EPOCH_NUMBERS = tuple(f.name for f in fields(EpochRecord) if f.name != "source")
@@ -172,4 +191,14 @@ def _from_arrays(arrays: Mapping[str, NDArray[np.float64]]) -> Solution:
         violations=int(arrays["violations"]),
         certificate=certificate_of(text["certificate"]) if text.get("certificate") else None,
         calls=tuple(text.get("calls", ())),
+        runs=tuple(_from_arrays(_of_run(arrays, k)) for k in range(text.get("runs", 0))),
+        starts=int(text.get("starts", 1)),
     )
+
+
+def _of_run(arrays: Mapping[str, NDArray[np.float64]], k: int) -> dict[str, NDArray[np.float64]]:
+    """The arrays of run k of many."""
+    prefix = f"run_{k}/"
+    return {
+        name.removeprefix(prefix): one for name, one in arrays.items() if name.startswith(prefix)
+    }

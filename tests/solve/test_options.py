@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from solve.objectives import Counting, parabola
 
-from slomodel.errors import DomainError, MissingRule, ShapeError, SlomodelError
+from slomodel.errors import DomainError, ShapeError, SlomodelError
 from slomodel.solve import METHODS, solve
 
 
@@ -158,24 +158,14 @@ def test_parameters_of_the_other_methods() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("starts", 4),
-        ("workers", 2),
-    ],
-)
-def test_options_to_come_say_so(name: str, value: object) -> None:
-    text = refused(MissingRule, **{name: value})
-    assert name in text
-    assert "not in this version" in text
+@pytest.mark.parametrize("name", ["starts", "workers"])
+def test_several_starts_are_for_models(name: str) -> None:
+    assert f"{name} is for models, Model.solve" in refused(DomainError, **{name: 4})
 
 
 def test_options_that_are_not_set_are_no_options() -> None:
     plain = solve(parabola(), [0.0, 0.0])
-    unset = solve(
-        parabola(), [0.0, 0.0], verify=False, checkpoint=None, starts=None, delta_bar=None
-    )
+    unset = solve(parabola(), [0.0, 0.0], verify=False, checkpoint=None, delta_bar=None)
     assert_array_equal(plain.x, unset.x)
 
 

@@ -1,0 +1,145 @@
+"""Tasks by number in several processes: what each gives, as soon as it is there."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkContext, SpawnContext
+from multiprocessing.process import BaseProcess
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+# Seconds that interrupted tasks have to hand over what they have.
+GRACE = 10.0
+FORKS = sys.platform == "linux"
+
+
+class Pool(Generic[T]):
+    """Processes that call `task(k)`, each for one number k after another.
+
+    Where the system can fork, they share the memory of this process, kernels and data included;
+    elsewhere `task` is pickled. Leaving the block ends them. Within it Ctrl-C goes to the tasks
+    that run, and no other is begun; a second one gives them up.
+    """
+
+    def __init__(self, task: Callable[[int], T], workers: int) -> None:
+        context = _context()
+        self._bell, self._ring = context.Pipe(duplex=False)
+        self._stopping = False
+        self._given_up = False
+        self._before: object = None
+        self._busy: dict[Connection, int] = {}
+        self._workers: dict[Connection, BaseProcess] = {}
+        for _ in range(workers):
+            here, there = context.Pipe()
+            # A child holds no end of the others' pipes, so that the end of one is seen.
+            known = [*self._workers, here] if FORKS else []
+            process = context.Process(target=_work, args=(task, there, known), daemon=True)
+            process.start()
+            there.close()
+            self._workers[here] = process
+
+    def __enter__(self) -> Pool[T]:
+        # Python allows no handler elsewhere, and someone else's is left alone.
+        main = threading.current_thread() is threading.main_thread()
+        if main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            self._before = signal.signal(signal.SIGINT, self._on_interrupt)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        for here, process in self._workers.items():
+            here.close()
+            if here in self._busy:
+                process.terminate()
+            process.join()
+        self._bell.close()
+        self._ring.close()
+
+    def results(self, numbers: Iterable[int]) -> Iterator[tuple[int, T | None]]:
+        """(k, result) as they come; None where the process died or the task was given up.
+
+        Raises what a task raised.
+        """
+        waiting = iter(numbers)
+        for here in self._workers:
+            self._hand_out(here, waiting)
+        while self._busy and not self._given_up:
+            ready = wait([self._bell, *self._busy], GRACE if self._stopping else None)
+            if not ready:
+                return
+            if self._bell in ready:
+                self._stop()
+                waiting = iter(())
+            for here in [one for one in self._busy if one in ready]:
+                k, found, alive = self._received(here)
+                if alive:
+                    self._hand_out(here, waiting)
+                yield k, found
+
+    def _on_interrupt(self, number: int, frame: object) -> None:
+        self._ring.send_bytes(b"stop")
+
+    def _stop(self) -> None:
+        """Ctrl-C for the tasks that run, or no more waiting for them."""
+        self._bell.recv_bytes()
+        self._given_up = self._stopping
+        self._stopping = True
+        for here in self._busy:
+            process = self._workers[here]
+            if process.pid is not None and process.is_alive():
+                os.kill(process.pid, signal.SIGINT)
+
+    def _hand_out(self, here: Connection, waiting: Iterator[int]) -> None:
+        for k in waiting:
+            self._busy[here] = k
+            here.send(k)
+            return
+
+    def _received(self, here: Connection) -> tuple[int, T | None, bool]:
+        k = self._busy.pop(here)
+        try:
+            found, error = here.recv()
+        except (EOFError, OSError):
+            return k, None, False
+        if error is not None:
+            raise error
+        return k, found, True
+
+
+def _context() -> ForkContext | SpawnContext:
+    if FORKS:
+        return multiprocessing.get_context("fork")
+    return multiprocessing.get_context("spawn")
+
+
+def _work(task: Callable[[int], T], there: Connection, others: list[Connection]) -> None:
+    """What a process does: numbers in, results out, until there are no more."""
+    for other in others:
+        other.close()
+    signal.signal(signal.SIGINT, _once)
+    while True:
+        try:
+            k = there.recv()
+        except (EOFError, KeyboardInterrupt):
+            return
+        try:
+            answer: tuple[T | None, BaseException | None] = task(k), None
+        except KeyboardInterrupt:
+            answer = None, None
+        except Exception as error:
+            answer = None, error
+        there.send(answer)
+
+
+def _once(number: int, frame: object) -> None:
+    """Ctrl-C comes from the terminal and from the parent: the second is one too many."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    raise KeyboardInterrupt
