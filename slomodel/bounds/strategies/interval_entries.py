@@ -36,7 +36,7 @@ _MOST_CELLS = 1500
 _MOST_ENTRIES = 6000
 """Cells times n²."""
 _MOST_AT_ONCE = 256
-_FEW_AT_ONCE = 48
+_FEW_AT_ONCE = 24
 """Fewer cells are halved again before they are bounded, as so many cost hardly more than one."""
 _MOST_NUMBERS = 2**22
 """So many intervals may be computed for the cells beyond the first."""
