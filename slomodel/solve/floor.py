@@ -116,10 +116,17 @@ def shortest_clear(
     return predicted
 
 
-def explain_failure(evaluate: Evaluator, floor: Floor, at: Iterate, longest: float) -> Halt:
+def explain_failure(
+    evaluate: Evaluator,
+    floor: Floor,
+    at: Iterate,
+    longest: float,
+    falling: Status = Status.line_search_stalled,
+) -> Halt:
     """Why no step along −g of length up to `longest` gains anything, from one that f resolves.
 
-    The point asked about is the best one at the floor, else `at`.
+    The point asked about is the best one at the floor, else `at`. `falling` is the ending where
+    that step clearly lowers f, as its gradients say: near a kink steps are just too short.
 
     A smooth f with this gradient changes by t·(slope there + slope here)/2 within O(t³); then
     only its resolution can have stopped the search. The opposite sign shows a gradient of the
@@ -147,7 +154,7 @@ def explain_failure(evaluate: Evaluator, floor: Floor, at: Iterate, longest: flo
     allowed = TRAPEZOID_MISS * t * (abs(slope) + at.gnorm)
     ending = Status.line_search_stalled
     if abs(change - expected) <= allowed:
-        ending = Status.precision
+        ending = falling if change < -noise else Status.precision
     elif abs(change + expected) <= allowed:
         ending = Status.not_descent
     detail = (
@@ -183,7 +190,7 @@ def explain_limit(evaluate: Evaluator, floor: Floor, at: Iterate, reach: float, 
     As `explain_failure`, but the resolution of f is no reason where a step of up to `reach`
     that f resolves clearly descends.
     """
-    halt = explain_failure(evaluate, floor, at, reach)
+    halt = explain_failure(evaluate, floor, at, reach, falling=Status.precision)
     noise = floor.noise(at)
     t = CLEAR * ratio(noise, at.gnorm)
     if halt.status is not Status.precision or not 0.0 < t <= reach:

@@ -12,7 +12,6 @@ from slomodel.solve.subroutine import Iterate
 
 # Damping, in units of the scaled matrix, whose diagonal is at most 1.
 FIRST_DAMPING = 1e-3
-LEAST_DAMPING = EPS
 MOST_DAMPING = 1e10
 # The share of the predicted decrease that was had: above GOOD the damping is lowered by RELIEF,
 # below POOR raised by the same.
@@ -42,10 +41,11 @@ class GaussNewton:
         M = dense(self._evaluate.gauss_newton, at.x)
         if not np.isfinite(M).all():
             return self.fallback(at, out)
-        if self._predicted > 0.0:
-            self._judge((self._f - at.f) / self._predicted)
         np.maximum(self._diagonal, np.diag(M), out=self._diagonal)
         scale = 1.0 / np.sqrt(np.where(self._diagonal > 0.0, self._diagonal, 1.0))
+        if self._predicted > 0.0:
+            least = EPS * float((scale * np.diag(M) * scale).max(initial=0.0))
+            self._judge((self._f - at.f) / self._predicted, least)
         values, vectors = np.linalg.eigh(scale[:, None] * M * scale)
         values = np.maximum(values, 0.0)
         g = (scale * at.g) @ vectors
@@ -66,9 +66,12 @@ class GaussNewton:
         self._predicted = self._length = 0.0
         return along_minus(at, min(self._delta_bar / at.gnorm, LARGEST), out)
 
-    def _judge(self, share: float) -> None:
-        """Adapt the damping to the share of the predicted decrease that the last step had."""
+    def _judge(self, share: float, least: float) -> None:
+        """Adapt the damping to the share of the predicted decrease that the last step had.
+
+        Below `least` it is lost in M, whose diagonal may have become far smaller than D.
+        """
         if share > GOOD:
-            self._damping = max(self._damping / RELIEF, LEAST_DAMPING)
+            self._damping = max(self._damping / RELIEF, least)
         elif share < POOR:
             self._damping = min(self._damping * RELIEF, MOST_DAMPING)

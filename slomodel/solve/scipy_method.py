@@ -56,7 +56,9 @@ def scipy_method(
         )
         told = None if callback is None else _told(callback)
         known = _translated(options)
-        return OptimizeResult(solve(objective, start, method=method, callback=told, **known))  # type: ignore[arg-type]
+        found = dict(solve(objective, start, method=method, callback=told, **known))  # type: ignore[arg-type]
+        del found["variables"]  # there are none, and SciPy cannot print an empty table
+        return OptimizeResult(found)
 
     return minimize
 
