@@ -139,11 +139,9 @@ def explain_failure(
     v = at.g / -at.gnorm
     t = shortest_clear(evaluate, at, v, noise, longest)
     if t > longest:
-        return too_short(evaluate, at, t, noise, longest) or Halt(
-            Status.precision, f"{seen}.", floor.best
-        )
-    there = at.x + t * v
-    g = np.empty_like(at.g)
+        halt = too_short(evaluate, at, t, noise, longest)
+        return halt or Halt(Status.precision, f"{seen}.", floor.best)
+    there, g = at.x + t * v, np.empty_like(at.g)
     change = evaluate.value(there) - at.f
     gnorm = evaluate.gradient(there, g)
     if not (math.isfinite(change) and math.isfinite(gnorm)):
@@ -152,16 +150,20 @@ def explain_failure(
     slope = float(g.dot(v))
     expected = t * (slope - at.gnorm) / 2.0
     allowed = TRAPEZOID_MISS * t * (abs(slope) + at.gnorm)
-    ending = Status.line_search_stalled
-    if abs(change - expected) <= allowed:
-        ending = falling if change < -noise else Status.precision
-    elif abs(change + expected) <= allowed:
-        ending = Status.not_descent
+    ending = ending_of(change, expected, allowed, falling if change < -noise else Status.precision)
     detail = (
         f"{seen}; a step of {t:.2g} along minus the gradient changes the objective by "
         f"{evaluate.sign * change:.3g}, by its gradients {evaluate.sign * expected:.3g}."
     )
     return Halt(ending, detail, floor.best)
+
+
+def ending_of(change: float, expected: float, allowed: float, smooth: Status) -> Status:
+    """What a change of f along −g shows: `smooth` where it is the `expected` one."""
+    if abs(change - expected) <= allowed:
+        return smooth
+    opposite = abs(change + expected) <= allowed
+    return Status.not_descent if opposite else Status.line_search_stalled
 
 
 def too_short(

@@ -15,6 +15,7 @@ from slomodel.solve.hints import closest, method_hint
 from slomodel.solve.methods import METHODS
 from slomodel.solve.monitor import State
 from slomodel.solve.objective import Functions
+from slomodel.solve.solution import Solution
 
 Vector = NDArray[np.float64]
 _SCIPY_ONLY = {"disp", "return_all", "maxfev"}
@@ -56,11 +57,14 @@ def scipy_method(
         )
         told = None if callback is None else _told(callback)
         known = _translated(options)
-        found = dict(solve(objective, start, method=method, callback=told, **known))  # type: ignore[arg-type]
-        del found["variables"]  # there are none, and SciPy cannot print an empty table
-        return OptimizeResult(found)
+        return _result(solve(objective, start, method=method, callback=told, **known))  # type: ignore[arg-type]
 
     return minimize
+
+
+def _result(found: Solution) -> OptimizeResult:
+    """As SciPy has it, without named arrays: SciPy cannot print an empty table."""
+    return OptimizeResult({key: value for key, value in dict(found).items() if key != "variables"})
 
 
 def _check_name(method: object, alone: bool) -> None:
