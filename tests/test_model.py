@@ -250,18 +250,6 @@ def test_the_solver_starts_where_it_is_told() -> None:
     assert np.array_equal(first.history.fun, second.history.fun)
 
 
-ABSENT = {
-    "cupy": lambda model: model.source("cupy"),
-}
-
-
-@pytest.mark.parametrize("name", ABSENT)
-def test_what_is_not_there_yet(name: str) -> None:
-    with pytest.raises(slomodel.MissingRule, match="not there yet") as caught:
-        ABSENT[name](least_squares())
-    assert isinstance(caught.value, NotImplementedError)
-
-
 def test_a_hessian_that_is_too_large() -> None:
     model = slomodel.compile(ROSENBROCK, dims={"n": 5001})
     with pytest.raises(slomodel.DomainError, match="use hvp"):

@@ -151,7 +151,7 @@ SOLVE = (
     ),
     click.option("--checkpoint", type=FILE, help="Write the run to this npz every few seconds."),
     click.option("--resume", type=FILE, help="Go on with a file of --checkpoint."),
-    click.option("--backend", default="auto", help="Kernels: auto, c, numexpr or numpy."),
+    click.option("--backend", default="auto", help="Kernels: auto, c, numexpr, numpy or cupy."),
     click.option("--dtype", default="float64", help="Kernels in float64 or float32."),
     click.option("--plot", type=FILE, help="Draw gradient norm and objective against time."),
     click.option("--out", type=FILE, help="Save the whole result (npz)."),
@@ -175,7 +175,7 @@ CODEGEN = (
     click.option(
         "--target",
         default="numexpr",
-        help="numexpr, numpy or c; graph for the expression graph [numexpr].",
+        help="numexpr, numpy, c, cupy or cuda; graph for the expression graph [numexpr].",
     ),
     click.option("-o", "--out", type=FILE, help="File to write; standard output if left out."),
 )

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from slomodel.calculus import NOTHING, Known, degree, gauss_newton, gradient, jvp, squares
 from slomodel.calculus.squares import Square
+from slomodel.codegen.cuda.backend import CUDA, CUPY
 from slomodel.codegen.entry import Entry, EntryName
 from slomodel.codegen.layout import Default, Layout, Precision
 from slomodel.codegen.native.backend import NATIVE
@@ -27,7 +28,8 @@ from slomodel.ir.expr import Expr, Input
 Vector = NDArray[np.float64]
 
 TARGETS: dict[str, Target] = {
-    target.name: target for target in (PythonTarget(NUMEXPR), PythonTarget(NUMPY), NATIVE)
+    target.name: target
+    for target in (PythonTarget(NUMEXPR), PythonTarget(NUMPY), NATIVE, CUPY, CUDA)
 }
 """Every target by name."""
 

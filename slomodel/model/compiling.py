@@ -27,7 +27,8 @@ def compile(
     `data` maps names to arrays, numbers or `pathlib.Path`s; what is missing can be given later
     with `bind`. `dims` gives sizes that the data does not. `backend` is `c` (which
     needs a C compiler), `numexpr`, `numpy` or `auto`: what the environment variable
-    SLOMODEL_BACKEND says, else `c` where it can be had and numexpr elsewhere. `dtype` is what
+    SLOMODEL_BACKEND says, else `c` where it can be had and numexpr elsewhere; or `cupy`, which
+    needs CuPy and an NVIDIA GPU. `dtype` is what
     kernels compute in, `float64` or `float32` (points and the solver's own work stay float64).
     `strict` makes a kink an error instead of a NonsmoothWarning. `rewrites` are
     the passes that save work: all, none, or those of these names, which `explain()` tells.

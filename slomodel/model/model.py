@@ -24,7 +24,7 @@ from slomodel.model.bounding import Prover, setting_of
 from slomodel.model.complete import require_data, require_sizes
 from slomodel.model.evaluating import Evaluating
 from slomodel.model.many import Starts, from_starts
-from slomodel.model.planning import Plans, precision_of, target_of
+from slomodel.model.planning import Plans, backend_of, precision_of, target_of
 from slomodel.model.scipy_functions import minimized
 from slomodel.model.solving import CompiledObjective
 from slomodel.model.starting import start_point
@@ -43,7 +43,7 @@ class Model(Evaluating):
         """The model of a recipe, which is read again where no problem is given."""
         problem = problem or recipe.problem()
         binding = bind(problem, recipe.data, recipe.dims, recipe.folder)
-        target, precision = target_of(recipe.backend), precision_of(recipe.dtype)
+        target, precision = backend_of(recipe.backend), precision_of(recipe.dtype)
         plans = Plans(problem, recipe.rewrites, precision)
         return cls(problem, binding, plans.compiled(binding, target), plans, recipe)
 

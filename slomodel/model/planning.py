@@ -10,10 +10,11 @@ from functools import cached_property
 
 from slomodel.calculus import Known
 from slomodel.codegen.automatic import Automatic
+from slomodel.codegen.cuda.device import require_device
 from slomodel.codegen.kernels import Compiled, Derivatives, target_named
 from slomodel.codegen.layout import Default, Precision
 from slomodel.codegen.target import Target
-from slomodel.errors import DomainError, MissingRule
+from slomodel.errors import DomainError
 from slomodel.front.data.bind import Binding
 from slomodel.front.report import smoothness
 from slomodel.ir.expr import Expr, Input
@@ -32,7 +33,7 @@ def known_of(problem: Problem) -> Known:
 
 
 def target_of(name: str) -> Target:
-    """The target of a backend. Raises DomainError or MissingRule.
+    """The target of this name. Raises DomainError where there is none.
 
     `auto` is the one that the environment names in SLOMODEL_BACKEND, or else the quickest there is.
     """
@@ -40,9 +41,16 @@ def target_of(name: str) -> Target:
         name = os.environ.get("SLOMODEL_BACKEND", "auto")
     if name == "auto":
         return Automatic()
-    if name == "cupy":
-        raise MissingRule(f"backend {name!r} is not there yet; use 'c', 'numexpr' or 'numpy'")
     return target_named(name)
+
+
+def backend_of(name: str) -> Target:
+    """The target of a backend that is to run here. Raises DomainError or TargetLimit."""
+    if name == "cupy":
+        require_device()
+    if name == "cuda":
+        raise DomainError("'cuda' is text alone: use backend='cupy', or source('cuda')")
+    return target_of(name)
 
 
 def precision_of(dtype: str) -> Precision:

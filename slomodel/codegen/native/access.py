@@ -67,6 +67,11 @@ class Accesses:
                 self._kept[one] = self._viewed(one) if self._is_view(one) else self._own(one)
         return self._kept[node]
 
+    def viewed(self, node: Expr) -> Access:
+        """The access of a view as such, also where its elements are written out."""
+        self.of(node.operands[0])
+        return self._viewed(node)
+
     def foldable(self, node: Reshape) -> bool:
         """True when a reshape of its operand is only another way to look at it."""
         operand = node.operands[0]

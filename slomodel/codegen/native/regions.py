@@ -175,9 +175,14 @@ class Regions:
                 earliest = max(earliest, made if same else made + 1)
         for place in range(earliest, len(self.regions)):
             region = self.regions[place]
-            if region.shape == shape and not region.alone and len(region.nodes) < MOST_NODES:
+            roomy = not region.alone and len(region.nodes) < MOST_NODES
+            if region.shape == shape and roomy and self._admits(place, node):
                 return place
         return None
+
+    def _admits(self, place: int, node: Expr) -> bool:
+        """Whether a loop of a node's shape may take it along."""
+        return True
 
     def _may_share(self, read: Read, shape: tuple[int, ...]) -> bool:
         """Whether a loop may read what it makes: at its own place, or where it has one place."""

@@ -1,0 +1,35 @@
+"""Whether there is a CUDA device that CuPy can use, and what helps where there is none."""
+
+from __future__ import annotations
+
+from slomodel.errors import TargetLimit
+
+_INSTALL = (
+    "pip install 'slomodel[cuda12]' 'cupy-cuda12x[ctk]' for a driver of CUDA 12, cuda13 for 13"
+)
+
+
+def require_device() -> None:
+    """Raises TargetLimit that says which is missing: CuPy, a driver, or a device."""
+    try:
+        import cupy
+    except ImportError as error:
+        raise TargetLimit(
+            f"backend 'cupy' needs CuPy, which cannot be imported ({error}): {_INSTALL}"
+        ) from None
+    if cupy.is_available():
+        return
+    try:
+        cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        if "NoDevice" not in str(error):
+            said = str(error).split(":")[0]
+            raise TargetLimit(
+                f"backend 'cupy' needs NVIDIA's driver, which CuPy cannot use ({said}): install "
+                "or update the driver of this system, or take the CuPy that fits it "
+                "(cuda12 or cuda13)"
+            ) from None
+    raise TargetLimit(
+        "backend 'cupy' needs a CUDA device, and there is none here: run on a machine with an "
+        "NVIDIA GPU that CUDA_VISIBLE_DEVICES does not hide, or use backend='c'"
+    )

@@ -1,0 +1,98 @@
+"""The Python text of one entry: arrays made once, kernels bound to them, calls in order."""
+
+from __future__ import annotations
+
+from slomodel.codegen.cuda.kernel import Kernel
+from slomodel.codegen.cuda.products import Call
+from slomodel.codegen.cuda.unit import Unit
+from slomodel.codegen.entry import indented
+from slomodel.codegen.program import Stage
+
+
+def entry_lines(unit: Unit) -> list[str]:
+    """`make_NAME(data)`, which makes arrays and kernels and returns the function NAME."""
+    entry = unit.entry
+    host = _Host(unit)
+    once, centre, calls = (host.stage(stage) for stage in ("data", "centre", "call"))
+    vectors = ["point", *(["direction"] if entry.directions else [])]
+    arguments = [*vectors, *(["out"] if entry.arrays else [])]
+    filled = [f"_fill({name}, {vector})" for name, vector in zip("xv", vectors, strict=False)]
+    fresh = ["seen = None", *centre, "seen = now"]
+    again = [
+        "# A new point: what depends on it alone.",
+        "now = point.tobytes()",
+        "if now != seen:",
+        *indented(fresh, 1),
+    ]
+    body = [
+        *(["nonlocal seen"] if centre else []),
+        *filled,
+        *(again if centre else []),
+        *calls,
+        *(["_give(out, g)"] if entry.arrays else []),
+        *([f"return {unit.value}"] if unit.value is not None else []),
+    ]
+    return [
+        f"def make_{entry.name}(data):",
+        f'    """The function {entry.name}({", ".join(arguments)}) for these data."""',
+        *indented([*host.arrays(), *host.prelude, *once], 1),
+        *(["    seen = None"] if centre else []),
+        "",
+        f"    def {entry.name}({', '.join(arguments)}):",
+        *indented(body, 2),
+        "",
+        f"    return {entry.name}",
+    ]
+
+
+class _Host:
+    """Names for bound kernels and views; `prelude` are the lines that make them."""
+
+    def __init__(self, unit: Unit) -> None:
+        self.unit = unit
+        self.prelude: list[str] = []
+        self._views: dict[str, str] = {}
+        self._kernels = 0
+
+    def arrays(self) -> list[str]:
+        """Lines that make the arrays of the device."""
+        unit = self.unit
+        lines = ["arrays = _arrays(data)"]
+        lines += [f"{short} = arrays[{name!r}]" for short, name in unit.data.items()]
+        lines += [f"{name} = cp.empty(n, real)" for name in self._vectors()]
+        if unit.workspace:
+            lines.append(f"w = cp.empty({unit.workspace}, real)")
+        lines += [
+            f"{one.name} = w[{one.start}:{one.start + one.size}]  # {one.remark}"
+            for one in unit.buffers
+        ]
+        if unit.partial:
+            lines.append(f"q = cp.empty({unit.partial}, float)")
+        if unit.tables:
+            lines.append("data = {name: array.get() for name, array in arrays.items()}")
+        lines += [f"{name} = cp.asarray({text})" for name, text in unit.tables]
+        return lines
+
+    def _vectors(self) -> list[str]:
+        entry = self.unit.entry
+        return ["x", *(["v"] if entry.directions else []), *(["g"] if entry.arrays else [])]
+
+    def stage(self, stage: Stage) -> list[str]:
+        """The calls of a stage, in order."""
+        return [self._text(work) for work in self.unit.work[stage]]
+
+    def _text(self, work: Kernel | Call) -> str:
+        if isinstance(work, Call):
+            left, right, out = (self._view(text) for text in (work.left, work.right, work.out))
+            return f"cp.matmul({left}, {right}, out={out})"
+        self._kernels += 1
+        name = f"k{self._kernels}"
+        arrays = [f"q[:{a.size}]" if a.name == "q" else a.name for a in work.arrays]
+        self.prelude.append(f"{name} = _bound({', '.join([repr(work.name), *arrays])})")
+        return f"{name}()"
+
+    def _view(self, text: str) -> str:
+        if text not in self._views:
+            self._views[text] = f"m{len(self._views)}"
+            self.prelude.append(f"{self._views[text]} = {text}")
+        return self._views[text]

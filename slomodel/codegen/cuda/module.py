@@ -1,0 +1,149 @@
+"""The Python module that runs the kernels through CuPy: readable, self-contained, what is run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from slomodel.codegen.cuda.host import entry_lines
+from slomodel.codegen.cuda.kernel import Kernel
+from slomodel.codegen.cuda.prelude import prelude
+from slomodel.codegen.cuda.unit import Unit
+from slomodel.codegen.layout import Layout
+from slomodel.codegen.module import PUBLIC, completed, constant_lines, docstring
+from slomodel.codegen.preparation import plan_preparation, preparation_lines
+from slomodel.codegen.self_check import self_check
+from slomodel.codegen.sizes import plain
+from slomodel.codegen.views import PARTS, PARTS_SOURCE
+
+_HOST = '''
+@cache
+def _module():
+    return cp.RawModule(code=CUDA, options=("-std=c++17",))
+
+
+def _bound(name, *arrays):
+    """The kernel `name` over these arrays, which are checked: a kernel takes any address."""
+    blocks, threads, expected = KERNELS[name]
+    if len(arrays) != len(expected):
+        raise TypeError(f"{name} takes {len(expected)} arrays, not {len(arrays)}")
+    for array, (kind, size) in zip(arrays, expected):
+        if not isinstance(array, cp.ndarray) or array.dtype != kind:
+            raise TypeError(f"{name} takes arrays of CuPy of type {kind}, not {array!r}")
+        if array.size != size or not array.flags.c_contiguous:
+            raise ValueError(f"{name} takes {size} numbers in C order, not {array.shape}")
+    kernel = _module().get_function(name)
+    return lambda: kernel(blocks, (threads,), arrays)
+
+
+def _view(array, start, shape, steps):
+    """A view with these steps, in elements, from an element of the array on."""
+    strides = [step * array.itemsize for step in steps]
+    return cp.lib.stride_tricks.as_strided(array.reshape(-1)[start:], shape, strides)
+
+
+def _fill(array, vector):
+    """Copy a vector of NumPy or CuPy into an array of the device."""
+    if isinstance(vector, cp.ndarray):
+        cp.copyto(array, vector)
+    else:
+        array.set(np.ascontiguousarray(vector, real))
+
+
+def _give(out, array):
+    """Copy an array of the device into a vector of NumPy or CuPy."""
+    if isinstance(out, cp.ndarray):
+        cp.copyto(out, array)
+    else:
+        np.copyto(out, array.get())
+
+
+def _vector(x):
+    """x as an array of shape (n,), of NumPy or CuPy."""
+    vector = x if isinstance(x, cp.ndarray) else np.asarray(x, float)
+    if vector.shape != (n,):
+        raise ValueError(f"x has shape {vector.shape}, expected {(n,)}")
+    return vector
+'''
+
+_ARRAYS = '''
+def _arrays(data):
+    """The data as arrays of the device in C order, checked; defaults where it has none."""
+    arrays = {}
+    for name, shape in shapes.items():
+        if name not in data and name not in defaults:
+            raise ValueError(f"data needs {name} of shape {shape}")
+        given = data[name] if name in data else np.full(shape, defaults[name])
+        arrays[name] = cp.array(given, real, order="C", copy=False)
+        if arrays[name].shape != shape:
+            raise ValueError(f"{name} has shape {arrays[name].shape}, expected {shape}")
+@@    return arrays
+'''
+
+
+def module_text(
+    name: str, units: Sequence[Unit], layout: Layout, numbers: Mapping[str, int]
+) -> str:
+    """A module with `make_NAME(data)` and, for single calls, `NAME(x, data)` for each entry."""
+    kernels = [kernel for one in units for kernel in one.kernels]
+    bodies = ["\n".join(entry_lines(one)) for one in units]
+    preparation = plan_preparation(layout, numbers)
+    if preparation is not None:
+        bodies.insert(0, "\n".join(preparation_lines(preparation, layout)))
+    listed = any(PARTS in body for body in bodies)
+    if listed:
+        bodies.insert(0, PARTS_SOURCE.strip("\n"))
+    tuples = ["from itertools import combinations_with_replacement"] if listed else []
+    head = [docstring(name, layout, "cupy"), "", "from functools import cache", *tuples, ""]
+    head += ["import cupy as cp", "import numpy as np", "", *constant_lines(layout, numbers)]
+    text = cuda_text(name, kernels, layout, numbers)
+    parts = ["\n".join([*head, "", f'CUDA = r"""{text}"""', "", *_table(kernels, layout)])]
+    parts += [_HOST.strip("\n"), _ARRAYS.strip("\n").replace("@@", _completed(layout)), *bodies]
+    parts += [_public(one.entry.name) for one in units]
+    parts += self_check([one.entry.name for one in units], layout)
+    return "\n\n\n".join(parts) + "\n"
+
+
+def cuda_text(
+    name: str, kernels: Sequence[Kernel], layout: Layout, numbers: Mapping[str, int]
+) -> str:
+    """The CUDA C of all kernels; names of users cannot end its comment, or the text of Python."""
+    sizes = ", ".join(f"{plain(dim)} = {size}" for dim, size in numbers.items()) or "none"
+    remark = f"Kernels of the model `{plain(name)}` in {layout.precision}. Sizes: {sizes}."
+    head = f"/* {remark.replace('*/', '* /')} */\n"
+    texts = [kernel.text for kernel in kernels]
+    return head + prelude(layout.precision == "float32") + "\n" + "\n\n".join(texts) + "\n"
+
+
+def _table(kernels: Sequence[Kernel], layout: Layout) -> list[str]:
+    """How each kernel is launched: blocks, threads, and the types and lengths of its arrays."""
+    kinds = {"real": layout.precision, "double": "float64", "long long": "int64"}
+    rows = []
+    for one in kernels:
+        arrays = "".join(f'("{kinds[a.kind]}", {a.size}), ' for a in one.arrays)
+        rows.append(f'    "{one.name}": ({one.blocks}, {one.threads}, ({arrays.rstrip()})),')
+    return [
+        "# Blocks, threads, and the types and lengths of the arrays.",
+        "KERNELS = {",
+        *rows,
+        "}",
+    ]
+
+
+def _completed(layout: Layout) -> str:
+    """What is made of the data is made by NumPy."""
+    lines = [
+        line.replace("(name, data[name])", "(name, cp.asarray(data[name], real))")
+        for line in completed(layout)
+    ]
+    made = "prepare({name: array.get() for name, array in arrays.items()})"
+    update = f"        arrays.update((name, cp.asarray(one)) for name, one in {made}.items())"
+    lines = [update if line.endswith("(prepare(arrays))") else line for line in lines]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _public(name: str) -> str:
+    return (
+        PUBLIC[name]
+        .strip("\n")
+        .replace("np.empty(n, real)", "cp.get_array_module(x).empty(n, real)")
+    )

@@ -1,0 +1,64 @@
+"""How a sum is shared out among the threads of a block and among blocks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from slomodel.codegen.cuda.kernel import grid
+from slomodel.codegen.cuda.prelude import THREADS
+
+_MOST_PARTS = 1024
+_EACH = 8
+"""Places of a sum that a thread should have at least, before a sum is cut into parts."""
+_MANY = 2**16
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """How a sum over `reduced` places is shared out, for each of `kept` elements."""
+
+    kept: int
+    reduced: int
+    across: int
+    parts: int
+
+    @property
+    def lane(self) -> str:
+        """Which of the elements of its block a thread works on."""
+        return f"threadIdx.x % {self.across}" if self.across > 1 else "0"
+
+    @property
+    def first(self) -> str:
+        """The first place of the sum that a thread takes."""
+        depth = THREADS // self.across
+        own = "threadIdx.x" if self.across == 1 else f"threadIdx.x / {self.across}"
+        return own if self.parts == 1 else f"blockIdx.y * {depth} + {own}"
+
+    @property
+    def step(self) -> int:
+        """How far it goes on to its next place."""
+        return THREADS // self.across * self.parts
+
+    @property
+    def blocks(self) -> tuple[int, int]:
+        return grid(self.kept, self.across)[0], self.parts
+
+
+def cut(kept: int, reduced: int, along_kept: bool) -> Cut:
+    """Threads along the axis that lies close in memory, and parts enough to fill a device."""
+    if kept == 1:
+        across = 1
+    elif along_kept:
+        across = THREADS if kept >= _MANY else min(32, _power(kept))
+        across = max(across, THREADS // _power(reduced))
+    else:
+        across = max(1, THREADS // _power(reduced))
+    depth = THREADS // across
+    blocks = grid(kept, across)[0]
+    wanted = min(-(-reduced // (depth * _EACH)), _MOST_PARTS // blocks)
+    return Cut(kept, reduced, across, max(1, wanted))
+
+
+def _power(size: int) -> int:
+    """The least power of two that is not below a size, up to a block."""
+    return min(THREADS, 1 << max(0, size - 1).bit_length())

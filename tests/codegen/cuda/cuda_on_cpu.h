@@ -1,0 +1,146 @@
+// Runs CUDA kernels on the CPU: blocks one after another, in a block one fiber a thread, which
+// hands over at barriers. Between barriers the order of the threads is shuffled by a seed, shared
+// memory is NaN before every block, and so is what lies beyond the ends of every array.
+#pragma once
+#include <cmath>
+#include <csetjmp>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <ucontext.h>
+
+struct dim3 { unsigned x, y, z; };
+static dim3 threadIdx, blockIdx, blockDim, gridDim;
+#define __global__
+#define __device__
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+#define __shared__ static __attribute__((section("cudashared")))
+extern "C" char __start_cudashared[] __attribute__((weak));
+extern "C" char __stop_cudashared[] __attribute__((weak));
+using std::exp, std::log, std::log1p, std::expm1, std::sin, std::cos, std::tan, std::tanh, std::sinh;
+using std::cosh, std::atan, std::asinh, std::erf, std::sqrt, std::fabs, std::pow;
+static inline double __longlong_as_double(long long bits) {
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+namespace cpu {
+enum { MOST = 256, STACK = 64 * 1024, EDGE = 64 };
+enum Fault { NONE, DIVERGENT, BEYOND };
+struct Fiber { jmp_buf place; bool made, done, waiting; };
+static Fiber fibers[MOST];
+static jmp_buf scheduler;
+static int current;
+static unsigned state;
+static void (*body)();
+static void **arguments;
+
+static unsigned random_number() { return (state = state * 1664525u + 1013904223u) >> 8; }
+
+static void hand_over() {
+    if (!_setjmp(fibers[current].place)) _longjmp(scheduler, 1);
+}
+
+static void wait() {
+    fibers[current].waiting = true;
+    hand_over();
+}
+
+// A fiber lives on: it runs the body once for every block.
+static void live() {
+    for (;;) {
+        body();
+        fibers[current].done = true;
+        hand_over();
+    }
+}
+
+static void go_on(Fiber &one) {
+    static ucontext_t context;
+    if (_setjmp(scheduler)) return;
+    if (one.made) _longjmp(one.place, 1);
+    one.made = true;
+    getcontext(&context);
+    context.uc_stack.ss_sp = malloc(STACK);
+    context.uc_stack.ss_size = STACK;
+    makecontext(&context, live, 0);
+    setcontext(&context);
+}
+
+static void shuffle(int *order, int n) {
+    for (int i = n - 1; state && i > 0; i--) {
+        int other = random_number() % (i + 1), kept = order[i];
+        order[i] = order[other], order[other] = kept;
+    }
+}
+
+static int block_without_barriers(int n, int *order) {
+    shuffle(order, n);
+    for (int i = 0; i < n; i++) threadIdx.x = order[i], body();
+    return NONE;
+}
+
+static int block(int n, int *order) {
+    memset(__start_cudashared, 0xFF, __stop_cudashared - __start_cudashared);
+    for (int i = 0; i < n; i++) fibers[i].done = fibers[i].waiting = false;
+    for (;;) {
+        int running = 0, waiting = 0;
+        shuffle(order, n);
+        for (int k = 0; k < n; k++) {
+            current = threadIdx.x = order[k];
+            if (!fibers[current].done) go_on(fibers[current]);
+            running += !fibers[current].done;
+        }
+        for (int i = 0; i < n; i++) waiting += fibers[i].waiting, fibers[i].waiting = false;
+        if (!running) return NONE;
+        if (waiting != n) {  // a barrier that not all threads reach
+            for (int i = 0; i < n; i++) fibers[i].made = false;
+            return DIVERGENT;
+        }
+    }
+}
+
+static int launch(unsigned gx, unsigned gy, unsigned threads, unsigned seed, bool barriers) {
+    static int order[MOST];
+    gridDim = {gx, gy, 1}, blockDim = {threads, 1, 1}, state = seed;
+    for (unsigned i = 0; i < threads; i++) order[i] = i;
+    int fault = NONE;
+    for (unsigned y = 0; y < gy; y++)
+        for (unsigned x = 0; x < gx && !fault; x++) {
+            blockIdx = {x, y, 0};
+            fault = barriers ? block(threads, order) : block_without_barriers(threads, order);
+        }
+    return fault;
+}
+
+// Calls with copies of the arrays between edges of NaN; with an address sanitizer, without edges.
+static int guarded(void **given, const size_t *sizes, int count, unsigned gx, unsigned gy,
+                   unsigned threads, unsigned seed, bool barriers) {
+#ifdef __SANITIZE_ADDRESS__
+    const size_t edge = 0;
+#else
+    const size_t edge = EDGE * sizeof(double);
+#endif
+    char *copies[64];
+    void *inside[64];
+    for (int k = 0; k < count; k++) {
+        copies[k] = (char *)malloc(sizes[k] + 2 * edge);
+        memset(copies[k], 0xFF, sizes[k] + 2 * edge);
+        inside[k] = memcpy(copies[k] + edge, given[k], sizes[k]);
+    }
+    arguments = inside;
+    int fault = launch(gx, gy, threads, seed, barriers);
+    for (int k = 0; k < count; k++) {
+        for (size_t i = 0; i < edge; i++)
+            if (copies[k][i] != (char)0xFF || copies[k][edge + sizes[k] + i] != (char)0xFF)
+                fault = BEYOND;
+        memcpy(given[k], inside[k], sizes[k]);
+        free(copies[k]);
+    }
+    return fault;
+}
+}  // namespace cpu
+
+static inline void __syncthreads() { cpu::wait(); }

@@ -1,0 +1,141 @@
+"""A stand-in for CuPy on the CPU: NumPy's arrays, and kernels run by `cuda_on_cpu.h` and g++.
+
+It has what generated modules call, and no more; arrays are of a type of their own, so that an array
+of NumPy given to a kernel is seen.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import re
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+
+HEADER = Path(__file__).with_name("cuda_on_cpu.h")
+FLAGS = ("-O1", "-std=c++17", "-shared", "-fPIC", "-w", "-ffp-contract=off", "-U_FORTIFY_SOURCE")
+TYPES = {"double": np.float64, "float": np.float32, "long long": np.int64}
+FAULTS = ("", "a barrier that not all threads reach", "a write beyond the end of an array")
+_FOLDER = tempfile.TemporaryDirectory(prefix="cuda-on-cpu-")
+
+
+class ndarray(np.ndarray):  # noqa: N801
+    """An array of the device."""
+
+    def get(self) -> np.ndarray:
+        return np.array(self.view(np.ndarray))
+
+    def set(self, array: np.ndarray) -> None:
+        assert type(array) is np.ndarray
+        assert array.flags.c_contiguous
+        assert (array.dtype, array.shape) == (self.dtype, self.shape)
+        self[...] = array
+
+
+class RawModule:
+    """Kernels of a CUDA text; `orders` are the seeds of the thread orders that a launch tries."""
+
+    orders: tuple[int, ...] = (0,)
+    flags: tuple[str, ...] = FLAGS
+    edit = staticmethod(lambda text: text)
+    """What a test does to the text before it is compiled."""
+
+    def __init__(self, *, code: str, options: tuple[str, ...]) -> None:
+        assert options == ("-std=c++17",)
+        text = self.edit(code)
+        real = re.search(r"typedef (\w+) real;", text)[1]
+        found = re.findall(
+            r"__global__ void __launch_bounds__\(\d+\) (\w+)\((.*?)\) (\{.*?\n\})", text, re.S
+        )
+        self.kernels = {name: _kinds(rest, real) for name, rest, _ in found}
+        assert len(self.kernels) == text.count("__global__") == len(found)
+        wrappers = [
+            _wrapper(name, kinds, "_block(" in body)
+            for (name, _, body), kinds in zip(found, self.kernels.values(), strict=True)
+        ]
+        self._library = _built("\n".join([text, *wrappers]), self.flags)
+
+    def get_function(self, name: str):
+        kinds = self.kernels[name]
+        call = getattr(self._library, f"run_{name}")
+
+        def launch(blocks, threads, arrays):
+            assert len(arrays) == len(kinds)
+            for array, kind in zip(arrays, kinds, strict=True):
+                assert isinstance(array, ndarray)
+                assert array.dtype == TYPES[kind]
+                assert array.flags.c_contiguous
+            _launch(name, call, (*blocks, 1)[:2], threads[0], arrays, self.orders)
+
+        return launch
+
+
+def _launch(name, call, blocks, threads, arrays, orders) -> None:
+    """Run once in each order, from the same arrays; all have to give the same bits."""
+    before = [array.copy() for array in arrays]
+    results = []
+    for seed in orders:
+        for array, old in zip(arrays, before, strict=True):
+            array[...] = old
+        pointers = (ctypes.c_void_p * len(arrays))(*(a.ctypes.data for a in arrays))
+        sizes = (ctypes.c_size_t * len(arrays))(*(a.nbytes for a in arrays))
+        fault = call(*blocks, threads, seed, pointers, sizes)
+        if fault:
+            raise RuntimeError(f"{name}: {FAULTS[fault]}")
+        results.append([array.tobytes() for array in arrays])
+    if any(result != results[0] for result in results):
+        raise RuntimeError(f"{name}: the result depends on the order of threads")
+
+
+def _kinds(parameters: str, real: str) -> list[str]:
+    """The types of the arrays that a kernel takes."""
+    every = [one.replace("const ", "").split(" *")[0] for one in parameters.split(", ")]
+    return [real if kind == "real" else kind for kind in every]
+
+
+def _wrapper(name: str, kinds: list[str], barriers: bool) -> str:
+    given = ", ".join(f"({kind} *)cpu::arguments[{k}]" for k, kind in enumerate(kinds))
+    return (
+        f'extern "C" int run_{name}(unsigned gx, unsigned gy, unsigned threads, unsigned seed, '
+        f"void **a, size_t *sizes) {{ cpu::body = [] {{ {name}({given}); }}; return cpu::guarded("
+        f"a, sizes, {len(kinds)}, gx, gy, threads, seed, {int(barriers)}); }}"
+    )
+
+
+@cache
+def _built(text: str, flags: tuple[str, ...]) -> ctypes.CDLL:
+    """The compiled text; an equal one is compiled once."""
+    key = hashlib.sha256("\0".join([text, *flags]).encode()).hexdigest()[:16]
+    source, made = (Path(_FOLDER.name) / f"{key}{end}" for end in (".cpp", ".so"))
+    source.write_text(f'#include "{HEADER}"\n{text}\n', encoding="utf-8")
+    command = ["g++", *flags, "-o", str(made), str(source)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return ctypes.CDLL(str(made))
+
+
+def _device(array: np.ndarray) -> ndarray:
+    return np.asarray(array).view(ndarray)
+
+
+def module() -> ModuleType:
+    """The stand-in as a module that can take the place of `cupy`."""
+    made = ModuleType("cupy")
+    made.ndarray = ndarray
+    made.RawModule = RawModule
+    made.is_available = lambda: True
+    made.empty = lambda shape, kind: _device(np.full(shape, np.nan, kind))
+    made.asarray = lambda array, kind=None: _device(np.asarray(array, kind))
+    made.array = lambda array, kind, order, copy: _device(
+        np.array(array, kind, order=order, copy=copy or None)
+    )
+    made.copyto = np.copyto
+    made.matmul = np.matmul
+    made.get_array_module = lambda x: made if isinstance(x, ndarray) else np
+    made.lib = SimpleNamespace(stride_tricks=np.lib.stride_tricks)
+    return made
