@@ -6,6 +6,7 @@ import ast
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numexpr
@@ -13,16 +14,11 @@ import numpy as np
 import pytest
 
 import slomodel
+from slomodel.errors import ModelWarning
+from slomodel.front.data.random_data import random_data
 
+Models = dict[str, tuple[slomodel.Model, dict[str, np.ndarray]]]
 MODELS = sorted((Path(__file__).parents[2] / "models").glob("*.slo"))
-SIZES: dict[str, dict[str, int]] = {
-    "rosenbrock": {"n": 40},
-    "matrix_completion": {"p": 7, "q": 5},
-    "phase_retrieval": {"n": 4, "m": 11},
-    "robust_logistic": {"n": 4, "N": 11},
-    "tukey_regression": {"n": 4, "N": 11},
-}
-"""Of the dims that a file leaves open."""
 TARGETS = ("numpy", "numexpr")
 
 RUN = """
@@ -46,26 +42,25 @@ assert not {"scipy", "slomodel", "sympy"} & sys.modules.keys()
 """
 
 
-def arrays_for(model: slomodel.Model) -> dict[str, np.ndarray]:
-    """The model's own data, and some for what its file leaves open."""
-    rng = np.random.default_rng(0)
-    own = model._binding.arrays
-    drawn = {}
-    for d in model._problem.data:
-        values = rng.normal(size=_sizes(model, d))
-        values = (values > 0) * 1.0 if "mask" in d.attributes else values
-        drawn[d.name] = own.get(d.name, values)
-    return drawn
-
-
-def _sizes(model: slomodel.Model, declared: object) -> tuple[int, ...]:
-    return tuple(dim.size(model._binding.sizes) for dim in declared.shape)
+def with_data(path: Path) -> tuple[dict[str, int], dict[str, np.ndarray]]:
+    """Sizes of the dims that a file leaves open, and all its data: its own, or drawn at random."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)
+        model = slomodel.compile(path)
+    known = model._binding.sizes
+    dims = {d.name: 5 + k for k, d in enumerate(model._problem.dims) if d.name not in known}
+    own = dict(model._binding.arrays)
+    drawn = random_data(model._problem, own, {**known, **dims}, np.random.default_rng(0))
+    return dims, own | drawn
 
 
 @pytest.fixture(scope="module")
-def models() -> dict[str, slomodel.Model]:
-    made = {p.stem: slomodel.compile(p, dims=SIZES.get(p.stem, {})) for p in MODELS}
-    return {name: model.bind(**arrays_for(model)) for name, model in made.items()}
+def models() -> Models:
+    made = {}
+    for path in MODELS:
+        dims, data = with_data(path)
+        made[path.stem] = slomodel.compile(path, dims=dims, data=data), data
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -81,25 +76,23 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", [path.stem for path in MODELS])
-def test_it_imports_numpy_and_numexpr_only(name: str, models: dict[str, slomodel.Model]) -> None:
+def test_it_imports_numpy_and_numexpr_only(name: str, models: Models) -> None:
     for target in TARGETS:
-        text = models[name].source(target)
+        text = models[name][0].source(target)
         tree = ast.walk(ast.parse(text))
         found = {n.module for n in ast.walk(ast.parse(text)) if isinstance(n, ast.ImportFrom)}
         found |= {a.name for n in tree if isinstance(n, ast.Import) for a in n.names}
         assert found <= {"numpy", "itertools", "sys", *({"numexpr"} if target == "numexpr" else ())}
-        assert models[name].source(target) == text
+        assert models[name][0].source(target) == text
 
 
-def test_it_gives_the_librarys_values(
-    models: dict[str, slomodel.Model], site: Path, tmp_path: Path
-) -> None:
+def test_it_gives_the_librarys_values(models: Models, site: Path, tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     points = {}
-    for name, model in models.items():
+    for name, (model, data) in models.items():
         x, v = 0.5 * rng.normal(size=model.n), rng.normal(size=model.n)
         own = {"point of the test": x, "direction of the test": v}
-        np.savez(tmp_path / f"{name}.npz", **arrays_for(model), **own)
+        np.savez(tmp_path / f"{name}.npz", **data, **own)
         points[name] = x, v
         for target in TARGETS:
             text = model.source(target)
@@ -109,7 +102,7 @@ def test_it_gives_the_librarys_values(
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines().count("ok") == len(models) * len(TARGETS)
     for name, (x, v) in points.items():
-        model = models[name]
+        model = models[name][0]
         value, gradient = model.value_and_gradient(x)
         expected = {"value": value, "gradient": gradient, "hvp": model.hvp(x, v)}
         for target in TARGETS:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from codegen.cuda import standin
-from codegen.test_standalone import MODELS, SIZES, arrays_for
+from codegen.test_standalone import MODELS, with_data
 
 import slomodel
 
@@ -23,8 +23,7 @@ ROOT = Path(__file__).parents[3]
 def models(name: str) -> tuple[slomodel.Model, slomodel.Model]:
     """A model with data for NumPy and for CuPy; that one needs the stand-in."""
     path = ROOT / "models" / f"{name}.slo"
-    dims = SIZES.get(name, {})
-    data = arrays_for(slomodel.compile(path, dims=dims, backend="numpy"))
+    dims, data = with_data(path)
     data = {
         key: array[..., :COLUMNS] if array.shape[-1:] == (6000,) else array
         for key, array in data.items()
