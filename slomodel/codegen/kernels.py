@@ -39,7 +39,7 @@ ENTRIES: tuple[EntryName, ...] = ("value", "value_and_gradient", "hvp")
 def target_named(name: str) -> Target:
     """The target of this name; DomainError lists those there are."""
     if name not in TARGETS:
-        raise DomainError(f"no backend is called {name!r}; there are {', '.join(sorted(TARGETS))}")
+        raise DomainError(f"no target is called {name!r}; there are {', '.join(sorted(TARGETS))}")
     return TARGETS[name]
 
 
