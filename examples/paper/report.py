@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from protocol import METHODS, Case, Run, all_runs, of_case
+from protocol import METHODS, Array, Case, Run, all_runs, of_case
 
 Published = Mapping[str, Mapping[str, tuple[float, float, float, float]]]
 """Case → method → gradient norm best and average, value gap best and average."""
@@ -29,6 +29,7 @@ HEADER = (
     "average",
 )
 COLOURS = {
+    "gd": "#e377c2",
     "std-armijo": "#7f7f7f",
     "bpg": "#8c564b",
     "norm-armijo": "#d62728",
@@ -40,8 +41,9 @@ COLOURS = {
     "lbfgs exact": "#2ca02c",
     "auto": "#000000",
 }
-# The least gap a logarithmic axis shows: below it there is only rounding.
+# The least gap that is told; where f* is not 0 it is the spacing of numbers near f*.
 FLOOR = 1e-32
+EPS = float(np.finfo(np.float64).eps)
 
 
 def main(
@@ -50,7 +52,7 @@ def main(
     """Run a table as the command line says; print it, draw its figure, write both below --out."""
     given = arguments(name, [case.name for case in cases]).parse_args(argv)
     chosen = [case for case in cases if case.name in given.cases]
-    folder = Path(given.out) / name
+    folder = given.out / name
     runs = all_runs(folder, chosen, given.methods, given.rounds, given.seconds, given.workers)
     text = "\n".join(table(case, runs, published.get(case.name, {})) for case in chosen)
     print(text)
@@ -60,20 +62,24 @@ def main(
     print(f"written: {folder.with_suffix('.md')}, {folder.with_suffix('.png')}")
 
 
-def arguments(name: str, cases: Sequence[str]) -> argparse.ArgumentParser:
-    """The options that every script takes."""
-    parser = argparse.ArgumentParser(
-        prog=f"{name}.py", formatter_class=argparse.ArgumentDefaultsHelpFormatter
-    )
-    parser.add_argument("--rounds", type=int, default=20, help="starts of each case")
-    parser.add_argument(
-        "--seconds", type=float, default=10.0, help="seconds on the processor a run"
-    )
-    parser.add_argument("--workers", type=int, default=1, help="processes, one thread each")
-    parser.add_argument("--out", default="out/paper", help="folder for runs, table and figure")
-    every = list(METHODS)
-    parser.add_argument("--methods", nargs="+", choices=every, default=every, metavar="METHOD")
-    parser.add_argument("--cases", nargs="+", choices=cases, default=cases, metavar="CASE")
+def arguments(
+    name: str, cases: Sequence[str] = (), methods: Sequence[str] = tuple(METHODS)
+) -> argparse.ArgumentParser:
+    """The options that every script takes, and --cases where there are any."""
+    parser = argparse.ArgumentParser(prog=f"{name}.py")
+    for option, kind, default, text in (
+        ("--rounds", int, 20, "starts of each case (20, as in the paper)"),
+        ("--seconds", float, 10.0, "seconds on the processor a run (10, as in the paper)"),
+        ("--workers", int, 1, "processes, one thread each (1)"),
+        ("--out", Path, Path("out/paper"), "folder for runs, table and figure (out/paper)"),
+    ):
+        parser.add_argument(option, type=kind, default=default, help=text)
+    for option, every in (("--methods", methods), ("--cases", cases)):
+        if every:
+            kind, text = option[2:-1].upper(), f"some of: {', '.join(every)}"
+            parser.add_argument(
+                option, nargs="+", choices=every, default=list(every), metavar=kind, help=text
+            )
     return parser
 
 
@@ -97,7 +103,7 @@ def summary(case: Case, runs: Sequence[Run]) -> tuple[float, ...]:
     if not runs:
         return (math.nan,) * 5
     norms = np.array([run.gradient_norm for run in runs])
-    gaps = np.array([run.fun - case.least for run in runs])
+    gaps = gap(case, [run.fun for run in runs])
     evaluations = float(np.mean([run.nfev for run in runs]))
     return (
         float(norms.min()),
@@ -106,6 +112,11 @@ def summary(case: Case, runs: Sequence[Run]) -> tuple[float, ...]:
         float(gaps.mean()),
         evaluations,
     )
+
+
+def gap(case: Case, funs: Sequence[float]) -> Array:
+    """f − f*, nothing below the resolution of f."""
+    return np.maximum(np.array(funs) - case.least, max(FLOOR, EPS * abs(case.least)))
 
 
 def number(value: float) -> str:
@@ -123,7 +134,7 @@ def figure(cases: Sequence[Case], runs: Sequence[Run]) -> Figure:
     for column, case in enumerate(cases):
         for method, found in of_case(runs, case):
             if found:
-                gaps = np.array(found[0].funs) - case.least
+                gaps = gap(case, found[0].funs)
                 curve(grid[0, column], found[0].times, np.array(found[0].norms), method)
                 curve(grid[1, column], found[0].times, gaps, method)
         grid[0, column].set_title(case.name)
@@ -138,10 +149,15 @@ def figure(cases: Sequence[Case], runs: Sequence[Run]) -> Figure:
     return drawn
 
 
-def curve(axes: Axes, times: Sequence[float], values: np.ndarray, method: str) -> None:
+def curve(axes: Axes, times: Sequence[float], values: Array, method: str) -> None:
     """One run; the first point stands at the first millisecond."""
-    shown, at = np.maximum(values, FLOOR), np.maximum(times, 1e-3)
-    axes.plot(at, shown, color=COLOURS[method], label=method, linewidth=1.3)
+    axes.plot(
+        np.maximum(times, 1e-3),
+        np.maximum(values, FLOOR),
+        color=COLOURS[method],
+        label=method,
+        linewidth=1.3,
+    )
 
 
 def label(axes: Axes, what: str) -> None:

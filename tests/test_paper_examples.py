@@ -1,0 +1,57 @@
+"""The scripts of examples/paper run from the command line, and their numbers are the runs'."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+FOLDER = Path(__file__).parent.parent / "examples" / "paper"
+TABLES = ("table_tensor", "table_autoencoder", "table_deep_linear")
+
+
+def run(script: str, out: Path, *options: str) -> str:
+    """What a script prints with its files below `out`."""
+    command = [sys.executable, str(FOLDER / f"{script}.py"), "--out", str(out), *options]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert ended.stderr == ""
+    assert (out / f"{script}.png").read_bytes().startswith(b"\x89PNG")
+    return ended.stdout
+
+
+def test_a_table_is_that_of_its_runs_and_goes_on(tmp_path: Path) -> None:
+    few = ("--seconds", "0.05", "--cases", "tensor 2", "--methods", "norm-armijo", "auto")
+    run("table_tensor", tmp_path, "--rounds", "1", *few)
+    files = sorted(tmp_path.rglob("*.json"))
+    first = {path: path.stat().st_mtime_ns for path in files}
+    assert [path.name for path in files] == ["auto-0-0.05s.json", "norm-armijo-0-0.05s.json"]
+    text = run("table_tensor", tmp_path, "--rounds", "2", *few)
+    assert {path: path.stat().st_mtime_ns for path in files} == first
+    runs = [json.loads(path.read_text()) for path in sorted(tmp_path.rglob("norm-armijo*.json"))]
+    assert [one["round_"] for one in runs] == [0, 1]
+    (row,) = (line for line in text.splitlines() if line.startswith("| norm-armijo |"))
+    cells = [cell.strip() for cell in row.split("|")[2:-1]]
+    norms, gaps = ([one[key] for one in runs] for key in ("gradient_norm", "fun"))
+    expected = [min(norms), np.mean(norms), min(gaps), np.mean(gaps)]
+    assert cells[:4] == [f"{value:.1e}" for value in expected]
+    assert cells[5:] == ["3.8e-08", "5.8e-07", "8.2e-07", "6.5e-04"]
+    assert (tmp_path / "table_tensor.md").read_text() in text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", [*TABLES, "hard_instance"])
+def test_every_script_in_a_round_of_a_second(script: str, tmp_path: Path) -> None:
+    text = run(script, tmp_path, "--rounds", "1", "--seconds", "1", "--workers", "2")
+    for method in ("bpg", "pgd", "tgd", "norm-armijo", "agp"):
+        assert f"| {method} |" in text
+
+
+def test_exponents_of_the_hard_instance(tmp_path: Path) -> None:
+    text = run("hard_instance", tmp_path, "--rounds", "1", "--seconds", "0.3", "--methods", "tgd")
+    rows = [line.split("|") for line in text.splitlines() if line.startswith("| tgd |")]
+    exponents = [float(row[4].split("±")[0]) for row in rows]
+    assert len(exponents) == 2
+    # At most ε^-2; logarithms flatten it.
+    assert all(-2.0 < exponent < -0.7 for exponent in exponents)
