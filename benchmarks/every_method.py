@@ -4,11 +4,11 @@
                                       [--seconds S] [--keep FILE] [--markdown]
 
 A cost is that until f is a recorded value to eight digits; on the models, which have none, until
-the run ends in success (gradient below 1e-6 times the scale). Evaluations are values, gradients and
-products with the Hessian, one each. `x` marks a run without that, within S seconds (default 5), and
-`-` a method that is not for such a problem; both count as 100 times the best. A name of a direction
-stands for norm-armijo along it. FILE holds outcomes of earlier runs: those of solvers not named are
-taken from there.
+the run ends in success (gradient below 1e-6 times the scale). Times are those of the processor.
+Evaluations are values, gradients and products with the Hessian, one each. `x` marks a run without
+that, within S seconds (default 5), and `-` a method that is not for such a problem; both count as
+100 times the best. A name of a direction stands for norm-armijo along it. FILE holds outcomes of
+earlier runs: those of solvers not named are taken from there.
 """
 
 from __future__ import annotations

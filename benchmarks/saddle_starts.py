@@ -32,7 +32,7 @@ from benchmarks.adam import adam
 from benchmarks.by_hand import Array
 from benchmarks.evaluate import in_columns
 from benchmarks.machine import description
-from benchmarks.runs import MOST_STEPS
+from benchmarks.runs import BUSY, MOST_STEPS, ending
 from slomodel.errors import SlomodelError
 from slomodel.solve import State
 from slomodel.solve.directions import DIRECTIONS
@@ -41,8 +41,6 @@ from slomodel.solve.methods import METHODS
 FILE = Path(__file__).parent.parent / "models" / "linear_autoencoder.slo"
 NARROWEST = 4
 WANTED = 1e-6
-# Wall seconds for one of the processor, where others use it too.
-BUSY = 6.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +78,7 @@ def own(method: str, **options: object) -> Solver:
             found = model.solve(method, x0, callback=late, **limits, **options)
         except SlomodelError:
             return None
-        return End(found.fun, time.process_time() - start, found.status.value)
+        return End(found.fun, time.process_time() - start, ending(found))
 
     return run
 

@@ -5,7 +5,8 @@
 NAME is a direction of norm-armijo (default lbfgs), a method, or `all`. Both stop where the gradient
 is below 1e-9 times the scale of the problem. An evaluation of L-BFGS-B is a value with its
 gradient; ours are values and, fewer, gradients. `to f*` counts the evaluations until f is within
-1e-8 of the recorded value, relative, absolute where that is 0; a ratio is ours / theirs.
+1e-8 of the recorded value, relative, absolute where that is 0; a ratio is ours / theirs. Times are
+those of the processor.
 """
 
 from __future__ import annotations

@@ -23,10 +23,15 @@ def test_recorded_values_at_the_starts(name: str) -> None:
         np.testing.assert_allclose(gradient, start["gradient"], rtol=1e-8)
 
 
+@pytest.mark.parametrize(
+    "options", [{"method": "auto"}, {"direction": "gauss-newton"}], ids=["auto", "gauss-newton"]
+)
 @pytest.mark.parametrize("scales", SCALES, ids=["as given", "rescaled"])
 @pytest.mark.parametrize("start", [0, 1])
 @pytest.mark.parametrize("name", NAMES)
-def test_certified_parameters(name: str, start: int, scales: tuple[float, float]) -> None:
+def test_certified_parameters(
+    name: str, start: int, scales: tuple[float, float], options: dict[str, str]
+) -> None:
     problem, (of_y, of_b) = recorded(name), scales
     x0 = of_b * np.array(problem["starts"][start]["b"])
     found = model_of(name, of_y, of_b).solve(method="auto", x0=x0, gtol=1e-14)
