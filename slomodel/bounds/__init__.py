@@ -1,9 +1,9 @@
 """Proved bounds on the Lipschitz constants of the gradient and the Hessian over balls."""
 
 from slomodel.bounds.formula import bound_formula
-from slomodel.bounds.lipschitz import bounds
+from slomodel.bounds.lipschitz import bounds, quick_bound
 from slomodel.bounds.result import Bounds
 from slomodel.bounds.sampled import sample
 from slomodel.bounds.setting import Setting
 
-__all__ = ["Bounds", "Setting", "bound_formula", "bounds", "sample"]
+__all__ = ["Bounds", "Setting", "bound_formula", "bounds", "quick_bound", "sample"]

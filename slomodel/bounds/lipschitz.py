@@ -35,6 +35,9 @@ STRATEGIES: tuple[Strategy, ...] = (
 UNLIMITED: tuple[Strategy, ...] = (linear, quadratic)
 """Those that hold over the whole space too."""
 
+QUICK: tuple[Strategy, ...] = (linear, quadratic, majorant_series)
+"""Those that take milliseconds, for whoever asks about many balls."""
+
 NO_RULE = "no rule gives a bound over this ball"
 CENTRE = "‖H(c)‖ + r·L2"
 
@@ -72,7 +75,13 @@ def bounds(setting: Setting, radius: float) -> Bounds:
     )
 
 
-def _claims(setting: Setting, radius: float) -> Claims:
+def quick_bound(setting: Setting, radius: float) -> float:
+    """A bound of L1 that takes little time; it may be inf where `bounds` has another one."""
+    claims = _claims(setting, checked_radius(radius), QUICK)
+    return min(claim.value for claim in claims.L1)
+
+
+def _claims(setting: Setting, radius: float, asked: Sequence[Strategy] | None = None) -> Claims:
     """One claim a strategy that has an answer; no strategy is asked where none can have one."""
     if setting.n == 0:
         nothing = (Claim("no unknowns", 0.0),)
@@ -81,7 +90,7 @@ def _claims(setting: Setting, radius: float) -> Claims:
         if not np.all(np.isfinite(array)):
             refused = (Claim("none", math.inf, f"data `{node.name}` has NaN or inf"),)
             return Claims(refused, refused)
-    strategies: Sequence[Strategy] = STRATEGIES if radius < math.inf else UNLIMITED
+    strategies: Sequence[Strategy] = UNLIMITED if radius == math.inf else asked or STRATEGIES
     found = [_answer(strategy, setting, radius) for strategy in strategies]
     answers = [one for one in found if one is not None]
     if not answers:

@@ -19,7 +19,7 @@ from slomodel.solve.norms import Vector, norm, power
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.options import Setting, number
 from slomodel.solve.promises import of_bregman_steps
-from slomodel.solve.proved import Prove, unproved
+from slomodel.solve.proved import Prove, Quick, unproved
 from slomodel.solve.subroutine import ConstantsOver, Iterate, Needs, OwnBall, Region
 
 LEAST_P = 2.0
@@ -110,7 +110,8 @@ def bpg_source(given: Mapping[str, object], prove: Prove | None, facts: Facts) -
             reason = "the objective is not seen to be a polynomial"
         message = f"bpg needs a constant L with L·h − f and L·h + f convex, and {reason}"
         raise DomainError(Diagnostic("E604", message, help="give L and p, or use norm-armijo"))
-    return Adaptable(prove, facts.degree, _kernel_power(given, facts.degree))
+    ask = prove.quick if isinstance(prove, Quick) else prove
+    return Adaptable(ask, facts.degree, _kernel_power(given, facts.degree))
 
 
 def _kernel_power(given: Mapping[str, object], degree: int | None) -> float:

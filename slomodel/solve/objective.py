@@ -51,6 +51,27 @@ class Functions:
         return self.value(x), out
 
 
+@dataclass(frozen=True, slots=True)
+class CurvedFunctions:
+    """Plain functions with a third, (x, v) -> the Hessian at x times v, all (n,)."""
+
+    plain: Objective
+    hessp: Callable[[Vector, Vector], Vector]
+
+    @property
+    def n(self) -> int:
+        return self.plain.n
+
+    def value(self, x: Vector) -> float:
+        return self.plain.value(x)
+
+    def value_and_gradient(self, x: Vector, out: Vector | None = None) -> tuple[float, Vector]:
+        return self.plain.value_and_gradient(x, out)
+
+    def hvp(self, x: Vector, v: Vector) -> Vector:
+        return self.hessp(x, v)
+
+
 class BudgetSpent(Exception):
     """Raised in the middle of a step when a budget is used up; never leaves `solve`."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.lipschitz import Sampled
@@ -24,6 +25,17 @@ class Proof:
 
 Prove = Callable[[Vector, float], Proof]
 """(centre (n,), radius) -> Proof."""
+
+
+@runtime_checkable
+class Quick(Protocol):
+    """A source of proofs with one for whoever asks about many balls."""
+
+    def __call__(self, centre: Vector, radius: float) -> Proof: ...
+
+    def quick(self, centre: Vector, radius: float) -> Proof:
+        """A bound of L1 alone, in little time where it can be had so."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +15,7 @@ from slomodel.solve.entry import solve
 from slomodel.solve.hints import closest, method_hint
 from slomodel.solve.methods import METHODS
 from slomodel.solve.monitor import State
-from slomodel.solve.objective import Functions
+from slomodel.solve.objective import CurvedFunctions, Functions, Objective
 from slomodel.solve.solution import Solution
 
 Vector = NDArray[np.float64]
@@ -28,9 +29,11 @@ def scipy_method(
 
     To be called, with the name of a method, before SciPy gets it: nothing else is taken here.
 
-    It needs the gradient (`jac=` a function, or True where `fun` returns both); SciPy's `tol` is
-    the tolerance on ‖∇f‖, `options=` are those of `Model.solve` and of the method, and `maxiter`
-    is `max_iter`. Bounds and constraints are refused. Raises DomainError for an unknown method.
+    It needs the gradient (`jac=` a function, or True where `fun` returns both); `hessp=`, or a
+    function `hess=`, gives products with the Hessian to the directions that take them. SciPy's
+    `tol` is the tolerance on ‖∇f‖, `options=` are those of `Model.solve` and of the method, and
+    `maxiter` is `max_iter`. Bounds and constraints are refused. Raises DomainError for an unknown
+    method.
     """
     _check_name(method, alone=not (misplaced or keywords))
 
@@ -49,12 +52,11 @@ def scipy_method(
         _refuse(jac, bounds, constraints)
         assert jac is not None
         start = np.atleast_1d(np.asarray(x0, dtype=np.float64))
-        gradient = jac
-        objective = Functions(
-            lambda x: float(fun(x.copy(), *args)),
-            lambda x: np.asarray(gradient(x.copy(), *args), dtype=np.float64).ravel(),
-            start.size,
+        objective: Objective = Functions(
+            lambda x: float(fun(x.copy(), *args)), lambda x: _flat(jac(x.copy(), *args)), start.size
         )
+        product = _product(hess, hessp, args)
+        objective = CurvedFunctions(objective, product) if product else objective
         told = None if callback is None else _told(callback)
         known = _translated(options)
         return _result(solve(objective, start, method=method, callback=told, **known))  # type: ignore[arg-type]
@@ -65,6 +67,33 @@ def scipy_method(
 def _result(found: Solution) -> OptimizeResult:
     """As SciPy has it, without named arrays: SciPy cannot print an empty table."""
     return OptimizeResult({key: value for key, value in dict(found).items() if key != "variables"})
+
+
+def _product(
+    hess: object, hessp: object, args: tuple[object, ...]
+) -> Callable[[Vector, Vector], Vector] | None:
+    """(x, v) -> the Hessian at x times v, all (n,); None where neither function is given.
+
+    `hess` gives a matrix of NumPy or of scipy.sparse, or an operator; that of the last x is kept.
+    """
+    if callable(hessp):
+        return lambda x, v: _flat(hessp(x.copy(), v.copy(), *args))
+    if not callable(hess):
+        return None
+    last: dict[bytes, Any] = {}
+
+    def product(x: Vector, v: Vector) -> Vector:
+        key = x.tobytes()
+        if key not in last:
+            last.clear()
+            last[key] = hess(x.copy(), *args)
+        return _flat(last[key] @ v)
+
+    return product
+
+
+def _flat(value: object) -> Vector:
+    return np.asarray(value, dtype=np.float64).ravel()
 
 
 def _check_name(method: object, alone: bool) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.optimize
+import scipy.sparse.linalg
 
+import slomodel
 from slomodel.errors import DomainError
 from slomodel.solve.scipy_method import scipy_method
 
@@ -89,3 +91,72 @@ def test_what_is_refused(keywords: dict[str, object], told: str) -> None:
 def test_an_unknown_method_is_refused_at_once() -> None:
     with pytest.raises(DomainError, match="no method is called 'bfgs'"):
         scipy_method("bfgs")
+
+
+def hess(x: np.ndarray) -> np.ndarray:
+    return np.asarray(scipy.optimize.rosen_hess(x))
+
+
+@pytest.mark.parametrize("direction", ["newton", "newton-cg"])
+@pytest.mark.parametrize(
+    "second",
+    [
+        {"hessp": scipy.optimize.rosen_hess_prod},
+        {"hess": hess},
+        {"hess": lambda x: scipy.sparse.csr_array(hess(x))},
+        {"hess": lambda x: scipy.sparse.linalg.aslinearoperator(hess(x))},
+    ],
+    ids=["hessp", "dense", "sparse", "operator"],
+)
+def test_second_derivatives(direction: str, second: dict[str, object]) -> None:
+    result = minimize(options={"direction": direction, "gtol": 1e-9}, **second)
+    np.testing.assert_allclose(result.x, 1.0, atol=1e-6)
+    assert result.nhev > 0
+    assert result.njev == result.nit + 1
+    differenced = minimize(options={"direction": direction, "gtol": 1e-9})
+    np.testing.assert_allclose(differenced.x, result.x, atol=1e-6)
+    assert differenced.nhev == 0
+
+
+def test_a_matrix_is_asked_for_once_a_point() -> None:
+    points: list[bytes] = []
+
+    def counted(x: np.ndarray) -> np.ndarray:
+        points.append(x.tobytes())
+        return hess(x)
+
+    result = minimize(hess=counted, options={"direction": "newton"})
+    assert result.success
+    assert len(points) == len(set(points)) == result.nit
+    assert result.nhev == 4 * result.nit
+
+
+def test_approximations_that_scipy_makes_are_left_to_it() -> None:
+    result = minimize(hess=scipy.optimize.BFGS(), options={"direction": "newton"})
+    assert (result.success, result.nhev) == (True, 0)
+
+
+def test_extra_arguments_reach_the_second_derivatives() -> None:
+    found = scipy.optimize.minimize(
+        lambda x, a: float(a * x @ x),
+        [5.0, 5.0],
+        args=(3.0,),
+        jac=lambda x, a: 2.0 * a * x,
+        hessp=lambda x, v, a: 2.0 * a * v,
+        method=scipy_method("norm-armijo"),
+        options={"direction": "newton-cg"},
+    )
+    assert (found.success, found.nit) == (True, 1)
+
+
+def test_a_model_with_scipys_methods_and_with_these() -> None:
+    model = slomodel.compile(
+        "var x[4] init -1.2\nminimize sum(100*(x[i+1]-x[i]^2)^2 + (1-x[i])^2 for i in 3)"
+    )
+    for method in ("trust-ncg", "trust-krylov", "Newton-CG", scipy_method("auto")):
+        result = scipy.optimize.minimize(**model.scipy(), x0=X0, method=method)
+        np.testing.assert_allclose(result.x, 1.0, atol=1e-3)
+        assert result.nhev > 0
+    highest = slomodel.compile("var x[2] init 1\nmaximize -sumsq(x - 3)")
+    result = scipy.optimize.minimize(**highest.scipy(), x0=np.zeros(2), method="trust-ncg")
+    np.testing.assert_allclose(result.x, 3.0)
