@@ -10,13 +10,14 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 
 from slomodel.bounds.enclose import enclose
-from slomodel.bounds.interval import Interval
+from slomodel.bounds.interval import Interval, meet
+from slomodel.bounds.ranges import derivative_range
 from slomodel.bounds.rounding import Array
 from slomodel.bounds.smoothness import Smoothness, smoothness
 from slomodel.calculus import jvp
 from slomodel.errors import Span
 from slomodel.ir.build import const
-from slomodel.ir.expr import Expr, Input
+from slomodel.ir.expr import Expr, Input, Map
 
 Slots = tuple[int, ...]
 _MOST_NUMBERS = 2**17
@@ -32,14 +33,14 @@ class ElementRanges:
     smooth: Smoothness
 
 
-def derivative_graphs(value: Expr, arguments: Sequence[Input]) -> dict[Slots, Expr]:
-    """The partial derivatives of orders 2 to 4 as graphs of scalars."""
+def derivative_graphs(value: Expr, arguments: Sequence[Input], least: int = 2) -> dict[Slots, Expr]:
+    """The partial derivatives from an order to the fourth as graphs of scalars."""
     found: dict[Slots, Expr] = {(): value}
     count = len(arguments)
     for order in (1, 2, 3, 4):
         for slots in combinations_with_replacement(range(count), order):
             (found[slots],) = jvp((found[slots[:-1]],), {arguments[slots[-1]]: const(1.0)})
-    return {slots: graph for slots, graph in found.items() if len(slots) > 1}
+    return {slots: graph for slots, graph in found.items() if len(slots) >= least}
 
 
 def element_ranges(
@@ -68,7 +69,13 @@ def element_ranges(
         lo, hi = np.min(a.lo, axis=0), np.max(a.hi, axis=0)
         return Interval(np.broadcast_to(lo, (count,)), np.broadcast_to(hi, (count,)))
 
-    return ElementRanges({slots: hull(found[graph]) for slots, graph in graphs.items()}, smooth)
+    ranges = {slots: hull(found[graph]) for slots, graph in graphs.items()}
+    if isinstance(value, Map) and value.operands == tuple(boxes):
+        # A function of the table is known to turn where it does.
+        for slots in graphs if len(boxes) == 1 else ():
+            (box,) = boxes.values()
+            ranges[slots] = meet(ranges[slots], derivative_range(value.function, len(slots), box))
+    return ElementRanges(ranges, smooth)
 
 
 def _pieces(boxes: Mapping[Input, Interval], pieces: int) -> dict[Input, Interval]:

@@ -14,6 +14,7 @@ from slomodel.bounds.rounding import up_add, up_mul
 from slomodel.bounds.setting import Candidate, Setting
 from slomodel.bounds.strategies.gradient_jets import gradient_jets
 from slomodel.bounds.strategies.interval_entries import interval_entries
+from slomodel.bounds.strategies.layered_networks import layered_networks
 from slomodel.bounds.strategies.linear import linear
 from slomodel.bounds.strategies.majorant_series import majorant_series
 from slomodel.bounds.strategies.quadratic import quadratic
@@ -26,6 +27,7 @@ STRATEGIES: tuple[Strategy, ...] = (
     linear,
     quadratic,
     separable_sums,
+    layered_networks,
     interval_entries,
     gradient_jets,
     majorant_series,

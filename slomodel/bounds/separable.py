@@ -58,13 +58,22 @@ def elements(objective: Expr, variables: Collection[Input]) -> tuple[Elements, .
     """The parts of which an objective is the sum, up to an affine one; None where it is not such.
 
     Found from the operations: below the objective come linear ones, below these scalar functions
-    by elements (or the sum of powers of such), and below these affine nodes.
+    by elements (or sums of products of such), and below these affine nodes.
     """
     order = postorder(objective)
     moving = dependents(order, set(variables).__contains__)
+    return parts_over(objective, moving, affine_nodes(order, moving))
+
+
+def parts_over(
+    objective: Expr,
+    moving: Collection[Expr],
+    affine: Collection[Expr],
+    layers: Collection[Expr] = (),
+) -> tuple[Elements, ...] | None:
+    """`elements` where nodes of `layers` may stand in place of affine ones."""
     if len(moving) > _MOST_NODES or objective not in moving:
         return None
-    affine = _affine(order, moving)
     outermost = _outermost(objective, moving, affine)
     if outermost is None:
         return None
@@ -78,14 +87,14 @@ def elements(objective: Expr, variables: Collection[Input]) -> tuple[Elements, .
         return None
     found = []
     for factors, weight in zip(outermost.values(), weights, strict=True):
-        one = _elements(factors, weight, moving, affine)
+        one = element_function(factors, weight, moving, affine, layers)
         if one is None:
             return None
         found.append(one)
     return tuple(found)
 
 
-def _affine(order: list[Expr], moving: Collection[Expr]) -> set[Expr]:
+def affine_nodes(order: list[Expr], moving: Collection[Expr]) -> set[Expr]:
     """The nodes that move and are affine in the variables."""
     found: set[Expr] = set()
     for node in order:
@@ -165,10 +174,14 @@ def _replaced(root: Expr, stand_ins: Mapping[Expr, Expr]) -> Expr:
     return done[root]
 
 
-def _elements(
-    factors: tuple[Expr, ...], weight: Expr, moving: Collection[Expr], affine: Collection[Expr]
+def element_function(
+    factors: tuple[Expr, ...],
+    weight: Expr,
+    moving: Collection[Expr],
+    affine: Collection[Expr],
+    layers: Collection[Expr] = (),
 ) -> Elements | None:
-    """The scalar function of the factors' elements, from the maps down to affine nodes."""
+    """The scalar function of the factors' elements, down to affine nodes or layers."""
     roots = [Laid(factor, tuple(range(factor.rank))) for factor in factors]
     arguments: dict[Laid, Input] = {}
     data: dict[Laid, Input] = {}
@@ -179,7 +192,7 @@ def _elements(
         node = laid.node
         if laid in done:
             continue
-        if node in affine and not _is_of_one(node, moving):
+        if node in layers or (node in affine and not _is_of_one(node, moving)):
             done[laid] = arguments[laid] = build.variable(f"u{len(arguments)}", ())
         elif isinstance(node, Const):
             done[laid] = node
@@ -188,10 +201,7 @@ def _elements(
         elif not isinstance(node, Map) or node.function is still:
             return None
         else:
-            below = [
-                Laid(operand, tuple(laid.axes[axis] for axis in own))
-                for operand, own in zip(node.operands, node.axes, strict=True)
-            ]
+            below = _below(node, laid.axes)
             if ready:
                 done[laid] = build.apply(node.function, *(done[one] for one in below))
             else:
@@ -203,6 +213,12 @@ def _elements(
     value = _product([done[root] for root in roots])
     variables, affines = tuple(arguments.values()), tuple(arguments)
     return Elements(weight, value, variables, affines, given, origins, factors[0].shape)
+
+
+def _below(node: Map, axes: Axes) -> list[Laid]:
+    """The operands of a map that is laid along these axes."""
+    pairs = zip(node.operands, node.axes, strict=True)
+    return [Laid(operand, tuple(axes[axis] for axis in own)) for operand, own in pairs]
 
 
 def _product(factors: list[Expr]) -> Expr:

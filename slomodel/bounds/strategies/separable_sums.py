@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -62,7 +62,7 @@ def separable_sums(setting: Setting, radius: float) -> Candidate | None:
     parts = _parts(setting)
     if parts is None:
         return None
-    over = _over(setting, parts, radius)
+    over = parts_over_ball(setting, parts, radius)
     if over.order < 1:
         return Candidate(RULE, np.inf, np.inf, over.reason)
     first = {"H by elements": second_order(over.parts)}
@@ -91,7 +91,7 @@ class Over:
     reason: str
 
 
-def _over(setting: Setting, parts: tuple[Part, ...], radius: float) -> Over:
+def parts_over_ball(setting: Setting, parts: Sequence[Part], radius: float) -> Over:
     found, order, reason = [], ANALYTIC, ""
     for part in parts:
         ranges = _ranges(setting, part, radius)
@@ -108,7 +108,7 @@ def _centre(setting: Setting, parts: tuple[Part, ...]) -> tuple[float, float]:
     key = f"{RULE} at the centre"
     kept = setting.kept.get(key)
     if not isinstance(kept, tuple):
-        at = _over(setting, parts, 0.0).parts
+        at = parts_over_ball(setting, parts, 0.0).parts
         kept = setting.kept[key] = (second_order(at), min(third_order(at)))
     return kept
 
@@ -122,10 +122,13 @@ def _parts(setting: Setting) -> tuple[Part, ...] | None:
 
 
 def _found_parts(setting: Setting) -> tuple[Part, ...] | None:
-    if not 0 < setting.n <= _MOST_VARIABLES:
-        return None
-    found = elements(setting.objective, setting.variables)
-    if not found:
+    found = elements(setting.objective, setting.variables) if setting.n else None
+    return parts_of(setting, found) if found else None
+
+
+def parts_of(setting: Setting, found: Sequence[Elements]) -> tuple[Part, ...] | None:
+    """The numbers of parts of the objective; None where they are many."""
+    if setting.n > _MOST_VARIABLES:
         return None
     sizes = [prod(concrete(one.shape, setting.sizes)) for one in found]
     numbers = sum(m * len(one.arguments) for m, one in zip(sizes, found, strict=True))

@@ -1,0 +1,238 @@
+"""The Hessian and the third derivative of a network's loss at the centre, and their norms.
+
+The gradient is computed with tangents: along each unit direction for the Hessian, along pairs of
+them for the third derivative. A result is a polynomial in numbers that are known to within η of
+bounds M of their sizes; with p factors at most, and sums of at most D terms, it is off by at most
+κ = (1 + η)^p - 1 + γ_D of the same polynomial of the bounds M, along directions of ones: row sums
+bound the norm of what is not negative, A[v, v, v] <= Σ A_ijk (|v_i|³ + |v_j|³ + |v_k|³) / 3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slomodel.bounds.interval import Interval
+from slomodel.bounds.loewner import Sum, cubic_norm
+from slomodel.bounds.network_values import Values
+from slomodel.bounds.rounding import Array, gamma, up_add, up_mul
+from slomodel.bounds.spectral import symmetric_norm
+
+_SHARE = 1e-12
+"""η: a number whose error is a larger share of it counts as that much larger."""
+_FACTORS = 40
+_MOST_AT_ONCE = 2**20
+_MOST_HESSIAN = 4e9
+_MOST_THIRD = 6e8
+_MOST_THIRD_UNKNOWNS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """By layer W (h, d), its features with a 1 (d + 1, N) where `biased`, and the derivatives of
+    orders 1 to 3 of the functions (h, N), the last those of the loss.
+    """
+
+    W: list[Array]
+    z: list[Array]
+    slopes: list[list[Array]]
+
+    @property
+    def places(self) -> list[tuple[int, int, int]]:
+        """Layer, unit and feature of each unknown."""
+        return [
+            (layer, k, a)
+            for layer, W in enumerate(self.W)
+            for k in range(len(W))
+            for a in range(len(self.z[layer]))
+        ]
+
+
+def _numbers(values: Values, bound: bool) -> Numbers:
+    """The middles, or bounds of the sizes of which the errors are a share η."""
+
+    def one(a: Interval) -> Array:
+        return np.abs(a.mid) + a.rad / _SHARE if bound else a.mid
+
+    W = [np.abs(level.W) if bound else level.W for level in values.levels]
+    z = []
+    for level in values.levels:
+        own = one(level.z)
+        z.append(np.concatenate([own, np.ones((1, own.shape[1]))]) if level.has_bias else own)
+    functions = [*values.functions, values.loss]
+    slopes = []
+    for function, level in zip(functions, values.levels, strict=True):
+        ranges, _ = function.over(level.u)
+        slopes.append([one(a) for a in ranges[1:4]])
+    return Numbers(W, z, slopes)
+
+
+@dataclass(frozen=True, slots=True)
+class Along:
+    """Directions (P, h, d + 1) by layer, and what they do: u' (P, h, N), z' (P, d + 1, N),
+    adjoints δ' of u (P, h, N) and λ' of z (P, d, N).
+    """
+
+    V: list[Array]
+    u: list[Array]
+    z: list[Array]
+    delta: list[Array]
+    adjoint: list[Array]
+    gradient: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Backward:
+    """Adjoints of u (h, N) and of z (d, N) by layer at the centre."""
+
+    delta: list[Array]
+    adjoint: list[Array]
+
+
+def _backward(own: Numbers) -> Backward:
+    last = len(own.W) - 1
+    delta, adjoint = [own.slopes[last][0]], [own.W[last].T @ own.slopes[last][0]]
+    for k in range(last - 1, -1, -1):
+        delta.insert(0, own.slopes[k][0] * adjoint[0])
+        adjoint.insert(0, own.W[k].T @ delta[0])
+    return Backward(delta, adjoint)
+
+
+def _padded(z: Array, like: Array) -> Array:
+    """Zeros for the derivative of the 1 below."""
+    missing = len(like) - z.shape[1]
+    return np.pad(z, ((0, 0), (0, missing), (0, 0)))
+
+
+def _along(own: Numbers, back: Backward, V: list[Array]) -> Along:
+    """The gradient's derivative (P, n) along directions: forward, then backward."""
+    P = len(V[0])
+    u: list[Array] = []
+    z: list[Array] = [np.zeros((P, *own.z[0].shape))]
+    for k, W in enumerate(own.W):
+        d = W.shape[1]
+        u.append(W @ z[k][:, :d] + V[k] @ own.z[k])
+        if k + 1 < len(own.W):
+            z.append(_padded(own.slopes[k][0] * u[k], own.z[k + 1]))
+    last = len(own.W) - 1
+    delta: list[Array] = [own.slopes[last][1] * u[last]]
+    adjoint: list[Array] = []
+    for k in range(last, -1, -1):
+        W = own.W[k]
+        d = W.shape[1]
+        adjoint.insert(0, W.T @ delta[0] + V[k][:, :, :d].transpose(0, 2, 1) @ back.delta[k])
+        if k:
+            first, second = own.slopes[k - 1][:2]
+            delta.insert(0, second * u[k - 1] * back.adjoint[k] + first * adjoint[0])
+    parts = [
+        delta[k] @ own.z[k].T + back.delta[k] @ z[k].transpose(0, 2, 1) for k in range(last + 1)
+    ]
+    gradient = np.concatenate([part.reshape(P, -1) for part in parts], axis=1)
+    return Along(V, u, z, delta, adjoint, gradient)
+
+
+def _twice(own: Numbers, back: Backward, a: Along, b: Along) -> Array:
+    """The gradient's second derivative (P, n) along pairs of directions."""
+    P = len(a.u[0])
+    u: list[Array] = []
+    z: list[Array] = [np.zeros((P, *own.z[0].shape))]
+    for k, W in enumerate(own.W):
+        d = W.shape[1]
+        u.append(W @ z[k][:, :d] + a.V[k] @ b.z[k] + b.V[k] @ a.z[k])
+        if k + 1 < len(own.W):
+            first, second = own.slopes[k][:2]
+            z.append(_padded(second * a.u[k] * b.u[k] + first * u[k], own.z[k + 1]))
+    last = len(own.W) - 1
+    first, second, third = own.slopes[last]
+    delta = third * a.u[last] * b.u[last] + second * u[last]
+    parts: list[Array] = []
+    for k in range(last, -1, -1):
+        own_z = delta @ own.z[k].T + back.delta[k] @ z[k].transpose(0, 2, 1)
+        mixed = a.delta[k] @ b.z[k].transpose(0, 2, 1) + b.delta[k] @ a.z[k].transpose(0, 2, 1)
+        parts.insert(0, own_z + mixed)
+        if k == 0:
+            break
+        d = own.W[k].shape[1]
+        adjoint = own.W[k].T @ delta
+        for one, other in ((a, b), (b, a)):
+            adjoint = adjoint + one.V[k][:, :, :d].transpose(0, 2, 1) @ other.delta[k]
+        first, second, third = own.slopes[k - 1]
+        delta = (third * a.u[k - 1] * b.u[k - 1] + second * u[k - 1]) * back.adjoint[k]
+        delta = delta + first * adjoint
+        delta = delta + second * (a.u[k - 1] * b.adjoint[k] + b.u[k - 1] * a.adjoint[k])
+    return np.concatenate([part.reshape(P, -1) for part in parts], axis=1)
+
+
+def _units(own: Numbers, which: list[int]) -> list[Array]:
+    """Unit directions of these unknowns, by layer."""
+    V = [np.zeros((len(which), len(W), len(z))) for W, z in zip(own.W, own.z, strict=True)]
+    for row, place in enumerate(which):
+        layer, k, a = own.places[place]
+        V[layer][row, k, a] = 1.0
+    return V
+
+
+def _ones(own: Numbers) -> list[Array]:
+    return [np.ones((1, len(W), len(z))) for W, z in zip(own.W, own.z, strict=True)]
+
+
+def _error(values: Values) -> float:
+    """κ, with a margin for the bound that it is a share of."""
+    terms = values.samples + sum(sum(level.W.shape) for level in values.levels)
+    return float(up_mul(1.01, up_add(_FACTORS * _SHARE, gamma(16 * terms + 400))))
+
+
+def network_hessian_norm(values: Values) -> float:
+    """At least the norm of the Hessian at the centre; inf where it would take long."""
+    own = _numbers(values, bound=False)
+    n, widest = len(own.places), max(level.u.lo.size for level in values.levels)
+    if n * widest * max(max(W.shape) for W in own.W) > _MOST_HESSIAN:
+        return float(np.inf)
+    back = _backward(own)
+    step = max(_MOST_AT_ONCE // widest, 1)
+    rows = [
+        _along(own, back, _units(own, list(range(k, min(k + step, n))))).gradient
+        for k in range(0, n, step)
+    ]
+    H = np.concatenate(rows)
+    bounds = _numbers(values, bound=True)
+    largest = float(np.max(_along(bounds, _backward(bounds), _ones(bounds)).gradient))
+    norm = symmetric_norm(0.5 * H + 0.5 * H.T, np.zeros_like(H))
+    return float(up_add(norm, up_mul(_error(values), largest)))
+
+
+def network_third_norm(values: Values) -> float:
+    """At least the norm of the third derivative at the centre; inf where it would take long."""
+    own = _numbers(values, bound=False)
+    n, widest = len(own.places), max(level.u.lo.size for level in values.levels)
+    if n > _MOST_THIRD_UNKNOWNS or n * n * widest * max(max(W.shape) for W in own.W) > _MOST_THIRD:
+        return float(np.inf)
+    back = _backward(own)
+    every = _along(own, back, _units(own, list(range(n))))
+    T = np.zeros((n, n, n))
+    for i in range(n):
+        one = _picked(every, np.full(n - i, i))
+        found = _twice(own, back, one, _picked(every, np.arange(i, n)))
+        T[i, i:] = found
+        T[i:, i] = found
+    bounds = _numbers(values, bound=True)
+    back = _backward(bounds)
+    ones = _along(bounds, back, _ones(bounds))
+    largest = float(np.max(_twice(bounds, back, ones, ones)))
+    return cubic_norm(Sum(T, float(up_mul(_error(values), largest))))
+
+
+def _picked(every: Along, which: NDArray[np.int64]) -> Along:
+    def take(arrays: list[Array]) -> list[Array]:
+        return [array[which] for array in arrays]
+
+    return Along(
+        take(every.V),
+        take(every.u),
+        take(every.z),
+        take(every.delta),
+        take(every.adjoint),
+        every.gradient[which],
+    )

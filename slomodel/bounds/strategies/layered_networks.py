@@ -1,0 +1,147 @@
+"""Networks of layers: derivatives along one direction by sample, summed over samples by norms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from slomodel.bounds.element_sums import fourth_order, second_order, third_order
+from slomodel.bounds.network import Network, network
+from slomodel.bounds.network_centre import network_hessian_norm, network_third_norm
+from slomodel.bounds.network_jets import NetworkJets
+from slomodel.bounds.network_values import Values, network_values, over_cell
+from slomodel.bounds.result import shown
+from slomodel.bounds.rounding import Array, up, up_add, up_mul
+from slomodel.bounds.setting import Candidate, Setting
+from slomodel.bounds.strategies.separable_sums import Part, parts_of, parts_over_ball
+
+RULE = "layered networks"
+_MOST_ELEMENTS = 2**17
+_ARCS = 4
+"""Parts of the quarter circle of the radii of two layers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The network with its numbers, and the other parts of the objective."""
+
+    net: Network
+    values: Values
+    rest: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Natural:
+    """At least sup ‖D^k f‖ over a ball for k = 2, 3, 4, and how smooth f is there."""
+
+    bounds: tuple[float, float, float]
+    order: int
+    reason: str
+
+
+def layered_networks(setting: Setting, radius: float) -> Candidate | None:
+    """L1 and L2 of Σ g(o), o a network with smooth functions between its layers.
+
+    The inequalities are those of `network_jets` over cells of the layers' radii ρ, Σ ρ_l² <= r²,
+    that cover all; then G_k >= sup ‖D^k f‖, and from the centre ‖D²f‖ <= ‖H(c)‖ + r sup ‖D³f‖ and
+    so on. Hypothesis: all functions are C¹ (C² for L2) where their arguments lie.
+    """
+    prepared = _prepared(setting)
+    if prepared is None:
+        return None
+    over = _natural(setting, prepared, radius)
+    second, third, fourth = over.bounds
+    if over.order < 1:
+        return Candidate(RULE, np.inf, np.inf, over.reason)
+    if over.order < 2:
+        return Candidate(RULE, second, np.inf, over.reason)
+    hessian, at_centre = _centre(setting, prepared)
+    rise = up_mul(radius, fourth) if over.order > 2 else np.inf
+    L2s = {"sup ‖D³f‖": third, "‖D³f(c)‖ + r sup ‖D⁴f‖": float(up_add(at_centre, rise))}
+    L2 = min(L2s.values())
+    slope = min(L2, float(up_add(at_centre, up_mul(0.5, rise))))
+    L1s = {"sup ‖H‖": second, "‖H(c)‖ and D³f": float(up_add(hessian, up_mul(radius, slope)))}
+    trace = tuple(f"{name} ≤ {shown(value)}" for name, value in (L1s | L2s).items())
+    return Candidate(RULE, min(L1s.values()), L2, over.reason, trace)
+
+
+def _prepared(setting: Setting) -> Prepared | None:
+    if RULE not in setting.kept:
+        setting.kept[RULE] = _made(setting)
+    kept = setting.kept[RULE]
+    return kept if isinstance(kept, Prepared) else None
+
+
+def _made(setting: Setting) -> Prepared | None:
+    net = network(setting.objective, setting.variables)
+    if net is None:
+        return None
+    rest = parts_of(setting, net.rest) if net.rest else ()
+    if rest is None:
+        return None
+    values = network_values(setting, net)
+    if max(level.u.lo.size for level in values.levels) > _MOST_ELEMENTS:
+        return None
+    return Prepared(net, values, rest)
+
+
+def _centre(setting: Setting, prepared: Prepared) -> tuple[float, float]:
+    """At least ‖H(c)‖ and ‖D³f(c)‖; kept."""
+    key = f"{RULE} at the centre"
+    kept = setting.kept.get(key)
+    if not isinstance(kept, tuple):
+        natural = _natural(setting, prepared, 0.0).bounds
+        exact = network_hessian_norm(prepared.values), network_third_norm(prepared.values)
+        if prepared.rest:
+            rest = _rest(setting, prepared, 0.0)
+            exact = up_add(exact[0], rest.bounds[0]), up_add(exact[1], rest.bounds[1])
+        kept = setting.kept[key] = min(natural[0], exact[0]), min(natural[1], exact[1])
+    return kept
+
+
+def _rest(setting: Setting, prepared: Prepared, radius: float) -> Natural:
+    """Of the other parts of the objective."""
+    rest = parts_over_ball(setting, prepared.rest, radius)
+    bounds = second_order(rest.parts), min(third_order(rest.parts)), fourth_order(rest.parts)
+    return Natural(bounds, rest.order, rest.reason)
+
+
+def _natural(setting: Setting, prepared: Prepared, radius: float) -> Natural:
+    """The largest over the cells, with what the rest of the objective adds."""
+    largest = [0.0, 0.0, 0.0]
+    order, reason = 99, ""
+    for rho in _cells(len(prepared.values.levels), radius):
+        cell = over_cell(prepared.values, rho)
+        if cell.order < order:
+            order, reason = cell.order, cell.reason
+        found = NetworkJets(prepared.values, cell).orders(4)
+        largest = [max(pair) for pair in zip(largest, found, strict=True)]
+    if prepared.rest:
+        rest = _rest(setting, prepared, radius)
+        if rest.order < order:
+            order, reason = rest.order, rest.reason
+        largest = [float(up_add(a, b)) for a, b in zip(largest, rest.bounds, strict=True)]
+    return Natural((largest[0], largest[1], largest[2]), order, reason)
+
+
+def _cells(count: int, radius: float) -> list[Array]:
+    """Upper corners (count,) of boxes that cover {ρ >= 0, ‖ρ‖ <= r}.
+
+    Two layers: arcs of angles in [a, b] have ρ_1 <= r cos a, ρ_2 <= r sin b. More: boxes of equal
+    sides in ρ², whose upper corners cannot pass what the others' lower ends leave.
+    """
+    if radius == 0.0:
+        return [np.zeros(count)]
+    if count == 2:
+        angles = np.linspace(0.0, 0.5 * np.pi, _ARCS + 1)
+        pairs = zip(np.cos(angles[:-1]), np.sin(angles[1:]), strict=True)
+        shares = [np.array(pair) for pair in pairs]
+    else:
+        parts = 2
+        lows = [
+            np.array(low) / parts for low in product(range(parts), repeat=count) if sum(low) < parts
+        ]
+        shares = [np.sqrt(np.minimum(low + 1.0 / parts, 1.0 - (sum(low) - low))) for low in lows]
+    return [np.asarray(up(radius * share * (1.0 + 1e-12))) for share in shares]
