@@ -12,10 +12,8 @@ from __future__ import annotations
 
 import argparse
 import os
-import resource
 import sys
 import tempfile
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +26,7 @@ import slomodel
 from benchmarks.cases import Case, cases, standardised_case
 from benchmarks.evaluate import in_columns
 from benchmarks.machine import description
+from benchmarks.measure import cpu_seconds
 from slomodel.codegen.native import compiler
 
 MOST = {"c": 2.0, "numexpr": 0.5}
@@ -58,12 +57,6 @@ class Row:
         return self.seconds > MOST[self.target]
 
 
-def clock() -> float:
-    """CPU seconds of this process and of all that it has waited for."""
-    others = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.process_time() + others.ru_utime + others.ru_stime
-
-
 def measured(case: Case, target: str) -> Row:
     """The quickest of a few times: what disturbs only adds."""
     times = []
@@ -71,13 +64,13 @@ def measured(case: Case, target: str) -> Row:
         with tempfile.TemporaryDirectory() as folder:
             os.environ["XDG_CACHE_HOME"] = folder
             compiler._directory.cache_clear()
-            began = clock()
+            began = cpu_seconds()
             model = slomodel.compile(case.source, data=case.data, dims=case.dims, backend=target)
             x = model.x0()
             model.gradient(x)
-            first = clock()
+            first = cpu_seconds()
             model.gradient(x)
-            times.append((first - began, clock() - first))
+            times.append((first - began, cpu_seconds() - first))
     return Row(
         *(case.model, case.size or "file", model.n, target),
         *(min(times)[0], min(second for _, second in times)),

@@ -10,8 +10,9 @@ points. On one thread the clock is the CPU time of the process. All is done in t
 whose malloc keeps freed memory, which favours the hand version, and one with default settings.
 
 Targets, told but not enforced: `kept` ratio at most 1.5, first gradient within 2 s of `compile`,
-no array larger than the largest that the hand version makes. The exit status is 1 only when a
-gradient is wrong or something breaks.
+no array larger than the largest that the hand version makes. Where other libraries are installed
+(extra `bench`), the table and the targets of `against_peers.py` follow. The exit status is 1 only
+when a gradient is wrong or something breaks.
 """
 
 from __future__ import annotations
@@ -30,10 +31,12 @@ if __package__ in (None, ""):  # run as a script
     sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import slomodel
+from benchmarks import against_peers
 from benchmarks.by_hand import Array
 from benchmarks.cases import MODELS, Case, cases
+from benchmarks.libraries import installed
 from benchmarks.machine import MALLOC, description, run_again
-from benchmarks.measure import Call, largest_by_hand, largest_kept, seconds
+from benchmarks.measure import Call, cpu_seconds, largest_by_hand, largest_kept, seconds
 from benchmarks.points import POINTS, deviation, pieces, points
 from benchmarks.rewrites import report
 
@@ -79,10 +82,10 @@ class Row:
 def measured(case: Case, malloc: str, quick: bool, threads: int) -> Row:
     """One row. On several threads the clock is the wall's."""
     clock = time.process_time if threads == 1 else time.perf_counter
-    start = clock()
+    start = cpu_seconds()
     auto = _compiled(case, "auto")
     auto.value_and_gradient(auto.x0())
-    compiled = clock() - start
+    compiled = cpu_seconds() - start
     xs = points(auto)
     share = POINTS // PLACES
     kept: list[list[Call]] = [_calls(case, xs[k * share : (k + 1) * share]) for k in range(PLACES)]
@@ -225,8 +228,13 @@ def main(arguments: list[str] | None = None) -> int:
     else:
         facts = [f"{key}: {value}" for key, value in machine.items()]
         texts = ["\n".join(facts), table(found, options.markdown), summary(found, same)]
-        print("\n\n".join(texts))
-    return int(any(row.deviation > MOST_DEVIATION for row in found))
+        print("\n\n".join(texts), flush=True)
+    wrong = any(row.deviation > MOST_DEVIATION for row in found)
+    if installed() and not options.json and options.threads == 1:
+        chosen = chosen[: -len(("--threads", "1"))]
+        print()
+        wrong |= bool(against_peers.main([*chosen, *(["--markdown"] if options.markdown else [])]))
+    return int(wrong)
 
 
 if __name__ == "__main__":

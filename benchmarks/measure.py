@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import time
 import tracemalloc
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,6 +14,12 @@ from benchmarks.by_hand import Array, Arrays, Evaluate
 
 Call = Callable[[int], object]
 """A computation at the point of this number."""
+
+
+def cpu_seconds() -> float:
+    """CPU seconds of this process and of all that it has waited for, a C compiler too."""
+    others = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + others.ru_utime + others.ru_stime
 
 
 def seconds(calls: Sequence[Call], points: int, block: float, clock: Callable[[], float]) -> Array:

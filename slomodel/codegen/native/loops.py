@@ -60,8 +60,9 @@ class LoopPrinter(Places):
         for nodes in filled.values():
             for k, (_, node) in enumerate(nodes):
                 text = self._operand(next(self.regions.reads(node)))
-                sign = "+=" if k else "="
-                append(passes, f"{self.target(node).element()} {sign} {text};", alone=True)
+                place = self.target(node).element()
+                # Those that add meet in one place what others wrote there in another turn.
+                append(passes, f"{place} {'+=' if k else '='} {text};", alone=bool(k))
         self.temporaries = share_temporaries(passes)
         return [line for one in passes for line in one.lines()]
 

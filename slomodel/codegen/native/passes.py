@@ -44,11 +44,15 @@ def share_temporaries(passes: Sequence[Pass]) -> list[str]:
 
 
 def append(passes: list[Pass], statement: str, *, alone: bool) -> None:
-    """The statement in the last pass where both may share one, else in a pass of its own."""
-    if alone or not passes or passes[-1].alone:
+    """The statement in the last loop where both may share one, else in a loop of its own.
+
+    Totals over the block in between do not matter: nothing in the block reads them.
+    """
+    last = next((one for one in reversed(passes) if not one.once), None)
+    if alone or last is None or last.alone:
         passes.append(Pass([statement], alone))
     else:
-        passes[-1].statements.append(statement)
+        last.statements.append(statement)
 
 
 def indented(lines: Sequence[str]) -> list[str]:
