@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.saddle_starts import FILE, End, beside_saddle, cells, solvers
+from benchmarks.saddle_starts import FILE, WANTED, End, beside_saddle, cells, solvers
 
 
 def test_the_optimum_is_attained_by_the_leading_directions() -> None:
@@ -23,6 +23,23 @@ def test_the_optimum_is_attained_by_the_leading_directions() -> None:
     start = model.x0(0)
     assert 0.0 < start.max() < 1e-3
     assert np.linalg.norm(model.gradient(start)) < 1e-9 * optimum
+
+
+def gaps(name: str, seeds: range) -> list[float]:
+    model, optimum = beside_saddle()
+    ends = [solvers()[name](model, model.x0(seed), 10.0) for seed in seeds]
+    return [end.fun / optimum - 1.0 for end in ends if end is not None]
+
+
+def test_negative_curvature_leads_to_the_optimum() -> None:
+    assert abs(gaps("newton-cg + second order", range(1))[0]) < WANTED
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["auto", "gradient", "lbfgs", "cg", "newton-cg"])
+def test_from_eight_of_ten_starts_at_least(name: str) -> None:
+    found = gaps(f"{name} + second order", range(10))
+    assert sum(abs(gap) < WANTED for gap in found) >= 8
 
 
 def test_runs_end_in_time_and_are_told() -> None:
