@@ -14,11 +14,11 @@ help:
 	@echo "make bench   time the generated kernels against hand-written NumPy"
 	@echo "make golden  rewrite the expected texts in tests/golden, then read git diff"
 
-$(READY): pyproject.toml
+$(READY): pyproject.toml Makefile
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "slomodel needs Python 3.11 or newer: make PYTHON=python3.x ..."; exit 1; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,gpucheck]'
 	@touch $@
 
 demo: $(READY)

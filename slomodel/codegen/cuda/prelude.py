@@ -20,7 +20,7 @@ static inline double slo_smaller(double a, double b) { return a < b || a != a ? 
 
 _BLOCKS = """
 /* Joins the values of all threads of a block whose numbers agree modulo `width`, always in the
-   same order; every thread of the block has to call it. */
+   same order; thread t < width gets the total of its own. Every thread has to call it. */
 #define BLOCK(name, join) \\
     static inline double name(double *shared, double value, int width) { \\
         const int t = threadIdx.x; \\
@@ -30,9 +30,7 @@ _BLOCKS = """
             if (t < half) shared[t] = join(shared[t], shared[t + half]); \\
             __syncthreads(); \\
         } \\
-        value = shared[t % width]; \\
-        __syncthreads(); \\
-        return value; \\
+        return t < width ? shared[t] : 0.0; \\
     }
 BLOCK(slo_sum_block, slo_plus)
 BLOCK(slo_max_block, slo_larger)

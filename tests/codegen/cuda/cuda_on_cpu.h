@@ -115,6 +115,18 @@ static int launch(unsigned gx, unsigned gy, unsigned threads, unsigned seed, boo
     return fault;
 }
 
+// NaN in double and in single precision, another for each array.
+static void fill_edge(char *edge, size_t bytes, int k) {
+    const uint32_t words[2] = {0x7fc00000u | (k + 1), 0x7ff80000u | (k + 1)};
+    for (size_t i = 0; i < bytes; i += sizeof words) memcpy(edge + i, words, sizeof words);
+}
+
+static bool is_whole(const char *edge, size_t bytes, int k) {
+    char filled[EDGE * sizeof(double)];
+    fill_edge(filled, bytes, k);
+    return !memcmp(edge, filled, bytes);
+}
+
 // Calls with copies of the arrays between edges of NaN; with an address sanitizer, without edges.
 static int guarded(void **given, const size_t *sizes, int count, unsigned gx, unsigned gy,
                    unsigned threads, unsigned seed, bool barriers) {
@@ -127,15 +139,15 @@ static int guarded(void **given, const size_t *sizes, int count, unsigned gx, un
     void *inside[64];
     for (int k = 0; k < count; k++) {
         copies[k] = (char *)malloc(sizes[k] + 2 * edge);
-        memset(copies[k], 0xFF, sizes[k] + 2 * edge);
+        fill_edge(copies[k], edge, k);
+        fill_edge(copies[k] + edge + sizes[k], edge, k);
         inside[k] = memcpy(copies[k] + edge, given[k], sizes[k]);
     }
     arguments = inside;
     int fault = launch(gx, gy, threads, seed, barriers);
     for (int k = 0; k < count; k++) {
-        for (size_t i = 0; i < edge; i++)
-            if (copies[k][i] != (char)0xFF || copies[k][edge + sizes[k] + i] != (char)0xFF)
-                fault = BEYOND;
+        if (!is_whole(copies[k], edge, k) || !is_whole(copies[k] + edge + sizes[k], edge, k))
+            fault = BEYOND;
         memcpy(given[k], inside[k], sizes[k]);
         free(copies[k]);
     }

@@ -18,7 +18,7 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 
 HEADER = Path(__file__).with_name("cuda_on_cpu.h")
-FLAGS = ("-O1", "-std=c++17", "-shared", "-fPIC", "-w", "-ffp-contract=off", "-U_FORTIFY_SOURCE")
+FLAGS = ("-O0", "-std=c++17", "-shared", "-fPIC", "-w", "-ffp-contract=off", "-U_FORTIFY_SOURCE")
 TYPES = {"double": np.float64, "float": np.float32, "long long": np.int64}
 FAULTS = ("", "a barrier that not all threads reach", "a write beyond the end of an array")
 _FOLDER = tempfile.TemporaryDirectory(prefix="cuda-on-cpu-")

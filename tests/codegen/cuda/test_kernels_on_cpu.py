@@ -1,0 +1,12 @@
+"""The very CUDA text, run on the CPU in several orders of its threads, against NumPy."""
+
+from __future__ import annotations
+
+import pytest
+from codegen.cuda.everything import LENGTHS, differs, evaluated
+
+
+@pytest.mark.usefixtures("cupy_on_cpu")
+@pytest.mark.parametrize("n", LENGTHS)
+def test_every_kind_of_kernel_at_lengths_round_those_of_blocks(n: int) -> None:
+    assert differs(evaluated(n, "cupy"), evaluated(n, "numpy")) < 1e-12
