@@ -37,7 +37,7 @@ from slomodel.bounds import lipschitz
 from slomodel.bounds.strategies.interval_entries import interval_entries
 
 RADII = (0.0, 1e-12, 1e-9, 1e-6, 1e-3, 0.01, 0.03, 0.1, 0.3, 0.5, 1.0, 2.0, 3.0, 10.0, 100.0, 1e3)
-RADII_A_GRAPH = 10
+RADII_A_GRAPH = 12
 EVERY = lipschitz.STRATEGIES
 SLOW = (interval_entries,)
 SECONDS_BETWEEN = 30.0

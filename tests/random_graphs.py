@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-from graph_maker import LARGEST, Maker
+from graph_maker import LARGEST, Maker, Reals
+from graph_steps import apply_function, power
 from strategies import REALS, SMOOTH, STEPS, Example
 
 from slomodel import functions as fn
 from slomodel.ir import build
+from slomodel.ir.dims import Shape, named
 from slomodel.ir.expr import Expr, Scan
+from slomodel.ir.function import ScalarFunction
 
 T = TypeVar("T")
+Step = Callable[[Maker], None]
 SCALES = (1e-8, 1e-3, 0.1, 1.0, 1.0, 1.0, 10.0, 1e4)
 POLYNOMIAL = [fn.TABLE[name] for name in ("add", "sub", "mul", "neg", "square")]
 
@@ -34,9 +39,12 @@ class Thrower(Maker):
 def scan(maker: Maker) -> None:
     """y[i] = a[i] y[i-1] + x[i], its coefficients data or another node."""
     x = maker.pick(1)
+    axis = maker.whole(0, x.rank - 1)
+    if maker.size(x.shape[axis]) == 0:
+        return  # its derivative has no shape
     by_data = fn.tanh not in maker.allowed or maker.chance()
     a: Expr = maker.data(x.shape, maker.numbers(x.shape)) if by_data else fn.tanh(x)
-    maker.add(Scan(a, x, maker.whole(0, x.rank - 1)))
+    maker.add(Scan(a, x, axis))
 
 
 def fourth(maker: Maker) -> None:
@@ -45,32 +53,63 @@ def fourth(maker: Maker) -> None:
     maker.add(fn.mul(x, fn.square(x)))
 
 
-KINDS: dict[str, tuple[Sequence[object], bool]] = {
-    "smooth": (SMOOTH, False),
-    "any": (REALS, True),
-    "polynomial": (POLYNOMIAL, False),
-}
-"""By name the functions to choose from and whether they may be near a kink."""
-
-
-def throw(rng: np.random.Generator, kind: str, steps: int, largest: int = 3) -> Example:
-    """A small graph; dims are 1 to `largest`, the scales of centre and data from 1e-8 to 1e4."""
-    allowed, ties = KINDS[kind]
-    sizes = {name: int(rng.integers(1, largest + 1)) for name in "nmp"}
-    maker = Thrower(_no_draw, sizes, rng, allowed, ties)
+def start(maker: Maker) -> None:
+    """Variables and data of any shape."""
     for k in range(maker.whole(1, 3)):
         shape = maker.shape()
-        values = np.clip(maker.numbers(shape) * maker.one_of(SCALES), -LARGEST, LARGEST)
-        maker.add(maker.input(build.variable(f"x{k}", shape), np.asarray(values)))
+        maker.add(maker.input(build.variable(f"x{k}", shape), _centre(maker, shape)))
     for _ in range(maker.whole(0, 2)):
         shape = maker.shape()
         maker.add(maker.data(shape, maker.numbers(shape)))
-    choices: Sequence[Callable[[Maker], None]] = (*STEPS, scan, fourth)
-    if kind == "polynomial":
-        plain = ("apply_function", "contract", "gather", "scatter", "reshape", "pad", "product")
-        choices = (*(step for step in STEPS if step.__name__ in plain), scan, fourth)
+
+
+def start_rows(maker: Maker) -> None:
+    """One or two affine functions A x + b of a vector, and weights: all (m,)."""
+    m, n = named("m"), named("n")
+    x = maker.input(build.variable("x0", (n,)), _centre(maker, (n,)))
+    for _ in range(maker.whole(1, 2)):
+        A, b = (maker.data(shape, maker.numbers(shape)) for shape in ((m, n), (m,)))
+        maker.add(fn.add(build.einsum([A, x], [(0, 1), (1,)], (0,), [m, n]), b))
+    maker.add(maker.data((m,), maker.numbers((m,))))
+
+
+def _centre(maker: Maker, shape: Shape) -> Reals:
+    scaled = maker.numbers(shape) * maker.one_of(SCALES)
+    return np.asarray(np.clip(scaled, -LARGEST, LARGEST))
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """The functions to choose from, whether they may be near a kink, the start, the steps."""
+
+    allowed: Sequence[ScalarFunction]
+    ties: bool
+    start: Step
+    steps: Sequence[Step]
+
+
+PLAIN = ("apply_function", "contract", "gather", "scatter", "reshape", "pad", "product")
+KINDS = {
+    "smooth": Kind(SMOOTH, False, start, (*STEPS, scan, fourth)),
+    "any": Kind(REALS, True, start, (*STEPS, scan, fourth)),
+    "polynomial": Kind(
+        POLYNOMIAL,
+        False,
+        start,
+        (*(step for step in STEPS if step.__name__ in PLAIN), scan, fourth),
+    ),
+    "rows": Kind(SMOOTH, False, start_rows, (apply_function, apply_function, power, fourth)),
+}
+
+
+def throw(rng: np.random.Generator, kind: str, steps: int) -> Example:
+    """A small graph; dims are 1 to 3, the scales of centre and data between 1e-8 and 1e4."""
+    of_kind = KINDS[kind]
+    sizes = {name: int(rng.integers(1, 4)) for name in "nmp"}
+    maker = Thrower(_no_draw, sizes, rng, of_kind.allowed, of_kind.ties)
+    of_kind.start(maker)
     for _ in range(maker.whole(1, steps)):
-        maker.one_of(choices)(maker)
+        maker.one_of(of_kind.steps)(maker)
     factor = maker.one_of(SCALES) * maker.one_of((1.0, 1e-150, 1e150, 1.0, 1.0, 1.0))
     objective = fn.mul(factor, maker.objective())
     variables = tuple(node for node in maker.inputs if node.role == "variable")
