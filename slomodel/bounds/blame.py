@@ -26,7 +26,8 @@ def unbounded(setting: Setting, radius: float) -> str:
         for node in order:
             if node in moving and isinstance(node, Map) and _is_unbounded(node, k, found, moving):
                 what = "value" if k == 0 else f"derivative of order {k}"
-                return f"{place(node, setting.spans)} has an unbounded {what} in the ball"
+                found_at = place(node, setting.spans, setting.objective)
+                return f"{found_at} has an unbounded {what} in the ball"
     return "a product of derivatives is beyond the largest number, 1.8e308"
 
 

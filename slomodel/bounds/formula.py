@@ -61,5 +61,5 @@ def _why(setting: Setting) -> str:
     node = not_plain(setting.objective, set(setting.variables))
     if node is None:
         return "no formula for a bound: the objective is a polynomial with too many terms"
-    found = place(node, setting.spans)
+    found = place(node, setting.spans, setting.objective)
     return f"no formula for a bound: {found} is no polynomial; bounds(center, radius) has numbers"

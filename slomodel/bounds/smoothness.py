@@ -254,7 +254,7 @@ def _reason(objective: Expr, walk: Walk, order: Orders, spans: Mapping[Expr, Spa
         if node in walk.moving and int(walk.orders[node].min(initial=ANALYTIC)) == least:
             blamed = node
             break
-    return f"{place(blamed, spans)} {_TROUBLE.get(least, 'has a derivative that jumps')}"
+    return f"{place(blamed, spans, objective)} {_TROUBLE.get(least, 'has a derivative that jumps')}"
 
 
 _TROUBLE = {
@@ -266,9 +266,23 @@ _TROUBLE = {
 }
 
 
-def place(node: Expr, spans: Mapping[Expr, Span]) -> str:
+def place(node: Expr, spans: Mapping[Expr, Span], objective: Expr) -> str:
     """A node by its text and line, or by its kind where it has no place."""
-    if node in spans:
-        return f"`{spans[node].text}` in line {spans[node].line}"
+    span = span_of(node, spans, objective)
+    if span is not None:
+        return f"`{span.text}` in line {span.line}"
     name = node.function.name if isinstance(node, Map) else type(node).__name__.lower()
     return f"`{name}`"
+
+
+def span_of(node: Expr, spans: Mapping[Expr, Span], objective: Expr) -> Span | None:
+    """The place of a node, or of what it is a part of: not every node was written as it is."""
+    if node in spans:
+        return spans[node]
+    above = {node}
+    for other in postorder(objective):
+        if not above.isdisjoint(other.operands):
+            above.add(other)
+            if other in spans:
+                return spans[other]
+    return None

@@ -23,6 +23,7 @@ from slomodel.bounds.result import shown
 from slomodel.bounds.rounding import Array, up_add, up_mul
 from slomodel.bounds.separable import Elements, Laid, elements
 from slomodel.bounds.setting import Candidate, Setting
+from slomodel.bounds.smoothness import span_of
 from slomodel.calculus import jvp
 from slomodel.ir.build import direction
 from slomodel.ir.dims import concrete
@@ -194,9 +195,9 @@ def _ranges(setting: Setting, part: Part, radius: float) -> ElementRanges:
     for one, centre, rows in zip(part.own.arguments, part.centre, part.rows, strict=True):
         reach: Array = up_mul(np.asarray(radius), rows.length)
         boxes[one] = interval(-up_add(-centre.lo, reach), up_add(centre.hi, reach))
-    spans = {
-        made: setting.spans[node]
-        for made, node in part.own.origins.items()
-        if node in setting.spans
-    }
+    spans = {}
+    for made, node in part.own.origins.items():
+        span = span_of(node, setting.spans, setting.objective)
+        if span is not None:
+            spans[made] = span
     return element_ranges(part.own.value, part.graphs, boxes, part.data, spans)
