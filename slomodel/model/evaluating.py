@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
+from slomodel.codegen.cuda.device import empty_on_device, is_on_device
 from slomodel.codegen.entry import EntryName
 from slomodel.codegen.kernels import Compiled, Evaluate, Kernels
 from slomodel.front.data.bind import Binding
@@ -86,7 +87,7 @@ class Evaluating:
 
     def value(self, x: Point) -> float:
         """The objective at x (n,)."""
-        return self._function("value")(self._vectors.vector(x))
+        return self._function("value")(self._given(x))
 
     def gradient(self, x: Point) -> Vector:
         """The gradient at x, both (n,); a fresh array."""
@@ -105,13 +106,15 @@ class Evaluating:
             and x.shape == sized.shape
         ):
             return fresh(x)
-        gradient = self._empty() if out is None else self._vectors.receiver(out)
-        return self._function("value_and_gradient")(self._vectors.vector(x), gradient), gradient
+        point = self._given(x)
+        gradient = self._empty(point) if out is None else self._vectors.receiver(out)
+        return self._function("value_and_gradient")(point, gradient), gradient
 
     def hvp(self, x: Point, v: Point) -> Vector:
         """The Hessian at x times v, all (n,)."""
-        product = self._empty()
-        self._function("hvp")(self._vectors.vector(x), self._vectors.vector(v, "v"), product)
+        point = self._given(x)
+        product = self._empty(point)
+        self._function("hvp")(point, self._given(v, "v"), product)
         return product
 
     def hessian(self, x: Point) -> Vector:
@@ -129,8 +132,15 @@ class Evaluating:
         assert self._sized is not None
         return self._sized
 
-    def _empty(self) -> Vector:
-        return np.empty(self.n, dtype=self._compiled.precision)
+    def _given(self, x: Point, what: str = "x") -> Vector:
+        """A vector (n,) for the kernels: of CuPy too where they run on its device."""
+        on_device = self._compiled.target.name == "cupy"
+        return (self._vectors.device_vector if on_device else self._vectors.vector)(x, what)
+
+    def _empty(self, point: Vector) -> Vector:
+        """An array (n,) beside a point."""
+        kind = self._compiled.precision
+        return empty_on_device(self.n, kind) if is_on_device(point) else np.empty(self.n, kind)
 
     def _values(self, x: Vector) -> dict[Input, Vector]:
         values = self._problem.at(self.unpack(x))

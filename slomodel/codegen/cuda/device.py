@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from slomodel.errors import TargetLimit
 
 _INSTALL = (
@@ -33,3 +36,21 @@ def require_device() -> None:
         "backend 'cupy' needs a CUDA device, and there is none here: run on a machine with an "
         "NVIDIA GPU that CUDA_VISIBLE_DEVICES does not hide, or use backend='c'"
     )
+
+
+def is_on_device(value: object) -> bool:
+    """True for an array of CuPy."""
+    return hasattr(value, "__cuda_array_interface__") and hasattr(value, "get")
+
+
+def empty_on_device(size: int, kind: str) -> NDArray[np.float64]:
+    """An array (size,) of CuPy without values."""
+    import cupy
+
+    made: NDArray[np.float64] = cupy.empty(size, kind)
+    return made
+
+
+def on_host(value: object) -> object:
+    """The array of NumPy with the numbers of one of CuPy; anything else as it is."""
+    return value.get() if is_on_device(value) else value  # type: ignore[attr-defined]

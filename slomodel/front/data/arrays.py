@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from slomodel.codegen.cuda.device import on_host
 from slomodel.errors import Diagnostic, DomainError, Span
 from slomodel.front.data.loaders import FORMATS, Content, FileFormat, Raw, Refusal, Table
 from slomodel.problem import FileReference
@@ -189,7 +190,7 @@ def _as_array(name: str, value: object) -> Raw:
         message = f"data `{name}` is a masked array, whose mask a model does not see"
         raise _error("E306", message, None, "pass .filled(numpy.nan) and use `masked(E, mask)`")
     try:
-        array: Raw = np.asarray(value)
+        array: Raw = np.asarray(on_host(value))
     except (TypeError, ValueError, RuntimeError) as error:
         message = f"data `{name}` is not an array: {error}"
         raise _error("E306", message, None, "pass what numpy.asarray accepts") from None

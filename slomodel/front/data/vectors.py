@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from slomodel.codegen.cuda.device import is_on_device, on_host
 from slomodel.errors import Diagnostic, DomainError, ShapeError
 from slomodel.ir.dims import concrete
 from slomodel.problem import Problem
@@ -72,6 +73,18 @@ class Vectors:
             raise ShapeError(f"{shape}; {self.describe()}")
         return vector
 
+    def device_vector(self, x: Point, what: str = "x") -> Vector:
+        """`x` for kernels that take vectors (n,) of CuPy too; those stay where they are."""
+        if not is_on_device(x):
+            return self.vector(x, what)
+        vector: Vector = x  # type: ignore[assignment]
+        if vector.shape != self.shape:
+            shape = f"{what} has shape {vector.shape}, not ({self.n},)"
+            raise ShapeError(f"{shape}; {self.describe()}")
+        if vector.dtype.kind not in "biuf":
+            raise DomainError(f"{what} holds {vector.dtype} values; real numbers are needed")
+        return vector
+
     def receiver(self, out: object) -> Vector:
         """`out`, once it is clear that a gradient (n,) can be written into it.
 
@@ -101,7 +114,7 @@ def vectors_of(problem: Problem, sizes: Mapping[str, int]) -> Vectors:
 def reals(value: ArrayLike, what: str) -> Vector:
     """`value` as a float64 array. Raises DomainError for complex numbers, text and objects."""
     try:
-        array = np.asarray(value)
+        array = np.asarray(on_host(value))
     except ValueError:
         raise DomainError(f"{what} is not an array: its rows have different lengths") from None
     if array.dtype.kind not in "biuf":

@@ -27,6 +27,8 @@ _FOLDER = tempfile.TemporaryDirectory(prefix="cuda-on-cpu-")
 class ndarray(np.ndarray):  # noqa: N801
     """An array of the device."""
 
+    __cuda_array_interface__ = property(lambda self: self.__array_interface__)
+
     def get(self) -> np.ndarray:
         return np.array(self.view(np.ndarray))
 
