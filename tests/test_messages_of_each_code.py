@@ -13,7 +13,7 @@ from click.testing import CliRunner
 import slomodel
 from slomodel.cli import main
 from slomodel.errors import SlomodelError
-from slomodel.front.text.limits import LONGEST_TEXT, MOST_OPERATORS
+from slomodel.front.text.limits import LONGEST_TEXT, MOST_SIGNS
 from slomodel.solve.options import start_vector
 from slomodel.solve.proved import unproved
 from tests.test_language_reference import source_codes
@@ -103,7 +103,7 @@ EXAMPLES: dict[str, Callable[[], str]] = {
     "E001": lambda: refused(lambda: slomodel.compile(Path("none.slo"))),
     "E002": of_file(b"var x\nminimize \xff x"),
     "E003": of_file("#" * (LONGEST_TEXT + 1)),
-    "E127": compiled("var x minimize x" + "+x" * (MOST_OPERATORS + 1)),
+    "E127": compiled("var x minimize x" + "+x" * (MOST_SIGNS + 1)),
     "E302": compiled('data y[3] from "y.npy" var x minimize x * sum(y)'),
     "E309": compiled("data lam var x minimize lam * x^2", data={"lan": 1.0}),
     "E310": compiled("dim n var x[n] minimize sumsq(x)", dims={"n": 2.5}),

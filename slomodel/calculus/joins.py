@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import sympy as sp
 
@@ -39,9 +40,13 @@ def join_order(node: Map, varying: Collection[Expr]) -> int:
     branches = [reader.read(node.operands[k], node.axes[k]) for k in (1, 2)]
     if reader.is_full or len(reader.varying_symbols) != 1:
         return -1
-    t = reader.varying_symbols[0]
     left, right = sides
-    difference = branches[0] - branches[1]
+    return _shown(left, right, branches[0] - branches[1], reader.varying_symbols[0])
+
+
+@lru_cache(maxsize=1000)
+def _shown(left: sp.Expr, right: sp.Expr, difference: sp.Expr, t: sp.Symbol) -> int:
+    """The order of a join at left = right; written sums have thousands of one form."""
     for threshold in (left, right):
         if isinstance(left + right - threshold, sp.Abs) and threshold.is_Symbol:
             # |u| <= c has a boundary only where c is not negative.

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slomodel.errors import Diagnostic, DomainError, ModelSyntaxError, SourceText
+from slomodel.front.collector import uncollected
 from slomodel.front.elaboration.elaborate import elaborate
 from slomodel.front.saddle import with_saddle_warning
 from slomodel.front.sympy_expressions.source import SymPySource, by_name, is_expression
@@ -86,6 +87,7 @@ def recipe_of(
     return Recipe(text, folder, arrays, sizes, backend, dtype, rewrites)
 
 
+@uncollected()
 def problem_of(text: SourceText) -> Problem:
     """The problem that a text states, with every warning about it."""
     return with_saddle_warning(with_remarks(elaborate(parse(text), text)))

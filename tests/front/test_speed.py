@@ -4,7 +4,7 @@ from time import process_time
 
 import pytest
 
-from slomodel.errors import SourceText
+from slomodel.errors import ModelSyntaxError, SourceText
 from slomodel.front.elaboration.elaborate import elaborate
 from slomodel.front.text.parse import parse
 
@@ -41,7 +41,23 @@ def test_a_megabyte() -> None:
     assert seconds(of_size(1_000_000)) < 30
 
 
+# About as many of each as a statement may have.
+LONGEST = {
+    "x[{k}]": 13_740,
+    "c": 37_450,
+    "(x[{k}] - {k}.5)^2": 6_810,
+    "100 * (x[{k} + 1] - x[{k}]^2)^2": 4_990,
+    "where(x[{k}] > 0, x[{k}]^3, 0)": 3_940,
+    "exp(x[{k}] * c)": 7_490,
+}
+
+
 @pytest.mark.slow
-def test_twenty_thousand_terms() -> None:
-    terms = " + ".join(f"x[{k}]" for k in range(20_000))
-    assert seconds(f"dim n var x[n] minimize {terms}") < 6
+@pytest.mark.parametrize("sign", "+*")
+@pytest.mark.parametrize("term", LONGEST)
+def test_the_longest_statements(term: str, sign: str) -> None:
+    terms = f" {sign} ".join(term.format(k=k) for k in range(LONGEST[term]))
+    assert seconds(f"dim n var x[n], c minimize {terms}") < 2
+    longer = SourceText(f"dim n var x[n], c minimize {terms} {sign} {terms}")
+    with pytest.raises(ModelSyntaxError, match="E127"):
+        parse(longer)

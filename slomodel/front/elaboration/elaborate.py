@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from slomodel.errors import Diagnostic, ModelSyntaxError, SlomodelError, SourceText, Span
+from slomodel.front.collector import uncollected
 from slomodel.front.elaboration.constants import constants
 from slomodel.front.elaboration.declarations import declare_data, declare_dim, declare_variable
 from slomodel.front.elaboration.definitions import (
@@ -50,6 +51,7 @@ class _Gathered:
     objective: Expr | None = None
 
 
+@uncollected()
 def elaborate(program: Program, source: SourceText) -> Problem:
     """The problem that a program states.
 

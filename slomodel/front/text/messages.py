@@ -217,8 +217,8 @@ def nested_too_deep(span: Span, deepest: int) -> Diagnostic:
     return Diagnostic("E119", message, span, help="split the expression with `let`")
 
 
-def too_many_operators(span: Span, most: int) -> Diagnostic:
-    message = f"more than {most} operators follow each other"
+def statement_too_long(span: Span, most: int) -> Diagnostic:
+    message = f"this statement has more than {most} names, numbers and signs"
     remedy = "put numbers into data and write `sum(… for i in n)`, or split it with `let`"
     return Diagnostic("E127", message, span, help=remedy)
 

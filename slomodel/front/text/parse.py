@@ -10,6 +10,7 @@ from lark import Lark, Token
 from lark.exceptions import UnexpectedInput
 
 from slomodel.errors import Diagnostic, ModelSyntaxError, SourceText, Span
+from slomodel.front.collector import uncollected
 from slomodel.front.text import messages
 from slomodel.front.text.build import TreeBuilder
 from slomodel.front.text.diagnose import diagnose
@@ -35,6 +36,7 @@ _NESTING = (Negate, Not, Power, Transpose, Index, Call, Comprehension)
 _ONE_AT_A_TIME = Lock()
 
 
+@uncollected()
 def parse(source: SourceText) -> Program:
     """The syntax tree of a model.
 
