@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from graph_maker import MAX_RANK, Maker, Reals
 
@@ -129,7 +131,8 @@ def extreme(maker: Maker) -> None:
 def apart(value: Reals, axes: tuple[int, ...]) -> bool:
     """Whether no two elements along the axes are close."""
     rest = [k for k in range(value.ndim) if k not in axes]
-    rows = value.transpose(*rest, *axes).reshape(*(value.shape[k] for k in rest), -1)
+    count = math.prod(value.shape[k] for k in axes)
+    rows = value.transpose(*rest, *axes).reshape(*(value.shape[k] for k in rest), count)
     return float(np.min(np.diff(np.sort(rows, axis=-1), axis=-1), initial=1.0)) > MARGIN
 
 

@@ -102,10 +102,10 @@ KINDS = {
 }
 
 
-def throw(rng: np.random.Generator, kind: str, steps: int) -> Example:
-    """A small graph; dims are 1 to 3, the scales of centre and data between 1e-8 and 1e4."""
+def throw(rng: np.random.Generator, kind: str, steps: int, largest: int = 3) -> Example:
+    """A small graph; dims are 1 to `largest`, the scales of centre and data from 1e-8 to 1e4."""
     of_kind = KINDS[kind]
-    sizes = {name: int(rng.integers(1, 4)) for name in "nmp"}
+    sizes = {name: int(rng.integers(1, largest + 1)) for name in "nmp"}
     maker = Thrower(_no_draw, sizes, rng, of_kind.allowed, of_kind.ties)
     of_kind.start(maker)
     for _ in range(maker.whole(1, steps)):
