@@ -54,7 +54,7 @@ CURVE_POINTS = 300
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A model with data, starts uniform in [low, high], and its least value where it is known.
+    """A model with data, starts uniform in [low, high], and its least value, None if unknown.
 
     `replace` puts other text in the place of some in the model's file.
     """
@@ -62,7 +62,7 @@ class Case:
     name: str
     model: str
     start: tuple[float, float]
-    least: float = 0.0
+    least: float | None = 0.0
     data: Mapping[str, Array] = field(default_factory=dict)
     dims: Mapping[str, int] = field(default_factory=dict)
     replace: tuple[str, str] | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -43,18 +44,30 @@ COLOURS = {
 }
 # The least gap that is told; where f* is not 0 it is the spacing of numbers near f*.
 FLOOR = 1e-32
+MOST_COLUMNS = 6
 EPS = float(np.finfo(np.float64).eps)
 
 
 def main(
-    name: str, cases: Sequence[Case], published: Published, argv: Sequence[str] | None = None
+    name: str,
+    cases: Sequence[Case],
+    published: Published | None = None,
+    methods: Sequence[str] = tuple(METHODS),
 ) -> None:
-    """Run a table as the command line says; print it, draw its figure, write both below --out."""
-    given = arguments(name, [case.name for case in cases]).parse_args(argv)
+    """Run a table as the command line says; print it, draw its figure, write both below --out.
+
+    Where nothing was published, all cases share two tables of averages; `methods` are the default.
+    """
+    given = arguments(name, [case.name for case in cases], defaults=methods).parse_args()
     chosen = [case for case in cases if case.name in given.cases]
     folder = given.out / name
     runs = all_runs(folder, chosen, given.methods, given.rounds, given.seconds, given.workers)
-    text = "\n".join(table(case, runs, published.get(case.name, {})) for case in chosen)
+    lows = {case.name: lowest(case, runs) for case in chosen}
+    chosen = [replace(case, least=lows[case.name]) for case in chosen]
+    if published is None:
+        text = overview(chosen, runs)
+    else:
+        text = "\n".join(table(case, runs, published[case.name]) for case in chosen)
     print(text)
     folder.mkdir(parents=True, exist_ok=True)
     folder.with_suffix(".md").write_text(text, encoding="utf-8")
@@ -63,7 +76,10 @@ def main(
 
 
 def arguments(
-    name: str, cases: Sequence[str] = (), methods: Sequence[str] = tuple(METHODS)
+    name: str,
+    cases: Sequence[str] = (),
+    methods: Sequence[str] = tuple(METHODS),
+    defaults: Sequence[str] = (),
 ) -> argparse.ArgumentParser:
     """The options that every script takes, and --cases where there are any."""
     parser = argparse.ArgumentParser(prog=f"{name}.py")
@@ -74,28 +90,43 @@ def arguments(
         ("--out", Path, Path("out/paper"), "folder for runs, table and figure (out/paper)"),
     ):
         parser.add_argument(option, type=kind, default=default, help=text)
-    for option, every in (("--methods", methods), ("--cases", cases)):
+    for option, every, some in (("--methods", methods, defaults), ("--cases", cases, ())):
         if every:
             kind, text = option[2:-1].upper(), f"some of: {', '.join(every)}"
+            chosen = list(some or every)
             parser.add_argument(
-                option, nargs="+", choices=every, default=list(every), metavar=kind, help=text
+                option, nargs="+", choices=every, default=chosen, metavar=kind, help=text
             )
     return parser
 
 
 def table(case: Case, runs: Sequence[Run], paper: Mapping[str, tuple[float, ...]]) -> str:
     """Markdown: one row a method, the paper's numbers in the last columns."""
-    header = HEADER if paper else HEADER[:6]
-    lines = [f"### {case.name}", ""]
-    lines += ["| " + " | ".join(header) + " |", "|---" + "|---:" * (len(header) - 1) + "|"]
+    lines = [f"### {case.name}", "", *heading(HEADER)]
     for method, found in of_case(runs, case):
         *values, evaluations = summary(case, found)
         count = f"{evaluations:,.0f}" if found else number(math.nan)
         cells = [method, *map(number, values), count]
-        if paper:
-            cells += map(number, paper.get(method, (math.nan,) * 4))
+        cells += map(number, paper.get(method, (math.nan,) * 4))
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join([*lines, ""])
+
+
+def heading(cells: Sequence[str]) -> list[str]:
+    """The first two lines of a table in markdown, numbers to the right."""
+    return ["| " + " | ".join(cells) + " |", "|---" + "|---:" * (len(cells) - 1) + "|"]
+
+
+def overview(cases: Sequence[Case], runs: Sequence[Run]) -> str:
+    """Markdown: one row a case, one column a method; average gaps, then average gradient norms."""
+    lines = []
+    for title, place in (("value gap, average", 3), ("‖∇f‖, average", 1)):
+        lines += [f"### {title}", "", *heading(["case", *dict.fromkeys(r.method for r in runs)])]
+        for case in cases:
+            values = [summary(case, found)[place] for _, found in of_case(runs, case)]
+            lines.append("| " + " | ".join([case.name, *map(number, values)]) + " |")
+        lines.append("")
+    return "\n".join(lines)
 
 
 def summary(case: Case, runs: Sequence[Run]) -> tuple[float, ...]:
@@ -114,8 +145,16 @@ def summary(case: Case, runs: Sequence[Run]) -> tuple[float, ...]:
     )
 
 
+def lowest(case: Case, runs: Sequence[Run]) -> float:
+    """f*, or where it is not known the least value of any run."""
+    if case.least is not None:
+        return case.least
+    return min((run.fun for _, found in of_case(runs, case) for run in found), default=math.nan)
+
+
 def gap(case: Case, funs: Sequence[float]) -> Array:
     """f − f*, nothing below the resolution of f."""
+    assert case.least is not None
     return np.maximum(np.array(funs) - case.least, max(FLOOR, EPS * abs(case.least)))
 
 
@@ -128,23 +167,25 @@ def number(value: float) -> str:
 
 def figure(cases: Sequence[Case], runs: Sequence[Run]) -> Figure:
     """Gradient norm above value gap, against time, one column a case: the first round's curves."""
-    drawn = Figure(figsize=(4.0 * max(2, len(cases)), 7.6), dpi=110.0, layout="constrained")
+    columns = min(MOST_COLUMNS, len(cases))
+    blocks = math.ceil(len(cases) / columns)
+    drawn = Figure((4.0 * max(2, columns), 7.0 * blocks + 0.6), dpi=110.0, layout="constrained")
     FigureCanvasAgg(drawn)
-    grid = drawn.subplots(2, len(cases), squeeze=False)
-    for column, case in enumerate(cases):
+    grid = drawn.subplots(2 * blocks, columns, squeeze=False)
+    for axes in grid[-2:, len(cases) - columns * (blocks - 1) :].flat:
+        axes.set_visible(False)
+    handles = {}
+    for place, case in enumerate(cases):
+        block, column = divmod(place, columns)
+        upper, lower = grid[2 * block, column], grid[2 * block + 1, column]
         for method, found in of_case(runs, case):
             if found:
-                gaps = gap(case, found[0].funs)
-                curve(grid[0, column], found[0].times, np.array(found[0].norms), method)
-                curve(grid[1, column], found[0].times, gaps, method)
-        grid[0, column].set_title(case.name)
-        label(grid[0, column], "gradient norm ‖∇f‖" if column == 0 else "")
-        label(grid[1, column], "value gap f − f*" if column == 0 else "")
-    handles = {
-        name: handle
-        for axes in grid[0]
-        for handle, name in zip(*axes.get_legend_handles_labels(), strict=True)
-    }
+                curve(upper, found[0].times, np.array(found[0].norms), method)
+                curve(lower, found[0].times, gap(case, found[0].funs), method)
+        upper.set_title(case.name)
+        label(upper, "gradient norm ‖∇f‖" if column == 0 else "")
+        label(lower, "value gap f − f*" if column == 0 else "")
+        handles |= {line.get_label(): line for line in upper.get_lines()}
     drawn.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=5)
     return drawn
 
