@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 FOLDER = Path(__file__).parent.parent / "examples" / "paper"
-TABLES = ("table_tensor", "table_autoencoder", "table_deep_linear")
 
 
 def run(script: str, out: Path, *options: str) -> str:
@@ -41,11 +40,39 @@ def test_a_table_is_that_of_its_runs_and_goes_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("script", [*TABLES, "hard_instance"])
-def test_every_script_in_a_round_of_a_second(script: str, tmp_path: Path) -> None:
-    text = run(script, tmp_path, "--rounds", "1", "--seconds", "1", "--workers", "2")
-    for method in ("bpg", "pgd", "tgd", "norm-armijo", "agp"):
-        assert f"| {method} |" in text
+@pytest.mark.parametrize(
+    ("script", "cases"),
+    [
+        ("table_tensor", ["tensor 1", "tensor 3"]),
+        ("table_autoencoder", ["U[0, 0.001]", "U[0, 1]"]),
+        ("table_deep_linear", ["U[0, 0.001]", "U[0, 1]"]),
+        ("table_beyond", ["neural_net tanh digits", "sym_tensor7", "cp_tensor"]),
+        ("hard_instance", []),
+    ],
+)
+def test_every_script_in_a_round_of_a_second(script: str, cases: list[str], tmp_path: Path) -> None:
+    given = ["--cases", *cases] if cases else []
+    text = run(script, tmp_path, "--rounds", "1", "--seconds", "1", "--workers", "2", *given)
+    for name in (*cases, "bpg", "pgd", "tgd", "norm-armijo"):
+        assert f" {name} |" in text or f"### {name}\n" in text
+
+
+@pytest.mark.slow
+def test_sampled_constants_lie_below_proofs(tmp_path: Path) -> None:
+    command = [sys.executable, str(FOLDER / "table_constants.py"), "--out", str(tmp_path)]
+    options = ["--rounds", "1", "--cases", "table_deep_linear: U[0, 0.1]"]
+    text = subprocess.run([*command, *options], capture_output=True, text=True, check=True).stdout
+    rows = [line.split("|") for line in text.splitlines() if " steps |" in line]
+    assert len(rows) == 3
+    for *_, below, above, _ in rows:
+        assert float(below) < 1.0 <= float(above)
+
+
+def test_map_of_the_toy(tmp_path: Path) -> None:
+    text = run("figure_toy", tmp_path, "--rounds", "5", "--steps", "2")
+    least = {line.split(" / ")[0]: line for line in text.splitlines() if " / true" in line}
+    assert float(least["proved"].split("least ")[1].split(",")[0]) >= 0.999
+    assert float(least["sampled"].split("largest ")[1]) <= 1.001
 
 
 def test_exponents_of_the_hard_instance(tmp_path: Path) -> None:
