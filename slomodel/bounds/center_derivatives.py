@@ -20,7 +20,7 @@ from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Expr
 from slomodel.ir.walk import dependents, postorder
 
-_MOST_NUMBERS = 2**22
+_MOST_NUMBERS = 2**24
 """So many numbers may be enclosed: directions times elements of the nodes that vary with them."""
 _MOST_VARIABLES_THIRD = 40
 

@@ -10,7 +10,7 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 
 from slomodel.bounds.enclose import enclose
-from slomodel.bounds.interval import Interval, meet
+from slomodel.bounds.interval import Interval
 from slomodel.bounds.ranges import derivative_range
 from slomodel.bounds.rounding import Array
 from slomodel.bounds.smoothness import Smoothness, smoothness
@@ -62,20 +62,21 @@ def element_ranges(
     if pieces > 1:
         cells = _pieces(boxes, pieces)
     known = {one: a.each(partial(np.expand_dims, axis=0)) for one, a in data.items()}
-    found = enclose([value, *graphs.values()], {**cells, **known}, {}, 2)
+    # A function of the table is known to turn where it does, so that no pieces are needed.
+    (box, *others) = boxes.values()
+    table = value if isinstance(value, Map) and value.operands == tuple(boxes) else None
+    roots = [value] if table is not None and not others else [value, *graphs.values()]
+    found = enclose(roots, {**cells, **known}, {}, 2)
     smooth = smoothness(value, found, 2, spans)
 
     def hull(a: Interval) -> Interval:
         lo, hi = np.min(a.lo, axis=0), np.max(a.hi, axis=0)
         return Interval(np.broadcast_to(lo, (count,)), np.broadcast_to(hi, (count,)))
 
-    ranges = {slots: hull(found[graph]) for slots, graph in graphs.items()}
-    if isinstance(value, Map) and value.operands == tuple(boxes):
-        # A function of the table is known to turn where it does.
-        for slots in graphs if len(boxes) == 1 else ():
-            (box,) = boxes.values()
-            ranges[slots] = meet(ranges[slots], derivative_range(value.function, len(slots), box))
-    return ElementRanges(ranges, smooth)
+    if table is not None and not others:
+        by_turns = {slots: derivative_range(table.function, len(slots), box) for slots in graphs}
+        return ElementRanges(by_turns, smooth)
+    return ElementRanges({slots: hull(found[graph]) for slots, graph in graphs.items()}, smooth)
 
 
 def _pieces(boxes: Mapping[Input, Interval], pieces: int) -> dict[Input, Interval]:

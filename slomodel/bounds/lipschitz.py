@@ -9,6 +9,7 @@ from functools import partial
 
 import numpy as np
 
+from slomodel.bounds.gram_form import in_gram_form
 from slomodel.bounds.result import Bounds, Claim, Constant, checked_radius, shown
 from slomodel.bounds.rounding import up_add, up_mul
 from slomodel.bounds.setting import Candidate, Setting
@@ -61,8 +62,9 @@ def bounds(setting: Setting, radius: float) -> Bounds:
     for variable in setting.variables:
         if not np.all(np.isfinite(setting.values[variable])):
             raise DomainError(f"the centre is not finite: its `{variable.name}` has NaN or inf")
-    claims = _claims(setting, radius)
-    gradient = _constant((*claims.L1, *_from_centre(setting, radius, claims.L2)))
+    asked = in_gram_form(setting)
+    claims = _claims(asked, radius)
+    gradient = _constant((*claims.L1, *_from_centre(asked, radius, claims.L2)))
     hessian = _constant(claims.L2)
     return Bounds(
         L1=gradient.best.value,

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from slomodel.bounds.center_derivatives import centre_norms
+from slomodel.bounds.chains import chain_parts
 from slomodel.bounds.majorant import majorants, objective_majorant
 from slomodel.bounds.polynomials import Polynomial, largest_value
 from slomodel.bounds.prepared import prepare
@@ -78,7 +82,10 @@ def _series(setting: Setting) -> Series | None:
     found = majorants(prepared)
     if found is None:
         return None
+    names = tuple(sorted(prepared.blocks, key=lambda name: (prepared.blocks[name], name)))
     f = objective_majorant(found)
+    if len(names) == prepared.count and (chain := chain_parts(setting, names)) is not None:
+        f = _lowered(f, chain)
     degrees = sorted({int(k) for k in f.degrees if k >= 2})
     parts = {k: f.part(k) for k in degrees}
     sizes = {k: largest_value(part) for k, part in parts.items()}
@@ -86,5 +93,13 @@ def _series(setting: Setting) -> Series | None:
     hessian = min(centre.hessian, float(up_mul(2.0, sizes.get(2, 0.0))))
     if 3 in sizes:
         sizes[3] = min(sizes[3], float(up_div(centre.third, 6.0)))
-    names = tuple(sorted(prepared.blocks, key=lambda name: (prepared.blocks[name], name)))
     return Series(names, parts, sizes, hessian)
+
+
+def _lowered(f: Polynomial, chain: Mapping[tuple[int, ...], float]) -> Polynomial:
+    """The smaller of two bounds of each part of degree >= 2; what one has not is 0."""
+    keys = [tuple(int(e) for e in exponent) for exponent in f.exponents]
+    least = [0.0 if sum(key) > 2 else np.inf for key in keys]
+    other = [chain.get(key, least[k]) for k, key in enumerate(keys)]
+    other = [a if sum(key) > 1 else np.inf for a, key in zip(other, keys, strict=True)]
+    return Polynomial(f.exponents, np.minimum(f.coefficients, other))

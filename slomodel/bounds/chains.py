@@ -1,0 +1,230 @@
+"""Sums of squares of a product of matrices: bounds of the parts by cyclic products.
+
+f = ‖W_m .. W_1 X - Y‖². With layers S chosen to move, R_S = P_(>s_k) h_(s_k) .. h_(s_1) P_(<s_1) X,
+the P products of centres, f(c + h) is made of 2⟨R_c, R_S⟩ and ⟨R_S, R_T⟩, each the trace of a
+cyclic product of h's with gaps of centres between. For k >= 2 moving factors,
+
+    |tr(h_1 G_1 h_2 G_2 .. h_k G_k)| <= Π ‖h_i‖_F Π ‖G_i‖₂.
+
+The gaps are inner products of centres, P_(>s)ᵀ P_(>t), P_(<s) X Xᵀ P_(<t)ᵀ and, for terms linear in
+R_c, P_(<s) X R_cᵀ P_(>t): the residual counts by how it lines up, and not by its length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from math import prod
+
+import numpy as np
+
+import slomodel.functions as table
+from slomodel.bounds.enclose import boxed, enclose
+from slomodel.bounds.gram_form import as_written
+from slomodel.bounds.interval import Interval, point
+from slomodel.bounds.jet_arrays import settled
+from slomodel.bounds.norms import canonical, measure
+from slomodel.bounds.products import contract
+from slomodel.bounds.setting import Setting
+from slomodel.calculus import degree, gradient
+from slomodel.ir import build
+from slomodel.ir.expr import Axes, Einsum, Expr, Input, Map
+from slomodel.ir.walk import dependents, inputs, postorder, substitute
+
+_MOST_FACTORS = 6
+Monomials = dict[tuple[int, ...], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """weight · ‖F_m .. F_1 X - Y‖² up to a quadratic (`is_all`: up to an affine function).
+
+    The factors from right to left, and the data X and Y (None: 0), each with whether it is turned;
+    an array of one axis is a row, or a column where it is turned.
+    """
+
+    weight: Expr
+    factors: tuple[tuple[Input, bool], ...]
+    X: tuple[Expr, bool]
+    Y: tuple[Expr, bool] | None
+    is_all: bool
+
+
+def chain_parts(setting: Setting, blocks: Sequence[str]) -> Monomials | None:
+    """Bounds of the parts of f of degree >= 2 by exponents in the blocks' lengths, in order.
+
+    Those of degree 2 are inf where the objective has other ones. None where it is no such chain.
+    """
+    setting = as_written(setting)
+    chain = _chain(setting)
+    if chain is None:
+        return None
+    data = [chain.X, *([] if chain.Y is None else [chain.Y])]
+    found = enclose([chain.weight, *(one for one, _ in data)], boxed(setting.values), setting.sizes)
+    weight = float(found[chain.weight].magnitude)
+    X, *others = (_matrix(found[one], turned) for one, turned in data)
+    Y = others[0] if others else None
+    W = [_matrix(point(setting.values[one]), turned) for one, turned in chain.factors]
+    names = [blocks.index(one.name) for one, _ in chain.factors]
+    result: Monomials = {}
+    for layers, value in _monomials(W, X, Y).items():
+        key = [0] * len(blocks)
+        for block, power in zip(names, layers, strict=True):
+            key[block] = power
+        whole = sum(layers) > 2 or chain.is_all
+        result[tuple(key)] = float(settled(np.asarray(value * weight))) if whole else np.inf
+    return result
+
+
+def _matrix(a: Interval, turned: bool) -> Interval:
+    row = a.each(lambda array: array[np.newaxis]) if len(a.shape) == 1 else a
+    return _turned(row) if turned else row
+
+
+def _times(a: Interval, b: Interval) -> Interval:
+    sizes = (a.shape[0], a.shape[1], b.shape[1])
+    return contract([(a, (0, 1)), (b, (1, 2))], (0, 2), sizes)
+
+
+def _turned(a: Interval) -> Interval:
+    return a.each(np.transpose)
+
+
+def _norm(a: Interval) -> float:
+    return measure(a.mid, a.rad, canonical("rc", a.shape))
+
+
+def _monomials(W: Sequence[Interval], X: Interval, Y: Interval | None) -> Monomials:
+    """The bounds by which layers move how often."""
+    m = len(W)
+    eye = [point(np.eye(one.shape[1])) for one in W] + [point(np.eye(W[-1].shape[0]))]
+    between = {}
+    for i in range(m + 1):
+        between[i, i] = eye[i]
+        for j in range(i, m):
+            between[i, j + 1] = _times(W[j], between[i, j]) if j > i else W[j]
+    gap = {key: 1.0 if key[0] == key[1] else _norm(one) for key, one in between.items()}
+    gram = _times(X, _turned(X))
+    wrapped = _times(gram, _turned(between[0, m]))
+    if Y is not None:
+        wrapped = wrapped - _times(X, _turned(Y))
+    above = [between[s + 1, m] for s in range(m)]
+    below = [between[0, s] for s in range(m)]
+    pairs = [(i, j) for i in range(m) for j in range(m)]
+    top = {(i, j): _norm(_times(_turned(above[i]), above[j])) for i, j in pairs}
+    bottom = {(i, j): _norm(_times(_times(below[i], gram), _turned(below[j]))) for i, j in pairs}
+    linear = {(i, j): _norm(_times(_times(below[i], wrapped), above[j])) for i, j in pairs}
+    subsets = [S for k in range(1, m + 1) for S in combinations(range(m), k)]
+    inner = {S: prod(gap[a + 1, b] for a, b in pairwise(S)) for S in subsets}
+    result: Monomials = {}
+
+    def add(key: tuple[int, ...], value: float) -> None:
+        result[key] = result.get(key, 0.0) + value
+
+    moving = {S: tuple(int(k in S) for k in range(m)) for S in subsets}
+    for S in subsets:
+        if len(S) >= 2:
+            add(moving[S], 2.0 * inner[S] * linear[S[0], S[-1]])
+        for T in subsets:
+            key = tuple(a + b for a, b in zip(moving[S], moving[T], strict=True))
+            add(key, inner[S] * inner[T] * top[S[-1], T[-1]] * bottom[S[0], T[0]])
+    return {key: float(settled(np.asarray(value * (1.0 + 1e-12)))) for key, value in result.items()}
+
+
+def _chain(setting: Setting) -> Chain | None:
+    """The one sum of squares of which the objective is a multiple, up to a quadratic."""
+    variables = set(setting.variables)
+    order = postorder(setting.objective)
+    moving = dependents(order, variables.__contains__)
+    for node in reversed(order):
+        if not isinstance(node, Einsum) or len(node.operands) != 2 or node.output:
+            continue
+        residual = node.operands[0]
+        if residual is not node.operands[1] or residual not in moving:
+            continue
+        if node.inputs[0] != node.inputs[1] or len(node.dims) != residual.rank:
+            continue
+        stand_in = build.data("chain", ())
+        (rest,) = substitute((setting.objective,), {node: stand_in})
+        rest_degree = degree(rest, variables)
+        (weight,) = gradient(rest, [stand_in])
+        if rest_degree is None or rest_degree > 2 or not _is_free(weight, variables, stand_in):
+            continue
+        found = _residual(weight, residual, moving, rest_degree < 2)
+        if found is not None and _is_once(found):
+            return found
+    return None
+
+
+def _is_free(weight: Expr, variables: Collection[Expr], stand_in: Input) -> bool:
+    own = set(inputs(weight))
+    return stand_in not in own and own.isdisjoint(variables)
+
+
+def _is_once(chain: Chain) -> bool:
+    own = [one for one, _ in chain.factors]
+    return 2 <= len(own) <= _MOST_FACTORS and len(set(own)) == len(own)
+
+
+def _residual(weight: Expr, residual: Expr, moving: Collection[Expr], is_all: bool) -> Chain | None:
+    """± (F X - Y), F a product of variables."""
+    product, Y = residual, None
+    if isinstance(residual, Map) and residual.function is table.sub:
+        whole = tuple(range(residual.rank))
+        if residual.axes != (whole, whole):
+            return None
+        product, other = residual.operands
+        if product not in moving:
+            product, other = other, product
+        if other in moving:
+            return None
+        Y = other
+    factors = _factors(product, True)
+    if factors is None:
+        return None
+    reverse = factors[0][0] not in moving
+    if reverse:
+        factors = [(one, not turned) for one, turned in factors[::-1]]
+    own = tuple((one, turned) for one, turned in factors[-2::-1] if isinstance(one, Input))
+    X = factors[-1]
+    if X[0] in moving or len(own) < len(factors) - 1 or any(one not in moving for one, _ in own):
+        return None
+    return Chain(weight, own, X, None if Y is None else (Y, reverse), is_all)
+
+
+def _factors(node: Expr, is_row: bool, depth: int = 0) -> list[tuple[Expr, bool]] | None:
+    """A product of matrices from left to right, each with whether it is turned: an array of one
+    axis is a row, or a column where it is turned.
+    """
+    if not isinstance(node, Einsum):
+        return [(node, not is_row if node.rank == 1 else False)]
+    if len(node.operands) != 2 or depth > 2 * _MOST_FACTORS:
+        return None
+    shared = set(node.inputs[0]) & set(node.inputs[1])
+    if len(shared) != 1 or shared & set(node.output) or len(set(node.output)) < node.rank:
+        return None
+    if any(len(set(own)) < len(own) or not 1 <= len(own) <= 2 for own in node.inputs):
+        return None
+    (summed,) = shared
+    left, right = _sides(node, is_row)
+    parts = []
+    for k, place in ((left, 1), (right, 0)):
+        own = node.inputs[k]
+        part = _factors(node.operands[k], place == 1, depth + 1)
+        if part is None:
+            return None
+        if len(own) == 2 and own[place] != summed:
+            part = [(one, not turned) for one, turned in part[::-1]]
+        parts.append(part)
+    return [*parts[0], *parts[1]]
+
+
+def _sides(node: Einsum, is_row: bool) -> tuple[int, int]:
+    """Which operand is the left factor: of an array of one axis, the one that lacks it in a row."""
+    first: Axes = node.inputs[0]
+    if node.rank == 2:
+        return (0, 1) if node.output[0] in first else (1, 0)
+    if is_row:
+        return (0, 1) if len(first) == 1 else (1, 0)
+    return (0, 1) if len(first) == 2 else (1, 0)

@@ -1,0 +1,226 @@
+"""Sums of squares over many samples by the Gram matrices of their data.
+
+Let r = Σ_k ± t_k with t_k[i, j] = Σ C_k[i, p] D_k[p, j], the C_k free of the sample j and the D_k
+of data alone. Then Σ_ij r² = Σ_kl ± Σ C_k[i, p] C_l[i, q] G_kl[p, q], G_kl[p, q] = Σ_j D_k[p, j]
+D_l[q, j], exactly: the samples are gone. Gram matrices are nodes of the graph, so what encloses
+the graph encloses their rounding with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+import slomodel.functions as table
+from slomodel.bounds.setting import Setting
+from slomodel.calculus import Known
+from slomodel.calculus.gradient import total
+from slomodel.ir import build
+from slomodel.ir.dims import Dim, concrete
+from slomodel.ir.expr import Axes, Einsum, Expr, Map, remake
+from slomodel.ir.walk import dependents, postorder
+
+KEY = "in Gram form"
+WRITTEN = "as it was written"
+_MOST_TERMS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """sign · Σ Π factors: labels 0, 1, .. are the axes of the whole, others are summed.
+
+    `moving` are the labels of factors that move.
+    """
+
+    sign: float
+    factors: tuple[tuple[Expr, Axes], ...]
+    dims: tuple[Dim, ...]
+    moving: frozenset[int] = frozenset()
+
+
+def in_gram_form(setting: Setting) -> Setting:
+    """The setting with such sums rewritten where Gram matrices are smaller than the data; kept."""
+    kept = setting.kept.get(KEY)
+    if isinstance(kept, Setting):
+        return kept
+    order = postorder(setting.objective)
+    moving = dependents(order, set(setting.variables).__contains__)
+    holding = _with_data(order, moving)
+    symmetric: set[Expr] = set()
+    done: dict[Expr, Expr] = {}
+    for node in order:
+        made = None
+        if isinstance(node, Einsum):
+            made = _gram(node, moving, holding, setting, symmetric)
+        done[node] = made or remake(node, tuple(done[operand] for operand in node.operands))
+    objective = done[setting.objective]
+    if objective is setting.objective:
+        return setting
+    known = Known(setting.known.finite, setting.known.symmetric | symmetric)
+    made_setting = replace(setting, objective=objective, known=known, kept={WRITTEN: setting})
+    setting.kept[KEY] = made_setting
+    return made_setting
+
+
+def as_written(setting: Setting) -> Setting:
+    """The setting before it was brought into Gram form."""
+    kept = setting.kept.get(WRITTEN)
+    return kept if isinstance(kept, Setting) else setting
+
+
+def _gram(
+    node: Einsum,
+    moving: Collection[Expr],
+    holding: Collection[Expr],
+    setting: Setting,
+    symmetric: set[Expr],
+) -> Expr | None:
+    """The sum of squares without one of its axes; None where the node is none, or has none."""
+    if len(node.operands) != 2 or node.operands[0] is not node.operands[1] or node.output:
+        return None
+    r = node.operands[0]
+    whole = tuple(range(r.rank))
+    if r not in moving or node.inputs != (whole, whole) or len(node.dims) != r.rank:
+        return None
+    terms = _terms(r, moving, holding)
+    if terms is None:
+        return None
+    for sample in whole:
+        if any(sample in term.moving for term in terms):
+            continue
+        parts: list[Expr] = []
+        for k, one in enumerate(terms):
+            for other in terms[k:]:
+                part = _pair(one, other, r, sample, setting, symmetric)
+                if part is None:
+                    return None
+                parts.append(part)
+        return total(parts)
+    return None
+
+
+def _terms(r: Expr, moving: Collection[Expr], holding: Collection[Expr]) -> list[Term] | None:
+    """r as a sum of products, through sums and differences of arrays of its shape."""
+    found: list[Term] = []
+    stack = [(1.0, r)]
+    while stack:
+        sign, node = stack.pop()
+        if len(found) + len(stack) > _MOST_TERMS or node.shape != r.shape:
+            return None
+        whole = tuple(range(r.rank))
+        if isinstance(node, Map) and node.function in (table.add, table.sub) and node in moving:
+            if any(own != whole for own in node.axes):
+                return None
+            turned = sign if node.function is table.add else -sign
+            stack += [(sign, node.operands[0]), (turned, node.operands[1])]
+        elif isinstance(node, Map) and node.function is table.neg and node in moving:
+            stack.append((-sign, node.operands[0]))
+        elif isinstance(node, Einsum) and node in moving:
+            if len(set(node.output)) < len(node.output):
+                return None
+            found.append(_joined(_flattened(sign, node, holding), r.rank, moving))
+        else:
+            labels = frozenset(whole if node in moving else ())
+            found.append(Term(sign, ((node, whole),), r.shape, labels))
+    return found
+
+
+def _flattened(sign: float, node: Einsum, holding: Collection[Expr]) -> Term:
+    """A product with those factors written out that are products with data in them; the labels of
+    the output come first, in its order.
+    """
+    summed = [label for label in range(len(node.dims)) if label not in node.output]
+    order = [*node.output, *summed]
+    dims = [node.dims[label] for label in order]
+    place = {label: k for k, label in enumerate(order)}
+    found: list[tuple[Expr, Axes]] = []
+    stack = [(o, tuple(place[label] for label in own)) for o, own in _factors(node)]
+    while stack:
+        factor, own = stack.pop()
+        if factor not in holding:
+            found.append((factor, own))
+            continue
+        assert isinstance(factor, Einsum)
+        inside = dict(zip(factor.output, own, strict=True))
+        for label in range(len(factor.dims)):
+            if label not in inside:
+                inside[label] = len(dims)
+                dims.append(factor.dims[label])
+        stack += [(o, tuple(inside[label] for label in axes)) for o, axes in _factors(factor)]
+    return Term(sign, tuple(found), tuple(dims))
+
+
+def _factors(node: Einsum) -> list[tuple[Expr, Axes]]:
+    return list(zip(node.operands, node.inputs, strict=True))
+
+
+def _with_data(order: Sequence[Expr], moving: Collection[Expr]) -> set[Expr]:
+    """The products that move and have data in them, however deep."""
+    found: set[Expr] = set()
+    for node in order:
+        if not isinstance(node, Einsum) or node not in moving:
+            continue
+        data = any(operand not in moving or operand in found for operand in node.operands)
+        if data and len(set(node.output)) == node.rank:
+            found.add(node)
+    return found
+
+
+def _joined(term: Term, rank: int, moving: Collection[Expr]) -> Term:
+    """The factors that move as one, as far as the whole and the data need its labels."""
+    own = [(factor, labels) for factor, labels in term.factors if factor in moving]
+    data = [(factor, labels) for factor, labels in term.factors if factor not in moving]
+    if len(own) < 2:
+        labels = frozenset(label for _, axes in own for label in axes)
+        return Term(term.sign, term.factors, term.dims, labels)
+    needed = {*range(rank), *(label for _, labels in data for label in labels)}
+    kept = tuple(dict.fromkeys(label for _, labels in own for label in labels if label in needed))
+    product = _einsum(own, kept, term.dims)
+    return Term(term.sign, ((product, kept), *data), term.dims, frozenset(kept))
+
+
+def _pair(
+    one: Term,
+    other: Term,
+    r: Expr,
+    sample: int,
+    setting: Setting,
+    symmetric: set[Expr],
+) -> Expr | None:
+    """Twice the inner product of two terms, once where they are one; data joined over samples."""
+    rank = r.rank
+    shift = len(one.dims) - rank
+    dims = (*one.dims, *other.dims[rank:])
+    second = [
+        (factor, tuple(label + shift if label >= rank else label for label in own))
+        for factor, own in other.factors
+    ]
+    factors = [*one.factors, *second]
+    joined = [(factor, own) for factor, own in factors if sample in own]
+    kept = [(factor, own) for factor, own in factors if sample not in own]
+    labels = tuple(dict.fromkeys(label for _, own in joined for label in own if label != sample))
+    if not joined:
+        return None
+    size = prod(concrete(tuple(dims[label] for label in labels), setting.sizes))
+    before = sum(prod(concrete(factor.shape, setting.sizes)) for factor, _ in joined)
+    if size >= before:
+        return None
+    gram = _einsum(joined, labels, dims)
+    if one is other and len(joined) == 2 and len(labels) == 2:
+        symmetric.add(gram)
+    product = _einsum([*kept, (gram, labels)], (), dims)
+    factor = one.sign * other.sign * (1.0 if one is other else 2.0)
+    return table.mul(build.const(factor), product)
+
+
+def _einsum(factors: Sequence[tuple[Expr, Axes]], output: Axes, dims: Sequence[Dim]) -> Expr:
+    """Over the labels of these factors alone."""
+    used = dict.fromkeys(label for _, own in factors for label in own)
+    number = {label: k for k, label in enumerate(used)}
+    return build.einsum(
+        [factor for factor, _ in factors],
+        [tuple(number[label] for label in own) for _, own in factors],
+        tuple(number[label] for label in output),
+        [dims[label] for label in used],
+    )
