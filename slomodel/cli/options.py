@@ -103,7 +103,9 @@ SOLVE = (
     ),
     click.option("--workers", type=int, help="Processes that make the runs of --starts [1]."),
     click.option("--x0", type=FILE, help="Start: a file of --out, or an npz of named variables."),
-    click.option("--delta-bar", type=float, help="Longest step [max(1, norm of x0)]."),
+    click.option(
+        "--delta-bar", type=float, help="Longest step [max(1, norm of x0); auto: 10 times that]."
+    ),
     click.option("--theta", type=float, help="Factor by which a step is shortened [0.5]."),
     click.option("--sigma", type=float, help="Share of the predicted decrease asked for [0.3]."),
     click.option(

@@ -6,6 +6,8 @@ from slomodel.solve.facts import Facts
 
 FEW = 20
 """Unknowns for which a matrix a step costs no more than the rest of the step."""
+REACH = 10.0
+"""δ̄ over max(1, ‖x0‖): directions that carry their own length are held back by less."""
 
 
 def chosen(facts: Facts, n: int) -> tuple[str, str]:

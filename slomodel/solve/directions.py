@@ -20,7 +20,7 @@ from slomodel.solve.turns import Turns
 # step to the minimum may have a cosine of 1e-6 with −∇f.
 LEAST_COSINE = 1e-8
 # They gain at every step, until they gain nothing.
-FEW_IDLE_STEPS = 3
+FEW_IDLE_STEPS = 10
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.adgd import adgd
 from slomodel.solve.agp import agp, agp_source
-from slomodel.solve.auto import chosen
+from slomodel.solve.auto import REACH, chosen
 from slomodel.solve.bpg import bpg, bpg_source
 from slomodel.solve.certified import certified
 from slomodel.solve.directions import DIRECTIONS, Rule
@@ -22,7 +20,7 @@ from slomodel.solve.initial_step import INITIAL_STEPS
 from slomodel.solve.lipschitz import LipschitzSource
 from slomodel.solve.ngd import ngd
 from slomodel.solve.norm_armijo import NormArmijo
-from slomodel.solve.norms import Vector, norm
+from slomodel.solve.norms import LARGEST, Vector, norm
 from slomodel.solve.options import Setting, check_names, choice, number
 from slomodel.solve.pgd import pgd
 from slomodel.solve.proved import Prove
@@ -57,17 +55,17 @@ def norm_armijo(given: Options, setting: Setting) -> NormArmijo:
 def auto(given: Options, setting: Setting) -> NormArmijo:
     """The paper's method along the direction that suits the objective (auto.py)."""
     direction, reason = chosen(setting.facts, len(setting.x0))
-    found = line_search(given, setting, direction)
+    found = line_search(given, setting, direction, REACH)
     return found if "direction" in given else replace(found, chosen_for=reason)
 
 
-def line_search(given: Options, setting: Setting, direction: str) -> NormArmijo:
+def line_search(given: Options, setting: Setting, direction: str, reach: float = 1.0) -> NormArmijo:
     """NormArmijo with its defaults; `direction` is the one taken when none is given.
 
-    δ̄ = max(1, ‖x0‖) is fixed for the run, as the theorem asks; a norm past the largest number
-    is as good as that number.
+    δ̄ = reach·max(1, ‖x0‖) is fixed for the run, as the theorem asks; a norm past the largest
+    number is as good as that number.
     """
-    farthest = min(max(1.0, norm(setting.x0)), float(np.finfo(np.float64).max))
+    farthest = min(reach * max(1.0, norm(setting.x0)), LARGEST)
     direction = choice("direction", given.get("direction", direction), DIRECTIONS)
     rule = DIRECTIONS[direction]
     check_suits(direction, rule, setting)

@@ -10,6 +10,8 @@ from solve.objectives import parabola, rosenbrock
 import slomodel
 from slomodel.solve import Functions, load_solution, solve
 
+MODELS = Path(__file__).parent.parent.parent / "models"
+
 METHODS = pytest.mark.parametrize("method", ["pgd", "tgd", "agp", "gd"])
 
 
@@ -90,3 +92,45 @@ def test_a_resumed_run_has_the_same_certificate(tmp_path: Path) -> None:
     rest = solve(parabola(30.0), None, method="tgd", max_iter=60, resume=path)
     assert np.array_equal(rest.x, whole.x)
     assert rest.certificate == whole.certificate
+
+
+# What every file of models/ leaves open, small.
+SMALL: dict[str, dict[str, tuple[int, ...]]] = {
+    "deep_linear": {"X": (3, 4), "y": (4,)},
+    "linear_autoencoder": {"X": (3, 4)},
+    "matrix_completion": {"M": (4, 3), "Omega": (4, 3)},
+    "phase_retrieval": {"A": (5, 3), "y": (5,)},
+    "robust_logistic": {"A": (4, 3), "y": (4,)},
+    "rosenbrock": {},
+    "softplus_net": {"X": (3, 4), "y": (4,)},
+    "tukey_regression": {"A": (4, 3), "y": (4,)},
+}
+
+
+def small(name: str) -> slomodel.Model:
+    """The model with normal numbers as data; signs and a mask where it wants them."""
+    rng = np.random.default_rng(len(name))
+    data = {key: rng.normal(size=shape) for key, shape in SMALL[name].items()}
+    if name == "robust_logistic":
+        data["y"] = np.sign(data["y"])
+    if name == "matrix_completion":
+        data["Omega"] = (data["Omega"] > -1.0).astype(float)
+    dims = {"n": 4} if name == "rosenbrock" else {}
+    return slomodel.compile(MODELS / f"{name}.slo", data=data, dims=dims)
+
+
+QUICK = ("rosenbrock",)
+EVERY = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in SMALL]
+
+
+@pytest.mark.parametrize("method", ["pgd", "tgd", "agp", "norm-armijo"])
+@pytest.mark.parametrize("name", EVERY)
+def test_nothing_is_violated_with_proved_constants_of_a_model(name: str, method: str) -> None:
+    model = small(name)
+    options = {} if method == "norm-armijo" else {"lipschitz": "analytic", "D": 0.1}
+    x0 = model.x0(seed=1) + 0.1
+    found = model.solve(method, x0, gtol=1e-4, max_iter=3, verify=True, **options)
+    assert found.certificate is not None
+    assert found.certificate.holds, found.certificate.summary
+    assert found.violations == 0
+    assert any(line.checked for line in found.certificate.lines)

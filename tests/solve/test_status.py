@@ -7,7 +7,9 @@ from solve.objectives import Vector, elementwise, parabola, rosenbrock
 
 from slomodel.solve import Functions, Solution, Status, solve
 
-DIRECTIONS = pytest.mark.parametrize("direction", ["gradient", "lbfgs"])
+DIRECTIONS = pytest.mark.parametrize(
+    "direction", ["gradient", "lbfgs", "cg", "lbfgs/newton", "newton-cg", "newton"]
+)
 
 
 def check(found: Solution, status: str) -> None:
