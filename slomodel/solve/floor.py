@@ -22,6 +22,8 @@ STRETCH = 1.7
 LENGTHEN = 4.0
 # A change of f this many times its noise is a fact.
 CLEAR = 100.0
+# A step by 10⁻ᵏ of x is tried for k up to this.
+SMALLEST_SHARE = 16
 # Steps without a gain before a run is at its end, and the share of ‖g‖ that is a gain.
 IDLE_STEPS = 200
 GAIN = 0.9
@@ -116,25 +118,37 @@ def shortest_clear(
     return predicted
 
 
-def explain_failure(
-    evaluate: Evaluator,
-    floor: Floor,
-    at: Iterate,
-    longest: float,
-    falling: Status = Status.line_search_stalled,
-) -> Halt:
-    """Why no step along −g of length up to `longest` gains anything, from one that f resolves.
+def explain_failure(evaluate: Evaluator, floor: Floor, at: Iterate, longest: float) -> Halt:
+    """Why no step along −g of length up to `longest` gains anything.
 
-    The point asked about is the best one at the floor, else `at`. `falling` is the ending where
-    that step clearly lowers f, as its gradients say: near a kink steps are just too short.
+    The point asked about is the best one at the floor, else `at`. Where f falls clearly after
+    all, steps are just too short, as near a kink, or the units of the variables differ too much.
+    """
+    halt = explained(evaluate, floor, at, longest, Status.line_search_stalled)
+    lost = ""
+    if halt.status is Status.precision:
+        at = floor.best or at
+        lost = other_units(evaluate, at, resolution(floor, at))
+    return Halt(Status.line_search_stalled, f"{halt.detail} {lost}", halt.best) if lost else halt
+
+
+def resolution(floor: Floor, at: Iterate) -> float:
+    """A change of f that may be rounding, of f or of x."""
+    return max(floor.noise(at), EPS * norm(at.x) * at.gnorm)
+
+
+def explained(
+    evaluate: Evaluator, floor: Floor, at: Iterate, longest: float, falling: Status
+) -> Halt:
+    """What a step along −g shows that f resolves, of length up to `longest`.
 
     A smooth f with this gradient changes by t·(slope there + slope here)/2 within O(t³); then
-    only its resolution can have stopped the search. The opposite sign shows a gradient of the
-    wrong sign, anything else a kink or a wrong gradient.
+    only its resolution can have stopped the search, or, where f clearly falls, it is `falling`.
+    The opposite sign shows a gradient of the wrong sign, anything else a kink or a wrong gradient.
     """
     at = floor.best or at
     floor.measure(evaluate, at, longest)
-    noise = max(floor.noise(at), EPS * norm(at.x) * at.gnorm)
+    noise = resolution(floor, at)
     seen = f"Gradient norm {at.gnorm:.3g}, rounding error of the objective about {noise:.2g}"
     v = at.g / -at.gnorm
     t = shortest_clear(evaluate, at, v, noise, longest)
@@ -166,6 +180,28 @@ def ending_of(change: float, expected: float, allowed: float, smooth: Status) ->
     return Status.not_descent if opposite else Status.line_search_stalled
 
 
+def other_units(evaluate: Evaluator, at: Iterate, noise: float) -> str:
+    """What to say where f clearly falls along −g, each variable in units of its own size.
+
+    Then the units of the variables differ so much that along −g itself f shows nothing. Empty
+    where it does not fall.
+    """
+    shares = at.x * at.g
+    largest = float(np.abs(shares).max(initial=0.0))
+    if not 0.0 < largest < math.inf:
+        return ""
+    v = at.x * (shares / -largest)
+    for k in range(SMALLEST_SHARE + 1):
+        change = evaluate.value(at.x + 10.0**-k * v) - at.f
+        if -math.inf < change < -CLEAR * noise:
+            return (
+                f"With each variable in units of its size, a step along minus the gradient changes "
+                f"the objective by {evaluate.sign * change:.3g}: rescale the variables, or use "
+                "direction='newton' or 'gauss-newton'."
+            )
+    return ""
+
+
 def too_short(
     evaluate: Evaluator, at: Iterate, t: float, noise: float, longest: float
 ) -> Halt | None:
@@ -192,7 +228,7 @@ def explain_limit(evaluate: Evaluator, floor: Floor, at: Iterate, reach: float, 
     As `explain_failure`, but the resolution of f is no reason where a step of up to `reach`
     that f resolves clearly descends.
     """
-    halt = explain_failure(evaluate, floor, at, reach, falling=Status.precision)
+    halt = explained(evaluate, floor, at, reach, Status.precision)
     noise = floor.noise(at)
     t = CLEAR * ratio(noise, at.gnorm)
     if halt.status is not Status.precision or not 0.0 < t <= reach:

@@ -39,3 +39,22 @@ def test_certified_parameters(
     certified = problem["certified"]
     np.testing.assert_allclose(found.x / of_b, certified["b"], rtol=1e-6)
     assert found.fun / of_y**2 == pytest.approx(certified["rss"], rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("direction", "start", "scales"), [("newton-cg", 0, SCALES[0]), ("lbfgs", 1, SCALES[1])]
+)
+def test_units_that_hide_the_way_down_are_no_precision(
+    direction: str, start: int, scales: tuple[float, float]
+) -> None:
+    """Parameters from 1e1 down to 1e-7: along −g f shows nothing far from a minimum."""
+    problem, (of_y, of_b) = recorded("Hahn1"), scales
+    x0 = of_b * np.array(problem["starts"][start]["b"])
+    model = model_of("Hahn1", of_y, of_b)
+    found = model.solve("norm-armijo", x0, direction=direction, gtol=1e-14, max_nfev=100_000)
+    above = found.fun / of_y**2 / problem["certified"]["rss"] - 1.0
+    assert not (found.success and above > 1e-6), found.message
+    if found.status == "line_search_stalled":
+        assert "rescale the variables" in found.message
+        further = model.solve("norm-armijo", found.x, direction="gauss-newton", gtol=1e-14)
+        assert further.fun < found.fun
