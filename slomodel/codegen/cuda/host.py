@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from slomodel.codegen.cuda.kernel import Kernel
 from slomodel.codegen.cuda.products import Call
 from slomodel.codegen.cuda.unit import Unit
 from slomodel.codegen.entry import indented
 from slomodel.codegen.program import Stage
+
+DIRECT = 65536
+"""From this many unknowns on kernels work in a caller's arrays of CuPy: copies would cost more."""
 
 
 def entry_lines(unit: Unit) -> list[str]:
@@ -16,20 +21,18 @@ def entry_lines(unit: Unit) -> list[str]:
     once, centre, calls = (host.stage(stage) for stage in ("data", "centre", "call"))
     vectors = ["point", *(["direction"] if entry.directions else [])]
     arguments = [*vectors, *(["out"] if entry.arrays else [])]
-    filled = [f"_fill({name}, {vector})" for name, vector in zip("xv", vectors, strict=False)]
-    fresh = ["seen = None", *centre, "seen = now"]
     again = [
         "# A new point: what depends on it alone.",
-        "now = point.tobytes()",
-        "if now != seen:",
-        *indented(fresh, 1),
+        "now = _bits(point)",
+        "if now is None or now != seen:",
+        *indented(["seen = None", *centre, "seen = now"], 1),
     ]
     body = [
         *(["nonlocal seen"] if centre else []),
-        *filled,
+        *host.taken(vectors),
         *(again if centre else []),
         *calls,
-        *(["_give(out, g)"] if entry.arrays else []),
+        *host.given(),
         *([f"return {unit.value}"] if unit.value is not None else []),
     ]
     return [
@@ -46,11 +49,16 @@ def entry_lines(unit: Unit) -> list[str]:
 
 
 class _Host:
-    """Names for bound kernels and views; `prelude` are the lines that make them."""
+    """Names for bound kernels and views; `prelude` are the lines that make them.
+
+    A long vector of CuPy is not copied: what works on it is given it, or made, at every call.
+    """
 
     def __init__(self, unit: Unit) -> None:
         self.unit = unit
         self.prelude: list[str] = []
+        self.moving = set(self._vectors()) if unit.n >= DIRECT else set()
+        self._fresh: list[str] = []
         self._views: dict[str, str] = {}
         self._kernels = 0
 
@@ -59,7 +67,8 @@ class _Host:
         unit = self.unit
         lines = ["arrays = _arrays(data)"]
         lines += [f"{short} = arrays[{name!r}]" for short, name in unit.data.items()]
-        lines += [f"{name} = cp.empty(n, real)" for name in self._vectors()]
+        own = "own_" if self.moving else ""
+        lines += [f"{own}{name} = cp.empty(n, real)" for name in self._vectors()]
         if unit.workspace:
             lines.append(f"w = cp.empty({unit.workspace}, real)")
         lines += [
@@ -77,6 +86,23 @@ class _Host:
         entry = self.unit.entry
         return ["x", *(["v"] if entry.directions else []), *(["g"] if entry.arrays else [])]
 
+    def taken(self, vectors: Sequence[str]) -> list[str]:
+        """Lines that take the vectors of a call, and make the views of them."""
+        named = list(zip("xv", vectors, strict=False))
+        if not self.moving:
+            return [f"_fill({name}, {vector})" for name, vector in named]
+        lines = [f"{name} = _taken({vector}, own_{name})" for name, vector in named]
+        read = ", ".join(name for name, _ in named)
+        room = [f"g = _room(out, own_g, {read})"] if "g" in self.moving else []
+        return [*lines, *room, *self._fresh]
+
+    def given(self) -> list[str]:
+        """Lines that hand over the result."""
+        if "g" not in self._vectors():
+            return []
+        give = "_give(out, g)"
+        return ["if g is own_g:", f"    {give}"] if self.moving else [give]
+
     def stage(self, stage: Stage) -> list[str]:
         """The calls of a stage, in order."""
         return [self._text(work) for work in self.unit.work[stage]]
@@ -88,11 +114,16 @@ class _Host:
         self._kernels += 1
         name = f"k{self._kernels}"
         arrays = [f"q[:{a.size}]" if a.name == "q" else a.name for a in work.arrays]
-        self.prelude.append(f"{name} = _bound({', '.join([repr(work.name), *arrays])})")
-        return f"{name}()"
+        moves = self.moving.intersection(arrays)
+        own = [f"own_{one}" if one in moves else one for one in arrays]
+        bind = "_checked" if moves else "_bound"
+        self.prelude.append(f"{name} = {bind}({', '.join([repr(work.name), *own])})")
+        return f"{name}({', '.join(arrays) if moves else ''})"
 
     def _view(self, text: str) -> str:
         if text not in self._views:
             self._views[text] = f"m{len(self._views)}"
-            self.prelude.append(f"{self._views[text]} = {text}")
+            moves = text.removeprefix("_view(").split(",")[0] in self.moving
+            lines = self._fresh if moves else self.prelude
+            lines.append(f"{self._views[text]} = {text}")
         return self._views[text]

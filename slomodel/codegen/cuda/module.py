@@ -21,8 +21,8 @@ def _module():
     return cp.RawModule(code=CUDA, options=("-std=c++17",))
 
 
-def _bound(name, *arrays):
-    """The kernel `name` over these arrays, which are checked: a kernel takes any address."""
+def _checked(name, *arrays):
+    """The kernel `name`, for arrays like these, which are checked: it takes any address."""
     blocks, threads, expected = KERNELS[name]
     if len(arrays) != len(expected):
         raise TypeError(f"{name} takes {len(expected)} arrays, not {len(arrays)}")
@@ -32,7 +32,13 @@ def _bound(name, *arrays):
         if array.size != size or not array.flags.c_contiguous:
             raise ValueError(f"{name} takes {size} numbers in C order, not {array.shape}")
     kernel = _module().get_function(name)
-    return lambda: kernel(blocks, (threads,), arrays)
+    return lambda *arrays: kernel(blocks, (threads,), arrays)
+
+
+def _bound(name, *arrays):
+    """The kernel `name` over these arrays."""
+    kernel = _checked(name, *arrays)
+    return lambda: kernel(*arrays)
 
 
 def _view(array, start, shape, steps):
@@ -55,6 +61,30 @@ def _give(out, array):
         cp.copyto(out, array)
     else:
         np.copyto(out, array.get())
+
+
+def _fits(vector):
+    """True for a vector of CuPy that kernels can work in."""
+    fits = isinstance(vector, cp.ndarray) and vector.dtype == real and vector.shape == (n,)
+    return fits and vector.flags.c_contiguous
+
+
+def _taken(vector, own):
+    """The vector itself where kernels can read it, else a copy in an array of their own."""
+    if not _fits(vector):
+        _fill(own, vector)
+    return vector if _fits(vector) else own
+
+
+def _room(out, own, *read):
+    """Where kernels put their result: the vector itself where they can, else their own."""
+    apart = _fits(out) and not any(cp.may_share_memory(out, vector) for vector in read)
+    return out if apart else own
+
+
+def _bits(point):
+    """The bits of a point of NumPy; None, which is no point, for one that lies on the device."""
+    return None if isinstance(point, cp.ndarray) else point.tobytes()
 
 
 def _vector(x):

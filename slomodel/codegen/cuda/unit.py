@@ -41,8 +41,8 @@ class Unit:
     """What an entry needs on the device.
 
     `work` is what runs in each stage, `data` the names of the data by its number, `tables` the
-    texts of lists of positions, `partial` the length of the array for sums over parts, `value`
-    the text of the scalar that is returned.
+    texts of lists of positions, `partial` the length of the array for sums over parts, `n` that of
+    the vectors, `value` the text of the scalar that is returned.
     """
 
     entry: Entry
@@ -52,6 +52,7 @@ class Unit:
     workspace: int
     tables: tuple[tuple[str, str], ...]
     partial: int
+    n: int
     value: str | None
 
     @property
@@ -101,7 +102,9 @@ def unit(entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Unit:
         Buffer(name, start, size, names.remarks[name])
         for (start, size), name in names.buffers.items()
     )
-    return Unit(entry, work, data, buffers, memory.size, tuple(writer.tables), partial, value)
+    return Unit(
+        entry, work, data, buffers, memory.size, tuple(writer.tables), partial, names.n, value
+    )
 
 
 def _scalar(root: Expr, regions: DeviceRegions, names: DeviceNames) -> str:

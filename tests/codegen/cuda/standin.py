@@ -121,8 +121,10 @@ def _built(text: str, flags: tuple[str, ...]) -> ctypes.CDLL:
     return ctypes.CDLL(str(made))
 
 
-def _device(array: np.ndarray) -> ndarray:
-    return np.asarray(array).view(ndarray)
+def _device(array: object, kind: object = None, order: str = "K") -> ndarray:
+    """An array of the device with these numbers: itself, or a copy of what lies on the host."""
+    copy = None if isinstance(array, ndarray) else True
+    return np.array(array, kind, order=order, copy=copy).view(ndarray)
 
 
 def module() -> ModuleType:
@@ -132,11 +134,10 @@ def module() -> ModuleType:
     made.RawModule = RawModule
     made.is_available = lambda: True
     made.empty = lambda shape, kind: _device(np.full(shape, np.nan, kind))
-    made.asarray = lambda array, kind=None: _device(np.asarray(array, kind))
-    made.array = lambda array, kind, order, copy: _device(
-        np.array(array, kind, order=order, copy=copy or None)
-    )
+    made.asarray = _device
+    made.array = lambda array, kind, order, copy: _device(array, kind, order)
     made.copyto = np.copyto
+    made.may_share_memory = np.may_share_memory
     made.matmul = np.matmul
     made.get_array_module = lambda x: made if isinstance(x, ndarray) else np
     made.lib = SimpleNamespace(stride_tricks=np.lib.stride_tricks)

@@ -9,6 +9,7 @@ import pytest
 from codegen.cuda import standin
 
 import slomodel
+from slomodel.codegen.cuda.host import DIRECT
 from slomodel.codegen.load import load
 
 TEXT = """dim n, m
@@ -44,6 +45,35 @@ def test_points_and_data_may_lie_on_the_device() -> None:
     assert model.solve(x0=device(x), max_iter=3).x.shape == (4,)
     with pytest.raises(slomodel.ShapeError, match=r"x has shape \(3,\), not \(4,\)"):
         model.value(device(np.ones(3)))
+
+
+@pytest.mark.parametrize("n", [10, DIRECT])
+def test_vectors_that_overlap_or_have_gaps(n: int, cupy_on_cpu: type[standin.RawModule]) -> None:
+    cupy_on_cpu.orders = (1,)
+    text = "dim n\nvar x[n]\nminimize sum(x[i]^3 for i in range(n)) + x[0]^2 * x[n-1]^2"
+    model = slomodel.compile(text, dims={"n": n}, backend="cupy")
+    host = slomodel.compile(text, dims={"n": n}, backend="numpy")
+    x, v = np.random.default_rng(0).normal(size=(2, n))
+    wide, wide_v, out = (device(np.zeros(2 * n)) for _ in range(3))
+    wide[::2], wide_v[::2] = x, v
+    run, product = model._kernels.function("value_and_gradient"), model._kernels.function("hvp")
+    expected, curvature = host.gradient(x), host.hvp(x, v)
+    for point, direction, result in (
+        (device(x), device(v), out[:n]),
+        (wide[::2], wide_v[::2], out[1::2]),
+        (x, device(v), out[:n]),
+        (device(x), v, np.zeros(n)),
+        (device(x), device(v), device(x)),
+    ):
+        assert run(point, result) == pytest.approx(host.value(x), rel=1e-12)
+        np.testing.assert_allclose(np.asarray(result), expected, rtol=1e-13)
+        product(point, direction, result)
+        np.testing.assert_allclose(np.asarray(result), curvature, rtol=1e-13)
+    both, moved = device(x), device(x)
+    run(both, both)
+    np.testing.assert_allclose(np.asarray(both), expected, rtol=1e-13)
+    product(moved, device(v), moved)
+    np.testing.assert_allclose(np.asarray(moved), curvature, rtol=1e-13)
 
 
 @pytest.mark.usefixtures("cupy_on_cpu")
