@@ -58,7 +58,7 @@ def test_a_polynomial_of_ten_and_of_a_million_variables_has_one_text(target: str
     assert texts[0] == texts[1]
 
 
-@pytest.mark.parametrize("target", ["numexpr", "numpy"])
+@pytest.mark.parametrize("target", ["numexpr", "numpy", "cupy"])
 def test_two_processes_print_the_same_bytes(target: str, tmp_path: Path) -> None:
     script = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"

@@ -7,9 +7,7 @@ from numpy.typing import NDArray
 
 from slomodel.errors import TargetLimit
 
-_INSTALL = (
-    "pip install 'slomodel[cuda12]' 'cupy-cuda12x[ctk]' for a driver of CUDA 12, cuda13 for 13"
-)
+_INSTALL = "pip install 'slomodel[cuda12]', or 'slomodel[cuda13]' for a driver of CUDA 13"
 
 
 def require_device() -> None:
@@ -18,7 +16,8 @@ def require_device() -> None:
         import cupy
     except ImportError as error:
         raise TargetLimit(
-            f"backend 'cupy' needs CuPy, which cannot be imported ({error}): {_INSTALL}"
+            f"backend 'cupy' needs CuPy, which cannot be imported ({error}): install it with "
+            + _INSTALL
         ) from None
     if cupy.is_available():
         return
