@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from slomodel.codegen.entry import indented, rule
+from slomodel.codegen.forms import Form
 from slomodel.codegen.layout import Layout
 from slomodel.codegen.lower import Sizes as Numbers
 from slomodel.codegen.lower import lower
@@ -10,6 +11,7 @@ from slomodel.codegen.numpy_target import NUMPY
 from slomodel.codegen.program import Program
 from slomodel.codegen.schedule import schedule
 from slomodel.codegen.scope import Scope
+from slomodel.codegen.steps import TRIANGLE_SOURCE
 from slomodel.ir.walk import inputs
 
 
@@ -32,7 +34,9 @@ def preparation_lines(program: Program, layout: Layout) -> list[str]:
         for node, root in zip(layout.prepared, program.roots, strict=True)
     ]
     body = [*reads, *scope.slots(), *scope.prelude, *steps, "return {", *indented(made, 1), "}"]
+    factors = any(step.form is Form.TRIANGLE for step in program.steps)
     return [
+        *([TRIANGLE_SOURCE.strip("\n"), "", ""] if factors else []),
         '@np.errstate(all="ignore")',
         "def prepare(data):",
         '    """What is made of the data once: of wide data the R of a QR factorisation."""',

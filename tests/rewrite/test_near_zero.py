@@ -12,14 +12,14 @@ EPS = float(np.finfo(np.float64).eps)
 STEPS = [10.0**-k for k in range(15)]
 
 
-@pytest.fixture(scope="module")
-def planted() -> dict[str, np.ndarray]:
+@pytest.fixture(scope="module", params=[0.3, 0.4])
+def planted(request: pytest.FixtureRequest) -> dict[str, np.ndarray]:
     """Data of the model's file, and labels that a network of its shape gives, in long double."""
     with np.load(MODEL.parent / "data" / "ijcnn1_6000.npz", allow_pickle=False) as archive:
         X = archive["X"].astype(float)
     draw = np.random.default_rng(5)
     shapes = {"W1": (15, X.shape[0]), "W2": (10, 15), "W3": (5, 10), "w4": (5,)}
-    weights = {name: draw.uniform(0.0, 0.3, shape) for name, shape in shapes.items()}
+    weights = {name: draw.uniform(0.0, request.param, shape) for name, shape in shapes.items()}
     row = long_row({name: array.astype(np.longdouble) for name, array in weights.items()})
     return {**weights, "X": X, "y": (row @ X.astype(np.longdouble)).astype(float)}
 
@@ -49,7 +49,7 @@ def long_reference(
 
 
 @pytest.mark.skipif(np.finfo(np.longdouble).eps > 1e-18, reason="long double is no wider here")
-@pytest.mark.parametrize("backend", ["numpy", "numexpr"])
+@pytest.mark.parametrize("backend", ["numpy", "numexpr", "c"])
 def test_planted_weights(planted: dict[str, np.ndarray], backend: str) -> None:
     data = {name: planted[name] for name in ("X", "y")}
     weights = {name: planted[name] for name in ("W1", "W2", "W3", "w4")}
