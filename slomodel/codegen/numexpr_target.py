@@ -8,6 +8,7 @@ from slomodel.codegen import numpy_target
 from slomodel.codegen.printer import Printer
 from slomodel.codegen.program import Step
 from slomodel.codegen.scope import Scope, number
+from slomodel.functions import div
 from slomodel.ir.expr import Const, Expr, Map
 from slomodel.ir.function import ScalarFunction
 
@@ -63,12 +64,14 @@ class _Kernel:
         if operand in self._texts:
             return self._texts[operand]
         if isinstance(operand, Const):
-            return self._constant(operand.value)
+            # numexpr works out the reciprocal of a number, and of 0 there is none.
+            by_zero = node.function is div and k == 1 and operand.value == 0
+            return self._constant(operand.value, as_literal=not by_zero)
         kind = "bool" if operand.dtype == "bool" else None
         return self._argument(numpy_target.operand_text(node, k, self._scope), kind)
 
-    def _constant(self, value: float) -> str:
-        if self._double or isinstance(value, bool):
+    def _constant(self, value: float, *, as_literal: bool) -> str:
+        if (self._double and as_literal) or isinstance(value, bool):
             return _literal(value)
         return self._argument(self._scope.alias(f"real({number(value)})", "c"), None)
 

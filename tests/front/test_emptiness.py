@@ -77,6 +77,16 @@ SUMS = [
     "x + sum(sqrt(x - 10) for i in n)",
     "x + sum(y[i] * sqrt(x - 10) for i in n, j in 3)",
     "x + mean(sum(log(c) for i in n) for j in 3)",
+    "x + sum(y[i] / log(c) for i in n)",
+    "x + sum(y[i] * x / log(x - 10) for i in n)",
+    "x + sum(y / sqrt(x - 10) / 2)",
+    "x + sum(y[i] / n for i in n)",
+    "x + sum(y[i]^2 / (4 * n) for i in n)",
+    "x + sum(y / (x - x))",
+    "x + sum(y[i] / n / log(c) for i in n, j in n)",
+    "x + sum(sum(y[i] / (n * log(c)) for i in n) for j in 3)",
+    "x + dot(y, y / n)",
+    "x + mean(sumsq(y / n) for j in 3)",
 ]
 
 
@@ -88,7 +98,7 @@ def test_an_empty_sum_is_zero_whatever_its_terms_are(text: str, backend: str) ->
     model = slomodel.compile(f"{declared}{text}", data={"c": -1}, dims={"n": 0}, backend=backend)
     assert (model.value([2.0]), model.gradient([2.0]), model.hvp([2.0], [1.0])) == (2.0, 1.0, 0.0)
     model = slomodel.compile(f"{declared}{text}", data={"c": 1}, dims={"n": 2}, backend=backend)
-    assert np.isfinite(model.value([20.0, 1.0, 1.0]))
+    assert np.isfinite(model.value([20.0, 1.0, 1.0])) or "log(c)" in text or "x - x" in text
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -122,11 +122,17 @@ def test_four_powers_associate_to_the_right() -> None:
     assert model.value([1.3]) == pytest.approx(1.3 ** (1.3 ** (1.3**1.3)))
 
 
-@pytest.mark.parametrize("text", ["x / 0", "sumsq(x / 0 * 6)", "(x / 0) / (1 + exp(x))", "x^2 / 0"])
-def test_division_by_zero_is_no_error_of_the_compiler(text: str) -> None:
+@pytest.mark.parametrize("backend", ["numpy", "numexpr"])
+@pytest.mark.parametrize(
+    "text",
+    ["x / 0", "sumsq(x / 0 * 6)", "(x / 0) / (1 + exp(x))", "x^2 / 0", "sum(exp(y) / 0 + y)"],
+)
+def test_division_by_zero_is_no_error_of_the_compiler(text: str, backend: str) -> None:
     """Division by a constant 0 gives infinity in the value, as in NumPy."""
-    model = slomodel.compile(f"var x init 1 minimize {text}")
-    assert model.value([1.0]) == np.inf
+    model = slomodel.compile(f"var x, y[2] init 1 minimize {text} + x * sum(y)", backend=backend)
+    assert model.value([1.0, 1.0, 1.0]) == np.inf
+    sized = f"dim n var x, y[2] init 1 minimize {text.replace('0', 'n')} + x * sum(y)"
+    assert slomodel.compile(sized, dims={"n": 0}, backend=backend).value([1.0, 1.0, 1.0]) == np.inf
 
 
 def test_random_symmetric_data_of_any_order_is_symmetric_to_the_bit() -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
+from slomodel.front.elaboration.ranges import is_at_least_zero
 from slomodel.front.elaboration.values import Label, Value, settled, union
-from slomodel.functions import add, div, mul, neg, square, sub
+from slomodel.functions import add, div, ge, mul, neg, square, sub, where
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, Shape
-from slomodel.ir.expr import Axes, Einsum, Expr, Map
+from slomodel.ir.expr import Axes, Const, Einsum, Expr, Map
 
 _MOST_FACTORS = 16
 _FEWEST_FACTORS = 2
@@ -111,13 +112,25 @@ def _contractible(product: _Product) -> _Product:
 def _contracted(product: _Product, expr: Expr, kept: Axes, repeated: Shape) -> Expr:
     # A sum of nothing is 0, whatever its factors are: what may be a NaN stays inside.
     inside = [scalar for scalar in product.scalars if not _is_polynomial(scalar)]
+    inside += [div(1.0, divisor) for divisor in product.divisors if not _is_polynomial(divisor)]
     arrays, axes = [*inside, *product.arrays], [*((),) * len(inside), *product.axes]
     result = build.einsum(arrays, axes, kept, expr.shape + repeated)
     for scalar in reversed(product.scalars):
-        result = mul(scalar, result) if scalar not in inside else result
+        result = mul(scalar, result) if _is_polynomial(scalar) else result
     for divisor in product.divisors:
-        result = div(result, divisor)
+        if _is_polynomial(divisor):
+            summed = [dim for k, dim in enumerate(expr.shape) if k not in kept]
+            result = div(result, _unless_empty(divisor, (*summed, *repeated)))
     return neg(result) if product.negative else result
+
+
+def _unless_empty(divisor: Expr, summed: Sequence[Dim]) -> Expr:
+    """The divisor of a sum, but 1 where nothing is summed: the length of an axis may be 0."""
+    known = [dim for dim in summed if is_at_least_zero(dim - 1) is not True]
+    if isinstance(divisor, Const) or not known:
+        return divisor
+    count = build.einsum([], [], (), tuple(known))
+    return where(ge(count, 1.0), divisor, 1.0)
 
 
 def _is_polynomial(scalar: Expr) -> bool:
