@@ -102,7 +102,10 @@ def _claims(setting: Setting, radius: float, asked: Sequence[Strategy] | None = 
         answers = [Candidate("none", math.inf, math.inf, reason)]
     return Claims(
         tuple(Claim(one.rule, _sound(one.L1), one.reason, one.trace) for one in answers),
-        tuple(Claim(one.rule, _sound(one.L2), one.reason, one.trace) for one in answers),
+        tuple(
+            Claim(one.rule2 or one.rule, _sound(one.L2), one.reason, one.trace2 or one.trace)
+            for one in answers
+        ),
     )
 
 

@@ -90,13 +90,17 @@ def largest_value(p: Polynomial) -> float:
 
 
 def monomials_bound(p: Polynomial) -> float:
-    """Σ a_α κ(α): t^α on the sphere is largest at t_b² = α_b/k, κ(α) = Π (α_b/k)^(α_b/2)."""
-    degree = int(p.degrees[0])
-    share = np.where(p.exponents > 0, p.exponents / degree, 1.0)
-    kappa = np.prod(share ** (p.exponents / 2.0), axis=1)
+    """Σ a_α κ(α), κ(α) the largest value of t^α on the sphere."""
+    kappa = largest_monomials(p)
     # Powers are off by a few steps each, of which there are B, and the sum by its terms.
     total = np.asarray([np.sum(p.coefficients * kappa)])
     return float(enlarged(total, 16 * p.blocks + len(kappa))[0])
+
+
+def largest_monomials(p: Polynomial) -> Array:
+    """About κ(α) = Π (α_b/k)^(α_b/2): t^α on the sphere is largest at t_b² = α_b/k."""
+    share = np.where(p.exponents > 0, p.exponents / int(p.degrees[0]), 1.0)
+    return np.asarray(np.prod(share ** (p.exponents / 2.0), axis=1))
 
 
 def unfolding_bound(p: Polynomial) -> float:

@@ -45,6 +45,12 @@ class Prepared:
         return max(self.blocks.values(), default=-1) + 1
 
     @property
+    def block_names(self) -> tuple[str, ...]:
+        """The variables of each block, joined where they share it."""
+        found = [[name for name, k in self.blocks.items() if k == b] for b in range(self.count)]
+        return tuple("+".join(sorted(names)) for names in found)
+
+    @property
     def numbers(self) -> int:
         """How many elements all nodes have together."""
         return sum(prod(self.scope.shape(node)) for node in self.order)

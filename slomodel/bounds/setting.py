@@ -48,6 +48,7 @@ class Candidate:
     """What one strategy claims for a ball: upper bounds, `inf` where it has none, and why.
 
     `rule` names the strategy and the inequality; `trace` are the lines that explain the number.
+    Those of L2 are `rule2` and `trace2` where they are others.
     """
 
     rule: str
@@ -55,3 +56,5 @@ class Candidate:
     L2: float
     reason: str = ""
     trace: tuple[str, ...] = ()
+    rule2: str = ""
+    trace2: tuple[str, ...] = ()

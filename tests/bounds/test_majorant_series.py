@@ -194,6 +194,14 @@ def test_a_polynomial_of_too_high_a_degree_is_left_to_others() -> None:
 def test_the_trace_tells_each_term() -> None:
     found = majorant_series(setting("var x minimize x^4", [2.0]), 0.5)
     assert found is not None
-    assert found.trace[0].startswith("‖H(c)‖ ≤ 48")
-    assert found.trace[1].startswith("6 s_3 r, s_3 ≤ 8")
-    assert found.trace[2].startswith("12 s_4 r^2, s_4 ≤ 1")
+    assert [line[:11] for line in found.trace] == ["‖H(c)‖ ≤ 48", "6 s_3 r ≤ 2", "12 s_4 r^2 "]
+    assert [line[:11] for line in found.trace2] == ["6 s_3 ≤ 48.", "24 s_4 r ≤ "]
+    assert found.rule2.endswith("Σ k(k-1)(k-2) s_k r^(k-3)")
+
+
+def test_the_trace_tells_blocks_and_leaves_out_what_is_small() -> None:
+    text = "var u[2], v minimize sumsq(u)^2 * v + 1e-9 * v^3"
+    found = majorant_series(setting(text, [0.0, 0.0, 3.0]), 1.0)
+    assert found is not None
+    assert [line.split(", mostly of ")[-1] for line in found.trace2[:2]] == ["u^4", "u^4 v"]
+    assert found.trace2[2].startswith("1 smaller terms ≤ 6")

@@ -55,18 +55,34 @@ def gradient_jets(setting: Setting, radius: float) -> Candidate | None:
     if order < 2:
         L1 = Closed.least({"sup ‖H‖ by blocks": form_norm(over[0])})
         reason = smooth.reason if np.isfinite(L1.value) else unbounded(setting, radius)
-        return Candidate(f"{RULE}: {L1.rule}", L1.value, np.inf, reason, _told(L1))
+        told = (*_largest(prepared, over[0]), *_others(L1))
+        return Candidate(f"{RULE}: {L1.rule}", L1.value, np.inf, reason, told)
     if order < 3:  # D³f may jump, so that D⁴f does not bound how it changes
         over = (*over[:2], np.full_like(over[2], np.inf))
     pieces = _pieces(setting, prepared, over, _by_block(prepared, centre), ball.radius)
     L2 = close_second(pieces)
     L1 = close_first(pieces, L2.value)
     reason = "" if np.isfinite(L2.value) else unbounded(setting, radius)
-    return Candidate(f"{RULE}: {L1.rule}", L1.value, L2.value, reason, _told(L1) + _told(L2))
+    at_centre = f"‖H(c)‖ ≤ {shown(pieces.hessian)}, ‖D³f(c)‖ ≤ {shown(pieces.third)}"
+    told = (at_centre, *_largest(prepared, over[0]), *_others(L1))
+    told2 = (*_largest(prepared, over[1]), *_others(L2))
+    rule, rule2 = f"{RULE}: {L1.rule}", f"{RULE}: {L2.rule}"
+    return Candidate(rule, L1.value, L2.value, reason, told, rule2, told2)
 
 
-def _told(one: Closed) -> tuple[str, ...]:
-    return tuple(f"{name} ≤ {shown(value)}" for name, value in one.tried)
+def _largest(prepared: Prepared, blocks: Array) -> tuple[str, ...]:
+    """The block of a derivative whose bound is largest, where there are several."""
+    if prepared.count < 2:
+        return ()
+    place = np.unravel_index(int(np.argmax(blocks)), blocks.shape)
+    names = ", ".join(prepared.block_names[int(b)] for b in place)
+    return (f"largest block over the ball ({names}) ≤ {shown(float(blocks[place]))}",)
+
+
+def _others(one: Closed) -> tuple[str, ...]:
+    """What the other closing rules give."""
+    found = sorted((value, name) for name, value in one.tried if name != one.rule)
+    return tuple(f"or {name} ≤ {shown(value)}" for value, name in found)
 
 
 def _smooth(setting: Setting, radius: float) -> Smoothness:

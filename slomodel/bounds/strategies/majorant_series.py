@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,13 +10,15 @@ import numpy as np
 from slomodel.bounds.center_derivatives import centre_norms
 from slomodel.bounds.chains import chain_parts
 from slomodel.bounds.majorant import majorants, objective_majorant
-from slomodel.bounds.polynomials import Polynomial, largest_value
+from slomodel.bounds.polynomials import Polynomial, largest_monomials, largest_value
 from slomodel.bounds.prepared import prepare
 from slomodel.bounds.result import shown
 from slomodel.bounds.rounding import up_add, up_div, up_mul, up_pow
 from slomodel.bounds.setting import Candidate, Setting
 
 RULE = "majorant series"
+_SMALL_SHARE = 1e-3
+"""Terms below this share of a bound are told together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,20 +35,61 @@ class Series:
 
     def first(self, radius: float) -> float:
         """L1(r) = ‖H(c)‖ + Σ_(k>=3) k(k-1) s_k r^(k-2)."""
-        return self._total(self.hessian, 2, radius)
+        return _total([self.hessian, *self._terms(2, radius).values()])
 
     def second(self, radius: float) -> float:
         """L2(r) = Σ_(k>=3) k(k-1)(k-2) s_k r^(k-3)."""
-        return self._total(0.0, 3, radius)
+        return _total([0.0, *self._terms(3, radius).values()])
 
-    def _total(self, start: float, order: int, radius: float) -> float:
-        total = start
+    def _terms(self, order: int, radius: float) -> dict[int, float]:
+        """k(k-1) s_k r^(k-2) by degree k >= 3, or with one derivative more."""
+        found = {}
         for k, size in self.sizes.items():
             if k >= 3:
-                whole = float(k * (k - 1) * (k - 2 if order == 3 else 1))
-                term = up_mul(up_mul(whole, size), up_pow(radius, k - order))
-                total = float(up_add(total, float(term)))
-        return total
+                found[k] = float(up_mul(up_mul(_count(k, order), size), up_pow(radius, k - order)))
+        return found
+
+    def told(self, order: int, radius: float) -> tuple[str, ...]:
+        """The terms that add up, each with what it is mostly of; small ones together."""
+        terms = {k: term for k, term in self._terms(order, radius).items() if self.sizes[k] > 0.0}
+        whole = _total([self.hessian if order == 2 else 0.0, *terms.values()])
+        by_norms = self.hessian == float(up_mul(2.0, self.sizes.get(2, 0.0)))
+        how = f"2 s_2{self._mostly(2)}" if by_norms else "from its entries"
+        lines = [f"‖H(c)‖ ≤ {shown(self.hessian)}, {how}"] if order == 2 else []
+        small = [term for term in terms.values() if term < _SMALL_SHARE * whole]
+        for k, term in terms.items():
+            if term >= _SMALL_SHARE * whole:
+                power = {0: "", 1: " r"}.get(k - order, f" r^{k - order}")
+                size = f"s_{k} ≤ {shown(self.sizes[k])}{self._mostly(k)}"
+                lines.append(f"{_count(k, order):g} s_{k}{power} ≤ {shown(term)}, {size}")
+        if any(small):
+            lines.append(f"{len(small)} smaller terms ≤ {shown(_total([0.0, *small]))} together")
+        return tuple(lines)
+
+    def _mostly(self, degree: int) -> str:
+        """The product of blocks that counts most in a part, as ` mostly U² V`."""
+        part = self.parts.get(degree)
+        if part is None or part.blocks == 1 or not len(part.coefficients):
+            return ""
+        largest = int(np.argmax(part.coefficients * largest_monomials(part)))
+        factors = [
+            name if power == 1 else f"{name}^{power}"
+            for name, power in zip(self.names, part.exponents[largest], strict=True)
+            if power
+        ]
+        return f", mostly of {' '.join(factors)}"
+
+
+def _count(k: int, order: int) -> float:
+    """How often a power k is met by derivatives of this order."""
+    return float(k * (k - 1) * (k - 2 if order == 3 else 1))
+
+
+def _total(terms: Sequence[float]) -> float:
+    total = terms[0]
+    for term in terms[1:]:
+        total = float(up_add(total, term))
+    return total
 
 
 def majorant_series(setting: Setting, radius: float) -> Candidate | None:
@@ -57,14 +100,14 @@ def majorant_series(setting: Setting, radius: float) -> Candidate | None:
     series = majorant_terms(setting)
     if series is None:
         return None
-    L1, L2 = series.first(radius), series.second(radius)
-    trace = [f"‖H(c)‖ ≤ {shown(series.hessian)}"]
-    for k, size in series.sizes.items():
-        if k >= 3 and size > 0.0:
-            whole = k * (k - 1)
-            power = "r" if k == 3 else f"r^{k - 2}"
-            trace.append(f"{whole} s_{k} {power}, s_{k} ≤ {shown(size)}")
-    return Candidate(f"{RULE}: ‖H(c)‖ + Σ k(k-1) s_k r^(k-2)", L1, L2, trace=tuple(trace))
+    return Candidate(
+        f"{RULE}: ‖H(c)‖ + Σ k(k-1) s_k r^(k-2)",
+        series.first(radius),
+        series.second(radius),
+        trace=series.told(2, radius),
+        rule2=f"{RULE}: Σ k(k-1)(k-2) s_k r^(k-3)",
+        trace2=series.told(3, radius),
+    )
 
 
 def majorant_terms(setting: Setting) -> Series | None:
@@ -93,7 +136,7 @@ def _series(setting: Setting) -> Series | None:
     hessian = min(centre.hessian, float(up_mul(2.0, sizes.get(2, 0.0))))
     if 3 in sizes:
         sizes[3] = min(sizes[3], float(up_div(centre.third, 6.0)))
-    return Series(names, parts, sizes, hessian)
+    return Series(prepared.block_names, parts, sizes, hessian)
 
 
 def _lowered(f: Polynomial, chain: Mapping[tuple[int, ...], float]) -> Polynomial:
