@@ -11,6 +11,7 @@ from slomodel.codegen.native.access import Numbers
 from slomodel.codegen.native.memory import Memory
 from slomodel.codegen.native.names import Names, literal
 from slomodel.codegen.native.regions import Regions
+from slomodel.codegen.sizes import plain
 from slomodel.ir.dims import concrete, show_shape
 from slomodel.ir.expr import Const, Expr, Input
 
@@ -69,9 +70,10 @@ class DeviceNames(Names):
     def _buffer(self, node: Expr) -> str:
         start, size = self._memory.places[node].start, max(1, _elements(node, self.numbers))
         name = self.buffers.setdefault((start, size), f"b{len(self.buffers)}")
-        shapes = self.remarks.setdefault(name, show_shape(node.shape))
-        if show_shape(node.shape) not in shapes.split("; "):
-            self.remarks[name] = f"{shapes}; {show_shape(node.shape)}"
+        shape = plain(show_shape(node.shape))
+        shapes = self.remarks.setdefault(name, shape)
+        if shape not in shapes.split("; "):
+            self.remarks[name] = f"{shapes}; {shape}"
         self.taken[name] = Array(name, "real", size)
         return name
 

@@ -135,8 +135,8 @@ static int guarded(void **given, const size_t *sizes, int count, unsigned gx, un
 #else
     const size_t edge = EDGE * sizeof(double);
 #endif
-    char *copies[64];
-    void *inside[64];
+    char *copies[256];
+    void *inside[256];
     for (int k = 0; k < count; k++) {
         copies[k] = (char *)malloc(sizes[k] + 2 * edge);
         fill_edge(copies[k], edge, k);

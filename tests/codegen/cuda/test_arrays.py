@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 
 import numpy as np
 import pytest
+import sympy as sp
 from codegen.cuda import standin
 
 import slomodel
@@ -117,3 +119,20 @@ def test_extremes_keep_a_nan(which: str) -> None:
         y = x.copy()
         y[place] = np.nan
         assert np.isnan(model.value(y))
+
+
+@pytest.mark.usefixtures("cupy_on_cpu")
+def test_names_of_users_are_nothing_but_comments() -> None:
+    wild = '*/ while(1); """\nraise SystemExit # \\'
+    size, k = sp.Symbol(wild + "n", integer=True), sp.Symbol("k", integer=True)
+    x, c = sp.IndexedBase(wild + "x"), sp.Symbol(wild + "c")
+    objective = sp.Sum(sp.exp(c * x[k]), (k, 0, size - 1)) + c**2
+    model = slomodel.compile(objective, dims={size: 4}, backend="cupy")
+    point = np.arange(1.0, 6.0) / 5
+    numpy = slomodel.compile(objective, dims={size: 4}, backend="numpy")
+    assert model.value(point) == pytest.approx(numpy.value(point), rel=1e-14)
+    raised = [node for node in ast.walk(ast.parse(model.source())) if isinstance(node, ast.Raise)]
+    assert {node.exc.func.id for node in raised} == {"TypeError", "ValueError"}
+    comment, code = model.source("cuda").split("*/", 1)
+    assert "while(1)" in comment
+    assert "while" not in code
