@@ -17,6 +17,7 @@ from slomodel.bounds.strategies.gradient_jets import gradient_jets
 from slomodel.bounds.strategies.interval_entries import interval_entries
 from slomodel.bounds.strategies.layered_networks import layered_networks
 from slomodel.bounds.strategies.linear import linear
+from slomodel.bounds.strategies.log_sum_exps import log_sum_exps
 from slomodel.bounds.strategies.majorant_series import majorant_series
 from slomodel.bounds.strategies.quadratic import quadratic
 from slomodel.bounds.strategies.separable_sums import separable_sums
@@ -29,6 +30,7 @@ STRATEGIES: tuple[Strategy, ...] = (
     quadratic,
     separable_sums,
     layered_networks,
+    log_sum_exps,
     interval_entries,
     gradient_jets,
     majorant_series,

@@ -139,11 +139,11 @@ def parts_of(setting: Setting, found: Sequence[Elements]) -> tuple[Part, ...] | 
     data = [laid.node for one in found for laid in one.data.values()]
     weights = [one.weight for one in found]
     values = enclose([*affine, *data, *weights], boxed(setting.values), setting.sizes)
-    jacobians = _jacobians(setting, affine)
-    return tuple(_part(setting, one, values, jacobians) for one in found)
+    slopes = jacobians(setting, affine)
+    return tuple(_part(setting, one, values, slopes) for one in found)
 
 
-def _jacobians(setting: Setting, affine: list[Expr]) -> dict[Expr, Interval]:
+def jacobians(setting: Setting, affine: list[Expr]) -> dict[Expr, Interval]:
     """The derivatives (n, *shape) of affine nodes along all unit vectors."""
     v = tuple(direction(f"v.{x.name}", x.shape) for x in setting.variables)
     graphs = jvp(affine, dict(zip(setting.variables, v, strict=True)))
@@ -157,7 +157,7 @@ def _part(
     setting: Setting,
     own: Elements,
     values: Mapping[Expr, Interval],
-    jacobians: dict[Expr, Interval],
+    slopes: dict[Expr, Interval],
 ) -> Part:
     shape = concrete(own.shape, setting.sizes)
 
@@ -175,7 +175,7 @@ def _part(
     n = setting.n
 
     def rows(laid: Laid) -> Rows:
-        a = jacobians[laid.node]
+        a = slopes[laid.node]
         full = a.each(lambda array: np.broadcast_to(array, (n, *array.shape[1:])))
         return Rows.of(flat(laid, full, 1))
 

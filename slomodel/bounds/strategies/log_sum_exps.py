@@ -1,0 +1,190 @@
+"""Sums of log Σ exp of affine numbers: closed bounds over balls of any size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+import slomodel.functions as table
+from slomodel.bounds.element_sums import second_order, third_order
+from slomodel.bounds.enclose import boxed, enclose
+from slomodel.bounds.interval import Interval
+from slomodel.bounds.loewner import Rows, largest_eigenvalue, quadratic_sum
+from slomodel.bounds.result import shown
+from slomodel.bounds.rounding import Array, down_add, up_add, up_div, up_mul, up_norm, up_sum
+from slomodel.bounds.separable import affine_nodes, elements
+from slomodel.bounds.setting import Candidate, Setting
+from slomodel.bounds.spectral import stack_norm
+from slomodel.bounds.strategies.separable_sums import Part, jacobians, parts_of, parts_over_ball
+from slomodel.bounds.values import value_range
+from slomodel.calculus import gradient
+from slomodel.functions.compound import still
+from slomodel.ir import build
+from slomodel.ir.dims import concrete
+from slomodel.ir.expr import Einsum, Expr, Map
+from slomodel.ir.function import ScalarFunction
+from slomodel.ir.walk import dependents, inputs, postorder, substitute
+
+RULE = "log sum exp"
+_MOST_NUMBERS = 2**22
+_SKEW = math.sqrt(2.0) ** 3 / (6.0 * math.sqrt(3.0)) * (1.0 + 1e-14)
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Σ_i w_i log Σ_j exp u_ij for N samples of k: weights (N,), u at the centre (N, k), the rows
+    of u (N k, n), and at least the norms ‖A_i‖ of each sample's rows (N,).
+    """
+
+    weight: Interval
+    u: Interval
+    rows: Rows
+    norms: Array
+
+
+def log_sum_exps(setting: Setting, radius: float) -> Candidate | None:
+    """L1 and L2 of Σ w_i F(u_i), F(u) = log Σ_j exp u_j, u_i = A_i x + b_i, and other sums.
+
+    With p = softmax(u), D²F[v, v] is the variance of v_j under p and D³F[v, v, v] its third central
+    moment. On a range of length R <= √2 ‖v‖ they are at most R²/4 and R³/(6 √3); and D²F = diag p -
+    ppᵀ <= max p, |D³F[v, v, v]| <= R D²F[v, v]. So 0 <= D²F <= c I with c = min(1/2, max p) and
+    |D³F| <= min(√8/(6 √3), √2 c) ‖v‖³, and by Loewner ‖H‖ is at most the larger λ_max of Σ c_i w_i
+    A_iᵀA_i over the w_i above 0, and of the rest with signs turned. Over the ball p_j is at most
+    its value at the centre times exp(2 r max_j ‖a_ij‖).
+    """
+    found = _found(setting)
+    if found is None:
+        return None
+    sums, rest = found
+    first = second = 0.0
+    order, reason = 99, ""
+    if rest:
+        over = parts_over_ball(setting, rest, radius)
+        order, reason = over.order, over.reason
+        if order < 1:
+            return Candidate(RULE, np.inf, np.inf, reason)
+        first, second = second_order(over.parts), min(third_order(over.parts))
+    for one in sums:
+        share = _shares(one, radius)
+        sides = [_side(one, np.maximum(w, 0.0), share) for w in (one.weight.hi, -one.weight.lo)]
+        first = float(up_add(first, max(sides)))
+        skew = np.minimum(_SKEW, up_mul(share, np.asarray(math.sqrt(2.0) * (1.0 + 1e-15))))
+        own = _side(one, one.weight.magnitude, up_mul(skew, one.norms))
+        second = float(up_add(second, own))
+    trace = (f"variances under softmax ≤ {shown(first)}", f"third moments ≤ {shown(second)}")
+    return Candidate(RULE, first, second if order > 1 else np.inf, reason, trace)
+
+
+def _side(one: Sums, weight: Array, share: Array) -> float:
+    """At least λ_max(Σ_i w_i s_i A_iᵀ A_i), w, s >= 0."""
+    d = np.repeat(up_mul(weight, share), one.u.shape[1])
+    return largest_eigenvalue(quadratic_sum([one.rows], {(0, 0): d}))
+
+
+def _shares(one: Sums, radius: float) -> Array:
+    """c_i (N,): at most 1/2, and the largest p_j over the ball."""
+    N, k = one.u.shape
+    top = np.max(one.u.lo, axis=1, keepdims=True)
+    above = value_range(table.exp, Interval(down_add(one.u.lo, -top), up_add(one.u.hi, -top)))
+    least = -up_sum(-above.lo, 1)
+    largest = up_div(np.max(above.hi, axis=1), np.maximum(least, 1.0 - 1e-9))
+    longest = np.max(one.rows.length.reshape(N, k), axis=1)
+    exponent = up_mul(np.asarray(2.0 * radius), longest)
+    growth = value_range(table.exp, Interval(exponent, exponent)).hi
+    return np.asarray(np.minimum(0.5, up_mul(largest, growth)))
+
+
+def _found(setting: Setting) -> tuple[tuple[Sums, ...], tuple[Part, ...]] | None:
+    """Found once a setting; None where the objective is of another kind or too large."""
+    if RULE not in setting.kept:
+        setting.kept[RULE] = _recognised(setting)
+    kept = setting.kept[RULE]
+    return kept if isinstance(kept, tuple) else None
+
+
+def _recognised(setting: Setting) -> tuple[tuple[Sums, ...], tuple[Part, ...]] | None:
+    variables = set(setting.variables)
+    order = postorder(setting.objective)
+    moving = dependents(order, variables.__contains__)
+    affine = affine_nodes(order, moving)
+    operands = {node: u for node in order if (u := _operand(node, affine)) is not None}
+    if not operands:
+        return None
+    stand_ins = {node: build.data(f"lse {k}", node.shape) for k, node in enumerate(operands)}
+    (others,) = substitute((setting.objective,), dict(stand_ins))
+    weights = gradient(others, list(stand_ins.values()))
+    free = set(inputs(*weights))
+    if not free.isdisjoint(variables) or not free.isdisjoint(stand_ins.values()):
+        return None
+    rest: tuple[Part, ...] | None = ()
+    if not variables.isdisjoint(inputs(others)) and others not in _affine_of(others, variables):
+        parts = elements(others, setting.variables)
+        rest = parts_of(setting, parts) if parts else None
+    if rest is None:
+        return None
+    sums = [
+        _sums(setting, node, u, axis, weight)
+        for (node, (u, axis)), weight in zip(operands.items(), weights, strict=True)
+    ]
+    found = tuple(one for one in sums if one is not None)
+    return (found, rest) if len(found) == len(sums) else None
+
+
+def _affine_of(root: Expr, variables: Collection[Expr]) -> set[Expr]:
+    order = postorder(root)
+    return affine_nodes(order, dependents(order, variables.__contains__))
+
+
+def _operand(node: Expr, affine: Collection[Expr]) -> tuple[Expr, int] | None:
+    """u and the axis that is summed, where the node is m + log Σ exp(u - m), m of no effect."""
+    if not isinstance(node, Map) or node.function is not table.add:
+        return None
+    for m, log in (node.operands, node.operands[::-1]):
+        if not _is(m, still) or not _is(log, table.log) or node.axes[0] != node.axes[1]:
+            continue
+        total = log.operands[0]
+        if not isinstance(total, Einsum) or not _is(total.operands[0], table.exp):
+            continue
+        exp, labels = total.operands[0], total.inputs[0]
+        moved = exp.operands[0]
+        summed = [axis for axis in range(exp.rank) if labels[axis] not in total.output]
+        kept = tuple(axis for axis in range(exp.rank) if axis not in summed)
+        if len(total.operands) > 1 or len(summed) != 1 or len(total.dims) != exp.rank:
+            continue
+        if tuple(labels[axis] for axis in kept) != total.output or not isinstance(moved, Map):
+            continue
+        if moved.function is not table.sub or moved.axes != (tuple(range(exp.rank)), kept):
+            continue
+        if moved.operands[1] is m and moved.operands[0] in affine:
+            return moved.operands[0], summed[0]
+    return None
+
+
+def _is(node: Expr, function: ScalarFunction) -> bool:
+    return isinstance(node, Map) and node.function is function
+
+
+def _sums(setting: Setting, node: Expr, u: Expr, axis: int, weight: Expr) -> Sums | None:
+    shape = concrete(u.shape, setting.sizes)
+    if prod(shape) * setting.n > _MOST_NUMBERS or 0 in shape:
+        return None
+    found = enclose([u, weight], boxed(setting.values), setting.sizes)
+    n, k = setting.n, shape[axis]
+    whole = concrete(node.shape, setting.sizes)
+
+    def samples(array: Array) -> Array:
+        return np.moveaxis(array, axis, -1).reshape(-1, k)
+
+    def rows(array: Array) -> Array:
+        wide = np.broadcast_to(array, (n, *shape))
+        return np.moveaxis(wide, (0, axis + 1), (-1, -2)).reshape(-1, n)
+
+    A = Rows.of(jacobians(setting, [u])[u].each(rows))
+    errors = np.asarray(up_norm(A.error.reshape(-1, k), 1))
+    norms: Array = up_add(stack_norm(A.A.reshape(-1, k, n)), errors)
+    weights = found[weight].each(lambda array: np.broadcast_to(array, whole).ravel())
+    return Sums(weights, found[u].each(samples), A, norms)

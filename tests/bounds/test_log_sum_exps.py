@@ -1,0 +1,57 @@
+"""log Σ exp: closed bounds at any radius, exact where they are attained, nothing above."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from bounds.asking import setting
+from bounds.fuzz import cases
+from bounds.test_sound import alone
+
+from slomodel.bounds import bounds
+from slomodel.bounds.strategies.log_sum_exps import log_sum_exps
+
+CLOSE = 1e-9
+SKEW = math.sqrt(8.0) / (6.0 * math.sqrt(3.0))
+
+
+@pytest.mark.parametrize("radius", [10.0, 1000.0])
+def test_the_constants_of_logsumexp_over_large_balls(radius: float) -> None:
+    """Half the variance of two equal weights; the skewest two weights."""
+    found = bounds(setting("var x[5] minimize logsumexp(x)", [0.0] * 5), radius)
+    assert 0.5 <= found.L1 <= 0.5 * (1.0 + CLOSE)
+    assert SKEW <= found.L2 <= SKEW * (1.0 + CLOSE)
+
+
+def test_at_equal_numbers_the_largest_weight_counts() -> None:
+    found = log_sum_exps(setting("var x[8] minimize 3 * logsumexp(x)", [7.0] * 8), 0.0)
+    assert found is not None
+    assert 3.0 / 8.0 <= found.L1 <= 3.0 / 8.0 * (1.0 + CLOSE)
+
+
+def test_the_largest_weight_over_a_ball() -> None:
+    """p_1 is largest at x_1 - r/√2·.. : at most exp(2 r) times 1/8, which the bound is."""
+    found = log_sum_exps(setting("var x[8] minimize logsumexp(x)", [7.0] * 8), 0.25)
+    assert found is not None
+    assert pytest.approx(math.exp(0.5) / 8.0, rel=CLOSE) == found.L1
+
+
+TEXTS = {
+    "classes": "data A[6,4] var W[3,4] minimize sum(logsumexp((W @ A')[:, j]) for j in 6) / 6",
+    "less": "data A[6,4] var x[4] minimize sumsq(x) - logsumexp(A @ x)",
+    "with others": "data A[6,4] var x[4] minimize 2 * logsumexp(A @ x + 1) + sum(tanh(x)^2)",
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_nothing_attained_is_above_a_claim(name: str) -> None:
+    rng = np.random.default_rng(1)
+    n = 12 if name == "classes" else 4
+    one = setting(TEXTS[name], list(rng.standard_normal(n)), A=rng.standard_normal((6, 4)))
+    found = cases(one, rng, (0.0, 0.1, 100.0), alone(log_sum_exps))
+    assert len(found) == 3
+    for case in found:
+        for which in ("L1", "L2"):
+            assert not case.violates(which), (case.radius, case.bound, case.witnesses)
