@@ -13,7 +13,8 @@ from slomodel.codegen.native.passes import indented
 
 MOST_BLOCKS = 4096
 """Blocks of a grid; threads go on to further elements at this stride."""
-_SHORT = 2**30
+SHORT = 2**30
+"""An index below this is an `int`, with room for a stride of the whole grid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ def kernel(
 
 def index_type(shape: Sequence[int], reach: int = 0) -> str:
     """The type of an index over a shape and of places up to `reach`, with room for a stride."""
-    return "int" if max(prod(shape), reach) < _SHORT else "long long"
+    return "int" if max(prod(shape), reach) < SHORT else "long long"
 
 
 def decoded(index: str, names: Sequence[str], sizes: Sequence[int], kind: str) -> list[str]:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
-from codegen.cuda.everything import LENGTHS, differs, evaluated
+from codegen.cuda import standin
+from codegen.cuda.everything import LENGTHS, compiled, differs, evaluated
+
+import slomodel
+from slomodel.codegen.cuda import kernel
 
 
 @pytest.mark.usefixtures("cupy_on_cpu")
@@ -12,3 +17,37 @@ def test_every_kind_of_kernel_at_lengths_round_those_of_blocks(n: int) -> None:
     # Products with the Hessian at fewer lengths: their kernels take as long to compile again.
     results = 2 if n in (0, 33, 257) else 1
     assert differs(evaluated(n, "cupy", results), evaluated(n, "numpy", results)) < 1e-12
+
+
+def test_long_indices(
+    cupy_on_cpu: type[standin.RawModule], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short = compiled(33, "cuda").source()
+    monkeypatch.setattr(kernel, "SHORT", 1)
+    long = compiled(33, "cuda").source()
+    assert "(int i = " in short
+    assert "(int i = " not in long
+    cupy_on_cpu.orders = (1,)
+    assert differs(evaluated(33, "cupy", 1), evaluated(33, "numpy", 1)) < 1e-12
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(3, 70_000), (70_000, 3), (40, 3000), (3000, 40)])
+def test_sums_along_either_axis_are_shared_out_among_blocks(
+    rows: int, columns: int, cupy_on_cpu: type[standin.RawModule]
+) -> None:
+    cupy_on_cpu.orders = (1,)
+    text = """dim m, n
+var X[m, n], y[m], z[n]
+minimize sum(y[i] * sum(exp(X[i, j]) for j in n) for i in m)
+       + sum(z[j] * sum(X[i, j]^2 for i in m) for j in n)
+"""
+    model = slomodel.compile(text, dims={"m": rows, "n": columns}, backend="cupy", rewrites=False)
+    rng = np.random.default_rng(0)
+    X, y, z = rng.normal(size=(rows, columns)), rng.normal(size=rows), rng.normal(size=columns)
+    found = model.unpack(model.gradient({"X": X, "y": y, "z": z}))
+    for name, expected in {
+        "X": y[:, None] * np.exp(X) + 2 * z * X,
+        "y": np.exp(X).sum(axis=1),
+        "z": (X**2).sum(axis=0),
+    }.items():
+        np.testing.assert_allclose(found[name], expected, rtol=1e-12, atol=1e-12)
