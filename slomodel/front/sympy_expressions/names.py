@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -41,8 +42,8 @@ def listed(variables: object) -> tuple[sp.Basic | str, ...]:
             remedy = "of an array give the whole: `[x]`, not `[x[0], x[1]]`"
             raise refused("E405", message, None, remedy)
     names = [entry if isinstance(entry, str) else name_of(entry) for entry in entries]
-    for name in names:
-        if names.count(name) > 1:
+    for name, times in Counter(names).items():
+        if times > 1:
             raise refused("E405", f"`{name}` is twice in variables=")
     return entries
 
