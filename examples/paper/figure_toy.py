@@ -37,7 +37,8 @@ def figure(maps: dict[str, Array]) -> Figure:
     panels = drawn.subplots(1, 5)
     scale = LogNorm(maps["true"].min(), maps["proved"].max())
     ratios = {"proved / true": "proved", "sampled / true": "sampled"}
-    extent = (-REACH, REACH, -REACH, REACH)
+    edge = REACH * (1.0 + 1.0 / (len(maps["true"]) - 1))
+    extent = (-edge, edge, -edge, edge)
     for axes, (name, values) in zip(panels[:3], maps.items(), strict=True):
         image = axes.imshow(values.T, origin="lower", extent=extent, norm=scale, cmap="viridis")
         axes.set(title=f"L1, {name}", xlabel="$w_1$", ylabel="$w_2$")

@@ -26,9 +26,9 @@ def figure(at_zero: list[Reached], far: list[Reached]) -> Figure:
         own = [run for run in at_zero if run.method == method]
         eps, counts = [run.tolerance**2 for run in own], [run.evaluations for run in own]
         left.loglog(eps, counts, "o-", color=COLOURS[method], label=method, ms=3)
-    eps = np.array([1e-5, 1e-3])
-    left.loglog(eps, 3e-3 * eps**-2.0, "k--", label="slope -2", linewidth=0.9)
-    left.loglog(eps, 0.6 * eps**-1.5, "k:", label="slope -1.5", linewidth=0.9)
+    eps = np.array([1e-4, 3e-3])
+    left.loglog(eps, 1e-3 * eps**-2.0, "k--", label="slope -2", linewidth=0.9)
+    left.loglog(eps, 0.1 * eps**-1.5, "k:", label="slope -1.5", linewidth=0.9)
     left.set(xlabel="ε", ylabel="evaluations until ‖∇f‖² < ε")
     ratio = np.array([run.Delta / run.tolerance for run in far])
     right.loglog(ratio, [run.radius for run in far], "o", color="#d62728", label="R_T", ms=3)
