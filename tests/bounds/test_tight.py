@@ -1,0 +1,62 @@
+"""Every strategy is exact somewhere: a claim that is 1 % smaller would be below the truth."""
+
+import math
+
+import numpy as np
+import pytest
+from bounds.asking import setting
+
+from slomodel.bounds import bounds, lipschitz
+
+S2 = math.sqrt(3.0) / 18.0  # the largest |σ''|
+A = np.array([[3.0, 4.0]])
+
+# By strategy: text, centre, radius, data and the constants themselves.
+EXACT: dict[str, tuple[str, list[float], float, dict[str, object], float, float]] = {
+    "linear": ("var x[2] minimize 3 * x[0] - x[1]", [1.0, 2.0], 1.0, {}, 0.0, 0.0),
+    "quadratic": ("var x, y minimize 3 * x * y", [1.0, 2.0], 1e9, {}, 3.0, 0.0),
+    "interval_entries": ("var x minimize exp(x)", [0.0], 1.0, {}, math.e, math.e),
+    "gradient_jets": ("var x minimize exp(x)", [0.0], 1.0, {}, math.e, math.e),
+    "majorant_series": ("var x minimize x^4", [2.0], 1.0, {}, 108.0, 72.0),
+    "separable_sums": (
+        "data A[1, 2] var x[2] minimize sum(softplus(A @ x))",
+        [0.0, 0.0],
+        3.0,
+        {"A": A},
+        25.0 / 4.0,
+        125.0 * S2,
+    ),
+    "log_sum_exps": (
+        "var x[2] minimize logsumexp(x)",
+        [0.0, 0.0],
+        3.0,
+        {},
+        0.5,
+        2.0 * math.sqrt(2.0) * S2,
+    ),
+    "layered_networks": (
+        "data X[1, 1] var v[1], W[1, 1] minimize sumsq(v @ tanh(W @ X))",
+        [1.0, 0.0],
+        0.0,
+        {"X": np.ones((1, 1))},
+        2.0,
+        4.0 * math.sqrt(4.0 / 3.0),
+    ),
+}
+
+
+@pytest.mark.parametrize("strategy", lipschitz.STRATEGIES, ids=lambda one: one.__name__)
+def test_one_percent_less_would_be_too_little(strategy: lipschitz.Strategy) -> None:
+    text, centre, radius, data, L1, L2 = EXACT[strategy.__name__]
+    found = strategy(setting(text, centre, **data), radius)
+    assert found is not None
+    for claimed, exact in ((found.L1, L1), (found.L2, L2)):
+        assert exact * (1.0 - 1e-15) <= claimed
+        assert 0.99 * claimed < exact or claimed == exact == 0.0
+
+
+def test_the_centre_with_the_slope_of_the_hessian() -> None:
+    """Of x³ on [0, 2]: ‖H(1)‖ + 1·6 = 12, which is H(2)."""
+    found = bounds(setting("var x minimize x^3", [1.0]), 1.0)
+    (claim,) = (one for one in found.gradient.claims if one.rule == lipschitz.CENTRE)
+    assert 0.99 * claim.value < 12.0 <= claim.value
