@@ -19,8 +19,9 @@ from slomodel.bounds.strategies.separable_sums import Part, parts_of, parts_over
 
 RULE = "layered networks"
 _MOST_ELEMENTS = 2**17
-_ARCS = 4
-"""Parts of the quarter circle of the radii of two layers."""
+_ARCS, _FEW_ARCS = 4, 2
+"""Parts of the quarter circle of the radii of two layers, and where there are many elements."""
+_MANY_ELEMENTS = 2**15
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ def layered_networks(setting: Setting, radius: float) -> Candidate | None:
     prepared = _prepared(setting)
     if prepared is None:
         return None
-    over = _natural(setting, prepared, radius)
+    over = _natural(setting, prepared, radius) if radius else _still(setting, prepared)
     second, third, fourth = over.bounds
     if over.order < 1:
         return Candidate(RULE, np.inf, np.inf, over.reason)
@@ -92,12 +93,21 @@ def _centre(setting: Setting, prepared: Prepared) -> tuple[float, float]:
     key = f"{RULE} at the centre"
     kept = setting.kept.get(key)
     if not isinstance(kept, tuple):
-        natural = _natural(setting, prepared, 0.0).bounds
+        natural = _still(setting, prepared).bounds
         exact = network_hessian_norm(prepared.values), network_third_norm(prepared.values)
         if prepared.rest:
             rest = _rest(setting, prepared, 0.0)
             exact = up_add(exact[0], rest.bounds[0]), up_add(exact[1], rest.bounds[1])
         kept = setting.kept[key] = min(natural[0], exact[0]), min(natural[1], exact[1])
+    return kept
+
+
+def _still(setting: Setting, prepared: Prepared) -> Natural:
+    """What holds over a ball, at the centre alone; kept."""
+    key = f"{RULE} over a point"
+    kept = setting.kept.get(key)
+    if not isinstance(kept, Natural):
+        kept = setting.kept[key] = _natural(setting, prepared, 0.0)
     return kept
 
 
@@ -112,7 +122,9 @@ def _natural(setting: Setting, prepared: Prepared, radius: float) -> Natural:
     """The largest over the cells, with what the rest of the objective adds."""
     largest = [0.0, 0.0, 0.0]
     order, reason = 99, ""
-    for rho in _cells(len(prepared.values.levels), radius):
+    levels = prepared.values.levels
+    many = max(level.u.lo.size for level in levels) > _MANY_ELEMENTS
+    for rho in _cells(len(levels), radius, _FEW_ARCS if many else _ARCS):
         cell = over_cell(prepared.values, rho)
         if cell.order < order:
             order, reason = cell.order, cell.reason
@@ -126,7 +138,7 @@ def _natural(setting: Setting, prepared: Prepared, radius: float) -> Natural:
     return Natural((largest[0], largest[1], largest[2]), order, reason)
 
 
-def _cells(count: int, radius: float) -> list[Array]:
+def _cells(count: int, radius: float, arcs: int = _ARCS) -> list[Array]:
     """Upper corners (count,) of boxes that cover {ρ >= 0, ‖ρ‖ <= r}.
 
     Two layers: arcs of angles in [a, b] have ρ_1 <= r cos a, ρ_2 <= r sin b. More: boxes of equal
@@ -135,7 +147,7 @@ def _cells(count: int, radius: float) -> list[Array]:
     if radius == 0.0:
         return [np.zeros(count)]
     if count == 2:
-        angles = np.linspace(0.0, 0.5 * np.pi, _ARCS + 1)
+        angles = np.linspace(0.0, 0.5 * np.pi, arcs + 1)
         pairs = zip(np.cos(angles[:-1]), np.sin(angles[1:]), strict=True)
         shares = [np.array(pair) for pair in pairs]
     else:
