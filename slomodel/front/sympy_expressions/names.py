@@ -59,7 +59,8 @@ def declare(
     names = sorted(found.objects, key=_natural)
     dims = [name for name in names if name in found.sizes or name in reading.sizes]
     data = [name for name in names if name in data_names]
-    rest = [name for name in names if name not in {*dims, *data}]
+    known = {*dims, *data}
+    rest = [name for name in names if name not in known]
     for name in dims:
         _check_size(name, found, data)
         reading.values[name] = number_of(named(name))
@@ -100,8 +101,9 @@ def _chosen(
         if name in dims or name in data:
             what = "data" if name in data else "a size"
             raise refused("E405", f"`{name}` is in variables=, and it is {what}")
+    taken = set(chosen)
     for name in rest:
-        if name not in chosen:
+        if name not in taken:
             message = f"`{name}` is neither in variables= nor given in data= or dims="
             raise refused("E405", message, found.objects[name], f"add `{name}` to one of them")
     return chosen
