@@ -92,7 +92,7 @@ def test_what_a_gradient_can_go_into() -> None:
 
 def test_callback_and_progress() -> None:
     seen: list[int] = []
-    MODEL.solve(callback=lambda state: seen.append(state.k), max_iter=2)
+    MODEL.solve(method="gd", callback=lambda state: seen.append(state.k), max_iter=2)
     assert seen == [0, 1, 2]
     assert "callback: expected a function" in told(DomainError, callback=3)
     assert "progress: expected True, False or an object" in told(DomainError, progress=3)
