@@ -25,7 +25,21 @@ def test_a_star_that_is_meant_as_a_matrix_product(declared: str, wrong: str, rig
     ("text", "remedy"),
     [
         ("var x[3] minimize sum(exp x)", "write `exp(x)`"),
-        ("var x[3] minimize x'x", "write `' @ x` for the matrix product"),
+        ("var x[3] minimize x'x", "write `x' @ x` for the matrix product"),
+        ("var x[3] minimize 2 + (x + 1)'x", "write `(x + 1)' @ x` for the matrix product"),
+        (
+            "data A[2, 3] var x[3] minimize sumsq(A x)",
+            "write `A * x`, or `A @ x` for the matrix product",
+        ),
+        (
+            "dim n var x[n, n] minimize sum(x[i, j]^2 for i, j in n)",
+            "each index has an `in` of its own: `for i in n, j in m`",
+        ),
+        ("var a init 0,5 minimize a^2", "a decimal point is a dot, as in `0.5`"),
+        (
+            "dim n var x[n] minimize sum(i=1..n, x[i]^2)",
+            "a range is written `range(a, b)`, and leaves out its end",
+        ),
         ("var x[3] init normal minimize sumsq(x)", "write `normal(0, 1)`"),
         ("var x[3] init uniform minimize sumsq(x)", "write `uniform(0, 1)`"),
         ("dim n data y[n] var x[n] minimize sumsq((x - y) * (x - 1)[:, None])", "write `"),

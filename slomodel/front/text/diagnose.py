@@ -154,8 +154,9 @@ def _slice(f: Failure) -> Diagnostic | None:
 
 
 def _is_range(f: Failure) -> bool:
-    """True in the domain of a sum: `for i in 0..n`."""
-    return "_IN" in _types(f.level) and f.previous is not None and str(f.previous).endswith(".")
+    """True in the domain of a sum: `for i in 0..n`, `i=1..n`."""
+    binds = {"_IN", "EQUAL"} & set(_types(f.level))
+    return bool(binds) and f.previous is not None and str(f.previous).endswith(".")
 
 
 def _equal(f: Failure) -> Diagnostic | None:
@@ -247,7 +248,7 @@ def _operand(f: Failure, last: Token) -> str:
             break
         depth += closing - opening
         begin = token
-        if depth == 0 and not opening:
+        if depth == 0 and not opening and token.type != "TRANSPOSE":
             break
     return span_of(f.source, begin).to(span_of(f.source, last)).text
 

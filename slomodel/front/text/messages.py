@@ -115,8 +115,10 @@ def missing_operator(span: Span, left: str, right: str) -> Diagnostic:
     elif left in FUNCTIONS:
         message = f"the argument of {shown(left)} stands in parentheses"
         remedy = f"write `{left}({right})`"
-    elif left == "'":
-        remedy = f"write `' @ {right}` for the matrix product"
+    elif left.endswith("'"):
+        remedy = f"write `{left} @ {right}` for the matrix product"
+    elif left.isidentifier() and right.isidentifier():
+        remedy = f"write `{left} * {right}`, or `{left} @ {right}` for the matrix product"
     else:
         remedy = f"write `{left} * {right}`"
     return Diagnostic("E108", message, span, help=remedy)
