@@ -51,3 +51,10 @@ minimize sum(y[i] * sum(exp(X[i, j]) for j in n) for i in m)
         "z": (X**2).sum(axis=0),
     }.items():
         np.testing.assert_allclose(found[name], expected, rtol=1e-12, atol=1e-12)
+
+
+def test_single_precision(cupy_on_cpu: type[standin.RawModule]) -> None:
+    cupy_on_cpu.orders = (1,)
+    apart = differs(evaluated(33, "cupy", 2, "float32"), evaluated(33, "numpy"))
+    # Among its terms are cosines of numbers up to some hundreds.
+    assert 1e-9 < apart < 2e-4
