@@ -154,6 +154,24 @@ def test_cubic_norms_of_many_variables() -> None:
     assert length * (1.0 - 1e-14) <= cubic_norm(Sum(np.asarray(T), 0.0)) <= length * (1.0 + 1e-6)
 
 
+def test_cubic_norms_of_sums_of_cubes() -> None:
+    """Σ e_i⊗e_i⊗e_i has norm 1; of any rows none is below what is attained."""
+    n = 34
+    T = np.zeros((n, n, n))
+    T[np.arange(n), np.arange(n), np.arange(n)] = 1.0
+    assert 1.0 <= cubic_norm(Sum(T, 0.0)) <= 1.0 + 2e-3
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((80, n))
+    T = np.einsum("mi,mj,mk->ijk", A, A, A)
+    largest = 0.0
+    for v in rng.standard_normal((20, n)):
+        for _ in range(60):
+            v = A.T @ (A @ v) ** 2
+            largest = max(largest, float(np.sum((A @ (v / np.linalg.norm(v))) ** 3)))
+            v = v / np.linalg.norm(v)
+    assert largest <= cubic_norm(Sum(T, 0.0)) <= 2.0 * largest
+
+
 @pytest.mark.parametrize(
     "text",
     [
