@@ -112,12 +112,8 @@ def _scalar(root: Expr, regions: DeviceRegions, names: DeviceNames) -> str:
     access = regions.accesses.of(root)
     base = access.base
     if isinstance(base, Const):
-        return (
-            f"float({float(base.value)!r})".replace("float(nan)", "float('nan')")
-            .replace("float(inf)", "float('inf')")
-            .replace("float(-inf)", "float('-inf')")
-        )
-    if not isinstance(base, Const) and isinstance(base, Einsum) and not base.operands:
+        return f"float({str(float(base.value))!r})"  # a text, which may be nan or inf
+    if isinstance(base, Einsum) and not base.operands:
         return f"{float(prod(concrete(base.dims, names.numbers)))!r}"
     name, begin = names.located(base)
     return f"{name}.reshape(-1)[{begin + access.offset}].item()"
