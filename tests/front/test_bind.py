@@ -265,6 +265,8 @@ def test_a_default_takes_the_size_of_the_other_data() -> None:
             "E312.*swapping axes 0 and 1 changes it by 1",
         ),
         ("dim n var x[n] minimize x[0]^2 + x[4]^2", {}, {"n": 4}, ShapeError, "E313.*takes 4 in"),
+        ("dim n var x[n] minimize x[-n]^2", {}, {"n": 4}, ShapeError, r"E313(.|\n)*`x\[-1\]`"),
+        ("dim n var x[n] minimize sum(x[i-n] for i in n)", {}, {"n": 4}, ShapeError, "E313.*-4 to"),
         (
             "data s check s > 0 var x minimize s*x^2",
             {"s": -2},

@@ -219,6 +219,8 @@ def _check_bounds(problem: Problem, sizes: Mapping[str, int]) -> None:
             values = f"{least}" if least == most else f"{least} to {most}"
             message = f"index `{bound.text}` takes {values} in an axis of size {size}"
             remedy = "give larger sizes, or restrict the index with `range(…)`"
+            if most < 0:
+                remedy = "indices count from 0; from the end count written numbers only, as `x[-1]`"
             raise ShapeError(Diagnostic("E313", message, bound.span, help=remedy))
 
 
