@@ -4,8 +4,17 @@ from collections.abc import Callable
 
 import pytest
 
-from slomodel.errors import MissingRule, ModelSyntaxError, ShapeError, SlomodelError, Span
+from slomodel.errors import (
+    MissingRule,
+    ModelSyntaxError,
+    ShapeError,
+    SlomodelError,
+    SourceText,
+    Span,
+)
 from slomodel.front.elaboration import steps
+from slomodel.front.elaboration.elaborate import elaborate
+from slomodel.front.text.parse import parse
 from tests.front.elaborated import DECLARED, error_of
 
 # model after the declarations with the place of the message, code, words of it
@@ -168,3 +177,11 @@ def test_golden_several(golden: Callable[[str, str], None]) -> None:
         "let t = norm2(A @ x + bb)\nminimize A @ x\n"
     )
     golden("several_mistakes.txt", str(error_of(text)) + "\n")
+
+
+def test_a_dim_that_is_not_declared_is_told_once() -> None:
+    text = "data X[N, d] data y[N] var w[d], v[N] minimize sumsq(X @ w - y) + sumsq(v)"
+    with pytest.raises(ModelSyntaxError) as caught:
+        elaborate(parse(SourceText(text)), SourceText(text))
+    told = [(one.code, one.span and one.span.start) for one in caught.value.diagnostics]
+    assert told == [("E217", text.index("N")), ("E217", text.index("d], v"))]

@@ -62,8 +62,10 @@ def _size(one: Size, model: Model) -> Dim:
     if symbol is None:
         if name in model.later:
             raise Scope(model).unknown(one.name)
-        dims = [s.name for s in model.symbols.values() if s.kind == "dim"]
+        dims = [s.name for s in model.symbols.values() if s.kind == "dim" and not s.is_broken]
         remedy = suggestion(name, dims) or f"declare it before: `dim {name}`"
+        # Once is enough: what else has this size goes without a message.
+        model.symbols[name] = Symbol(name, "dim", one.name.span)
         raise fault("E217", f"no dim is called `{name}`", one.name.span, remedy)
     if symbol.is_broken:
         raise Fault(None)
