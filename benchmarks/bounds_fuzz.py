@@ -35,14 +35,15 @@ from random_graphs import KINDS, throw
 
 from slomodel.bounds import lipschitz
 from slomodel.bounds.strategies.interval_entries import interval_entries
+from slomodel.bounds.strategies.layered_networks import layered_networks
 from slomodel.bounds.strategies.separable_sums import separable_sums
 
 RADII = (0.0, 1e-12, 1e-9, 1e-6, 1e-3, 0.01, 0.03, 0.1, 0.3, 0.5, 1.0, 2.0, 3.0, 10.0, 100.0, 1e3)
 RADII_A_GRAPH = 12
 EVERY = lipschitz.STRATEGIES
-SLOW = (interval_entries, separable_sums)
-MOST_ROWS = 3
-"""Graphs that are sums over rows are what one of the slow strategies is for."""
+SLOW = (interval_entries, separable_sums, layered_networks)
+MORE_OFTEN = {"rows": 3, "layers": 3}
+"""What some of the slow strategies are for."""
 SECONDS_BETWEEN = 30.0
 
 
@@ -109,7 +110,7 @@ def describe(case: Case, which: str, origin: Origin) -> str:
 def search(worst: Worst, number: int, steps: int, slow_every: int) -> None:
     """The cases of one graph."""
     origin = Origin(number, tuple(KINDS)[number % len(KINDS)], steps)
-    often = min(slow_every, MOST_ROWS) if origin.kind == "rows" else slow_every
+    often = min(slow_every, MORE_OFTEN.get(origin.kind, slow_every))
     slow = number // len(KINDS) % often == 0
     lipschitz.STRATEGIES = EVERY if slow else tuple(one for one in EVERY if one not in SLOW)
     rng = np.random.default_rng(number)

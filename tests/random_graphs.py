@@ -73,6 +73,23 @@ def start_rows(maker: Maker) -> None:
     maker.add(maker.data((m,), maker.numbers((m,))))
 
 
+def start_layers(maker: Maker) -> None:
+    """The residuals of a network of one to three layers, its activations often none."""
+    width, m = maker.dim(), named("m")
+    signal: Expr = maker.data((width, m), maker.numbers((width, m)))
+    for k in range(maker.whole(1, 3)):
+        below, width = width, maker.dim()
+        W = maker.input(build.variable(f"x{k}", (width, below)), _centre(maker, (width, below)))
+        signal = build.einsum([W, signal], [(0, 1), (1, 2)], (0, 2), [width, below, m])
+        activation = maker.one_of((None, None, fn.tanh, fn.softplus, fn.sigmoid, fn.sin))
+        signal = signal if activation is None else activation(signal)
+    maker.add(fn.sub(signal, maker.data((width, m), maker.numbers((width, m)))))
+
+
+def nothing(maker: Maker) -> None:
+    """No further step."""
+
+
 def _centre(maker: Maker, shape: Shape) -> Reals:
     scaled = maker.numbers(shape) * maker.one_of(SCALES)
     return np.asarray(np.clip(scaled, -LARGEST, LARGEST))
@@ -99,6 +116,7 @@ KINDS = {
         (*(step for step in STEPS if step.__name__ in PLAIN), scan, fourth),
     ),
     "rows": Kind(SMOOTH, False, start_rows, (apply_function, apply_function, power, fourth)),
+    "layers": Kind(SMOOTH, False, start_layers, (nothing,)),
 }
 
 
