@@ -28,6 +28,8 @@ from slomodel.bounds.rounding import Array, up_add, up_mul
 
 _MOST_COLUMNS = 100
 _MOST_PRODUCTS = 4e9
+_NEGLIGIBLE = 1e-4
+"""Radii that add so little to the norm of the middles are not bounded more closely."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,7 @@ def third_order(parts: Sequence[Weighted]) -> tuple[float, float]:
         return plain, float(np.inf)
     sums = [cubic_sum(one.rows, one.of_order(3, _mid)) for one in parts]
     middle = cubic_norm(_total(sums, (n, n, n)))
-    return plain, float(up_add(middle, _absolute(parts, 3, _rad)))
+    return plain, float(up_add(middle, _absolute(parts, 3, _rad, _NEGLIGIBLE * middle)))
 
 
 def fourth_order(parts: Sequence[Weighted]) -> float:
@@ -104,8 +106,15 @@ def fourth_order(parts: Sequence[Weighted]) -> float:
     return _absolute(parts, 4, _magnitude)
 
 
-def _absolute(parts: Sequence[Weighted], order: int, size: Callable[[Interval], Array]) -> float:
-    """At least Σ |t_pq..| |a_p v| |a_q v| .. over all parts and unit v."""
+def _absolute(
+    parts: Sequence[Weighted],
+    order: int,
+    size: Callable[[Interval], Array],
+    enough: float = 0.0,
+) -> float:
+    """At least Σ |t_pq..| |a_p v| |a_q v| .. over all parts and unit v; what is at most `enough` is
+    not made less.
+    """
     n = parts[0].columns
     weights = [one.of_order(order, size) for one in parts]
     sums = [
@@ -113,7 +122,7 @@ def _absolute(parts: Sequence[Weighted], order: int, size: Callable[[Interval], 
         for one, own in zip(parts, weights, strict=True)
     ]
     together = largest_eigenvalue(_total(sums, (n, n)))
-    if not 0.0 < together < np.inf or not any(one.is_ridge for one in parts):
+    if not enough < together < np.inf or not any(one.is_ridge for one in parts):
         return together
     apart = 0.0
     for one, own, total in zip(parts, weights, sums, strict=True):

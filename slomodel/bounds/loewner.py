@@ -97,8 +97,11 @@ def cubic_sum(rows: Sequence[Rows], weights: Mapping[Slots, Array]) -> Sum:
         if not t.any():
             continue
         a, b, c = rows[p], rows[q], rows[r]
-        for j in range(n):
-            total[j] += (b.A.T * (t * a.A[:, j])) @ c.A
+        if p == q == r:
+            total += _cubes(a.A, t)
+        else:
+            for j in range(n):
+                total[j] += (b.A.T * (t * a.A[:, j])) @ c.A
         size = np.abs(t)
         lengths = up_mul(up_mul(a.length, b.length), c.length)
         slack = float(up_add(slack, up_mul(gamma(len(t) + 12), _dot(size, lengths))))
@@ -106,6 +109,17 @@ def cubic_sum(rows: Sequence[Rows], weights: Mapping[Slots, Array]) -> Sum:
             moved = up_mul(one.error, up_mul(two.length, three.length))
             slack = float(up_add(slack, up_mul(7.0, _dot(size, moved))))
     return Sum(total, float(up_add(slack, _TINY)))
+
+
+def _cubes(A: Array, t: Array) -> Array:
+    """Σ t_i a_i ⊗ a_i ⊗ a_i (n, n, n); entries of the same indices are computed once."""
+    n = A.shape[1]
+    total = np.zeros((n, n, n))
+    for j in range(n):
+        own = A[:, j:]
+        part = (own.T * (t * A[:, j])) @ own
+        total[j, j:, j:] = total[j:, j, j:] = total[j:, j:, j] = part
+    return total
 
 
 def cubic_norm(one: Sum) -> float:

@@ -66,10 +66,10 @@ def separable_sums(setting: Setting, radius: float) -> Candidate | None:
     over = parts_over_ball(setting, parts, radius)
     if over.order < 1:
         return Candidate(RULE, np.inf, np.inf, over.reason)
-    first = {"H by elements": second_order(over.parts)}
     if over.order < 2:
-        return Candidate(RULE, first["H by elements"], np.inf, over.reason)
-    by_size, by_middles = third_order(over.parts)
+        return Candidate(RULE, second_order(over.parts), np.inf, over.reason)
+    hessian, by_size, by_middles = _norms(setting, over, radius)
+    first = {"H by elements": hessian}
     second = {"|D³f| by elements": by_size, "D³f by middles and radii": by_middles}
     if over.order > 2 and radius > 0.0:
         centre = _centre(setting, parts)
@@ -104,14 +104,21 @@ def parts_over_ball(setting: Setting, parts: Sequence[Part], radius: float) -> O
     return Over(found, order, reason)
 
 
-def _centre(setting: Setting, parts: tuple[Part, ...]) -> tuple[float, float]:
-    """‖H(c)‖ and ‖D³f(c)‖; kept."""
+def _norms(setting: Setting, over: Over, radius: float) -> tuple[float, float, float]:
+    """‖H‖, and ‖D³f‖ by sizes and by middles; those at the centre are kept."""
     key = f"{RULE} at the centre"
-    kept = setting.kept.get(key)
+    kept = setting.kept.get(key) if radius == 0.0 else None
     if not isinstance(kept, tuple):
-        at = parts_over_ball(setting, parts, 0.0).parts
-        kept = setting.kept[key] = (second_order(at), min(third_order(at)))
+        kept = (second_order(over.parts), *third_order(over.parts))
+        if radius == 0.0:
+            setting.kept[key] = kept
     return kept
+
+
+def _centre(setting: Setting, parts: tuple[Part, ...]) -> tuple[float, float]:
+    """‖H(c)‖ and ‖D³f(c)‖."""
+    hessian, *third = _norms(setting, parts_over_ball(setting, parts, 0.0), 0.0)
+    return hessian, min(third)
 
 
 def _parts(setting: Setting) -> tuple[Part, ...] | None:
