@@ -23,6 +23,8 @@ Slots = tuple[int, ...]
 _MOST_NUMBERS = 2**17
 """Elements times pieces."""
 _MOST_PIECES = 32
+_NARROW = 1e-5
+"""Narrower boxes are not divided: what intervals overestimate is of the order of their widths."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ def element_ranges(
     """
     count = next(iter(boxes.values())).shape[0]
     cells = {one: box.each(partial(np.expand_dims, axis=0)) for one, box in boxes.items()}
-    wide = any((box.lo < box.hi).any() for box in boxes.values())
+    wide = any((box.rad > _NARROW * (1.0 + box.magnitude)).any() for box in boxes.values())
     pieces = int((_MOST_NUMBERS / max(count, 1)) ** (1.0 / len(boxes))) if wide else 1
     pieces = min(max(pieces, 1), _MOST_PIECES)
     if pieces > 1:
