@@ -1,6 +1,7 @@
 """Text files of data: each layout that is read, and the whole sentence of each refusal."""
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -238,6 +239,14 @@ def test_files_that_are_refused(tmp_path: Path, file: str, text: str, words: str
     message = refusal(tmp_path, file, text, "n")
     for phrase in words.split(" … "):
         assert phrase in message
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_a_pipe_is_not_waited_for(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"x{suffix}"
+    os.mkfifo(path)
+    with pytest.raises(DomainError, match=r"E305.*it is not a plain file"):
+        as_model_array("y", path, ["m"])
 
 
 def test_files_that_are_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

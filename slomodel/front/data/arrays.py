@@ -71,6 +71,8 @@ def load_array(path: Path, key: str, span: Span | None = None) -> Content:
         listed = ", ".join(suffix[1:] for suffix in FORMATS)
         message = f"`{path}` is not of a kind that can be read"
         raise _error("E303", message, span, f"the kinds are {listed}; use numpy.savez")
+    if path.exists() and not (path.is_file() or path.is_dir()):  # A pipe would be waited for.
+        raise _error("E305", f"cannot read `{path}`: it is not a plain file", span)
     try:
         with path.open("rb") as file:
             return known.read(file, key)
