@@ -67,9 +67,11 @@ def codegen(
     target: str,
     out: Path | None,
 ) -> None:
-    """Write the kernels of a model as a Python module that needs no slomodel.
+    """Write the kernels of a model as source that needs no slomodel.
 
-    It defines value(x, data), gradient(x, data), value_and_gradient(x, data) and hvp(x, v, data).
+    For numpy, numexpr and cupy it is a Python module with value(x, data), gradient(x, data),
+    value_and_gradient(x, data) and hvp(x, v, data); for c and cuda the text of the kernels alone,
+    which says at its top how it is called.
 
     \b
     slomodel codegen models/deep_linear.slo --target numpy -o deep_linear.py

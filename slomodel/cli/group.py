@@ -12,7 +12,7 @@ from slomodel import __version__
 COMMANDS = {
     "bounds": ("bounding", "bounds", "Bound both Lipschitz constants over balls round a point."),
     "check": ("commands", "check", "Say what is wrong with a model, or what it is made of."),
-    "codegen": ("commands", "codegen", "Write the kernels of a model as a Python module."),
+    "codegen": ("commands", "codegen", "Write the kernels of a model as source of their own."),
     "fmt": ("commands", "fmt", "Write models in the standard layout."),
     "functions": ("listing", "functions", "List the functions of the language, or explain one."),
     "methods": ("methods", "methods", "List the methods of solve, what they need and take."),

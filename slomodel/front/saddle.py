@@ -17,6 +17,8 @@ from slomodel.problem import Problem, Variable
 _Facts = Mapping[Expr, AtStart]
 _Factor = tuple[Expr, Axes]
 _MOST_PRODUCTS = 200
+_SADDLE = "where the gradient is zero whatever the data: a saddle"
+_UNMOVED = "where its gradient is zero whatever the data: the first step leaves it there"
 _REMEDY = "start at random: `init normal(0, 0.1)`"
 
 
@@ -33,11 +35,12 @@ def with_saddle_warning(problem: Problem) -> Problem:
     nodes = problem.inputs
     slopes = dict(zip(nodes, gradient(problem.objective, nodes), strict=True))
     facts = at_start([problem.objective, *slopes.values()], starts)
+    flat = all(facts[slope].is_zero for slope in slopes.values())
     told: dict[tuple[Input, ...], str] = {}
     for factors in list(products.values())[:_MOST_PRODUCTS]:
         stuck = _stuck(factors, slopes, facts, facts[problem.objective].is_zero)
         if stuck:
-            told[stuck] = "where the gradient is zero whatever the data: a saddle"
+            told[stuck] = _SADDLE if flat else _UNMOVED
     for node in list(products)[:_MOST_PRODUCTS]:
         for dim, alike in _in_step(node, products[node], slopes, facts):
             told.setdefault(alike, f"and elements along `{dim}` that start equal stay equal")

@@ -60,6 +60,14 @@ NOT = [
 ]
 
 
+def test_a_start_that_only_some_variables_do_not_leave_is_called_no_saddle() -> None:
+    """softplus(0) is not 0, so that v moves in the first step and W after it."""
+    fit = "sumsq(v' @ softplus(W @ A') - y) + sumsq(W)"
+    remark = told(f"var W[h, m], v[h] init 0 minimize {fit}")[0]
+    assert "`W` starts at 0, where its gradient is zero" in remark
+    assert "saddle" not in remark.splitlines()[0]
+
+
 @pytest.mark.parametrize(("text", "words"), AT_ZERO)
 def test_products_that_start_at_zero(text: str, words: str) -> None:
     (message,) = told(text)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from slomodel.codegen.entry import Entry, program_of
 from slomodel.codegen.layout import Layout, described
+from slomodel.codegen.native.compiler import FLAGS
 from slomodel.codegen.native.fills import alone_lines, copy_lines, element, fill_lines
 from slomodel.codegen.native.loops import LoopPrinter
 from slomodel.codegen.native.memory import Memory
@@ -160,8 +161,9 @@ def _header(name: str, units: Sequence[Unit], layout: Layout, numbers: Mapping[s
         "  c[4] the addresses of gemm and gemv of a Fortran BLAS",
         *(f"  c[{k + 5}] {described(node)}" for k, node in enumerate(layout.data)),
         f"Sizes: {', '.join(f'{plain(dim)} = {size}' for dim, size in numbers.items()) or 'none'}.",
-        "Compile with gcc -O3 -march=native -fno-math-errno -DVECTOR_MATH=2 … -lmvec -lm",
-        "(-DVECTOR_MATH=0 without glibc 2.35).",
+        "Compile with (-DVECTOR_MATH=0 without glibc 2.35)",
+        f"  gcc {' '.join(FLAGS)}",
+        "    -DVECTOR_MATH=2 kernels.c -lmvec -lm -o kernels.so",
     ]
     # Names of users cannot end the comment.
     return (
