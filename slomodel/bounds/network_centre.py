@@ -23,7 +23,7 @@ from slomodel.bounds.spectral import symmetric_norm
 _SHARE = 1e-12
 """η: a number whose error is a larger share of it counts as that much larger."""
 _FACTORS = 40
-_MOST_AT_ONCE = 2**20
+_MOST_AT_ONCE = 2**18
 _MOST_HESSIAN = 4e9
 _MOST_THIRD = 6e8
 _MOST_THIRD_UNKNOWNS = 100
@@ -113,7 +113,11 @@ def _along(own: Numbers, back: Backward, V: list[Array]) -> Along:
     z: list[Array] = [np.zeros((P, *own.z[0].shape))]
     for k, W in enumerate(own.W):
         d = W.shape[1]
-        u.append(W @ z[k][:, :d] + V[k] @ own.z[k])
+        u.append(np.zeros((P, *own.slopes[k][0].shape)))
+        if k:
+            u[k] += W @ z[k][:, :d]
+        if V[k].any():  # unit directions are mostly zero
+            u[k] += V[k] @ own.z[k]
         if k + 1 < len(own.W):
             z.append(_padded(own.slopes[k][0] * u[k], own.z[k + 1]))
     last = len(own.W) - 1
@@ -122,7 +126,9 @@ def _along(own: Numbers, back: Backward, V: list[Array]) -> Along:
     for k in range(last, -1, -1):
         W = own.W[k]
         d = W.shape[1]
-        adjoint.insert(0, W.T @ delta[0] + V[k][:, :, :d].transpose(0, 2, 1) @ back.delta[k])
+        adjoint.insert(0, W.T @ delta[0])
+        if V[k].any():
+            adjoint[0] += V[k][:, :, :d].transpose(0, 2, 1) @ back.delta[k]
         if k:
             first, second = own.slopes[k - 1][:2]
             delta.insert(0, second * u[k - 1] * back.adjoint[k] + first * adjoint[0])
