@@ -193,13 +193,13 @@ def test_explain() -> None:
     assert "a [n], given" in given
 
 
-def test_a_sum_of_7_000_terms() -> None:
-    terms = [f"{(k % 7) - 3}.5 * x[{k % 10}]^2" for k in range(7_000)]
+def test_a_sum_of_4_500_terms() -> None:
+    terms = [f"{(k % 7) - 3}.5 * x[{k % 10}]^2" for k in range(4_500)]
     model = slomodel.compile(f"var x[10] minimize {' + '.join(terms)}")
     x = np.linspace(-1.0, 2.0, 10)
-    weights = np.bincount(np.arange(7_000) % 10, np.arange(7_000) % 7 - 3 + 0.0)
-    signs = np.where(np.arange(7_000) % 7 < 3, -0.5, 0.5)
-    weights += np.bincount(np.arange(7_000) % 10, signs)
+    weights = np.bincount(np.arange(4_500) % 10, np.arange(4_500) % 7 - 3 + 0.0)
+    signs = np.where(np.arange(4_500) % 7 < 3, -0.5, 0.5)
+    weights += np.bincount(np.arange(4_500) % 10, signs)
     assert model.value(x) == pytest.approx(weights @ x**2, rel=1e-11)
     np.testing.assert_allclose(model.gradient(x), 2.0 * weights * x, rtol=1e-10)
 

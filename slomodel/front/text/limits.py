@@ -12,7 +12,7 @@ LONGEST_TEXT = 2_000_000
 """Bytes of a model's text."""
 DEEPEST = 5_000
 """Levels of nesting, counted in brackets and in operators with one operand or a chain of them."""
-MOST_SIGNS = 75_000
+MOST_SIGNS = 50_000
 """Names, numbers, texts, brackets and other signs of one statement."""
 
 _KEYWORDS = "|".join(STATEMENTS)
