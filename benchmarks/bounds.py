@@ -1,6 +1,7 @@
 """How loose proved bounds are: beside a strong lower estimate, and beside the paper's sampling.
 
     python benchmarks/bounds.py [--model NAME] [--radius R ...] [--markdown | --json]
+    python benchmarks/bounds.py --fresh [--only CLASS] [--kept FILE] [--markdown]
 
 For every model and radius: bound / lower and paper / lower for L1 and for L2, where `lower` is
 the largest value found by ascents from several seeds and by the paper's 100 random pairs, which
@@ -26,6 +27,7 @@ if __package__ in (None, ""):  # run as a script
 import numpy as np
 
 import slomodel
+from benchmarks.bounds_fresh import fresh_tables
 from benchmarks.cases import MODELS, cases
 from benchmarks.evaluate import in_columns
 from benchmarks.machine import description
@@ -154,7 +156,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--markdown", action="store_true", help="a table for a document")
     form.add_argument("--json", action="store_true", dest="as_json")
+    parser.add_argument("--fresh", action="store_true", help="targets on random instances")
+    parser.add_argument("--only", metavar="CLASS", help="classes whose name holds this")
+    parser.add_argument("--kept", type=Path, metavar="FILE", help="estimates of earlier runs")
     asked = parser.parse_args(arguments)
+    if asked.fresh:
+        return _fresh(asked.only, asked.kept, asked.markdown)
     found = []
     for row in rows(asked.model, asked.radius):
         found.append(row)
@@ -163,10 +170,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         else:
             print(" ".join(row.cells()), file=sys.stderr, flush=True)
     if not asked.as_json:
-        facts = [f"- {key}: {value}" for key, value in description(1).items()]
         table = in_columns([HEADS, *(row.cells() for row in found)], asked.markdown)
-        print("\n\n".join(["\n".join(facts), table]))
+        print("\n\n".join([_facts(), table]))
     return int(any(row.is_passed for row in found))
+
+
+def _facts() -> str:
+    return "\n".join(f"- {key}: {value}" for key, value in description(1).items())
+
+
+def _fresh(only: str | None, kept: Path | None, markdown: bool) -> int:
+    """Print the targets, met or missed, and every case; the exit status."""
+    classes, every, is_passed = fresh_tables(only, kept)
+    tables = (in_columns(one, markdown) for one in (classes, every))
+    print("\n\n".join([_facts(), *tables]))
+    return int(is_passed)
 
 
 if __name__ == "__main__":
