@@ -93,9 +93,8 @@ def test_version(run: Run) -> None:
         (
             ("zzz",),
             2,
-            "there are bounds, check, codegen, fmt, functions, methods, random-data, solve",
+            "there are bounds, check, codegen, fmt, functions, methods, random-data, report, solve",
         ),
-        (("report", "--help"), 1, "is not there yet"),
         (("solve",), 2, "Missing argument 'FILE'"),
         (("check", "fit.slo", "--set", "n"), 2, "`n` is not name=value"),
         (("check", "fit.slo", "--set", "n=1", "--set", "n=2"), 2, "`n` is given twice"),

@@ -11,10 +11,9 @@ import click
 from slomodel.bounds import Bounds
 from slomodel.bounds.result import shown
 from slomodel.cli import options
-from slomodel.cli.answering import answering, warnings_shown
+from slomodel.cli.answering import answering
 from slomodel.cli.inputs import check_ready, request, start_from
 from slomodel.cli.outputs import print_json
-from slomodel.model import compile
 
 OPTIONS = (
     *options.MODEL[:-1],
@@ -91,8 +90,7 @@ def bounds(
     """
     with answering(as_json):
         asked = request(file, settings, files)
-        with warnings_shown():
-            model = compile(asked.source, data=asked.data, dims=asked.dims)
+        model = asked.model()
         check_ready(asked, model)
         center = start_from(at) if at else model.x0(seed)
         if sampled:

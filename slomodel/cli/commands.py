@@ -10,12 +10,11 @@ from typing import Any
 import click
 
 from slomodel.cli import options
-from slomodel.cli.answering import answering, warnings_shown
+from slomodel.cli.answering import answering
 from slomodel.cli.formatting import format_files
-from slomodel.cli.inputs import Request, check_ready, request, start_from
+from slomodel.cli.inputs import check_ready, request, start_from
 from slomodel.cli.outputs import check_target, print_json, save_arrays, write_text
 from slomodel.cli.result import Result, check_outputs
-from slomodel.model import Model
 
 _EXIT_CODES = """\b
 Exit codes:
@@ -47,7 +46,7 @@ def check(file: Path, settings: dict[str, str], files: dict[str, str], as_json: 
     """
     with answering(as_json):
         asked = request(file, settings, files)
-        model = _compiled(asked)
+        model = asked.model()
         if as_json:
             print_json(asked.facts())
             return
@@ -80,7 +79,7 @@ def codegen(
         if out:
             check_target(out)
         asked = request(file, settings, files)
-        model = _compiled(asked)
+        model = asked.model()
         check_ready(asked, model, values=False)
         source = model.source(target)
         if out:
@@ -165,7 +164,7 @@ def solve(
     with answering(as_json):
         check_outputs(plot, out)
         asked = request(file, settings, files)
-        model = _compiled(asked, backend, dtype)
+        model = asked.model(backend, dtype)
         check_ready(asked, model)
         if x0:
             given["x0"] = start_from(x0)
@@ -173,8 +172,3 @@ def solve(
         solution = model.solve(progress=progress, **given)
         result = Result(model.name, solution, perf_counter() - began, given.keys(), out, plot)
         sys.exit(result.finish(as_json))
-
-
-def _compiled(asked: Request, backend: str = "auto", dtype: str = "float64") -> Model:
-    with warnings_shown():
-        return asked.model(backend, dtype)

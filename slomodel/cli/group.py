@@ -17,16 +17,13 @@ COMMANDS = {
     "functions": ("listing", "functions", "List the functions of the language, or explain one."),
     "methods": ("methods", "methods", "List the methods of solve, what they need and take."),
     "random-data": ("commands", "draw_data", "Write data at random that a model accepts."),
+    "report": ("reporting", "report", "Write a page about a model and a run: one HTML file."),
     "solve": ("commands", "solve", "Minimise a model (or maximise it) and print the result."),
 }
 """Each command with its module, its name there, and what the list of commands says of it.
 
 A module is loaded when its command runs: --help needs no numerical library.
 """
-
-NOT_YET = {
-    "report": "a page about a model and a run",
-}
 
 
 def load(name: str) -> click.Command | None:
@@ -58,8 +55,6 @@ class Commands(click.Group):
         name = args[0]
         if name in COMMANDS or name.startswith("-"):
             return click.Group.resolve_command(self, ctx, args)
-        if name in NOT_YET:
-            return name, _absent(name), args[1:]
         raise click.UsageError(f"there is no command `{name}`; {self._remedy(name, args)}", ctx)
 
     def _remedy(self, name: str, args: list[str]) -> str:
@@ -69,20 +64,6 @@ class Commands(click.Group):
         if near:
             return f"did you mean `{near[0]}`?"
         return f"there are {', '.join(self.list_commands(click.Context(self)))}"
-
-
-def _absent(name: str) -> click.Command:
-    """A command of a later version: fails with a sentence, whatever its arguments are."""
-
-    def fail() -> None:
-        from slomodel.errors import MissingRule
-
-        error = MissingRule(f"`slomodel {name}` ({NOT_YET[name]}) is not there yet")
-        click.echo(f"error: {error}", err=True)
-        raise SystemExit(1)
-
-    anything = {"ignore_unknown_options": True, "allow_extra_args": True}
-    return click.Command(name, callback=fail, context_settings=anything, add_help_option=False)
 
 
 _NAMES = {"help_option_names": ["-h", "--help"]}
@@ -106,6 +87,7 @@ def main() -> None:
     slomodel solve fit.slo --data A=a.npy --data y=y.npy --x0 run.npz --json
     slomodel codegen rosenbrock.slo --set n=10 -o rosenbrock.py
     slomodel functions huber
+    slomodel report rosenbrock.slo --set n=10 -o rosenbrock.html
 
     Exit codes: 0 done, 1 something is wrong with the input, 2 with the command line; those of
     `solve` are in `slomodel solve --help`.

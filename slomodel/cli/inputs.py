@@ -14,6 +14,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
+from slomodel.cli.answering import warnings_shown
 from slomodel.errors import Diagnostic, DomainError, ShapeError
 from slomodel.front.data.bind import bind
 from slomodel.front.data.random_data import random_data
@@ -39,8 +40,17 @@ class Request:
     data: Mapping[str, object]
     dims: Mapping[str, int]
 
-    def model(self, backend: str, dtype: str) -> Model:
-        return compile(self.source, data=self.data, dims=self.dims, backend=backend, dtype=dtype)
+    @property
+    def text(self) -> str:
+        """The model as it was written."""
+        return source_of(self.source)[0].text
+
+    def model(self, backend: str = "auto", dtype: str = "float64") -> Model:
+        """The model compiled; warnings are printed."""
+        with warnings_shown():
+            return compile(
+                self.source, data=self.data, dims=self.dims, backend=backend, dtype=dtype
+            )
 
     def random_data(self, seed: int) -> tuple[Problem, dict[str, NDArray[np.float64]]]:
         """The problem, and data for it drawn at random."""

@@ -73,7 +73,7 @@ MODEL = (
     click.option("--json", "as_json", is_flag=True, help="Print one JSON document."),
 )
 
-SOLVE = (
+RUN = (
     click.option(
         "--method",
         metavar="NAME",
@@ -155,9 +155,15 @@ SOLVE = (
     click.option("--resume", type=FILE, help="Go on with a file of --checkpoint."),
     click.option("--backend", default="auto", help="Kernels: auto, c, numexpr, numpy or cupy."),
     click.option("--dtype", default="float64", help="Kernels in float64 or float32."),
+    click.option("--progress/--no-progress", default=True, help="Live line, on a terminal only."),
+)
+"""What a run is made with."""
+
+SOLVE = (
+    *RUN[:-1],
     click.option("--plot", type=FILE, help="Draw gradient norm and objective against time."),
     click.option("--out", type=FILE, help="Save the whole result (npz)."),
-    click.option("--progress/--no-progress", default=True, help="Live line, on a terminal only."),
+    RUN[-1],
 )
 
 FMT = (

@@ -79,7 +79,7 @@ class Result:
                 problems.append(str(error))
         if as_json:
             paths = {key: path and str(path) for key, path in wrote.items()}
-            print_json({**self._document(), **paths})
+            print_json({**self.document(), **paths})
         else:
             self._print_table()
             if self.solution.certificate:
@@ -90,6 +90,11 @@ class Result:
             click.echo(problem, err=True)
         if problems:
             return BAD_INPUT
+        return self.exit_code
+
+    @property
+    def exit_code(self) -> int:
+        """How the run ended, for the shell."""
         return exit_code(Status.interrupted if self._stopped else self.solution.status, self.asked)
 
     @property
@@ -105,7 +110,7 @@ class Result:
     def _draw(self, path: Path) -> None:
         plots.convergence(self.solution, path, name=self.name)
 
-    def _document(self) -> dict[str, object]:
+    def document(self) -> dict[str, object]:
         """The solution as JSON can hold it: numbers that are not finite are null, and their text
         is in `nonfinite`."""
         solution = self.solution
@@ -133,10 +138,16 @@ class Result:
         }
 
     def _print_table(self) -> None:
-        solution = self.solution
         table = Table(box=box.SIMPLE, show_header=False)
         table.add_column(style="bold", no_wrap=True)
         table.add_column(overflow="fold")
+        for label, text in self.rows().items():
+            table.add_row(label, Text(text))
+        Console(file=sys.stdout, highlight=False).print(table)
+
+    def rows(self) -> dict[str, str]:
+        """What a person is told of the run, by label."""
+        solution = self.solution
         rows = {
             "model": self.name,
             "status": f"{solution.status} ({_verdict(solution)})",
@@ -152,10 +163,7 @@ class Result:
             **({"runs": solution.summary} if solution.runs else {}),
             "unknowns": f"{len(solution.x):,}",
         }
-        rows |= {f"  {key}": _shown(array) for key, array in solution.variables.items()}
-        for label, text in rows.items():
-            table.add_row(label, Text(text))
-        Console(file=sys.stdout, highlight=False).print(table)
+        return rows | {f"  {key}": _shown(array) for key, array in solution.variables.items()}
 
 
 def _short(run: Solution) -> dict[str, object]:

@@ -1,0 +1,70 @@
+"""A page of HTML that needs nothing beside it: no scripts, no files, no network."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+
+_STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem;
+       color: #1b1f24; background: #fff; }
+h1 { margin-bottom: 0; } h2 { margin-top: 2.2rem; border-bottom: 1px solid #d0d7de; }
+pre { background: #f6f8fa; padding: .8rem 1rem; overflow-x: auto; font-size: .85rem; }
+table { border-collapse: collapse; } th { text-align: left; font-weight: 600; }
+th, td { padding: .2rem 1.2rem .2rem 0; vertical-align: top; overflow-wrap: anywhere; }
+img { max-width: 100%; }
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading and what stands below it, as HTML."""
+
+    title: str
+    body: str
+
+
+def page(title: str, sections: Sequence[Section]) -> str:
+    """A whole document; titles are plain text."""
+    parts = [f"<h2>{escape(one.title)}</h2>\n{one.body}" for one in sections]
+    head = f'<meta charset="utf-8">\n<title>{escape(title)}</title>\n<style>{_STYLE}</style>'
+    body = "\n".join([f"<h1>{escape(title)}</h1>", *parts])
+    return (
+        f'<!doctype html>\n<html lang="en">\n<head>\n{head}\n</head>\n'
+        f"<body>\n{body}\n</body>\n</html>\n"
+    )
+
+
+def paragraph(text: str) -> str:
+    """Plain text as a paragraph."""
+    return f"<p>{escape(text)}</p>"
+
+
+def verbatim(text: str) -> str:
+    """Plain text in its own lines and spaces."""
+    return f"<pre>{escape(text)}</pre>"
+
+
+def folded(summary: str, text: str) -> str:
+    """Plain text behind a line that a click opens."""
+    return f"<details><summary>{escape(summary)}</summary>{verbatim(text)}</details>"
+
+
+def facts(rows: Mapping[str, str]) -> str:
+    """A label and a text a row."""
+    lines = [f"<tr><th>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in rows.items()]
+    return "<table>\n" + "\n".join(lines) + "\n</table>"
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Rows of plain text under a head."""
+    lines = [f"<tr>{''.join(f'<th>{escape(one)}</th>' for one in head)}</tr>"]
+    lines += [f"<tr>{''.join(f'<td>{escape(one)}</td>' for one in row)}</tr>" for row in rows]
+    return "<table>\n" + "\n".join(lines) + "\n</table>"
+
+
+def picture(png: bytes, says: str) -> str:
+    """A PNG inside the page; `says` is read to those who cannot see it."""
+    return f'<img src="data:image/png;base64,{b64encode(png).decode()}" alt="{escape(says)}">'

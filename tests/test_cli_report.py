@@ -1,0 +1,121 @@
+"""`slomodel report`: the page says what the model and the run say, and needs nothing beside it."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import slomodel
+from slomodel.cli import main
+from slomodel.cli.bounding import document
+
+MODEL = "model banana\ndim n = 3\nvar x[n] init -1\n# a < b & c\nminimize sum(x^4 - 2*x^2)\n"
+VOID = {"meta", "img"}
+
+
+class Reader(HTMLParser):
+    """The text and the addresses of a page; fails where a tag is not closed in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.text: list[str] = []
+        self.sources: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.sources += [str(value) for key, value in attrs if key in {"src", "href"}]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+def read(page: Path) -> Reader:
+    reader = Reader()
+    reader.feed(page.read_text(encoding="utf-8"))
+    assert reader.open == []
+    return reader
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "banana.slo").write_text(MODEL, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["report", "banana.slo", "-o", "page.html", *arguments])
+
+
+def test_the_page_has_the_model_the_run_and_its_bounds(folder: Path) -> None:
+    result = run("--verify", "--radius", "0.5", "2", "--method", "norm-armijo")
+    assert result.exit_code == 0, result.output
+    reader = read(folder / "page.html")
+    text = "".join(reader.text)
+    assert "# a < b & c" in text
+    solution = slomodel.compile(MODEL).solve(method="norm-armijo", verify=True)
+    assert solution.certificate is not None
+    for told in (f"{solution.fun:.12g}", solution.message, solution.certificate.summary):
+        assert told in text
+    for radius in (0.5, 2.0):
+        assert slomodel.compile(MODEL).bounds(solution.x, radius).explain() in text
+    assert [one.partition(";")[0] for one in reader.sources] == ["data:image/png"]
+    assert not re.search(r"<script|https?:", (folder / "page.html").read_text(encoding="utf-8"))
+
+
+def test_json_is_the_run_with_bounds_round_its_end(folder: Path) -> None:
+    told = json.loads(run("--json", "--radius", "1").stdout)
+    model = slomodel.compile(MODEL)
+    solution = model.solve()
+    assert (told["status"], told["fun"], told["out"]) == ("converged", solution.fun, "page.html")
+    assert told["bounds"] == [document(model.bounds(solution.x, 1.0))]
+
+
+def test_no_bound_is_told_with_the_reason(folder: Path) -> None:
+    kinked = MODEL.replace("x^4 - 2*x^2", "abs(x)")
+    (folder / "banana.slo").write_text(kinked, encoding="utf-8")
+    run("--max-iter", "3")
+    text = "".join(read(folder / "page.html").text)
+    assert "inf" in text
+    assert "has a kink in the ball" in text
+
+
+def test_without_matplotlib_a_line_stands_for_the_curves(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    assert run().exit_code == 0
+    reader = read(folder / "page.html")
+    assert reader.sources == []
+    assert "No curves" in "".join(reader.text)
+    assert "slomodel[plot]" in "".join(reader.text)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("--radius", "-1"), 1, "radius"),
+        (("-o", "no/such/page.html"), 1, "no/such"),
+        (("--method", "nrom-armijo"), 1, "norm-armijo"),
+        (("--max-iter", "1"), 0, ""),
+        (("--method", "ngd", "--d", "1e-9", "--max-time", "0.02"), 0, ""),
+    ],
+)
+def test_bad_options_are_told_and_budgets_are_no_failure(
+    folder: Path, arguments: tuple[str, ...], code: int, said: str
+) -> None:
+    result = run(*arguments)
+    assert result.exit_code == code, result.output
+    assert said in result.stderr
+    assert (folder / "page.html").exists() == (code == 0)
