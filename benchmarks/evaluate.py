@@ -10,9 +10,10 @@ points. On one thread the clock is the CPU time of the process. All is done in t
 whose malloc keeps freed memory, which favours the hand version, and one with default settings.
 
 Targets, told but not enforced: `kept` ratio at most 1.5, first gradient within 2 s of `compile`,
-no array larger than the largest that the hand version makes. Where other libraries are installed
-(extra `bench`), the table and the targets of `against_peers.py` follow. The exit status is 1 only
-when a gradient is wrong or something breaks.
+all memory beyond data, one point and one gradient at most 1.2 times the largest array that the hand
+version makes (a page is free). Where other libraries are installed (extra `bench`), the table and
+the targets of `against_peers.py` follow. The exit status is 1 only when a gradient is wrong or
+something breaks.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from benchmarks.by_hand import Array
 from benchmarks.cases import MODELS, Case, cases
 from benchmarks.libraries import installed
 from benchmarks.machine import MALLOC, description, run_again
-from benchmarks.measure import Call, cpu_seconds, largest_by_hand, largest_kept, seconds
+from benchmarks.measure import Call, cpu_seconds, largest_by_hand, memory, seconds
 from benchmarks.points import POINTS, deviation, pieces, points
 from benchmarks.rewrites import report
 
@@ -45,6 +46,8 @@ from benchmarks.rewrites import report
 PLACES = 4
 MOST_RATIO = 1.5
 MOST_COMPILE = 2.0
+MOST_MEMORY = 1.2
+PAGE = 512
 # Relative to the largest entry of the gradient; sums of a million terms differ by about 1e-13.
 MOST_DEVIATION = 1e-9
 
@@ -65,7 +68,7 @@ class Row:
     auto_quartiles: tuple[float, float]
     numpy_ratio: float
     deviation: float
-    largest: int
+    memory: int
     hand_largest: int
 
     @property
@@ -74,7 +77,7 @@ class Row:
         misses = {
             "ratio": self.malloc == "kept" and self.auto_ratio > MOST_RATIO,
             "compile": self.compile_ms > 1e3 * MOST_COMPILE,
-            "array": self.largest > self.hand_largest,
+            "memory": self.memory > MOST_MEMORY * self.hand_largest + PAGE,
         }
         return tuple(name for name, is_missed in misses.items() if is_missed)
 
@@ -102,7 +105,7 @@ def measured(case: Case, malloc: str, quick: bool, threads: int) -> Row:
         (float(low), float(high)),
         float(np.median(ratios[:, 1])),
         deviation(case, [auto, _compiled(case, "numpy")], xs),
-        largest_kept(lambda k: again.value_and_gradient(xs[k]), auto.n),
+        memory(lambda k: again.value_and_gradient(xs[k]), auto.n),
         largest_by_hand(case.hand, pieces(auto, xs[0]), case.known),
     )
 
@@ -150,7 +153,7 @@ def table(rows: list[Row], markdown: bool) -> str:
     """The rows as text."""
     heads: tuple[str, ...] = (
         *("model", "size", "malloc", "n", "compile ms", "hand us", "auto us", "numpy us"),
-        *("auto/hand", "numpy/hand", "deviation", "largest array", "by hand", "missed"),
+        *("auto/hand", "numpy/hand", "deviation", "memory", "largest by hand", "missed"),
     )
     return in_columns([heads, *(_cells(row) for row in rows)], markdown)
 
@@ -171,7 +174,7 @@ def _cells(row: Row) -> tuple[str, ...]:
     return (
         *(row.model, row.size or "file", row.malloc, str(row.n), f"{row.compile_ms:.0f}"),
         *(*times, *ratios, f"{row.deviation:.0e}"),
-        *(str(row.largest), str(row.hand_largest), ", ".join(row.missed) or "-"),
+        *(str(row.memory), str(row.hand_largest), ", ".join(row.missed) or "-"),
     )
 
 

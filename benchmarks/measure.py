@@ -1,4 +1,4 @@
-"""Clocks, alternating runs, and the largest array that a computation makes."""
+"""Clocks, alternating runs, and the memory that a computation takes."""
 
 from __future__ import annotations
 
@@ -107,10 +107,11 @@ def _watched(arrays: Arrays) -> Arrays:
     return {name: np.asarray(array).view(_Watched) for name, array in arrays.items()}
 
 
-def largest_kept(call: Call, n: int) -> int:
-    """Elements of the largest array that a model makes at its first call and holds.
+def memory(call: Call, n: int) -> int:
+    """Numbers in all arrays that a model makes at its first call and holds, and in a later call's.
 
-    What a later call takes for itself beyond its result (n,) counts as one array, if it is more.
+    One point and one result (n,) are not counted: a caller's. Blocks that live in the nearest cache
+    lie on the stack and are not seen.
     """
     tracemalloc.start()
     try:
@@ -125,4 +126,5 @@ def largest_kept(call: Call, n: int) -> int:
         tracemalloc.stop()
     # A few Python objects, which are not arrays, come and go with every call.
     objects = 4096
-    return max(*arrays, peak - before - 8 * n - objects) // 8
+    later = max(0, peak - before - 8 * n - objects)
+    return max(0, sum(arrays) + later - 16 * n) // 8

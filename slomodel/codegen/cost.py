@@ -73,6 +73,11 @@ def numexpr_time(functions: Iterable[ScalarFunction], elements: int) -> float:
     return NUMEXPR_CALL + waking + elements * (work + _waiting(elements))
 
 
+def is_quick(function: ScalarFunction) -> bool:
+    """Whether an element is computed about as quickly as it is read from memory."""
+    return COSTS.get(function.name, OTHER)[0] <= MEMORY_PASS
+
+
 def _waiting(elements: int) -> float:
     """Nanoseconds an element that a pass over large arrays waits for memory."""
     return MEMORY_PASS if elements >= LARGE else 0.0

@@ -218,7 +218,7 @@ def _pair(
     (a, own), (b, other) = left, right
     summed = [label for label in own if label in other and label not in kept]
     if not summed:
-        return _product(left, right, dims)
+        return _product(left, right, dims, wanted)
     blocks = Blocks.of(own, other, kept)
     if blocks.batch + blocks.right + blocks.left == wanted != blocks.output:
         (a, own), (b, other) = (b, other), (a, own)
@@ -247,8 +247,12 @@ def _laid_out(operand: Expr, labels: Axes, wanted: Axes, blocks: Blocks) -> tupl
     return build.transpose(operand, tuple(labels.index(label) for label in wanted)), wanted
 
 
-def _product(left: tuple[Expr, Axes], right: tuple[Expr, Axes], dims: Shape) -> tuple[Expr, Axes]:
+def _product(
+    left: tuple[Expr, Axes], right: tuple[Expr, Axes], dims: Shape, wanted: Axes
+) -> tuple[Expr, Axes]:
     (a, own), (b, other) = left, right
+    if set(own).isdisjoint(other) and wanted[: len(other)] == other:
+        (a, own), (b, other) = (b, other), (a, own)
     # The wider operand keeps its order, so that only the narrower one is ever permuted.
     if len(other) > len(own):
         (a, own), (b, other) = (b, other), (a, own)

@@ -11,7 +11,7 @@ from slomodel import functions as fn
 from slomodel.codegen.blocks import Blocks
 from slomodel.codegen.kernels import Derivatives
 from slomodel.codegen.lower import lower
-from slomodel.codegen.native import unit
+from slomodel.codegen.native import planning
 from slomodel.codegen.numexpr_target import NUMEXPR
 from slomodel.codegen.numpy_target import NUMPY
 from slomodel.ir import build
@@ -20,7 +20,7 @@ from slomodel.ir.expr import Einsum, Expr, Map
 from slomodel.ir.walk import postorder
 from slomodel.reference import evaluate, evaluate_all
 
-SPELLS = {"numpy": NUMPY.spells, "numexpr": NUMEXPR.spells, "c": unit.spells}
+SPELLS = {"numpy": NUMPY.spells, "numexpr": NUMEXPR.spells, "c": planning.spells}
 
 
 def assert_simple(node: Expr, target: str) -> None:

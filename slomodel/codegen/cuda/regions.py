@@ -90,6 +90,13 @@ class DeviceRegions(Regions):
         named = {axis for one in affine(node.index) for axis, c in enumerate(one.coefficients) if c}
         return len(named) == node.operands[0].rank
 
+    def overwrites(self, node: Expr, base: Expr) -> bool:
+        """Never: threads read and write in no order."""
+        return False
+
+    def _quick(self) -> set[Expr]:
+        return set()
+
     def _is_matrix(self, node: Expr, k: int) -> bool:
         """True where the blocks of operand k of a product are each one axis of memory."""
         assert isinstance(node, Einsum)

@@ -13,14 +13,14 @@ from slomodel.codegen.cuda.names import DeviceNames
 from slomodel.codegen.cuda.products import Call, call
 from slomodel.codegen.cuda.regions import DeviceRegions
 from slomodel.codegen.cuda.scalars import scalar_kernel
-from slomodel.codegen.entry import Entry, program_of
+from slomodel.codegen.entry import Entry
 from slomodel.codegen.layout import Layout
 from slomodel.codegen.native.memory import Memory
 from slomodel.codegen.native.names import starts
+from slomodel.codegen.native.planning import planned
 from slomodel.codegen.program import Stage
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Const, Einsum, Expr
-from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import inputs
 
 Work = Kernel | Call
@@ -61,15 +61,10 @@ class Unit:
         return [one for one in every if isinstance(one, Kernel)]
 
 
-def spells(function: ScalarFunction) -> bool:
-    return "c" in function.spelling
-
-
 def unit(entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Unit:
     """The kernels and calls of an entry for some sizes."""
-    program = program_of(entry, layout, numbers, spells, None)
+    program, arrays = planned(entry, layout, numbers)
     roots = program.roots
-    arrays = roots[len(roots) - len(entry.arrays) :]
     regions = DeviceRegions(program, numbers)
     memory = Memory(regions, arrays)
     names = DeviceNames(regions, memory, layout, entry.directions, numbers)

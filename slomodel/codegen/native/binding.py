@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, partial
 
 import numpy as np
@@ -39,49 +39,58 @@ def bound(text: str, unit: Unit, entry: Entry, layout: Layout, numbers: Mapping[
 
     def make(data: Mapping[str, Vector]) -> Callable[..., float]:
         kind: np.dtype[np.float64] = np.dtype(layout.precision)  # type: ignore[assignment]
-        arrays = [_empty(unit.n, kind) for _ in range(3)]
-        arrays.append(_empty(unit.workspace, kind))
+        workspace = _empty(unit.workspace, kind)
         given = [_array(data, node, layout, numbers) for node in layout.data]
         blas = _blas(single)
-        addresses = [one.ctypes.data for one in (*arrays, *given)]
-        addresses.insert(len(arrays), ctypes.addressof(blas))
-        table = (ctypes.c_void_p * len(addresses))(*addresses)
+        addresses = [one.ctypes.data for one in (workspace, *given)]
+        addresses[1:1] = [ctypes.addressof(blas)]
+        table = (ctypes.c_void_p * (3 + len(addresses)))(0, 0, 0, *addresses)
         prepare(ctypes.addressof(table))
-        return _function(
-            call, _Frame(table, arrays[0], arrays[1], arrays[2], (given, arrays)), entry
-        )
+        return _function(call, _Frame(table, unit.n, kind, (given, workspace)), entry)
 
     return make
 
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """The table of addresses and the arrays that lie there: points, directions, results."""
+    """The table of addresses: of a point, a direction and a result (n,) first, then what is kept.
+
+    `own` are arrays for these three, made when they are needed first.
+    """
 
     table: ctypes.Array[ctypes.c_void_p]
-    x: Vector
-    v: Vector
-    g: Vector
+    n: int
+    kind: np.dtype[np.float64]
     kept: object
+    own: dict[int, Vector] = field(default_factory=dict)
 
-    def at(self, vector: Vector, place: int, own: Vector) -> None:
-        """Let the function work in a caller's array, or in a copy of a short or a strange one."""
-        if vector.size >= _LONG and vector.dtype == own.dtype and vector.flags.c_contiguous:
-            self.table[place] = vector.ctypes.data
-        else:
-            self.table[place] = own.ctypes.data
-            if place < _RESULT:
-                np.copyto(own, vector)
+    def copy(self, place: int) -> Vector:
+        """The own array of a place, where the function works now."""
+        if place not in self.own:
+            self.own[place] = _empty(self.n, self.kind)
+        self.table[place] = self.own[place].ctypes.data
+        return self.own[place]
+
+    def takes(self, vector: Vector, place: int) -> bool:
+        """Let the function work in a caller's array; False for one that has to be copied."""
+        if vector.dtype != self.kind or not vector.flags.c_contiguous:
+            return False
+        self.table[place] = vector.ctypes.data
+        return True
 
 
 _LONG = 4096
 """From this length on it pays to ask for an address instead of copying."""
-_RESULT = 2
+_POINT, _DIRECTION, _RESULT = range(3)
 
 
 def _function(call: Callable[..., float], frame: _Frame, entry: Entry) -> Callable[..., float]:
     """The function of points; it owns its arrays, so it is for one thread at a time."""
-    x, v, g = frame.x, frame.v, frame.g
+    if frame.n >= _LONG:
+        return partial(_long, call, frame, bool(entry.arrays))
+    x = frame.copy(_POINT)
+    v = frame.copy(_DIRECTION) if entry.directions else x
+    g = frame.copy(_RESULT) if entry.arrays else x
     # The pointer keeps the frame alive: what it points at lies there.
     pointer = ctypes.c_void_p(ctypes.addressof(frame.table))
     pointer.frame = frame  # type: ignore[attr-defined]
@@ -107,8 +116,6 @@ def _function(call: Callable[..., float], frame: _Frame, entry: Entry) -> Callab
         out[...] = g
         return result
 
-    if frame.x.size >= _LONG:
-        return partial(_long, call, frame, bool(entry.arrays))
     if entry.directions:
         return hvp
     value_and_gradient.fresh = fresh  # type: ignore[attr-defined]
@@ -118,17 +125,19 @@ def _function(call: Callable[..., float], frame: _Frame, entry: Entry) -> Callab
 def _long(call: Callable[..., float], frame: _Frame, fills: bool, *vectors: Vector) -> float:
     """A call that copies no vector it does not have to."""
     points = vectors[:-1] if fills else vectors
+    for place, point in enumerate(points):
+        if not frame.takes(point, place):
+            frame.copy(place)[...] = point
+    pointer = ctypes.c_void_p(ctypes.addressof(frame.table))
+    if not fills:
+        return call(pointer)
     out = vectors[-1]
-    for place, (point, own) in enumerate(zip(points, (frame.x, frame.v), strict=False)):
-        frame.at(point, place, own)
-    apart = fills and not any(np.may_share_memory(out, point) for point in points)
-    if apart:
-        frame.at(out, _RESULT, frame.g)
-    elif fills:
-        frame.table[_RESULT] = frame.g.ctypes.data
-    result = call(ctypes.c_void_p(ctypes.addressof(frame.table)))
-    if fills and frame.table[_RESULT] == frame.g.ctypes.data:
-        np.copyto(out, frame.g)
+    apart = not any(np.may_share_memory(out, point) for point in points)
+    if apart and frame.takes(out, _RESULT):
+        return call(pointer)
+    own = frame.copy(_RESULT)
+    result = call(pointer)
+    np.copyto(out, own)
     return result
 
 

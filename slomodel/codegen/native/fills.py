@@ -9,6 +9,7 @@ import numpy as np
 from slomodel.codegen.forms import Form
 from slomodel.codegen.native.access import Access, Numbers, along, c_order, merged_axes
 from slomodel.codegen.native.names import Names
+from slomodel.codegen.native.passes import indented
 from slomodel.codegen.native.regions import Region, Regions, elements
 from slomodel.codegen.views import listed
 from slomodel.ir.expr import Affine, Expr, Extreme, Gather, Index, Scan, Scatter
@@ -132,8 +133,8 @@ def _listed_lines(node: Gather | Scatter, regions: Regions, names: Names) -> lis
         value = f"({names.base(inside.base)})[{source}]"
     lines = [f"({names.base(node)})[{target}] {'+=' if adds else '='} {value};"]
     for k in reversed(range(len(shape))):
-        lines = [f"for (long i{k} = 0; i{k} < {shape[k]}; i{k}++)", *_in(lines)]
-    return ["{", *_in([*heads, *([fill] if adds else []), *lines]), "}"]
+        lines = [f"for (long i{k} = 0; i{k} < {shape[k]}; i{k}++)", *indented(lines)]
+    return ["{", *indented([*heads, *([fill] if adds else []), *lines]), "}"]
 
 
 def _place(
@@ -181,9 +182,5 @@ def _scan_lines(node: Scan, regions: Regions, names: Names) -> list[str]:
     ]
     for axis in [axis for axis in reversed(range(len(shape))) if axis != k]:
         head = f"for (long i{axis} = 0; i{axis} < {shape[axis]}; i{axis}++) {{"
-        lines = [head, *_in(lines), "}"]
-    return ["{", *_in(lines), "}"]
-
-
-def _in(lines: list[str]) -> list[str]:
-    return [f"    {line}" for line in lines]
+        lines = [head, *indented(lines), "}"]
+    return ["{", *indented(lines), "}"]

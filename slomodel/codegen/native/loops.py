@@ -7,13 +7,21 @@ one scalar call, and a sum in the loop would keep it from being vectorised.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from slomodel.codegen.forms import Form
 from slomodel.codegen.native.access import Numbers, merged_axes
 from slomodel.codegen.native.fills import rolling
 from slomodel.codegen.native.names import Names
-from slomodel.codegen.native.passes import BLOCK, Pass, append, indented, share_temporaries
+from slomodel.codegen.native.passes import (
+    BLOCK,
+    Pass,
+    append,
+    indented,
+    share_temporaries,
+    write_over,
+)
 from slomodel.codegen.native.places import Places, Pointer
 from slomodel.codegen.native.regions import Read, Region, Regions, elements
 from slomodel.ir.expr import Expr, Extreme, Map
@@ -31,6 +39,7 @@ class LoopPrinter(Places):
         self.temporaries: list[str] = []
         self.before: list[str] = []
         self.after: list[str] = []
+        self.late: list[tuple[str, Pointer]] = []
 
     def lines(self) -> list[str]:
         """The whole loop, with what comes before and after it."""
@@ -63,14 +72,20 @@ class LoopPrinter(Places):
                 place = self.target(node).element()
                 # Those that add meet in one place what others wrote there in another turn.
                 append(passes, f"{place} {'+=' if k else '='} {text};", alone=bool(k))
+        for temporary, pointer in self.late:
+            write_over(passes, temporary, pointer.name, pointer.element())
         self.temporaries = share_temporaries(passes)
         return [line for one in passes for line in one.lines()]
 
     def _add_value(self, node: Expr, passes: list[Pass]) -> None:
         text = self._value(node)
         costly = isinstance(node, Map) and node.function.costly
-        if node in self.regions.stored:
-            target = self.target(node).element()
+        place = self.target(node) if node in self.regions.stored else None
+        if place is not None and not place.reads:
+            target = place.element()
+        elif place is not None:
+            target = f"{self._temporary()}[i]"
+            self.late.append((self.temporaries[-1], place))
         elif costly or self.uses.get(node, 0) > 1 or len(text) > _LONGEST or self._is_summed(node):
             target = f"{self._temporary()}[i]"
         else:
@@ -154,8 +169,10 @@ class LoopPrinter(Places):
             inner = [f"const long m = {size} - s < {BLOCK} ? {size} - s : {BLOCK};", *inner]
         else:
             inner = [f"const long m = {size};", *inner]
+        used = set(re.findall(r"\bp\d+\b", "\n".join(body)))
         for pointer in self.pointers.values():
-            inner.append(self._declared(pointer, blocked))
+            if pointer.name in used:
+                inner.append(self._declared(pointer, blocked))
         lines = [*inner, *body]
         if blocked:
             lines = [f"for (long s = 0; s < {size}; s += {BLOCK}) {{", *indented(lines), "}"]

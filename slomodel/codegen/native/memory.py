@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from slomodel.codegen.native.regions import Regions, elements
@@ -94,20 +94,32 @@ class Memory:
         return [regions.accesses.of(one).base for one in (*nodes, *((start,) if start else ()))]
 
     def _fill(self) -> int:
-        """First fit: each array goes to the lowest gap among those alive at the same time."""
-        alive: list[tuple[int, int, int]] = []
+        """First fit: each array goes to the lowest gap among those alive at the same time.
+
+        One that is read for the last time may be written over, element by element.
+        """
+        alive: dict[Expr, tuple[int, int]] = {}
         top = 0
         lives = self._lives()
         for owner, life in sorted(lives.items(), key=lambda item: item[1].first):
-            alive = sorted(one for one in alive if one[2] >= life.first)
-            start, size = 0, -(-life.size // _LINE) * _LINE
-            for low, high, _ in alive:
-                if start + size <= low:
-                    break
-                start = max(start, high)
-            alive.append((start, start + size, life.last))
+            alive = {one: where for one, where in alive.items() if lives[one].last >= life.first}
+            size = -(-life.size // _LINE) * _LINE
+            ending = (one for one in alive if lives[one].last == life.first)
+            taken = next((one for one in ending if self._regions.overwrites(owner, one)), None)
+            start = _gap(size, alive.values()) if taken is None else alive.pop(taken)[0]
+            alive[owner] = (start, start + size)
             top = max(top, start + size)
             self.places[owner] = Place(start)
         for node, owner in self._owner.items():
             self.places[node] = self.places[owner]
         return top
+
+
+def _gap(size: int, taken: Iterable[tuple[int, int]]) -> int:
+    """Where the lowest gap of a size begins between what is taken."""
+    start = 0
+    for low, high in sorted(taken):
+        if start + size <= low:
+            break
+        start = max(start, high)
+    return start

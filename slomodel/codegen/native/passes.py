@@ -43,6 +43,20 @@ def share_temporaries(passes: Sequence[Pass]) -> list[str]:
     return list(dict.fromkeys(names.values()))
 
 
+def write_over(passes: list[Pass], temporary: str, name: str, place: str) -> None:
+    """Let the temporary lie where pointer `name` reads: at once if nothing reads there later."""
+    every = [(one, k) for one in passes for k in range(len(one.statements))]
+    made = next(
+        k for k, (one, j) in enumerate(every) if one.statements[j].startswith(f"{temporary}[")
+    )
+    later = [one.statements[j] for one, j in every[made + 1 :]]
+    if any(re.search(rf"\b{name}\b", statement) for statement in later):
+        passes.append(Pass([f"{place} = {temporary}[i];"]))
+        return
+    for one in passes:
+        one.statements = [re.sub(rf"\b{temporary}\b", name, text) for text in one.statements]
+
+
 def append(passes: list[Pass], statement: str, *, alone: bool) -> None:
     """The statement in the last loop where both may share one, else in a loop of its own.
 

@@ -17,6 +17,7 @@ class Pointer:
     name: str
     base: str
     access: Access
+    reads: bool = False
     writes: bool = False
     steps: tuple[int, ...] = ()
 
@@ -71,20 +72,23 @@ class Places:
             return self.names.scalar(access.base)
         own = dict(zip(read.axes, access.strides, strict=True))
         strides = tuple(own.get(axis, 0) for axis in range(self.rank))
-        return self._pointer(Access(access.base, access.offset, strides), writes=False)
+        found = self._pointer(Access(access.base, access.offset, strides))
+        found.reads = True
+        return found
 
-    def _pointer(self, access: Access, writes: bool) -> Pointer:
+    def _pointer(self, access: Access) -> Pointer:
         base = self.names.base(access.base)
         key = (base, access.offset, access.strides)
         if key not in self.pointers:
             self.pointers[key] = Pointer(f"p{len(self.pointers)}", base, access)
-        self.pointers[key].writes |= writes
         return self.pointers[key]
 
     def target(self, node: Expr) -> Pointer:
         """Where a stored value, or what a sum adds to, lies at a place of the loop."""
         offset, strides = self.target_access(node)
-        return self._pointer(Access(node, offset, strides), writes=True)
+        found = self._pointer(Access(node, offset, strides))
+        found.writes = True
+        return found
 
     def target_access(self, node: Expr) -> tuple[int, tuple[int, ...]]:
         """Offset and strides by the axes of the loop of what a node writes or adds to."""

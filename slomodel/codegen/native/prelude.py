@@ -53,20 +53,20 @@ static inline void slo_fill(real *a, long m, real value) {
 /* Eight sums at a time: quick, and less rounding than one after another. */
 static inline double slo_total(const real *a, long m) {
     double part[8] = {0.0};
-    long i = 0;
-    for (; i + 8 <= m; i += 8)
+    const long whole = m & ~7L;
+    for (long i = 0; i < whole; i += 8)
         for (int k = 0; k < 8; k++) part[k] += a[i + k];
-    for (int k = 0; i < m; i++, k++) part[k] += a[i];
+    for (long i = whole; i < m; i++) part[i - whole] += a[i];
     for (int k = 0; k < 4; k++) part[k] += part[k + 4];
     return (part[0] + part[2]) + (part[1] + part[3]);
 }
 
 static inline double slo_dot(const real *a, const real *b, long m) {
     double part[8] = {0.0};
-    long i = 0;
-    for (; i + 8 <= m; i += 8)
+    const long whole = m & ~7L;
+    for (long i = 0; i < whole; i += 8)
         for (int k = 0; k < 8; k++) part[k] += a[i + k] * b[i + k];
-    for (int k = 0; i < m; i++, k++) part[k] += a[i] * b[i];
+    for (long i = whole; i < m; i++) part[i - whole] += a[i] * b[i];
     for (int k = 0; k < 4; k++) part[k] += part[k + 4];
     return (part[0] + part[2]) + (part[1] + part[3]);
 }
@@ -74,10 +74,10 @@ static inline double slo_dot(const real *a, const real *b, long m) {
 #define EXTREME(name, start) \
     static inline real name##_of(const real *a, long m) { \
         real part[8] = {start, start, start, start, start, start, start, start}; \
-        long i = 0; \
-        for (; i + 8 <= m; i += 8) \
+        const long whole = m & ~7L; \
+        for (long i = 0; i < whole; i += 8) \
             for (int k = 0; k < 8; k++) part[k] = name(part[k], a[i + k]); \
-        for (int k = 0; i < m; i++, k++) part[k] = name(part[k], a[i]); \
+        for (long i = whole; i < m; i++) part[i - whole] = name(part[i - whole], a[i]); \
         for (int k = 1; k < 8; k++) part[0] = name(part[0], part[k]); \
         return part[0]; \
     }

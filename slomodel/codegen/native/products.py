@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from slomodel.codegen.blocks import Blocks
 from slomodel.codegen.native.access import c_order, merged_axes
 from slomodel.codegen.native.names import Names
+from slomodel.codegen.native.passes import indented
 from slomodel.codegen.native.regions import Regions, elements
 from slomodel.ir.expr import Axes, Einsum, Expr
 
@@ -73,7 +74,7 @@ class _Product:
             f"const real *const b0 = {self.texts[1]};",
             f"real *const c0 = {self.texts[2]};",
         ]
-        return ["{", *_in([*lines, *self._over_batch(body)]), "}"]
+        return ["{", *indented([*lines, *self._over_batch(body)]), "}"]
 
     def _over_batch(self, body: list[str]) -> list[str]:
         """The body for every place of the batch, with a, b and c at its matrices."""
@@ -89,7 +90,7 @@ class _Product:
         ]
         for k, label in reversed(list(enumerate(self.blocks.batch))):
             size = self.sizes[label]
-            lines = [f"for (long q{k} = 0; q{k} < {size}; q{k}++) {{", *_in(lines), "}"]
+            lines = [f"for (long q{k} = 0; q{k} < {size}; q{k}++) {{", *indented(lines), "}"]
         return lines
 
     def _side(self, labels: Axes) -> _Side | None:
@@ -172,7 +173,11 @@ class _Product:
     def _for(self, lines: list[str], labels: Sequence[int]) -> list[str]:
         for label in reversed(labels):
             size = self.sizes[label]
-            lines = [f"for (long l{label} = 0; l{label} < {size}; l{label}++) {{", *_in(lines), "}"]
+            lines = [
+                f"for (long l{label} = 0; l{label} < {size}; l{label}++) {{",
+                *indented(lines),
+                "}",
+            ]
         return lines
 
 
@@ -186,7 +191,3 @@ def _leading(rows: int, row_step: int, columns: int, column_step: int) -> tuple[
     if row_step == 1 or rows == 1:
         return "T", max(column_step if columns > 1 else rows, rows)
     return None
-
-
-def _in(lines: Sequence[str]) -> list[str]:
-    return [line if line.startswith("#") else f"    {line}" for line in lines]

@@ -11,11 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
+from slomodel.codegen.cost import is_quick
 from slomodel.codegen.forms import Form
-from slomodel.codegen.native.access import Accesses, Numbers
+from slomodel.codegen.native.access import Access, Accesses, Numbers, c_order
 from slomodel.codegen.program import Program, Stage, Step
-from slomodel.ir.expr import Affine, Axes, Einsum, Expr, Map, Scatter, affine, is_listed
-from slomodel.ir.walk import dependents, postorder
+from slomodel.ir.expr import Affine, Axes, Einsum, Expr, Input, Map, Scatter, affine, is_listed
+from slomodel.ir.walk import dependents, postorder, users
 
 VIEWS = (Form.AXES, Form.SLICE, Form.TAKE)
 STAGES: tuple[Stage, ...] = ("data", "centre", "call")
@@ -62,17 +63,40 @@ class Regions:
         often = set(program.arguments) - set(program.centre)
         self._calling = dependents(self.order, often.__contains__)
         self._absorbed = {step.added for step in program.steps if step.added is not None}
+        self._repeated = self._quick()
+        self._place_all()
+        while self._repeated & self.stored:
+            self._repeated -= self.stored
+            self._place_all()
+
+    def _place_all(self) -> None:
         self.region_of: dict[Expr, int] = {}
         self.regions: list[Region] = []
         for stage in STAGES:
             self._start = len(self.regions)
             for node in self.order:
-                if self._is_computed(node) and self._stage(node) == stage:
+                later = node in self._repeated
+                if self._is_computed(node) and self._stage(node) == stage and not later:
                     self._place(node, stage)
         self.stored = self._stored()
 
+    def _quick(self) -> set[Expr]:
+        """What could be made once of one array of data, but is as quick to make as to read."""
+        using = users(self.order)
+        found: set[Expr] = set()
+        for node in self.order:
+            if isinstance(node, Map) and node.rank and node not in self._moving:
+                arrays = [operand for operand in node.operands if operand.rank]
+                plain = len(arrays) == 1 and isinstance(arrays[0], Input)
+                if plain and is_quick(node.function) and all(map(self._is_called, using[node])):
+                    found.add(node)
+        return found
+
+    def _is_called(self, node: Expr) -> bool:
+        return node in self._calling and self.forms[node] is Form.ELEMENTWISE
+
     def _stage(self, node: Expr) -> Stage:
-        if node in self._calling:
+        if node in self._calling or node in self._repeated:
             return "call"
         return "centre" if node in self._moving else "data"
 
@@ -142,6 +166,29 @@ class Regions:
             return elements([dim.size(self.accesses.numbers) for dim in node.dims])
         return elements(region.shape) * len(region.nodes)
 
+    def overwrites(self, node: Expr, base: Expr) -> bool:
+        """Whether a node may lie where another does that its loop, and no later one, reads."""
+        place = self.region_of[node]
+        region = self.regions[place]
+        if region.alone or place == self.region_of[base] or not self.is_value(node):
+            return False
+        if not region.shape:
+            return False
+        here, rank = Access(base, 0, c_order(region.shape)), len(region.shape)
+        if elements(self.accesses.shape(base)) != elements(region.shape):
+            return False
+        for user in region.nodes:
+            if any(
+                start is not None and self.accesses.of(start).base is base
+                for start in (self.start_of(user), self.in_place(user))
+            ):
+                return False
+            for read in self.reads(user):
+                access = self.accesses.of(read.node)
+                if access.base is base and not (access == here and read.is_in_place(rank)):
+                    return False
+        return True
+
     def _is_alone(self, node: Expr) -> bool:
         return self.forms[node] in _ALONE or self.is_matrix_product(node) or is_listed(node)
 
@@ -157,8 +204,10 @@ class Regions:
         if place is None:
             place = len(self.regions)
             self.regions.append(Region(stage, shape, self._is_alone(node)))
-        self.regions[place].nodes.append(node)
-        self.region_of[node] = place
+        for one in (*dict.fromkeys(node.operands), node):
+            if one is node or (one in self._repeated and one not in self.region_of):
+                self.regions[place].nodes.append(one)
+                self.region_of[one] = place
 
     def _joined(self, node: Expr, shape: tuple[int, ...]) -> int | None:
         """The region of this shape nearest to what the node reads that it may join."""

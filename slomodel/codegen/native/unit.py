@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from slomodel.codegen.entry import Entry, program_of
+from slomodel.codegen.entry import Entry
 from slomodel.codegen.layout import Layout, described
 from slomodel.codegen.native.compiler import FLAGS
 from slomodel.codegen.native.fills import alone_lines, copy_lines, element, fill_lines
@@ -13,13 +14,13 @@ from slomodel.codegen.native.loops import LoopPrinter
 from slomodel.codegen.native.memory import Memory
 from slomodel.codegen.native.names import Names, starts
 from slomodel.codegen.native.passes import indented
+from slomodel.codegen.native.planning import planned
 from slomodel.codegen.native.prelude import PRELUDE, SINGLE
 from slomodel.codegen.native.products import product_lines
 from slomodel.codegen.native.regions import Region, Regions
 from slomodel.codegen.program import Stage
 from slomodel.codegen.sizes import plain
 from slomodel.ir.expr import Einsum, Expr
-from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import inputs
 
 
@@ -36,15 +37,10 @@ class Unit:
     work: int
 
 
-def spells(function: ScalarFunction) -> bool:
-    return "c" in function.spelling
-
-
 def unit(entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Unit:
     """The C functions of an entry for some sizes."""
-    program = program_of(entry, layout, numbers, spells, None)
+    program, arrays = planned(entry, layout, numbers)
     roots = program.roots
-    arrays = roots[len(roots) - len(entry.arrays) :]
     regions = Regions(program, numbers)
     memory = Memory(regions, arrays)
     names = Names(regions, memory, layout, entry.directions, numbers)
@@ -65,20 +61,26 @@ def unit(entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Unit:
         for k, node in enumerate(layout.data)
         if node.name in used
     ]
-    variables = [f"real {', '.join(names.variables)};"] if names.variables else []
-    common = [*_HEADS, *heads, *variables]
+    common = [*_HEADS, *heads]
     lines = [
         f"void prepare_{entry.name}(void **c) {{",
-        *indented([*common, *prepare]),
+        *indented([*common, *_declared(names, prepare), *prepare]),
         "}",
         "",
         f"double {entry.name}(void **c) {{",
-        *indented([*common, *call]),
+        *indented([*common, *_declared(names, call), *call]),
         "}",
     ]
     kept = begin[-1] + 1 if once else 0
     work = sum(map(regions.work, regions.regions))
     return Unit("\n".join(lines) + "\n", memory.size + kept, begin[-1], work)
+
+
+def _declared(names: Names, lines: list[str]) -> list[str]:
+    """The scalars that the lines use as variables."""
+    used = set(re.findall(r"\bs\d+\b", "\n".join(lines)))
+    wanted = [name for name in names.variables if name in used]
+    return [f"real {', '.join(wanted)};"] if wanted else []
 
 
 def _once(centre: list[str], start: int, n: int) -> tuple[list[str], list[str]]:
