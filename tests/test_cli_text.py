@@ -59,6 +59,21 @@ def test_fmt_of_standard_input() -> None:
     assert run("fmt", "-", text=UGLY).stdout == NEAT
 
 
+def test_fmt_as_json_tells_of_every_file() -> None:
+    result = run("fmt", "--json", "--check", "ugly.slo", "neat.slo", "wrong.slo")
+    told = json.loads(result.stdout)["files"]
+    assert result.exit_code == 1
+    assert told[:2] == [
+        {"file": "ugly.slo", "changed": True, "text": NEAT},
+        {"file": "neat.slo", "changed": False, "text": NEAT},
+    ]
+    assert told[2]["messages"][0]["line"] == 1
+    assert Path("ugly.slo").read_text(encoding="utf-8") == UGLY
+    assert json.loads(run("fmt", "--json", "-", text=UGLY).stdout)["files"][0]["text"] == NEAT
+    assert json.loads(run("fmt", "--json", "ugly.slo").stdout)["files"][0]["changed"]
+    assert Path("ugly.slo").read_text(encoding="utf-8") == NEAT
+
+
 CHECKED = """dim m, n, k = 2
 data A[m, n], S[n, n, n] symmetric, W[m, n] mask, y[m], file[k], lam, mu = 0.5, far, z[n-1]
 check y == 1 or y == -1

@@ -11,7 +11,7 @@ import click
 
 from slomodel.cli import options
 from slomodel.cli.answering import answering
-from slomodel.cli.formatting import format_files
+from slomodel.cli.formatting import Formatter
 from slomodel.cli.inputs import check_ready, request, start_from
 from slomodel.cli.outputs import check_target, print_json, save_arrays, write_text
 from slomodel.cli.result import Result, check_outputs
@@ -92,7 +92,7 @@ def codegen(
 
 @click.command()
 @options.given(options.FMT)
-def fmt(files: tuple[Path, ...], only_check: bool, show_diff: bool) -> None:
+def fmt(files: tuple[Path, ...], only_check: bool, show_diff: bool, as_json: bool) -> None:
     """Write models in the standard layout: one statement a line, even spaces, comments kept.
 
     FILE is a model, or - for standard input, which is answered on standard output.
@@ -101,8 +101,8 @@ def fmt(files: tuple[Path, ...], only_check: bool, show_diff: bool) -> None:
     slomodel fmt models/*.slo
     slomodel fmt --check --diff models/*.slo
     """
-    with answering(False):
-        sys.exit(format_files(files, only_check=only_check, show_diff=show_diff))
+    with answering(as_json):
+        sys.exit(Formatter(only_check, show_diff, as_json).run(files))
 
 
 @click.command("random-data")

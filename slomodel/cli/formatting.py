@@ -4,49 +4,61 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from difflib import unified_diff
 from pathlib import Path
 
 import click
 
 from slomodel.cli.inputs import standard_input
-from slomodel.cli.outputs import BAD_INPUT, write_text
+from slomodel.cli.outputs import BAD_INPUT, error_document, print_json, write_text
 from slomodel.errors import SlomodelError, SourceText
 from slomodel.front.text.format import formatted
 from slomodel.front.text.parse import read_source
 
 
-def format_files(files: Sequence[Path], *, only_check: bool, show_diff: bool) -> int:
-    """The exit code: 1 where a file is no model, or with `only_check` would change."""
-    failed = differing = 0
-    for path in files:
+@dataclass(frozen=True, slots=True)
+class Formatter:
+    """What is done with each model; with `as_json` it is told as one document at the end."""
+
+    only_check: bool
+    show_diff: bool
+    as_json: bool
+    told: list[dict[str, object]] = field(default_factory=list)
+
+    def run(self, files: Sequence[Path]) -> int:
+        """The exit code: 1 where a file is no model, or with `only_check` would change."""
+        good = [self._one(path) for path in files]
+        if self.as_json:
+            print_json({"files": self.told})
+        return 0 if all(good) else BAD_INPUT
+
+    def _one(self, path: Path) -> bool:
+        is_input = str(path) == "-"
         try:
-            source = SourceText(standard_input()) if str(path) == "-" else read_source(path)
+            source = SourceText(standard_input()) if is_input else read_source(path)
             text = formatted(source)
         except SlomodelError as error:
             click.echo(str(error), err=True)
-            failed += 1
-            continue
-        if str(path) == "-" and not (only_check or show_diff):
+            self.told.append({"file": str(path), **error_document(error)})
+            return False
+        changed = text != source.text
+        writes = not (self.only_check or self.show_diff)
+        if is_input and writes and not self.as_json:
             sys.stdout.write(text)
-        elif text != source.text:
-            differing += 1
-            _changed(path, source.text, text, only_check=only_check, show_diff=show_diff)
-    return BAD_INPUT if failed or (only_check and differing) else 0
+        elif changed:
+            self._changed(path, source.text, text, writes and not is_input)
+        self.told.append({"file": str(path), "changed": changed, "text": text})
+        return not (changed and self.only_check)
 
-
-def _changed(path: Path, before: str, after: str, *, only_check: bool, show_diff: bool) -> None:
-    if show_diff:
-        lines = unified_diff(
-            before.splitlines(),
-            after.splitlines(),
-            f"{path}",
-            f"{path} in standard layout",
-            lineterm="",
-        )
-        click.echo("\n".join(lines))
-    if only_check:
-        click.echo(f"{path} is not in standard layout (slomodel fmt {path})", err=True)
-    elif not show_diff:
-        write_text(path, after)
-        click.echo(f"formatted {path}")
+    def _changed(self, path: Path, before: str, after: str, writes: bool) -> None:
+        if self.show_diff and not self.as_json:
+            names = (f"{path}", f"{path} in standard layout")
+            lines = unified_diff(before.splitlines(), after.splitlines(), *names, lineterm="")
+            click.echo("\n".join(lines))
+        if self.only_check:
+            click.echo(f"{path} is not in standard layout (slomodel fmt {path})", err=True)
+        if writes:
+            write_text(path, after)
+            if not self.as_json:
+                click.echo(f"formatted {path}")

@@ -170,6 +170,7 @@ FMT = (
     click.argument("files", type=FILE, nargs=-1, required=True, metavar="FILE..."),
     click.option("--check", "only_check", is_flag=True, help="Exit 1 if a file would change."),
     click.option("--diff", "show_diff", is_flag=True, help="Print what would change."),
+    MODEL[-1],
 )
 
 RANDOM_DATA = (
