@@ -13,11 +13,11 @@ REACH = 10.0
 def chosen(facts: Facts, n: int) -> tuple[str, str]:
     """A direction for n unknowns, and what it was chosen for.
 
-    The first that applies: kinks, or no Hessian and many unknowns: `lbfgs`. A quadratic:
-    `newton-cg`, whose conjugate gradients solve it in a step where steps may be as long. Few
-    unknowns: `gauss-newton` for a sum of squares of what is no polynomial, as fits of curves are,
-    whose parameters differ by powers of ten; else `newton-cg/newton`, or `lbfgs/newton` without a
-    Hessian. Many unknowns: `lbfgs/newton-cg`.
+    The first that applies: kinks, or no Hessian and many unknowns: `lbfgs`. No Hessian and few:
+    `lbfgs/newton`. A quadratic: `newton-cg`, whose conjugate gradients solve it in a step where
+    steps may be as long. Many unknowns: `newton-cg/lbfgs`. Few: for a sum of squares of what is no
+    polynomial, as fits of curves are, whose parameters differ by powers of ten,
+    `gauss-newton/newton`; else `newton-cg/lbfgs/newton`, after `gauss-newton` for a sum of squares.
     """
     few = n <= FEW
     size = f"{n} unknown{'' if n == 1 else 's'}"
@@ -27,6 +27,10 @@ def chosen(facts: Facts, n: int) -> tuple[str, str]:
         return ("lbfgs/newton" if few else "lbfgs"), f"plain functions of {size}"
     if facts.degree is not None and facts.degree <= 2:
         return "newton-cg", "a quadratic objective"
-    if few and facts.squares and facts.degree is None:
-        return "gauss-newton", f"a sum of squares in {size}"
-    return ("newton-cg/newton" if few else "lbfgs/newton-cg"), f"a smooth objective of {size}"
+    if not few:
+        return "newton-cg/lbfgs", f"a smooth objective of {size}"
+    if not facts.squares:
+        return "newton-cg/lbfgs/newton", f"a smooth objective of {size}"
+    if facts.degree is None:
+        return "gauss-newton/newton", f"a sum of squares in {size}"
+    return "gauss-newton/newton-cg/lbfgs/newton", f"a sum of squares of polynomials in {size}"

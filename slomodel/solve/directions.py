@@ -10,6 +10,7 @@ from slomodel.solve.direction import Direction, Gradient
 from slomodel.solve.floor import IDLE_STEPS
 from slomodel.solve.gauss_newton import GaussNewton
 from slomodel.solve.lbfgs import LBFGS
+from slomodel.solve.mixed_newton import MixedNewton
 from slomodel.solve.newton import LARGEST_DENSE, Newton
 from slomodel.solve.newton_cg import NewtonCG
 from slomodel.solve.objective import Evaluator
@@ -21,6 +22,8 @@ from slomodel.solve.turns import Turns
 LEAST_COSINE = 1e-8
 # They gain at every step, until they gain nothing.
 FEW_IDLE_STEPS = 10
+# Evaluations along the first of several directions that take turns.
+FIRST_TURN = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,19 +57,20 @@ def dense(
     )
 
 
-def by_turns(first: Rule, second: Rule, work: int, *, again: bool = False) -> Rule:
-    """A rule that takes two by turns, `work` evaluations in the first."""
+def by_turns(*rules: Rule) -> Rule:
+    """A rule that takes several by turns, the first for FIRST_TURN evaluations."""
 
     def start(evaluate: Evaluator, at: Iterate, delta_bar: float) -> Direction:
-        pair = first.start(evaluate, at, delta_bar), second.start(evaluate, at, delta_bar)
-        return Turns(evaluate, pair, work, again)
+        directions = tuple(rule.start(evaluate, at, delta_bar) for rule in rules)
+        return Turns(evaluate, directions, FIRST_TURN)
 
     return Rule(
         start,
         "unit",
-        most=second.most,
-        alpha=min(first.alpha, second.alpha),
-        idle=max(first.idle, second.idle),
+        squares=any(rule.squares for rule in rules),
+        most=min((rule.most for rule in rules if rule.most is not None), default=None),
+        alpha=min(rule.alpha for rule in rules),
+        idle=max(rule.idle for rule in rules),
     )
 
 
@@ -80,8 +84,14 @@ _ALONE: dict[str, Rule] = {
 }
 DIRECTIONS: dict[str, Rule] = {
     **_ALONE,
-    # The second one's turn comes after so many evaluations along the first.
-    "lbfgs/newton-cg": by_turns(_ALONE["lbfgs"], _ALONE["newton-cg"], 600, again=True),
-    "lbfgs/newton": by_turns(_ALONE["lbfgs"], _ALONE["newton"], 600, again=True),
-    "newton-cg/newton": by_turns(_ALONE["newton-cg"], _ALONE["newton"], 200),
+    "gauss-newton/newton": dense(MixedNewton, squares=True),
+    **{
+        "/".join(names): by_turns(*(_ALONE[name] for name in names))
+        for names in (
+            ("lbfgs", "newton"),
+            ("newton-cg", "lbfgs"),
+            ("newton-cg", "lbfgs", "newton"),
+            ("gauss-newton", "newton-cg", "lbfgs", "newton"),
+        )
+    },
 }

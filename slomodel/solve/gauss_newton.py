@@ -45,7 +45,7 @@ class GaussNewton:
         scale = 1.0 / np.sqrt(np.where(self._diagonal > 0.0, self._diagonal, 1.0))
         if self._predicted > 0.0:
             least = EPS * float((scale * np.diag(M) * scale).max(initial=0.0))
-            self._judge((self._f - at.f) / self._predicted, least)
+            self._judge(self.share(at), least)
         values, vectors = np.linalg.eigh(scale[:, None] * M * scale)
         values = np.maximum(values, 0.0)
         g = (scale * at.g) @ vectors
@@ -62,8 +62,16 @@ class GaussNewton:
             self._damping = min(self._damping * asked / pair.snorm, MOST_DAMPING)
             self._predicted = 0.0
 
-    def fallback(self, at: Iterate, out: Vector) -> float:
+    def share(self, at: Iterate) -> float:
+        """The share of the predicted decrease that led to `at`; 0 where the step was cut short."""
+        return (self._f - at.f) / self._predicted if self._predicted > 0.0 else 0.0
+
+    def forget(self) -> None:
+        """The steps to come are others': nothing is predicted of them."""
         self._predicted = self._length = 0.0
+
+    def fallback(self, at: Iterate, out: Vector) -> float:
+        self.forget()
         return along_minus(at, min(self._delta_bar / at.gnorm, LARGEST), out)
 
     def _judge(self, share: float, least: float) -> None:
