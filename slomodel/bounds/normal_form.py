@@ -15,9 +15,9 @@ from slomodel.bounds.rounding import Array
 from slomodel.functions.compound import hypot, logaddexp, still
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, concrete
-from slomodel.ir.expr import Affine, Axes, Const, Einsum, Expr, Input, Map, Scan, remake
+from slomodel.ir.expr import Affine, Axes, Const, Einsum, Expr, Input, Map, Scan
 from slomodel.ir.function import ScalarFunction
-from slomodel.ir.walk import postorder, rewrite
+from slomodel.ir.walk import postorder, rewrite, substitute
 from slomodel.reference import evaluate_all
 
 _LARGEST_EXPANDED_POWER = 32
@@ -49,20 +49,12 @@ def normal_form(
     def rule(node: Expr) -> Expr:
         return _rewritten(node, own, sizes)
 
-    result = _replaced(tuple(roots), stand_ins) if frozen else tuple(roots)
+    result = substitute(tuple(roots), stand_ins)
     while True:  # a rewritten node may hold new ones to rewrite
         again = rewrite(result, rule)
         if again == result:
             return result, known
         result = again
-
-
-def _replaced(roots: tuple[Expr, ...], stand_ins: Mapping[Expr, Expr]) -> tuple[Expr, ...]:
-    done: dict[Expr, Expr] = {}
-    for node in postorder(*roots):
-        operands = tuple(done[operand] for operand in node.operands)
-        done[node] = stand_ins.get(node) or (remake(node, operands) if operands else node)
-    return tuple(done[root] for root in roots)
 
 
 def _rewritten(node: Expr, variables: Collection[Expr], sizes: Mapping[str, int]) -> Expr:

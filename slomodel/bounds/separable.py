@@ -20,9 +20,8 @@ from slomodel.ir.expr import (
     Map,
     Reshape,
     Scatter,
-    remake,
 )
-from slomodel.ir.walk import dependents, inputs, postorder
+from slomodel.ir.walk import dependents, inputs, postorder, substitute
 
 MOST_ARGUMENTS = 3
 _MOST_NODES = 2000
@@ -81,7 +80,8 @@ def parts_over(
         node: build.data(f"part {k}", factors[0].shape)
         for k, (node, factors) in enumerate(outermost.items())
     }
-    linear = _replaced(objective, {n: _over(n, one, moving) for n, one in stand_ins.items()})
+    over = {node: _over(node, one, moving) for node, one in stand_ins.items()}
+    (linear,) = substitute((objective,), over)
     weights = gradient(linear, list(stand_ins.values())) if stand_ins else ()
     if not set(stand_ins.values()).isdisjoint(inputs(*weights)):
         return None
@@ -164,14 +164,6 @@ def _over(node: Expr, stand_in: Input, moving: Collection[Expr]) -> Expr:
     operands = [stand_in, *(node.operands[k] for k in kept)]
     labels = [node.inputs[first], *(node.inputs[k] for k in kept)]
     return build.einsum(operands, labels, node.output, node.dims)
-
-
-def _replaced(root: Expr, stand_ins: Mapping[Expr, Expr]) -> Expr:
-    done: dict[Expr, Expr] = {}
-    for node in postorder(root):
-        operands = tuple(done[operand] for operand in node.operands)
-        done[node] = stand_ins.get(node) or (remake(node, operands) if operands else node)
-    return done[root]
 
 
 def element_function(

@@ -9,8 +9,8 @@ from slomodel.calculus.gradient import NOTHING, Known, gradient, total
 from slomodel.calculus.jvp import jvp
 from slomodel.functions import mul, pow, square
 from slomodel.ir import build
-from slomodel.ir.expr import Const, Einsum, Expr, Input, Map, remake
-from slomodel.ir.walk import dependents, inputs, postorder
+from slomodel.ir.expr import Const, Einsum, Expr, Input, Map
+from slomodel.ir.walk import dependents, inputs, postorder, substitute
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,8 @@ def squares(objective: Expr, variables: Collection[Expr]) -> tuple[Square, ...]:
         node: build.data(f"square {k}", residual.shape)
         for k, (node, residual) in enumerate(outermost.items())
     }
-    replaced: dict[Expr, Expr] = {node: _with_square(node, one) for node, one in stand_ins.items()}
-    linear = _replaced(objective, replaced)
+    replaced = {node: _with_square(node, one) for node, one in stand_ins.items()}
+    (linear,) = substitute((objective,), replaced)
     if not stand_ins or not moving.isdisjoint(inputs(linear)):
         return ()
     weights = gradient(linear, list(stand_ins.values()))
@@ -59,7 +59,7 @@ def gauss_newton(
         u: build.apply(mul, build.const(2.0), build.apply(mul, part.weight, tangent))
         for u, part, tangent in zip(held, parts, tangents, strict=True)
     }
-    return tuple(_replaced(product, doubled) for product in products)
+    return substitute(products, doubled)
 
 
 def _outermost(objective: Expr, moving: Collection[Expr]) -> dict[Expr, Expr]:
@@ -112,12 +112,3 @@ def _with_square(node: Expr, stand_in: Input) -> Expr:
     operands = [stand_in, *(node.operands[k] for k in kept)]
     labels = [node.inputs[first], *(node.inputs[k] for k in kept)]
     return build.einsum(operands, labels, node.output, node.dims)
-
-
-def _replaced(root: Expr, stand_ins: Mapping[Expr, Expr]) -> Expr:
-    """The root with some nodes, as they are in it, replaced by others of their shapes."""
-    done: dict[Expr, Expr] = {}
-    for node in postorder(root):
-        operands = tuple(done[operand] for operand in node.operands)
-        done[node] = stand_ins.get(node) or (remake(node, operands) if operands else node)
-    return done[root]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from slomodel.ir.expr import Expr, Input, remake
 
@@ -47,9 +47,13 @@ def rewrite(roots: tuple[Expr, ...], rule: Callable[[Expr], Expr]) -> tuple[Expr
     return tuple(done[root] for root in roots)
 
 
-def substitute(roots: tuple[Expr, ...], values: dict[Expr, Expr]) -> tuple[Expr, ...]:
-    """The roots with some nodes replaced by others of the same shape."""
-    return rewrite(roots, lambda node: values.get(node, node))
+def substitute(roots: tuple[Expr, ...], values: Mapping[Expr, Expr]) -> tuple[Expr, ...]:
+    """The roots with some nodes, as they are under them, replaced by others of the same shape."""
+    done: dict[Expr, Expr] = {}
+    for node in postorder(*roots):
+        operands = tuple(done[operand] for operand in node.operands)
+        done[node] = values.get(node) or (remake(node, operands) if operands else node)
+    return tuple(done[root] for root in roots)
 
 
 def dependents(order: Iterable[Expr], start: Callable[[Expr], bool]) -> set[Expr]:

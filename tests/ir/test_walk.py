@@ -51,6 +51,13 @@ def test_substitute_rebuilds_only_what_changes() -> None:
     assert substitute((TOP,), {build.variable("z", ()): X}) == (TOP,)
 
 
+def test_substitute_replaces_nodes_as_they_were() -> None:
+    """A node above one that is replaced is known still, and what comes in is left as it is."""
+    z = build.variable("z", (named("n"),))
+    assert substitute((TOP,), {X: z, SIN: Y}) == (fn.mul(fn.add(Y, Y), Y),)
+    assert substitute((fn.add(X, Y),), {X: Y, Y: X}) == (fn.add(Y, X),)
+
+
 def test_rewrite_sees_operands_already_rewritten() -> None:
     def rule(node: Expr) -> Expr:
         if isinstance(node, Map) and node.function is fn.sin:
