@@ -42,8 +42,12 @@ RADII = (0.0, 1e-12, 1e-9, 1e-6, 1e-3, 0.01, 0.03, 0.1, 0.3, 0.5, 1.0, 2.0, 3.0,
 RADII_A_GRAPH = 12
 EVERY = lipschitz.STRATEGIES
 SLOW = (interval_entries, separable_sums, layered_networks)
-MORE_OFTEN = {"rows": 3, "layers": 3}
+MORE_OFTEN = {"rows": 3, "long rows": 1, "layers": 3}
 """What some of the slow strategies are for."""
+RARE = {"long rows": (20, "rows")}
+"""Graphs that take many seconds are one in so many of their kind; in place of the others come those
+of another kind.
+"""
 SECONDS_BETWEEN = 30.0
 
 
@@ -109,7 +113,9 @@ def describe(case: Case, which: str, origin: Origin) -> str:
 
 def search(worst: Worst, number: int, steps: int, slow_every: int) -> None:
     """The cases of one graph."""
-    origin = Origin(number, tuple(KINDS)[number % len(KINDS)], steps)
+    kind = tuple(KINDS)[number % len(KINDS)]
+    every, instead = RARE.get(kind, (1, kind))
+    origin = Origin(number, kind if number // len(KINDS) % every == 0 else instead, steps)
     often = min(slow_every, MORE_OFTEN.get(origin.kind, slow_every))
     slow = number // len(KINDS) % often == 0
     lipschitz.STRATEGIES = EVERY if slow else tuple(one for one in EVERY if one not in SLOW)

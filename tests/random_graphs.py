@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
@@ -12,6 +12,7 @@ from graph_steps import apply_function, power
 from strategies import REALS, SMOOTH, STEPS, Example
 
 from slomodel import functions as fn
+from slomodel.functions.shifted import logsumexp
 from slomodel.ir import build
 from slomodel.ir.dims import Shape, named
 from slomodel.ir.expr import Expr, Scan
@@ -86,6 +87,35 @@ def start_layers(maker: Maker) -> None:
     maker.add(fn.sub(signal, maker.data((width, m), maker.numbers((width, m)))))
 
 
+def start_chain(maker: Maker) -> None:
+    """The residuals of a product of one to three matrices with data."""
+    width, m = maker.dim(), named("m")
+    signal: Expr = maker.data((width, m), maker.numbers((width, m)))
+    for k in range(maker.whole(1, 3)):
+        below, width = width, maker.dim()
+        W = maker.input(build.variable(f"x{k}", (width, below)), _centre(maker, (width, below)))
+        signal = build.einsum([W, signal], [(0, 1), (1, 2)], (0, 2), [width, below, m])
+    maker.add(fn.sub(signal, maker.data((width, m), maker.numbers((width, m)))))
+
+
+def start_classes(maker: Maker) -> None:
+    """Σ w_i log Σ_j exp u_ij, u = A x + b by samples or W z + b by classes; often with others."""
+    m, k, n = named("m"), maker.dim(), named("n")
+    b = maker.data((m, k), maker.numbers((m, k)))
+    if maker.chance():
+        A = maker.data((m, k, n), maker.numbers((m, k, n)))
+        x = maker.input(build.variable("x0", (n,)), _centre(maker, (n,)))
+        u = build.einsum([A, x], [(0, 1, 2), (2,)], (0, 1), [m, k, n])
+    else:
+        z = maker.data((m, n), maker.numbers((m, n)))
+        x = maker.input(build.variable("x0", (k, n)), _centre(maker, (k, n)))
+        u = build.einsum([z, x], [(0, 2), (1, 2)], (0, 1), [m, k, n])
+    sums = logsumexp(fn.add(u, b), (1,))
+    maker.add(build.inner(maker.data((m,), maker.numbers((m,))), sums))
+    if maker.chance():
+        maker.add(maker.one_of((fn.tanh, fn.square, fn.cos))(x))
+
+
 def nothing(maker: Maker) -> None:
     """No further step."""
 
@@ -97,12 +127,15 @@ def _centre(maker: Maker, shape: Shape) -> Reals:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """The functions to choose from, whether they may be near a kink, the start, the steps."""
+    """The functions to choose from, whether they may be near a kink, the start, the steps, and the
+    least and largest dims where they are others than 1 to 3.
+    """
 
     allowed: Sequence[ScalarFunction]
     ties: bool
     start: Step
     steps: Sequence[Step]
+    dims: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 PLAIN = ("apply_function", "contract", "gather", "scatter", "reshape", "pad", "product")
@@ -116,14 +149,18 @@ KINDS = {
         (*(step for step in STEPS if step.__name__ in PLAIN), scan, fourth),
     ),
     "rows": Kind(SMOOTH, False, start_rows, (apply_function, apply_function, power, fourth)),
+    "long rows": Kind(SMOOTH, False, start_rows, (apply_function, power), {"n": (31, 36)}),
     "layers": Kind(SMOOTH, False, start_layers, (nothing,)),
+    "chains": Kind(SMOOTH, False, start_chain, (nothing,), {"m": (1, 40)}),
+    "classes": Kind(SMOOTH, False, start_classes, (nothing,)),
 }
 
 
 def throw(rng: np.random.Generator, kind: str, steps: int, largest: int = 3) -> Example:
     """A small graph; dims are 1 to `largest`, the scales of centre and data from 1e-8 to 1e4."""
     of_kind = KINDS[kind]
-    sizes = {name: int(rng.integers(1, largest + 1)) for name in "nmp"}
+    ranges = {name: of_kind.dims.get(name, (1, largest)) for name in "nmp"}
+    sizes = {name: int(rng.integers(low, high + 1)) for name, (low, high) in ranges.items()}
     maker = Thrower(_no_draw, sizes, rng, of_kind.allowed, of_kind.ties)
     of_kind.start(maker)
     for _ in range(maker.whole(1, steps)):
