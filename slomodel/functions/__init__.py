@@ -43,7 +43,7 @@ from slomodel.functions.elementary import (
 )
 from slomodel.functions.partials import partial, symbols
 from slomodel.functions.piecewise import abs, clip, huber, maximum, minimum, relu, root, sign
-from slomodel.functions.power import pow
+from slomodel.functions.power import pow, powlog
 from slomodel.functions.translate import to_graph
 from slomodel.ir.function import ScalarFunction
 
@@ -53,7 +53,7 @@ _NAMED = (
 )
 _OPERATORS = (
     *(add, sub, mul, div, neg, lt, le, gt, ge, eq, ne, land, lor, lnot),
-    *(maximum, minimum, root, sech2, sech_asinh, hypot, logaddexp, xlogx, xlogx1p),
+    *(maximum, minimum, root, sech2, sech_asinh, hypot, logaddexp, powlog, xlogx, xlogx1p),
 )
 
 TABLE: dict[str, ScalarFunction] = {record.name: record for record in (*_NAMED, *_OPERATORS)}
@@ -103,6 +103,7 @@ __all__ = [
     "neg",
     "partial",
     "pow",
+    "powlog",
     "relu",
     "root",
     "sech2",

@@ -1,12 +1,20 @@
-"""`x ** p`: IEEE's pow, with `x ** 0` equal to 1 everywhere."""
+"""`x ** p`: IEEE's pow, with `x ** 0` equal to 1 everywhere.
+
+At x = 0 a derivative is its limit from x > 0 for that p. Where a first derivative is not finite
+(by x for p < 1 other than 0, by p for p <= 0), no second one is.
+"""
 
 from __future__ import annotations
 
-import numpy as np
+import math
 
-from slomodel.functions.arithmetic import div, mul, square, sub
-from slomodel.functions.comparison import eq, land, where
+import numpy as np
+import sympy as sp
+
+from slomodel.functions.arithmetic import add, div, mul, square, sub
+from slomodel.functions.comparison import eq, gt, land, where
 from slomodel.functions.elementary import log, sqrt
+from slomodel.functions.piecewise import Reals
 from slomodel.ir.expr import Const, Expr
 from slomodel.ir.function import ScalarFunction
 
@@ -47,12 +55,11 @@ def _by_base(x: Expr, p: Expr) -> Expr:
 
 
 def _by_exponent(x: Expr, p: Expr) -> Expr:
-    """x^p log x, its limit 0 where x = 0 < p."""
-    return mul(pow(x, p), log(where(eq(x, 0.0), 1.0, x)))
+    return powlog(x, p)
 
 
 # A whole exponent takes any base; another one needs x >= 0 (a NaN elsewhere).
-pow = ScalarFunction(
+pow: ScalarFunction = ScalarFunction(
     "pow",
     2,
     definition=lambda x, p: x**p,
@@ -65,5 +72,32 @@ pow = ScalarFunction(
         "c": "pow({0}, {1})",
     },
     simplify=_simplify_pow,
+    costly=True,
+)
+
+
+def _log_above(least: float, x: Expr, p: Expr) -> Expr:
+    """log x, but 0 where x = 0 and p > `least`: there a power of x takes the product to 0."""
+    return log(where(land(eq(x, 0.0), gt(p, least)), 1.0, x))
+
+
+def _powlog_numpy(x: Reals, p: Reals) -> Reals:
+    limit = (x == 0.0) & (np.real(p) > 0.0)
+    return x**p * np.log(np.where(limit, 1.0, x))
+
+
+# x^p log x, the derivative of x^p by p: the limit 0 where x = 0 < p. By x it is
+# x^(p-1) (1 + p log x), which at x = 0 has a limit for p > 1 alone.
+powlog: ScalarFunction = ScalarFunction(
+    "powlog",
+    2,
+    definition=lambda x, p: x**p * sp.log(x),
+    numpy=_powlog_numpy,
+    partials=(
+        lambda x, p: mul(pow(x, sub(p, 1.0)), add(1.0, mul(p, _log_above(1.0, x, p)))),
+        lambda x, p: mul(powlog(x, p), _log_above(0.0, x, p)),
+    ),
+    stable=lambda x, p: mul(pow(x, p), _log_above(0.0, x, p)),
+    domain=((0.0, math.inf), (-math.inf, math.inf)),
     costly=True,
 )

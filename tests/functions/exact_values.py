@@ -35,7 +35,13 @@ def definition(function: ScalarFunction) -> Callable[..., object]:
 
 
 def exact(function: ScalarFunction, point: Point) -> float | None:
-    """The double nearest to the definition's value; NaN where it is not real, None undefined."""
+    """The double nearest to the definition's value; NaN where it is not real, None undefined.
+
+    Outside the domain two complex parts may give a real product: i times i pi.
+    """
+    for value, (low, high) in zip(point, function.domain, strict=False):
+        if not low <= value <= high:
+            return float("nan")
     with mpmath.workdps(DIGITS):
         return as_double(_at(function, [_exact_number(value) for value in point]))
 
