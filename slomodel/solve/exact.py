@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.polynomial import Polynomial
 
-from slomodel.solve.norms import Vector
+from slomodel.solve.norms import EPS, Vector, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.subroutine import Iterate
 
@@ -27,6 +27,7 @@ CHANGES = (1e-3, 10.0)
 # Leading coefficients below this share of the largest are rounding, and would cost roots digits.
 LOST = 1e-13
 NEWTON_STEPS = 3
+SHORTEST = float(np.finfo(np.float64).tiny)
 
 
 class Ray:
@@ -50,10 +51,16 @@ class Ray:
     def minimiser(
         self, at: Iterate, v: Vector, vnorm: float, slope: float, longest: float
     ) -> float | None:
-        """t in (0, longest] of the least f(x + tv), slope = ⟨g,v⟩/‖v‖; None: not to be found."""
+        """t in (0, longest] of the least f(x + tv), slope = ⟨g,v⟩/‖v‖; None: not to be found.
+
+        A step below the spacing of numbers near x is rounding; what follows expects nothing.
+        """
+        shortest = max(EPS * norm(at.x) / vnorm, SHORTEST)
         top = min(longest, MARGIN * self._expected / vnorm)
         found, farthest = None, longest
         for _ in range(PLACINGS):
+            if top < shortest:
+                break
             poly = self._along(at, v, slope * vnorm, top)
             if poly is None:
                 top *= CHANGES[0]
@@ -67,7 +74,8 @@ class Ray:
                 farthest = low * top
             least, most = (top * change for change in CHANGES)
             top = min(longest, max(least, min(most, MARGIN * found)))
-        if not found:
+        if found is None or found < shortest:
+            self._expected = math.inf
             return None
         self._expected = found * vnorm
         return min(found, longest)

@@ -80,6 +80,15 @@ def test_a_minimiser_far_below_the_longest_step() -> None:
     assert found == pytest.approx(exact, rel=1e-6)
 
 
+def test_a_step_lost_in_rounding_is_forgotten() -> None:
+    # Beside 1 a step of 1e-17 is none; the next ray is searched as if it were the first.
+    phi = Polynomial([3.0, -1.0, 2.0])
+    ray, at = ray_along(phi, SIGMA, 2)
+    beside = Iterate(np.ones(1), at.f, at.g, at.gnorm)
+    assert ray.minimiser(beside, np.ones(1), 1.0, -1.0, 1e-17) is None
+    assert ray.minimiser(at, np.ones(1), 1.0, -1.0, 1.0) == pytest.approx(0.25, rel=1e-12)
+
+
 def rosenbrock() -> slomodel.Model:
     return slomodel.compile("var x[2]\nminimize (1 - x[0])^2 + 100 * (x[1] - x[0]^2)^2")
 
