@@ -1,0 +1,80 @@
+"""The short examples run as their first lines say, and what they print is right."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+Printed = Callable[[str], str]
+
+
+@pytest.fixture
+def printed(capsys: pytest.CaptureFixture[str]) -> Printed:
+    """What an example prints."""
+
+    def run(name: str) -> str:
+        runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
+        return capsys.readouterr().out
+
+    return run
+
+
+def after(label: str, text: str) -> list[float]:
+    """The numbers that follow a label in its line."""
+    line = text[text.index(label) + len(label) :].partition("\n")[0]
+    return [float(one) for one in re.findall(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?", line)]
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
+def test_each_says_how_it_is_run_and_has_a_test(path: Path) -> None:
+    assert f"\npython examples/{path.name}\n" in path.read_text(encoding="utf-8")
+    assert f'printed("{path.stem}")' in Path(__file__).read_text(encoding="utf-8")
+
+
+def test_the_robust_fit_is_not_drawn_by_outliers(printed: Printed) -> None:
+    out = printed("fit_a_curve")
+    assert after("robust", out) == pytest.approx([3.0, 1.5, 0.5], abs=0.03)
+    assert after("plain", out)[2] > 0.6
+
+
+def test_the_matrix_is_found_where_it_was_not_seen(printed: Printed) -> None:
+    out = printed("factor_a_matrix")
+    assert after("not seen:", out)[0] < 1e-4
+
+
+def test_the_proved_constant_is_above_the_sampled_one(printed: Printed) -> None:
+    out = printed("bounds_over_balls")
+    for radius in ("0.01", "0.1", "1"):
+        proved, sampled = after(f"{radius:>6}", out)
+        assert proved > sampled > 0.0
+    assert "L1(r) =" in out
+
+
+def test_the_module_taken_away_computes(printed: Printed) -> None:
+    out = printed("take_the_source")
+    assert after("\nvalue", out)[0] > 0.0
+    assert "import slomodel" not in out
+
+
+def test_every_promise_holds(printed: Printed) -> None:
+    out = printed("prove_the_run")
+    assert out.count("converged") == 3
+    assert out.count("held") >= 8
+    assert "violated" not in out
+
+
+def test_the_saddle_is_left(printed: Printed) -> None:
+    out = printed("leave_a_saddle")
+    assert after("at the saddle  f =", out)[0] == 14.0
+    assert after("second_order   f =", out)[0] == pytest.approx(1.0)
+
+
+def test_both_ways_to_scipy_end_at_the_minimum(printed: Printed) -> None:
+    out = printed("with_scipy")
+    assert after("kernels of slomodel:", out)[0] < 1e-8
+    assert after("functions of SciPy:", out)[0] < 1e-8
