@@ -144,7 +144,7 @@ RUN = (
     click.option(
         "--verify", is_flag=True, default=None, help="Check on the run what the theorems promise."
     ),
-    click.option("--threads", type=int, help="Threads of numexpr and the BLAS."),
+    click.option("--threads", type=int, help="Threads of the kernels and the BLAS."),
     click.option(
         "--second-order",
         is_flag=True,

@@ -1,4 +1,4 @@
-"""How many threads kernels use: one setting for numexpr and the BLAS."""
+"""How many threads kernels use: one setting for numexpr, target `c` and the BLAS."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ class Model(Evaluating):
         after every step with `state.k .x .fun .gradient_norm .step .epoch .time .nfev .njev .nhev`,
         and stops the run by returning True. `progress=True` shows a live line on a terminal; an
         object with `update(state)` and `close()` is a display of your own. `threads` is how many
-        numexpr and the BLAS use, for the whole process while the run lasts. `checkpoint` is a file
+        kernels and the BLAS use, for the whole process while the run lasts. `checkpoint` is a file
         that the run is written to every few seconds; `resume` goes on with such a file, to the same
         bits (with the same `threads`). `verify` checks on the run what the theorems promise: see
         `solution.certificate.summary`. With `starts` there are so many runs, from `x0(seed)`,

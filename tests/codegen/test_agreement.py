@@ -10,6 +10,7 @@ from agreeing import ALLOWED, Question, asked, expected, in_c, in_python, of_mod
 from random_graphs import KINDS, throw
 
 import slomodel
+from slomodel.codegen.native import binding, shares
 from slomodel.front.data.random_data import random_data
 
 MODELS = Path(__file__).parents[2] / "models"
@@ -60,6 +61,23 @@ def test_python(target: str, questions: list[Question], wanted: list) -> None:
 
 def test_c(questions: list[Question], wanted: list) -> None:
     assert_agreement(list(in_c(questions)), wanted)
+
+
+def test_c_in_parts(
+    questions: list[Question], wanted: list, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Every loop is cut after each element, and any number of threads finds the same bits.
+    for name, number in (("LONG", 0), ("_PART", 1), ("BLOCK", 1), ("_MOST", 10_000)):
+        monkeypatch.setattr(shares, name, number)
+    chosen = [k for k in range(len(questions)) if k % 2]
+    found = []
+    for threads in (1, 3):
+        monkeypatch.setattr(binding.numexpr, "get_num_threads", lambda n=threads: n)
+        found.append(list(in_c([questions[k] for k in chosen])))
+        assert_agreement(found[-1], [wanted[k] for k in chosen])
+    for one, other in zip(*found, strict=True):
+        for name in one:
+            np.testing.assert_array_equal(one[name], other[name])
 
 
 def test_a_wrong_answer_is_seen(questions: list[Question], wanted: list) -> None:

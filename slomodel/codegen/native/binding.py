@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
 
+import numexpr
 import numpy as np
 from numpy.typing import NDArray
 
@@ -41,14 +42,27 @@ def bound(text: str, unit: Unit, entry: Entry, layout: Layout, numbers: Mapping[
         kind: np.dtype[np.float64] = np.dtype(layout.precision)  # type: ignore[assignment]
         workspace = _empty(unit.workspace, kind)
         given = [_array(data, node, layout, numbers) for node in layout.data]
-        blas = _blas(single)
+        blas = (ctypes.c_void_p * 3)(*_blas(single), 1)
         addresses = [one.ctypes.data for one in (workspace, *given)]
         addresses[1:1] = [ctypes.addressof(blas)]
         table = (ctypes.c_void_p * (3 + len(addresses)))(0, 0, 0, *addresses)
         prepare(ctypes.addressof(table))
-        return _function(call, _Frame(table, unit.n, kind, (given, workspace)), entry)
+        frame = _Frame(table, unit.n, kind, (given, workspace, blas))
+        return _function(_sharing(call, blas) if unit.shared else call, frame, entry)
 
     return make
+
+
+def _sharing(
+    call: Callable[..., float], blas: ctypes.Array[ctypes.c_void_p]
+) -> Callable[..., float]:
+    """The call with as many threads as numexpr uses now: one setting for all."""
+
+    def shared(pointer: ctypes.c_void_p) -> float:
+        blas[2] = numexpr.get_num_threads()
+        return call(pointer)
+
+    return shared
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +173,7 @@ def _array(
 
 
 @cache
-def _blas(single: bool) -> ctypes.Array[ctypes.c_void_p]:
+def _blas(single: bool) -> tuple[int, ...]:
     """The addresses of gemm and gemv in SciPy's BLAS."""
     from scipy.linalg import cython_blas
 
@@ -173,4 +187,4 @@ def _blas(single: bool) -> ctypes.Array[ctypes.c_void_p]:
     for routine in ("gemm", "gemv"):
         capsule = cython_blas.__pyx_capi__[letter + routine]
         addresses.append(get_pointer(capsule, get_name(capsule)))
-    return (ctypes.c_void_p * len(addresses))(*addresses)
+    return tuple(addresses)

@@ -31,6 +31,7 @@ FLAGS = (
     "-fno-trapping-math",
     "-ffp-contract=off",
     "-fPIC",
+    "-pthread",
     "-shared",
     "-w",
 )

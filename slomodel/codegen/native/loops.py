@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from slomodel.codegen.forms import Form
 from slomodel.codegen.native.access import Numbers, merged_axes
@@ -30,6 +31,47 @@ _LONGEST = 300
 """Characters of an expression that is printed within another one."""
 
 
+Axes = Sequence[tuple[int, tuple[int, ...]]]
+"""Axes of a loop, each a size and the steps of the pointers along it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """The total of number k of a loop: a sum with what its roundings lost, or an extreme."""
+
+    k: int
+    result: str
+    largest: str
+
+    @property
+    def start(self) -> str:
+        if self.largest:
+            return f"real a{self.k} = {'-' if self.largest == 'slo_max' else ''}INFINITY;"
+        return f"double a{self.k} = 0.0, e{self.k} = 0.0;"
+
+    def adding(self, text: str) -> str:
+        """The statement that takes the total of a part along."""
+        if self.largest:
+            return f"a{self.k} = {self.largest}(a{self.k}, {text});"
+        return f"slo_add(&a{self.k}, &e{self.k}, {text});"
+
+    def handing_on(self) -> list[str]:
+        """The statements that end a part of the loop."""
+        lost = [] if self.largest else [f"out[{2 * self.k + 1}] = e{self.k};"]
+        return [f"out[{2 * self.k}] = a{self.k};", *lost]
+
+    def joining(self, width: int) -> list[str]:
+        """The statements that take along what part k of the loop has handed on."""
+        place = f"out[k * {width} + {2 * self.k}"
+        lost = [] if self.largest else [f"e{self.k} += {place} + 1];"]
+        return [self.adding(f"{place}]"), *lost]
+
+    @property
+    def end(self) -> str:
+        settled = f"slo_settled(a{self.k}, e{self.k})"
+        return f"{self.result} = {f'a{self.k}' if self.largest else settled};"
+
+
 class LoopPrinter(Places):
     """Prints one region."""
 
@@ -37,8 +79,7 @@ class LoopPrinter(Places):
         super().__init__(region, regions, names, numbers)
         self.texts: dict[Expr, str] = {}
         self.temporaries: list[str] = []
-        self.before: list[str] = []
-        self.after: list[str] = []
+        self.totals: list[Total] = []
         self.late: list[tuple[str, Pointer]] = []
 
     def lines(self) -> list[str]:
@@ -51,10 +92,13 @@ class LoopPrinter(Places):
         axes = merged_axes(self.region.shape, [p.access.strides for p in pointers])
         for k, pointer in enumerate(pointers):
             pointer.steps = tuple(own[k] for _, own in axes)
-        body = self._body()
-        # Printed first: it adds to what comes before and after it.
-        nest = self._nest(axes, body)
-        return ["{", *indented([*self.before, *nest, *self.after]), "}"]
+        return self._framed(axes, self._body())
+
+    def _framed(self, axes: Axes, body: list[str]) -> list[str]:
+        """The passes over one block in their loops, with what comes before and after these."""
+        before, after = self._ends(axes)
+        lines = [*(one.start for one in self.totals), *before, *self._nest(axes, body)]
+        return ["{", *indented([*lines, *(one.end for one in self.totals), *after]), "}"]
 
     def _body(self) -> list[str]:
         """The passes over one block."""
@@ -146,27 +190,25 @@ class LoopPrinter(Places):
         passes.append(Pass([statement], alone=True, once=True))
 
     def _into_scalar(self, node: Expr, total: str, largest: str) -> str:
-        """The statement that takes the total of a block along, with its frame round the loop."""
-        k = len(self.after)
-        result = self.names.scalar(node)
-        if largest:
-            start = "-INFINITY" if largest == "slo_max" else "INFINITY"
-            self.before.append(f"real a{k} = {start};")
-            self.after.append(f"{result} = a{k};")
-            return f"a{k} = {largest}(a{k}, {total});"
-        self.before.append(f"double a{k} = 0.0, e{k} = 0.0;")
-        self.after.append(f"{result} = slo_settled(a{k}, e{k});")
-        return f"slo_add(&a{k}, &e{k}, {total});"
+        """The statement that takes the total of a block along."""
+        own = Total(len(self.totals), self.names.scalar(node), largest)
+        self.totals.append(own)
+        return own.adding(total)
 
-    def _nest(self, axes: Sequence[tuple[int, tuple[int, ...]]], body: list[str]) -> list[str]:
-        """The loops round the passes, and the pointers at the start of each block."""
+    def _nest(self, axes: Axes, body: list[str], part: tuple[str, str] | None = None) -> list[str]:
+        """The loops round the passes, and the pointers at the start of each block.
+
+        `part` is where the outermost loop begins and ends, if not with its axis.
+        """
         size = axes[-1][0] if axes else 1
-        blocked = size > BLOCK
-        self._fill_ends(size)
+        blocked = size > BLOCK or (part is not None and len(axes) == 1)
+        ranges = [("0", str(length)) for length, _ in axes]
+        ranges[:1] = [part] if part else ranges[:1]
         width = min(BLOCK, size)
         inner = [f"real {name}[{width}] ALIGNED;" for name in self.temporaries]
         if blocked:
-            inner = [f"const long m = {size} - s < {BLOCK} ? {size} - s : {BLOCK};", *inner]
+            end = ranges[-1][1]
+            inner = [f"const long m = {end} - s < {BLOCK} ? {end} - s : {BLOCK};", *inner]
         else:
             inner = [f"const long m = {size};", *inner]
         used = set(re.findall(r"\bp\d+\b", "\n".join(body)))
@@ -175,19 +217,25 @@ class LoopPrinter(Places):
                 inner.append(self._declared(pointer, blocked))
         lines = [*inner, *body]
         if blocked:
-            lines = [f"for (long s = 0; s < {size}; s += {BLOCK}) {{", *indented(lines), "}"]
+            first, last = ranges[-1]
+            head = f"for (long s = {first}; s < {last}; s += {BLOCK}) {{"
+            lines = [head, *indented(lines), "}"]
         for k in reversed(range(len(axes) - 1)):
-            head = f"for (long i{k} = 0; i{k} < {axes[k][0]}; i{k}++) {{"
+            first, last = ranges[k]
+            head = f"for (long i{k} = {first}; i{k} < {last}; i{k}++) {{"
             lines = [head, *indented(lines), "}"]
         return lines
 
-    def _fill_ends(self, size: int) -> None:
+    def _ends(self, axes: Axes) -> tuple[list[str], list[str]]:
         """Zeros before and after what the loop fills as it goes."""
+        before, after = [], []
+        size = axes[-1][0] if axes else 1
         for node, nodes in rolling(self.region, self.regions).items():
             base, start = self.names.base(node), nodes[0][0]
             end = elements(self.regions.accesses.shape(node)) - start - size
-            self.before.append(f"slo_fill({base}, {start}, 0.0);")
-            self.after.append(f"slo_fill({base} + {start + size}, {end}, 0.0);")
+            before.append(f"slo_fill({base}, {start}, 0.0);")
+            after.append(f"slo_fill({base} + {start + size}, {end}, 0.0);")
+        return before, after
 
     def _declared(self, pointer: Pointer, blocked: bool) -> str:
         parts = [pointer.base]

@@ -131,3 +131,45 @@ typedef float real;
 #define sqrt sqrtf
 #define fabs fabsf
 """
+
+SHARES = r"""
+#include <pthread.h>
+
+/* A loop in parts: `run` does the elements from lo to hi and leaves totals in `out`. */
+typedef void slo_part(void *const *c, const real *in, long lo, long hi, double *out);
+typedef struct {
+    slo_part *run;
+    void *const *c;
+    const real *in;
+    double *out;
+    long step, end, parts, width, overlap, next;
+} slo_job;
+static void *slo_take(void *given) {
+    slo_job *job = given;
+    long k;
+    while ((k = __atomic_fetch_add(&job->next, 1, __ATOMIC_RELAXED)) < job->parts) {
+        long lo = k * job->step;
+        long hi = k + 1 < job->parts ? lo + job->step - job->overlap : job->end;
+        job->run(job->c, job->in, lo, hi, job->out + k * job->width);
+    }
+    return 0;
+}
+static void slo_share(slo_job *job, long threads) {
+    pthread_t other[64];
+    long n = 0;
+    while (n < 64 && n + 1 < threads && n + 1 < job->parts)
+        if (pthread_create(&other[n], 0, slo_take, job))
+            break; /* fewer threads do the same */
+        else
+            n++;
+    slo_take(job);
+    while (n) pthread_join(other[--n], 0);
+}
+static inline void slo_copy(real *a, const real *b, long m) {
+    for (long i = 0; i < m; i++) a[i] = b[i];
+}
+static inline void slo_join(real *a, const real *b, long m) {
+    for (long i = 0; i < m; i++) a[i] += b[i];
+}
+"""
+"""For texts with loops that threads share."""

@@ -10,14 +10,14 @@ from slomodel.codegen.entry import Entry
 from slomodel.codegen.layout import Layout, described
 from slomodel.codegen.native.compiler import FLAGS
 from slomodel.codegen.native.fills import alone_lines, copy_lines, element, fill_lines
-from slomodel.codegen.native.loops import LoopPrinter
 from slomodel.codegen.native.memory import Memory
 from slomodel.codegen.native.names import Names, starts
 from slomodel.codegen.native.passes import indented
 from slomodel.codegen.native.planning import planned
-from slomodel.codegen.native.prelude import PRELUDE, SINGLE
+from slomodel.codegen.native.prelude import PRELUDE, SHARES, SINGLE
 from slomodel.codegen.native.products import product_lines
 from slomodel.codegen.native.regions import Region, Regions
+from slomodel.codegen.native.shares import SharedPrinter
 from slomodel.codegen.program import Stage
 from slomodel.codegen.sizes import plain
 from slomodel.ir.expr import Einsum, Expr
@@ -28,13 +28,14 @@ from slomodel.ir.walk import inputs
 class Unit:
     """The C functions of an entry, the length of its workspace and of its vectors, in elements.
 
-    `work` is about how many operations on numbers a call takes.
+    `work` is about how many operations on numbers a call takes, `shared` whether threads share it.
     """
 
     text: str
     workspace: int
     n: int
     work: int
+    shared: bool
 
 
 def unit(entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Unit:
@@ -44,7 +45,14 @@ def unit(entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Unit:
     regions = Regions(program, numbers)
     memory = Memory(regions, arrays)
     names = Names(regions, memory, layout, entry.directions, numbers)
-    writer = _Writer(regions, names, numbers)
+    used = {node.name for node in inputs(*roots)}
+    data = [
+        f"const real *const d{k} = c[{k + 5}]; (void)d{k};"
+        for k, node in enumerate(layout.data)
+        if node.name in used
+    ]
+    common = [*_HEADS, *data]
+    writer = _Writer(regions, names, numbers, entry.name, common)
     begin = starts(layout.variables, numbers)
     forget, once = _once(writer.stage("centre"), memory.size, begin[-1])
     prepare, call = [*writer.stage("data"), *forget], [*once, *writer.stage("call")]
@@ -55,14 +63,8 @@ def unit(entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Unit:
         call.append(f"return {element(regions.accesses.of(roots[0]), names)};")
     else:
         call.append("return 0.0;")
-    used = {node.name for node in inputs(*roots)}
-    heads = [
-        f"const real *const d{k} = c[{k + 5}]; (void)d{k};"
-        for k, node in enumerate(layout.data)
-        if node.name in used
-    ]
-    common = [*_HEADS, *heads]
     lines = [
+        *writer.functions,
         f"void prepare_{entry.name}(void **c) {{",
         *indented([*common, *_declared(names, prepare), *prepare]),
         "}",
@@ -73,7 +75,8 @@ def unit(entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Unit:
     ]
     kept = begin[-1] + 1 if once else 0
     work = sum(map(regions.work, regions.regions))
-    return Unit("\n".join(lines) + "\n", memory.size + kept, begin[-1], work)
+    text = "\n".join(lines) + "\n"
+    return Unit(text, memory.size + kept, begin[-1], work, bool(writer.functions))
 
 
 def _declared(names: Names, lines: list[str]) -> list[str]:
@@ -110,6 +113,8 @@ def joined(name: str, units: Sequence[Unit], layout: Layout, numbers: Mapping[st
     single = layout.precision == "float32"
     # The macros come after the declarations that they would change.
     kind = ["typedef float real;" if single else "typedef double real;", PRELUDE]
+    if any(one.shared for one in units):
+        kind.append(SHARES)
     macros = [SINGLE] if single else []
     bodies = [one.text for one in units]
     return "\n".join([_header(name, units, layout, numbers), *kind, *macros, *bodies])
@@ -124,12 +129,22 @@ _HEADS = [
 
 
 class _Writer:
-    """The statements of the regions of a stage."""
+    """The statements of the regions of a stage; `functions` are those of parts of loops."""
 
-    def __init__(self, regions: Regions, names: Names, numbers: Mapping[str, int]) -> None:
+    def __init__(
+        self,
+        regions: Regions,
+        names: Names,
+        numbers: Mapping[str, int],
+        entry: str,
+        heads: Sequence[str],
+    ) -> None:
         self._regions = regions
         self._names = names
         self._numbers = numbers
+        self._entry = entry
+        self._heads = heads
+        self.functions: list[str] = []
 
     def stage(self, stage: Stage) -> list[str]:
         lines: list[str] = []
@@ -142,7 +157,12 @@ class _Writer:
         if region.alone:
             return self._alone(region.nodes[0])
         fills = fill_lines(region, self._regions, self._names)
-        return fills + LoopPrinter(region, self._regions, self._names, self._numbers).lines()
+        name = f"{self._entry}_{self._regions.regions.index(region)}"
+        own = (region, self._regions, self._names, self._numbers)
+        printer = SharedPrinter(*own, name, self._heads)
+        lines = printer.lines()
+        self.functions += printer.function
+        return fills + lines
 
     def _alone(self, node: Expr) -> list[str]:
         if isinstance(node, Einsum) and node.operands:
@@ -160,7 +180,7 @@ def _header(name: str, units: Sequence[Unit], layout: Layout, numbers: Mapping[s
         *(f"       {described(node)}" for node in layout.variables),
         "  c[1] the direction of hvp, c[2] where the gradient or the product goes, as x",
         f"  c[3] a workspace of {work} numbers for each function",
-        "  c[4] the addresses of gemm and gemv of a Fortran BLAS",
+        "  c[4] the addresses of gemm and gemv of a Fortran BLAS, then how many threads to use",
         *(f"  c[{k + 5}] {described(node)}" for k, node in enumerate(layout.data)),
         f"Sizes: {', '.join(f'{plain(dim)} = {size}' for dim, size in numbers.items()) or 'none'}.",
         "Compile with (-DVECTOR_MATH=0 without glibc 2.35)",

@@ -1,0 +1,82 @@
+"""Target `c`: long loops that threads share."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import slomodel
+from slomodel.codegen.native import binding, shares
+from slomodel.codegen.native.compiler import FLAGS
+
+HEAD = "dim n = 40000\nvar x[n]\nminimize "
+MODELS = {
+    "a sum": HEAD + "sum(sin(x[i]) * exp(x[i]) for i in n)",
+    "two sums and the largest": HEAD + "sum(tanh(x)) * sumsq(x) + logsumexp(x)",
+    "neighbours": HEAD + "sum((x[i+1] - x[i]^2)^2 + (1 - x[i])^2 for i in range(n - 1))",
+    "far neighbours": HEAD + "sum((x[i+300] - x[i]^2)^2 * x[i+17] for i in range(n - 300))",
+    "both ways": HEAD + "sum(x[i]^2 * x[n-1-i]^4 for i in n)",
+    "rows": "dim m = 70, k = 900\nvar x[m, k]\nlet r[i in m] = sum(exp(x[i, j]) for j in k)\n"
+    "minimize sum(r[i]^2 for i in m)",
+    "columns": "dim m = 900, k = 70\nvar x[m, k]\nlet r[j in k] = sum(exp(x[i, j]) for i in m)\n"
+    "minimize sum(r[j]^2 for j in k)",
+}
+
+
+def cut(text: str) -> bool:
+    return "slo_share(&job" in text
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_any_number_of_threads_finds_the_same_bits(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shares, "LONG", 0)
+    monkeypatch.setattr(shares, "_PART", 1024)
+    ours = slomodel.compile(MODELS[name], backend="c")
+    assert cut(ours.source())
+    x = 0.5 * np.random.default_rng(0).normal(size=ours.n)
+    found = []
+    for threads in (1, 2, 7):
+        monkeypatch.setattr(binding.numexpr, "get_num_threads", lambda n=threads: n)
+        found += [ours.value_and_gradient(x) for _ in range(3)]
+    value, gradient = slomodel.compile(MODELS[name], backend="numpy").value_and_gradient(x)
+    for other, array in found:
+        assert other == found[0][0]
+        np.testing.assert_array_equal(array, found[0][1])
+    assert found[0][0] == pytest.approx(value, rel=1e-13)
+    np.testing.assert_allclose(found[0][1], gradient, atol=1e-13 * np.abs(gradient).max())
+
+
+def test_short_loops_are_not_cut() -> None:
+    assert not cut(slomodel.compile(MODELS["a sum"], backend="c").source())
+    assert cut(slomodel.compile(MODELS["a sum"], dims={"n": 1_000_000}, backend="c").source())
+
+
+def test_threads_of_a_solve_are_those_of_its_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+    real = binding.numexpr.get_num_threads
+
+    def noted() -> int:
+        seen.append(real())
+        return seen[-1]
+
+    monkeypatch.setattr(shares, "LONG", 0)
+    monkeypatch.setattr(binding.numexpr, "get_num_threads", noted)
+    slomodel.compile(MODELS["neighbours"], backend="c").solve("gd", max_iter=3, threads=1)
+    assert set(seen) == {1}
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+def test_the_source_stands_alone(tmp_path: Path) -> None:
+    text = slomodel.compile(MODELS["neighbours"], dims={"n": 2_000_000}, backend="c").source()
+    assert cut(text)
+    strict = ["-Wall", "-Wextra", "-Werror", "-DVECTOR_MATH=0", "-xc", "-", "-lm"]
+    call = ["gcc", *(flag for flag in FLAGS if flag != "-w"), *strict, "-o", str(tmp_path / "k.so")]
+    done = subprocess.run(call, input=text, capture_output=True, text=True, check=False)
+    assert not done.stderr
+    assert not done.returncode
