@@ -21,7 +21,6 @@ from slomodel.codegen.numpy_target import NUMPY
 from slomodel.codegen.python_source import PythonTarget, preparation
 from slomodel.codegen.sizes import Sizes
 from slomodel.codegen.target import Maker, Target
-from slomodel.errors import DomainError
 from slomodel.ir import build
 from slomodel.ir.expr import Expr, Input
 
@@ -34,13 +33,6 @@ TARGETS: dict[str, Target] = {
 """Every target by name."""
 
 ENTRIES: tuple[EntryName, ...] = ("value", "value_and_gradient", "hvp")
-
-
-def target_named(name: str) -> Target:
-    """The target of this name; DomainError lists those there are."""
-    if name not in TARGETS:
-        raise DomainError(f"no target is called {name!r}; there are {', '.join(sorted(TARGETS))}")
-    return TARGETS[name]
 
 
 class Derivatives:

@@ -11,16 +11,18 @@ from functools import cached_property
 from slomodel.calculus import Known
 from slomodel.codegen.automatic import Automatic
 from slomodel.codegen.cuda.device import require_device
-from slomodel.codegen.kernels import Compiled, Derivatives, target_named
+from slomodel.codegen.kernels import TARGETS, Compiled, Derivatives
 from slomodel.codegen.layout import Default, Precision
 from slomodel.codegen.target import Target
-from slomodel.errors import DomainError
 from slomodel.front.data.bind import Binding
 from slomodel.front.report import smoothness
 from slomodel.ir.expr import Expr, Input
 from slomodel.problem import DataDeclaration, Problem
 from slomodel.rewrite import Change, Facts, Optimized, optimized
+from slomodel.solve.options import choice
 
+BACKENDS = ("auto", "c", "numexpr", "numpy", "cupy")
+"""What runs kernels, as it is asked for."""
 PRECISIONS: dict[str, Precision] = {"float64": "float64", "float32": "float32"}
 
 
@@ -37,27 +39,23 @@ def target_of(name: str) -> Target:
 
     `auto` is the one that the environment names in SLOMODEL_BACKEND, or else the quickest there is.
     """
-    if name == "auto":
+    if choice("target", name, ("auto", *TARGETS, "graph")) == "auto":
         name = os.environ.get("SLOMODEL_BACKEND", "auto")
-    if name == "auto":
-        return Automatic()
-    return target_named(name)
+        choice("SLOMODEL_BACKEND", name, BACKENDS)
+    return Automatic() if name == "auto" else TARGETS[name]
 
 
 def backend_of(name: str) -> Target:
     """The target of a backend that is to run here. Raises DomainError or TargetLimit."""
-    if name == "cupy":
+    hint = "it is text alone: use backend='cupy', or source('cuda')" if name == "cuda" else ""
+    if choice("backend", name, BACKENDS, hint) == "cupy":
         require_device()
-    if name == "cuda":
-        raise DomainError("'cuda' is text alone: use backend='cupy', or source('cuda')")
     return target_of(name)
 
 
 def precision_of(dtype: str) -> Precision:
     """The precision of this name. Raises DomainError for others."""
-    if dtype not in PRECISIONS:
-        raise DomainError(f"dtype is 'float64' or 'float32', not {dtype!r}")
-    return PRECISIONS[dtype]
+    return PRECISIONS[choice("dtype", dtype, PRECISIONS)]
 
 
 _MOST_KEPT = 16

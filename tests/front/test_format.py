@@ -32,7 +32,7 @@ data A[m,n]  mask,   # one
   B [n] from "f" # end
  var x[ n+1 ], y init normal( 0,-1 ); ; # trail
 let z=  sum (x[i] * x [ i + 1 ] ^-2 for i in range(n-1) if not i<2 or i>=3) - -3 + dot(B,
-  x[ : ,None][:-1,0])
+  x[ : ,None][:-1,0]) + w[None,:]
 fn f(a,b)=a.^b+huber(a,delta =2)  # c
 minimize foo:f(x[0],1)*x' @ x[-1:] # last
 # really"""

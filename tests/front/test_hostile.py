@@ -122,6 +122,7 @@ def test_four_powers_associate_to_the_right() -> None:
     assert model.value([1.3]) == pytest.approx(1.3 ** (1.3 ** (1.3**1.3)))
 
 
+@pytest.mark.filterwarnings("ignore::slomodel.ModelWarning")
 @pytest.mark.parametrize("backend", ["numpy", "numexpr"])
 @pytest.mark.parametrize(
     "text",

@@ -16,6 +16,7 @@ MODELS = {
         "dim n, m, r = 5\ndata M[n, m]\nvar U[n, r], V[m, r] init 0\nminimize sumsq(U @ V' - M)\n"
     ),
     "W204": "dim n\nvar x[n]\nminimize sum((x[i] - 1)^2 for i in range(1, n))\n",
+    "W205": "data a\nvar x\nminimize (a * x)^2 + log(1 - 2)\n",
 }
 KINDS = {"W201": slomodel.NonsmoothWarning}
 

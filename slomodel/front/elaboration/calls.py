@@ -31,8 +31,8 @@ _SCALAR_SIGNATURES = {
 }
 _LATER = {
     "inv": "solve linear systems in the model's data before it",
-    "det": "",
-    "logdet": "",
+    "det": "for a triangular matrix it is the product of the diagonal: `prod(diag(L))`",
+    "logdet": "for a triangular matrix it is `sum(log(abs(diag(L))))`",
     "solve": "solve linear systems in the model's data before it",
 }
 

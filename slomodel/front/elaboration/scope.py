@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
@@ -11,10 +12,12 @@ from slomodel.front.elaboration.elsewhere import meant_by
 from slomodel.front.elaboration.faults import Fault, fault, suggestion
 from slomodel.front.elaboration.values import Label, Value
 from slomodel.front.text.syntax import Fn, Name, Node
+from slomodel.functions import div
 from slomodel.ir.dims import Dim
-from slomodel.ir.expr import Const, Expr
+from slomodel.ir.expr import Const, Expr, Map
 from slomodel.problem import Bound, Check
 
+_MOST_NOT_FINITE = 10
 SymbolKind: TypeAlias = Literal["dim", "data", "variable", "definition", "function"]
 
 
@@ -81,12 +84,29 @@ class Model:
         self.bounds[bound] = None
 
     def note(self, value: Value, span: Span) -> None:
-        """Remember the first place that made a node."""
-        if not isinstance(value.expr, Const):
-            self.spans.setdefault(value.expr, span)
+        """Remember the first place that made a node; one that is never finite is warned of."""
+        node = value.expr
+        if node in self.spans:
+            return
+        if isinstance(node, Const):
+            if math.isfinite(node.value):
+                return
+            self._warn_not_finite(f"`{span.text}` is {node.value:g}", span)
+        elif isinstance(node, Map) and node.function is div and node.operands[1] is Const(0.0):
+            self._warn_not_finite(f"`{span.text}` divides by 0", span)
+        self.spans[node] = span
 
     def warn(self, diagnostic: Diagnostic) -> None:
         self.warnings[diagnostic] = None
+
+    def _warn_not_finite(self, fact: str, span: Span) -> None:
+        """Warn once: what stands around a place that was told of is not finite because of it."""
+        told = [w.span for w in self.warnings if w.code == "W205" and w.span is not None]
+        inner = any(span.start <= one.start and one.end <= span.end for one in told)
+        if not inner and len(told) < _MOST_NOT_FINITE:
+            message = f"{fact}, whatever the variables are"
+            remedy = "a run needs an objective that is finite: change this number"
+            self.warn(Diagnostic("W205", message, span, help=remedy, severity="warning"))
 
 
 _ARTICLE = {

@@ -34,7 +34,7 @@ def space_before(kinds: Sequence[str], words: Sequence[str], k: int, innermost: 
     left, right = kinds[k - 1], kinds[k]
     if is_attached(kinds, k) or left in _OPENING or right in _CLOSING:
         return ""
-    if "COLON" in (left, right):
+    if "COLON" in (left, right) and left != "COMMA":
         return " " if left == "COLON" and innermost != "LSQB" else ""
     if "EQUAL" in (left, right):
         return "" if innermost == "LPAR" else " "
