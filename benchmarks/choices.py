@@ -68,7 +68,7 @@ def _compared() -> Iterator[tuple[str, list[slomodel.Model], list[Array]]]:
 def _three(source: object, data: Arrays, dims: Mapping[str, int]) -> list[slomodel.Model]:
     made = []
     for fused in (None, True, False):
-        model = slomodel.compile(source, data=data, dims=dims)
+        model = slomodel.compile(source, data=data, dims=dims, backend="numexpr")
         # Planned at the first call.
         if fused is None:
             model.value_and_gradient(model.x0())

@@ -138,15 +138,16 @@ def rows_here(options: argparse.Namespace) -> list[Row]:
 
 
 def one_source() -> bool:
-    """Whether Rosenbrock's text for ten and for a million unknowns differs in its size alone."""
+    """Whether the text for ten thousand and for a million unknowns differs in its size alone."""
     texts = [
         slomodel.compile(MODELS / "rosenbrock.slo", dims={"n": n}, backend="numexpr")
         .source()
         .splitlines()
-        for n in (10, 1_000_000)
+        for n in (10_000, 1_000_000)
     ]
-    differing = [pair for pair in zip(*texts, strict=True) if pair[0] != pair[1]]
-    return differing == [("n0 = 10  # n", "n0 = 1000000  # n")]
+    differing = [pair for pair in zip(*texts, strict=False) if pair[0] != pair[1]]
+    same_length = len(texts[0]) == len(texts[1])
+    return same_length and differing == [("n0 = 10000  # n", "n0 = 1000000  # n")]
 
 
 def table(rows: list[Row], markdown: bool) -> str:
@@ -188,7 +189,7 @@ def summary(rows: list[Row], same_source: bool) -> str:
     missed = sum(bool(row.missed) for row in rows)
     lines.append(f"rows that miss a target: {missed} of {len(rows)}")
     one = "is one but for the size" if same_source else "differs in more than the size"
-    lines.append(f"rosenbrock: the text for n = 10 and n = 1000000 {one}")
+    lines.append(f"rosenbrock: the text for n = 10000 and n = 1000000 {one}")
     return "\n".join(lines)
 
 

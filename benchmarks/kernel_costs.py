@@ -124,13 +124,10 @@ def constants(threads: int) -> dict[str, float]:
     add = TABLE["add"]
     text = "x0 + x1 * x2 + x3"
     numexpr.set_num_threads(1)
-    in_cache = numpy_nanoseconds(add, IN_CACHE) / IN_CACHE
-    outside = numpy_nanoseconds(add, OUT_OF_CACHE) / OUT_OF_CACHE
     alone = kernel_nanoseconds(text, cost.THREADS_FROM), kernel_nanoseconds(text, OUT_OF_CACHE)
     found = {
         "NUMPY_CALL": numpy_nanoseconds(add, 1),
         "NUMEXPR_CALL": kernel_nanoseconds(text, 1),
-        "MEMORY_PASS": outside - in_cache,
     }
     numexpr.set_num_threads(threads)
     shared = kernel_nanoseconds(text, cost.THREADS_FROM), kernel_nanoseconds(text, OUT_OF_CACHE)

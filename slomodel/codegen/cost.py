@@ -19,11 +19,12 @@ NUMEXPR_CALL = 690.0
 # From this many elements on numexpr wakes its other threads, which takes this long.
 THREADS_FROM = 2048
 THREADS_WAKE = 20_000.0
-# Beyond this many elements arrays leave the cache: each NumPy pass waits for memory, a kernel once.
 # A gain from threads is not counted on: for one kernel two threads gave 1.0 to 2.1, by how busy the
-# machine was, and of ten models of a million elements eight were still quicker in NumPy passes.
-LARGE = 400_000
-MEMORY_PASS = 0.3
+# machine was. Nor is a kernel's single pass over arrays beyond the cache: of nine models of a
+# million elements it was quicker in none, as it reads in short turns from many places.
+
+QUICK = 0.3
+"""Nanoseconds in which an element is computed about as quickly as it is read from memory."""
 
 COSTS: dict[str, tuple[float, float]] = {
     "add": (0.25, 0.35),
@@ -63,21 +64,16 @@ OTHER = (0.2, 0.5)
 def numpy_time(functions: Iterable[ScalarFunction], elements: int) -> float:
     """Nanoseconds for one pass an operation."""
     each = [COSTS.get(function.name, OTHER)[0] for function in functions]
-    return sum(NUMPY_CALL + elements * (cost + _waiting(elements)) for cost in each)
+    return sum(NUMPY_CALL + elements * cost for cost in each)
 
 
 def numexpr_time(functions: Iterable[ScalarFunction], elements: int) -> float:
     """Nanoseconds for one kernel of all operations."""
     work = sum(COSTS.get(function.name, OTHER)[1] for function in functions)
     waking = THREADS_WAKE if elements >= THREADS_FROM else 0.0
-    return NUMEXPR_CALL + waking + elements * (work + _waiting(elements))
+    return NUMEXPR_CALL + waking + elements * work
 
 
 def is_quick(function: ScalarFunction) -> bool:
     """Whether an element is computed about as quickly as it is read from memory."""
-    return COSTS.get(function.name, OTHER)[0] <= MEMORY_PASS
-
-
-def _waiting(elements: int) -> float:
-    """Nanoseconds an element that a pass over large arrays waits for memory."""
-    return MEMORY_PASS if elements >= LARGE else 0.0
+    return COSTS.get(function.name, OTHER)[0] <= QUICK

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from slomodel.codegen.forms import Form
@@ -14,7 +14,7 @@ from slomodel.codegen.printer import Printer
 from slomodel.codegen.program import Program, Step
 from slomodel.codegen.schedule import schedule
 from slomodel.codegen.scope import Scope
-from slomodel.codegen.steps import LINES
+from slomodel.codegen.steps import LINES, slice_lines
 from slomodel.ir.expr import Expr, Input
 from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import inputs
@@ -167,7 +167,17 @@ def _centre_lines(planned: Planned, scope: Scope) -> tuple[list[str], list[str]]
 
 def rule(step: Step, target: Printer) -> Callable[[Step, Scope], list[str]]:
     """The statements of a step for a target."""
+    if step.form is Form.PUT and step.fused:
+        return lambda own, scope: _put_lines(own, scope, target)
     return target.elementwise if step.form is Form.ELEMENTWISE else LINES[step.form]
+
+
+def _put_lines(step: Step, scope: Scope, target: Printer) -> list[str]:
+    """What is put into a slice, computed right there."""
+    operand = step.fused[-1]
+    lines, part = slice_lines(step.node, scope)
+    scope.put(operand, part)
+    return [*lines, *target.elementwise(replace(step, node=operand), scope)]
 
 
 def _finish(entry: Entry, program: Program, scope: Scope) -> list[str]:

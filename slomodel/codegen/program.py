@@ -29,7 +29,8 @@ class Slot:
 class Step:
     """One node computed into its storage.
 
-    `fused` are the elementwise nodes evaluated with it, in order, `node` last. `in_place` names
+    `fused` are the elementwise nodes evaluated with it, in order, `node` last; those of what is put
+    into a slice are computed right there. `in_place` names
     the operand whose storage the result takes over. An accumulation reads its start and what is
     added to a part of it; `added` is the scatter that says to which.
     """

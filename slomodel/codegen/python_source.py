@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
+
+import numpy as np
 
 from slomodel.codegen.entry import Entry, plan
 from slomodel.codegen.layout import Layout
@@ -13,6 +16,7 @@ from slomodel.codegen.numpy_target import NUMPY
 from slomodel.codegen.preparation import plan_preparation
 from slomodel.codegen.printer import Printer
 from slomodel.codegen.target import Maker, Vector
+from slomodel.ir.dims import concrete
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,21 @@ class PythonTarget:
         text = self.source(name, [entry], layout, numbers)
         space = load(text, f"{name} {entry.name} {self.name}")
         made: Maker = space[f"make_{entry.name}"]  # type: ignore[assignment]
-        return made
+        if entry.name != "value_and_gradient":
+            return made
+        n = sum(prod(concrete(node.shape, numbers)) for node in layout.variables)
+
+        def make(data: Mapping[str, Vector]) -> Callable[..., float]:
+            run = made(data)
+
+            def fresh(point: Vector) -> tuple[float, Vector]:
+                out = np.empty(n, layout.precision)
+                return run(point, out), out
+
+            run.fresh = fresh  # type: ignore[attr-defined]
+            return run
+
+        return make
 
 
 def preparation(

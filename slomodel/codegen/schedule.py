@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from slomodel.codegen.forms import Form, form_of, scattered
+from slomodel.codegen.forms import Form, form_of, is_slice, scattered
 from slomodel.codegen.groups import Group, group, worth_fusing
 from slomodel.codegen.program import Program, Stage, Step
 from slomodel.codegen.storage import Storage
@@ -75,6 +75,7 @@ class _Plan:
         self.absorbed = set(self.added.values())
         self.copied = {node for node in self.order if self._must_copy(node)}
         self.groups = self._groups(prints) if prints else {}
+        self.put = {node.operands[0] for node in self.order if self._puts(node)}
 
     def _accumulations(self) -> dict[Expr, Scatter]:
         """Additions of a filled-in slice, which is then added in place and never made."""
@@ -145,16 +146,17 @@ class _Plan:
     def _is_computed(self, node: Expr) -> bool:
         if self.forms[node] in (Form.INPUT, Form.CONSTANT) or self.is_view(node):
             return False
-        if node in self.absorbed:
+        if node in self.absorbed or node in self.put:
             return False
         return node not in self.groups or self.groups[node].root is node
 
     def _step(self, node: Expr) -> Step:
         form = self.forms[node]
-        fused: tuple[Expr, ...] = (node,) if form is Form.ELEMENTWISE else ()
-        if node in self.groups:
-            times = self.groups[node].times
-            fused = tuple(sorted(times, key=self.place.__getitem__))
+        fused: tuple[Expr, ...] = ()
+        if form is Form.ELEMENTWISE:
+            fused = self._fused(node)
+        elif form is Form.PUT and node.operands[0] in self.put:
+            fused = self._fused(node.operands[0])
         added = self.added.get(node)
         in_place = None
         if added is not None:
@@ -162,6 +164,24 @@ class _Plan:
             if self._is_own(start) and self._stage(start) == self._stage(node):
                 in_place = start
         return Step(node, form, self._stage(node), fused, in_place, added)
+
+    def _fused(self, node: Expr) -> tuple[Expr, ...]:
+        times = self.groups[node].times if node in self.groups else (node,)
+        return tuple(sorted(times, key=self.place.__getitem__))
+
+    def _puts(self, node: Expr) -> bool:
+        """True for a scatter to a slice whose operand nothing else reads: it is computed there."""
+        if self.forms[node] is not Form.PUT or node in self.absorbed:
+            return False
+        assert isinstance(node, Scatter)
+        return is_slice(node.index) and self._is_used_by(node.operands[0], node)
+
+    def _is_used_by(self, node: Expr, user: Expr) -> bool:
+        """True for an elementwise array that only this user reads, in its stage."""
+        if node not in self.single or self.forms[node] is not Form.ELEMENTWISE or not node.rank:
+            return False
+        root = node not in self.groups or self.groups[node].root is node
+        return root and self._stage(node) == self._stage(user)
 
     def _is_own(self, node: Expr) -> bool:
         """True when the node is computed into an array that only its one user reads."""

@@ -37,6 +37,7 @@ class Scope:
         self._views: dict[Expr, str] = {}
         self._aliases: dict[str, str] = {}
         self._kernels = 0
+        self._placed: dict[Expr, str] = {}
 
     def ref(self, node: Expr) -> str:
         """The text that stands for the value of a node."""
@@ -46,11 +47,17 @@ class Scope:
             return self._inputs[node]
         if not node.rank:
             return self._scalars.setdefault(node, f"s{len(self._scalars)}")
+        if node in self._placed:
+            return self._placed[node]
         if node in self.program.outputs:
             return f"g{self.program.outputs[node]}"
         if node in self.program.slot_of:
             return f"b{self.program.slot_of[node]}"
         return self.view(node)
+
+    def put(self, node: Expr, text: str) -> None:
+        """Let a node be computed into a part of another's array."""
+        self._placed[node] = text
 
     def view(self, node: Expr) -> str:
         """The name of a view of the node's operand."""

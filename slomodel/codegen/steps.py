@@ -10,7 +10,7 @@ from slomodel.codegen.program import Step
 from slomodel.codegen.scope import Scope
 from slomodel.codegen.views import flat_positions, slice_view
 from slomodel.ir.dims import Dim
-from slomodel.ir.expr import Axes, Einsum, Expr, Extreme, Gather, Index, Scan, Scatter
+from slomodel.ir.expr import Axes, Einsum, Expr, Extreme, Gather, Index, Scan, Scatter, affine
 
 Rule = Callable[[Step, Scope], list[str]]
 
@@ -145,16 +145,29 @@ def put_lines(step: Step, scope: Scope) -> list[str]:
     """Zeros with the operand added at its positions."""
     node, operand = step.node, step.node.operands[0]
     assert isinstance(node, Scatter)
-    target, source = scope.ref(node), scope.ref(operand)
+    source = scope.ref(operand)
     if is_slice(node.index):
-        part = _part(node.index, operand, target, scope)
-        return [f"{target}.fill(0.0)", f"np.copyto({part}, {source})"]
+        lines, part = slice_lines(node, scope)
+        return [*lines, f"np.copyto({part}, {source})"]
     positions = flat_positions(node.index, operand.shape, node.shape, scope.sizes.text)
     where = scope.alias(f"np.ravel({positions})", "i")
     total = scope.sizes.product(node.shape)
     flat = _flattened(node, scope)
     sums = f"np.bincount({where}, weights=np.ravel({source}), minlength={total})"
     return [f"np.copyto({flat}, {sums})"]
+
+
+def slice_lines(node: Expr, scope: Scope) -> tuple[list[str], str]:
+    """Zeros round the slice that a scatter fills, all over where it is no run, and the slice."""
+    assert isinstance(node, Scatter)
+    target, operand = scope.ref(node), node.operands[0]
+    part = _part(node.index, operand, target, scope)
+    (one,) = affine(node.index) if node.rank == 1 and operand.rank == 1 else (None,)
+    if one is None or one.coefficients != (1,):
+        return [f"{target}.fill(0.0)"], part
+    low, high = scope.sizes.text(one.offset), scope.sizes.text(one.offset + operand.shape[0])
+    before = [] if low == "0" else [f"{target}[:{low}].fill(0.0)"]
+    return [*before, f"{target}[{high}:].fill(0.0)"], part
 
 
 def _part(index: tuple[Index, ...], operand: Expr, target: str, scope: Scope) -> str:

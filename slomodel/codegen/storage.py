@@ -84,7 +84,7 @@ class Storage:
 
     def _overwritten(self, step: Step, ending: Sequence[Expr], slot: Slot) -> Expr | None:
         """An operand that one ufunc call may overwrite, as nothing reads it later."""
-        if step.stage == "data" or len(step.fused) != 1:
+        if step.stage == "data" or step.fused != (step.node,):
             return None
         for operand in step.node.operands:
             own = self.slot_of.get(operand) if operand in ending else None
