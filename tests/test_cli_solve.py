@@ -101,7 +101,7 @@ def test_values_where_they_are_few() -> None:
 
 def test_verify_prints_the_certificate() -> None:
     options = ("tiny.slo", "--method", "pgd", "--lipschitz", "1e-8", "--max-iter", "5", "--verify")
-    assert "travel within D" in run(*options).stdout
+    assert "an epoch stays within D of its start" in run(*options).stdout
     certificate = told(*options)["certificate"]
     assert certificate["sources"] == ["number"]
     assert [line["violated"] for line in certificate["lines"]] == [0] * 6

@@ -91,6 +91,31 @@ class Line:
             return "not checked"
         return "violated" if self.violated else "held"
 
+    def told(self, width: int) -> str:
+        """One line of text, the name in `width` columns."""
+        parts = [f"{self.name.ljust(width)}  {self.state}"]
+        if self.checked:
+            count = self.violated or self.checked
+            parts[0] += f" {count} of {self.checked}"
+            by = f"{abs(self.worst):.2g} roundings"
+            near = f"missed by {by}" if self.violated else f"{by} to spare"
+            parts.append(f"{near if abs(self.worst) > 1.0 else 'equal'} at step {self.worst_k}")
+        if self.exempt:
+            parts.append(f"{self.exempt} at the resolution of f left out")
+        return ", ".join(parts)
+
+
+_SOURCES = {
+    "analytic": "proved bounds",
+    "sampled": "samples",
+    "number": "the number given",
+    "function": "the function given",
+}
+_LEGEND = (
+    "Roundings are units of the rounding error of what is compared, at the step nearest to a "
+    "violation. eps is the square of the tolerance for the gradient norm."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
@@ -111,17 +136,25 @@ class Certificate:
 
     @property
     def summary(self) -> str:
-        """One line a promise."""
+        """A verdict, one line a promise, and what the numbers mean."""
         width = max((len(line.name) for line in self.lines), default=0)
-        kind = "estimated constants" if self.estimated else "constants"
-        text = [f"{kind}: {', '.join(self.sources) or 'none'}"]
-        for line in self.lines:
-            told = f"{line.name.ljust(width)}  {line.state}"
-            if line.checked:
-                told += f"  {line.checked - line.violated} of {line.checked}"
-                told += f", worst {line.worst:.3g} errors at step {line.worst_k}"
-            text.append(told + (f", {line.exempt} exempt" if line.exempt else ""))
+        text = [self._verdict(), *(line.told(width) for line in self.lines)]
+        if any(line.checked for line in self.lines):
+            text.append(_LEGEND)
         return "\n".join(text)
+
+    def _verdict(self) -> str:
+        checked = [line for line in self.lines if line.checked]
+        broken = sum(line.violated > 0 for line in checked)
+        verdict = "Nothing that the theorems promise could be checked."
+        if checked:
+            verdict = "All that was checked of what the theorems promise holds."
+        if broken:
+            verdict = f"{broken} of the {len(checked)} promises that were checked are broken."
+        constants = ", ".join(_SOURCES.get(source, source) for source in self.sources)
+        if constants and self.estimated:
+            constants += ", which may be too small where the run went"
+        return f"{verdict} Constants: {constants}." if constants else verdict
 
     def as_json(self) -> dict[str, object]:
         """The same as JSON values."""

@@ -20,7 +20,7 @@ from slomodel.solve.monitor import Callback, Monitor, Progress, check_callback, 
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator, Objective
 from slomodel.solve.options import start_vector
-from slomodel.solve.proved import Prove
+from slomodel.solve.proved import Clocked, Prove
 from slomodel.solve.resuming import agreed, check_objective
 from slomodel.solve.saddles import watch_of
 from slomodel.solve.slo import Run, minimize
@@ -86,14 +86,16 @@ def solve(
     if verified and second_order:
         message = "verify checks what the paper promises, and second_order takes other steps too"
         raise DomainError(Diagnostic("E604", message, help="leave one of the two out"))
+    clocked = None if prove is None else Clocked(prove)
     with np.errstate(all="ignore"):
         subroutine, lipschitz = method_of(
-            asked.method, wanted, start, asked.gtol, prove, facts_of(objective)
+            asked.method, wanted, start, asked.gtol, clocked, facts_of(objective)
         )
     evaluate = Evaluator(objective, controls)
-    watch = watch_of(second_order, facts_of(objective), evaluate, prove, asked.seed)
+    watch = watch_of(second_order, facts_of(objective), evaluate, clocked, asked.seed)
     monitor = Monitor(evaluate, callback, display_of(progress, max_time))
-    run = Run(unknown(start) if saved is None else saved.point, controls)
+    point = unknown(start) if saved is None else saved.point
+    run = Run(point, controls, proofs=clocked)
     if verified:
         run.certifier = Certifier(getattr(subroutine, "promises", ()))
     if saved is not None:
@@ -129,6 +131,7 @@ def outcome(
     """The Solution of a run that has ended."""
     assert run.status is not None
     point, nit = run.current.copy(), max(monitor.k, 0)
+    parameters = subroutine.parameters | (lipschitz.parameters if lipschitz else {})
     return Solution(
         x=point.x,
         fun=evaluate.sign * point.f + 0.0,
@@ -139,12 +142,12 @@ def outcome(
         njev=evaluate.njev,
         nhev=evaluate.nhev,
         status=run.status,
-        message=message(run, evaluate, nit, subroutine.parameters),
+        message=message(run, evaluate, nit, parameters),
         variables={name: np.array(array) for name, array in variables.items()},
         history=monitor.recorder.history(),
         epochs=run.epochs.records(),
         method=subroutine.name,
-        parameters=subroutine.parameters | (lipschitz.parameters if lipschitz else {}),
+        parameters=parameters,
         seed=run.controls.seed,
         rounding_steps=run.rounding_steps,
         violations=run.violations,

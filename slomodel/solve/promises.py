@@ -38,8 +38,10 @@ def descends(name: str, least: Callable[[Moment], float | None]) -> Promise:
     return Promise(name, excess)
 
 
-def of_epochs(C1: Constant, C2: Constant, share: float, inside: bool) -> tuple[Promise, ...]:
-    """Condition 2.1 with C1 and C2, and what follows: travel, descent and number of epochs.
+def of_epochs(
+    C1: Constant, C2: Constant, share: float, inside: bool, names: tuple[str, str]
+) -> tuple[Promise, ...]:
+    """Condition 2.1 and what follows: travel, descent and number of epochs; `names`: of C1 and C2.
 
     An epoch that ends in its margin descends by √ε·D/share. `inside`: C2 needs ‖∇f‖ > √ε at the
     new point.
@@ -63,11 +65,11 @@ def of_epochs(C1: Constant, C2: Constant, share: float, inside: bool) -> tuple[P
         return (wanted - fall, 0.0) if moment.clean and not exempt(moment) else EXEMPT
 
     return (
-        descends("descent by C1*|step|^2", first),
-        descends("descent by C2", second),
-        Promise("travel within D", travel),
-        Promise(f"descent of an epoch by sqrt(eps)*D/{share:g}", whole),
-        Promise(f"number of epochs by {share:g}*descent/(sqrt(eps)*D)", Epochs(share)),
+        descends(f"a step lowers f by {names[0]}*|step|^2", first),
+        descends(f"a step inside its ball lowers f by {names[1]}", second),
+        Promise("an epoch stays within D of its start", travel),
+        Promise(f"an epoch lowers f by sqrt(eps)*D/{share:g}", whole),
+        Promise(f"epochs so far <= 1 + {share:g}*(f(x0) - f)/(sqrt(eps)*D)", Epochs(share)),
     )
 
 
@@ -102,7 +104,7 @@ def admissible(least: Callable[[Moment], float]) -> Promise:
         wanted = least(moment)
         return wanted * (1.0 - SLACK) - moment.region.ball.D, 0.0
 
-    return Promise("radius D large enough", excess)
+    return Promise("D is as large as the theorem asks", excess)
 
 
 def of_gradient_steps(with_margin: bool) -> tuple[Promise, ...]:
@@ -118,7 +120,8 @@ def of_gradient_steps(with_margin: bool) -> tuple[Promise, ...]:
         L1 = first_constant(region)
         return root * root / (2.0 * L1) if L1 > 0.0 else 0.0
 
-    return (*of_epochs(c1, c2, 4.0, inside=False), admissible(radius))
+    names = "L1/2", "eps/(2*L1)"
+    return (*of_epochs(c1, c2, 4.0, inside=False, names=names), admissible(radius))
 
 
 def of_accelerated_steps() -> tuple[Promise, ...]:
@@ -135,7 +138,8 @@ def of_accelerated_steps() -> tuple[Promise, ...]:
         assert region.L2 is not None
         return root * math.sqrt(root) / (10.0 * math.sqrt(region.L2))
 
-    return (*of_epochs(c1, c2, 32.0, inside=True), admissible(radius))
+    names = "sqrt(L2)*eps^(1/4)/24", "eps^(3/4)/(10*sqrt(L2))"
+    return (*of_epochs(c1, c2, 32.0, inside=True, names=names), admissible(radius))
 
 
 def of_certified_steps() -> tuple[Promise, ...]:
@@ -146,8 +150,8 @@ def of_certified_steps() -> tuple[Promise, ...]:
         return delta * moment.old.gnorm - 0.5 * L1 * delta * delta
 
     return (
-        descends("descent by |step|*|gradient| - L1*|step|^2/2", least),
-        Promise("travel within D", travel),
+        descends("a step lowers f by |step|*|gradient| - L1/2*|step|^2", least),
+        Promise("a step stays in the ball of its L1", travel),
     )
 
 
@@ -155,7 +159,7 @@ def of_a_fixed_step() -> tuple[Promise, ...]:
     """gd: (L/2)‖x_k − x_{k−1}‖²."""
     return (
         descends(
-            "descent by L/2*|step|^2",
+            "a step lowers f by L/2*|step|^2",
             lambda moment: 0.5 * first_constant(moment.region) * moment.taken.length**2,
         ),
     )
@@ -171,7 +175,7 @@ def of_bregman_steps(p: float) -> tuple[Promise, ...]:
         beyond = power(norm(x), p) / p - power(r, p) / p - power(r, p - 2.0) * float(y.dot(x - y))
         return first_constant(moment.region) * (max(beyond, 0.0) + 0.5 * away * away)
 
-    return (descends("descent by L*D_h(x, x+)", least),)
+    return (descends("a step lowers f by L*D_h(x, x+)", least),)
 
 
 def of_line_search(sigma: float, alpha: float) -> tuple[Promise, ...]:
@@ -188,10 +192,10 @@ def of_line_search(sigma: float, alpha: float) -> tuple[Promise, ...]:
 
     return (
         descends(
-            "descent by sigma*alpha*sqrt(eps)*|step|",
+            "a step lowers f by sigma*alpha*sqrt(eps)*|step|",
             lambda moment: sigma * alpha * moment.root * moment.taken.length,
         ),
-        Promise("distance from x0 by descent/(sigma*alpha*sqrt(eps))", radius),
+        Promise("|x - x0| <= (f(x0) - f)/(sigma*alpha*sqrt(eps))", radius),
     )
 
 
@@ -220,7 +224,7 @@ def by_curvature(
     constant: Callable[[Moment], float] | None, sigma: float, theta: float, alpha: float
 ) -> Promise:
     """The second inequality, with `constant` for L1 over the ball of the step; None: not made."""
-    name = "descent by theta*sigma*(1-sigma)*alpha^2*eps/(2*L1)"
+    name = "a step lowers f by theta*sigma*(1-sigma)*alpha^2*eps/(2*L1)"
     if constant is None:
         return Promise(name, says_nothing, made=False)
     return Promise(name, ByCurvature(constant, sigma, theta, alpha))
@@ -236,4 +240,4 @@ def first_constant(region: Region) -> float:
     return region.L1
 
 
-NOTHING = Promise("descent", says_nothing, made=False)
+NOTHING = Promise("a step lowers f", says_nothing, made=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Protocol, runtime_checkable
 
 from slomodel.errors import Diagnostic, DomainError
@@ -36,6 +37,32 @@ class Quick(Protocol):
     def quick(self, centre: Vector, radius: float) -> Proof:
         """A bound of L1 alone, in little time where it can be had so."""
         ...
+
+
+class Clocked:
+    """Proofs, with their number, the seconds that they took, and those of the longest."""
+
+    def __init__(self, prove: Prove) -> None:
+        self.number = 0
+        self.seconds = self.longest = 0.0
+        self._prove = prove
+
+    def __call__(self, centre: Vector, radius: float) -> Proof:
+        return self._timed(self._prove, centre, radius)
+
+    def quick(self, centre: Vector, radius: float) -> Proof:
+        ask = self._prove.quick if isinstance(self._prove, Quick) else self._prove
+        return self._timed(ask, centre, radius)
+
+    def _timed(self, ask: Prove, centre: Vector, radius: float) -> Proof:
+        began = perf_counter()
+        try:
+            return ask(centre, radius)
+        finally:
+            took = perf_counter() - began
+            self.number += 1
+            self.seconds += took
+            self.longest = max(self.longest, took)
 
 
 @dataclass(frozen=True, slots=True)

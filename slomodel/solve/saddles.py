@@ -32,6 +32,7 @@ HALVINGS = 60
 SIGMA = 0.3
 # Radii of balls, in units of max(1, ‖x‖), over which L2 is asked for.
 RADII = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+NOT_JUDGED = "The run ended before second_order had judged its last point, which may be a saddle."
 
 
 class SaddleWatch:
@@ -52,6 +53,7 @@ class SaddleWatch:
         self._patience = STEPS
         self._seen: Vector | None = None
         self._last: Ritz | None = None
+        self._judged = NOT_JUDGED
 
     def due(self, at: Iterate) -> bool:
         """Take in an accepted point; True when the run lingers."""
@@ -79,20 +81,29 @@ class SaddleWatch:
         self._f, self._patience = found.f, STEPS if gained else GROWTH * self._patience
         return found
 
-    def verdict(self, at: Iterate, tolerance: float) -> str:
-        """What is known of the least eigenvalue λ of the Hessian at a run's last point (n,)."""
+    @property
+    def verdict(self) -> str:
+        """What the run has shown of saddles; that nothing was shown of its end, if so."""
         saddles = f"{self.left} saddle{'' if self.left == 1 else 's'} left. " if self.left else ""
+        return saddles + self._judged
+
+    def judge(self, at: Iterate, tolerance: float) -> None:
+        """Say what is known of the least eigenvalue λ of the Hessian at a run's last point (n,)."""
+        self._judged = self._said_of(at, tolerance)
+
+    def _said_of(self, at: Iterate, tolerance: float) -> str:
         last = self._last
         if last is None:
-            return f"{saddles}The Hessian is not finite."
+            return "The Hessian is not finite."
         proof = self._constant(at.x, lambda L2: 2.0 * math.sqrt(tolerance / L2))
         if proof is not None:
             bound = -math.sqrt(proof * tolerance)
             if len(at.x) <= LARGEST_SHOWN and shown_above(self._evaluate, at.x, bound):
-                return f"{saddles}λ ≥ −√(L2·gtol) = {bound:.3g} is shown, with L2 = {proof:.3g}."
+                return f"λ ≥ −√(L2·gtol) = {bound:.3g} is shown, with L2 = {proof:.3g}."
         if last.value < -last.noise:
-            return f"{saddles}λ ≤ {last.value:.3g}, but no step along it lowers the objective."
-        return f"{saddles}λ < 0 is not refuted: {last.steps} Lanczos steps found {last.value:.3g}."
+            return f"λ ≤ {last.value:.3g}, but no step along it lowers the objective."
+        steps = f"{last.steps} Lanczos step{'' if last.steps == 1 else 's'}"
+        return f"λ < 0 is not refuted: {steps} found {last.value:.3g}."
 
     def _lower(self, at: Iterate, ritz: Ritz) -> Iterate | None:
         """The lowest of the points along ±v with enough decrease, with its gradient.

@@ -15,7 +15,7 @@ from slomodel.solve.lipschitz import LipschitzSource
 from slomodel.solve.monitor import Monitor
 from slomodel.solve.norms import EPS, norm
 from slomodel.solve.objective import BudgetSpent, Evaluator
-from slomodel.solve.proved import unproved
+from slomodel.solve.proved import Clocked, unproved
 from slomodel.solve.saddles import SaddleWatch
 from slomodel.solve.status import Status
 from slomodel.solve.subroutine import (
@@ -39,7 +39,7 @@ class Run:
 
     `best` is the lowest point left behind by a step that rises by more than rounding. `region` is
     that of the epoch that is open, if one is; it began after step `first`, with
-    `violations_before` in all.
+    `violations_before` in all. `proofs` are what is asked for constants, if anyone is.
     """
 
     current: Iterate
@@ -60,6 +60,7 @@ class Run:
     epochs: EpochLog = field(default_factory=EpochLog)
     calls: list[dict[str, float | str]] = field(default_factory=list)
     certifier: Certifier | None = None
+    proofs: Clocked | None = None
 
     def end(self, status: Status, detail: str = "") -> None:
         self.status, self.detail = status, detail
@@ -123,6 +124,8 @@ def minimize(
     except KeyboardInterrupt:
         run.end(Status.interrupted)
     run.return_to_best()
+    if watch and run.status is not Status.unbounded:
+        run.detail = f"{run.detail} {watch.verdict}".strip()
 
 
 def left_saddle(watch: SaddleWatch, monitor: Monitor, run: Run) -> bool:
@@ -133,7 +136,7 @@ def left_saddle(watch: SaddleWatch, monitor: Monitor, run: Run) -> bool:
     found = watch.leave(run.current)
     if found is None:
         if run.status is not None:
-            run.detail = f"{run.detail} {watch.verdict(run.current, run.tolerance)}".strip()
+            watch.judge(run.current, run.tolerance)
         return False
     run.status, run.detail = None, ""
     run.accept(Step(found, norm(found.x - run.current.x), at_boundary=True))

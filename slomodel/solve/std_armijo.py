@@ -45,7 +45,7 @@ class StdArmijo:
         def least(moment: Moment) -> float:
             return self.sigma * moment.taken.length * moment.old.gnorm
 
-        return (descends("descent by sigma*|step|*|gradient|", least),)
+        return (descends("a step lowers f by sigma*|step|*|gradient|", least),)
 
     def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> StdArmijoRun:
         return StdArmijoRun(self, evaluate, start)

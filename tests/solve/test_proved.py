@@ -1,6 +1,8 @@
 """Proved constants: taken where they exist, and steps as long as their own ball allows."""
 
 import math
+import re
+import time
 from collections.abc import Callable
 
 import numpy as np
@@ -128,3 +130,40 @@ def test_a_model_proves_its_own_constants() -> None:
     found = model.solve(method="tgd", D="auto", max_iter=100)
     assert found.status == "unbounded"
     assert {epoch.source for epoch in found.epochs} == {"analytic"}
+
+
+def slowly(centre: Vector, radius: float) -> Proof:
+    time.sleep(0.02)
+    return proof_of_quartic(centre, radius)
+
+
+@pytest.mark.parametrize(
+    ("options", "remedy"),
+    [
+        ({"method": "tgd", "D": 1e-3}, "With lipschitz='sampled' they are"),
+        ({"method": "tgd", "D": "auto"}, "With a D and lipschitz='sampled' they are"),
+        (
+            {"method": "norm-armijo", "verify": True, "initial_step": "full", "delta_bar": 1e-3},
+            "verify and second_order ask for them here",
+        ),
+    ],
+)
+def test_time_that_went_to_proofs_is_told(options: dict[str, object], remedy: str) -> None:
+    found = solve(QUARTIC, [30.0, 20.0], prove=slowly, max_time=0.1, gtol=1e-12, **options)
+    assert found.status == "max_time"
+    told = re.search(r"Of ([\d.]+) s, ([\d.]+) s went to proving .* ([\d.]+) s to", found.message)
+    assert told is not None
+    whole, spent, longest = map(float, told.groups())
+    assert whole >= spent >= longest >= 0.02
+    assert whole >= 0.1
+    assert remedy in found.message
+
+
+def test_time_that_went_elsewhere_is_not_laid_on_proofs() -> None:
+    def pause(state: object) -> None:
+        time.sleep(0.02)
+
+    options = {"method": "tgd", "D": 1e-3, "max_time": 0.05, "callback": pause}
+    found = solve(QUARTIC, [30.0, 20.0], prove=proof_of_quartic, gtol=1e-12, **options)
+    assert found.status == "max_time"
+    assert "proving" not in found.message

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import numpy as np
@@ -141,3 +142,24 @@ def test_what_it_needs() -> None:
         solve(Rosenbrock(), np.zeros(6), second_order="yes")
     with pytest.raises(DomainError, match="leave one of the two out"):
         solve(Rosenbrock(), np.zeros(6), second_order=True, verify=True)
+
+
+@pytest.mark.parametrize("limits", [{"max_iter": 3}, {"max_nfev": 4}])
+def test_a_run_cut_short_says_that_its_end_is_not_judged(limits: dict[str, int]) -> None:
+    found = solve(Rosenbrock(), np.full(6, -1.2), second_order=True, **limits)
+    assert not found.success
+    assert "ended before second_order had judged its last point" in found.message
+
+
+def test_time_that_ends_in_the_look_is_told() -> None:
+    """The point is what it is, and nothing is said to be known of its Hessian."""
+
+    class Slow(Quadratic):
+        def hvp(self, x: np.ndarray, v: np.ndarray) -> np.ndarray:
+            time.sleep(0.02)
+            return super().hvp(x, v)
+
+    H = symmetric(1, [1.0 + k for k in range(30)])
+    found = solve(Slow(H), np.zeros(30), second_order=True, max_time=0.01)
+    assert found.success
+    assert "ended before second_order had judged its last point" in found.message
