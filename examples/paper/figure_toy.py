@@ -32,20 +32,20 @@ def true_constant(model: slomodel.Model, center: Array) -> float:
 
 def figure(maps: dict[str, Array]) -> Figure:
     """Three maps on one logarithmic colour scale, and the two ratios to the truth."""
-    drawn = Figure(figsize=(17.0, 3.9), dpi=110.0, layout="constrained")
+    drawn = Figure(figsize=(15.0, 3.4), dpi=110.0, layout="constrained")
     FigureCanvasAgg(drawn)
     panels = drawn.subplots(1, 5)
     scale = LogNorm(maps["true"].min(), maps["proved"].max())
     ratios = {"proved / true": "proved", "sampled / true": "sampled"}
     edge = REACH * (1.0 + 1.0 / (len(maps["true"]) - 1))
-    extent = (-edge, edge, -edge, edge)
+    shape = {"origin": "lower", "extent": (-edge, edge, -edge, edge), "aspect": "auto"}
     for axes, (name, values) in zip(panels[:3], maps.items(), strict=True):
-        image = axes.imshow(values.T, origin="lower", extent=extent, norm=scale, cmap="viridis")
+        image = axes.imshow(values.T, **shape, norm=scale, cmap="viridis")
         axes.set(title=f"L1, {name}", xlabel="$w_1$", ylabel="$w_2$")
     drawn.colorbar(image, ax=panels[:3], label="L1 over the ball")
     for axes, (name, key) in zip(panels[3:], ratios.items(), strict=True):
         ratio = maps[key] / maps["true"]
-        image = axes.imshow(ratio.T, origin="lower", extent=extent, cmap="magma")
+        image = axes.imshow(ratio.T, **shape, cmap="magma")
         axes.set(title=name, xlabel="$w_1$", ylabel="$w_2$")
         drawn.colorbar(image, ax=axes)
     return drawn
