@@ -14,7 +14,8 @@ TRACED = [
     (
         "sum(y[i] / x[i] for i in n)",
         [1, 2, 0],
-        "div of y[2] = 1.0, x[2] = 0.0 is inf at element [2], in `y[i] / x[i]` (line 4).",
+        "the quotient of y[2] = 1.0 and x[2] = 0.0 is inf at element [2], "
+        "in `y[i] / x[i]` (line 4).",
     ),
     (
         "sum(2 * exp(x - 1))",
@@ -35,14 +36,14 @@ TRACED = [
     (
         "sum((x - y)^0.3)",
         [2, 2, 0.5],
-        "pow of -0.5, 0.3 is nan at element [2], in `(x - y)^0.3` (line 4), "
+        "pow of -0.5 and 0.3 is nan at element [2], in `(x - y)^0.3` (line 4), "
         "where x[2] = 0.5, y[2] = 1.0.",
     ),
     (
         "sum(sqrt(x))",
         [1, 0, 2],
-        "div of 0.5, 0.0 is inf at element [1], in the derivative of `sqrt(x)` (line 4), "
-        "where x[1] = 0.0.",
+        "the quotient of 0.5 and 0.0 is inf at element [1], "
+        "in the derivative of `sqrt(x)` (line 4), where x[1] = 0.0.",
     ),
     (
         "sum(where(x > 0, x, log(x)))",

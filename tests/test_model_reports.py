@@ -135,7 +135,7 @@ STARTS = [
     ),
     (
         "data a[3] = 0\nvar x[3] init 1\nminimize sum(x / a)",
-        ["div of x[0] = 1.0, a[0] = 0.0 is inf", "in `x / a` (line 3)"],
+        ["the quotient of x[0] = 1.0 and a[0] = 0.0 is inf", "in `x / a` (line 3)"],
     ),
     (
         "var x[3] init 1\nminimize sum(log(x[i+1] - x[i]) for i in range(2))",
@@ -151,7 +151,7 @@ STARTS = [
     ),
     (
         "var x[2] init 1e100\nminimize sumsq(x)^2",
-        ["square of 2e+200 is inf", "in `sumsq(x)^2` (line 2)"],
+        ["the square of 2e+200 is inf", "in `sumsq(x)^2` (line 2)"],
     ),
     (
         "var x[2] init 1e3 maximize -sum(exp(x))",

@@ -138,6 +138,21 @@ def _unknowns(problem: Problem, sizes: Mapping[str, int]) -> str:
     return " + ".join([*products, str(total)] if total or not products else products)
 
 
+_IN_WORDS = {
+    "add": "the sum",
+    "sub": "the difference",
+    "mul": "the product",
+    "div": "the quotient",
+    "square": "the square",
+    "powlog": "x^p log(x)",
+    "xlogx": "x log(x)",
+    "xlogx1p": "(1 + x) log(1 + x)",
+    "hypot": "the length",
+    "logaddexp": "logsumexp",
+}
+"""What readers call functions that the language has no name for."""
+
+
 def nonfinite_sentence(
     problem: Problem,
     roots: Sequence[Expr],
@@ -152,11 +167,12 @@ def nonfinite_sentence(
     if isinstance(found.node, Input):
         what = f"{found.node.role} `{_element(found.node.name, found.element)}`"
         return _named(problem, f"{what} is {found.value}.")
-    name = found.node.function.name if isinstance(found.node, Map) else "a sum of products"
     if isinstance(found.node, Map):
-        operands = ", ".join(_shown(found, k) for k in range(len(found.operands)))
+        name = found.node.function.name
+        name = _IN_WORDS.get(name, name)
+        operands = " and ".join(_shown(found, k) for k in range(len(found.operands)))
     else:
-        operands = _largest(found, sizes)
+        name, operands = "a sum of products", _largest(found, sizes)
     where = f" at element {list(found.element)}" if found.element else ""
     of = f" of {operands}" if operands else ""
     text = f"{name}{of} is {found.value}{where}"
@@ -261,7 +277,8 @@ def _differentiated(
     inner = [operand for operand in node.operands if operand in above]
     functions = [operand for operand in inner if isinstance(operand, Map)]
     if not functions:
-        found = [user for operand in inner for user in above[operand] if isinstance(user, Map)]
+        every = (user for operand in inner for user in above[operand])
+        found = list(dict.fromkeys(user for user in every if isinstance(user, Map)))
         functions = found if len(found) == 1 else [f for f in found if _same_function(f, node)]
     return _nearest(problem, functions, above)
 

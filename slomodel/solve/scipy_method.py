@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import OptimizeResult
 
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.entry import solve
@@ -17,6 +16,9 @@ from slomodel.solve.methods import METHODS
 from slomodel.solve.monitor import State
 from slomodel.solve.objective import CurvedFunctions, Functions, Objective
 from slomodel.solve.solution import Solution
+
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
 
 Vector = NDArray[np.float64]
 _SCIPY_ONLY = {"disp", "return_all", "maxfev"}
@@ -66,6 +68,8 @@ def scipy_method(
 
 def _result(found: Solution) -> OptimizeResult:
     """As SciPy has it, without named arrays: SciPy cannot print an empty table."""
+    from scipy.optimize import OptimizeResult  # costs half a second
+
     return OptimizeResult({key: value for key, value in dict(found).items() if key != "variables"})
 
 
@@ -134,6 +138,8 @@ def _told(callback: Callable[..., object]) -> Callable[[State], bool | None]:
         if state.k == 0:
             return None
         if wants_result:
+            from scipy.optimize import OptimizeResult
+
             result = OptimizeResult(x=state.x, fun=state.fun)
             return bool(callback(intermediate_result=result))
         return bool(callback(state.x))

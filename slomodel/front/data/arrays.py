@@ -12,7 +12,6 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 
 from slomodel.codegen.cuda.device import on_host
 from slomodel.errors import Diagnostic, DomainError, Span
@@ -197,6 +196,8 @@ def _as_array(name: str, value: object) -> Raw:
         message = f"data `{name}` is not an array: {error}"
         raise _error("E306", message, None, "pass what numpy.asarray accepts") from None
     if array.dtype == object:
+        from scipy.sparse import issparse
+
         message = f"data `{name}` of type {type(value).__name__} is not an array of numbers"
         remedy = "pass .toarray()" if issparse(value) else "pass what NumPy holds as numbers"
         raise _error("E306", message, None, remedy)

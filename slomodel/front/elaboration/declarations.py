@@ -87,6 +87,7 @@ def declare_data(statement: DataDecl, model: Model) -> DataDeclaration:
     file = default = None
     if statement.file is not None:
         file = file_reference(statement.file.text, name.text, statement.file.span)
+        _check_alone(statement.file, name.text, model)
     if statement.default is not None:
         default = constant(statement.default, model)
     if "mask" in attributes:
@@ -94,6 +95,15 @@ def declare_data(statement: DataDecl, model: Model) -> DataDeclaration:
     node = build.data(name.text, shape)
     model.declare(Symbol(name.text, "data", name.span, value=value_of(node)))
     return DataDeclaration(node, default, file, attributes, False, name.span)
+
+
+def _check_alone(file: String, name: str, model: Model) -> None:
+    """A key, or a file of one array, is for one name."""
+    first = model.files.setdefault(file.span, name)
+    if first != name and (":" in file.text or file.text.endswith((".npy", ".mtx"))):
+        message = f"`{file.text}` is one array, and both `{first}` and `{name}` would be it"
+        remedy = 'write `from` after each name, or `from "file.npz"`, which reads each by its name'
+        raise fault("E301", message, file.span, remedy)
 
 
 def declare_variable(statement: VarDecl, model: Model) -> Variable:

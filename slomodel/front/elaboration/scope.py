@@ -43,7 +43,8 @@ class Model:
 
     `later` holds the places of names that a later statement declares, `functions` every `fn`;
     `masked` the choices that `masked` made, `masks` the names of data with that attribute,
-    `counts` the sizes of means with `if`. `bounds` and `warnings` are ordered sets.
+    `counts` the sizes of means with `if`, `files` the first name that each `from` reads.
+    `bounds` and `warnings` are ordered sets.
     """
 
     source: SourceText
@@ -57,6 +58,7 @@ class Model:
     masked: set[Expr] = field(default_factory=set)
     masks: set[str] = field(default_factory=set)
     counts: dict[Expr, Span] = field(default_factory=dict)
+    files: dict[Span, str] = field(default_factory=dict)
     labels: int = 0
     steps: int = 0
 

@@ -9,7 +9,6 @@ from typing import TypeVar
 
 import numpy as np
 import sympy as sp
-from scipy.sparse import sparray, spmatrix
 from sympy.core.symbol import Str
 
 from slomodel.errors import TargetLimit
@@ -77,6 +76,8 @@ def _basic(variable: sp.Basic | str) -> sp.Basic:
 def _shape(value: object) -> tuple[int, ...] | None:
     if value is None or isinstance(value, Path):
         return None
+    from scipy.sparse import sparray, spmatrix
+
     if isinstance(value, (sparray, spmatrix)):
         return tuple(value.shape)
     try:

@@ -6,8 +6,6 @@ import io
 from typing import BinaryIO
 
 import numpy as np
-from scipy.io import mminfo, mmread
-from scipy.sparse import issparse
 
 from slomodel.front.data.loaders.content import Raw, Refusal, Table, in_bytes, limit_bytes
 
@@ -20,6 +18,9 @@ _BOM = b"\xef\xbb\xbf"
 
 def read_matrix_market(file: BinaryIO, _key: str) -> Table:
     """The matrix of the file, a vector as one column; entries a sparse file leaves out are 0."""
+    from scipy.io import mminfo, mmread
+    from scipy.sparse import issparse
+
     size = limit_bytes(file, _MOST_BYTES)
     text = file.read().removeprefix(_BOM)
     if not text:
