@@ -116,6 +116,18 @@ def start_classes(maker: Maker) -> None:
         maker.add(maker.one_of((fn.tanh, fn.square, fn.cos))(x))
 
 
+def start_powers(maker: Maker) -> None:
+    """A tensor of order 2 to 4 less a sum of powers of vectors."""
+    width, count, order = maker.dim(), maker.dim(), maker.whole(2, 4)
+    axes, turned = tuple(range(order)), maker.chance()
+    shape = (width, count) if turned else (count, width)
+    X = maker.input(build.variable("x0", shape), _centre(maker, shape))
+    labels = [(axis, order) if turned else (order, axis) for axis in axes]
+    powers = build.einsum([X] * order, labels, axes, [*[width] * order, count])
+    target = maker.data((width,) * order, maker.numbers((width,) * order))
+    maker.add(fn.sub(powers, target) if maker.chance() else fn.sub(target, powers))
+
+
 def nothing(maker: Maker) -> None:
     """No further step."""
 
@@ -151,6 +163,7 @@ KINDS = {
     "rows": Kind(SMOOTH, False, start_rows, (apply_function, apply_function, power, fourth)),
     "long rows": Kind(SMOOTH, False, start_rows, (apply_function, power), {"n": (31, 36)}),
     "layers": Kind(SMOOTH, False, start_layers, (nothing,)),
+    "powers": Kind(POLYNOMIAL, False, start_powers, (nothing,)),
     "chains": Kind(SMOOTH, False, start_chain, (nothing,), {"m": (1, 40)}),
     "classes": Kind(SMOOTH, False, start_classes, (nothing,)),
 }

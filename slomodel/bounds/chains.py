@@ -19,7 +19,6 @@ from math import prod
 
 import numpy as np
 
-import slomodel.functions as table
 from slomodel.bounds.enclose import boxed, enclose
 from slomodel.bounds.gram_form import as_written
 from slomodel.bounds.interval import Interval, point
@@ -27,10 +26,9 @@ from slomodel.bounds.jet_arrays import settled
 from slomodel.bounds.norms import canonical, measure
 from slomodel.bounds.products import contract
 from slomodel.bounds.setting import Setting
-from slomodel.calculus import degree, gradient
-from slomodel.ir import build
-from slomodel.ir.expr import Axes, Einsum, Expr, Input, Map
-from slomodel.ir.walk import dependents, inputs, postorder, substitute
+from slomodel.bounds.symmetric_sums import SumOfSquares, difference, sums_of_squares
+from slomodel.ir.expr import Axes, Einsum, Expr, Input
+from slomodel.ir.walk import dependents, postorder
 
 _MOST_FACTORS = 6
 Monomials = dict[tuple[int, ...], float]
@@ -134,32 +132,12 @@ def _monomials(W: Sequence[Interval], X: Interval, Y: Interval | None) -> Monomi
 
 def _chain(setting: Setting) -> Chain | None:
     """The one sum of squares of which the objective is a multiple, up to a quadratic."""
-    variables = set(setting.variables)
-    order = postorder(setting.objective)
-    moving = dependents(order, variables.__contains__)
-    for node in reversed(order):
-        if not isinstance(node, Einsum) or len(node.operands) != 2 or node.output:
-            continue
-        residual = node.operands[0]
-        if residual is not node.operands[1] or residual not in moving:
-            continue
-        if node.inputs[0] != node.inputs[1] or len(node.dims) != residual.rank:
-            continue
-        stand_in = build.data("chain", ())
-        (rest,) = substitute((setting.objective,), {node: stand_in})
-        rest_degree = degree(rest, variables)
-        (weight,) = gradient(rest, [stand_in])
-        if rest_degree is None or rest_degree > 2 or not _is_free(weight, variables, stand_in):
-            continue
-        found = _residual(weight, residual, moving, rest_degree < 2)
+    moving = dependents(postorder(setting.objective), set(setting.variables).__contains__)
+    for squares in sums_of_squares(setting):
+        found = _residual(squares, moving)
         if found is not None and _is_once(found):
             return found
     return None
-
-
-def _is_free(weight: Expr, variables: Collection[Expr], stand_in: Input) -> bool:
-    own = set(inputs(weight))
-    return stand_in not in own and own.isdisjoint(variables)
 
 
 def _is_once(chain: Chain) -> bool:
@@ -167,19 +145,9 @@ def _is_once(chain: Chain) -> bool:
     return 2 <= len(own) <= _MOST_FACTORS and len(set(own)) == len(own)
 
 
-def _residual(weight: Expr, residual: Expr, moving: Collection[Expr], is_all: bool) -> Chain | None:
+def _residual(squares: SumOfSquares, moving: Collection[Expr]) -> Chain | None:
     """± (F X - Y), F a product of variables."""
-    product, Y = residual, None
-    if isinstance(residual, Map) and residual.function is table.sub:
-        whole = tuple(range(residual.rank))
-        if residual.axes != (whole, whole):
-            return None
-        product, other = residual.operands
-        if product not in moving:
-            product, other = other, product
-        if other in moving:
-            return None
-        Y = other
+    product, Y = difference(squares.residual, moving)
     factors = _factors(product, True)
     if factors is None:
         return None
@@ -190,7 +158,8 @@ def _residual(weight: Expr, residual: Expr, moving: Collection[Expr], is_all: bo
     X = factors[-1]
     if X[0] in moving or len(own) < len(factors) - 1 or any(one not in moving for one, _ in own):
         return None
-    return Chain(weight, own, X, None if Y is None else (Y, reverse), is_all)
+    turned = None if Y is None else (Y, reverse)
+    return Chain(squares.weight, own, X, turned, squares.rest < 2)
 
 
 def _factors(node: Expr, is_row: bool, depth: int = 0) -> list[tuple[Expr, bool]] | None:

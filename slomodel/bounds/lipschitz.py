@@ -21,6 +21,7 @@ from slomodel.bounds.strategies.log_sum_exps import log_sum_exps
 from slomodel.bounds.strategies.majorant_series import majorant_series
 from slomodel.bounds.strategies.quadratic import quadratic
 from slomodel.bounds.strategies.separable_sums import separable_sums
+from slomodel.bounds.strategies.symmetric_powers import symmetric_powers
 from slomodel.errors import DomainError, MissingRule
 
 Strategy = Callable[[Setting, float], Candidate | None]
@@ -34,6 +35,7 @@ STRATEGIES: tuple[Strategy, ...] = (
     interval_entries,
     gradient_jets,
     majorant_series,
+    symmetric_powers,
 )
 """Every way to a bound; each is sound alone, and the least answer counts."""
 

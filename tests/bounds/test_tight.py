@@ -26,6 +26,14 @@ EXACT: dict[str, tuple[str, list[float], float, dict[str, object], float, float]
         25.0 / 4.0,
         125.0 * S2,
     ),
+    "symmetric_powers": (
+        "data T[2, 2] var x[1, 2] minimize sumsq(T - x' @ x)",
+        [0.0, 0.0],
+        2.0,
+        {"T": -np.eye(2)},
+        4.0 + 12.0 * 2.0**2,
+        24.0 * 2.0,
+    ),
     "log_sum_exps": (
         "var x[2] minimize logsumexp(x)",
         [0.0, 0.0],
