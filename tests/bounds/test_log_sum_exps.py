@@ -17,6 +17,13 @@ CLOSE = 1e-9
 SKEW = math.sqrt(8.0) / (6.0 * math.sqrt(3.0))
 
 
+@pytest.mark.parametrize("variable", ["x[6]", "x[2,3]", "x[3,1,2]"])
+def test_over_all_axes_of_an_array(variable: str) -> None:
+    found = bounds(setting(f"var {variable} minimize logsumexp(x)", [0.0] * 6), 1000.0)
+    assert 0.5 <= found.L1 <= 0.5 * (1.0 + CLOSE)
+    assert SKEW <= found.L2 <= SKEW * (1.0 + CLOSE)
+
+
 @pytest.mark.parametrize("radius", [10.0, 1000.0])
 def test_the_constants_of_logsumexp_over_large_balls(radius: float) -> None:
     """Half the variance of two equal weights; the skewest two weights."""
@@ -40,6 +47,7 @@ def test_the_largest_weight_over_a_ball() -> None:
 
 TEXTS = {
     "classes": "data A[6,4] var W[3,4] minimize sum(logsumexp((W @ A')[:, j]) for j in 6) / 6",
+    "two axes": "data A[6,4] var W[3,4] minimize logsumexp(A[0:3, :] .* W) - logsumexp(A @ W')",
     "less": "data A[6,4] var x[4] minimize sumsq(x) - logsumexp(A @ x)",
     "with others": "data A[6,4] var x[4] minimize 2 * logsumexp(A @ x + 1) + sum(tanh(x)^2)",
 }
@@ -48,7 +56,7 @@ TEXTS = {
 @pytest.mark.parametrize("name", TEXTS)
 def test_nothing_attained_is_above_a_claim(name: str) -> None:
     rng = np.random.default_rng(1)
-    n = 12 if name == "classes" else 4
+    n = 12 if "W[3,4]" in TEXTS[name] else 4
     one = setting(TEXTS[name], list(rng.standard_normal(n)), A=rng.standard_normal((6, 4)))
     found = cases(one, rng, (0.0, 0.1, 100.0), alone(log_sum_exps))
     assert len(found) == 3

@@ -25,7 +25,7 @@ from slomodel.calculus import gradient
 from slomodel.functions.compound import still
 from slomodel.ir import build
 from slomodel.ir.dims import concrete
-from slomodel.ir.expr import Einsum, Expr, Map
+from slomodel.ir.expr import Axes, Einsum, Expr, Map
 from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import dependents, inputs, postorder, substitute
 
@@ -127,8 +127,8 @@ def _recognised(setting: Setting) -> tuple[tuple[Sums, ...], tuple[Part, ...]] |
     if rest is None:
         return None
     sums = [
-        _sums(setting, node, u, axis, weight)
-        for (node, (u, axis)), weight in zip(operands.items(), weights, strict=True)
+        _sums(setting, node, u, summed, weight)
+        for (node, (u, summed)), weight in zip(operands.items(), weights, strict=True)
     ]
     found = tuple(one for one in sums if one is not None)
     return (found, rest) if len(found) == len(sums) else None
@@ -139,8 +139,8 @@ def _affine_of(root: Expr, variables: Collection[Expr]) -> set[Expr]:
     return affine_nodes(order, dependents(order, variables.__contains__))
 
 
-def _operand(node: Expr, affine: Collection[Expr]) -> tuple[Expr, int] | None:
-    """u and the axis that is summed, where the node is m + log Σ exp(u - m), m of no effect."""
+def _operand(node: Expr, affine: Collection[Expr]) -> tuple[Expr, Axes] | None:
+    """u and the axes that are summed, where the node is m + log Σ exp(u - m), m of no effect."""
     if not isinstance(node, Map) or node.function is not table.add:
         return None
     for m, log in (node.operands, node.operands[::-1]):
@@ -151,16 +151,16 @@ def _operand(node: Expr, affine: Collection[Expr]) -> tuple[Expr, int] | None:
             continue
         exp, labels = total.operands[0], total.inputs[0]
         moved = exp.operands[0]
-        summed = [axis for axis in range(exp.rank) if labels[axis] not in total.output]
+        summed = tuple(axis for axis in range(exp.rank) if labels[axis] not in total.output)
         kept = tuple(axis for axis in range(exp.rank) if axis not in summed)
-        if len(total.operands) > 1 or len(summed) != 1 or len(total.dims) != exp.rank:
+        if len(total.operands) > 1 or not summed or len(total.dims) != exp.rank:
             continue
         if tuple(labels[axis] for axis in kept) != total.output or not isinstance(moved, Map):
             continue
         if moved.function is not table.sub or moved.axes != (tuple(range(exp.rank)), kept):
             continue
         if moved.operands[1] is m and moved.operands[0] in affine:
-            return moved.operands[0], summed[0]
+            return moved.operands[0], summed
     return None
 
 
@@ -168,20 +168,21 @@ def _is(node: Expr, function: ScalarFunction) -> bool:
     return isinstance(node, Map) and node.function is function
 
 
-def _sums(setting: Setting, node: Expr, u: Expr, axis: int, weight: Expr) -> Sums | None:
+def _sums(setting: Setting, node: Expr, u: Expr, summed: Axes, weight: Expr) -> Sums | None:
     shape = concrete(u.shape, setting.sizes)
     if prod(shape) * setting.n > _MOST_NUMBERS or 0 in shape:
         return None
     found = enclose([u, weight], boxed(setting.values), setting.sizes)
-    n, k = setting.n, shape[axis]
+    n, k = setting.n, prod(shape[axis] for axis in summed)
     whole = concrete(node.shape, setting.sizes)
+    order = (*(axis for axis in range(len(shape)) if axis not in summed), *summed)
 
     def samples(array: Array) -> Array:
-        return np.moveaxis(array, axis, -1).reshape(-1, k)
+        return np.transpose(array, order).reshape(-1, k)
 
     def rows(array: Array) -> Array:
         wide = np.broadcast_to(array, (n, *shape))
-        return np.moveaxis(wide, (0, axis + 1), (-1, -2)).reshape(-1, n)
+        return np.transpose(wide, (*(axis + 1 for axis in order), 0)).reshape(-1, n)
 
     A = Rows.of(jacobians(setting, [u])[u].each(rows))
     errors = np.asarray(up_norm(A.error.reshape(-1, k), 1))
