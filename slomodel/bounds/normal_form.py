@@ -90,15 +90,6 @@ def _huber(t: Expr, delta: Expr) -> Expr:
     return table.huber.stable(t, delta)
 
 
-_SIMPLER: dict[ScalarFunction, Callable[..., Expr]] = {
-    hypot: lambda a, b: table.root(table.add(table.square(a), table.square(b))),
-    logaddexp: lambda a, b: table.add(b, table.softplus(table.sub(a, b))),
-    table.clip: lambda x, low, high: table.minimum(table.maximum(x, low), high),
-    table.huber: _huber,
-}
-"""What functions of several moving operands are in simpler ones."""
-
-
 def _power(node: Map, variables: Collection[Expr]) -> Expr:
     """A small whole power as squares and products; a moving exponent by exp and log."""
     exponent = node.operands[1]
@@ -108,8 +99,22 @@ def _power(node: Map, variables: Collection[Expr]) -> Expr:
             return _aligned(node, lambda x, _: _whole_power(x, int(p)))
         return node
     if _moves(exponent, variables):
-        return _aligned(node, lambda x, p: table.exp(table.mul(p, table.log(x))))
+        return _aligned(node, _exp_log)
     return node
+
+
+def _exp_log(x: Expr, p: Expr) -> Expr:
+    return table.exp(table.mul(p, table.log(x)))
+
+
+_SIMPLER: dict[ScalarFunction, Callable[..., Expr]] = {
+    hypot: lambda a, b: table.root(table.add(table.square(a), table.square(b))),
+    logaddexp: lambda a, b: table.add(b, table.softplus(table.sub(a, b))),
+    table.clip: lambda x, low, high: table.minimum(table.maximum(x, low), high),
+    table.huber: _huber,
+    table.powlog: lambda x, p: table.mul(_exp_log(x, p), table.log(x)),
+}
+"""What functions of several moving operands are in simpler ones."""
 
 
 def _whole_power(x: Expr, k: int) -> Expr:
