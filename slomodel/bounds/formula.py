@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import sympy as sp
 from sympy.printing.printer import Printer
 
@@ -11,6 +14,7 @@ from slomodel.bounds.rounding import up_mul
 from slomodel.bounds.setting import Setting
 from slomodel.bounds.smoothness import place
 from slomodel.bounds.strategies.majorant_series import Series, majorant_terms
+from slomodel.bounds.strategies.symmetric_powers import symmetric_terms
 from slomodel.errors import Diagnostic, DomainError, MissingRule
 
 
@@ -35,10 +39,18 @@ def bound_formula(setting: Setting, which: str) -> sp.Expr:
         raise DomainError(Diagnostic("E602", message, help="give which='L1' or which='L2'"))
     if setting.n == 0:
         return sp.Integer(0)
-    series = majorant_terms(setting)
-    if series is None:
+    found = [one for one in (majorant_terms(setting), symmetric_terms(setting)) if one is not None]
+    if not found:
         raise MissingRule(_why(setting))
+    series = _least(found)
     return _formula(setting, series, order=int(which[1]) + 1)
+
+
+def _least(found: Sequence[Series]) -> Series:
+    """Each size as the least of those that bound it: a series that lacks a degree has it as 0."""
+    degrees = sorted({k for one in found for k in one.sizes})
+    sizes = {k: min(one.sizes.get(k, 0.0) for one in found) for k in degrees}
+    return replace(found[0], sizes=sizes, hessian=min(one.hessian for one in found))
 
 
 def _formula(setting: Setting, series: Series, order: int) -> sp.Expr:

@@ -15,6 +15,8 @@ from slomodel.errors import Diagnostic, DomainError
 
 Source = Literal["analytic", "sampled"]
 Rigor = Literal["certified", "estimated"]
+LEAST_RADIUS, MOST_RADIUS = 1e-9, 1e9
+"""Those between which `doubling_radius` is sought."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,35 @@ class Bounds:
     def at(self, radius: float) -> Bounds:
         """The same over another ball of this centre."""
         return self.at_radius(checked_radius(radius))
+
+    def doubling_radius(self) -> float:
+        """A radius up to which L1 is at most twice that of radius 0, within 1 % of the largest.
+
+        inf where this holds over the whole space, 0 where even `LEAST_RADIUS` is too much. A radius
+        is asked about some 12 times.
+        """
+        twice = 2.0 * self.at(0.0).L1
+        if self.at(math.inf).L1 <= twice < math.inf:
+            return math.inf
+        low, high = 0.0, 1.0
+        while self.at(high).L1 <= twice < math.inf:
+            low, high = high, 4.0 * high
+            if high > MOST_RADIUS:
+                return low
+        while low == 0.0:
+            if high < LEAST_RADIUS:
+                return 0.0
+            if self.at(high / 4.0).L1 <= twice < math.inf:
+                low = high / 4.0
+            else:
+                high /= 4.0
+        while high > 1.01 * low:
+            middle = math.sqrt(low * high)
+            if twice >= self.at(middle).L1:
+                low = middle
+            else:
+                high = middle
+        return low
 
     def explain(self) -> str:
         """For each constant every rule with its value and what adds up to it, best first."""

@@ -139,3 +139,40 @@ def test_the_centre_of_the_formula_is_zero() -> None:
     found = majorant_series(setting("var x minimize x^3 + x^2", [0.0]), 0.0)
     assert found is not None
     assert math.isclose(found.L1, 2.0, rel_tol=1e-12)
+
+
+ROOT = (
+    r"\left(r + \sqrt{\left\lVert A \right\rVert^{2} + \left\lVert B \right\rVert^{2}}\right)^{2}"
+)
+READ = {
+    "power": (
+        "data T[2,2,2] var x[2] "
+        "minimize sum((x[a] * x[b] * x[c] - T[a,b,c])^2 for a in 2, b in 2, c in 2)",
+        r"30.0001 \left(\left\lVert x \right\rVert + r\right)^{4}",
+    ),
+    "chain": (
+        "data X[1,1], Y[1,1] var A[1,1], B[1,1] minimize sumsq(B @ A @ X - Y)",
+        f"3.00001 {ROOT} + 2.00001",
+    ),
+    "bilinear": ("data M[2,2] var A[2,1], B[1,2] minimize sumsq(A @ B - M)", f"3.00001 {ROOT}"),
+}
+
+
+@pytest.mark.parametrize("name", READ)
+def test_how_it_reads_in_print(name: str) -> None:
+    text, expected = READ[name]
+    shapes = {"T": (2, 2, 2), "X": (1, 1), "Y": (1, 1), "M": (2, 2)}
+    data = {key: np.zeros(shape) for key, shape in shapes.items() if f"{key}[" in text}
+    if name == "chain":
+        data = {"X": np.ones((1, 1)), "Y": -np.ones((1, 1))}
+    assert sp.latex(slomodel.compile(text, data=data).bound_formula("L1")) == expected
+
+
+def test_sums_of_powers_have_the_formula_by_vectors() -> None:
+    """At 0, f = ‖T‖² - 2 Σ T(x_i, x_i, x_i) + Σ (x_i·x_j)³: with one axis 12 ‖T‖ ρ + 30 ρ⁴."""
+    text = "data T[1,1,1] var x[1] "
+    text += "minimize sum((x[a] * x[b] * x[c] - T[a,b,c])^2 for a in 1, b in 1, c in 1)"
+    model = slomodel.compile(text, data={"T": np.full((1, 1, 1), -2.0)})
+    for radius in (0.5, 3.0):
+        exact = 24.0 * radius + 30.0 * radius**4
+        assert exact <= value(model.bound_formula("L1"), radius, x=0.0) <= exact * (1.0 + 1e-5)
