@@ -133,7 +133,7 @@ def take_lines(step: Step, scope: Scope) -> list[str]:
     positions = flat_positions(node.index, node.shape, operand.shape, scope.sizes.text)
     source = _flattened(operand, scope)
     where = scope.alias(positions, "i")
-    return [f"np.take({source}, {where}, out={scope.ref(node)}, mode='clip')"]
+    return [f"{source}.take({where}, out={scope.ref(node)}, mode='clip')"]
 
 
 def _flattened(node: Expr, scope: Scope) -> str:
