@@ -52,6 +52,13 @@ def test_an_array_is_written_over_where_it_is_read_last(name: str) -> None:
     assert kept * ROWS <= workspace(HEAD + MODELS[name]) <= kept * ROWS + 5 * COLUMNS + 32
 
 
+def test_a_gradient_that_is_made_of_data_alone() -> None:
+    # -c is as quick to make as to read, but nothing reads it: it is the gradient.
+    text = "dim n = 3 data c[n] var x[n], y[n] minimize sumsq(y) - sum(c .* x)"
+    model = slomodel.compile(text, data={"c": [1.0, 2.0, 3.0]}, backend="c")
+    np.testing.assert_array_equal(model.gradient(np.ones(6)), [-1.0, -2.0, -3.0, 2.0, 2.0, 2.0])
+
+
 def test_an_outer_product_is_never_made() -> None:
     # The activations and their slopes; the gradient by them takes the place of the slopes.
     assert 2 * 8 * ROWS <= workspace(NETWORK) <= 2 * 8 * ROWS + ROWS + 200

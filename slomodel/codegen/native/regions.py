@@ -85,7 +85,7 @@ class Regions:
         using = users(self.order)
         found: set[Expr] = set()
         for node in self.order:
-            if isinstance(node, Map) and node.rank and node not in self._moving:
+            if isinstance(node, Map) and node.rank and using[node] and node not in self._moving:
                 arrays = [operand for operand in node.operands if operand.rank]
                 plain = len(arrays) == 1 and isinstance(arrays[0], Input)
                 if plain and is_quick(node.function) and all(map(self._is_called, using[node])):
