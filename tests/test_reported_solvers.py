@@ -106,7 +106,7 @@ def test_kernels_in_float32_reach_what_they_can(name: str) -> None:
 def test_a_kink_is_told_from_rounding(name: str) -> None:
     with pytest.warns(NonsmoothWarning):
         model = slomodel.compile("var x[2]\nminimize sum(abs(x))")
-    if name == "gauss-newton":
+    if DIRECTIONS[name].squares:
         pytest.skip("no sum of squares")
     found = checked(model, model.solve(x0=[1.0, -0.3], **SEARCHES[name]))
     if found.success:  # at 0, where |x|' = 0
@@ -160,8 +160,8 @@ def test_steps_at_their_cap_are_accepted(name: str) -> None:
     steps = found.history.step[1:]
     assert max(steps) <= 1.0 + 1e-12
     # The damping of gauss-newton may ask for a little less.
-    assert min(steps[:900]) >= (0.3 if name == "gauss-newton" else 1.0 - 1e-12)
-    assert found.nfev <= found.nit + 60
+    assert min(steps[:900]) >= (0.3 if DIRECTIONS[name].squares else 1.0 - 1e-12)
+    assert found.nfev <= 1.1 * found.nit
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from slomodel.solve.floor import IDLE_STEPS, Floor, explain_limit
+from slomodel.solve.floor import IDLE_STEPS, SHORT, Floor, explain_limit
 from slomodel.solve.norms import EPS, Vector, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.status import Status
@@ -22,9 +22,6 @@ Move = Callable[[Iterate, Region, Vector], bool]
 # A violation up to this share of the largest |f| seen may be rounding where f is a difference
 # of large terms: the noise of f is measured before it counts.
 DOUBTFUL = math.sqrt(EPS)
-# Steps of this share of D are hardly any: at a kink or with a wrong gradient L1 is doubled until
-# f falls by a few units of rounding at every step, which would go on without end.
-SHORT = 1e-12
 # ‖g‖ is at a new extreme when beyond the last by this share. IDLE_STEPS gradient steps lower it
 # by more where the condition is below 1e11.
 DRIFT = 1e-9

@@ -27,9 +27,9 @@ SMALLEST_SHARE = 16
 # Steps without a gain before a run is at its end, and the share of ‖g‖ that is a gain.
 IDLE_STEPS = 200
 GAIN = 0.9
-# Steps below this share of the longest are a few ulps of x: towards a kink f may be halved
-# without end by ever shorter ones, and with a wrong gradient fall by an ulp each.
-SHORT = 100.0 * EPS
+# Steps below this share of the longest are hardly any: towards a kink f may be halved without end
+# by ever shorter ones, along one fall by a little each, and with a wrong gradient by an ulp each.
+SHORT = 1e-12
 # Share of |⟨g,v⟩| by which the trapezoid rule may miss the change of f along a short step: a
 # smooth f misses by O(t²), a kink or a wrong gradient by about one half or more.
 TRAPEZOID_MISS = 0.2

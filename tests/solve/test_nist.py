@@ -34,7 +34,7 @@ def test_certified_parameters(
 ) -> None:
     problem, (of_y, of_b) = recorded(name), scales
     x0 = of_b * np.array(problem["starts"][start]["b"])
-    found = model_of(name, of_y, of_b).solve(method="auto", x0=x0, gtol=1e-14)
+    found = model_of(name, of_y, of_b).solve(x0=x0, gtol=1e-14, **options)
     assert found.success, found.message
     certified = problem["certified"]
     np.testing.assert_allclose(found.x / of_b, certified["b"], rtol=1e-6)
