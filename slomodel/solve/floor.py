@@ -30,6 +30,9 @@ GAIN = 0.9
 # Steps below this share of the longest are hardly any: towards a kink f may be halved without end
 # by ever shorter ones, along one fall by a little each, and with a wrong gradient by an ulp each.
 SHORT = 1e-12
+# They gain something where f falls by this share of its whole fall and of itself at the start,
+# as towards a pole.
+STEEP = 1e-3
 # Share of |⟨g,v⟩| by which the trapezoid rule may miss the change of f along a short step: a
 # smooth f misses by O(t²), a kink or a wrong gradient by about one half or more.
 TRAPEZOID_MISS = 0.2
@@ -44,6 +47,7 @@ class Floor:
 
     def __init__(self, start: Iterate, idle_steps: int = IDLE_STEPS) -> None:
         self.lowest = start.f
+        self._first_f = start.f
         self._scale = abs(start.f)
         self.best: Iterate | None = None
         self._best_gnorm = self._mark = start.gnorm
@@ -81,7 +85,8 @@ class Floor:
     def note(self, point: Iterate, length: float, longest: float) -> bool:
         """Take in an accepted point; True when `idle_steps` have gained nothing.
 
-        A gain is a lower ‖g‖, or an f lower by more than its noise after a step that is not short.
+        A gain is a lower ‖g‖, or an f lower by more than its noise after a step that is not short,
+        or by a good part of its whole fall.
         """
         self.lowest = min(self.lowest, point.f)
         noise = self.noise(point)
@@ -92,7 +97,10 @@ class Floor:
         elif point.gnorm < self._best_gnorm:
             self.best = point.copy()
             self._best_gnorm = point.gnorm
-        fell = length > SHORT * longest and point.f < self._mark_f - noise
+        fallen = self._mark_f - point.f
+        steep = STEEP * max(self._first_f - point.f, abs(self._first_f))
+        short = length <= SHORT * longest and fallen <= steep
+        fell = fallen > noise and not short
         if fell or point.gnorm < GAIN * self._mark:
             self._mark, self._mark_f = point.gnorm, point.f
             self._idle = 0

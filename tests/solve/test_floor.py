@@ -42,14 +42,18 @@ def test_best_is_the_least_gradient_among_points_that_f_cannot_tell_apart() -> N
         (1.0, 0.99999, 1.0, True),
         (1.0, 0.5 * GAIN, 1.0, False),
         (0.5, 1.0, 1.0, False),
-        (0.5, 1.0, 0.1 * SHORT, True),
+        (1.0 - 1e-6, 1.0, 0.1 * SHORT, True),
+        (2.0, 1.0, 0.1 * SHORT, False),
     ],
-    ids=["nothing", "ulps of the gradient", "gradient", "value", "value by tiny steps"],
+    ids=[
+        *("nothing", "ulps of the gradient", "gradient", "value"),
+        *("value by tiny steps", "value beyond all bounds by tiny steps"),
+    ],
 )
 def test_a_run_ends_when_nothing_is_gained(
     factor_f: float, factor_g: float, length: float, ends: bool
 ) -> None:
-    f, gnorm = 1.0, 1.0
+    f, gnorm = (-1.0 if factor_f > 1.0 else 1.0), 1.0
     floor = Floor(point(f, gnorm))
     answers = []
     for _ in range(IDLE_STEPS):
