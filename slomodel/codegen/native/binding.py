@@ -11,6 +11,7 @@ import numexpr
 import numpy as np
 from numpy.typing import NDArray
 
+from slomodel.codegen.aligned import empty
 from slomodel.codegen.entry import Entry
 from slomodel.codegen.layout import Layout
 from slomodel.codegen.native.compiler import library
@@ -21,7 +22,6 @@ from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Input
 
 Vector = NDArray[np.float64]
-_ALIGN = 64
 _BRIEF = 20_000
 """Operations on numbers that take some ten microseconds."""
 
@@ -40,7 +40,7 @@ def bound(text: str, unit: Unit, entry: Entry, layout: Layout, numbers: Mapping[
 
     def make(data: Mapping[str, Vector]) -> Callable[..., float]:
         kind: np.dtype[np.float64] = np.dtype(layout.precision)  # type: ignore[assignment]
-        workspace = _empty(unit.workspace, kind)
+        workspace = empty((unit.workspace,), kind)
         given = [_array(data, node, layout, numbers) for node in layout.data]
         blas = (ctypes.c_void_p * 3)(*_blas(single), 1)
         addresses = [one.ctypes.data for one in (workspace, *given)]
@@ -81,7 +81,7 @@ class _Frame:
     def copy(self, place: int) -> Vector:
         """The own array of a place, where the function works now."""
         if place not in self.own:
-            self.own[place] = _empty(self.n, self.kind)
+            self.own[place] = empty((self.n,), self.kind)
         self.table[place] = self.own[place].ctypes.data
         return self.own[place]
 
@@ -153,13 +153,6 @@ def _long(call: Callable[..., float], frame: _Frame, fills: bool, *vectors: Vect
     result = call(pointer)
     np.copyto(out, own)
     return result
-
-
-def _empty(size: int, kind: np.dtype[np.float64]) -> Vector:
-    """An array that begins at a cache line."""
-    raw = np.empty(size * kind.itemsize + _ALIGN, np.uint8)
-    start = -raw.ctypes.data % _ALIGN
-    return raw[start : start + size * kind.itemsize].view(kind)
 
 
 def _array(

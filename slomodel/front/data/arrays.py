@@ -13,6 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from slomodel.codegen.aligned import empty
 from slomodel.codegen.cuda.device import on_host
 from slomodel.errors import Diagnostic, DomainError, Span
 from slomodel.front.data.loaders import FORMATS, Content, FileFormat, Raw, Refusal, Table
@@ -103,7 +104,8 @@ def as_model_array(
     if raw.ndim != len(dims):
         raise _axes_error(name, raw.shape, dims)
     with np.errstate(over="ignore"):
-        array: Array = np.array(raw, dtype=np.float64, order="C", copy=True, subok=False)
+        array: Array = empty(raw.shape, np.dtype(np.float64))
+        array[...] = raw
     if not allow_nonfinite:
         _check_finite(name, array)
     return array
