@@ -68,6 +68,25 @@ def test_sampled_constants_lie_below_proofs(tmp_path: Path) -> None:
         assert float(below) < 1.0 <= float(above)
 
 
+@pytest.mark.parametrize(
+    ("script", "case", "refused"),
+    [
+        ("table_autoencoder", "U[0, 0.1]", False),
+        ("table_deep_linear", "U[0, 1]", False),
+        ("table_beyond", "neural_net tanh digits", True),
+    ],
+)
+def test_a_short_run_of_the_other_tables(
+    script: str, case: str, refused: bool, tmp_path: Path
+) -> None:
+    few = ("--rounds", "1", "--seconds", "0.02", "--cases", case, "--methods", "bpg", "auto")
+    run(script, tmp_path, *few)
+    found = {path.stem: json.loads(path.read_text()) for path in tmp_path.rglob("*.json")}
+    auto, bpg = found["auto-0-0.02s"], found["bpg-0-0.02s"]
+    assert (bpg["nfev"] == 0) == refused
+    assert auto["funs"][-1] < auto["funs"][0]
+
+
 def test_map_of_the_toy(tmp_path: Path) -> None:
     text = run("figure_toy", tmp_path, "--rounds", "5", "--steps", "2")
     least = {line.split(" / ")[0]: line for line in text.splitlines() if " / true" in line}
