@@ -14,7 +14,7 @@ from protocol import MODELS, PAPER_METHODS, Array, Case
 from report import main
 
 ACTIVATIONS = ("softplus", "tanh", "sigmoid")
-# A proof over a ball of these networks takes minutes; `--methods agp` and the like add them.
+# A proof over a ball of these networks takes 1 to 13 s; `--methods agp` and the like add them.
 UNPROVED = [*PAPER_METHODS, "lbfgs exact", "auto"]
 POINTS = {"ijcnn1": ("ijcnn1_6000.npz", 1000), "digits": ("digits.npz", 600)}
 
