@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,14 @@ def read_until(terminal: int, wanted: str, seconds: float = 60.0) -> str:
     return seen.decode(errors="replace")
 
 
+def rest_of(terminal: int) -> str:
+    """What the terminal has shown since it was read last."""
+    seen = b""
+    while select.select([terminal], [], [], 0.0)[0]:
+        seen += os.read(terminal, 4096)
+    return seen.decode(errors="replace")
+
+
 def test_live_line_and_interrupt(folder: Path) -> None:
     terminal, end = pty.openpty()
     process = subprocess.Popen(
@@ -74,8 +83,20 @@ def test_live_line_and_interrupt(folder: Path) -> None:
     assert saved.nit > 0
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_interrupt_of_many_runs_keeps_those_that_ended(folder: Path, workers: str) -> None:
+def children_of(pid: int) -> list[int]:
+    """Processes that a process has begun, where the system tells."""
+    told = Path(f"/proc/{pid}/task/{pid}/children")
+    return [int(child) for child in told.read_text().split()] if told.exists() else []
+
+
+@pytest.mark.parametrize(
+    ("workers", "kill"),
+    [("1", os.killpg), ("2", os.killpg), ("2", os.kill)],
+    ids=["alone", "workers", "workers not told by the terminal"],
+)
+def test_interrupt_of_many_runs_keeps_those_that_ended(
+    folder: Path, workers: str, kill: Callable[[int, int], None]
+) -> None:
     (folder / "slow.slo").write_text(MODEL.replace("init 1", "init uniform(1, 2)"))
     terminal, end = pty.openpty()
     many = ("--starts", "100000", "--workers", workers, "--max-iter", "500")
@@ -90,9 +111,11 @@ def test_interrupt_of_many_runs_keeps_those_that_ended(folder: Path, workers: st
     try:
         read_until(terminal, "of 100000 starts")
         read_until(terminal, "of 100000 starts")
-        # As a terminal does: to the workers too.
-        os.killpg(process.pid, signal.SIGINT)
+        children = children_of(process.pid)
+        # A terminal tells the workers too, with killpg.
+        kill(process.pid, signal.SIGINT)
         output, _ = process.communicate(timeout=60)
+        shown = rest_of(terminal)
     finally:
         process.kill()
         process.wait()
@@ -100,6 +123,8 @@ def test_interrupt_of_many_runs_keeps_those_that_ended(folder: Path, workers: st
         os.close(terminal)
     told = json.loads(output)
     assert process.returncode == 130
+    assert "Traceback" not in shown
+    assert not [child for child in children if Path(f"/proc/{child}").exists()]
     statuses = [run["status"] for run in told["runs"]]
     assert statuses.count("interrupted") <= int(workers)
     assert "max_iter" in statuses
