@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from slomodel.solve.options import bad_value, choice, number, whole
+from slomodel.solve.options import choice, flag, number, whole
 from slomodel.solve.status import Sense
 
 
@@ -28,8 +26,7 @@ class Controls:
     def __post_init__(self) -> None:
         choice("sense", self.sense, ("minimize", "maximize"))
         number("gtol", self.gtol, 0.0, closed=True)
-        if not isinstance(self.scaled, bool | np.bool_):
-            raise bad_value("scaled", "True or False", self.scaled)
+        flag("scaled", self.scaled)
         whole("max_iter", self.max_iter, 0)
         whole("seed", self.seed, 0)
         if self.max_time is not None:

@@ -19,9 +19,9 @@ from slomodel.solve.methods import method_of
 from slomodel.solve.monitor import Callback, Monitor, Progress, check_callback, display_of
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator, Objective
-from slomodel.solve.options import start_vector
+from slomodel.solve.options import flag, start_vector
 from slomodel.solve.proved import Clocked, Prove
-from slomodel.solve.resuming import agreed, check_objective
+from slomodel.solve.resuming import agreed, check_objective, start_of
 from slomodel.solve.saddles import watch_of
 from slomodel.solve.slo import Run, minimize
 from slomodel.solve.solution import Solution
@@ -68,16 +68,16 @@ def solve(
     the parts of x for `Solution.variables`; `diagnose` says in a sentence what is not finite at
     a point; `prove` bounds the constants over balls. A run that does not converge has a status;
     it is not an exception. The run is written to `checkpoint` every few seconds; `resume` goes on
-    with one to the same bits, and then x0 is not asked for. `verify` checks on the run what the
+    with one to the same bits, and then x0 need not be given. `verify` checks on the run what the
     theorems promise of the method: the Solution's `certificate`.
     """
-    if verify:
+    if flag("verify", verify):
         options["verify"] = True
     asked = Asked(method, options, sense, gtol, scaled, seed)
     saved = None if resume is None else read_checkpoint(resume)
     asked = asked if saved is None else agreed(saved, asked)
     controls = Controls(sense, asked.gtol, asked.scaled, max_iter, max_time, max_nfev, asked.seed)
-    start = start_vector(x0, objective.n) if saved is None else saved.x0
+    start = start_vector(x0, objective.n) if saved is None else start_of(saved, x0)
     check_callback(callback)
     # A norm past the largest number is inf, not a warning.
     wanted = dict(asked.options)

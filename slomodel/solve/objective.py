@@ -10,9 +10,11 @@ from typing import Protocol
 
 import numpy as np
 
+from slomodel.errors import Diagnostic, ShapeError
 from slomodel.solve.controls import Controls
 from slomodel.solve.facts import Compiled, Curved
 from slomodel.solve.norms import EPS, Vector, norm, ratio
+from slomodel.solve.options import bad_value
 from slomodel.solve.status import Status
 
 # Of a central difference: the error of rounding, eps/h, is about that of the formula, h².
@@ -36,19 +38,37 @@ class Objective(Protocol):
 class Functions:
     """An objective made of two plain functions of x (n,)."""
 
-    fun: Callable[[Vector], float]
+    fun: Callable[[Vector], object]
     jac: Callable[[Vector], Vector]
     n: int
 
     def value(self, x: Vector) -> float:
-        return float(self.fun(x))
+        return scalar(self.fun(x))
 
     def value_and_gradient(self, x: Vector, out: Vector | None = None) -> tuple[float, Vector]:
         g = np.asarray(self.jac(x), dtype=np.float64)
+        if g.shape != (self.n,):
+            raise ShapeError(
+                Diagnostic(
+                    "E605",
+                    f"jac(x): expected shape ({self.n},), found {g.shape}",
+                    help="return one derivative for each element of x",
+                )
+            )
         if out is None:
             return self.value(x), g.copy()
         np.copyto(out, g)
         return self.value(x), out
+
+
+def scalar(answer: object) -> float:
+    """A number, which may come as an array of one element, as SciPy allows; else DomainError."""
+    if isinstance(answer, float):
+        return answer
+    array = np.asarray(answer)
+    if array.size != 1 or array.dtype.kind not in "iufb":
+        raise bad_value("fun(x)", "a real number", answer)
+    return float(array.item())
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,13 @@ def whole(name: str, value: object, low: int) -> int:
     raise bad_value(name, f"a whole number ≥ {low}", value)
 
 
+def flag(name: str, value: object) -> bool:
+    """True or False."""
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    raise bad_value(name, "True or False", value)
+
+
 def choice(
     name: str,
     value: object,

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.checkpoint import Asked, Saved
+from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Objective
 
 _UNASKED = {"method": "auto", "gtol": 1e-6, "scaled": True, "seed": 0}
@@ -35,6 +39,15 @@ def agreed(saved: Saved, asked: Asked) -> Asked:
             message = f"the checkpoint was written with a {name} that it cannot hold"
             raise DomainError(Diagnostic("E604", message, help=f"give {name} again"))
     return replace(there, options=options)
+
+
+def start_of(saved: Saved, x0: ArrayLike | None) -> Vector:
+    """The x0 (n,) of the run to resume; DomainError where another one is asked for."""
+    if x0 is None or np.array_equal(np.asarray(x0), saved.x0):
+        return saved.x0
+    message = f"x0 is not the one that the run in `{saved.path}` began with"
+    remedy = "leave x0 out: the run goes on from the point that it had reached"
+    raise DomainError(Diagnostic("E604", message, help=remedy))
 
 
 def check_objective(saved: Saved, objective: Objective, sign: float) -> None:

@@ -176,6 +176,16 @@ def test_files_that_are_no_checkpoint(tmp_path: Path) -> None:
         solve(Rosenbrock(), X0, checkpoint=tmp_path / "missing" / "run.npz")
 
 
+def test_another_x0_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "run.npz"
+    part = {"direction": "lbfgs", "max_iter": 5, "gtol": 0.0}
+    solve(Rosenbrock(), X0, checkpoint=path, **part)
+    whole = solve(Rosenbrock(), X0, **part | {"max_iter": 20})
+    assert_same(whole, solve(Rosenbrock(), X0, resume=path, **part | {"max_iter": 20}))
+    with pytest.raises(DomainError, match="x0 is not the one that the run in"):
+        solve(Rosenbrock(), X0 + 1.0, resume=path)
+
+
 SCRIPT = """
 import sys
 import numpy as np

@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 from solve.objectives import Counting, parabola
 
 from slomodel.errors import DomainError, ShapeError, SlomodelError
-from slomodel.solve import METHODS, solve
+from slomodel.solve import METHODS, Functions, solve
 
 
 def refused(error: type[SlomodelError], **options: object) -> str:
@@ -210,3 +210,28 @@ def test_x0_is_not_written_to() -> None:
 def test_an_empty_objective_is_solved_at_once() -> None:
     found = solve(parabola(n=0), np.zeros(0))
     assert (found.status, found.nit) == ("converged", 0)
+
+
+@pytest.mark.parametrize("value", ["yes", 1, None])
+def test_verify_is_true_or_false(value: object) -> None:
+    with pytest.raises(DomainError, match="verify: expected True or False, found"):
+        solve(parabola(), [1.0, 2.0], verify=value)
+
+
+@pytest.mark.parametrize("answer", [None, "1", [1.0, 2.0], np.zeros(0), 1j])
+def test_a_function_that_gives_no_number(answer: object) -> None:
+    objective = Functions(lambda x: answer, lambda x: 2.0 * x, 2)
+    with pytest.raises(DomainError, match=r"fun\(x\): expected a real number, found"):
+        solve(objective, [1.0, 2.0])
+
+
+def test_a_number_in_an_array_is_a_number() -> None:
+    objective = Functions(lambda x: np.array([[x @ x]]), lambda x: 2.0 * x, 2)
+    assert solve(objective, [1.0, 2.0]).success
+
+
+@pytest.mark.parametrize("jac", [[1.0], [1.0, 2.0, 3.0], 1.0])
+def test_a_gradient_of_another_shape(jac: object) -> None:
+    objective = Functions(lambda x: float(x @ x), lambda x: jac, 2)
+    with pytest.raises(ShapeError, match=r"jac\(x\): expected shape \(2,\), found"):
+        solve(objective, [1.0, 2.0])
