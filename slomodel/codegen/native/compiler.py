@@ -13,11 +13,13 @@ import hashlib
 import os
 import platform
 import shutil
+import signal
 import stat
 import subprocess
 import sys
 import tempfile
 import threading
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -121,18 +123,30 @@ def _run(command: str, flags: tuple[str, ...], text: str, path: Path, level: int
         *libraries,
     ]
     try:
-        done = subprocess.run(
-            call, input=text.encode(), capture_output=True, timeout=_SECONDS, check=False
-        )
+        code, errors = _ended(call, text)
     except subprocess.TimeoutExpired:
         raise TargetLimit(f"the C compiler {command} took over {_SECONDS} s") from None
     except OSError as error:
         raise TargetLimit(f"the C compiler {command} cannot be run: {error}") from None
-    if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
+    if code:
+        said = errors.strip().splitlines()
         raise TargetLimit(f"the C compiler {command} failed: {said[0] if said else 'no message'}")
     if not _is_own(path):
         raise TargetLimit(f"the C compiler {command} made nothing")
+
+
+def _ended(call: list[str], text: str) -> tuple[int, str]:
+    """The exit status and what was said. What is broken off takes the programs it runs along."""
+    pipe = subprocess.PIPE
+    run = subprocess.Popen(call, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True)
+    with run:
+        try:
+            _, errors = run.communicate(text.encode(), timeout=_SECONDS)
+        except BaseException:
+            with suppress(ProcessLookupError):
+                os.killpg(run.pid, signal.SIGKILL)
+            raise
+    return run.returncode, errors.decode(errors="replace")
 
 
 @cache
