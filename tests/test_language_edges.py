@@ -9,7 +9,7 @@ import pytest
 import slomodel
 from slomodel.errors import ModelWarning
 
-BACKENDS = ("numpy", "numexpr")
+BACKENDS = ("numpy", "numexpr", pytest.param("c", marks=pytest.mark.slow))
 Numbers = list[float]
 Case = tuple[str, Numbers, float, Numbers, list[Numbers]]
 INF = math.inf

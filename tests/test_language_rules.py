@@ -8,7 +8,7 @@ import pytest
 import slomodel
 from slomodel.errors import ModelWarning
 
-BACKENDS = ("numpy", "numexpr")
+BACKENDS = ("numpy", "numexpr", pytest.param("c", marks=pytest.mark.slow))
 A = np.array([[1.0, 2.0], [3.0, 4.0]])
 B = np.array([[0.5, -1.0], [2.0, 1.5]])
 X = np.array([0.25, -2.0])

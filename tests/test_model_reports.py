@@ -8,7 +8,7 @@ import pytest
 
 import slomodel
 
-TARGETS = ("numpy", "numexpr")
+TARGETS = ("numpy", "numexpr", pytest.param("c", marks=pytest.mark.slow))
 NAMES = """N S E I Q O C beta gamma zeta lambda_ Lambda re im where sum exp pi e out x0 np λ θ_1
 n0 k0 b0 o0 g x v value gradient hvp point direction make_value shapes eval exec NumExpr
 symmetric mask uniform zeros eye self print __name__ numpy slomodel"""

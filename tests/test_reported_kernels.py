@@ -11,7 +11,7 @@ import pytest
 
 import slomodel
 
-BACKENDS = ("numexpr", "numpy")
+BACKENDS = ("numexpr", "numpy", pytest.param("c", marks=pytest.mark.slow))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
