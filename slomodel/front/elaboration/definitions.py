@@ -54,18 +54,20 @@ def declare_fn(statement: Fn, model: Model) -> None:
 
 
 def _check_names(statement: Fn, model: Model) -> None:
-    known = {*(p.text for p in statement.parameters), *model.symbols}
+    own = {parameter.text for parameter in statement.parameters}
     used: list[Name] = []
     for node in _nodes(statement):
         if isinstance(node, Comprehension):
-            known |= {iteration.name.text for iteration in node.iterations}
+            own |= {iteration.name.text for iteration in node.iterations}
         if isinstance(node, Name):
             used.append(node)
     for node in _nodes(statement):
         if isinstance(node, Call) and node.function.text in model.functions:
             _check_call(statement, node.function, model)
     for name in used:
-        if name.text not in known and (name.text not in CONSTANTS or name.text in model.later):
+        if name.text in own or name.text in model.symbols:
+            continue
+        if name.text not in CONSTANTS or name.text in model.later:
             parameters = {p.text: number(0.0) for p in statement.parameters}
             raise Scope(model, parameters).unknown(name)
 
