@@ -2,6 +2,7 @@
 
     python benchmarks/bounds.py [--model NAME] [--radius R ...] [--markdown | --json]
     python benchmarks/bounds.py --fresh [--only CLASS] [--kept FILE] [--markdown]
+    python benchmarks/bounds.py --large [--only CASE] [--markdown]
 
 For every model and radius: bound / lower and paper / lower for L1 and for L2, where `lower` is
 the largest value found by ascents from several seeds and by the paper's 100 random pairs, which
@@ -28,6 +29,7 @@ import numpy as np
 
 import slomodel
 from benchmarks.bounds_fresh import fresh_tables
+from benchmarks.bounds_large import large_table
 from benchmarks.cases import MODELS, cases
 from benchmarks.evaluate import in_columns
 from benchmarks.machine import description
@@ -157,11 +159,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     form.add_argument("--markdown", action="store_true", help="a table for a document")
     form.add_argument("--json", action="store_true", dest="as_json")
     parser.add_argument("--fresh", action="store_true", help="targets on random instances")
-    parser.add_argument("--only", metavar="CLASS", help="classes whose name holds this")
+    parser.add_argument("--large", action="store_true", help="up to a million unknowns")
+    parser.add_argument("--only", metavar="NAME", help="classes or cases whose name holds this")
     parser.add_argument("--kept", type=Path, metavar="FILE", help="estimates of earlier runs")
     asked = parser.parse_args(arguments)
     if asked.fresh:
         return _fresh(asked.only, asked.kept, asked.markdown)
+    if asked.large:
+        print("\n\n".join([_facts(), in_columns(large_table(asked.only), asked.markdown)]))
+        return 0
     found = []
     for row in rows(asked.model, asked.radius):
         found.append(row)
