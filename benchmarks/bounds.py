@@ -94,13 +94,14 @@ def _ratio(value: float, lower: float) -> str:
     return f"{value / lower:.3g}"
 
 
-def models(only: str | None) -> Iterator[slomodel.Model]:
-    """Every model of models/, with the data of the other benchmarks or small ones."""
-    for case in cases(quick=True, only=only):
-        if case.size != "1000000":
-            yield slomodel.compile(case.source, data=case.data, dims=case.dims)
+def _symmetric(vectors: np.ndarray, order: int) -> np.ndarray:
+    """The sum of the vectors' powers."""
+    return sum(reduce(np.multiply.outer, [v] * order) for v in vectors)
+
+
+def _others() -> dict[str, dict[str, np.ndarray]]:
     rng = np.random.default_rng(0)
-    others: dict[str, dict[str, np.ndarray]] = {
+    return {
         "autoencoder": {},
         "cp_tensor": {"T": rng.standard_normal((6, 5, 4))},
         "hard_instance": {},
@@ -109,14 +110,20 @@ def models(only: str | None) -> Iterator[slomodel.Model]:
         "sym_tensor4": {"T": _symmetric(rng.standard_normal((3, 5)), 4)},
         "sym_tensor7": {"T": _symmetric(rng.standard_normal((3, 3)), 7)},
     }
-    for name, data in others.items():
+
+
+OTHERS = _others()
+"""The models that other benchmarks do not have, with the data that their files leave open."""
+
+
+def models(only: str | None) -> Iterator[slomodel.Model]:
+    """Every model of models/, with the data of the other benchmarks or small ones."""
+    for case in cases(quick=True, only=only):
+        if case.size != "1000000":
+            yield slomodel.compile(case.source, data=case.data, dims=case.dims)
+    for name, data in OTHERS.items():
         if only in (None, name):
             yield slomodel.compile(MODELS / f"{name}.slo", data=data)
-
-
-def _symmetric(vectors: np.ndarray, order: int) -> np.ndarray:
-    """The sum of the vectors' powers."""
-    return sum(reduce(np.multiply.outer, [v] * order) for v in vectors)
 
 
 def rows(only: str | None, radii: Sequence[float]) -> Iterator[Row]:

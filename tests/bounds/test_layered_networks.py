@@ -106,6 +106,17 @@ def test_one_path_is_exact() -> None:
     assert exact <= third <= exact * (1.0 + CLOSE)
 
 
+def test_a_fourth_derivative_is_exact() -> None:
+    """f = o²/2, o = w2 sinh(w1 x), at w1 = 0: D²o = 2 x v1 v2 and D³o = w2 x³ v1³, so that D⁴f is
+    3 (D²o)² + 4 Do D³o = 12 x² v1² v2² + 4 w2² x⁴ v1⁴: for w2 = 1 largest at v2 = 0.
+    """
+    text = "data X[1,1] var W[1,1], V[1,1] minimize sumsq(V @ sinh(W @ X)) / 2"
+    for w2, exact in ((1.0, 324.0), (0.0, 27.0)):
+        values = values_of(setting(text, [0.0, w2], X=np.array([[3.0]])))
+        *_, fourth = NetworkJets(values, over_cell(values, np.zeros(2))).orders(4)
+        assert 0.99 * fourth < exact <= fourth
+
+
 def test_what_moves_over_a_cell() -> None:
     """z = sin(w1 x) for |w1| <= ρ: by sample |x| ρ and at most sin(|x| ρ)."""
     one = setting(

@@ -7,11 +7,14 @@ import numpy as np
 import pytest
 
 import slomodel
-from benchmarks.cases import Case, cases
+from benchmarks.bounds import OTHERS, models
+from benchmarks.cases import MODELS, cases
 from slomodel.bounds.ball import Ball, norm
 
 CASES = {f"{case.model} {case.size}".strip(): case for case in cases(quick=True)}
-SMALL = [name for name in CASES if "1000000" not in name]
+SLOW = ("autoencoder", "neural_net")
+ADDED = [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in OTHERS]
+SMALL = [*(name for name in CASES if "1000000" not in name), *ADDED]
 RADII = (0.0, 1e-6, 0.1, 1.0, 100.0)
 FEW, PAIRS = 20, 300
 # Rounding of a Hessian-vector product, as a share of ‖H‖.
@@ -20,13 +23,21 @@ ROUNDING = 1e-11
 pytestmark = pytest.mark.filterwarnings("ignore::slomodel.ModelWarning")
 
 
-def compiled(case: Case) -> slomodel.Model:
+def compiled(name: str) -> slomodel.Model:
+    if name in OTHERS:
+        return next(models(name))
+    case = CASES[name]
     return slomodel.compile(case.source, data=case.data, dims=case.dims)
 
 
-@pytest.mark.parametrize("name", CASES)
+def test_every_model_is_asked() -> None:
+    asked = {*OTHERS, *(case.model for case in CASES.values())}
+    assert {file.stem for file in MODELS.glob("*.slo")} <= asked
+
+
+@pytest.mark.parametrize("name", [*CASES, *ADDED])
 def test_a_bound_or_a_reason_at_every_radius(name: str) -> None:
-    model = compiled(CASES[name])
+    model = compiled(name)
     first = model.bounds(model.x0(), RADII[0])
     found = [first, *(first.at(radius) for radius in RADII[1:])]
     for radius, one in zip(RADII, found, strict=True):
@@ -42,7 +53,7 @@ def test_a_bound_or_a_reason_at_every_radius(name: str) -> None:
 @pytest.mark.parametrize("radius", [1e-3, 1.0])
 @pytest.mark.parametrize("name", SMALL)
 def test_no_estimate_is_above_a_bound(name: str, radius: float) -> None:
-    model = compiled(CASES[name])
+    model = compiled(name)
     center = model.x0()
     proved = model.bounds(center, radius)
     seen = model.sample_bounds(center, radius, samples=10)
@@ -54,7 +65,7 @@ def test_no_estimate_is_above_a_bound(name: str, radius: float) -> None:
 @pytest.mark.parametrize("name", SMALL)
 def test_the_hessian_turns_no_faster_than_the_bound(name: str, pairs: int) -> None:
     """‖H(x)v − H(z)v‖ ≤ L2‖x − z‖ for v of length 1, x and z in the ball."""
-    model = compiled(CASES[name])
+    model = compiled(name)
     center, rng = model.x0(), np.random.default_rng(0)
     for radius in (0.01, 1.0):
         found = model.bounds(center, radius)

@@ -12,7 +12,13 @@ from bounds.test_sound import alone
 
 from slomodel.bounds.element_sums import Weighted, fourth_order, second_order, third_order
 from slomodel.bounds.interval import Interval, point
-from slomodel.bounds.loewner import Rows, Sum, cubic_norm, fourth_powers
+from slomodel.bounds.loewner import (
+    Rows,
+    Sum,
+    cubic_by_fourth_powers,
+    cubic_norm,
+    fourth_powers,
+)
 from slomodel.bounds.separable import elements
 from slomodel.bounds.strategies.separable_sums import separable_sums
 
@@ -142,9 +148,14 @@ def test_fourth_powers_are_not_below_what_is_attained() -> None:
         assert largest <= bound <= 4.0 * largest
 
 
-def test_cubic_norms_of_many_variables() -> None:
+def test_third_powers_of_one_row() -> None:
+    bound = cubic_by_fourth_powers(rows_of(np.array([[3.0, 4.0]])), np.array([2.0]))
+    assert 250.0 <= bound <= 250.0 * (1.0 + CLOSE)
+
+
+@pytest.mark.parametrize("n", [34, 64])
+def test_cubic_norms_of_many_variables(n: int) -> None:
     """e⊗e⊗e has norm 1, and sym(w ⊗ I) has norm ‖w‖."""
-    n = 34
     e = np.zeros((n, n, n))
     e[0, 0, 0] = 1.0
     assert 1.0 <= cubic_norm(Sum(e, 0.0)) <= 1.0 + CLOSE

@@ -68,3 +68,41 @@ def test_the_centre_with_the_slope_of_the_hessian() -> None:
     found = bounds(setting("var x minimize x^3", [1.0]), 1.0)
     (claim,) = (one for one in found.gradient.claims if one.rule == lipschitz.CENTRE)
     assert 0.99 * claim.value < 12.0 <= claim.value
+
+
+# By strategy a setting and those of its inequalities that are exact there. Of x⁴/24 both constants
+# are 2 over the ball; (v w)²/2 has a fourth derivative alone, 12 a² b², of norm 3.
+INEQUALITIES: dict[str, tuple[str, list[float], float, dict[str, object], dict[str, float]]] = {
+    "separable_sums": (
+        "var x minimize x^4 / 24",
+        [1.0],
+        1.0,
+        {},
+        {
+            "H by elements": 2.0,
+            "‖H(c)‖ + r ‖D³f(c)‖ + r²/2 sup ‖D⁴f‖": 2.0,
+            "|D³f| by elements": 2.0,
+            "D³f by middles and radii": 2.0,
+            "‖D³f(c)‖ + r sup ‖D⁴f‖": 2.0,
+        },
+    ),
+    "layered_networks": (
+        "data X[1, 1] var v[1], W[1, 1] minimize sumsq(v @ (W @ X)) / 2",
+        [0.0, 0.0],
+        2.0,
+        {"X": np.ones((1, 1))},
+        {"‖H(c)‖ and D³f": 6.0, "‖D³f(c)‖ + r sup ‖D⁴f‖": 6.0},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", INEQUALITIES)
+def test_every_inequality_of_a_strategy_is_exact_somewhere(name: str) -> None:
+    """Their values in its explanation, rounded up to six digits, are not 1 % off."""
+    text, centre, radius, data, exact = INEQUALITIES[name]
+    (strategy,) = (one for one in lipschitz.STRATEGIES if one.__name__ == name)
+    found = strategy(setting(text, centre, **data), radius)
+    assert found is not None
+    told = dict(line.split(" ≤ ") for line in found.trace)
+    for inequality, value in exact.items():
+        assert 0.99 * float(told[inequality]) < value <= float(told[inequality]), inequality
