@@ -28,7 +28,7 @@ MODELS = {
 
 
 def cut(text: str) -> bool:
-    return "slo_share(&job" in text
+    return "slo_share(job, " in text
 
 
 @pytest.mark.parametrize("name", MODELS)

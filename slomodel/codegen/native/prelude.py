@@ -135,35 +135,52 @@ typedef float real;
 SHARES = r"""
 #include <pthread.h>
 
-/* A loop in parts: `run` does the elements from lo to hi and leaves totals in `out`. */
-typedef void slo_part(void *const *c, const real *in, long lo, long hi, double *out);
+/* A loop in parts: `run` does part k and leaves its totals in `out`. A thread that is late finds
+   nothing left to do; nobody waits for it, and the last user of the job frees it. */
+typedef void slo_part(void *const *c, const real *in, long k, double *out);
 typedef struct {
     slo_part *run;
     void *const *c;
     const real *in;
     double *out;
-    long step, end, parts, width, overlap, next;
+    long parts, next, done, users;
 } slo_job;
 static void *slo_take(void *given) {
     slo_job *job = given;
-    long k;
-    while ((k = __atomic_fetch_add(&job->next, 1, __ATOMIC_RELAXED)) < job->parts) {
-        long lo = k * job->step;
-        long hi = k + 1 < job->parts ? lo + job->step - job->overlap : job->end;
-        job->run(job->c, job->in, lo, hi, job->out + k * job->width);
+    long k, parts = job->parts;
+    while ((k = __atomic_fetch_add(&job->next, 1, __ATOMIC_RELAXED)) < parts) {
+        job->run(job->c, job->in, k, job->out);
+        __atomic_fetch_add(&job->done, 1, __ATOMIC_RELEASE);
     }
     return 0;
 }
-static void slo_share(slo_job *job, long threads) {
-    pthread_t other[64];
-    long n = 0;
-    while (n < 64 && n + 1 < threads && n + 1 < job->parts)
-        if (pthread_create(&other[n], 0, slo_take, job))
+static void slo_leave(slo_job *job) {
+    if (__atomic_fetch_sub(&job->users, 1, __ATOMIC_ACQ_REL) == 1) __builtin_free(job);
+}
+static void *slo_help(void *given) {
+    slo_take(given);
+    slo_leave(given);
+    return 0;
+}
+static void slo_share(slo_job given, long threads) {
+    slo_job *job = threads > 1 ? __builtin_malloc(sizeof given) : 0;
+    if (!job) {
+        slo_take(&given);
+        return;
+    }
+    *job = given;
+    for (long n = 1; n < threads && n < given.parts; n++) {
+        pthread_t other;
+        __atomic_fetch_add(&job->users, 1, __ATOMIC_RELAXED);
+        if (pthread_create(&other, 0, slo_help, job)) {
+            __atomic_fetch_sub(&job->users, 1, __ATOMIC_RELAXED);
             break; /* fewer threads do the same */
-        else
-            n++;
+        }
+        pthread_detach(other);
+    }
     slo_take(job);
-    while (n) pthread_join(other[--n], 0);
+    while (__atomic_load_n(&job->done, __ATOMIC_ACQUIRE) < given.parts) sched_yield();
+    slo_leave(job);
 }
 static inline void slo_copy(real *a, const real *b, long m) {
     for (long i = 0; i < m; i++) a[i] = b[i];

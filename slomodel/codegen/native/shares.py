@@ -30,11 +30,23 @@ _MOST = 64
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """How the outermost axis is cut: `number` parts of `step`, their last `overlap` left over."""
+    """How the outermost axis is cut: `number` parts of `step`, their last `overlap` left over.
+
+    What is left of them is counted on as further parts.
+    """
 
     step: int
     number: int
     overlap: int
+
+    def ends(self, end: int) -> list[str]:
+        """Where part k begins and ends; from constants the compiler sees what divides lengths."""
+        step, number, over = self.step, self.number, self.overlap
+        low, high = f"k * {step}", f"k + 1 < {number} ? lo + {step - over} : {end}"
+        if over:
+            low = f"k < {number} ? {low} : (k - {number - 1}) * {step} - {over}"
+            high = f"k < {number} ? ({high}) : lo + {over}"
+        return [f"const long lo = {low};", f"const long hi = {high};"]
 
 
 class SharedPrinter(LoopPrinter):
@@ -60,20 +72,19 @@ class SharedPrinter(LoopPrinter):
             return LoopPrinter._framed(self, axes, body)
         nest = self._nest(axes, body, ("lo", "hi"))
         scalars = sorted(set(re.findall(r"\bs\d+\b", "\n".join(body))))
-        self._print_function(nest, scalars)
         before, after = self._ends(axes)
-        width, end = max(1, 2 * len(self.totals)), axes[0][0]
+        width = max(1, 2 * len(self.totals))
+        self._print_function(nest, scalars, [*parts.ends(axes[0][0]), f"out += k * {width};"])
         places = 2 * parts.number - 1 if parts.overlap else parts.number
-        fields = f"{self.name}, c, in, out, {parts.step}, {end}, {parts.number}, {width}"
-        edges, again = self._edges(parts, width)
+        edges, again = self._edges(parts)
         lines = [
             *(one.start for one in self.totals),
             *before,
             *edges,
             f"const real in[] = {{{', '.join(scalars) or '0'}}};",
             f"double out[{places * width}];",
-            f"slo_job job = {{{fields}, {parts.overlap}, 0}};",
-            "slo_share(&job, (long)blas[2]);",
+            f"const slo_job job = {{{self.name}, c, in, out, {parts.number}, 0, 0, 1}};",
+            "slo_share(job, (long)blas[2]);",
             *again,
             f"for (long k = 0; k < {places if self.totals else 0}; k++) {{",
             *indented([line for one in self.totals for line in one.joining(width)]),
@@ -112,7 +123,7 @@ class SharedPrinter(LoopPrinter):
                 return None
         return max((nodes[0][0] - nodes[-1][0] for nodes in filled.values()), default=0)
 
-    def _edges(self, parts: Parts, width: int) -> tuple[list[str], list[str]]:
+    def _edges(self, parts: Parts) -> tuple[list[str], list[str]]:
         """Zeros where parts meet, and the elements there that are left over."""
         if not parts.overlap:
             return [], []
@@ -122,19 +133,18 @@ class SharedPrinter(LoopPrinter):
             for node, nodes in rolling(self.region, self.regions).items()
         ]
         loop = f"for (long k = 1; k < {parts.number}; k++) {{"
-        ends = f"k * {parts.step} - {size}, k * {parts.step}"
         swaps = [f"real kept{j}[{size}];" for j in range(len(places))]
         swaps += [f"slo_copy(kept{j}, {place}, {size});" for j, place in enumerate(places)]
         adds = [f"slo_join({place}, kept{j}, {size});" for j, place in enumerate(places)]
-        run = f"{self.name}(c, in, {ends}, out + ({parts.number - 1} + k) * {width});"
+        run = f"{self.name}(c, in, {parts.number - 1} + k, out);"
         fills = [f"slo_fill({place}, {size}, 0.0);" for place in places]
         return [loop, *indented(fills), "}"], [loop, *indented([*swaps, run, *adds]), "}"]
 
-    def _print_function(self, nest: list[str], scalars: list[str]) -> None:
+    def _print_function(self, nest: list[str], scalars: list[str], heads: list[str]) -> None:
         given = [f"const real {name} = in[{k}];" for k, name in enumerate(scalars)]
         ends = [line for one in self.totals for line in one.handing_on()]
-        arguments = "void *const *c, const real *in, long lo, long hi, double *out"
-        lines = [*self.heads, *given, *(one.start for one in self.totals), *nest, *ends]
+        arguments = "void *const *c, const real *in, long k, double *out"
+        lines = [*self.heads, *heads, *given, *(one.start for one in self.totals), *nest, *ends]
         self.function = [
             f"static void {self.name}({arguments}) {{",
             *indented(["(void)in, (void)out;", *lines]),
