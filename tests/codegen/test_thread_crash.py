@@ -10,7 +10,9 @@ import pytest
 HAMMER = """
 import sys, threading
 import numexpr, numpy as np, slomodel
+from slomodel.codegen import schedule
 numexpr.set_num_threads(1)
+schedule.worth_fusing = lambda group, elements: len(group.times) > 1  # whatever is quicker
 text = "dim n data a[n] var x[n] minimize sum((a .* x + 1)^2 .* (x - a) + a ./ (1 + x^2) - x)"
 rng = np.random.default_rng(0)
 size = 500_000
