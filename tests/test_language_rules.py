@@ -77,6 +77,8 @@ GIVES: list[tuple[str, str, float]] = [
     ("einsum is NumPy's", 'einsum("ij,jk->", A, B) + sum(einsum("ij->ji", A)[0, :])',
      float(np.einsum("ij,jk->", A, B)) + 4.0),
     ("reductions stand anywhere", "-sum(x) + 2 * sum(x) + 1", -0.75),
+    ("^ has one reading on oblong matrices and above numbers", "sum(U^2) + sum(2^A)",
+     float(np.sum(U**2)) + 30.0),
 ]  # fmt: skip
 
 
@@ -120,7 +122,9 @@ REFUSED: list[tuple[str, str, str, str]] = [
     ("a constraint", "minimize s subject to x >= 0", "E112", "exp"),
     ("a chain of comparisons", "minimize where(0 < s < 1, s, 1)", "E111", "and"),
     ("a step in a slice", "minimize sum(x[::2])", "E114", "step"),
-    ("functions that are not there", "minimize logdet(A)", "E250", "cannot be computed yet"),
+    *(("functions that are not there", f"minimize sum({one})", "E250", "cannot be computed yet")
+      for one in ("inv(A)", "det(A)", "logdet(A)", "solve(A, x)")),
+    ("numbers alone count from the end", "minimize x[-n]", "E313", "written numbers only"),
     ("a check of variables", "check s > 0 minimize s", "E219", "reparametrise"),
     ("two objectives", "minimize s maximize s", "E214", "one objective"),
     ("code in text", 'minimize __import__("os")', "E203", "__import__"),
@@ -148,6 +152,25 @@ def test_statements() -> None:
     assert model.name == "several"
     assert model.value([5.0]) == 7.0
     assert "maximize gain" in model.explain()
+
+
+def test_names_are_taken_as_they_are_written() -> None:
+    """Before NFKC, which makes a ligature two letters; `e`, `pi` and `ones` as declared."""
+    text = "data e = 2, pi = 3, \ufb01 = 5, fi = 7, ones[2], eye var x[2] init ones "
+    model = compiled(
+        f"{text} minimize (e + pi * \ufb01) * x[0] + fi * eye", data={"ones": [4, 4], "eye": 11}
+    )
+    assert model.x0().tolist() == [4.0, 4.0]
+    assert model.value([1.0, 0.0]) == 17.0 + 77.0
+
+
+def test_symmetric_data_may_differ_by_eight_roundings() -> None:
+    """Of its largest element; steps of a quarter are exact here."""
+    text = "dim n data S[n, n] symmetric var x[n] minimize x @ S @ x"
+    eps = float(np.finfo(float).eps)
+    compiled(text, data={"S": [[1.0, 0.25 + 8.0 * eps], [0.25, -0.5]]})
+    with pytest.raises(slomodel.DomainError, match="E312"):
+        compiled(text, data={"S": [[1.0, 0.25 + 8.25 * eps], [0.25, -0.5]]})
 
 
 def test_what_init_and_defaults_bind() -> None:
