@@ -59,13 +59,17 @@ class NetworkJets:
         """At least sup ‖D^k f‖ for k = 2 to `highest`."""
         along = self.outputs(highest)
         parts = {k: products(along, k) for k in range(2, highest + 1)}
-        for _ in range(2):  # the first time to see which norms are sought, all found together
-            self._narrow_slope(along[1])
-            found = [self.order(one) for one in parts.values()]
-            self._find_norms()
+        # Without known norms the numbers mean nothing; they tell which norms are sought.
+        self._slope_from_centre(along[1])
+        for one in parts.values():
+            self.order(one)
+        self._find_norms()
+        self.slope = min(self.slope, self._slope_from_centre(along[1]))
+        found = [self.order(one) for one in parts.values()]
+        assert not self.sought, "a norm is used that is not known"
         return [_largest(one) for one in found]
 
-    def _narrow_slope(self, along: Samples) -> None:
+    def _slope_from_centre(self, along: Samples) -> float:
         """‖g'‖ <= ‖g'(c)‖ + (Σ (sup g'')² ‖D o[h]‖²)^½, the mean value along the way from c."""
         steepest = np.max(self.cell.sizes[-1][1], axis=0)
         squared = scaled(settled(steepest * steepest), times(along, along))
@@ -75,7 +79,7 @@ class NetworkJets:
             reach = prod(float(self.cell.rho[b]) ** (key[b] + key[L + b]) for b in range(L))
             moved += self.sum_of(key, c) * reach
         change = float(settled(np.sqrt(settled(np.asarray(moved)))))
-        self.slope = min(self.slope, float(up_add(self.values.slope, change)))
+        return float(up_add(self.values.slope, change))
 
     def outputs(self, highest: int) -> list[Samples]:
         """Bounds of ‖D^k o_i‖, k = 0 (nothing) to `highest`, o the last layer's u."""
