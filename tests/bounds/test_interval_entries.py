@@ -171,3 +171,11 @@ def test_quadratics_are_exact_at_any_radius():
 )
 def test_what_is_not_quadratic_is_not_taken_for_it(text):
     assert quadratic(setting(text, [1.0]), 1.0) is None
+
+
+def test_a_ball_without_numbers_between_its_ends_is_answered():
+    """One half of such a box does not reach the ball, and the other is the box again."""
+    asked = setting("var x minimize where(x <= 1, x^2, 3 * x - 2)", [1.0 + 2.3e-16])
+    found = interval_entries(asked, 5e-324)
+    assert found is not None
+    assert found.L1 == INF

@@ -98,9 +98,11 @@ def interval_entries(setting: Setting, radius: float) -> Candidate | None:
             break
         parts = cells.box.each(partial(np.compress, chosen, axis=0))
         while True:
-            parts = _touching(_halves(parts), centre, radius)
+            before, parts = parts, _touching(_halves(parts), centre, radius)
             if not 0 < parts.shape[0] <= min(_FEW_AT_ONCE, most - cells.count, left) // 2:
                 break
+            if np.array_equal(parts.lo, before.lo) and np.array_equal(parts.hi, before.hi):
+                break  # between numbers next to each other there is no middle
         left -= parts.shape[0] // 2
         cells = cells.take(~chosen).join(_bounded(setting, ball, parts))
     L1, L2 = (float(np.max(own, initial=0.0)) for own in cells.L)
