@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,20 +28,30 @@ def gradient_deviation(
 ) -> dict[str, float]:
     """For each variable the worst |g·v − d| / ‖g‖‖v‖ over directions v; d is by complex step.
 
-    `gradient` holds the gradient's part of each variable. d is taken through the reference
+    `gradient` holds the gradient's part of each variable, g all of them: one that is 0 but for
+    rounding is right where others are of size 1. d is taken through the reference
     interpreter, along every unit vector or, for more than 200 elements, along random ones.
     Where g is zero the deviation is absolute.
     """
+    norm = _norm(gradient.values())
     return {
         variable.name: max(
             (
-                _deviation(objective, values, sizes, variable, g, v)
+                _deviation(objective, values, sizes, variable, g, v) / (norm or 1.0)
                 for v in _directions(np.shape(g), rng)
             ),
             default=0.0,
         )
         for variable, g in gradient.items()
     }
+
+
+def _norm(parts: Iterable[Vector]) -> float:
+    """Of the finite numbers of all parts, without overflow."""
+    numbers = np.concatenate([np.ravel(part) for part in parts] or [np.zeros(0)])
+    numbers = numbers[np.isfinite(numbers)]
+    largest = float(np.max(np.abs(numbers), initial=0.0))
+    return largest * float(np.linalg.norm(numbers / largest)) if largest else 0.0
 
 
 def _directions(shape: tuple[int, ...], rng: np.random.Generator) -> list[Vector]:
@@ -61,9 +71,8 @@ def _deviation(
 ) -> float:
     moved = {**values, variable: np.asarray(values[variable], complex) + 1j * STEP * v}
     derivative = float(np.imag(evaluate([objective], moved, sizes)[0])) / STEP
-    scale = float(np.linalg.norm(g) * np.linalg.norm(v))
     found = float(np.vdot(g, v))
     if not np.isfinite(found) or not np.isfinite(derivative):
         same = found == derivative or (np.isnan(found) and np.isnan(derivative))
         return 0.0 if same else float("inf")
-    return abs(found - derivative) / (scale or 1.0)
+    return abs(found - derivative) / float(np.linalg.norm(v))

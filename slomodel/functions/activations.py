@@ -42,7 +42,8 @@ sigmoid: ScalarFunction = ScalarFunction(
 
 
 def _softplus_numpy(x: Reals) -> Reals:
-    return np.maximum(x, 0.0) + np.log1p(np.exp(-step_abs(x)))
+    # Of a complex step at 0 both parts go by the real part, or they would not belong together.
+    return np.where(np.real(x) < 0, 0.0, x) + np.log1p(np.exp(-step_abs(x)))
 
 
 # np.logaddexp(0, x) is the same function, several times slower.
