@@ -28,6 +28,7 @@ from slomodel.bounds.products import contract
 from slomodel.bounds.setting import Setting
 from slomodel.bounds.symmetric_sums import SumOfSquares, difference, sums_of_squares
 from slomodel.ir.expr import Axes, Einsum, Expr, Input
+from slomodel.ir.labels import repeats
 from slomodel.ir.walk import dependents, postorder
 
 _MOST_FACTORS = 6
@@ -168,7 +169,7 @@ def _factors(node: Expr, is_row: bool, depth: int = 0) -> list[tuple[Expr, bool]
     """
     if not isinstance(node, Einsum):
         return [(node, not is_row if node.rank == 1 else False)]
-    if len(node.operands) != 2 or depth > 2 * _MOST_FACTORS:
+    if len(node.operands) != 2 or depth > 2 * _MOST_FACTORS or repeats(node):
         return None
     shared = set(node.inputs[0]) & set(node.inputs[1])
     if len(shared) != 1 or shared & set(node.output) or len(set(node.output)) < node.rank:

@@ -19,6 +19,7 @@ from slomodel.calculus.gradient import total
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, concrete
 from slomodel.ir.expr import Axes, Einsum, Expr, Map, remake
+from slomodel.ir.labels import repeats
 from slomodel.ir.walk import dependents, postorder
 
 KEY = "in Gram form"
@@ -116,7 +117,7 @@ def _terms(r: Expr, moving: Collection[Expr], holding: Collection[Expr]) -> list
             stack += [(sign, node.operands[0]), (turned, node.operands[1])]
         elif isinstance(node, Map) and node.function is table.neg and node in moving:
             stack.append((-sign, node.operands[0]))
-        elif isinstance(node, Einsum) and node in moving:
+        elif isinstance(node, Einsum) and node in moving and not repeats(node):
             if len(set(node.output)) < len(node.output):
                 return None
             found.append(_joined(_flattened(sign, node, holding), r.rank, moving))
@@ -159,7 +160,7 @@ def _with_data(order: Sequence[Expr], moving: Collection[Expr]) -> set[Expr]:
     """The products that move and have data in them, however deep."""
     found: set[Expr] = set()
     for node in order:
-        if not isinstance(node, Einsum) or node not in moving:
+        if not isinstance(node, Einsum) or node not in moving or repeats(node):
             continue
         data = any(operand not in moving or operand in found for operand in node.operands)
         if data and len(set(node.output)) == node.rank:

@@ -11,6 +11,7 @@ from slomodel.bounds.setting import Setting
 from slomodel.calculus import degree, gradient
 from slomodel.ir import build
 from slomodel.ir.expr import Axes, Einsum, Expr, Input, Map
+from slomodel.ir.labels import repeats
 from slomodel.ir.walk import dependents, inputs, postorder, substitute
 
 _MOST_ORDER = 12
@@ -121,7 +122,7 @@ def _factors(product: Expr) -> list[tuple[Expr, Axes]] | None:
         elif isinstance(node, Map) and node.function is table.square:
             stack += [(node.operands[0], labels)] * 2
         elif isinstance(node, Einsum):
-            if len(set(node.output)) < len(node.output):
+            if len(set(node.output)) < len(node.output) or repeats(node):
                 return None
             place = dict(zip(node.output, labels, strict=True))
             for label in range(len(node.dims)):
