@@ -44,8 +44,8 @@ EVERY = lipschitz.STRATEGIES
 SLOW = (interval_entries, separable_sums, layered_networks)
 MORE_OFTEN = {"rows": 3, "long rows": 1, "layers": 3}
 """What some of the slow strategies are for."""
-RARE = {"long rows": (20, "rows")}
-"""Graphs that take many seconds are one in so many of their kind; in place of the others come those
+RARE = {"long rows": (20, "rows"), "layers": (3, "smooth"), "chains": (3, "polynomial")}
+"""Graphs that take longer are one in so many of their kind; in place of the others come those
 of another kind.
 """
 SECONDS_BETWEEN = 30.0
