@@ -68,7 +68,8 @@ def test_other_sizes_bind() -> None:
 
 def test_the_source_does_not_depend_on_n() -> None:
     expr = total(100 * (x[i + 1] - x[i] ** 2) ** 2 + (1 - x[i]) ** 2, (i, 0, n - 2))
-    sources = [compile(expr, dims={"n": size}).source() for size in (10, 10**6)]
+    # Short arrays have kernels of their own.
+    sources = [compile(expr, dims={"n": size}).source() for size in (10**4, 10**6)]
     assert len(sources[0].splitlines()) == len(sources[1].splitlines())
 
 
