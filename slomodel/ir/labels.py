@@ -6,6 +6,8 @@ from slomodel.ir.expr import Einsum
 
 
 def repeats(node: Einsum) -> bool:
-    """Whether it sums over a label that no operand has, and so counts each product that often."""
+    """Whether it has a label that no operand has: a sum over it counts each product that often,
+    and where the result has it, each is there that often.
+    """
     held = {label for own in node.inputs for label in own}
-    return not held.union(node.output).issuperset(range(len(node.dims)))
+    return not held.issuperset(range(len(node.dims)))

@@ -28,6 +28,7 @@ TEXTS = {
     "cubes": 'data X[2,9] var U[3,2] minimize sumsq(einsum("ij,ik,il->jkl", U, U, U) - X[0, 0])',
     "classes": "data X[2,9] var W[3,2] minimize sum(logsumexp(W @ X, axis=0)) + sumsq(W)",
     "elements": "data X[2,9] var w[2] minimize sum(log1p((X' @ w)^2))",
+    "product": "data X[2,9] var A[3,2] minimize sumsq(A @ X)",
     "mixed": "data X[2,9] var u[2], v[2], s minimize sum((u[i] * v[i] * s - X[i, 0])^2 for i in 2)",
 }
 
@@ -35,7 +36,15 @@ TEXTS = {
 def settings() -> Iterator[tuple[str, Setting]]:
     rng = np.random.default_rng(5)
     X = rng.standard_normal((2, 9))
-    sizes = {"chain": 8, "residuals": 2, "powers": 6, "cubes": 6, "classes": 6, "elements": 2}
+    sizes = {
+        "chain": 8,
+        "residuals": 2,
+        "powers": 6,
+        "cubes": 6,
+        "classes": 6,
+        "elements": 2,
+        "product": 6,
+    }
     for name, text in TEXTS.items():
         yield name, setting(text, list(rng.standard_normal(sizes.get(name, 5))), X=X)
     for name in NETS:
@@ -55,6 +64,17 @@ def twice(one: Setting) -> Iterator[Setting]:
             doubled: Expr = build.einsum(node.operands, node.inputs, node.output, dims)
             (objective,) = substitute((one.objective,), {node: doubled})
             yield replace(one, objective=objective, kept={})
+            residual = node.operands[0]
+            if isinstance(residual, Einsum) and node.operands[1:] == (residual,):
+                spread = len(residual.dims)
+                dims = (*residual.dims, literal(2))
+                own = build.einsum(
+                    residual.operands, residual.inputs, (*residual.output, spread), dims
+                )
+                labels = tuple(range(own.rank))
+                repeated = build.einsum([own, own], [labels, labels], (), own.shape)
+                (objective,) = substitute((one.objective,), {node: repeated})
+                yield replace(one, objective=objective, kept={})
 
 
 @pytest.mark.parametrize("name", SETTINGS)
