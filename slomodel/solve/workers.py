@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkContext, SpawnContext
 from multiprocessing.process import BaseProcess
@@ -18,6 +19,7 @@ T = TypeVar("T")
 # Seconds that interrupted tasks have to hand over what they have.
 GRACE = 10.0
 FORKS = sys.platform == "linux"
+MASKS = hasattr(signal, "pthread_sigmask")
 
 
 class Pool(Generic[T]):
@@ -41,7 +43,8 @@ class Pool(Generic[T]):
             # A child holds no end of the others' pipes, so that the end of one is seen.
             known = [*self._workers, here] if FORKS else []
             process = context.Process(target=_work, args=(task, there, known), daemon=True)
-            process.start()
+            with _interrupts_held():
+                process.start()
             there.close()
             self._workers[here] = process
 
@@ -121,25 +124,63 @@ def _context() -> ForkContext | SpawnContext:
 
 
 def _work(task: Callable[[int], T], there: Connection, others: list[Connection]) -> None:
-    """What a process does: numbers in, results out, until there are no more."""
+    """What a process does: numbers in, results out, until its parent closes the pipe.
+
+    Ctrl-C cuts the task that runs, never the sending of what it gave; numbers that come later
+    are answered with None.
+    """
+    interrupt = _Interrupt()
+    signal.signal(signal.SIGINT, interrupt)
+    if MASKS:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     for other in others:
         other.close()
-    signal.signal(signal.SIGINT, _once)
     while True:
         try:
-            k = there.recv()
-        except (EOFError, KeyboardInterrupt):
+            there.send(_answer(task, there.recv(), interrupt))
+        except (EOFError, OSError):
             return
+
+
+class _Interrupt:
+    """A handler that raises at most once, and only while it may: Ctrl-C comes from the terminal
+    and from the parent.
+    """
+
+    def __init__(self) -> None:
+        self.came = False
+        self.raises = False
+
+    def __call__(self, number: int, frame: object) -> None:
+        first, self.came = not self.came, True
+        if first and self.raises:
+            raise KeyboardInterrupt
+
+
+def _answer(
+    task: Callable[[int], T], k: int, interrupt: _Interrupt
+) -> tuple[T | None, BaseException | None]:
+    """(result, error); neither where the task was cut."""
+    answer: tuple[T | None, BaseException | None] = None, None
+    try:
         try:
-            answer: tuple[T | None, BaseException | None] = task(k), None
-        except KeyboardInterrupt:
-            answer = None, None
+            interrupt.raises = True
+            if not interrupt.came:
+                answer = task(k), None
         except Exception as error:
             answer = None, error
-        there.send(answer)
+        interrupt.raises = False
+    except KeyboardInterrupt:  # it raises no second time, so none comes later
+        interrupt.raises = False
+    return answer
 
 
-def _once(number: int, frame: object) -> None:
-    """Ctrl-C comes from the terminal and from the parent: the second is one too many."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    raise KeyboardInterrupt
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Ctrl-C waits meanwhile: a process begins before it has its handler."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if MASKS else set()
+    try:
+        yield
+    finally:
+        if MASKS:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)

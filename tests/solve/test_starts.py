@@ -142,6 +142,38 @@ def test_ctrl_c_reaches_the_tasks_and_begins_no_other() -> None:
     assert signal.getsignal(signal.SIGINT) is before
 
 
+class StrikesAsItIsSent:
+    """A result in whose sending Ctrl-C comes; what arrives is a text."""
+
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        signal.raise_signal(signal.SIGINT)
+        return str, ("sent",)
+
+
+@pytest.mark.parametrize("place", ["in the task", "in the sending", "at the start"])
+def test_ctrl_c_costs_no_result_that_was_there(
+    place: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def task(k: int) -> object:
+        if place == "in the task":
+            signal.raise_signal(signal.SIGINT)
+        return StrikesAsItIsSent() if place == "in the sending" else "there"
+
+    STRIKES_CHILDREN.append(place == "at the start")
+    with Pool(task, 1) as pool:
+        found = list(pool.results(range(3)))
+    STRIKES_CHILDREN.clear()
+    first = "sent" if place == "in the sending" else None
+    assert found == [(0, first), (1, None), (2, None)]
+    assert capfd.readouterr().err == ""
+
+
+STRIKES_CHILDREN: list[bool] = []
+os.register_at_fork(
+    after_in_child=lambda: any(STRIKES_CHILDREN) and signal.raise_signal(signal.SIGINT)
+)
+
+
 def test_a_second_ctrl_c_gives_the_tasks_up() -> None:
     def task(k: int) -> int:
         deadline = time.monotonic() + 60.0
