@@ -11,9 +11,12 @@ import sympy as sp
 from click.testing import CliRunner
 
 import slomodel
+from slomodel.calculus import gradient
 from slomodel.cli import main
 from slomodel.errors import SlomodelError
 from slomodel.front.text.limits import LONGEST_TEXT, MOST_SIGNS
+from slomodel.ir.build import variable
+from slomodel.ir.dims import Dim
 from slomodel.solve.options import start_vector
 from slomodel.solve.proved import unproved
 from tests.test_language_reference import source_codes
@@ -80,6 +83,12 @@ def without_matplotlib() -> str:
         return refused(lambda: slomodel.plots.check_format("run.png"))
 
 
+def without_cupy() -> str:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "cupy", None)
+        return compiled("var x minimize x^2", backend="cupy")()
+
+
 def damaged_state() -> str:
     Path("run.npz").write_bytes(b"no archive")
     return refused(lambda: slomodel.load_solution("run.npz"))
@@ -99,7 +108,7 @@ def oversized() -> str:
 
 
 EXAMPLES: dict[str, Callable[[], str]] = {
-    "E000": lambda: refused(lambda: slomodel.compile(3)),  # type: ignore[arg-type]
+    "E000": lambda: refused(lambda: gradient(variable("x", (Dim(const=2),)), [])),
     "E001": lambda: refused(lambda: slomodel.compile(Path("none.slo"))),
     "E002": of_file(b"var x\nminimize \xff x"),
     "E003": of_file("#" * (LONGEST_TEXT + 1)),
@@ -140,6 +149,7 @@ EXAMPLES: dict[str, Callable[[], str]] = {
     "E704": lambda: command("solve", "-", "--set", "n=3", "--set", "lam=1", "--x0", "none.npz"),
     "E705": lambda: refused(lambda: model().solve().save(os.path.join("none", "run.npz"))),
     "E706": lambda: command("solve", "-", "--set", "n=3"),
+    "E801": without_cupy,
     "E707": lambda: command(
         *("solve", "-"), text="var x minimize sum(x * i for i in range(1000000000000))"
     ),

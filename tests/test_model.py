@@ -118,7 +118,7 @@ def test_a_dict_is_a_point() -> None:
         (
             np.zeros(9),
             slomodel.ShapeError,
-            r"shape \(9,\), not \(10,\).*x \[3\], c \[\], Z \[2, 3\]",
+            r"shape \(9,\), not \(10,\)(.|\n)*x \[3\], c \[\], Z \[2, 3\]",
         ),
         (np.zeros((10, 1)), slomodel.ShapeError, r"shape \(10, 1\)"),
         (3.0, slomodel.ShapeError, r"shape \(\)"),

@@ -52,7 +52,7 @@ def test_a_start_from_a_method() -> None:
 
 def test_the_argument_that_is_wrong_is_named() -> None:
     assert "x0 has shape (2,), not (3,)" in told(ShapeError, x0=[0.0, 0.0])
-    with pytest.raises(ShapeError, match=r"^v has shape \(2,\), not \(3,\)"):
+    with pytest.raises(ShapeError, match=r": v has shape \(2,\), not \(3,\)"):
         MODEL.hvp(np.zeros(3), np.zeros(2))
     with pytest.raises(DomainError, match="v holds"):
         MODEL.hvp(np.zeros(3), ["a", "b", "c"])
@@ -68,7 +68,11 @@ def read_only() -> np.ndarray:
     ("out", "error", "said"),
     [
         ([0.0] * 3, DomainError, "out is a list"),
-        (np.zeros(2), ShapeError, r"out has shape \(2,\), not \(3,\); the variables are a \[2\]"),
+        (
+            np.zeros(2),
+            ShapeError,
+            r"out has shape \(2,\), not \(3,\)(.|\n)*the variables are a \[2\]",
+        ),
         (np.zeros((3, 1)), ShapeError, r"out has shape \(3, 1\)"),
         (np.zeros(3, int), DomainError, "out holds int64 values"),
         (np.zeros(3, complex), DomainError, "out holds complex128 values"),

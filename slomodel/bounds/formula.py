@@ -41,7 +41,8 @@ def bound_formula(setting: Setting, which: str) -> sp.Expr:
         return sp.Integer(0)
     found = [one for one in (majorant_terms(setting), symmetric_terms(setting)) if one is not None]
     if not found:
-        raise MissingRule(_why(setting))
+        remedy = "bounds(center, radius) has numbers"
+        raise MissingRule(Diagnostic("E606", _why(setting), help=remedy))
     series = _least(found)
     return _formula(setting, series, order=int(which[1]) + 1)
 
@@ -74,4 +75,4 @@ def _why(setting: Setting) -> str:
     if node is None:
         return "no formula for a bound: the objective is a polynomial with too many terms"
     found = place(node, setting.spans, setting.objective)
-    return f"no formula for a bound: {found} is no polynomial; bounds(center, radius) has numbers"
+    return f"no formula for a bound: {found} is no polynomial"

@@ -22,7 +22,7 @@ from slomodel.bounds.strategies.majorant_series import majorant_series
 from slomodel.bounds.strategies.quadratic import quadratic
 from slomodel.bounds.strategies.separable_sums import separable_sums
 from slomodel.bounds.strategies.symmetric_powers import symmetric_powers
-from slomodel.errors import DomainError, MissingRule
+from slomodel.errors import Diagnostic, DomainError, MissingRule
 
 Strategy = Callable[[Setting, float], Candidate | None]
 
@@ -65,7 +65,8 @@ def bounds(setting: Setting, radius: float) -> Bounds:
     radius = checked_radius(radius)
     for variable in setting.variables:
         if not np.all(np.isfinite(setting.values[variable])):
-            raise DomainError(f"the centre is not finite: its `{variable.name}` has NaN or inf")
+            message = f"the centre is not finite: its `{variable.name}` has NaN or inf"
+            raise DomainError(Diagnostic("E606", message, help="give a finite centre"))
     asked = in_gram_form(setting)
     claims = _claims(asked, radius)
     gradient = _constant((*claims.L1, *_from_centre(asked, radius, claims.L2)))

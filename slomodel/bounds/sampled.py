@@ -181,7 +181,8 @@ def sample(
         message = f"samples: expected a whole number ≥ 1, found {samples!r}"
         raise DomainError(Diagnostic("E602", message, help="give the number of points or pairs"))
     if not (np.all(np.isfinite(centre)) and math.isfinite(radius)):
-        raise DomainError("points can be drawn from a ball with finite centre and radius only")
+        message = "points are drawn from a ball with finite centre and radius only"
+        raise DomainError(Diagnostic("E606", message, help="give a finite centre and radius"))
     found = Estimate()
     if f.n:
         generator = np.random.default_rng(seed)

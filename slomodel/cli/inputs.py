@@ -94,7 +94,8 @@ def standard_input() -> str:
     try:
         return sys.stdin.buffer.read().decode("utf-8-sig") if sys.stdin else ""
     except UnicodeDecodeError:
-        raise DomainError("standard input is not UTF-8 text") from None
+        message, remedy = "standard input is not UTF-8 text", "convert it to UTF-8"
+        raise DomainError(Diagnostic("E002", message, help=remedy)) from None
 
 
 def _size(name: str, text: str) -> int:

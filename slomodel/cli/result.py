@@ -24,7 +24,7 @@ from slomodel.cli.outputs import (
     check_target,
     print_json,
 )
-from slomodel.errors import DomainError
+from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve import Solution, Status
 from slomodel.solve.telling import counted
 
@@ -40,7 +40,8 @@ _MOST_IN_JSON = 100
 def check_outputs(plot: Path | None, out: Path | None) -> None:
     """Raises, before the run, where its files could not be written after it."""
     if plot and plot == out:
-        raise DomainError("--plot and --out name the same file")
+        message = f"--plot and --out name the same file, `{out}`"
+        raise DomainError(Diagnostic("E705", message, help="write the two to different files"))
     for path in filter(None, (plot, out)):
         check_target(path)
     if plot:

@@ -54,15 +54,16 @@ class Automatic:
             except LongText:
                 self.reason = "the compiler would take long for its C text; backend='c' waits"
             except TargetLimit as limit:
-                self._leave(str(limit))
+                self._leave(limit)
         return _PYTHON.maker(name, entry, layout, numbers)
 
     @property
     def _chosen(self) -> Target:
         return _NATIVE if self.reason is None else _PYTHON
 
-    def _leave(self, reason: str) -> None:
-        self.reason = reason
+    def _leave(self, limit: TargetLimit) -> None:
+        (told,) = limit.diagnostics
+        self.reason = reason = f"{told.message}; {told.help}"
         if reason not in _told:
             _told.add(reason)
             warnings.warn(f"numexpr runs the kernels: {reason}", BackendWarning, stacklevel=2)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import numexpr
 from threadpoolctl import threadpool_limits
 
-from slomodel.errors import DomainError
+from slomodel.errors import Diagnostic, DomainError
 
 
 @contextmanager
@@ -24,7 +24,11 @@ def threads(number: int | None) -> Iterator[None]:
         return
     most = numexpr.MAX_THREADS
     if type(number) is not int or not 1 <= number <= most:
-        raise DomainError(f"threads must be a whole number from 1 to {most}, not {number!r}")
+        message = f"threads must be a whole number from 1 to {most}, not {number!r}"
+        remedy = (
+            "leave it away for all cores; NUMEXPR_MAX_THREADS, set before the start, is the most"
+        )
+        raise DomainError(Diagnostic("E602", message, help=remedy))
     before = numexpr.set_num_threads(number)
     try:
         with threadpool_limits(limits=number, user_api="blas"):

@@ -76,14 +76,16 @@ def recipe_of(
     for option, what, given in options:
         if given is not None and not isinstance(given, Mapping):
             kind = type(given).__name__
-            raise DomainError(f"{option}= takes a dict of {what} by name, not an object of {kind}")
+            message = f"{option}= takes a dict of {what} by name, not an object of {kind}"
+            raise DomainError(Diagnostic("E602", message, help=f"write {option}={{'name': value}}"))
     arrays, sizes = by_name(data or {}), by_name(dims or {})
     if is_expression(source, variables):
         expression = SymPySource.of(source, variables, arrays)
         return Recipe(expression, None, arrays, sizes, backend, dtype, rewrites)
     text, folder = source_of(source)
     if variables is not None:
-        raise DomainError("variables= goes with SymPy expressions; a text declares its own")
+        message = "variables= goes with SymPy expressions; a text declares its own"
+        raise DomainError(Diagnostic("E604", message, help="leave variables= away"))
     return Recipe(text, folder, arrays, sizes, backend, dtype, rewrites)
 
 
@@ -104,10 +106,12 @@ def source_of(source: object) -> tuple[SourceText, Path | None]:
             raise ModelSyntaxError(Diagnostic("E001", message, help="a path must end in .slo"))
         return SourceText(source), None
     kind = type(source).__name__
-    raise DomainError(
+    message = (
         "compile takes model text, the path of a .slo file or a SymPy expression, "
         f"not an object of {kind}"
     )
+    remedy = "write slomodel.compile('var x[3] minimize sumsq(x - 1)'), say"
+    raise DomainError(Diagnostic("E602", message, help=remedy))
 
 
 def _names_a_model(text: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from slomodel.errors import DomainError
+from slomodel.errors import Diagnostic, DomainError
 from slomodel.ir.expr import Expr, Input
 from slomodel.rewrite.compression import compression
 from slomodel.rewrite.contraction_order import contraction_order
@@ -66,12 +66,15 @@ def chosen(rewrites: bool | Collection[str]) -> tuple[str, ...]:
     names = (*(one.name for one in PASSES), SYMMETRY)
     if isinstance(rewrites, bool):
         return names if rewrites else ()
+    remedy = f"give True, False or some of {', '.join(names)}"
     if isinstance(rewrites, str) or not isinstance(rewrites, Collection):
         kind = type(rewrites).__name__
-        raise DomainError(f"rewrites= takes True, False or names of passes, not {kind}")
+        message = f"rewrites= takes True, False or names of passes, not an object of {kind}"
+        raise DomainError(Diagnostic("E602", message, help=remedy))
     unknown = [name for name in rewrites if name not in names]
     if unknown:
-        raise DomainError(f"no pass is called {unknown[0]!r}; there are {', '.join(names)}")
+        message = f"no pass is called {unknown[0]!r}"
+        raise DomainError(Diagnostic("E602", message, help=remedy))
     return tuple(name for name in names if name in rewrites)
 
 

@@ -114,11 +114,13 @@ def _check_name(method: object, alone: bool) -> None:
 
 def _refuse(jac: object, bounds: object, constraints: Sequence[object]) -> None:
     if not callable(jac):
-        raise DomainError("a gradient is needed: pass jac=, or jac=True where fun returns both")
-    if bounds is not None or (len(constraints)):
+        remedy = "pass jac=, or jac=True where fun returns both"
         raise DomainError(
-            "bounds and constraints are not handled; write x = exp(t) for x > 0, or the like"
+            Diagnostic("E604", "a gradient is needed, and jac= gives none", help=remedy)
         )
+    if bounds is not None or (len(constraints)):
+        remedy = "write x = exp(t) for x > 0, or the like, and leave them away"
+        raise DomainError(Diagnostic("E604", "bounds and constraints are not handled", help=remedy))
 
 
 def _translated(options: dict[str, object]) -> dict[str, object]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Protocol
 
-from slomodel.errors import DomainError
+from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.monitor import Progress, State
 from slomodel.solve.solution import Solution
 from slomodel.solve.status import Sense, Status
@@ -68,10 +68,9 @@ def many(
         if display:
             display.close()
     if not runs:
-        raise DomainError(
-            "no run was made: every process died, or was interrupted before it had begun; "
-            "with fewer workers less memory is used"
-        )
+        message = "no run was made: every process died, or was interrupted before it had begun"
+        remedy = "take fewer workers: less memory is used"
+        raise DomainError(Diagnostic("E707", message, help=remedy))
     return replace(runs[0], runs=tuple(runs), starts=starts)
 
 

@@ -11,7 +11,7 @@ from slomodel.codegen.entry import Entry
 from slomodel.codegen.layout import Layout
 from slomodel.codegen.load import load
 from slomodel.codegen.target import Maker
-from slomodel.errors import TargetLimit
+from slomodel.errors import Diagnostic, TargetLimit
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,8 @@ class CudaTarget:
         return cuda_text(name, kernels, layout, numbers)
 
     def maker(self, name: str, entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Maker:
-        raise TargetLimit("target 'cuda' is text alone: use backend='cupy' to run it")
+        message = "target 'cuda' is text alone"
+        raise TargetLimit(Diagnostic("E801", message, help="use backend='cupy' to run it"))
 
 
 CUPY, CUDA = CupyTarget(), CudaTarget()

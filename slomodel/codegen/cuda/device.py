@@ -5,9 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from slomodel.errors import TargetLimit
+from slomodel.errors import Diagnostic, TargetLimit
 
 _INSTALL = "pip install 'slomodel[cuda12]', or 'slomodel[cuda13]' for a driver of CUDA 13"
+_UPDATE = (
+    "install or update the driver of this system, or take the CuPy that fits it (cuda12 or cuda13)"
+)
+_ELSEWHERE = (
+    "run on a machine with an NVIDIA GPU that CUDA_VISIBLE_DEVICES does not hide, "
+    "or use backend='c'"
+)
 
 
 def require_device() -> None:
@@ -15,10 +22,8 @@ def require_device() -> None:
     try:
         import cupy
     except ImportError as error:
-        raise TargetLimit(
-            f"backend 'cupy' needs CuPy, which cannot be imported ({error}): install it with "
-            + _INSTALL
-        ) from None
+        message = f"backend 'cupy' needs CuPy, which cannot be imported ({error})"
+        raise _limit(message, f"install it with {_INSTALL}") from None
     if cupy.is_available():
         return
     try:
@@ -26,15 +31,13 @@ def require_device() -> None:
     except cupy.cuda.runtime.CUDARuntimeError as error:
         if "NoDevice" not in str(error):
             said = str(error).split(":")[0]
-            raise TargetLimit(
-                f"backend 'cupy' needs NVIDIA's driver, which CuPy cannot use ({said}): install "
-                "or update the driver of this system, or take the CuPy that fits it "
-                "(cuda12 or cuda13)"
-            ) from None
-    raise TargetLimit(
-        "backend 'cupy' needs a CUDA device, and there is none here: run on a machine with an "
-        "NVIDIA GPU that CUDA_VISIBLE_DEVICES does not hide, or use backend='c'"
-    )
+            message = f"backend 'cupy' needs NVIDIA's driver, which CuPy cannot use ({said})"
+            raise _limit(message, _UPDATE) from None
+    raise _limit("backend 'cupy' needs a CUDA device, and there is none here", _ELSEWHERE)
+
+
+def _limit(message: str, remedy: str) -> TargetLimit:
+    return TargetLimit(Diagnostic("E801", message, help=remedy))
 
 
 def is_on_device(value: object) -> bool:

@@ -17,7 +17,7 @@ from slomodel.codegen.layout import Layout
 from slomodel.codegen.native.compiler import library
 from slomodel.codegen.native.unit import Unit
 from slomodel.codegen.target import Maker
-from slomodel.errors import DomainError
+from slomodel.errors import Diagnostic, DomainError
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Input
 
@@ -161,7 +161,8 @@ def _array(
     if node.name in data:
         return np.array(data[node.name], layout.precision, order="C", copy=None)
     if node not in layout.defaults:
-        raise DomainError(f"the kernels need data `{node.name}`")
+        message = f"the kernels need data `{node.name}`"
+        raise DomainError(Diagnostic("E706", message, help=f"give data={{{node.name!r}: …}}"))
     return np.full(concrete(node.shape, numbers), layout.defaults[node], layout.precision)
 
 

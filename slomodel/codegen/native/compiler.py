@@ -23,7 +23,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from slomodel.errors import TargetLimit
+from slomodel.errors import Diagnostic, TargetLimit
 
 FLAGS = (
     "-std=gnu11",
@@ -49,7 +49,7 @@ def library(text: str, single: bool) -> ctypes.CDLL:
     flags = (*FLAGS, *(("-fsingle-precision-constant",) if single else ()))
     if len(text) > _LONG_TEXT:
         flags = (*flags, "-O1")
-    failed = TargetLimit(missing())
+    failed = missing()
     with _lock:
         for command in compilers():
             try:
@@ -72,7 +72,7 @@ def _loaded(command: str, flags: tuple[str, ...], text: str) -> ctypes.CDLL:
     try:
         return ctypes.CDLL(str(path))
     except OSError as error:
-        raise TargetLimit(f"what the C compiler made cannot be loaded: {error}") from None
+        raise _limit(f"what the C compiler made cannot be loaded: {error}") from None
 
 
 @cache
@@ -85,12 +85,14 @@ def compilers() -> tuple[str, ...]:
     return tuple(dict.fromkeys(path for path in found if path is not None))
 
 
-def missing() -> str:
+def missing() -> TargetLimit:
     """Why there is no target `c` here, and what helps."""
-    return (
-        "no C compiler was found that works; install gcc (or name one in $CC), "
-        "or use backend='numexpr'"
-    )
+    return _limit("no C compiler was found that works")
+
+
+def _limit(message: str) -> TargetLimit:
+    remedy = "install gcc (or name one in $CC), or use backend='numexpr'"
+    return TargetLimit(Diagnostic("E801", message, help=remedy))
 
 
 def _compile(command: str, flags: tuple[str, ...], text: str, path: Path) -> None:
@@ -125,14 +127,14 @@ def _run(command: str, flags: tuple[str, ...], text: str, path: Path, level: int
     try:
         code, errors = _ended(call, text)
     except subprocess.TimeoutExpired:
-        raise TargetLimit(f"the C compiler {command} took over {_SECONDS} s") from None
+        raise _limit(f"the C compiler {command} took over {_SECONDS} s") from None
     except OSError as error:
-        raise TargetLimit(f"the C compiler {command} cannot be run: {error}") from None
+        raise _limit(f"the C compiler {command} cannot be run: {error}") from None
     if code:
         said = errors.strip().splitlines()
-        raise TargetLimit(f"the C compiler {command} failed: {said[0] if said else 'no message'}")
+        raise _limit(f"the C compiler {command} failed: {said[0] if said else 'no message'}")
     if not _is_own(path):
-        raise TargetLimit(f"the C compiler {command} made nothing")
+        raise _limit(f"the C compiler {command} made nothing")
 
 
 def _ended(call: list[str], text: str) -> tuple[int, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from slomodel.errors import DomainError, ShapeError
+from slomodel.errors import Diagnostic, DomainError, ShapeError
 from slomodel.front.data.bind import Binding
 from slomodel.ir.dims import concrete
 from slomodel.problem import Init, Problem
@@ -24,7 +24,8 @@ def start(problem: Problem, binding: Binding, seed: int) -> Array:
     """
     given: object = seed
     if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or seed < 0:
-        raise DomainError(f"a seed is a whole number from 0 on, not {seed!r}")
+        message = f"a seed is a whole number from 0 on, not {seed!r}"
+        raise DomainError(Diagnostic("E602", message, help="give a seed such as 0 or 1"))
     rng = np.random.default_rng([_STREAM, int(seed)])
     parts = [
         _drawn(variable.init, concrete(variable.shape, binding.sizes), binding, rng).ravel()
@@ -44,7 +45,9 @@ def _drawn(init: Init, shape: tuple[int, ...], binding: Binding, rng: np.random.
         return np.eye(shape[0], shape[1])
     if init.kind == "data":
         if init.array not in binding.arrays:
-            raise ShapeError(f"the start is data `{init.array}`, which has no values yet")
+            message = f"the start is data `{init.array}`, which has no values yet"
+            remedy = f"give data={{{init.array!r}: …}}, or x0="
+            raise ShapeError(Diagnostic("E706", message, help=remedy))
         return binding.arrays[init.array].copy()
     value = {"zeros": 0.0, "ones": 1.0}.get(init.kind)
     return np.full(shape, init.parameters[0] if value is None else value)

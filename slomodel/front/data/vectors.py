@@ -37,14 +37,14 @@ class Vectors:
         """The vector of named arrays. Raises ShapeError for a name or a shape that differs."""
         for name in values:
             if name not in self.shapes:
-                raise ShapeError(f"the model has no variable `{name}`; {self.describe()}")
+                raise self._misfit(f"the model has no variable `{name}`")
         parts = []
         for name, shape in self.shapes.items():
             if name not in values:
-                raise ShapeError(f"no value for variable `{name}`; {self.describe()}")
+                raise self._misfit(f"no value for variable `{name}`")
             array = reals(values[name], f"variable `{name}`")
             if array.shape != shape:
-                raise ShapeError(f"variable `{name}` has shape {shape}, not {array.shape}")
+                raise self._misfit(f"variable `{name}` has shape {shape}, not {array.shape}")
             parts.append(array.ravel())
         return np.concatenate(parts)
 
@@ -68,9 +68,7 @@ class Vectors:
         if isinstance(x, Mapping):
             return self.pack(x)
         vector = reals(x, what)
-        if vector.shape != (self.n,):
-            shape = f"{what} has shape {vector.shape}, not ({self.n},)"
-            raise ShapeError(f"{shape}; {self.describe()}")
+        self._check_shape(what, vector)
         return vector
 
     def device_vector(self, x: Point, what: str = "x") -> Vector:
@@ -78,11 +76,9 @@ class Vectors:
         if not is_on_device(x):
             return self.vector(x, what)
         vector: Vector = x  # type: ignore[assignment]
-        if vector.shape != self.shape:
-            shape = f"{what} has shape {vector.shape}, not ({self.n},)"
-            raise ShapeError(f"{shape}; {self.describe()}")
+        self._check_shape(what, vector)
         if vector.dtype.kind not in "biuf":
-            raise DomainError(f"{what} holds {vector.dtype} values; real numbers are needed")
+            raise _no_reals(what, f"holds {vector.dtype} values")
         return vector
 
     def receiver(self, out: object) -> Vector:
@@ -91,14 +87,21 @@ class Vectors:
         Raises DomainError or ShapeError where it cannot.
         """
         if not isinstance(out, np.ndarray):
-            raise DomainError(f"out is a {type(out).__name__}; give a NumPy array, or leave it out")
-        if out.shape != (self.n,):
-            raise ShapeError(f"out has shape {out.shape}, not ({self.n},); {self.describe()}")
+            raise _no_receiver(f"is a {type(out).__name__}, not a NumPy array")
+        self._check_shape("out", out)
         if out.dtype.kind != "f":
-            raise DomainError(f"out holds {out.dtype} values; a float64 array is needed")
+            raise _no_receiver(f"holds {out.dtype} values, not floats")
         if not out.flags.writeable:
-            raise DomainError("out is read-only; give a copy of it")
+            raise _no_receiver("is read-only")
         return out
+
+    def _check_shape(self, what: str, vector: Vector) -> None:
+        if vector.shape != self.shape:
+            raise self._misfit(f"{what} has shape {vector.shape}, not {self.shape}")
+
+    def _misfit(self, message: str) -> ShapeError:
+        remedy = f"give a vector of {self.n} numbers, or a dict of arrays; {self.describe()}"
+        return ShapeError(Diagnostic("E605", message, help=remedy))
 
     def describe(self) -> str:
         """The names and shapes, for messages."""
@@ -116,10 +119,19 @@ def reals(value: ArrayLike, what: str) -> Vector:
     try:
         array = np.asarray(on_host(value))
     except ValueError:
-        raise DomainError(f"{what} is not an array: its rows have different lengths") from None
+        raise _no_reals(what, "is not an array: its rows have different lengths") from None
     if array.dtype.kind not in "biuf":
-        raise DomainError(f"{what} holds {array.dtype} values; real numbers are needed")
+        raise _no_reals(what, f"holds {array.dtype} values")
     return np.asarray(array, dtype=np.float64)
+
+
+def _no_reals(what: str, found: str) -> DomainError:
+    return DomainError(Diagnostic("E306", f"{what} {found}", help="give an array of real numbers"))
+
+
+def _no_receiver(found: str) -> DomainError:
+    remedy = "give a new array of float64, or leave out= away"
+    return DomainError(Diagnostic("E602", f"out {found}", help=remedy))
 
 
 def _count(shape: tuple[int, ...]) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 import sympy as sp
 from sympy.core.symbol import Str
 
-from slomodel.errors import TargetLimit
+from slomodel.errors import Diagnostic, TargetLimit
 from slomodel.front.sympy_expressions.front import problem_from_sympy
 from slomodel.front.sympy_expressions.names import NAMED, listed
 from slomodel.front.sympy_expressions.scan import name_of
@@ -62,7 +62,8 @@ class SymPySource:
             return rf"\min \; {sp.latex(self.expr)}"
         except RecursionError:
             message = "the expression is nested too deep for SymPy's printer"
-            raise TargetLimit(message) from None
+            remedy = "print parts of it"
+            raise TargetLimit(Diagnostic("E801", message, help=remedy)) from None
 
     def __reduce__(self) -> tuple[Callable[..., SymPySource], tuple[object, ...]]:
         variables = None if self.variables is None else sp.Tuple(*map(_basic, self.variables))

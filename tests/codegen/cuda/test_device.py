@@ -33,13 +33,13 @@ def failing(said: str) -> Callable[[], int]:
 @pytest.mark.parametrize(
     ("module", "words"),
     [
-        (None, r"needs CuPy, which cannot be imported .*pip install 'slomodel\[cuda12\]'"),
+        (None, r"needs CuPy, which cannot be imported (.|\n)*pip install 'slomodel\[cuda12\]'"),
         (
             cupy(failing("cudaErrorInsufficientDriver: CUDA driver version is insufficient")),
-            r"needs NVIDIA's driver, .*\(cudaErrorInsufficientDriver\): install",
+            r"needs NVIDIA's driver, .*\(cudaErrorInsufficientDriver\)\n help: install",
         ),
         (cupy(failing("cudaErrorNoDevice: no CUDA-capable device")), "needs a CUDA device"),
-        (cupy(lambda: 0), "needs a CUDA device, and there is none here: run on"),
+        (cupy(lambda: 0), "needs a CUDA device, and there is none here\n help: run on"),
     ],
     ids=["no CuPy", "no driver", "no device", "no devices"],
 )
@@ -47,8 +47,7 @@ def test_what_is_missing_is_said(
     module: ModuleType | None, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "cupy", module)
-    with pytest.raises(TargetLimit, match=words) as caught:
+    with pytest.raises(TargetLimit, match=words):
         slomodel.compile(TEXT, dims={"n": 3}, backend="cupy")
-    assert "\n" not in str(caught.value)
     # The text needs none of them.
     assert "cp.RawModule" in slomodel.compile(TEXT, dims={"n": 3}).source("cupy")
