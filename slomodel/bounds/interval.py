@@ -23,6 +23,7 @@ from slomodel.bounds.rounding import (
     down_sqrt,
     down_sum,
     down_ulps,
+    put,
     up,
     up_add,
     up_sqrt,
@@ -54,7 +55,7 @@ class Interval:
         """A number in each interval; 0 where it is unbounded on both sides."""
         with np.errstate(all="ignore"):
             lo, hi = np.maximum(self.lo, -LARGEST), np.minimum(self.hi, LARGEST)
-            return np.asarray(np.clip(0.5 * lo + 0.5 * hi, lo, hi))
+            return np.asarray(np.minimum(np.maximum(0.5 * lo + 0.5 * hi, lo), hi))
 
     @property
     def rad(self) -> Array:
@@ -103,9 +104,9 @@ class Interval:
 def interval(lo: ArrayLike, hi: ArrayLike) -> Interval:
     """The interval of these ends; NaN is no bound, and an end that overflowed is brought back."""
     low, high = np.asarray(lo, dtype=np.float64), np.asarray(hi, dtype=np.float64)
-    low = np.where(np.isnan(low), -np.inf, np.minimum(low, LARGEST))
-    high = np.where(np.isnan(high), np.inf, np.maximum(high, -LARGEST))
-    return Interval(low, high)
+    low = put(np.isnan(low), -np.inf, np.minimum(low, LARGEST))
+    high = put(np.isnan(high), np.inf, np.maximum(high, -LARGEST))
+    return Interval(np.asarray(low), np.asarray(high))
 
 
 def point(x: ArrayLike) -> Interval:
@@ -142,7 +143,7 @@ def _ends(a: Interval, b: Interval, op: Callable[[Array, Array], Array]) -> list
     rights = [b.lo] if b.is_point else [b.lo, b.hi]
     with np.errstate(all="ignore"):
         results = [op(left, right) for left in lefts for right in rights]
-    return [np.where(np.isnan(one), 0.0, one) for one in results]
+    return [put(np.isnan(one), 0.0, one) for one in results]
 
 
 def _narrowed(a: Interval) -> Interval:
@@ -172,9 +173,9 @@ def multiply(a: Interval, b: Interval) -> Interval:
     nonnegative = ((a.lo >= 0.0) & (b.lo >= 0.0)) | ((a.hi <= 0.0) & (b.hi <= 0.0))
     nonpositive = ((a.lo >= 0.0) & (b.hi <= 0.0)) | ((a.hi <= 0.0) & (b.lo >= 0.0))
     lo, hi = down(lo), up(hi)
-    low = np.where(nonnegative, np.maximum(lo, 0.0), lo)
-    high = np.where(nonpositive, np.minimum(hi, 0.0), hi)
-    return interval(np.where(zero, 0.0, low), np.where(zero, 0.0, high))
+    low = put(zero | (nonnegative & (lo < 0.0)), 0.0, lo)
+    high = put(zero | (nonpositive & (hi > 0.0)), 0.0, hi)
+    return interval(low, high)
 
 
 def divide(a: Interval, b: Interval) -> Interval:
@@ -182,8 +183,7 @@ def divide(a: Interval, b: Interval) -> Interval:
     crossing = (b.lo < 0.0) & (b.hi > 0.0) | ((b.lo == 0.0) & (b.hi == 0.0))
     # A divisor that ends at 0 reaches it from one side: that side's zero gives that infinity.
     divisor = Interval(
-        np.where((b.lo == 0.0) & (b.hi > 0.0), 0.0, b.lo),
-        np.where((b.hi == 0.0) & (b.lo < 0.0), -0.0, b.hi),
+        put((b.lo == 0.0) & (b.hi > 0.0), 0.0, b.lo), put((b.hi == 0.0) & (b.lo < 0.0), -0.0, b.hi)
     )
     results = _ends(a, divisor, np.divide)
     lo, hi = _least(results), _greatest(results)
@@ -191,10 +191,9 @@ def divide(a: Interval, b: Interval) -> Interval:
     negative = ((a.lo >= 0.0) & (b.hi <= 0.0)) | ((a.hi <= 0.0) & (b.lo >= 0.0))
     zero = (a.lo == 0.0) & (a.hi == 0.0)
     lo, hi = down(lo), up(hi)
-    low = np.where(positive, np.maximum(lo, 0.0), lo)
-    high = np.where(negative, np.minimum(hi, 0.0), hi)
-    low, high = np.where(zero, 0.0, low), np.where(zero, 0.0, high)
-    return interval(np.where(crossing, -np.inf, low), np.where(crossing, np.inf, high))
+    low = put(zero | (positive & (lo < 0.0)), 0.0, lo)
+    high = put(zero | (negative & (hi > 0.0)), 0.0, hi)
+    return interval(put(crossing, -np.inf, low), put(crossing, np.inf, high))
 
 
 def _least(results: list[Array]) -> Array:
@@ -216,7 +215,7 @@ def square(a: Interval) -> Interval:
     with np.errstate(all="ignore"):
         least, largest = np.square(a.mignitude), np.square(a.magnitude)
     low = np.maximum(down(least), 0.0)
-    return interval(low, np.where(a.magnitude == 0.0, 0.0, up(largest)))
+    return interval(low, put(a.magnitude == 0.0, 0.0, up(largest)))
 
 
 def absolute(a: Interval) -> Interval:

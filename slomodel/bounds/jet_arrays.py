@@ -27,8 +27,9 @@ FLOOR = 1e-70
 def settled(x: Array) -> Array:
     """Enlarged by the roundings of an operation; NaN cannot be told from a bound that is not."""
     y = np.asarray(x * GROWTH)
-    y[np.isnan(y)] = np.inf
-    y[(y > 0.0) & (y < FLOOR)] = FLOOR
+    if not (y >= FLOOR).all():
+        y[np.isnan(y)] = np.inf
+        y[(y > 0.0) & (y < FLOOR)] = FLOOR
     return y
 
 

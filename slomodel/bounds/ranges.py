@@ -5,13 +5,13 @@ At a kink these are the derivatives of the pieces on its sides; `kinks` says whe
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
 from slomodel.bounds.interval import Interval, point
 from slomodel.bounds.rounding import Array
-from slomodel.bounds.values import elementwise, over_turns, value_range
+from slomodel.bounds.values import elementwise, in_blocks, over_turns, value_range
 from slomodel.calculus import jvp
 from slomodel.functions.compound import still
 from slomodel.ir.build import const, variable
@@ -45,8 +45,12 @@ def derivative_range(function: ScalarFunction, orders: Orders, *operands: Interv
         def values(x: Array) -> Interval:
             return elementwise(graph, {inputs[0]: point(x)})
 
-        return over_turns(values, turns, by[0], a)
-    result = elementwise(graph, dict(zip(inputs, operands, strict=True)))
+        return in_blocks(partial(over_turns, values, turns, by[0]), [a])
+
+    def whole(*parts: Interval) -> Interval:
+        return elementwise(graph, dict(zip(inputs, parts, strict=True)))
+
+    result = in_blocks(whole, operands)
     return result.each(lambda array: np.broadcast_to(array, shape))
 
 

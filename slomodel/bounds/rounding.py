@@ -7,6 +7,7 @@ Accuracy and Stability of Numerical Algorithms, section 4.2). NaN stands for no 
 
 from __future__ import annotations
 
+from math import inf, isnan, nextafter
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -23,18 +24,34 @@ SMALLEST = 5e-324
 LARGEST = float(np.finfo(np.float64).max)
 LIBM_ULPS = 4
 """Steps by which NumPy's elementary functions may be off; NumPy's own tests hold them to it."""
+_STEP = UNIT * (1.0 + 2.0 * UNIT)
 
 
 def up(x: Real) -> Real:
-    """The next double above; NaN gives +inf."""
+    """A double above, for one number the next, in arrays at most two steps; NaN gives +inf."""
+    if isinstance(x, float):
+        return cast("Real", np.float64(inf if isnan(x) else nextafter(x, inf)))
     with np.errstate(all="ignore"):
-        return cast("Real", _no_nan(np.nextafter(x, np.inf), np.inf))
+        y = np.add(x, _step(x))
+        return cast("Real", y if np.isfinite(y).all() else _no_nan(np.nextafter(x, inf), inf))
 
 
 def down(x: Real) -> Real:
-    """The next double below; NaN gives -inf."""
-    with np.errstate(all="ignore"):
-        return cast("Real", _no_nan(np.nextafter(x, -np.inf), -np.inf))
+    """A double below, for one number the next, in arrays at most two steps; NaN gives -inf."""
+    return -up(-x)
+
+
+def _step(x: Any) -> Any:
+    """Numbers e with fl(x + e) > x for every double x that is finite.
+
+    With s the step of doubles from 2^k <= |x| < 2^(k+1), fl(φ|x|) >= fl(φ 2^k) > s/2 for φ = u (1 +
+    2u), where that does not underflow, so that x + e is nearer to x + s than to x. Where it may,
+    s/2 is a multiple of the smallest double η, which fl(φ|x|) reaches, or s is η; and η is added.
+    Rump, Zimmermann, Boldo, Melquiond, Computing predecessor and successor, BIT 2009.
+    """
+    e = np.abs(x) * _STEP
+    e += SMALLEST
+    return e
 
 
 def _no_nan(x: Any, value: float) -> Any:
@@ -57,20 +74,28 @@ def up_add(a: Real, b: Real) -> Real:
     with np.errstate(all="ignore"):
         s = np.add(a, b)
         enough = _sum_error(a, b, s) <= 0.0
-        return cast("Real", np.where(enough, s, up(s))[()])
+        if isinstance(s, float):
+            return s if enough else up(s)
+        y = _step(s)
+        y *= ~enough
+        y += s
+        return cast("Real", y if np.isfinite(y).all() else np.where(enough, s, up(s)))
 
 
 def down_add(a: Real, b: Real) -> Real:
     """At most a + b, and a + b itself where that is a double; as `up_add`."""
-    with np.errstate(all="ignore"):
-        s = np.add(a, b)
-        enough = _sum_error(a, b, s) >= 0.0
-        return cast("Real", np.where(enough, s, down(s))[()])
+    return -up_add(-a, -b)
 
 
-def _sum_error(a: Real, b: Real, s: Array) -> Array:
+def _sum_error(a: Real, b: Real, s: Any) -> Any:
     back = np.subtract(s, a)
-    return np.add(np.subtract(a, np.subtract(s, back)), np.subtract(b, back))
+    error = np.subtract(s, back)
+    if isinstance(s, float):
+        return (a - error) + (b - back)
+    np.subtract(a, error, out=error)
+    np.subtract(b, back, out=back)
+    error += back
+    return error
 
 
 def up_mul(a: Real, b: Real) -> Real:
@@ -80,27 +105,30 @@ def up_mul(a: Real, b: Real) -> Real:
     """
     with np.errstate(all="ignore"):
         zero = np.equal(a, 0.0) | np.equal(b, 0.0)
-        return cast("Real", np.where(zero, 0.0, up(np.multiply(a, b)))[()])
+        return cast("Real", put(zero, 0.0, up(np.multiply(a, b)))[()])
 
 
 def down_mul(a: Real, b: Real) -> Real:
     """At most a b; 0 where a or b is exactly 0."""
-    with np.errstate(all="ignore"):
-        zero = np.equal(a, 0.0) | np.equal(b, 0.0)
-        return cast("Real", np.where(zero, 0.0, down(np.multiply(a, b)))[()])
+    return -up_mul(-a, b)
+
+
+def put(which: Any, value: float, x: Any) -> Any:
+    """`value` where `which` holds, else x; x itself where it does nowhere."""
+    return np.where(which, value, x) if which.any() else x
 
 
 def up_div(a: Real, b: Real) -> Real:
     """At least a / b; 0 where a is exactly 0 and b is not; +inf for 0 / 0."""
     with np.errstate(all="ignore"):
         zero = np.equal(a, 0.0) & np.not_equal(b, 0.0)
-        return cast("Real", np.where(zero, 0.0, up(np.divide(a, b)))[()])
+        return cast("Real", put(zero, 0.0, up(np.divide(a, b)))[()])
 
 
 def up_sqrt(x: Real) -> Real:
     """At least the root of x; 0 at 0."""
     with np.errstate(all="ignore"):
-        return cast("Real", np.where(np.equal(x, 0.0), 0.0, up(np.sqrt(x)))[()])
+        return cast("Real", put(np.equal(x, 0.0), 0.0, up(np.sqrt(x)))[()])
 
 
 def down_sqrt(x: Real) -> Real:
@@ -173,11 +201,11 @@ _NO_EXPONENT = -5000
 def _scaled(x: Array, axis: Axis) -> tuple[Array, NDArray[np.intp], int]:
     """|x| / 2^e (rounded up), e along the axes with 2^e >= max|x|, and the number of terms."""
     size = np.abs(np.asarray(x, dtype=np.float64))
-    size = np.where(np.isnan(size), np.inf, size)
+    size = put(np.isnan(size), np.inf, size)
     largest = np.max(size, axis=axis, keepdims=True, initial=0.0)
     e = np.where(largest == 0.0, _NO_EXPONENT, np.frexp(largest)[1])
     scaled = np.ldexp(size, np.where(largest == 0.0, 0, -e))
-    scaled = np.where((scaled == 0.0) & (size > 0.0), SMALLEST, scaled)
+    scaled = put((scaled == 0.0) & (size > 0.0), SMALLEST, scaled)
     own = np.asarray(np.squeeze(e, axis=axis) if axis is not None else e.reshape(()))
     return scaled, own, max(size.size // max(own.size, 1), 1)
 
@@ -194,10 +222,18 @@ def _finite_down(x: Array) -> Array:
 
 
 def up_ulps(x: Array, ulps: int = LIBM_ULPS) -> Array:
-    """At least every number within so many steps of x; +inf and NaN give +inf."""
+    """At least every number within so many steps of x; +inf and NaN give +inf.
+
+    With the step s of |x|, fl(2u (m + 1) |x|) >= (m + 1) s, or s is the smallest double, of which m
+    + 1 are added: one for the rounding of the sum.
+    """
     with np.errstate(all="ignore"):
-        moved = x + ulps * np.spacing(np.abs(x))
-        return np.asarray(_no_nan(np.where(np.isinf(x), x, up(moved)), np.inf))
+        moved = np.abs(x) * (2.0 * UNIT * (ulps + 1))
+        moved += SMALLEST * (ulps + 1)
+        moved = np.asarray(moved + x)
+        if np.isfinite(moved).all():
+            return moved
+        return np.asarray(_no_nan(np.where(np.isinf(x), x, moved), inf))
 
 
 def down_ulps(x: Array, ulps: int = LIBM_ULPS) -> Array:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from math import prod
+from operator import itemgetter
 
 import numpy as np
 
@@ -38,6 +41,24 @@ Rule = Callable[..., Interval]
 _FAR = 1e6
 """Beyond it, turns of a periodic function are no longer told apart: all its image is taken."""
 _SURE = 1e-12
+_BLOCK = 2**13
+
+
+def in_blocks(rule: Rule, operands: Sequence[Interval]) -> Interval:
+    """What a rule by elements gives, found for parts that are small enough for fast memory."""
+    shape = np.broadcast_shapes(*(a.shape for a in operands))
+    size = prod(shape)
+    if size <= _BLOCK:
+        return rule(*operands)
+    flat = [a.each(lambda array: np.broadcast_to(array, shape).reshape(-1)) for a in operands]
+    lo, hi, exact = np.empty(size), np.empty(size), True
+    for start in range(0, size, _BLOCK):
+        part = slice(start, start + _BLOCK)
+        found = rule(*(a.each(itemgetter(part)) for a in flat))
+        lo[part], hi[part] = found.lo, found.hi
+        exact &= found.is_point
+    low = lo.reshape(shape)
+    return Interval(low, low if exact else hi.reshape(shape))
 
 
 def value_range(function: ScalarFunction, *operands: Interval) -> Interval:
@@ -45,6 +66,10 @@ def value_range(function: ScalarFunction, *operands: Interval) -> Interval:
 
     Where the operands lie outside of it: all numbers.
     """
+    return in_blocks(partial(_value_range, function), operands)
+
+
+def _value_range(function: ScalarFunction, *operands: Interval) -> Interval:
     if function in _RULES:
         return _RULES[function](*operands)
     if function.arity == 1 and function.monotony is not None:

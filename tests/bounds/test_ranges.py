@@ -196,3 +196,17 @@ def test_a_function_without_data_is_enclosed_through_its_definition():
     assert result.hi >= 6.0
     slope = derivative_range(cube_minus, 1, interval(1.0, 2.0))
     assert (slope.lo, slope.hi) == pytest.approx((2.0, 11.0))
+
+
+def test_ranges_of_many_elements_are_those_of_their_parts():
+    rng = np.random.default_rng(3)
+    ends = np.sort(rng.standard_normal((2, 4, 1)), axis=0)
+    a, b = interval(ends[0], ends[1]), point(rng.standard_normal((1, 7000)))
+    whole = value_range(fn.mul, a, b)
+    for k in range(4):
+        part = value_range(fn.mul, a.each(lambda array, k=k: array[k]), b.each(lambda x: x[0]))
+        assert np.array_equal(whole.lo[k], part.lo)
+        assert np.array_equal(whole.hi[k], part.hi)
+    b = point(np.tile(b.lo, (3, 1)))
+    assert (-b).lo.tolist() == value_range(fn.neg, b).lo.tolist()
+    assert value_range(fn.neg, b).is_point

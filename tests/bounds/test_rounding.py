@@ -43,6 +43,55 @@ def test_operations_enclose_the_exact_result_within_two_steps(above, below, exac
                 assert hi <= np.nextafter(np.nextafter(lo, np.inf), np.inf)
 
 
+@pytest.mark.parametrize(
+    ("above", "below", "exact"),
+    [
+        (r.up_add, r.down_add, lambda a, b: a + b),
+        (r.up_mul, r.down_mul, lambda a, b: a * b),
+        (r.up_div, lambda a, b: -r.up_div(-a, b), lambda a, b: a / b if b else None),
+    ],
+)
+def test_operations_of_arrays_enclose_every_exact_result(above, below, exact):
+    numbers = _numbers(40)
+    a, b = (one.ravel() for one in np.meshgrid(numbers, numbers))
+    finite = np.flatnonzero(np.isfinite(above(a, b)) & np.isfinite(below(a, b)))
+    for part in (np.arange(len(a)), finite):  # with infinite results among them, and without
+        hi, lo = above(a[part], b[part]), below(a[part], b[part])
+        for x, y, high, low in zip(a[part], b[part], hi, lo, strict=True):
+            truth = exact(_exact(x), _exact(y))
+            assert truth is None or np.isinf(high) or _exact(high) >= truth
+            assert truth is None or np.isinf(low) or _exact(low) <= truth
+        assert (hi[np.isfinite(hi)] <= _steps_above(lo, 4)[np.isfinite(hi)]).all()
+
+
+def _steps_above(x: np.ndarray, steps: int) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        for _ in range(steps):
+            x = np.nextafter(x, np.inf)
+    return x
+
+
+def test_next_doubles_of_arrays_are_beyond_by_two_steps_at_most():
+    edges = np.ldexp(1.0, np.arange(-1074, 1024))
+    beside = [edges, np.nextafter(edges, 0.0), np.nextafter(edges, np.inf)]
+    x = np.concatenate([*beside, _numbers(1000)])
+    x = np.concatenate([x, -x])
+    x = x[np.abs(x) < r.LARGEST]
+    for part in (x, np.append(x, [np.inf, -np.inf, np.nan])):
+        high, low = r.up(part)[: len(x)], r.down(part)[: len(x)]
+        assert (high > x).all()
+        assert (low < x).all()
+        assert (high <= _steps_above(x, 2)).all()
+        assert (low >= -_steps_above(-x, 2)).all()
+    assert r.up(np.array([-np.inf, np.inf, np.nan])).tolist() == [-r.LARGEST, np.inf, np.inf]
+    for ulps in (0, 1, 4, 12):
+        with np.errstate(over="ignore"):
+            needed = x + ulps * np.spacing(np.abs(x))
+        assert (r.up_ulps(x, ulps) >= needed).all()
+        assert (r.down_ulps(-x, ulps) <= -needed).all()
+        assert (r.up_ulps(x, ulps) <= _steps_above(x, 4 * (ulps + 2))).all()
+
+
 def test_sums_that_are_doubles_are_exact_and_others_are_moved():
     assert r.up_add(1.0, 2.0) == 3.0
     assert r.down_add(0.75, -0.5) == 0.25
