@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial, singledispatch
 from operator import itemgetter
+from types import MappingProxyType
 
 import numpy as np
 
@@ -39,17 +40,24 @@ Sizes = Mapping[str, int]
 
 
 def enclose(
-    roots: Sequence[Expr], boxes: Mapping[Input, Interval], sizes: Sizes, batch: int = 0
+    roots: Sequence[Expr],
+    boxes: Mapping[Input, Interval],
+    sizes: Sizes,
+    batch: int = 0,
+    known: Mapping[Expr, Interval] = MappingProxyType({}),
 ) -> dict[Expr, Interval]:
     """An interval for each node under the roots.
 
     Hypothesis: each input lies in its box. Conclusion: each node's exact value lies in its
     interval, elementwise; where a node has no value in part of the box (outside of a domain), the
-    values elsewhere do. Raises MissingRule for a kind of node without a rule.
+    values elsewhere do. What is `known`, with all below it, is not enclosed again. Raises
+    MissingRule for a kind of node without a rule.
     """
-    found: dict[Expr, Interval] = {}
+    found: dict[Expr, Interval] = dict(known)
     with np.errstate(all="ignore"):
         for node in postorder(*roots):
+            if node in found:
+                continue
             if isinstance(node, Input):
                 found[node] = boxes[node]
             else:

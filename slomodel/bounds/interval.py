@@ -20,13 +20,11 @@ from slomodel.bounds.rounding import (
     Truths,
     down,
     down_add,
-    down_sqrt,
     down_sum,
     down_ulps,
     put,
     up,
     up_add,
-    up_sqrt,
     up_sum,
     up_ulps,
 )
@@ -53,6 +51,8 @@ class Interval:
     @property
     def mid(self) -> Array:
         """A number in each interval; 0 where it is unbounded on both sides."""
+        if self.is_point:
+            return self.lo
         with np.errstate(all="ignore"):
             lo, hi = np.maximum(self.lo, -LARGEST), np.minimum(self.hi, LARGEST)
             return np.asarray(np.minimum(np.maximum(0.5 * lo + 0.5 * hi, lo), hi))
@@ -62,12 +62,19 @@ class Interval:
         """At least the distance of `mid` from the ends."""
         if self.is_point:
             return np.zeros_like(self.lo)
-        mid = self.mid
-        return np.asarray(np.maximum(up_add(self.hi, -mid), up_add(mid, -self.lo)))
+        return self.rad_about(self.mid)
+
+    def rad_about(self, mid: Array) -> Array:
+        """`rad` where `mid` is known; a difference is rounded to 0 only where it is 0."""
+        with np.errstate(all="ignore"):
+            farthest = np.maximum(self.hi - mid, mid - self.lo)
+            return np.asarray(np.where(farthest == 0.0, 0.0, up(farthest)))
 
     @property
     def magnitude(self) -> Array:
         """The largest absolute value of each interval."""
+        if self.is_point:
+            return np.asarray(np.abs(self.lo))
         return np.asarray(np.maximum(np.abs(self.lo), np.abs(self.hi)))
 
     @property
@@ -249,11 +256,6 @@ def increasing(function: Callable[[Array], Array], a: Interval, ulps: int = LIBM
         lo = down_ulps(np.asarray(function(a.lo), dtype=np.float64), ulps)
         hi = up_ulps(np.asarray(function(a.hi), dtype=np.float64), ulps)
     return interval(lo, hi)
-
-
-def root(a: Interval) -> Interval:
-    """All square roots of the numbers that are not negative."""
-    return interval(down_sqrt(a.lo), up_sqrt(np.maximum(a.hi, 0.0)))
 
 
 def total(a: Interval, axis: Axis = None) -> Interval:

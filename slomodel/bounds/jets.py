@@ -61,7 +61,11 @@ def propagate(prepared: Prepared, radius: float, centre: Ball | None = None) -> 
     setting = prepared.setting
     boxes = boxed(prepared.values)
     boxes.update({v: around(setting.values[v], radius) for v in setting.variables})
-    ranges = enclose(prepared.roots, boxes, setting.sizes) if radius else prepared.centre
+    ranges = (
+        enclose(prepared.roots, boxes, setting.sizes)
+        if radius
+        else prepared.enclosed(*prepared.roots)
+    )
     ball = Ball(prepared, radius, ranges, _orders(prepared, ranges), centre)
     for node in prepared.order:
         for norm in prepared.norms.get(node, ()):
@@ -195,6 +199,6 @@ def _narrowed(ball: Ball, node: Expr) -> Interval:
     moved = float(jets.shift(ball.look(node, word)[1], ball.radii, ball.radius))
     if not np.isfinite(moved):
         return box
-    centre = ball.prepared.centre[node]
+    centre = ball.prepared.enclosed(node)[node]
     near = interval(-up_add(-centre.lo, np.asarray(moved)), up_add(centre.hi, np.asarray(moved)))
     return meet(box, near)

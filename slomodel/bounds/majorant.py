@@ -7,7 +7,7 @@ of its pairs of norms, and a_0 is ‖u(c)‖ itself. They do not depend on a rad
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -32,9 +32,13 @@ class TooMany(Exception):
 
 @dataclass(slots=True)
 class Majorants:
-    """By node its exponents (M, B), by node and norm the coefficients (M,)."""
+    """By node its exponents (M, B), by node and norm the coefficients (M,).
+
+    Constants are measured where they are `read`; the others are inf.
+    """
 
     prepared: Prepared
+    read: Collection[tuple[Expr, Norm]]
     exponents: dict[Expr, Exponents] = field(default_factory=dict)
     found: dict[tuple[Expr, Norm], Array] = field(default_factory=dict)
 
@@ -67,7 +71,7 @@ def majorants(prepared: Prepared) -> Majorants | None:
     """
     if not is_polynomial(prepared):
         return None
-    result = Majorants(prepared)
+    result = Majorants(prepared, _read(prepared))
     try:
         for node in prepared.order:
             if node in prepared.norms:
@@ -75,6 +79,23 @@ def majorants(prepared: Prepared) -> Majorants | None:
     except TooMany:
         return None
     return result
+
+
+def _read(prepared: Prepared) -> set[tuple[Expr, Norm]]:
+    """The constants that count: those of factors beside one that varies.
+
+    What a node itself is at the centre is measured, and not found from constants of its operands;
+    and the gradient's constants are no part of f of degree 2 or more.
+    """
+    found: set[tuple[Expr, Norm]] = set()
+    for rule in prepared.rules.values():
+        if isinstance(rule, Product):
+            for words in rule.options.norms:
+                factors = ((rule.left, words[0]), (rule.right, words[1]))
+                for (node, word), (beside, _) in zip(factors, factors[::-1], strict=True):
+                    if beside in prepared.scope.moving:
+                        found.add((node, prepared.available(node, word)))
+    return found
 
 
 def _propagate(own: Majorants, node: Expr) -> None:
@@ -91,7 +112,8 @@ def _propagate(own: Majorants, node: Expr) -> None:
     constant = own.exponents[node].sum(axis=1) == 0
     for norm in norms:
         coefficients = own.found[node, norm]
-        coefficients[constant] = enlarged(np.asarray([prepared.at_centre(node, norm)]), 0)
+        size = prepared.at_centre(node, norm) if (node, norm) in own.read else np.inf
+        coefficients[constant] = enlarged(np.asarray([size]), 0)
         for other in norms:
             if other != norm and (node, other) in own.found and below(norm, other):
                 np.minimum(coefficients, own.found[node, other], out=coefficients)
@@ -164,7 +186,7 @@ def _kernel(own: Majorants, node: Expr) -> _Kernel:
 
 
 def objective_majorant(own: Majorants) -> Polynomial:
-    """The parts of f of degree >= 1, by Euler's identity: α_b f_α = ⟨h_b, (∇_b f)_(α - e_b)⟩.
+    """The parts of f of degree >= 2, by Euler's identity: α_b f_α = ⟨h_b, (∇_b f)_(α - e_b)⟩.
 
     So a_α <= a_(α - e_b)(∇_b f) / α_b for every b with α_b > 0, and f_α = 0 where one of those
     parts of the gradient is no monomial of it. Variables of one block count by the root of the
@@ -182,7 +204,8 @@ def objective_majorant(own: Majorants) -> Polynomial:
     for b, parts in blocks.items():
         for key in parts:
             raised = (*key[:b], key[b] + 1, *key[b + 1 :])
-            found[raised] = min(_by_euler(raised, blocks))
+            if sum(raised) > 1:
+                found[raised] = min(_by_euler(raised, blocks))
     keys = sorted(found)
     exponents = np.array(keys, dtype=np.int64).reshape(len(keys), prepared.count)
     return Polynomial(exponents, enlarged(np.array([found[key] for key in keys]), 2))

@@ -26,7 +26,7 @@ class Prepared:
     """The gradient's graph with, for each node that varies, the norms that are wanted of it.
 
     `blocks` numbers the variables by name; beyond `_MOST_BLOCKS` several share a number, which
-    bounds them together. `measured` has norms at the centre.
+    bounds them together. `centre` and `measured` have what was asked for of nodes at the centre.
     """
 
     setting: Setting
@@ -59,9 +59,15 @@ class Prepared:
         """At least the norm of a node at the centre."""
         key = (node, norm)
         if key not in self.measured:
-            value = self.centre[node]
+            value = self.enclosed(node)[node]
             self.measured[key] = measure(value.mid, value.rad, norm)
         return self.measured[key]
+
+    def enclosed(self, *nodes: Expr) -> dict[Expr, Interval]:
+        """Intervals at the centre of these nodes and of what is below; made when first asked."""
+        if any(node not in self.centre for node in nodes):
+            self.centre = enclose(nodes, {}, self.setting.sizes, known=self.centre)
+        return self.centre
 
     def root_norm(self, root: Expr) -> Norm:
         return frobenius(self.scope.shape(root))
@@ -87,7 +93,7 @@ def prepare(setting: Setting) -> Prepared:
     scope = Scope(setting.sizes, moving)
     prepared = Prepared(setting, roots, values, order, scope, blocks)
     _want(prepared)
-    prepared.centre = enclose(roots, boxed(values), setting.sizes)
+    prepared.centre = enclose(list(values), boxed(values), setting.sizes)
     setting.kept[KEY] = prepared
     return prepared
 

@@ -106,7 +106,11 @@ def _by_midpoints(
     """
     labels = [own for _, own in operands]
     mids = [o.mid for o, _ in operands]
+    radii = [
+        None if o.is_point else o.rad_about(m) for (o, _), m in zip(operands, mids, strict=True)
+    ]
     sizes = [np.abs(mid) for mid in mids]
+    largest = [s if o.is_point else o.magnitude for (o, _), s in zip(operands, sizes, strict=True)]
     summed = {label for own in labels for label in own} - set(kept)
     terms = prod(dims[label] for label in summed) + len(operands)
     growth = np.asarray(up(1.0 + gamma(2 * terms)))
@@ -117,12 +121,11 @@ def _by_midpoints(
     with np.errstate(all="ignore"):
         middle: Array = _einsum(mids, labels, kept, batch)
         radius: Array = up_mul(nonnegative(sizes), np.asarray(gamma(2 * terms)))
-        for k, (operand, _) in enumerate(operands):
-            if not operand.is_point:
-                largest = [o.magnitude for o, _ in operands[:k]]
-                part = nonnegative([*largest, operand.rad, *sizes[k + 1 :]])
+        for k, own in enumerate(radii):
+            if own is not None:
+                part = nonnegative([*largest[:k], own, *sizes[k + 1 :]])
                 radius = up_add(radius, part)
-        slack = _underflow([o for o, _ in operands], terms)
+        slack = _underflow(sizes, radii, largest, terms)
         if slack:
             radius = up_add(radius, np.full(radius.shape, slack))
         return interval(-up_add(-middle, radius), up_add(middle, radius))
@@ -147,20 +150,28 @@ def _word(labels: Sequence[int]) -> str:
     return "".join(ascii_letters[label] for label in labels)
 
 
-def _underflow(operands: Sequence[Interval], terms: int) -> float:
+def _underflow(
+    sizes: Sequence[Array], radii: Sequence[Array | None], largest: Sequence[Array], terms: int
+) -> float:
     """At least what products lost below the smallest double can make of a sum; mostly 0.
 
     Each loss is at most 2^-1074 times the factors that follow.
     """
-    least, largest = 1.0, 1.0
-    for operand in operands:
-        for size in (np.abs(operand.mid), operand.rad):
-            nonzero = size[size > 0.0]
-            least *= min(float(nonzero.min(initial=1.0)), 1.0)
-            largest = up_mul(largest, max(float(operand.magnitude.max(initial=1.0)), 1.0))
+    least, most = 1.0, 1.0
+    for size, radius, whole in zip(sizes, radii, largest, strict=True):
+        least *= _least_nonzero(size)
+        least *= 1.0 if radius is None else _least_nonzero(radius)
+        top = max(float(whole.max(initial=1.0)), 1.0)
+        most = up_mul(most, up_mul(top, top))
     if least >= _FAR_FROM_UNDERFLOW:
         return 0.0
-    return up_mul(up_mul(float(terms * len(operands)), SMALLEST), largest)
+    return up_mul(up_mul(float(terms * len(sizes)), SMALLEST), most)
+
+
+def _least_nonzero(size: Array) -> float:
+    """The least of the numbers above 0, at most 1."""
+    least = float(size.min(initial=1.0))
+    return least if least > 0.0 else float(size[size > 0.0].min(initial=1.0))
 
 
 def _placed(array: Array, kept: Axes, output: Axes, dims: Sequence[int], batch: int) -> Array:

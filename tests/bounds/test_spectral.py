@@ -7,14 +7,15 @@ import pytest
 from slomodel.bounds.spectral import (
     cholesky_norm,
     collatz,
+    gram_cholesky,
     gram_power,
     spectral_norm,
     stack_norm,
     symmetric_norm,
 )
 
-SYMMETRIC = (cholesky_norm, gram_power, collatz, spectral_norm)
-GENERAL = (gram_power, collatz, spectral_norm)
+SYMMETRIC = (cholesky_norm, gram_cholesky, gram_power, collatz, spectral_norm)
+GENERAL = (gram_cholesky, gram_power, collatz, spectral_norm)
 
 
 def exact_norm(A):
@@ -63,7 +64,16 @@ def test_sharpness_by_size():
     A = rng.standard_normal((40, 70))
     assert spectral_norm(A) <= np.linalg.norm(A, 2) * (1 + 1e-12)
     B = rng.standard_normal((260, 400))
-    assert spectral_norm(B) <= np.linalg.norm(B, 2) * 260 ** (1 / 32)
+    assert 1.0 <= spectral_norm(B) / np.linalg.norm(B, 2) <= 1.0001
+
+
+@pytest.mark.parametrize("shape", [(170, 170), (200, 900), (400, 300)])
+def test_the_gram_certificate_is_tight_for_one_large_value_and_for_none(shape):
+    rng = np.random.default_rng(6)
+    noise = rng.standard_normal(shape)
+    spike = np.multiply.outer(rng.standard_normal(shape[0]), rng.standard_normal(shape[1]))
+    for A in (noise, noise + spike, noise * 1e200, np.linalg.qr(noise)[0]):
+        assert 1.0 - 1e-15 <= gram_cholesky(A) / np.linalg.norm(A, 2) <= 1.0001
 
 
 def test_collatz_is_sharp_for_positive_matrices():

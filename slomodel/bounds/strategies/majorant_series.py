@@ -140,9 +140,8 @@ def _series(setting: Setting) -> Series | None:
 
 
 def _lowered(f: Polynomial, chain: Mapping[tuple[int, ...], float]) -> Polynomial:
-    """The smaller of two bounds of each part of degree >= 2; what one has not is 0."""
+    """The smaller of two bounds of each part; what one has not is 0."""
     keys = [tuple(int(e) for e in exponent) for exponent in f.exponents]
     least = [0.0 if sum(key) > 2 else np.inf for key in keys]
     other = [chain.get(key, least[k]) for k, key in enumerate(keys)]
-    other = [a if sum(key) > 1 else np.inf for a, key in zip(other, keys, strict=True)]
     return Polynomial(f.exponents, np.minimum(f.coefficients, other))
