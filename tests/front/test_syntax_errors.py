@@ -125,7 +125,7 @@ CASES = [
     ("data A[¦9999999999999999]", "E123", "is not a size"),
     ("minimize x ¦if y > 0", "E124", "where(condition, a, b)"),
     ("let y = sum(axis=3, ¦b)", "E125", "without a name"),
-    ("let y = A¦.shape", "E126", "`.T`"),
+    ("let y = A¦.shape", "E126", "is its dim"),
     ("let y = A¦.'", "E126", "`.T`"),
 ]
 

@@ -32,9 +32,11 @@ def test_what_was_rewritten_is_told() -> None:
 
 
 def test_names_of_passes() -> None:
-    with pytest.raises(slomodel.DomainError, match="no pass is called 'fusion'; there are"):
+    with pytest.raises(
+        slomodel.DomainError, match=r"no pass is called 'fusion'\n help: .* some of"
+    ):
         slomodel.compile(CHAIN, rewrites=["fusion"])
-    with pytest.raises(slomodel.DomainError, match="takes True, False or names of passes, not str"):
+    with pytest.raises(slomodel.DomainError, match="takes True, False or names of passes, not an"):
         slomodel.compile(CHAIN, rewrites="contraction order")
     only = slomodel.compile(CHAIN, data=drawn(4, 50), rewrites=["contraction order"])
     assert "rewritten" in only.explain()

@@ -98,7 +98,7 @@ def as_model_array(
         value = _load(name, value)
     raw = _of_table(name, value, dims) if isinstance(value, Table) else _as_array(name, value)
     if raw.dtype.kind not in "biuf":
-        kind = _KINDS.get(raw.dtype.kind, str(raw.dtype))
+        kind = kind_in_words(raw.dtype)
         message = f"data `{name}` holds {kind} values, and a model computes with real numbers"
         raise _error("E306", message, None, "cast it first, for example with .astype(float)")
     if raw.ndim != len(dims):
@@ -109,6 +109,11 @@ def as_model_array(
     if not allow_nonfinite:
         _check_finite(name, array)
     return array
+
+
+def kind_in_words(dtype: np.dtype[np.generic]) -> str:
+    """What an array of another type than numbers holds, for messages."""
+    return _KINDS.get(dtype.kind, str(dtype))
 
 
 _KINDS = {"c": "complex", "U": "text", "S": "text", "M": "date", "m": "duration"}

@@ -203,7 +203,8 @@ def _check_lengths(problem: Problem, sizes: Mapping[str, int]) -> None:
     for dim, node in first.items():
         if _is_known(dim, sizes) and _number(dim, sizes) < 0:
             known = ", ".join(f"{name} = {sizes[name]}" for name, _ in dim.terms)
-            message = f"an axis or range of length `{dim}` is negative with {known}"
+            message = f"an axis or range of length `{dim}` is negative"
+            message += f" with {known}" if known else ""
             span = problem.spans.get(node)
             raise ShapeError(Diagnostic("E315", message, span, help="give larger sizes"))
 

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from slomodel.codegen.cuda.device import is_on_device, on_host
 from slomodel.errors import Diagnostic, DomainError, ShapeError
+from slomodel.front.data.arrays import kind_in_words
 from slomodel.ir.dims import concrete
 from slomodel.problem import Problem
 
@@ -78,7 +79,7 @@ class Vectors:
         vector: Vector = x  # type: ignore[assignment]
         self._check_shape(what, vector)
         if vector.dtype.kind not in "biuf":
-            raise _no_reals(what, f"holds {vector.dtype} values")
+            raise _no_reals(what, f"holds {kind_in_words(vector.dtype)} values")
         return vector
 
     def receiver(self, out: object) -> Vector:
@@ -90,7 +91,7 @@ class Vectors:
             raise _no_receiver(f"is a {type(out).__name__}, not a NumPy array")
         self._check_shape("out", out)
         if out.dtype.kind != "f":
-            raise _no_receiver(f"holds {out.dtype} values, not floats")
+            raise _no_receiver(f"holds {kind_in_words(out.dtype)} values, not floats")
         if not out.flags.writeable:
             raise _no_receiver("is read-only")
         return out
@@ -121,7 +122,7 @@ def reals(value: ArrayLike, what: str) -> Vector:
     except ValueError:
         raise _no_reals(what, "is not an array: its rows have different lengths") from None
     if array.dtype.kind not in "biuf":
-        raise _no_reals(what, f"holds {array.dtype} values")
+        raise _no_reals(what, f"holds {kind_in_words(array.dtype)} values")
     return np.asarray(array, dtype=np.float64)
 
 

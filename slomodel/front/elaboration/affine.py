@@ -6,14 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from slomodel.errors import Span
+from slomodel.front.elaboration.elsewhere import COUNTS, SIZES
 from slomodel.front.elaboration.faults import Fault, fault
 from slomodel.front.elaboration.scope import Scope, Symbol, described
 from slomodel.front.elaboration.values import Label
-from slomodel.front.text.syntax import Name, Negate, Node, Number, Product, Sum
+from slomodel.front.text.syntax import Call, Name, Negate, Node, Number, Product, Sum
 from slomodel.front.text.traverse import children
 from slomodel.ir.dims import Dim, literal
 
 _LARGEST = 10**15
+_PRODUCT = "declare a dim for the product, `dim k`, write `k`, and give its size as other sizes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,23 @@ def _leaf(node: Node, scope: Scope) -> AffineIndex:
             return AffineIndex(found.dim)
         what = described(found) if isinstance(found, Symbol) else f"`{node.text}` is a parameter"
         raise _not_affine(node.span, what)
-    raise _not_affine(node.span, f"`{node.span.text}` is more than that")
+    remedy = dims_asked(node, scope) if isinstance(node, Call) else ""
+    raise _not_affine(node.span, f"`{node.span.text}` is more than that", remedy)
+
+
+def dims_asked(node: Call, scope: Scope) -> str:
+    """The remedy for a call that asks for sizes, as `len(y)` does; empty for other calls."""
+    name, of = node.function.text, node.args[0] if node.args else None
+    if name not in SIZES and name not in COUNTS:
+        return ""
+    found = scope.model.symbols.get(of.text) if isinstance(of, Name) else None
+    if found is None or found.value is None or not found.value.rank:
+        return "the size of an axis is its dim: write its name, such as `n` of `x[n]`"
+    dims = [str(dim) for dim in found.value.dims]
+    if name in COUNTS:
+        return f"write `{' * '.join(f'({dim})' if ' ' in dim else dim for dim in dims)}`"
+    listed = " or ".join(f"`{dim}`" for dim in dict.fromkeys(dims))
+    return f"the size of an axis is its dim: of `{found.name}` write {listed}"
 
 
 def _combined(node: Node, operands: list[AffineIndex]) -> AffineIndex:
@@ -124,8 +142,10 @@ def _combined(node: Node, operands: list[AffineIndex]) -> AffineIndex:
             result = result.times(other.constant)
         elif result.constant is not None:
             result = other.times(result.constant)
-        else:
+        elif result.labels or other.labels:
             raise _not_affine(term.op_span, "no two names may be multiplied in it")
+        else:
+            raise _not_affine(term.op_span, "no two names may be multiplied in it", _PRODUCT)
     return result
 
 
@@ -134,6 +154,7 @@ def _not_whole(span: Span) -> Fault:
     return fault("E209", f"`{span.text}` is not a whole number", span, remedy)
 
 
-def _not_affine(span: Span, reason: str) -> Fault:
+def _not_affine(span: Span, reason: str, remedy: str = "") -> Fault:
     message = f"an index or size is made of index variables, dims and whole numbers: {reason}"
-    return fault("E209", message, span, "write it like `i`, `i + 1`, `2*i` or `n - 1 - i`")
+    remedy = remedy or "write it like `i`, `i + 1`, `2*i` or `n - 1 - i`"
+    return fault("E209", message, span, remedy)

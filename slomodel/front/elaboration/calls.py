@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from slomodel.front.elaboration.affine import dims_asked
 from slomodel.front.elaboration.arguments import (
     Signature,
     check_kind,
@@ -30,10 +31,10 @@ _SCALAR_SIGNATURES = {
     "clip": "clip(x, lo, hi)",
 }
 _LATER = {
-    "inv": "solve linear systems in the model's data before it",
+    "inv": "compute inverses of data before, and give them as data: `data Ainv[n, n]`",
     "det": "for a triangular matrix it is the product of the diagonal: `prod(diag(L))`",
     "logdet": "for a triangular matrix it is `sum(log(abs(diag(L))))`",
-    "solve": "solve linear systems in the model's data before it",
+    "solve": "make the solution a variable `x`, and minimise `sumsq(A @ x - b)` with the rest",
 }
 
 
@@ -150,8 +151,9 @@ def _unknown(node: Call, scope: Scope) -> Fault:
         remedy = f"an element is written `{name}[0]`, counted from 0; or missing `*`?"
         remedy = remedy if is_array else "missing `*`?"
         return fault("E203", f"{what}, and a call needs a function", span, remedy)
-    if name in FUNCTIONS_ELSEWHERE:
-        return fault("E203", f"no function is called `{name}`", span, FUNCTIONS_ELSEWHERE[name])
+    meant = dims_asked(node, scope) or FUNCTIONS_ELSEWHERE.get(name)
+    if meant:
+        return fault("E203", f"no function is called `{name}`", span, meant)
     functions = [s.name for s in scope.model.symbols.values() if s.kind == "function"]
     names = [*FUNCTIONS, *ARRAY_FUNCTIONS, *_LATER, *functions]
     remedy = suggestion(name, names) or f"declare it before, as in `fn {name}(t) = …`"

@@ -10,7 +10,6 @@ _SQUARES = "the sum of squares is `sumsq(x)`"
 _PRODUCT = "a product of matrices and vectors is written `A @ x`"
 _JOINED = "arrays are joined by `concat(a, b, axis=0)`"
 _CHOICE = "choose values with `where(condition, a, b)`"
-_SIZE = "the size of an axis is its dim: write `n`"
 
 FUNCTIONS_ELSEWHERE = {
     "ln": "the natural logarithm is `log(x)`",
@@ -57,9 +56,6 @@ FUNCTIONS_ELSEWHERE = {
     "ifelse": _CHOICE,
     "piecewise": _CHOICE,
     "cond": _CHOICE,
-    "len": _SIZE,
-    "length": _SIZE,
-    "size": _SIZE,
     "rand": "write `uniform(0, 1)`",
     "randn": "write `normal(0, 1)`",
     "erfc": "write `1 - erf(x)`",
@@ -67,13 +63,15 @@ FUNCTIONS_ELSEWHERE = {
 """Functions of other languages, and the remedy of their absence."""
 
 _NAMES = {
-    "end": "the last element is `x[-1]`",
+    "end": "the last element is `x[-1]`, and `x[1:]` goes up to it",
     "inf": "a model is made of finite numbers",
     "Inf": "a model is made of finite numbers",
     "nan": "a model is made of finite numbers",
     "rand": "write `uniform(0, 1)`",
     "randn": "write `normal(0, 1)`",
 }
+SIZES = frozenset(("len", "length", "size", "shape", "ndims", "nrow", "ncol", "rows", "cols"))
+COUNTS = frozenset(("numel", "count", "nnz"))
 _INDICES = frozenset(("i", "j", "k", "l"))
 
 

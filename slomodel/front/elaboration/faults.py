@@ -60,9 +60,9 @@ def missing(message: str, span: Span, remedy: str = "") -> Fault:
     return Fault(Diagnostic("E250", message, span, help=remedy), MissingRule)
 
 
-def stray_row(span: Span) -> Fault:
+def stray_row(span: Span, meant: str = "") -> Fault:
     """A transposed vector that meets no `@` on its right."""
-    remedy = "a vector has one axis: leave `'` out, or write `outer(x, y)` or `x[None, :]`"
+    remedy = meant or "a vector has one axis: leave `'` out, or write `outer(x, y)` or `x[None, :]`"
     message = "a transposed vector stands only to the left of `@`"
     return shape_fault("E207", message, span, remedy)
 

@@ -100,6 +100,8 @@ def _scaled(scope: Scope, factors: _Factors) -> Value:
 
 def _row_times(op: str, row: Span, left: Operand, right: Operand) -> Fault:
     """A transposed vector that `*` or `/` meets."""
+    if op == "*" and max(left.value.rank, right.value.rank) > 1:
+        return stray_row(row, f"write `@` for a matrix product, as in `{left.text} @ {right.text}`")
     if op not in ("*", ".*") or left.value.rank != 1 or right.value.rank != 1:
         return stray_row(row)
     a, b = (one.text.removesuffix("'").removesuffix(".T") for one in (left, right))
@@ -120,8 +122,12 @@ def _refuse_square(factors: _Factors) -> None:
     else:
         message = f"`/` by a square matrix {show(right.value)} has two readings"
         inverse = f"{a} @ inv({right.text})" if left.value.rank else f"{a} * inv({right.text})"
-        remedy = f"write `{a} ./ {b}` by elements or `{inverse}`"
+        remedy = f"write `{a} ./ {b}` by elements; {_later(inverse)}"
     raise shape_fault("E206", message, factors.span, remedy, marks=marks(left, right))
+
+
+def _later(inverse: str) -> str:
+    return f"`{inverse}` cannot be computed yet: give the inverse as data"
 
 
 def _matrix_product(scope: Scope, factors: _Factors) -> Value:
@@ -163,10 +169,10 @@ def power(node: Power, request: Evaluate) -> Steps:
     if node.op == "^" and is_square(base):
         a, p = left.bracketed, right.bracketed
         message = f"`^` of a square matrix {show(base)} has two readings"
-        product = f"`{a} @ {a}` for the matrix product" if p == "2" else "products with `@`"
+        product = f"or `{a} @ {a}` for the matrix product" if p == "2" else "or products with `@`"
         if p in ("(-1)", "-1"):
-            product = f"`inv({left.text})` for the inverse"
-        remedy = f"write `{a} .^ {p}` by elements or {product}"
+            product = f"; {_later(f'inv({left.text})')}"
+        remedy = f"write `{a} .^ {p}` by elements {product}".replace(" ;", ";")
         raise shape_fault("E206", message, node.op_span, remedy, marks=marks(left))
     if merged((base, exponent)) is None:
         raise unequal(scope, f"`{node.op}`", node.op_span, (left, right))

@@ -65,7 +65,11 @@ class Site:
         for argument in self.arguments[parameter]:
             if isinstance(argument, (String, NoneLiteral, Compare, BoolOp, Not)):
                 raise fault("E208", "a size is expected here", argument.span)
-            result.append(size(argument, self.scope))
+            found = size(argument, self.scope)
+            if found.is_literal and found.const < 0:
+                remedy = "write every size: none is worked out from the others"
+                raise fault("E209", "a size is negative", argument.span, remedy)
+            result.append(found)
         return tuple(result)
 
     def text(self, parameter: str) -> String:

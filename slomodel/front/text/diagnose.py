@@ -11,7 +11,7 @@ from lark import Token
 from slomodel.errors import Diagnostic
 from slomodel.front.text import messages
 from slomodel.front.text.failure import END, STATEMENTS, UNKNOWN, Failure, span_of
-from slomodel.front.text.hints import hint, of_character
+from slomodel.front.text.hints import access_hint, hint, of_character
 from slomodel.front.text.words import ATTRIBUTES, expectation, shown, similar_statement
 
 _WORDS = frozenset(
@@ -52,9 +52,18 @@ def _unreadable(f: Failure) -> Diagnostic | None:
     if f.text in _WORDS:
         return messages.reserved(f.span)
     if f.text[0] == ".":
-        method = re.match(r"\.([^\W\d]\w*)\s*\(", f.rest_of_line)
-        return messages.unknown_attribute_access(f.span, method[1] if method else "", _is_range(f))
+        return messages.unknown_attribute_access(f.span, _after_dot(f))
     return messages.unknown_character(f.span, of_character(f))
+
+
+def _after_dot(f: Failure) -> str:
+    """The remedy for a dot that begins nothing, or an empty text."""
+    if _is_range(f):
+        return "a range is written `range(a, b)`, and leaves out its end"
+    word = re.match(r"\.([^\W\d]\w*)(?:\(([^()]*)\))?", f.rest_of_line)
+    if word is None or f.previous is None:
+        return ""
+    return access_hint(_operand(f, f.previous), word[1], word[2], f.rest_of_line)
 
 
 def _number(f: Failure) -> Diagnostic | None:
@@ -96,6 +105,13 @@ def _comma(f: Failure) -> Diagnostic | None:
     if f.previous is None or f.previous.type != "COMMA" or not closes:
         return None
     return messages.trailing_comma(span_of(f.source, f.previous), _found(f))
+
+
+def _named_dim(f: Failure) -> Diagnostic | None:
+    """`sum(A, dim=1)`."""
+    if f.found == "DIM" and f.open_brackets and re.match(r"dim\s*=\s*[-\w]", f.rest_of_line):
+        return messages.reserved(f.span, "an axis is named by `axis=`: `sum(A, axis=0)`, from 0 on")
+    return None
 
 
 def _reserved(f: Failure) -> Diagnostic | None:
@@ -266,6 +282,7 @@ _CASES: tuple[Callable[[Failure], Diagnostic | None], ...] = (
     _unreadable,
     _number,
     _attribute,
+    _named_dim,
     _comma,
     _reserved,
     _late_model,

@@ -6,12 +6,19 @@ import re
 
 from slomodel.front.text.failure import Failure
 
+_MODULES = frozenset(
+    ("np", "numpy", "jnp", "torch", "tf", "math", "Math", "sp", "scipy", "cp", "cvxpy", "ca", "nn")
+)
+_LONGEST_SHOWN = 60
 _RANGE = "a range is written `range(a, b)`, and leaves out its end: `for i in range(1, n)`"
 _NO_ARRAYS = "arrays are not written out: declare `data A[n]`, and give the numbers with data="
 _STARTS = (
     "a start is a number, `uniform(a, b)`, `normal(mu, s)`, `zeros`, `ones`, `eye` or data: "
     "declare `data x0[n]`, and write `init x0`"
 )
+_TERMS = "leave out the brackets: `sum(x[i] for i in n)`"
+_BOUND_BEFORE = "an index is bound after the term: `sum(x[i] for i in range(n))`"
+_NO_TUPLES = "there are no tuples: write one value after the other, as in `reshape(x, m, n)`"
 _SIZES = "a size is a name, a whole number, or a name plus or minus one; name others with `dim`"
 
 
@@ -22,9 +29,13 @@ def hint(f: Failure) -> str:
     if f.text in ("/", "*") and f.previous == "/" and f.adjacent:
         return "a comment begins with `#`"
     if f.found == "LSQB" and not f.after_operand:
+        if re.match(r"\[.*\bfor\b", f.rest_of_line):
+            return _TERMS
         return _STARTS if f.previous is not None and f.previous.type == "_INIT" else _NO_ARRAYS
     if f.found == "COMMA" and "_IN" in f.accepts:
         return "each index has an `in` of its own: `for i in n, j in m`"
+    if f.found == "COMMA" and _is_group(f):
+        return _NO_TUPLES
     if f.found == "NUMBER" and types[-2:] == ["NUMBER", "COMMA"] and f.statement == "VAR":
         return "a decimal point is a dot, as in `0.5`"
     if f.found == "COMMA" and any(token.type == "_INIT" for token in f.before):
@@ -40,6 +51,13 @@ def hint(f: Failure) -> str:
     if f.found == "COLON":
         return _colon(f, types, inner)
     return _equal_or_name(f)
+
+
+def _is_group(f: Failure) -> bool:
+    """True in parentheses that are not those of a call."""
+    inner = f.open_brackets[-1] if f.open_brackets else None
+    at = next((k for k, token in enumerate(f.before) if token is inner), 0)
+    return at > 0 and f.before[at].type == "LPAR" and f.before[at - 1].type != "NAME"
 
 
 def _declaration(f: Failure, inner: str) -> str:
@@ -69,6 +87,8 @@ def _colon(f: Failure, types: list[str], inner: str) -> str:
         return _RANGE
     if re.match(r":\s*=", f.rest_of_line):
         return "a definition is written with `=`"
+    if inner == "LPAR" and "EQUAL" in types:
+        return _BOUND_BEFORE
     return "an index stands in brackets, as in `x[1:3]`" if inner == "LPAR" else ""
 
 
@@ -91,6 +111,11 @@ def of_character(f: Failure) -> str:
         if f.rest_of_line.startswith("||"):
             return "a norm is written `norm2(x)` of a vector, `fro(A)` of a matrix"
         return "the absolute value is written `abs(x)`"
+    if char == "\\" and f.after_operand:
+        return (
+            "nothing divides from the left: for `A \\ b` make `x` a variable, "
+            "and minimise `sumsq(A @ x - b)`"
+        )
     if char == "!" and f.after_operand:
         return "there is no factorial; `!=` compares"
     if char == "{" and f.previous is not None:
@@ -101,3 +126,25 @@ def of_character(f: Failure) -> str:
         if f.previous in ("sum", "prod"):
             return f"write `{f.previous}(x[i] for i in n)`"
     return ""
+
+
+def access_hint(operand: str, word: str, arguments: str | None, rest: str) -> str:
+    """What to write for `operand.word`, with `(arguments)` where those are not None.
+
+    `rest` is the line from the dot on.
+    """
+    if operand in _MODULES:
+        path = re.match(r"(?:\.\w+)+", rest)
+        last = path[0].rpartition(".")[2] if path else word
+        called = f"`{last}(…)`" if re.match(r"(?:\.\w+)+\(", rest) else f"`{last}`"
+        return f"what a model has is called without the name of a module: write {called}"
+    if word in ("shape", "size", "length", "ndim"):
+        return "the size of an axis is its dim: write its name, such as `n` of `x[n]`"
+    if word in ("dot", "matmul"):
+        return "a product of matrices and vectors is written `A @ x`"
+    if word in ("t", "transpose"):
+        return "a transposed matrix is written `A'`"
+    if arguments is None or len(operand + arguments) > _LONGEST_SHOWN:
+        return f"a function takes its operand in parentheses: `{word}(x)`" if "(" in rest else ""
+    inner = operand[1:-1] if operand.startswith("(") else operand
+    return f"write `{word}({', '.join(filter(None, (inner, arguments)))})`"

@@ -37,7 +37,7 @@ def unknown_character(span: Span, meant: str = "") -> Diagnostic:
     )
 
 
-def reserved(span: Span) -> Diagnostic:
+def reserved(span: Span, meant: str = "") -> Diagnostic:
     hints = {
         "lambda": "call it `lam` or `lambda_`",
         "else": "choose values with `where(condition, a, b)`",
@@ -52,7 +52,7 @@ def reserved(span: Span) -> Diagnostic:
         "E103",
         f"{shown(span.text)} is a reserved word",
         span,
-        help=hints.get(span.text, f"choose another name, for example `{span.text}_`"),
+        help=meant or hints.get(span.text, f"choose another name, for example `{span.text}_`"),
     )
 
 
@@ -259,15 +259,9 @@ def positional_after_keyword(span: Span) -> Diagnostic:
     return Diagnostic("E125", message, span, help="put it first, or name it too")
 
 
-def unknown_attribute_access(span: Span, word: str, is_range: bool) -> Diagnostic:
-    """A dot with neither `.T` nor an operator; `word` is the name before `(` that follows it."""
-    remedy = "only `.T` follows a dot; a product by elements is `.*`"
-    if is_range:
-        remedy = "a range is written `range(a, b)`, and leaves out its end"
-    elif word in ("dot", "matmul"):
-        remedy = "a product of matrices and vectors is written `A @ x`"
-    elif word:
-        remedy = f"a function takes its operand in parentheses: `{word}(x)`"
+def unknown_attribute_access(span: Span, meant: str) -> Diagnostic:
+    """A dot with neither `.T` nor an operator."""
+    remedy = meant or "only `.T` follows a dot; a product by elements is `.*`"
     return Diagnostic("E126", "`.` begins nothing here", span, help=remedy)
 
 
