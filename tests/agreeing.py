@@ -181,3 +181,13 @@ def worst(found: dict[str, Array], wanted: dict[str, tuple[Array, float]]) -> fl
             off = np.where(same, 0.0, np.abs(array - value) / max(scale, 1e-300))
         largest = max(largest, float(np.max(np.where(np.isnan(off), np.inf, off), initial=0.0)))
     return largest
+
+
+Answers = list[dict[str, Array]]
+Wanted = list[dict[str, tuple[Array, float]]]
+
+
+def assert_agreement(found: Answers, wanted: Wanted, first: int = 0) -> None:
+    """Every answer within what is allowed; a failure names the worst, counted from `first`."""
+    off = [worst(one, right) for one, right in zip(found, wanted, strict=True)]
+    assert max(off) <= ALLOWED, first + int(np.argmax(off))

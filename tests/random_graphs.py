@@ -74,28 +74,22 @@ def start_rows(maker: Maker) -> None:
     maker.add(maker.data((m,), maker.numbers((m,))))
 
 
-def start_layers(maker: Maker) -> None:
-    """The residuals of a network of one to three layers, its activations often none."""
+def start_chain(maker: Maker, activations: Sequence[ScalarFunction | None] = ()) -> None:
+    """The residuals of a product of one to three matrices with data, or of a network."""
     width, m = maker.dim(), named("m")
     signal: Expr = maker.data((width, m), maker.numbers((width, m)))
     for k in range(maker.whole(1, 3)):
         below, width = width, maker.dim()
         W = maker.input(build.variable(f"x{k}", (width, below)), _centre(maker, (width, below)))
         signal = build.einsum([W, signal], [(0, 1), (1, 2)], (0, 2), [width, below, m])
-        activation = maker.one_of((None, None, fn.tanh, fn.softplus, fn.sigmoid, fn.sin))
+        activation = maker.one_of(activations) if activations else None
         signal = signal if activation is None else activation(signal)
     maker.add(fn.sub(signal, maker.data((width, m), maker.numbers((width, m)))))
 
 
-def start_chain(maker: Maker) -> None:
-    """The residuals of a product of one to three matrices with data."""
-    width, m = maker.dim(), named("m")
-    signal: Expr = maker.data((width, m), maker.numbers((width, m)))
-    for k in range(maker.whole(1, 3)):
-        below, width = width, maker.dim()
-        W = maker.input(build.variable(f"x{k}", (width, below)), _centre(maker, (width, below)))
-        signal = build.einsum([W, signal], [(0, 1), (1, 2)], (0, 2), [width, below, m])
-    maker.add(fn.sub(signal, maker.data((width, m), maker.numbers((width, m)))))
+def start_layers(maker: Maker) -> None:
+    """The residuals of a network of one to three layers, its activations often none."""
+    start_chain(maker, (None, None, fn.tanh, fn.softplus, fn.sigmoid, fn.sin))
 
 
 def start_classes(maker: Maker) -> None:

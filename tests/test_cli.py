@@ -264,9 +264,8 @@ def test_model_from_standard_input(run: Run) -> None:
 
 def test_standard_input_must_be_text(run: Run) -> None:
     result = run("check", "-", text=b"\xff\xfe")
-    assert (result.exit_code, result.stderr) == (
-        *(1, "error[E002]: standard input is not UTF-8 text\n help: convert it to UTF-8\n"),
-    )
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error[E002]: standard input is not UTF-8 text\n help: ")
 
 
 @pytest.mark.parametrize("target", ["numpy", "numexpr"])

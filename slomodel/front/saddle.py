@@ -17,13 +17,14 @@ from slomodel.problem import Problem, Variable
 _Facts = Mapping[Expr, AtStart]
 _Factor = tuple[Expr, Axes]
 _MOST_PRODUCTS = 200
-_SADDLE = "where the gradient is zero whatever the data: a saddle"
+_SADDLE = "where the gradient is zero whatever the data: a saddle, or the optimum itself"
 _UNMOVED = "where its gradient is zero whatever the data: the first step leaves it there"
 _REMEDY = "start at random: `init normal(0, 0.1)`"
+_REMEDY_OF_SADDLE = "unless the optimum is there, start at random: `init normal(0, 0.1)`"
 
 
 def with_saddle_warning(problem: Problem) -> Problem:
-    """The problem with a warning where its start is shown to be a saddle, whatever the data."""
+    """The problem with a warning where no step leaves its start, whatever the data."""
     starts = {v.node: s for v in problem.variables if (s := _number(v)) is not None}
     order = postorder(problem.objective) if starts else []
     moving = dependents(order, lambda n: isinstance(n, Input) and n.role == "variable")
@@ -128,4 +129,5 @@ def _remark(problem: Problem, stuck: tuple[Input, ...], text: str) -> Diagnostic
     number = _number(first)
     verb = "starts" if len(stuck) == 1 else "start"
     place = f"{names} {verb} at {number:g}, {text}" if number is not None else f"{names}: {text}"
-    return Diagnostic("W203", place, first.span, help=_REMEDY, severity="warning")
+    remedy = _REMEDY_OF_SADDLE if text is _SADDLE else _REMEDY
+    return Diagnostic("W203", place, first.span, help=remedy, severity="warning")

@@ -6,7 +6,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from agreeing import ALLOWED, Question, asked, expected, in_c, in_python, of_model, worst
+from agreeing import (
+    ALLOWED,
+    Question,
+    Wanted,
+    asked,
+    assert_agreement,
+    expected,
+    in_c,
+    in_python,
+    of_model,
+    worst,
+)
 from random_graphs import KINDS, throw
 
 import slomodel
@@ -45,26 +56,21 @@ def questions() -> list[Question]:
 
 
 @pytest.fixture(scope="module")
-def wanted(questions: list[Question]) -> list[dict[str, tuple[np.ndarray, float]]]:
+def wanted(questions: list[Question]) -> Wanted:
     return [expected(question, np.random.default_rng(2)) for question in questions]
 
 
-def assert_agreement(found: list, wanted: list) -> None:
-    off = [worst(one, right) for one, right in zip(found, wanted, strict=True)]
-    assert max(off) <= ALLOWED, int(np.argmax(off))
-
-
 @pytest.mark.parametrize("target", ["numpy", "numexpr"])
-def test_python(target: str, questions: list[Question], wanted: list) -> None:
+def test_python(target: str, questions: list[Question], wanted: Wanted) -> None:
     assert_agreement([in_python(question, target) for question in questions], wanted)
 
 
-def test_c(questions: list[Question], wanted: list) -> None:
+def test_c(questions: list[Question], wanted: Wanted) -> None:
     assert_agreement(list(in_c(questions)), wanted)
 
 
 def test_c_in_parts(
-    questions: list[Question], wanted: list, monkeypatch: pytest.MonkeyPatch
+    questions: list[Question], wanted: Wanted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Every loop is cut after each element, and any number of threads finds the same bits.
     for name, number in (("LONG", 0), ("_PART", 1), ("BLOCK", 1), ("_MOST", 10_000)):
@@ -80,7 +86,7 @@ def test_c_in_parts(
             np.testing.assert_array_equal(one[name], other[name])
 
 
-def test_a_wrong_answer_is_seen(questions: list[Question], wanted: list) -> None:
+def test_a_wrong_answer_is_seen(questions: list[Question], wanted: Wanted) -> None:
     for question, right in zip(questions[:12], wanted[:12], strict=True):
         found = in_python(question, "numpy")
         for name, array in found.items():

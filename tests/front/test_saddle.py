@@ -77,6 +77,23 @@ def test_products_that_start_at_zero(text: str, words: str) -> None:
     assert np.all(model.gradient(model.x0()) == 0.0)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "var x, z init 0 minimize x^2 + x * z + z^2",
+        "var x[m] init 0 minimize sum(exp(x .* x))",
+        "var x[m] init 0 minimize x' @ (A' @ A) @ x",
+    ],
+)
+def test_a_start_at_the_minimum_is_not_called_a_mistake(text: str) -> None:
+    (message,) = told(text)
+    assert "or the optimum itself" in message
+    assert "unless the optimum is there" in message
+    model = compiled(text)
+    near = [model.value(model.x0() + 0.1 * step) for step in np.eye(model.n)]
+    assert min(near) > model.value(model.x0())
+
+
 @pytest.mark.parametrize(("text", "dim"), ALIKE)
 def test_units_that_start_alike(text: str, dim: str) -> None:
     (message,) = told(text)
