@@ -23,6 +23,9 @@ Slots = tuple[int, ...]
 _MOST_NUMBERS = 2**17
 """Elements times pieces."""
 _MOST_PIECES = 32
+_MOST_NUMBERS_OF_ONE = 2**15
+_SHORT = 0.04
+"""Of one argument there are more pieces, until they are as short as this."""
 _NARROW = 1e-5
 """Narrower boxes are not divided: what intervals overestimate is of the order of their widths."""
 
@@ -60,7 +63,7 @@ def element_ranges(
     cells = {one: box.each(partial(np.expand_dims, axis=0)) for one, box in boxes.items()}
     wide = any((box.rad > _NARROW * (1.0 + box.magnitude)).any() for box in boxes.values())
     pieces = int((_MOST_NUMBERS / max(count, 1)) ** (1.0 / len(boxes))) if wide else 1
-    pieces = min(max(pieces, 1), _MOST_PIECES)
+    pieces = min(max(pieces, 1), _most_pieces(boxes, count))
     if pieces > 1:
         cells = _pieces(boxes, pieces)
     known = {one: a.each(partial(np.expand_dims, axis=0)) for one, a in data.items()}
@@ -79,6 +82,15 @@ def element_ranges(
         by_turns = {slots: derivative_range(table.function, len(slots), box) for slots in graphs}
         return ElementRanges(by_turns, smooth)
     return ElementRanges({slots: hull(found[graph]) for slots, graph in graphs.items()}, smooth)
+
+
+def _most_pieces(boxes: Mapping[Input, Interval], count: int) -> int:
+    """Longer boxes of one argument have more pieces; those of several have pieces^k."""
+    if len(boxes) > 1:
+        return _MOST_PIECES
+    longest = max(float(np.max(box.rad, initial=0.0)) for box in boxes.values())
+    wanted = min(2.0 * longest / _SHORT, _MOST_NUMBERS_OF_ONE / max(count, 1))
+    return max(int(wanted), _MOST_PIECES)
 
 
 def _pieces(boxes: Mapping[Input, Interval], pieces: int) -> dict[Input, Interval]:

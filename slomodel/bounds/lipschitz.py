@@ -15,6 +15,7 @@ from slomodel.bounds.rounding import up_add, up_mul
 from slomodel.bounds.setting import Candidate, Setting
 from slomodel.bounds.strategies.gradient_jets import gradient_jets
 from slomodel.bounds.strategies.interval_entries import interval_entries
+from slomodel.bounds.strategies.large_sums import large_sums
 from slomodel.bounds.strategies.layered_networks import layered_networks
 from slomodel.bounds.strategies.linear import linear
 from slomodel.bounds.strategies.log_sum_exps import log_sum_exps
@@ -30,6 +31,7 @@ STRATEGIES: tuple[Strategy, ...] = (
     linear,
     quadratic,
     separable_sums,
+    large_sums,
     layered_networks,
     log_sum_exps,
     interval_entries,

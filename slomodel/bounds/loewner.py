@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -179,7 +180,14 @@ def _symmetrised(T: Array) -> Array:
     return np.asarray(T[i[0], i[1], i[2]].reshape(n, n, n))
 
 
-def by_lengths(rows: Sequence[Rows], weights: Mapping[Slots, Array]) -> dict[Slots, Array]:
+class Measured(Protocol):
+    """Rows of which the lengths (m,) are known."""
+
+    @property
+    def length(self) -> Array: ...
+
+
+def by_lengths(rows: Sequence[Measured], weights: Mapping[Slots, Array]) -> dict[Slots, Array]:
     """Weights E_p with Σ |t_pq..| |a_p v| |a_q v| Π |a_r v| <= Σ_p E_p (a_p v)² for unit v.
 
     |a_r v| <= l_r, and |x y| <= (δ x² + y²/δ)/2 with δ = l_q / l_p for x = a_p v, y = a_q v.
@@ -221,14 +229,21 @@ def fourth_powers(rows: Rows, d: Array) -> float:
         σ + 2 λ_max(Σ d_i β_i R_i) + (1 - 1/n) ‖K‖,  K_ij = √(d_i d_j) ⟨R_i, R_j⟩,
 
     ⟨R_i, R_j⟩ = (a_i·a_j)² - β_i‖a_j‖² - β_j‖a_i‖² + n β_i β_j; or K by pairs of variables, where
-    these are fewer. Exact for one row, and for rows spread evenly.
+    these are fewer. Exact for one row, and for rows spread evenly. Rows of any larger space are as
+    good: of one without end, β = 0, which is less for few rows.
     """
     own = np.flatnonzero(d)
     rows, d = rows.take(own), d[own]
     m, n = rows.A.shape
     if m == 0:
         return 0.0
-    beta = np.sum(rows.A * rows.A, axis=1) / n
+    least = _fourth_powers(rows, d, np.sum(rows.A * rows.A, axis=1) / n, float(up(1.0 - 1.0 / n)))
+    return least if m > n else min(least, _fourth_powers(rows, d, np.zeros(m), 1.0))
+
+
+def _fourth_powers(rows: Rows, d: Array, beta: Array, share: float) -> float:
+    """The bound for one β, `share` the square of the length of v vᵀ - I/n."""
+    m, n = rows.A.shape
     K = _gram_of_squares(rows.A, beta, np.sqrt(d)) if np.isfinite(d).all() else None
     if K is None:
         return float(np.inf)
@@ -236,7 +251,7 @@ def fourth_powers(rows: Rows, d: Array) -> float:
     sizes = up_mul(gamma(8 * (m + n) + 64), _dot(d, up_mul(squares, squares)))
     errors = _dot(d, up_mul(up_mul(squares, rows.length), rows.error))
     slack = up_add(up_add(up_mul(16.0, sizes), up_mul(64.0, errors)), _TINY)
-    spread = up_mul(up(1.0 - 1.0 / n), upper_eigenvalue(0.5 * (K + K.T))) if n > 1 else 0.0
+    spread = up_mul(share, upper_eigenvalue(0.5 * (K + K.T))) if share > 0.0 else 0.0
     middle = _dot(d, np.square(beta))
     tilted = largest_eigenvalue(quadratic_sum([rows], {(0, 0): d * beta}))
     tilt = max(up_add(tilted, -middle), 0.0)

@@ -8,6 +8,7 @@ from itertools import product
 import numpy as np
 
 from slomodel.bounds.element_sums import fourth_order, second_order, third_order
+from slomodel.bounds.loewner import Rows
 from slomodel.bounds.network import Network, network
 from slomodel.bounds.network_centre import network_hessian_norm, network_third_norm
 from slomodel.bounds.network_jets import NetworkJets
@@ -30,7 +31,7 @@ class Prepared:
 
     net: Network
     values: Values
-    rest: tuple[Part, ...]
+    rest: tuple[Part[Rows], ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,7 +98,7 @@ def _shares(one: Sums, radius: float) -> Array:
     return np.asarray(np.minimum(0.5, up_mul(largest, growth)))
 
 
-def _found(setting: Setting) -> tuple[tuple[Sums, ...], tuple[Part, ...]] | None:
+def _found(setting: Setting) -> tuple[tuple[Sums, ...], tuple[Part[Rows], ...]] | None:
     """Found once a setting; None where the objective is of another kind or too large."""
     if RULE not in setting.kept:
         setting.kept[RULE] = _recognised(setting)
@@ -106,7 +106,7 @@ def _found(setting: Setting) -> tuple[tuple[Sums, ...], tuple[Part, ...]] | None
     return kept if isinstance(kept, tuple) else None
 
 
-def _recognised(setting: Setting) -> tuple[tuple[Sums, ...], tuple[Part, ...]] | None:
+def _recognised(setting: Setting) -> tuple[tuple[Sums, ...], tuple[Part[Rows], ...]] | None:
     variables = set(setting.variables)
     order = postorder(setting.objective)
     moving = dependents(order, variables.__contains__)
@@ -120,7 +120,7 @@ def _recognised(setting: Setting) -> tuple[tuple[Sums, ...], tuple[Part, ...]] |
     free = set(inputs(*weights))
     if not free.isdisjoint(variables) or not free.isdisjoint(stand_ins.values()):
         return None
-    rest: tuple[Part, ...] | None = ()
+    rest: tuple[Part[Rows], ...] | None = ()
     if not variables.isdisjoint(inputs(others)) and others not in _affine_of(others, variables):
         parts = elements(others, setting.variables)
         rest = parts_of(setting, parts) if parts else None

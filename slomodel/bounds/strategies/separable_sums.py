@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Generic, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slomodel.bounds.element_ranges import (
     ElementRanges,
@@ -24,6 +26,7 @@ from slomodel.bounds.rounding import Array, up_add, up_mul
 from slomodel.bounds.separable import Elements, Laid, elements
 from slomodel.bounds.setting import Candidate, Setting
 from slomodel.bounds.smoothness import span_of
+from slomodel.bounds.sparse_rows import SparseRows
 from slomodel.calculus import jvp
 from slomodel.ir.build import direction
 from slomodel.ir.dims import concrete
@@ -31,12 +34,15 @@ from slomodel.ir.expr import Expr, Input
 from slomodel.ir.function import ANALYTIC
 
 RULE = "separable sums"
-_MOST_NUMBERS = 2**22
-_MOST_VARIABLES = 400
+MOST_VARIABLES = 400
+"""For more the rows are too large; `large_sums` has other ones."""
+MOST_NUMBERS = 2**22
+Shaped = TypeVar("Shaped", Array, NDArray[np.intp])
+AnyRows = TypeVar("AnyRows", Rows, SparseRows)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Part(Generic[AnyRows]):
     """`Elements` with numbers: weights (m,), data (m,), arguments at the centre (m,), rows."""
 
     own: Elements
@@ -44,7 +50,7 @@ class Part:
     weight: Interval
     data: Mapping[Input, Interval]
     centre: tuple[Interval, ...]
-    rows: tuple[Rows, ...]
+    rows: tuple[AnyRows, ...]
 
 
 def separable_sums(setting: Setting, radius: float) -> Candidate | None:
@@ -63,6 +69,11 @@ def separable_sums(setting: Setting, radius: float) -> Candidate | None:
     parts = _parts(setting)
     if parts is None:
         return None
+    return over_ball(setting, parts, radius)
+
+
+def over_ball(setting: Setting, parts: tuple[Part[Rows], ...], radius: float) -> Candidate:
+    """What `separable_sums` claims of these parts."""
     over = parts_over_ball(setting, parts, radius)
     if over.order < 1:
         return Candidate(RULE, np.inf, np.inf, over.reason)
@@ -92,10 +103,10 @@ class Over:
     reason: str
 
 
-def parts_over_ball(setting: Setting, parts: Sequence[Part], radius: float) -> Over:
+def parts_over_ball(setting: Setting, parts: Sequence[Part[Rows]], radius: float) -> Over:
     found, order, reason = [], ANALYTIC, ""
     for part in parts:
-        ranges = _ranges(setting, part, radius)
+        ranges = part_ranges(setting, part, radius)
         least = int(np.min(ranges.smooth.order, initial=ANALYTIC))
         if least < order:
             order, reason = least, ranges.smooth.reason
@@ -115,13 +126,13 @@ def _norms(setting: Setting, over: Over, radius: float) -> tuple[float, float, f
     return kept
 
 
-def _centre(setting: Setting, parts: tuple[Part, ...]) -> tuple[float, float]:
+def _centre(setting: Setting, parts: tuple[Part[Rows], ...]) -> tuple[float, float]:
     """‖H(c)‖ and ‖D³f(c)‖."""
     hessian, *third = _norms(setting, parts_over_ball(setting, parts, 0.0), 0.0)
     return hessian, min(third)
 
 
-def _parts(setting: Setting) -> tuple[Part, ...] | None:
+def _parts(setting: Setting) -> tuple[Part[Rows], ...] | None:
     """Found once a setting; None where the objective is of another kind or too large."""
     if RULE not in setting.kept:
         setting.kept[RULE] = _found_parts(setting)
@@ -129,25 +140,46 @@ def _parts(setting: Setting) -> tuple[Part, ...] | None:
     return kept if isinstance(kept, tuple) else None
 
 
-def _found_parts(setting: Setting) -> tuple[Part, ...] | None:
-    found = elements(setting.objective, setting.variables) if setting.n else None
+def _found_parts(setting: Setting) -> tuple[Part[Rows], ...] | None:
+    if not 0 < setting.n <= MOST_VARIABLES:
+        return None
+    found = elements(setting.objective, setting.variables)
     return parts_of(setting, found) if found else None
 
 
-def parts_of(setting: Setting, found: Sequence[Elements]) -> tuple[Part, ...] | None:
+def parts_of(setting: Setting, found: Sequence[Elements]) -> tuple[Part[Rows], ...] | None:
     """The numbers of parts of the objective; None where they are many."""
-    if setting.n > _MOST_VARIABLES:
+    if setting.n > MOST_VARIABLES:
         return None
     sizes = [prod(concrete(one.shape, setting.sizes)) for one in found]
     numbers = sum(m * len(one.arguments) for m, one in zip(sizes, found, strict=True))
-    if numbers * setting.n > _MOST_NUMBERS or not all(sizes):
+    if numbers * setting.n > MOST_NUMBERS or not all(sizes):
         return None
-    affine = list(dict.fromkeys(laid.node for one in found for laid in one.affine))
-    data = [laid.node for one in found for laid in one.data.values()]
-    weights = [one.weight for one in found]
-    values = enclose([*affine, *data, *weights], boxed(setting.values), setting.sizes)
+    affine = affine_of(found)
     slopes = jacobians(setting, affine)
-    return tuple(_part(setting, one, values, slopes) for one in found)
+
+    def rows(node: Expr) -> Rows:
+        shape = (setting.n, *concrete(node.shape, setting.sizes))
+        whole = slopes[node].each(lambda a: np.broadcast_to(a, shape))
+        return Rows.of(whole.each(lambda a: np.ascontiguousarray(a.reshape(setting.n, -1).T)))
+
+    return with_rows(setting, found, {node: rows(node) for node in affine})
+
+
+def affine_of(found: Sequence[Elements]) -> list[Expr]:
+    """The affine nodes of which elements are functions."""
+    return list(dict.fromkeys(laid.node for one in found for laid in one.affine))
+
+
+def with_rows(
+    setting: Setting, found: Sequence[Elements], rows: Mapping[Expr, AnyRows]
+) -> tuple[Part[AnyRows], ...]:
+    """The parts in numbers, from the rows of all their affine nodes."""
+    affine: list[Expr] = list(rows)
+    data: list[Expr] = [laid.node for one in found for laid in one.data.values()]
+    weights: list[Expr] = [one.weight for one in found]
+    values = enclose([*affine, *data, *weights], boxed(setting.values), setting.sizes)
+    return tuple(_part(setting, one, values, rows) for one in found)
 
 
 def jacobians(setting: Setting, affine: list[Expr]) -> dict[Expr, Interval]:
@@ -164,27 +196,22 @@ def _part(
     setting: Setting,
     own: Elements,
     values: Mapping[Expr, Interval],
-    slopes: dict[Expr, Interval],
-) -> Part:
+    rows: Mapping[Expr, AnyRows],
+) -> Part[AnyRows]:
     shape = concrete(own.shape, setting.sizes)
 
-    def flat(laid: Laid, a: Interval, front: int = 0) -> Interval:
-        """Along the elements (m,) or, with an axis in front of n directions, (m, n)."""
-        missing = tuple(front + k for k in range(len(shape)) if k not in laid.axes)
+    def along(laid: Laid, array: Shaped) -> Shaped:
+        """Along the elements (m,)."""
+        missing = tuple(k for k in range(len(shape)) if k not in laid.axes)
+        return np.broadcast_to(np.expand_dims(array, missing), shape).ravel()
 
-        def view(array: Array) -> Array:
-            wide = np.expand_dims(array, missing)
-            wide = np.broadcast_to(wide, (*wide.shape[:front], *shape))
-            return np.ascontiguousarray(wide.reshape((*wide.shape[:front], -1)).T)
+    def flat(laid: Laid, a: Interval) -> Interval:
+        return a.each(lambda array: along(laid, array))
 
-        return a.each(view)
-
-    n = setting.n
-
-    def rows(laid: Laid) -> Rows:
-        a = slopes[laid.node]
-        full = a.each(lambda array: np.broadcast_to(array, (n, *array.shape[1:])))
-        return Rows.of(flat(laid, full, 1))
+    def taken(laid: Laid) -> AnyRows:
+        own = rows[laid.node]
+        places = np.arange(len(own.length))
+        return own.take(along(laid, places.reshape(concrete(laid.node.shape, setting.sizes))))
 
     whole = Laid(own.weight, tuple(range(len(shape))))
     return Part(
@@ -193,11 +220,12 @@ def _part(
         flat(whole, values[own.weight]),
         {one: flat(laid, values[laid.node]) for one, laid in own.data.items()},
         tuple(flat(laid, values[laid.node]) for laid in own.affine),
-        tuple(rows(laid) for laid in own.affine),
+        tuple(taken(laid) for laid in own.affine),
     )
 
 
-def _ranges(setting: Setting, part: Part, radius: float) -> ElementRanges:
+def part_ranges(setting: Setting, part: Part[AnyRows], radius: float) -> ElementRanges:
+    """The ranges of the derivatives of a part's elements over a ball."""
     boxes = {}
     for one, centre, rows in zip(part.own.arguments, part.centre, part.rows, strict=True):
         reach: Array = up_mul(np.asarray(radius), rows.length)
