@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations_with_replacement, product
+from operator import itemgetter
 
 import numpy as np
 
@@ -22,9 +23,10 @@ from slomodel.ir.expr import Expr, Input, Map
 Slots = tuple[int, ...]
 _MOST_NUMBERS = 2**17
 """Elements times pieces."""
+_BLOCK = 2**16
 _MOST_PIECES = 32
-_MOST_NUMBERS_OF_ONE = 2**15
-_SHORT = 0.04
+_MOST_NUMBERS_OF_ONE = 2**13
+_SHORT = 0.05
 """Of one argument there are more pieces, until they are as short as this."""
 _NARROW = 1e-5
 """Narrower boxes are not divided: what intervals overestimate is of the order of their widths."""
@@ -55,10 +57,39 @@ def element_ranges(
     data: Mapping[Input, Interval],
     spans: Mapping[Expr, Span],
 ) -> ElementRanges:
-    """The hull over pieces that cover the boxes (m,) of all arguments.
+    """The hull over pieces that cover the boxes (m,) of all arguments, by blocks of elements.
 
     Hypothesis: each argument lies in its box and each datum in its interval.
     """
+    count = next(iter(boxes.values())).shape[0]
+    if count <= _BLOCK:
+        return _of_block(value, graphs, boxes, data, spans)
+    found = []
+    for start in range(0, count, _BLOCK):
+        part = partial(_taken, slice(start, start + _BLOCK))
+        found.append(_of_block(value, graphs, part(boxes), part(data), spans))
+    every = {
+        slots: Interval(
+            np.concatenate([one.derivatives[slots].lo for one in found]),
+            np.concatenate([one.derivatives[slots].hi for one in found]),
+        )
+        for slots in graphs
+    }
+    worst = min(found, key=lambda one: int(np.min(one.smooth.order)))
+    return ElementRanges(every, worst.smooth)
+
+
+def _taken(which: slice, arrays: Mapping[Input, Interval]) -> dict[Input, Interval]:
+    return {one: a.each(itemgetter(which)) for one, a in arrays.items()}
+
+
+def _of_block(
+    value: Expr,
+    graphs: Mapping[Slots, Expr],
+    boxes: Mapping[Input, Interval],
+    data: Mapping[Input, Interval],
+    spans: Mapping[Expr, Span],
+) -> ElementRanges:
     count = next(iter(boxes.values())).shape[0]
     cells = {one: box.each(partial(np.expand_dims, axis=0)) for one, box in boxes.items()}
     wide = any((box.rad > _NARROW * (1.0 + box.magnitude)).any() for box in boxes.values())

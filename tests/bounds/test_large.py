@@ -10,7 +10,7 @@ import pytest
 import slomodel
 
 N = 40_000
-MOST = 200
+MOST = 300
 """So many arrays of n numbers may be held at once; n² numbers would be 40,000 of them."""
 
 TEXTS = {
@@ -18,6 +18,8 @@ TEXTS = {
     "for i in range(n - 1))",
     "robust regression": "dim n data A[2, n], y[2] var x[n] "
     "minimize sum(log(1 + (A @ x - y).^2)) + sumsq(x)",
+    "denoising": "dim n var x[n] minimize sum(log(1 + (x[i] - 1)^2) for i in n) "
+    "+ sum(sqrt(1 + (x[i+1] - x[i])^2) for i in range(n - 1))",
     "factorization": "dim n data M[20, 20] var U[20, n], V[n, 20] minimize sumsq(U @ V - M)",
 }
 

