@@ -11,14 +11,17 @@ from operator import itemgetter
 import numpy as np
 
 from slomodel.bounds.enclose import enclose
-from slomodel.bounds.interval import Interval
+from slomodel.bounds.interval import Interval, whole_power
 from slomodel.bounds.ranges import derivative_range
 from slomodel.bounds.rounding import Array
+from slomodel.bounds.separable import affine_nodes
 from slomodel.bounds.smoothness import Smoothness, smoothness
 from slomodel.calculus import jvp
 from slomodel.errors import Span
 from slomodel.ir.build import const
 from slomodel.ir.expr import Expr, Input, Map
+from slomodel.ir.function import ScalarFunction
+from slomodel.ir.walk import dependents, postorder
 
 Slots = tuple[int, ...]
 _MOST_NUMBERS = 2**17
@@ -98,20 +101,16 @@ def _of_block(
     if pieces > 1:
         cells = _pieces(boxes, pieces)
     known = {one: a.each(partial(np.expand_dims, axis=0)) for one, a in data.items()}
-    # A function of the table is known to turn where it does, so that no pieces are needed.
-    (box, *others) = boxes.values()
-    table = value if isinstance(value, Map) and value.operands == tuple(boxes) else None
-    roots = [value] if table is not None and not others else [value, *graphs.values()]
-    found = enclose(roots, {**cells, **known}, {}, 2)
+    table = _of_the_table(value, tuple(boxes))
+    found = enclose([value] if table else [value, *graphs.values()], {**cells, **known}, {}, 2)
     smooth = smoothness(value, found, 2, spans)
+    if table is not None:
+        return ElementRanges(_by_turns(table, graphs, boxes, data, count), smooth)
 
     def hull(a: Interval) -> Interval:
         lo, hi = np.min(a.lo, axis=0), np.max(a.hi, axis=0)
         return Interval(np.broadcast_to(lo, (count,)), np.broadcast_to(hi, (count,)))
 
-    if table is not None and not others:
-        by_turns = {slots: derivative_range(table.function, len(slots), box) for slots in graphs}
-        return ElementRanges(by_turns, smooth)
     return ElementRanges({slots: hull(found[graph]) for slots, graph in graphs.items()}, smooth)
 
 
@@ -122,6 +121,46 @@ def _most_pieces(boxes: Mapping[Input, Interval], count: int) -> int:
     longest = max(float(np.max(box.rad, initial=0.0)) for box in boxes.values())
     wanted = min(2.0 * longest / _SHORT, _MOST_NUMBERS_OF_ONE / max(count, 1))
     return max(int(wanted), _MOST_PIECES)
+
+
+@dataclass(frozen=True, slots=True)
+class _Turning:
+    """A function of the table of `inner`, which is affine in the argument with this slope."""
+
+    function: ScalarFunction
+    inner: Expr
+    slope: Expr
+
+
+def _of_the_table(value: Expr, arguments: tuple[Input, ...]) -> _Turning | None:
+    """The value as such a function: it is known to turn where it does, so that no pieces are
+    needed. None where it is none.
+    """
+    if not isinstance(value, Map) or len(value.operands) != 1 or len(arguments) != 1:
+        return None
+    (inner,), (one,) = value.operands, arguments
+    order = postorder(inner)
+    if inner not in affine_nodes(order, dependents(order, {one}.__contains__)):
+        return None
+    (slope,) = jvp((inner,), {one: const(1.0)})
+    return _Turning(value.function, inner, slope)
+
+
+def _by_turns(
+    table: _Turning,
+    graphs: Mapping[Slots, Expr],
+    boxes: Mapping[Input, Interval],
+    data: Mapping[Input, Interval],
+    count: int,
+) -> dict[Slots, Interval]:
+    """(φ(c u + d))^(k) = c^k φ^(k)(c u + d)."""
+    found = enclose([table.inner, table.slope], {**boxes, **data}, {}, 1)
+    wide = partial(np.broadcast_to, shape=(count,))
+    inner, slope = (found[one].each(wide) for one in (table.inner, table.slope))
+    return {
+        slots: whole_power(slope, len(slots)) * derivative_range(table.function, len(slots), inner)
+        for slots in graphs
+    }
 
 
 def _pieces(boxes: Mapping[Input, Interval], pieces: int) -> dict[Input, Interval]:

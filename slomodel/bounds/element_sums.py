@@ -23,6 +23,7 @@ from slomodel.bounds.loewner import (
     largest_eigenvalue,
     quadratic_sum,
     quotient,
+    upper_end,
 )
 from slomodel.bounds.rounding import Array, up_add, up_mul
 
@@ -48,20 +49,27 @@ class Weighted:
         """One argument, so one row an element."""
         return len(self.rows) == 1
 
-    def of_order(self, order: int, size: Callable[[Interval], Array]) -> dict[Slots, Array]:
+    def of_order(self, order: int, size: Callable[[Slots, Interval], Array]) -> dict[Slots, Array]:
         """A number for each derivative of an order, at all orders of its slots."""
         every = product(range(len(self.rows)), repeat=order)
-        return {slots: size(self.ranges[tuple(sorted(slots))]) for slots in every}
+        return {slots: size(slots, self.ranges[tuple(sorted(slots))]) for slots in every}
 
 
 def second_order(parts: Sequence[Weighted]) -> float:
-    """At least ‖H‖: the larger of λ_max(Σ A(C + E)) and λ_max(-Σ A(C - E)), by Loewner's order."""
+    """At least ‖H‖."""
+    return max(*second_order_ends(parts), 0.0)
+
+
+def second_order_ends(parts: Sequence[Weighted]) -> tuple[float, float]:
+    """At least λ_max(H) and λ_max(-H), also below 0: λ_max(Σ A(C + E)) and λ_max(-Σ A(C - E)), by
+    Loewner's order.
+    """
     n = parts[0].columns
-    sides = []
-    for sign in (1.0, -1.0):
-        sums = [quadratic_sum(one.rows, _one_side(one, sign)) for one in parts]
-        sides.append(largest_eigenvalue(_total(sums, (n, n))))
-    return max(sides)
+    upper, lower = (
+        upper_end(_total([quadratic_sum(one.rows, _one_side(one, sign)) for one in parts], (n, n)))
+        for sign in (1.0, -1.0)
+    )
+    return upper, lower
 
 
 def _one_side(one: Weighted, sign: float) -> dict[Slots, Array]:
@@ -91,25 +99,51 @@ def third_order(parts: Sequence[Weighted]) -> tuple[float, float]:
     """At least ‖D³f‖: by the sizes of the derivatives, and by their middles, whose sum is one form,
     and radii.
     """
-    plain = _absolute(parts, 3, _magnitude)
+    plain = third_by_size(parts)
     n = parts[0].columns
     products = n**3 * sum(len(one.rows[0].length) * len(one.rows) ** 3 for one in parts)
     if n > _MOST_COLUMNS or products > _MOST_PRODUCTS or not np.isfinite(plain):
         return plain, float(np.inf)
-    sums = [cubic_sum(one.rows, one.of_order(3, _mid)) for one in parts]
-    middle = cubic_norm(_total(sums, (n, n, n)))
+    middle = cubic_norm(middle_third(parts))
     return plain, float(up_add(middle, _absolute(parts, 3, _rad, _NEGLIGIBLE * middle)))
 
 
+def third_by_size(parts: Sequence[Weighted]) -> float:
+    """At least ‖D³f‖, by the sizes of the derivatives."""
+    return _absolute(parts, 3, _magnitude)
+
+
+def third_spread(parts: Sequence[Weighted]) -> float:
+    """At least what D³f may be off that of the middles in norm."""
+    return _absolute(parts, 3, _rad)
+
+
+def middle_third(parts: Sequence[Weighted]) -> Sum:
+    """D³f of the middles of the ranges."""
+    n = parts[0].columns
+    sums = [cubic_sum(one.rows, one.of_order(3, _mid)) for one in parts]
+    return _total(sums, (n, n, n))
+
+
 def fourth_order(parts: Sequence[Weighted]) -> float:
-    """At least ‖D⁴f‖, by the sizes of the derivatives."""
-    return _absolute(parts, 4, _magnitude)
+    """At least ‖D⁴f‖: by Banach it is the largest |D⁴f[v, v, v, v]| of unit v."""
+    return max(fourth_order_ends(parts))
+
+
+def fourth_order_ends(parts: Sequence[Weighted]) -> tuple[float, float]:
+    """At least 0, D⁴f[v, v, w, w] and -D⁴f[v, v, w, w] over all unit v and w.
+
+    t (a·v)² (a·w)² counts where t is of that sign, other products by their sizes; the bounds of
+    `_absolute` hold with two of its factors at w: by lengths these are bounded alone, and Σ t
+    (a·v)² (a·w)² is by Cauchy at most the larger of Σ t (a·v)⁴ and Σ t (a·w)⁴.
+    """
+    return _absolute(parts, 4, _above), _absolute(parts, 4, _below)
 
 
 def _absolute(
     parts: Sequence[Weighted],
     order: int,
-    size: Callable[[Interval], Array],
+    size: Callable[[Slots, Interval], Array],
     enough: float = 0.0,
 ) -> float:
     """At least Σ |t_pq..| |a_p v| |a_q v| .. over all parts and unit v; what is at most `enough` is
@@ -135,16 +169,25 @@ def _absolute(
     return min(together, apart)
 
 
-def _magnitude(a: Interval) -> Array:
+def _magnitude(_slots: Slots, a: Interval) -> Array:
     return a.magnitude
 
 
-def _mid(a: Interval) -> Array:
+def _mid(_slots: Slots, a: Interval) -> Array:
     return a.mid
 
 
-def _rad(a: Interval) -> Array:
+def _rad(_slots: Slots, a: Interval) -> Array:
     return a.rad
+
+
+def _above(slots: Slots, a: Interval) -> Array:
+    """The size of what adds to an even power, which mixed products do with either sign."""
+    return np.maximum(a.hi, 0.0) if len(set(slots)) == 1 else a.magnitude
+
+
+def _below(slots: Slots, a: Interval) -> Array:
+    return _above(slots, -a)
 
 
 def _total(sums: Sequence[Sum], shape: tuple[int, ...]) -> Sum:

@@ -77,7 +77,12 @@ def quadratic_sum(rows: Sequence[Rows], weights: Mapping[Slots, Array]) -> Sum:
 
 
 def largest_eigenvalue(one: Sum) -> float:
-    """At least λ_max of the exact matrix, at least 0: λ_max(S) = λ_max(S + sI) - s."""
+    """At least λ_max of the exact matrix, and at least 0."""
+    return max(upper_end(one), 0.0)
+
+
+def upper_end(one: Sum) -> float:
+    """At least λ_max of the exact matrix, below 0 too: λ_max(S) <= λ_max(S + sI) - s."""
     if not np.isfinite(one.array).all():
         return float(np.inf)
     S = 0.5 * one.array + 0.5 * one.array.T
@@ -86,7 +91,7 @@ def largest_eigenvalue(one: Sum) -> float:
     least = norm
     if norm > 0.0 and float(np.min(np.diag(S))) < 0.0:
         shifted = S + norm * np.eye(len(S))
-        least = min(norm, max(float(up_add(spectral_norm(shifted), -norm)), 0.0))
+        least = min(norm, float(up_add(spectral_norm(shifted), -norm)))
     return float(up_add(least, up_add(one.slack, rounding)))
 
 
@@ -130,16 +135,14 @@ def cubic_norm(one: Sum) -> float:
     I) + T': for unit v sym(w ⊗ I)[v, v, v] = w·v, so that ‖T‖ <= ‖w‖ + ‖T'‖, with w = 3 tr T / (n +
     2), which takes the traces out of T'.
     """
-    T = one.array
-    n = len(T)
-    if not np.isfinite(T).all():
+    n = len(one.array)
+    if not np.isfinite(one.array).all():
         return float(np.inf)
-    T = (T + T.transpose(0, 2, 1) + T.transpose(1, 0, 2)) / 6.0
-    T = T + T.transpose(2, 1, 0)
-    rounding = float(up_mul(2e-15, float(up_norm(T))))
     if n <= _FEW_COLUMNS:
-        exactly = _symmetrised(T)
-        return float(up_add(trilinear_norm(exactly[np.newaxis])[0], up_add(one.slack, rounding)))
+        exactly = symmetrised(one)
+        return float(up_add(trilinear_norm(exactly.array[np.newaxis])[0], exactly.slack))
+    T = _mean_of_orders(one.array)
+    rounding = float(up_mul(2e-15, float(up_norm(T))))
     w = 3.0 * np.einsum("ijj->i", T) / (n + 2)
     eye = np.eye(n) / 3.0
     spread = np.multiply.outer(w, eye)
@@ -148,7 +151,7 @@ def cubic_norm(one: Sum) -> float:
     rounding = float(up_add(rounding, up_mul(1e-15, up_mul(3.0 * np.sqrt(n), float(up_norm(w))))))
     least = min(spectral_norm(T.reshape(n, n * n)), float(parts))
     if n <= _MOST_COLUMNS_SQUARED:
-        least = min(least, _squared_norm(_symmetrised(T)))
+        least = min(least, _squared_norm(symmetrised(one).array))
     return float(up_add(least, up_add(one.slack, rounding)))
 
 
@@ -173,11 +176,18 @@ def _squared_norm(T: Array) -> float:
     return float(up(np.ldexp(bound, e)))
 
 
-def _symmetrised(T: Array) -> Array:
-    """The entries of sorted indices at all orders of them: within a rounding of a near one."""
-    n = len(T)
-    i = np.sort(np.indices((n, n, n)).reshape(3, -1), axis=0)
-    return np.asarray(T[i[0], i[1], i[2]].reshape(n, n, n))
+def symmetrised(one: Sum) -> Sum:
+    """The mean over all orders of the axes, the entries of sorted indices at all orders of them."""
+    T = _mean_of_orders(one.array)
+    rounding = up_mul(2e-15, float(up_norm(T)))
+    i = np.sort(np.indices(T.shape).reshape(3, -1), axis=0)
+    exactly = np.asarray(T[i[0], i[1], i[2]].reshape(T.shape))
+    return Sum(exactly, float(up_add(one.slack, rounding)))
+
+
+def _mean_of_orders(T: Array) -> Array:
+    T = (T + T.transpose(0, 2, 1) + T.transpose(1, 0, 2)) / 6.0
+    return np.asarray(T + T.transpose(2, 1, 0))
 
 
 class Measured(Protocol):

@@ -65,6 +65,10 @@ def test_other_objectives_are_left_alone(text: str) -> None:
 
 
 A3 = np.array([[1.0, 2.0, 0.0], [0.0, 1.0, -1.0], [2.0, 0.0, 1.0]])
+ROUND = "(x[0]^2 - 1)^2 + " + " + ".join(
+    f"((0.5 * x[0] {sign} {math.sqrt(0.75)!r} * x[1])^2 - 1)^2" for sign in "+-"
+)
+"""Three rows round the circle: Σ (a·v)² = 3/2 and Σ (a·v)⁴ = 9/8 for every unit v."""
 
 
 @pytest.mark.parametrize(
@@ -85,6 +89,17 @@ def test_known_constants(
     assert found is not None
     assert L1 <= found.L1 <= L1 * (1.0 + CLOSE) + CLOSE
     assert L2 <= found.L2 <= L2 * (1.0 + CLOSE) + CLOSE
+
+
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_each_end_of_the_spectrum_goes_alone(sign: str) -> None:
+    """H = -6 I at the centre, to which 12 r² Σ (a·d)² (a·v)² adds 13.5 at most; by quartic forms,
+    since the parts are apart.
+    """
+    found = separable_sums(setting(f"var x[2] minimize {sign}({ROUND})", [0.0, 0.0]), 1.0)
+    assert found is not None
+    assert 7.5 <= found.L1 <= 7.5 * 1.002
+    assert 27.0 <= found.L2 <= 27.0 * 1.002
 
 
 def test_a_kink_and_a_jump_have_their_reasons() -> None:
@@ -200,3 +215,14 @@ def test_nothing_attained_is_above_a_claim(text: str) -> None:
         for which in ("L1", "L2"):
             assert not case.violates(which), (case.radius, case.bound, case.witnesses)
             assert case.ratio(which) > 0.1 or case.radius == 1.0
+
+
+@pytest.mark.parametrize(("slope", "largest"), [(1.0, 1.0), (-2.0, 4.0), (0.5, 0.25)])
+def test_a_function_of_an_affine_argument_turns_where_it_does(slope: float, largest: float) -> None:
+    """The third derivative of softplus(s u + 1) is s³ σ'', |σ''| <= √3/18."""
+    text = f"var x[2] minimize sum(softplus({slope} * x + 1))"
+    found = separable_sums(setting(text, [0.0, 0.0]), 20.0)
+    assert found is not None
+    assert largest / 4.0 <= found.L1 <= largest / 4.0 * (1.0 + CLOSE)
+    third = abs(slope) ** 3 * math.sqrt(3.0) / 18.0
+    assert third <= found.L2 <= third * (1.0 + CLOSE)

@@ -33,8 +33,8 @@ RULE = "interval entries"
 _CLOSE = 1.02
 """A cell whose bound is so close to the largest value at a middle is not divided."""
 _MOST_CELLS = 1500
-_MOST_ENTRIES = 6000
-"""Cells times n²."""
+_MOST_PRODUCTS = 224_000
+"""Cells times n⁴, the entries of the Gram matrices of D³f."""
 _MOST_AT_ONCE = 256
 _FEW_AT_ONCE = 24
 """Fewer cells are halved again before they are bounded, as so many cost hardly more than one."""
@@ -90,7 +90,7 @@ def interval_entries(setting: Setting, radius: float) -> Candidate | None:
     centre = np.concatenate([np.ravel(setting.values[v]) for v in setting.variables])
     ball = Ball(centre, radius)
     cells = _bounded(setting, ball, around(centre, radius).each(lambda array: array[np.newaxis]))
-    most = min(_MOST_CELLS, _MOST_ENTRIES // n**2)
+    most = min(_MOST_CELLS, _MOST_PRODUCTS // n**4)
     left = _MOST_NUMBERS // (2 * numbers)
     for attempt in range(_ROUNDS):
         chosen = _to_divide(cells, attempt, min(_MOST_AT_ONCE, left))

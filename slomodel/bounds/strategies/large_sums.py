@@ -10,6 +10,14 @@ from math import prod
 import numpy as np
 
 from slomodel.bounds.affine_rows import few_rows
+from slomodel.bounds.element_parts import (
+    MOST_NUMBERS,
+    MOST_VARIABLES,
+    Part,
+    affine_of,
+    part_ranges,
+    with_rows,
+)
 from slomodel.bounds.interval import Interval
 from slomodel.bounds.loewner import Rows, Slots, by_lengths, quotient
 from slomodel.bounds.result import shown
@@ -17,15 +25,7 @@ from slomodel.bounds.rounding import Array, up_add, up_mul
 from slomodel.bounds.separable import Elements, elements
 from slomodel.bounds.setting import Candidate, Setting
 from slomodel.bounds.sparse_rows import SparseRows, largest_eigenvalue_of_sizes, sparse_rows
-from slomodel.bounds.strategies.separable_sums import (
-    MOST_NUMBERS,
-    MOST_VARIABLES,
-    Part,
-    affine_of,
-    over_ball,
-    part_ranges,
-    with_rows,
-)
+from slomodel.bounds.strategies.separable_sums import over_ball
 from slomodel.ir.dims import concrete
 
 RULE = "sums over many variables"

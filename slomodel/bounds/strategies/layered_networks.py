@@ -7,6 +7,7 @@ from itertools import product
 
 import numpy as np
 
+from slomodel.bounds.element_parts import Part, parts_of, parts_over_ball
 from slomodel.bounds.element_sums import fourth_order, second_order, third_order
 from slomodel.bounds.loewner import Rows
 from slomodel.bounds.network import Network, network
@@ -16,7 +17,6 @@ from slomodel.bounds.network_values import Values, network_values, over_cell
 from slomodel.bounds.result import shown
 from slomodel.bounds.rounding import Array, up, up_add, up_mul
 from slomodel.bounds.setting import Candidate, Setting
-from slomodel.bounds.strategies.separable_sums import Part, parts_of, parts_over_ball
 
 RULE = "layered networks"
 _MOST_ELEMENTS = 2**17

@@ -10,6 +10,7 @@ from math import prod
 import numpy as np
 
 import slomodel.functions as table
+from slomodel.bounds.element_parts import Part, jacobians, parts_of, parts_over_ball
 from slomodel.bounds.element_sums import second_order, third_order
 from slomodel.bounds.enclose import boxed, enclose
 from slomodel.bounds.interval import Interval
@@ -19,7 +20,6 @@ from slomodel.bounds.rounding import Array, down_add, up_add, up_div, up_mul, up
 from slomodel.bounds.separable import affine_nodes, elements
 from slomodel.bounds.setting import Candidate, Setting
 from slomodel.bounds.spectral import stack_norm
-from slomodel.bounds.strategies.separable_sums import Part, jacobians, parts_of, parts_over_ball
 from slomodel.bounds.values import value_range
 from slomodel.calculus import gradient
 from slomodel.functions.compound import still
