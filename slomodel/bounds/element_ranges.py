@@ -12,7 +12,7 @@ import numpy as np
 
 from slomodel.bounds.enclose import enclose
 from slomodel.bounds.interval import Interval, whole_power
-from slomodel.bounds.ranges import derivative_range
+from slomodel.bounds.ranges import derivative_ranges
 from slomodel.bounds.rounding import Array
 from slomodel.bounds.separable import affine_nodes
 from slomodel.bounds.smoothness import Smoothness, smoothness
@@ -157,9 +157,11 @@ def _by_turns(
     found = enclose([table.inner, table.slope], {**boxes, **data}, {}, 1)
     wide = partial(np.broadcast_to, shape=(count,))
     inner, slope = (found[one].each(wide) for one in (table.inner, table.slope))
+    orders = [len(slots) for slots in graphs]
+    derivatives = derivative_ranges(table.function, orders, inner)
     return {
-        slots: whole_power(slope, len(slots)) * derivative_range(table.function, len(slots), inner)
-        for slots in graphs
+        slots: whole_power(slope, order) * a
+        for slots, order, a in zip(graphs, orders, derivatives, strict=True)
     }
 
 

@@ -18,7 +18,7 @@ from slomodel.bounds.norm_rules import Choice, Elementwise, Linear, Product
 from slomodel.bounds.norms import Norm, below
 from slomodel.bounds.prepared import Prepared
 from slomodel.bounds.product_norms import Options
-from slomodel.bounds.ranges import derivative_range
+from slomodel.bounds.ranges import derivative_range, derivative_ranges
 from slomodel.bounds.rounding import Array, up_add
 from slomodel.bounds.smoothness import Orders, Walk, order_of
 from slomodel.ir.expr import Expr, Input, Map
@@ -182,12 +182,13 @@ def _derivatives(ball: Ball, node: Map, operand: Expr) -> Derivatives:
     for k, one in enumerate(node.operands):
         a = _narrowed(ball, one) if k == place else ball.ranges[one]
         arguments.append(_laid(a, node, k))
-    ranges = []
-    for order in range(ORDER + 1):
-        orders = tuple(order if k == place else 0 for k in range(len(arguments)))
-        found = derivative_range(node.function, orders, *arguments)
-        ranges.append(found.each(lambda array: np.broadcast_to(array, shape)))
-    return Derivatives.of(ranges)
+    orders = range(ORDER + 1)
+    if len(arguments) == 1:
+        ranges = derivative_ranges(node.function, orders, arguments[0])
+    else:
+        by = [tuple(order if k == place else 0 for k in range(len(arguments))) for order in orders]
+        ranges = [derivative_range(node.function, one, *arguments) for one in by]
+    return Derivatives.of([a.each(partial(np.broadcast_to, shape=shape)) for a in ranges])
 
 
 def _narrowed(ball: Ball, node: Expr) -> Interval:

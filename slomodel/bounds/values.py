@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from math import prod
 from operator import itemgetter
 
@@ -44,21 +43,27 @@ _SURE = 1e-12
 _BLOCK = 2**13
 
 
-def in_blocks(rule: Rule, operands: Sequence[Interval]) -> Interval:
+def in_blocks(
+    rule: Callable[..., Sequence[Interval]], operands: Sequence[Interval]
+) -> Sequence[Interval]:
     """What a rule by elements gives, found for parts that are small enough for fast memory."""
     shape = np.broadcast_shapes(*(a.shape for a in operands))
     size = prod(shape)
     if size <= _BLOCK:
         return rule(*operands)
     flat = [a.each(lambda array: np.broadcast_to(array, shape).reshape(-1)) for a in operands]
-    lo, hi, exact = np.empty(size), np.empty(size), True
-    for start in range(0, size, _BLOCK):
-        part = slice(start, start + _BLOCK)
-        found = rule(*(a.each(itemgetter(part)) for a in flat))
-        lo[part], hi[part] = found.lo, found.hi
-        exact &= found.is_point
-    low = lo.reshape(shape)
-    return Interval(low, low if exact else hi.reshape(shape))
+    parts = [
+        rule(*(a.each(itemgetter(slice(k, k + _BLOCK))) for a in flat))
+        for k in range(0, size, _BLOCK)
+    ]
+    return [_joined_parts(found, shape) for found in zip(*parts, strict=True)]
+
+
+def _joined_parts(found: Sequence[Interval], shape: tuple[int, ...]) -> Interval:
+    lo = np.concatenate([a.lo for a in found]).reshape(shape)
+    if all(a.is_point for a in found):
+        return Interval(lo, lo)
+    return Interval(lo, np.concatenate([a.hi for a in found]).reshape(shape))
 
 
 def value_range(function: ScalarFunction, *operands: Interval) -> Interval:
@@ -66,7 +71,11 @@ def value_range(function: ScalarFunction, *operands: Interval) -> Interval:
 
     Where the operands lie outside of it: all numbers.
     """
-    return in_blocks(partial(_value_range, function), operands)
+
+    def rule(*parts: Interval) -> list[Interval]:
+        return [_value_range(function, *parts)]
+
+    return in_blocks(rule, operands)[0]
 
 
 def _value_range(function: ScalarFunction, *operands: Interval) -> Interval:
