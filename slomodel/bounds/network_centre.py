@@ -23,8 +23,7 @@ from slomodel.bounds.spectral import symmetric_norm
 _SHARE = 1e-12
 """η: a number whose error is a larger share of it counts as that much larger."""
 _FACTORS = 40
-_MOST_AT_ONCE = 2**18
-_MOST_HESSIAN = 4e9
+_MOST_HESSIAN = 8e9
 _MOST_THIRD = 6e8
 _MOST_THIRD_UNKNOWNS = 100
 
@@ -50,7 +49,14 @@ class Numbers:
         ]
 
 
-def _numbers(values: Values, bound: bool) -> Numbers:
+def _ranges(values: Values) -> list[list[Interval]]:
+    """By layer the derivatives of orders 0 to 4 of its function at the centre."""
+    functions = (*values.functions, values.loss)
+    pairs = zip(functions, values.levels, strict=True)
+    return [function.over(level.u)[0] for function, level in pairs]
+
+
+def _numbers(values: Values, ranges: list[list[Interval]], bound: bool) -> Numbers:
     """The middles, or bounds of the sizes of which the errors are a share η."""
 
     def one(a: Interval) -> Array:
@@ -61,11 +67,7 @@ def _numbers(values: Values, bound: bool) -> Numbers:
     for level in values.levels:
         own = one(level.z)
         z.append(np.concatenate([own, np.ones((1, own.shape[1]))]) if level.has_bias else own)
-    functions = [*values.functions, values.loss]
-    slopes = []
-    for function, level in zip(functions, values.levels, strict=True):
-        ranges, _ = function.over(level.u)
-        slopes.append([one(a) for a in ranges[1:4]])
+    slopes = [[one(a) for a in orders[1:4]] for orders in ranges]
     return Numbers(W, z, slopes)
 
 
@@ -192,26 +194,69 @@ def _error(values: Values) -> float:
 
 def network_hessian_norm(values: Values) -> float:
     """At least the norm of the Hessian at the centre; inf where it would take long."""
-    own = _numbers(values, bound=False)
-    n, widest = len(own.places), max(level.u.lo.size for level in values.levels)
-    if n * widest * max(max(W.shape) for W in own.W) > _MOST_HESSIAN:
+    n = sum(level.W.shape[0] * level.rows.A.shape[1] for level in values.levels)
+    if n * n * values.samples > _MOST_HESSIAN:
         return float(np.inf)
-    back = _backward(own)
-    step = max(_MOST_AT_ONCE // widest, 1)
-    rows = [
-        _along(own, back, _units(own, list(range(k, min(k + step, n))))).gradient
-        for k in range(0, n, step)
-    ]
-    H = np.concatenate(rows)
-    bounds = _numbers(values, bound=True)
+    ranges = _ranges(values)
+    own = _numbers(values, ranges, bound=False)
+    H = _hessian(own, _backward(own))
+    bounds = _numbers(values, ranges, bound=True)
     largest = float(np.max(_along(bounds, _backward(bounds), _ones(bounds)).gradient))
     norm = symmetric_norm(0.5 * H + 0.5 * H.T, np.zeros_like(H))
     return float(up_add(norm, up_mul(_error(values), largest)))
 
 
+def _hessian(own: Numbers, back: Backward) -> Array:
+    """All entries (n, n), from what a shift of each unit's u does, by sample.
+
+    The weight of a unit and a feature z_a shifts u by z_a, so that with the adjoints δ_m and the
+    derivatives ' along the shift its row is Σ_i z_a (δ_m' z_m + δ_m z_m') for the layers m from its
+    own on; those below are the same by symmetry.
+    """
+    sizes = [len(W) * len(z) for W, z in zip(own.W, own.z, strict=True)]
+    starts = np.cumsum([0, *sizes])
+    H = np.zeros((starts[-1], starts[-1]))
+    for layer, z in enumerate(own.z):
+        for k in range(len(own.W[layer])):
+            first = starts[layer] + k * len(z)
+            rows = slice(first, first + len(z))
+            for m, delta, moved in _shifted(own, back, layer, k):
+                inner = delta[:, np.newaxis] * own.z[m]
+                if m > layer:
+                    inner += back.delta[m][:, np.newaxis] * moved
+                columns = slice(starts[m], starts[m + 1])
+                H[rows, columns] = z @ inner.reshape(-1, z.shape[1]).T
+                if m > layer:
+                    H[columns, rows] = H[rows, columns].T
+    return H
+
+
+def _shifted(
+    own: Numbers, back: Backward, layer: int, unit: int
+) -> list[tuple[int, Array, Array]]:
+    """For each layer from this one on its number, δ' (h, N) and z' (d + 1, N) along a shift of a
+    unit's u.
+    """
+    last = len(own.W) - 1
+    u = {layer: np.zeros_like(own.slopes[layer][0])}
+    u[layer][unit] = 1.0
+    z = {layer: np.zeros_like(own.z[layer])}
+    for k in range(layer + 1, last + 1):
+        z[k] = _padded((own.slopes[k - 1][0] * u[k - 1])[np.newaxis], own.z[k])[0]
+        u[k] = own.W[k] @ z[k][: own.W[k].shape[1]]
+    delta = own.slopes[last][1] * u[last]
+    found = [(last, delta, z[last])]
+    for k in range(last, layer, -1):
+        first, second = own.slopes[k - 1][:2]
+        delta = second * u[k - 1] * back.adjoint[k] + first * (own.W[k].T @ delta)
+        found.append((k - 1, delta, z[k - 1]))
+    return found
+
+
 def network_third_norm(values: Values) -> float:
     """At least the norm of the third derivative at the centre; inf where it would take long."""
-    own = _numbers(values, bound=False)
+    ranges = _ranges(values)
+    own = _numbers(values, ranges, bound=False)
     n, widest = len(own.places), max(level.u.lo.size for level in values.levels)
     if n > _MOST_THIRD_UNKNOWNS or n * n * widest * max(max(W.shape) for W in own.W) > _MOST_THIRD:
         return float(np.inf)
@@ -223,7 +268,7 @@ def network_third_norm(values: Values) -> float:
         found = _twice(own, back, one, _picked(every, np.arange(i, n)))
         T[i, i:] = found
         T[i:, i] = found
-    bounds = _numbers(values, bound=True)
+    bounds = _numbers(values, ranges, bound=True)
     back = _backward(bounds)
     ones = _along(bounds, back, _ones(bounds))
     largest = float(np.max(_twice(bounds, back, ones, ones)))

@@ -36,7 +36,9 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Natural:
-    """At least sup ‖D^k f‖ over a ball for k = 2, 3, 4, and how smooth f is there."""
+    """At least sup ‖D^k f‖ over a ball for k = 2, 3, 4, and how smooth f is there; +inf for k = 4
+    over a point, where nothing needs it.
+    """
 
     bounds: tuple[float, float, float]
     order: int
@@ -115,13 +117,14 @@ def _still(setting: Setting, prepared: Prepared) -> Natural:
 def _rest(setting: Setting, prepared: Prepared, radius: float) -> Natural:
     """Of the other parts of the objective."""
     rest = parts_over_ball(setting, prepared.rest, radius)
-    bounds = second_order(rest.parts), min(third_order(rest.parts)), fourth_order(rest.parts)
+    fourth = fourth_order(rest.parts) if radius else np.inf
+    bounds = second_order(rest.parts), min(third_order(rest.parts)), fourth
     return Natural(bounds, rest.order, rest.reason)
 
 
 def _natural(setting: Setting, prepared: Prepared, radius: float) -> Natural:
     """The largest over the cells, with what the rest of the objective adds."""
-    largest = [0.0, 0.0, 0.0]
+    largest = [0.0, 0.0, 0.0] if radius else [0.0, 0.0, np.inf]
     order, reason = 99, ""
     levels = prepared.values.levels
     many = max(level.u.lo.size for level in levels) > _MANY_ELEMENTS
@@ -129,8 +132,8 @@ def _natural(setting: Setting, prepared: Prepared, radius: float) -> Natural:
         cell = over_cell(prepared.values, rho)
         if cell.order < order:
             order, reason = cell.order, cell.reason
-        found = NetworkJets(prepared.values, cell).orders(4)
-        largest = [max(pair) for pair in zip(largest, found, strict=True)]
+        found = NetworkJets(prepared.values, cell).orders(4 if radius else 3)
+        largest[: len(found)] = [max(pair) for pair in zip(largest, found, strict=False)]
     if prepared.rest:
         rest = _rest(setting, prepared, radius)
         if rest.order < order:
