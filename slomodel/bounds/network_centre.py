@@ -192,10 +192,13 @@ def _error(values: Values) -> float:
     return float(up_mul(1.01, up_add(_FACTORS * _SHARE, gamma(16 * terms + 400))))
 
 
+def _unknowns(values: Values) -> int:
+    return sum(level.W.shape[0] * level.rows.A.shape[1] for level in values.levels)
+
+
 def network_hessian_norm(values: Values) -> float:
     """At least the norm of the Hessian at the centre; inf where it would take long."""
-    n = sum(level.W.shape[0] * level.rows.A.shape[1] for level in values.levels)
-    if n * n * values.samples > _MOST_HESSIAN:
+    if _unknowns(values) ** 2 * values.samples > _MOST_HESSIAN:
         return float(np.inf)
     ranges = _ranges(values)
     own = _numbers(values, ranges, bound=False)
@@ -231,9 +234,7 @@ def _hessian(own: Numbers, back: Backward) -> Array:
     return H
 
 
-def _shifted(
-    own: Numbers, back: Backward, layer: int, unit: int
-) -> list[tuple[int, Array, Array]]:
+def _shifted(own: Numbers, back: Backward, layer: int, unit: int) -> list[tuple[int, Array, Array]]:
     """For each layer from this one on its number, δ' (h, N) and z' (d + 1, N) along a shift of a
     unit's u.
     """
@@ -255,11 +256,12 @@ def _shifted(
 
 def network_third_norm(values: Values) -> float:
     """At least the norm of the third derivative at the centre; inf where it would take long."""
+    n, widest = _unknowns(values), max(level.u.lo.size for level in values.levels)
+    longest = max(max(level.W.shape) for level in values.levels)
+    if n > _MOST_THIRD_UNKNOWNS or n * n * widest * longest > _MOST_THIRD:
+        return float(np.inf)
     ranges = _ranges(values)
     own = _numbers(values, ranges, bound=False)
-    n, widest = len(own.places), max(level.u.lo.size for level in values.levels)
-    if n > _MOST_THIRD_UNKNOWNS or n * n * widest * max(max(W.shape) for W in own.W) > _MOST_THIRD:
-        return float(np.inf)
     back = _backward(own)
     every = _along(own, back, _units(own, list(range(n))))
     T = np.zeros((n, n, n))

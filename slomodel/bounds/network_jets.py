@@ -55,10 +55,10 @@ class NetworkJets:
     def count(self) -> int:
         return len(self.values.levels)
 
-    def orders(self, highest: int) -> list[float]:
-        """At least sup ‖D^k f‖ for k = 2 to `highest`."""
+    def orders(self, highest: int, lowest: int = 2) -> list[float]:
+        """At least sup ‖D^k f‖ for k = `lowest` to `highest`."""
         along = self.outputs(highest)
-        parts = {k: products(along, k) for k in range(2, highest + 1)}
+        parts = {k: products(along, k) for k in range(lowest, highest + 1)}
         # Without known norms the numbers mean nothing; they tell which norms are sought.
         self._slope_from_centre(along[1])
         for one in parts.values():
@@ -139,9 +139,7 @@ class NetworkJets:
         factors = [b for b in range(self.count) for _ in range(key[b])]
         for q in {2, min(len(factors), 4)} if len(factors) > 1 else ():
             for picked, rest in _choices(factors, q):
-                weight = self._into(c, rest)
-                value = prod(self.power_norm(b, weight, q) for b in picked)
-                least = min(least, value)
+                least = min(least, self._product(picked, self._into(c, rest), q))
         return least
 
     def residual(self, key: Key, c: Array) -> float:
@@ -162,8 +160,12 @@ class NetworkJets:
         for picked, rest in _choices(factors, 2) if len(factors) > 1 else ():
             weight = self._into(c, rest)
             squared = settled(weight * weight)
-            least = min(least, total * prod(self.power_norm(b, squared, 4) for b in picked))
+            least = min(least, total * self._product(picked, squared, 4))
         return float(settled(np.asarray(least)))
+
+    def _product(self, picked: tuple[int, ...], c: Array, q: int) -> float:
+        norms = {b: self.power_norm(b, c, q) for b in set(picked)}
+        return prod(norms[b] for b in picked)
 
     def _into(self, c: Array, factors: list[int]) -> Array:
         """c times the lengths that these factors have at most."""

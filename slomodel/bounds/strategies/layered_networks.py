@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 
@@ -17,12 +16,15 @@ from slomodel.bounds.network_values import Values, network_values, over_cell
 from slomodel.bounds.result import shown
 from slomodel.bounds.rounding import Array, up, up_add, up_mul
 from slomodel.bounds.setting import Candidate, Setting
+from slomodel.ir.function import ANALYTIC
 
 RULE = "layered networks"
 _MOST_ELEMENTS = 2**17
 _ARCS, _FEW_ARCS = 4, 2
 """Parts of the quarter circle of the radii of two layers, and where there are many elements."""
 _MANY_ELEMENTS = 2**15
+_GROWN = 1.0001, 10.0
+"""Shares of ‖D³f‖ at the centre between which bounds of it over a ball have others beside them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class Prepared:
 @dataclass(frozen=True, slots=True)
 class Natural:
     """At least sup ‖D^k f‖ over a ball for k = 2, 3, 4, and how smooth f is there; +inf for k = 4
-    over a point, where nothing needs it.
+    where nothing needs it.
     """
 
     bounds: tuple[float, float, float]
@@ -55,7 +57,7 @@ def layered_networks(setting: Setting, radius: float) -> Candidate | None:
     prepared = _prepared(setting)
     if prepared is None:
         return None
-    over = _natural(setting, prepared, radius) if radius else _still(setting, prepared)
+    over = _over_ball(setting, prepared, radius)
     second, third, fourth = over.bounds
     if over.order < 1:
         return Candidate(RULE, np.inf, np.inf, over.reason)
@@ -69,6 +71,17 @@ def layered_networks(setting: Setting, radius: float) -> Candidate | None:
     L1s = {"sup ‖H‖": second, "‖H(c)‖ and D³f": float(up_add(hessian, up_mul(radius, slope)))}
     trace = tuple(f"{name} ≤ {shown(value)}" for name, value in (L1s | L2s).items())
     return Candidate(RULE, min(L1s.values()), L2, over.reason, trace)
+
+
+def _over_ball(setting: Setting, prepared: Prepared, radius: float) -> Natural:
+    """Over a ball, of order 4 where that may matter: not where that of order 3 is hardly larger
+    than at the centre, nor where it grew so much that no expansion from there is less.
+    """
+    still = _still(setting, prepared)
+    if radius == 0.0:
+        return still
+    least, most = _GROWN[0] * _centre(setting, prepared)[1], _GROWN[1] * still.bounds[1]
+    return _natural(setting, prepared, radius, (least, most))
 
 
 def _prepared(setting: Setting) -> Prepared | None:
@@ -110,7 +123,7 @@ def _still(setting: Setting, prepared: Prepared) -> Natural:
     key = f"{RULE} over a point"
     kept = setting.kept.get(key)
     if not isinstance(kept, Natural):
-        kept = setting.kept[key] = _natural(setting, prepared, 0.0)
+        kept = setting.kept[key] = _natural(setting, prepared, 0.0, (np.inf, np.inf))
     return kept
 
 
@@ -122,24 +135,30 @@ def _rest(setting: Setting, prepared: Prepared, radius: float) -> Natural:
     return Natural(bounds, rest.order, rest.reason)
 
 
-def _natural(setting: Setting, prepared: Prepared, radius: float) -> Natural:
-    """The largest over the cells, with what the rest of the objective adds."""
-    largest = [0.0, 0.0, 0.0] if radius else [0.0, 0.0, np.inf]
-    order, reason = 99, ""
-    levels = prepared.values.levels
+def _natural(
+    setting: Setting, prepared: Prepared, radius: float, between: tuple[float, float]
+) -> Natural:
+    """The largest over the cells, with what the rest of the objective adds; order 4 where that of
+    order 3 is between these.
+    """
+    values, order, reason = prepared.values, ANALYTIC, ""
+    levels = values.levels
     many = max(level.u.lo.size for level in levels) > _MANY_ELEMENTS
+    jets = []
     for rho in _cells(len(levels), radius, _FEW_ARCS if many else _ARCS):
-        cell = over_cell(prepared.values, rho)
+        cell = over_cell(values, rho)
         if cell.order < order:
             order, reason = cell.order, cell.reason
-        found = NetworkJets(prepared.values, cell).orders(4 if radius else 3)
-        largest[: len(found)] = [max(pair) for pair in zip(largest, found, strict=False)]
-    if prepared.rest:
-        rest = _rest(setting, prepared, radius)
-        if rest.order < order:
-            order, reason = rest.order, rest.reason
-        largest = [float(up_add(a, b)) for a, b in zip(largest, rest.bounds, strict=True)]
-    return Natural((largest[0], largest[1], largest[2]), order, reason)
+        jets.append(NetworkJets(values, cell))
+    second, third = (max(found) for found in zip(*(one.orders(3) for one in jets), strict=True))
+    rest = _rest(setting, prepared, radius) if prepared.rest else Natural((0.0,) * 3, ANALYTIC, "")
+    if rest.order < order:
+        order, reason = rest.order, rest.reason
+    bounds = up_add(second, rest.bounds[0]), up_add(third, rest.bounds[1])
+    fourth = float(np.inf)
+    if order > 2 and between[0] < bounds[1] < between[1]:
+        fourth = up_add(max(one.orders(4, 4)[0] for one in jets), rest.bounds[2])
+    return Natural((*bounds, fourth), order, reason)
 
 
 def _cells(count: int, radius: float, arcs: int = _ARCS) -> list[Array]:
@@ -154,10 +173,7 @@ def _cells(count: int, radius: float, arcs: int = _ARCS) -> list[Array]:
         angles = np.linspace(0.0, 0.5 * np.pi, arcs + 1)
         pairs = zip(np.cos(angles[:-1]), np.sin(angles[1:]), strict=True)
         shares = [np.array(pair) for pair in pairs]
-    else:
-        parts = 2
-        lows = [
-            np.array(low) / parts for low in product(range(parts), repeat=count) if sum(low) < parts
-        ]
-        shares = [np.sqrt(np.minimum(low + 1.0 / parts, 1.0 - (sum(low) - low))) for low in lows]
+    else:  # halves; the corner of the box at 0 is below all others
+        lows = 0.5 * np.eye(count)
+        shares = [np.sqrt(np.minimum(low + 0.5, 1.0 - (sum(low) - low))) for low in lows]
     return [np.asarray(up(radius * share * (1.0 + 1e-12))) for share in shares]
