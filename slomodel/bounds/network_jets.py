@@ -122,16 +122,18 @@ class NetworkJets:
         """At least D^k f[v, .., v] by exponents of t, f = Σ g(o), from partitions of k slots."""
         sizes = [np.max(size, axis=0) for size in self.cell.sizes[-1]]
         total: dict[Key, float] = {}
+        several: Samples = {}
+        found = []
         for parts, product in partitioned:
             if len(parts) == 1:
-                found = {key: self.residual(key, c) for key, c in product.items()}
+                found += [(key, self.residual(key, c)) for key, c in product.items()]
             else:
-                weighted = scaled(sizes[len(parts) - 1], product)
-                found = {key: self.sum_of(key, c) for key, c in weighted.items()}
-            L = self.count
-            for key, value in found.items():
-                short = tuple(key[b] + key[L + b] for b in range(L))
-                total[short] = total.get(short, 0.0) + value
+                several = added(several, scaled(sizes[len(parts) - 1], product))
+        found += [(key, self.sum_of(key, c)) for key, c in several.items()]
+        L = self.count
+        for key, value in found:
+            short = tuple(key[b] + key[L + b] for b in range(L))
+            total[short] = total.get(short, 0.0) + value
         return total
 
     def sum_of(self, key: Key, c: Array, least: float = np.inf) -> float:
