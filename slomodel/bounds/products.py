@@ -187,6 +187,8 @@ def _placed(array: Array, kept: Axes, output: Axes, dims: Sequence[int], batch: 
     if len(unique) == len(output):
         return wide
     out = np.zeros(front + tuple(dims[label] for label in output))
+    if not out.size:
+        return out
     diagonal = np.einsum(f"...{_word(output)}->...{_word(unique)}", out)
     assert np.shares_memory(diagonal, out)
     diagonal.setflags(write=True)

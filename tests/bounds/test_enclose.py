@@ -104,3 +104,8 @@ def test_the_largest_element_is_known_where_no_other_can_pass_it():
     close = enclose([share], {x: around([0.0, 2.5, 3.0], 0.5)}, {})[share]
     assert close.lo.tolist() == [0.0, 0.0, 0.0]
     assert close.hi.tolist() == [0.0, 1.0, 1.0]
+
+
+def test_a_diagonal_without_elements_has_none():
+    found = contract([(point(np.zeros((0,))), (0,))], (0, 0), (0,))
+    assert found.shape == (0, 0)
