@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,8 +24,9 @@ _MOST_ELEMENTS = 2**17
 _ARCS, _FEW_ARCS = 4, 2
 """Parts of the quarter circle of the radii of two layers, and where there are many elements."""
 _MANY_ELEMENTS = 2**15
-_GROWN = 1.0001, 10.0
-"""Shares of ‖D³f‖ at the centre between which bounds of it over a ball have others beside them."""
+_AS_AT_CENTRE = 1.0001
+_FAR_ABOVE_CENTRE = 10.0
+"""Of bounds over a ball to those at the centre: no expansion from there is noticeably less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +76,19 @@ def layered_networks(setting: Setting, radius: float) -> Candidate | None:
 
 
 def _over_ball(setting: Setting, prepared: Prepared, radius: float) -> Natural:
-    """Over a ball, of order 4 where that may matter: not where that of order 3 is hardly larger
-    than at the centre, nor where it grew so much that no expansion from there is less.
-    """
-    still = _still(setting, prepared)
+    """Over a ball, of order 4 where that may matter."""
     if radius == 0.0:
-        return still
-    least, most = _GROWN[0] * _centre(setting, prepared)[1], _GROWN[1] * still.bounds[1]
-    return _natural(setting, prepared, radius, (least, most))
+        return _still(setting, prepared)
+
+    def matters(second: float, third: float) -> bool:
+        centre = _still(setting, prepared).bounds
+        if third <= _AS_AT_CENTRE * _centre(setting, prepared)[1]:
+            return False
+        pairs = ((second, centre[0]), (third, centre[1]))
+        grown = all(0.0 < _FAR_ABOVE_CENTRE * at_centre < over for over, at_centre in pairs)
+        return not grown or len(prepared.values.levels) == 2
+
+    return _natural(setting, prepared, radius, matters)
 
 
 def _prepared(setting: Setting) -> Prepared | None:
@@ -123,7 +130,7 @@ def _still(setting: Setting, prepared: Prepared) -> Natural:
     key = f"{RULE} over a point"
     kept = setting.kept.get(key)
     if not isinstance(kept, Natural):
-        kept = setting.kept[key] = _natural(setting, prepared, 0.0, (np.inf, np.inf))
+        kept = setting.kept[key] = _natural(setting, prepared, 0.0)
     return kept
 
 
@@ -136,10 +143,13 @@ def _rest(setting: Setting, prepared: Prepared, radius: float) -> Natural:
 
 
 def _natural(
-    setting: Setting, prepared: Prepared, radius: float, between: tuple[float, float]
+    setting: Setting,
+    prepared: Prepared,
+    radius: float,
+    matters: Callable[[float, float], bool] | None = None,
 ) -> Natural:
-    """The largest over the cells, with what the rest of the objective adds; order 4 where that of
-    order 3 is between these.
+    """The largest over the cells, with what the rest of the objective adds; order 4 where that
+    matters for bounds of orders 2 and 3.
     """
     values, order, reason = prepared.values, ANALYTIC, ""
     levels = values.levels
@@ -156,7 +166,7 @@ def _natural(
         order, reason = rest.order, rest.reason
     bounds = up_add(second, rest.bounds[0]), up_add(third, rest.bounds[1])
     fourth = float(np.inf)
-    if order > 2 and between[0] < bounds[1] < between[1]:
+    if order > 2 and matters and matters(*bounds):
         fourth = up_add(max(one.orders(4, 4)[0] for one in jets), rest.bounds[2])
     return Natural((*bounds, fourth), order, reason)
 
