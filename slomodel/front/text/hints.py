@@ -34,12 +34,12 @@ def hint(f: Failure) -> str:
         return _STARTS if f.previous is not None and f.previous.type == "_INIT" else _NO_ARRAYS
     if f.found == "COMMA" and "_IN" in f.accepts:
         return "each index has an `in` of its own: `for i in n, j in m`"
-    if f.found == "COMMA" and _is_group(f):
-        return _NO_TUPLES
     if f.found == "NUMBER" and types[-2:] == ["NUMBER", "COMMA"] and f.statement == "VAR":
         return "a decimal point is a dot, as in `0.5`"
     if f.found == "COMMA" and any(token.type == "_INIT" for token in f.before):
         return _STARTS
+    if f.found == "COMMA" and _is_group(f):
+        return _NO_TUPLES
     if f.statement in ("DATA", "VAR") and "EQUAL" not in types and "_INIT" not in types:
         declared = _declaration(f, inner)
         if declared:
