@@ -124,7 +124,7 @@ def test_a_dict_is_a_point() -> None:
         (3.0, slomodel.ShapeError, r"shape \(\)"),
         ("text", slomodel.DomainError, "real numbers"),
         (object(), slomodel.DomainError, "real numbers"),
-        (np.zeros(10, complex), slomodel.DomainError, "complex128"),
+        (np.zeros(10, complex), slomodel.DomainError, "holds complex values"),
         ([1.0, [2.0]], slomodel.DomainError, "different lengths"),
         ({"x": np.zeros(3), "c": 0.0}, slomodel.ShapeError, "no value for variable `Z`"),
         ({"w": np.zeros(3)}, slomodel.ShapeError, "no variable `w`"),
