@@ -16,10 +16,10 @@ from slomodel.solve.guilty import Outcome, Pair, Task, UntilGuilty
 from slomodel.solve.lipschitz import LipschitzSource, Number
 from slomodel.solve.norms import EPS, Vector, norm
 from slomodel.solve.objective import Evaluator
-from slomodel.solve.options import Setting, bad_value, choice, number
+from slomodel.solve.options import Setting, bad_value, choice
 from slomodel.solve.promises import of_accelerated_steps
 from slomodel.solve.proved import Prove, unproved
-from slomodel.solve.radius import SLACK
+from slomodel.solve.radius import SLACK, fixed_radius
 from slomodel.solve.source import lipschitz_source
 from slomodel.solve.subroutine import (
     Ball,
@@ -296,5 +296,5 @@ def agp_source(given: Mapping[str, object], prove: Prove | None) -> LipschitzSou
 
 def agp(given: Mapping[str, object], setting: Setting) -> AGP:
     """AGP with its defaults."""
-    D = number("D", given["D"], 0.0) if "D" in given else None
+    D = fixed_radius(given["D"]) if "D" in given else None
     return AGP(D, choice("lift", given.get("lift", LIFTS[0]), LIFTS), setting.gtol)

@@ -205,7 +205,8 @@ def checked(answer: object) -> tuple[float, float | None]:
     """L1 or (L1, L2) of a user's function; DomainError for anything else."""
     values = answer if isinstance(answer, tuple) and len(answer) == 2 else (answer,)
     constants = []
-    for value in values:
+    for given in values:
+        value = given.item() if isinstance(given, np.ndarray) and given.ndim == 0 else given
         if isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_):
             constants.append(float(value))
     if len(constants) != len(values) or not all(c >= 0.0 for c in constants):

@@ -28,9 +28,17 @@ def radius(given: Mapping[str, object], setting: Setting, d: float) -> float:
     """
     value = given.get("D")
     if value is not None:
-        return number("D", value, 0.0)
+        return fixed_radius(value)
     by_start = 1.0 if setting.estimated else norm(setting.x0)
     return max(1.0, by_start, 4.0 * setting.gtol, 4.0 * d)
+
+
+def fixed_radius(value: object) -> float:
+    """A radius that is given as a number."""
+    if isinstance(value, str):
+        remedy = "give a number, or leave D out; D='auto' goes with pgd and tgd alone"
+        raise bad_value("D", "a finite number > 0", value, remedy)
+    return number("D", value, 0.0)
 
 
 def require_epoch_descent(D: float, d: float, tolerance: float) -> None:

@@ -188,14 +188,28 @@ def test_a_constant_that_allows_no_step(method: str, L1: float, part: str) -> No
 
 
 @pytest.mark.parametrize(
-    "answer", [None, "2", -1.0, np.nan, (1.0, -2.0), (1.0, 2.0, 3.0), [1.0, 2.0], True]
+    "answer",
+    [
+        None,
+        "2",
+        -1.0,
+        np.nan,
+        (1.0, -2.0),
+        (1.0, 2.0, 3.0),
+        [1.0, 2.0],
+        True,
+        np.array(True),
+        np.ones(1),
+    ],
 )
 def test_answers_that_are_no_constants(answer: object) -> None:
     with pytest.raises(DomainError, match=r"lipschitz\(centre, radius\): expected L1 or"):
         solve(parabola(), [0.0, 0.0], method="pgd", lipschitz=lambda centre, radius: answer)
 
 
-@pytest.mark.parametrize("answer", [2, np.float32(2.0), (2.0, np.inf), (2, 0)])
+@pytest.mark.parametrize(
+    "answer", [2, np.float32(2.0), np.array(2.0), (2.0, np.inf), (np.array(2), 0)]
+)
 def test_answers_that_are_constants(answer: object) -> None:
     found = solve(parabola(), [0.0, 0.0], method="pgd", lipschitz=lambda centre, radius: answer)
     assert found.status == "converged"
