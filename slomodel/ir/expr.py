@@ -103,14 +103,12 @@ def _interned(
         found = _table.get(full)
         if found is None:
             found = object.__new__(cls)
-            fields: dict[str, object] = {
-                "operands": operands,
-                "shape": shape,
-                "dtype": dtype,
-                **own,
-            }
-            for name, value in fields.items():
-                object.__setattr__(found, name, value)
+            put = object.__setattr__
+            put(found, "operands", operands)
+            put(found, "shape", shape)
+            put(found, "dtype", dtype)
+            for name, value in own.items():
+                put(found, name, value)
             _table[full] = found
     assert isinstance(found, cls)
     return found

@@ -11,20 +11,23 @@ def postorder(*roots: Expr) -> list[Expr]:
     """Every node under the roots once, operands before their users, in a fixed order."""
     order: list[Expr] = []
     seen: set[Expr] = set()
-    for root in roots:
-        stack: list[tuple[Expr, int]] = [(root, 0)]
-        while stack:
-            node, child = stack.pop()
-            if child == 0:
-                if node in seen:
-                    continue
-                seen.add(node)
-            if child < len(node.operands):
-                stack.append((node, child + 1))
-                if node.operands[child] not in seen:
-                    stack.append((node.operands[child], 0))
-            else:
+    # A node stands before None on the stack once its operands have been put above it.
+    stack: list[Expr | None] = list(reversed(roots))
+    while stack:
+        node = stack.pop()
+        if node is None:
+            done = stack.pop()
+            assert done is not None
+            order.append(done)
+        elif node not in seen:
+            seen.add(node)
+            if not node.operands:
                 order.append(node)
+                continue
+            stack += (node, None)
+            for operand in reversed(node.operands):
+                if operand not in seen:
+                    stack.append(operand)
     return order
 
 
