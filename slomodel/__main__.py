@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -24,11 +25,15 @@ def main() -> None:
     interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if interruptible:
         signal.signal(signal.SIGINT, _leave)
+    # All that loads stays: a search of it for cycles, and another at the end, take 0.25 s.
+    gc.disable()
     from slomodel.cli.group import load
     from slomodel.cli.group import main as commands
 
     if sys.argv[1:]:
         load(sys.argv[1])
+    gc.freeze()
+    gc.enable()
     if interruptible:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     commands()

@@ -28,6 +28,16 @@ print(sorted({HEAVY} & set(sys.modules)))
     assert run(code) == f"slomodel {slomodel.__version__}\n[]\n"
 
 
+def test_a_check_loads_neither_bounds_nor_processes() -> None:
+    code = """
+import sys
+from slomodel.cli.group import load
+load("check")
+print([name for name in sys.modules if name in ("slomodel.bounds", "multiprocessing", "scipy")])
+"""
+    assert run(code) == "[]\n"
+
+
 def test_every_public_name_is_there() -> None:
     names = run("from slomodel import *; import slomodel; print(*sorted(set(slomodel.__all__)))")
     assert names.split() == sorted(slomodel.__all__)

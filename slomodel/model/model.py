@@ -6,11 +6,11 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import sympy as sp
 
-from slomodel.bounds import Bounds, Setting, bound_formula, bounds, sample
 from slomodel.codegen.automatic import Automatic
 from slomodel.codegen.threads import threads as limited
 from slomodel.front.data.bind import bind
@@ -20,7 +20,6 @@ from slomodel.front.report import explanation, nonfinite_sentence
 from slomodel.front.source import Recipe
 from slomodel.ir.dims import show_shape
 from slomodel.ir.show import show
-from slomodel.model.bounding import Prover, setting_of
 from slomodel.model.complete import require_data, require_sizes
 from slomodel.model.evaluating import Evaluating
 from slomodel.model.many import Starts, from_starts
@@ -30,6 +29,10 @@ from slomodel.model.solving import CompiledObjective
 from slomodel.model.starting import start_point
 from slomodel.problem import Problem
 from slomodel.solve import Callback, Progress, Solution, solve
+
+# Loaded by the methods that need it: it takes a sixth of what all else takes to load.
+if TYPE_CHECKING:
+    from slomodel.bounds import Bounds, Setting
 
 
 class Model(Evaluating):
@@ -127,6 +130,8 @@ class Model(Evaluating):
         first = None if x0 is None else start_point(x0, self._vectors)
         if resume is None and first is None:
             first = self.x0(seed)
+        from slomodel.model.bounding import Prover
+
         known = self._compiled.derivatives
         objective = CompiledObjective(self.n, self._function, known, self._plans.smooth)
         with limited(threads):
@@ -177,6 +182,8 @@ class Model(Evaluating):
 
         Either may be inf, with a `reason`; `explain()` tells how each comes about.
         """
+        from slomodel.bounds import bounds
+
         return bounds(self._setting(self._vectors.vector(center)), radius)
 
     def sample_bounds(
@@ -192,6 +199,8 @@ class Model(Evaluating):
         `ascent` climbs to points of large curvature, `samples` points in all; `pairs` compares
         gradients at as many random pairs of points, as the paper does.
         """
+        from slomodel.bounds import sample
+
         require_data(self._binding)
         return sample(self, self._vectors.vector(center), radius, samples, seed, method)
 
@@ -201,6 +210,8 @@ class Model(Evaluating):
         Its symbols are the radius `r` and, as `norm_U`, the Euclidean norm of each variable at the
         centre; data are numbers. `bounds` is tighter: it knows the centre itself.
         """
+        from slomodel.bounds import bound_formula
+
         return bound_formula(self._setting(np.zeros(self.n)), which)
 
     def check_gradient(self, x: Point | None = None) -> dict[str, float]:
@@ -232,6 +243,8 @@ class Model(Evaluating):
         return self._recipe.notebook()
 
     def _setting(self, center: Vector) -> Setting:
+        from slomodel.model.bounding import setting_of
+
         require_data(self._binding)
         return setting_of(self._problem, self._values(center), self._binding.sizes)
 

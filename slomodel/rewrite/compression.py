@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from slomodel.functions import mul, sqrt
 from slomodel.ir import build
 from slomodel.ir.dims import concrete
-from slomodel.ir.expr import Axes, Expr, remake
+from slomodel.ir.expr import Axes, Einsum, Expr, remake
 from slomodel.ir.walk import dependents, inputs, postorder, substitute, users
 from slomodel.rewrite.facts import Facts
 from slomodel.rewrite.labels import placed, product
@@ -55,6 +55,8 @@ class _Graph:
 def compression(root: Expr, facts: Facts) -> tuple[Expr, tuple[str, ...]]:
     """The graph with wide data replaced by triangular factors, and what was replaced."""
     order = postorder(root)
+    if not any(isinstance(node, Einsum) for node in order):
+        return root, ()
     moving = frozenset(dependents(order, moves))
     graph = _Graph(
         moving,

@@ -28,6 +28,8 @@ _WORTH = 0.9
 def contraction_order(root: Expr, facts: Facts) -> tuple[Expr, tuple[str, ...]]:
     """The graph with products in the cheapest order, and the products that this changed."""
     order = postorder(root)
+    if not any(isinstance(node, Einsum) for node in order):
+        return root, ()
     moving = dependents(order, moves)
     above = users(order)
     inner = {node for node in order if _joins(node, moving, above)}

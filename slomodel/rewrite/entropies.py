@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from slomodel.functions import add, log, log1p, mul, sub, xlogx, xlogx1p
+from slomodel.functions import add, div, log, log1p, mul, neg, sub, xlogx, xlogx1p
 from slomodel.ir import build
-from slomodel.ir.expr import Einsum, Expr, Map
+from slomodel.ir.expr import Const, Einsum, Expr, Map
 from slomodel.rewrite.matching import Part, Term, is_map, parts_of, scaled, two_terms, whole
 
 
 def entropy(node: Map) -> Expr | None:
     """c x log(x) and c (1 + x) log(1 + x), where c does not bring back what overflows."""
+    if not any(_may_be_logarithm(operand) for operand in node.operands):
+        return None
     left, right = (scaled(part) for part in parts_of(node))
     constant = left.coefficient * right.coefficient
     if left.core is None or right.core is None or abs(constant) < 1.0:
@@ -21,6 +23,13 @@ def entropy(node: Map) -> Expr | None:
         if less is not None:
             return mul(constant, xlogx1p(less.along(node.shape)))
     return None
+
+
+def _may_be_logarithm(node: Expr) -> bool:
+    """Whether a logarithm may be left without the constants: told at once in a long product."""
+    if is_map(node, mul, div):
+        return any(isinstance(operand, Const) for operand in node.operands)
+    return is_map(node, log, log1p, neg)
 
 
 def _above_one(x: Part, logarithm: Part) -> Part | None:

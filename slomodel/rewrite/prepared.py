@@ -19,8 +19,10 @@ def prepared(
     kind take about as long as reading the data, and each function does them for itself.
     """
     order = postorder(*roots)
-    moving = dependents(order, moves)
     factored = dependents(order, lambda node: isinstance(node, Triangle))
+    if not factored:
+        return roots, {}
+    moving = dependents(order, moves)
     above = users(order)
     names = {*taken, *(node.name for node in inputs(*roots))}
     made: dict[Expr, Expr] = {}

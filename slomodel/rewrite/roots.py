@@ -20,6 +20,7 @@ from slomodel.functions import (
     root,
     softplus,
     square,
+    where,
 )
 from slomodel.functions.translate import balanced
 from slomodel.ir.expr import Const, Einsum, Expr, Map
@@ -104,6 +105,9 @@ def magnitude(node: Map) -> Expr | None:
 
 def product(node: Map) -> Expr | None:
     """x x, and a rectifier written as x times a step."""
+    first, second = node.operands
+    if first is not second and not is_map(first, where) and not is_map(second, where):
+        return None
     left, right = parts_of(node)
     if same([left, right]):
         return square(left.along(node.shape))
@@ -115,7 +119,7 @@ def product(node: Map) -> Expr | None:
 
 def _is_step(step: Part, x: Part) -> bool:
     """1 where x is positive, 0 where it is negative."""
-    if not isinstance(step.node, Map) or step.node.function.name != "where":
+    if not is_map(step.node, where):
         return False
     condition, one, other = step.parts()
     values = [part.node.value for part in (one, other) if isinstance(part.node, Const)]
@@ -203,6 +207,8 @@ def _below_zero(part: Part) -> Part | None:
 
 def scale(node: Map) -> Expr | None:
     """A power of two times a constant times x: the two constants are one, exactly."""
+    if not any(isinstance(operand, Const) for operand in node.operands):
+        return None
     for k, part in enumerate(parts_of(node)):
         rest = node.operands[1 - k]
         if not isinstance(part.node, Const) or not is_map(rest, mul) or rest.shape != node.shape:

@@ -13,7 +13,6 @@ from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.monitor import Progress, State
 from slomodel.solve.solution import Solution
 from slomodel.solve.status import Sense, Status
-from slomodel.solve.workers import Pool
 
 
 class RunFrom(Protocol):
@@ -84,6 +83,9 @@ def made(task: Task, starts: int, workers: int) -> Iterator[Solution]:
             if solution is None or solution.status is Status.interrupted:
                 return
         return
+    # Here, since multiprocessing takes a while to load and few programs need it.
+    from slomodel.solve.workers import Pool
+
     with Pool(task, workers) as pool:
         for _, solution in pool.results(range(starts)):
             if solution is not None:

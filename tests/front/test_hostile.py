@@ -52,6 +52,8 @@ HOSTILE = [
     ("a long sum", "var x minimize x", "+x", 10**5, "", ["E127"]),
     ("a longer sum", "var x minimize x", "+x", 999_000, "", ["E127"]),
     ("a long product", "var x minimize x", "*x", 10**5, "", ["E127"]),
+    ("the longest sum", "var x minimize x", "+x", 24_990, "", ["a model"]),
+    ("the longest product", "var x minimize x", "*x", 24_990, "", ["a model"]),
     ("signs", "var x minimize ", "-", 10**5, "x", ["E127"]),
     ("powers", "var x minimize x", "^x", 5000, "", ["a model"]),
     ("more powers", "var x minimize x", "^x", 5001, "", ["E119"]),
