@@ -9,13 +9,14 @@ import numpy as np
 from slomodel.codegen.entry import EntryName
 from slomodel.codegen.kernels import Derivatives, Evaluate
 from slomodel.front.data.vectors import Vector
-from slomodel.solve.facts import Facts
+from slomodel.solve.facts import Facts, Product
 
 
 class CompiledObjective:
     """An objective over points (n,) of which nothing has to be checked any more.
 
-    Value and gradient are planned and loaded when this is made, before the clock of a run starts.
+    Value and gradient are planned and loaded when this is made, before the clock of a run starts;
+    products with the Hessian when they are asked for first, while it stands.
     """
 
     def __init__(
@@ -36,6 +37,9 @@ class CompiledObjective:
     def facts(self) -> Facts:
         known = self._derivatives
         return Facts(True, bool(known.squares), known.degree, self._smooth)
+
+    def load(self, product: Product) -> None:
+        self._function(product)
 
     def value(self, x: Vector) -> float:
         return self._function("value")(x)

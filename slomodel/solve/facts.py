@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 from slomodel.solve.norms import Vector
+
+Product = Literal["hvp", "gauss_newton"]
 
 
 @runtime_checkable
@@ -40,6 +42,10 @@ class Compiled(Curved, Protocol):
 
     @property
     def facts(self) -> Facts: ...
+
+    def load(self, product: Product) -> None:
+        """Make these products ready, so that the first is no slower than others."""
+        ...
 
     def gauss_newton(self, x: Vector, v: Vector) -> Vector:
         """The matrix of Gauss and Newton at x times v, all (n,); asked of sums of squares only."""

@@ -80,6 +80,7 @@ class Analytic:
 
     def start(self, evaluate: Evaluator, seed: int) -> ConstantsOver:
         def over(centre: Iterate, radius: float) -> Constants:
+            evaluate.check_time()
             proof = self.prove(centre.x, radius)
             L2 = proof.L2 if math.isfinite(proof.L2) else None
             missing = "" if math.isfinite(proof.L1) else proof.reason or "no bound is known"

@@ -7,10 +7,10 @@ import pytest
 from solve.objectives import Vector, rosenbrock
 
 import slomodel
-from slomodel.solve import Functions, solve
+from slomodel.solve import Functions, objective, solve
 from slomodel.solve.controls import Controls
 from slomodel.solve.direction import Gradient, Pair
-from slomodel.solve.facts import Facts
+from slomodel.solve.facts import Facts, Product
 from slomodel.solve.mixed_newton import STAY, MixedNewton
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.subroutine import Iterate
@@ -125,6 +125,9 @@ class Square:
     def value_and_gradient(self, x: Vector, out: Vector | None = None) -> tuple[float, Vector]:
         return self.value(x), np.array([self._r(x) * self._slope(x)])
 
+    def load(self, product: Product) -> None:
+        pass
+
     def hvp(self, x: Vector, v: Vector) -> Vector:
         self.asked.append("N")
         return (self._slope(x) ** 2 + self._r(x) * 6.0 * self.c * x[0]) * v
@@ -143,8 +146,8 @@ class Square:
 def test_mixed_newton() -> None:
     """While r is nearly linear Gauss and Newton's alone; where that predicts badly, Newton's."""
     straight, bent = Square(1e-3), Square(-0.2)
-    for objective, start in ((straight, 1.0), (bent, 1.3)):
-        assert solve(objective, [start], direction="gauss-newton/newton", gtol=1e-9).success
+    for square, start in ((straight, 1.0), (bent, 1.3)):
+        assert solve(square, [start], direction="gauss-newton/newton", gtol=1e-9).success
     assert set(straight.asked) == {"G"}
     assert "".join(bent.asked).startswith("GN")
 
@@ -159,3 +162,22 @@ def test_mixed_newton_returns() -> None:
         # f has not fallen.
         direction.propose(at, np.empty(1))
     assert "".join(objective.asked) == 2 * ("G" + STAY * "N") + "G"
+
+
+@pytest.mark.parametrize("matrix", ["newton", "gauss-newton"])
+def test_loading_of_products_is_no_time_of_the_run(
+    matrix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+
+    class Loaded(Square):
+        loads = 0
+
+        def load(self, product: Product) -> None:
+            self.loads += 1
+            now[0] += 100.0
+
+    monkeypatch.setattr(objective, "perf_counter", lambda: now[0])
+    bent = Loaded(-0.2)
+    found = solve(bent, [0.5], direction=matrix, max_time=1.0)
+    assert (found.status, bent.loads) == ("converged", 1)

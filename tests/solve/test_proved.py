@@ -12,7 +12,7 @@ from solve.objectives import Vector
 
 import slomodel
 from slomodel.errors import DomainError
-from slomodel.solve import Functions, Proof, solve
+from slomodel.solve import Functions, Proof, objective, solve
 from slomodel.solve.certified import NEAR, largest_proved
 from slomodel.solve.norms import norm
 from slomodel.solve.subroutine import Constants, Iterate
@@ -167,3 +167,16 @@ def test_time_that_went_elsewhere_is_not_laid_on_proofs() -> None:
     found = solve(QUARTIC, [30.0, 20.0], prove=proof_of_quartic, gtol=1e-12, **options)
     assert found.status == "max_time"
     assert "proving" not in found.message
+
+
+@METHODS
+def test_time_is_looked_at_between_proofs(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+
+    def prove(centre: Vector, radius: float) -> Proof:
+        now[0] += 1.0
+        return proof_of_quartic(centre, radius)
+
+    monkeypatch.setattr(objective, "perf_counter", lambda: now[0])
+    found = solve(QUARTIC, [1.0, 1.0], method=method, prove=prove, D="auto", max_time=2.5)
+    assert (found.status, now[0]) == ("max_time", 3.0)
