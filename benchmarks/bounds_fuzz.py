@@ -42,9 +42,14 @@ RADII = (0.0, 1e-12, 1e-9, 1e-6, 1e-3, 0.01, 0.03, 0.1, 0.3, 0.5, 1.0, 2.0, 3.0,
 RADII_A_GRAPH = 12
 EVERY = lipschitz.STRATEGIES
 SLOW = (interval_entries, separable_sums, layered_networks)
-MORE_OFTEN = {"rows": 3, "long rows": 1, "layers": 3}
+MORE_OFTEN = {"rows": 3, "long rows": 1, "layers": 3, "layers of classes": 3}
 """What some of the slow strategies are for."""
-RARE = {"long rows": (20, "rows"), "layers": (3, "smooth"), "chains": (3, "polynomial")}
+RARE = {
+    "long rows": (20, "rows"),
+    "layers": (3, "smooth"),
+    "layers of classes": (3, "smooth"),
+    "chains": (3, "polynomial"),
+}
 """Graphs that take longer are one in so many of their kind; in place of the others come those
 of another kind.
 """

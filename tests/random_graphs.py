@@ -74,8 +74,8 @@ def start_rows(maker: Maker) -> None:
     maker.add(maker.data((m,), maker.numbers((m,))))
 
 
-def start_chain(maker: Maker, activations: Sequence[ScalarFunction | None] = ()) -> None:
-    """The residuals of a product of one to three matrices with data, or of a network."""
+def chain(maker: Maker, activations: Sequence[ScalarFunction | None] = ()) -> Expr:
+    """A product (width, m) of one to three matrices with data, or what a network answers."""
     width, m = maker.dim(), named("m")
     signal: Expr = maker.data((width, m), maker.numbers((width, m)))
     for k in range(maker.whole(1, 3)):
@@ -84,12 +84,30 @@ def start_chain(maker: Maker, activations: Sequence[ScalarFunction | None] = ())
         signal = build.einsum([W, signal], [(0, 1), (1, 2)], (0, 2), [width, below, m])
         activation = maker.one_of(activations) if activations else None
         signal = signal if activation is None else activation(signal)
-    maker.add(fn.sub(signal, maker.data((width, m), maker.numbers((width, m)))))
+    return signal
+
+
+def start_chain(maker: Maker, activations: Sequence[ScalarFunction | None] = ()) -> None:
+    """The residuals of a product of matrices, or of a network."""
+    signal = chain(maker, activations)
+    maker.add(fn.sub(signal, maker.data(signal.shape, maker.numbers(signal.shape))))
+
+
+ACTIVATIONS = (None, None, fn.tanh, fn.softplus, fn.sigmoid, fn.sin)
 
 
 def start_layers(maker: Maker) -> None:
     """The residuals of a network of one to three layers, its activations often none."""
-    start_chain(maker, (None, None, fn.tanh, fn.softplus, fn.sigmoid, fn.sin))
+    start_chain(maker, ACTIVATIONS)
+
+
+def start_layers_of_classes(maker: Maker) -> None:
+    """Σ w_i log Σ_k exp o_ki of what a network answers, often with numbers times o."""
+    o = chain(maker, ACTIVATIONS)
+    sums = logsumexp(o, (0,))
+    maker.add(build.inner(maker.data(sums.shape, maker.numbers(sums.shape)), sums))
+    if maker.chance():
+        maker.add(build.inner(maker.data(o.shape, maker.numbers(o.shape)), o))
 
 
 def start_classes(maker: Maker) -> None:
@@ -157,6 +175,7 @@ KINDS = {
     "rows": Kind(SMOOTH, False, start_rows, (apply_function, apply_function, power, fourth)),
     "long rows": Kind(SMOOTH, False, start_rows, (apply_function, power), {"n": (31, 36)}),
     "layers": Kind(SMOOTH, False, start_layers, (nothing,)),
+    "layers of classes": Kind(SMOOTH, False, start_layers_of_classes, (nothing,)),
     "powers": Kind(POLYNOMIAL, False, start_powers, (nothing,)),
     "chains": Kind(SMOOTH, False, start_chain, (nothing,), {"m": (1, 40)}),
     "classes": Kind(SMOOTH, False, start_classes, (nothing,)),

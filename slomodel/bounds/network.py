@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 import slomodel.functions as table
+from slomodel.bounds.log_sums import LogSum, log_sums
 from slomodel.bounds.separable import Elements, affine_nodes, element_function, parts_over
 from slomodel.ir import build
 from slomodel.ir.expr import Einsum, Expr, Input, Map
@@ -32,14 +33,16 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """Layers from the first to the last, the functions between them, and the loss g of the last.
+    """Layers from the first to the last, the functions between them, and the loss of the last: the
+    sum of `losses` and of `log_sum`, a log Σ exp over its units, or one of both.
 
     `rest` are parts of the objective that are sums over elements of affine nodes.
     """
 
     layers: tuple[Layer, ...]
     activations: tuple[Elements, ...]
-    loss: Elements
+    losses: tuple[Elements, ...]
+    log_sum: LogSum | None
     rest: tuple[Elements, ...]
 
 
@@ -54,40 +57,63 @@ def network(objective: Expr, variables: Collection[Input]) -> Network | None:
         if layer is not None:
             layers[node] = layer
     deep = {node for node in layers if node not in affine}
-    parts = parts_over(objective, moving, affine, deep) if deep else None
-    if parts is None:
+    summed = log_sums(objective, variables, deep)
+    sums, others = summed if summed else ((), objective)
+    parts = _parts(others, variables, deep)
+    if parts is None or len(sums) > 1:
         return None
-    nets = [one for one in parts if any(laid.node in deep for laid in one.affine)]
-    if len(nets) != 1:
-        return None
-    (loss,) = nets
-    rest = tuple(one for one in parts if one is not loss)
-    functions, chain = [loss], list[Layer]()
-    while len(chain) < MOST_LAYERS:
-        top = _only_argument(functions[-1])
-        if top is None or top not in layers:
-            return None
-        if chain and chain[-1].feature_axes[0] != layers[top].units:
+    losses = tuple(one for one in parts if any(laid.node in deep for laid in one.affine))
+    rest = tuple(one for one in parts if one not in losses)
+    log_sum = sums[0] if sums else None
+    top = _output(losses, log_sum)
+    functions, chain = list[Elements](), list[Layer]()
+    while top in layers and len(chain) < MOST_LAYERS:
+        layer = layers[top]
+        if chain and chain[-1].feature_axes[0] != layer.units:
             return None  # a sum over samples
-        chain.append(layers[top])
-        features = chain[-1].features
-        if features not in moving:
-            return _network(chain[::-1], functions[::-1], rest)
+        chain.append(layer)
+        if layer.features not in moving:
+            if log_sum and log_sum.summed != (chain[0].units,):
+                return None
+            return _network(chain[::-1], functions[::-1], losses, log_sum, rest)
         one = build.const(1.0)
-        found = element_function((features,), one, moving, affine, layers)
+        found = element_function((layer.features,), one, moving, affine, layers)
         if found is None:
             return None
         functions.append(found)
+        top = _only_argument(found)
     return None
 
 
+def _parts(
+    objective: Expr, variables: Collection[Input], deep: Collection[Expr]
+) -> tuple[Elements, ...] | None:
+    """The parts over affine nodes and layers; none where the objective is affine."""
+    order = postorder(objective)
+    moving = dependents(order, set(variables).__contains__)
+    affine = affine_nodes(order, moving)
+    if objective not in moving or objective in affine:
+        return ()
+    return parts_over(objective, moving, affine, deep) if deep else None
+
+
 def _network(
-    layers: list[Layer], functions: list[Elements], rest: tuple[Elements, ...]
+    layers: list[Layer],
+    functions: list[Elements],
+    losses: tuple[Elements, ...],
+    log_sum: LogSum | None,
+    rest: tuple[Elements, ...],
 ) -> Network | None:
     own = [v for layer in layers for v in (layer.weight, layer.bias) if v is not None]
     if len(set(own)) < len(own) or len(layers) < 2:
         return None
-    return Network(tuple(layers), tuple(functions[:-1]), functions[-1], rest)
+    return Network(tuple(layers), tuple(functions), losses, log_sum, rest)
+
+
+def _output(losses: Collection[Elements], log_sum: LogSum | None) -> Expr | None:
+    """The node that all losses are functions of; None where they have several."""
+    tops = {_only_argument(one) for one in losses} | ({log_sum.u} if log_sum else set())
+    return tops.pop() if len(tops) == 1 else None
 
 
 def _only_argument(one: Elements) -> Expr | None:

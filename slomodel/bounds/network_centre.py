@@ -14,61 +14,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from slomodel.bounds.interval import Interval
 from slomodel.bounds.loewner import Sum, cubic_norm
+from slomodel.bounds.network_numbers import SHARE, Numbers, numbers_of, ranges_of
 from slomodel.bounds.network_values import Values
 from slomodel.bounds.rounding import Array, gamma, up_add, up_mul
 from slomodel.bounds.spectral import symmetric_norm
 
-_SHARE = 1e-12
-"""η: a number whose error is a larger share of it counts as that much larger."""
 _FACTORS = 40
 _MOST_HESSIAN = 8e9
 _MOST_THIRD = 6e8
 _MOST_THIRD_UNKNOWNS = 100
-
-
-@dataclass(frozen=True, slots=True)
-class Numbers:
-    """By layer W (h, d), its features with a 1 (d + 1, N) where `biased`, and the derivatives of
-    orders 1 to 3 of the functions (h, N), the last those of the loss.
-    """
-
-    W: list[Array]
-    z: list[Array]
-    slopes: list[list[Array]]
-
-    @property
-    def places(self) -> list[tuple[int, int, int]]:
-        """Layer, unit and feature of each unknown."""
-        return [
-            (layer, k, a)
-            for layer, W in enumerate(self.W)
-            for k in range(len(W))
-            for a in range(len(self.z[layer]))
-        ]
-
-
-def _ranges(values: Values) -> list[list[Interval]]:
-    """By layer the derivatives of orders 0 to 4 of its function at the centre."""
-    functions = (*values.functions, values.loss)
-    pairs = zip(functions, values.levels, strict=True)
-    return [function.over(level.u)[0] for function, level in pairs]
-
-
-def _numbers(values: Values, ranges: list[list[Interval]], bound: bool) -> Numbers:
-    """The middles, or bounds of the sizes of which the errors are a share η."""
-
-    def one(a: Interval) -> Array:
-        return np.abs(a.mid) + a.rad / _SHARE if bound else a.mid
-
-    W = [np.abs(level.W) if bound else level.W for level in values.levels]
-    z = []
-    for level in values.levels:
-        own = one(level.z)
-        z.append(np.concatenate([own, np.ones((1, own.shape[1]))]) if level.has_bias else own)
-    slopes = [[one(a) for a in orders[1:4]] for orders in ranges]
-    return Numbers(W, z, slopes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +78,7 @@ def _along(own: Numbers, back: Backward, V: list[Array]) -> Along:
         if k + 1 < len(own.W):
             z.append(_padded(own.slopes[k][0] * u[k], own.z[k + 1]))
     last = len(own.W) - 1
-    delta: list[Array] = [own.slopes[last][1] * u[last]]
+    delta: list[Array] = [own.loss_second(u[last])]
     adjoint: list[Array] = []
     for k in range(last, -1, -1):
         W = own.W[k]
@@ -153,8 +108,7 @@ def _twice(own: Numbers, back: Backward, a: Along, b: Along) -> Array:
             first, second = own.slopes[k][:2]
             z.append(_padded(second * a.u[k] * b.u[k] + first * u[k], own.z[k + 1]))
     last = len(own.W) - 1
-    first, second, third = own.slopes[last]
-    delta = third * a.u[last] * b.u[last] + second * u[last]
+    delta = own.loss_third(a.u[last], b.u[last]) + own.loss_second(u[last])
     parts: list[Array] = []
     for k in range(last, -1, -1):
         own_z = delta @ own.z[k].T + back.delta[k] @ z[k].transpose(0, 2, 1)
@@ -189,7 +143,7 @@ def _ones(own: Numbers) -> list[Array]:
 def _error(values: Values) -> float:
     """κ, with a margin for the bound that it is a share of."""
     terms = values.samples + sum(sum(level.W.shape) for level in values.levels)
-    return float(up_mul(1.01, up_add(_FACTORS * _SHARE, gamma(16 * terms + 400))))
+    return float(up_mul(1.01, up_add(_FACTORS * SHARE, gamma(16 * terms + 400))))
 
 
 def _unknowns(values: Values) -> int:
@@ -200,10 +154,10 @@ def network_hessian_norm(values: Values) -> float:
     """At least the norm of the Hessian at the centre; inf where it would take long."""
     if _unknowns(values) ** 2 * values.samples > _MOST_HESSIAN:
         return float(np.inf)
-    ranges = _ranges(values)
-    own = _numbers(values, ranges, bound=False)
+    ranges = ranges_of(values)
+    own = numbers_of(values, ranges, bound=False)
     H = _hessian(own, _backward(own))
-    bounds = _numbers(values, ranges, bound=True)
+    bounds = numbers_of(values, ranges, bound=True)
     largest = float(np.max(_along(bounds, _backward(bounds), _ones(bounds)).gradient))
     norm = symmetric_norm(0.5 * H + 0.5 * H.T, np.zeros_like(H))
     return float(up_add(norm, up_mul(_error(values), largest)))
@@ -245,7 +199,7 @@ def _shifted(own: Numbers, back: Backward, layer: int, unit: int) -> list[tuple[
     for k in range(layer + 1, last + 1):
         z[k] = _padded((own.slopes[k - 1][0] * u[k - 1])[np.newaxis], own.z[k])[0]
         u[k] = own.W[k] @ z[k][: own.W[k].shape[1]]
-    delta = own.slopes[last][1] * u[last]
+    delta = own.loss_second(u[last])
     found = [(last, delta, z[last])]
     for k in range(last, layer, -1):
         first, second = own.slopes[k - 1][:2]
@@ -260,8 +214,8 @@ def network_third_norm(values: Values) -> float:
     longest = max(max(level.W.shape) for level in values.levels)
     if n > _MOST_THIRD_UNKNOWNS or n * n * widest * longest > _MOST_THIRD:
         return float(np.inf)
-    ranges = _ranges(values)
-    own = _numbers(values, ranges, bound=False)
+    ranges = ranges_of(values)
+    own = numbers_of(values, ranges, bound=False)
     back = _backward(own)
     every = _along(own, back, _units(own, list(range(n))))
     T = np.zeros((n, n, n))
@@ -270,7 +224,7 @@ def network_third_norm(values: Values) -> float:
         found = _twice(own, back, one, _picked(every, np.arange(i, n)))
         T[i, i:] = found
         T[i:, i] = found
-    bounds = _numbers(values, ranges, bound=True)
+    bounds = numbers_of(values, ranges, bound=True)
     back = _backward(bounds)
     ones = _along(bounds, back, _ones(bounds))
     largest = float(np.max(_twice(bounds, back, ones, ones)))

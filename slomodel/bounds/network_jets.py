@@ -47,8 +47,8 @@ class NetworkJets:
     slope: float = field(init=False)
 
     def __post_init__(self) -> None:
-        """At least ‖g'_i‖ over the outputs of each sample (N,), and ‖g'‖_F over all samples."""
-        self.slopes = settled(np.asarray(up_norm(self.cell.sizes[-1][0], 0)))
+        """At least ‖g'_i‖ of each sample (N,), and ‖g'‖_F over all samples."""
+        self.slopes = self.cell.loss[0]
         self.slope = float(up_norm(self.slopes))
 
     @property
@@ -71,7 +71,7 @@ class NetworkJets:
 
     def _slope_from_centre(self, along: Samples) -> float:
         """‖g'‖ <= ‖g'(c)‖ + (Σ (sup g'')² ‖D o[h]‖²)^½, the mean value along the way from c."""
-        steepest = np.max(self.cell.sizes[-1][1], axis=0)
+        steepest = self.cell.loss[1]
         squared = scaled(settled(steepest * steepest), times(along, along))
         moved = 0.0
         L = self.count
@@ -120,7 +120,7 @@ class NetworkJets:
 
     def order(self, partitioned: list[tuple[Key, Samples]]) -> dict[Key, float]:
         """At least D^k f[v, .., v] by exponents of t, f = Σ g(o), from partitions of k slots."""
-        sizes = [np.max(size, axis=0) for size in self.cell.sizes[-1]]
+        sizes = self.cell.loss
         total: dict[Key, float] = {}
         several: Samples = {}
         found = []

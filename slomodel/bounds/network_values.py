@@ -8,45 +8,20 @@ from functools import partial
 
 import numpy as np
 
-from slomodel.bounds.element_ranges import Slots, derivative_graphs, element_ranges
+from slomodel.bounds.element_ranges import derivative_graphs
 from slomodel.bounds.enclose import boxed, enclose
 from slomodel.bounds.interval import Interval, interval
 from slomodel.bounds.jet_arrays import settled
 from slomodel.bounds.loewner import Rows
 from slomodel.bounds.network import Network
+from slomodel.bounds.network_loss import Function, Loss
 from slomodel.bounds.rounding import Array, gamma, up, up_add, up_norm
 from slomodel.bounds.separable import Elements, Laid
 from slomodel.bounds.setting import Setting
-from slomodel.bounds.smoothness import Smoothness
 from slomodel.bounds.spectral import spectral_norm
-from slomodel.errors import Span
 from slomodel.ir.dims import concrete
-from slomodel.ir.expr import Expr, Input
+from slomodel.ir.expr import Expr
 from slomodel.ir.function import ANALYTIC
-
-ORDERS = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Function:
-    """A scalar function of elements (h, N): its graphs, data (h, N) and weight (h, N)."""
-
-    own: Elements
-    graphs: Mapping[Slots, Expr]
-    data: Mapping[Input, Interval]
-    weight: Interval
-    spans: Mapping[Expr, Span]
-
-    def over(self, u: Interval) -> tuple[list[Interval], Smoothness]:
-        """Weight times the derivatives of orders 0 to 4 over intervals u (h, N)."""
-        flat = {self.own.arguments[0]: u.each(np.ravel)}
-        data = {one: a.each(np.ravel) for one, a in self.data.items()}
-        found = element_ranges(self.own.value, self.graphs, flat, data, self.spans)
-        ranges = []
-        for order in range(ORDERS + 1):
-            a = found.derivatives[(0,) * order].each(partial(np.reshape, shape=u.shape))
-            ranges.append(self.weight * a)
-        return ranges, found.smooth
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +46,7 @@ class Values:
 
     levels: tuple[Level, ...]
     functions: tuple[Function, ...]
-    loss: Function
+    loss: Loss
     slope: float
 
     @property
@@ -88,10 +63,11 @@ def oriented(array: Array, units: int | None) -> Array:
 
 def network_values(setting: Setting, net: Network) -> Values:
     """Enclosures at the centre of everything that does not depend on a radius."""
-    functions = (*net.activations, net.loss)
+    functions = (*net.activations, *net.losses)
     nodes = [layer.node for layer in net.layers] + [layer.features for layer in net.layers]
     nodes += [laid.node for one in functions for laid in one.data.values()]
     nodes += [one.weight for one in functions]
+    nodes += [] if net.log_sum is None else [net.log_sum.weight]
     found = enclose(nodes, boxed(setting.values), setting.sizes)
     levels = []
     for layer in net.layers:
@@ -101,13 +77,21 @@ def network_values(setting: Setting, net: Network) -> Values:
         z = found[layer.features].each(partial(oriented, units=layer.feature_axes[0]))
         u = found[layer.node].each(partial(oriented, units=layer.units))
         levels.append(_level(np.ascontiguousarray(W), z, u, layer.bias is not None))
+    last = net.layers[-1]
     made = [
         _function(setting, one, layer.units, found)
-        for one, layer in zip(functions, net.layers, strict=True)
+        for one, layer in zip(net.activations, net.layers[:-1], strict=True)
     ]
-    at_centre, _ = made[-1].over(levels[-1].u)
-    slope = float(up_norm(at_centre[1].magnitude))
-    return Values(tuple(levels), tuple(made[:-1]), made[-1], slope)
+    loss = Loss(
+        tuple(_function(setting, one, last.units, found) for one in net.losses),
+        None if net.log_sum is None else _laid(found[net.log_sum.weight], levels[-1].u.shape[1]),
+    )
+    slope = float(up_norm(loss.over(levels[-1].u)[0][0]))
+    return Values(tuple(levels), tuple(made), loss, slope)
+
+
+def _laid(weight: Interval, samples: int) -> Interval:
+    return weight.each(partial(np.broadcast_to, shape=(samples,)))
 
 
 def _level(W: Array, z: Interval, u: Interval, has_bias: bool) -> Level:
@@ -154,14 +138,15 @@ def _function(
 @dataclass(frozen=True, slots=True)
 class Cell:
     """Over W_l within `rho[l]` of their centres: by layer the largest ‖z_i‖ with its 1 (N,), the
-    largest ‖z_i - z_i(c)‖ (N,), and sizes of the derivatives of orders 1 to 4 (h, N) of the
-    activations and, last, of the loss.
+    largest ‖z_i - z_i(c)‖ (N,), and sizes of the derivatives of orders 1 to 4 of the activations
+    (h, N) and, as norms, of the loss (N,).
     """
 
     rho: Array
     lengths: list[Array]
     moved: list[Array]
     sizes: list[list[Array]]
+    loss: list[Array]
     order: int
     reason: str
 
@@ -181,14 +166,16 @@ def over_cell(values: Values, rho: Array) -> Cell:
         own = settled(rho[k] * lengths[k])
         reach = settled(np.minimum(by_rows, by_entries) + own)
         u = interval(-up_add(-level.u.lo, reach), up_add(level.u.hi, reach))
-        function = values.loss if k == len(values.levels) - 1 else values.functions[k]
-        ranges, smooth = function.over(u)
+        if k == len(values.levels) - 1:
+            loss, smooth = values.loss.over(u)
+        else:
+            ranges, smooth = values.functions[k].over(u)
         least = int(np.min(smooth.order, initial=ANALYTIC))
         if least < order:
             order, reason = least, smooth.reason
-        sizes.append([a.magnitude for a in ranges[1:]])
-        if function is values.loss:
+        if k == len(values.levels) - 1:
             break
+        sizes.append([a.magnitude for a in ranges[1:]])
         z, after = ranges[0], values.levels[k + 1]
         entries = np.maximum(up_add(z.hi, -after.z.lo), up_add(after.z.hi, -z.lo))
         entries = np.maximum(entries, 0.0)
@@ -200,4 +187,4 @@ def over_cell(values: Values, rho: Array) -> Cell:
         if after.has_bias:
             length = settled(np.sqrt(1.0 + settled(length * length)))
         lengths.append(length)
-    return Cell(rho, lengths, moved, sizes, order, reason)
+    return Cell(rho, lengths, moved, sizes, loss, order, reason)

@@ -73,14 +73,17 @@ def parts_over(
     """`elements` where nodes of `layers` may stand in place of affine ones."""
     if len(moving) > _MOST_NODES or objective not in moving:
         return None
-    outermost = _outermost(objective, moving, affine)
+    outermost = _outermost(objective, moving, affine, layers)
     if outermost is None:
         return None
     stand_ins = {
         node: build.data(f"part {k}", factors[0].shape)
         for k, (node, factors) in enumerate(outermost.items())
     }
-    over = {node: _over(node, one, moving) for node, one in stand_ins.items()}
+    over = {
+        node: one if outermost[node] == (node,) else _over(node, one, moving)
+        for node, one in stand_ins.items()
+    }
     (linear,) = substitute((objective,), over)
     weights = gradient(linear, list(stand_ins.values())) if stand_ins else ()
     if not set(stand_ins.values()).isdisjoint(inputs(*weights)):
@@ -123,10 +126,13 @@ def is_linear(node: Expr, moving: Collection[Expr]) -> bool:
 
 
 def _outermost(
-    objective: Expr, moving: Collection[Expr], affine: Collection[Expr]
+    objective: Expr,
+    moving: Collection[Expr],
+    affine: Collection[Expr],
+    layers: Collection[Expr],
 ) -> dict[Expr, tuple[Expr, ...]] | None:
-    """The nodes met first that are not linear, with the arrays of whose products by elements they
-    are sums: those of a map are itself alone. None where one is of another kind.
+    """The nodes met first that are not linear or are layers, with the arrays of whose products by
+    elements they are sums: those of a map are itself alone. None where one is of another kind.
     """
     found: dict[Expr, tuple[Expr, ...]] = {}
     seen, stack = {objective}, [objective]
@@ -134,7 +140,9 @@ def _outermost(
         node = stack.pop()
         if node not in moving or node in affine:
             continue
-        if is_linear(node, moving):
+        if node in layers:
+            found[node] = (node,)
+        elif is_linear(node, moving):
             fresh = [operand for operand in node.operands if operand not in seen]
             seen.update(fresh)
             stack += fresh
@@ -156,9 +164,8 @@ def _factors(node: Expr, moving: Collection[Expr]) -> tuple[Expr, ...] | None:
 
 
 def _over(node: Expr, stand_in: Input, moving: Collection[Expr]) -> Expr:
-    """The node with the product of its elements replaced by an input."""
-    if not isinstance(node, Einsum):
-        return stand_in
+    """The sum of products with the product of its elements replaced by an input."""
+    assert isinstance(node, Einsum)
     kept = [k for k, operand in enumerate(node.operands) if operand not in moving]
     first = next(k for k, operand in enumerate(node.operands) if operand in moving)
     operands = [stand_in, *(node.operands[k] for k in kept)]

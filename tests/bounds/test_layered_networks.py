@@ -30,14 +30,18 @@ NETS = {
     "minimize mean(softplus(-(v' @ softplus(W @ X + b[:, None]) + c))) + 0.1 * sumsq(W)",
     "two hidden": "data X[3,4] var A[2,3], B[2,2], b[2], v[2] "
     "minimize sumsq(v' @ tanh(B @ tanh(A @ X) + b[:, None]) - 1)",
+    "classes": "data X[3,4] var W[2,3], V[3,2], c[3] let O = V @ tanh(W @ X) + c[:, None] "
+    "minimize mean(logsumexp(O, axis=0)) - sum(X .* O) / 4",
+    "two classes": "data X[3,4] var W[2,3], v[2], c let o = v' @ tanh(W @ X) + c "
+    "minimize mean(softplus(o) - X[0, :] .* o)",
 }
+SIZES = {"autoencoder": 12, "one output": 11, "two hidden": 14, "classes": 15, "two classes": 9}
 
 
 def asked(name: str, scale: float = 0.7) -> Setting:
     rng = np.random.default_rng(3)
-    text = NETS[name]
-    n = {"autoencoder": 12, "one output": 11, "two hidden": 14}[name]
-    return setting(text, list(scale * rng.standard_normal(n)), X=rng.standard_normal((3, 4)))
+    start = list(scale * rng.standard_normal(SIZES[name]))
+    return setting(NETS[name], start, X=rng.standard_normal((3, 4)))
 
 
 def values_of(one: Setting) -> Values:
@@ -71,7 +75,35 @@ def test_one_layer_a_shared_weight_and_a_sum_over_samples_are_no_network(text: s
     assert network(one.objective, one.variables) is None
 
 
-@pytest.mark.parametrize("name", ["autoencoder", "two hidden"])
+@pytest.mark.parametrize(
+    "loss",
+    [
+        "sum(logsumexp(O[:, i]) - X[:, i]' @ O[:, i] for i in 4)",
+        "-sum(X .* log(softmax(O, axis=0)))",
+        "sum(logsumexp(O, axis=0)) - sum(X .* O)",
+        "sum(logsumexp(O', axis=1)) - trace(X' @ O)",
+    ],
+)
+def test_the_loss_of_classes_is_recognised_however_it_is_written(loss: str) -> None:
+    """Columns of X that sum to 1 make the four the same."""
+    text = f"data X[3,4] var W[2,3], V[3,2] let O = V @ tanh(W @ X) minimize {loss}"
+    x = np.random.default_rng(4).standard_normal(12)
+    one = setting(text, list(x), X=np.arange(12.0).reshape(3, 4) / [12.0, 15.0, 18.0, 21.0])
+    found = layered_networks(one, 0.1)
+    assert found is not None
+    norm = np.linalg.norm([ObjectiveGraph(one).hvp(x, e) for e in np.eye(12)], 2)
+    assert norm < found.L1 < 2.0 * norm
+    assert 20.0 * norm > found.L2
+
+
+@pytest.mark.parametrize("summed", ["logsumexp(O)", "sum(logsumexp(O, axis=1))"])
+def test_log_sums_over_samples_are_no_network(summed: str) -> None:
+    text = f"data X[3,4] var W[2,3], V[3,2] let O = V @ tanh(W @ X) minimize {summed}"
+    one = setting(text, [0.1] * 12, X=np.ones((3, 4)))
+    assert network(one.objective, one.variables) is None
+
+
+@pytest.mark.parametrize("name", ["autoencoder", "two hidden", "classes"])
 def test_the_derivatives_at_the_centre(name: str) -> None:
     one = asked(name)
     graph, values = ObjectiveGraph(one), values_of(one)

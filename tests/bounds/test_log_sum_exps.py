@@ -47,6 +47,8 @@ def test_the_largest_weight_over_a_ball() -> None:
 
 TEXTS = {
     "classes": "data A[6,4] var W[3,4] minimize sum(logsumexp((W @ A')[:, j]) for j in 6) / 6",
+    "log softmax": "data A[6,4] var W[3,4] let p = softmax(W @ A', axis=0) "
+    "minimize -sum(log(p) .* (A[0:3, 0:2] @ A[:, 0:2]'))",
     "two axes": "data A[6,4] var W[3,4] minimize logsumexp(A[0:3, :] .* W) - logsumexp(A @ W')",
     "less": "data A[6,4] var x[4] minimize sumsq(x) - logsumexp(A @ x)",
     "with others": "data A[6,4] var x[4] minimize 2 * logsumexp(A @ x + 1) + sum(tanh(x)^2)",

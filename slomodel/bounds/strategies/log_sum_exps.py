@@ -15,19 +15,16 @@ from slomodel.bounds.element_sums import second_order, third_order
 from slomodel.bounds.enclose import boxed, enclose
 from slomodel.bounds.interval import Interval
 from slomodel.bounds.loewner import Rows, largest_eigenvalue, quadratic_sum
+from slomodel.bounds.log_sums import LogSum, log_sums
 from slomodel.bounds.result import shown
 from slomodel.bounds.rounding import Array, down_add, up_add, up_div, up_mul, up_norm, up_sum
 from slomodel.bounds.separable import affine_nodes, elements
 from slomodel.bounds.setting import Candidate, Setting
 from slomodel.bounds.spectral import stack_norm
 from slomodel.bounds.values import value_range
-from slomodel.calculus import gradient
-from slomodel.functions.compound import still
-from slomodel.ir import build
 from slomodel.ir.dims import concrete
-from slomodel.ir.expr import Axes, Einsum, Expr, Map
-from slomodel.ir.function import ScalarFunction
-from slomodel.ir.walk import dependents, inputs, postorder, substitute
+from slomodel.ir.expr import Expr
+from slomodel.ir.walk import dependents, inputs, postorder
 
 RULE = "log sum exp"
 _MOST_NUMBERS = 2**22
@@ -108,30 +105,18 @@ def _found(setting: Setting) -> tuple[tuple[Sums, ...], tuple[Part[Rows], ...]] 
 
 def _recognised(setting: Setting) -> tuple[tuple[Sums, ...], tuple[Part[Rows], ...]] | None:
     variables = set(setting.variables)
-    order = postorder(setting.objective)
-    moving = dependents(order, variables.__contains__)
-    affine = affine_nodes(order, moving)
-    operands = {node: u for node in order if (u := _operand(node, affine)) is not None}
-    if not operands:
+    split = log_sums(setting.objective, variables, _affine_of(setting.objective, variables))
+    if split is None:
         return None
-    stand_ins = {node: build.data(f"lse {k}", node.shape) for k, node in enumerate(operands)}
-    (others,) = substitute((setting.objective,), dict(stand_ins))
-    weights = gradient(others, list(stand_ins.values()))
-    free = set(inputs(*weights))
-    if not free.isdisjoint(variables) or not free.isdisjoint(stand_ins.values()):
-        return None
+    found, others = split
     rest: tuple[Part[Rows], ...] | None = ()
     if not variables.isdisjoint(inputs(others)) and others not in _affine_of(others, variables):
         parts = elements(others, setting.variables)
         rest = parts_of(setting, parts) if parts else None
     if rest is None:
         return None
-    sums = [
-        _sums(setting, node, u, summed, weight)
-        for (node, (u, summed)), weight in zip(operands.items(), weights, strict=True)
-    ]
-    found = tuple(one for one in sums if one is not None)
-    return (found, rest) if len(found) == len(sums) else None
+    sums = [known for one in found if (known := _sums(setting, one)) is not None]
+    return (tuple(sums), rest) if len(sums) == len(found) else None
 
 
 def _affine_of(root: Expr, variables: Collection[Expr]) -> set[Expr]:
@@ -139,42 +124,14 @@ def _affine_of(root: Expr, variables: Collection[Expr]) -> set[Expr]:
     return affine_nodes(order, dependents(order, variables.__contains__))
 
 
-def _operand(node: Expr, affine: Collection[Expr]) -> tuple[Expr, Axes] | None:
-    """u and the axes that are summed, where the node is m + log Σ exp(u - m), m of no effect."""
-    if not isinstance(node, Map) or node.function is not table.add:
-        return None
-    for m, log in (node.operands, node.operands[::-1]):
-        if not _is(m, still) or not _is(log, table.log) or node.axes[0] != node.axes[1]:
-            continue
-        total = log.operands[0]
-        if not isinstance(total, Einsum) or not _is(total.operands[0], table.exp):
-            continue
-        exp, labels = total.operands[0], total.inputs[0]
-        moved = exp.operands[0]
-        summed = tuple(axis for axis in range(exp.rank) if labels[axis] not in total.output)
-        kept = tuple(axis for axis in range(exp.rank) if axis not in summed)
-        if len(total.operands) > 1 or not summed or len(total.dims) != exp.rank:
-            continue
-        if tuple(labels[axis] for axis in kept) != total.output or not isinstance(moved, Map):
-            continue
-        if moved.function is not table.sub or moved.axes != (tuple(range(exp.rank)), kept):
-            continue
-        if moved.operands[1] is m and moved.operands[0] in affine:
-            return moved.operands[0], summed
-    return None
-
-
-def _is(node: Expr, function: ScalarFunction) -> bool:
-    return isinstance(node, Map) and node.function is function
-
-
-def _sums(setting: Setting, node: Expr, u: Expr, summed: Axes, weight: Expr) -> Sums | None:
+def _sums(setting: Setting, one: LogSum) -> Sums | None:
+    u, summed = one.u, one.summed
     shape = concrete(u.shape, setting.sizes)
     if prod(shape) * setting.n > _MOST_NUMBERS or 0 in shape:
         return None
-    found = enclose([u, weight], boxed(setting.values), setting.sizes)
+    found = enclose([u, one.weight], boxed(setting.values), setting.sizes)
     n, k = setting.n, prod(shape[axis] for axis in summed)
-    whole = concrete(node.shape, setting.sizes)
+    whole = concrete(one.weight.shape, setting.sizes)
     order = (*(axis for axis in range(len(shape)) if axis not in summed), *summed)
 
     def samples(array: Array) -> Array:
@@ -187,5 +144,5 @@ def _sums(setting: Setting, node: Expr, u: Expr, summed: Axes, weight: Expr) -> 
     A = Rows.of(jacobians(setting, [u])[u].each(rows))
     errors = np.asarray(up_norm(A.error.reshape(-1, k), 1))
     norms: Array = up_add(stack_norm(A.A.reshape(-1, k, n)), errors)
-    weights = found[weight].each(lambda array: np.broadcast_to(array, whole).ravel())
+    weights = found[one.weight].each(lambda array: np.broadcast_to(array, whole).ravel())
     return Sums(weights, found[u].each(samples), A, norms)

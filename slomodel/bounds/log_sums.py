@@ -1,0 +1,94 @@
+"""Nodes log Σ exp of an objective that is affine in them, and what is left of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import slomodel.functions as table
+from slomodel.calculus import gradient
+from slomodel.functions.compound import still
+from slomodel.ir import build
+from slomodel.ir.expr import Axes, Const, Einsum, Expr, Input, Map
+from slomodel.ir.function import ScalarFunction
+from slomodel.ir.walk import inputs, postorder, substitute
+
+
+@dataclass(frozen=True, slots=True)
+class LogSum:
+    """log Σ exp u over the axes `summed` of u, which the objective has times `weight`."""
+
+    u: Expr
+    summed: Axes
+    weight: Expr
+
+
+def log_sums(
+    objective: Expr, variables: Collection[Input], arguments: Collection[Expr]
+) -> tuple[tuple[LogSum, ...], Expr] | None:
+    """Those of u in `arguments`, and the objective with 0 in their places; None where there is none
+    or the objective is not affine in them.
+
+    The nodes are log Σ exp(u - m), m one that stands still and that the objective does not depend
+    on. As it is w (log Σ exp u - m) + g(m, x) for every m, it is w log Σ exp u + g(0, x).
+    """
+    order = postorder(objective)
+    operands = {node: own for node in order if (own := _operand(node, arguments)) is not None}
+    if not operands:
+        return None
+    zeros = {n: _zero(n) for n in order if _is(n, still)}
+    stand_ins = {node: build.data(f"lse {k}", node.shape) for k, node in enumerate(operands)}
+    (others,) = substitute((objective,), zeros | stand_ins)
+    weights = gradient(others, list(stand_ins.values()))
+    free = set(inputs(*weights))
+    if not free.isdisjoint(variables) or not free.isdisjoint(stand_ins.values()):
+        return None
+    pairs = zip(operands.values(), weights, strict=True)
+    found = tuple(LogSum(u, summed, weight) for (u, summed), weight in pairs)
+    (rest,) = substitute((others,), {one: _zero(one) for one in stand_ins.values()})
+    return found, rest
+
+
+def _zero(node: Expr) -> Expr:
+    return build.broadcast(Const(0.0), (), node.shape)
+
+
+def _operand(node: Expr, arguments: Collection[Expr]) -> tuple[Expr, Axes] | None:
+    """u and the axes that are summed, where the node is log Σ exp(u - m)."""
+    if not _is(node, table.log):
+        return None
+    total = node.operands[0]
+    if not isinstance(total, Einsum) or not _is(total.operands[0], table.exp):
+        return None
+    exp, labels = total.operands[0], total.inputs[0]
+    moved = exp.operands[0]
+    summed = tuple(axis for axis in range(exp.rank) if labels[axis] not in total.output)
+    kept = tuple(axis for axis in range(exp.rank) if axis not in summed)
+    if len(total.operands) > 1 or not summed or len(total.dims) != exp.rank:
+        return None
+    if tuple(labels[axis] for axis in kept) != total.output or not isinstance(moved, Map):
+        return None
+    if moved.function is not table.sub or moved.axes != (tuple(range(exp.rank)), kept):
+        return None
+    u, m = moved.operands
+    if _is(m, still):
+        return (u, summed) if u in arguments else _turned(u, summed, arguments)
+    return None
+
+
+def _turned(u: Expr, summed: Axes, arguments: Collection[Expr]) -> tuple[Expr, Axes] | None:
+    """The argument whose axes in another order are those of u, the axes that are not summed in the
+    same one.
+    """
+    if not isinstance(u, Einsum) or len(u.operands) > 1 or u.operands[0] not in arguments:
+        return None
+    (own,) = u.inputs
+    places = [own.index(label) for label in u.output]
+    kept = [place for axis, place in enumerate(places) if axis not in summed]
+    if sorted(places) != list(range(len(own))) or len(u.dims) != len(own) or kept != sorted(kept):
+        return None
+    return u.operands[0], tuple(sorted(places[axis] for axis in summed))
+
+
+def _is(node: Expr, function: ScalarFunction) -> bool:
+    return isinstance(node, Map) and node.function is function
