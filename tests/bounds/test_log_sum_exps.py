@@ -11,7 +11,7 @@ from bounds.fuzz import cases
 from bounds.test_sound import alone
 
 from slomodel.bounds import bounds
-from slomodel.bounds.strategies.log_sum_exps import log_sum_exps
+from slomodel.bounds.strategies.log_sum_exps import _found, _shares, log_sum_exps
 
 CLOSE = 1e-9
 SKEW = math.sqrt(8.0) / (6.0 * math.sqrt(3.0))
@@ -39,10 +39,25 @@ def test_at_equal_numbers_the_largest_weight_counts() -> None:
 
 
 def test_the_largest_weight_over_a_ball() -> None:
-    """p_1 is largest at x_1 - r/√2·.. : at most exp(2 r) times 1/8, which the bound is."""
-    found = log_sum_exps(setting("var x[8] minimize logsumexp(x)", [7.0] * 8), 0.25)
+    """p_1 is largest at x_1 + r/√2, x_2 - r/√2, ..: at most exp(2 r) times 1/8."""
+    found = _found(setting("var x[8] minimize logsumexp(x)", [7.0] * 8))
     assert found is not None
-    assert pytest.approx(math.exp(0.5) / 8.0, rel=CLOSE) == found.L1
+    ((own,), _) = found
+    (share,) = _shares(own, 0.25)
+    assert pytest.approx(math.exp(0.5) / 8.0, rel=CLOSE) == share
+
+
+def test_from_the_centre() -> None:
+    """At p = 1/2 the third cumulant is 0 and the fourth -1/2 its largest: |D³f| <= r/2 nearby, to
+    which it comes within the order of r³.
+    """
+    radius = 1e-3
+    found = log_sum_exps(setting("var x[2] minimize logsumexp(x)", [1.0, 1.0]), radius)
+    assert found is not None
+    t = radius * math.sqrt(2.0)  # x_1 - x_2, along which p = 1/(1 + exp(-t))
+    p = 1.0 / (1.0 + math.exp(-t))
+    exact = 2.0 * math.sqrt(2.0) * p * (1.0 - p) * (2.0 * p - 1.0)
+    assert exact <= found.L2 <= exact * (1.0 + radius)
 
 
 TEXTS = {

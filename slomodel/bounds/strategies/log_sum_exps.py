@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection
 from dataclasses import dataclass
 from math import prod
@@ -10,8 +9,10 @@ from math import prod
 import numpy as np
 
 import slomodel.functions as table
+from slomodel.bounds.center_derivatives import centre_norms
+from slomodel.bounds.cumulants import cumulant_bounds
 from slomodel.bounds.element_parts import Part, jacobians, parts_of, parts_over_ball
-from slomodel.bounds.element_sums import second_order, third_order
+from slomodel.bounds.element_sums import fourth_order, second_order, third_order
 from slomodel.bounds.enclose import boxed, enclose
 from slomodel.bounds.interval import Interval
 from slomodel.bounds.loewner import Rows, largest_eigenvalue, quadratic_sum
@@ -24,11 +25,11 @@ from slomodel.bounds.spectral import stack_norm
 from slomodel.bounds.values import value_range
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Expr
+from slomodel.ir.function import ANALYTIC
 from slomodel.ir.walk import dependents, inputs, postorder
 
 RULE = "log sum exp"
 _MOST_NUMBERS = 2**22
-_SKEW = math.sqrt(2.0) ** 3 / (6.0 * math.sqrt(3.0)) * (1.0 + 1e-14)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,34 +47,43 @@ class Sums:
 def log_sum_exps(setting: Setting, radius: float) -> Candidate | None:
     """L1 and L2 of Σ w_i F(u_i), F(u) = log Σ_j exp u_j, u_i = A_i x + b_i, and other sums.
 
-    With p = softmax(u), D²F[v, v] is the variance of v_j under p and D³F[v, v, v] its third central
-    moment. On a range of length R <= √2 ‖v‖ they are at most R²/4 and R³/(6 √3); and D²F = diag p -
-    ppᵀ <= max p, |D³F[v, v, v]| <= R D²F[v, v]. So 0 <= D²F <= c I with c = min(1/2, max p) and
-    |D³F| <= min(√8/(6 √3), √2 c) ‖v‖³, and by Loewner ‖H‖ is at most the larger λ_max of Σ c_i w_i
-    A_iᵀA_i over the w_i above 0, and of the rest with signs turned. Over the ball p_j is at most
-    its value at the centre times exp(2 r max_j ‖a_ij‖).
+    With 0 <= D²F <= c I, c = min(1/2, max p), and the bounds of D³F and D⁴F that `cumulant_bounds`
+    has, by Loewner ‖H‖ is at most the larger λ_max of Σ c_i w_i A_iᵀA_i over the w_i above 0, and
+    of the rest with signs turned; |D^k f[v, .., v]| is at most the sum of |w_i| ‖D^k F‖ ‖A_i v‖²
+    ‖A_i‖^(k-2). Over the ball p_j is at most its value at the centre times exp(2 r max_j ‖a_ij‖).
+    From the centre ‖D³f‖ <= ‖D³f(c)‖ + r sup ‖D⁴f‖, and ‖H‖ so.
     """
     found = _found(setting)
     if found is None:
         return None
     sums, rest = found
-    first = second = 0.0
-    order, reason = 99, ""
+    first = second = third = 0.0
+    order, reason = ANALYTIC, ""
     if rest:
         over = parts_over_ball(setting, rest, radius)
         order, reason = over.order, over.reason
         if order < 1:
             return Candidate(RULE, np.inf, np.inf, reason)
         first, second = second_order(over.parts), min(third_order(over.parts))
+        third = fourth_order(over.parts) if order > 2 and radius else np.inf
     for one in sums:
         share = _shares(one, radius)
         sides = [_side(one, np.maximum(w, 0.0), share) for w in (one.weight.hi, -one.weight.lo)]
+        _, skew, fourth = cumulant_bounds(share)
+        lengths, weight = one.norms, one.weight.magnitude
         first = float(up_add(first, max(sides)))
-        skew = np.minimum(_SKEW, up_mul(share, np.asarray(math.sqrt(2.0) * (1.0 + 1e-15))))
-        own = _side(one, one.weight.magnitude, up_mul(skew, one.norms))
-        second = float(up_add(second, own))
-    trace = (f"variances under softmax ≤ {shown(first)}", f"third moments ≤ {shown(second)}")
-    return Candidate(RULE, first, second if order > 1 else np.inf, reason, trace)
+        second = float(up_add(second, _side(one, weight, up_mul(skew, lengths))))
+        squared = up_mul(up_mul(fourth, lengths), lengths)
+        third = float(up_add(third, _side(one, weight, squared)))
+    trace = [f"variances under softmax ≤ {shown(first)}", f"third moments ≤ {shown(second)}"]
+    if order < 2:
+        return Candidate(RULE, first, np.inf, reason, tuple(trace))
+    centre = centre_norms(setting)
+    second = min(second, float(up_add(centre.third, up_mul(radius, third))))
+    slope = min(second, float(up_add(centre.third, up_mul(0.5, up_mul(radius, third)))))
+    first = min(first, float(up_add(centre.hessian, up_mul(radius, slope))))
+    trace.append(f"from the centre {shown(first)} and {shown(second)}, fourth ≤ {shown(third)}")
+    return Candidate(RULE, first, second, reason, tuple(trace))
 
 
 def _side(one: Sums, weight: Array, share: Array) -> float:
