@@ -225,7 +225,7 @@ def test_tables_that_are_refused(tmp_path: Path, text: str | bytes, words: str) 
         ("x.mtx", "", "[E305] … is empty"),
         ("x.mtx", "1 2\n", "[E305] … Missing banner"),
         ("x.mtx", MTX + "array real general\n2 2\n1\n", "[E305] … Truncated"),
-        ("x.mtx", MTX + "array real general\n1 1\nabc\n", "[E305] … Line 3: Invalid"),
+        ("x.mtx", MTX + "array real general\n1 1\nabc\n", "[E316] … has `abc` in line 3"),
         ("x.mtx", MTX + "array real general\n1 1\n1e999\n", "[E316] … no float64 can hold"),
         ("x.mtx", MTX + "array integer general\n1 1\n" + "9" * 30, "[E305] … Line 3: Integer out"),
         ("x.mtx", MTX + "array complex general\n1 1\n1 2\n", "[E306] … complex values"),

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import zipfile
-import zlib
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
@@ -16,24 +14,20 @@ from numpy.typing import NDArray
 from slomodel.codegen.aligned import empty
 from slomodel.codegen.cuda.device import on_host
 from slomodel.errors import Diagnostic, DomainError, Span
-from slomodel.front.data.loaders import FORMATS, Content, FileFormat, Raw, Refusal, Table
+from slomodel.front.data.loaders import (
+    FORMATS,
+    Content,
+    FileFormat,
+    Raw,
+    Refusal,
+    Table,
+    printable,
+)
 from slomodel.problem import FileReference
 
 Array: TypeAlias = NDArray[np.float64]
 
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
-_UNREADABLE = (
-    OSError,
-    ValueError,  # also what NumPy raises for a file that would need unpickling
-    KeyError,
-    EOFError,
-    MemoryError,
-    NotImplementedError,
-    RuntimeError,
-    SyntaxError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
 
 
 def file_reference(text: str, name: str, span: Span | None = None) -> FileReference:
@@ -67,22 +61,22 @@ def load_array(path: Path, key: str, span: Span | None = None) -> Content:
     Kinds of files that hold tables alone give a Table. Raises DomainError.
     """
     known = _format(path.name)
+    shown = f"`{printable(str(path))}`"
     if known is None:
         listed = ", ".join(suffix[1:] for suffix in FORMATS)
-        message = f"`{path}` is not of a kind that can be read"
+        message = f"{shown} is not of a kind that can be read"
         raise _error("E303", message, span, f"the kinds are {listed}; use numpy.savez")
-    if path.exists() and not (path.is_file() or path.is_dir()):  # A pipe would be waited for.
-        raise _error("E305", f"cannot read `{path}`: it is not a plain file", span)
     try:
+        if path.exists() and not (path.is_file() or path.is_dir()):  # A pipe would be waited for.
+            raise Refusal("E305", "cannot be read: it is not a plain file", "copy it to one")
         with path.open("rb") as file:
             return known.read(file, key)
     except Refusal as refusal:
-        message = f"`{path}` {refusal.reason}"
-        raise _error(refusal.code, message, span, refusal.remedy) from None
+        raise _error(refusal.code, f"{shown} {refusal.reason}", span, refusal.remedy) from None
     except FileNotFoundError:
-        raise _error("E304", f"there is no file `{path}`", span, _nearby(path)) from None
-    except _UNREADABLE as error:
-        raise _error("E305", f"cannot read `{path}`: {_reason(error)}", span) from None
+        raise _error("E304", f"there is no file {shown}", span, _nearby(path)) from None
+    except (OSError, ValueError, MemoryError) as error:
+        raise _error("E305", f"cannot read {shown}: {_reason(error)}", span) from None
 
 
 def as_model_array(
@@ -124,14 +118,12 @@ def _error(code: str, message: str, span: Span | None, remedy: str = "") -> Doma
     return DomainError(Diagnostic(code, message, span, help=remedy))
 
 
-def _reason(error: BaseException) -> str:
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror.lower()
-    if "pickle" in str(error):
-        return "it needs unpickling, which can run code and is never done"
+def _reason(error: OSError | ValueError | MemoryError) -> str:
     if isinstance(error, MemoryError):
         return "it does not fit in memory"
-    return "it is damaged or of another kind"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror.lower()
+    return "its name is none that a file can have"
 
 
 def _format(file_name: str) -> FileFormat | None:
@@ -184,9 +176,13 @@ def _nearby(path: Path) -> str:
     try:
         names = [p.name for p in path.parent.iterdir()]
     except OSError:
-        return f"there is no folder `{path.parent}` either"
+        return f"there is no folder `{printable(str(path.parent))}` either"
     close = get_close_matches(path.name, names, n=1)
-    return f"did you mean `{close[0]}`?" if close else "paths are relative to the model's file"
+    return (
+        f"did you mean `{printable(close[0])}`?"
+        if close
+        else "paths are relative to the model's file"
+    )
 
 
 def _as_array(name: str, value: object) -> Raw:

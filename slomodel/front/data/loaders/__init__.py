@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import BinaryIO, Literal
 
-from slomodel.front.data.loaders.content import Content, Raw, Refusal, Table
+from slomodel.front.data.loaders.content import Content, Raw, Refusal, Table, printable
 from slomodel.front.data.loaders.csv_file import read_csv
 from slomodel.front.data.loaders.json_file import read_json
 from slomodel.front.data.loaders.matrix_market import read_matrix_market
 from slomodel.front.data.loaders.numpy_file import read_npy, read_npz
 
-__all__ = ["FORMATS", "Content", "FileFormat", "Raw", "Refusal", "Table"]
+__all__ = ["FORMATS", "Content", "FileFormat", "Raw", "Refusal", "Table", "printable"]
 
 
 @dataclass(frozen=True, slots=True)

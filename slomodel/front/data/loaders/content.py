@@ -46,10 +46,15 @@ class Refusal(Exception):
 def text_of(file: BinaryIO, most_bytes: int) -> io.TextIOWrapper:
     """The text of a UTF-8 file, with or without a byte order mark; every line ends in `\\n`."""
     limit_bytes(file, most_bytes)
+    refuse_utf16(file)
+    return io.TextIOWrapper(file, encoding="utf-8-sig", newline=None)
+
+
+def refuse_utf16(file: BinaryIO) -> None:
+    """Raises Refusal for a file that begins as UTF-16 does; it is then read from its start."""
     if file.read(2) in _UTF_16:
         raise not_utf8(" but UTF-16")
     file.seek(0)
-    return io.TextIOWrapper(file, encoding="utf-8-sig", newline=None)
 
 
 def not_utf8(what: str = "") -> Refusal:
@@ -86,5 +91,10 @@ def lacking(kind: str, name: str, names: Sequence[str]) -> Refusal:
 
 def shown(text: str) -> str:
     """Text from a file as a message shows it: on one line, and not long."""
-    plain = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+    plain = printable(text)
     return plain if len(plain) <= _WIDEST else plain[: _WIDEST - 1] + "…"
+
+
+def printable(text: str) -> str:
+    """The text on one line, each character that moves a terminal replaced."""
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)

@@ -19,9 +19,18 @@ from slomodel.front.data.loaders.content import Refusal, Table, lacking, not_utf
 _MOST_BYTES = 1_000_000_000
 _DELIMITERS = "\t;,"
 _NUMBER = re.compile(
-    r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|nan|inf|infinity)", re.ASCII | re.IGNORECASE
+    r"[+-]?(?:(?:\d++\.?+\d*+|\.\d++)(?:e[+-]?\d++)?|nan|inf|infinity)", re.ASCII | re.IGNORECASE
 )
+_NEARLY = re.compile(
+    r"""[-+\u2212\u2013$€£(\s]*+
+    (?:0x[\da-f]++ | (?:\d++(?:[,_'’]\d{3})*+\.?+\d*+ | \.\d++) (?:[\s,]++\d++\.?+\d*+)*+
+    (?:[ed][+-]?\d++)?) (?:\s*[-+]\s*[\d.]++(?=[ij]))? [\sij)]*+ (?:\#.*)?""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""No number here, and one elsewhere: 1_000, a minus from print, 1d0, 0x1F, 1+2j, `1 # kg`."""
 _OTHER = 'write a number there, or read another column, as in `"file.csv:column"`'
+_PLAIN = "write it as a plain number, like 1000, -1.5 or 1e-3"
+_GROUPS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+", re.ASCII)
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+", re.ASCII)
 _QUOTED = re.compile(r'"[^"]*"')
 _MISSING = frozenset({"", "-", "?", "na", "n/a", "null", "none"})
@@ -44,7 +53,7 @@ def read_csv(file: BinaryIO, column: str) -> Table:
     """The numbers (rows, columns) of a table, or the columns named in `column`, in that order.
 
     `column` is one name, or several with commas between. Names stand in a header line, which is
-    one that holds no number or holds one of them. Blank
+    one that holds no number, nor what may be meant for one, or holds one of them. Blank
     lines and lines that start with `#` are left out; cells may be quoted with `"`.
     """
     try:
@@ -94,9 +103,11 @@ def _layout(first: Line, column: str) -> Layout:
     has_column = bool(column) and any(name in cells for name in _names(column, cells))
     if all(numeric) and not has_column:
         return layout
-    if any(numeric) and not has_column:
+    others = [k for k, known in enumerate(numeric) if not known]
+    nearly = [k for k in others if _NEARLY.fullmatch(cells[k])]
+    if (any(numeric) or nearly) and not has_column:
         # A text among numbers is a wrong cell or a name: nobody but the writer can tell.
-        fault = _fault(first, numeric.index(False), layout)
+        fault = _fault(first, (nearly or others)[0], layout)
         remedy = "write a number there, or a header line without numbers"
         raise Refusal(fault.code, fault.reason, remedy if fault.remedy == _OTHER else fault.remedy)
     if not any(cells):
@@ -109,7 +120,9 @@ def _cells(line: Line, delimiter: str) -> list[str]:
         reader = csv.reader([line[1]], delimiter=delimiter, strict=True, skipinitialspace=True)
         return next(reader)
     except csv.Error as error:
-        raise Refusal("E316", f"has a line {line[0]} that is not a row of cells: {error}") from None
+        reason = f"has a line {line[0]} that is not a row of cells: {error}"
+        remedy = 'separate cells with a comma, a semicolon or a tab, and close each `"`'
+        raise Refusal("E316", reason, remedy) from None
 
 
 def _names(column: str, known: Sequence[str]) -> list[str]:
@@ -170,8 +183,13 @@ def _fault(line: Line, k: int, layout: Layout) -> Refusal:
     remedy = _OTHER
     if cell.lower() in _MISSING:
         remedy = "write nan for a missing number"
+    elif _GROUPS.fullmatch(cell):
+        plain = cell.replace(",", "")
+        remedy = f"write {plain}, or {cell.replace(',', '.', 1)} if the comma is a decimal point"
     elif _DECIMAL_COMMA.fullmatch(cell):
         remedy = f"write a decimal point: {cell.replace(',', '.')}"
     elif len(cell.split()) > 1 and layout.width == 1:
         remedy = "separate cells with a comma, a semicolon or a tab"
+    elif _NEARLY.fullmatch(cell):
+        remedy = _PLAIN
     return Refusal("E316", f"has {what} {place}, where a number is expected", remedy)

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import io
+import re
 from typing import BinaryIO
 
 import numpy as np
 
-from slomodel.front.data.loaders.content import Raw, Refusal, Table, in_bytes, limit_bytes
+from slomodel.front.data.loaders.content import (
+    Raw,
+    Refusal,
+    Table,
+    in_bytes,
+    limit_bytes,
+    refuse_utf16,
+    shown,
+)
 
 _MOST_BYTES = 1_000_000_000
 _MOST_DENSE_BYTES = 1_000_000_000
 _BYTES_A_NUMBER = 8
 _LEAST_BYTES_AN_ENTRY = 4
 _BOM = b"\xef\xbb\xbf"
+_WHOLE, _FLOAT = rb"[+-]?\d++", rb"[+-]?(?:(?:\d++\.?+\d*+|\.\d++)(?:e[+-]?\d++)?|nan|inf|infinity)"
+_ENTRIES = {"real": (_FLOAT,), "double": (_FLOAT,), "complex": (_FLOAT, _FLOAT), "pattern": ()}
+"""What the entries of a field are written as; those of others are whole numbers."""
+_HEADER = re.compile(rb"(?:[ \t\r]*(?:%.*)?\n)*.*\n?")
 
 
 def read_matrix_market(file: BinaryIO, _key: str) -> Table:
@@ -22,18 +35,23 @@ def read_matrix_market(file: BinaryIO, _key: str) -> Table:
     from scipy.sparse import issparse
 
     size = limit_bytes(file, _MOST_BYTES)
+    refuse_utf16(file)
     text = file.read().removeprefix(_BOM)
     if not text:
         raise Refusal("E305", "is empty")
     # Bytes and not the file: SciPy's reader (1.17) seeks in what it was given when it is thrown
     # away, which after an error is later than the file is closed, and ends the process.
     try:
-        rows, columns, entries, layout, _, _ = mminfo(io.BytesIO(text))
+        rows, columns, entries, layout, field, _ = mminfo(io.BytesIO(text))
         _check_sizes(int(rows), int(columns), int(entries), layout, size)
+        if not rows * columns:  # SciPy divides by the number of rows.
+            return Table(np.zeros((int(rows), int(columns))))
+        _check_entries(text, layout, field)
         loaded = mmread(io.BytesIO(text))
     except (ValueError, OverflowError) as error:
         reason = str(error).rstrip(".")
-        raise Refusal("E305", f"is not a Matrix Market file that can be read: {reason}") from None
+        message = f"is not a Matrix Market file that can be read: {reason}"
+        raise Refusal("E305", message, "write it with scipy.io.mmwrite") from None
     values: Raw = loaded.toarray() if issparse(loaded) else np.asarray(loaded)
     infinite = values.dtype.kind == "f" and np.isinf(values).any()
     if infinite and b"inf" not in text.lower():
@@ -52,3 +70,19 @@ def _check_sizes(rows: int, columns: int, entries: int, layout: str, size: int) 
         raise Refusal("E317", reason, "models compute with dense arrays; take a part of the matrix")
     if layout == "coordinate" and entries * _LEAST_BYTES_AN_ENTRY > size:
         raise Refusal("E305", f"is cut short: its header promises {entries} entries")
+
+
+def _check_entries(text: bytes, layout: str, field: str) -> None:
+    """Each line is an entry and no more: of `1d5` SciPy's reader would take the 1."""
+    place = (_WHOLE, _WHOLE) if layout == "coordinate" else ()
+    entry = rb"[ \t]+".join((*place, *_ENTRIES.get(field, (_WHOLE,))))
+    other = rb"^(?![ \t]*(?:" + entry + rb")?[ \t]*\r?$).+"
+    header = _HEADER.match(text)
+    assert header is not None
+    found = re.compile(other, re.MULTILINE | re.IGNORECASE).search(text, header.end())
+    if found:
+        line = text.count(b"\n", 0, found.start()) + 1
+        written = shown(found[0].decode(errors="replace").strip())
+        reason = f"has `{written}` in line {line}, where an entry of `{layout} {field}` is expected"
+        remedy = "write row, column and number" if place else "write one number a line"
+        raise Refusal("E316", reason, f"{remedy}, like {'1 1 ' if place else ''}-1.5e-3")

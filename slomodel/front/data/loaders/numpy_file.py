@@ -2,40 +2,79 @@
 
 from __future__ import annotations
 
+import zipfile
 from typing import BinaryIO
 
 import numpy as np
 
-from slomodel.front.data.loaders.content import Raw, Refusal, lacking
+from slomodel.front.data.loaders.content import Raw, Refusal, in_bytes, lacking, shown
 
 _NPY, _ZIP, _PICKLE = b"\x93NUMPY", b"PK", b"\x80"
+_MOST_UNPACKED, _MOST_TIMES = 1_000_000_000, 100
+"""An array larger than the one may not take more than so many times the bytes it is packed in."""
 
 
 def read_npy(file: BinaryIO, _key: str) -> Raw:
     """The array of an npy file."""
-    _check_kind(file, "npy")
-    loaded: object = np.load(file, allow_pickle=False)
-    if isinstance(loaded, np.ndarray):
-        return loaded
-    raise Refusal("E305", "is not what its ending `.npy` says", "name it .npz")
+    loaded = _loaded(file, "npy")
+    if not isinstance(loaded, np.ndarray):
+        raise Refusal("E305", "is not what its ending `.npy` says", "name it .npz")
+    if file.read(1):
+        raise Refusal("E305", "goes on after its array", "write one array, by numpy.save")
+    return loaded
 
 
 def read_npz(file: BinaryIO, key: str) -> Raw:
     """The array `key` of an npz file."""
-    _check_kind(file, "npz")
-    loaded: object = np.load(file, allow_pickle=False)
+    loaded = _loaded(file, "npz")
     if not isinstance(loaded, np.lib.npyio.NpzFile):
         raise Refusal("E305", "is not what its ending `.npz` says", "name it .npy")
     with loaded:
-        if key not in loaded.files:
+        count = loaded.files.count(key)
+        if not count:
             raise lacking("array", key, loaded.files)
-        member: Raw = loaded[key]
+        if count > 1:
+            raise Refusal("E305", f"has {count} arrays `{shown(key)}`", "give each its own name")
+        archive = loaded.zip
+        assert archive is not None
+        _check_packing(archive, key)
+        try:
+            member: Raw = loaded[key]
+        except MemoryError:
+            raise
+        except Exception as error:
+            raise _damaged(error) from None
         return member
 
 
-def _check_kind(file: BinaryIO, kind: str) -> None:
-    """NumPy takes a file that begins like no array for a pickle; only pickles begin so."""
+def _loaded(file: BinaryIO, kind: str) -> object:
+    # NumPy takes a file that begins like no array for a pickle; only pickles begin so.
     begin = file.read(len(_NPY))
     file.seek(0)
-    if begin and not begin.startswith((_NPY, _ZIP, _PICKLE)):
+    if not begin:
+        raise Refusal("E305", "is empty")
+    if not begin.startswith((_NPY, _ZIP, _PICKLE)):
         raise Refusal("E305", f"is no {kind} file", "write it with numpy.save or numpy.savez")
+    try:
+        return np.load(file, allow_pickle=False)
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:  # Anything: the header of an array is parsed as Python.
+        raise _damaged(error) from None
+
+
+def _damaged(error: Exception) -> Refusal:
+    if "allow_pickle=False" in str(error) or "pickled" in str(error):
+        reason = "needs unpickling, which can run code and is never done"
+        return Refusal("E305", reason, "save arrays of numbers, with numpy.save or numpy.savez")
+    return Refusal("E305", "is damaged or of another kind", "write it again")
+
+
+def _check_packing(archive: zipfile.ZipFile, key: str) -> None:
+    """A few bytes may unpack to any number of them."""
+    for one in archive.infolist():
+        if one.filename in (key, f"{key}.npy") and one.file_size > max(
+            _MOST_UNPACKED, _MOST_TIMES * one.compress_size
+        ):
+            sizes = f"{in_bytes(one.compress_size)} that unpack to {in_bytes(one.file_size)}"
+            raise Refusal("E317", f"has {sizes} in `{shown(key)}`", "write it with numpy.savez")
