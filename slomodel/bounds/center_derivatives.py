@@ -6,14 +6,16 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import permutations
 from math import prod
+from operator import itemgetter
 
 import numpy as np
 
 from slomodel.bounds.enclose import boxed, enclose
-from slomodel.bounds.hessian import derivatives, unit_directions
+from slomodel.bounds.hessian import Entries, derivatives, unit_directions
 from slomodel.bounds.interval import Interval, meet
 from slomodel.bounds.rounding import Array, up_add, up_norm
 from slomodel.bounds.setting import Setting
+from slomodel.bounds.smoothness import Smoothness, smoothness
 from slomodel.bounds.spectral import symmetric_norm
 from slomodel.bounds.trilinear import trilinear_norm
 from slomodel.ir.dims import concrete
@@ -45,6 +47,18 @@ def centre_third(setting: Setting) -> Interval | None:
         setting.kept[key] = found
     kept = setting.kept[key]
     return kept if isinstance(kept, Interval) else None
+
+
+def centre_entries(setting: Setting) -> Entries | None:
+    """Both, over one cell; None where either would take too long."""
+    H, T = centre_hessian(setting), centre_third(setting)
+    if H is None or T is None:
+        return None
+    one = itemgetter(np.newaxis)
+    found = enclose([setting.objective], boxed(setting.values, 1), setting.sizes, 1)
+    smooth = smoothness(setting.objective, found, 1, setting.spans)
+    order = np.broadcast_to(smooth.order, (1,))
+    return Entries(H.each(one), T.each(one), Smoothness(order, smooth.reason))
 
 
 def _enclosed(setting: Setting, graphs: tuple[Expr, ...], directions: int) -> Interval | None:

@@ -43,7 +43,10 @@ class Third:
 def third_at_centre(parts: Sequence[Weighted]) -> Third:
     """By the quartic form ‖D³f[v, v]‖² where variables are few."""
     n = parts[0].columns
-    norm = min(third_order(parts)) if not _FEW < n <= MOST_COLUMNS else third_by_size(parts)
+    if _FEW < n <= MOST_COLUMNS:
+        norm = third_by_size(parts)
+    else:
+        norm = min(third_order(parts, at_point=True))
     if n > MOST_COLUMNS or not 0.0 < norm < np.inf:
         return Third(None, norm)
     form = symmetrised(middle_third(parts))

@@ -25,8 +25,10 @@ from slomodel.ir.walk import dependents, postorder
 
 Slots = tuple[int, ...]
 _MOST_NUMBERS = 2**17
-"""Elements times pieces."""
+"""Elements times pieces, of blocks of elements."""
 _BLOCK = 2**16
+_AT_ONCE = 2**13
+"""So many numbers stay in fast memory."""
 _MOST_PIECES = 32
 _MOST_NUMBERS_OF_ONE = 2**13
 _SHORT = 0.05
@@ -65,12 +67,14 @@ def element_ranges(
     Hypothesis: each argument lies in its box and each datum in its interval.
     """
     count = next(iter(boxes.values())).shape[0]
-    if count <= _BLOCK:
-        return _of_block(value, graphs, boxes, data, spans)
+    pieces = _count_of_pieces(boxes, min(count, _BLOCK))
+    block = max(_AT_ONCE // pieces ** len(boxes), 1)
+    if count <= block:
+        return _of_block(value, graphs, boxes, data, spans, pieces)
     found = []
-    for start in range(0, count, _BLOCK):
-        part = partial(_taken, slice(start, start + _BLOCK))
-        found.append(_of_block(value, graphs, part(boxes), part(data), spans))
+    for start in range(0, count, block):
+        part = partial(_taken, slice(start, start + block))
+        found.append(_of_block(value, graphs, part(boxes), part(data), spans, pieces))
     every = {
         slots: Interval(
             np.concatenate([one.derivatives[slots].lo for one in found]),
@@ -80,6 +84,14 @@ def element_ranges(
     }
     worst = min(found, key=lambda one: int(np.min(one.smooth.order)))
     return ElementRanges(every, worst.smooth)
+
+
+def _count_of_pieces(boxes: Mapping[Input, Interval], count: int) -> int:
+    """Into how many pieces each box is cut."""
+    if not any((box.rad > _NARROW * (1.0 + box.magnitude)).any() for box in boxes.values()):
+        return 1
+    pieces = int((_MOST_NUMBERS / max(count, 1)) ** (1.0 / len(boxes)))
+    return min(max(pieces, 1), _most_pieces(boxes, count))
 
 
 def _taken(which: slice, arrays: Mapping[Input, Interval]) -> dict[Input, Interval]:
@@ -92,12 +104,10 @@ def _of_block(
     boxes: Mapping[Input, Interval],
     data: Mapping[Input, Interval],
     spans: Mapping[Expr, Span],
+    pieces: int,
 ) -> ElementRanges:
     count = next(iter(boxes.values())).shape[0]
     cells = {one: box.each(partial(np.expand_dims, axis=0)) for one, box in boxes.items()}
-    wide = any((box.rad > _NARROW * (1.0 + box.magnitude)).any() for box in boxes.values())
-    pieces = int((_MOST_NUMBERS / max(count, 1)) ** (1.0 / len(boxes))) if wide else 1
-    pieces = min(max(pieces, 1), _most_pieces(boxes, count))
     if pieces > 1:
         cells = _pieces(boxes, pieces)
     known = {one: a.each(partial(np.expand_dims, axis=0)) for one, a in data.items()}

@@ -6,20 +6,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import product
 
 import numpy as np
 
+from slomodel.bounds.fourth_powers import attained, cubic_by_fourth_powers, fourth_powers
 from slomodel.bounds.interval import Interval
 from slomodel.bounds.loewner import (
     Rows,
     Slots,
     Sum,
     by_lengths,
-    cubic_by_fourth_powers,
     cubic_norm,
     cubic_sum,
-    fourth_powers,
     largest_eigenvalue,
     quadratic_sum,
     quotient,
@@ -31,6 +31,9 @@ _MOST_COLUMNS = 100
 _MOST_PRODUCTS = 4e9
 _NEGLIGIBLE = 1e-4
 """Radii that add so little to the norm of the middles are not bounded more closely."""
+
+
+Ends = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,7 @@ def second_order(parts: Sequence[Weighted]) -> float:
     return max(*second_order_ends(parts), 0.0)
 
 
-def second_order_ends(parts: Sequence[Weighted]) -> tuple[float, float]:
+def second_order_ends(parts: Sequence[Weighted]) -> Ends:
     """At least λ_max(H) and λ_max(-H), also below 0: λ_max(Σ A(C + E)) and λ_max(-Σ A(C - E)), by
     Loewner's order.
     """
@@ -95,22 +98,31 @@ def _one_side(one: Weighted, sign: float) -> dict[Slots, Array]:
     return weights
 
 
-def third_order(parts: Sequence[Weighted]) -> tuple[float, float]:
+def third_order(
+    parts: Sequence[Weighted], useless: float = float(np.inf), at_point: bool = False
+) -> Ends:
     """At least ‖D³f‖: by the sizes of the derivatives, and by their middles, whose sum is one form,
-    and radii.
+    and radii; neither closely where it is at least `useless`, nor, at a point, where radii are
+    roundings.
     """
-    plain = third_by_size(parts)
     n = parts[0].columns
     products = n**3 * sum(len(one.rows[0].length) * len(one.rows) ** 3 for one in parts)
-    if n > _MOST_COLUMNS or products > _MOST_PRODUCTS or not np.isfinite(plain):
-        return plain, float(np.inf)
+    sizes = [size for one in parts for size in one.of_order(3, _magnitude).values()]
+    finite = all(np.isfinite(size).all() for size in sizes)
+    if n > _MOST_COLUMNS or products > _MOST_PRODUCTS or not finite:
+        return _absolute(parts, 3, _magnitude, 0.0, useless), float(np.inf)
     middle = cubic_norm(middle_third(parts))
-    return plain, float(up_add(middle, _absolute(parts, 3, _rad, _NEGLIGIBLE * middle)))
+    enough = float(np.inf) if at_point else _NEGLIGIBLE * middle
+    spread = _absolute(parts, 3, _rad, enough, useless - middle)
+    by_middles = float(up_add(middle, spread))
+    # Sizes are no less than radii, so that what is hardly more than radii is not more than sizes.
+    enough = float(np.inf) if middle <= _NEGLIGIBLE * spread else 0.0
+    return _absolute(parts, 3, _magnitude, enough, min(useless, by_middles)), by_middles
 
 
-def third_by_size(parts: Sequence[Weighted]) -> float:
-    """At least ‖D³f‖, by the sizes of the derivatives."""
-    return _absolute(parts, 3, _magnitude)
+def third_by_size(parts: Sequence[Weighted], enough: float = 0.0) -> float:
+    """At least ‖D³f‖, by the sizes of the derivatives; not made less than `enough`."""
+    return _absolute(parts, 3, _magnitude, enough)
 
 
 def third_spread(parts: Sequence[Weighted]) -> float:
@@ -130,14 +142,18 @@ def fourth_order(parts: Sequence[Weighted]) -> float:
     return max(fourth_order_ends(parts))
 
 
-def fourth_order_ends(parts: Sequence[Weighted]) -> tuple[float, float]:
-    """At least 0, D⁴f[v, v, w, w] and -D⁴f[v, v, w, w] over all unit v and w.
+def fourth_order_ends(
+    parts: Sequence[Weighted], useless: Ends = (float(np.inf), float(np.inf))
+) -> Ends:
+    """At least 0, D⁴f[v, v, w, w] and -D⁴f[v, v, w, w] over all unit v and w; not closely where
+    that is at least `useless`.
 
     t (a·v)² (a·w)² counts where t is of that sign, other products by their sizes; the bounds of
     `_absolute` hold with two of its factors at w: by lengths these are bounded alone, and Σ t
     (a·v)² (a·w)² is by Cauchy at most the larger of Σ t (a·v)⁴ and Σ t (a·w)⁴.
     """
-    return _absolute(parts, 4, _above), _absolute(parts, 4, _below)
+    above, below = useless
+    return _absolute(parts, 4, _above, 0.0, above), _absolute(parts, 4, _below, 0.0, below)
 
 
 def _absolute(
@@ -145,9 +161,10 @@ def _absolute(
     order: int,
     size: Callable[[Slots, Interval], Array],
     enough: float = 0.0,
+    useless: float = float(np.inf),
 ) -> float:
     """At least Σ |t_pq..| |a_p v| |a_q v| .. over all parts and unit v; what is at most `enough` is
-    not made less.
+    not made less, nor what is seen to be at least `useless`.
     """
     n = parts[0].columns
     weights = [one.of_order(order, size) for one in parts]
@@ -158,15 +175,17 @@ def _absolute(
     together = largest_eigenvalue(_total(sums, (n, n)))
     if not enough < together < np.inf or not any(one.is_ridge for one in parts):
         return together
-    apart = 0.0
-    for one, own, total in zip(parts, weights, sums, strict=True):
-        least = largest_eigenvalue(total)
-        if one.is_ridge:
-            (d,) = own.values()
-            by_powers = cubic_by_fourth_powers if order == 3 else fourth_powers
-            least = min(least, by_powers(one.rows[0], d))
-        apart = float(up_add(apart, least))
-    return min(together, apart)
+    apart = [largest_eigenvalue(total) for total in sums]
+    ridges = {k: next(iter(weights[k].values())) for k, one in enumerate(parts) if one.is_ridge}
+    least = list(apart)
+    for k, d in ridges.items():
+        least[k] = min(apart[k], attained(parts[k].rows[0], d, order))
+    if sum(least) >= min(together, useless):
+        return together
+    by_powers = cubic_by_fourth_powers if order == 3 else fourth_powers
+    for k, d in ridges.items():
+        apart[k] = min(apart[k], by_powers(parts[k].rows[0], d))
+    return min(together, reduce(up_add, apart))
 
 
 def _magnitude(_slots: Slots, a: Interval) -> Array:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -111,6 +112,8 @@ class Interval:
 def interval(lo: ArrayLike, hi: ArrayLike) -> Interval:
     """The interval of these ends; NaN is no bound, and an end that overflowed is brought back."""
     low, high = np.asarray(lo, dtype=np.float64), np.asarray(hi, dtype=np.float64)
+    if np.isfinite(low).all() and np.isfinite(high).all():
+        return Interval(low, high)
     low = put(np.isnan(low), -np.inf, np.minimum(low, LARGEST))
     high = put(np.isnan(high), np.inf, np.maximum(high, -LARGEST))
     return Interval(np.asarray(low), np.asarray(high))
@@ -144,13 +147,19 @@ def within(a: Interval, lo: float, hi: float) -> Interval:
     return Interval(np.clip(a.lo, lo, hi), np.clip(a.hi, lo, hi))
 
 
-def _ends(a: Interval, b: Interval, op: Callable[[Array, Array], Array]) -> list[Array]:
-    """The results at the ends, with 0 for those that are not numbers (0 inf, inf / inf)."""
+def _ends(a: Interval, b: Interval, op: Callable[[Array, Array], Array]) -> tuple[Array, Array]:
+    """The least and the greatest result at the ends, with 0 for those that are not numbers (0 inf,
+    inf / inf).
+    """
     lefts = [a.lo] if a.is_point else [a.lo, a.hi]
     rights = [b.lo] if b.is_point else [b.lo, b.hi]
     with np.errstate(all="ignore"):
-        results = [op(left, right) for left in lefts for right in rights]
-    return [put(np.isnan(one), 0.0, one) for one in results]
+        results = [np.asarray(op(left, right)) for left in lefts for right in rights]
+    lo, hi = reduce(np.minimum, results), reduce(np.maximum, results)
+    if np.isnan(lo).any():
+        results = [np.where(np.isnan(one), 0.0, one) for one in results]
+        lo, hi = reduce(np.minimum, results), reduce(np.maximum, results)
+    return lo, hi
 
 
 def _narrowed(a: Interval) -> Interval:
@@ -173,8 +182,9 @@ def multiply(a: Interval, b: Interval) -> Interval:
     """All products; x y is monotone in each factor, so extremes are at the ends."""
     if a.is_point and b.is_point:
         return _product_of_points(a.lo, b.lo)
-    results = _ends(a, b, np.multiply)
-    lo, hi = _least(results), _greatest(results)
+    lo, hi = _ends(a, b, np.multiply)
+    if lo.all() and hi.all():  # what follows is about ends that are 0
+        return interval(down(lo), up(hi))
     zero = ((a.lo == 0.0) & (a.hi == 0.0)) | ((b.lo == 0.0) & (b.hi == 0.0))
     # An end 0 that was not rounded to it: of a factor with an end 0 and no sign change.
     nonnegative = ((a.lo >= 0.0) & (b.lo >= 0.0)) | ((a.hi <= 0.0) & (b.hi <= 0.0))
@@ -187,13 +197,16 @@ def multiply(a: Interval, b: Interval) -> Interval:
 
 def divide(a: Interval, b: Interval) -> Interval:
     """All quotients with divisors that are not 0; all numbers where 0 is inside the divisor."""
+    if (b.lo > 0.0).all() or (b.hi < 0.0).all():
+        lo, hi = _ends(a, b, np.divide)
+        if lo.all() and hi.all():
+            return interval(down(lo), up(hi))
     crossing = (b.lo < 0.0) & (b.hi > 0.0) | ((b.lo == 0.0) & (b.hi == 0.0))
     # A divisor that ends at 0 reaches it from one side: that side's zero gives that infinity.
     divisor = Interval(
         put((b.lo == 0.0) & (b.hi > 0.0), 0.0, b.lo), put((b.hi == 0.0) & (b.lo < 0.0), -0.0, b.hi)
     )
-    results = _ends(a, divisor, np.divide)
-    lo, hi = _least(results), _greatest(results)
+    lo, hi = _ends(a, divisor, np.divide)
     positive = ((a.lo >= 0.0) & (b.lo >= 0.0)) | ((a.hi <= 0.0) & (b.hi <= 0.0))
     negative = ((a.lo >= 0.0) & (b.hi <= 0.0)) | ((a.hi <= 0.0) & (b.lo >= 0.0))
     zero = (a.lo == 0.0) & (a.hi == 0.0)
@@ -201,20 +214,6 @@ def divide(a: Interval, b: Interval) -> Interval:
     low = put(zero | (positive & (lo < 0.0)), 0.0, lo)
     high = put(zero | (negative & (hi > 0.0)), 0.0, hi)
     return interval(put(crossing, -np.inf, low), put(crossing, np.inf, high))
-
-
-def _least(results: list[Array]) -> Array:
-    first = results[0]
-    for one in results[1:]:
-        first = np.minimum(first, one)
-    return first
-
-
-def _greatest(results: list[Array]) -> Array:
-    first = results[0]
-    for one in results[1:]:
-        first = np.maximum(first, one)
-    return first
 
 
 def square(a: Interval) -> Interval:

@@ -8,7 +8,7 @@ numbers, in any order, is off by at most γ_(m+2) Σ |d_i| l_i² in norm.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -16,14 +16,11 @@ from numpy.typing import NDArray
 
 from slomodel.bounds.interval import Interval
 from slomodel.bounds.rounding import Array, gamma, up, up_add, up_mul, up_norm, up_sqrt, up_sum
-from slomodel.bounds.spectral import spectral_norm, upper_eigenvalue
+from slomodel.bounds.spectral import DENSE_EIGEN, spectral_norm, upper_eigenvalue
 from slomodel.bounds.trilinear import trilinear_norm
 
 Slots = tuple[int, ...]
 _TINY = 1e-250
-_MOST_SYMMETRIC = 800
-_MOST_ROWS = 2048
-_MOST_PRODUCTS = 2e9
 _FEW_COLUMNS = 30
 _MOST_COLUMNS_SQUARED = 60
 MOST_COLUMNS_CUBIC = 100
@@ -36,6 +33,8 @@ class Rows:
     A: Array
     length: Array
     error: Array
+    fourths: list[tuple[Array, float]] = field(default_factory=list, init=False, repr=False)
+    """Weights d (m,) with the bounds of Σ d_i (a_i·v)⁴ that were found for them."""
 
     @classmethod
     def of(cls, rows: Interval) -> Rows:
@@ -54,7 +53,8 @@ class Sum:
     slack: float
 
 
-def _dot(a: Array, b: Array) -> float:
+def dot(a: Array, b: Array) -> float:
+    """At least a·b of numbers >= 0."""
     return float(up_sum(up_mul(a, b)))
 
 
@@ -69,9 +69,9 @@ def quadratic_sum(rows: Sequence[Rows], weights: Mapping[Slots, Array]) -> Sum:
         part = (a.A.T * d) @ b.A
         total += part if p == q else part + part.T
         size, twice = np.abs(d), 1.0 if p == q else 2.0
-        rounding = up_mul(gamma(len(d) + 8), _dot(size, up_mul(a.length, b.length)))
+        rounding = up_mul(gamma(len(d) + 8), dot(size, up_mul(a.length, b.length)))
         moved = up_add(up_mul(a.length, b.error), up_mul(a.error, b.length))
-        own = up_add(float(rounding), up_mul(3.0, _dot(size, moved)))
+        own = up_add(float(rounding), up_mul(3.0, dot(size, moved)))
         slack = float(up_add(slack, up_mul(twice, own)))
     return Sum(total, float(up_add(slack, _TINY)))
 
@@ -86,6 +86,9 @@ def upper_end(one: Sum) -> float:
     if not np.isfinite(one.array).all():
         return float(np.inf)
     S = 0.5 * one.array + 0.5 * one.array.T
+    if 0 < len(S) <= DENSE_EIGEN:
+        least, rounding = _dense_end(S), up_mul(4e-16, float(up_norm(S)))
+        return float(up_add(least, up_add(one.slack, rounding)))
     norm = spectral_norm(S)
     rounding = up_mul(4e-16, up_add(float(up_norm(S)), up_mul(4.0, norm)))
     least = norm
@@ -93,6 +96,33 @@ def upper_end(one: Sum) -> float:
         shifted = S + norm * np.eye(len(S))
         least = min(norm, float(up_add(spectral_norm(shifted), -norm)))
     return float(up_add(least, up_add(one.slack, rounding)))
+
+
+def _dense_end(S: Array) -> float:
+    """At least λ_max of a symmetric matrix: from its computed eigenpairs V, Λ
+
+        λ_max(S) <= λ_max(VΛVᵀ) + ‖S - VΛVᵀ‖_F,  λ_max(VΛVᵀ) <= λ + |λ| ‖VᵀV - I‖_F
+
+    for the largest λ, as |‖Vᵀx‖² - 1| is at most the last norm for unit x. The products have the
+    error of their sums, as in `spectral`.
+    """
+    largest = float(np.max(np.abs(S)))
+    if largest == 0.0:
+        return 0.0
+    e = int(np.frexp(largest)[1])
+    B, n = np.ldexp(S, -e), len(S)
+    values, V = np.linalg.eigh(B)
+    lengths = up_norm(V, 0)
+    squares = up_mul(lengths, lengths)
+    weight = dot(np.abs(values), squares)
+    products = up_mul(gamma(2 * n + 8), up_add(float(up_sum(squares)), 1.0))
+    defect = up_add(float(up_norm(V.T @ V - np.eye(n))), products)
+    residual = float(up_norm(B - (V * values) @ V.T))
+    rounding = up_mul(up_add(gamma(2 * n + 8), 4e-16), up_add(weight, float(up_norm(B))))
+    top = float(values[-1])
+    spread = up_add(up_mul(abs(top), defect), up_add(residual, up_add(rounding, _TINY)))
+    end = up_add(top, spread)
+    return float(up(np.ldexp(end, e)))
 
 
 def cubic_sum(rows: Sequence[Rows], weights: Mapping[Slots, Array]) -> Sum:
@@ -110,10 +140,10 @@ def cubic_sum(rows: Sequence[Rows], weights: Mapping[Slots, Array]) -> Sum:
                 total[j] += (b.A.T * (t * a.A[:, j])) @ c.A
         size = np.abs(t)
         lengths = up_mul(up_mul(a.length, b.length), c.length)
-        slack = float(up_add(slack, up_mul(gamma(len(t) + 12), _dot(size, lengths))))
+        slack = float(up_add(slack, up_mul(gamma(len(t) + 12), dot(size, lengths))))
         for one, two, three in ((a, b, c), (b, a, c), (c, a, b)):
             moved = up_mul(one.error, up_mul(two.length, three.length))
-            slack = float(up_add(slack, up_mul(7.0, _dot(size, moved))))
+            slack = float(up_add(slack, up_mul(7.0, dot(size, moved))))
     return Sum(total, float(up_add(slack, _TINY)))
 
 
@@ -219,67 +249,3 @@ def quotient(a: Array, b: Array) -> Array:
     with np.errstate(all="ignore"):
         ratio: Array = a / b * (1.0 + 1e-15)
     return np.where((a == 0.0) | (b == 0.0), 0.0, ratio)
-
-
-def cubic_by_fourth_powers(rows: Rows, d: Array) -> float:
-    """At least max Σ d_i |a_i·v|³ over unit v, d >= 0: (Σ d (a·v)² Σ d (a·v)⁴)^½ by Cauchy."""
-    fourth = fourth_powers(rows, d)
-    if not np.isfinite(fourth):
-        return fourth
-    second = largest_eigenvalue(quadratic_sum([rows], {(0, 0): d}))
-    return float(up_sqrt(up_mul(second, fourth)))
-
-
-def fourth_powers(rows: Rows, d: Array) -> float:
-    """At least max Σ d_i (a_i·v)⁴ over unit v, for d >= 0; inf where that would be long.
-
-    With β_i = ‖a_i‖²/n and R_i = a_i a_iᵀ - β_i I, of trace 0: (a_i·v)² = β_i + ⟨R_i, v vᵀ - I/n⟩,
-    the second of Frobenius norm (1 - 1/n)^½, so that with σ = Σ d β² the sum is at most
-
-        σ + 2 λ_max(Σ d_i β_i R_i) + (1 - 1/n) ‖K‖,  K_ij = √(d_i d_j) ⟨R_i, R_j⟩,
-
-    ⟨R_i, R_j⟩ = (a_i·a_j)² - β_i‖a_j‖² - β_j‖a_i‖² + n β_i β_j; or K by pairs of variables, where
-    these are fewer. Exact for one row, and for rows spread evenly. Rows of any larger space are as
-    good: of one without end, β = 0, which is less for few rows.
-    """
-    own = np.flatnonzero(d)
-    rows, d = rows.take(own), d[own]
-    m, n = rows.A.shape
-    if m == 0:
-        return 0.0
-    least = _fourth_powers(rows, d, np.sum(rows.A * rows.A, axis=1) / n, float(up(1.0 - 1.0 / n)))
-    return least if m > n else min(least, _fourth_powers(rows, d, np.zeros(m), 1.0))
-
-
-def _fourth_powers(rows: Rows, d: Array, beta: Array, share: float) -> float:
-    """The bound for one β, `share` the square of the length of v vᵀ - I/n."""
-    m, n = rows.A.shape
-    K = _gram_of_squares(rows.A, beta, np.sqrt(d)) if np.isfinite(d).all() else None
-    if K is None:
-        return float(np.inf)
-    squares = up_mul(rows.length, rows.length)
-    sizes = up_mul(gamma(8 * (m + n) + 64), _dot(d, up_mul(squares, squares)))
-    errors = _dot(d, up_mul(up_mul(squares, rows.length), rows.error))
-    slack = up_add(up_add(up_mul(16.0, sizes), up_mul(64.0, errors)), _TINY)
-    spread = up_mul(share, upper_eigenvalue(0.5 * (K + K.T))) if share > 0.0 else 0.0
-    middle = _dot(d, np.square(beta))
-    tilted = largest_eigenvalue(quadratic_sum([rows], {(0, 0): d * beta}))
-    tilt = max(up_add(tilted, -middle), 0.0)
-    return float(up_add(up_add(middle, up_mul(2.0, tilt)), up_add(spread, slack)))
-
-
-def _gram_of_squares(A: Array, beta: Array, weight: Array) -> Array | None:
-    """K of `fourth_powers` by rows or, with the same norm, by pairs of variables."""
-    m, n = A.shape
-    pairs = n * (n + 1) // 2
-    if pairs <= min(m, _MOST_SYMMETRIC) and m * pairs**2 <= _MOST_PRODUCTS:
-        i, j = np.triu_indices(n)
-        B = A[:, i] * A[:, j] * np.where(i == j, 1.0, np.sqrt(2.0)) - beta[:, None] * (i == j)
-        B *= weight[:, None]
-        return np.asarray(B.T @ B)
-    if m > _MOST_ROWS:
-        return None
-    G = A @ A.T
-    cross = np.multiply.outer(beta, n * beta)
-    K = G * G - cross
-    return np.asarray(K * np.multiply.outer(weight, weight))

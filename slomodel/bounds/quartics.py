@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,6 +85,11 @@ class Places:
         return np.asarray(np.cumsum(used)[codes] - 1)
 
 
+@lru_cache(maxsize=2)
+def _all_monomials(n: int) -> NDArray[np.intp]:
+    return Places.of(n).monomials()
+
+
 def square_of_cubic(T: Array, factor: float = 1.0) -> Quartic:
     """factor · ‖T[v, v]‖² of a symmetric form (n, n, n) with entries of about 1 at most.
 
@@ -103,7 +109,7 @@ def square_of_cubic(T: Array, factor: float = 1.0) -> Quartic:
 
 
 def sum_of_fourth_powers(rows: Rows, d: Array) -> Quartic:
-    """Σ d_i (a_i·v)⁴ for d >= 0, the roundings as in `loewner.fourth_powers`."""
+    """Σ d_i (a_i·v)⁴ for d >= 0, the roundings as in `fourth_powers`."""
     m, n = rows.A.shape
     places = Places.of(n)
     B = rows.A[:, places.i] * rows.A[:, places.j] * places.weight * np.sqrt(d)[:, np.newaxis]
@@ -142,7 +148,8 @@ def _lowered(G: Array, places: Places, effort: float) -> tuple[Array, float, int
     X = np.random.default_rng(0).standard_normal((len(G), count))
     start, moved, low = G, 0.0, 0.0
     least, best = np.inf, G
-    monomials = places.monomials()
+    every = len(G) == places.n * (places.n + 1) // 2
+    monomials = _all_monomials(places.n) if every else places.monomials()
     weights = np.multiply.outer(places.weight, places.weight).ravel()
     squares = np.bincount(monomials, weights * weights)
     steps = int(min(effort * _WORK / G.size, _MOST_STEPS)) + 4

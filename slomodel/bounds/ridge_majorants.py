@@ -8,8 +8,9 @@ import numpy as np
 
 from slomodel.bounds.element_parts import Part
 from slomodel.bounds.element_ranges import Slots, element_ranges
+from slomodel.bounds.fourth_powers import attained, fourth_powers
 from slomodel.bounds.interval import Interval, interval
-from slomodel.bounds.loewner import Rows, fourth_powers, quadratic_sum, upper_end
+from slomodel.bounds.loewner import Rows, quadratic_sum, upper_end
 from slomodel.bounds.quartics import MOST_COLUMNS, largest_quartic, sum_of_fourth_powers
 from slomodel.bounds.rounding import Array, down_mul, up, up_add, up_mul
 from slomodel.ir.expr import Expr
@@ -51,8 +52,11 @@ def ridge_of(part: Part[Rows], slopes: Array, fourth: Interval, radius: float) -
     return Ridge(rows, s, part.weight * values, slopes, fourth)
 
 
-def end_along(ridge: Ridge, third: float, radius: float, sign: float) -> float:
-    """At least λ_max(± H(c + d)), ‖d‖ <= r, where `third` bounds ‖Σ slopes a⊗a⊗a‖.
+def end_along(
+    ridge: Ridge, third: float, radius: float, sign: float, useless: float = float(np.inf)
+) -> float:
+    """At least λ_max(± H(c + d)), ‖d‖ <= r, where `third` bounds ‖Σ slopes a⊗a⊗a‖; inf where it is
+    seen to be at least `useless`.
 
     Where ± w φ''(u + s) <= α + β s + γ s² for |s| <= r‖a‖, γ >= 0, the form vᵀ(± H)v is at most
 
@@ -61,15 +65,17 @@ def end_along(ridge: Ridge, third: float, radius: float, sign: float) -> float:
     so λ_max(Σ α a aᵀ) + r ‖Σ β a⊗a⊗a‖ + r² max Σ γ (a·v)⁴ bounds it, by Cauchy. β is a share of
     the slope at the centre, and γ that of the chord of what is left against s², if that rises.
     """
-    first, slope, gamma = min(
-        (_majorant(ridge, third, sign, share) for share in SHARES),
-        key=lambda one: _total(one, radius, fourth_powers(ridge.rows, one[2])),
-    )
+    tried = [_majorant(ridge, third, sign, share) for share in SHARES]
+    least = [_total(one, radius, attained(ridge.rows, one[2], 4)) for one in tried]
+    best = int(np.argmin(least))
+    if least[best] >= useless:
+        return float(np.inf)
+    gamma = tried[best][2]
     fourth = fourth_powers(ridge.rows, gamma)
     if ridge.rows.A.shape[1] <= MOST_COLUMNS and np.isfinite(gamma).all():
         closely = largest_quartic(sum_of_fourth_powers(ridge.rows, gamma), _FEW_STEPS)
         fourth = min(fourth, closely)
-    return _total((first, slope, gamma), radius, fourth)
+    return _total(tried[best], radius, fourth)
 
 
 Majorant = tuple[float, float, Array]

@@ -38,7 +38,11 @@ def up(x: Real) -> Real:
 
 def down(x: Real) -> Real:
     """A double below, for one number the next, in arrays at most two steps; NaN gives -inf."""
-    return -up(-x)
+    if isinstance(x, float):
+        return -up(-x)
+    with np.errstate(all="ignore"):
+        y = np.subtract(x, _step(x))
+        return cast("Real", y if np.isfinite(y).all() else -up(-x))
 
 
 def _step(x: Any) -> Any:
@@ -169,13 +173,21 @@ def _sum_and_slack(x: Array, axis: Axis) -> tuple[Array, Array]:
     return total, np.asarray(up_mul(np.sum(np.abs(x), axis=axis), np.float64(gamma(2 * terms))))
 
 
+_SMALL_SQUARE, _LARGE_SQUARE = 1e-250, 1e290
+
+
 def up_norm(x: Array, axis: Axis = None) -> Array:
     """At least the Euclidean norm along the axes; +inf for an array that is not finite.
 
     Scaled by a power of two, so that no square over- or underflows to a wrong size: with y =
-    2^-e |x| <= 1, ‖x‖ = 2^e sqrt(Σ y²), each square off by u relatively or 2^-1074.
+    2^-e |x| <= 1, ‖x‖ = 2^e sqrt(Σ y²), each square off by u relatively or 2^-1074. Sums of a
+    middle size need no scale, and all roundings are in one factor.
     """
     with np.errstate(all="ignore"):
+        plain = np.asarray(np.sum(np.square(x), axis=axis))
+        if ((plain > _SMALL_SQUARE) & (plain < _LARGE_SQUARE)).all():
+            terms = np.size(x) // max(plain.size, 1)
+            return np.asarray(np.sqrt(plain * up(1.0 + gamma(2 * terms + 16))))
         y, e, terms = _scaled(x, axis)
         squares = np.sum(np.square(y), axis=axis)
         total = up_mul(squares, np.float64(up(1.0 + gamma(2 * terms + 2))))

@@ -12,8 +12,9 @@ from bounds.test_sound import alone
 from random_graphs import throw
 
 from slomodel.bounds.affine_rows import in_span
+from slomodel.bounds.fourth_powers import fourth_powers
 from slomodel.bounds.interval import point
-from slomodel.bounds.loewner import Rows, fourth_powers
+from slomodel.bounds.loewner import Rows
 from slomodel.bounds.sparse_rows import largest_eigenvalue_of_sizes, sparse_rows
 from slomodel.bounds.strategies import large_sums
 from slomodel.reference import evaluate_all

@@ -10,6 +10,7 @@ import numpy as np
 
 from slomodel.bounds.ball import Ball
 from slomodel.bounds.blame import unbounded
+from slomodel.bounds.center_derivatives import centre_entries
 from slomodel.bounds.hessian import entries, numbers_a_cell
 from slomodel.bounds.interval import Interval, around, point
 from slomodel.bounds.rounding import (
@@ -116,7 +117,9 @@ def _bounded(setting: Setting, ball: Ball, box: Interval) -> Cells:
     """Bounds over boxes. For C² functions also ‖H‖ <= ‖H(m)‖ + ρ sup ‖D³f‖, ρ the distance of the
     corners from a point m of the box.
     """
-    found = entries(setting, box)
+    found = None if ball.radius else centre_entries(setting)
+    if found is None:
+        found = entries(setting, box)
     first, low_first = _norms(found.H, stack_norm)
     second, low_second = _norms(found.T, trilinear_norm)
     order = found.smooth.order

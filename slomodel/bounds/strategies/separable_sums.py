@@ -10,13 +10,15 @@ import numpy as np
 from slomodel.bounds.close_sums import Third, fourth_forms, third_at_centre, third_nearby
 from slomodel.bounds.element_parts import MOST_VARIABLES, Over, Part, parts_of, parts_over_ball
 from slomodel.bounds.element_sums import (
+    Ends,
     Weighted,
     fourth_order_ends,
     second_order_ends,
+    third_by_size,
     third_order,
 )
 from slomodel.bounds.loewner import Rows
-from slomodel.bounds.quartics import Quartic, largest_quartic
+from slomodel.bounds.quartics import MOST_COLUMNS, Quartic, largest_quartic
 from slomodel.bounds.result import shown
 from slomodel.bounds.ridge_majorants import end_along, ridge_of
 from slomodel.bounds.rounding import up_add, up_mul
@@ -28,8 +30,6 @@ _AT_BEST = 0.7
 """Quartic forms make bounds of D⁴f hardly less than such a share of what they were."""
 _WORTH = 0.98
 """Shares by which bounds are to become less."""
-
-Ends = tuple[float, float]
 
 
 def separable_sums(setting: Setting, radius: float) -> Candidate | None:
@@ -54,7 +54,7 @@ def separable_sums(setting: Setting, radius: float) -> Candidate | None:
 
 def over_ball(setting: Setting, parts: tuple[Part[Rows], ...], radius: float) -> Candidate:
     """What `separable_sums` claims of these parts."""
-    over = parts_over_ball(setting, parts, radius)
+    over = _over(setting, parts, radius)
     if over.order < 1:
         return Candidate(RULE, np.inf, np.inf, over.reason)
     if over.order < 2:
@@ -62,20 +62,22 @@ def over_ball(setting: Setting, parts: tuple[Part[Rows], ...], radius: float) ->
     if radius == 0.0:
         centre = _centre(setting, parts)
         return Candidate(RULE, max(*centre.ends, 0.0), centre.third.norm, over.reason)
-    hessian = max(*second_order_ends(over.parts), 0.0)
-    first = {"H by elements": hessian}
-    by_size, by_middles = third_order(over.parts)
-    second = {"|D³f| by elements": by_size, "D³f by middles and radii": by_middles}
+    ends = second_order_ends(over.parts)
+    first = {"H by elements": max(*ends, 0.0)}
+    third = third_order(over.parts) if over.parts[0].columns <= MOST_COLUMNS else None
+    nearby = float(np.inf)
     if over.order > 2:
-        by_ends, nearby = _from_centre(
-            setting, over, _centre(setting, parts), radius, (hessian, min(by_size, by_middles))
-        )
+        known = min(third) if third else third_by_size(over.parts, float(np.inf))
+        centre = _centre(setting, parts)
+        by_ends, nearby = _from_centre(setting, over, centre, radius, (max(*ends, 0.0), known))
         first["H(c) + r D³f(c) + r²/2 D⁴f by ends"] = by_ends
         if len(parts) == 1 and len(parts[0].rows) == 1:
-            least = min(by_ends, hessian)
-            first["H by majorants along the ball"] = _along_ball(
-                setting, parts, over, radius, least
-            )
+            least = min(first.values())
+            along = _along_ball(parts[0], over.parts[0], centre, ends, radius, least)
+            first["H by majorants along the ball"] = along
+    by_size, by_middles = third or third_order(over.parts, nearby)
+    second = {"|D³f| by elements": by_size, "D³f by middles and radii": by_middles}
+    if over.order > 2:
         second["‖D³f(c)‖ + r sup ‖D⁴f‖"] = nearby
     trace = tuple(f"{name} ≤ {shown(value)}" for name, value in (first | second).items())
     return Candidate(RULE, min(first.values()), min(second.values()), over.reason, trace)
@@ -90,13 +92,24 @@ class Centre:
     third: Third
 
 
+def _over(setting: Setting, parts: tuple[Part[Rows], ...], radius: float) -> Over:
+    """`parts_over_ball`; over the centre alone found once a setting."""
+    if radius > 0.0:
+        return parts_over_ball(setting, parts, radius)
+    key = f"{RULE} over the centre"
+    kept = setting.kept.get(key)
+    if not isinstance(kept, Over):
+        kept = setting.kept[key] = parts_over_ball(setting, parts, 0.0)
+    return kept
+
+
 def _centre(setting: Setting, parts: tuple[Part[Rows], ...]) -> Centre:
     """Found once a setting."""
     key = f"{RULE} at the centre"
     kept = setting.kept.get(key)
     if not isinstance(kept, Centre):
-        over = parts_over_ball(setting, parts, 0.0)
-        kept = Centre(over.parts, second_order_ends(over.parts), third_at_centre(over.parts))
+        own = _over(setting, parts, 0.0).parts
+        kept = Centre(own, second_order_ends(own), third_at_centre(own))
         setting.kept[key] = kept
     return kept
 
@@ -116,7 +129,7 @@ def _from_centre(
     """L1 by ends and L2, both from the centre; D⁴f by quartic forms where there are such and that
     may make them less than the others.
     """
-    fourth = fourth_order_ends(over.parts)
+    fourth = fourth_order_ends(over.parts, _useless(centre, radius, others))
     L1 = _by_ends(centre, fourth, radius)
     L2 = float(up_add(centre.third.norm, up_mul(radius, max(fourth))))
     at_best = (_AT_BEST * fourth[0], _AT_BEST * fourth[1])
@@ -134,20 +147,31 @@ def _from_centre(
     return L1, L2
 
 
+def _useless(centre: Centre, radius: float, others: Ends) -> Ends:
+    """About what D⁴f is to be below at each end if bounds by it, that quartic forms may make less,
+    are to be less than others.
+    """
+    slope = (others[1] - centre.third.norm) / radius
+    upper, lower = (
+        max(slope, 2.0 * ((others[0] - end) / radius - centre.third.norm) / radius) / _AT_BEST
+        for end in centre.ends
+    )
+    return upper, lower
+
+
 def _along_ball(
-    setting: Setting, parts: tuple[Part[Rows], ...], over: Over, radius: float, least: float
+    part: Part[Rows], over: Weighted, centre: Centre, ends: Ends, radius: float, least: float
 ) -> float:
     """L1 by majorants along the ball of one ridge function, end by end; inf if it is not less."""
-    centre = _centre(setting, parts)
-    low = max(centre.ends)
-    if not low < _WORTH * least < np.inf:
+    found = max(centre.ends)
+    if not found < _WORTH * least < np.inf:
         return float(np.inf)
     slopes = centre.parts[0].ranges[0, 0, 0].mid
-    ridge = ridge_of(parts[0], slopes, over.parts[0].ranges[0, 0, 0, 0], radius)
-    found = low
-    for end, sign in zip(second_order_ends(over.parts), (1.0, -1.0), strict=True):
+    ridge = ridge_of(part, slopes, over.ranges[0, 0, 0, 0], radius)
+    for end, sign in zip(ends, (1.0, -1.0), strict=True):
         if end > found:
-            found = max(found, min(end, end_along(ridge, centre.third.norm, radius, sign)))
+            along = end_along(ridge, centre.third.norm, radius, sign, least)
+            found = max(found, min(end, along))
     return found
 
 
