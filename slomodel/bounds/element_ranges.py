@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import combinations_with_replacement, product
+from itertools import combinations_with_replacement
 from operator import itemgetter
 
 import numpy as np
@@ -107,18 +107,18 @@ def _of_block(
     pieces: int,
 ) -> ElementRanges:
     count = next(iter(boxes.values())).shape[0]
-    cells = {one: box.each(partial(np.expand_dims, axis=0)) for one, box in boxes.items()}
-    if pieces > 1:
-        cells = _pieces(boxes, pieces)
-    known = {one: a.each(partial(np.expand_dims, axis=0)) for one, a in data.items()}
+    axes = len(boxes)
+    known = {one: _alone(a, range(axes)) for one, a in data.items()}
     table = _of_the_table(value, tuple(boxes))
-    found = enclose([value] if table else [value, *graphs.values()], {**cells, **known}, {}, 2)
-    smooth = smoothness(value, found, 2, spans)
+    roots = [value] if table else [value, *graphs.values()]
+    found = enclose(roots, {**_pieces(boxes, pieces), **known}, {}, axes + 1)
+    smooth = smoothness(value, found, axes + 1, spans)
     if table is not None:
         return ElementRanges(_by_turns(table, graphs, boxes, data, count), smooth)
 
     def hull(a: Interval) -> Interval:
-        lo, hi = np.min(a.lo, axis=0), np.max(a.hi, axis=0)
+        along = tuple(range(axes))
+        lo, hi = np.min(a.lo, axis=along), np.max(a.hi, axis=along)
         return Interval(np.broadcast_to(lo, (count,)), np.broadcast_to(hi, (count,)))
 
     return ElementRanges({slots: hull(found[graph]) for slots, graph in graphs.items()}, smooth)
@@ -176,13 +176,25 @@ def _by_turns(
 
 
 def _pieces(boxes: Mapping[Input, Interval], pieces: int) -> dict[Input, Interval]:
-    """All combinations of equal parts of each box (pieces^k, m); neighbours share their ends."""
-    places = np.array(list(product(range(pieces), repeat=len(boxes))))
+    """Equal parts of each box along an axis of its own, of k + 1 axes the last of elements;
+    neighbours share their ends.
+    """
     result = {}
     for k, (one, box) in enumerate(boxes.items()):
-        ends = _ends(box, pieces)
-        result[one] = Interval(ends[places[:, k]], ends[places[:, k] + 1])
+        if pieces > 1:
+            ends = _ends(box, pieces)
+            parts = Interval(ends[:-1], ends[1:])
+        else:
+            parts = box.each(itemgetter(np.newaxis))
+        result[one] = _alone(parts, [other for other in range(len(boxes)) if other != k])
     return result
+
+
+def _alone(a: Interval, others: Iterable[int]) -> Interval:
+    """With axes of one element at others; so the last, where all its elements are the same."""
+    if all((end == end[..., :1]).all() for end in (a.lo, a.hi)):
+        a = a.each(itemgetter((..., slice(0, 1))))
+    return a.each(partial(np.expand_dims, axis=tuple(others)))
 
 
 def _ends(box: Interval, pieces: int) -> Array:
