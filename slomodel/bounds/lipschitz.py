@@ -71,7 +71,7 @@ def bounds(setting: Setting, radius: float) -> Bounds:
             raise DomainError(Diagnostic("E606", message, help="give a finite centre"))
     asked = in_gram_form(setting)
     claims = _claims(asked, radius)
-    gradient = _constant((*claims.L1, *_from_centre(asked, radius, claims.L2)))
+    gradient = _constant((*claims.L1, *_from_centre(asked, radius, claims)))
     hessian = _constant(claims.L2)
     return Bounds(
         L1=gradient.best.value,
@@ -130,19 +130,22 @@ def _sound(value: float) -> float:
     return float(value)
 
 
-def _from_centre(setting: Setting, radius: float, L2: Sequence[Claim]) -> tuple[Claim, ...]:
+def _from_centre(setting: Setting, radius: float, over: Claims) -> tuple[Claim, ...]:
     """L1(r) ≤ ‖H(c)‖ + r·L2(r), the least L2 and the least bound over the ball of radius 0.
 
-    Where L2 is finite, H is Lipschitz with it on the ball: ‖H(x)‖ ≤ ‖H(c)‖ + L2‖x − c‖.
+    Where L2 is finite, H is Lipschitz with it on the ball: ‖H(x)‖ ≤ ‖H(c)‖ + L2‖x − c‖. Nothing is
+    asked of the centre where r·L2 alone is no less than another bound.
     """
-    slope = min(claim.value for claim in L2)
+    slope = min(claim.value for claim in over.L2)
     if not (0.0 < radius < math.inf and math.isfinite(slope)):
+        return ()
+    added = float(up_mul(radius, slope))
+    if added >= min(claim.value for claim in over.L1):
         return ()
     kept = setting.kept.get("centre")
     if not isinstance(kept, Claims):
         kept = setting.kept["centre"] = _claims(setting, 0.0)
     centre = min(kept.L1, key=lambda claim: claim.value)
-    added = float(up_mul(radius, slope))
     trace = (f"‖H(c)‖ ≤ {shown(centre.value)} ({centre.rule})", f"r·L2 ≤ {shown(added)}")
     return (Claim(CENTRE, float(up_add(centre.value, added)), trace=trace),)
 

@@ -56,8 +56,9 @@ def _shown(left: sp.Expr, right: sp.Expr, difference: sp.Expr, t: sp.Symbol) -> 
     if points is None:
         return -1
     for order in range(_HIGHEST_ORDER + 1):
-        if not all(_vanishes(sp.diff(difference, t, order).subs(t, point)) for point in points):
+        if not all(_vanishes(difference.subs(t, point)) for point in points):
             return order - 1
+        difference = sp.diff(difference, t)
     return _HIGHEST_ORDER
 
 

@@ -65,6 +65,17 @@ def test_the_slope_of_one_rule_helps_the_centre_of_another(asked: Use) -> None:
     assert found.at(0.0).L1 == 2.0
 
 
+def test_the_centre_is_not_asked_where_the_slope_alone_is_too_much(asked: Use) -> None:
+    radii = []
+
+    def told(setting: Setting, radius: float) -> Candidate | None:
+        radii.append(radius)
+        return Candidate("told", 100.0, 3.0)
+
+    assert asked(told)(40.0).L1 == 100.0
+    assert radii == [40.0]
+
+
 def test_what_is_missing_is_a_reason(asked: Use) -> None:
     def missing(setting: Setting, radius: float) -> Candidate | None:
         raise MissingRule("no rule for bessel, in `J(x)` (line 3)")
