@@ -53,7 +53,7 @@ def network(objective: Expr, variables: Collection[Input]) -> Network | None:
     affine = affine_nodes(order, moving)
     layers = {}
     for node in order:
-        layer = _layer(node, moving) if node in moving else None
+        layer = layer_at(node, moving) if node in moving else None
         if layer is not None:
             layers[node] = layer
     deep = {node for node in layers if node not in affine}
@@ -124,8 +124,8 @@ def _only_argument(one: Elements) -> Expr | None:
     return laid.node if laid.axes == tuple(range(len(one.shape))) else None
 
 
-def _layer(node: Expr, moving: Collection[Expr]) -> Layer | None:
-    """The layer that ends at a node, its bias with it."""
+def layer_at(node: Expr, moving: Collection[Expr]) -> Layer | None:
+    """The layer that ends at a node, its bias with it; None where there is none."""
     if isinstance(node, Map) and node.function is table.add:
         for k, own in enumerate(node.operands):
             bias = node.operands[1 - k]

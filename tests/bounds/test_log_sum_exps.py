@@ -11,7 +11,16 @@ from bounds.fuzz import cases
 from bounds.test_sound import alone
 
 from slomodel.bounds import bounds
-from slomodel.bounds.strategies.log_sum_exps import _found, _shares, log_sum_exps
+from slomodel.bounds.loewner import largest_eigenvalue, quadratic_sum
+from slomodel.bounds.log_sums import log_sums
+from slomodel.bounds.strategies.log_sum_exps import (
+    _features,
+    _found,
+    _rows,
+    _shares,
+    log_sum_exps,
+)
+from slomodel.ir.walk import postorder
 
 CLOSE = 1e-9
 SKEW = math.sqrt(8.0) / (6.0 * math.sqrt(3.0))
@@ -80,3 +89,49 @@ def test_nothing_attained_is_above_a_claim(name: str) -> None:
     for case in found:
         for which in ("L1", "L2"):
             assert not case.violates(which), (case.radius, case.bound, case.witnesses)
+
+
+LAYERS = {
+    "by units": "data A[6,4] var W[3,4], b[3] let u = W @ A' + b[:, None] "
+    "minimize sum(logsumexp(u, axis=0))",
+    "by samples": "data A[6,4] var W[4,3], b[3] let u = A @ W + b[None, :] "
+    "minimize sum(logsumexp(u, axis=1))",
+    "without bias": "data A[6,4] var W[4,3] minimize sum(logsumexp(A @ W, axis=1))",
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_rows_of_a_layer_stand_for_those_of_all_units(name: str) -> None:
+    rng = np.random.default_rng(2)
+    n = 12 if name == "without bias" else 15
+    one = setting(LAYERS[name], list(rng.standard_normal(n)), A=rng.standard_normal((6, 4)))
+    split = log_sums(one.objective, one.variables, set(postorder(one.objective)))
+    assert split is not None
+    ((own,), _) = split
+    short = _features(one, own)
+    long = _rows(one, own, (1, 0) if name == "by units" else (0, 1), 3)
+    assert short is not None
+    assert long is not None
+    assert short[1] == pytest.approx(long[1], rel=1e-9)
+    c = rng.uniform(0.0, 1.0, 6)
+    by_features = largest_eigenvalue(quadratic_sum([short[0]], {(0, 0): c}))
+    by_rows = largest_eigenvalue(quadratic_sum([long[0]], {(0, 0): np.repeat(c, 3)}))
+    assert by_features == pytest.approx(by_rows, rel=1e-9)
+
+
+@pytest.mark.parametrize("radius", [0.1, 100.0])
+def test_classes_with_many_weights_have_the_bound_of_half_the_moments(radius: float) -> None:
+    """0 <= D²F <= 1/2; for two equal classes all is attained."""
+    rng = np.random.default_rng(3)
+    X, y = rng.standard_normal((220, 7)), np.zeros((2, 7))
+    one = setting(
+        "data X[220,7], Y[2,7] var W[2,220] "
+        "minimize sum(logsumexp(W @ X, axis=0)) - sum(Y .* (W @ X)) + 3 * sumsq(W)",
+        [0.0] * 440,
+        X=X,
+        Y=y,
+    )
+    found = bounds(one, radius)
+    exact = 0.5 * float(np.linalg.norm(X, 2)) ** 2 + 6.0
+    assert exact <= found.L1 <= exact * (1.0 + 1e-5)
+    assert 0.3 * float(np.linalg.norm(X, 2)) ** 2 * np.linalg.norm(X, axis=0).max() > found.L2

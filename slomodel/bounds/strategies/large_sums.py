@@ -55,7 +55,7 @@ def large_sums(setting: Setting, radius: float) -> Candidate | None:
     if sums is None:
         return None
     few = over_ball(setting, sums.few, radius) if sums.few else Candidate(RULE, 0.0, 0.0)
-    sparse = _of_sparse(setting, sums.sparse, radius)
+    sparse = of_sparse(setting, sums.sparse, radius)
     first, second = float(up_add(few.L1, sparse.L1)), float(up_add(few.L2, sparse.L2))
     found = Candidate(RULE, first, second, few.reason or sparse.reason, (*few.trace, *sparse.trace))
     setting.kept[_LAST] = (radius, found)
@@ -70,7 +70,8 @@ def is_enough(setting: Setting, radius: float) -> bool:
     return bool(np.isfinite([last[1].L1, last[1].L2]).all())
 
 
-def _of_sparse(setting: Setting, parts: Sequence[Part[SparseRows]], radius: float) -> Candidate:
+def of_sparse(setting: Setting, parts: Sequence[Part[SparseRows]], radius: float) -> Candidate:
+    """The bounds of `large_sums` for parts with sparse rows."""
     sides: tuple[Weights, Weights] = ([], [])
     third: Weights = []
     order, reason = 2, ""
@@ -133,14 +134,21 @@ def _found(setting: Setting) -> Sums | None:
     parts = _few_parts(setting, few) if few else ()
     if parts is None:
         return None
-    sparse = sparse_rows(setting, affine_of(others)) if others else {}
+    sparse = sparse_parts(setting, others)
+    return None if sparse is None else Sums(parts, sparse)
+
+
+def sparse_parts(
+    setting: Setting, found: Sequence[Elements]
+) -> tuple[Part[SparseRows], ...] | None:
+    """The numbers of parts with sparse rows, without what is for ‖D⁴f‖; None where they are not."""
+    sparse = sparse_rows(setting, affine_of(found)) if found else {}
     if sparse is None:
         return None
-    upto = [
+    return tuple(
         replace(one, graphs={slots: graph for slots, graph in one.graphs.items() if len(slots) < 4})
-        for one in with_rows(setting, others, sparse)
-    ]
-    return Sums(parts, tuple(upto))
+        for one in with_rows(setting, found, sparse)
+    )
 
 
 def _numbers(found: Sequence[Elements], setting: Setting) -> int:

@@ -11,37 +11,73 @@ import numpy as np
 import slomodel.functions as table
 from slomodel.bounds.center_derivatives import centre_norms
 from slomodel.bounds.cumulants import cumulant_bounds
-from slomodel.bounds.element_parts import Part, jacobians, parts_of, parts_over_ball
+from slomodel.bounds.element_parts import (
+    MOST_VARIABLES,
+    Part,
+    jacobians,
+    parts_of,
+    parts_over_ball,
+)
 from slomodel.bounds.element_sums import fourth_order, second_order, third_order
 from slomodel.bounds.enclose import boxed, enclose
 from slomodel.bounds.interval import Interval
 from slomodel.bounds.loewner import Rows, largest_eigenvalue, quadratic_sum
 from slomodel.bounds.log_sums import LogSum, log_sums
+from slomodel.bounds.network import layer_at
 from slomodel.bounds.result import shown
 from slomodel.bounds.rounding import Array, down_add, up_add, up_div, up_mul, up_norm, up_sum
 from slomodel.bounds.separable import affine_nodes, elements
 from slomodel.bounds.setting import Candidate, Setting
+from slomodel.bounds.sparse_rows import SparseRows
 from slomodel.bounds.spectral import stack_norm
+from slomodel.bounds.strategies.large_sums import of_sparse, sparse_parts
 from slomodel.bounds.values import value_range
 from slomodel.ir.dims import concrete
-from slomodel.ir.expr import Expr
+from slomodel.ir.expr import Axes, Expr
 from slomodel.ir.function import ANALYTIC
 from slomodel.ir.walk import dependents, inputs, postorder
 
 RULE = "log sum exp"
 _MOST_NUMBERS = 2**22
+_MOST_FEATURES, _MOST_NUMBERS_OF_FEATURES = 2000, 2**26
 
 
 @dataclass(frozen=True, slots=True)
 class Sums:
     """Σ_i w_i log Σ_j exp u_ij for N samples of k: weights (N,), u at the centre (N, k), the rows
     of u (N k, n), and at least the norms ‖A_i‖ of each sample's rows (N,).
+
+    Where u = W z + b, Σ c_i A_iᵀA_i is Σ c_i z_i z_iᵀ for each unit, so that `rows` are the z (with
+    a 1 where there is a bias), one a sample.
     """
 
     weight: Interval
     u: Interval
     rows: Rows
     norms: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """The other parts of the objective, for many variables those with sparse rows."""
+
+    few: tuple[Part[Rows], ...] = ()
+    sparse: tuple[Part[SparseRows], ...] = ()
+
+    def over(self, setting: Setting, radius: float) -> tuple[tuple[float, float, float], int, str]:
+        """At least sup ‖D^k‖, k = 2, 3, 4, how smooth they are, and why not more."""
+        if self.sparse:
+            found = of_sparse(setting, self.sparse, radius)
+            order = int(np.isfinite(found.L1)) + int(np.isfinite(found.L2))
+            return (found.L1, found.L2, np.inf), order, found.reason
+        if not self.few:
+            return (0.0, 0.0, 0.0), ANALYTIC, ""
+        own = parts_over_ball(setting, self.few, radius)
+        if own.order < 1:
+            return (np.inf, np.inf, np.inf), own.order, own.reason
+        fourth = fourth_order(own.parts) if own.order > 2 and radius else np.inf
+        bounds = second_order(own.parts), min(third_order(own.parts)), fourth
+        return bounds, own.order, own.reason
 
 
 def log_sum_exps(setting: Setting, radius: float) -> Candidate | None:
@@ -57,15 +93,9 @@ def log_sum_exps(setting: Setting, radius: float) -> Candidate | None:
     if found is None:
         return None
     sums, rest = found
-    first = second = third = 0.0
-    order, reason = ANALYTIC, ""
-    if rest:
-        over = parts_over_ball(setting, rest, radius)
-        order, reason = over.order, over.reason
-        if order < 1:
-            return Candidate(RULE, np.inf, np.inf, reason)
-        first, second = second_order(over.parts), min(third_order(over.parts))
-        third = fourth_order(over.parts) if order > 2 and radius else np.inf
+    (first, second, third), order, reason = rest.over(setting, radius)
+    if order < 1:
+        return Candidate(RULE, np.inf, np.inf, reason)
     for one in sums:
         share = _shares(one, radius)
         sides = [_side(one, np.maximum(w, 0.0), share) for w in (one.weight.hi, -one.weight.lo)]
@@ -88,24 +118,24 @@ def log_sum_exps(setting: Setting, radius: float) -> Candidate | None:
 
 def _side(one: Sums, weight: Array, share: Array) -> float:
     """At least λ_max(Σ_i w_i s_i A_iᵀ A_i), w, s >= 0."""
-    d = np.repeat(up_mul(weight, share), one.u.shape[1])
+    d = np.repeat(up_mul(weight, share), len(one.rows.A) // len(weight))
     return largest_eigenvalue(quadratic_sum([one.rows], {(0, 0): d}))
 
 
 def _shares(one: Sums, radius: float) -> Array:
     """c_i (N,): at most 1/2, and the largest p_j over the ball."""
-    N, k = one.u.shape
+    N = len(one.u.lo)
     top = np.max(one.u.lo, axis=1, keepdims=True)
     above = value_range(table.exp, Interval(down_add(one.u.lo, -top), up_add(one.u.hi, -top)))
     least = -up_sum(-above.lo, 1)
     largest = up_div(np.max(above.hi, axis=1), np.maximum(least, 1.0 - 1e-9))
-    longest = np.max(one.rows.length.reshape(N, k), axis=1)
+    longest = np.max(one.rows.length.reshape(N, -1), axis=1)
     exponent = up_mul(np.asarray(2.0 * radius), longest)
     growth = value_range(table.exp, Interval(exponent, exponent)).hi
     return np.asarray(np.minimum(0.5, up_mul(largest, growth)))
 
 
-def _found(setting: Setting) -> tuple[tuple[Sums, ...], tuple[Part[Rows], ...]] | None:
+def _found(setting: Setting) -> tuple[tuple[Sums, ...], Rest] | None:
     """Found once a setting; None where the objective is of another kind or too large."""
     if RULE not in setting.kept:
         setting.kept[RULE] = _recognised(setting)
@@ -113,20 +143,31 @@ def _found(setting: Setting) -> tuple[tuple[Sums, ...], tuple[Part[Rows], ...]] 
     return kept if isinstance(kept, tuple) else None
 
 
-def _recognised(setting: Setting) -> tuple[tuple[Sums, ...], tuple[Part[Rows], ...]] | None:
+def _recognised(setting: Setting) -> tuple[tuple[Sums, ...], Rest] | None:
     variables = set(setting.variables)
     split = log_sums(setting.objective, variables, _affine_of(setting.objective, variables))
     if split is None:
         return None
     found, others = split
-    rest: tuple[Part[Rows], ...] | None = ()
-    if not variables.isdisjoint(inputs(others)) and others not in _affine_of(others, variables):
-        parts = elements(others, setting.variables)
-        rest = parts_of(setting, parts) if parts else None
+    rest = _rest(setting, others)
     if rest is None:
         return None
     sums = [known for one in found if (known := _sums(setting, one)) is not None]
     return (tuple(sums), rest) if len(sums) == len(found) else None
+
+
+def _rest(setting: Setting, others: Expr) -> Rest | None:
+    variables = set(setting.variables)
+    if variables.isdisjoint(inputs(others)) or others in _affine_of(others, variables):
+        return Rest()
+    parts = elements(others, setting.variables)
+    if not parts:
+        return None
+    if setting.n > MOST_VARIABLES:
+        sparse = sparse_parts(setting, parts)
+        return None if sparse is None else Rest(sparse=sparse)
+    few = parts_of(setting, parts)
+    return None if few is None else Rest(few)
 
 
 def _affine_of(root: Expr, variables: Collection[Expr]) -> set[Expr]:
@@ -137,22 +178,52 @@ def _affine_of(root: Expr, variables: Collection[Expr]) -> set[Expr]:
 def _sums(setting: Setting, one: LogSum) -> Sums | None:
     u, summed = one.u, one.summed
     shape = concrete(u.shape, setting.sizes)
-    if prod(shape) * setting.n > _MOST_NUMBERS or 0 in shape:
+    if 0 in shape:
         return None
     found = enclose([u, one.weight], boxed(setting.values), setting.sizes)
-    n, k = setting.n, prod(shape[axis] for axis in summed)
+    k = prod(shape[axis] for axis in summed)
     whole = concrete(one.weight.shape, setting.sizes)
     order = (*(axis for axis in range(len(shape)) if axis not in summed), *summed)
 
     def samples(array: Array) -> Array:
         return np.transpose(array, order).reshape(-1, k)
 
+    rows = _features(setting, one) or _rows(setting, one, order, k)
+    if rows is None:
+        return None
+    weights = found[one.weight].each(lambda array: np.broadcast_to(array, whole).ravel())
+    return Sums(weights, found[u].each(samples), *rows)
+
+
+def _features(setting: Setting, one: LogSum) -> tuple[Rows, Array] | None:
+    """The z of u = W z + b, of which it is summed over the units, and their norms."""
+    order = postorder(one.u)
+    layer = layer_at(one.u, dependents(order, set(setting.variables).__contains__))
+    if layer is None or one.summed != (layer.units,):
+        return None
+    if not set(setting.variables).isdisjoint(inputs(layer.features)):
+        return None
+    z = enclose([layer.features], boxed(setting.values), setting.sizes)[layer.features]
+    z = z.each(lambda array: array if layer.feature_axes[0] else array.T)
+    if z.shape[1] > _MOST_FEATURES or prod(z.shape) > _MOST_NUMBERS_OF_FEATURES:
+        return None
+    if layer.bias is not None:
+        z = z.each(lambda array: np.concatenate([array, np.ones((len(array), 1))], axis=1))
+    rows = Rows.of(z)
+    return rows, rows.length
+
+
+def _rows(setting: Setting, one: LogSum, order: Axes, k: int) -> tuple[Rows, Array] | None:
+    """The rows of u as they are, and at least the norms of k of them together."""
+    n, shape = setting.n, concrete(one.u.shape, setting.sizes)
+    if prod(shape) * n > _MOST_NUMBERS:
+        return None
+
     def rows(array: Array) -> Array:
         wide = np.broadcast_to(array, (n, *shape))
         return np.transpose(wide, (*(axis + 1 for axis in order), 0)).reshape(-1, n)
 
-    A = Rows.of(jacobians(setting, [u])[u].each(rows))
+    A = Rows.of(jacobians(setting, [one.u])[one.u].each(rows))
     errors = np.asarray(up_norm(A.error.reshape(-1, k), 1))
     norms: Array = up_add(stack_norm(A.A.reshape(-1, k, n)), errors)
-    weights = found[one.weight].each(lambda array: np.broadcast_to(array, whole).ravel())
-    return Sums(weights, found[u].each(samples), A, norms)
+    return A, norms
