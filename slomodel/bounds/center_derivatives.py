@@ -11,7 +11,7 @@ from operator import itemgetter
 import numpy as np
 
 from slomodel.bounds.enclose import boxed, enclose
-from slomodel.bounds.hessian import Entries, derivatives, unit_directions
+from slomodel.bounds.hessian import Entries, along_rows, derivatives
 from slomodel.bounds.interval import Interval, meet
 from slomodel.bounds.rounding import Array, up_add, up_norm
 from slomodel.bounds.setting import Setting
@@ -24,6 +24,7 @@ from slomodel.ir.walk import dependents, postorder
 
 _MOST_NUMBERS = 2**24
 """So many numbers may be enclosed: directions times elements of the nodes that vary with them."""
+_MOST_NUMBERS_ALONG = 6_000_000
 _MOST_VARIABLES_THIRD = 40
 
 
@@ -61,31 +62,43 @@ def centre_entries(setting: Setting) -> Entries | None:
     return Entries(H.each(one), T.each(one), Smoothness(order, smooth.reason))
 
 
-def _enclosed(setting: Setting, graphs: tuple[Expr, ...], directions: int) -> Interval | None:
-    """The graphs along all unit vectors of each direction; mixed derivatives are equal."""
+def third_along(setting: Setting, rows: Array) -> Interval | None:
+    """D³f(c)[p_i] (p, n, n) for the rows p_i (p, n); None where it would take too long."""
+    return _enclosed(setting, derivatives(setting).third, 2, rows)
+
+
+def _enclosed(
+    setting: Setting, graphs: tuple[Expr, ...], directions: int, first: Array | None = None
+) -> Interval | None:
+    """The graphs along all unit vectors of each direction, or the first along these rows; mixed
+    derivatives along unit vectors are equal.
+    """
     n = setting.n
+    rows = [np.eye(n) if first is None else first, np.eye(n)][:directions]
     inputs = derivatives(setting)
     nodes = postorder(*graphs)
     along: set[Expr] = {*inputs.v, *inputs.w}
     turning = dependents(nodes, along.__contains__)
     elements = sum(prod(concrete(g.shape, setting.sizes)) for g in nodes if g in turning)
-    if n == 0 or n**directions * max(elements, n) > _MOST_NUMBERS:
+    front = tuple(len(own) for own in rows)
+    most = _MOST_NUMBERS if first is None else _MOST_NUMBERS_ALONG
+    if n == 0 or prod(front) * max(elements, n) > most:
         return None
     boxes = boxed(setting.values, directions)
-    for axis, own in zip(range(directions), (inputs.v, inputs.w), strict=False):
-        boxes.update(unit_directions(setting, own, directions, axis))
+    for axis, (own, one) in enumerate(zip((inputs.v, inputs.w), rows, strict=False)):
+        boxes.update(along_rows(setting, own, directions, axis, one))
     found = enclose(graphs, boxes, setting.sizes, directions)
-    front = (n,) * directions
 
     def joined(ends: list[Array]) -> Array:
         wide = [np.broadcast_to(a, front + a.shape[directions:]) for a in ends]
         return np.concatenate([a.reshape((*front, -1)) for a in wide], axis=-1)
 
-    rows = [found[g] for g in graphs]
-    entries = Interval(joined([r.lo for r in rows]), joined([r.hi for r in rows]))
+    parts = [found[g] for g in graphs]
+    entries = Interval(joined([r.lo for r in parts]), joined([r.hi for r in parts]))
+    fixed = 0 if first is None else 1
     result = entries
-    for order in permutations(range(directions + 1)):
-        result = meet(result, entries.each(partial(np.transpose, axes=order)))
+    for order in permutations(range(fixed, directions + 1)):
+        result = meet(result, entries.each(partial(np.transpose, axes=(*range(fixed), *order))))
     return result
 
 

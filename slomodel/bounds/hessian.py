@@ -120,12 +120,18 @@ def unit_directions(
     setting: Setting, inputs: tuple[Input, ...], batch: int, axis: int
 ) -> dict[Input, Interval]:
     """All n unit vectors along one of the batch axes, by variable."""
-    eye = np.eye(setting.n)
+    return along_rows(setting, inputs, batch, axis, np.eye(setting.n))
+
+
+def along_rows(
+    setting: Setting, inputs: tuple[Input, ...], batch: int, axis: int, rows: Array
+) -> dict[Input, Interval]:
+    """The rows (p, n) as directions along one of the batch axes, by variable."""
     missing = tuple(k for k in range(batch) if k != axis)
     result, start = {}, 0
     for variable, own in zip(setting.variables, inputs, strict=True):
         shape = np.shape(setting.values[variable])
-        columns = eye[:, start : start + prod(shape)].reshape((setting.n, *shape))
+        columns = rows[:, start : start + prod(shape)].reshape((len(rows), *shape))
         result[own] = point(np.expand_dims(columns, missing))
         start += prod(shape)
     return result

@@ -91,21 +91,21 @@ def _all_monomials(n: int) -> NDArray[np.intp]:
 
 
 def square_of_cubic(T: Array, factor: float = 1.0) -> Quartic:
-    """factor · ‖T[v, v]‖² of a symmetric form (n, n, n) with entries of about 1 at most.
+    """factor · ‖T[v, v]‖² of a form (n, n, m), symmetric in the first two, entries about 1 at most.
 
     Of its Gram matrices A_ijkl = Σ_m T_ijm T_klm and B_ijkl = ½ Σ_m (T_ikm T_jlm + T_ilm T_jkm)
     the mean (A + 2 B)/3, which is symmetric in all indices.
     """
     n = len(T)
     places = Places.of(n)
-    M = T.reshape(n * n, n)
+    M = T.reshape(n * n, -1)
     A = (M @ M.T).reshape(n, n, n, n)
     i, j = places.i, places.j
     rows, columns = i[:, np.newaxis], j[:, np.newaxis]
     three = A[rows, columns, i, j] + A[rows, i, columns, j] + A[rows, j, columns, i]
     G = three * np.multiply.outer(places.weight, places.weight) * (factor / 3.0)
     size = up_mul(8.0 * factor, up_mul(float(up_norm(M)), float(up_norm(M))))
-    return Quartic(G, n, float(up_add(up_mul(gamma(8 * n + 64), size), _TINY)))
+    return Quartic(G, n, float(up_add(up_mul(gamma(8 * T.shape[2] + 64), size), _TINY)))
 
 
 def sum_of_fourth_powers(rows: Rows, d: Array) -> Quartic:

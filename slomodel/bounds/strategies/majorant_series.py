@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from slomodel.bounds.aligned import Aligned, aligned
 from slomodel.bounds.center_derivatives import centre_norms
 from slomodel.bounds.chains import chain_parts
 from slomodel.bounds.majorant import majorants, objective_majorant
@@ -32,10 +33,18 @@ class Series:
     parts: dict[int, Polynomial]
     sizes: dict[int, float]
     hessian: float
+    aligned: Aligned | None = None
 
     def first(self, radius: float) -> float:
-        """L1(r) = ‖H(c)‖ + Σ_(k>=3) k(k-1) s_k r^(k-2)."""
-        return _total([self.hessian, *self._terms(2, radius).values()])
+        """L1(r) = ‖H(c)‖ + Σ_(k>=3) k(k-1) s_k r^(k-2), or the first two terms at once."""
+        terms = self._terms(2, radius)
+        both = self._both(radius)
+        whole = _total([self.hessian, *terms.values()])
+        return min(whole, _total([both, *(term for k, term in terms.items() if k > 3)]))
+
+    def _both(self, radius: float) -> float:
+        """At least ‖H(c) + D³f(c)[h]‖ for ‖h‖ <= r, by directions; inf where these are unknown."""
+        return float(np.inf) if self.aligned is None else self.aligned.growth(radius)
 
     def second(self, radius: float) -> float:
         """L2(r) = Σ_(k>=3) k(k-1)(k-2) s_k r^(k-3)."""
@@ -56,6 +65,10 @@ class Series:
         by_norms = self.hessian == float(up_mul(2.0, self.sizes.get(2, 0.0)))
         how = f"2 s_2{self._mostly(2)}" if by_norms else "from its entries"
         lines = [f"‖H(c)‖ ≤ {shown(self.hessian)}, {how}"] if order == 2 else []
+        both = self._both(radius) if order == 2 else np.inf
+        if both < up_add(self.hessian, terms.get(3, 0.0)):
+            lines = [f"‖H(c) + D³f(c)[h]‖ ≤ {shown(both)}, along the same directions"]
+            del terms[3]
         small = [term for term in terms.values() if term < _SMALL_SHARE * whole]
         for k, term in terms.items():
             if term >= _SMALL_SHARE * whole:
@@ -136,7 +149,8 @@ def _series(setting: Setting) -> Series | None:
     hessian = min(centre.hessian, float(up_mul(2.0, sizes.get(2, 0.0))))
     if 3 in sizes:
         sizes[3] = min(sizes[3], float(up_div(centre.third, 6.0)))
-    return Series(prepared.block_names, parts, sizes, hessian)
+    both = aligned(setting, float(up_mul(6.0, sizes[3]))) if 3 in sizes else None
+    return Series(prepared.block_names, parts, sizes, hessian, both)
 
 
 def _lowered(f: Polynomial, chain: Mapping[tuple[int, ...], float]) -> Polynomial:

@@ -1,0 +1,149 @@
+"""H(c) and D³f(c) along the same directions: where one is largest the other need not be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from slomodel.bounds.center_derivatives import centre_hessian, third_along
+from slomodel.bounds.interval import Interval
+from slomodel.bounds.quartics import largest_quartic, square_of_cubic
+from slomodel.bounds.rounding import Array, gamma, up, up_add, up_mul, up_norm, up_sqrt
+from slomodel.bounds.setting import Setting
+from slomodel.bounds.spectral import spectral_norm
+
+_MOST_VARIABLES = 300
+_MOST_VECTORS = 6
+_SPLITS = 2
+_MOST_DEFECT = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """v = p + q for a unit v, p in the span of eigenvectors of ±H(c) with the largest eigenvalues.
+
+    |p|² `first` + |q|² `other` is at least ±vᵀH(c)v; `own` and `mixed` are at least
+    ‖D³f(c)[·, p, p]‖ and ‖D³f(c)[·, p, q]‖ for unit p and q.
+    """
+
+    first: float
+    other: float
+    own: float
+    mixed: float
+
+    def growth(self, radius: float, third: float) -> float:
+        """At least ±vᵀ(H(c) + D³f(c)[h])v for ‖h‖ <= r and ‖D³f(c)‖ <= `third`: the larger
+        eigenvalue of ((first + r own, r mixed), (r mixed, other + r third)), or first + r third.
+        """
+        x = up_add(self.first, up_mul(radius, self.own))
+        z = up_add(self.other, up_mul(radius, third))
+        y = up_mul(radius, self.mixed)
+        half = up_mul(0.5, up_add(x, -z)) if x > z else up_mul(0.5, up_add(z, -x))
+        root = up_sqrt(up_add(up_mul(half, half), up_mul(y, y)))
+        apart = float(up_add(self.first, up_mul(radius, third)))
+        return min(apart, float(up_add(up_mul(0.5, up_add(x, z)), root)))
+
+
+@dataclass(slots=True)
+class Aligned:
+    """H(c) by eigenvectors V (n, n), decreasing eigenvalues, to within `off` in norm.
+
+    `third` is at least ‖D³f(c)‖, and V within a third of `moved / third` of an orthogonal matrix.
+    The splits of both ends of the spectrum are made when they are asked for.
+    """
+
+    setting: Setting
+    values: Array
+    V: Array
+    third: float
+    off: float
+    moved: float
+    splits: dict[bool, tuple[Split, ...]] = field(default_factory=dict)
+
+    def growth(self, radius: float) -> float:
+        """At least ‖H(c) + D³f(c)[h]‖ for ‖h‖ <= r, where an end of the spectrum that is below the
+        other one with the whole of D³f(c) is left so.
+        """
+        ends = {True: float(self.values[0]), False: -float(self.values[-1])}
+        added, most = up_mul(radius, self.third), 0.0
+        for is_upper in sorted(ends, key=lambda end: -ends[end]):
+            least = float(up_add(up_add(ends[is_upper], self.off), added))
+            if least > most and 0.0 < added < np.inf:
+                for split in self._end(is_upper):
+                    least = min(least, split.growth(radius, self.third))
+            most = max(most, least)
+        return most
+
+    def _end(self, is_upper: bool) -> tuple[Split, ...]:
+        """The splits of H(c) or of -H(c) before the widest gaps between eigenvalues."""
+        if is_upper not in self.splits:
+            order = slice(None) if is_upper else slice(None, None, -1)
+            values = self.values if is_upper else -self.values[::-1]
+            self.splits[is_upper] = self._made(values, self.V[:, order])
+        return self.splits[is_upper]
+
+    def _made(self, values: Array, V: Array) -> tuple[Split, ...]:
+        most = min(_MOST_VECTORS, len(values) - 1)
+        gaps = values[:most] - values[1 : most + 1]
+        chosen = np.argsort(-gaps, kind="stable")[:_SPLITS] + 1
+        T = third_along(self.setting, np.ascontiguousarray(V[:, : int(np.max(chosen))].T))
+        if T is None or not np.isfinite(T.mid).all():
+            return ()
+        found = []
+        for p in map(int, chosen):
+            first, other = (float(up_add(float(values[k]), self.off)) for k in (0, p))
+            norms = _norms(Interval(T.lo[:p], T.hi[:p]), V, p)
+            own, mixed = (float(up_add(norm, self.moved)) for norm in norms)
+            found.append(Split(first, other, own, mixed))
+        return tuple(found)
+
+
+def aligned(setting: Setting, third: float) -> Aligned | None:
+    """By the eigenvectors V of the computed H(c), third >= ‖D³f(c)‖; None for many unknowns.
+
+    With δ >= ‖VᵀV - I‖_F the orthogonal factor V̂ of V is within δ of it, and H(c) within `off` =
+    ‖H(c) - VΛVᵀ‖ + 3 δ max|λ| of V̂ΛV̂ᵀ. For p = P̂α and q = Q̂β, with P and Q in the place of P̂
+    and Q̂, D³f(c)[·, p, p] and D³f(c)[·, p, q] change by 3 δ ‖D³f(c)‖ at most.
+    """
+    H = centre_hessian(setting) if 1 < setting.n <= _MOST_VARIABLES else None
+    if H is None or not np.isfinite(H.mid).all() or not 0.0 < third < np.inf:
+        return None
+    mid = 0.5 * H.mid + 0.5 * H.mid.T
+    values, V = np.linalg.eigh(mid)
+    values, V = values[::-1], np.ascontiguousarray(V[:, ::-1])
+    largest = float(np.max(np.abs(values)))
+    length = float(up_norm(V))
+    rounding = up_mul(gamma(4 * len(V) + 16), up_mul(length, length))
+    defect = up_add(float(up_norm(V.T @ V - np.eye(len(V)))), rounding)
+    if not defect < _MOST_DEFECT:
+        return None
+    off = up_add(float(up_norm(mid - (V * values) @ V.T)), up_mul(2.0 * largest, rounding))
+    off = up_add(off, up_add(float(up_norm(H.rad)), up_mul(3.0 * largest, defect)))
+    moved = up_mul(up_mul(3.0, defect), third)
+    return Aligned(setting, values, V, third, float(off), float(moved))
+
+
+def _norms(T: Interval, V: Array, p: int) -> tuple[float, float]:
+    """At least the norms of T[·, P, P] and T[·, P, Q], V = (P, Q), T (p, n, n) along P."""
+    n = len(V)
+    image = T.mid @ V
+    size = up_mul(float(up_norm(T.magnitude)), float(up_norm(V)))
+    slack = up_mul(gamma(n + 8), size)
+    slack = float(up_add(slack, up_mul(float(up_norm(T.rad)), float(up_norm(V)))))
+    mixed = image[:, :, p:]
+    unfolded = [mixed.reshape(p * n, -1), mixed.transpose(1, 0, 2).reshape(n, -1)]
+    mixed_norm = min(spectral_norm(one) for one in unfolded)
+    own_norm = _square_norm(image[:, :, :p].transpose(0, 2, 1))
+    return float(up_add(own_norm, slack)), float(up_add(mixed_norm, slack))
+
+
+def _square_norm(T: Array) -> float:
+    """At least max ‖T[w, w]‖ over unit w, T (p, p, n)."""
+    norm = spectral_norm(T.reshape(len(T) ** 2, -1))
+    if len(T) == 1 or not 0.0 < norm < np.inf:
+        return norm
+    T = 0.5 * (T + T.transpose(1, 0, 2))
+    e = int(np.frexp(norm)[1])
+    root = up_sqrt(largest_quartic(square_of_cubic(np.ldexp(T, -e))))
+    return min(norm, float(up(np.ldexp(root, e))))
