@@ -149,7 +149,7 @@ def _is_once(chain: Chain) -> bool:
 def _residual(squares: SumOfSquares, moving: Collection[Expr]) -> Chain | None:
     """± (F X - Y), F a product of variables."""
     product, Y = difference(squares.residual, moving)
-    factors = _factors(product, True)
+    factors = matrix_factors(product, True)
     if factors is None:
         return None
     reverse = factors[0][0] not in moving
@@ -163,7 +163,7 @@ def _residual(squares: SumOfSquares, moving: Collection[Expr]) -> Chain | None:
     return Chain(squares.weight, own, X, turned, squares.rest < 2)
 
 
-def _factors(node: Expr, is_row: bool, depth: int = 0) -> list[tuple[Expr, bool]] | None:
+def matrix_factors(node: Expr, is_row: bool, depth: int = 0) -> list[tuple[Expr, bool]] | None:
     """A product of matrices from left to right, each with whether it is turned: an array of one
     axis is a row, or a column where it is turned.
     """
@@ -181,7 +181,7 @@ def _factors(node: Expr, is_row: bool, depth: int = 0) -> list[tuple[Expr, bool]
     parts = []
     for k, place in ((left, 1), (right, 0)):
         own = node.inputs[k]
-        part = _factors(node.operands[k], place == 1, depth + 1)
+        part = matrix_factors(node.operands[k], place == 1, depth + 1)
         if part is None:
             return None
         if len(own) == 2 and own[place] != summed:

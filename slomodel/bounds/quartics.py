@@ -70,6 +70,10 @@ class Places:
         W[self.i, self.j] = W[self.j, self.i] = w / self.weight
         return W
 
+    def vector(self, W: Array) -> Array:
+        """svec(W) of a symmetric W (n, n)."""
+        return np.asarray(self.weight * W[self.i, self.j])
+
     def square(self, v: Array) -> Array:
         """svec(v vᵀ)."""
         return np.asarray(self.weight * v[self.i] * v[self.j])
@@ -83,6 +87,13 @@ class Places:
         used = np.zeros(self.n**4, dtype=np.intp)
         used[codes] = 1
         return np.asarray(np.cumsum(used)[codes] - 1)
+
+    def evenly(self, G: Array) -> Array:
+        """The matrix of the same form in which each product of variables counts alike all over."""
+        weights = np.multiply.outer(self.weight, self.weight).ravel()
+        own = self.monomials()
+        share = np.bincount(own, weights * G.ravel()) / np.bincount(own, weights * weights)
+        return np.asarray((weights * share[own]).reshape(G.shape))
 
 
 @lru_cache(maxsize=2)

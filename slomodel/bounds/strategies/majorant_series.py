@@ -10,6 +10,7 @@ import numpy as np
 from slomodel.bounds.aligned import Aligned, aligned
 from slomodel.bounds.center_derivatives import centre_norms
 from slomodel.bounds.chains import chain_parts
+from slomodel.bounds.factor_pairs import pair_third
 from slomodel.bounds.majorant import majorants, objective_majorant
 from slomodel.bounds.polynomials import Polynomial, largest_monomials, largest_value
 from slomodel.bounds.prepared import prepare
@@ -148,7 +149,8 @@ def _series(setting: Setting) -> Series | None:
     centre = centre_norms(setting)
     hessian = min(centre.hessian, float(up_mul(2.0, sizes.get(2, 0.0))))
     if 3 in sizes:
-        sizes[3] = min(sizes[3], float(up_div(centre.third, 6.0)))
+        third = min(centre.third, pair_third(setting))
+        sizes[3] = min(sizes[3], float(up_div(third, 6.0)))
     both = aligned(setting, float(up_mul(6.0, sizes[3]))) if 3 in sizes else None
     return Series(prepared.block_names, parts, sizes, hessian, both)
 
