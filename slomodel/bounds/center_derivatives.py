@@ -74,16 +74,16 @@ def _enclosed(
     derivatives along unit vectors are equal.
     """
     n = setting.n
-    rows = [np.eye(n) if first is None else first, np.eye(n)][:directions]
     inputs = derivatives(setting)
     nodes = postorder(*graphs)
     along: set[Expr] = {*inputs.v, *inputs.w}
     turning = dependents(nodes, along.__contains__)
     elements = sum(prod(concrete(g.shape, setting.sizes)) for g in nodes if g in turning)
-    front = tuple(len(own) for own in rows)
+    front = (n if first is None else len(first), n)[:directions]
     most = _MOST_NUMBERS if first is None else _MOST_NUMBERS_ALONG
     if n == 0 or prod(front) * max(elements, n) > most:
         return None
+    rows = [np.eye(n) if first is None else first, np.eye(n)][:directions]
     boxes = boxed(setting.values, directions)
     for axis, (own, one) in enumerate(zip((inputs.v, inputs.w), rows, strict=False)):
         boxes.update(along_rows(setting, own, directions, axis, one))
