@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from slomodel.bounds.center_derivatives import centre_hessian, third_along
+from slomodel.bounds.cubics import square_norm
 from slomodel.bounds.interval import Interval
-from slomodel.bounds.quartics import largest_quartic, square_of_cubic
-from slomodel.bounds.rounding import Array, gamma, up, up_add, up_mul, up_norm, up_sqrt
+from slomodel.bounds.rounding import Array, gamma, up_add, up_mul, up_norm, up_sqrt
 from slomodel.bounds.setting import Setting
 from slomodel.bounds.spectral import spectral_norm
 
@@ -134,16 +134,5 @@ def _norms(T: Interval, V: Array, p: int) -> tuple[float, float]:
     mixed = image[:, :, p:]
     unfolded = [mixed.reshape(p * n, -1), mixed.transpose(1, 0, 2).reshape(n, -1)]
     mixed_norm = min(spectral_norm(one) for one in unfolded)
-    own_norm = _square_norm(image[:, :, :p].transpose(0, 2, 1))
+    own_norm = square_norm(image[:, :, :p].transpose(0, 2, 1))
     return float(up_add(own_norm, slack)), float(up_add(mixed_norm, slack))
-
-
-def _square_norm(T: Array) -> float:
-    """At least max ‖T[w, w]‖ over unit w, T (p, p, n)."""
-    norm = spectral_norm(T.reshape(len(T) ** 2, -1))
-    if len(T) == 1 or not 0.0 < norm < np.inf:
-        return norm
-    T = 0.5 * (T + T.transpose(1, 0, 2))
-    e = int(np.frexp(norm)[1])
-    root = up_sqrt(largest_quartic(square_of_cubic(np.ldexp(T, -e))))
-    return min(norm, float(up(np.ldexp(root, e))))

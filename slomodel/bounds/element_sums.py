@@ -11,6 +11,7 @@ from itertools import product
 
 import numpy as np
 
+from slomodel.bounds.cubics import cubic_norm
 from slomodel.bounds.fourth_powers import attained, cubic_by_fourth_powers, fourth_powers
 from slomodel.bounds.interval import Interval
 from slomodel.bounds.loewner import (
@@ -18,7 +19,6 @@ from slomodel.bounds.loewner import (
     Slots,
     Sum,
     by_lengths,
-    cubic_norm,
     cubic_sum,
     largest_eigenvalue,
     quadratic_sum,

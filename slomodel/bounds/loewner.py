@@ -15,15 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slomodel.bounds.interval import Interval
-from slomodel.bounds.rounding import Array, gamma, up, up_add, up_mul, up_norm, up_sqrt, up_sum
-from slomodel.bounds.spectral import DENSE_EIGEN, spectral_norm, upper_eigenvalue
-from slomodel.bounds.trilinear import trilinear_norm
+from slomodel.bounds.rounding import Array, gamma, up, up_add, up_mul, up_norm, up_sum
+from slomodel.bounds.spectral import DENSE_EIGEN, spectral_norm
 
 Slots = tuple[int, ...]
 _TINY = 1e-250
-_FEW_COLUMNS = 30
-_MOST_COLUMNS_SQUARED = 60
-MOST_COLUMNS_CUBIC = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,64 +154,16 @@ def _cubes(A: Array, t: Array) -> Array:
     return total
 
 
-def cubic_norm(one: Sum) -> float:
-    """At least the norm of the exact symmetric form.
-
-    By `trilinear_norm` for few variables, for more by `_squared_norm`, and for many by T = sym(w ⊗
-    I) + T': for unit v sym(w ⊗ I)[v, v, v] = w·v, so that ‖T‖ <= ‖w‖ + ‖T'‖, with w = 3 tr T / (n +
-    2), which takes the traces out of T'.
-    """
-    n = len(one.array)
-    if not np.isfinite(one.array).all():
-        return float(np.inf)
-    if n <= _FEW_COLUMNS:
-        exactly = symmetrised(one)
-        return float(up_add(trilinear_norm(exactly.array[np.newaxis])[0], exactly.slack))
-    T = _mean_of_orders(one.array)
-    rounding = float(up_mul(2e-15, float(up_norm(T))))
-    w = 3.0 * np.einsum("ijj->i", T) / (n + 2)
-    eye = np.eye(n) / 3.0
-    spread = np.multiply.outer(w, eye)
-    rest = T - (spread + spread.transpose(1, 0, 2) + spread.transpose(1, 2, 0))
-    parts = up_add(float(up_norm(w)), spectral_norm(rest.reshape(n, n * n)))
-    rounding = float(up_add(rounding, up_mul(1e-15, up_mul(3.0 * np.sqrt(n), float(up_norm(w))))))
-    least = min(spectral_norm(T.reshape(n, n * n)), float(parts))
-    if n <= _MOST_COLUMNS_SQUARED:
-        least = min(least, _squared_norm(symmetrised(one).array))
-    return float(up_add(least, up_add(one.slack, rounding)))
-
-
-def _squared_norm(T: Array) -> float:
-    """‖T[v, v]‖² = (v⊗v)ᵀ B (v⊗v), B_ijkl = ½ Σ_m (T_ikm T_jlm + T_ilm T_jkm), as `trilinear_norm`
-    has it for θ = 1, by one factorisation on symmetric matrices.
-    """
-    n = len(T)
-    largest = float(np.max(np.abs(T)))
-    if largest == 0.0:
-        return 0.0
-    e = int(np.frexp(largest)[1])
-    M = np.ldexp(T, -e).reshape(n * n, n)
-    A = (M @ M.T).reshape(n, n, n, n)
-    i, j = np.triu_indices(n)
-    rows, columns = i[:, np.newaxis], j[:, np.newaxis]
-    weight = np.where(i == j, 1.0, np.sqrt(2.0))
-    G = 0.5 * (A[rows, i, columns, j] + A[rows, j, columns, i]) * np.multiply.outer(weight, weight)
-    square = up_mul(float(up_norm(M)), float(up_norm(M)))
-    slack = up_mul(gamma(8 * n + 64), up_mul(8.0, square))
-    bound = up_sqrt(up_add(upper_eigenvalue(0.5 * (G + G.T), 1e-3), slack))
-    return float(up(np.ldexp(bound, e)))
-
-
 def symmetrised(one: Sum) -> Sum:
     """The mean over all orders of the axes, the entries of sorted indices at all orders of them."""
-    T = _mean_of_orders(one.array)
+    T = mean_of_orders(one.array)
     rounding = up_mul(2e-15, float(up_norm(T)))
     i = np.sort(np.indices(T.shape).reshape(3, -1), axis=0)
     exactly = np.asarray(T[i[0], i[1], i[2]].reshape(T.shape))
     return Sum(exactly, float(up_add(one.slack, rounding)))
 
 
-def _mean_of_orders(T: Array) -> Array:
+def mean_of_orders(T: Array) -> Array:
     T = (T + T.transpose(0, 2, 1) + T.transpose(1, 0, 2)) / 6.0
     return np.asarray(T + T.transpose(2, 1, 0))
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from slomodel.bounds.loewner import Sum, cubic_norm
+from slomodel.bounds.cubics import cubic_norm
+from slomodel.bounds.loewner import Sum
 from slomodel.bounds.network_numbers import SHARE, Numbers, numbers_of, ranges_of
 from slomodel.bounds.network_values import Values
 from slomodel.bounds.rounding import Array, gamma, up_add, up_mul

@@ -9,11 +9,12 @@ from math import comb, factorial
 import numpy as np
 
 from slomodel.bounds.center_derivatives import centre_norms
+from slomodel.bounds.cubics import MOST_COLUMNS_CUBIC, cubic_norm
 from slomodel.bounds.enclose import boxed, enclose
 from slomodel.bounds.gram_form import as_written
 from slomodel.bounds.interval import Interval, point, whole_power
 from slomodel.bounds.jet_arrays import settled
-from slomodel.bounds.loewner import MOST_COLUMNS_CUBIC, Sum, cubic_norm
+from slomodel.bounds.loewner import Sum
 from slomodel.bounds.polynomials import Polynomial, enlarged, largest_value
 from slomodel.bounds.products import contract
 from slomodel.bounds.rounding import Array, up_add, up_div, up_mul, up_norm
