@@ -76,6 +76,15 @@ def test_the_example_of_the_python_interface(run: Run, tmp_path: Path) -> None:
     assert kernels["value"](x, {"A": space["A"], "y": y}) == space["f"]
 
 
+def test_the_example_of_missing_numbers(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    space = run(blocks("python")[2])
+    found = space["model"].solve().variables
+    # Four numbers are known, and a product of this kind holds them all.
+    fitted = np.outer(found["u"], found["v"])[space["known"]]
+    np.testing.assert_allclose(fitted, [5, 3, 4, 1], atol=1e-6)
+    assert float(capsys.readouterr().out) < 1e-12
+
+
 def test_models_named_on_the_command_line_exist() -> None:
     named = re.findall(r"slomodel \w+ (models/\w+\.slo)", README)
     assert len(named) >= 4

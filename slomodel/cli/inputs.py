@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-import zipfile
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,11 +23,10 @@ from slomodel.front.text.parse import parse
 from slomodel.model import Model, compile
 from slomodel.problem import Problem
 from slomodel.solve import load_solution
+from slomodel.solve.files import load
 from slomodel.solve.options import whole
 
 Arrays = Mapping[str, NDArray[np.generic]]
-
-_UNREADABLE = (OSError, ValueError, EOFError, MemoryError, zipfile.BadZipFile, zlib.error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,19 +155,13 @@ def _is_sized(model: Model) -> bool:
 def start_from(path: Path) -> NDArray[np.generic] | Arrays:
     """A start: the point of a saved solution, an npz of named variables, or one npy vector."""
     try:
-        with path.open("rb") as file:
-            loaded: object = np.load(file, allow_pickle=False)
-            if isinstance(loaded, np.ndarray):
-                return loaded
-            if isinstance(loaded, np.lib.npyio.NpzFile):
-                with loaded:
-                    arrays = {name: loaded[name] for name in loaded.files}
-    except _UNREADABLE as error:
+        arrays = load(path)
+    except (OSError, ValueError) as error:
         reason = error.strerror.lower() if isinstance(error, OSError) and error.strerror else ""
         message = f"cannot read the start `{path}`: {reason or 'it is not an npz or npy file'}"
         remedy = "give a file written by --out, or by numpy.savez with one array a variable"
         raise DomainError(Diagnostic("E704", message, help=remedy)) from None
-    if not {"text", "history_time"} <= arrays.keys():
+    if not isinstance(arrays, dict) or not {"text", "history_time"} <= arrays.keys():
         return arrays
     solution = load_solution(path)
     return solution.variables or solution.x

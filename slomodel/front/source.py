@@ -56,8 +56,7 @@ class Recipe:
         data = {
             declared.name: arrays[declared.name]
             for declared in problem.data
-            if declared.name in arrays
-            and (declared.file is not None or self.data.get(declared.name) is not None)
+            if declared.name in arrays and (declared.file is not None or declared.name in self.data)
         }
         return replace(self, data=data)
 
@@ -81,7 +80,9 @@ def recipe_of(
     arrays, sizes = by_name(data or {}), by_name(dims or {})
     if is_expression(source, variables):
         expression = SymPySource.of(source, variables, arrays)
-        return Recipe(expression, None, arrays, sizes, backend, dtype, rewrites)
+        # None says of a symbol that it is data, whose values come later.
+        known = {name: value for name, value in arrays.items() if value is not None}
+        return Recipe(expression, None, known, sizes, backend, dtype, rewrites)
     text, folder = source_of(source)
     if variables is not None:
         message = "variables= goes with SymPy expressions; a text declares its own"

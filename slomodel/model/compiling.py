@@ -25,7 +25,8 @@ def compile(
 
     `variables` orders the variables of a SymPy expression, by symbol or name.
     `data` maps names to arrays, numbers or `pathlib.Path`s; what is missing can be given later
-    with `bind`. `dims` gives sizes that the data does not. `backend` is `c` (which
+    with `bind` (`None` names a symbol that is data, without values). `dims` gives sizes that the
+    data does not. `backend` is `c` (which
     needs a C compiler), `numexpr`, `numpy` or `auto`: what the environment variable
     SLOMODEL_BACKEND says, else `c` where it can be had and numexpr elsewhere; or `cupy`, which
     needs CuPy and an NVIDIA GPU. `dtype` is what

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import errno
 import os
-import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,8 +13,7 @@ from numpy.typing import NDArray
 
 from slomodel.errors import Diagnostic, DomainError
 
-# What NumPy raises for files that are no archive of arrays, or a broken one.
-_DAMAGED = (ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error)
+Array = NDArray[np.float64]
 
 
 @contextmanager
@@ -46,24 +44,40 @@ def unwritable(path: Path, reason: OSError | str) -> DomainError:
     return DomainError(Diagnostic("E705", f"cannot write `{path}`: {reason}", help=remedy))
 
 
-def archive(path: str | os.PathLike[str], what: str, writer: str) -> dict[str, NDArray[np.float64]]:
+def load(path: Path) -> Array | dict[str, Array]:
+    """The array of an npy file, or those of an npz file by name; nothing is unpickled.
+
+    Raises OSError where it cannot be read, ValueError where it is damaged or something else.
+    """
+    if path.exists() and not (path.is_file() or path.is_dir()):  # A pipe would be waited for.
+        raise OSError(errno.EINVAL, "it is not a plain file")
+    with path.open("rb") as file:
+        try:
+            loaded: Array | np.lib.npyio.NpzFile = np.load(file, allow_pickle=False)
+            if isinstance(loaded, np.ndarray):
+                return loaded
+            with loaded:
+                return dict(loaded.items())
+        except OSError:
+            raise
+        except Exception as error:  # Anything: the header of an array is parsed as Python.
+            raise ValueError("damaged") from error
+
+
+def archive(path: str | os.PathLike[str], what: str, writer: str) -> dict[str, Array]:
     """The arrays of an npz file, which should be `what` and was written by `writer`.
 
     Raises DomainError where it cannot be read.
     """
     try:
-        with Path(path).open("rb") as file:
-            loaded: object = np.load(file, allow_pickle=False)
-            if not isinstance(loaded, np.lib.npyio.NpzFile):
-                return {"a single array": np.zeros(0)}
-            with loaded:
-                return dict(loaded.items())
+        found = load(Path(path))
+        return found if isinstance(found, dict) else {"a single array": np.zeros(0)}
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         message = f"cannot read `{os.fspath(path)}`: {reason}"
         remedy = f"give the path of a file written by {writer}"
         raise DomainError(Diagnostic("E601", message, help=remedy)) from None
-    except _DAMAGED:
+    except ValueError:
         reason = "it is no npz file, or a damaged one"
         raise no_such_file(path, what, writer, reason) from None
 

@@ -164,7 +164,7 @@ def test_bool_scalar_and_path(folder: Path) -> None:
         (np.array(["a"]), ["n"], "text values"),
         (np.array(["2020-01-01"], "M8[D]"), ["n"], "date values"),
         ([[1.0], [1.0, 2.0]], ["m", "n"], "is not an array"),
-        (None, [], "NoneType is not an array of numbers"),
+        (None, [], "`v` is None(.|\n)*leave it out"),
         ({"a": 1}, ["n"], "dict is not an array of numbers"),
         (csr_array(A), ["m", "n"], r"\.toarray\(\)"),
         (np.ma.array(A, mask=A > 2), ["m", "n"], "masked array"),

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slomodel.codegen.aligned import empty
-from slomodel.codegen.cuda.device import on_host
 from slomodel.errors import Diagnostic, DomainError, Span
+from slomodel.front.data.given import given_array, no_memory
 from slomodel.front.data.loaders import (
     FORMATS,
     Content,
@@ -90,27 +90,21 @@ def as_model_array(
     """
     if isinstance(value, Path):
         value = _load(name, value)
-    raw = _of_table(name, value, dims) if isinstance(value, Table) else _as_array(name, value)
-    if raw.dtype.kind not in "biuf":
-        kind = kind_in_words(raw.dtype)
-        message = f"data `{name}` holds {kind} values, and a model computes with real numbers"
-        raise _error("E306", message, None, "cast it first, for example with .astype(float)")
+    raw = _of_table(name, value, dims) if isinstance(value, Table) else value
+    raw = given_array(f"data `{name}`", raw)
     if raw.ndim != len(dims):
         raise _axes_error(name, raw.shape, dims)
-    with np.errstate(over="ignore"):
+    try:
         array: Array = empty(raw.shape, np.dtype(np.float64))
+    except MemoryError:
+        raise no_memory(f"data `{name}`", raw.shape) from None
+    with np.errstate(over="ignore"):
         array[...] = raw
     if not allow_nonfinite:
         _check_finite(name, array)
     return array
 
 
-def kind_in_words(dtype: np.dtype[np.generic]) -> str:
-    """What an array of another type than numbers holds, for messages."""
-    return _KINDS.get(dtype.kind, str(dtype))
-
-
-_KINDS = {"c": "complex", "U": "text", "S": "text", "M": "date", "m": "duration"}
 _ELSEWHERE = "paths are relative to the model's file; pass other files with `--data` or `data=`"
 
 
@@ -183,28 +177,6 @@ def _nearby(path: Path) -> str:
         if close
         else "paths are relative to the model's file"
     )
-
-
-def _as_array(name: str, value: object) -> Raw:
-    """`value` as an array of its own kind."""
-    if isinstance(value, str):
-        message = f"data `{name}` is a text"
-        raise _error("E306", message, None, "pass pathlib.Path(…) for a file, an array for values")
-    if isinstance(value, np.ma.MaskedArray):
-        message = f"data `{name}` is a masked array, whose mask a model does not see"
-        raise _error("E306", message, None, "pass .filled(numpy.nan) and use `masked(E, mask)`")
-    try:
-        array: Raw = np.asarray(on_host(value))
-    except (TypeError, ValueError, RuntimeError) as error:
-        message = f"data `{name}` is not an array: {error}"
-        raise _error("E306", message, None, "pass what numpy.asarray accepts") from None
-    if array.dtype == object:
-        from scipy.sparse import issparse
-
-        message = f"data `{name}` of type {type(value).__name__} is not an array of numbers"
-        remedy = "pass .toarray()" if issparse(value) else "pass what NumPy holds as numbers"
-        raise _error("E306", message, None, remedy)
-    return array
 
 
 def _axes_error(name: str, shape: tuple[int, ...], dims: Sequence[str]) -> DomainError:

@@ -100,10 +100,12 @@ def _there(name: str, known: list[str]) -> str:
 def _array(
     declaration: DataDeclaration, data: Mapping[str, object], base_dir: Path | None
 ) -> Array | None:
-    name, value = declaration.name, data.get(declaration.name)
-    if value is None:
-        if declaration.file is None:
-            return declaration.values
+    name = declaration.name
+    if name in data:
+        value = data[name]
+    elif declaration.file is None:
+        return declaration.values
+    else:
         value = load_reference(declaration.file, base_dir)
     dims = [str(dim) for dim in declaration.shape]
     try:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from slomodel.codegen.cuda.device import is_on_device, on_host
+from slomodel.codegen.cuda.device import is_on_device
 from slomodel.errors import Diagnostic, DomainError, ShapeError
-from slomodel.front.data.arrays import kind_in_words
+from slomodel.front.data.given import given_array, kind_in_words
 from slomodel.ir.dims import concrete
 from slomodel.problem import Problem
 
@@ -117,13 +117,8 @@ def vectors_of(problem: Problem, sizes: Mapping[str, int]) -> Vectors:
 
 def reals(value: ArrayLike, what: str) -> Vector:
     """`value` as a float64 array. Raises DomainError for complex numbers, text and objects."""
-    try:
-        array = np.asarray(on_host(value))
-    except ValueError:
-        raise _no_reals(what, "is not an array: its rows have different lengths") from None
-    if array.dtype.kind not in "biuf":
-        raise _no_reals(what, f"holds {kind_in_words(array.dtype)} values")
-    return np.asarray(array, dtype=np.float64)
+    with np.errstate(over="ignore"):
+        return np.asarray(given_array(what, value), dtype=np.float64)
 
 
 def _no_reals(what: str, found: str) -> DomainError:

@@ -75,7 +75,7 @@ def _basic(variable: sp.Basic | str) -> sp.Basic:
 
 
 def _shape(value: object) -> tuple[int, ...] | None:
-    if value is None or isinstance(value, Path):
+    if isinstance(value, Path):
         return None
     from scipy.sparse import sparray, spmatrix
 
@@ -83,7 +83,7 @@ def _shape(value: object) -> tuple[int, ...] | None:
         return tuple(value.shape)
     try:
         return np.asarray(value).shape
-    except ValueError:
+    except Exception:  # What it is, is told where the data is bound.
         return None
 
 

@@ -1,0 +1,104 @@
+"""What callers give for numbers, as an array of its own kind, or the error that says what it is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from numbers import Real
+from types import MappingProxyType
+from typing import NoReturn
+
+import numpy as np
+
+from slomodel.codegen.cuda.device import on_host
+from slomodel.errors import Diagnostic, DomainError
+from slomodel.front.data.loaders import Raw
+
+_KINDS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "c": ("complex", "pass its real part, or the two parts as arrays of their own"),
+        "V": ("structured", "pass one field as an array"),
+        **dict.fromkeys("UST", ("text", "cast it first, for example with .astype(float)")),
+        "M": ("date", "pass numbers, such as days since the first"),
+        "m": ("duration", "pass numbers, such as value / numpy.timedelta64(1, 's')"),
+        "O": ("object", "cast it first, for example with .astype(float)"),
+    }
+)
+_NUMBERS = "pass numbers, or lists or arrays of them"
+
+
+def given_array(what: str, value: object) -> Raw:
+    """`value` as an array of real numbers, not always a copy; errors call it `what`.
+
+    Raises DomainError for all else, masked arrays among it.
+    """
+    if isinstance(value, str):
+        _refuse(f"{what} is a text", "pass pathlib.Path(…) for a file, an array for values")
+    if value is None:
+        _refuse(f"{what} is None", "leave it out, or give it a value")
+    if _has_mask(value):
+        message = f"{what} is a masked array, whose mask a model does not see"
+        _refuse(message, "pass .filled(numpy.nan) and use `masked(E, mask)`")
+    try:
+        array: Raw = np.asarray(on_host(value))
+    except MemoryError:
+        _refuse(f"{what} does not fit in memory", "pass a smaller part of it")
+    except Exception as error:  # Anything: an object makes its array by a method of its own.
+        _refuse_shape(what, error)
+    if array.dtype == object:
+        _refuse_objects(what, value, array)
+    if array.dtype.kind not in "biuf":
+        message = f"{what} holds {kind_in_words(array.dtype)} values, and a model computes with"
+        _refuse(f"{message} real numbers", _KINDS.get(array.dtype.kind, ("", _NUMBERS))[1])
+    return array
+
+
+def kind_in_words(dtype: np.dtype[np.generic]) -> str:
+    """What an array of another type than numbers holds, for messages."""
+    return _KINDS.get(dtype.kind, (str(dtype), ""))[0]
+
+
+def no_memory(what: str, shape: tuple[int, ...]) -> DomainError:
+    """An array of this shape that is not to be had, as numbers of 8 bytes."""
+    message = f"{what} of shape {shape} takes {8 * math.prod(shape):.3g} bytes, and memory ran out"
+    return DomainError(Diagnostic("E707", message, help="give less of it"))
+
+
+def _refuse(message: str, remedy: str) -> NoReturn:
+    raise DomainError(Diagnostic("E306", message, help=remedy)) from None
+
+
+def _has_mask(value: object) -> bool:
+    """A masked array, or a list of some: NumPy would make an array of what the masks hide."""
+    if isinstance(value, (list, tuple)):
+        return any(isinstance(one, np.ma.MaskedArray) for one in value)
+    return isinstance(value, np.ma.MaskedArray)
+
+
+def _refuse_shape(what: str, error: Exception) -> NoReturn:
+    if "inhomogeneous" in str(error):
+        _refuse(f"{what} is not an array: its rows have different lengths", "give each the same")
+    if "maximum number of dimension" in str(error):
+        _refuse(f"{what} is not an array: it is nested deeper than one has axes", _NUMBERS)
+    _refuse(f"{what} is not an array: {error}", "pass what numpy.asarray accepts")
+
+
+def _refuse_objects(what: str, value: object, array: Raw) -> NoReturn:
+    """Names the first element that is no number, if `value` is not one object by itself."""
+    from scipy.sparse import issparse
+
+    if issparse(value):
+        _refuse(f"{what} is a sparse matrix", "pass .toarray()")
+    if not array.ndim and not isinstance(value, (Real, Decimal, np.ndarray)):
+        _refuse(f"{what} of type {type(value).__name__} is not an array of numbers", _NUMBERS)
+    elements: Iterable[tuple[tuple[int, ...], object]] = np.ndenumerate(array)
+    for index, one in elements:
+        if not isinstance(one, (Real, Decimal)):
+            place = f" at [{', '.join(map(str, index))}]" if index else ""
+            found = "None" if one is None else f"an object of type {type(one).__name__}"
+            remedy = "write numpy.nan for a missing number" if one is None else _NUMBERS
+            _refuse(f"{what} holds {found}{place}, where a number is expected", remedy)
+    kinds = ", ".join(sorted({type(one).__name__ for one in array.flat})) or "none"
+    message = f"{what} holds numbers as objects of Python (of type {kinds}), not as floats"
+    _refuse(message, "round them: float(…), or numpy.array(…, dtype=float)")
