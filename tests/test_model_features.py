@@ -164,3 +164,19 @@ def test_a_start_is_not_what_a_user_drew_with_the_same_seed() -> None:
     for wrong in (-1, 1.5, "a", True, None):
         with pytest.raises(slomodel.DomainError, match="seed"):
             model.x0(wrong)
+
+
+@pytest.mark.parametrize("target", ["numpy", "numexpr"])
+def test_a_standalone_module_refuses_names_that_it_does_not_know(target: str) -> None:
+    """A misspelt name would leave a default where a value was given."""
+    from slomodel.codegen.load import load
+
+    module = load(slomodel.compile(REGRESSION, data=DATA).source(target), "standalone")
+    x = np.zeros(6)
+    expected = r"data has \['lamb'\], and the names are \['A', 'y', 'lam'\]"
+    for function in ("value", "gradient", "value_and_gradient"):
+        with pytest.raises(TypeError, match=expected):
+            module[function](x, {**DATA, "lamb": 0.5})
+    for make in ("make_value", "make_value_and_gradient", "make_hvp"):
+        with pytest.raises(TypeError, match=expected):
+            module[make]({**DATA, "lamb": 0.5})

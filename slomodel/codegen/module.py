@@ -121,6 +121,18 @@ def constant_lines(layout: Layout, numbers: Mapping[str, int]) -> list[str]:
     return [f"real = np.{layout.precision}", *sizes, *layout.constants(), *tables]
 
 
+def named(layout: Layout) -> list[str]:
+    """Lines that refuse a name which is none of the data: a misspelt one would be a default."""
+    prepared = [node.name for node in layout.prepared]
+    return [
+        f"    unknown = [name for name in data if name not in shapes and name not in {prepared}]"
+        if prepared
+        else "    unknown = [name for name in data if name not in shapes]",
+        "    if unknown:",
+        '        raise TypeError(f"data has {unknown}, and the names are {list(shapes)}")',
+    ]
+
+
 def completed(layout: Layout) -> list[str]:
     """Lines that add what is made of the data, unless it was given along."""
     names = [node.name for node in layout.prepared]
@@ -139,6 +151,7 @@ def _arrays(layout: Layout) -> list[str]:
     return [
         "def _arrays(data):",
         '    """The data as arrays of reals in C order, checked; defaults where it has none."""',
+        *named(layout),
         "    arrays = {}",
         "    for name, shape in shapes.items():",
         "        if name not in data and name not in defaults:",

@@ -9,7 +9,7 @@ from slomodel.codegen.cuda.kernel import Kernel
 from slomodel.codegen.cuda.prelude import prelude
 from slomodel.codegen.cuda.unit import Unit
 from slomodel.codegen.layout import Layout
-from slomodel.codegen.module import PUBLIC, completed, constant_lines, docstring
+from slomodel.codegen.module import PUBLIC, completed, constant_lines, docstring, named
 from slomodel.codegen.preparation import plan_preparation, preparation_lines
 from slomodel.codegen.self_check import self_check
 from slomodel.codegen.sizes import plain
@@ -98,7 +98,7 @@ def _vector(x):
 _ARRAYS = '''
 def _arrays(data):
     """The data as arrays of the device in C order, checked; defaults where it has none."""
-    arrays = {}
+@@    arrays = {}
     for name, shape in shapes.items():
         if name not in data and name not in defaults:
             raise ValueError(f"data needs {name} of shape {shape}")
@@ -106,7 +106,7 @@ def _arrays(data):
         arrays[name] = cp.array(given, real, order="C", copy=False)
         if arrays[name].shape != shape:
             raise ValueError(f"{name} has shape {arrays[name].shape}, expected {shape}")
-@@    return arrays
+%%    return arrays
 '''
 
 
@@ -127,7 +127,9 @@ def module_text(
     head += ["import cupy as cp", "import numpy as np", "", *constant_lines(layout, numbers)]
     text = cuda_text(name, kernels, layout, numbers)
     parts = ["\n".join([*head, "", f'CUDA = r"""{text}"""', "", *_table(kernels, layout)])]
-    parts += [_HOST.strip("\n"), _ARRAYS.strip("\n").replace("@@", _completed(layout)), *bodies]
+    checks = "".join(f"{line}\n" for line in named(layout))
+    arrays = _ARRAYS.strip("\n").replace("@@", checks).replace("%%", _completed(layout))
+    parts += [_HOST.strip("\n"), arrays, *bodies]
     parts += [_public(one.entry.name) for one in units]
     parts += self_check([one.entry.name for one in units], layout)
     return "\n\n\n".join(parts) + "\n"

@@ -49,6 +49,13 @@ def test_points_and_data_may_lie_on_the_device() -> None:
         model.value(device(np.ones(3)))
 
 
+@pytest.mark.usefixtures("cupy_on_cpu")
+def test_names_that_a_module_does_not_know() -> None:
+    module = load(slomodel.compile(TEXT, data={"A": A}).source("cupy"), "standalone")
+    with pytest.raises(TypeError, match=r"data has \['B'\], and the names are \['A'\]"):
+        module["make_value"]({"A": A, "B": A})
+
+
 @pytest.mark.parametrize("n", [10, DIRECT])
 def test_vectors_that_overlap_or_have_gaps(n: int, cupy_on_cpu: type[standin.RawModule]) -> None:
     cupy_on_cpu.orders = (1,)
