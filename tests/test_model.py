@@ -42,7 +42,11 @@ def test_a_relative_path(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("source", "kind", "words"),
     [
-        ("models/rosenbrock", slomodel.ModelSyntaxError, "must end in .slo"),
+        ("models/rosen", slomodel.ModelSyntaxError, "must end in .slo"),
+        ("nofile", slomodel.ModelSyntaxError, "E001(.|\n)*there is no file `nofile`"),
+        (" no-file\n", slomodel.ModelSyntaxError, "E001(.|\n)*there is no file `no-file`"),
+        ("n" * 300, slomodel.ModelSyntaxError, "E104"),
+        ("var", slomodel.ModelSyntaxError, "E101.*expected a name"),
         ("rosenbrock.txt", slomodel.ModelSyntaxError, "must end in .slo"),
         ("models/rosenbrok.slo", slomodel.ModelSyntaxError, "no such file"),
         ("", slomodel.ModelSyntaxError, "the model is empty"),
@@ -60,6 +64,12 @@ def test_a_relative_path(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_no_model(source: object, kind: type[Exception], words: str) -> None:
     with pytest.raises(kind, match=words):
         slomodel.compile(source)
+
+
+def test_a_name_without_its_ending(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROSENBROCK.parent)
+    with pytest.raises(slomodel.ModelSyntaxError, match=r"did you mean `rosenbrock\.slo`\?"):
+        slomodel.compile("rosenbrock")
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import click
 
+from slomodel.model.planning import BACKENDS, PRECISIONS, TARGET_NAMES
 from slomodel.solve import DIRECTIONS, METHODS
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -153,8 +154,15 @@ RUN = (
     ),
     click.option("--checkpoint", type=FILE, help="Write the run to this npz every few seconds."),
     click.option("--resume", type=FILE, help="Go on with a file of --checkpoint."),
-    click.option("--backend", default="auto", help="Kernels: auto, c, numexpr, numpy or cupy."),
-    click.option("--dtype", default="float64", help="Kernels in float64 or float32."),
+    click.option(
+        "--backend", default="auto", metavar="NAME", help=f"Kernels: {', '.join(BACKENDS)} [auto]."
+    ),
+    click.option(
+        "--dtype",
+        default="float64",
+        metavar="NAME",
+        help=f"Kernels in {' or '.join(PRECISIONS)} [float64].",
+    ),
     click.option("--progress/--no-progress", default=True, help="Live line, on a terminal only."),
 )
 """What a run is made with."""
@@ -184,7 +192,9 @@ CODEGEN = (
     click.option(
         "--target",
         default="numexpr",
-        help="numexpr, numpy, c, cupy or cuda; graph for the expression graph [numexpr].",
+        metavar="NAME",
+        help=f"One of {', '.join(TARGET_NAMES)} [numexpr]: auto is what would run here, graph the "
+        "expression graph, a node a line.",
     ),
     click.option("-o", "--out", type=FILE, help="File to write; standard output if left out."),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,12 +16,14 @@ from slomodel.front.collector import uncollected
 from slomodel.front.elaboration.elaborate import elaborate
 from slomodel.front.saddle import with_saddle_warning
 from slomodel.front.sympy_expressions.source import SymPySource, by_name, is_expression
+from slomodel.front.text.failure import STATEMENTS
 from slomodel.front.text.latex import latex_of
 from slomodel.front.text.parse import parse, read_source
 from slomodel.front.unread import with_remarks
 from slomodel.problem import Problem
 
 _MOST_SHOWN = 10_000
+_BARE = re.compile(r"[\w-]{1,255}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +107,7 @@ def source_of(source: object) -> tuple[SourceText, Path | None]:
         return read_source(path), path.parent
     if isinstance(source, str):
         if _is_path(source):
-            message = f"`{source}` is neither a model nor the name of a .slo file"
-            raise ModelSyntaxError(Diagnostic("E001", message, help="a path must end in .slo"))
+            raise _no_model(source.strip())
         return SourceText(source), None
     kind = type(source).__name__
     message = (
@@ -120,6 +123,18 @@ def _names_a_model(text: str) -> bool:
 
 
 def _is_path(text: str) -> bool:
-    """One word with a slash or a dot is meant as a path; no model is one word."""
+    """One word with a slash or a dot, or a bare name, is meant as a path; no model is one word."""
     words = text.split()
-    return len(words) == 1 and ("/" in text or "." in text)
+    if len(words) != 1 or words[0] in STATEMENTS:
+        return False
+    return "/" in text or "." in text or _BARE.fullmatch(words[0]) is not None
+
+
+def _no_model(name: str) -> ModelSyntaxError:
+    message = f"`{name}` is neither a model nor the name of a .slo file"
+    remedy = "a path must end in .slo"
+    if os.path.isfile(f"{name}.slo"):
+        remedy = f"did you mean `{name}.slo`?"
+    elif not os.path.exists(name):
+        remedy = f"there is no file `{name}`, and {remedy}"
+    return ModelSyntaxError(Diagnostic("E001", message, help=remedy))

@@ -23,6 +23,8 @@ from slomodel.solve.options import choice
 
 BACKENDS = ("auto", "c", "numexpr", "numpy", "cupy")
 """What runs kernels, as it is asked for."""
+TARGET_NAMES = ("auto", *TARGETS, "graph")
+"""What a model's source can be had for; `auto` is what its kernels run on here."""
 PRECISIONS: dict[str, Precision] = {"float64": "float64", "float32": "float32"}
 
 
@@ -39,7 +41,7 @@ def target_of(name: str) -> Target:
 
     `auto` is the one that the environment names in SLOMODEL_BACKEND, or else the quickest there is.
     """
-    if choice("target", name, ("auto", *TARGETS, "graph")) == "auto":
+    if choice("target", name, TARGET_NAMES) == "auto":
         name = os.environ.get("SLOMODEL_BACKEND", "auto")
         choice("SLOMODEL_BACKEND", name, BACKENDS)
     return Automatic() if name == "auto" else TARGETS[name]

@@ -88,6 +88,9 @@ def as_model_array(
     may end in `:key`. A table of one column is a vector where one is declared, and a table of
     one number a scalar.
     """
+    if isinstance(value, str):
+        message = f"data `{name}` is a text"
+        raise _error("E306", message, None, "pass pathlib.Path(…) for a file, an array for values")
     if isinstance(value, Path):
         value = _load(name, value)
     raw = _of_table(name, value, dims) if isinstance(value, Table) else value

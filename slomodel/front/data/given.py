@@ -25,7 +25,7 @@ _KINDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "O": ("object", "cast it first, for example with .astype(float)"),
     }
 )
-_NUMBERS = "pass numbers, or lists or arrays of them"
+_NUMBERS = "pass real numbers, or lists or arrays of them"
 
 
 def given_array(what: str, value: object) -> Raw:
@@ -34,7 +34,7 @@ def given_array(what: str, value: object) -> Raw:
     Raises DomainError for all else, masked arrays among it.
     """
     if isinstance(value, str):
-        _refuse(f"{what} is a text", "pass pathlib.Path(…) for a file, an array for values")
+        _refuse(f"{what} is a text", _NUMBERS)
     if value is None:
         _refuse(f"{what} is None", "leave it out, or give it a value")
     if _has_mask(value):
