@@ -1,30 +1,22 @@
 """Sums of squares of a product of matrices: bounds of the parts by cyclic products.
 
-f = ‖W_m .. W_1 X - Y‖². With layers S chosen to move, R_S = P_(>s_k) h_(s_k) .. h_(s_1) P_(<s_1) X,
-the P products of centres, f(c + h) is made of 2⟨R_c, R_S⟩ and ⟨R_S, R_T⟩, each the trace of a
-cyclic product of h's with gaps of centres between. For k >= 2 moving factors,
-
-    |tr(h_1 G_1 h_2 G_2 .. h_k G_k)| <= Π ‖h_i‖_F Π ‖G_i‖₂.
-
-The gaps are inner products of centres, P_(>s)ᵀ P_(>t), P_(<s) X Xᵀ P_(<t)ᵀ and, for terms linear in
-R_c, P_(<s) X R_cᵀ P_(>t): the residual counts by how it lines up, and not by its length.
+Recognised as a chain of factors however it is written; `chain_norms` has what bounds its parts:
+the residual counts by how it lines up, and not by its length.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from itertools import combinations, pairwise
-from math import prod
 
 import numpy as np
 
+from slomodel.bounds.chain_norms import Monomials, gaps_of, parts
 from slomodel.bounds.enclose import boxed, enclose
 from slomodel.bounds.gram_form import as_written
 from slomodel.bounds.interval import Interval, point
 from slomodel.bounds.jet_arrays import settled
-from slomodel.bounds.norms import canonical, measure
-from slomodel.bounds.products import contract
+from slomodel.bounds.near import Near
 from slomodel.bounds.setting import Setting
 from slomodel.bounds.symmetric_sums import SumOfSquares, difference, sums_of_squares
 from slomodel.ir.expr import Axes, Einsum, Expr, Input
@@ -32,7 +24,6 @@ from slomodel.ir.labels import repeats
 from slomodel.ir.walk import dependents, postorder
 
 _MOST_FACTORS = 6
-Monomials = dict[tuple[int, ...], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +54,11 @@ def chain_parts(setting: Setting, blocks: Sequence[str]) -> Monomials | None:
     found = enclose([chain.weight, *(one for one, _ in data)], boxed(setting.values), setting.sizes)
     weight = float(found[chain.weight].magnitude)
     X, *others = (_matrix(found[one], turned) for one, turned in data)
-    Y = others[0] if others else None
     W = [_matrix(point(setting.values[one]), turned) for one, turned in chain.factors]
+    gaps = gaps_of(W, X, others[0] if others else None)
     names = [blocks.index(one.name) for one, _ in chain.factors]
     result: Monomials = {}
-    for layers, value in _monomials(W, X, Y).items():
+    for layers, value in parts(gaps).items():
         key = [0] * len(blocks)
         for block, power in zip(names, layers, strict=True):
             key[block] = power
@@ -76,59 +67,9 @@ def chain_parts(setting: Setting, blocks: Sequence[str]) -> Monomials | None:
     return result
 
 
-def _matrix(a: Interval, turned: bool) -> Interval:
-    row = a.each(lambda array: array[np.newaxis]) if len(a.shape) == 1 else a
-    return _turned(row) if turned else row
-
-
-def _times(a: Interval, b: Interval) -> Interval:
-    sizes = (a.shape[0], a.shape[1], b.shape[1])
-    return contract([(a, (0, 1)), (b, (1, 2))], (0, 2), sizes)
-
-
-def _turned(a: Interval) -> Interval:
-    return a.each(np.transpose)
-
-
-def _norm(a: Interval) -> float:
-    return measure(a.mid, a.rad, canonical("rc", a.shape))
-
-
-def _monomials(W: Sequence[Interval], X: Interval, Y: Interval | None) -> Monomials:
-    """The bounds by which layers move how often."""
-    m = len(W)
-    eye = [point(np.eye(one.shape[1])) for one in W] + [point(np.eye(W[-1].shape[0]))]
-    between = {}
-    for i in range(m + 1):
-        between[i, i] = eye[i]
-        for j in range(i, m):
-            between[i, j + 1] = _times(W[j], between[i, j]) if j > i else W[j]
-    gap = {key: 1.0 if key[0] == key[1] else _norm(one) for key, one in between.items()}
-    gram = _times(X, _turned(X))
-    wrapped = _times(gram, _turned(between[0, m]))
-    if Y is not None:
-        wrapped = wrapped - _times(X, _turned(Y))
-    above = [between[s + 1, m] for s in range(m)]
-    below = [between[0, s] for s in range(m)]
-    pairs = [(i, j) for i in range(m) for j in range(m)]
-    top = {(i, j): _norm(_times(_turned(above[i]), above[j])) for i, j in pairs}
-    bottom = {(i, j): _norm(_times(_times(below[i], gram), _turned(below[j]))) for i, j in pairs}
-    linear = {(i, j): _norm(_times(_times(below[i], wrapped), above[j])) for i, j in pairs}
-    subsets = [S for k in range(1, m + 1) for S in combinations(range(m), k)]
-    inner = {S: prod(gap[a + 1, b] for a, b in pairwise(S)) for S in subsets}
-    result: Monomials = {}
-
-    def add(key: tuple[int, ...], value: float) -> None:
-        result[key] = result.get(key, 0.0) + value
-
-    moving = {S: tuple(int(k in S) for k in range(m)) for S in subsets}
-    for S in subsets:
-        if len(S) >= 2:
-            add(moving[S], 2.0 * inner[S] * linear[S[0], S[-1]])
-        for T in subsets:
-            key = tuple(a + b for a, b in zip(moving[S], moving[T], strict=True))
-            add(key, inner[S] * inner[T] * top[S[-1], T[-1]] * bottom[S[0], T[0]])
-    return {key: float(settled(np.asarray(value * (1.0 + 1e-12)))) for key, value in result.items()}
+def _matrix(a: Interval, turned: bool) -> Near:
+    row = Near.of(a.each(lambda array: array[np.newaxis]) if len(a.shape) == 1 else a)
+    return row.turned() if turned else row
 
 
 def _chain(setting: Setting) -> Chain | None:
