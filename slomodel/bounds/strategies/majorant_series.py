@@ -12,11 +12,12 @@ from slomodel.bounds.center_derivatives import centre_norms
 from slomodel.bounds.chains import chain_parts
 from slomodel.bounds.factor_pairs import pair_third
 from slomodel.bounds.majorant import majorants, objective_majorant
-from slomodel.bounds.polynomials import Polynomial, largest_monomials, largest_value
+from slomodel.bounds.polynomials import Polynomial, largest_monomials
 from slomodel.bounds.prepared import prepare
 from slomodel.bounds.result import shown
 from slomodel.bounds.rounding import up_add, up_div, up_mul, up_pow
 from slomodel.bounds.setting import Candidate, Setting
+from slomodel.bounds.sphere_maxima import largest_closely
 
 RULE = "majorant series"
 _SMALL_SHARE = 1e-3
@@ -145,7 +146,7 @@ def _series(setting: Setting) -> Series | None:
         f = _lowered(f, chain)
     degrees = sorted({int(k) for k in f.degrees if k >= 2})
     parts = {k: f.part(k) for k in degrees}
-    sizes = {k: largest_value(part) for k, part in parts.items()}
+    sizes = {k: largest_closely(part) for k, part in parts.items()}
     centre = centre_norms(setting)
     hessian = min(centre.hessian, float(up_mul(2.0, sizes.get(2, 0.0))))
     if 3 in sizes:
