@@ -32,7 +32,8 @@ max |zᵀ M z| over unit z, M = V h_t P, and for each z that is largest at an h_
 which the above holds.
 
 Of the highest layer the same holds with the chain turned: B and T change places, L and P are
-transposed. Where S and T have layers beside both, both are taken so.
+transposed. Where S and T have layers beside both, both are taken so; else `chain_wraps` has another
+bound.
 """
 
 from __future__ import annotations
@@ -44,62 +45,14 @@ from math import prod, sqrt
 
 import numpy as np
 
+from slomodel.bounds.chain_gaps import Gaps, Layers
+from slomodel.bounds.chain_wraps import wraps_of
 from slomodel.bounds.jet_arrays import settled
 from slomodel.bounds.near import Near, beside, near_norms
 from slomodel.bounds.spectral import DENSE_EIGEN
 
 Monomials = dict[tuple[int, ...], float]
-Pair = tuple[int, int]
-Layers = tuple[int, ...]
 _GROWTH = 1.0 + 1e-12
-
-
-@dataclass(frozen=True, slots=True)
-class Gaps:
-    """P_ij for i < j, and B, T, L for all pairs of m layers; `norms` of each by its letter."""
-
-    m: int
-    P: dict[Pair, Near]
-    B: dict[Pair, Near]
-    T: dict[Pair, Near]
-    L: dict[Pair, Near]
-    norms: dict[tuple[str, int, int], float]
-
-    def turned(self) -> Gaps:
-        """Of the chain from the other end."""
-        last = self.m - 1
-        swap = {"P": "P", "L": "L", "B": "T", "T": "B"}
-
-        def back(a: dict[Pair, Near]) -> dict[Pair, Near]:
-            return {(last - j, last - i): one.turned() for (i, j), one in a.items()}
-
-        norms = {(swap[x], last - j, last - i): value for (x, i, j), value in self.norms.items()}
-        return Gaps(self.m, back(self.P), back(self.T), back(self.B), back(self.L), norms)
-
-
-def gaps_of(W: Sequence[Near], X: Near, Y: Near | None) -> Gaps:
-    """Of factors from right to left."""
-    m = len(W)
-    between: dict[Pair, Near] = {}
-    for i in range(m):
-        between[i, i] = Near(np.eye(W[i].mid.shape[1]))
-        for j in range(i, m):
-            between[i, j + 1] = W[j] @ between[i, j] if j > i else W[j]
-    between[m, m] = Near(np.eye(W[-1].mid.shape[0]))
-    gram = X @ X.turned()
-    residual = gram @ between[0, m].turned()
-    if Y is not None:
-        residual = residual - X @ Y.turned()
-    above = [between[s + 1, m] for s in range(m)]
-    below = [between[0, s] for s in range(m)]
-    pairs = list(product(range(m), repeat=2))
-    P = {(i, j): between[i + 1, j] for i, j in pairs if i < j}
-    B = {(i, j): below[i] @ gram @ below[j].turned() for i, j in pairs}
-    T = {(i, j): above[i].turned() @ above[j] for i, j in pairs}
-    L = {(i, j): below[i] @ residual @ above[j] for i, j in pairs}
-    every = {"P": P, "B": B, "T": T, "L": L}
-    norms = near_norms({(x, *key): one for x, own in every.items() for key, one in own.items()})
-    return Gaps(m, P, B, T, L, norms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,16 +143,16 @@ class _Between:
 
 def parts(gaps: Gaps) -> Monomials:
     """Bounds of the parts of degree >= 2 by how often each layer moves."""
-    low, high = Ends.of(gaps), Ends.of(gaps.turned())
+    low, high, wraps = Ends.of(gaps), Ends.of(gaps.turned()), wraps_of(gaps)
     result: Monomials = {}
     for moves in product(range(3), repeat=gaps.m):
         if sum(moves) >= 2:
-            value = _part(moves, low, high) * _GROWTH
+            value = _part(moves, low, high, wraps) * _GROWTH
             result[moves] = float(settled(np.asarray(value)))
     return result
 
 
-def _part(moves: Layers, low: Ends, high: Ends) -> float:
+def _part(moves: Layers, low: Ends, high: Ends, wraps: dict[Layers, float]) -> float:
     layers = [k for k, times in enumerate(moves) if times]
     size = low.gaps.norms
     i, j = layers[0], layers[-1]
@@ -217,8 +170,19 @@ def _part(moves: Layers, low: Ends, high: Ends) -> float:
             above = sum(_one_end(low, moves, *more) for more in _with(moves, j, S, T))
             turned = [_back(moves, *more) for more in _with(moves, i, S, T)]
             below = sum(_one_end(high, moves[::-1], *more) for more in turned)
-            total += min(above, below)
+            total += min(above, below, _wrap(size, wraps, moves, S or T))
     return total
+
+
+def _wrap(
+    size: dict[tuple[str, int, int], float], wraps: dict[Layers, float], moves: Layers, one: Layers
+) -> float:
+    """By `chain_wraps`, where the lowest and the highest layer move once."""
+    layers = [k for k, times in enumerate(moves) if times]
+    key = (layers[0], layers[-1], *one[:1], *one[-1:])
+    if moves[layers[0]] + moves[layers[-1]] > 2 or key not in wraps:
+        return float(np.inf)
+    return _within(size, one) * wraps[key]
 
 
 def _sides(moves: Layers, layers: Sequence[int]) -> Iterator[tuple[Layers, Layers]]:

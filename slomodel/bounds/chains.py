@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slomodel.bounds.chain_norms import Monomials, gaps_of, parts
+from slomodel.bounds.chain_gaps import gaps_of
+from slomodel.bounds.chain_norms import Monomials, parts
 from slomodel.bounds.enclose import boxed, enclose
 from slomodel.bounds.gram_form import as_written
 from slomodel.bounds.interval import Interval, point

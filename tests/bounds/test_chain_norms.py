@@ -9,7 +9,8 @@ import pytest
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from slomodel.bounds.chain_norms import Monomials, gaps_of, parts
+from slomodel.bounds.chain_gaps import gaps_of
+from slomodel.bounds.chain_norms import Monomials, parts
 from slomodel.bounds.near import Near, beside, near_norms
 
 Array = NDArray[np.float64]
