@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from math import sqrt
 from typing import TypeVar
 
 import numpy as np
 
 from slomodel.bounds.interval import Interval
-from slomodel.bounds.rounding import Array, gamma, up_add, up_mul, up_norm
+from slomodel.bounds.rounding import Array, up_add, up_norm
 from slomodel.bounds.spectral import DENSE_EIGEN, spectral_norm, stack_norm
 
 _TINY = 1e-290
+_GROWTH = 1.0 + 1e-14
 _STEP = 8
 Key = TypeVar("Key", bound=Hashable)
 
@@ -31,8 +33,9 @@ class Near:
 
     @cached_property
     def size(self) -> float:
-        """At least ‖mid‖_F."""
-        return float(up_norm(self.mid))
+        """At least ‖mid‖_F: entries of the largest size."""
+        largest = float(np.max(np.abs(self.mid), initial=0.0))
+        return largest * sqrt(self.mid.size) * _GROWTH
 
     def turned(self) -> Near:
         """Transposed."""
@@ -42,24 +45,28 @@ class Near:
         """‖AB - fl(A'B')‖ <= e_A ‖B'‖ + (‖A'‖ + e_A) e_B + γ_k ‖A'‖ ‖B'‖, k terms a sum."""
         with np.errstate(all="ignore"):
             product = self.mid @ other.mid
-        rounding = up_add(up_mul(gamma(self.mid.shape[1] + 2), self.size), self.error)
-        error = up_mul(up_add(self.size, self.error), other.error)
-        return Near(product, float(up_add(up_add(up_mul(rounding, other.size), error), _TINY)))
+        share = 1e-15 * (self.mid.shape[1] + 2)
+        own = (share * self.size + self.error) * other.size
+        return Near(product, _enlarged(own + (self.size + self.error) * other.error))
 
     def __sub__(self, other: Near) -> Near:
         with np.errstate(all="ignore"):
             difference = self.mid - other.mid
-        own = up_mul(2.0**-52, up_add(self.size, other.size))
-        return Near(difference, float(up_add(own, up_add(self.error, other.error))))
+        own = 1e-15 * (self.size + other.size)
+        return Near(difference, _enlarged(own + self.error + other.error))
+
+
+def _enlarged(error: float) -> float:
+    """By the few roundings of its sum, and by products that underflow."""
+    return error * _GROWTH + _TINY
 
 
 def beside(a: Near, p: float, b: Near, q: float) -> Near:
     """[p A, q B]: ‖[p A, q B]‖² is the norm of p² A Aᵀ + q² B Bᵀ."""
     with np.errstate(all="ignore"):
         both = np.concatenate([p * a.mid, q * b.mid], axis=1)
-    errors = up_add(up_mul(p, a.error), up_mul(q, b.error))
-    rounding = up_mul(2.0**-52, up_add(up_mul(p, a.size), up_mul(q, b.size)))
-    return Near(both, float(up_add(up_add(errors, rounding), _TINY)))
+    errors = p * (a.error + 1e-15 * a.size) + q * (b.error + 1e-15 * b.size)
+    return Near(both, _enlarged(errors))
 
 
 def near_norms(matrices: Mapping[Key, Near]) -> dict[Key, float]:

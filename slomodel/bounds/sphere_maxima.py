@@ -13,12 +13,10 @@ that is above the truth falls with the square of the widths, so that few boxes a
 
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 from numpy.typing import NDArray
 
-from slomodel.bounds.polynomials import Polynomial, largest_value, monomials_bound
+from slomodel.bounds.polynomials import Polynomial, largest_value, monomials_bound, unfolding_bound
 from slomodel.bounds.rounding import Array, up_mul
 
 _MOST_BLOCKS = 5
@@ -39,7 +37,7 @@ def largest_closely(p: Polynomial) -> float:
         return largest_value(p)
     scaled = np.maximum(p.coefficients / scale * (1.0 + 1e-15), _TINY)
     maximum, is_close = sphere_maximum(p.exponents, scaled)
-    other = monomials_bound(p) if is_close else largest_value(p)
+    other = min(monomials_bound(p), unfolding_bound(p)) if is_close else largest_value(p)
     return min(other, float(up_mul(scale, maximum)))
 
 
@@ -93,19 +91,22 @@ def _over_boxes(
     share = squares / total[:, np.newaxis]
     terms = coefficients * np.exp(middle @ powers.T) * total[:, np.newaxis] ** (-0.5 * k)
     slopes = np.exp((powers - k * share[:, np.newaxis, :]) * half[:, np.newaxis, :])
-    found = np.zeros(len(lo))
-    for signs in product((False, True), repeat=blocks):
-        if not (half[:, list(signs)] > 0.0).all(axis=1).any():
-            continue
-        vertex = terms
-        for b, is_up in enumerate(signs):
-            vertex = vertex * slopes[:, :, b] if is_up else vertex / slopes[:, :, b]
-        found = np.maximum(found, np.sum(vertex, axis=1))
+    front = _corners(terms, slopes[:, :, : blocks // 2])
+    back = _corners(np.ones_like(terms), slopes[:, :, blocks // 2 :])
+    found = np.max(front @ back.transpose(0, 2, 1), axis=(1, 2))
     values = np.sum(terms, axis=1)
     mean = terms @ powers / np.maximum(values, _TINY)[:, np.newaxis]
     width = np.where(bounded, 2.0 * half, 2.0 * _REACH)
     seen = float(np.max(values, where=bounded.all(axis=1), initial=0.0))
     return found * _GROWTH + _TINY, width * (mean + k * share), seen
+
+
+def _corners(terms: Array, slopes: Array) -> Array:
+    """Terms (C, M) times or over the slopes (C, M, b) in all 2^b ways, (C, 2^b, M)."""
+    found = terms[:, np.newaxis, :]
+    for slope in slopes.transpose(2, 0, 1)[:, :, np.newaxis, :]:
+        found = np.concatenate([found * slope, found / slope], axis=1)
+    return found
 
 
 def _parted(lo: Array, hi: Array, score: Array) -> tuple[Array, Array]:
