@@ -13,6 +13,7 @@ import numpy as np
 from slomodel.bounds.enclose import enclose
 from slomodel.bounds.interval import Interval, whole_power
 from slomodel.bounds.ranges import derivative_ranges
+from slomodel.bounds.refinement import hulls
 from slomodel.bounds.rounding import Array
 from slomodel.bounds.separable import affine_nodes
 from slomodel.bounds.smoothness import Smoothness, smoothness
@@ -111,10 +112,18 @@ def _of_block(
     known = {one: _alone(a, range(axes)) for one, a in data.items()}
     table = _of_the_table(value, tuple(boxes))
     roots = [value] if table else [value, *graphs.values()]
-    found = enclose(roots, {**_pieces(boxes, pieces), **known}, {}, axes + 1)
+    parts = _pieces(boxes, pieces)
+    found = enclose(roots, {**parts, **known}, {}, axes + 1)
     smooth = smoothness(value, found, axes + 1, spans)
     if table is not None:
         return ElementRanges(_by_turns(table, graphs, boxes, data, count), smooth)
+
+    if axes == 1 and pieces > 1:
+        ((one, part),) = parts.items()
+        whole = part.each(partial(np.broadcast_to, shape=(pieces, count)))
+        ranges = [found[graph] for graph in graphs.values()]
+        own = hulls(list(graphs.values()), one, whole, known, ranges)
+        return ElementRanges(dict(zip(graphs, own, strict=True)), smooth)
 
     def hull(a: Interval) -> Interval:
         along = tuple(range(axes))

@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from slomodel.bounds.gram_form import in_gram_form
+from slomodel.bounds.gram_form import as_written, in_gram_form
 from slomodel.bounds.result import Bounds, Claim, Constant, checked_radius, shown
 from slomodel.bounds.rounding import up_add, up_mul
 from slomodel.bounds.setting import Candidate, Setting
@@ -40,6 +40,14 @@ STRATEGIES: tuple[Strategy, ...] = (
     symmetric_powers,
 )
 """Every way to a bound; each is sound alone, and the least answer counts."""
+
+OF_ELEMENTS: tuple[Strategy, ...] = (
+    separable_sums,
+    large_sums,
+    layered_networks,
+    log_sum_exps,
+)
+"""Those that look for sums over elements, which the Gram form hides; they take what is written."""
 
 UNLIMITED: tuple[Strategy, ...] = (linear, quadratic)
 """Those that hold over the whole space too."""
@@ -102,7 +110,11 @@ def _claims(setting: Setting, radius: float, asked: Sequence[Strategy] | None = 
             refused = (Claim("none", math.inf, f"data `{node.name}` has NaN or inf"),)
             return Claims(refused, refused)
     strategies: Sequence[Strategy] = UNLIMITED if radius == math.inf else asked or STRATEGIES
-    found = [_answer(strategy, setting, radius) for strategy in strategies]
+    written = as_written(setting)
+    found = [
+        _answer(strategy, written if strategy in OF_ELEMENTS else setting, radius)
+        for strategy in strategies
+    ]
     answers = [one for one in found if one is not None]
     if not answers:
         reason = NO_RULE if radius < math.inf else "the ball is the whole space"
