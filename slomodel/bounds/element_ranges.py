@@ -13,7 +13,7 @@ import numpy as np
 from slomodel.bounds.enclose import enclose
 from slomodel.bounds.interval import Interval, whole_power
 from slomodel.bounds.ranges import derivative_ranges
-from slomodel.bounds.refinement import hulls
+from slomodel.bounds.refinement import Pieces, Search
 from slomodel.bounds.rounding import Array
 from slomodel.bounds.separable import affine_nodes
 from slomodel.bounds.smoothness import Smoothness, smoothness
@@ -21,7 +21,7 @@ from slomodel.calculus import jvp
 from slomodel.errors import Span
 from slomodel.ir.build import const
 from slomodel.ir.expr import Expr, Input, Map
-from slomodel.ir.function import ScalarFunction
+from slomodel.ir.function import ANALYTIC, ScalarFunction
 from slomodel.ir.walk import dependents, postorder
 
 Slots = tuple[int, ...]
@@ -69,22 +69,24 @@ def element_ranges(
     """
     count = next(iter(boxes.values())).shape[0]
     pieces = _count_of_pieces(boxes, min(count, _BLOCK))
+    table = _of_the_table(value, tuple(boxes))
+    search = None
+    if len(boxes) == 1 and pieces > 1 and table is None:
+        search = Search(tuple(graphs.values()), next(iter(boxes)), data, count)
     block = max(_AT_ONCE // pieces ** len(boxes), 1)
-    if count <= block:
-        return _of_block(value, graphs, boxes, data, spans, pieces)
-    found = []
-    for start in range(0, count, block):
-        part = partial(_taken, slice(start, start + block))
-        found.append(_of_block(value, graphs, part(boxes), part(data), spans, pieces))
-    every = {
-        slots: Interval(
-            np.concatenate([one.derivatives[slots].lo for one in found]),
-            np.concatenate([one.derivatives[slots].hi for one in found]),
-        )
-        for slots in graphs
-    }
-    worst = min(found, key=lambda one: int(np.min(one.smooth.order)))
-    return ElementRanges(every, worst.smooth)
+    found, smooth = [], []
+    for start in range(0, max(count, 1), block):
+        which = slice(start, start + block)
+        own = _Block(value, graphs, _taken(which, boxes), _taken(which, data), pieces)
+        ranges = own.enclosed(table is None)
+        smooth.append(smoothness(value, ranges, len(boxes) + 1, spans))
+        if search is not None:
+            search.add(own.pieces_of(ranges, start))
+        else:
+            found.append(own.hulls(ranges) if table is None else own.by_turns(table))
+    hulls = search.found() if search is not None else _joined(found)
+    worst = min(smooth, key=lambda one: int(np.min(one.order, initial=ANALYTIC)))
+    return ElementRanges(dict(zip(graphs, hulls, strict=True)), worst)
 
 
 def _count_of_pieces(boxes: Mapping[Input, Interval], count: int) -> int:
@@ -97,49 +99,6 @@ def _count_of_pieces(boxes: Mapping[Input, Interval], count: int) -> int:
 
 def _taken(which: slice, arrays: Mapping[Input, Interval]) -> dict[Input, Interval]:
     return {one: a.each(itemgetter(which)) for one, a in arrays.items()}
-
-
-def _of_block(
-    value: Expr,
-    graphs: Mapping[Slots, Expr],
-    boxes: Mapping[Input, Interval],
-    data: Mapping[Input, Interval],
-    spans: Mapping[Expr, Span],
-    pieces: int,
-) -> ElementRanges:
-    count = next(iter(boxes.values())).shape[0]
-    axes = len(boxes)
-    known = {one: _alone(a, range(axes)) for one, a in data.items()}
-    table = _of_the_table(value, tuple(boxes))
-    roots = [value] if table else [value, *graphs.values()]
-    parts = _pieces(boxes, pieces)
-    found = enclose(roots, {**parts, **known}, {}, axes + 1)
-    smooth = smoothness(value, found, axes + 1, spans)
-    if table is not None:
-        return ElementRanges(_by_turns(table, graphs, boxes, data, count), smooth)
-
-    if axes == 1 and pieces > 1:
-        ((one, part),) = parts.items()
-        whole = part.each(partial(np.broadcast_to, shape=(pieces, count)))
-        ranges = [found[graph] for graph in graphs.values()]
-        own = hulls(list(graphs.values()), one, whole, known, ranges)
-        return ElementRanges(dict(zip(graphs, own, strict=True)), smooth)
-
-    def hull(a: Interval) -> Interval:
-        along = tuple(range(axes))
-        lo, hi = np.min(a.lo, axis=along), np.max(a.hi, axis=along)
-        return Interval(np.broadcast_to(lo, (count,)), np.broadcast_to(hi, (count,)))
-
-    return ElementRanges({slots: hull(found[graph]) for slots, graph in graphs.items()}, smooth)
-
-
-def _most_pieces(boxes: Mapping[Input, Interval], count: int) -> int:
-    """Longer boxes of one argument have more pieces; those of several have pieces^k."""
-    if len(boxes) > 1:
-        return _MOST_PIECES
-    longest = max(float(np.max(box.rad, initial=0.0)) for box in boxes.values())
-    wanted = min(2.0 * longest / _SHORT, _MOST_NUMBERS_OF_ONE / max(count, 1))
-    return max(int(wanted), _MOST_PIECES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,23 +124,75 @@ def _of_the_table(value: Expr, arguments: tuple[Input, ...]) -> _Turning | None:
     return _Turning(value.function, inner, slope)
 
 
-def _by_turns(
-    table: _Turning,
-    graphs: Mapping[Slots, Expr],
-    boxes: Mapping[Input, Interval],
-    data: Mapping[Input, Interval],
-    count: int,
-) -> dict[Slots, Interval]:
-    """(φ(c u + d))^(k) = c^k φ^(k)(c u + d)."""
-    found = enclose([table.inner, table.slope], {**boxes, **data}, {}, 1)
-    wide = partial(np.broadcast_to, shape=(count,))
-    inner, slope = (found[one].each(wide) for one in (table.inner, table.slope))
-    orders = [len(slots) for slots in graphs]
-    derivatives = derivative_ranges(table.function, orders, inner)
-    return {
-        slots: whole_power(slope, order) * a
-        for slots, order, a in zip(graphs, orders, derivatives, strict=True)
-    }
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """Some of the elements, their boxes cut into `pieces` each."""
+
+    value: Expr
+    graphs: Mapping[Slots, Expr]
+    boxes: Mapping[Input, Interval]
+    data: Mapping[Input, Interval]
+    pieces: int
+
+    @property
+    def count(self) -> int:
+        return int(next(iter(self.boxes.values())).shape[0])
+
+    def enclosed(self, with_derivatives: bool) -> Mapping[Expr, Interval]:
+        """Over the pieces, an axis for those of each argument and one of elements."""
+        axes = len(self.boxes)
+        known = {one: _alone(a, range(axes)) for one, a in self.data.items()}
+        roots = [self.value, *self.graphs.values()] if with_derivatives else [self.value]
+        return enclose(roots, {**_pieces(self.boxes, self.pieces), **known}, {}, axes + 1)
+
+    def hulls(self, found: Mapping[Expr, Interval]) -> list[Interval]:
+        along = tuple(range(len(self.boxes)))
+
+        def hull(a: Interval) -> Interval:
+            lo, hi = np.min(a.lo, axis=along), np.max(a.hi, axis=along)
+            return Interval(*(np.broadcast_to(end, (self.count,)) for end in (lo, hi)))
+
+        return [hull(found[graph]) for graph in self.graphs.values()]
+
+    def pieces_of(self, found: Mapping[Expr, Interval], start: int) -> Pieces:
+        """The pieces of one argument, of elements from number `start` on."""
+        shape = (self.pieces, self.count)
+
+        def flat(a: Interval) -> Interval:
+            return a.each(lambda array: np.broadcast_to(array, shape).ravel())
+
+        (box,) = _pieces(self.boxes, self.pieces).values()
+        element = np.broadcast_to(np.arange(start, start + self.count), shape).ravel()
+        return Pieces(flat(box), element, tuple(flat(found[one]) for one in self.graphs.values()))
+
+    def by_turns(self, table: _Turning) -> list[Interval]:
+        """(φ(c u + d))^(k) = c^k φ^(k)(c u + d)."""
+        found = enclose([table.inner, table.slope], {**self.boxes, **self.data}, {}, 1)
+        wide = partial(np.broadcast_to, shape=(self.count,))
+        inner, slope = (found[one].each(wide) for one in (table.inner, table.slope))
+        orders = [len(slots) for slots in self.graphs]
+        derivatives = derivative_ranges(table.function, orders, inner)
+        pairs = zip(orders, derivatives, strict=True)
+        return [whole_power(slope, order) * a for order, a in pairs]
+
+
+def _joined(blocks: Sequence[Sequence[Interval]]) -> list[Interval]:
+    """The ranges of all blocks by derivative."""
+    if len(blocks) == 1:
+        return list(blocks[0])
+    return [
+        Interval(np.concatenate([a.lo for a in own]), np.concatenate([a.hi for a in own]))
+        for own in zip(*blocks, strict=True)
+    ]
+
+
+def _most_pieces(boxes: Mapping[Input, Interval], count: int) -> int:
+    """Longer boxes of one argument have more pieces; those of several have pieces^k."""
+    if len(boxes) > 1:
+        return _MOST_PIECES
+    longest = max(float(np.max(box.rad, initial=0.0)) for box in boxes.values())
+    wanted = min(2.0 * longest / _SHORT, _MOST_NUMBERS_OF_ONE / max(count, 1))
+    return max(int(wanted), _MOST_PIECES)
 
 
 def _pieces(boxes: Mapping[Input, Interval], pieces: int) -> dict[Input, Interval]:

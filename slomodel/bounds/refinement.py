@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import itemgetter
 
 import numpy as np
@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from slomodel.bounds.enclose import enclose
 from slomodel.bounds.interval import Interval
+from slomodel.bounds.rounding import Array, Truths
 from slomodel.ir.expr import Expr, Input
 
 Whole = NDArray[np.intp]
-_TIGHT = 1.5
+_TIGHT = 1.05
 """A piece is cut where a size is so many times one that the function attains for sure."""
 _PARTS = 4
 _ROUNDS = 10
@@ -32,53 +33,66 @@ class Pieces:
     element: Whole
     ranges: tuple[Interval, ...]
 
-    def take(self, which: NDArray[np.bool_]) -> Pieces:
+    def take(self, which: Truths) -> Pieces:
         part = itemgetter(which)
         ranges = tuple(a.each(part) for a in self.ranges)
         return Pieces(self.box.each(part), self.element[which], ranges)
 
 
-def hulls(
-    graphs: Sequence[Expr],
-    argument: Input,
-    box: Interval,
-    data: Mapping[Input, Interval],
-    found: Sequence[Interval],
-) -> list[Interval]:
-    """Hulls (m,) of the graphs' ranges, from pieces of the boxes (p, m) and ranges on these.
+@dataclass(slots=True)
+class Search:
+    """Hulls of the graphs' ranges for m elements, from pieces of their boxes.
 
     An interval that holds a value of the function says how large it is at least; a piece is cut
-    until no size is `_TIGHT` times the largest of these.
+    until no size is `_TIGHT` times the largest of these. `data` are (m,) or (1,).
     """
-    p, m = box.shape
-    wide = [a.each(lambda x: np.broadcast_to(x, (p, m)).ravel()) for a in found]
-    element = np.broadcast_to(np.arange(m), (p, m)).ravel()
-    pieces = Pieces(box.each(np.ravel), element, tuple(wide))
-    lo, hi = np.full((len(graphs), m), np.inf), np.full((len(graphs), m), -np.inf)
-    least = np.zeros((len(graphs), m))
-    for turn in range(_ROUNDS + 1):
-        for k, a in enumerate(pieces.ranges):
-            np.maximum.at(least[k], pieces.element, a.mignitude)
-        loose = [
-            a.magnitude > _TIGHT * own[pieces.element]
-            for a, own in zip(pieces.ranges, least, strict=True)
-        ]
-        left = (
-            np.logical_or.reduce(loose) if turn < _ROUNDS else np.zeros(len(loose[0]), dtype=bool)
-        )
-        done = pieces.take(~left)
-        for k, a in enumerate(done.ranges):
-            np.minimum.at(lo[k], done.element, a.lo)
-            np.maximum.at(hi[k], done.element, a.hi)
-        if not left.any():
-            break
-        pieces = pieces.take(left)
-        cut = _largest(pieces, [one[left] for one in loose])
-        pieces = _joined(pieces.take(~cut), _cut(graphs, argument, data, pieces.take(cut)))
-    return [Interval(a, b) for a, b in zip(lo, hi, strict=True)]
+
+    graphs: Sequence[Expr]
+    argument: Input
+    data: Mapping[Input, Interval]
+    count: int
+    hulls: list[Interval] = field(init=False)
+    least: Array = field(init=False)
+    left: list[Pieces] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        shape = (len(self.graphs), self.count)
+        self.least = np.zeros(shape)
+        nothing = np.full(shape, np.inf)
+        self.hulls = [Interval(a, -a) for a in nothing]
+
+    def add(self, pieces: Pieces, last: bool = False) -> None:
+        """Pieces that cover their elements; those that are tight, or `last`, go into the hulls."""
+        for own, a in zip(self.least, pieces.ranges, strict=True):
+            np.maximum.at(own, pieces.element, a.mignitude)
+        loose = np.logical_or.reduce(self._loose(pieces))
+        if last:
+            loose[:] = False
+        done = pieces.take(~loose)
+        for hull, a in zip(self.hulls, done.ranges, strict=True):
+            np.minimum.at(hull.lo, done.element, a.lo)
+            np.maximum.at(hull.hi, done.element, a.hi)
+        if loose.any():
+            self.left.append(pieces.take(loose))
+
+    def found(self) -> list[Interval]:
+        """The hulls, after the cuts."""
+        for turn in range(_ROUNDS):
+            if not self.left:
+                break
+            pieces = _joined(self.left)
+            cut = _largest(pieces, self._loose(pieces))
+            new = _cut(self.graphs, self.argument, self.data, pieces.take(cut))
+            self.left.clear()
+            self.add(_joined([pieces.take(~cut), new]), last=turn == _ROUNDS - 1)
+        return self.hulls
+
+    def _loose(self, pieces: Pieces) -> list[Truths]:
+        pairs = zip(pieces.ranges, self.least, strict=True)
+        return [a.magnitude > _TIGHT * own[pieces.element] for a, own in pairs]
 
 
-def _largest(pieces: Pieces, loose: Sequence[NDArray[np.bool_]]) -> NDArray[np.bool_]:
+def _largest(pieces: Pieces, loose: Sequence[Truths]) -> Truths:
     """Which pieces are among the largest of their element, for any graph for which it is loose."""
     chosen = np.zeros(len(pieces.element), dtype=bool)
     for a, own in zip(pieces.ranges, loose, strict=True):
@@ -90,14 +104,15 @@ def _largest(pieces: Pieces, loose: Sequence[NDArray[np.bool_]]) -> NDArray[np.b
     return chosen
 
 
-def _joined(one: Pieces, other: Pieces) -> Pieces:
-    def both(a: Interval, b: Interval) -> Interval:
-        return Interval(np.concatenate([a.lo, b.lo]), np.concatenate([a.hi, b.hi]))
+def _joined(parts: Sequence[Pieces]) -> Pieces:
+    def all_of(several: Sequence[Interval]) -> Interval:
+        lows, highs = [a.lo for a in several], [a.hi for a in several]
+        return Interval(np.concatenate(lows), np.concatenate(highs))
 
     return Pieces(
-        both(one.box, other.box),
-        np.concatenate([one.element, other.element]),
-        tuple(both(a, b) for a, b in zip(one.ranges, other.ranges, strict=True)),
+        all_of([one.box for one in parts]),
+        np.concatenate([one.element for one in parts]),
+        tuple(all_of(own) for own in zip(*(one.ranges for one in parts), strict=True)),
     )
 
 
