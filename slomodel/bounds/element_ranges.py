@@ -32,6 +32,8 @@ _AT_ONCE = 2**13
 """So many numbers stay in fast memory."""
 _MOST_PIECES = 32
 _MOST_NUMBERS_OF_ONE = 2**13
+_MOST_SEARCHED = 2**13
+"""Pieces of more elements are not cut again, which would take seconds for many."""
 _SHORT = 0.05
 """Of one argument there are more pieces, until they are as short as this."""
 _NARROW = 1e-5
@@ -71,7 +73,7 @@ def element_ranges(
     pieces = _count_of_pieces(boxes, min(count, _BLOCK))
     table = _of_the_table(value, tuple(boxes))
     search = None
-    if len(boxes) == 1 and pieces > 1 and table is None:
+    if len(boxes) == 1 and pieces > 1 and table is None and count <= _MOST_SEARCHED:
         search = Search(tuple(graphs.values()), next(iter(boxes)), data, count)
     block = max(_AT_ONCE // pieces ** len(boxes), 1)
     found, smooth = [], []
