@@ -73,10 +73,8 @@ class Ranges:
 
 
 def ranges_of(values: Values) -> Ranges:
-    pairs = zip(values.functions, values.levels[:-1], strict=True)
-    own = [function.over(level.u)[0] for function, level in pairs]
+    *own, last = (list(found) for found, _ in values.at_centre)
     o = values.levels[-1].u
-    last, _ = values.loss.diagonal(o)
     weight, p = values.loss.weight, point(np.zeros(o.shape))
     if weight is None:
         weight = point(np.zeros(values.samples))

@@ -14,10 +14,13 @@ from slomodel.bounds.interval import Interval, interval
 from slomodel.bounds.jet_arrays import settled
 from slomodel.bounds.loewner import Rows
 from slomodel.bounds.network import Network
-from slomodel.bounds.network_loss import Function, Loss
+from slomodel.bounds.network_functions import Function
+from slomodel.bounds.network_loss import Loss
+from slomodel.bounds.power_sums import Moments
 from slomodel.bounds.rounding import Array, gamma, up, up_add, up_norm
 from slomodel.bounds.separable import Elements, Laid
 from slomodel.bounds.setting import Setting
+from slomodel.bounds.smoothness import Smoothness
 from slomodel.bounds.spectral import spectral_norm
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Expr
@@ -42,12 +45,16 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """The levels of a network, the functions between them, the loss g and ‖g'(o(c))‖_F."""
+    """The levels of a network, the functions between them, the loss g, ‖g'(o(c))‖_F, sums over
+    samples by layer, and by layer what its function is at the centre.
+    """
 
     levels: tuple[Level, ...]
     functions: tuple[Function, ...]
     loss: Loss
     slope: float
+    moments: tuple[Moments, ...]
+    at_centre: tuple[tuple[list[Interval], Smoothness], ...]
 
     @property
     def samples(self) -> int:
@@ -86,8 +93,12 @@ def network_values(setting: Setting, net: Network) -> Values:
         tuple(_function(setting, one, last.units, found) for one in net.losses),
         None if net.log_sum is None else _laid(found[net.log_sum.weight], levels[-1].u.shape[1]),
     )
-    slope = float(up_norm(loss.over(levels[-1].u)[0][0]))
-    return Values(tuple(levels), tuple(made), loss, slope)
+    o = levels[-1].u
+    at_centre = [one.over(level.u) for one, level in zip(made, levels[:-1], strict=True)]
+    at_centre.append(loss.diagonal(o))
+    slope = float(up_norm(loss.norms(at_centre[-1][0], o)[0]))
+    moments = tuple(Moments(level.rows) for level in levels)
+    return Values(tuple(levels), tuple(made), loss, slope, moments, tuple(at_centre))
 
 
 def _laid(weight: Interval, samples: int) -> Interval:
@@ -160,23 +171,16 @@ def over_cell(values: Values, rho: Array) -> Cell:
     sizes: list[list[Array]] = []
     order, reason = ANALYTIC, ""
     for k, level in enumerate(values.levels):
-        growth = up(1.0 + gamma(2 * level.W.shape[1] + 8))
-        by_rows = settled(np.multiply.outer(level.row_norms, moved[k]))
-        by_entries = settled(np.abs(level.W) @ entries * growth)
         own = settled(rho[k] * lengths[k])
-        reach = settled(np.minimum(by_rows, by_entries) + own)
-        u = interval(-up_add(-level.u.lo, reach), up_add(level.u.hi, reach))
-        if k == len(values.levels) - 1:
-            loss, smooth = values.loss.over(u)
-        else:
-            ranges, smooth = values.functions[k].over(u)
+        u = _reached(level, moved[k], entries, own) if rho.any() else level.u
+        z, largest, smooth = _sizes(values, k, u, not rho.any())
         least = int(np.min(smooth.order, initial=ANALYTIC))
         if least < order:
             order, reason = least, smooth.reason
-        if k == len(values.levels) - 1:
+        sizes.append(largest)
+        if k + 1 == len(values.levels):
             break
-        sizes.append([a.magnitude for a in ranges[1:]])
-        z, after = ranges[0], values.levels[k + 1]
+        after = values.levels[k + 1]
         entries = np.maximum(up_add(z.hi, -after.z.lo), up_add(after.z.hi, -z.lo))
         entries = np.maximum(entries, 0.0)
         steepest = np.max(sizes[-1][0], axis=0)
@@ -187,4 +191,29 @@ def over_cell(values: Values, rho: Array) -> Cell:
         if after.has_bias:
             length = settled(np.sqrt(1.0 + settled(length * length)))
         lengths.append(length)
-    return Cell(rho, lengths, moved, sizes, loss, order, reason)
+    return Cell(rho, lengths, moved, sizes[:-1], sizes[-1], order, reason)
+
+
+def _reached(level: Level, moved: Array, entries: Array, own: Array) -> Interval:
+    """Where u lies (h, N)."""
+    growth = up(1.0 + gamma(2 * level.W.shape[1] + 8))
+    by_rows = settled(np.multiply.outer(level.row_norms, moved))
+    by_entries = settled(np.abs(level.W) @ entries * growth)
+    reach = settled(np.minimum(by_rows, by_entries) + own)
+    return interval(-up_add(-level.u.lo, reach), up_add(level.u.hi, reach))
+
+
+def _sizes(
+    values: Values, k: int, u: Interval, still: bool
+) -> tuple[Interval, list[Array], Smoothness]:
+    """The range of the k-th function, the sizes of its derivatives, of the loss their norms, and
+    how smooth it is, over intervals u or, where all is `still`, at the centre.
+    """
+    is_loss = k == len(values.functions)
+    if still:
+        ranges, smooth = values.at_centre[k]
+        sizes = [a.magnitude for a in ranges[1:]]
+        return ranges[0], values.loss.norms(ranges, u) if is_loss else sizes, smooth
+    if is_loss:
+        return u, *values.loss.over(u)
+    return values.functions[k].sizes(u)

@@ -2,61 +2,140 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
 import numpy as np
+from numpy.typing import NDArray
 
 from slomodel.bounds.loewner import Rows
 from slomodel.bounds.rounding import Array, gamma, up, up_add, up_mul, up_sqrt
 from slomodel.bounds.spectral import stack_norm
 
+Groups = tuple[NDArray[np.intp], NDArray[np.intp]]
+"""Samples in the order of their groups, and where each group starts."""
+Norm = Callable[[Array], Array]
+"""At least, or about, ‖S[p]‖ of symmetric matrices (p, d, d)."""
 _TINY = 1e-250
 _MOST_NUMBERS = 4_000_000
+_STEPS = 8
 
 
-def power_sums(rows: Rows, c: Array, q: int) -> Array:
-    """For each of the weights (p, N) at least max Σ_i c_i |z_i·v|^q over unit v, (p,).
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Rows z (N, d), and by groups of samples the sums of what weights are multiplied by.
+
+    Where c_g >= c_i for all i of a group g, Σ_i c_i |z_i·v|^q <= Σ_g c_g Σ_(i in g) |z_i·v|^q.
+    Without groups each sample is one.
+    """
+
+    rows: Rows
+    groups: Groups | None = None
+    kept: dict[str, tuple[Array, Array]] = field(default_factory=dict)
+
+    @property
+    def has_fourth(self) -> bool:
+        """Whether there are few enough pairs of variables for `_fourth`."""
+        m, d = self.rows.A.shape
+        return int(m * (d * (d + 1) // 2) ** 2) <= _MOST_NUMBERS
+
+    def grouped(self, a: Array) -> Array:
+        """The sums over groups of an array (N, ..)."""
+        if self.groups is None:
+            return a
+        order, starts = self.groups
+        return np.asarray(np.add.reduceat(a[order], starts, axis=0))
+
+    def second(self, weight: str) -> tuple[Array, Array]:
+        """Σ w z zᵀ by group and pairs of variables, w = 1, l, l² or β, and how far off it is."""
+        if weight not in self.kept:
+            rows, length = self.rows, self.rows.length
+            m, d = rows.A.shape
+            squared: Array = up_mul(length, length)
+            every = {"1": np.ones(m), "l": length, "l²": squared, "β": _beta(rows)}
+            w = every[weight]
+            i, j = np.triu_indices(d)
+            outer = (rows.A[:, i] * w[:, np.newaxis]) * rows.A[:, j]
+            own: Array = up_add(gamma(m + 24) * squared, up_mul(3.0 * length, rows.error))
+            self.kept[weight] = self.grouped(outer), self._slack(up_mul(own, w))
+        return self.kept[weight]
+
+    def fourth(self) -> tuple[Array, Array]:
+        """Σ svec(z zᵀ - β I) svec(z zᵀ - β I)ᵀ by group, and the slack of all in `_fourth`."""
+        if "R" not in self.kept:
+            rows, length = self.rows, self.rows.length
+            m, d = rows.A.shape
+            i, j = np.triu_indices(d)
+            R = rows.A[:, i] * rows.A[:, j] * np.where(i == j, 1.0, np.sqrt(2.0))
+            R -= _beta(rows)[:, np.newaxis] * (i == j)
+            outer = (R[:, :, np.newaxis] * R[:, np.newaxis, :]).reshape(m, -1)
+            squared: Array = up_mul(length, length)
+            fourth = up_mul(squared, squared)
+            moved = up_mul(up_mul(squared, length), rows.error)
+            own: Array = up_add(17.0 * gamma(8 * (m + d) + 64) * fourth, 65.0 * moved)
+            self.kept["R"] = self.grouped(outer), self._slack(own)
+        return self.kept["R"]
+
+    def middle(self) -> Array:
+        """Σ β² by group."""
+        beta = _beta(self.rows)
+        return self.grouped(beta * beta)
+
+    def _slack(self, own: Array) -> Array:
+        return np.asarray(self.grouped(own) * up(1.0 + gamma(len(own) + 4)))
+
+
+def _beta(rows: Rows) -> Array:
+    """‖z‖² / d, about: any number serves."""
+    return np.asarray(np.sum(rows.A * rows.A, axis=1) / rows.A.shape[1])
+
+
+def power_sums(moments: Moments, c: Array, q: int, norm: Norm = stack_norm) -> Array:
+    """For each of the weights (p, K) at least max Σ_i c_i |z_i·v|^q over unit v, (p,).
 
     By |z_i·v|^(q-2) <= l_i^(q-2) and the largest eigenvalue; for q = 4, in few variables, by
     `_fourth`, and for q = 3 by Cauchy between the sums for 2 and 4.
     """
-    lengths: Array = np.ones_like(rows.length)
-    for _ in range(q - 2):
-        lengths = up_mul(lengths, rows.length)
-    result = _second(rows, up_mul(c, lengths))
-    pairs = rows.A.shape[1] * (rows.A.shape[1] + 1) // 2
-    if q > 2 and c.shape[1] * pairs**2 <= _MOST_NUMBERS:
-        fourth = _fourth(rows, c)
+    result = _second(moments, c, ("1", "l", "l²")[q - 2], norm)
+    if q > 2 and moments.has_fourth:
+        fourth = _fourth(moments, c, norm)
         if q == 3:
-            fourth = up_mul(up_sqrt(_second(rows, c)), up_sqrt(fourth))
+            fourth = up_mul(up_sqrt(_second(moments, c, "1", norm)), up_sqrt(fourth))
         result = np.minimum(result, fourth)
     return result
 
 
-def _second(rows: Rows, c: Array) -> Array:
-    """At least λ_max(Σ c z zᵀ); roundings and errors of rows add at most Σ c (γ l² + 3 l e)."""
-    m, d = rows.A.shape
-    outer = (rows.A[:, :, None] * rows.A[:, None, :]).reshape(m, d * d)
-    S = (c @ outer).reshape(len(c), d, d)
-    lengths: Array = up_mul(rows.length, rows.length)
-    own: Array = up_add(gamma(m + 9) * lengths, up_mul(3.0 * rows.length, rows.error))
-    return up_add(stack_norm(S), _slack(c, own))
+def roughly(S: Array) -> Array:
+    """About the norms of symmetric matrices >= 0 (p, d, d), from below, by a power method."""
+    v = S @ (1.0 + 0.3 * np.cos(1.7 * np.arange(S.shape[1])))
+    with np.errstate(all="ignore"):
+        for _ in range(_STEPS):
+            v /= np.maximum(np.linalg.norm(v, axis=1, keepdims=True), _TINY)
+            v = (S @ v[:, :, np.newaxis])[:, :, 0]
+        found = np.linalg.norm(v, axis=1)
+    return np.where(np.isnan(found), np.inf, found)
 
 
-def _fourth(rows: Rows, c: Array) -> Array:
-    """As `fourth_powers`, by pairs of variables: σ + 2 (λ_max(Σ c β z zᵀ) - σ) + (1 - 1/d) ‖K‖."""
-    m, d = rows.A.shape
-    beta = np.sum(rows.A * rows.A, axis=1) / d
+def _second(moments: Moments, c: Array, weight: str, norm: Norm) -> Array:
+    """At least λ_max(Σ c w z zᵀ); roundings and errors of rows add at most Σ c w (γ l² + 3 l e)."""
+    outer, own = moments.second(weight)
+    d = moments.rows.A.shape[1]
+    places = np.zeros((d, d), dtype=np.intp)
     i, j = np.triu_indices(d)
-    R = rows.A[:, i] * rows.A[:, j] * np.where(i == j, 1.0, np.sqrt(2.0)) - beta[:, None] * (i == j)
-    outer = (R[:, :, None] * R[:, None, :]).reshape(m, -1)
-    K = (c @ outer).reshape(len(c), len(i), len(i))
-    lengths: Array = up_mul(rows.length, rows.length)
-    fourth = up_mul(lengths, lengths)
-    moved = up_mul(up_mul(lengths, rows.length), rows.error)
-    own: Array = up_add(17.0 * gamma(8 * (m + d) + 64) * fourth, 65.0 * moved)
+    places[i, j] = places[j, i] = np.arange(len(i))
+    return up_add(norm((c @ outer)[:, places]), _slack(c, own))
+
+
+def _fourth(moments: Moments, c: Array, norm: Norm) -> Array:
+    """As `fourth_powers`, by pairs of variables: σ + 2 (λ_max(Σ c β z zᵀ) - σ) + (1 - 1/d) ‖K‖."""
+    outer, own = moments.fourth()
+    d = moments.rows.A.shape[1]
+    pairs = d * (d + 1) // 2
+    K = (c @ outer).reshape(len(c), pairs, pairs)
     share = np.asarray(up(1.0 - 1.0 / d))
-    spread: Array = up_mul(stack_norm(K), share) if d > 1 else np.zeros(len(c))
-    middle = c @ (beta * beta)
-    tilt = np.maximum(up_add(_second(rows, up_mul(c, beta)), -middle), 0.0)
+    spread: Array = up_mul(norm(K), share) if d > 1 else np.zeros(len(c))
+    middle = c @ moments.middle()
+    tilt = np.maximum(up_add(_second(moments, c, "β", norm), -middle), 0.0)
     total = up_add(up_add(middle, 2.0 * tilt), spread)
     return up_add(total, _slack(c, own))
 

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
 from math import factorial
 
+import numpy as np
+from numpy.typing import NDArray
+
 from slomodel.bounds.jet_arrays import settled
-from slomodel.bounds.rounding import Array
+from slomodel.bounds.rounding import Array, gamma, up
 
 Key = tuple[int, ...]
-Samples = dict[Key, Array]
-"""By exponents of s_1..s_L, t_1..t_L the coefficients (N,)."""
+Exponents = NDArray[np.int64]
+_MOST_DEGREE = 16
 
 
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Different exponents (M, 2 L) of s_1..s_L, t_1..t_L, and the coefficients (M, N)."""
+
+    exponents: Exponents
+    c: Array
+
+
+@cache
 def partitions(k: int) -> dict[Key, int]:
     """By increasing sizes of the parts, how many partitions of k slots have these."""
     found: dict[Key, int] = {}
@@ -31,35 +46,42 @@ def partitions(k: int) -> dict[Key, int]:
     return found
 
 
+def single(place: int, places: int, c: Array) -> Samples:
+    """c (N,) times one of the lengths."""
+    return Samples(np.eye(places, dtype=np.int64)[[place]], c[np.newaxis])
+
+
+def added(polynomials: Sequence[Samples]) -> Samples:
+    """The sum, equal monomials collected."""
+    exponents = np.concatenate([p.exponents for p in polynomials])
+    c = np.concatenate([p.c for p in polynomials])
+    codes = exponents @ _MOST_DEGREE ** np.arange(exponents.shape[1])
+    _, first, place = np.unique(codes, return_index=True, return_inverse=True)
+    if len(first) == len(codes):
+        return Samples(exponents, c)
+    order = np.argsort(place, kind="stable")
+    starts = np.searchsorted(place[order], np.arange(len(first)))
+    growth = up(1.0 + gamma(len(codes)))
+    return Samples(exponents[first], settled(np.add.reduceat(c[order], starts, axis=0) * growth))
+
+
 def times(p: Samples, q: Samples) -> Samples:
-    result: Samples = {}
-    for a, x in p.items():
-        for b, y in q.items():
-            key = tuple(i + j for i, j in zip(a, b, strict=True))
-            part = settled(x * y)
-            result[key] = settled(result[key] + part) if key in result else part
-    return result
-
-
-def added(p: Samples, q: Samples) -> Samples:
-    result = dict(p)
-    for key, x in q.items():
-        result[key] = settled(result[key] + x) if key in result else x
-    return result
+    exponents = p.exponents[:, np.newaxis] + q.exponents
+    c = settled(p.c[:, np.newaxis] * q.c)
+    return added([Samples(exponents.reshape(-1, p.exponents.shape[1]), c.reshape(-1, c.shape[2]))])
 
 
 def scaled(c: Array, p: Samples) -> Samples:
-    return {key: settled(c * x) for key, x in p.items()}
+    return Samples(p.exponents, settled(c * p.c))
 
 
-def products(u: list[Samples], k: int) -> list[tuple[Key, Samples]]:
+def products(u: Sequence[Samples], k: int) -> list[tuple[Key, Samples]]:
     """For each kind of partition of k slots its number times the product of the parts' bounds."""
     found = []
     for parts, count in partitions(k).items():
         first, *others = parts
-        product = {key: settled(count * x) for key, x in u[first].items()}
+        product = u[first]
         for part in others:
             product = times(product, u[part])
-        if product:
-            found.append((parts, product))
+        found.append((parts, scaled(np.asarray(float(count)), product)))
     return found

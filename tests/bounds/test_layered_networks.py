@@ -18,7 +18,7 @@ from slomodel.bounds.network import network
 from slomodel.bounds.network_centre import network_hessian_norm, network_third_norm
 from slomodel.bounds.network_jets import NetworkJets
 from slomodel.bounds.network_values import Values, network_values, over_cell
-from slomodel.bounds.power_sums import power_sums
+from slomodel.bounds.power_sums import Moments, power_sums
 from slomodel.bounds.sample_polynomials import partitions
 from slomodel.bounds.strategies.layered_networks import _cells, layered_networks
 
@@ -169,9 +169,9 @@ def test_sums_of_powers_of_rows_round_the_circle(m: int) -> None:
     angles = np.pi * np.arange(m) / m
     rows = Rows.of(point(np.stack([np.cos(angles), np.sin(angles)], 1)))
     for q, exact in ((2, m / 2), (3, m * math.sqrt(3.0) / 4.0), (4, 3 * m / 8)):
-        (found,) = power_sums(rows, np.ones((1, m)), q)
+        (found,) = power_sums(Moments(rows), np.ones((1, m)), q)
         assert exact * (1.0 - 1e-13) <= found <= exact * (1.0 + CLOSE)
-        (found,) = power_sums(Rows.of(point(np.array([[3.0, 4.0]]))), np.array([[2.0]]), q)
+        (found,) = power_sums(Moments(Rows.of(point(np.array([[3.0, 4.0]])))), np.array([[2.0]]), q)
         assert 2.0 * 5.0**q <= found <= 2.0 * 5.0**q * (1.0 + CLOSE)
 
 

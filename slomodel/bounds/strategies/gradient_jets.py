@@ -25,13 +25,13 @@ from slomodel.bounds.result import shown
 from slomodel.bounds.rounding import Array
 from slomodel.bounds.setting import Candidate, Setting
 from slomodel.bounds.smoothness import Smoothness, smoothness
-from slomodel.bounds.strategies.large_sums import is_enough
+from slomodel.bounds.strategies import large_sums, layered_networks
 from slomodel.bounds.strategies.majorant_series import majorant_terms
 
 RULE = "gradient jets"
 _MOST_NUMBERS_OF_SERIES = 2**17
 """In larger graphs a series, which costs nothing for a further radius and is mostly less, is enough
-where there is one, and so are sums by elements of many variables.
+where there is one, and so are sums by elements of many variables and networks of many layers.
 """
 
 
@@ -45,7 +45,9 @@ def gradient_jets(setting: Setting, radius: float) -> Candidate | None:
         return None
     prepared = prepare(setting)
     if prepared.numbers > _MOST_NUMBERS_OF_SERIES and (
-        majorant_terms(setting) is not None or is_enough(setting, radius)
+        majorant_terms(setting) is not None
+        or large_sums.is_enough(setting, radius)
+        or layered_networks.is_enough(setting, radius)
     ):
         return None
     smooth = _smooth(setting, radius)

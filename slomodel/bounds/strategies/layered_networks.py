@@ -20,6 +20,7 @@ from slomodel.bounds.setting import Candidate, Setting
 from slomodel.ir.function import ANALYTIC
 
 RULE = "layered networks"
+_LAST = f"{RULE} over the last ball"
 _MOST_ELEMENTS = 2**17
 _ARCS, _FEW_ARCS = 4, 2
 """Parts of the quarter circle of the radii of two layers, and where there are many elements."""
@@ -59,6 +60,20 @@ def layered_networks(setting: Setting, radius: float) -> Candidate | None:
     prepared = _prepared(setting)
     if prepared is None:
         return None
+    found = _found(setting, prepared, radius)
+    if len(prepared.values.levels) > 2 and np.isfinite([found.L1, found.L2]).all():
+        setting.kept[_LAST] = radius
+    return found
+
+
+def is_enough(setting: Setting, radius: float) -> bool:
+    """Whether both constants were found over the ball that was asked last, for more than two
+    layers, where they are less than other ones.
+    """
+    return setting.kept.get(_LAST) == radius
+
+
+def _found(setting: Setting, prepared: Prepared, radius: float) -> Candidate:
     over = _over_ball(setting, prepared, radius)
     second, third, fourth = over.bounds
     if over.order < 1:
@@ -154,12 +169,12 @@ def _natural(
     values, order, reason = prepared.values, ANALYTIC, ""
     levels = values.levels
     many = max(level.u.lo.size for level in levels) > _MANY_ELEMENTS
-    jets = []
+    jets = list[NetworkJets]()
     for rho in _cells(len(levels), radius, _FEW_ARCS if many else _ARCS):
         cell = over_cell(values, rho)
         if cell.order < order:
             order, reason = cell.order, cell.reason
-        jets.append(NetworkJets(values, cell))
+        jets.append(NetworkJets(values, cell, jets[0] if jets else None))
     second, third = (max(found) for found in zip(*(one.orders(3) for one in jets), strict=True))
     rest = _rest(setting, prepared, radius) if prepared.rest else Natural((0.0,) * 3, ANALYTIC, "")
     if rest.order < order:
