@@ -19,8 +19,6 @@ from slomodel.ir.expr import Expr, Input
 from slomodel.ir.function import ANALYTIC
 
 ORDERS = 4
-_MANY_ELEMENTS = 2**14
-_MANY_SAMPLES = 2**11
 _HULLS = 256
 _BINS = 2**11
 Sizes = tuple[Interval, list[Array], Smoothness]
@@ -44,15 +42,13 @@ class Function:
         wide = partial(np.reshape, shape=u.shape)
         return [self.weight * a.each(wide) for a in found], smooth
 
-    def sizes(self, u: Interval) -> Sizes:
+    def sizes(self, u: Interval, is_large: bool) -> Sizes:
         """The range over intervals u (h, N), and the sizes of the derivatives of orders 1 to 4; of
-        many elements by fewer intervals that hold them.
+        a large network by fewer intervals that hold all.
         """
         found = None
-        if not self.data and u.lo.size > _MANY_ELEMENTS:
-            found = self._by_table(u)
-        elif self.data and u.lo.size > _MANY_SAMPLES:
-            found = self._by_neighbours(u)
+        if is_large:
+            found = self._by_neighbours(u) if self.data else self._by_table(u)
         if found is not None:
             return found
         ranges, smooth = self.over(u)

@@ -41,11 +41,11 @@ from slomodel.bounds.sample_polynomials import (
 )
 from slomodel.bounds.spectral import stack_norm
 
-_CLOSE = 1.05
+_CLOSE = 1.2
 """Alternatives whose bounds are about this close to the least are computed."""
 _HALVINGS = 6
 """2^6 groups of samples are enough to tell which alternatives are least."""
-_MANY_SAMPLES, _FINE_HALVINGS = 2**11, 8
+_FINE_HALVINGS = 8
 
 
 @dataclass(slots=True)
@@ -105,7 +105,7 @@ class NetworkJets:
 
     def __post_init__(self) -> None:
         count = self.values.samples
-        if count > _MANY_SAMPLES and self.cell.rho.any():
+        if self.values.is_large and self.cell.rho.any():
             moments = self._moments("fine", _FINE_HALVINGS)
             own = by_sample(self.values, self.cell, moments[0].groups)
             self.fine = Jets(in_groups(own, moments))

@@ -26,6 +26,8 @@ from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Expr
 from slomodel.ir.function import ANALYTIC
 
+_MANY_SAMPLES, _FEW_LAYERS = 2**11, 2
+
 
 @dataclass(frozen=True, slots=True)
 class Level:
@@ -59,6 +61,11 @@ class Values:
     @property
     def samples(self) -> int:
         return int(self.levels[0].z.shape[1])
+
+    @property
+    def is_large(self) -> bool:
+        """Whether a ball takes long: it is then bounded by groups of samples and elements."""
+        return self.samples > _MANY_SAMPLES and len(self.levels) > _FEW_LAYERS
 
 
 def oriented(array: Array, units: int | None) -> Array:
@@ -215,5 +222,5 @@ def _sizes(
         sizes = [a.magnitude for a in ranges[1:]]
         return ranges[0], values.loss.norms(ranges, u) if is_loss else sizes, smooth
     if is_loss:
-        return u, *values.loss.over(u)
-    return values.functions[k].sizes(u)
+        return u, *values.loss.over(u, values.is_large)
+    return values.functions[k].sizes(u, values.is_large)

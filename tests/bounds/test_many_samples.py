@@ -11,7 +11,7 @@ from bounds.fuzz import cases
 from bounds.test_layered_networks import NETS, asked, values_of
 from bounds.test_sound import alone
 
-from slomodel.bounds import network_functions, network_jets
+from slomodel.bounds import network_functions, network_jets, network_values
 from slomodel.bounds.interval import Interval, point
 from slomodel.bounds.loewner import Rows
 from slomodel.bounds.network_functions import _largest_between
@@ -28,9 +28,11 @@ CLOSE = 1e-9
 @pytest.fixture
 def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is done for many samples is done for three."""
-    for name, value in (("_MANY_SAMPLES", 2), ("_FINE_HALVINGS", 1), ("_HALVINGS", 0)):
+    for name, value in (("_MANY_SAMPLES", 2), ("_FEW_LAYERS", 1)):
+        monkeypatch.setattr(network_values, name, value)
+    for name, value in (("_FINE_HALVINGS", 1), ("_HALVINGS", 0)):
         monkeypatch.setattr(network_jets, name, value)
-    for name, value in (("_MANY_SAMPLES", 2), ("_MANY_ELEMENTS", 2), ("_HULLS", 8), ("_BINS", 16)):
+    for name, value in (("_HULLS", 8), ("_BINS", 16)):
         monkeypatch.setattr(network_functions, name, value)
 
 
@@ -50,14 +52,18 @@ def test_sums_of_powers_in_groups_of_one_weight_are_those_of_all_rows() -> None:
 
 
 @pytest.mark.parametrize("samples", [1, 3000])
-def test_equal_samples_in_groups_are_as_exact_as_one(samples: int) -> None:
+def test_equal_samples_in_groups_are_as_exact_as_one(
+    samples: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """f = Σ (w2 sin(w1 x))²/2 at w1 = 0: ‖H‖ = N (w2 x)², D³f = 6 N w2 x² v1² v2."""
     one = setting(
         f"data X[1,{samples}] var W[1,1], V[1,1] minimize sumsq(V @ sin(W @ X)) / 2",
         [0.0, 3.0],
         X=np.full((1, samples), 2.0),
     )
+    monkeypatch.setattr(network_values, "_FEW_LAYERS", 1)
     values = values_of(one)
+    assert values.is_large == (samples > 1)
     for rho in (0.0, 1e-12):
         second, third = NetworkJets(values, over_cell(values, np.full(2, rho))).orders(3)
         assert 36.0 * samples <= second <= 36.0 * samples * (1.0 + 1e-7)
@@ -91,7 +97,7 @@ def test_sizes_of_many_elements_are_at_least_those_of_each_and_near() -> None:
     for function, level in zip(functions, values.levels, strict=True):
         reach = 0.1 + 0.1 * rng.random(level.u.shape)
         u = Interval(level.u.lo - reach, level.u.hi + reach)
-        z, sizes, _ = function.sizes(u)
+        z, sizes, _ = function.sizes(u, is_large=True)
         ranges, _ = function.over(u)
         assert np.all((z.lo <= ranges[0].lo + CLOSE) & (ranges[0].hi - CLOSE <= z.hi))
         for found, each in zip(sizes, ranges[1:], strict=True):
