@@ -175,18 +175,31 @@ def _hessian(own: Numbers, back: Backward) -> Array:
     starts = np.cumsum([0, *sizes])
     H = np.zeros((starts[-1], starts[-1]))
     for layer, z in enumerate(own.z):
+        ends = slice(starts[layer], starts[layer + 1])
+        within = []
         for k in range(len(own.W[layer])):
             first = starts[layer] + k * len(z)
             rows = slice(first, first + len(z))
             for m, delta, moved in _shifted(own, back, layer, k):
-                inner = delta[:, np.newaxis] * own.z[m]
-                if m > layer:
-                    inner += back.delta[m][:, np.newaxis] * moved
+                if m == layer:
+                    within.append(delta)
+                    continue
+                inner = delta[:, np.newaxis] * own.z[m] + back.delta[m][:, np.newaxis] * moved
                 columns = slice(starts[m], starts[m + 1])
                 H[rows, columns] = z @ inner.reshape(-1, z.shape[1]).T
-                if m > layer:
-                    H[columns, rows] = H[rows, columns].T
+                H[columns, rows] = H[rows, columns].T
+        H[ends, ends] = _within(np.array(within), z)
     return H
+
+
+def _within(delta: Array, z: Array) -> Array:
+    """Σ_i δ_kl z zᵀ (h d, h d) of one layer, from δ (h, h, N) and z (d, N)."""
+    (h, _, N), d = delta.shape, len(z)
+    i, j = np.triu_indices(d)
+    pairs = delta.reshape(-1, N) @ (z[i] * z[j]).T
+    block = np.empty((h, h, d, d))
+    block[:, :, i, j] = block[:, :, j, i] = pairs.reshape(h, h, -1)
+    return block.transpose(0, 2, 1, 3).reshape(h * d, h * d)
 
 
 def _shifted(own: Numbers, back: Backward, layer: int, unit: int) -> list[tuple[int, Array, Array]]:

@@ -25,10 +25,10 @@ import numpy as np
 
 from slomodel.bounds.jet_arrays import settled
 from slomodel.bounds.network_norms import Alternatives, Terms, alternatives, bounded
-from slomodel.bounds.network_samples import Bundle, by_sample, groups_of, in_groups
+from slomodel.bounds.network_samples import Bundle, by_sample, grouped, in_groups
 from slomodel.bounds.network_values import Cell, Values
 from slomodel.bounds.polynomials import collected, largest_value
-from slomodel.bounds.power_sums import Moments, roughly
+from slomodel.bounds.power_sums import largest_eigenvalues, roughly
 from slomodel.bounds.rounding import Array, up_add, up_norm
 from slomodel.bounds.sample_polynomials import (
     Exponents,
@@ -39,7 +39,6 @@ from slomodel.bounds.sample_polynomials import (
     single,
     times,
 )
-from slomodel.bounds.spectral import stack_norm
 
 _CLOSE = 1.2
 """Alternatives whose bounds are about this close to the least are computed."""
@@ -92,38 +91,30 @@ class Jets:
 @dataclass(slots=True)
 class NetworkJets:
     """The bounds over one cell: `fine` by sample, or by groups of many samples over a ball, where
-    all is less sharp; `rough` has few groups and tells what is worth to be computed. Groups are
-    those of `like`, where there is one.
+    all is less sharp; `rough` has few groups and tells what is worth to be computed.
     """
 
     values: Values
     cell: Cell
-    like: NetworkJets | None = None
     fine: Jets = field(init=False)
     rough: Jets = field(init=False)
     slope: float = field(init=False)
 
     def __post_init__(self) -> None:
-        count = self.values.samples
-        if self.values.is_large and self.cell.rho.any():
-            moments = self._moments("fine", _FINE_HALVINGS)
-            own = by_sample(self.values, self.cell, moments[0].groups)
+        values = self.values
+        if values.is_large and self.cell.rho.any():
+            moments = grouped(values, _FINE_HALVINGS)
+            own = by_sample(values, self.cell, moments[0].groups)
             self.fine = Jets(in_groups(own, moments))
         else:
-            own = by_sample(self.values, self.cell)
+            own = by_sample(values, self.cell)
             self.fine = Jets(own)
         self.rough = self.fine
-        if count > 2 << _HALVINGS:
-            self.rough = Jets(in_groups(own, self._moments("rough", _HALVINGS)))
+        if values.samples > 2 << _HALVINGS:
+            finest = _FINE_HALVINGS if values.is_large else 0
+            self.rough = Jets(in_groups(own, grouped(values, _HALVINGS, finest)))
         self.slope = float(up_norm(own.slopes))
         self.slope = min(self.slope, self._slope_from_centre())
-
-    def _moments(self, name: str, halvings: int) -> tuple[Moments, ...]:
-        if self.like is not None:
-            like: Jets = getattr(self.like, name)
-            return like.own.moments
-        groups = groups_of(self.cell, halvings)
-        return tuple(Moments(one.rows, groups) for one in self.values.moments)
 
     def orders(self, highest: int, lowest: int = 2) -> list[float]:
         """At least sup ‖D^k f‖ for k = `lowest` to `highest`."""
@@ -151,7 +142,7 @@ class NetworkJets:
         """Exponents of t (M, L) of the terms and at least their values (M,)."""
         fine, rough = both
         which = self._chosen(rough)
-        found = bounded(self.fine.own, fine, which, self.slope, stack_norm)
+        found = bounded(self.fine.own, fine, which, self.slope, largest_eigenvalues)
         least = np.full(len(fine.c), np.inf)
         np.minimum.at(least, which.term, found)
         L = self.fine.own.layers

@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 
 from slomodel.bounds.jet_arrays import settled
 from slomodel.bounds.network_samples import Bundle, power
-from slomodel.bounds.power_sums import Norm, power_sums
+from slomodel.bounds.power_sums import Norm, largest_eigenvalues, power_sums
 from slomodel.bounds.rounding import Array, gamma, up
 from slomodel.bounds.sample_polynomials import Exponents, Key
-from slomodel.bounds.spectral import stack_norm
 
 PLAIN, SLOPES, CAUCHY, ROOT = range(4)
 _NEGLIGIBLE = 1e-7
@@ -137,7 +136,7 @@ def _weights(own: Bundle, terms: Terms, by: Alternatives, slope: float) -> tuple
     return weights, factor
 
 
-def power_norm(own: Bundle, b: int, c: Array, q: int, norm: Norm = stack_norm) -> Array:
+def power_norm(own: Bundle, b: int, c: Array, q: int, norm: Norm = largest_eigenvalues) -> Array:
     """At least (Σ c_i ‖V z_(b-1),i(x)‖^q)^(1/q) for ‖V‖_F <= 1 over the ball (R,): at the centre
     and, by Minkowski, what z moves.
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slomodel.bounds.jet_arrays import FLOOR, settled
-from slomodel.bounds.network_values import Cell, Values
+from slomodel.bounds.network_values import Cell, Values, over_cell
 from slomodel.bounds.power_sums import Groups, Moments
 from slomodel.bounds.rounding import Array, gamma, up
 from slomodel.bounds.spectral import stack_norm
@@ -92,6 +92,18 @@ def in_groups(own: Bundle, moments: tuple[Moments, ...]) -> Bundle:
         total(own.count),
         moments,
     )
+
+
+def grouped(values: Values, halvings: int, finer: int = 0) -> tuple[Moments, ...]:
+    """Sums over 2^halvings groups of samples that are alike at the centre, kept; those that join
+    2^finer groups where `finer` is given.
+    """
+    if halvings not in values.kept:
+        groups = groups_of(over_cell(values, np.zeros(len(values.levels))), halvings)
+        below = grouped(values, finer) if finer else (None,) * len(values.moments)
+        pairs = zip(values.moments, below, strict=True)
+        values.kept[halvings] = tuple(Moments(one.rows, groups, finest) for one, finest in pairs)
+    return values.kept[halvings]
 
 
 def groups_of(cell: Cell, halvings: int) -> Groups:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -48,7 +48,7 @@ class Level:
 @dataclass(frozen=True, slots=True)
 class Values:
     """The levels of a network, the functions between them, the loss g, ‖g'(o(c))‖_F, sums over
-    samples by layer, and by layer what its function is at the centre.
+    samples by layer, by layer what its function is at the centre, and sums over groups.
     """
 
     levels: tuple[Level, ...]
@@ -57,6 +57,7 @@ class Values:
     slope: float
     moments: tuple[Moments, ...]
     at_centre: tuple[tuple[list[Interval], Smoothness], ...]
+    kept: dict[int, tuple[Moments, ...]] = field(default_factory=dict)
 
     @property
     def samples(self) -> int:

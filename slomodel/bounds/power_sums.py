@@ -19,6 +19,7 @@ Norm = Callable[[Array], Array]
 _TINY = 1e-250
 _MOST_NUMBERS = 4_000_000
 _STEPS = 8
+_EXCESS = 1e-10
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +27,13 @@ class Moments:
     """Rows z (N, d), and by groups of samples the sums of what weights are multiplied by.
 
     Where c_g >= c_i for all i of a group g, Σ_i c_i |z_i·v|^q <= Σ_g c_g Σ_(i in g) |z_i·v|^q.
-    Without groups each sample is one.
+    Without groups each sample is one; of groups that join those of `finer`, next to each other,
+    sums are sums of its.
     """
 
     rows: Rows
     groups: Groups | None = None
+    finer: Moments | None = None
     kept: dict[str, tuple[Array, Array]] = field(default_factory=dict)
 
     @property
@@ -48,6 +51,8 @@ class Moments:
 
     def second(self, weight: str) -> tuple[Array, Array]:
         """Σ w z zᵀ by group and pairs of variables, w = 1, l, l² or β, and how far off it is."""
+        if weight not in self.kept and self.finer is not None:
+            self.kept[weight] = self._joined(*self.finer.second(weight))
         if weight not in self.kept:
             rows, length = self.rows, self.rows.length
             m, d = rows.A.shape
@@ -81,6 +86,14 @@ class Moments:
         beta = _beta(self.rows)
         return self.grouped(beta * beta)
 
+    def _joined(self, outer: Array, own: Array) -> tuple[Array, Array]:
+        assert self.groups is not None
+        assert self.finer is not None
+        assert self.finer.groups is not None
+        starts = np.searchsorted(self.finer.groups[1], self.groups[1])
+        growth = up(1.0 + gamma(len(own) + 4))
+        return np.add.reduceat(outer, starts, axis=0), np.add.reduceat(own, starts) * growth
+
     def _slack(self, own: Array) -> Array:
         return np.asarray(self.grouped(own) * up(1.0 + gamma(len(own) + 4)))
 
@@ -90,7 +103,44 @@ def _beta(rows: Rows) -> Array:
     return np.asarray(np.sum(rows.A * rows.A, axis=1) / rows.A.shape[1])
 
 
-def power_sums(moments: Moments, c: Array, q: int, norm: Norm = stack_norm) -> Array:
+def largest_eigenvalues(S: Array) -> Array:
+    """At least λ_max of symmetric matrices (p, n, n) >= 0 but for roundings, (p,).
+
+    If Cholesky's method runs through on tI - S, λ_max(S) <= t + γ/(1-γ) tr(tI - S) (as in
+    `cholesky_norm` of `spectral`), t just above what LAPACK finds.
+    """
+    n = S.shape[1]
+    largest = np.max(np.abs(S), axis=(1, 2), initial=0.0)
+    finite = np.isfinite(largest)
+    e = np.frexp(np.where(finite, largest, 0.0))[1]
+    B = np.ldexp(np.where(finite[:, None, None], S, 0.0), -e[:, None, None])
+    B = 0.5 * (B + B.transpose(0, 2, 1))
+    try:
+        t = np.maximum(np.linalg.eigvalsh(B)[:, -1], 0.0) * (1.0 + _EXCESS) + 1e-13 * n
+        np.linalg.cholesky(t[:, None, None] * np.eye(n) - B)
+    except np.linalg.LinAlgError:
+        return stack_norm(S)
+    trace = up_mul(np.asarray(float(n)), up_add(t, np.asarray(1.0)))
+    slack = up_add(up_mul(np.asarray(gamma(4 * n + 16)), trace), np.asarray(_TINY))
+    # Of the means with transposes: a unit of entries of at most 1.
+    proved = up_add(t, up_add(slack, np.asarray(4e-16 * n)))
+    with np.errstate(over="ignore"):
+        found = np.where(finite, up(np.ldexp(proved, e)), np.inf)
+    return np.where(largest == 0.0, 0.0, found)
+
+
+def roughly(S: Array) -> Array:
+    """About the norms of symmetric matrices >= 0 (p, d, d), from below, by a power method."""
+    v = S @ (1.0 + 0.3 * np.cos(1.7 * np.arange(S.shape[1])))
+    with np.errstate(all="ignore"):
+        for _ in range(_STEPS):
+            v /= np.maximum(np.linalg.norm(v, axis=1, keepdims=True), _TINY)
+            v = (S @ v[:, :, np.newaxis])[:, :, 0]
+        found = np.linalg.norm(v, axis=1)
+    return np.where(np.isnan(found), np.inf, found)
+
+
+def power_sums(moments: Moments, c: Array, q: int, norm: Norm = largest_eigenvalues) -> Array:
     """For each of the weights (p, K) at least max Σ_i c_i |z_i·v|^q over unit v, (p,).
 
     By |z_i·v|^(q-2) <= l_i^(q-2) and the largest eigenvalue; for q = 4, in few variables, by
@@ -103,17 +153,6 @@ def power_sums(moments: Moments, c: Array, q: int, norm: Norm = stack_norm) -> A
             fourth = up_mul(up_sqrt(_second(moments, c, "1", norm)), up_sqrt(fourth))
         result = np.minimum(result, fourth)
     return result
-
-
-def roughly(S: Array) -> Array:
-    """About the norms of symmetric matrices >= 0 (p, d, d), from below, by a power method."""
-    v = S @ (1.0 + 0.3 * np.cos(1.7 * np.arange(S.shape[1])))
-    with np.errstate(all="ignore"):
-        for _ in range(_STEPS):
-            v /= np.maximum(np.linalg.norm(v, axis=1, keepdims=True), _TINY)
-            v = (S @ v[:, :, np.newaxis])[:, :, 0]
-        found = np.linalg.norm(v, axis=1)
-    return np.where(np.isnan(found), np.inf, found)
 
 
 def _second(moments: Moments, c: Array, weight: str, norm: Norm) -> Array:

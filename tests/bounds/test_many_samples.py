@@ -18,7 +18,7 @@ from slomodel.bounds.network_functions import _largest_between
 from slomodel.bounds.network_jets import NetworkJets
 from slomodel.bounds.network_samples import groups_of
 from slomodel.bounds.network_values import over_cell
-from slomodel.bounds.power_sums import Moments, power_sums, roughly
+from slomodel.bounds.power_sums import Moments, largest_eigenvalues, power_sums, roughly
 from slomodel.bounds.strategies.layered_networks import layered_networks
 
 pytestmark = pytest.mark.filterwarnings("ignore::slomodel.ModelWarning")
@@ -107,6 +107,28 @@ def test_sizes_of_many_elements_are_at_least_those_of_each_and_near() -> None:
             at, _ = function.over(point(u.lo + share * (u.hi - u.lo)))
             for found, each in zip(sizes, at[1:], strict=True):
                 assert np.all(each.mignitude <= found)
+
+
+@pytest.mark.parametrize("n", [1, 2, 9])
+def test_the_largest_eigenvalues_of_sums_of_squares(n: int) -> None:
+    """Of c c' for vectors c, with squares of their lengths, of any size; NaN gives inf."""
+    c = np.random.default_rng(n).standard_normal((5, n)) * 10.0 ** np.arange(-40, 60, 20)[:, None]
+    exact = np.sum(c * c, axis=1)
+    found = largest_eigenvalues(c[:, :, None] * c[:, None, :])
+    assert np.all((exact * (1.0 - 1e-14) <= found) & (found <= exact * (1.0 + CLOSE)))
+    assert largest_eigenvalues(np.full((1, n, n), np.nan))[0] == np.inf
+    assert largest_eigenvalues(np.zeros((1, n, n)))[0] == 0.0
+
+
+def test_joined_groups_have_the_sums_of_their_samples() -> None:
+    rows = Rows.of(point(np.random.default_rng(3).standard_normal((12, 3))))
+    order = np.random.default_rng(4).permutation(12)
+    finer = Moments(rows, (order, np.array([0, 2, 5, 9])))
+    joined, straight = (Moments(rows, (order, np.array([0, 5])), one) for one in (finer, None))
+    c = np.array([[1.0, 2.0], [3.0, 0.5]])
+    for q in (2, 3, 4):
+        both = [power_sums(one, c, q) for one in (joined, straight)]
+        assert both[0] == pytest.approx(both[1], rel=1e-12)
 
 
 def test_groups_hold_each_sample_once() -> None:

@@ -169,12 +169,12 @@ def _natural(
     values, order, reason = prepared.values, ANALYTIC, ""
     levels = values.levels
     many = max(level.u.lo.size for level in levels) > _MANY_ELEMENTS
-    jets = list[NetworkJets]()
+    jets = []
     for rho in _cells(len(levels), radius, _FEW_ARCS if many else _ARCS):
         cell = over_cell(values, rho)
         if cell.order < order:
             order, reason = cell.order, cell.reason
-        jets.append(NetworkJets(values, cell, jets[0] if jets else None))
+        jets.append(NetworkJets(values, cell))
     second, third = (max(found) for found in zip(*(one.orders(3) for one in jets), strict=True))
     rest = _rest(setting, prepared, radius) if prepared.rest else Natural((0.0,) * 3, ANALYTIC, "")
     if rest.order < order:
