@@ -70,8 +70,8 @@ def element_ranges(
     Hypothesis: each argument lies in its box and each datum in its interval.
     """
     count = next(iter(boxes.values())).shape[0]
-    pieces = _count_of_pieces(boxes, min(count, _BLOCK))
     table = _of_the_table(value, tuple(boxes))
+    pieces = 1 if table else _count_of_pieces(boxes, min(count, _BLOCK))
     search = None
     if len(boxes) == 1 and pieces > 1 and table is None and count <= _MOST_SEARCHED:
         search = Search(tuple(graphs.values()), next(iter(boxes)), data, count)
