@@ -36,7 +36,10 @@ def main() -> None:
     gc.enable()
     if interruptible:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    commands()
+    try:
+        commands()
+    except OSError as error:  # Of --help, which is written before a command begins.
+        sys.exit(f"error: cannot write the output: {error.strerror}")
 
 
 def _leave(number: int, frame: object) -> NoReturn:
