@@ -162,7 +162,8 @@ def _lowered(G: Array, places: Places, effort: float) -> tuple[Array, float, int
     every = len(G) == places.n * (places.n + 1) // 2
     monomials = _all_monomials(places.n) if every else places.monomials()
     weights = np.multiply.outer(places.weight, places.weight).ravel()
-    squares = np.bincount(monomials, weights * weights)
+    spare = weights * weights
+    squares = np.bincount(monomials, spare)
     steps = int(min(effort * _WORK / G.size, _MOST_STEPS)) + 4
     for step in range(steps):
         values, X = _ritz(G, X, 3 if step == 0 else 1)
@@ -174,12 +175,16 @@ def _lowered(G: Array, places: Places, effort: float) -> tuple[Array, float, int
             break
         share = np.exp((values - top) / (_SPREAD * top))
         P = ((X * (share / share.sum())) @ X.T).ravel()
-        P = P - weights * (np.bincount(monomials, weights * P) / squares)[monomials]
+        np.multiply(weights, P, out=spare)
+        np.take(np.bincount(monomials, spare) / squares, monomials, out=spare)
+        spare *= weights
+        P -= spare
         square = float(P @ P)
         if not square > 0.0:
             break
         length = 0.5 * (top - low) / square
-        G = G - length * P.reshape(G.shape)
+        P *= length
+        G = G - P.reshape(G.shape)
         moved += 4.0 * length
     return best, moved, steps
 

@@ -16,10 +16,12 @@ from slomodel.bounds.rounding import (
     up_norm,
     up_sqrt,
 )
-from slomodel.bounds.spectral import stack_norm
+from slomodel.bounds.spectral import DENSE_EIGEN, stack_norm, upper_eigenvalue
 
 _THETAS = (2 / 3, 0.85, 1.0, 1.15)
 _FEW_THETAS = (1.0,)
+_SHARE = 1e-5
+"""To such a share largest eigenvalues of large matrices are found."""
 _MANY = 3
 """Beyond so many variables fewer mixtures are tried."""
 
@@ -65,9 +67,12 @@ def _mixed(T: Array) -> Array:
     mixed = np.concatenate([(1.0 - theta) * A + theta * B for theta in thetas])
     G = weight[:, None] * mixed[:, i[:, None], j[:, None], i, j] * weight
     shift = np.asarray(up_norm(G, (1, 2)))
-    shifted = stack_norm(G + shift[:, None, None] * np.eye(len(pairs)))
     size = up_add(4.0 * np.tile(squared, len(thetas)), 4.0 * shift)
     slack = up_mul(np.asarray(gamma(8 * n + 64)), size)
-    bounds = up_add(up_add(shifted, -shift), slack)
+    if len(pairs) > DENSE_EIGEN:
+        ends = np.array([upper_eigenvalue(0.5 * (one + one.T), _SHARE) for one in G])
+    else:
+        ends = up_add(stack_norm(G + shift[:, None, None] * np.eye(len(pairs))), -shift)
+    bounds = up_add(ends, slack)
     least = np.min(bounds.reshape(len(thetas), len(T)), axis=0)
     return np.asarray(up_sqrt(np.maximum(least, 0.0)))
