@@ -37,7 +37,9 @@ _MOST_SEARCHED = 2**13
 _SHORT = 0.05
 """Of one argument there are more pieces, until they are as short as this."""
 _NARROW = 1e-5
-"""Narrower boxes are not divided: what intervals overestimate is of the order of their widths."""
+"""Boxes narrower for their numbers are not divided: what intervals overestimate is of the order of
+their widths.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,7 @@ def element_ranges(
 
 def _count_of_pieces(boxes: Mapping[Input, Interval], count: int) -> int:
     """Into how many pieces each box is cut."""
-    if not any((box.rad > _NARROW * (1.0 + box.magnitude)).any() for box in boxes.values()):
+    if not any((box.rad > _NARROW * box.magnitude).any() for box in boxes.values()):
         return 1
     pieces = int((_MOST_NUMBERS / max(count, 1)) ** (1.0 / len(boxes)))
     return min(max(pieces, 1), _most_pieces(boxes, count))
