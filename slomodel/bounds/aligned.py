@@ -17,6 +17,8 @@ _MOST_VARIABLES = 300
 _MOST_VECTORS = 6
 _SPLITS = 2
 _MOST_DEFECT = 1e-3
+_SHARES = (0.125, 0.25, 0.5, 0.75, 1.0)
+"""Weights with exact complements: of the form by parts beside the norm of the whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,46 +34,53 @@ class Split:
     own: float
     mixed: float
 
-    def growth(self, radius: float, third: float) -> float:
-        """At least ±vᵀ(H(c) + D³f(c)[h])v for ‖h‖ <= r and ‖D³f(c)‖ <= `third`: the larger
-        eigenvalue of ((first + r own, r mixed), (r mixed, other + r third)), or first + r third.
+    def growth(self, radius: float, third: float, moved: float = 0.0) -> float:
+        """At least ±vᵀ(H(c) + D³f(c)[h])v for ‖h‖ <= r and ‖D³f(c)‖ <= `third`, where `own` and
+        `mixed` are wrong by no more than `moved`.
+
+        D³f(c)[h, v, v] <= r third |v|² and r (own |p|² + 2 mixed |p| |q| + third |q|²), and so the
+        mean of both with any weights (1 - τ, τ): the larger eigenvalue of a form in |p| and |q|.
         """
-        x = up_add(self.first, up_mul(radius, self.own))
         z = up_add(self.other, up_mul(radius, third))
-        y = up_mul(radius, self.mixed)
-        half = up_mul(0.5, up_add(x, -z)) if x > z else up_mul(0.5, up_add(z, -x))
-        root = up_sqrt(up_add(up_mul(half, half), up_mul(y, y)))
-        apart = float(up_add(self.first, up_mul(radius, third)))
-        return min(apart, float(up_add(up_mul(0.5, up_add(x, z)), root)))
+        least = up_add(self.first, up_mul(radius, third))
+        own, mixed = up_add(self.own, moved), up_add(self.mixed, moved)
+        for share in _SHARES:
+            slope = up_add(up_mul(share, own), up_mul(1.0 - share, third))
+            x = up_add(self.first, up_mul(radius, slope))
+            y = up_mul(share, up_mul(radius, mixed))
+            half = up_mul(0.5, up_add(x, -z)) if x > z else up_mul(0.5, up_add(z, -x))
+            root = up_sqrt(up_add(up_mul(half, half), up_mul(y, y)))
+            least = min(least, up_add(up_mul(0.5, up_add(x, z)), root))
+        return float(least)
 
 
 @dataclass(slots=True)
 class Aligned:
     """H(c) by eigenvectors V (n, n), decreasing eigenvalues, to within `off` in norm.
 
-    `third` is at least ‖D³f(c)‖, and V within a third of `moved / third` of an orthogonal matrix.
-    The splits of both ends of the spectrum are made when they are asked for.
+    V is within `defect` of an orthogonal matrix. The splits of both ends of the spectrum are made
+    when they are asked for.
     """
 
     setting: Setting
     values: Array
     V: Array
-    third: float
     off: float
-    moved: float
+    defect: float
     splits: dict[bool, tuple[Split, ...]] = field(default_factory=dict)
 
-    def growth(self, radius: float) -> float:
-        """At least ‖H(c) + D³f(c)[h]‖ for ‖h‖ <= r, where an end of the spectrum that is below the
-        other one with the whole of D³f(c) is left so.
+    def growth(self, radius: float, third: float) -> float:
+        """At least ‖H(c) + D³f(c)[h]‖ for ‖h‖ <= r and ‖D³f(c)‖ <= `third`, where an end of the
+        spectrum that is below the other one with the whole of D³f(c) is left so.
         """
         ends = {True: float(self.values[0]), False: -float(self.values[-1])}
-        added, most = up_mul(radius, self.third), 0.0
+        added, most = up_mul(radius, third), 0.0
+        moved = float(up_mul(up_mul(3.0, self.defect), third))
         for is_upper in sorted(ends, key=lambda end: -ends[end]):
             least = float(up_add(up_add(ends[is_upper], self.off), added))
             if least > most and 0.0 < added < np.inf:
                 for split in self._end(is_upper):
-                    least = min(least, split.growth(radius, self.third))
+                    least = min(least, split.growth(radius, third, moved))
             most = max(most, least)
         return most
 
@@ -93,21 +102,27 @@ class Aligned:
         found = []
         for p in map(int, chosen):
             first, other = (float(up_add(float(values[k]), self.off)) for k in (0, p))
-            norms = _norms(Interval(T.lo[:p], T.hi[:p]), V, p)
-            own, mixed = (float(up_add(norm, self.moved)) for norm in norms)
-            found.append(Split(first, other, own, mixed))
+            found.append(Split(first, other, *_norms(Interval(T.lo[:p], T.hi[:p]), V, p)))
         return tuple(found)
 
 
-def aligned(setting: Setting, third: float) -> Aligned | None:
-    """By the eigenvectors V of the computed H(c), third >= ‖D³f(c)‖; None for many unknowns.
+def aligned(setting: Setting) -> Aligned | None:
+    """By the eigenvectors V of the computed H(c); None for many unknowns. Kept.
 
     With δ >= ‖VᵀV - I‖_F the orthogonal factor V̂ of V is within δ of it, and H(c) within `off` =
     ‖H(c) - VΛVᵀ‖ + 3 δ max|λ| of V̂ΛV̂ᵀ. For p = P̂α and q = Q̂β, with P and Q in the place of P̂
     and Q̂, D³f(c)[·, p, p] and D³f(c)[·, p, q] change by 3 δ ‖D³f(c)‖ at most.
     """
-    H = centre_hessian(setting) if 1 < setting.n <= _MOST_VARIABLES else None
-    if H is None or not np.isfinite(H.mid).all() or not 0.0 < third < np.inf:
+    key = "along the same directions"
+    if key not in setting.kept:
+        H = centre_hessian(setting) if 1 < setting.n <= _MOST_VARIABLES else None
+        setting.kept[key] = None if H is None else _by_eigenvectors(setting, H)
+    kept = setting.kept[key]
+    return kept if isinstance(kept, Aligned) else None
+
+
+def _by_eigenvectors(setting: Setting, H: Interval) -> Aligned | None:
+    if not np.isfinite(H.mid).all():
         return None
     mid = 0.5 * H.mid + 0.5 * H.mid.T
     values, V = np.linalg.eigh(mid)
@@ -120,8 +135,7 @@ def aligned(setting: Setting, third: float) -> Aligned | None:
         return None
     off = up_add(float(up_norm(mid - (V * values) @ V.T)), up_mul(2.0 * largest, rounding))
     off = up_add(off, up_add(float(up_norm(H.rad)), up_mul(3.0 * largest, defect)))
-    moved = up_mul(up_mul(3.0, defect), third)
-    return Aligned(setting, values, V, third, float(off), float(moved))
+    return Aligned(setting, values, V, float(off), float(defect))
 
 
 def _norms(T: Interval, V: Array, p: int) -> tuple[float, float]:

@@ -46,7 +46,9 @@ class Series:
 
     def _both(self, radius: float) -> float:
         """At least ‖H(c) + D³f(c)[h]‖ for ‖h‖ <= r, by directions; inf where these are unknown."""
-        return float(np.inf) if self.aligned is None else self.aligned.growth(radius)
+        if self.aligned is None or 3 not in self.sizes:
+            return float(np.inf)
+        return self.aligned.growth(radius, float(up_mul(6.0, self.sizes[3])))
 
     def second(self, radius: float) -> float:
         """L2(r) = Σ_(k>=3) k(k-1)(k-2) s_k r^(k-3)."""
@@ -152,8 +154,7 @@ def _series(setting: Setting) -> Series | None:
     if 3 in sizes:
         third = min(centre.third, pair_third(setting))
         sizes[3] = min(sizes[3], float(up_div(third, 6.0)))
-    both = aligned(setting, float(up_mul(6.0, sizes[3]))) if 3 in sizes else None
-    return Series(prepared.block_names, parts, sizes, hessian, both)
+    return Series(prepared.block_names, parts, sizes, hessian, aligned(setting))
 
 
 def _lowered(f: Polynomial, chain: Mapping[tuple[int, ...], float]) -> Polynomial:

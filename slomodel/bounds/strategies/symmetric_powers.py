@@ -8,6 +8,7 @@ from math import comb, factorial
 
 import numpy as np
 
+from slomodel.bounds.aligned import aligned
 from slomodel.bounds.center_derivatives import centre_norms
 from slomodel.bounds.cubics import MOST_COLUMNS_CUBIC, cubic_norm
 from slomodel.bounds.enclose import boxed, enclose
@@ -101,7 +102,7 @@ def _series(setting: Setting) -> Series | None:
     if found.rest < 2:
         hessian = min(hessian, float(up_mul(2.0, sizes.get(2, 0.0))))
     names = tuple(f"{found.vectors.name}_{i}" for i in range(centre.count))
-    return Series(names, parts, sizes, hessian)
+    return Series(names, parts, sizes, hessian, aligned(setting))
 
 
 def _centre(setting: Setting, found: PowerSum) -> Centre | None:
