@@ -40,7 +40,7 @@ from slomodel.bounds.sample_polynomials import (
     times,
 )
 
-_CLOSE = 1.2
+_CLOSE, _CLOSE_OF_GROUPS = 1.2, 1.02
 """Alternatives whose bounds are about this close to the least are computed."""
 _HALVINGS = 6
 """2^6 groups of samples are enough to tell which alternatives are least."""
@@ -155,7 +155,8 @@ class NetworkJets:
         about = bounded(self.rough.own, rough, every, self.slope, roughly)
         least = np.full(len(rough.c), np.inf)
         np.minimum.at(least, every.term, about)
-        return every.take(about <= _CLOSE * least[every.term])
+        close = _CLOSE if self.fine.own.moments is self.values.moments else _CLOSE_OF_GROUPS
+        return every.take(about <= close * least[every.term])
 
 
 def _terms(jets: Jets, k: int) -> Terms:
