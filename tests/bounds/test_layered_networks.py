@@ -20,6 +20,7 @@ from slomodel.bounds.network_jets import NetworkJets
 from slomodel.bounds.network_values import Values, network_values, over_cell
 from slomodel.bounds.power_sums import Moments, power_sums
 from slomodel.bounds.sample_polynomials import partitions
+from slomodel.bounds.strategies import layered_networks as strategy
 from slomodel.bounds.strategies.layered_networks import _cells, layered_networks
 
 pytestmark = pytest.mark.filterwarnings("ignore::slomodel.ModelWarning")
@@ -190,3 +191,15 @@ def test_nothing_attained_is_above_a_claim(name: str) -> None:
         for which in ("L1", "L2"):
             assert not case.violates(which), (case.radius, case.bound, case.witnesses)
             assert case.ratio(which) > 0.3 or case.radius == 1.0
+
+
+def test_a_deep_network_of_many_elements(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few cells and orders, as in large ones: H(c) as it is, and nothing attained above a claim."""
+    monkeypatch.setattr(strategy, "_MANY_ELEMENTS", 1)
+    one = asked("two hidden")
+    for case in cases(
+        one, np.random.default_rng(1), (0.0, 1e-5, 0.1, 1.0), alone(layered_networks)
+    ):
+        for which in ("L1", "L2"):
+            assert not case.violates(which), (case.radius, case.bound, case.witnesses)
+        assert case.radius > 1e-5 or case.ratio("L1") > 0.99

@@ -25,6 +25,7 @@ _MOST_ELEMENTS = 2**17
 _ARCS, _FEW_ARCS = 4, 2
 """Parts of the quarter circle of the radii of two layers, and where there are many elements."""
 _MANY_ELEMENTS = 2**15
+_SMALL_RADIUS = 1e-3
 _AS_AT_CENTRE = 1.0001
 _FAR_ABOVE_CENTRE = 10.0
 """Of bounds over a ball to those at the centre: no expansion from there is noticeably less."""
@@ -80,8 +81,12 @@ def _found(setting: Setting, prepared: Prepared, radius: float) -> Candidate:
         return Candidate(RULE, np.inf, np.inf, over.reason)
     if over.order < 2:
         return Candidate(RULE, second, np.inf, over.reason)
-    hessian, at_centre = _centre(setting, prepared)
     rise = up_mul(radius, fourth) if over.order > 2 else np.inf
+    hessian = at_centre = float(np.inf)
+    if np.isfinite(rise):
+        at_centre = _third_at_centre(setting, prepared)
+    if np.isfinite(rise) or up_mul(radius, third) < second:
+        hessian = _hessian_at_centre(setting, prepared)
     L2s = {"sup ‖D³f‖": third, "‖D³f(c)‖ + r sup ‖D⁴f‖": float(up_add(at_centre, rise))}
     L2 = min(L2s.values())
     slope = min(L2, float(up_add(at_centre, up_mul(0.5, rise))))
@@ -96,8 +101,10 @@ def _over_ball(setting: Setting, prepared: Prepared, radius: float) -> Natural:
         return _still(setting, prepared)
 
     def matters(second: float, third: float) -> bool:
+        if _is_deep_and_large(prepared.values):
+            return False
         centre = _still(setting, prepared).bounds
-        if third <= _AS_AT_CENTRE * _centre(setting, prepared)[1]:
+        if third <= _AS_AT_CENTRE * _third_at_centre(setting, prepared):
             return False
         pairs = ((second, centre[0]), (third, centre[1]))
         grown = all(0.0 < _FAR_ABOVE_CENTRE * at_centre < over for over, at_centre in pairs)
@@ -126,17 +133,37 @@ def _made(setting: Setting) -> Prepared | None:
     return Prepared(net, values, rest)
 
 
-def _centre(setting: Setting, prepared: Prepared) -> tuple[float, float]:
-    """At least ‖H(c)‖ and ‖D³f(c)‖; kept."""
-    key = f"{RULE} at the centre"
+def _is_deep_and_large(values: Values) -> bool:
+    """Whether order 4, which gains little over several layers, and all cells take too long."""
+    largest = max(level.u.lo.size for level in values.levels)
+    return len(values.levels) > 2 and largest > _MANY_ELEMENTS
+
+
+def _hessian_at_centre(setting: Setting, prepared: Prepared) -> float:
+    """At least ‖H(c)‖; kept."""
+    return _at_centre(setting, prepared, 0, network_hessian_norm)
+
+
+def _third_at_centre(setting: Setting, prepared: Prepared) -> float:
+    """At least ‖D³f(c)‖; kept."""
+    return _at_centre(setting, prepared, 1, network_third_norm)
+
+
+def _at_centre(
+    setting: Setting, prepared: Prepared, place: int, norm: Callable[[Values], float]
+) -> float:
+    """The norm of the network with that of the rest of order 2 + `place`, or where that would take
+    too long or is more, the bound over a point.
+    """
+    key = f"{RULE}, order {2 + place} at the centre"
     kept = setting.kept.get(key)
-    if not isinstance(kept, tuple):
-        natural = _still(setting, prepared).bounds
-        exact = network_hessian_norm(prepared.values), network_third_norm(prepared.values)
+    if not isinstance(kept, float):
+        kept = norm(prepared.values)
         if prepared.rest:
-            rest = _rest(setting, prepared, 0.0)
-            exact = up_add(exact[0], rest.bounds[0]), up_add(exact[1], rest.bounds[1])
-        kept = setting.kept[key] = min(natural[0], exact[0]), min(natural[1], exact[1])
+            kept = float(up_add(kept, _rest(setting, prepared, 0.0).bounds[place]))
+        if place == 1 or not np.isfinite(kept):
+            kept = min(kept, _still(setting, prepared).bounds[place])
+        setting.kept[key] = kept
     return kept
 
 
@@ -167,10 +194,8 @@ def _natural(
     matters for bounds of orders 2 and 3.
     """
     values, order, reason = prepared.values, ANALYTIC, ""
-    levels = values.levels
-    many = max(level.u.lo.size for level in levels) > _MANY_ELEMENTS
     jets = []
-    for rho in _cells(len(levels), radius, _FEW_ARCS if many else _ARCS):
+    for rho in _cells_of(values, radius):
         cell = over_cell(values, rho)
         if cell.order < order:
             order, reason = cell.order, cell.reason
@@ -184,6 +209,18 @@ def _natural(
     if order > 2 and matters and matters(*bounds):
         fourth = up_add(max(one.orders(4, 4)[0] for one in jets), rest.bounds[2])
     return Natural((*bounds, fourth), order, reason)
+
+
+def _cells_of(values: Values, radius: float) -> list[Array]:
+    """Fewer cells where there are many elements; one where the radius is small beside the layers
+    of a deep network.
+    """
+    count = len(values.levels)
+    least = min(level.norm for level in values.levels)
+    if _is_deep_and_large(values) and 0.0 < radius <= _SMALL_RADIUS * least:
+        return [np.full(count, radius)]
+    many = max(level.u.lo.size for level in values.levels) > _MANY_ELEMENTS
+    return _cells(count, radius, _FEW_ARCS if many else _ARCS)
 
 
 def _cells(count: int, radius: float, arcs: int = _ARCS) -> list[Array]:
