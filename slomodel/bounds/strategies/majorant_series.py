@@ -72,7 +72,7 @@ class Series:
         both = self._both(radius) if order == 2 else np.inf
         if both < up_add(self.hessian, terms.get(3, 0.0)):
             lines = [f"‖H(c) + D³f(c)[h]‖ ≤ {shown(both)}, along the same directions"]
-            del terms[3]
+            terms.pop(3, None)  # absent where it is 0
         small = [term for term in terms.values() if term < _SMALL_SHARE * whole]
         for k, term in terms.items():
             if term >= _SMALL_SHARE * whole:
