@@ -25,6 +25,8 @@ from slomodel.ir.walk import dependents, postorder
 _MOST_NUMBERS = 2**24
 """So many numbers may be enclosed: directions times elements of the nodes that vary with them."""
 _MOST_NUMBERS_ALONG = 6_000_000
+_NUMBERS_AT_ONCE = 2**21
+"""So many keep the memory that is touched small; all at once would take longer to get it."""
 _MOST_VARIABLES_THIRD = 40
 
 
@@ -84,22 +86,35 @@ def _enclosed(
     if n == 0 or prod(front) * max(elements, n) > most:
         return None
     rows = [np.eye(n) if first is None else first, np.eye(n)][:directions]
+    share = max(_NUMBERS_AT_ONCE // (prod(front[1:]) * max(elements, n)), 1)
+    found = [
+        _along(setting, graphs, [rows[0][start : start + share], *rows[1:]])
+        for start in range(0, front[0], share)
+    ]
+    lows, highs = [one.lo for one in found], [one.hi for one in found]
+    entries = Interval(np.concatenate(lows), np.concatenate(highs))
+    fixed = 0 if first is None else 1
+    result = entries
+    for order in permutations(range(fixed, directions + 1)):
+        result = meet(result, entries.each(partial(np.transpose, axes=(*range(fixed), *order))))
+    return result
+
+
+def _along(setting: Setting, graphs: tuple[Expr, ...], rows: list[Array]) -> Interval:
+    """The graphs along the rows of each direction, an axis for each of these in front."""
+    inputs, directions = derivatives(setting), len(rows)
     boxes = boxed(setting.values, directions)
     for axis, (own, one) in enumerate(zip((inputs.v, inputs.w), rows, strict=False)):
         boxes.update(along_rows(setting, own, directions, axis, one))
     found = enclose(graphs, boxes, setting.sizes, directions)
+    front = tuple(len(one) for one in rows)
 
     def joined(ends: list[Array]) -> Array:
         wide = [np.broadcast_to(a, front + a.shape[directions:]) for a in ends]
         return np.concatenate([a.reshape((*front, -1)) for a in wide], axis=-1)
 
     parts = [found[g] for g in graphs]
-    entries = Interval(joined([r.lo for r in parts]), joined([r.hi for r in parts]))
-    fixed = 0 if first is None else 1
-    result = entries
-    for order in permutations(range(fixed, directions + 1)):
-        result = meet(result, entries.each(partial(np.transpose, axes=(*range(fixed), *order))))
-    return result
+    return Interval(joined([r.lo for r in parts]), joined([r.hi for r in parts]))
 
 
 @dataclass(frozen=True, slots=True)

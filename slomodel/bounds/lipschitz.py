@@ -61,10 +61,11 @@ CENTRE = "‖H(c)‖ + r·L2"
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """What the strategies say of both constants."""
+    """What the strategies say of both constants, and of ‖H(c)‖ where all of them know it."""
 
     L1: tuple[Claim, ...]
     L2: tuple[Claim, ...]
+    centre: tuple[Claim, ...] = ()
 
 
 def bounds(setting: Setting, radius: float) -> Bounds:
@@ -125,7 +126,14 @@ def _claims(setting: Setting, radius: float, asked: Sequence[Strategy] | None = 
             Claim(one.rule2 or one.rule, _sound(one.L2), one.reason, one.trace2 or one.trace)
             for one in answers
         ),
+        _known(answers),
     )
+
+
+def _known(answers: Sequence[Candidate]) -> tuple[Claim, ...]:
+    """What they say of ‖H(c)‖, if all do."""
+    found = [Claim(one.rule, _sound(one.hessian)) for one in answers if one.hessian is not None]
+    return tuple(found) if len(found) == len(answers) else ()
 
 
 def _answer(strategy: Strategy, setting: Setting, radius: float) -> Candidate | None:
@@ -146,7 +154,7 @@ def _from_centre(setting: Setting, radius: float, over: Claims) -> tuple[Claim, 
     """L1(r) ≤ ‖H(c)‖ + r·L2(r), the least L2 and the least bound over the ball of radius 0.
 
     Where L2 is finite, H is Lipschitz with it on the ball: ‖H(x)‖ ≤ ‖H(c)‖ + L2‖x − c‖. Nothing is
-    asked of the centre where r·L2 alone is no less than another bound.
+    asked of the centre where r·L2 alone is no less than another bound, or all have told already.
     """
     slope = min(claim.value for claim in over.L2)
     if not (0.0 < radius < math.inf and math.isfinite(slope)):
@@ -154,10 +162,13 @@ def _from_centre(setting: Setting, radius: float, over: Claims) -> tuple[Claim, 
     added = float(up_mul(radius, slope))
     if added >= min(claim.value for claim in over.L1):
         return ()
-    kept = setting.kept.get("centre")
-    if not isinstance(kept, Claims):
-        kept = setting.kept["centre"] = _claims(setting, 0.0)
-    centre = min(kept.L1, key=lambda claim: claim.value)
+    known = over.centre
+    if not known:
+        kept = setting.kept.get("centre")
+        if not isinstance(kept, Claims):
+            kept = setting.kept["centre"] = _claims(setting, 0.0)
+        known = kept.L1
+    centre = min(known, key=lambda claim: claim.value)
     trace = (f"‖H(c)‖ ≤ {shown(centre.value)} ({centre.rule})", f"r·L2 ≤ {shown(added)}")
     return (Claim(CENTRE, float(up_add(centre.value, added)), trace=trace),)
 

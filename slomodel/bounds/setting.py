@@ -48,7 +48,8 @@ class Candidate:
     """What one strategy claims for a ball: upper bounds, `inf` where it has none, and why.
 
     `rule` names the strategy and the inequality; `trace` are the lines that explain the number.
-    Those of L2 are `rule2` and `trace2` where they are others.
+    Those of L2 are `rule2` and `trace2` where they are others. `hessian` is at least ‖H(c)‖, where
+    that is known: what it would claim for L1 at the centre.
     """
 
     rule: str
@@ -58,3 +59,4 @@ class Candidate:
     trace: tuple[str, ...] = ()
     rule2: str = ""
     trace2: tuple[str, ...] = ()
+    hessian: float | None = None

@@ -72,7 +72,7 @@ def gradient_jets(setting: Setting, radius: float) -> Candidate | None:
     told = (at_centre, *_largest(prepared, over[0]), *_others(L1))
     told2 = (*_largest(prepared, over[1]), *_others(L2))
     rule, rule2 = f"{RULE}: {L1.rule}", f"{RULE}: {L2.rule}"
-    return Candidate(rule, L1.value, L2.value, reason, told, rule2, told2)
+    return Candidate(rule, L1.value, L2.value, reason, told, rule2, told2, pieces.hessian)
 
 
 def _largest(prepared: Prepared, blocks: Array) -> tuple[str, ...]:

@@ -92,7 +92,8 @@ def _found(setting: Setting, prepared: Prepared, radius: float) -> Candidate:
     slope = min(L2, float(up_add(at_centre, up_mul(0.5, rise))))
     L1s = {"sup ‖H‖": second, "‖H(c)‖ and D³f": float(up_add(hessian, up_mul(radius, slope)))}
     trace = tuple(f"{name} ≤ {shown(value)}" for name, value in (L1s | L2s).items())
-    return Candidate(RULE, min(L1s.values()), L2, over.reason, trace)
+    known = hessian if np.isfinite(hessian) else None
+    return Candidate(RULE, min(L1s.values()), L2, over.reason, trace, hessian=known)
 
 
 def _over_ball(setting: Setting, prepared: Prepared, radius: float) -> Natural:
