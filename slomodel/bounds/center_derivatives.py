@@ -24,7 +24,7 @@ from slomodel.ir.walk import dependents, postorder
 
 _MOST_NUMBERS = 2**24
 """So many numbers may be enclosed: directions times elements of the nodes that vary with them."""
-_MOST_NUMBERS_ALONG = 6_000_000
+_MOST_NUMBERS_ALONG = 4_500_000
 _NUMBERS_AT_ONCE = 2**21
 """So many keep the memory that is touched small; all at once would take longer to get it."""
 _MOST_VARIABLES_THIRD = 40
