@@ -25,7 +25,7 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 def contract_layers() -> list[set[str]]:
     """The layers of the import-linter contract, lowest first."""
     settings = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text(encoding="utf-8"))
-    (contract,) = settings["tool"]["importlinter"]["contracts"]
+    contract, *_ = settings["tool"]["importlinter"]["contracts"]
     lines = reversed(contract["layers"])
     return [{name.strip(" ()") for name in line.split("|")} for line in lines]
 

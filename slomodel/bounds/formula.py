@@ -8,11 +8,11 @@ from dataclasses import replace
 import sympy as sp
 from sympy.printing.printer import Printer
 
-from slomodel.bounds.plain import not_plain
+from slomodel.bounds.intervals.rounding import up_mul
+from slomodel.bounds.intervals.smoothness import place
 from slomodel.bounds.result import shown
-from slomodel.bounds.rounding import up_mul
+from slomodel.bounds.series.plain import not_plain
 from slomodel.bounds.setting import Setting
-from slomodel.bounds.smoothness import place
 from slomodel.bounds.strategies.majorant_series import Series, majorant_terms
 from slomodel.bounds.strategies.symmetric_powers import symmetric_terms
 from slomodel.errors import Diagnostic, DomainError, MissingRule

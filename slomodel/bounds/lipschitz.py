@@ -9,9 +9,9 @@ from functools import partial
 
 import numpy as np
 
-from slomodel.bounds.gram_form import as_written, in_gram_form
+from slomodel.bounds.intervals.rounding import up_add, up_mul
 from slomodel.bounds.result import Bounds, Claim, Constant, checked_radius, shown
-from slomodel.bounds.rounding import up_add, up_mul
+from slomodel.bounds.series.gram_form import as_written, in_gram_form
 from slomodel.bounds.setting import Candidate, Setting
 from slomodel.bounds.strategies.gradient_jets import gradient_jets
 from slomodel.bounds.strategies.interval_entries import interval_entries

@@ -9,9 +9,9 @@ import pytest
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from slomodel.bounds.chain_gaps import gaps_of
-from slomodel.bounds.chain_norms import Monomials, parts
-from slomodel.bounds.near import Near, beside, near_norms
+from slomodel.bounds.forms.near import Near, beside, near_norms
+from slomodel.bounds.series.chain_gaps import gaps_of
+from slomodel.bounds.series.chain_norms import Monomials, parts
 
 Array = NDArray[np.float64]
 SHAPES = ((3, 4, 2, 3), (2, 3, 1, 2, 2), (2, 3, 1))

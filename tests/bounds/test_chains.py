@@ -8,8 +8,8 @@ from bounds.asking import setting
 from bounds.fuzz import cases
 
 from slomodel.bounds import Setting
-from slomodel.bounds.chains import chain_parts
-from slomodel.bounds.gram_form import in_gram_form
+from slomodel.bounds.series.chains import chain_parts
+from slomodel.bounds.series.gram_form import in_gram_form
 from slomodel.bounds.strategies.majorant_series import majorant_terms
 from slomodel.ir.walk import inputs
 from slomodel.reference import evaluate

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from slomodel.bounds.closing import (
+from slomodel.bounds.jets.closing import (
     Pieces,
     close_first,
     close_second,

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from slomodel.bounds.cubics import cubic_norm, split_norm
-from slomodel.bounds.loewner import Sum, symmetrised
+from slomodel.bounds.forms.cubics import cubic_norm, split_norm
+from slomodel.bounds.forms.loewner import Sum, symmetrised
 
 
 def turned(T: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:

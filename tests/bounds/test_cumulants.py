@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from slomodel.bounds.cumulants import cumulant_bounds, largest_variance, shares
-from slomodel.bounds.interval import interval, point
+from slomodel.bounds.elements.cumulants import cumulant_bounds, largest_variance, shares
+from slomodel.bounds.intervals.interval import interval, point
 
 CLOSE = 1e-12
 LOGITS = st.lists(st.floats(-30.0, 30.0), min_size=2, max_size=5)

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from strategies import graphs
 
 from slomodel import functions as fn
-from slomodel.bounds import products
-from slomodel.bounds.enclose import boxed, enclose
-from slomodel.bounds.interval import around, point
-from slomodel.bounds.products import contract
+from slomodel.bounds.intervals import products
+from slomodel.bounds.intervals.enclose import boxed, enclose
+from slomodel.bounds.intervals.interval import around, point
+from slomodel.bounds.intervals.products import contract
 from slomodel.ir import build
 from slomodel.ir.dims import literal
 from slomodel.ir.walk import postorder

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from bounds.asking import setting
 
-from slomodel.bounds.element_ranges import derivative_graphs, element_ranges
-from slomodel.bounds.element_sums import Weighted, fourth_order_ends, third_order
-from slomodel.bounds.fourth_powers import attained, cubic_by_fourth_powers, fourth_powers
-from slomodel.bounds.interval import Interval, point
-from slomodel.bounds.loewner import Rows, Sum, upper_end
-from slomodel.bounds.separable import elements
+from slomodel.bounds.elements.ranges import derivative_graphs, element_ranges
+from slomodel.bounds.elements.separable import elements
+from slomodel.bounds.elements.sums import Weighted, fourth_order_ends, third_order
+from slomodel.bounds.forms.fourth_powers import attained, cubic_by_fourth_powers, fourth_powers
+from slomodel.bounds.forms.loewner import Rows, Sum, upper_end
+from slomodel.bounds.intervals.interval import Interval, point
 
 CLOSE = 1e-9
 

@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from slomodel.bounds import interval as iv
-from slomodel.bounds.interval import Interval, interval, point
+from slomodel.bounds.intervals import interval as iv
+from slomodel.bounds.intervals.interval import Interval, interval, point
 
 
 def _boxes(rng: np.random.Generator, count: int) -> Interval:

@@ -10,9 +10,9 @@ import pytest
 import sympy as sp
 from bounds.asking import setting
 
+from slomodel.bounds.forms.trilinear import trilinear_norm
 from slomodel.bounds.strategies.interval_entries import interval_entries
 from slomodel.bounds.strategies.quadratic import quadratic
-from slomodel.bounds.trilinear import trilinear_norm
 
 pytestmark = pytest.mark.filterwarnings("ignore::slomodel.NonsmoothWarning")
 INF = math.inf

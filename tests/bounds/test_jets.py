@@ -10,8 +10,8 @@ from strategies import graphs
 
 import slomodel.functions as fn
 from slomodel.bounds import Setting
-from slomodel.bounds.jets import propagate
-from slomodel.bounds.prepared import prepare
+from slomodel.bounds.jets.prepared import prepare
+from slomodel.bounds.jets.propagate import propagate
 from slomodel.calculus import jvp
 from slomodel.ir import build
 from slomodel.ir.dims import literal

@@ -11,11 +11,11 @@ from bounds.fuzz import cases, setting_of
 from bounds.test_sound import alone
 from random_graphs import throw
 
-from slomodel.bounds.affine_rows import in_span
-from slomodel.bounds.fourth_powers import fourth_powers
-from slomodel.bounds.interval import point
-from slomodel.bounds.loewner import Rows
-from slomodel.bounds.sparse_rows import largest_eigenvalue_of_sizes, sparse_rows
+from slomodel.bounds.elements.affine_rows import in_span
+from slomodel.bounds.elements.sparse_rows import largest_eigenvalue_of_sizes, sparse_rows
+from slomodel.bounds.forms.fourth_powers import fourth_powers
+from slomodel.bounds.forms.loewner import Rows
+from slomodel.bounds.intervals.interval import point
 from slomodel.bounds.strategies import large_sums
 from slomodel.reference import evaluate_all
 

@@ -12,14 +12,14 @@ from bounds.objective_graph import ObjectiveGraph
 from bounds.test_sound import alone
 
 from slomodel.bounds import Setting
-from slomodel.bounds.interval import point
-from slomodel.bounds.loewner import Rows
-from slomodel.bounds.network import network
-from slomodel.bounds.network_centre import network_hessian_norm, network_third_norm
-from slomodel.bounds.network_jets import NetworkJets
-from slomodel.bounds.network_values import Values, network_values, over_cell
-from slomodel.bounds.power_sums import Moments, power_sums
-from slomodel.bounds.sample_polynomials import partitions
+from slomodel.bounds.forms.loewner import Rows
+from slomodel.bounds.forms.power_sums import Moments, power_sums
+from slomodel.bounds.intervals.interval import point
+from slomodel.bounds.networks.centre import network_hessian_norm, network_third_norm
+from slomodel.bounds.networks.jets import NetworkJets
+from slomodel.bounds.networks.network import network
+from slomodel.bounds.networks.polynomials import partitions
+from slomodel.bounds.networks.values import Values, network_values, over_cell
 from slomodel.bounds.strategies import layered_networks as strategy
 from slomodel.bounds.strategies.layered_networks import _cells, layered_networks
 

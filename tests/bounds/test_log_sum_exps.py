@@ -11,8 +11,8 @@ from bounds.fuzz import cases
 from bounds.test_sound import alone
 
 from slomodel.bounds import bounds
-from slomodel.bounds.loewner import largest_eigenvalue, quadratic_sum
-from slomodel.bounds.log_sums import log_sums
+from slomodel.bounds.elements.log_sums import log_sums
+from slomodel.bounds.forms.loewner import largest_eigenvalue, quadratic_sum
 from slomodel.bounds.strategies.log_sum_exps import (
     _features,
     _found,

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from bounds.asking import setting
 
-from slomodel.bounds.majorant import majorants, objective_majorant
-from slomodel.bounds.polynomials import (
+from slomodel.bounds.forms.polynomials import (
     Polynomial,
     collected,
     gradient_square,
@@ -15,7 +14,8 @@ from slomodel.bounds.polynomials import (
     monomials_bound,
     unfolding_bound,
 )
-from slomodel.bounds.prepared import prepare
+from slomodel.bounds.jets.prepared import prepare
+from slomodel.bounds.series.majorant import majorants, objective_majorant
 from slomodel.bounds.strategies.majorant_series import majorant_series
 from slomodel.ir.expr import Input
 

@@ -11,14 +11,16 @@ from bounds.fuzz import cases
 from bounds.test_layered_networks import NETS, asked, values_of
 from bounds.test_sound import alone
 
-from slomodel.bounds import network_functions, network_jets, network_values
-from slomodel.bounds.interval import Interval, point
-from slomodel.bounds.loewner import Rows
-from slomodel.bounds.network_functions import _largest_between
-from slomodel.bounds.network_jets import NetworkJets
-from slomodel.bounds.network_samples import groups_of
-from slomodel.bounds.network_values import over_cell
-from slomodel.bounds.power_sums import Moments, largest_eigenvalues, power_sums, roughly
+from slomodel.bounds.forms.loewner import Rows
+from slomodel.bounds.forms.power_sums import Moments, largest_eigenvalues, power_sums, roughly
+from slomodel.bounds.intervals.interval import Interval, point
+from slomodel.bounds.networks import functions as network_functions
+from slomodel.bounds.networks import jets as network_jets
+from slomodel.bounds.networks import values as network_values
+from slomodel.bounds.networks.functions import _largest_between
+from slomodel.bounds.networks.jets import NetworkJets
+from slomodel.bounds.networks.samples import groups_of
+from slomodel.bounds.networks.values import over_cell
 from slomodel.bounds.strategies.layered_networks import layered_networks
 
 pytestmark = pytest.mark.filterwarnings("ignore::slomodel.ModelWarning")

@@ -8,9 +8,9 @@ from itertools import product as every
 import numpy as np
 import pytest
 
-from slomodel.bounds.moving import gathered, reshaped, scattered
-from slomodel.bounds.norms import below, canonical, entries, flattened, frobenius, measure
-from slomodel.bounds.product_norms import product_options
+from slomodel.bounds.jets.moving import gathered, reshaped, scattered
+from slomodel.bounds.jets.norms import below, canonical, entries, flattened, frobenius, measure
+from slomodel.bounds.jets.product_norms import product_options
 from slomodel.ir.dims import Dim
 from slomodel.ir.expr import Affine
 

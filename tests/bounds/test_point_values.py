@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from slomodel import functions as fn
-from slomodel.bounds.point_values import values_at
+from slomodel.bounds.intervals.point_values import values_at
 from slomodel.calculus import jvp
 from slomodel.ir.build import const, variable
 from slomodel.ir.expr import Expr

@@ -7,10 +7,15 @@ import math
 import numpy as np
 import pytest
 
-from slomodel.bounds.close_sums import Third, third_nearby
-from slomodel.bounds.interval import point
-from slomodel.bounds.loewner import Rows, Sum, symmetrised
-from slomodel.bounds.quartics import Quartic, largest_quartic, square_of_cubic, sum_of_fourth_powers
+from slomodel.bounds.elements.close_sums import Third, third_nearby
+from slomodel.bounds.forms.loewner import Rows, Sum, symmetrised
+from slomodel.bounds.forms.quartics import (
+    Quartic,
+    largest_quartic,
+    square_of_cubic,
+    sum_of_fourth_powers,
+)
+from slomodel.bounds.intervals.interval import point
 
 CLOSE = 2e-3
 

@@ -11,9 +11,9 @@ import pytest
 import sympy as sp
 
 from slomodel import functions as fn
-from slomodel.bounds.interval import interval, point
-from slomodel.bounds.ranges import derivative_range
-from slomodel.bounds.values import value_range
+from slomodel.bounds.intervals.derivatives import derivative_range
+from slomodel.bounds.intervals.interval import interval, point
+from slomodel.bounds.intervals.values import value_range
 from slomodel.functions import partials
 from slomodel.functions.compound import hypot, logaddexp, xlogx
 from slomodel.ir.function import ANALYTIC, ScalarFunction

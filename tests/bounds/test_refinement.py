@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import slomodel.functions as table
 from slomodel.bounds import bounds
-from slomodel.bounds.element_ranges import derivative_graphs, element_ranges
-from slomodel.bounds.interval import interval, point
+from slomodel.bounds.elements.ranges import derivative_graphs, element_ranges
+from slomodel.bounds.intervals.interval import interval, point
 from slomodel.ir.expr import Input
 from slomodel.reference import evaluate
 

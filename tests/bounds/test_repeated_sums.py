@@ -12,8 +12,8 @@ from bounds.objective_graph import ObjectiveGraph
 from bounds.test_layered_networks import NETS, asked
 
 from slomodel.bounds import Setting
-from slomodel.bounds.gram_form import in_gram_form
 from slomodel.bounds.lipschitz import STRATEGIES, bounds
+from slomodel.bounds.series.gram_form import in_gram_form
 from slomodel.ir import build
 from slomodel.ir.dims import literal
 from slomodel.ir.expr import Einsum, Expr

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from bounds.asking import setting
 
-from slomodel.bounds.interval import point
-from slomodel.bounds.loewner import Rows
-from slomodel.bounds.ridge_majorants import Ridge, end_along
+from slomodel.bounds.elements.ridge_majorants import Ridge, end_along
+from slomodel.bounds.forms.loewner import Rows
+from slomodel.bounds.intervals.interval import point
 from slomodel.bounds.strategies.separable_sums import separable_sums
 
 ROUND = np.stack([np.cos(np.pi * np.arange(3) / 3), np.sin(np.pi * np.arange(3) / 3)], 1)

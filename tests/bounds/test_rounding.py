@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from slomodel.bounds import rounding as r
+from slomodel.bounds.intervals import rounding as r
 
 _EDGES = [0.0, 5e-324, -5e-324, 2.3e-308, 1e-160, 1.0, -1.0, 1 / 3, 3.0, -1e160, 1e308, -1.7e308]
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from bounds.asking import setting
 
-from slomodel.bounds.element_ranges import derivative_graphs, element_ranges
-from slomodel.bounds.interval import Interval
-from slomodel.bounds.separable import Elements, elements
+from slomodel.bounds.elements.ranges import derivative_graphs, element_ranges
+from slomodel.bounds.elements.separable import Elements, elements
+from slomodel.bounds.intervals.interval import Interval
 from slomodel.bounds.strategies.separable_sums import separable_sums
 
 SATURATING = "data e var x[3] minimize sum(x^2 / (e^2 + x^2))"

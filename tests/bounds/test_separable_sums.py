@@ -10,15 +10,15 @@ from bounds.asking import setting
 from bounds.fuzz import cases
 from bounds.test_sound import alone
 
-from slomodel.bounds.cubics import cubic_norm
-from slomodel.bounds.element_sums import Weighted, fourth_order, second_order, third_order
-from slomodel.bounds.fourth_powers import cubic_by_fourth_powers, fourth_powers
-from slomodel.bounds.interval import Interval, point
-from slomodel.bounds.loewner import (
+from slomodel.bounds.elements.separable import elements
+from slomodel.bounds.elements.sums import Weighted, fourth_order, second_order, third_order
+from slomodel.bounds.forms.cubics import cubic_norm
+from slomodel.bounds.forms.fourth_powers import cubic_by_fourth_powers, fourth_powers
+from slomodel.bounds.forms.loewner import (
     Rows,
     Sum,
 )
-from slomodel.bounds.separable import elements
+from slomodel.bounds.intervals.interval import Interval, point
 from slomodel.bounds.strategies.separable_sums import separable_sums
 
 pytestmark = pytest.mark.filterwarnings("ignore::slomodel.ModelWarning")

@@ -7,9 +7,9 @@ import pytest
 from bounds.asking import setting
 
 from slomodel import functions as fn
-from slomodel.bounds.enclose import boxed, enclose
-from slomodel.bounds.interval import around
-from slomodel.bounds.smoothness import OUTSIDE, smoothness
+from slomodel.bounds.intervals.enclose import boxed, enclose
+from slomodel.bounds.intervals.interval import around
+from slomodel.bounds.intervals.smoothness import OUTSIDE, smoothness
 from slomodel.ir import build
 from slomodel.ir.dims import literal
 from slomodel.ir.expr import Scan

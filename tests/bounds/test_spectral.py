@@ -4,7 +4,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from slomodel.bounds.spectral import (
+from slomodel.bounds.forms.spectral import (
     cholesky_norm,
     collatz,
     gram_cholesky,

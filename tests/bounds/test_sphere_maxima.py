@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.random import Generator
 
-from slomodel.bounds.polynomials import Polynomial, largest_value
-from slomodel.bounds.sphere_maxima import largest_closely
+from slomodel.bounds.forms.polynomials import Polynomial, largest_value
+from slomodel.bounds.forms.sphere_maxima import largest_closely
 
 
 def drawn(rng: Generator, blocks: int, degree: int) -> Polynomial:

@@ -8,8 +8,8 @@ from bounds.asking import setting
 from bounds.fuzz import cases
 
 from slomodel.bounds import Setting
+from slomodel.bounds.series.symmetric_sums import power_sum
 from slomodel.bounds.strategies.symmetric_powers import symmetric_powers, symmetric_terms
-from slomodel.bounds.symmetric_sums import power_sum
 
 pytestmark = pytest.mark.filterwarnings("ignore::slomodel.ModelWarning")
 TENSOR = "data T[3,3,3] var X[2,3] let P[a in 3, b in 3, c in 3] = "

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from slomodel.bounds.blame import unbounded
-from slomodel.bounds.center_derivatives import centre_hessian, centre_norms
-from slomodel.bounds.closing import (
+from slomodel.bounds.intervals.blame import unbounded
+from slomodel.bounds.intervals.enclose import boxed, enclose
+from slomodel.bounds.intervals.interval import Interval, around
+from slomodel.bounds.intervals.rounding import Array
+from slomodel.bounds.intervals.settled import settled
+from slomodel.bounds.intervals.smoothness import Smoothness, smoothness
+from slomodel.bounds.jets.closing import (
     Closed,
     Pieces,
     close_first,
@@ -15,16 +19,12 @@ from slomodel.bounds.closing import (
     stacked,
     symmetric,
 )
-from slomodel.bounds.enclose import boxed, enclose
-from slomodel.bounds.interval import Interval, around
-from slomodel.bounds.jet_arrays import settled
-from slomodel.bounds.jets import Ball, propagate
-from slomodel.bounds.norms import canonical, measure
-from slomodel.bounds.prepared import Prepared, prepare
+from slomodel.bounds.jets.norms import canonical, measure
+from slomodel.bounds.jets.prepared import Prepared, prepare
+from slomodel.bounds.jets.propagate import Ball, propagate
 from slomodel.bounds.result import shown
-from slomodel.bounds.rounding import Array
+from slomodel.bounds.series.centre import centre_hessian, centre_norms
 from slomodel.bounds.setting import Candidate, Setting
-from slomodel.bounds.smoothness import Smoothness, smoothness
 from slomodel.bounds.strategies import large_sums, layered_networks
 from slomodel.bounds.strategies.majorant_series import majorant_terms
 

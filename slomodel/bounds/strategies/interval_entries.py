@@ -9,11 +9,12 @@ from functools import partial
 import numpy as np
 
 from slomodel.bounds.ball import Ball
-from slomodel.bounds.blame import unbounded
-from slomodel.bounds.center_derivatives import centre_entries
-from slomodel.bounds.hessian import entries, numbers_a_cell
-from slomodel.bounds.interval import Interval, around, point
-from slomodel.bounds.rounding import (
+from slomodel.bounds.forms.spectral import stack_norm
+from slomodel.bounds.forms.trilinear import trilinear_norm
+from slomodel.bounds.intervals.blame import unbounded
+from slomodel.bounds.intervals.hessian import entries, numbers_a_cell
+from slomodel.bounds.intervals.interval import Interval, around, point
+from slomodel.bounds.intervals.rounding import (
     Array,
     Truths,
     down_add,
@@ -25,9 +26,8 @@ from slomodel.bounds.rounding import (
     up_norm,
     up_sqrt,
 )
+from slomodel.bounds.series.centre import centre_entries
 from slomodel.bounds.setting import Candidate, Setting
-from slomodel.bounds.spectral import stack_norm
-from slomodel.bounds.trilinear import trilinear_norm
 
 MOST_VARIABLES = 6
 RULE = "interval entries"

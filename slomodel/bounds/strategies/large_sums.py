@@ -9,8 +9,8 @@ from math import prod
 
 import numpy as np
 
-from slomodel.bounds.affine_rows import few_rows
-from slomodel.bounds.element_parts import (
+from slomodel.bounds.elements.affine_rows import few_rows
+from slomodel.bounds.elements.parts import (
     MOST_NUMBERS,
     MOST_VARIABLES,
     Part,
@@ -18,13 +18,17 @@ from slomodel.bounds.element_parts import (
     part_ranges,
     with_rows,
 )
-from slomodel.bounds.interval import Interval
-from slomodel.bounds.loewner import Rows, Slots, by_lengths, quotient
+from slomodel.bounds.elements.separable import Elements, elements
+from slomodel.bounds.elements.sparse_rows import (
+    SparseRows,
+    largest_eigenvalue_of_sizes,
+    sparse_rows,
+)
+from slomodel.bounds.forms.loewner import Rows, Slots, by_lengths, quotient
+from slomodel.bounds.intervals.interval import Interval
+from slomodel.bounds.intervals.rounding import Array, up_add, up_mul
 from slomodel.bounds.result import shown
-from slomodel.bounds.rounding import Array, up_add, up_mul
-from slomodel.bounds.separable import Elements, elements
 from slomodel.bounds.setting import Candidate, Setting
-from slomodel.bounds.sparse_rows import SparseRows, largest_eigenvalue_of_sizes, sparse_rows
 from slomodel.bounds.strategies.separable_sums import over_ball
 from slomodel.ir.dims import concrete
 

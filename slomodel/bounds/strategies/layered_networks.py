@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slomodel.bounds.element_parts import Part, parts_of, parts_over_ball
-from slomodel.bounds.element_sums import fourth_order, second_order, third_order
-from slomodel.bounds.loewner import Rows
-from slomodel.bounds.network import Network, network
-from slomodel.bounds.network_centre import network_hessian_norm, network_third_norm
-from slomodel.bounds.network_jets import NetworkJets
-from slomodel.bounds.network_values import Values, network_values, over_cell
+from slomodel.bounds.elements.parts import Part, parts_of, parts_over_ball
+from slomodel.bounds.elements.sums import fourth_order, second_order, third_order
+from slomodel.bounds.forms.loewner import Rows
+from slomodel.bounds.intervals.rounding import Array, up, up_add, up_mul
+from slomodel.bounds.networks.centre import network_hessian_norm, network_third_norm
+from slomodel.bounds.networks.jets import NetworkJets
+from slomodel.bounds.networks.network import Network, network
+from slomodel.bounds.networks.values import Values, network_values, over_cell
 from slomodel.bounds.result import shown
-from slomodel.bounds.rounding import Array, up, up_add, up_mul
 from slomodel.bounds.setting import Candidate, Setting
 from slomodel.ir.function import ANALYTIC
 
@@ -54,7 +54,7 @@ class Natural:
 def layered_networks(setting: Setting, radius: float) -> Candidate | None:
     """L1 and L2 of Σ g(o), o a network with smooth functions between its layers.
 
-    The inequalities are those of `network_jets` over cells of the layers' radii ρ, Σ ρ_l² <= r²,
+    The inequalities are those of `networks.jets` over cells of the layers' radii ρ, Σ ρ_l² <= r²,
     that cover all; then G_k >= sup ‖D^k f‖, and from the centre ‖D²f‖ <= ‖H(c)‖ + r sup ‖D³f‖ and
     so on. Hypothesis: all functions are C¹ (C² for L2) where their arguments lie.
     """

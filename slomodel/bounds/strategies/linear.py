@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slomodel.bounds.plain import is_plain
+from slomodel.bounds.series.plain import is_plain
 from slomodel.bounds.setting import Candidate, Setting
 from slomodel.ir.walk import postorder
 

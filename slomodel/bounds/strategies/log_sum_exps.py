@@ -9,29 +9,37 @@ from math import prod
 import numpy as np
 
 import slomodel.functions as table
-from slomodel.bounds.center_derivatives import centre_norms
-from slomodel.bounds.cumulants import cumulant_bounds
-from slomodel.bounds.element_parts import (
+from slomodel.bounds.elements.cumulants import cumulant_bounds
+from slomodel.bounds.elements.log_sums import LogSum, log_sums
+from slomodel.bounds.elements.parts import (
     MOST_VARIABLES,
     Part,
     jacobians,
     parts_of,
     parts_over_ball,
 )
-from slomodel.bounds.element_sums import fourth_order, second_order, third_order
-from slomodel.bounds.enclose import boxed, enclose
-from slomodel.bounds.interval import Interval
-from slomodel.bounds.loewner import Rows, largest_eigenvalue, quadratic_sum
-from slomodel.bounds.log_sums import LogSum, log_sums
-from slomodel.bounds.network import layer_at
+from slomodel.bounds.elements.separable import affine_nodes, elements
+from slomodel.bounds.elements.sparse_rows import SparseRows
+from slomodel.bounds.elements.sums import fourth_order, second_order, third_order
+from slomodel.bounds.forms.loewner import Rows, largest_eigenvalue, quadratic_sum
+from slomodel.bounds.forms.spectral import stack_norm
+from slomodel.bounds.intervals.enclose import boxed, enclose
+from slomodel.bounds.intervals.interval import Interval
+from slomodel.bounds.intervals.rounding import (
+    Array,
+    down_add,
+    up_add,
+    up_div,
+    up_mul,
+    up_norm,
+    up_sum,
+)
+from slomodel.bounds.intervals.values import value_range
+from slomodel.bounds.networks.network import layer_at
 from slomodel.bounds.result import shown
-from slomodel.bounds.rounding import Array, down_add, up_add, up_div, up_mul, up_norm, up_sum
-from slomodel.bounds.separable import affine_nodes, elements
+from slomodel.bounds.series.centre import centre_norms
 from slomodel.bounds.setting import Candidate, Setting
-from slomodel.bounds.sparse_rows import SparseRows
-from slomodel.bounds.spectral import stack_norm
 from slomodel.bounds.strategies.large_sums import of_sparse, sparse_parts
-from slomodel.bounds.values import value_range
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Axes, Expr
 from slomodel.ir.function import ANALYTIC

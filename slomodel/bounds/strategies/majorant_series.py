@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slomodel.bounds.aligned import Aligned, aligned
-from slomodel.bounds.center_derivatives import centre_norms
-from slomodel.bounds.chains import chain_parts
-from slomodel.bounds.factor_pairs import pair_third
-from slomodel.bounds.majorant import majorants, objective_majorant
-from slomodel.bounds.polynomials import Polynomial, largest_monomials
-from slomodel.bounds.prepared import prepare
+from slomodel.bounds.forms.polynomials import Polynomial, largest_monomials
+from slomodel.bounds.forms.sphere_maxima import largest_closely
+from slomodel.bounds.intervals.rounding import up_add, up_div, up_mul, up_pow
+from slomodel.bounds.jets.prepared import prepare
 from slomodel.bounds.result import shown
-from slomodel.bounds.rounding import up_add, up_div, up_mul, up_pow
+from slomodel.bounds.series.aligned import Aligned, aligned
+from slomodel.bounds.series.centre import centre_norms
+from slomodel.bounds.series.chains import chain_parts
+from slomodel.bounds.series.factor_pairs import pair_third
+from slomodel.bounds.series.majorant import majorants, objective_majorant
 from slomodel.bounds.setting import Candidate, Setting
-from slomodel.bounds.sphere_maxima import largest_closely
 
 RULE = "majorant series"
 _SMALL_SHARE = 1e-3

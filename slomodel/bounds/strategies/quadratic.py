@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from slomodel.bounds.center_derivatives import centre_hessian
-from slomodel.bounds.hessian import derivatives
-from slomodel.bounds.plain import is_plain
+from slomodel.bounds.forms.spectral import symmetric_norm
+from slomodel.bounds.intervals.hessian import derivatives
+from slomodel.bounds.series.centre import centre_hessian
+from slomodel.bounds.series.plain import is_plain
 from slomodel.bounds.setting import Candidate, Setting
-from slomodel.bounds.spectral import symmetric_norm
 from slomodel.ir.walk import postorder
 
 RULE = "quadratic"

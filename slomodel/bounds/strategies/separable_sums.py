@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slomodel.bounds.close_sums import Third, fourth_forms, third_at_centre, third_nearby
-from slomodel.bounds.element_parts import MOST_VARIABLES, Over, Part, parts_of, parts_over_ball
-from slomodel.bounds.element_sums import (
+from slomodel.bounds.elements.close_sums import Third, fourth_forms, third_at_centre, third_nearby
+from slomodel.bounds.elements.parts import MOST_VARIABLES, Over, Part, parts_of, parts_over_ball
+from slomodel.bounds.elements.ridge_majorants import end_along, ridge_of
+from slomodel.bounds.elements.separable import elements
+from slomodel.bounds.elements.sums import (
     Ends,
     Weighted,
     fourth_order_ends,
@@ -17,12 +19,10 @@ from slomodel.bounds.element_sums import (
     third_by_size,
     third_order,
 )
-from slomodel.bounds.loewner import Rows
-from slomodel.bounds.quartics import MOST_COLUMNS, Quartic, largest_quartic
+from slomodel.bounds.forms.loewner import Rows
+from slomodel.bounds.forms.quartics import MOST_COLUMNS, Quartic, largest_quartic
+from slomodel.bounds.intervals.rounding import up_add, up_mul
 from slomodel.bounds.result import shown
-from slomodel.bounds.ridge_majorants import end_along, ridge_of
-from slomodel.bounds.rounding import up_add, up_mul
-from slomodel.bounds.separable import elements
 from slomodel.bounds.setting import Candidate, Setting
 
 RULE = "separable sums"

@@ -8,21 +8,21 @@ from math import comb, factorial
 
 import numpy as np
 
-from slomodel.bounds.aligned import aligned
-from slomodel.bounds.center_derivatives import centre_norms
-from slomodel.bounds.cubics import MOST_COLUMNS_CUBIC, cubic_norm
-from slomodel.bounds.enclose import boxed, enclose
-from slomodel.bounds.gram_form import as_written
-from slomodel.bounds.interval import Interval, point, whole_power
-from slomodel.bounds.jet_arrays import settled
-from slomodel.bounds.loewner import Sum
-from slomodel.bounds.polynomials import Polynomial, enlarged, largest_value
-from slomodel.bounds.products import contract
-from slomodel.bounds.rounding import Array, up_add, up_div, up_mul, up_norm
+from slomodel.bounds.forms.cubics import MOST_COLUMNS_CUBIC, cubic_norm
+from slomodel.bounds.forms.loewner import Sum
+from slomodel.bounds.forms.polynomials import Polynomial, enlarged, largest_value
+from slomodel.bounds.forms.spectral import spectral_norm
+from slomodel.bounds.intervals.enclose import boxed, enclose
+from slomodel.bounds.intervals.interval import Interval, point, whole_power
+from slomodel.bounds.intervals.products import contract
+from slomodel.bounds.intervals.rounding import Array, up_add, up_div, up_mul, up_norm
+from slomodel.bounds.intervals.settled import settled
+from slomodel.bounds.series.aligned import aligned
+from slomodel.bounds.series.centre import centre_norms
+from slomodel.bounds.series.gram_form import as_written
+from slomodel.bounds.series.symmetric_sums import PowerSum, power_sum
 from slomodel.bounds.setting import Candidate, Setting
-from slomodel.bounds.spectral import spectral_norm
 from slomodel.bounds.strategies.majorant_series import Series
-from slomodel.bounds.symmetric_sums import PowerSum, power_sum
 
 RULE = "symmetric powers"
 _MOST_VECTORS = 10

@@ -1,0 +1,1 @@
+"""Intervals with outward rounding, and what they tell of graphs: values and derivatives."""

@@ -1,0 +1,58 @@
+"""Where scalar functions have kinks and edges of domains, from intervals of their operands."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import slomodel.functions as table
+from slomodel.bounds.intervals.interval import Interval
+from slomodel.bounds.intervals.rounding import Truths, down_ulps, up_ulps
+from slomodel.functions.compound import hypot
+from slomodel.ir.function import ANALYTIC, ScalarFunction
+
+
+def _near(a: Interval, b: Interval) -> Truths:
+    """Where two intervals meet, or are apart by a few steps of the last place only."""
+    below = up_ulps(a.hi) < down_ulps(b.lo)
+    above = down_ulps(a.lo) > up_ulps(b.hi)
+    return np.asarray(~(below | above))
+
+
+_ZERO = Interval(np.zeros(()), np.zeros(()))
+
+
+def kink(function: ScalarFunction, *operands: Interval) -> Truths:
+    """Where the operands may lie at a point at which the function has a kink or jump."""
+    if function.smoothness == ANALYTIC or function.result == "bool":
+        return np.zeros((), dtype=bool)
+    if function in (table.abs, table.sign, table.relu, table.root):
+        return _near(operands[0], _ZERO)
+    if function in (table.maximum, table.minimum):
+        return _near(*operands)
+    if function is hypot:
+        return _near(operands[0], _ZERO) & _near(operands[1], _ZERO)
+    if function is table.clip:
+        x, low, high = operands
+        return _near(x, low) | _near(x, high) | _near(low, high)
+    if function is table.huber:
+        t, delta = operands
+        return _near(t, delta) | _near(t, -delta)
+    if function is table.where:
+        return np.asarray((operands[0].lo < 1.0) & (operands[0].hi > 0.0))
+    return np.ones((), dtype=bool)
+
+
+def outside(function: ScalarFunction, *operands: Interval) -> Truths:
+    """Where an operand surely leaves the domain; a touched edge is left to infinite derivatives."""
+    result = np.zeros((), dtype=bool)
+    for a, (low, high) in zip(operands, function.domain, strict=False):
+        slack = 4.0 * np.spacing(np.minimum(a.magnitude, 1e300))
+        result = result | (a.lo < low - slack) | (a.hi > high + slack)
+    if function is table.div:
+        result = result | operands[1].contains(0.0)
+    if function is table.pow:
+        x, p = operands
+        whole = (p.lo == p.hi) & (np.floor(p.lo) == p.lo)
+        below = x.lo < -4.0 * np.spacing(np.minimum(x.magnitude, 1e300))
+        result = result | (~whole & below) | ((p.lo < 0.0) & x.contains(0.0))
+    return np.asarray(result)

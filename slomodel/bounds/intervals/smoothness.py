@@ -1,0 +1,288 @@
+"""How smooth an objective is on a box, and which part of it is not.
+
+The graphs of derivatives are those of the pieces. They bound the objective's derivatives only
+where the pieces are shown to meet smoothly: on a convex set, a function that is C¹ and piecewise
+C² has a gradient with Lipschitz constant sup ‖H‖ over the pieces; one that is C² and piecewise C³
+a Hessian with constant sup ‖D³f‖.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import singledispatch
+from math import ceil
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+import slomodel.functions as table
+from slomodel.bounds.intervals.interval import Interval
+from slomodel.bounds.intervals.kinks import kink, outside
+from slomodel.bounds.intervals.rounding import down_ulps, up_ulps
+from slomodel.calculus.joins import join_order
+from slomodel.errors import Span
+from slomodel.functions.compound import still
+from slomodel.ir.expr import Const, Einsum, Expr, Extreme, Gather, Input, Map, Reshape
+from slomodel.ir.function import ANALYTIC
+from slomodel.ir.walk import postorder
+
+Orders = NDArray[np.int64]
+
+OUTSIDE = -2
+"""Order of a part that has no value somewhere in the box."""
+
+
+@dataclass(frozen=True, slots=True)
+class Germ:
+    """A node that is, elementwise, smooth away from where it vanishes, and there O(t^degree).
+
+    `root` is the node whose zeros these are; t the distance from them.
+    """
+
+    root: Expr
+    degree: float
+
+
+@dataclass(frozen=True, slots=True)
+class Smoothness:
+    """The objective is `order` times continuously differentiable on each box of a batch (cells,).
+
+    -1: it may jump; `OUTSIDE`: it may have no value. `reason` tells the first part to blame.
+    """
+
+    order: Orders
+    reason: str = ""
+
+
+@dataclass(slots=True)
+class Walk:
+    """What is known while the graph is walked: intervals, orders and germs of nodes."""
+
+    found: Mapping[Expr, Interval]
+    batch: int
+    moving: set[Expr] = field(default_factory=set)
+    orders: dict[Expr, Orders] = field(default_factory=dict)
+    germs: dict[Expr, Germ] = field(default_factory=dict)
+
+    def least(self, node: Expr) -> Orders:
+        """The least order of a node's elements, by cell."""
+        orders = self.orders[node]
+        axes = tuple(range(self.batch, orders.ndim))
+        return np.asarray(np.min(orders, axis=axes, initial=ANALYTIC))
+
+
+def smoothness(
+    objective: Expr,
+    found: Mapping[Expr, Interval],
+    batch: int = 0,
+    spans: Mapping[Expr, Span] | None = None,
+) -> Smoothness:
+    """How smooth a scalar is over boxes, from the intervals of its nodes there."""
+    walk = Walk(found, batch)
+    for node in postorder(objective):
+        if isinstance(node, Input):
+            if node.role == "variable":
+                walk.moving.add(node)
+        elif any(o in walk.moving for o in node.operands) and not _is_still(node):
+            walk.moving.add(node)
+        shape = found[node].shape
+        if node in walk.moving and not isinstance(node, Input):
+            orders = order_of(node, walk)
+            walk.orders[node] = np.broadcast_to(orders, shape)
+        else:
+            walk.orders[node] = np.full(shape, ANALYTIC)
+    order = walk.least(objective)
+    return Smoothness(order, _reason(objective, walk, order, spans or {}))
+
+
+def _is_still(node: Expr) -> bool:
+    return isinstance(node, Map) and node.function is still
+
+
+@singledispatch
+def order_of(node: Expr, walk: Walk) -> Orders:
+    """The order of a node's elements (batch and its shape, or what broadcasts to it)."""
+    orders = [walk.least(operand) for operand in node.operands]
+    least = np.minimum.reduce(np.broadcast_arrays(*orders))
+    return np.asarray(least.reshape(least.shape + (1,) * node.rank))
+
+
+@order_of.register
+def _(node: Gather | Reshape, walk: Walk) -> Orders:
+    operand = node.operands[0]
+    if operand in walk.germs:
+        walk.germs[node] = Germ(node, walk.germs[operand].degree)
+    least = walk.least(operand)
+    return np.asarray(least.reshape(least.shape + (1,) * node.rank))
+
+
+@order_of.register
+def _(node: Einsum, walk: Walk) -> Orders:
+    moving = [k for k, operand in enumerate(node.operands) if operand in walk.moving]
+    orders = [walk.least(node.operands[k]) for k in moving]
+    least = np.minimum.reduce(np.broadcast_arrays(*orders))
+    germs = [walk.germs.get(node.operands[k]) for k in moving]
+    alike = {node.inputs[k] for k in moving}
+    if len(alike) == 1 and (degree := _joint_degree(germs)) is not None:
+        least = np.maximum(least, _order_of_degree(degree))
+        if len(set(node.output)) == len(node.output) == len(node.dims) and len(germs) == 1:
+            walk.germs[node] = Germ(node, degree)
+    return np.asarray(least.reshape(least.shape + (1,) * node.rank))
+
+
+def _joint_degree(germs: Sequence[Germ | None]) -> float | None:
+    """The degree of a product of germs at the same zeros."""
+    known = [germ for germ in germs if germ is not None]
+    if not known or len(known) < len(germs) or any(g.root is not known[0].root for g in known):
+        return None
+    return sum(germ.degree for germ in known)
+
+
+def _order_of_degree(degree: float) -> int:
+    """t^d for t >= 0, continued by 0 or ±|t|^d, is C^(⌈d⌉ - 1): all those derivatives vanish."""
+    return ceil(degree) - 1
+
+
+@order_of.register
+def _(node: Extreme, walk: Walk) -> Orders:
+    """As smooth as its operand where one element surely is the extreme one, else with a kink."""
+    a = walk.found[node.operands[0]]
+    axes = tuple(walk.batch + axis for axis in node.axes)
+    rest = tuple(k for k in range(a.lo.ndim) if k not in axes)
+    order = (*rest, *axes)
+    flat = tuple(a.shape[k] for k in rest)
+    low, high = (a.lo, a.hi) if node.which == "max" else (-a.hi, -a.lo)
+    lows = down_ulps(np.transpose(low, order).reshape((*flat, -1)))
+    highs = np.sort(up_ulps(np.transpose(high, order).reshape((*flat, -1))), axis=-1)
+    alone = np.ones(flat, dtype=bool)
+    if lows.shape[-1] > 1:
+        alone = np.asarray(np.max(lows, axis=-1) > highs[..., -2])
+    least = walk.least(node.operands[0])
+    least = least.reshape(least.shape + (1,) * node.rank)
+    return np.asarray(np.where(alone, least, np.minimum(least, 0)))
+
+
+@order_of.register
+def _(node: Map, walk: Walk) -> Orders:
+    operands = [_aligned(walk.found[o], node, k, walk) for k, o in enumerate(node.operands)]
+    orders = [
+        np.expand_dims(walk.orders[o], _missing(node, k, walk)) for k, o in enumerate(node.operands)
+    ]
+    if node.function is table.where:
+        return _choice(node, operands[0], orders, walk)
+    result = np.minimum.reduce(np.broadcast_arrays(*orders))
+    degree = _degree(node, walk)
+    if degree is not None:
+        result = np.maximum(result, min(_order_of_degree(degree), ANALYTIC))
+    kinked = kink(node.function, *operands)
+    result = np.where(kinked, np.minimum(result, node.function.smoothness), result)
+    return np.where(outside(node.function, *operands), OUTSIDE, result)
+
+
+def _missing(node: Map, k: int, walk: Walk) -> tuple[int, ...]:
+    return tuple(walk.batch + axis for axis in range(node.rank) if axis not in node.axes[k])
+
+
+def _aligned(a: Interval, node: Map, k: int, walk: Walk) -> Interval:
+    missing = _missing(node, k, walk)
+    return a.each(lambda array: np.expand_dims(array, missing))
+
+
+def _choice(node: Map, condition: Interval, orders: list[Orders], walk: Walk) -> Orders:
+    """The branch that is surely taken; where both may be, what is shown of their join."""
+    true, false = condition.lo == 1.0, condition.hi == 0.0
+    if node.operands[0] not in walk.moving:
+        # Which one is taken is fixed, if not known to this walk.
+        return np.where(true, orders[1], np.where(false, orders[2], np.minimum(*orders[1:])))
+    either = np.minimum(*np.broadcast_arrays(*orders[1:]))
+    if not (true | false).all():
+        either = np.minimum(either, _join(node, walk.moving))
+    return np.where(true, orders[1], np.where(false, orders[2], either))
+
+
+_joins: WeakKeyDictionary[Map, int] = WeakKeyDictionary()
+
+
+def _join(node: Map, moving: Collection[Expr]) -> int:
+    """The order of a join, found once a node: what moves under it is in the node."""
+    if node not in _joins:
+        _joins[node] = join_order(node, moving)
+    return _joins[node]
+
+
+def _degree(node: Map, walk: Walk) -> float | None:
+    """The degree of a node in the zeros of a germ below it; `walk` keeps it as a germ.
+
+    relu and |·| of something smooth begin one; powers and products with it raise the degree.
+    """
+    moving = [k for k, o in enumerate(node.operands) if o in walk.moving]
+    germs = [walk.germs.get(node.operands[k]) for k in moving]
+    function = node.function
+    if len({node.axes[k] for k in moving}) > 1:
+        return None
+    degree: float | None = None
+    if function in (table.relu, table.abs):
+        if walk.orders[node.operands[0]].min(initial=ANALYTIC) == ANALYTIC:
+            walk.germs[node] = Germ(node, 1.0)
+        return None
+    if function is table.mul:
+        degree = _joint_degree(germs)
+    elif function is table.square and germs[0] is not None:
+        degree = 2.0 * germs[0].degree
+    elif function is table.pow and germs[0] is not None and isinstance(node.operands[1], Const):
+        p = node.operands[1].value
+        degree = p * germs[0].degree if p >= 1.0 else None
+    elif function is table.neg or (function is table.div and node.operands[1] not in walk.moving):
+        degree = None if germs[0] is None else germs[0].degree
+    if degree is not None:
+        root = next(germ.root for germ in germs if germ is not None)
+        # Broadcast two ways, the same zeros are not at the same elements.
+        whole = len(node.axes[moving[0]]) == node.rank
+        walk.germs[node] = Germ(root if whole else node, degree)
+    return degree
+
+
+def _reason(objective: Expr, walk: Walk, order: Orders, spans: Mapping[Expr, Span]) -> str:
+    """The first node of least order, by its text and line."""
+    least = int(order.min(initial=ANALYTIC))
+    if least >= ANALYTIC:
+        return ""
+    blamed = objective
+    for node in postorder(objective):
+        if node in walk.moving and int(walk.orders[node].min(initial=ANALYTIC)) == least:
+            blamed = node
+            break
+    return f"{place(blamed, spans, objective)} {_TROUBLE.get(least, 'has a derivative that jumps')}"
+
+
+_TROUBLE = {
+    OUTSIDE: "has no value in a part of the ball",
+    -1: "may jump in the ball",
+    0: "has a kink in the ball: the gradient jumps",
+    1: "has a second derivative that jumps in the ball: the Hessian has no Lipschitz constant",
+    2: "has a third derivative that jumps in the ball",
+}
+
+
+def place(node: Expr, spans: Mapping[Expr, Span], objective: Expr) -> str:
+    """A node by its text and line, or by its kind where it has no place."""
+    span = span_of(node, spans, objective)
+    if span is not None:
+        return f"`{span.text}` in line {span.line}"
+    name = node.function.name if isinstance(node, Map) else type(node).__name__.lower()
+    return f"`{name}`"
+
+
+def span_of(node: Expr, spans: Mapping[Expr, Span], objective: Expr) -> Span | None:
+    """The place of a node, or of what it is a part of: not every node was written as it is."""
+    if node in spans:
+        return spans[node]
+    above = {node}
+    for other in postorder(objective):
+        if not above.isdisjoint(other.operands):
+            above.add(other)
+            if other in spans:
+                return spans[other]
+    return None

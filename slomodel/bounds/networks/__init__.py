@@ -1,0 +1,1 @@
+"""Networks of layers: derivatives along one direction by sample, summed over samples by norms."""

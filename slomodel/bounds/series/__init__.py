@@ -1,0 +1,1 @@
+"""Polynomial objectives by homogeneous parts: majorants, products of matrices, sums of powers."""
