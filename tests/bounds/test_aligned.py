@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 from bounds.asking import setting
-from slomodel.bounds.series.centre import third_along
 
 import slomodel
 from slomodel.bounds.series.aligned import Split, aligned
+from slomodel.bounds.series.centre import third_along
 from slomodel.bounds.strategies.majorant_series import majorant_series, majorant_terms
 
 FACTORS = "dim p, q, k data M[p, q] var U[p, k], V[k, q] minimize sumsq(U @ V - M)"

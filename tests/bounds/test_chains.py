@@ -93,3 +93,24 @@ def test_nothing_attained_is_above_the_bound(name: str) -> None:
         for which in ("L1", "L2"):
             assert not case.violates(which), (case.radius, case.bound, case.witnesses)
             assert case.ratio(which) > 0.25
+
+
+@pytest.mark.parametrize(
+    ("text", "centre", "X", "Y"),
+    [
+        ("A @ B @ X", [1e60, 1e150], 1e75, 1e-150),
+        ("A @ B @ C @ X", [1e75, 1e150, 1e-150], 1e-100, 1e60),
+        ("A @ B @ C @ X", [0.0, -1e80, 1e80], 1.0, -1.0),
+        ("A @ B @ X", [1e-170, 1e-170], 1e-170, 1e-170),
+    ],
+)
+@pytest.mark.parametrize("radius", [0.0, 0.1, 1e-170])
+def test_norms_of_any_scale_are_no_failure(
+    text: str, centre: list[float], X: float, Y: float, radius: float
+) -> None:
+    names = ", ".join(f"{name}[1,1]" for name in "ABC"[: len(centre)])
+    model = f"data X[1,1], Y[1,1] var {names} minimize sumsq({text} - Y)"
+    one = setting(model, centre, X=np.array([[X]]), Y=np.array([[Y]]))
+    for case in cases(one, np.random.default_rng(0), (radius,)):
+        for which in ("L1", "L2"):
+            assert not case.witness(which).value > case.bound[which] * (1.0 + CLOSE)

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 import pytest
-from slomodel.bounds.series.centre import centre_third
 
 import slomodel
+from slomodel.bounds.series.centre import centre_third
 from slomodel.bounds.series.factor_pairs import pair_third
 
 TEXT = "dim p, q, k data M[p, q] var U[p, k], V[k, q] minimize sumsq(U @ V - M)"

@@ -203,3 +203,27 @@ def test_a_deep_network_of_many_elements(monkeypatch: pytest.MonkeyPatch) -> Non
         for which in ("L1", "L2"):
             assert not case.violates(which), (case.radius, case.bound, case.witnesses)
         assert case.radius > 1e-5 or case.ratio("L1") > 0.99
+
+
+@pytest.mark.parametrize("units", [40, 60])
+def test_weight_decay_of_many_unknowns_adds_its_constant(units: int) -> None:
+    """241 and 361 weights, and 421 and more, for which parts have sparse rows."""
+    rng = np.random.default_rng(5)
+    text = f"data X[6,8], y[8] var W[{units},6], v[{units}] minimize sumsq(v' @ tanh(W @ X) - y)"
+    x, X, y = 0.3 * rng.standard_normal(7 * units), rng.standard_normal((6, 8)), np.zeros(8)
+    alone_ = layered_networks(setting(text, list(x), X=X, y=y), 0.1)
+    found = layered_networks(setting(text + " + 2 * sumsq(W)", list(x), X=X, y=y), 0.1)
+    assert alone_ is not None
+    assert found is not None
+    assert alone_.L1 <= found.L1 <= (alone_.L1 + 4.0) * (1.0 + 1e-5)
+    assert alone_.L2 <= found.L2 <= alone_.L2 * (1.0 + CLOSE)
+
+
+def test_the_loss_moves_however_small_the_radius_is() -> None:
+    """‖g'‖ = 2 w v x² from 0 on: of the order of r², which underflows."""
+    text = "data X[1,1] var W[1,1], V[1,1] minimize sumsq(V @ (W @ X))"
+    one = setting(text, [0.0, 0.0], X=np.array([[1e150]]))
+    values = values_of(one)
+    for radius in (1e-170, 1e-158, 1e-100):
+        jets = NetworkJets(values, over_cell(values, np.full(2, radius)))
+        assert jets.slope >= 2.0 * (radius * 1e75) ** 2 > 0.0

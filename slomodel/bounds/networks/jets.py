@@ -26,7 +26,7 @@ import numpy as np
 from slomodel.bounds.forms.polynomials import collected, largest_value
 from slomodel.bounds.forms.power_sums import largest_eigenvalues, roughly
 from slomodel.bounds.intervals.rounding import Array, up_add, up_norm
-from slomodel.bounds.intervals.settled import settled
+from slomodel.bounds.intervals.settled import FLOOR, settled
 from slomodel.bounds.networks.norms import Alternatives, Terms, alternatives, bounded
 from slomodel.bounds.networks.polynomials import (
     Exponents,
@@ -133,8 +133,9 @@ class NetworkJets:
             none = np.zeros(len(squared.c), dtype=bool)
             both.append(Terms(squared.exponents, squared.c, none))
         exponents, values = self._bounds(both)
-        reach = np.prod(self.cell.rho**exponents, axis=1)
-        moved = float(np.sum(settled(values * reach), where=reach > 0.0))
+        still = ((self.cell.rho == 0.0) & (exponents > 0)).any(axis=1)
+        reach = settled(np.prod(np.maximum(self.cell.rho, FLOOR) ** exponents, axis=1))
+        moved = float(np.sum(settled(values * reach), where=~still))
         change = float(settled(np.sqrt(settled(np.asarray(moved)))))
         return float(up_add(self.values.slope, change))
 

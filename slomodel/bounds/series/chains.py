@@ -24,6 +24,8 @@ from slomodel.ir.expr import Axes, Einsum, Expr, Input
 from slomodel.ir.labels import repeats
 from slomodel.ir.walk import dependents, postorder
 
+_LEAST, _MOST = 1e-30, 1e30
+"""Norms of which ten may be multiplied or divided without any that over- or underflows."""
 _MOST_FACTORS = 6
 
 
@@ -57,6 +59,8 @@ def chain_parts(setting: Setting, blocks: Sequence[str]) -> Monomials | None:
     X, *others = (_matrix(found[one], turned) for one, turned in data)
     W = [_matrix(point(setting.values[one]), turned) for one, turned in chain.factors]
     gaps = gaps_of(W, X, others[0] if others else None)
+    if not all(norm == 0.0 or _LEAST <= norm <= _MOST for norm in gaps.norms.values()):
+        return None
     names = [blocks.index(one.name) for one, _ in chain.factors]
     result: Monomials = {}
     for layers, value in parts(gaps).items():

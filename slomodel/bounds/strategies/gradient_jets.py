@@ -67,7 +67,8 @@ def gradient_jets(setting: Setting, radius: float) -> Candidate | None:
     pieces = _pieces(setting, prepared, over, _by_block(prepared, centre), ball.radius)
     L2 = close_second(pieces)
     L1 = close_first(pieces, L2.value)
-    reason = "" if np.isfinite(L2.value) else unbounded(setting, radius)
+    finite = np.isfinite([L1.value, L2.value]).all()
+    reason = "" if finite else unbounded(setting, radius)
     at_centre = f"‖H(c)‖ ≤ {shown(pieces.hessian)}, ‖D³f(c)‖ ≤ {shown(pieces.third)}"
     told = (at_centre, *_largest(prepared, over[0]), *_others(L1))
     told2 = (*_largest(prepared, over[1]), *_others(L2))

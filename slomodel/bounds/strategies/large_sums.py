@@ -16,6 +16,8 @@ from slomodel.bounds.elements.parts import (
     Part,
     affine_of,
     part_ranges,
+    parts_of,
+    parts_over_ball,
     with_rows,
 )
 from slomodel.bounds.elements.separable import Elements, elements
@@ -24,13 +26,16 @@ from slomodel.bounds.elements.sparse_rows import (
     largest_eigenvalue_of_sizes,
     sparse_rows,
 )
+from slomodel.bounds.elements.sums import fourth_order, second_order, third_order
 from slomodel.bounds.forms.loewner import Rows, Slots, by_lengths, quotient
 from slomodel.bounds.intervals.interval import Interval
 from slomodel.bounds.intervals.rounding import Array, up_add, up_mul
 from slomodel.bounds.result import shown
 from slomodel.bounds.setting import Candidate, Setting
 from slomodel.bounds.strategies.separable_sums import over_ball
+from slomodel.calculus import degree
 from slomodel.ir.dims import concrete
+from slomodel.ir.function import ANALYTIC
 
 RULE = "sums over many variables"
 _LAST = f"{RULE} over the last ball"
@@ -45,6 +50,45 @@ class Sums:
 
     few: tuple[Part[Rows], ...]
     sparse: tuple[Part[SparseRows], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """Parts beside those that another rule is for: with rows, or with sparse ones of many variables
+    (`is_cubic`: of degree 3 at most).
+    """
+
+    few: tuple[Part[Rows], ...] = ()
+    sparse: tuple[Part[SparseRows], ...] = ()
+    is_cubic: bool = True
+
+    def over(self, setting: Setting, radius: float) -> tuple[tuple[float, float, float], int, str]:
+        """At least sup ‖D^k‖, k = 2, 3, 4, how smooth they are, and why not more."""
+        if self.sparse:
+            found = of_sparse(setting, self.sparse, radius)
+            order = int(np.isfinite(found.L1)) + int(np.isfinite(found.L2))
+            smooth = ANALYTIC if order == 2 and self.is_cubic else order
+            return (found.L1, found.L2, 0.0 if self.is_cubic else np.inf), smooth, found.reason
+        if not self.few:
+            return (0.0, 0.0, 0.0), ANALYTIC, ""
+        own = parts_over_ball(setting, self.few, radius)
+        if own.order < 1:
+            return (np.inf, np.inf, np.inf), own.order, own.reason
+        fourth = fourth_order(own.parts) if own.order > 2 and radius else np.inf
+        bounds = second_order(own.parts), min(third_order(own.parts)), fourth
+        return bounds, own.order, own.reason
+
+
+def rest_of(setting: Setting, found: Sequence[Elements]) -> Rest | None:
+    """The numbers of parts of the objective; None where they are many."""
+    if setting.n <= MOST_VARIABLES:
+        few = parts_of(setting, found)
+        return None if few is None else Rest(few)
+    sparse = sparse_parts(setting, found)
+    if sparse is None:
+        return None
+    degrees = [degree(one.value, one.arguments) for one in found]
+    return Rest(sparse=sparse, is_cubic=all(k is not None and k <= 3 for k in degrees))
 
 
 def large_sums(setting: Setting, radius: float) -> Candidate | None:

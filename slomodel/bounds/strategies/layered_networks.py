@@ -7,9 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slomodel.bounds.elements.parts import Part, parts_of, parts_over_ball
-from slomodel.bounds.elements.sums import fourth_order, second_order, third_order
-from slomodel.bounds.forms.loewner import Rows
 from slomodel.bounds.intervals.rounding import Array, up, up_add, up_mul
 from slomodel.bounds.networks.centre import network_hessian_norm, network_third_norm
 from slomodel.bounds.networks.jets import NetworkJets
@@ -17,6 +14,7 @@ from slomodel.bounds.networks.network import Network, network
 from slomodel.bounds.networks.values import Values, network_values, over_cell
 from slomodel.bounds.result import shown
 from slomodel.bounds.setting import Candidate, Setting
+from slomodel.bounds.strategies.large_sums import Rest, rest_of
 from slomodel.ir.function import ANALYTIC
 
 RULE = "layered networks"
@@ -37,7 +35,7 @@ class Prepared:
 
     net: Network
     values: Values
-    rest: tuple[Part[Rows], ...]
+    rest: Rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +123,7 @@ def _made(setting: Setting) -> Prepared | None:
     net = network(setting.objective, setting.variables)
     if net is None:
         return None
-    rest = parts_of(setting, net.rest) if net.rest else ()
+    rest = rest_of(setting, net.rest) if net.rest else Rest()
     if rest is None:
         return None
     values = network_values(setting, net)
@@ -160,8 +158,8 @@ def _at_centre(
     kept = setting.kept.get(key)
     if not isinstance(kept, float):
         kept = norm(prepared.values)
-        if prepared.rest:
-            kept = float(up_add(kept, _rest(setting, prepared, 0.0).bounds[place]))
+        rest, _, _ = prepared.rest.over(setting, 0.0)
+        kept = float(up_add(kept, rest[place]))
         if place == 1 or not np.isfinite(kept):
             kept = min(kept, _still(setting, prepared).bounds[place])
         setting.kept[key] = kept
@@ -175,14 +173,6 @@ def _still(setting: Setting, prepared: Prepared) -> Natural:
     if not isinstance(kept, Natural):
         kept = setting.kept[key] = _natural(setting, prepared, 0.0)
     return kept
-
-
-def _rest(setting: Setting, prepared: Prepared, radius: float) -> Natural:
-    """Of the other parts of the objective."""
-    rest = parts_over_ball(setting, prepared.rest, radius)
-    fourth = fourth_order(rest.parts) if radius else np.inf
-    bounds = second_order(rest.parts), min(third_order(rest.parts)), fourth
-    return Natural(bounds, rest.order, rest.reason)
 
 
 def _natural(
@@ -202,13 +192,13 @@ def _natural(
             order, reason = cell.order, cell.reason
         jets.append(NetworkJets(values, cell))
     second, third = (max(found) for found in zip(*(one.orders(3) for one in jets), strict=True))
-    rest = _rest(setting, prepared, radius) if prepared.rest else Natural((0.0,) * 3, ANALYTIC, "")
-    if rest.order < order:
-        order, reason = rest.order, rest.reason
-    bounds = up_add(second, rest.bounds[0]), up_add(third, rest.bounds[1])
+    rest, smooth, why = prepared.rest.over(setting, radius)
+    if smooth < order:
+        order, reason = smooth, why
+    bounds = up_add(second, rest[0]), up_add(third, rest[1])
     fourth = float(np.inf)
     if order > 2 and matters and matters(*bounds):
-        fourth = up_add(max(one.orders(4, 4)[0] for one in jets), rest.bounds[2])
+        fourth = up_add(max(one.orders(4, 4)[0] for one in jets), rest[2])
     return Natural((*bounds, fourth), order, reason)
 
 

@@ -12,15 +12,9 @@ import slomodel.functions as table
 from slomodel.bounds.elements.cumulants import cumulant_bounds
 from slomodel.bounds.elements.log_sums import LogSum, log_sums
 from slomodel.bounds.elements.parts import (
-    MOST_VARIABLES,
-    Part,
     jacobians,
-    parts_of,
-    parts_over_ball,
 )
 from slomodel.bounds.elements.separable import affine_nodes, elements
-from slomodel.bounds.elements.sparse_rows import SparseRows
-from slomodel.bounds.elements.sums import fourth_order, second_order, third_order
 from slomodel.bounds.forms.loewner import Rows, largest_eigenvalue, quadratic_sum
 from slomodel.bounds.forms.spectral import stack_norm
 from slomodel.bounds.intervals.enclose import boxed, enclose
@@ -39,10 +33,9 @@ from slomodel.bounds.networks.network import layer_at
 from slomodel.bounds.result import shown
 from slomodel.bounds.series.centre import centre_norms
 from slomodel.bounds.setting import Candidate, Setting
-from slomodel.bounds.strategies.large_sums import of_sparse, sparse_parts
+from slomodel.bounds.strategies.large_sums import Rest, rest_of
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Axes, Expr
-from slomodel.ir.function import ANALYTIC
 from slomodel.ir.walk import dependents, inputs, postorder
 
 RULE = "log sum exp"
@@ -63,29 +56,6 @@ class Sums:
     u: Interval
     rows: Rows
     norms: Array
-
-
-@dataclass(frozen=True, slots=True)
-class Rest:
-    """The other parts of the objective, for many variables those with sparse rows."""
-
-    few: tuple[Part[Rows], ...] = ()
-    sparse: tuple[Part[SparseRows], ...] = ()
-
-    def over(self, setting: Setting, radius: float) -> tuple[tuple[float, float, float], int, str]:
-        """At least sup ‖D^k‖, k = 2, 3, 4, how smooth they are, and why not more."""
-        if self.sparse:
-            found = of_sparse(setting, self.sparse, radius)
-            order = int(np.isfinite(found.L1)) + int(np.isfinite(found.L2))
-            return (found.L1, found.L2, np.inf), order, found.reason
-        if not self.few:
-            return (0.0, 0.0, 0.0), ANALYTIC, ""
-        own = parts_over_ball(setting, self.few, radius)
-        if own.order < 1:
-            return (np.inf, np.inf, np.inf), own.order, own.reason
-        fourth = fourth_order(own.parts) if own.order > 2 and radius else np.inf
-        bounds = second_order(own.parts), min(third_order(own.parts)), fourth
-        return bounds, own.order, own.reason
 
 
 def log_sum_exps(setting: Setting, radius: float) -> Candidate | None:
@@ -169,13 +139,7 @@ def _rest(setting: Setting, others: Expr) -> Rest | None:
     if variables.isdisjoint(inputs(others)) or others in _affine_of(others, variables):
         return Rest()
     parts = elements(others, setting.variables)
-    if not parts:
-        return None
-    if setting.n > MOST_VARIABLES:
-        sparse = sparse_parts(setting, parts)
-        return None if sparse is None else Rest(sparse=sparse)
-    few = parts_of(setting, parts)
-    return None if few is None else Rest(few)
+    return rest_of(setting, parts) if parts else None
 
 
 def _affine_of(root: Expr, variables: Collection[Expr]) -> set[Expr]:
