@@ -95,8 +95,8 @@ class Bounds:
     def doubling_radius(self) -> float:
         """A radius up to which L1 is at most twice that of radius 0, within 1 % of the largest.
 
-        inf where this holds over the whole space, 0 where even `LEAST_RADIUS` is too much. A radius
-        is asked about some 12 times.
+        inf where a rule holds over the whole space, 0 where even `LEAST_RADIUS` is too much. Beyond
+        `MOST_RADIUS` no larger one is sought. A radius is asked about some 12 times.
         """
         twice = 2.0 * self.at(0.0).L1
         if self.at(math.inf).L1 <= twice < math.inf:

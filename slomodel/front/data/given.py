@@ -101,4 +101,4 @@ def _refuse_objects(what: str, value: object, array: Raw) -> NoReturn:
             _refuse(f"{what} holds {found}{place}, where a number is expected", remedy)
     kinds = ", ".join(sorted({type(one).__name__ for one in array.flat})) or "none"
     message = f"{what} holds numbers as objects of Python (of type {kinds}), not as floats"
-    _refuse(message, "round them: float(…), or numpy.array(…, dtype=float)")
+    _refuse(message, "make them floats: float(…), or numpy.array(…, dtype=float)")
