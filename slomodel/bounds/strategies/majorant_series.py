@@ -62,6 +62,17 @@ class Series:
                 found[k] = float(up_mul(up_mul(_count(k, order), size), up_pow(radius, k - order)))
         return found
 
+    def claim(self, rule: str, radius: float) -> Candidate:
+        """What a strategy of this name claims for a ball."""
+        return Candidate(
+            f"{rule}: ‖H(c)‖ + Σ k(k-1) s_k r^(k-2)",
+            self.first(radius),
+            self.second(radius),
+            trace=self.told(2, radius),
+            rule2=f"{rule}: Σ k(k-1)(k-2) s_k r^(k-3)",
+            trace2=self.told(3, radius),
+        )
+
     def told(self, order: int, radius: float) -> tuple[str, ...]:
         """The terms that add up, each with what it is mostly of; small ones together."""
         terms = {k: term for k, term in self._terms(order, radius).items() if self.sizes[k] > 0.0}
@@ -117,14 +128,7 @@ def majorant_series(setting: Setting, radius: float) -> Candidate | None:
     series = majorant_terms(setting)
     if series is None:
         return None
-    return Candidate(
-        f"{RULE}: ‖H(c)‖ + Σ k(k-1) s_k r^(k-2)",
-        series.first(radius),
-        series.second(radius),
-        trace=series.told(2, radius),
-        rule2=f"{RULE}: Σ k(k-1)(k-2) s_k r^(k-3)",
-        trace2=series.told(3, radius),
-    )
+    return series.claim(RULE, radius)
 
 
 def majorant_terms(setting: Setting) -> Series | None:

@@ -60,16 +60,7 @@ def symmetric_powers(setting: Setting, radius: float) -> Candidate | None:
     and t_i t_j in their place give a majorant in t_i = ‖h_i‖. Only the symmetric part of Y counts.
     """
     series = symmetric_terms(setting)
-    if series is None:
-        return None
-    return Candidate(
-        f"{RULE}: ‖H(c)‖ + Σ k(k-1) s_k r^(k-2)",
-        series.first(radius),
-        series.second(radius),
-        trace=series.told(2, radius),
-        rule2=f"{RULE}: Σ k(k-1)(k-2) s_k r^(k-3)",
-        trace2=series.told(3, radius),
-    )
+    return None if series is None else series.claim(RULE, radius)
 
 
 def symmetric_terms(setting: Setting) -> Series | None:
