@@ -10,8 +10,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 FOLDERS = ("slomodel", "grammar", "models", "tests", "benchmarks", "examples")
 SUFFIXES = (".py", ".slo", ".lark", ".md", ".toml")
-MAX_FILE_LINES = 300
-MAX_FUNCTION_LINES = 40
+MAX_FILE_LINES = 500
+MAX_FUNCTION_LINES = 80
 MACHINE_PATH = re.compile(r"(?<![\w.}\"'])/(?:work|home|root|Users|tmp)/\w")
 VIOLATION = re.compile(r"^- `(?P<name>[\w./]+::\w+)`", re.MULTILINE)
 
