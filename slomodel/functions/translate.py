@@ -15,6 +15,7 @@ from slomodel.functions import elementary
 from slomodel.functions.arithmetic import add, div, mul, neg, sub
 from slomodel.functions.piecewise import abs, maximum, minimum, sign
 from slomodel.functions.power import pow
+from slomodel.ir.exact import carried
 from slomodel.ir.expr import Const, Expr
 
 _Build = Callable[..., Expr]
@@ -153,7 +154,7 @@ def _number(node: sp.Expr) -> Expr:
     value = float(node)
     if math.isinf(value) and node.is_finite:
         raise DomainError("a number is beyond the largest double, 1.8e308")
-    return Const(value)
+    return Const(value, None if node.is_Float else carried(node))
 
 
 def _sum(node: sp.Add, done: Mapping[sp.Basic, Expr]) -> Expr:
@@ -168,17 +169,17 @@ def _sum(node: sp.Add, done: Mapping[sp.Basic, Expr]) -> Expr:
 
 def _product(node: sp.Mul, done: Mapping[sp.Basic, Expr]) -> Expr:
     """Numbers are merged into one coefficient, divisors into one division."""
-    number = 1.0
+    number: Expr = Const(1.0)
     above: list[Expr] = []
     below: list[Expr] = []
     for divides, part in map(_upright, node.args):
         factor = done[part]
         if isinstance(factor, Const):
-            number = number / factor.value if divides else number * factor.value
+            number = div(number, factor) if divides else mul(number, factor)
         else:
             (below if divides else above).append(factor)
     if not above:
-        return div(number, balanced(mul, below)) if below else Const(number)
+        return div(number, balanced(mul, below)) if below else number
     product = mul(number, balanced(mul, above))
     return div(product, balanced(mul, below)) if below else product
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from slomodel.errors import ShapeError
 from slomodel.ir.dims import Shape, show_shape
+from slomodel.ir.exact import exact_value
 from slomodel.ir.expr import Axes, Const, Einsum, Expr, Map
 from slomodel.ir.function import ScalarFunction
 from slomodel.ir.linear import broadcast, einsum
@@ -95,15 +96,22 @@ def _narrowed(node: Einsum) -> tuple[Expr, Axes]:
     return einsum(node.operands, inputs, tuple(number[label] for label in output), dims), kept
 
 
+def _folded(function: ScalarFunction, numbers: Sequence[Const]) -> Const:
+    """The function of constants: its NumPy meaning, and the number without rounding."""
+    with np.errstate(all="ignore"):
+        result = function.numpy(*(np.asarray(number.value) for number in numbers))
+    if function.result == "bool":
+        return Const(bool(result))
+    value = float(result)
+    return Const(value, exact_value(function, numbers, value))
+
+
 def _simplified(
     function: ScalarFunction, operands: Sequence[Expr], axes: Sequence[Axes], shape: Shape
 ) -> Expr | None:
-    values = [operand.value for operand in operands if isinstance(operand, Const)]
-    if len(values) == len(operands) and operands:
-        with np.errstate(all="ignore"):
-            result = function.numpy(*(np.asarray(v) for v in values))
-        folded = Const(bool(result) if function.result == "bool" else float(result))
-        return broadcast(folded, (), shape)
+    numbers = [operand for operand in operands if isinstance(operand, Const)]
+    if len(numbers) == len(operands) and operands:
+        return broadcast(_folded(function, numbers), (), shape)
     if function.simplify is None:
         return None
     kept = function.simplify(*operands)

@@ -10,7 +10,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Literal, NoReturn, Self, TypeVar
+from fractions import Fraction
+from typing import TYPE_CHECKING, Literal, NoReturn, Self, TypeAlias, TypeVar, Union
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -18,9 +19,14 @@ import numpy as np
 from slomodel.ir.dims import Dim, Shape, show_shape
 from slomodel.ir.function import DType, ScalarFunction
 
+if TYPE_CHECKING:
+    import sympy as sp
+
 Role = Literal["variable", "data", "direction"]
 Which = Literal["max", "min"]
 Axes = tuple[int, ...]
+Exact: TypeAlias = Union[Fraction, "sp.Expr"]
+"""A real number without rounding."""
 
 _Kind = TypeVar("_Kind", bound="Expr")
 _table: WeakValueDictionary[Hashable, Expr] = WeakValueDictionary()
@@ -126,17 +132,38 @@ class Input(Expr):
 
 
 class Const(Expr):
-    """One number or truth value. Keyed by type and bits, so that 0.0, -0.0 and False differ."""
+    """One number or truth value. Keyed by type and bits, so that 0.0, -0.0 and False differ.
 
-    __slots__ = ("value",)
+    `value` is the double that kernels compute with. `written` is the exact number that it is
+    rounded from, a Fraction or a SymPy number, where this is not the decimal number that the
+    double is printed as: 1/3, pi, 0.1 + 0.2.
+    """
+
+    __slots__ = ("value", "written")
     value: float
+    written: Exact | None
 
-    def __new__(cls, value: float) -> Const:
+    def __new__(cls, value: float, written: Exact | None = None) -> Const:
         if isinstance(value, (bool, np.bool_)):
             truth = bool(value)
-            return _interned(cls, (), (), "bool", key=repr(truth), value=truth)
+            return _interned(cls, (), (), "bool", key=repr(truth), value=truth, written=None)
         value = float(value)
-        return _interned(cls, (), (), "real", key=value.hex(), value=value)
+        if written is not None and (not np.isfinite(value) or written == decimal(value)):
+            written = None
+        key = value.hex() if written is None else (value.hex(), written)
+        return _interned(cls, (), (), "real", key=key, value=value, written=written)
+
+    @property
+    def exact(self) -> Exact:
+        """The number as it was written, or the truth value; of a finite number."""
+        if self.dtype == "bool":
+            return Fraction(self.value)
+        return decimal(self.value) if self.written is None else self.written
+
+
+def decimal(value: float) -> Fraction:
+    """The shortest decimal number that rounds to a finite double: 1/10 of 0.1."""
+    return Fraction(int(value)) if value.is_integer() else Fraction(repr(value))
 
 
 class Iota(Expr):

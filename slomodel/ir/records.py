@@ -36,7 +36,7 @@ def flatten(root: Expr) -> list[_Record]:
         if isinstance(node, Input):
             own = (node.name, node.role, node.shape, node.dtype)
         elif isinstance(node, Const):
-            own = (node.value,)
+            own = (node.value, node.written)
         elif isinstance(node, Iota):
             own = node.shape
         elif isinstance(node, Map):

@@ -37,7 +37,7 @@ def _order(text: str, centre: list[float], radius: float) -> tuple[int, str]:
         ("var x minimize relu(x)^3", [0.5], 1.0, 2),
         ("var x minimize relu(x)^2.5", [0.5], 1.0, 2),
         ("var x minimize 3 * relu(2 * x - 1)^4", [0.5], 1.0, 3),
-        ("var x minimize relu(x) * x", [0.5], 1.0, 0),
+        ("var x minimize relu(x) * x", [0.5], 1.0, 1),
         ("var x[3] minimize sumsq(relu(x))", [0.1, 2.0, 2.0], 1.0, 1),
         ("var x[3] minimize sumsq(relu(x))", [3.0, 2.0, 2.0], 1.0, ANALYTIC),
         (

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import singledispatch
-from math import ceil
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -22,9 +21,10 @@ from slomodel.bounds.intervals.interval import Interval
 from slomodel.bounds.intervals.kinks import kink, outside
 from slomodel.bounds.intervals.rounding import down_ulps, up_ulps
 from slomodel.calculus.joins import join_order
+from slomodel.calculus.kinked_products import KinkedProducts, Power
 from slomodel.errors import Span
 from slomodel.functions.compound import still
-from slomodel.ir.expr import Const, Einsum, Expr, Extreme, Gather, Input, Map, Reshape
+from slomodel.ir.expr import Einsum, Expr, Extreme, Input, Map
 from slomodel.ir.function import ANALYTIC
 from slomodel.ir.walk import postorder
 
@@ -32,17 +32,6 @@ Orders = NDArray[np.int64]
 
 OUTSIDE = -2
 """Order of a part that has no value somewhere in the box."""
-
-
-@dataclass(frozen=True, slots=True)
-class Germ:
-    """A node that is, elementwise, smooth away from where it vanishes, and there O(t^degree).
-
-    `root` is the node whose zeros these are; t the distance from them.
-    """
-
-    root: Expr
-    degree: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +47,27 @@ class Smoothness:
 
 @dataclass(slots=True)
 class Walk:
-    """What is known while the graph is walked: intervals, orders and germs of nodes."""
+    """What is known while the graph is walked: intervals, orders and products of nodes."""
 
     found: Mapping[Expr, Interval]
     batch: int
     moving: set[Expr] = field(default_factory=set)
     orders: dict[Expr, Orders] = field(default_factory=dict)
-    germs: dict[Expr, Germ] = field(default_factory=dict)
+    products: KinkedProducts = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.products = KinkedProducts(self.moving)
 
     def least(self, node: Expr) -> Orders:
         """The least order of a node's elements, by cell."""
         orders = self.orders[node]
         axes = tuple(range(self.batch, orders.ndim))
         return np.asarray(np.min(orders, axis=axes, initial=ANALYTIC))
+
+    def of_product(self, powers: Sequence[Power]) -> Orders:
+        """The order of a product of powers of nodes, the least of its elements, by cell."""
+        orders = [np.minimum(self.least(one.base), one.order) for one in powers]
+        return np.asarray(np.minimum.reduce(np.broadcast_arrays(*orders)))
 
 
 def smoothness(
@@ -110,39 +107,15 @@ def order_of(node: Expr, walk: Walk) -> Orders:
 
 
 @order_of.register
-def _(node: Gather | Reshape, walk: Walk) -> Orders:
-    operand = node.operands[0]
-    if operand in walk.germs:
-        walk.germs[node] = Germ(node, walk.germs[operand].degree)
-    least = walk.least(operand)
-    return np.asarray(least.reshape(least.shape + (1,) * node.rank))
-
-
-@order_of.register
 def _(node: Einsum, walk: Walk) -> Orders:
-    moving = [k for k, operand in enumerate(node.operands) if operand in walk.moving]
-    orders = [walk.least(node.operands[k]) for k in moving]
-    least = np.minimum.reduce(np.broadcast_arrays(*orders))
-    germs = [walk.germs.get(node.operands[k]) for k in moving]
-    alike = {node.inputs[k] for k in moving}
-    if len(alike) == 1 and (degree := _joint_degree(germs)) is not None:
-        least = np.maximum(least, _order_of_degree(degree))
-        if len(set(node.output)) == len(node.output) == len(node.dims) and len(germs) == 1:
-            walk.germs[node] = Germ(node, degree)
+    """Factors along the same labels are one product of elements."""
+    groups = []
+    for operands, powers in walk.products.groups(node):
+        orders = [walk.least(operand) for operand in operands]
+        least = np.minimum.reduce(np.broadcast_arrays(*orders))
+        groups.append(np.maximum(least, walk.of_product(powers)) if powers else least)
+    least = np.minimum.reduce(np.broadcast_arrays(*groups))
     return np.asarray(least.reshape(least.shape + (1,) * node.rank))
-
-
-def _joint_degree(germs: Sequence[Germ | None]) -> float | None:
-    """The degree of a product of germs at the same zeros."""
-    known = [germ for germ in germs if germ is not None]
-    if not known or len(known) < len(germs) or any(g.root is not known[0].root for g in known):
-        return None
-    return sum(germ.degree for germ in known)
-
-
-def _order_of_degree(degree: float) -> int:
-    """t^d for t >= 0, continued by 0 or ±|t|^d, is C^(⌈d⌉ - 1): all those derivatives vanish."""
-    return ceil(degree) - 1
 
 
 @order_of.register
@@ -173,11 +146,12 @@ def _(node: Map, walk: Walk) -> Orders:
     if node.function is table.where:
         return _choice(node, operands[0], orders, walk)
     result = np.minimum.reduce(np.broadcast_arrays(*orders))
-    degree = _degree(node, walk)
-    if degree is not None:
-        result = np.maximum(result, min(_order_of_degree(degree), ANALYTIC))
     kinked = kink(node.function, *operands)
     result = np.where(kinked, np.minimum(result, node.function.smoothness), result)
+    powers = walk.products.powers(node)
+    if powers:
+        product = walk.of_product(powers)
+        result = np.maximum(result, product.reshape(product.shape + (1,) * node.rank))
     return np.where(outside(node.function, *operands), OUTSIDE, result)
 
 
@@ -210,38 +184,6 @@ def _join(node: Map, moving: Collection[Expr]) -> int:
     if node not in _joins:
         _joins[node] = join_order(node, moving)
     return _joins[node]
-
-
-def _degree(node: Map, walk: Walk) -> float | None:
-    """The degree of a node in the zeros of a germ below it; `walk` keeps it as a germ.
-
-    relu and |·| of something smooth begin one; powers and products with it raise the degree.
-    """
-    moving = [k for k, o in enumerate(node.operands) if o in walk.moving]
-    germs = [walk.germs.get(node.operands[k]) for k in moving]
-    function = node.function
-    if len({node.axes[k] for k in moving}) > 1:
-        return None
-    degree: float | None = None
-    if function in (table.relu, table.abs):
-        if walk.orders[node.operands[0]].min(initial=ANALYTIC) == ANALYTIC:
-            walk.germs[node] = Germ(node, 1.0)
-        return None
-    if function is table.mul:
-        degree = _joint_degree(germs)
-    elif function is table.square and germs[0] is not None:
-        degree = 2.0 * germs[0].degree
-    elif function is table.pow and germs[0] is not None and isinstance(node.operands[1], Const):
-        p = node.operands[1].value
-        degree = p * germs[0].degree if p >= 1.0 else None
-    elif function is table.neg or (function is table.div and node.operands[1] not in walk.moving):
-        degree = None if germs[0] is None else germs[0].degree
-    if degree is not None:
-        root = next(germ.root for germ in germs if germ is not None)
-        # Broadcast two ways, the same zeros are not at the same elements.
-        whole = len(node.axes[moving[0]]) == node.rank
-        walk.germs[node] = Germ(root if whole else node, degree)
-    return degree
 
 
 def _reason(objective: Expr, walk: Walk, order: Orders, spans: Mapping[Expr, Span]) -> str:

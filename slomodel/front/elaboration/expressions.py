@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import assert_never
 
+import sympy as sp
+
 from slomodel.front.elaboration.arrays import ARRAY_FUNCTIONS
 from slomodel.front.elaboration.calls import call
 from slomodel.front.elaboration.comprehension import comprehension, index_value, number_of
@@ -22,7 +24,7 @@ from slomodel.front.elaboration.operators import (
 )
 from slomodel.front.elaboration.scope import Evaluate, Scope, Symbol
 from slomodel.front.elaboration.steps import Steps, run
-from slomodel.front.elaboration.values import Label, Value, number
+from slomodel.front.elaboration.values import Label, Value, number, value_of
 from slomodel.front.text.syntax import (
     BoolOp,
     Call,
@@ -44,8 +46,9 @@ from slomodel.front.text.syntax import (
     Transpose,
 )
 from slomodel.functions import FUNCTIONS
+from slomodel.ir.expr import Const
 
-CONSTANTS = {"pi": math.pi, "e": math.e}
+CONSTANTS = {"pi": Const(math.pi, sp.pi), "e": Const(math.e, sp.E)}
 """Names that stand for a number where nothing declares them."""
 
 
@@ -94,7 +97,7 @@ def _name(node: Name, scope: Scope) -> Value:
     model = scope.model
     declared = text in scope.local or text in model.symbols or text in model.later
     if text in CONSTANTS and not declared:
-        return number(CONSTANTS[text])
+        return value_of(CONSTANTS[text])
     if not declared and (text in FUNCTIONS or text in ARRAY_FUNCTIONS):
         raise _needs_arguments(node)
     found = scope.find(node)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from slomodel.calculus.joins import is_smooth_join
+from slomodel.calculus.kinked_products import exposed
 from slomodel.errors import Diagnostic, Span
 from slomodel.functions import (
     DISCONTINUOUS,
@@ -56,11 +57,17 @@ _BOUNDS = "a bound over a ball that touches it is infinite"
 def nonsmooth_warnings(
     objective: Expr, spans: Mapping[Expr, Span], place: Span
 ) -> list[Diagnostic]:
-    """A warning for each node that varies and is not C¹; `place` is for nodes without one."""
+    """A warning for each node that varies and is not C¹; `place` is for nodes without one.
+
+    Where a product makes it so, as |t|³, there is nothing to warn of.
+    """
     order = differentiated(objective)
     varying = dependents(order, lambda n: isinstance(n, Input) and n.role == "variable")
+    seen = exposed(objective, order, varying)
     found: dict[Diagnostic, None] = {}
     for node in order:
+        if node not in seen:
+            continue
         if isinstance(node, Extreme) and node in varying:
             message = f"`{node.which}` has a kink where its extreme elements are equal"
             remedy = "`logsumexp` is smooth"

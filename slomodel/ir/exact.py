@@ -1,0 +1,59 @@
+"""Functions of constants without rounding."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import sympy as sp
+
+from slomodel.ir.expr import Const, Exact
+from slomodel.ir.function import ScalarFunction
+
+_WHOLE = 2.0**53
+"""Sums, products and quotients of whole numbers below this that are whole are exact doubles."""
+_MOST_BITS = 2200
+"""A quotient of longer numbers is not carried along; those of doubles have up to 1,074 bits."""
+_MOST_PARTS = 20
+"""The same for numbers such as sqrt(2 + pi), in SymPy's nodes."""
+_HIGHEST_POWER = 64
+"""SymPy writes whole powers out, 10 to the 1,000,000th too."""
+
+
+def exact_value(function: ScalarFunction, numbers: Sequence[Const], value: float) -> Exact | None:
+    """The function of the numbers as they were written, which its double `value` is rounded from.
+
+    A Fraction or SymPy's number, such as sqrt(2); None where the double is to stand for itself:
+    it is exact, or the number is too long to carry along.
+    """
+    if not math.isfinite(value) or not all(math.isfinite(number.value) for number in numbers):
+        return None
+    if not function.costly and all(map(_is_whole, (value, *(n.value for n in numbers)))):
+        return None
+    if function.name == "pow" and abs(numbers[1].value) > _HIGHEST_POWER:
+        return None
+    try:
+        found = function.definition(*(number.exact for number in numbers))
+        if isinstance(found, float):  # Python's root of a Fraction is rounded
+            found = function.definition(*(sp.sympify(number.exact) for number in numbers))
+    except (ArithmeticError, TypeError):
+        return None
+    return carried(found)
+
+
+def carried(number: Exact) -> Exact | None:
+    """A real number as a `Const` keeps it; None where it is too long, or is no number."""
+    if isinstance(number, sp.Rational):
+        number = Fraction(number.p, number.q)
+    if isinstance(number, Fraction):
+        bits = number.numerator.bit_length() + number.denominator.bit_length()
+        return number if bits <= _MOST_BITS else None
+    if not isinstance(number, sp.Expr) or not number.is_real or number.has(sp.Float):
+        return None
+    parts = sum(1 for _ in sp.preorder_traversal(number))
+    return number if parts <= _MOST_PARTS else None
+
+
+def _is_whole(value: float) -> bool:
+    return value.is_integer() and abs(value) < _WHOLE
