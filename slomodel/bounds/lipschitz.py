@@ -23,6 +23,7 @@ from slomodel.bounds.strategies.majorant_series import majorant_series
 from slomodel.bounds.strategies.quadratic import quadratic
 from slomodel.bounds.strategies.separable_sums import separable_sums
 from slomodel.bounds.strategies.symmetric_powers import symmetric_powers
+from slomodel.bounds.units import Units, units_of_objective, units_of_variables
 from slomodel.errors import Diagnostic, DomainError, MissingRule
 
 Strategy = Callable[[Setting, float], Candidate | None]
@@ -79,7 +80,7 @@ def bounds(setting: Setting, radius: float) -> Bounds:
             message = f"the centre is not finite: its `{variable.name}` has NaN or inf"
             raise DomainError(Diagnostic("E606", message, help="give a finite centre"))
     asked = in_gram_form(setting)
-    claims = _claims(asked, radius)
+    claims = _in_other_units(asked, radius, _claims(asked, radius))
     gradient = _constant((*claims.L1, *_from_centre(asked, radius, claims)))
     hessian = _constant(claims.L2)
     return Bounds(
@@ -93,6 +94,43 @@ def bounds(setting: Setting, radius: float) -> Bounds:
         hessian=hessian,
         at_radius=partial(bounds, setting),
     )
+
+
+def _in_other_units(setting: Setting, radius: float, claims: Claims) -> Claims:
+    """The claims, with those in ordinary units where the question is of extreme scale."""
+    if radius == math.inf or setting.n == 0:
+        return claims
+    parts = [claims]
+    units = units_of_variables(setting, radius)
+    if units.x:
+        parts.append(_claims_in(units, setting, radius))
+    units = units_of_objective(units, [claim.value for claim in parts[-1].L1])
+    if units.f:
+        parts.append(_claims_in(units, setting, radius))
+    return Claims(
+        tuple(claim for one in parts for claim in one.L1),
+        tuple(claim for one in parts for claim in one.L2),
+        claims.centre,
+    )
+
+
+def _claims_in(units: Units, setting: Setting, radius: float) -> Claims:
+    """The finite claims of the same question in other units, as claims of this one."""
+    key = f"units of 2^{units.f} and 2^{units.x}"
+    moved = setting.kept.get(key)
+    if not isinstance(moved, Setting):
+        moved = setting.kept[key] = units.setting(setting)
+    found = _claims(moved, units.radius(radius))
+
+    def own(claims: tuple[Claim, ...], k: int) -> tuple[Claim, ...]:
+        note = f"in units of 2^{units.x} of the variables and 2^{units.f} of the objective"
+        return tuple(
+            Claim(one.rule, units.derivative(one.value, k), trace=(note, *one.trace))
+            for one in claims
+            if math.isfinite(one.value)
+        )
+
+    return Claims(own(found.L1, 2), own(found.L2, 3))
 
 
 def quick_bound(setting: Setting, radius: float) -> float:

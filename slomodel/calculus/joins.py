@@ -145,11 +145,7 @@ def _boundary(
 
     The leading coefficient must not vanish with what else varies: x y = 0 is not x = 0.
     """
-    equation = left - right
-    for magnitude, other in ((left, right), (right, left)):
-        if isinstance(magnitude, sp.Abs) and not other.has(t):
-            # |u| = c is u = c or u = -c.
-            equation = magnitude.args[0] ** 2 - other**2
+    equation = _unwrapped(left, right, t)
     try:
         polynomial = sp.Poly(equation, t)
     except sp.PolynomialError:
@@ -160,6 +156,21 @@ def _boundary(
     if others and not polynomial.LC().is_number:
         return None
     return list(sp.roots(polynomial))
+
+
+def _unwrapped(left: sp.Expr, right: sp.Expr, t: sp.Symbol) -> sp.Expr:
+    """An expression that is 0 wherever the sides are equal: of |u| = c, u² − c²."""
+    for side, other in ((left, right), (right, left)):
+        if other.has(t):
+            continue
+        if isinstance(side, sp.Abs) or (isinstance(side, sp.Pow) and side.exp == sp.Rational(1, 2)):
+            inner, level = side.args[0], other**2
+            return inner**2 - level if isinstance(side, sp.Abs) else inner - level
+        if isinstance(side, sp.exp):
+            return side.args[0] - sp.log(other)
+        if isinstance(side, sp.log):
+            return side.args[0] - sp.exp(other)
+    return left - right
 
 
 def _vanishes(expression: sp.Expr) -> bool:
