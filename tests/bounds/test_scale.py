@@ -1,4 +1,4 @@
-"""The bounds of s·f are s times those of f: a number that is no part of f would show here."""
+"""Bounds of s·f, and of f in other units of x, are those of f scaled: no number but f's counts."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from bounds.asking import setting
 from bounds.fuzz import setting_of
+from bounds.objective_graph import ObjectiveGraph
 from bounds.test_layered_networks import NETS, asked
+from bounds.witness import seek
 from random_graphs import KINDS, throw
 
 import slomodel.functions as table
-from slomodel.bounds import Setting
+from slomodel.bounds import Setting, bounds
 from slomodel.bounds.lipschitz import STRATEGIES, Strategy
 from slomodel.bounds.strategies.layered_networks import layered_networks
 from slomodel.ir import build
+from slomodel.ir.walk import substitute
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::slomodel.ModelWarning"),
@@ -28,9 +32,18 @@ USUAL = (1e-60, 1e60)
 of_every = pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda one: one.__name__)
 
 
-def scaled(one: Setting, power: int) -> Setting:
-    factor = build.const(math.ldexp(1.0, power))
-    return replace(one, objective=table.mul(factor, one.objective), kept={})
+def scaled(one: Setting, power: int, unit: int = 0) -> Setting:
+    """2^power f(2^unit x), at the same point."""
+    objective, values = one.objective, dict(one.values)
+    if unit:
+        factor = build.const(math.ldexp(1.0, unit))
+        moved = {variable: table.mul(factor, variable) for variable in one.variables}
+        (objective,) = substitute((objective,), moved)
+        for variable in one.variables:
+            values[variable] = np.ldexp(values[variable], -unit)
+    if power:
+        objective = table.mul(build.const(math.ldexp(1.0, power)), objective)
+    return replace(one, objective=objective, values=values, kept={})
 
 
 def check(strategy: Strategy, one: Setting, radius: float) -> bool:
@@ -77,3 +90,44 @@ def test_a_network_whose_loss_is_large() -> None:
     assert found is not None
     assert other is not None
     assert math.ldexp(other.L1, -500) >= found.L1 * (1.0 - 1e-9)
+
+
+WRITTEN = {
+    "var x minimize where(x > 0, x^2, 0)": [0.2],
+    "var x minimize 1e13*where(x > 0, 1e-13*x, 0)": [0.2],
+    "var x minimize where(abs(x) <= 1.345, x^2/2, 1.345*abs(x) - 0.9045125)": [1.0],
+    "var x minimize abs(x)^3 + x*abs(x)": [0.3],
+    "var x minimize relu(x) + x^2": [0.3],
+    "var x, y minimize huber(x - y) + exp(x)": [0.3, 0.4],
+    "var x, y minimize (x*y - 1)^2 + log(1 + x^2)": [0.3, 0.4],
+    "var x, y minimize sqrt(x^2 + y^2 + 1) + cos(x)": [0.3, 0.2],
+    "var x[2] minimize x[0]^2/x[1] + logsumexp(x)": [1.0, 3.0],
+    "var u[2], v[2] minimize sumsq(outer(u, v) - 1)": [1.0, 0.5, 0.3, 2.0],
+    "var x[3] minimize norm2(x) + tanh(x[0])*sigmoid(x[1])": [1.0, 0.5, 0.3],
+}
+SCALES = ((400, 0), (-400, 0), (0, 60), (0, -60), (0, 400), (0, -400), (300, -200))
+"""Exponents of the units of f and of x."""
+LOOSER = 1.25
+"""Near the ends of the range of doubles other rules win, so that a bound is near the scaled one."""
+
+
+@pytest.mark.filterwarnings("ignore::slomodel.NonsmoothWarning")
+@pytest.mark.parametrize("radius", [0.1, 1.0])
+@pytest.mark.parametrize("text", WRITTEN)
+def test_all_rules_together_in_other_units(text: str, radius: float) -> None:
+    """Bounds scale, up to 2^±400, and are infinite where they were, whatever the numbers are."""
+    one = setting(text, WRITTEN[text])
+    own = bounds(one, radius)
+    with np.errstate(all="ignore"):
+        seen = seek(ObjectiveGraph(one), radius, np.random.default_rng(0))
+    for power, unit in SCALES:
+        its = bounds(scaled(one, power, unit), math.ldexp(radius, -unit))
+        first = (own.L1, its.L1, seen.L1.value, power + 2 * unit)
+        second = (own.L2, its.L2, seen.L2.value, power + 3 * unit)
+        for expected, found, reached, exponent in (first, second):
+            if expected == 0.0 or math.isinf(expected):
+                assert found == expected, (power, unit)
+            elif abs(exponent + math.frexp(expected)[1]) < 1000:
+                back = math.ldexp(found, -exponent)
+                assert reached * (1.0 - 1e-9) <= back, (power, unit)
+                assert expected / LOOSER <= back <= expected * LOOSER, (power, unit)
