@@ -128,6 +128,18 @@ CASES = {
         "var x minimize x^200", [1.0], 0.01, 39800.0 * 1.01**198, 0.0, 39800.0 * 1.02**198
     ),
     "degree 200 past the largest number": Case("var x minimize x^200", [1e3], 1.0, INF, INF),
+    "relu of a slope of 1e-13, scaled up": Case(
+        "var x minimize 1e13*where(x > 0, 1e-13*x, 0)", [0.0], 1.0, INF, INF
+    ),
+    "diode, whose slope jumps by 400": Case(
+        "var v minimize 1e15*where(v > 0, 1e-14*(exp(v/0.025) - 1), 0)", [0.0], 0.01, INF, INF
+    ),
+    "choice by two elements": Case(
+        "var x[2] minimize where(x[0] > x[1], (x[0]-x[1])^2, 0)", [0, 0], 1.0, 4.0, INF, 4.0 + 1e-9
+    ),
+    "choice by a norm": Case(
+        "var x[2] minimize where(norm2(x) > 1, (norm2(x)-1)^2, 0)", [2, 0], 1.5, 2.0, INF, 2.5
+    ),
 }
 
 
