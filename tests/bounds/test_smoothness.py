@@ -59,6 +59,13 @@ def _order(text: str, centre: list[float], radius: float) -> tuple[int, str]:
         ("var x minimize where(x > 0, log(x), 0)", [2.0], 1.0, ANALYTIC),
         ("var x minimize where(x > 0, log(x), 0)", [-2.0], 1.0, ANALYTIC),
         ("var x minimize where(x > 0, log(x), 0)", [0.0], 1.0, OUTSIDE),
+        # A comparison with what has no value is false: there the choice jumps.
+        ("var x minimize where(sqrt(x) > -1, x^2, 5)", [0.0], 1.0, -1),
+        ("var x minimize where(not log(x) > 3, x^2, 5)", [0.0], 1.0, -1),
+        ("var x minimize where(max(log(x), -3) > -5, x^2, 5)", [0.0], 1.0, -1),
+        ("var x minimize where(1/x < 100, x^2, 5)", [0.5], 1.0, -1),
+        ("var x minimize where(sqrt(x) > -1, x^2, 5)", [2.0], 1.0, ANALYTIC),
+        ("var x minimize where(abs(x) > -1, x^2, 5)", [0.0], 1.0, ANALYTIC),
         ("var x minimize log(x)", [1.0], 1.0, ANALYTIC),
         ("var x minimize log(x)", [1.0], 1.1, OUTSIDE),
         ("var x minimize x^1.5", [1.0], 1.1, OUTSIDE),

@@ -173,7 +173,9 @@ def _choice(node: Map, condition: Interval, orders: list[Orders], walk: Walk) ->
     either = np.minimum(*np.broadcast_arrays(*orders[1:]))
     if not (true | false).all():
         either = np.minimum(either, _join(node, walk.moving))
-    return np.where(true, orders[1], np.where(false, orders[2], either))
+    result = np.where(true, orders[1], np.where(false, orders[2], either))
+    # A comparison with what has no value is false, so that the choice changes there.
+    return np.where(orders[0] == OUTSIDE, np.minimum(result, -1), result)
 
 
 _joins: WeakKeyDictionary[Map, int] = WeakKeyDictionary()
