@@ -18,6 +18,7 @@ from slomodel.bounds.intervals.rounding import up
 from slomodel.bounds.setting import Setting
 from slomodel.functions import mul
 from slomodel.ir import build
+from slomodel.ir.expr import Expr
 from slomodel.ir.walk import substitute
 
 _FAR = 60
@@ -38,7 +39,7 @@ class Units:
         objective, values = one.objective, dict(one.values)
         if self.x:
             unit = build.const(math.ldexp(1.0, self.x))
-            scaled = {variable: mul(unit, variable) for variable in one.variables}
+            scaled: dict[Expr, Expr] = {variable: mul(unit, variable) for variable in one.variables}
             (objective,) = substitute((objective,), scaled)
             for variable in one.variables:
                 values[variable] = np.ldexp(values[variable], -self.x)

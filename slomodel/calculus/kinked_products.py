@@ -71,7 +71,7 @@ class KinkedProducts:
         for operand, labels in zip(node.operands, node.inputs, strict=True):
             if operand in self._varying:
                 groups.setdefault(labels, []).append(operand)
-        found = []
+        found: list[tuple[tuple[Expr, ...], Sequence[Power]]] = []
         for operands in groups.values():
             product = _joined(self._product(operand) for operand in operands)
             known = product is not None and _has_kinks(product)
@@ -170,23 +170,32 @@ def _raised(product: Product, exponent: float) -> Product | None:
     return {place: replace(one, degree=exponent * one.degree) for place, one in product.items()}
 
 
-def exposed(objective: Expr, order: Sequence[Expr], varying: Collection[Expr]) -> set[Expr]:
-    """The nodes whose kinks no product is shown to smooth; `order` has operands before users."""
+@dataclass(frozen=True, slots=True)
+class Exposed:
+    """The `nodes` whose kinks no product smooths, and the least `order` of those that one does."""
+
+    nodes: frozenset[Expr]
+    order: int
+
+
+def exposed(objective: Expr, order: Sequence[Expr], varying: Collection[Expr]) -> Exposed:
+    """Which kinks of an objective count; `order` has operands before what stands on them."""
     products = KinkedProducts(varying)
     for node in order:
         products.powers(node)
     reached, smoothed = {objective}, set()
+    least = ANALYTIC
     for node in reversed(order):
         if node not in reached:
             continue
-        if isinstance(node, Einsum):
-            groups = products.groups(node)
-        else:
-            groups = [(node.operands, products.powers(node))]
+        alone = [(node.operands, products.powers(node))]
+        groups = products.groups(node) if isinstance(node, Einsum) else alone
         for operands, powers in groups:
-            if powers and all(one.order >= 1 for one in powers):
+            own = min((one.order for one in powers), default=0)
+            if own >= 1:
                 smoothed.add(node)
+                least = min(least, own)
                 reached.update(one.base for one in powers)
             else:
                 reached.update(operands)
-    return reached - smoothed
+    return Exposed(frozenset(reached - smoothed), least)

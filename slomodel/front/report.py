@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slomodel.calculus.joins import join_order
+from slomodel.calculus.kinked_products import exposed
 from slomodel.errors import ModelSyntaxError, ModelWarning, NonsmoothWarning, Span
 from slomodel.front.data.bind import Binding
 from slomodel.functions import differentiated, where
@@ -38,12 +39,14 @@ def smoothness(problem: Problem) -> int:
     variables: set[Expr] = set(problem.inputs)
     order = differentiated(problem.objective)
     moving = dependents(order, variables.__contains__)
+    kinks = exposed(problem.objective, order, moving)
     classes = [
         _order(node, moving) if isinstance(node, Map) else 0
         for node in order
-        if isinstance(node, (Map, Extreme)) and node in moving and node.dtype == "real"
+        if isinstance(node, (Map, Extreme)) and node in moving and node in kinks.nodes
+        if node.dtype == "real"
     ]
-    return min(classes, default=ANALYTIC)
+    return min([kinks.order, *classes])
 
 
 def _order(node: Map, moving: set[Expr]) -> int:

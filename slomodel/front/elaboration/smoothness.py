@@ -63,7 +63,7 @@ def nonsmooth_warnings(
     """
     order = differentiated(objective)
     varying = dependents(order, lambda n: isinstance(n, Input) and n.role == "variable")
-    seen = exposed(objective, order, varying)
+    seen = exposed(objective, order, varying).nodes
     found: dict[Diagnostic, None] = {}
     for node in order:
         if node not in seen:
