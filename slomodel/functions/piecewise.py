@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from slomodel.functions.arithmetic import argument, div, is_number, mul, neg, square, sub
 from slomodel.functions.comparison import DISCONTINUOUS, eq, ge, gt, land, le, lt, where
-from slomodel.ir.expr import Expr
+from slomodel.ir.expr import Const, Expr
 from slomodel.ir.function import Partial, ScalarFunction
 
 Reals = NDArray[np.float64]
@@ -176,7 +176,19 @@ def _huber_stable(t: Expr, delta: Expr) -> Expr:
     return where(le(size, delta), inside, mul(delta, sub(size, mul(0.5, delta))))
 
 
-# delta >= 0 is the caller's to see to.
+def _huber_by_t(t: Expr, delta: Expr) -> Expr:
+    """t cut to ±delta; delta sign(t) for delta <= 0, where all t but 0 are outside.
+
+    At delta = 0 a cut has both its limits at one place, where its derivative by them is not the
+    one by delta.
+    """
+    cut = clip(t, neg(delta), delta)
+    if isinstance(delta, Const) and delta.value >= 0.0:
+        return cut
+    return where(gt(delta, 0.0), cut, mul(delta, sign(t)))
+
+
+# As the definition says for every delta: for delta < 0 it is delta |t| - delta^2 / 2.
 huber = ScalarFunction(
     "huber",
     2,
@@ -184,12 +196,10 @@ huber = ScalarFunction(
         (t**2 / 2, sp.Abs(t) <= delta), (delta * (sp.Abs(t) - delta / 2), True)
     ),
     numpy=_huber_numpy,
-    partials=(
-        lambda t, delta: clip(t, neg(delta), delta),
-        lambda t, delta: relu(sub(abs(t), delta)),
-    ),
+    partials=(_huber_by_t, lambda t, delta: relu(sub(abs(t), delta))),
     stable=_huber_stable,
-    smoothness=1,
+    smoothness=0,
+    smoothness_above=lambda t, delta: 1 if delta >= 0.0 else 0,
 )
 
 

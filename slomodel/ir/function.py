@@ -53,6 +53,8 @@ class ScalarFunction:
     - `stable`: the value as a graph of simpler functions, for targets that cannot spell it.
     - `spelling`: target name to a template in the operands (`codegen` says what each target needs).
     - `smoothness`: how often continuously differentiable on the domain (0 kink, 1, 2, ANALYTIC).
+    - `smoothness_above`: the same where each operand is at least a number, by these numbers; given
+      where a function is smoother on a part of its domain that a constant can show.
     - `domain`: for each operand the closed interval outside which the value is not finite.
     - `simplify`: exact identities on construction (`x * 1` is `x`): one operand, or a graph of the
       shape of the widest operand, or None.
@@ -68,6 +70,7 @@ class ScalarFunction:
     stable: Callable[..., Expr] | None = None
     spelling: Mapping[str, str] = field(default_factory=dict)
     smoothness: int = ANALYTIC
+    smoothness_above: Callable[..., int] | None = None
     domain: tuple[tuple[float, float], ...] = ()
     simplify: Callable[..., Expr | None] | None = None
     monotony: Monotony | None = None

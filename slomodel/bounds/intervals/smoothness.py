@@ -15,11 +15,10 @@ from math import ceil
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
 import slomodel.functions as table
 from slomodel.bounds.intervals.interval import Interval
-from slomodel.bounds.intervals.kinks import kink, outside
+from slomodel.bounds.intervals.kinks import Orders, order_near, outside
 from slomodel.bounds.intervals.rounding import down_ulps, up_ulps
 from slomodel.calculus.joins import join_order
 from slomodel.errors import Span
@@ -27,8 +26,6 @@ from slomodel.functions.compound import still
 from slomodel.ir.expr import Const, Einsum, Expr, Extreme, Gather, Input, Map, Reshape
 from slomodel.ir.function import ANALYTIC
 from slomodel.ir.walk import postorder
-
-Orders = NDArray[np.int64]
 
 OUTSIDE = -2
 """Order of a part that has no value somewhere in the box."""
@@ -176,8 +173,7 @@ def _(node: Map, walk: Walk) -> Orders:
     degree = _degree(node, walk)
     if degree is not None:
         result = np.maximum(result, min(_order_of_degree(degree), ANALYTIC))
-    kinked = kink(node.function, *operands)
-    result = np.where(kinked, np.minimum(result, node.function.smoothness), result)
+    result = np.minimum(result, order_near(node.function, *operands))
     return np.where(outside(node.function, *operands), OUTSIDE, result)
 
 

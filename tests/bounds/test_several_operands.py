@@ -1,0 +1,122 @@
+"""No pair of points shows more than the bounds of functions of several numbers, in any order.
+
+Gradients are difference quotients of the definitions in 120 digits, so that a derivative rule that
+is wrong shows here too.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import mpmath
+import numpy as np
+import pytest
+
+from slomodel.bounds import Setting, bounds
+from slomodel.ir import build
+from slomodel.ir.build import variable
+from tests.functions.several_operands import CASES, DIGITS, GRID, STEP, Case, at
+
+RADII = (0.05, 0.4, 1.5)
+CENTRES = 16
+PAIRS = 12
+
+
+def planes(arity: int) -> list[np.ndarray]:
+    """Unit normals of x_k = 0, x_j = x_k and x_j = -x_k, where kinks lie."""
+    units = np.eye(arity)
+    found = [*units]
+    for j, k in combinations(range(arity), 2):
+        found += [(units[j] - units[k]) / math.sqrt(2), (units[j] + units[k]) / math.sqrt(2)]
+    return found
+
+
+def pairs(
+    centre: np.ndarray, radius: float, moving: int, rng: np.random.Generator
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Points of the ball in the first `moving` coordinates, at random and across each plane."""
+
+    def inside() -> np.ndarray:
+        step = rng.normal(size=moving)
+        return radius * rng.uniform(0.0, 0.99) * step / np.linalg.norm(step)
+
+    found = []
+    for _ in range(PAIRS):
+        ends = [centre.copy(), centre.copy()]
+        for end in ends:
+            end[:moving] += inside()
+        found.append((ends[0], ends[1]))
+    for normal in planes(len(centre)):
+        free = np.where(np.arange(len(centre)) < moving, normal, 0.0)
+        if not free.any():
+            continue
+        for _ in range(3):
+            x = centre.copy()
+            x[:moving] += inside()
+            x -= (normal @ x) / (normal @ free) * free
+            if np.linalg.norm(x - centre) < 0.98 * radius:
+                step = 1e-3 * radius * free / np.linalg.norm(free)
+                skew = np.where(np.arange(len(centre)) < moving, rng.normal(size=len(centre)), 0.0)
+                step += 1e-4 * radius * skew / np.linalg.norm(skew)
+                found.append((x + step, x - step))
+    return found
+
+
+def exact_gradient(case: Case, x: np.ndarray, moving: int) -> list[mpmath.mpf] | None:
+    exact = [mpmath.mpf(float(one)) for one in x]
+    found = []
+    for k in range(moving):
+        ends = [at(case, [*exact[:k], exact[k] + s, *exact[k + 1 :]]) for s in (STEP, -STEP)]
+        if None in ends:
+            return None
+        found.append((ends[0] - ends[1]) / (2 * STEP))
+    return found
+
+
+def quotient(case: Case, x: np.ndarray, y: np.ndarray, moving: int) -> mpmath.mpf | None:
+    """|∇f(x) − ∇f(y)| over |x − y|; inf where a point of the ball has no gradient."""
+    with mpmath.workdps(DIGITS):
+        found = [exact_gradient(case, one, moving) for one in (x, y)]
+        if None in found:
+            return mpmath.inf
+        apart = [mpmath.mpf(float(a)) - mpmath.mpf(float(b)) for a, b in zip(x, y, strict=True)]
+        slopes = [a - b for a, b in zip(*found, strict=True)]
+        return mpmath.sqrt(sum(s * s for s in slopes)) / mpmath.sqrt(sum(a * a for a in apart))
+
+
+def setting_of(case: Case, centre: np.ndarray, moving: int) -> Setting:
+    """The function of variables, from operand `moving` on of data."""
+    inputs = [
+        variable(f"x{k}", ()) if k < moving else build.data(f"x{k}", ()) for k in range(case.arity)
+    ]
+    values = dict(zip(inputs, map(np.asarray, centre), strict=True))
+    return Setting(case.build(*inputs), tuple(inputs[:moving]), values, {})
+
+
+def centres(arity: int) -> list[np.ndarray]:
+    rng = np.random.default_rng(arity)
+    on_grid = rng.choice(GRID, (CENTRES, arity))
+    return [*on_grid, *rng.normal(size=(CENTRES // 2, arity))]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("moves", ["all", "first"])
+def test_no_pair_shows_more_than_a_finite_bound(case: Case, moves: str) -> None:
+    """With all operands variables, and with all but the first data."""
+    moving = case.arity if moves == "all" else 1
+    rng = np.random.default_rng(1)
+    finite = 0
+    for centre in centres(case.arity):
+        for radius in RADII:
+            with np.errstate(all="ignore"):
+                found = bounds(setting_of(case, centre, moving), radius)
+            if math.isinf(found.L1):
+                assert found.gradient.reason
+                continue
+            finite += 1
+            for x, y in pairs(centre, radius, moving, rng):
+                shown = quotient(case, x, y, moving)
+                # Differences of quotients with a step of 1e-30.
+                assert shown <= found.L1 * (1 + mpmath.mpf(10) ** -20) + 1e-20, (centre, radius)
+    assert finite > CENTRES / 2
