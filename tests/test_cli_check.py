@@ -79,6 +79,8 @@ def test_unknowns_are_counted_as_far_as_sizes_are_known() -> None:
         ("sum(abs(x))", "nonsmooth (it has kinks)"),
         ("sum(sign(x))", "discontinuous (it jumps)"),
         ("sum(huber(x))", "C1"),
+        ("sum(huber(x, w))", "nonsmooth (it has kinks)"),
+        ("sum(huber(x, w^2))", "C1"),
         ("sum(where(w > 0, x^2, x))", SMOOTH),
         ("sum(where(x > 0, x^2, x))", "nonsmooth (it has kinks)"),
         ("sum(where(x > 0, x^3, 0))", "C2"),

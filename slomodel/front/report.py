@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from slomodel.calculus.joins import join_order
 from slomodel.errors import ModelSyntaxError, ModelWarning, NonsmoothWarning, Span
 from slomodel.front.data.bind import Binding
+from slomodel.front.elaboration.smoothness import lower_limits, smoothness_of
 from slomodel.functions import differentiated, where
 from slomodel.ir.dims import Shape, concrete, show_shape
 from slomodel.ir.expr import Expr, Extreme, Input, Map
@@ -38,18 +39,19 @@ def smoothness(problem: Problem) -> int:
     variables: set[Expr] = set(problem.inputs)
     order = differentiated(problem.objective)
     moving = dependents(order, variables.__contains__)
+    limits = lower_limits(problem.checks)
     classes = [
-        _order(node, moving) if isinstance(node, Map) else 0
+        _order(node, moving, limits) if isinstance(node, Map) else 0
         for node in order
         if isinstance(node, (Map, Extreme)) and node in moving and node.dtype == "real"
     ]
     return min(classes, default=ANALYTIC)
 
 
-def _order(node: Map, moving: set[Expr]) -> int:
+def _order(node: Map, moving: set[Expr], limits: Mapping[Expr, float]) -> int:
     """How often a function is differentiable where it stands; a fixed choice is no kink."""
     if node.function is not where:
-        return node.function.smoothness
+        return smoothness_of(node, limits)
     return max(0, join_order(node, moving)) if node.operands[0] in moving else ANALYTIC
 
 

@@ -27,7 +27,9 @@ def close(got: float, want: object) -> bool:
 
 def at_points(roots: list[Expr], inputs: list[Input], where: list[Point]) -> np.ndarray:
     """The roots (k, m), graphs of scalars, at m points."""
-    values = [evaluate(roots, dict(zip(inputs, map(np.asarray, one), strict=True))) for one in where]
+    values = [
+        evaluate(roots, dict(zip(inputs, map(np.asarray, one), strict=True))) for one in where
+    ]
     return np.array(values, dtype=float).T
 
 
@@ -108,9 +110,7 @@ def elements(case: Case) -> tuple[Question, list[Point]]:
 def test_kernels_compute_the_partials(case: Case, target: str) -> None:
     question, chosen = elements(case)
     with np.errstate(all="ignore"):
-        found = (
-            next(iter(in_c([question]))) if target == "c" else in_python(question, target)
-        )
+        found = next(iter(in_c([question]))) if target == "c" else in_python(question, target)
     inputs = inputs_of(case)
     slopes_of = list(gradient(case.build(*inputs), inputs))
     want = at_points(slopes_of, inputs, chosen)

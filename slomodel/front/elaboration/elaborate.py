@@ -165,7 +165,8 @@ def _problem(program: Program, model: Model, gathered: _Gathered, objective: Exp
     rolled = Rolled(objective)
     became = rewritten(rolled.root)
     spans = carried(rolled.notes(model.spans), became)
-    for remark in nonsmooth_warnings(became[rolled.root], spans, statement.expr.span):
+    place, checks = statement.expr.span, gathered.checks
+    for remark in nonsmooth_warnings(became[rolled.root], spans, place, checks):
         model.warn(remark)
     return Problem(
         became[rolled.root],
