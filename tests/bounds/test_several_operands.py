@@ -7,7 +7,7 @@ is wrong shows here too.
 from __future__ import annotations
 
 import math
-from itertools import combinations, cycle
+from itertools import combinations, cycle, product
 
 import mpmath
 import numpy as np
@@ -86,6 +86,35 @@ def quotient(case: Case, x: np.ndarray, y: np.ndarray, moving: int) -> mpmath.mp
         return mpmath.sqrt(sum(s * s for s in slopes)) / mpmath.sqrt(sum(a * a for a in apart))
 
 
+def exact_hessian(case: Case, x: np.ndarray, moving: int) -> np.ndarray | None:
+    """The Hessian (moving, moving) by second difference quotients, rounded to doubles."""
+    found = np.empty((moving, moving))
+    with mpmath.workdps(DIGITS):
+        exact = [mpmath.mpf(float(one)) for one in x]
+        for j, k in product(range(moving), repeat=2):
+            total = mpmath.mpf(0)
+            for s, t in product((STEP, -STEP), repeat=2):
+                end = list(exact)
+                end[j] += s
+                end[k] += t
+                value = at(case, end)
+                if value is None:
+                    return None
+                total += value if s == t else -value
+            found[j, k] = total / (4 * STEP * STEP)
+    return found
+
+
+def second_quotient(case: Case, x: np.ndarray, y: np.ndarray, moving: int) -> float:
+    """‖H(x) − H(y)‖ over |x − y|, less what the roundings of H may add; inf as above."""
+    one, other = (exact_hessian(case, end, moving) for end in (x, y))
+    if one is None or other is None:
+        return math.inf
+    slack = 1e-14 * float(np.abs([one, other]).max())
+    difference = float(np.linalg.norm(one - other, 2))
+    return (difference - slack) / float(np.linalg.norm(x - y))
+
+
 def setting_of(case: Case, centre: np.ndarray, moving: int) -> Setting:
     """The function of variables, from operand `moving` on of data."""
     inputs = [
@@ -124,6 +153,9 @@ def test_no_pair_shows_more_than_a_finite_bound(case: Case, moves: str) -> None:
             shown = quotient(case, x, y, moving)
             # Quotients with a step of 1e-30 are off by as much.
             assert shown <= found.L1 * (1 + mpmath.mpf(10) ** -20) + 1e-20, (centre, radius)
+            if math.isfinite(found.L2):
+                shown = second_quotient(case, x, y, moving)
+                assert shown <= found.L2 * (1 + 1e-12) + 1e-20, (centre, radius)
     assert finite > CENTRES / 4
 
 
