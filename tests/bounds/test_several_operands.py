@@ -15,9 +15,11 @@ import pytest
 
 from slomodel import functions as fn
 from slomodel.bounds import Setting, bounds
+from slomodel.bounds.intervals.derivatives import derivative_range
+from slomodel.bounds.intervals.interval import interval
 from slomodel.ir import build
 from slomodel.ir.build import variable
-from tests.functions.several_operands import CASES, DIGITS, GRID, STEP, Case, at
+from tests.functions.several_operands import CASES, DIGITS, GRID, STEP, Case, at, bends, slopes
 
 RADII = (0.05, 0.4, 1.5)
 CENTRES = 12
@@ -166,3 +168,62 @@ def test_huber_has_no_bound_across_its_kink_for_delta_below_zero() -> None:
         assert found.L1 == found.L2 == math.inf
         assert "kink" in found.reason
         assert bounds(setting_of(huber, np.array([-1.0, -1.0]), moving), 0.4).L1 < 1.62
+
+
+def boxes(arity: int, count: int = 40) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Ends of boxes of every sign, some of them points or with one end in common."""
+    rng = np.random.default_rng(arity)
+    ends = np.where(
+        rng.uniform(size=(count, 2, arity)) < 0.7,
+        rng.choice(GRID, (count, 2, arity)),
+        rng.normal(size=(count, 2, arity)),
+    )
+    ends[: count // 4, 1, -1] = ends[: count // 4, 0, -1]
+    return [(np.min(one, axis=0), np.max(one, axis=0)) for one in ends]
+
+
+def orders_of(arity: int) -> list[tuple[int, ...]]:
+    """None, each first and each second derivative."""
+    units = np.eye(arity, dtype=int)
+    pairs = [units[j] + units[k] for j in range(arity) for k in range(j, arity)]
+    return [tuple(map(int, one)) for one in (0 * units[0], *units, *pairs)]
+
+
+def derivative(case: Case, x: np.ndarray, orders: tuple[int, ...]) -> mpmath.mpf | None:
+    """Of the definition; None at a kink, and where there is none."""
+    by = [k for k, order in enumerate(orders) for _ in range(order)]
+    point = tuple(map(float, x))
+    if not by:
+        return at(case, [mpmath.mpf(one) for one in point])
+    sides = slopes(case, point, by[0]) if len(by) == 1 else bends(case, point, by[0], by[1])
+    if sides is None or max(sides) - min(sides) > mpmath.mpf(10) ** -15:
+        return None
+    return sides[0]
+
+
+IN_TABLE = [case for case in CASES if case.function is not fn.where]
+
+
+@pytest.mark.parametrize("case", IN_TABLE, ids=str)
+def test_ranges_hold_values_and_derivatives_in_every_box(case: Case) -> None:
+    rng = np.random.default_rng(2)
+    seen = 0
+    for low, high in boxes(case.arity):
+        operands = [interval(a, b) for a, b in zip(low, high, strict=True)]
+        corners = [np.where(rng.uniform(size=case.arity) < 0.5, low, high) for _ in range(4)]
+        points = [*corners, *(low + (high - low) * rng.uniform(size=(4, case.arity)))]
+        for orders in orders_of(case.arity):
+            with np.errstate(all="ignore"):
+                found = derivative_range(case.function, orders, *operands)
+            for x in points:
+                with mpmath.workdps(DIGITS):
+                    value = derivative(case, np.clip(x, low, high), orders)
+                if value is not None:
+                    seen += 1
+                    # A quotient with a step of 1e-30 is off by as much.
+                    slack = mpmath.mpf(10) ** -25 if any(orders) else 0
+                    ends = mpmath.mpf(float(found.lo)), mpmath.mpf(float(found.hi))
+                    with mpmath.workdps(DIGITS):
+                        inside = ends[0] - slack <= value <= ends[1] + slack
+                    assert inside, (low, high, x, orders)
+    assert seen > 300
