@@ -12,7 +12,7 @@ from functools import cache
 
 from slomodel.errors import MissingRule
 from slomodel.ir.expr import Input, Map
-from slomodel.ir.function import Cost, DType, ScalarFunction
+from slomodel.ir.function import Cost, ScalarFunction
 from slomodel.ir.walk import postorder
 
 NUMPY_CALL = 350.0
@@ -55,8 +55,10 @@ def cost_of(function: ScalarFunction) -> Cost:
         return function.cost
     if function.stable is None:
         raise MissingRule(f"the function {function} has neither a cost nor a form to take it from")
-    kinds: tuple[DType, ...] = function.operand_types or ("real",) * function.arity
-    operands = [Input(f"x{k}", "variable", (), kind) for k, kind in enumerate(kinds)]
+    operands = [
+        Input(f"x{k}", "variable", (), "bool" if kind == "bool" else "real")
+        for k, kind in enumerate(function.operand_types or ("real",) * function.arity)
+    ]
     parts = [n for n in postorder(function.stable(*operands)) if isinstance(n, Map)]
     found = [cost_of(node.function) for node in parts]
     return Cost(sum(one.numpy for one in found), sum(one.numexpr for one in found))
