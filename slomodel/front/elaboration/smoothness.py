@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
 
 from slomodel.calculus.joins import is_smooth_join
 from slomodel.errors import Diagnostic, Span
@@ -30,7 +34,7 @@ from slomodel.functions import (
 from slomodel.ir.expr import Const, Expr, Extreme, Input, Map
 from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import dependents
-from slomodel.problem import NONSMOOTH, Check
+from slomodel.problem import NONSMOOTH, Check, DataDeclaration
 
 _REMARKS: dict[ScalarFunction, tuple[str, str]] = {
     abs: (
@@ -66,10 +70,14 @@ _BOUNDS = "a bound over a ball that touches it is infinite"
 
 
 def nonsmooth_warnings(
-    objective: Expr, spans: Mapping[Expr, Span], place: Span, checks: Sequence[Check] = ()
+    objective: Expr,
+    spans: Mapping[Expr, Span],
+    place: Span,
+    data: Sequence[DataDeclaration] = (),
+    checks: Sequence[Check] = (),
 ) -> list[Diagnostic]:
     """A warning for each node that varies and is not C¹; `place` is for nodes without one."""
-    limits = lower_limits(checks)
+    limits = lower_limits(data, checks)
     order = differentiated(objective)
     varying = dependents(order, lambda n: isinstance(n, Input) and n.role == "variable")
     found: dict[Diagnostic, None] = {}
@@ -106,9 +114,20 @@ def _least(node: Expr, limits: Mapping[Expr, float]) -> float:
     return limits.get(node, -math.inf)
 
 
-def lower_limits(checks: Sequence[Check]) -> dict[Expr, float]:
-    """What data are at least, by the model's checks: `check delta > 0`."""
-    found: dict[Expr, float] = {}
+def lower_limits(
+    data: Sequence[DataDeclaration],
+    checks: Sequence[Check],
+    arrays: Mapping[str, NDArray[np.float64]] = MappingProxyType({}),
+) -> dict[Expr, float]:
+    """What data are at least: by their numbers where there are any, those of the objective's text
+    or given ones by name, else by the model's checks: `check delta > 0`.
+    """
+    numbers = {one.node: arrays.get(one.name, one.values) for one in data}
+    found: dict[Expr, float] = {
+        node: float(np.min(array))
+        for node, array in numbers.items()
+        if array is not None and np.size(array)
+    }
     conditions = [check.condition for check in checks]
     while conditions:
         condition = conditions.pop()
