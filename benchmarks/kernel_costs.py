@@ -1,12 +1,13 @@
-"""Measures what elementwise kernels cost, in the form of slomodel/codegen/cost.py.
+"""Measures what elementwise kernels cost, as slomodel/codegen/cost.py and the functions have it.
 
-    python benchmarks/kernel_costs.py            the tables, to be read before they are copied
+    python benchmarks/kernel_costs.py            the costs, to be read before they are copied
     python benchmarks/kernel_costs.py --check    how often the choice of cost.py is a good one
 
 Costs an element are slopes in cache, on one thread: of a ufunc with `out=`, and of what a function
-adds to a kernel that reads and adds its operands anyway. With `--check` typical kernels and the
-models of models/ are generated three times, as chosen, all fused and not fused, and timed against
-each other on `--threads` threads.
+adds to a kernel that reads and adds its operands anyway. A function that no target spells is
+measured as the text generated of its form, of which its cost is the sum. With `--check` typical
+kernels and the models of models/ are generated three times, as chosen, all fused and not fused, and
+timed against each other on `--threads` threads.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import patch
 
 import numexpr
 import numpy as np
@@ -26,9 +28,13 @@ if __package__ in (None, ""):  # run as a script
 from benchmarks.by_hand import Array
 from benchmarks.choices import check
 from slomodel.codegen import cost
+from slomodel.codegen.kernels import TARGETS, Compiled, Derivatives, Kernels
 from slomodel.codegen.load import load
 from slomodel.functions import TABLE
-from slomodel.ir.function import ScalarFunction
+from slomodel.ir import build
+from slomodel.ir.dims import literal
+from slomodel.ir.expr import Expr
+from slomodel.ir.function import Cost, ScalarFunction
 
 IN_CACHE = 8_192
 OUT_OF_CACHE = 4_000_000
@@ -73,7 +79,8 @@ def numpy_nanoseconds(function: ScalarFunction, n: int) -> float:
 
 def _nanoseconds_of(line: str, n: int) -> float:
     made = f"def make({', '.join(operands(1))}):\n    def call():\n        {line}\n    return call"
-    make = load(f"import numpy as np\n{made}\n", "costs")["make"]
+    head = "import numpy as np\nfrom scipy import special"
+    make = load(f"{head}\n{made}\n", "costs")["make"]
     call: Call = make(*operands(n).values())  # type: ignore[assignment]
     return nanoseconds(call)
 
@@ -108,15 +115,38 @@ def added_nanoseconds(function: ScalarFunction, n: int) -> float:
     return max(0.0, with_it - kernel_nanoseconds("x0 + x1 + x2 + x3", n)) / 4
 
 
-def each_function() -> Mapping[str, tuple[float, float]]:
+def form_nanoseconds(function: ScalarFunction, target: str, n: int) -> float:
+    """One call of the text generated for the function of n elements, less that of their sum; of
+    numexpr in as few kernels as it takes.
+    """
+    given = operands(n)
+    names = _names(function, 0)
+    inputs = {name: build.variable(name, (literal(n),)) for name in dict.fromkeys(names)}
+    x = np.concatenate([given[name] for name in inputs])
+
+    def timed(root: Expr) -> float:
+        own = Derivatives(build.sum_over(root, (0,)), list(inputs.values()))
+        with patch("slomodel.codegen.groups.numexpr_time", lambda functions, n: 0.0):
+            kernels = Kernels(Compiled("costs", own, (), {}, TARGETS[target]), {})
+            value = kernels.function("value")
+        return nanoseconds(lambda: value(x))  # type: ignore[call-arg]
+
+    return timed(function(*(inputs[name] for name in names))) - timed(inputs[names[0]])
+
+
+def measured(function: ScalarFunction) -> Cost:
     """Nanoseconds an element by NumPy and in a kernel."""
-    found = {}
-    for function in TABLE.values():
-        if {"numpy", "numexpr"} <= function.spelling.keys():
-            small = numpy_nanoseconds(function, 64)
-            numpy = (numpy_nanoseconds(function, IN_CACHE) - small) / (IN_CACHE - 64)
-            found[function.name] = (numpy, added_nanoseconds(function, IN_CACHE) / IN_CACHE)
-    return found
+    if not function.spelling:
+        found = []
+        for target in ("numpy", "numexpr"):
+            small, large = (form_nanoseconds(function, target, n) for n in (64, IN_CACHE))
+            found.append((large - small) / (IN_CACHE - 64))
+        return Cost(*found)
+    small = numpy_nanoseconds(function, 64)
+    numpy = (numpy_nanoseconds(function, IN_CACHE) - small) / (IN_CACHE - 64)
+    if "numexpr" not in function.spelling:
+        return Cost(numpy)
+    return Cost(numpy, added_nanoseconds(function, IN_CACHE) / IN_CACHE)
 
 
 def constants(threads: int) -> dict[str, float]:
@@ -151,11 +181,11 @@ def main() -> None:
     for name, number in constants(max(2, options.threads)).items():
         used = f"{getattr(cost, name):g}" if name in vars(cost) else "not used"
         print(f"{name} = {number:.3g}  # {used}")
-    print("COSTS: dict[str, tuple[float, float]] = {")
-    for name, (numpy, kernel) in each_function().items():
-        known = cost.COSTS.get(name, cost.OTHER)
-        print(f'    "{name}": ({numpy:.2f}, {kernel:.2f}),  # {known}')
-    print("}")
+    for name, function in TABLE.items():
+        found, known = measured(function), cost.cost_of(function)
+        used = f"{known.numpy:.4g}, {known.numexpr:.4g}"
+        source = "" if function.spelling else " of its form"
+        print(f"{name}: Cost({found.numpy:.2f}, {found.numexpr:.2f})  # {used}{source}")
 
 
 if __name__ == "__main__":

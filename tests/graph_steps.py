@@ -26,13 +26,12 @@ SWITCHES: dict[ScalarFunction, Callable[..., Sequence[Reals]]] = {
     fn.maximum: lambda a, b: [a - b],
     fn.minimum: lambda a, b: [a - b],
     fn.clip: lambda x, low, high: [x - low, x - high, low - high],
-    fn.huber: lambda t, delta: [np.abs(t) - delta],
+    fn.huber: lambda t, delta: [np.abs(t) - delta, np.where(delta < 0, t, 1.0)],
 }
 """What changes sign where a function has a kink or jump."""
 
 RANGES = {
     (fn.tan, 0): (-1.4, 1.4),
-    (fn.huber, 1): (0.0, np.inf),
     (fn.div, 1): (0.25, np.inf),
     (fn.pow, 0): (0.0, np.inf),
 }

@@ -13,7 +13,7 @@ import slomodel
 from benchmarks.by_hand import BY_HAND, Array, student_t
 from benchmarks.cases import STUDENT_T, Case, cases, standardised_case
 from benchmarks.evaluate import one_source
-from benchmarks.kernel_costs import added_nanoseconds, numpy_nanoseconds
+from benchmarks.kernel_costs import added_nanoseconds, form_nanoseconds, numpy_nanoseconds
 from benchmarks.measure import largest_by_hand, memory, seconds
 from benchmarks.peers import FORMULAS, LAYERED
 from benchmarks.points import distance, pieces
@@ -138,6 +138,11 @@ def test_runs_alternate_over_all_points() -> None:
     timed = seen[-10:]
     assert timed[:4] == [("a", 0), ("b", 0), ("b", 1), ("a", 1)]
     assert {point for _, point in timed} == set(range(5))
+
+
+def test_a_form_is_measured_as_generated() -> None:
+    for target in ("numpy", "numexpr"):
+        assert form_nanoseconds(TABLE["huber"], target, 1_000) > 0.0
 
 
 def test_costs_are_positive_and_in_order() -> None:

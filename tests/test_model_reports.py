@@ -119,6 +119,28 @@ def test_kinks_warn_where_the_model_is_compiled() -> None:
         slomodel.compile("var x, w[3] minimize where(x > 0, x^2, -x^2) + huber(x) + norm2(w)^2")
 
 
+@pytest.mark.filterwarnings("ignore::slomodel.NonsmoothWarning")
+@pytest.mark.parametrize(("delta", "told"), [([1.0, 0.0], "C1"), ([1.0, -0.1], "nonsmooth")])
+def test_the_numbers_of_data_tell_whether_huber_has_a_kink(delta: list[float], told: str) -> None:
+    text = "data d[2] var x[2] minimize sum(huber(x - 3, d)) + sumsq(x)"
+    model = slomodel.compile(text, data={"d": delta})
+    assert f"smoothness {told}" in model.explain()
+    chosen_for = model.solve(max_iter=50).parameters["chosen_for"]
+    assert (chosen_for == "an objective with kinks") == (told == "nonsmooth")
+    assert "smoothness C1" in slomodel.compile(text).explain()
+
+
+@pytest.mark.parametrize(("delta", "kinks"), [("3", 0), ("-3", 1)])
+def test_numbers_in_a_long_sum_are_no_unknown_data(delta: str, kinks: int) -> None:
+    """Terms that were written out are gathered, and their numbers become data."""
+    terms = [f"huber(x - {k}.5, {1 + k % 7})" for k in range(300)]
+    text = f"var x minimize {' + '.join(terms)} + huber(x, {delta})"
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        slomodel.compile(text)
+    assert len(caught) == kinks
+
+
 def test_kinks_are_errors_when_strict() -> None:
     with pytest.raises(slomodel.ModelSyntaxError, match=r"^error\[W201\]") as caught:
         slomodel.compile(KINKED, strict=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,7 +40,7 @@ MEANINGS = {
     "sign(x)": "-1, 0 or 1; its derivative is taken as 0",
     "relu(x)": "max(x, 0); its derivative at 0 is taken as 0",
     "where(condition, a, b)": "a where the condition holds, b elsewhere",
-    "clip(x, lo, hi)": "the nearest number to x from lo to hi",
+    "clip(x, lo, hi)": "min(max(x, lo), hi): the nearest number to x from lo to hi",
     "max(a, b)": "the larger of two, by element",
     "min(a, b)": "the smaller of two, by element",
     "sum(x, axis=None)": "sum of all elements, or along one axis; also sum(… for i in n)",
@@ -116,7 +117,9 @@ def entries_of(name: str) -> list[Entry]:
 
 def _scalar(name: str, function: ScalarFunction) -> Entry:
     text = scalar_signature(name).text
-    return Entry(name, text, MEANINGS[text], True, _domain(function), _smoothness(function))
+    parameters = [one.name for one in scalar_signature(name).parameters]
+    smoothness = _smoothness(function, parameters)
+    return Entry(name, text, MEANINGS[text], True, _domain(function), smoothness)
 
 
 def _domain(function: ScalarFunction) -> str:
@@ -130,9 +133,21 @@ def _domain(function: ScalarFunction) -> str:
     return f"x {sign} {low:g}"
 
 
-def _smoothness(function: ScalarFunction) -> str:
-    if function.smoothness >= ANALYTIC:
+def _smoothness(function: ScalarFunction, parameters: Sequence[str]) -> str:
+    """The class, with the operand that has to be 0 or more for a better one."""
+    whole = _class(function.smoothness)
+    if function.smoothness_above is not None:
+        for k, name in enumerate(parameters):
+            limits = [0.0 if j == k else -math.inf for j in range(function.arity)]
+            better = function.smoothness_above(*limits)
+            if better > function.smoothness:
+                return f"{_class(better)} for {name} >= 0, else {whole}"
+    return whole
+
+
+def _class(smoothness: int) -> str:
+    if smoothness >= ANALYTIC:
         return "derivatives of every order"
-    if function.smoothness < 0:
+    if smoothness < 0:
         return "jumps"
-    return f"C{function.smoothness}" if function.smoothness else "kinks"
+    return f"C{smoothness}" if smoothness else "kinks"

@@ -7,6 +7,7 @@ import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from slomodel.calculus.joins import join_order
 from slomodel.calculus.kinked_products import exposed
 from slomodel.errors import ModelSyntaxError, ModelWarning, NonsmoothWarning, Span
 from slomodel.front.data.bind import Binding
+from slomodel.front.elaboration.smoothness import lower_limits, smoothness_of
 from slomodel.functions import differentiated, where
 from slomodel.ir.dims import Shape, concrete, show_shape
 from slomodel.ir.expr import Expr, Extreme, Input, Map
@@ -31,8 +33,11 @@ _TOLD = 1000
 """Fewer operations are not worth a line."""
 
 
-def smoothness(problem: Problem) -> int:
-    """How often the objective is continuously differentiable, the least over its functions.
+def smoothness(
+    problem: Problem, arrays: Mapping[str, NDArray[np.float64]] = MappingProxyType({})
+) -> int:
+    """How often the objective is continuously differentiable, the least over its functions, with
+    data of these arrays by name and any others.
 
     A lower bound: the joint of a `where` may be smoother than is shown.
     """
@@ -40,8 +45,9 @@ def smoothness(problem: Problem) -> int:
     order = differentiated(problem.objective)
     moving = dependents(order, variables.__contains__)
     kinks = exposed(problem.objective, order, moving)
+    limits = lower_limits(problem.data, problem.checks, arrays)
     classes = [
-        _order(node, moving) if isinstance(node, Map) else 0
+        _order(node, moving, limits) if isinstance(node, Map) else 0
         for node in order
         if isinstance(node, (Map, Extreme)) and node in moving and node in kinks.nodes
         if node.dtype == "real"
@@ -49,16 +55,16 @@ def smoothness(problem: Problem) -> int:
     return min([kinks.order, *classes])
 
 
-def _order(node: Map, moving: set[Expr]) -> int:
+def _order(node: Map, moving: set[Expr], limits: Mapping[Expr, float]) -> int:
     """How often a function is differentiable where it stands; a fixed choice is no kink."""
     if node.function is not where:
-        return node.function.smoothness
+        return smoothness_of(node, limits)
     return max(0, join_order(node, moving)) if node.operands[0] in moving else ANALYTIC
 
 
-def smoothness_class(problem: Problem) -> str:
+def smoothness_class(problem: Problem, arrays: Mapping[str, NDArray[np.float64]]) -> str:
     """The smoothness as people write it."""
-    degree = smoothness(problem)
+    degree = smoothness(problem, arrays)
     if degree >= ANALYTIC:
         return "smooth (derivatives of every order on its domain)"
     if degree < 0:
@@ -91,7 +97,7 @@ def explanation(problem: Problem, binding: Binding, changes: Sequence[Change] = 
         state = "missing" if declaration.name in binding.missing else "given"
         lines.append(f"data       {declaration.name} {show_shape(declaration.shape)}, {state}")
     lines.append(f"unknowns   {_unknowns(problem, binding.sizes)}")
-    lines.append(f"smoothness {smoothness_class(problem)}")
+    lines.append(f"smoothness {smoothness_class(problem, binding.arrays)}")
     lines += [f"rewritten  sums: {remark}" for remark in problem.remarks]
     once = 0.0 if binding.unsized else work_once(problem.objective, binding.sizes)
     if once >= _TOLD:
@@ -116,7 +122,7 @@ def facts(problem: Problem, binding: Binding) -> dict[str, object]:
         "data": {d.name: _known(d.shape, binding.sizes) for d in problem.data},
         "missing": list(binding.missing),
         "n": None if binding.unsized else sum(map(math.prod, counts)),
-        "smoothness": smoothness_class(problem),
+        "smoothness": smoothness_class(problem, binding.arrays),
         "warnings": [warning.facts() for warning in problem.warnings],
     }
 

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from slomodel.ir.expr import Const, Expr, Map
-from slomodel.ir.function import ScalarFunction
+from slomodel.ir.function import Cost, ScalarFunction
 
 
 def is_number(node: Expr, value: float) -> bool:
@@ -96,6 +96,7 @@ add = ScalarFunction(
         "numexpr": "({0} + {1})",
         "c": "({0} + {1})",
     },
+    cost=Cost(0.25, 0.35),
     simplify=_simplify_add,
 )
 
@@ -110,6 +111,7 @@ sub = ScalarFunction(
         "numexpr": "({0} - {1})",
         "c": "({0} - {1})",
     },
+    cost=Cost(0.25, 0.35),
     simplify=_simplify_sub,
 )
 
@@ -124,6 +126,7 @@ mul = ScalarFunction(
         "numexpr": "({0} * {1})",
         "c": "({0} * {1})",
     },
+    cost=Cost(0.25, 0.35),
     simplify=_simplify_mul,
 )
 
@@ -140,6 +143,7 @@ div: ScalarFunction = ScalarFunction(
         "numexpr": "({0} / {1})",
         "c": "({0} / {1})",
     },
+    cost=Cost(0.35, 0.67),
     simplify=_simplify_div,
 )
 
@@ -154,6 +158,7 @@ neg: ScalarFunction = ScalarFunction(
         "numexpr": "(-{0})",
         "c": "(-{0})",
     },
+    cost=Cost(0.16, 0.17),
     simplify=_simplify_neg,
 )
 
@@ -168,5 +173,6 @@ square: ScalarFunction = ScalarFunction(
         "numexpr": "({0} * {0})",
         "c": "slo_square({0})",
     },
+    cost=Cost(0.18, 0.35),
     simplify=lambda x: None if (inner := argument(x, neg)) is None else square(inner),
 )

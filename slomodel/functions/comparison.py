@@ -11,10 +11,15 @@ import numpy as np
 import sympy as sp
 
 from slomodel.ir.expr import Const, Expr
-from slomodel.ir.function import Array, ScalarFunction
+from slomodel.ir.function import Array, Cost, ScalarFunction
 
 DISCONTINUOUS = -1
 """Smoothness of a function with jumps."""
+
+# One cost for all comparisons and connectives.
+_TRUTH = Cost(0.2, 0.5)
+# With conditions that the processor can foresee 0.9 and 0.8; both pay for those it cannot.
+_CHOICE = Cost(2.5, 2.5)
 
 
 def _zero(*operands: Expr) -> None:
@@ -36,6 +41,7 @@ def _comparison(
             "numexpr": f"({{0}} {sign} {{1}})",
             "c": f"({{0}} {sign} {{1}})",
         },
+        cost=_TRUTH,
         smoothness=DISCONTINUOUS,
         result="bool",
     )
@@ -73,6 +79,7 @@ land = ScalarFunction(
         "numexpr": "({0} & {1})",
         "c": "slo_and({0}, {1})",
     },
+    cost=_TRUTH,
     smoothness=DISCONTINUOUS,
     simplify=_simplify_connective(neutral=True),
     operand_types=("bool", "bool"),
@@ -91,6 +98,7 @@ lor = ScalarFunction(
         "numexpr": "({0} | {1})",
         "c": "slo_or({0}, {1})",
     },
+    cost=_TRUTH,
     smoothness=DISCONTINUOUS,
     simplify=_simplify_connective(neutral=False),
     operand_types=("bool", "bool"),
@@ -109,6 +117,7 @@ lnot = ScalarFunction(
         "numexpr": "(~{0})",
         "c": "(!{0})",
     },
+    cost=_TRUTH,
     smoothness=DISCONTINUOUS,
     operand_types=("bool",),
     result="bool",
@@ -139,6 +148,7 @@ where: ScalarFunction = ScalarFunction(
         "numexpr": "where({0}, {1}, {2})",
         "c": "slo_where({0}, {1}, {2})",
     },
+    cost=_CHOICE,
     smoothness=0,
     simplify=_simplify_where,
     operand_types=("bool", "real", "real"),

@@ -12,7 +12,7 @@ from slomodel.functions.arithmetic import add, div, mul, neg, square
 from slomodel.functions.comparison import lt, where
 from slomodel.functions.piecewise import Reals, abs, step_abs
 from slomodel.ir.expr import Expr
-from slomodel.ir.function import Array, Monotony, Partial, ScalarFunction
+from slomodel.ir.function import Array, Cost, Monotony, Partial, ScalarFunction
 
 _EVERYWHERE = (-math.inf, math.inf)
 # From here on 1 + x^2 is x^2 to all digits, and x^2 does not overflow yet, not as a float either.
@@ -29,6 +29,7 @@ def _elementary(
     domain: tuple[float, float] = _EVERYWHERE,
     partial: Partial | None = None,
     monotony: Monotony = _MONOTONE,
+    cost: Cost,
     costly: bool = True,
 ) -> ScalarFunction:
     """A function of one number that NumPy, numexpr and C all have."""
@@ -45,6 +46,7 @@ def _elementary(
             "c": f"{numexpr.replace('arc', 'a')}({{0}})",
         },
         domain=(domain,),
+        cost=cost,
         monotony=monotony,
         costly=costly,
     )
@@ -95,26 +97,37 @@ _ERF = Monotony(
     ulps=8,
 )
 
-exp = _elementary("exp", sp.exp, np.exp, "exp", monotony=_EXP)
-log = _elementary("log", sp.log, np.log, "log", domain=_POSITIVE)
-log1p = _elementary("log1p", lambda x: sp.log(1 + x), np.log1p, "log1p", domain=(-1.0, math.inf))
+exp = _elementary("exp", sp.exp, np.exp, "exp", monotony=_EXP, cost=Cost(0.82, 4.2))
+log = _elementary("log", sp.log, np.log, "log", domain=_POSITIVE, cost=Cost(0.82, 3.4))
+log1p = _elementary(
+    "log1p",
+    lambda x: sp.log(1 + x),
+    np.log1p,
+    "log1p",
+    domain=(-1.0, math.inf),
+    cost=Cost(1.05, 6.5),
+)
 expm1 = _elementary(
-    "expm1", lambda x: sp.exp(x) - 1, np.expm1, "expm1", partial=exp, monotony=_EXPM1
+    *("expm1", lambda x: sp.exp(x) - 1, np.expm1, "expm1"),
+    partial=exp,
+    monotony=_EXPM1,
+    cost=Cost(1.2, 6.1),
 )
 sqrt = _elementary(
     *("sqrt", sp.sqrt, np.sqrt, "sqrt"),
     domain=_POSITIVE,
     monotony=Monotony(image=_POSITIVE, ulps=1),
+    cost=Cost(1.2, 2.4),
     costly=False,
 )
 
-sin = _elementary("sin", sp.sin, np.sin, "sin", monotony=_SIN)
-cos = _elementary("cos", sp.cos, np.cos, "cos", monotony=_COS)
-tan = _elementary("tan", sp.tan, np.tan, "tan", monotony=_TAN)
-atan = _elementary("atan", sp.atan, np.arctan, "arctan", monotony=_ATAN)
+sin = _elementary("sin", sp.sin, np.sin, "sin", monotony=_SIN, cost=Cost(8.1, 8.4))
+cos = _elementary("cos", sp.cos, np.cos, "cos", monotony=_COS, cost=Cost(8.1, 8.3))
+tan = _elementary("tan", sp.tan, np.tan, "tan", monotony=_TAN, cost=Cost(1.3, 8.9))
+atan = _elementary("atan", sp.atan, np.arctan, "arctan", monotony=_ATAN, cost=Cost(1.25, 8.3))
 
-sinh = _elementary("sinh", sp.sinh, np.sinh, "sinh")
-cosh = _elementary("cosh", sp.cosh, np.cosh, "cosh", monotony=_COSH)
+sinh = _elementary("sinh", sp.sinh, np.sinh, "sinh", cost=Cost(1.2, 10.2))
+cosh = _elementary("cosh", sp.cosh, np.cosh, "cosh", monotony=_COSH, cost=Cost(1.1, 6.0))
 
 
 def _sech_asinh_numpy(x: Reals) -> Reals:
@@ -138,7 +151,15 @@ sech_asinh: ScalarFunction = ScalarFunction(
     monotony=Monotony(_ASINH.turns[1:], image=(0.0, 1.0), ulps=8),
     costly=True,
 )
-asinh = _elementary("asinh", sp.asinh, np.arcsinh, "arcsinh", partial=sech_asinh, monotony=_ASINH)
+asinh = _elementary(
+    "asinh",
+    sp.asinh,
+    np.arcsinh,
+    "arcsinh",
+    partial=sech_asinh,
+    monotony=_ASINH,
+    cost=Cost(2.0, 17.5),
+)
 
 
 def _sech2_numpy(x: Reals) -> Reals:
@@ -168,6 +189,7 @@ tanh: ScalarFunction = _elementary(
     *("tanh", sp.tanh, np.tanh, "tanh"),
     partial=sech2,
     monotony=Monotony(TANH_TURNS, image=_CIRCULAR),
+    cost=Cost(1.7, 11.0),
 )
 
 
@@ -190,6 +212,7 @@ erf = ScalarFunction(
         "scalar": "special.erf({0})",
         "c": "erf({0})",
     },
+    cost=Cost(2.7),
     domain=(_EVERYWHERE,),
     monotony=_ERF,
     costly=True,

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from slomodel.functions.arithmetic import argument, div, is_number, mul, neg, square, sub
 from slomodel.functions.comparison import DISCONTINUOUS, eq, ge, gt, land, le, lt, where
-from slomodel.ir.expr import Expr
-from slomodel.ir.function import Partial, ScalarFunction
+from slomodel.ir.expr import Const, Expr
+from slomodel.ir.function import Cost, Partial, ScalarFunction
 
 Reals = NDArray[np.float64]
 """Numbers in and out; a complex step is let through."""
@@ -38,6 +38,7 @@ sign = ScalarFunction(
         "numexpr": "sign({0})",
         "c": "slo_sign({0})",
     },
+    cost=Cost(0.6, 1.65),
     smoothness=DISCONTINUOUS,
 )
 
@@ -68,6 +69,7 @@ abs = ScalarFunction(
         "numexpr": "abs({0})",
         "c": "fabs({0})",
     },
+    cost=Cost(0.16, 1.7),
     smoothness=0,
     simplify=_simplify_abs,
 )
@@ -84,6 +86,7 @@ relu = ScalarFunction(
         "numexpr": "maximum({0}, 0.0)",
         "c": "slo_max({0}, 0.0)",
     },
+    cost=Cost(0.5, 2.3),
     smoothness=0,
 )
 
@@ -112,6 +115,7 @@ maximum = ScalarFunction(
         "numexpr": "maximum({0}, {1})",
         "c": "slo_max({0}, {1})",
     },
+    cost=Cost(0.28, 2.3),
     smoothness=0,
     simplify=_simplify_maximum,
 )
@@ -128,6 +132,7 @@ minimum = ScalarFunction(
         "numexpr": "minimum({0}, {1})",
         "c": "slo_min({0}, {1})",
     },
+    cost=Cost(0.28, 2.3),
     smoothness=0,
 )
 
@@ -160,6 +165,7 @@ clip = ScalarFunction(
         "numexpr": "minimum(maximum({0}, {1}), {2})",
         "c": "slo_min(slo_max({0}, {1}), {2})",
     },
+    cost=Cost(1.0, 5.6),
     smoothness=0,
 )
 
@@ -176,7 +182,19 @@ def _huber_stable(t: Expr, delta: Expr) -> Expr:
     return where(le(size, delta), inside, mul(delta, sub(size, mul(0.5, delta))))
 
 
-# delta >= 0 is the caller's to see to.
+def _huber_by_t(t: Expr, delta: Expr) -> Expr:
+    """t cut to ±delta; delta sign(t) for delta <= 0, where all t but 0 are outside.
+
+    At delta = 0 a cut has both its limits at one place, where its derivative by them is not the
+    one by delta.
+    """
+    cut = clip(t, neg(delta), delta)
+    if isinstance(delta, Const) and delta.value >= 0.0:
+        return cut
+    return where(gt(delta, 0.0), cut, mul(delta, sign(t)))
+
+
+# As the definition says for every delta: for delta < 0 it is delta |t| - delta^2 / 2.
 huber = ScalarFunction(
     "huber",
     2,
@@ -184,12 +202,10 @@ huber = ScalarFunction(
         (t**2 / 2, sp.Abs(t) <= delta), (delta * (sp.Abs(t) - delta / 2), True)
     ),
     numpy=_huber_numpy,
-    partials=(
-        lambda t, delta: clip(t, neg(delta), delta),
-        lambda t, delta: relu(sub(abs(t), delta)),
-    ),
+    partials=(_huber_by_t, lambda t, delta: relu(sub(abs(t), delta))),
     stable=_huber_stable,
-    smoothness=1,
+    smoothness=0,
+    smoothness_above=lambda t, delta: 1 if delta >= 0.0 else 0,
 )
 
 
@@ -212,6 +228,7 @@ root = ScalarFunction(
         "numexpr": "sqrt({0})",
         "c": "sqrt({0})",
     },
+    cost=Cost(1.2, 2.4),
     smoothness=0,
     domain=((0.0, math.inf),),
 )

@@ -16,7 +16,7 @@ from slomodel.functions.comparison import eq, gt, land, where
 from slomodel.functions.elementary import log, sqrt
 from slomodel.functions.piecewise import Reals
 from slomodel.ir.expr import Const, Expr
-from slomodel.ir.function import ScalarFunction
+from slomodel.ir.function import Cost, ScalarFunction
 
 
 def _simplify_pow(x: Expr, p: Expr) -> Expr | None:
@@ -71,6 +71,7 @@ pow: ScalarFunction = ScalarFunction(
         "numexpr": "(({0}) ** {1})",
         "c": "pow({0}, {1})",
     },
+    cost=Cost(2.3, 10.5),
     simplify=_simplify_pow,
     costly=True,
 )

@@ -29,14 +29,14 @@ def exact_value(function: ScalarFunction, numbers: Sequence[Const], value: float
     """
     if not math.isfinite(value) or not all(math.isfinite(number.value) for number in numbers):
         return None
-    if not function.costly and all(map(_is_whole, (value, *(n.value for n in numbers)))):
+    if not function.costly and all(map(_is_whole, (value, *(float(n.value) for n in numbers)))):
         return None
     if function.name == "pow" and abs(numbers[1].value) > _HIGHEST_POWER:
         return None
     try:
-        found = function.definition(*(number.exact for number in numbers))
+        found = function.definition(*map(_operand, numbers))
         if isinstance(found, float):  # Python's root of a Fraction is rounded
-            found = function.definition(*(sp.sympify(number.exact) for number in numbers))
+            found = function.definition(*(sp.sympify(_operand(number)) for number in numbers))
     except (ArithmeticError, TypeError):
         return None
     return carried(found)
@@ -53,6 +53,10 @@ def carried(number: Exact) -> Exact | None:
         return None
     parts = sum(1 for _ in sp.preorder_traversal(number))
     return number if parts <= _MOST_PARTS else None
+
+
+def _operand(number: Const) -> Exact | sp.Basic:
+    return sp.sympify(bool(number.value)) if number.dtype == "bool" else number.exact
 
 
 def _is_whole(value: float) -> bool:

@@ -155,9 +155,7 @@ class Const(Expr):
 
     @property
     def exact(self) -> Exact:
-        """The number as it was written, or the truth value; of a finite number."""
-        if self.dtype == "bool":
-            return Fraction(self.value)
+        """The finite number as it was written."""
         return decimal(self.value) if self.written is None else self.written
 
 

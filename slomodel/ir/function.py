@@ -42,6 +42,16 @@ class Monotony:
     ulps: int = 4
 
 
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Nanoseconds an element in cache on one thread, as `benchmarks/kernel_costs.py` measures them:
+    of a NumPy call, and of what one use adds to a numexpr kernel (inf where numexpr lacks it).
+    """
+
+    numpy: float
+    numexpr: float = math.inf
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class ScalarFunction:
     """One scalar function, stated once.
@@ -52,7 +62,10 @@ class ScalarFunction:
       given where the form that SymPy derives is not stable or not defined everywhere.
     - `stable`: the value as a graph of simpler functions, for targets that cannot spell it.
     - `spelling`: target name to a template in the operands (`codegen` says what each target needs).
+    - `cost`: what an element costs; of all that a target spells. Of others it is that of `stable`.
     - `smoothness`: how often continuously differentiable on the domain (0 kink, 1, 2, ANALYTIC).
+    - `smoothness_above`: the same where each operand is at least a number, by these numbers; given
+      where a function is smoother on a part of its domain that a constant can show.
     - `domain`: for each operand the closed interval outside which the value is not finite.
     - `simplify`: exact identities on construction (`x * 1` is `x`): one operand, or a graph of the
       shape of the widest operand, or None.
@@ -67,7 +80,9 @@ class ScalarFunction:
     partials: tuple[Partial, ...] | None = None
     stable: Callable[..., Expr] | None = None
     spelling: Mapping[str, str] = field(default_factory=dict)
+    cost: Cost | None = None
     smoothness: int = ANALYTIC
+    smoothness_above: Callable[..., int] | None = None
     domain: tuple[tuple[float, float], ...] = ()
     simplify: Callable[..., Expr | None] | None = None
     monotony: Monotony | None = None
@@ -78,6 +93,8 @@ class ScalarFunction:
     def __post_init__(self) -> None:
         if self.name in _DEFINED:
             raise ValueError(f"the function {self.name} is defined twice")
+        if self.spelling and self.cost is None:
+            raise ValueError(f"the function {self.name} has spellings and no cost")
         _DEFINED[self.name] = self
 
     def __call__(self, *operands: Expr | float) -> Expr:

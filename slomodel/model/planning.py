@@ -16,7 +16,8 @@ from slomodel.codegen.layout import Default, Precision
 from slomodel.codegen.target import Target
 from slomodel.front.data.bind import Binding
 from slomodel.front.report import smoothness
-from slomodel.ir.expr import Expr, Input
+from slomodel.ir.expr import Expr, Input, Map
+from slomodel.ir.walk import postorder
 from slomodel.problem import DataDeclaration, Problem
 from slomodel.rewrite import Change, Facts, Optimized, optimized
 from slomodel.solve.options import choice
@@ -87,10 +88,21 @@ class Plans:
         self._latest: list[tuple[Optimized, Derivatives]] = []
         self.written = Derivatives(problem.objective, self._variables, known_of(problem))
 
+    def smooth(self, binding: Binding) -> bool:
+        """Whether the objective is known to be continuously differentiable with these data."""
+        if self._kinks_by_data:
+            return smoothness(self._problem, binding.arrays) > 0
+        return self._smooth
+
     @cached_property
-    def smooth(self) -> bool:
-        """Whether the objective is known to be continuously differentiable."""
+    def _smooth(self) -> bool:
         return smoothness(self._problem) > 0
+
+    @cached_property
+    def _kinks_by_data(self) -> bool:
+        """Whether there is a function whose kinks depend on data."""
+        order = postorder(self._problem.objective)
+        return any(isinstance(n, Map) and n.function.smoothness_above is not None for n in order)
 
     def compiled(
         self, binding: Binding, target: Target, shared: Compiled | None = None

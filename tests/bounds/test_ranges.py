@@ -187,6 +187,23 @@ def test_pieces_at_a_kink_are_joined():
     assert derivative_range(fn.huber, (2, 0), across, point(1.0)).hi == 1.0
 
 
+@pytest.mark.parametrize(
+    ("t", "delta", "values", "slopes"),
+    [
+        ((-1.0, 2.0), (-3.0, -1.0), (-10.5, -0.5), (-3.0, 3.0)),
+        ((1.0, 2.0), (-2.0, 1.0), (-6.0, 1.5), (-2.0, 1.0)),
+        ((-3.0, -2.0), (0.0, 0.0), (0.0, 0.0), (0.0, 0.0)),
+        ((-3.0, -2.0), (-1.0, 0.0), (-3.5, 0.0), (0.0, 1.0)),
+    ],
+)
+def test_huber_falls_in_its_size_for_delta_below_zero(t, delta, values, slopes):
+    """delta |t| - delta^2 / 2, which rises in delta, and its slope delta sign(t)."""
+    for orders, (low, high) in (((0, 0), values), ((1, 0), slopes)):
+        found = derivative_range(fn.huber, orders, interval(*t), interval(*delta))
+        assert (found.lo, found.hi) == pytest.approx((low, high), rel=1e-13, abs=1e-300)
+        assert found.lo <= low <= high <= found.hi
+
+
 def test_a_function_without_data_is_enclosed_through_its_definition():
     cube_minus = ScalarFunction(
         "cube_minus", 1, definition=lambda x: x**3 - x, numpy=lambda x: x**3 - x

@@ -119,6 +119,9 @@ KINKS = [
     ("sum(where(x > d, (x - d)^2, x - d))", ["where(x > d, (x - d)^2, x - d)"]),
     ("sum(x[i] for i in range(3) if x[i] > 1)", ["x[i] > 1"]),
     ("sum(huber(x)) + sum(softplus(x)) + sumsq(w)", []),
+    ("sum(huber(x, 0)) + sum(huber(x, exp(w[0]))) + sum(huber(x, d^2))", []),
+    ("sum(huber(x, -1)) + huber(x[0], w[0])", ["huber(x, -1)", "huber(x[0], w[0])"]),
+    ("sum(huber(x, a))", []),
 ]
 
 
@@ -127,6 +130,29 @@ def test_kinks_are_told_with_their_place(text: str, places: list[str]) -> None:
     model = f"data d[3], a = 1 var x[3], w[2] minimize {text}"
     found = [place for code, place in warnings_of(model) if code == NONSMOOTH]
     assert sorted(found) == sorted(places)
+
+
+@pytest.mark.parametrize(
+    ("check", "kinks"),
+    [
+        ("check a - d >= 0", 0),
+        ("check 0 < a - d", 0),
+        ("check d <= 3 and a - d > 0.5", 0),
+        ("check a - d > -1", 1),
+        ("check a - d <= 0", 1),
+        ("check a - d >= 0 or d > 0", 1),
+        ("check a >= d", 1),
+    ],
+)
+def test_a_check_shows_that_huber_has_no_kink(check: str, kinks: int) -> None:
+    model = f"data a, d var x {check} minimize huber(x, a - d) + d * x^2"
+    assert len([code for code, _ in warnings_of(model) if code == NONSMOOTH]) == kinks
+
+
+@pytest.mark.parametrize(("delta", "kinks"), [("a", 0), ("a = 2", 0), ("a = 0", 0), ("a = -1", 1)])
+def test_data_are_the_delta_of_huber(delta: str, kinks: int) -> None:
+    model = f"data {delta} var x minimize huber(x, a)"
+    assert len([code for code, _ in warnings_of(model) if code == NONSMOOTH]) == kinks
 
 
 def test_what_is_not_used_is_told() -> None:

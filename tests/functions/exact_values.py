@@ -103,8 +103,6 @@ def regular_points(function: ScalarFunction, count: int = 12, seed: int = 3) -> 
             size = float(10.0 ** rng.uniform(-6, 1.5))
             both = low == -np.inf and rng.random() < 0.5
             point.append(bool(rng.random() < 0.5) if kind == "bool" else -size if both else size)
-        if function.name == "huber":
-            point[1] = abs(point[1])
         result.append(tuple(point))
     return result
 

@@ -168,6 +168,12 @@ def test_second_derivative_jumps_only_in_class_one(function: ScalarFunction, k: 
         ("clip", (0.5, 2.0, 1.0), (0.0, 0.0, 1.0)),
         ("huber", (1.0, 1.0), (1.0, 0.0)),
         ("huber", (-5.0, 2.0), (-2.0, 3.0)),
+        ("huber", (-0.2, -1.0), (1.0, 1.2)),
+        ("huber", (0.0, -1.0), (0.0, 1.0)),
+        ("huber", (0.5, 0.0), (0.0, 0.5)),
+        ("huber", (3.0, np.inf), (3.0, 0.0)),
+        ("huber", (3.0, np.nan), (np.nan, np.nan)),
+        ("huber", (np.nan, -1.0), (np.nan, np.nan)),
         ("softplus", (800.0,), (1.0,)),
         ("softplus", (-800.0,), (0.0,)),
         ("sigmoid", (40.0,), (4.248354255291589e-18,)),
@@ -182,6 +188,25 @@ def test_edges(name: str, point: Point, derivatives: Point) -> None:
     function = FUNCTIONS.get(name) or TABLE[name]
     got = tuple(partial_at(function, k, point) for k in range(function.arity))
     assert got == pytest.approx(derivatives, rel=4e-16, abs=0, nan_ok=True)
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.5, np.inf])
+def test_the_derivative_of_huber_is_one_cut_for_a_number_delta(delta: float) -> None:
+    t = variable("t", ())
+    by_t = partial(FUNCTIONS["huber"], 0, (t, const(delta)))
+    assert by_t is TABLE["clip"](t, -delta, delta)
+
+
+def test_huber_is_once_differentiable_for_delta_from_zero_on() -> None:
+    """Its derivatives by both operands are continuous there, also at delta = 0."""
+    huber = TABLE["huber"]
+    assert huber.smoothness_above is not None
+    assert [huber.smoothness_above(-np.inf, low) for low in (-0.1, 0.0, 2.0)] == [0, 1, 1]
+    for t, delta in [(0.0, 0.0), (0.0, 1.0), (1.0, 1.0), (-1.0, 1.0), (-1.0, 0.0)]:
+        beside = (t + 1e-9, delta + 1e-9)
+        for k in (0, 1):
+            there, here = (partial_at(huber, k, one) for one in (beside, (t, delta)))
+            assert abs(there - here) < 1e-8
 
 
 def test_every_call_of_relu_has_derivative_zero_at_zero() -> None:

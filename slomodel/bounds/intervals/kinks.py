@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 import slomodel.functions as table
 from slomodel.bounds.intervals.interval import Interval
 from slomodel.bounds.intervals.rounding import Truths, down_ulps, up_ulps
 from slomodel.functions.compound import hypot
 from slomodel.ir.function import ANALYTIC, ScalarFunction
+
+Orders = NDArray[np.int64]
 
 
 def _near(a: Interval, b: Interval) -> Truths:
@@ -21,7 +24,19 @@ def _near(a: Interval, b: Interval) -> Truths:
 _ZERO = Interval(np.zeros(()), np.zeros(()))
 
 
-def kink(function: ScalarFunction, *operands: Interval) -> Truths:
+def order_near(function: ScalarFunction, *operands: Interval) -> Orders:
+    """How often the function is continuously differentiable at all points of the operands: its
+    class where they may lie at a kink or jump, else ANALYTIC.
+    """
+    if function is table.huber:
+        t, delta = operands
+        # Both pieces meet in a C¹ way at |t| = delta; for delta < 0 there is the kink of |t|.
+        second = np.where(_near(t, delta) | _near(t, -delta), 1, ANALYTIC)
+        return np.where((delta.lo < 0.0) & _near(t, _ZERO), 0, second)
+    return np.where(_kink(function, *operands), function.smoothness, ANALYTIC)
+
+
+def _kink(function: ScalarFunction, *operands: Interval) -> Truths:
     """Where the operands may lie at a point at which the function has a kink or jump."""
     if function.smoothness == ANALYTIC or function.result == "bool":
         return np.zeros((), dtype=bool)
@@ -34,9 +49,6 @@ def kink(function: ScalarFunction, *operands: Interval) -> Truths:
     if function is table.clip:
         x, low, high = operands
         return _near(x, low) | _near(x, high) | _near(low, high)
-    if function is table.huber:
-        t, delta = operands
-        return _near(t, delta) | _near(t, -delta)
     if function is table.where:
         return np.asarray((operands[0].lo < 1.0) & (operands[0].hi > 0.0))
     return np.ones((), dtype=bool)

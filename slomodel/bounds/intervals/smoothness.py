@@ -14,11 +14,10 @@ from functools import singledispatch
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
 import slomodel.functions as table
 from slomodel.bounds.intervals.interval import Interval
-from slomodel.bounds.intervals.kinks import kink, outside
+from slomodel.bounds.intervals.kinks import Orders, order_near, outside
 from slomodel.bounds.intervals.rounding import down_ulps, up_ulps
 from slomodel.calculus.joins import join_order
 from slomodel.calculus.kinked_products import KinkedProducts, Power
@@ -27,8 +26,6 @@ from slomodel.functions.compound import still
 from slomodel.ir.expr import Einsum, Expr, Extreme, Input, Map
 from slomodel.ir.function import ANALYTIC
 from slomodel.ir.walk import postorder
-
-Orders = NDArray[np.int64]
 
 OUTSIDE = -2
 """Order of a part that has no value somewhere in the box."""
@@ -146,8 +143,7 @@ def _(node: Map, walk: Walk) -> Orders:
     if node.function is table.where:
         return _choice(node, operands[0], orders, walk)
     result = np.minimum.reduce(np.broadcast_arrays(*orders))
-    kinked = kink(node.function, *operands)
-    result = np.where(kinked, np.minimum(result, node.function.smoothness), result)
+    result = np.minimum(result, order_near(node.function, *operands))
     powers = walk.products.powers(node)
     if powers:
         product = walk.of_product(powers)

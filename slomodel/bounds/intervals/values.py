@@ -206,17 +206,20 @@ def _clip(x: Interval, low: Interval, high: Interval) -> Interval:
 
 
 def _huber(t: Interval, delta: Interval) -> Interval:
-    """Increasing in |t| and, for delta >= 0, in delta: at the ends of both."""
+    """Increasing in delta; in |t| increasing for delta >= 0, decreasing below: at ends of both."""
     size = absolute(t)
 
     def at(x: Array, d: Array) -> Interval:
-        x, d = np.broadcast_arrays(x, np.maximum(d, 0.0))
+        x, d = np.broadcast_arrays(x, d)
         half = point(0.5)
         inner = half * square(point(np.minimum(x, d)))
         outer = point(d) * (point(np.maximum(x, d)) - half * point(d))
         return Interval(np.where(x <= d, inner.lo, outer.lo), np.where(x <= d, inner.hi, outer.hi))
 
-    return Interval(at(size.lo, delta.lo).lo, at(size.hi, delta.hi).hi)
+    low, high = delta.lo, delta.hi
+    least = at(np.where(low < 0.0, size.hi, size.lo), low)
+    largest = at(np.where(high < 0.0, size.lo, size.hi), high)
+    return Interval(least.lo, largest.hi)
 
 
 def _root(a: Interval) -> Interval:

@@ -12,9 +12,10 @@ import slomodel.functions as table
 from slomodel.bounds.intervals.derivatives import derivative_range, derivative_ranges
 from slomodel.bounds.intervals.enclose import boxed, enclose
 from slomodel.bounds.intervals.interval import Interval, around, interval, meet
+from slomodel.bounds.intervals.kinks import Orders
 from slomodel.bounds.intervals.rounding import Array, up_add
 from slomodel.bounds.intervals.settled import FLOOR, settled
-from slomodel.bounds.intervals.smoothness import Orders, Walk, order_of
+from slomodel.bounds.intervals.smoothness import Walk, order_of
 from slomodel.bounds.jets import arrays as jets
 from slomodel.bounds.jets.arrays import ORDER, Jet
 from slomodel.bounds.jets.composition import Derivatives, Inner, composed

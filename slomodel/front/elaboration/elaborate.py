@@ -165,12 +165,14 @@ def _problem(program: Program, model: Model, gathered: _Gathered, objective: Exp
     rolled = Rolled(objective)
     became = rewritten(rolled.root)
     spans = carried(rolled.notes(model.spans), became)
-    for remark in nonsmooth_warnings(became[rolled.root], spans, statement.expr.span):
+    data = (*data, *constants(rolled))
+    place, checks = statement.expr.span, gathered.checks
+    for remark in nonsmooth_warnings(became[rolled.root], spans, place, data, checks):
         model.warn(remark)
     return Problem(
         became[rolled.root],
         tuple(gathered.variables),
-        (*data, *constants(rolled)),
+        data,
         tuple(gathered.dims),
         (*gathered.checks, *model.checks),
         tuple(model.bounds),

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
 
 from slomodel.calculus.joins import is_smooth_join
 from slomodel.calculus.kinked_products import exposed
@@ -12,18 +17,25 @@ from slomodel.functions import (
     abs,
     clip,
     differentiated,
+    ge,
+    gt,
+    huber,
     hypot,
+    land,
+    le,
+    lt,
     maximum,
     minimum,
     relu,
     root,
     sign,
+    square,
     where,
 )
-from slomodel.ir.expr import Expr, Extreme, Input, Map
+from slomodel.ir.expr import Const, Expr, Extreme, Input, Map
 from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import dependents
-from slomodel.problem import NONSMOOTH
+from slomodel.problem import NONSMOOTH, Check, DataDeclaration
 
 _REMARKS: dict[ScalarFunction, tuple[str, str]] = {
     abs: (
@@ -49,18 +61,27 @@ _REMARKS: dict[ScalarFunction, tuple[str, str]] = {
     maximum: ("`max` has a kink where its operands are equal", ""),
     minimum: ("`min` has a kink where its operands are equal", ""),
     clip: ("`clip` has kinks at its two limits", ""),
+    huber: (
+        "`huber` has a kink at 0 for delta < 0",
+        "`check delta >= 0` of data rules that out, and so does `exp(s)` of a variable `s`",
+    ),
     where: ("`where` may jump or have a kink where its condition changes", ""),
 }
 _BOUNDS = "a bound over a ball that touches it is infinite"
 
 
 def nonsmooth_warnings(
-    objective: Expr, spans: Mapping[Expr, Span], place: Span
+    objective: Expr,
+    spans: Mapping[Expr, Span],
+    place: Span,
+    data: Sequence[DataDeclaration] = (),
+    checks: Sequence[Check] = (),
 ) -> list[Diagnostic]:
     """A warning for each node that varies and is not C¹; `place` is for nodes without one.
 
     Where a product makes it so, as |t|³, there is nothing to warn of.
     """
+    limits = lower_limits(data, checks)
     order = differentiated(objective)
     varying = dependents(order, lambda n: isinstance(n, Input) and n.role == "variable")
     seen = exposed(objective, order, varying).nodes
@@ -75,10 +96,63 @@ def nonsmooth_warnings(
             found[Diagnostic(NONSMOOTH, message, span, help=remedy, severity="warning")] = None
         if not isinstance(node, Map) or node not in varying or node.function.result == "bool":
             continue
-        if node.function.smoothness > 0 or not _has_kink(node, varying):
+        if smoothness_of(node, limits) > 0 or not _has_kink(node, varying):
             continue
         found[_remark(node.function, spans.get(node, place))] = None
     return list(found)
+
+
+def smoothness_of(node: Map, limits: Mapping[Expr, float]) -> int:
+    """How often a function is continuously differentiable, by what its operands are at least."""
+    function = node.function
+    if function.smoothness_above is None:
+        return function.smoothness
+    return function.smoothness_above(*(_least(operand, limits) for operand in node.operands))
+
+
+def _least(node: Expr, limits: Mapping[Expr, float]) -> float:
+    """A number that no element of a node is below; -inf where none is known."""
+    if isinstance(node, Const):
+        return float(node.value)
+    if isinstance(node, Map) and node.function in (abs, square, relu):
+        return 0.0
+    if isinstance(node, Map) and node.function.monotony is not None:
+        return node.function.monotony.image[0]
+    return limits.get(node, -math.inf)
+
+
+def lower_limits(
+    data: Sequence[DataDeclaration],
+    checks: Sequence[Check],
+    arrays: Mapping[str, NDArray[np.float64]] = MappingProxyType({}),
+) -> dict[Expr, float]:
+    """What data are at least, and what is shown to be more by the model's checks, `check s > 1`.
+
+    `arrays` are numbers given by name; data without any are taken to be 0 or more.
+    """
+    found: dict[Expr, float] = {}
+    for one in data:
+        array = arrays.get(one.name, one.values)
+        if array is not None and np.size(array):
+            found[one.node] = float(np.min(array))
+        else:
+            # Not yet known: no warning of what only an odd number would do, such as a delta below
+            # 0 for `huber`. Bounds and methods look at the numbers themselves.
+            found[one.node] = 0.0 if one.default is None else one.default
+    conditions = [check.condition for check in checks]
+    while conditions:
+        condition = conditions.pop()
+        if not isinstance(condition, Map):
+            continue
+        if condition.function is land:
+            conditions += condition.operands
+        elif condition.function in (ge, gt, le, lt):
+            larger, smaller = condition.operands
+            if condition.function in (le, lt):
+                larger, smaller = smaller, larger
+            if isinstance(smaller, Const):
+                found[larger] = max(found.get(larger, -math.inf), float(smaller.value))
+    return found
 
 
 def _has_kink(node: Map, varying: set[Expr]) -> bool:

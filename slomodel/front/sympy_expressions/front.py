@@ -74,11 +74,12 @@ def problem_from_sympy(
     rolled, vector = _rolled(objective, scope, declared)
     became = rewritten(rolled.root)
     places = carried(rolled.notes(reading.places), became)
-    warnings = nonsmooth_warnings(became[rolled.root], places, place(objective))
+    data = (*declared.data, *constants(rolled))
+    warnings = nonsmooth_warnings(became[rolled.root], places, place(objective), data)
     return Problem(
         became[rolled.root],
         declared.variables,
-        (*declared.data, *constants(rolled)),
+        data,
         declared.dims,
         bounds=tuple(reading.bounds),
         spans=places,
