@@ -12,7 +12,22 @@ from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
-from slomodel.functions import abs, div, mul, neg, pow, relu, square
+from slomodel.functions import (
+    abs,
+    div,
+    ge,
+    gt,
+    hypot,
+    le,
+    lt,
+    mul,
+    neg,
+    pow,
+    relu,
+    root,
+    square,
+    where,
+)
 from slomodel.ir.expr import Axes, Const, Einsum, Expr, Gather, Map
 from slomodel.ir.function import ANALYTIC
 
@@ -179,7 +194,10 @@ class Exposed:
 
 
 def exposed(objective: Expr, order: Sequence[Expr], varying: Collection[Expr]) -> Exposed:
-    """Which kinks of an objective count; `order` has operands before what stands on them."""
+    """Which kinks of an objective count; `order` has operands before what stands on them.
+
+    Those below a condition do not: how the branches meet tells what happens where it changes.
+    """
     products = KinkedProducts(varying)
     for node in order:
         products.powers(node)
@@ -188,9 +206,7 @@ def exposed(objective: Expr, order: Sequence[Expr], varying: Collection[Expr]) -
     for node in reversed(order):
         if node not in reached:
             continue
-        alone = [(node.operands, products.powers(node))]
-        groups = products.groups(node) if isinstance(node, Einsum) else alone
-        for operands, powers in groups:
+        for operands, powers in _uses(node, products):
             own = min((one.order for one in powers), default=0)
             if own >= 1:
                 smoothed.add(node)
@@ -199,3 +215,53 @@ def exposed(objective: Expr, order: Sequence[Expr], varying: Collection[Expr]) -
             else:
                 reached.update(operands)
     return Exposed(frozenset(reached - smoothed), least)
+
+
+def _uses(
+    node: Expr, products: KinkedProducts
+) -> Sequence[tuple[tuple[Expr, ...], Sequence[Power]]]:
+    """The operands by which a node may have kinks, in groups, with the powers that each makes."""
+    if isinstance(node, Einsum):
+        return products.groups(node)
+    if isinstance(node, Map) and node.function is where:
+        return [(tuple(_seen_from(node)), ())]
+    return [(node.operands, products.powers(node))]
+
+
+def _seen_from(choice: Map) -> Iterable[Expr]:
+    """The branches of a choice; in place of one whose only kinks it excludes, what is below these.
+
+    In where(norm2(x) > 1, (norm2(x) - 1)^2, 0) the norm is never 0 where it is taken.
+    """
+    for k, excluded in ((1, _positive(choice.operands[0])), (2, None)):
+        branch = choice.operands[k]
+        if excluded is None:
+            yield branch
+            continue
+        stack, seen = [branch], {branch}
+        while stack:
+            node = stack.pop()
+            if node is excluded:
+                yield from node.operands
+                continue
+            if not isinstance(node, Map) or node.function.smoothness < ANALYTIC:
+                yield node
+                continue
+            stack += [operand for operand in node.operands if operand not in seen]
+            seen.update(node.operands)
+
+
+def _positive(condition: Expr) -> Expr | None:
+    """|t|, a norm or relu(t) that is above 0 wherever the condition holds."""
+    if not isinstance(condition, Map) or condition.function not in (gt, ge, lt, le):
+        return None
+    larger, smaller = condition.operands
+    if condition.function in (lt, le):
+        larger, smaller = smaller, larger
+    strict = condition.function in (gt, lt)
+    if not isinstance(smaller, Const) or not (
+        smaller.value > 0.0 or (strict and not smaller.value)
+    ):
+        return None
+    is_kink = isinstance(larger, Map) and larger.function in (abs, relu, root, hypot)
+    return larger if is_kink else None

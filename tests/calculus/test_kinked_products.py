@@ -27,8 +27,22 @@ SMOOTH = [
     "exp(x*abs(x))",
     "relu(x*y)^2",
     "abs(x*abs(x))",
+    "where(abs(x) > 1, (abs(x) - 1)^2, 0)",
+    "where(2 < abs(x), 1 + 3*(abs(x) - 2)^2*y, 1)",
+    "where(sqrt(x^2 + y^2) > 1, (sqrt(x^2 + y^2) - 1)^2, 0)",
 ]
-ROUGH = ["abs(x)*y", "abs(x)*abs(y)", "x*abs(y)", "abs(abs(x) - 1)^3", "relu(x)*(x + 1)"]
+ROUGH = [
+    "where(abs(x) > 0.5, 1, 1 + 0*abs(x))",
+    "where(abs(x) > -1, (abs(x) + 1)^2, 0)",
+    "where(abs(x) >= 0, abs(x), 0)",
+    "where(abs(x) > 1, (abs(x) - 1)^2, 0) + abs(x)",
+    "where(abs(x) > 1, (abs(x) - 1)^2*abs(y), 0)",
+    "abs(x)*y",
+    "abs(x)*abs(y)",
+    "x*abs(y)",
+    "abs(abs(x) - 1)^3",
+    "relu(x)*(x + 1)",
+]
 
 
 @pytest.mark.parametrize("text", SMOOTH)
