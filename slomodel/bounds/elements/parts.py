@@ -20,7 +20,7 @@ from slomodel.bounds.elements.separable import Elements, Laid
 from slomodel.bounds.elements.sparse_rows import SparseRows
 from slomodel.bounds.elements.sums import Weighted
 from slomodel.bounds.forms.loewner import Rows
-from slomodel.bounds.intervals.enclose import boxed, enclose
+from slomodel.bounds.intervals.enclose import boxed, enclose, live_in
 from slomodel.bounds.intervals.hessian import unit_directions
 from slomodel.bounds.intervals.interval import Interval, interval
 from slomodel.bounds.intervals.rounding import Array, up_add, up_mul
@@ -103,11 +103,14 @@ def _part(
     rows: Mapping[Expr, AnyRows],
 ) -> Part[AnyRows]:
     shape = concrete(own.shape, setting.sizes)
+    live = live_in(setting).get(own.whole)
+    # Of dead elements nothing is asked; where all are, their weights of 0 have to do.
+    kept = slice(None) if live is None or not live.any() else np.flatnonzero(live)
 
     def along(laid: Laid, array: Shaped) -> Shaped:
-        """Along the elements (m,)."""
+        """Along the live elements (m,)."""
         missing = tuple(k for k in range(len(shape)) if k not in laid.axes)
-        return np.broadcast_to(np.expand_dims(array, missing), shape).ravel()
+        return np.broadcast_to(np.expand_dims(array, missing), shape).ravel()[kept]
 
     def flat(laid: Laid, a: Interval) -> Interval:
         return a.each(lambda array: along(laid, array))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from slomodel.bounds.intervals.blame import unbounded
-from slomodel.bounds.intervals.enclose import boxed, enclose
+from slomodel.bounds.intervals.enclose import boxed, enclose, live_in
 from slomodel.bounds.intervals.interval import Interval, around
 from slomodel.bounds.intervals.rounding import Array
 from slomodel.bounds.intervals.settled import settled
@@ -94,8 +94,9 @@ def _others(one: Closed) -> tuple[str, ...]:
 def _smooth(setting: Setting, radius: float) -> Smoothness:
     boxes = boxed(setting.values)
     boxes.update({v: around(setting.values[v], radius) for v in setting.variables})
-    found = enclose([setting.objective], boxes, setting.sizes)
-    return smoothness(setting.objective, found, 0, setting.spans)
+    live = live_in(setting)
+    found = enclose([setting.objective], boxes, setting.sizes, live=live)
+    return smoothness(setting.objective, found, 0, setting.spans, live)
 
 
 def _centre(setting: Setting, prepared: Prepared) -> Ball:
