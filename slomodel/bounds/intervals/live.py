@@ -16,6 +16,7 @@ import numpy as np
 import slomodel.functions as table
 from slomodel.bounds.intervals.interval import Interval
 from slomodel.bounds.intervals.rounding import Truths
+from slomodel.functions.compound import same
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import (
     Axes,
@@ -39,7 +40,7 @@ Live = Mapping[Expr, Truths]
 
 _HARMLESS = (
     *(table.add, table.sub, table.neg, table.mul, table.square),
-    *(table.where, table.maximum, table.minimum),
+    *(table.where, table.maximum, table.minimum, same),
 )
 """They have a value for all operands that are numbers, and jets in every norm from those of the
 operands; in a spectral norm an array with elements set to 0 may be larger than the array.
@@ -107,7 +108,7 @@ def live_elements(
         if own is not None and own.all():
             own = found[node] = None
         for k, operand in enumerate(node.operands):
-            before = found[operand] if operand in found else _NOTHING
+            before = found.get(operand, _NOTHING)
             if before is None:
                 continue
             read = read_by(node, k, own, conditions, sizes)
