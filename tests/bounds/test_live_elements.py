@@ -165,12 +165,15 @@ def test_logs_of_differences_of_later_numbers(n):
 def test_a_factor_of_zero_is_no_mask():
     """0 times infinity is no number: such pairs count."""
     text = PAIRS["of data"].replace("masked(4 * (r .^ (-12) - r .^ (-6)), M)", "M .* r .^ (-6)")
-    D, M = upper(4)
-    assert model(text, M=M).bounds(POINTS.ravel(), 1e-3).L1 == np.inf
+    found = model(text, M=upper(4)[1]).bounds(POINTS.ravel(), 1e-3)
+    assert not np.isfinite(found.L1)
 
 
 def test_what_no_gather_takes_is_dead():
-    text = "dim n\nvar x[n]\nlet D[i in n, j in n] = 1 / (x[i] - x[j])\nminimize D[1, 0] + sum(D[2:, 0])"
+    text = (
+        "dim n\nvar x[n]\nlet D[i in n, j in n] = 1 / (x[i] - x[j])\n"
+        "minimize D[1, 0] + sum(D[2:, 0])"
+    )
     found = slomodel.compile(text, dims={"n": 4}).bounds([0.0, 1.0, 2.0, 3.0], 0.1)
     assert np.isfinite([found.L1, found.L2]).all()
     assert found.L1 >= 2.0
@@ -228,7 +231,7 @@ def test_where_nothing_is_live_all_is_zero():
 
 
 def graph(k):
-    """A scalar over a matrix of reciprocals through one node of each kind, after a mask or gather."""
+    """A scalar over a matrix of reciprocals through a node of each kind, after a mask or gather."""
     u = fn.div(1.0, differences())
     later = Affine(literal(1), (1,)), Affine(literal(0), (0,))
     below = build.gather(u, later, (literal(3),))
