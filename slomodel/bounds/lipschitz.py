@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 
 from slomodel.bounds.intervals.rounding import up_add, up_mul
+from slomodel.bounds.negative_powers import with_negative_powers
 from slomodel.bounds.result import Bounds, Claim, Constant, checked_radius, shown
 from slomodel.bounds.series.gram_form import as_written, in_gram_form
 from slomodel.bounds.setting import Candidate, Setting
@@ -78,7 +79,7 @@ def bounds(setting: Setting, radius: float) -> Bounds:
         if not np.all(np.isfinite(setting.values[variable])):
             message = f"the centre is not finite: its `{variable.name}` has NaN or inf"
             raise DomainError(Diagnostic("E606", message, help="give a finite centre"))
-    asked = in_gram_form(setting)
+    asked = in_gram_form(with_negative_powers(setting))
     claims = _claims(asked, radius)
     gradient = _constant((*claims.L1, *_from_centre(asked, radius, claims)))
     hessian = _constant(claims.L2)
