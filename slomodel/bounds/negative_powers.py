@@ -6,13 +6,14 @@ multiply the largest x⁵ and the smallest x¹² of an array, though of differen
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 import slomodel.functions as table
 from slomodel.bounds.setting import Setting
 from slomodel.ir import build
 from slomodel.ir.expr import Const, Expr, Map, remake
-from slomodel.ir.walk import postorder
+from slomodel.ir.walk import dependents, postorder
 
 KEY = "with negative powers"
 
@@ -25,9 +26,15 @@ def with_negative_powers(setting: Setting) -> Setting:
     kept = setting.kept.get(KEY)
     if isinstance(kept, Setting):
         return kept
+    order = postorder(setting.objective)
+    moving = dependents(order, set(setting.variables).__contains__)
     done: dict[Expr, Expr] = {}
-    for node in postorder(setting.objective):
-        done[node] = _rewritten(remake(node, tuple(done[operand] for operand in node.operands)))
+    fixed: set[Expr] = set()
+    for node in order:
+        again = remake(node, tuple(done[operand] for operand in node.operands))
+        done[node] = _rewritten(again, fixed) if node in moving else again
+        if node not in moving:
+            fixed.add(again)
     objective = done[setting.objective]
     if objective is setting.objective:
         made = setting
@@ -38,7 +45,7 @@ def with_negative_powers(setting: Setting) -> Setting:
     return made
 
 
-def _rewritten(node: Expr) -> Expr:
+def _rewritten(node: Expr, fixed: Collection[Expr]) -> Expr:
     if not isinstance(node, Map):
         return node
     if node.function is table.div:
@@ -49,18 +56,16 @@ def _rewritten(node: Expr) -> Expr:
     if p < 0.0 and base is not node.operands[0]:
         return _like(node, build.apply(table.pow, base, build.const(p)))
     quotient = node.operands[0]
-    if p > 1.0 and p.is_integer() and base is quotient and _is_reciprocal(quotient):
+    if p > 1.0 and p.is_integer() and base is quotient and _is_reciprocal(quotient, fixed):
         assert isinstance(quotient, Map)
         above, below = build.aligned(quotient)
         return _like(node, table.mul(table.pow(above, p), _negative(below, p)))
     return node
 
 
-def _is_reciprocal(node: Expr) -> bool:
-    """A constant divided by something."""
-    return (
-        isinstance(node, Map) and node.function is table.div and isinstance(node.operands[0], Const)
-    )
+def _is_reciprocal(node: Expr, fixed: Collection[Expr]) -> bool:
+    """Data or a constant divided by something."""
+    return isinstance(node, Map) and node.function is table.div and node.operands[0] in fixed
 
 
 def _negative(below: Expr, p: float) -> Expr:
@@ -81,8 +86,8 @@ def _like(node: Map, made: Expr) -> Expr:
 def _power(node: Expr) -> tuple[Expr, float]:
     """x and p with node = xᵖ, as far as x has a value wherever the node has.
 
-    Of xᵃ to the power b that is x^(ab) for whole a and b, and where a is not whole, so that x is not
-    negative.
+    Of xᵃ to the power b that is x^(ab) for whole a and b, and for a that is not whole, where x is
+    not negative.
     """
     base, p = node, 1.0
     while isinstance(base, Map):

@@ -115,7 +115,7 @@ def test_pairs_of_one_element_take_no_part_in_lennard_jones(spelling, radius):
     assert_bounds(found, lennard_jones, POINTS, radius)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_lennard_jones_at_random_points(seed):
     """Of 7 points at least 0.8 apart, a ball in which each keeps at least half of that."""
     rng = np.random.default_rng(seed)

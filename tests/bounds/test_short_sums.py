@@ -40,6 +40,7 @@ def test_a_stress_of_distances_is_near_the_truth():
 
 X = build.variable("x", (literal(5), literal(3)))
 Y = build.variable("y", (literal(5),))
+D = build.data("d", (literal(5),))
 VALUES = {
     X: np.sin(1.0 + np.arange(15.0)).reshape(5, 3) + 2.0,
     Y: np.cos(np.arange(5.0)) + 2.0,
@@ -48,7 +49,8 @@ VALUES = {
 
 def setting(objective):
     own = tuple(v for v in (X, Y) if v in postorder(objective))
-    return Setting(objective, own, {v: VALUES[v] for v in own}, {})
+    values = {v: VALUES[v] for v in own} | {D: np.arange(1.0, 6.0)}
+    return Setting(objective, own, values, {})
 
 
 def total(node):
@@ -115,6 +117,7 @@ POWERS = {
     "power of a reciprocal": (lambda x: fn.pow(fn.div(1.5, x), 6.0), -6.0),
     "square of a reciprocal": (lambda x: fn.square(fn.div(1.5, x)), None),
     "power of a quotient": (lambda x: fn.pow(fn.div(1.5, fn.sqrt(x)), 5.0), -2.5),
+    "power of data by it": (lambda x: fn.pow(fn.div(D, x), 6.0), -6.0),
     "fractional": (lambda x: fn.div(1.0, fn.pow(x, 1.5)), -1.5),
     "fractional of a square": (lambda x: fn.div(1.0, fn.pow(fn.square(x), 1.5)), -1.5),
 }
@@ -140,7 +143,9 @@ def test_quotients_by_powers_are_powers(name, sign):
     one, other = evaluate([own.objective, made.objective], own.values)
     assert other == pytest.approx(one, rel=1e-13)
     order = [node for node in postorder(made.objective) if isinstance(node, Map)]
-    powers = [node.operands[1].value for node in order if node.function is fn.pow]
+    powers = [
+        node.operands[1].value for node in order if node.function is fn.pow and Y in postorder(node)
+    ]
     assert powers == ([] if exponent is None else [exponent])
     for node in order:
         assert node.function is not fn.div or node.operands[1] is Y or exponent is None
