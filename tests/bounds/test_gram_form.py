@@ -84,7 +84,7 @@ def test_there_are_bounds_where_the_sum_is_not_zero(name):
     """Away from the range of A by 3, the sum is at least 9 everywhere."""
     for n, m in ((2, 5), (8, 30)):
         found, x = model(AWAY_FROM_ZERO[name], n, m, 0)
-        for radius in (1e-3, 0.1):
+        for radius in (1e-3, 0.1, 1.0, 10.0):
             claimed = found.bounds(x, radius)
             sampled = found.sample_bounds(x, radius, samples=6, seed=1)
             assert sampled.L1 <= claimed.L1 * (1 + 1e-9) < np.inf

@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from slomodel.bounds.intervals.interval import Interval, interval, point, total, truths
+from slomodel.bounds.intervals.interval import Interval, interval, meet, point, total, truths
 from slomodel.bounds.intervals.live import (
     Live,
     fixed_choices,
@@ -75,6 +75,19 @@ def enclose(
                 own = range_of(node, [found[o] for o in node.operands], sizes, batch)
             found[node] = neutral(node, own, live)
     return found
+
+
+def enclose_in(
+    roots: Sequence[Expr],
+    boxes: Mapping[Input, Interval],
+    sizes: Sizes,
+    narrower: Mapping[Expr, Interval],
+    live: Live = MappingProxyType({}),
+) -> dict[Expr, Interval]:
+    """`enclose` over a part of the box, for some nodes of which other intervals hold as well."""
+    found = enclose(roots, boxes, sizes, live=live)
+    known = {node: meet(found[node], a) for node, a in narrower.items()}
+    return enclose(roots, boxes, sizes, known=known, live=live) if known else found
 
 
 def live_under(

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from types import MappingProxyType
 
 import numpy as np
 
 import slomodel.functions as table
 from slomodel.bounds.intervals.derivatives import derivative_range, derivative_ranges
-from slomodel.bounds.intervals.enclose import boxed, enclose
+from slomodel.bounds.intervals.enclose import boxed, enclose_in
 from slomodel.bounds.intervals.interval import Interval, around, interval, meet
 from slomodel.bounds.intervals.live import has_neutral, neutral
 from slomodel.bounds.intervals.rounding import Array, up_add
@@ -56,15 +57,23 @@ class Ball:
         return [self.look(root, own.root_norm(root)) for root in own.roots]
 
 
-def propagate(prepared: Prepared, radius: float, centre: Ball | None = None) -> Ball:
-    """The jets over the ball of this radius; `centre` are those of radius 0, which sharpen them."""
+def propagate(
+    prepared: Prepared,
+    radius: float,
+    centre: Ball | None = None,
+    known: Mapping[Expr, Interval] = MappingProxyType({}),
+) -> Ball:
+    """The jets over the ball of this radius; `centre` are those of radius 0, which sharpen them.
+
+    `known` are intervals of some nodes over the ball, that need not hold over the box round it.
+    """
     # A larger ball has no smaller bounds, and radii near underflow would lose their products.
     radius = max(radius, FLOOR) if radius > 0.0 else 0.0
     setting = prepared.setting
     boxes = boxed(prepared.values)
     boxes.update({v: around(setting.values[v], radius) for v in setting.variables})
     ranges = (
-        enclose(prepared.roots, boxes, setting.sizes, live=prepared.live)
+        enclose_in(prepared.roots, boxes, setting.sizes, known, prepared.live)
         if radius
         else prepared.enclosed(*prepared.roots)
     )
