@@ -192,6 +192,11 @@ def _largest(setting: Setting, form: Quartic) -> float:
     return value
 
 
+def has_parts(setting: Setting) -> bool:
+    """Whether the objective is such a sum, and not too large."""
+    return _parts(setting) is not None
+
+
 def _parts(setting: Setting) -> tuple[Part[Rows], ...] | None:
     """Found once a setting; None where the objective is of another kind or too large."""
     if RULE not in setting.kept:
