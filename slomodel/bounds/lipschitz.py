@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 
 from slomodel.bounds.intervals.rounding import up_add, up_mul
+from slomodel.bounds.negative_powers import with_negative_powers
 from slomodel.bounds.result import Bounds, Claim, Constant, checked_radius, shown
 from slomodel.bounds.series.gram_form import as_written, in_gram_form
 from slomodel.bounds.setting import Candidate, Setting
@@ -79,7 +80,7 @@ def bounds(setting: Setting, radius: float) -> Bounds:
         if not np.all(np.isfinite(setting.values[variable])):
             message = f"the centre is not finite: its `{variable.name}` has NaN or inf"
             raise DomainError(Diagnostic("E606", message, help="give a finite centre"))
-    asked = in_gram_form(setting)
+    asked = in_gram_form(with_negative_powers(setting))
     claims = _in_other_units(asked, radius, _claims(asked, radius))
     gradient = _constant((*claims.L1, *_from_centre(asked, radius, claims)))
     hessian = _constant(claims.L2)
@@ -119,7 +120,7 @@ def _claims_in(units: Units, setting: Setting, radius: float) -> Claims:
     key = f"units of 2^{units.f} and 2^{units.x}"
     moved = setting.kept.get(key)
     if not isinstance(moved, Setting):
-        moved = setting.kept[key] = units.setting(setting)
+        moved = setting.kept[key] = in_gram_form(units.setting(as_written(setting)))
     found = _claims(moved, units.radius(radius))
 
     def own(claims: tuple[Claim, ...], k: int) -> tuple[Claim, ...]:

@@ -12,6 +12,7 @@ from slomodel.functions.arithmetic import add, div, mul, square, sub
 from slomodel.functions.comparison import eq, gt, where
 from slomodel.functions.elementary import exp, log, log1p, sqrt
 from slomodel.functions.piecewise import Reals, abs, maximum, minimum, step_abs
+from slomodel.ir.build import const
 from slomodel.ir.expr import Expr, Map
 from slomodel.ir.function import Monotony, ScalarFunction
 from slomodel.ir.walk import postorder
@@ -129,6 +130,19 @@ still = ScalarFunction(
     partials=(lambda x: None,),
     stable=lambda x: x,
     domain=(_EVERYWHERE,),
+)
+
+# The first of two operands that are equal for all values of the variables: one number written in
+# two ways. Derivatives are those of the first way; a bound may use that the value lies in the
+# ranges of both. Like `still` it is no function of the table.
+same = ScalarFunction(
+    "same",
+    2,
+    definition=lambda x, y: x,
+    numpy=lambda x, y: x,
+    partials=(lambda x, y: const(1.0), lambda x, y: None),
+    stable=lambda x, y: x,
+    domain=(_EVERYWHERE, _EVERYWHERE),
 )
 
 

@@ -21,15 +21,15 @@ Values = Mapping[Input, Array]
 def setting_of(problem: Problem, values: Values, sizes: Mapping[str, int]) -> Setting:
     """The objective with its centre and data.
 
-    Data that may be missing are read under `masked` only: a NaN there stands for any number, and
-    0 is taken.
+    Data that may be missing are read under `masked` only: a NaN or infinity there stands for any
+    number, and 0 is taken.
     """
     missing = {d.node for d in problem.data if d.may_be_missing}
     return Setting(
         objective=problem.objective,
         variables=problem.inputs,
         values={
-            node: np.where(np.isnan(array), 0.0, array) if node in missing else array
+            node: np.where(np.isfinite(array), array, 0.0) if node in missing else array
             for node, array in values.items()
         },
         sizes=sizes,

@@ -10,12 +10,14 @@ from strategies import graphs
 
 import slomodel.functions as fn
 from slomodel.bounds import Setting
+from slomodel.bounds.intervals.live import has_neutral
 from slomodel.bounds.jets.prepared import prepare
 from slomodel.bounds.jets.propagate import propagate
 from slomodel.calculus import jvp
 from slomodel.ir import build
 from slomodel.ir.dims import literal
-from slomodel.ir.expr import Input
+from slomodel.ir.expr import Input, remake
+from slomodel.ir.walk import postorder
 from slomodel.reference import evaluate
 
 STEP = 1e-30
@@ -44,12 +46,29 @@ def point_in_ball(prepared, radius, rng):
     return {v: prepared.values[v] + share * p / length for v, p in parts.items()}
 
 
+def with_neutral(prepared, nodes):
+    """The nodes as they are bounded, dead elements being 0, and values for them."""
+    values, done = dict(prepared.values), {}
+    for k, node in enumerate(postorder(*nodes)):
+        made = remake(node, tuple(done[o] for o in node.operands)) if node.operands else node
+        live = prepared.live.get(node)
+        if live is not None and has_neutral(node):
+            mask = Input(f"live {k}", "data", node.shape, "bool")
+            values[mask] = live
+            made = fn.where(mask, made, 0.0)
+        elif live is not None and isinstance(node, Input):
+            values[node] = np.where(live | np.isfinite(values[node]), values[node], 0.0)
+        done[node] = made
+    return [done[node] for node in nodes], values
+
+
 def derivatives(prepared, nodes, at, v, w):
     """Of each node the value, D[v] and D²[v, w]: a graph of D[v] and a complex step along w."""
+    nodes, known = with_neutral(prepared, nodes)
     variables = prepared.setting.variables
     inputs = {x: build.direction(f"d.{x.name}", x.shape) for x in variables}
     tangents = jvp(nodes, inputs)
-    values = {**prepared.values, **{inputs[x]: v[x] for x in variables}}
+    values = {**known, **{inputs[x]: v[x] for x in variables}}
     stepped = {x: at[x] + 1j * STEP * w[x] for x in variables}
     sizes = prepared.setting.sizes
     first = evaluate(tangents, {**values, **at}, sizes)

@@ -20,10 +20,10 @@ from slomodel.bounds.elements.separable import Elements, Laid
 from slomodel.bounds.elements.sparse_rows import SparseRows
 from slomodel.bounds.elements.sums import Weighted
 from slomodel.bounds.forms.loewner import Rows
-from slomodel.bounds.intervals.enclose import boxed, enclose
+from slomodel.bounds.intervals.enclose import boxed, enclose, live_in
 from slomodel.bounds.intervals.hessian import unit_directions
 from slomodel.bounds.intervals.interval import Interval, interval
-from slomodel.bounds.intervals.rounding import Array, up_add, up_mul
+from slomodel.bounds.intervals.rounding import Array, Truths, up_add, up_mul
 from slomodel.bounds.intervals.smoothness import span_of
 from slomodel.bounds.setting import Setting
 from slomodel.calculus import jvp
@@ -55,7 +55,7 @@ def parts_of(setting: Setting, found: Sequence[Elements]) -> tuple[Part[Rows], .
     """The numbers of parts of the objective; None where they are many."""
     if setting.n > MOST_VARIABLES:
         return None
-    sizes = [prod(concrete(one.shape, setting.sizes)) for one in found]
+    sizes = [_count(setting, one) for one in found]
     numbers = sum(m * len(one.arguments) for m, one in zip(sizes, found, strict=True))
     if numbers * setting.n > MOST_NUMBERS or not all(sizes):
         return None
@@ -96,6 +96,17 @@ def jacobians(setting: Setting, affine: list[Expr]) -> dict[Expr, Interval]:
     return {node: found[graph] for node, graph in zip(affine, graphs, strict=True)}
 
 
+def _live(setting: Setting, own: Elements) -> Truths | None:
+    """Of dead elements nothing is asked; where all are dead, their weights of 0 have to do."""
+    live = live_in(setting).get(own.whole)
+    return live if live is not None and live.any() else None
+
+
+def _count(setting: Setting, own: Elements) -> int:
+    live = _live(setting, own)
+    return prod(concrete(own.shape, setting.sizes)) if live is None else int(np.sum(live))
+
+
 def _part(
     setting: Setting,
     own: Elements,
@@ -103,11 +114,13 @@ def _part(
     rows: Mapping[Expr, AnyRows],
 ) -> Part[AnyRows]:
     shape = concrete(own.shape, setting.sizes)
+    live = _live(setting, own)
+    kept = slice(None) if live is None else np.flatnonzero(live)
 
     def along(laid: Laid, array: Shaped) -> Shaped:
-        """Along the elements (m,)."""
+        """Along the live elements (m,)."""
         missing = tuple(k for k in range(len(shape)) if k not in laid.axes)
-        return np.broadcast_to(np.expand_dims(array, missing), shape).ravel()
+        return np.broadcast_to(np.expand_dims(array, missing), shape).ravel()[kept]
 
     def flat(laid: Laid, a: Interval) -> Interval:
         return a.each(lambda array: along(laid, array))

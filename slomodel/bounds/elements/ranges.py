@@ -27,6 +27,8 @@ from slomodel.ir.walk import dependents, postorder
 Slots = tuple[int, ...]
 _MOST_NUMBERS = 2**17
 """Elements times pieces, of blocks of elements."""
+_MOST_OPERATIONS = 2**24
+"""Of three arguments derivatives up to the fourth are large graphs: about a second's work."""
 _BLOCK = 2**16
 _AT_ONCE = 2**13
 """So many numbers stay in fast memory."""
@@ -73,7 +75,8 @@ def element_ranges(
     """
     count = next(iter(boxes.values())).shape[0]
     table = _of_the_table(value, tuple(boxes))
-    pieces = 1 if table else _count_of_pieces(boxes, min(count, _BLOCK))
+    work = len(postorder(*graphs.values()))
+    pieces = 1 if table else _count_of_pieces(boxes, min(count, _BLOCK), work)
     search = None
     if len(boxes) == 1 and pieces > 1 and table is None and count <= _MOST_SEARCHED:
         search = Search(tuple(graphs.values()), next(iter(boxes)), data, count)
@@ -93,11 +96,12 @@ def element_ranges(
     return ElementRanges(dict(zip(graphs, hulls, strict=True)), worst)
 
 
-def _count_of_pieces(boxes: Mapping[Input, Interval], count: int) -> int:
-    """Into how many pieces each box is cut."""
+def _count_of_pieces(boxes: Mapping[Input, Interval], count: int, work: int) -> int:
+    """Into how many pieces each box is cut; `work` is the number of nodes to enclose over each."""
     if not any((box.rad > _NARROW * box.magnitude).any() for box in boxes.values()):
         return 1
-    pieces = int((_MOST_NUMBERS / max(count, 1)) ** (1.0 / len(boxes)))
+    most = _MOST_NUMBERS if len(boxes) < 3 else min(_MOST_NUMBERS, _MOST_OPERATIONS // work)
+    pieces = int((most / max(count, 1)) ** (1.0 / len(boxes)))
     return min(max(pieces, 1), _most_pieces(boxes, count))
 
 

@@ -41,7 +41,7 @@ class Elements:
 
     `value` is φ as a graph of scalars: its variables are `arguments`, which stand for `affine`
     nodes, and its data inputs stand for nodes that are numbers. `origins` has nodes of the
-    objective by those of φ.
+    objective by those of φ; `whole` is one that has an element for each of them.
     """
 
     weight: Expr
@@ -50,7 +50,11 @@ class Elements:
     affine: tuple[Laid, ...]
     data: Mapping[Input, Laid]
     origins: Mapping[Expr, Expr]
-    shape: Shape
+    whole: Expr
+
+    @property
+    def shape(self) -> Shape:
+        return self.whole.shape
 
 
 def elements(objective: Expr, variables: Collection[Input]) -> tuple[Elements, ...] | None:
@@ -211,7 +215,7 @@ def element_function(
     given = {one: laid for laid, one in data.items()}
     value = _product([done[root] for root in roots])
     variables, affines = tuple(arguments.values()), tuple(arguments)
-    return Elements(weight, value, variables, affines, given, origins, factors[0].shape)
+    return Elements(weight, value, variables, affines, given, origins, factors[0])
 
 
 def _below(node: Map, axes: Axes) -> list[Laid]:

@@ -13,10 +13,19 @@ from types import MappingProxyType
 
 import numpy as np
 
-from slomodel.bounds.intervals.interval import Interval, interval, point, total, truths
+from slomodel.bounds.intervals.interval import Interval, interval, meet, point, total, truths
+from slomodel.bounds.intervals.live import (
+    Live,
+    fixed_choices,
+    has_neutral,
+    live_elements,
+    may_have_dead,
+    neutral,
+)
 from slomodel.bounds.intervals.products import contract
-from slomodel.bounds.intervals.rounding import Array
+from slomodel.bounds.intervals.rounding import Array, Truths
 from slomodel.bounds.intervals.values import value_range
+from slomodel.bounds.setting import Setting
 from slomodel.errors import MissingRule
 from slomodel.functions import eq
 from slomodel.ir.dims import concrete
@@ -45,13 +54,15 @@ def enclose(
     sizes: Sizes,
     batch: int = 0,
     known: Mapping[Expr, Interval] = MappingProxyType({}),
+    live: Live = MappingProxyType({}),
 ) -> dict[Expr, Interval]:
     """An interval for each node under the roots.
 
     Hypothesis: each input lies in its box. Conclusion: each node's exact value lies in its
     interval, elementwise; where a node has no value in part of the box (outside of a domain), the
-    values elsewhere do. What is `known`, with all below it, is not enclosed again. Raises
-    MissingRule for a kind of node without a rule.
+    values elsewhere do. What is `known`, with all below it, is not enclosed again. By `live`, which
+    is `live_under` of these roots or of more, elements that no root depends on become `neutral`,
+    where the conclusion does not hold. Raises MissingRule for a kind of node without a rule.
     """
     found: dict[Expr, Interval] = dict(known)
     with np.errstate(all="ignore"):
@@ -59,9 +70,50 @@ def enclose(
             if node in found:
                 continue
             if isinstance(node, Input):
-                found[node] = boxes[node]
+                own = boxes[node]
             else:
-                found[node] = range_of(node, [found[o] for o in node.operands], sizes, batch)
+                own = range_of(node, [found[o] for o in node.operands], sizes, batch)
+            found[node] = neutral(node, own, live)
+    return found
+
+
+def enclose_in(
+    roots: Sequence[Expr],
+    boxes: Mapping[Input, Interval],
+    sizes: Sizes,
+    narrower: Mapping[Expr, Interval],
+    live: Live = MappingProxyType({}),
+) -> dict[Expr, Interval]:
+    """`enclose` over a part of the box, for some nodes of which other intervals hold as well."""
+    found = enclose(roots, boxes, sizes, live=live)
+    known = {node: meet(found[node], a) for node, a in narrower.items()}
+    return enclose(roots, boxes, sizes, known=known, live=live) if known else found
+
+
+def live_under(
+    roots: Sequence[Expr], boxes: Mapping[Input, Interval], sizes: Sizes
+) -> dict[Expr, Truths]:
+    """The elements of nodes that the roots depend on, whatever the variables are.
+
+    `boxes` has those of data, without batch axes.
+    """
+    order = postorder(*roots)
+    if not any(has_neutral(node) for node in order):
+        return {}
+    choices = fixed_choices(order)
+    if not choices and not may_have_dead(order):
+        return {}
+    return live_elements(order, roots, enclose(choices, boxes, sizes), sizes)
+
+
+def live_in(setting: Setting, *roots: Expr) -> Live:
+    """`live_under` of a setting's objective, or of derivatives of it; found once a setting."""
+    wanted = roots or (setting.objective,)
+    kept = setting.kept.setdefault("live elements", {})
+    assert isinstance(kept, dict)
+    if wanted not in kept:
+        kept[wanted] = live_under(wanted, boxed(setting.values), setting.sizes)
+    found: Live = kept[wanted]
     return found
 
 

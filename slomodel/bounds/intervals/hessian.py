@@ -10,7 +10,7 @@ from math import prod
 
 import numpy as np
 
-from slomodel.bounds.intervals.enclose import boxed, enclose
+from slomodel.bounds.intervals.enclose import boxed, enclose, live_in
 from slomodel.bounds.intervals.interval import Interval, meet, point
 from slomodel.bounds.intervals.rounding import Array
 from slomodel.bounds.intervals.smoothness import Smoothness, smoothness
@@ -87,8 +87,8 @@ def entries(setting: Setting, cells: Interval, *, third: bool = True) -> Entries
     boxes.update(unit_directions(setting, graphs.w, _BATCH, _W))
     tails = graphs.third if third else ()
     roots = (setting.objective, *graphs.second, *tails)
-    found = enclose(roots, boxes, setting.sizes, _BATCH)
-    smooth = smoothness(setting.objective, found, _BATCH, setting.spans)
+    found = enclose(roots, boxes, setting.sizes, _BATCH, live=live_in(setting, *roots))
+    smooth = smoothness(setting.objective, found, _BATCH, setting.spans, live_in(setting))
     count, n = cells.shape
     H = _flat(setting, [found[g] for g in graphs.second], (count, n, 1))
     T = point(np.zeros((count, 0, n, n)))

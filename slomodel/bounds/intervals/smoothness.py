@@ -18,6 +18,7 @@ import numpy as np
 import slomodel.functions as table
 from slomodel.bounds.intervals.interval import Interval
 from slomodel.bounds.intervals.kinks import Orders, order_near, outside
+from slomodel.bounds.intervals.live import Live
 from slomodel.bounds.intervals.rounding import down_ulps, up_ulps
 from slomodel.calculus.joins import join_order
 from slomodel.calculus.kinked_products import KinkedProducts, Power
@@ -48,12 +49,19 @@ class Walk:
 
     found: Mapping[Expr, Interval]
     batch: int
+    live: Live = field(default_factory=dict)
     moving: set[Expr] = field(default_factory=set)
     orders: dict[Expr, Orders] = field(default_factory=dict)
     products: KinkedProducts = field(init=False)
 
     def __post_init__(self) -> None:
         self.products = KinkedProducts(self.moving)
+
+    def put(self, node: Expr, orders: Orders) -> None:
+        """The orders of a node's elements; of dead ones nothing is asked."""
+        orders = np.broadcast_to(orders, self.found[node].shape)
+        live = self.live.get(node)
+        self.orders[node] = orders if live is None else np.where(live, orders, ANALYTIC)
 
     def least(self, node: Expr) -> Orders:
         """The least order of a node's elements, by cell."""
@@ -72,21 +80,23 @@ def smoothness(
     found: Mapping[Expr, Interval],
     batch: int = 0,
     spans: Mapping[Expr, Span] | None = None,
+    live: Live | None = None,
 ) -> Smoothness:
-    """How smooth a scalar is over boxes, from the intervals of its nodes there."""
-    walk = Walk(found, batch)
+    """How smooth a scalar is over boxes, from the intervals of its nodes there.
+
+    `live` are the elements of nodes that it depends on, where it does not on all.
+    """
+    walk = Walk(found, batch, live or {})
     for node in postorder(objective):
         if isinstance(node, Input):
             if node.role == "variable":
                 walk.moving.add(node)
         elif any(o in walk.moving for o in node.operands) and not _is_still(node):
             walk.moving.add(node)
-        shape = found[node].shape
         if node in walk.moving and not isinstance(node, Input):
-            orders = order_of(node, walk)
-            walk.orders[node] = np.broadcast_to(orders, shape)
+            walk.put(node, order_of(node, walk))
         else:
-            walk.orders[node] = np.full(shape, ANALYTIC)
+            walk.put(node, np.asarray(ANALYTIC))
     order = walk.least(objective)
     return Smoothness(order, _reason(objective, walk, order, spans or {}))
 

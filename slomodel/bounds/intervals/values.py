@@ -20,6 +20,7 @@ from slomodel.bounds.intervals.interval import (
     less,
     less_equal,
     maximum,
+    meet,
     minimum,
     multiply,
     point,
@@ -29,7 +30,7 @@ from slomodel.bounds.intervals.interval import (
 from slomodel.bounds.intervals.powers import power
 from slomodel.bounds.intervals.rounding import Array, Truths, down_add, down_ulps, up_add, up_ulps
 from slomodel.functions import partials, to_graph
-from slomodel.functions.compound import hypot, logaddexp, still
+from slomodel.functions.compound import hypot, logaddexp, same, still
 from slomodel.ir.build import variable
 from slomodel.ir.expr import Const, Expr, Input, Map
 from slomodel.ir.function import Monotony, ScalarFunction
@@ -274,6 +275,7 @@ _RULES: dict[ScalarFunction, Rule] = {
     table.lor: maximum,
     table.lnot: _lnot,
     hypot: _hypot,
+    same: meet,
     logaddexp: _logaddexp,
     # The objective does not depend on its value, so any one number may stand for it.
     still: lambda a: point(a.mid),

@@ -11,6 +11,7 @@ from slomodel.bounds.jets.moving import gathered, listed, reshaped, scattered
 from slomodel.bounds.jets.norms import Norm, Sizes, canonical, flattened
 from slomodel.bounds.jets.product_norms import Options, product_options
 from slomodel.errors import MissingRule
+from slomodel.functions.compound import same
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Einsum, Expr, Extreme, Gather, Map, Reshape, Scatter, affine, is_listed
 from slomodel.reference import positions
@@ -150,6 +151,8 @@ def _(node: Map, norm: Norm, scope: Scope) -> Rule:
 
     if function in (table.add, table.sub, table.neg):
         return Linear(node.operands, tuple(laid(k, norm) for k in range(function.arity)))
+    if function is same:
+        return Linear(node.operands[:1], (laid(0, norm),))
     if function is table.mul:
         left, right = node.operands
         return Product(left, right, product_options(node.axes, every, norm, size))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import prod
 
-from slomodel.bounds.intervals.enclose import boxed, enclose
+from slomodel.bounds.intervals.enclose import boxed, enclose, live_under
 from slomodel.bounds.intervals.interval import Interval
+from slomodel.bounds.intervals.live import Live
 from slomodel.bounds.intervals.rounding import Array
 from slomodel.bounds.jets.norm_rules import Rule, Scope, demanded, norm_rule
 from slomodel.bounds.jets.normal_form import normal_form
@@ -27,6 +28,8 @@ class Prepared:
 
     `blocks` numbers the variables by name; beyond `_MOST_BLOCKS` several share a number, which
     bounds them together. `centre` and `measured` have what was asked for of nodes at the centre.
+    Elements that the gradient does not depend on are 0 by `neutral`: a node with such is another
+    function, and the gradient the same.
     """
 
     setting: Setting
@@ -35,6 +38,7 @@ class Prepared:
     order: list[Expr]
     scope: Scope
     blocks: dict[str, int]
+    live: Live
     rules: dict[tuple[Expr, Norm], Rule] = field(default_factory=dict)
     norms: dict[Expr, list[Norm]] = field(default_factory=dict)
     centre: dict[Expr, Interval] = field(default_factory=dict)
@@ -66,7 +70,7 @@ class Prepared:
     def enclosed(self, *nodes: Expr) -> dict[Expr, Interval]:
         """Intervals at the centre of these nodes and of what is below; made when first asked."""
         if any(node not in self.centre for node in nodes):
-            self.centre = enclose(nodes, {}, self.setting.sizes, known=self.centre)
+            self.centre = enclose(nodes, {}, self.setting.sizes, known=self.centre, live=self.live)
         return self.centre
 
     def root_norm(self, root: Expr) -> Norm:
@@ -91,9 +95,11 @@ def prepare(setting: Setting) -> Prepared:
     names = sorted(variable.name for variable in setting.variables)
     blocks = {name: min(k, _MOST_BLOCKS - 1) for k, name in enumerate(names)}
     scope = Scope(setting.sizes, moving)
-    prepared = Prepared(setting, roots, values, order, scope, blocks)
+    boxes = boxed(values)
+    live = live_under(roots, boxes, setting.sizes)
+    prepared = Prepared(setting, roots, values, order, scope, blocks, live)
     _want(prepared)
-    prepared.centre = enclose(list(values), boxed(values), setting.sizes)
+    prepared.centre = enclose(list(values), boxes, setting.sizes, live=live)
     setting.kept[KEY] = prepared
     return prepared
 

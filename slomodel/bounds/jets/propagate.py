@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from types import MappingProxyType
 
 import numpy as np
 
 import slomodel.functions as table
 from slomodel.bounds.intervals.derivatives import derivative_range, derivative_ranges
-from slomodel.bounds.intervals.enclose import boxed, enclose
+from slomodel.bounds.intervals.enclose import boxed, enclose_in
 from slomodel.bounds.intervals.interval import Interval, around, interval, meet
 from slomodel.bounds.intervals.kinks import Orders
+from slomodel.bounds.intervals.live import has_neutral, neutral
 from slomodel.bounds.intervals.rounding import Array, up_add
 from slomodel.bounds.intervals.settled import FLOOR, settled
 from slomodel.bounds.intervals.smoothness import Walk, order_of
@@ -56,15 +58,23 @@ class Ball:
         return [self.look(root, own.root_norm(root)) for root in own.roots]
 
 
-def propagate(prepared: Prepared, radius: float, centre: Ball | None = None) -> Ball:
-    """The jets over the ball of this radius; `centre` are those of radius 0, which sharpen them."""
+def propagate(
+    prepared: Prepared,
+    radius: float,
+    centre: Ball | None = None,
+    known: Mapping[Expr, Interval] = MappingProxyType({}),
+) -> Ball:
+    """The jets over the ball of this radius; `centre` are those of radius 0, which sharpen them.
+
+    `known` are intervals of some nodes over the ball, that need not hold over the box round it.
+    """
     # A larger ball has no smaller bounds, and radii near underflow would lose their products.
     radius = max(radius, FLOOR) if radius > 0.0 else 0.0
     setting = prepared.setting
     boxes = boxed(prepared.values)
     boxes.update({v: around(setting.values[v], radius) for v in setting.variables})
     ranges = (
-        enclose(prepared.roots, boxes, setting.sizes)
+        enclose_in(prepared.roots, boxes, setting.sizes, known, prepared.live)
         if radius
         else prepared.enclosed(*prepared.roots)
     )
@@ -77,17 +87,17 @@ def propagate(prepared: Prepared, radius: float, centre: Ball | None = None) -> 
 
 def _orders(prepared: Prepared, ranges: dict[Expr, Interval]) -> dict[Expr, int]:
     """How often each node is continuously differentiable over the box; -1: it may jump."""
-    walk = Walk(ranges, 0)
+    neutral_ = {node: live for node, live in prepared.live.items() if has_neutral(node)}
+    walk = Walk(ranges, 0, neutral_)
     result = {}
     for node in prepared.order:
-        shape = ranges[node].shape
         if node in prepared.scope.moving:
             walk.moving.add(node)
-        own: Orders = np.full(shape, ANALYTIC)
+        own: Orders = np.asarray(ANALYTIC)
         if node in walk.moving and not isinstance(node, Input):
-            own = np.asarray(np.broadcast_to(order_of(node, walk), shape))
-        walk.orders[node] = own
-        result[node] = int(np.min(own, initial=ANALYTIC))
+            own = order_of(node, walk)
+        walk.put(node, own)
+        result[node] = int(walk.least(node))
     return result
 
 
@@ -190,7 +200,8 @@ def _derivatives(ball: Ball, node: Map, operand: Expr) -> Derivatives:
     else:
         by = [tuple(order if k == place else 0 for k in range(len(arguments))) for order in orders]
         ranges = [derivative_range(node.function, one, *arguments) for one in by]
-    return Derivatives.of([a.each(partial(np.broadcast_to, shape=shape)) for a in ranges])
+    wide = [a.each(partial(np.broadcast_to, shape=shape)) for a in ranges]
+    return Derivatives.of([neutral(node, a, ball.prepared.live) for a in wide])
 
 
 def _narrowed(ball: Ball, node: Expr) -> Interval:

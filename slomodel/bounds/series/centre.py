@@ -12,7 +12,7 @@ import numpy as np
 
 from slomodel.bounds.forms.spectral import symmetric_norm
 from slomodel.bounds.forms.trilinear import trilinear_norm
-from slomodel.bounds.intervals.enclose import boxed, enclose
+from slomodel.bounds.intervals.enclose import boxed, enclose, live_in
 from slomodel.bounds.intervals.hessian import Entries, along_rows, derivatives
 from slomodel.bounds.intervals.interval import Interval, meet
 from slomodel.bounds.intervals.rounding import Array, up_add, up_norm
@@ -58,8 +58,9 @@ def centre_entries(setting: Setting) -> Entries | None:
     if H is None or T is None:
         return None
     one = itemgetter(np.newaxis)
-    found = enclose([setting.objective], boxed(setting.values, 1), setting.sizes, 1)
-    smooth = smoothness(setting.objective, found, 1, setting.spans)
+    live = live_in(setting)
+    found = enclose([setting.objective], boxed(setting.values, 1), setting.sizes, 1, live=live)
+    smooth = smoothness(setting.objective, found, 1, setting.spans, live)
     order = np.broadcast_to(smooth.order, (1,))
     return Entries(H.each(one), T.each(one), Smoothness(order, smooth.reason))
 
@@ -106,7 +107,7 @@ def _along(setting: Setting, graphs: tuple[Expr, ...], rows: list[Array]) -> Int
     boxes = boxed(setting.values, directions)
     for axis, (own, one) in enumerate(zip((inputs.v, inputs.w), rows, strict=False)):
         boxes.update(along_rows(setting, own, directions, axis, one))
-    found = enclose(graphs, boxes, setting.sizes, directions)
+    found = enclose(graphs, boxes, setting.sizes, directions, live=live_in(setting, *graphs))
     front = tuple(len(one) for one in rows)
 
     def joined(ends: list[Array]) -> Array:

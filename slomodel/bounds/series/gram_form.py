@@ -4,6 +4,9 @@ Let r = Σ_k ± t_k with t_k[i, j] = Σ C_k[i, p] D_k[p, j], the C_k free of the
 of data alone. Then Σ_ij r² = Σ_kl ± Σ C_k[i, p] C_l[i, q] G_kl[p, q], G_kl[p, q] = Σ_j D_k[p, j]
 D_l[q, j], exactly: the samples are gone. Gram matrices are nodes of the graph, so what encloses
 the graph encloses their rounding with them.
+
+Such a form does not show that it is a sum of squares: over a ball its interval may reach below 0.
+Where a function that is not linear reads it, what was written is kept beside it (`same`).
 """
 
 from __future__ import annotations
@@ -13,9 +16,12 @@ from dataclasses import dataclass, replace
 from math import prod
 
 import slomodel.functions as table
+from slomodel.bounds.elements.separable import is_linear
 from slomodel.bounds.setting import Setting
 from slomodel.calculus import Known
+from slomodel.calculus.degree import degree
 from slomodel.calculus.gradient import total
+from slomodel.functions.compound import same
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, concrete
 from slomodel.ir.expr import Axes, Einsum, Expr, Map, remake
@@ -48,20 +54,83 @@ def in_gram_form(setting: Setting) -> Setting:
     order = postorder(setting.objective)
     moving = dependents(order, set(setting.variables).__contains__)
     holding = _with_data(order, moving)
+    ranged = _read_by_range(order, moving, setting)
+    products = {node for node in order if isinstance(node, Einsum) and _is_product(node)}
     symmetric: set[Expr] = set()
     done: dict[Expr, Expr] = {}
     for node in order:
         made = None
         if isinstance(node, Einsum):
             made = _gram(node, moving, holding, setting, symmetric)
+            if node in ranged and node in moving:
+                written = node if made else _as_squares(node, moving, products)
+                made = build.apply(same, made or node, written) if written else made
         done[node] = made or remake(node, tuple(done[operand] for operand in node.operands))
     objective = done[setting.objective]
     if objective is setting.objective:
         return setting
     known = Known(setting.known.finite, setting.known.symmetric | symmetric)
-    made_setting = replace(setting, objective=objective, known=known, kept={WRITTEN: setting})
+    spans = {done[node]: span for node, span in setting.spans.items() if node in done}
+    made_setting = replace(
+        setting,
+        objective=objective,
+        known=known,
+        spans={**spans, **setting.spans},
+        kept={WRITTEN: setting},
+    )
     setting.kept[KEY] = made_setting
     return made_setting
+
+
+def _read_by_range(order: Sequence[Expr], moving: Collection[Expr], setting: Setting) -> set[Expr]:
+    """The nodes on whose ranges bounds depend: those below what is not linear.
+
+    None of a polynomial, whose derivatives are bounded from those of its parts.
+    """
+    if degree(setting.objective, setting.variables) is not None:
+        return set()
+    found: set[Expr] = set()
+    for node in reversed(order):
+        if node in moving and (node in found or not is_linear(node, moving)):
+            found.update(node.operands)
+    return found
+
+
+def _as_squares(node: Einsum, moving: Collection[Expr], products: Collection[Expr]) -> Expr | None:
+    """Σ w h² where the node is a product of two equal halves, as xᵀAᵀA x is the sum of the squares
+    of h = A x; w are factors of labels that both halves have. None where it is no such product.
+
+    With `products` among its factors written out, each factor comes twice or is a w. Labels are
+    turned into those of the other half by an involution, which leaves those of both.
+    """
+    if node not in products:
+        return None
+    term = _flattened(1.0, node, products)
+    places: dict[Expr, list[Axes]] = {}
+    for factor, labels in term.factors:
+        places.setdefault(factor, []).append(labels)
+    pairs = [(factor, own) for factor, own in places.items() if len(own) == 2]
+    alone = [(factor, own[0]) for factor, own in places.items() if len(own) == 1]
+    if len(pairs) + len(alone) < len(places) or not any(factor in moving for factor, _ in pairs):
+        return None
+    halves: list[tuple[Expr, Axes]] = []
+    turned: dict[int, int] = {label: label for label in range(node.rank)}
+    turned |= {label: label for _, labels in alone for label in labels}
+    mine: set[int] = set()
+    for factor, (one, other) in sorted(pairs, key=lambda pair: -pair[0].rank):
+        if not mine.isdisjoint(label for label in other if turned.get(label) != label):
+            one, other = other, one
+        for label, image in zip(one, other, strict=True):
+            if turned.setdefault(label, image) != image or turned.setdefault(image, label) != label:
+                return None
+        mine.update(one)
+        halves.append((factor, one))
+    both = tuple(sorted(label for label in mine if turned[label] == label))
+    apart = all(turned[label] not in mine for label in mine.difference(both))
+    if not apart or len(both) == len(mine) or len(turned) < len(term.dims):
+        return None
+    half = _einsum(halves, both, term.dims)
+    return _einsum([(half, both), (half, both), *alone], tuple(range(node.rank)), term.dims)
 
 
 def as_written(setting: Setting) -> Setting:
@@ -160,12 +229,16 @@ def _with_data(order: Sequence[Expr], moving: Collection[Expr]) -> set[Expr]:
     """The products that move and have data in them, however deep."""
     found: set[Expr] = set()
     for node in order:
-        if not isinstance(node, Einsum) or node not in moving or repeats(node):
+        if not isinstance(node, Einsum) or node not in moving or not _is_product(node):
             continue
-        data = any(operand not in moving or operand in found for operand in node.operands)
-        if data and len(set(node.output)) == node.rank:
+        if any(operand not in moving or operand in found for operand in node.operands):
             found.add(node)
     return found
+
+
+def _is_product(node: Einsum) -> bool:
+    """Whether each label is of an operand, and none is twice in the output."""
+    return not repeats(node) and len(set(node.output)) == node.rank
 
 
 def _joined(term: Term, rank: int, moving: Collection[Expr]) -> Term:

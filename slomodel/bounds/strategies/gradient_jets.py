@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from slomodel.bounds.intervals.blame import unbounded
-from slomodel.bounds.intervals.enclose import boxed, enclose
+from slomodel.bounds.intervals.enclose import boxed, enclose_in, live_in
 from slomodel.bounds.intervals.interval import Interval, around
 from slomodel.bounds.intervals.rounding import Array
 from slomodel.bounds.intervals.settled import settled
@@ -23,10 +23,12 @@ from slomodel.bounds.jets.norms import canonical, measure
 from slomodel.bounds.jets.prepared import Prepared, prepare
 from slomodel.bounds.jets.propagate import Ball, propagate
 from slomodel.bounds.result import shown
+from slomodel.bounds.series.affine_lengths import squared_lengths
 from slomodel.bounds.series.centre import centre_hessian, centre_norms
 from slomodel.bounds.setting import Candidate, Setting
 from slomodel.bounds.strategies import large_sums, layered_networks
 from slomodel.bounds.strategies.majorant_series import majorant_terms
+from slomodel.ir.walk import postorder
 
 RULE = "gradient jets"
 _MOST_NUMBERS_OF_SERIES = 2**17
@@ -55,7 +57,10 @@ def gradient_jets(setting: Setting, radius: float) -> Candidate | None:
     if order < 1:
         return Candidate(RULE, np.inf, np.inf, smooth.reason)
     centre = _centre(setting, prepared)
-    ball = propagate(prepared, radius, centre) if radius > 0.0 else centre
+    ball = centre
+    if radius > 0.0:
+        lengths = squared_lengths(prepared.order, setting, prepared.values, radius)
+        ball = propagate(prepared, radius, centre, lengths)
     over = _by_block(prepared, ball)
     if order < 2:
         L1 = Closed.least({"sup ‖H‖ by blocks": form_norm(over[0])})
@@ -94,8 +99,11 @@ def _others(one: Closed) -> tuple[str, ...]:
 def _smooth(setting: Setting, radius: float) -> Smoothness:
     boxes = boxed(setting.values)
     boxes.update({v: around(setting.values[v], radius) for v in setting.variables})
-    found = enclose([setting.objective], boxes, setting.sizes)
-    return smoothness(setting.objective, found, 0, setting.spans)
+    live = live_in(setting)
+    order = postorder(setting.objective)
+    lengths = squared_lengths(order, setting, setting.values, radius)
+    found = enclose_in([setting.objective], boxes, setting.sizes, lengths, live)
+    return smoothness(setting.objective, found, 0, setting.spans, live)
 
 
 def _centre(setting: Setting, prepared: Prepared) -> Ball:

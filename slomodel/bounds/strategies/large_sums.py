@@ -21,6 +21,7 @@ from slomodel.bounds.elements.parts import (
     with_rows,
 )
 from slomodel.bounds.elements.separable import Elements, elements
+from slomodel.bounds.elements.short_sums import with_short_sums
 from slomodel.bounds.elements.sparse_rows import (
     SparseRows,
     largest_eigenvalue_of_sizes,
@@ -32,7 +33,7 @@ from slomodel.bounds.intervals.interval import Interval
 from slomodel.bounds.intervals.rounding import Array, up_add, up_mul
 from slomodel.bounds.result import shown
 from slomodel.bounds.setting import Candidate, Setting
-from slomodel.bounds.strategies.separable_sums import over_ball
+from slomodel.bounds.strategies.separable_sums import has_parts, over_ball
 from slomodel.calculus import degree
 from slomodel.ir.dims import concrete
 from slomodel.ir.function import ANALYTIC
@@ -99,14 +100,18 @@ def large_sums(setting: Setting, radius: float) -> Candidate | None:
     below in Loewner's order, mixed derivatives by |t x y| <= |t|(δ x² + y²/δ)/2; and D³f likewise
     with Σ |t| |a·v|³ <= Σ |t| ‖a‖ (a·v)². Hypothesis: each φ_i is C¹ (C² for L2).
     """
-    sums = _sums(setting)
+    asked, sums = setting, _sums(setting) if setting.n > MOST_VARIABLES else None
+    if sums is None:
+        written_out = with_short_sums(setting)
+        if written_out is not None and not has_parts(written_out):
+            setting, sums = written_out, _sums(written_out)
     if sums is None:
         return None
     few = over_ball(setting, sums.few, radius) if sums.few else Candidate(RULE, 0.0, 0.0)
     sparse = of_sparse(setting, sums.sparse, radius)
     first, second = float(up_add(few.L1, sparse.L1)), float(up_add(few.L2, sparse.L2))
     found = Candidate(RULE, first, second, few.reason or sparse.reason, (*few.trace, *sparse.trace))
-    setting.kept[_LAST] = (radius, found)
+    asked.kept[_LAST] = (radius, found)
     return found
 
 
@@ -169,8 +174,6 @@ def _sums(setting: Setting) -> Sums | None:
 
 
 def _found(setting: Setting) -> Sums | None:
-    if setting.n <= MOST_VARIABLES:
-        return None
     found = elements(setting.objective, setting.variables)
     if not found or not all(prod(concrete(one.shape, setting.sizes)) for one in found):
         return None

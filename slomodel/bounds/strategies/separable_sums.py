@@ -11,6 +11,7 @@ from slomodel.bounds.elements.close_sums import Third, fourth_forms, third_at_ce
 from slomodel.bounds.elements.parts import MOST_VARIABLES, Over, Part, parts_of, parts_over_ball
 from slomodel.bounds.elements.ridge_majorants import end_along, ridge_of
 from slomodel.bounds.elements.separable import elements
+from slomodel.bounds.elements.short_sums import with_short_sums
 from slomodel.bounds.elements.sums import (
     Ends,
     Weighted,
@@ -47,6 +48,10 @@ def separable_sums(setting: Setting, radius: float) -> Candidate | None:
     D⁴f[v, v, w, w], and so for -f. Hypothesis: each φ_i is C¹ (C² for L2): `smoothness` shows it.
     """
     parts = _parts(setting)
+    if parts is None and 0 < setting.n <= MOST_VARIABLES:
+        written_out = with_short_sums(setting)
+        if written_out is not None:
+            setting, parts = written_out, _parts(written_out)
     if parts is None:
         return None
     return over_ball(setting, parts, radius)
@@ -185,6 +190,11 @@ def _largest(setting: Setting, form: Quartic) -> float:
     value = largest_quartic(form)
     kept.append((form, value))
     return value
+
+
+def has_parts(setting: Setting) -> bool:
+    """Whether the objective is such a sum, and not too large."""
+    return _parts(setting) is not None
 
 
 def _parts(setting: Setting) -> tuple[Part[Rows], ...] | None:
