@@ -57,6 +57,13 @@ class GaussNewton:
         return self._length
 
     def learn(self, pair: Pair) -> None:
+        """Raise the damping where the line search shortened the step.
+
+        After another's step neither its length nor the fall of f is what was predicted here.
+        """
+        if not pair.own:
+            self.forget()
+            return
         asked = min(self._length, self._delta_bar)
         if pair.snorm < 0.9 * asked:
             self._damping = min(self._damping * asked / pair.snorm, MOST_DAMPING)

@@ -144,10 +144,12 @@ class NormArmijoRun:
             vnorm = self._direction.fallback(current, v)
             longest = first = min(D / vnorm, LARGEST)
             found = self._last_resort(current, vnorm, longest, again)
+            own = False
         if found is None or self._floor.note(found.point, found.delta * vnorm, D):
             return explain_failure(self._evaluate, self._floor, current, D)
         self.delta, self.delta_first = found.delta, first
-        return self._accept(current, found, vnorm, found.delta >= longest * (1.0 - 4.0 * EPS))
+        full_length = found.delta >= longest * (1.0 - 4.0 * EPS)
+        return self._accept(current, found, vnorm, full_length, own)
 
     def _related_direction(self, at: Iterate, v: Vector) -> tuple[float, float, bool]:
         """Write a direction with ⟨g,v⟩ ≤ −α‖g‖‖v‖ into v (n,).
@@ -179,14 +181,16 @@ class NormArmijoRun:
         self.trials += self._search.trials
         return found
 
-    def _accept(self, old: Iterate, found: Found, vnorm: float, full_length: bool) -> Step:
+    def _accept(
+        self, old: Iterate, found: Found, vnorm: float, full_length: bool, own: bool
+    ) -> Step:
         new = found.point
         self._memory.delta = found.delta
         self._probe.count(full_length)
         if self._wants_pairs:
             s = np.subtract(new.x, old.x, out=self._s)
             y = np.subtract(new.g, old.g, out=self._y)
-            pair = Pair(s, y, float(s.dot(y)), norm(s), norm(y))
+            pair = Pair(s, y, float(s.dot(y)), norm(s), norm(y), own)
             self._memory.pair = pair
             self._direction.learn(pair)
         return Step(new, found.delta * vnorm, full_length, found.by_rounding)

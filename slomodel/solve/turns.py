@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from slomodel.solve.direction import Direction, Pair
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
@@ -38,8 +40,9 @@ class Turns:
 
     def learn(self, pair: Pair) -> None:
         """All learn, whoever made the step: a memory of pairs stays up to date."""
+        others = replace(pair, own=False)
         for direction in self._directions:
-            direction.learn(pair)
+            direction.learn(pair if direction is self._now else others)
 
     def fallback(self, at: Iterate, out: Vector) -> float:
         return self._now.fallback(at, out)
