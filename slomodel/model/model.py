@@ -133,7 +133,9 @@ class Model(Evaluating):
         from slomodel.model.bounding import Prover
 
         known = self._compiled.derivatives
-        objective = CompiledObjective(self.n, self._function, known, self._plans.smooth)
+        objective = CompiledObjective(
+            self.n, self._function, known, self._plans.smooth, self._compiled.precision
+        )
         with limited(threads):
             return solve(
                 objective,

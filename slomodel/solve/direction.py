@@ -33,6 +33,11 @@ class Direction(Protocol):
     @property
     def wants_pairs(self) -> bool: ...
 
+    @property
+    def units(self) -> Vector | None:
+        """Of each variable (n,), as the last proposal took them; None of a rule with no units."""
+        ...
+
     def propose(self, at: Iterate, out: Vector) -> float:
         """Write v (n,) into `out`; return its norm."""
         ...
@@ -50,6 +55,7 @@ class Gradient:
     """v = −∇f."""
 
     wants_pairs = False
+    units = None
 
     def propose(self, at: Iterate, out: Vector) -> float:
         np.negative(at.g, out=out)

@@ -6,6 +6,14 @@ import math
 
 import numpy as np
 
+from slomodel.solve.by_component import (
+    CLEAR,
+    WayDown,
+    in_magnitudes,
+    rounding_of,
+    spacing,
+    way_down,
+)
 from slomodel.solve.norms import EPS, Vector, norm, ratio
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.status import Status
@@ -20,10 +28,6 @@ PROBES = 4
 STRETCH = 1.7
 # Ratio of the lengths tried until f changes clearly.
 LENGTHEN = 4.0
-# A change of f this many times its noise is a fact.
-CLEAR = 100.0
-# A step by 10⁻ᵏ of x is tried for k up to this.
-SMALLEST_SHARE = 16
 # Steps without a gain before a run is at its end, and the share of ‖g‖ that is a gain.
 IDLE_STEPS = 200
 GAIN = 0.9
@@ -36,6 +40,7 @@ STEEP = 1e-3
 # Share of |⟨g,v⟩| by which the trapezoid rule may miss the change of f along a short step: a
 # smooth f misses by O(t²), a kink or a wrong gradient by about one half or more.
 TRAPEZOID_MISS = 0.2
+LONGER = "Give a method or options that take longer steps: method='auto' chooses their length."
 
 
 class Floor:
@@ -45,10 +50,12 @@ class Floor:
     None when that is the last one.
     """
 
-    def __init__(self, start: Iterate, idle_steps: int = IDLE_STEPS) -> None:
+    def __init__(self, start: Iterate, idle_steps: int = IDLE_STEPS, eps: float = EPS) -> None:
         self.lowest = start.f
+        self.eps = eps
         self._first_f = start.f
         self._scale = abs(start.f)
+        self.steepest = start.gnorm
         self.best: Iterate | None = None
         self._best_gnorm = self._mark = start.gnorm
         self._anchor = self._mark_f = start.f
@@ -58,27 +65,26 @@ class Floor:
 
     def noise(self, at: Iterate) -> float:
         """A change of f near `at` that may be rounding only."""
-        return max(ROUNDING * EPS * abs(at.f), self._measured)
+        return max(ROUNDING * self.eps * abs(at.f), self._measured)
 
     def measure(self, evaluate: Evaluator, at: Iterate, longest: float) -> bool:
         """Measure the noise of f near `at`; True when it was underestimated.
 
-        It is the spread over a few ulps of x, or the least change along −g that f can show when
-        f is a difference of large terms.
+        It is the spread over a few ulps of x, or the least change that f can show when it is a
+        difference of large terms: along −g in units of the variables' magnitudes.
         """
         before = self.noise(at)
         spread = 0.0
         for k in (*range(-PROBES, 0), *range(1, PROBES + 1)):
-            change = abs(evaluate.value(at.x * (1.0 + k * EPS)) - at.f)
+            change = abs(evaluate.value(at.x * (1.0 + k * self.eps)) - at.f)
             spread = max(spread, change if math.isfinite(change) else 0.0)
-        v = at.g / -at.gnorm
-        t = max(EPS * norm(at.x), EPS * longest)
-        while spread == 0.0 and t < longest:
+        v, t = in_magnitudes(at, longest), self.eps
+        while spread == 0.0 and t < 1.0:
             change = abs(evaluate.value(at.x + t * v) - at.f)
             spread = change if math.isfinite(change) else 0.0
             t *= STRETCH
         # More than half the digits of f in a few ulps of x is a jump of f, and no rounding.
-        if 2.0 * spread <= math.sqrt(EPS) * max(abs(at.f), self._scale):
+        if 2.0 * spread <= math.sqrt(self.eps) * max(abs(at.f), self._scale):
             self._measured = max(self._measured, 2.0 * spread)
         return self._measured > before
 
@@ -89,6 +95,7 @@ class Floor:
         or by a good part of its whole fall.
         """
         self.lowest = min(self.lowest, point.f)
+        self.steepest = max(self.steepest, point.gnorm)
         noise = self.noise(point)
         if point.f < self._anchor - noise:
             self._anchor = point.f
@@ -117,8 +124,10 @@ def shortest_clear(
     Where units differ much, the one that the slope predicts lies far outside the range in which
     f is nearly quadratic. If no step up to `longest` is, one that is longer.
     """
-    predicted = max(CLEAR * ratio(noise, at.gnorm), EPS * longest)
-    t = EPS * longest
+    eps = evaluate.eps
+    predicted = max(CLEAR * ratio(noise, at.gnorm), eps * longest)
+    # From the rounding error of the variable that v moves most for its magnitude.
+    t = eps * max(min(longest, spacing(at.x, v)), eps * eps * longest)
     while t < min(predicted, longest):
         if not abs(evaluate.value(at.x + t * v) - at.f) < CLEAR * noise:
             return t
@@ -126,33 +135,33 @@ def shortest_clear(
     return predicted
 
 
-def explain_failure(evaluate: Evaluator, floor: Floor, at: Iterate, longest: float) -> Halt:
-    """Why no step along −g of length up to `longest` gains anything.
+def explain_failure(
+    evaluate: Evaluator, floor: Floor, at: Iterate, longest: float
+) -> tuple[Halt, WayDown | None]:
+    """Why no step along −g of length up to `longest` gains anything, and a step that does.
 
-    The point asked about is the best one at the floor, else `at`. Where f falls clearly after
-    all, steps are just too short, as near a kink, or the units of the variables differ too much.
+    The point asked about is the best one at the floor, else `at`. Rounding is a reason only where
+    no way down is found that does not depend on the units of the variables.
     """
-    halt = explained(evaluate, floor, at, longest, Status.line_search_stalled)
-    lost = ""
-    if halt.status is Status.precision:
-        at = floor.best or at
-        lost = other_units(evaluate, at, resolution(floor, at))
-    return Halt(Status.line_search_stalled, f"{halt.detail} {lost}", halt.best) if lost else halt
+    halt = explained(evaluate, floor, at, longest)
+    if halt.status is not Status.precision:
+        return halt, None
+    at = floor.best or at
+    way = way_down(evaluate, at, resolution(floor, at), longest)
+    return (other_units(evaluate, halt, way), way) if way else (halt, None)
 
 
 def resolution(floor: Floor, at: Iterate) -> float:
     """A change of f that may be rounding, of f or of x."""
-    return max(floor.noise(at), EPS * norm(at.x) * at.gnorm)
+    return max(floor.noise(at), rounding_of(at, floor.eps))
 
 
-def explained(
-    evaluate: Evaluator, floor: Floor, at: Iterate, longest: float, falling: Status
-) -> Halt:
+def explained(evaluate: Evaluator, floor: Floor, at: Iterate, longest: float) -> Halt:
     """What a step along −g shows that f resolves, of length up to `longest`.
 
     A smooth f with this gradient changes by t·(slope there + slope here)/2 within O(t³); then
-    only its resolution can have stopped the search, or, where f clearly falls, it is `falling`.
-    The opposite sign shows a gradient of the wrong sign, anything else a kink or a wrong gradient.
+    only its resolution can have stopped the search, or units in which −g leads nowhere. The
+    opposite sign shows a gradient of the wrong sign, anything else a kink or a wrong gradient.
     """
     at = floor.best or at
     floor.measure(evaluate, at, longest)
@@ -172,42 +181,49 @@ def explained(
     slope = float(g.dot(v))
     expected = t * (slope - at.gnorm) / 2.0
     allowed = TRAPEZOID_MISS * t * (abs(slope) + at.gnorm)
-    ending = ending_of(change, expected, allowed, falling if change < -noise else Status.precision)
+    # What rounding makes of the slopes, and of the change itself.
+    allowed += t * gradient_noise(evaluate, floor, at) + noise
     detail = (
         f"{seen}; a step of {t:.2g} along minus the gradient changes the objective by "
         f"{evaluate.sign * change:.3g}, by its gradients {evaluate.sign * expected:.3g}."
     )
-    return Halt(ending, detail, floor.best)
+    return Halt(ending_of(change, expected, allowed), detail, floor.best)
 
 
-def ending_of(change: float, expected: float, allowed: float, smooth: Status) -> Status:
-    """What a change of f along −g shows: `smooth` where it is the `expected` one."""
+def gradient_noise(evaluate: Evaluator, floor: Floor, at: Iterate) -> float:
+    """How much the gradient changes over a few ulps of x; 0 where that is a jump, at a kink."""
+    g, spread = np.empty_like(at.g), 0.0
+    for k in (-PROBES, PROBES):
+        evaluate.gradient(at.x * (1.0 + k * floor.eps), g)
+        g -= at.g
+        spread = max(spread, norm(g))
+    # More than half the digits, as of f.
+    return spread if spread <= math.sqrt(floor.eps) * floor.steepest else 0.0
+
+
+def ending_of(change: float, expected: float, allowed: float) -> Status:
+    """What a change of f along −g shows: the limit of precision where it is the `expected` one."""
     if abs(change - expected) <= allowed:
-        return smooth
+        return Status.precision
     opposite = abs(change + expected) <= allowed
     return Status.not_descent if opposite else Status.line_search_stalled
 
 
-def other_units(evaluate: Evaluator, at: Iterate, noise: float) -> str:
-    """What to say where f clearly falls along −g, each variable in units of its own size.
+def other_units(evaluate: Evaluator, halt: Halt, way: WayDown) -> Halt:
+    """The end of a run where f clearly falls, each variable in units of its own.
 
-    Then the units of the variables differ so much that along −g itself f shows nothing. Empty
-    where it does not fall.
+    The steps that were tried are too short then, or the units of the variables differ so much that
+    along −g itself f shows nothing.
     """
-    shares = at.x * at.g
-    largest = float(np.abs(shares).max(initial=0.0))
-    if not 0.0 < largest < math.inf:
-        return ""
-    v = at.x * (shares / -largest)
-    for k in range(SMALLEST_SHARE + 1):
-        change = evaluate.value(at.x + 10.0**-k * v) - at.f
-        if -math.inf < change < -CLEAR * noise:
-            return (
-                f"With each variable in units of its size, a step along minus the gradient changes "
-                f"the objective by {evaluate.sign * change:.3g}: rescale the variables, or use "
-                "direction='newton' or 'gauss-newton'."
-            )
-    return ""
+    detail = (
+        f"{halt.detail} With each variable in units of its own, a step of {norm(way.step):.2g} "
+        f"changes the objective by {evaluate.sign * way.change:.3g}."
+    )
+    remedy = (
+        "Go on from the point found, rescale the variables, or use direction='newton' or "
+        "'gauss-newton'."
+    )
+    return Halt(Status.line_search_stalled, detail, halt.best, remedy)
 
 
 def too_short(
@@ -227,7 +243,7 @@ def too_short(
         f"Steps of at most {longest:.3g} are too short to gain anything; one of {t:.2g} changes "
         f"the objective by {evaluate.sign * change:.3g}."
     )
-    return Halt(Status.line_search_stalled, detail)
+    return Halt(Status.line_search_stalled, detail, remedy=LONGER)
 
 
 def explain_limit(evaluate: Evaluator, floor: Floor, at: Iterate, reach: float, limit: str) -> Halt:
@@ -236,16 +252,19 @@ def explain_limit(evaluate: Evaluator, floor: Floor, at: Iterate, reach: float, 
     As `explain_failure`, but the resolution of f is no reason where a step of up to `reach`
     that f resolves clearly descends.
     """
-    halt = explained(evaluate, floor, at, reach, Status.precision)
+    halt = explained(evaluate, floor, at, reach)
+    if halt.status is not Status.precision:
+        return halt
     noise = floor.noise(at)
     t = CLEAR * ratio(noise, at.gnorm)
-    if halt.status is not Status.precision or not 0.0 < t <= reach:
-        return halt
-    change = evaluate.value(at.x - (t / at.gnorm) * at.g) - at.f
-    if not change < -noise:
-        return halt
-    detail = (
-        f"With {limit} the steps are too short to gain anything; one of {t:.2g} changes the "
-        f"objective by {evaluate.sign * change:.3g}."
-    )
-    return Halt(Status.line_search_stalled, detail)
+    if 0.0 < t <= reach:
+        change = evaluate.value(at.x - (t / at.gnorm) * at.g) - at.f
+        if change < -noise:
+            detail = (
+                f"With {limit} the steps are too short to gain anything; one of {t:.2g} changes "
+                f"the objective by {evaluate.sign * change:.3g}."
+            )
+            return Halt(Status.line_search_stalled, detail, remedy=LONGER)
+    at = floor.best or at
+    way = way_down(evaluate, at, resolution(floor, at), reach)
+    return other_units(evaluate, halt, way) if way else halt

@@ -71,7 +71,7 @@ class FreeRun:
     def __init__(self, rule: Length, evaluate: Evaluator, start: Iterate) -> None:
         self._rule = rule
         self._evaluate = evaluate
-        self._floor = Floor(start)
+        self._floor = Floor(start, eps=evaluate.eps)
         self._settled = Settled(start)
         self._probe = FarProbe(evaluate, start.f)
         self._spare = Iterate(np.empty_like(start.x), 0.0, np.empty_like(start.g), 0.0)

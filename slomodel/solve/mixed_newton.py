@@ -38,6 +38,10 @@ class MixedNewton:
             self._gauss.forget()
         return (self._newton if self._left else self._gauss).propose(at, out)
 
+    @property
+    def units(self) -> Vector | None:
+        return (self._newton if self._left else self._gauss).units
+
     def learn(self, pair: Pair) -> None:
         self._gauss.learn(replace(pair, own=pair.own and not self._left))
 

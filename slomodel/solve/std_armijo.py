@@ -59,7 +59,7 @@ class StdArmijoRun:
         self.delta_first = method.delta_bar
         self.trials = 0
         self._evaluate = evaluate
-        self._floor = Floor(start)
+        self._floor = Floor(start, eps=evaluate.eps)
         self._search = LineSearch(evaluate, self._floor, start, method.theta, method.sigma)
         self._probe = FarProbe(evaluate, start.f)
         self._v = np.empty_like(start.x)

@@ -31,6 +31,10 @@ class Turns:
     def _now(self) -> Direction:
         return self._directions[self._turn]
 
+    @property
+    def units(self) -> Vector | None:
+        return self._now.units
+
     def propose(self, at: Iterate, out: Vector) -> float:
         if self._evaluate.work >= self._until:
             self._turn = (self._turn + 1) % len(self._directions)
