@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -117,17 +118,16 @@ class Floor:
 
 
 def shortest_clear(
-    evaluate: Evaluator, at: Iterate, v: Vector, noise: float, longest: float
+    evaluate: Evaluator, at: Iterate, v: Vector, noise: float, longest: float, least: float
 ) -> float:
     """A short step along the unit vector v (n,) that changes f by CLEAR times its noise.
 
     Where units differ much, the one that the slope predicts lies far outside the range in which
-    f is nearly quadratic. If no step up to `longest` is, one that is longer.
+    f is nearly quadratic, so that shorter ones are tried from `least` on. If no step up to
+    `longest` is, one that is longer.
     """
-    eps = evaluate.eps
-    predicted = max(CLEAR * ratio(noise, at.gnorm), eps * longest)
-    # From the rounding error of the variable that v moves most for its magnitude.
-    t = eps * max(min(longest, spacing(at.x, v)), eps * eps * longest)
+    predicted = max(CLEAR * ratio(noise, at.gnorm), evaluate.eps * longest)
+    t = least
     while t < min(predicted, longest):
         if not abs(evaluate.value(at.x + t * v) - at.f) < CLEAR * noise:
             return t
@@ -168,26 +168,71 @@ def explained(evaluate: Evaluator, floor: Floor, at: Iterate, longest: float) ->
     noise = resolution(floor, at)
     seen = f"Gradient norm {at.gnorm:.3g}, rounding error of the objective about {noise:.2g}"
     v = at.g / -at.gnorm
-    t = shortest_clear(evaluate, at, v, noise, longest)
+    t = shortest_clear(evaluate, at, v, noise, longest, floor.eps * longest)
     if t > longest:
         halt = too_short(evaluate, at, t, noise, longest)
         return halt or Halt(Status.precision, f"{seen}.", floor.best)
-    there, g = at.x + t * v, np.empty_like(at.g)
-    change = evaluate.value(there) - at.f
-    gnorm = evaluate.gradient(there, g)
-    if not (math.isfinite(change) and math.isfinite(gnorm)):
+    look = Look.along(evaluate, at, v, t)
+    if not look.finite:
         detail = f"{seen}; {t:.2g} away along minus the gradient the objective is not finite."
         return Halt(Status.line_search_stalled, detail, floor.best)
-    slope = float(g.dot(v))
-    expected = t * (slope - at.gnorm) / 2.0
-    allowed = TRAPEZOID_MISS * t * (abs(slope) + at.gnorm)
     # What rounding makes of the slopes, and of the change itself.
-    allowed += t * gradient_noise(evaluate, floor, at) + noise
+    blurred = gradient_noise(evaluate, floor, at)
+    ending = look.ending(t * blurred + noise)
+    if ending is not Status.precision:
+        nearest = floor.eps * max(spacing(at.x, v), floor.eps**2 * longest)
+        if nearest < floor.eps * longest:
+            near = shortest_clear(evaluate, at, v, noise, t, nearest)
+            closer = Look.along(evaluate, at, v, near)
+            smooth = closer.ending(near * blurred + noise) is Status.precision
+            # A valley as narrow as that, in a variable of tiny units, and no kink, where the
+            # slope hardly changes before it jumps.
+            if smooth and near < t and closer.curvature * t >= at.gnorm:
+                ending, look = Status.precision, closer
     detail = (
-        f"{seen}; a step of {t:.2g} along minus the gradient changes the objective by "
-        f"{evaluate.sign * change:.3g}, by its gradients {evaluate.sign * expected:.3g}."
+        f"{seen}; a step of {look.t:.2g} along minus the gradient changes the objective by "
+        f"{evaluate.sign * look.change:.3g}, by its gradients {evaluate.sign * look.expected:.3g}."
     )
-    return Halt(ending_of(change, expected, allowed), detail, floor.best)
+    return Halt(ending, detail, floor.best)
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The change of f over a step of length t along −g, and the slopes at its ends."""
+
+    t: float
+    change: float
+    before: float
+    after: float
+    gnorm: float
+
+    @staticmethod
+    def along(evaluate: Evaluator, at: Iterate, v: Vector, t: float) -> Look:
+        there, g = at.x + t * v, np.empty_like(at.g)
+        change = evaluate.value(there) - at.f
+        gnorm = evaluate.gradient(there, g)
+        return Look(t, change, -at.gnorm, float(g.dot(v)), gnorm)
+
+    @property
+    def finite(self) -> bool:
+        return math.isfinite(self.change) and math.isfinite(self.gnorm)
+
+    @property
+    def expected(self) -> float:
+        """The change by the trapezoid rule."""
+        return self.t * (self.after + self.before) / 2.0
+
+    @property
+    def curvature(self) -> float:
+        return (self.after - self.before) / self.t
+
+    def ending(self, error: float) -> Status:
+        """What the change shows: the limit of precision where it is the expected one."""
+        allowed = TRAPEZOID_MISS * self.t * (abs(self.after) + abs(self.before)) + error
+        if abs(self.change - self.expected) <= allowed:
+            return Status.precision
+        opposite = abs(self.change + self.expected) <= allowed
+        return Status.not_descent if opposite else Status.line_search_stalled
 
 
 def gradient_noise(evaluate: Evaluator, floor: Floor, at: Iterate) -> float:
@@ -199,14 +244,6 @@ def gradient_noise(evaluate: Evaluator, floor: Floor, at: Iterate) -> float:
         spread = max(spread, norm(g))
     # More than half the digits, as of f.
     return spread if spread <= math.sqrt(floor.eps) * floor.steepest else 0.0
-
-
-def ending_of(change: float, expected: float, allowed: float) -> Status:
-    """What a change of f along −g shows: the limit of precision where it is the `expected` one."""
-    if abs(change - expected) <= allowed:
-        return Status.precision
-    opposite = abs(change + expected) <= allowed
-    return Status.not_descent if opposite else Status.line_search_stalled
 
 
 def other_units(evaluate: Evaluator, halt: Halt, way: WayDown) -> Halt:
