@@ -41,6 +41,8 @@ STEEP = 1e-3
 # Share of |⟨g,v⟩| by which the trapezoid rule may miss the change of f along a short step: a
 # smooth f misses by O(t²), a kink or a wrong gradient by about one half or more.
 TRAPEZOID_MISS = 0.2
+# Shares of the rise of a slope over the halves of a step that are about even.
+EVEN = 0.25
 LONGER = "Give a method or options that take longer steps: method='auto' chooses their length."
 
 
@@ -179,21 +181,38 @@ def explained(evaluate: Evaluator, floor: Floor, at: Iterate, longest: float) ->
     # What rounding makes of the slopes, and of the change itself.
     blurred = gradient_noise(evaluate, floor, at)
     ending = look.ending(t * blurred + noise)
+    valley = None
     if ending is not Status.precision:
-        nearest = floor.eps * max(spacing(at.x, v), floor.eps**2 * longest)
-        if nearest < floor.eps * longest:
-            near = shortest_clear(evaluate, at, v, noise, t, nearest)
-            closer = Look.along(evaluate, at, v, near)
-            smooth = closer.ending(near * blurred + noise) is Status.precision
-            # A valley as narrow as that, in a variable of tiny units, and no kink, where the
-            # slope hardly changes before it jumps.
-            if smooth and near < t and closer.curvature * t >= at.gnorm:
-                ending, look = Status.precision, closer
+        valley = narrow_valley(evaluate, at, v, t, floor.eps)
+    if valley:
+        ending, look = Status.precision, valley
     detail = (
         f"{seen}; a step of {look.t:.2g} along minus the gradient changes the objective by "
         f"{evaluate.sign * look.change:.3g}, by its gradients {evaluate.sign * look.expected:.3g}."
     )
     return Halt(ending, detail, floor.best)
+
+
+def narrow_valley(
+    evaluate: Evaluator, at: Iterate, v: Vector, longest: float, eps: float
+) -> Look | None:
+    """What a step shows that ends where f hardly falls any more; None where that is no valley.
+
+    The units of a variable may be so small that f is nearly quadratic only along steps far below
+    `longest`. There the slope rises evenly, where at a kink it jumps.
+    """
+    t = eps * max(spacing(at.x, v), eps * eps * longest)
+    while t < longest:
+        look = Look.along(evaluate, at, v, t)
+        if not look.finite:
+            return None
+        if look.after >= 0.5 * look.before:
+            half = Look.along(evaluate, at, v, 0.5 * t)
+            rises = half.after - half.before, look.after - half.after
+            even = min(rises) >= EVEN * max(rises) > 0.0
+            return look if even and look.ending(0.0) is Status.precision else None
+        t *= LENGTHEN
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,10 +240,6 @@ class Look:
     def expected(self) -> float:
         """The change by the trapezoid rule."""
         return self.t * (self.after + self.before) / 2.0
-
-    @property
-    def curvature(self) -> float:
-        return (self.after - self.before) / self.t
 
     def ending(self, error: float) -> Status:
         """What the change shows: the limit of precision where it is the expected one."""
