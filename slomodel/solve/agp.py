@@ -11,7 +11,8 @@ import numpy as np
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.certificate import Promise
 from slomodel.solve.descent import Wandering, within_noise
-from slomodel.solve.floor import Floor, explain_limit
+from slomodel.solve.explaining import explain_limit
+from slomodel.solve.floor import Floor
 from slomodel.solve.guilty import Outcome, Pair, Task, UntilGuilty
 from slomodel.solve.lipschitz import LipschitzSource, Number
 from slomodel.solve.norms import Vector, norm

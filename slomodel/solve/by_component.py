@@ -36,10 +36,12 @@ class WayDown:
     change: float
 
 
-def rounding_of(at: Iterate, eps: float) -> float:
-    """How much f changes where each variable changes by its own rounding error: eps·Σ|x_i g_i|."""
-    terms = np.abs(at.x) * np.abs(at.g)
-    return eps * float(terms.sum())
+def rounding_of(x: Vector, slopes: Vector, eps: float) -> float:
+    """How much f changes where each variable changes by its own rounding error: eps·Σ|x_i|·slope_i.
+
+    The largest slopes (n,) near x (n,).
+    """
+    return eps * float((np.abs(x) * slopes).sum())
 
 
 def in_magnitudes(at: Iterate, longest: float) -> Vector:

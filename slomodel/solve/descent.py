@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from slomodel.solve.floor import IDLE_STEPS, SHORT, Floor, explain_limit
+from slomodel.solve.explaining import explain_limit
+from slomodel.solve.floor import IDLE_STEPS, SHORT, Floor
 from slomodel.solve.norms import Vector, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.status import Status

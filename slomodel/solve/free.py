@@ -9,7 +9,8 @@ from typing import Protocol
 import numpy as np
 
 from slomodel.solve.certificate import Promise
-from slomodel.solve.floor import GAIN, IDLE_STEPS, Floor, explain_limit
+from slomodel.solve.explaining import explain_limit
+from slomodel.solve.floor import GAIN, IDLE_STEPS, Floor
 from slomodel.solve.norms import LARGEST, Vector, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.promises import NOTHING

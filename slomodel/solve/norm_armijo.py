@@ -12,7 +12,8 @@ from slomodel.solve.certificate import Moment, Promise
 from slomodel.solve.direction import Pair
 from slomodel.solve.directions import DIRECTIONS
 from slomodel.solve.exact import Ray
-from slomodel.solve.floor import Floor, explain_failure
+from slomodel.solve.explaining import explain_failure
+from slomodel.solve.floor import Floor
 from slomodel.solve.initial_step import INITIAL_STEPS, WANTS_PAIRS, Memory
 from slomodel.solve.line_search import Found, LineSearch
 from slomodel.solve.norms import EPS, LARGEST, Vector, norm, slope_along

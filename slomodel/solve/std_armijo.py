@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from slomodel.solve.certificate import Moment, Promise
-from slomodel.solve.floor import Floor, explain_limit
+from slomodel.solve.explaining import explain_limit
+from slomodel.solve.floor import Floor
 from slomodel.solve.line_search import LineSearch
 from slomodel.solve.norms import EPS, LARGEST, norm
 from slomodel.solve.objective import Evaluator
