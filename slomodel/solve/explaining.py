@@ -117,14 +117,16 @@ class Blur:
 def narrow_valley(
     evaluate: Evaluator, at: Iterate, v: Vector, noise: float, blur: Blur, longest: float
 ) -> Look | None:
-    """What a step shows that f resolves in a valley far below `longest`; None: there is none.
+    """What a step below `longest` shows in a valley so narrow; None where there is none.
 
-    The units of a variable may be so small that f is nearly quadratic only along such steps. There
-    the slope rises evenly, where at a kink it jumps.
+    The units of a variable may be so small, or the resolution of f so coarse, that f is nearly
+    quadratic only along steps that change it by less than would be clear. There the slope rises
+    evenly, where at a kink it jumps.
     """
     eps = evaluate.eps
     least = eps * max(spacing(at.x, v), eps * eps * longest)
     t = shortest_clear(evaluate, at, v, noise, longest, least) if least < longest else longest
+    t = min(t, longest) / LENGTHEN
     while t < longest:
         look = Look.along(evaluate, at, v, t)
         if not look.finite:
