@@ -134,7 +134,11 @@ class Model(Evaluating):
 
         known = self._compiled.derivatives
         objective = CompiledObjective(
-            self.n, self._function, known, self._plans.smooth(self._binding)
+            self.n,
+            self._function,
+            known,
+            self._plans.smooth(self._binding),
+            self._compiled.precision,
         )
         with limited(threads):
             return solve(

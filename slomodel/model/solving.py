@@ -8,6 +8,7 @@ import numpy as np
 
 from slomodel.codegen.entry import EntryName
 from slomodel.codegen.kernels import Derivatives, Evaluate
+from slomodel.codegen.layout import Precision
 from slomodel.front.data.vectors import Vector
 from slomodel.solve.facts import Facts, Product
 
@@ -25,13 +26,20 @@ class CompiledObjective:
         function: Callable[[EntryName], Evaluate],
         derivatives: Derivatives,
         smooth: bool,
+        precision: Precision = "float64",
     ) -> None:
         self.n = n
+        self._eps = float(np.finfo(precision).eps)
         self._smooth = smooth
         self._function = function
         self._derivatives = derivatives
         function("value")
         function("value_and_gradient")
+
+    @property
+    def eps(self) -> float:
+        """The rounding unit of what the kernels compute in."""
+        return self._eps
 
     @property
     def facts(self) -> Facts:

@@ -11,10 +11,11 @@ import numpy as np
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.certificate import Promise
 from slomodel.solve.descent import Wandering, within_noise
-from slomodel.solve.floor import Floor, explain_limit
+from slomodel.solve.explaining import explain_limit
+from slomodel.solve.floor import Floor
 from slomodel.solve.guilty import Outcome, Pair, Task, UntilGuilty
 from slomodel.solve.lipschitz import LipschitzSource, Number
-from slomodel.solve.norms import EPS, Vector, norm
+from slomodel.solve.norms import Vector, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.options import Setting, bad_value, choice
 from slomodel.solve.promises import of_accelerated_steps
@@ -118,8 +119,8 @@ class AGPRun:
         self._literal = method.lift == "paper"
         self._evaluate = evaluate
         # With gtol = 0 the run goes on to the floor, and α has to be something.
-        self._tolerance = max(tolerance, EPS * start.gnorm)
-        self._floor = Floor(start)
+        self._tolerance = max(tolerance, evaluate.eps * start.gnorm)
+        self._floor = Floor(start, eps=evaluate.eps)
         self._wandering = Wandering(start)
         self._probe = FarProbe(evaluate, start.f)
         self._largest_f = abs(start.f)

@@ -197,8 +197,9 @@ class Certifier:
             self._x0, self._start_f = old.x.copy(), old.f
         if self._new_epoch:
             self._epoch_f, self._clean = old.f, True
-        self._clean = self._clean and not taken.by_rounding
-        self._all_clean = self._all_clean and not taken.by_rounding
+        promised = not (taken.by_rounding or taken.in_units)
+        self._clean = self._clean and promised
+        self._all_clean = self._all_clean and promised
         if region.source != "none":
             self._sources[region.source] = region.source
             self._estimated = self._estimated or region.estimated

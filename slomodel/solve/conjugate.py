@@ -22,6 +22,7 @@ class ConjugateGradient:
     """
 
     wants_pairs = True
+    units = None
 
     def __init__(self, n: int) -> None:
         self._s = np.zeros(n)

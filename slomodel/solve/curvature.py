@@ -25,7 +25,8 @@ LARGEST_SHOWN = 2_000
 class Ritz:
     """A Rayleigh quotient `value` of the Hessian with its unit vector (n,).
 
-    `residual` is ‖Hv − value·v‖, `largest` the size of H as seen, `steps` the products taken.
+    `residual` is ‖Hv − value·v‖, `largest` the size of H as seen, `steps` the products taken, and
+    `eps` the rounding unit of these.
     """
 
     value: float
@@ -33,11 +34,12 @@ class Ritz:
     residual: float
     largest: float
     steps: int
+    eps: float = EPS
 
     @property
     def noise(self) -> float:
         """An eigenvalue of this size may be rounding only."""
-        return NOISE * EPS * math.sqrt(len(self.vector)) * self.largest
+        return NOISE * self.eps * math.sqrt(len(self.vector)) * self.largest
 
 
 def least_eigenvalue(evaluate: Evaluator, x: Vector, generator: np.random.Generator) -> Ritz | None:
@@ -62,7 +64,14 @@ def least_eigenvalue(evaluate: Evaluator, x: Vector, generator: np.random.Genera
         values, vectors = np.linalg.eigh(T[: k + 1, : k + 1])
         residual = beside * abs(float(vectors[-1, 0]))
         v = vectors[:, 0] @ basis[: k + 1]
-        found = Ritz(float(values[0]), v / norm(v), residual, float(np.abs(values).max()), k + 1)
+        found = Ritz(
+            float(values[0]),
+            v / norm(v),
+            residual,
+            float(np.abs(values).max()),
+            k + 1,
+            evaluate.eps,
+        )
         converged = residual <= CLOSE * -found.value and found.value < -found.noise
         if converged or k + 1 == most or beside <= found.noise:
             break
@@ -86,7 +95,7 @@ def shown_above(evaluate: Evaluator, x: Vector, bound: float) -> bool:
         return False
     H[np.diag_indices(n)] -= bound
     size = float(np.abs(np.diag(H)).sum())
-    products = NOISE * EPS * math.sqrt(n) * norm(H.ravel())
+    products = NOISE * evaluate.eps * math.sqrt(n) * norm(H.ravel())
     H[np.diag_indices(n)] -= 2.0 * (n + 2) * EPS * size + products
     try:
         np.linalg.cholesky(H)

@@ -8,8 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from slomodel.solve.floor import IDLE_STEPS, SHORT, Floor, explain_limit
-from slomodel.solve.norms import EPS, Vector, norm
+from slomodel.solve.explaining import explain_limit
+from slomodel.solve.floor import IDLE_STEPS, SHORT, Floor
+from slomodel.solve.norms import Vector, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.status import Status
 from slomodel.solve.subroutine import Halt, Iterate, Region, Step, Violation
@@ -19,9 +20,6 @@ from slomodel.solve.unbounded import FarProbe
 # L1, set the length of the step.
 Move = Callable[[Iterate, Region, Vector], bool]
 
-# A violation up to this share of the largest |f| seen may be rounding where f is a difference
-# of large terms: the noise of f is measured before it counts.
-DOUBTFUL = math.sqrt(EPS)
 # ‖g‖ is at a new extreme when beyond the last by this share. IDLE_STEPS gradient steps lower it
 # by more where the condition is below 1e11.
 DRIFT = 1e-9
@@ -47,7 +45,7 @@ class DescentRun:
         self._evaluate = evaluate
         self._ends_at_boundary = ends_at_boundary
         self._least_L1 = least_L1
-        self._floor = Floor(start)
+        self._floor = Floor(start, eps=evaluate.eps)
         self._wandering = Wandering(start)
         self._probe = FarProbe(evaluate, start.f)
         self._largest_f = abs(start.f)
@@ -117,7 +115,9 @@ def within_noise(
     """Whether an inequality missed by `excess` holds within the error of f, measured if need be."""
     if excess <= floor.noise(at):
         return True
-    if not excess <= DOUBTFUL * largest_f:
+    # Up to this share of the largest |f| seen it may be rounding where f is a difference of large
+    # terms.
+    if not excess <= math.sqrt(evaluate.eps) * largest_f:
         return False
     floor.measure(evaluate, at, far)
     return excess <= floor.noise(at)

@@ -15,7 +15,8 @@ from slomodel.solve.subroutine import Iterate
 class Pair:
     """The last step s and the change y of the gradient, both (n,), with their products.
 
-    `y` is valid until the next step.
+    `y` is valid until the next step. `own`: the step is along the last proposal of the direction
+    that learns from it. Curvature can be learned from any step, its length only from one's own.
     """
 
     s: Vector
@@ -23,6 +24,7 @@ class Pair:
     sy: float
     snorm: float
     ynorm: float
+    own: bool = True
 
 
 class Direction(Protocol):
@@ -30,6 +32,11 @@ class Direction(Protocol):
 
     @property
     def wants_pairs(self) -> bool: ...
+
+    @property
+    def units(self) -> Vector | None:
+        """Of each variable (n,), as the last proposal took them; None of a rule with no units."""
+        ...
 
     def propose(self, at: Iterate, out: Vector) -> float:
         """Write v (n,) into `out`; return its norm."""
@@ -48,6 +55,7 @@ class Gradient:
     """v = −∇f."""
 
     wants_pairs = False
+    units = None
 
     def propose(self, at: Iterate, out: Vector) -> float:
         np.negative(at.g, out=out)

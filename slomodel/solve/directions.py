@@ -32,7 +32,8 @@ class Rule:
 
     `initial_step` is the first trial it goes with; `squares`: it needs a sum of squares; `most`
     is the largest n it is for. `alpha` is the least cosine with −∇f, `idle` the number of steps
-    without a gain that end a run.
+    without a gain that end a run. `any_units`: the direction is the same in any units of the
+    variables, but for what it has learned.
     """
 
     start: Callable[[Evaluator, Iterate, float], Direction]
@@ -41,6 +42,7 @@ class Rule:
     most: int | None = None
     alpha: float = 1e-4
     idle: int = IDLE_STEPS
+    any_units: bool = False
 
 
 def dense(
@@ -54,6 +56,7 @@ def dense(
         most=LARGEST_DENSE,
         alpha=LEAST_COSINE,
         idle=FEW_IDLE_STEPS,
+        any_units=True,
     )
 
 
@@ -71,12 +74,15 @@ def by_turns(*rules: Rule) -> Rule:
         most=min((rule.most for rule in rules if rule.most is not None), default=None),
         alpha=min(rule.alpha for rule in rules),
         idle=max(rule.idle for rule in rules),
+        any_units=any(rule.any_units for rule in rules),
     )
 
 
 _ALONE: dict[str, Rule] = {
     "gradient": Rule(lambda evaluate, start, delta_bar: Gradient(), "bb"),
-    "lbfgs": Rule(lambda evaluate, start, delta_bar: LBFGS(len(start.x), delta_bar), "unit"),
+    "lbfgs": Rule(
+        lambda evaluate, start, delta_bar: LBFGS(len(start.x), delta_bar, eps=evaluate.eps), "unit"
+    ),
     "cg": Rule(lambda evaluate, start, delta_bar: ConjugateGradient(len(start.x)), "bb"),
     "newton-cg": Rule(NewtonCG, "unit"),
     "newton": dense(Newton),

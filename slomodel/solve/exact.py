@@ -7,7 +7,8 @@ import math
 import numpy as np
 from numpy.polynomial import Polynomial
 
-from slomodel.solve.norms import EPS, Vector, norm
+from slomodel.solve.by_component import spacing
+from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.subroutine import Iterate
 
@@ -55,7 +56,8 @@ class Ray:
 
         A step below the spacing of numbers near x is rounding; what follows expects nothing.
         """
-        shortest = max(EPS * norm(at.x) / vnorm, SHORTEST)
+        apart = spacing(at.x, v)
+        shortest = max(self._evaluate.eps * apart, SHORTEST) if apart < math.inf else SHORTEST
         top = min(longest, MARGIN * self._expected / vnorm)
         found, farthest = None, longest
         for _ in range(PLACINGS):

@@ -1,15 +1,13 @@
-"""The floor of floating point: how fine f resolves, and what a failed search means."""
+"""The floor of floating point: how fine f resolves on a run, and when nothing is gained."""
 
 from __future__ import annotations
 
 import math
 
-import numpy as np
-
-from slomodel.solve.norms import EPS, Vector, norm, ratio
+from slomodel.solve.by_component import in_magnitudes
+from slomodel.solve.norms import EPS
 from slomodel.solve.objective import Evaluator
-from slomodel.solve.status import Status
-from slomodel.solve.subroutine import Halt, Iterate
+from slomodel.solve.subroutine import Iterate
 
 # Rounding error expected of f, in units of eps·|f|, before any is measured.
 ROUNDING = 32.0
@@ -18,12 +16,6 @@ PROBES = 4
 # Ratio of the lengths tried until f changes at all; not 2, which would keep the bits of x and
 # so could find the one length after another where rounding cancels.
 STRETCH = 1.7
-# Ratio of the lengths tried until f changes clearly.
-LENGTHEN = 4.0
-# A change of f this many times its noise is a fact.
-CLEAR = 100.0
-# A step by 10⁻ᵏ of x is tried for k up to this.
-SMALLEST_SHARE = 16
 # Steps without a gain before a run is at its end, and the share of ‖g‖ that is a gain.
 IDLE_STEPS = 200
 GAIN = 0.9
@@ -33,9 +25,6 @@ SHORT = 1e-12
 # They gain something where f falls by this share of its whole fall and of itself at the start,
 # as towards a pole.
 STEEP = 1e-3
-# Share of |⟨g,v⟩| by which the trapezoid rule may miss the change of f along a short step: a
-# smooth f misses by O(t²), a kink or a wrong gradient by about one half or more.
-TRAPEZOID_MISS = 0.2
 
 
 class Floor:
@@ -45,10 +34,12 @@ class Floor:
     None when that is the last one.
     """
 
-    def __init__(self, start: Iterate, idle_steps: int = IDLE_STEPS) -> None:
+    def __init__(self, start: Iterate, idle_steps: int = IDLE_STEPS, eps: float = EPS) -> None:
         self.lowest = start.f
+        self.eps = eps
         self._first_f = start.f
         self._scale = abs(start.f)
+        self.steepest = start.gnorm
         self.best: Iterate | None = None
         self._best_gnorm = self._mark = start.gnorm
         self._anchor = self._mark_f = start.f
@@ -58,27 +49,26 @@ class Floor:
 
     def noise(self, at: Iterate) -> float:
         """A change of f near `at` that may be rounding only."""
-        return max(ROUNDING * EPS * abs(at.f), self._measured)
+        return max(ROUNDING * self.eps * abs(at.f), self._measured)
 
     def measure(self, evaluate: Evaluator, at: Iterate, longest: float) -> bool:
         """Measure the noise of f near `at`; True when it was underestimated.
 
-        It is the spread over a few ulps of x, or the least change along −g that f can show when
-        f is a difference of large terms.
+        It is the spread over a few ulps of x, or the least change that f can show when it is a
+        difference of large terms: along −g in units of the variables' magnitudes.
         """
         before = self.noise(at)
         spread = 0.0
         for k in (*range(-PROBES, 0), *range(1, PROBES + 1)):
-            change = abs(evaluate.value(at.x * (1.0 + k * EPS)) - at.f)
+            change = abs(evaluate.value(at.x * (1.0 + k * self.eps)) - at.f)
             spread = max(spread, change if math.isfinite(change) else 0.0)
-        v = at.g / -at.gnorm
-        t = max(EPS * norm(at.x), EPS * longest)
-        while spread == 0.0 and t < longest:
+        v, t = in_magnitudes(at, longest), self.eps
+        while spread == 0.0 and t < 1.0:
             change = abs(evaluate.value(at.x + t * v) - at.f)
             spread = change if math.isfinite(change) else 0.0
             t *= STRETCH
         # More than half the digits of f in a few ulps of x is a jump of f, and no rounding.
-        if 2.0 * spread <= math.sqrt(EPS) * max(abs(at.f), self._scale):
+        if 2.0 * spread <= math.sqrt(self.eps) * max(abs(at.f), self._scale):
             self._measured = max(self._measured, 2.0 * spread)
         return self._measured > before
 
@@ -89,6 +79,7 @@ class Floor:
         or by a good part of its whole fall.
         """
         self.lowest = min(self.lowest, point.f)
+        self.steepest = max(self.steepest, point.gnorm)
         noise = self.noise(point)
         if point.f < self._anchor - noise:
             self._anchor = point.f
@@ -107,145 +98,3 @@ class Floor:
         else:
             self._idle += 1
         return self._idle >= self._idle_steps
-
-
-def shortest_clear(
-    evaluate: Evaluator, at: Iterate, v: Vector, noise: float, longest: float
-) -> float:
-    """A short step along the unit vector v (n,) that changes f by CLEAR times its noise.
-
-    Where units differ much, the one that the slope predicts lies far outside the range in which
-    f is nearly quadratic. If no step up to `longest` is, one that is longer.
-    """
-    predicted = max(CLEAR * ratio(noise, at.gnorm), EPS * longest)
-    t = EPS * longest
-    while t < min(predicted, longest):
-        if not abs(evaluate.value(at.x + t * v) - at.f) < CLEAR * noise:
-            return t
-        t *= LENGTHEN
-    return predicted
-
-
-def explain_failure(evaluate: Evaluator, floor: Floor, at: Iterate, longest: float) -> Halt:
-    """Why no step along −g of length up to `longest` gains anything.
-
-    The point asked about is the best one at the floor, else `at`. Where f falls clearly after
-    all, steps are just too short, as near a kink, or the units of the variables differ too much.
-    """
-    halt = explained(evaluate, floor, at, longest, Status.line_search_stalled)
-    lost = ""
-    if halt.status is Status.precision:
-        at = floor.best or at
-        lost = other_units(evaluate, at, resolution(floor, at))
-    return Halt(Status.line_search_stalled, f"{halt.detail} {lost}", halt.best) if lost else halt
-
-
-def resolution(floor: Floor, at: Iterate) -> float:
-    """A change of f that may be rounding, of f or of x."""
-    return max(floor.noise(at), EPS * norm(at.x) * at.gnorm)
-
-
-def explained(
-    evaluate: Evaluator, floor: Floor, at: Iterate, longest: float, falling: Status
-) -> Halt:
-    """What a step along −g shows that f resolves, of length up to `longest`.
-
-    A smooth f with this gradient changes by t·(slope there + slope here)/2 within O(t³); then
-    only its resolution can have stopped the search, or, where f clearly falls, it is `falling`.
-    The opposite sign shows a gradient of the wrong sign, anything else a kink or a wrong gradient.
-    """
-    at = floor.best or at
-    floor.measure(evaluate, at, longest)
-    noise = resolution(floor, at)
-    seen = f"Gradient norm {at.gnorm:.3g}, rounding error of the objective about {noise:.2g}"
-    v = at.g / -at.gnorm
-    t = shortest_clear(evaluate, at, v, noise, longest)
-    if t > longest:
-        halt = too_short(evaluate, at, t, noise, longest)
-        return halt or Halt(Status.precision, f"{seen}.", floor.best)
-    there, g = at.x + t * v, np.empty_like(at.g)
-    change = evaluate.value(there) - at.f
-    gnorm = evaluate.gradient(there, g)
-    if not (math.isfinite(change) and math.isfinite(gnorm)):
-        detail = f"{seen}; {t:.2g} away along minus the gradient the objective is not finite."
-        return Halt(Status.line_search_stalled, detail, floor.best)
-    slope = float(g.dot(v))
-    expected = t * (slope - at.gnorm) / 2.0
-    allowed = TRAPEZOID_MISS * t * (abs(slope) + at.gnorm)
-    ending = ending_of(change, expected, allowed, falling if change < -noise else Status.precision)
-    detail = (
-        f"{seen}; a step of {t:.2g} along minus the gradient changes the objective by "
-        f"{evaluate.sign * change:.3g}, by its gradients {evaluate.sign * expected:.3g}."
-    )
-    return Halt(ending, detail, floor.best)
-
-
-def ending_of(change: float, expected: float, allowed: float, smooth: Status) -> Status:
-    """What a change of f along −g shows: `smooth` where it is the `expected` one."""
-    if abs(change - expected) <= allowed:
-        return smooth
-    opposite = abs(change + expected) <= allowed
-    return Status.not_descent if opposite else Status.line_search_stalled
-
-
-def other_units(evaluate: Evaluator, at: Iterate, noise: float) -> str:
-    """What to say where f clearly falls along −g, each variable in units of its own size.
-
-    Then the units of the variables differ so much that along −g itself f shows nothing. Empty
-    where it does not fall.
-    """
-    shares = at.x * at.g
-    largest = float(np.abs(shares).max(initial=0.0))
-    if not 0.0 < largest < math.inf:
-        return ""
-    v = at.x * (shares / -largest)
-    for k in range(SMALLEST_SHARE + 1):
-        change = evaluate.value(at.x + 10.0**-k * v) - at.f
-        if -math.inf < change < -CLEAR * noise:
-            return (
-                f"With each variable in units of its size, a step along minus the gradient changes "
-                f"the objective by {evaluate.sign * change:.3g}: rescale the variables, or use "
-                "direction='newton' or 'gauss-newton'."
-            )
-    return ""
-
-
-def too_short(
-    evaluate: Evaluator, at: Iterate, t: float, noise: float, longest: float
-) -> Halt | None:
-    """The end of a run whose steps, up to `longest`, are too short where one of t is not.
-
-    Then x is so large, or the step so short, that x hardly changes: the resolution of f is no
-    reason. None where the longer step does not clearly descend either, or is past ‖x‖.
-    """
-    if not t <= norm(at.x):
-        return None
-    change = evaluate.value(at.x - (t / at.gnorm) * at.g) - at.f
-    if not change < -noise:
-        return None
-    detail = (
-        f"Steps of at most {longest:.3g} are too short to gain anything; one of {t:.2g} changes "
-        f"the objective by {evaluate.sign * change:.3g}."
-    )
-    return Halt(Status.line_search_stalled, detail)
-
-
-def explain_limit(evaluate: Evaluator, floor: Floor, at: Iterate, reach: float, limit: str) -> Halt:
-    """Why steps gained nothing from `at` that may have been too short; `limit` says what set them.
-
-    As `explain_failure`, but the resolution of f is no reason where a step of up to `reach`
-    that f resolves clearly descends.
-    """
-    halt = explained(evaluate, floor, at, reach, Status.precision)
-    noise = floor.noise(at)
-    t = CLEAR * ratio(noise, at.gnorm)
-    if halt.status is not Status.precision or not 0.0 < t <= reach:
-        return halt
-    change = evaluate.value(at.x - (t / at.gnorm) * at.g) - at.f
-    if not change < -noise:
-        return halt
-    detail = (
-        f"With {limit} the steps are too short to gain anything; one of {t:.2g} changes the "
-        f"objective by {evaluate.sign * change:.3g}."
-    )
-    return Halt(Status.line_search_stalled, detail)

@@ -9,7 +9,8 @@ from typing import Protocol
 import numpy as np
 
 from slomodel.solve.certificate import Promise
-from slomodel.solve.floor import GAIN, IDLE_STEPS, Floor, explain_limit
+from slomodel.solve.explaining import explain_limit
+from slomodel.solve.floor import GAIN, IDLE_STEPS, Floor
 from slomodel.solve.norms import LARGEST, Vector, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.promises import NOTHING
@@ -71,7 +72,7 @@ class FreeRun:
     def __init__(self, rule: Length, evaluate: Evaluator, start: Iterate) -> None:
         self._rule = rule
         self._evaluate = evaluate
-        self._floor = Floor(start)
+        self._floor = Floor(start, eps=evaluate.eps)
         self._settled = Settled(start)
         self._probe = FarProbe(evaluate, start.f)
         self._spare = Iterate(np.empty_like(start.x), 0.0, np.empty_like(start.g), 0.0)

@@ -6,7 +6,7 @@ import numpy as np
 
 from slomodel.solve.direction import Pair, along_minus
 from slomodel.solve.newton import dense
-from slomodel.solve.norms import EPS, LARGEST, Vector, norm
+from slomodel.solve.norms import LARGEST, Vector, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.subroutine import Iterate
 
@@ -29,6 +29,7 @@ class GaussNewton:
     wants_pairs = True
 
     def __init__(self, evaluate: Evaluator, start: Iterate, delta_bar: float) -> None:
+        self.units: Vector | None = None
         self._evaluate = evaluate
         self._delta_bar = delta_bar
         self._damping = FIRST_DAMPING
@@ -42,10 +43,11 @@ class GaussNewton:
         if not np.isfinite(M).all():
             return self.fallback(at, out)
         np.maximum(self._diagonal, np.diag(M), out=self._diagonal)
-        scale = 1.0 / np.sqrt(np.where(self._diagonal > 0.0, self._diagonal, 1.0))
+        self.units = scale = 1.0 / np.sqrt(np.where(self._diagonal > 0.0, self._diagonal, 1.0))
         if self._predicted > 0.0:
-            least = EPS * float((scale * np.diag(M) * scale).max(initial=0.0))
-            self._judge(self.share(at), least)
+            shares = scale * np.diag(M) * scale
+            least = float(shares.min(initial=1.0, where=shares > 0.0))
+            self._judge(self.share(at), self._evaluate.eps * least)
         values, vectors = np.linalg.eigh(scale[:, None] * M * scale)
         values = np.maximum(values, 0.0)
         g = (scale * at.g) @ vectors
@@ -57,6 +59,13 @@ class GaussNewton:
         return self._length
 
     def learn(self, pair: Pair) -> None:
+        """Raise the damping where the line search shortened the step.
+
+        After another's step neither its length nor the fall of f is what was predicted here.
+        """
+        if not pair.own:
+            self.forget()
+            return
         asked = min(self._length, self._delta_bar)
         if pair.snorm < 0.9 * asked:
             self._damping = min(self._damping * asked / pair.snorm, MOST_DAMPING)
@@ -77,7 +86,8 @@ class GaussNewton:
     def _judge(self, share: float, least: float) -> None:
         """Adapt the damping to the share of the predicted decrease that the last step had.
 
-        Below `least` it is lost in M, whose diagonal may have become far smaller than D.
+        Below `least` it is lost in every element of M's diagonal, each of which may have become far
+        smaller than D's.
         """
         if share > GOOD:
             self._damping = max(self._damping / RELIEF, least)

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from slomodel.solve.norms import EPS, Vector, norm
+from slomodel.solve.norms import Vector, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.subroutine import Iterate
 
 # Inner iterations of one call, √κ·log(1/ε) by the theorem. A ball with a kink would take millions.
 MOST = 5000
 SPENT = -1
-# Rounding error of an inner product, in units of eps times its largest term.
+# Rounding error of an inner product, in units of eps times the sum of its terms.
 ROUNDING = 32.0
 
 
@@ -255,7 +255,8 @@ class UntilGuilty:
                 distance = norm(apart)
                 product = float(slope.dot(apart))
                 above = product + 0.5 * task.alpha * distance * distance
-                rounding = task.noise + ROUNDING * EPS * norm(slope) * distance
+                terms = float(np.abs(slope).dot(np.abs(apart)))
+                rounding = task.noise + ROUNDING * task.evaluate.eps * terms
                 if distance > 0.0 and fhat < self._fhat_at_x(j) + above - rounding:
                     return Pair(u, f, v, name, j)
         return None

@@ -13,9 +13,6 @@ from slomodel.solve.subroutine import Iterate
 MEMORY = 10
 # Rows beyond the memory, so that the pairs are moved once in SPARE steps and not every step.
 SPARE = 5
-# A symmetric positive definite Hessian of condition κ keeps ⟨s,y⟩ ≥ 2‖s‖‖y‖√κ/(κ+1); below
-# this bound κ exceeds 1e16 and the sign of ⟨s,y⟩ is rounding.
-CURVATURE = math.sqrt(EPS)
 
 
 class LBFGS:
@@ -27,8 +24,10 @@ class LBFGS:
     """
 
     wants_pairs = True
+    units = None
 
-    def __init__(self, n: int, delta_bar: float, memory: int = MEMORY) -> None:
+    def __init__(self, n: int, delta_bar: float, memory: int = MEMORY, eps: float = EPS) -> None:
+        self._eps = eps
         self.memory = memory
         self.count = 0
         self.gamma = 0.0
@@ -70,7 +69,9 @@ class LBFGS:
     def learn(self, pair: Pair) -> None:
         s, y, sy = pair.s, pair.y, pair.sy
         gamma = ratio(sy, pair.ynorm, pair.ynorm)
-        curved = sy > CURVATURE * pair.snorm * pair.ynorm
+        # A symmetric positive definite Hessian of condition κ keeps ⟨s,y⟩ ≥ 2‖s‖‖y‖√κ/(κ+1); below
+        # this bound κ exceeds 1/eps and the sign of ⟨s,y⟩ is rounding.
+        curved = sy > math.sqrt(self._eps) * pair.snorm * pair.ynorm
         if not (curved and gamma > 0.0 and ratio(1.0, sy) > 0.0):
             return
         if self.count == self.memory:

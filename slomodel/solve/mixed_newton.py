@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from slomodel.solve.direction import Pair
 from slomodel.solve.gauss_newton import POOR, GaussNewton
 from slomodel.solve.newton import Newton
@@ -36,8 +38,12 @@ class MixedNewton:
             self._gauss.forget()
         return (self._newton if self._left else self._gauss).propose(at, out)
 
+    @property
+    def units(self) -> Vector | None:
+        return (self._newton if self._left else self._gauss).units
+
     def learn(self, pair: Pair) -> None:
-        self._gauss.learn(pair)
+        self._gauss.learn(replace(pair, own=pair.own and not self._left))
 
     def fallback(self, at: Iterate, out: Vector) -> float:
         return self._gauss.fallback(at, out)

@@ -12,8 +12,8 @@ from slomodel.solve.objective import Evaluator
 from slomodel.solve.subroutine import Iterate
 
 LARGEST_DENSE = 300
-# Eigenvalues are lifted to this share of the largest: below, their sign is rounding.
-SMALLEST = 16.0 * EPS
+# Eigenvalues are lifted to this times eps of the largest: below, their sign is rounding.
+SMALLEST = 16.0
 
 Product = Callable[[Vector, Vector, Vector], None]
 """(x, v, out), all (n,): writes a matrix at x times v into `out`."""
@@ -28,6 +28,7 @@ class Newton:
     wants_pairs = False
 
     def __init__(self, evaluate: Evaluator, start: Iterate, delta_bar: float) -> None:
+        self.units: Vector | None = None
         self._evaluate = evaluate
         self._delta_bar = delta_bar
 
@@ -35,13 +36,13 @@ class Newton:
         H = dense(self._evaluate.hvp, at.x)
         if not np.isfinite(H).all():
             return self.fallback(at, out)
-        scale = balance(H)
+        self.units = scale = balance(H, self._evaluate.eps)
         values, vectors = np.linalg.eigh(scale[:, None] * H * scale)
         values = np.abs(values)
         largest = float(values.max(initial=0.0))
         if largest == 0.0:
             return self.fallback(at, out)
-        inverse = 1.0 / np.maximum(values, SMALLEST * largest)
+        inverse = 1.0 / np.maximum(values, SMALLEST * self._evaluate.eps * largest)
         np.matmul(vectors, inverse * ((scale * at.g) @ vectors), out=out)
         out *= -scale
         return norm(out)
@@ -61,9 +62,16 @@ def dense(product: Product, x: Vector) -> Vector:
     return 0.5 * (matrix + matrix.T)
 
 
-def balance(H: Vector) -> Vector:
-    """The scaling (n,) of variables that brings the diagonal of H (n, n) to ±1 where it can."""
-    largest = np.abs(H).max(axis=0)
-    overall = float(largest.max(initial=0.0))
-    size = np.maximum(np.abs(np.diag(H)), EPS * np.maximum(largest, EPS * overall))
+def balance(H: Vector, eps: float = EPS) -> Vector:
+    """The scaling (n,) of variables that brings the diagonal of H (n, n) to ±1 where it can.
+
+    A diagonal element h_i far below h_ij²/h_j, which it is not where H ≥ 0, is lifted to eps times
+    that, so that the scaling follows any change of units.
+    """
+    H = np.abs(H)
+    diagonal = np.diag(H)
+    inverse = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0.0)
+    size = np.maximum(diagonal, eps * (H * (H * inverse)).max(axis=1, initial=0.0))
+    # Where all h_j beside an h_ij are 0, there is nothing to tell the units by.
+    size = np.where(size > 0.0, size, eps * H.max(axis=1, initial=0.0))
     return np.where(size > 0.0, 1.0 / np.sqrt(np.where(size > 0.0, size, 1.0)), 1.0)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from slomodel.solve.direction import Pair, along_minus
-from slomodel.solve.norms import EPS, LARGEST, Vector, norm
+from slomodel.solve.norms import LARGEST, Vector, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.subroutine import Iterate
 
@@ -27,6 +27,7 @@ class NewtonCG:
     """
 
     wants_pairs = False
+    units = None
 
     def __init__(self, evaluate: Evaluator, start: Iterate, delta_bar: float) -> None:
         self._evaluate = evaluate
@@ -47,7 +48,7 @@ class NewtonCG:
         for k in range(max(FEWEST_PRODUCTS, min(2 * len(d), MOST_PRODUCTS))):
             self._evaluate.hvp(at.x, d, Hd)
             curvature = float(d.dot(Hd))
-            if not EPS * norm(d) * norm(Hd) < curvature < math.inf:
+            if not self._evaluate.eps * float(np.abs(d).dot(np.abs(Hd))) < curvature < math.inf:
                 if k == 0:
                     return self.fallback(at, out)
                 break

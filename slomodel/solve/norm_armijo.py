@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,7 +12,8 @@ from slomodel.solve.certificate import Moment, Promise
 from slomodel.solve.direction import Pair
 from slomodel.solve.directions import DIRECTIONS
 from slomodel.solve.exact import Ray
-from slomodel.solve.floor import Floor, explain_failure
+from slomodel.solve.explaining import explain_failure
+from slomodel.solve.floor import Floor
 from slomodel.solve.initial_step import INITIAL_STEPS, WANTS_PAIRS, Memory
 from slomodel.solve.line_search import Found, LineSearch
 from slomodel.solve.norms import EPS, LARGEST, Vector, norm, slope_along
@@ -20,6 +22,9 @@ from slomodel.solve.promises import by_curvature, of_line_search
 from slomodel.solve.proved import Prove
 from slomodel.solve.subroutine import Ball, Halt, Iterate, Needs, Region, Step
 from slomodel.solve.unbounded import FarProbe
+
+# Times that a run goes on from where it has stalled, having found a way down in other units.
+RESTARTS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +113,10 @@ class NormArmijoRun:
         self.trials = 0
         self._method = method
         self._evaluate = evaluate
-        rule = DIRECTIONS[method.direction]
-        self._direction = rule.start(evaluate, start, method.delta_bar)
         self._initial_step = INITIAL_STEPS[method.initial_step]
+        self._begin(start)
         self._wants_pairs = self._direction.wants_pairs or method.initial_step in WANTS_PAIRS
-        self._memory = Memory()
-        self._floor = Floor(start, rule.idle)
-        self._search = LineSearch(evaluate, self._floor, start, method.theta, method.sigma)
+        self._restarts = 0
         self._probe = FarProbe(evaluate, start.f)
         self._ray = None
         if method.degree is not None:
@@ -122,6 +124,14 @@ class NormArmijoRun:
         self._v = np.empty_like(start.x)
         self._s = np.empty_like(start.x)
         self._y = np.empty_like(start.x)
+
+    def _begin(self, start: Iterate) -> None:
+        """Forget what was learned of f, if anything was."""
+        method, rule = self._method, DIRECTIONS[self._method.direction]
+        self._direction = rule.start(self._evaluate, start, method.delta_bar)
+        self._memory = Memory()
+        self._floor = Floor(start, rule.idle, self._evaluate.eps)
+        self._search = LineSearch(self._evaluate, self._floor, start, method.theta, method.sigma)
 
     def enter(self, region: Region) -> Region:
         return region
@@ -134,6 +144,7 @@ class NormArmijoRun:
             if halt:
                 return halt
         vnorm, slope, own = self._related_direction(current, v)
+        in_units = own and slope > -self._method.alpha * current.gnorm
         longest = min(D / vnorm, LARGEST)
         first = self._ray and self._ray.minimiser(current, v, vnorm, slope, longest)
         first = first or self._initial_step(longest, self._memory)
@@ -144,15 +155,40 @@ class NormArmijoRun:
             vnorm = self._direction.fallback(current, v)
             longest = first = min(D / vnorm, LARGEST)
             found = self._last_resort(current, vnorm, longest, again)
+            own = in_units = False
         if found is None or self._floor.note(found.point, found.delta * vnorm, D):
-            return explain_failure(self._evaluate, self._floor, current, D)
+            return self._otherwise(current, D)
         self.delta, self.delta_first = found.delta, first
-        return self._accept(current, found, vnorm, found.delta >= longest * (1.0 - 4.0 * EPS))
+        full_length = found.delta >= longest * (1.0 - 4.0 * EPS)
+        taken = self._accept(current, found, vnorm, full_length, own)
+        return replace(taken, in_units=True) if in_units else taken
+
+    def _otherwise(self, current: Iterate, D: float) -> Step | Halt:
+        """Where no step gains anything: the way down that is left, with all memory lost, or a halt.
+
+        What the directions have learned may be of places where f is far steeper. One that depends
+        on the units of the variables would only stall again.
+        """
+        halt, way = explain_failure(self._evaluate, self._floor, current, D)
+        any_units = DIRECTIONS[self._method.direction].any_units
+        if way is None or not any_units or self._restarts == RESTARTS:
+            return halt
+        at = halt.best or current
+        new = Iterate(at.x + way.step, 0.0, np.empty_like(at.g), 0.0)
+        new.f = self._evaluate.value(new.x)
+        new.gnorm = self._evaluate.gradient(new.x, new.g)
+        if not (-math.inf < new.f < at.f and math.isfinite(new.gnorm)):
+            return halt
+        self._restarts += 1
+        self._begin(new)
+        return Step(new, norm(way.step), at_boundary=False, in_units=True)
 
     def _related_direction(self, at: Iterate, v: Vector) -> tuple[float, float, bool]:
-        """Write a direction with ⟨g,v⟩ ≤ −α‖g‖‖v‖ into v (n,).
+        """Write a direction with ⟨g,v⟩ ≤ −α‖g‖‖v‖ into v (n,), norms in any units.
 
-        Returns ‖v‖, ⟨g,v⟩/‖v‖ and whether v is the rule's own and not along −g.
+        Those of a rule that knows the units of the variables may be the ones: where units differ by
+        1e20, the best direction has a cosine of 1e-20 with −g. Returns ‖v‖, ⟨g,v⟩/‖v‖ and whether v
+        is the rule's own and not along −g.
         """
         g, gnorm = at.g, at.gnorm
         vnorm = self._direction.propose(at, v)
@@ -162,6 +198,11 @@ class NormArmijoRun:
             slope = slope_along(g, gnorm, v, vnorm)
             if slope <= -self._method.alpha * gnorm:
                 return vnorm, slope, True
+            units = self._direction.units
+            if units is not None:
+                least = self._method.alpha * norm(g * units) * norm(v / units)
+                if slope * vnorm <= -least < 0.0:
+                    return vnorm, slope, True
         return self._direction.fallback(at, v), -gnorm, False
 
     def _last_resort(self, at: Iterate, vnorm: float, longest: float, again: bool) -> Found | None:
@@ -179,14 +220,16 @@ class NormArmijoRun:
         self.trials += self._search.trials
         return found
 
-    def _accept(self, old: Iterate, found: Found, vnorm: float, full_length: bool) -> Step:
+    def _accept(
+        self, old: Iterate, found: Found, vnorm: float, full_length: bool, own: bool
+    ) -> Step:
         new = found.point
         self._memory.delta = found.delta
         self._probe.count(full_length)
         if self._wants_pairs:
             s = np.subtract(new.x, old.x, out=self._s)
             y = np.subtract(new.g, old.g, out=self._y)
-            pair = Pair(s, y, float(s.dot(y)), norm(s), norm(y))
+            pair = Pair(s, y, float(s.dot(y)), norm(s), norm(y), own)
             self._memory.pair = pair
             self._direction.learn(pair)
         return Step(new, found.delta * vnorm, full_length, found.by_rounding)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from slomodel.solve.options import bad_value
 from slomodel.solve.status import Status
 
 # Of a central difference: the error of rounding, eps/h, is about that of the formula, h².
-DIFFERENCE = EPS ** (1.0 / 3.0)
+DIFFERENCE_POWER = 1.0 / 3.0
 
 
 class Objective(Protocol):
@@ -34,19 +34,42 @@ class Objective(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@runtime_checkable
+class Precise(Protocol):
+    """An objective that knows the rounding unit of what it computes in."""
+
+    @property
+    def eps(self) -> float: ...
+
+
+@dataclass(slots=True)
 class Functions:
-    """An objective made of two plain functions of x (n,)."""
+    """An objective made of two plain functions of x (n,).
+
+    `eps` is the coarsest rounding unit of the numbers that they have returned.
+    """
 
     fun: Callable[[Vector], object]
     jac: Callable[[Vector], Vector]
     n: int
+    eps: float = EPS
 
     def value(self, x: Vector) -> float:
-        return scalar(self.fun(x))
+        answer = self.fun(x)
+        if not isinstance(answer, float):
+            self._seen(answer)
+        return scalar(answer)
+
+    def _seen(self, answer: object) -> None:
+        """Note the precision of an answer; integers and the like have none of their own."""
+        kind = getattr(answer, "dtype", None)
+        if isinstance(kind, np.dtype) and kind.kind == "f":
+            self.eps = max(self.eps, float(np.finfo(kind).eps))
 
     def value_and_gradient(self, x: Vector, out: Vector | None = None) -> tuple[float, Vector]:
-        g = np.asarray(self.jac(x), dtype=np.float64)
+        answer = self.jac(x)
+        self._seen(answer)
+        g = np.asarray(answer, dtype=np.float64)
         if g.shape != (self.n,):
             raise ShapeError(
                 Diagnostic(
@@ -81,6 +104,10 @@ class CurvedFunctions:
     @property
     def n(self) -> int:
         return self.plain.n
+
+    @property
+    def eps(self) -> float:
+        return self.plain.eps if isinstance(self.plain, Precise) else EPS
 
     def value(self, x: Vector) -> float:
         return self.plain.value(x)
@@ -128,6 +155,16 @@ class Evaluator:
         self.nhev = 0
         self.nonfinite = 0
         self.last_nonfinite: Vector | None = None
+
+    @property
+    def eps(self) -> float:
+        """The rounding unit of values, gradients and products; the solver's own is EPS."""
+        return self._objective.eps if isinstance(self._objective, Precise) else EPS
+
+    @property
+    def has_products(self) -> bool:
+        """Whether products with the Hessian are more than differences of gradients."""
+        return isinstance(self._objective, Curved)
 
     @property
     def work(self) -> int:
@@ -200,10 +237,10 @@ class Evaluator:
             self.deadline += took
 
     def _difference(self, x: Vector, v: Vector, out: Vector) -> None:
-        """(∇f(x + s) − ∇f(x − s))·‖v‖/2‖s‖, s along v by DIFFERENCE of the x that v moves."""
+        """(∇f(x + s) − ∇f(x − s))·‖v‖/2‖s‖, s along v by ∛eps of the x that v moves."""
         vnorm = norm(v)
         size = ratio(norm(x * v), vnorm) or 1.0
-        s = (DIFFERENCE * size / vnorm) * v
+        s = (self.eps**DIFFERENCE_POWER * size / vnorm) * v
         above, below = x + s, x - s
         self.gradient(above, out)
         before = np.empty_like(out)

@@ -23,7 +23,8 @@ COVERED = ("p", "b1", "b2")
 def exempt(moment: Moment) -> bool:
     """Whether the step was made at the floor of f, or by a rule that the theorem does not know."""
     chosen = moment.taken.facts.get("chosen", COVERED[0])
-    return moment.taken.by_rounding or chosen not in COVERED
+    taken = moment.taken
+    return taken.by_rounding or taken.in_units or chosen not in COVERED
 
 
 def descends(name: str, least: Callable[[Moment], float | None]) -> Promise:

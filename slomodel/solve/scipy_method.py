@@ -55,7 +55,9 @@ def scipy_method(
         assert jac is not None
         start = np.atleast_1d(np.asarray(x0, dtype=np.float64))
         objective: Objective = Functions(
-            lambda x: fun(x.copy(), *args), lambda x: _flat(jac(x.copy(), *args)), start.size
+            lambda x: fun(x.copy(), *args),
+            lambda x: np.ravel(np.asarray(jac(x.copy(), *args))),
+            start.size,
         )
         product = _product(hess, hessp, args)
         objective = CurvedFunctions(objective, product) if product else objective

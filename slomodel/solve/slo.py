@@ -47,6 +47,7 @@ class Run:
     tolerance: float = 0.0
     status: Status | None = None
     detail: str = ""
+    remedy: str = ""
     epoch: int = 1
     step: float = 0.0
     rounding_steps: int = 0
@@ -62,8 +63,8 @@ class Run:
     certifier: Certifier | None = None
     proofs: Clocked | None = None
 
-    def end(self, status: Status, detail: str = "") -> None:
-        self.status, self.detail = status, detail
+    def end(self, status: Status, detail: str = "", remedy: str = "") -> None:
+        self.status, self.detail, self.remedy = status, detail, remedy
 
     def accept(self, taken: Step) -> None:
         old, new = self.current, taken.point
@@ -138,7 +139,7 @@ def left_saddle(watch: SaddleWatch, monitor: Monitor, run: Run) -> bool:
         if run.status is not None:
             watch.judge(run.current, run.tolerance)
         return False
-    run.status, run.detail = None, ""
+    run.status, run.detail, run.remedy = None, "", ""
     run.accept(Step(found, norm(found.x - run.current.x), at_boundary=True))
     monitor.record(run.current, run.step, run.epoch)
     run.stop_asked = monitor.tell(run.current, run.step, run.epoch)
@@ -186,7 +187,7 @@ def one_epoch(
                 continue
             if isinstance(taken, Halt):
                 run.current = taken.best or run.current
-                run.end(taken.status, taken.detail)
+                run.end(taken.status, taken.detail, taken.remedy)
                 break
             old, ends = run.current, ends_epoch(taken, run.region)
             run.accept(taken)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from slomodel.solve.certificate import Moment, Promise
-from slomodel.solve.floor import Floor, explain_limit
+from slomodel.solve.explaining import explain_limit
+from slomodel.solve.floor import Floor
 from slomodel.solve.line_search import LineSearch
 from slomodel.solve.norms import EPS, LARGEST, norm
 from slomodel.solve.objective import Evaluator
@@ -59,7 +60,7 @@ class StdArmijoRun:
         self.delta_first = method.delta_bar
         self.trials = 0
         self._evaluate = evaluate
-        self._floor = Floor(start)
+        self._floor = Floor(start, eps=evaluate.eps)
         self._search = LineSearch(evaluate, self._floor, start, method.theta, method.sigma)
         self._probe = FarProbe(evaluate, start.f)
         self._v = np.empty_like(start.x)

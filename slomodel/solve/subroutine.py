@@ -99,6 +99,8 @@ class Step:
     `at_boundary` is a fact of how the point was made, not a comparison of computed norms.
     `by_rounding`: the descent asked for was missed, by no more than the rounding error of f.
     `violates`: it was missed by more, so that a constant given by the user is too small.
+    `in_units`: the step descends clearly with each variable in units of its own only, where the
+    theorems promise nothing.
     `facts` are what the method says of the step besides.
     """
 
@@ -107,6 +109,7 @@ class Step:
     at_boundary: bool
     by_rounding: bool = False
     violates: bool = False
+    in_units: bool = False
     facts: Mapping[str, float | str] = field(default_factory=dict)
 
 
@@ -117,11 +120,15 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class Halt:
-    """No step: the status to end with, what was seen, and a better point when there is one."""
+    """No step: the status to end with, what was seen, and a better point when there is one.
+
+    `remedy` says what to do about it where the status alone would not.
+    """
 
     status: Status
     detail: str
     best: Iterate | None = None
+    remedy: str = ""
 
 
 class Stepper(Protocol):

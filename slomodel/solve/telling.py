@@ -21,7 +21,7 @@ def message(run: Run, evaluate: Evaluator, nit: int, parameters: Mapping[str, ob
         f"{counted(nit, 'iteration')}, {counted(evaluate.nfev, 'value')}, "
         f"{counted(evaluate.njev, 'gradient')}."
     )
-    remedy = run.status.remedy_of(sense)
+    remedy = run.remedy or run.status.remedy_of(sense)
     proofs = proofs_note(run, perf_counter() - evaluate.started, parameters)
     if run.status is Status.converged and nit == 0 and len(run.current.x):
         remedy = stationary_start(sense)

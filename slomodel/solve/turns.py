@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from slomodel.solve.direction import Direction, Pair
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
@@ -29,6 +31,10 @@ class Turns:
     def _now(self) -> Direction:
         return self._directions[self._turn]
 
+    @property
+    def units(self) -> Vector | None:
+        return self._now.units
+
     def propose(self, at: Iterate, out: Vector) -> float:
         if self._evaluate.work >= self._until:
             self._turn = (self._turn + 1) % len(self._directions)
@@ -38,8 +44,9 @@ class Turns:
 
     def learn(self, pair: Pair) -> None:
         """All learn, whoever made the step: a memory of pairs stays up to date."""
+        others = replace(pair, own=False)
         for direction in self._directions:
-            direction.learn(pair)
+            direction.learn(pair if direction is self._now else others)
 
     def fallback(self, at: Iterate, out: Vector) -> float:
         return self._now.fallback(at, out)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from solve.objectives import Vector, rosenbrock
@@ -11,6 +13,7 @@ from slomodel.solve import Functions, objective, solve
 from slomodel.solve.controls import Controls
 from slomodel.solve.direction import Gradient, Pair
 from slomodel.solve.facts import Facts, Product
+from slomodel.solve.gauss_newton import GaussNewton
 from slomodel.solve.mixed_newton import STAY, MixedNewton
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.subroutine import Iterate
@@ -104,6 +107,87 @@ def test_turns() -> None:
     assert asked == [[0, 1, 2, *range(21, 30)], [*range(3, 9)], [*range(9, 21)]]
     assert [direction.learned for direction in directions] == [30, 30, 30]
     assert [direction.fallen for direction in directions] == list(map(len, asked))
+
+
+def test_turns_say_whose_step_it_was() -> None:
+    """Curvature is learned from every step, lengths only from one's own."""
+    objective = Functions(lambda x: float(x @ x), lambda x: 2.0 * x, 1)
+    evaluate = Evaluator(objective, Controls())
+    x, out = np.ones(1), np.empty(1)
+    seen: dict[str, list[bool]] = {"a": [], "b": []}
+
+    class Watching(Gradient):
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def learn(self, pair: Pair) -> None:
+            seen[self.name].append(pair.own)
+
+    turns = Turns(evaluate, (Watching("a"), Watching("b")), work=2)
+    for own in (True, False, True, True, False, True):
+        turns.propose(Iterate(x, 0.0, x, 1.0), out)
+        turns.learn(Pair(x, x, 1.0, 1.0, 1.0, own))
+        evaluate.value(x)
+    assert seen == {
+        "a": [True, False, False, False, False, False],
+        "b": [False, False, True, True, False, True],
+    }
+
+
+def test_damping_is_learned_from_own_steps() -> None:
+    """The same direction whatever steps of others come between."""
+    objective = Square(1.0)
+    evaluate = Evaluator(objective, Controls())
+    f, g = objective.value_and_gradient(np.ones(1))
+    at = Iterate(np.ones(1), f, g, float(abs(g[0])))
+    short = Pair(np.full(1, 1e-12), np.full(1, 1e-12), 1e-24, 1e-12, 1e-12)
+    v = np.empty(1)
+
+    def proposed(*pairs: Pair) -> float:
+        direction = GaussNewton(evaluate, at, 10.0)
+        for pair in pairs:
+            direction.propose(at, v)
+            direction.learn(pair)
+        return direction.propose(at, v)
+
+    alone = proposed()
+    assert proposed(*4 * [replace(short, own=False)]) == alone
+    assert proposed(short) < 1e-3 * alone
+
+
+CHAINED = "sum((x[i] * x[i+1] - 1)^2 for i in range(n - 1))"
+# The unknowns, the place of a start among eight, and a tolerance. With steps of others taken for
+# its own, Gauss and Newton's direction was damped to nothing in all of these.
+STALLED = [(8, 5, 1e-8), (12, 0, 1e-8), (20, 0, 1e-8), (20, 5, 1e-6), (20, 6, 1e-6), (20, 7, 1e-8)]
+
+
+@pytest.mark.parametrize(("n", "k", "gtol"), STALLED)
+def test_chained_products_do_not_stall(n: int, k: int, gtol: float) -> None:
+    generator = np.random.default_rng(n)
+    x0 = [size * generator.normal(size=n) for size in (1.0, 10.0) for _ in range(4)][k]
+    model = slomodel.compile(f"dim n = {n}\nvar x[n]\nminimize {CHAINED}")
+    found = model.solve(x0=x0, gtol=gtol, max_iter=5000)
+    assert found.parameters["direction"] == "gauss-newton/newton-cg/lbfgs/newton"
+    assert found.status == "converged", found.message
+
+
+@pytest.mark.parametrize("n", [5, 12, 20])
+@pytest.mark.parametrize(
+    "objective",
+    [
+        "sum((x[i] + 10*x[i+1])^2 + 5*(x[i+2] - x[i+3])^2 + (x[i+1] - 2*x[i+2])^4"
+        " + 10*(x[i] - x[i+3])^4 for i in range(n - 3))",
+        "(x[0] - 1)^2 + sum((2*x[i+1]^2 - x[i])^2 for i in range(n - 1))",
+        "sum((x[i]^2 - x[i+1])^4 + 100*(x[i+1] - x[i+2])^2 for i in range(n - 2))",
+        "sum(100*(x[i+1] - x[i]^2)^2 + ((1 - x[i])^2)^2 for i in range(n - 1))",
+    ],
+    ids=["powell", "dixon", "cragg", "rosenbrock"],
+)
+def test_chained_quartics_of_the_books(objective: str, n: int) -> None:
+    model = slomodel.compile(f"dim n = {n}\nvar x[n]\nminimize {objective}")
+    for x0 in (np.resize([3.0, -1.0, 0.0, 1.0], n), np.full(n, -1.2)):
+        found = model.solve(x0=x0, gtol=1e-8)
+        assert found.status == "converged", found.message
 
 
 class Square:
