@@ -6,6 +6,7 @@ from slomodel.bounds.lipschitz import bounds, quick_bound
 from slomodel.bounds.result import Bounds
 from slomodel.bounds.sampled import sample
 from slomodel.bounds.setting import Setting
+from slomodel.bounds.stopping import stopped_by
 
 __all__ = [
     "Bounds",
@@ -15,5 +16,6 @@ __all__ = [
     "gradient_error",
     "quick_bound",
     "sample",
+    "stopped_by",
     "value_error",
 ]

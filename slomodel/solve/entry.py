@@ -20,7 +20,7 @@ from slomodel.solve.monitor import Callback, Monitor, Progress, check_callback, 
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator, Objective
 from slomodel.solve.options import flag, start_vector
-from slomodel.solve.proved import Clocked, Prove, errors_of
+from slomodel.solve.proved import Clocked, Prove, Stoppable, errors_of
 from slomodel.solve.resuming import agreed, check_objective, start_of
 from slomodel.solve.saddles import watch_of
 from slomodel.solve.slo import Run, minimize
@@ -92,6 +92,8 @@ def solve(
             asked.method, wanted, start, asked.gtol, clocked, facts_of(objective)
         )
     evaluate = Evaluator(objective, controls)
+    if isinstance(prove, Stoppable):
+        prove.stop_by(evaluate.check_time)
     watch = watch_of(second_order, facts_of(objective), evaluate, clocked, asked.seed)
     monitor = Monitor(evaluate, callback, display_of(progress, max_time))
     point = unknown(start) if saved is None else saved.point

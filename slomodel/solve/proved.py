@@ -40,6 +40,15 @@ class Quick(Protocol):
 
 
 @runtime_checkable
+class Stoppable(Protocol):
+    """A source of proofs that a run can stop in the middle of one."""
+
+    def stop_by(self, check: Callable[[], None]) -> None:
+        """Call `check` now and then while a proof goes on; what it raises ends the proof."""
+        ...
+
+
+@runtime_checkable
 class Errors(Protocol):
     """Bounds of the errors of evaluation in floating point; inf where none is known."""
 

@@ -17,6 +17,7 @@ from slomodel.bounds.intervals.interval import Interval, interval, point, total,
 from slomodel.bounds.intervals.products import contract
 from slomodel.bounds.intervals.rounding import Array
 from slomodel.bounds.intervals.values import value_range
+from slomodel.bounds.stopping import pause
 from slomodel.errors import MissingRule
 from slomodel.functions import eq
 from slomodel.ir.dims import concrete
@@ -58,6 +59,7 @@ def enclose(
         for node in postorder(*roots):
             if node in found:
                 continue
+            pause()
             if isinstance(node, Input):
                 found[node] = boxes[node]
             else:
