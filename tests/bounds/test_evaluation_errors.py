@@ -40,5 +40,5 @@ def test_an_error_is_as_large_as_the_number_is_wrong() -> None:
     assert value_error(setting, f) < 1e-14
     assert 1e-3 <= value_error(setting, f + 1e-3) <= 1.001e-3
     assert gradient_error(setting, g) < 1e-14
-    assert 1e-3 <= gradient_error(setting, g + [0.0, 1e-3]) <= 1.001e-3
+    assert 1e-3 <= gradient_error(setting, g + np.array([0.0, 1e-3])) <= 1.001e-3
     assert value_error(setting, np.nan) == np.inf
