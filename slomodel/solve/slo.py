@@ -30,7 +30,7 @@ from slomodel.solve.subroutine import (
     Subroutine,
     Violation,
 )
-from slomodel.solve.unbounded import depth
+from slomodel.solve.unbounded import Drift, depth
 
 
 @dataclass(slots=True)
@@ -64,6 +64,12 @@ class Run:
 
     def end(self, status: Status, detail: str = "") -> None:
         self.status, self.detail = status, detail
+
+    def halt(self, seen: Halt | None) -> None:
+        """End with what was seen, if anything was."""
+        if seen is not None:
+            self.current = seen.best or self.current
+            self.end(seen.status, seen.detail)
 
     def accept(self, taken: Step) -> None:
         old, new = self.current, taken.point
@@ -104,7 +110,9 @@ def minimize(
         if run.status is None:
             stepper = subroutine.stepper(evaluate, run.current, run.tolerance)
             constants = lipschitz.start(evaluate, run.controls.seed) if lipschitz else None
+            drift = Drift(evaluate, run.current.x)
             parts = {"run": run, "stepper": stepper, "constants": constants, "watch": watch}
+            parts["drift"] = drift
             if keeper:
                 keeper.follow(evaluate, monitor, parts)
                 # A run that was at its end is asked again whether it is.
@@ -113,7 +121,9 @@ def minimize(
             if run.region is None:
                 run.region = stepper.enter(open_region(subroutine, run.current, constants))
                 run.first, run.violations_before = monitor.k, run.violations
-            one_epoch(stepper, evaluate, monitor, run, keeper)
+            one_epoch(stepper, evaluate, monitor, run, keeper, drift)
+            if run.status is Status.converged:
+                run.halt(drift.at_end(run.current, run.depth))
             if watch and left_saddle(watch, monitor, run):
                 stepper = subroutine.stepper(evaluate, run.current, run.tolerance)
                 parts["stepper"] = stepper
@@ -169,6 +179,7 @@ def one_epoch(
     monitor: Monitor,
     run: Run,
     keeper: Keeper | None = None,
+    drift: Drift | None = None,
 ) -> None:
     """Iterate in B(x₀^τ, D) until ‖x_{k+1} − x₀^τ‖ ∈ [D−d, D] or the run ends."""
     assert run.region is not None
@@ -185,8 +196,7 @@ def one_epoch(
                 run.violations += 1
                 continue
             if isinstance(taken, Halt):
-                run.current = taken.best or run.current
-                run.end(taken.status, taken.detail)
+                run.halt(taken)
                 break
             old, ends = run.current, ends_epoch(taken, run.region)
             run.accept(taken)
@@ -194,7 +204,9 @@ def one_epoch(
             if run.certifier:
                 run.certifier.took(old, taken, run.region, run.tolerance, ends, monitor.k)
             run.stop_asked = monitor.tell(taken.point, taken.length, run.epoch)
-            if ends:
+            if drift:
+                run.halt(drift.after(monitor.k, run.current, run.depth))
+            if ends or run.status is not None:
                 break
     finally:
         steps, violations = monitor.k - run.first, run.violations - run.violations_before
