@@ -97,7 +97,7 @@ def solve(
     watch = watch_of(second_order, facts_of(objective), evaluate, clocked, asked.seed)
     monitor = Monitor(evaluate, callback, display_of(progress, max_time))
     point = unknown(start) if saved is None else saved.point
-    run = Run(point, controls, proofs=clocked)
+    run = Run(point, controls, proofs=clocked, curved=facts_of(objective).curvature)
     if verified:
         run.certifier = Certifier(
             getattr(subroutine, "promises", ()), errors_of(prove, evaluate.sign)

@@ -11,6 +11,7 @@ from slomodel.solve.certificate import Certifier
 from slomodel.solve.checkpoint import Keeper
 from slomodel.solve.controls import Controls
 from slomodel.solve.history import EpochLog
+from slomodel.solve.inflection import SoFar, falls_beyond
 from slomodel.solve.lipschitz import LipschitzSource
 from slomodel.solve.monitor import Monitor
 from slomodel.solve.norms import EPS, norm
@@ -39,7 +40,8 @@ class Run:
 
     `best` is the lowest point left behind by a step that rises by more than rounding. `region` is
     that of the epoch that is open, if one is; it began after step `first`, with
-    `violations_before` in all. `proofs` are what is asked for constants, if anyone is.
+    `violations_before` in all. `proofs` are what is asked for constants, if anyone is. `curved`: f
+    has products with its Hessian; the run began with the value `first_f` and ‖x‖ = `first_size`.
     """
 
     current: Iterate
@@ -52,6 +54,9 @@ class Run:
     rounding_steps: int = 0
     violations: int = 0
     best: Iterate | None = None
+    curved: bool = False
+    first_f: float = math.nan
+    first_size: float = 0.0
     stop_asked: bool = False
     depth: float = -math.inf
     region: Region | None = None
@@ -61,6 +66,10 @@ class Run:
     calls: list[dict[str, float | str]] = field(default_factory=list)
     certifier: Certifier | None = None
     proofs: Clocked | None = None
+
+    @property
+    def so_far(self) -> SoFar:
+        return SoFar(max(self.first_f - self.current.f, 0.0), self.first_size)
 
     def end(self, status: Status, detail: str = "") -> None:
         self.status, self.detail = status, detail
@@ -134,8 +143,23 @@ def minimize(
     except KeyboardInterrupt:
         run.end(Status.interrupted)
     run.return_to_best()
+    if run.curved and not watch:
+        look_beyond(evaluate, run)
     if watch and run.status is not Status.unbounded:
         run.detail = f"{run.detail} {watch.verdict}".strip()
+
+
+def look_beyond(evaluate: Evaluator, run: Run) -> None:
+    """Say where a run that ended at a stationary point could go on; a spent budget says nothing."""
+    if run.status is not Status.converged:
+        return
+    try:
+        seen = falls_beyond(evaluate, run.current, run.so_far)
+    except (BudgetSpent, KeyboardInterrupt):
+        return
+    if seen:
+        remedy = "Use second_order=True, or another start."
+        run.detail = f"{run.detail} {seen.told(evaluate.sign)} {remedy}"
 
 
 def left_saddle(watch: SaddleWatch, monitor: Monitor, run: Run) -> bool:
@@ -143,7 +167,7 @@ def left_saddle(watch: SaddleWatch, monitor: Monitor, run: Run) -> bool:
     lingers = run.status is None and watch.due(run.current)
     if not (lingers or (run.status is not None and run.status.success)):
         return False
-    found = watch.leave(run.current)
+    found = watch.leave(run.current, None if lingers else run.so_far)
     if found is None:
         if run.status is not None:
             watch.judge(run.current, run.tolerance)
@@ -169,7 +193,7 @@ def evaluate_start(evaluate: Evaluator, monitor: Monitor, run: Run) -> None:
         return
     scale = min(1.0, max(abs(start.f), start.gnorm)) or 1.0
     run.tolerance = run.controls.gtol * (scale if run.controls.scaled else 1.0)
-    run.depth = depth(start.f)
+    run.depth, run.first_f, run.first_size = depth(start.f), start.f, norm(start.x)
     run.stop_asked = monitor.tell(start, 0.0, run.epoch)
 
 
