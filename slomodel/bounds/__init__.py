@@ -1,9 +1,21 @@
 """Proved bounds on the Lipschitz constants of the gradient and the Hessian over balls."""
 
 from slomodel.bounds.formula import bound_formula
+from slomodel.bounds.intervals.errors import gradient_error, value_error
 from slomodel.bounds.lipschitz import bounds, quick_bound
 from slomodel.bounds.result import Bounds
 from slomodel.bounds.sampled import sample
 from slomodel.bounds.setting import Setting
+from slomodel.bounds.stopping import stopped_by
 
-__all__ = ["Bounds", "Setting", "bound_formula", "bounds", "quick_bound", "sample"]
+__all__ = [
+    "Bounds",
+    "Setting",
+    "bound_formula",
+    "bounds",
+    "gradient_error",
+    "quick_bound",
+    "sample",
+    "stopped_by",
+    "value_error",
+]

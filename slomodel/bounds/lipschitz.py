@@ -14,6 +14,7 @@ from slomodel.bounds.negative_powers import with_negative_powers
 from slomodel.bounds.result import Bounds, Claim, Constant, checked_radius, shown
 from slomodel.bounds.series.gram_form import as_written, in_gram_form
 from slomodel.bounds.setting import Candidate, Setting
+from slomodel.bounds.stopping import pause
 from slomodel.bounds.strategies.gradient_jets import gradient_jets
 from slomodel.bounds.strategies.interval_entries import interval_entries
 from slomodel.bounds.strategies.large_sums import large_sums
@@ -177,6 +178,7 @@ def _known(answers: Sequence[Candidate]) -> tuple[Claim, ...]:
 
 def _answer(strategy: Strategy, setting: Setting, radius: float) -> Candidate | None:
     """What a strategy claims; a rule that it lacks is no answer, with what it lacks as reason."""
+    pause()
     try:
         with np.errstate(all="ignore"):  # what over- or underflows is rounded outward
             return strategy(setting, radius)

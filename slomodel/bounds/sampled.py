@@ -1,7 +1,8 @@
 """Estimates of both constants from gradients and Hessian-vector products at points of the ball.
 
-Every number here is reached by some pair of points (but for rounding and, for L2, the error of a
-difference), so it lies below the constant: it is an estimate and no bound.
+Every number here is reached by some pair of points, so it lies below the constant: it is an estimate
+and no bound. What rounding adds, which at close points is most of a difference, is measured and
+taken off.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from slomodel.bounds.forms.lanczos import largest
 from slomodel.bounds.result import Bounds, Claim, Constant, checked_radius
 from slomodel.errors import Diagnostic, DomainError
 
+EPS = float(np.finfo(np.float64).eps)
 RANDOM_STARTS = 2
 # Steps of a difference of H, in units of max(1, ‖x‖∞): the error of the difference is least
 # near the cube root of eps.
@@ -29,6 +31,14 @@ DIFFERENCE = 6e-6
 GAIN = 1e-3
 SHARES = (1.0, 0.5, 0.25)
 POWER_STEPS = 3
+# Rounding is the largest change over so many points a few units of the last place away; errors are
+# taken to be at most so many times that, and no less than so many units.
+NUDGES = 8
+FARTHEST_NUDGE = 4
+MARGIN = 8.0
+LEAST = 4.0
+# Beyond this share of a slope the rounding of two gradients says to take a product instead.
+TOO_CLOSE = 1e-4
 
 
 class Derivatives(Protocol):
@@ -56,48 +66,150 @@ class Estimate:
         return Estimate(max(self.L1, L1), max(self.L2, L2), self.points + points)
 
 
-def pairs(f: Derivatives, ball: Ball, samples: int, generator: Generator) -> Estimate:
+@dataclass(frozen=True, slots=True)
+class Rounding:
+    """The rounding of gradients and of products H(x)v, ‖v‖ = 1: in all, and as a share of them.
+
+    Where it was measured both are the same error; elsewhere in the ball the larger counts.
+    """
+
+    gradient: tuple[float, float]
+    product: tuple[float, float]
+
+    def of_gradient(self, *gradients: Vector) -> float:
+        """Of the difference of gradients (n,), or of one."""
+        return _off(self.gradient, gradients)
+
+    def of_product(self, *products: Vector) -> float:
+        """Of the difference of products (n,), or of one."""
+        return _off(self.product, products)
+
+
+def _off(measured: tuple[float, float], seen: tuple[Vector, ...]) -> float:
+    return max(measured[0], measured[1] * max(map(norm, seen)))
+
+
+def rounding_at(f: Derivatives, x: Vector, v: Vector, eps: float) -> Rounding:
+    """The rounding of the gradient at x (n,) and of H(x)v, v (n,) not 0, in units of `eps`.
+
+    The numbers next to x show other roundings of the same; how much the derivatives themselves
+    change over so short a way is added, and is less.
+    """
+    along = v / norm(v)
+    generator = np.random.default_rng(0)
+    nudges = generator.integers(-FARTHEST_NUDGE, FARTHEST_NUDGE, (NUDGES, len(x)), endpoint=True)
+    near = x * (1.0 + eps * nudges)
+
+    def measured(of: Callable[[Vector], Vector]) -> tuple[float, float]:
+        here = of(x)
+        size = norm(here)
+        if not math.isfinite(size):
+            return 0.0, LEAST * MARGIN * eps
+        others = (norm(of(y) - here) for y in near)
+        spread = max(LEAST * eps * size, *(one for one in others if math.isfinite(one)), 0.0)
+        return MARGIN * spread, MARGIN * (spread / size if size > 0.0 else LEAST * eps)
+
+    return Rounding(measured(f.gradient), measured(lambda y: f.hvp(y, along)))
+
+
+def pairs(
+    f: Derivatives, ball: Ball, samples: int, generator: Generator, eps: float = EPS
+) -> Estimate:
     """The largest ‖∇f(x) − ∇f(x')‖/‖x − x'‖ over random pairs of points uniform in the ball.
 
     For L2 the same of H, along the direction in which H(x) − H(x') is largest after a few power
-    steps. Paper: sec:numerical.
+    steps. Where x and x' are so close that rounding is most of a difference, ‖H(x)(x − x')‖ stands
+    for it. Paper: sec:numerical.
     """
     found = Estimate()
+    rounding = rounding_at(f, ball.centre, np.ones(f.n), eps)
     for _ in range(samples):
         x, y = ball.random(generator), ball.random(generator)
         distance = norm(x - y)
         if distance == 0.0:
             continue
-        slope = norm(f.gradient(x) - f.gradient(y)) / distance
+        g, other = f.gradient(x), f.gradient(y)
+        error = rounding.of_gradient(g, other)
+        slope = (norm(g - other) - error) / distance
+        if error > TOO_CLOSE * slope * distance:
+            product = f.hvp(x, (x - y) / distance)
+            slope = max(slope, norm(product) - rounding.of_product(product))
         v, turn = generator.standard_normal(f.n), 0.0
         for _step in range(POWER_STEPS):
             along = unit(v)
             if along is None:
                 break
-            v = f.hvp(x, along) - f.hvp(y, along)
-            turn = norm(v) / distance
+            ahead, behind = f.hvp(x, along), f.hvp(y, along)
+            v = ahead - behind
+            turn = (norm(v) - rounding.of_product(ahead, behind)) / distance
         found = found.saw(slope, turn, 2)
     return found
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What is seen at x (n,): λ of H(x) with its eigenvector (n,), and ‖D³f(x)[w, w]‖ at best."""
+    """What is seen at x (n,): λ of H(x) with its eigenvector (n,), and ‖D³f(x)[w, w]‖ at best.
+
+    `size` is |λ| less its rounding, as `turn` is less that of the difference.
+    """
 
     x: Vector
     eigenvalue: float
+    size: float
     vector: Vector
     turn: float
 
 
-def ascent(f: Derivatives, ball: Ball, samples: int, generator: Generator) -> Estimate:
+@dataclass(frozen=True, slots=True)
+class Views:
+    """Looks at a function over a ball, with what rounding does to its products."""
+
+    f: Derivatives
+    ball: Ball
+    rounding: Rounding
+
+    def look(self, x: Vector, v: Vector) -> Look:
+        """The view at x (n,); the Lanczos method and the power steps for D³f start from v (n,)."""
+        value, vector = largest(lambda w: self.f.hvp(x, w), v)
+        turn, along = 0.0, vector
+        for _ in range(POWER_STEPS if math.isfinite(value) else 0):
+            slope, seen = self.slope(x, along)
+            turn = max(turn, seen)
+            following = unit(slope)
+            if following is None:
+                break
+            along = following
+        size = abs(value) - self.rounding.of_product(value * vector)
+        return Look(x, value, size, vector, turn)
+
+    def slope(self, x: Vector, v: Vector) -> tuple[Vector, float]:
+        """D³f(x)[v, v] (n,) by a difference of H(·)v between two points of the ball, ‖v‖ = 1.
+
+        And its norm, less the rounding of the difference; 0 in a ball too small for one.
+        """
+        t = min(DIFFERENCE * max(1.0, float(np.abs(x).max())), self.ball.radius)
+        ahead, behind = self.ball.inside(x + t * v), self.ball.inside(x - t * v)
+        distance = norm(ahead - behind)
+        if not distance > 0.5 * t:
+            return np.zeros_like(x), 0.0
+        one, other = self.f.hvp(ahead, v), self.f.hvp(behind, v)
+        change = one - other
+        seen = (norm(change) - self.rounding.of_product(one, other)) / distance
+        return change / distance, seen
+
+
+def ascent(
+    f: Derivatives, ball: Ball, samples: int, generator: Generator, eps: float = EPS
+) -> Estimate:
     """Climbs from the centre and several starts towards larger ‖H‖, over `samples` points in all.
 
     The starts are c ± r·v, v the eigenvector of H(c), the two ends of the radius through c, and
     random points of the boundary.
     """
-    centre = _look(f, ball, ball.centre, generator.standard_normal(f.n))
-    found = Estimate().saw(abs(centre.eigenvalue), centre.turn)
+    first = generator.standard_normal(f.n)
+    views = Views(f, ball, rounding_at(f, ball.centre, first, eps))
+    centre = views.look(ball.centre, first)
+    found = Estimate().saw(centre.size, centre.turn)
     if ball.radius == 0.0:
         return found
     outward = unit(ball.centre)
@@ -107,71 +219,54 @@ def ascent(f: Derivatives, ball: Ball, samples: int, generator: Generator) -> Es
     for k, direction in enumerate(directions):
         start = ball.at(direction / norm(direction))
         most = samples * (k + 1) // len(directions) - found.points
-        for look in islice(_climb(f, ball, start, centre.vector), max(0, most)):
-            found = found.saw(abs(look.eigenvalue), look.turn)
+        for look in islice(_climb(views, start, centre.vector), max(0, most)):
+            found = found.saw(look.size, look.turn)
     return found
 
 
-def _climb(f: Derivatives, ball: Ball, x: Vector, v: Vector) -> Iterator[Look]:
+def _climb(views: Views, x: Vector, v: Vector) -> Iterator[Look]:
     """Points from x (n,) on, each with a larger ‖H‖ or a trial for one, until no trial is better.
 
     At each both ends of the spectrum by Lanczos; then towards the boundary point in the direction
     in which |vᵀH(x)v| grows fastest, v the eigenvector (a Frank-Wolfe step).
     """
-    here = _look(f, ball, x, v)
+    here, ball = views.look(x, v), views.ball
     yield here
     climbing = math.isfinite(here.eigenvalue)
     while climbing:
-        uphill = unit(_slope(f, ball, here.x, here.vector) * math.copysign(1.0, here.eigenvalue))
+        slope, _ = views.slope(here.x, here.vector)
+        uphill = unit(slope * math.copysign(1.0, here.eigenvalue))
         if uphill is None:
             return
         climbing = False
         for share in SHARES:
             trial = (1.0 - share) * here.x + share * ball.at(uphill)
-            there = _look(f, ball, ball.inside(trial), here.vector)
+            there = views.look(ball.inside(trial), here.vector)
             yield there
             if abs(there.eigenvalue) > (1.0 + GAIN) * abs(here.eigenvalue):
                 here, climbing = there, True
                 break
 
 
-def _look(f: Derivatives, ball: Ball, x: Vector, v: Vector) -> Look:
-    """The view at x (n,); the Lanczos method and the power steps for D³f start from v (n,)."""
-    value, vector = largest(lambda w: f.hvp(x, w), v)
-    turn, along = 0.0, vector
-    for _ in range(POWER_STEPS if math.isfinite(value) else 0):
-        slope = _slope(f, ball, x, along)
-        turn = max(turn, norm(slope))
-        following = unit(slope)
-        if following is None:
-            break
-        along = following
-    return Look(x, value, vector, turn)
-
-
-def _slope(f: Derivatives, ball: Ball, x: Vector, v: Vector) -> Vector:
-    """D³f(x)[v, v] (n,) by a difference of H(·)v between two points of the ball; v of length 1.
-
-    0 in a ball too small for one.
-    """
-    t = min(DIFFERENCE * max(1.0, float(np.abs(x).max())), ball.radius)
-    ahead, behind = ball.inside(x + t * v), ball.inside(x - t * v)
-    distance = norm(ahead - behind)
-    if distance < 0.5 * t:
-        return np.zeros_like(x)
-    return (f.hvp(ahead, v) - f.hvp(behind, v)) / distance
-
-
-METHODS: dict[str, Callable[[Derivatives, Ball, int, Generator], Estimate]] = {
+METHODS: dict[str, Callable[[Derivatives, Ball, int, Generator, float], Estimate]] = {
     "ascent": ascent,
     "pairs": pairs,
 }
 
 
 def sample(
-    f: Derivatives, centre: Vector, radius: float, samples: object, seed: int, method: str
+    f: Derivatives,
+    centre: Vector,
+    radius: float,
+    samples: object,
+    seed: int,
+    method: str,
+    eps: float = EPS,
 ) -> Bounds:
-    """Both constants as a method estimates them; repeatable by `seed`. Raises DomainError."""
+    """Both constants as a method estimates them; repeatable by `seed`. Raises DomainError.
+
+    `eps` is that of the numbers that f computes in.
+    """
     radius = checked_radius(radius)
     if method not in METHODS:
         listed = ", ".join(METHODS)
@@ -187,8 +282,8 @@ def sample(
     if f.n:
         generator = np.random.default_rng(seed)
         with np.errstate(all="ignore"):
-            found = METHODS[method](f, Ball(centre, radius), int(samples), generator)
-    trace = (f"the largest seen at {found.points} points",)
+            found = METHODS[method](f, Ball(centre, radius), int(samples), generator, eps)
+    trace = (f"the largest seen at {found.points} points, less its rounding",)
     return Bounds(
         L1=found.L1,
         L2=found.L2,
@@ -198,5 +293,5 @@ def sample(
         n=f.n,
         gradient=Constant((Claim(method, found.L1, trace=trace),)),
         hessian=Constant((Claim(method, found.L2, trace=trace),)),
-        at_radius=lambda other: sample(f, centre, other, samples, seed, method),
+        at_radius=lambda other: sample(f, centre, other, samples, seed, method, eps),
     )

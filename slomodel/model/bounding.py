@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from slomodel.bounds import Setting, bounds, quick_bound
+from slomodel.bounds import Setting, bounds, gradient_error, quick_bound, stopped_by, value_error
 from slomodel.ir.expr import Input
 from slomodel.model.planning import known_of
 from slomodel.problem import Problem
@@ -44,15 +44,32 @@ class Prover:
     def __init__(self, setting_at: Callable[[Array], Setting]) -> None:
         self._setting_at = setting_at
         self._last: tuple[Array, Setting] | None = None
+        self._check: Callable[[], None] | None = None
+
+    def stop_by(self, check: Callable[[], None]) -> None:
+        """Call `check` now and then while a proof goes on; what it raises ends the proof."""
+        self._check = check
 
     def __call__(self, centre: Array, radius: float) -> Proof:
-        found = bounds(self._setting(centre), radius)
+        with stopped_by(self._check):
+            found = bounds(self._setting(centre), radius)
         return Proof(found.L1, found.L2, found.reason)
 
     def quick(self, centre: Array, radius: float) -> Proof:
         """L1 alone, in little time where a quick rule has it."""
-        found = quick_bound(self._setting(centre), radius)
+        with stopped_by(self._check):
+            found = quick_bound(self._setting(centre), radius)
         return Proof(found, math.inf) if math.isfinite(found) else self(centre, radius)
+
+    def of_value(self, x: Array, f: float) -> float:
+        """How far off f may be as the objective at x (n,), as the model states it."""
+        with stopped_by(self._check):
+            return value_error(self._setting(x), f)
+
+    def of_gradient(self, x: Array, g: Array) -> float:
+        """The norm of what g (n,) may be off by as its gradient at x (n,)."""
+        with stopped_by(self._check):
+            return gradient_error(self._setting(x), g)
 
     def _setting(self, centre: Array) -> Setting:
         if self._last is None or not np.array_equal(self._last[0], centre):

@@ -200,15 +200,18 @@ class Model(Evaluating):
         seed: int = 0,
         method: str = "ascent",
     ) -> Bounds:
-        """Estimates of the same, mostly from below, with source `sampled`.
+        """Estimates of the same, from below but for errors of rounding, with source `sampled`.
 
+        What rounding may add is measured at the centre and taken off: at radii where it hides what
+        two points differ by, the estimate of L2 is 0.
         `ascent` climbs to points of large curvature, `samples` points in all; `pairs` compares
         gradients at as many random pairs of points, as the paper does.
         """
         from slomodel.bounds import sample
 
         require_data(self._binding)
-        return sample(self, self._vectors.vector(center), radius, samples, seed, method)
+        eps = float(np.finfo(self._compiled.precision).eps)
+        return sample(self, self._vectors.vector(center), radius, samples, seed, method, eps)
 
     def bound_formula(self, which: str) -> sp.Expr:
         """For a polynomial a bound of `L1` or `L2` over every ball, as a SymPy expression.

@@ -5,21 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
+from typing import Literal
 
 from slomodel.solve.floor import ROUNDING
 from slomodel.solve.norms import EPS, Vector
+from slomodel.solve.proved import Errors
 from slomodel.solve.subroutine import Iterate, Region, Step
 
 NO_STEP = -1
+Since = Literal["step", "epoch", "run"]
+"""Whose start the new value is compared with."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
     """A step from `old` that was taken, and what a promise may speak of.
 
-    `root` is √ε; `ends`: the step ended its epoch, which began with the value `epoch_f`; the run
-    began at x0 (n,) with the value `start_f`. `clean`: no step of the epoch was at the floor of f,
-    or in the run where `all_clean`.
+    `root` is √ε; `ends`: the step ended its epoch, which began at `epoch_x` (n,) with the value
+    `epoch_f`; the run began at x0 (n,) with the value `start_f`. `clean`: no step of the epoch was
+    at the floor of f, or in the run where `all_clean`.
     """
 
     old: Iterate
@@ -27,9 +31,10 @@ class Moment:
     region: Region
     root: float
     ends: bool
+    epoch_x: Vector
     epoch_f: float
-    start_f: float
     x0: Vector
+    start_f: float
     clean: bool
     all_clean: bool
 
@@ -37,6 +42,12 @@ class Moment:
     def fall(self) -> float:
         """f_{k−1} − f_k."""
         return self.old.f - self.taken.point.f
+
+    def since(self, since: Since) -> tuple[Vector, float]:
+        """The point (n,) whose value the new one is compared with, and that value."""
+        if since == "run":
+            return self.x0, self.start_f
+        return (self.epoch_x, self.epoch_f) if since == "epoch" else (self.old.x, self.old.f)
 
 
 Excess = Callable[[Moment], "tuple[float, float] | None"]
@@ -53,6 +64,7 @@ class Promise:
     name: str
     excess: Excess
     made: bool = True
+    since: Since = "step"
 
 
 @dataclass(slots=True)
@@ -177,14 +189,16 @@ def certificate_of(saved: Mapping[str, object]) -> Certificate:
 
 
 class Certifier:
-    """Checks every step of one run."""
+    """Checks every step of one run; `errors` bound those of f and its gradient, where known."""
 
-    def __init__(self, promises: Iterable[Promise]) -> None:
+    def __init__(self, promises: Iterable[Promise], errors: Errors | None = None) -> None:
         self._promises = tuple(promises)
+        self._errors = errors
         self._tallies = [Tally() for _ in self._promises]
         self._sources: dict[str, str] = {}
         self._estimated = False
         self._x0: Vector | None = None
+        self._epoch_x: Vector | None = None
         self._start_f = self._epoch_f = math.nan
         self._new_epoch = True
         self._clean = self._all_clean = True
@@ -195,8 +209,8 @@ class Certifier:
         """Check step k."""
         if self._x0 is None:
             self._x0, self._start_f = old.x.copy(), old.f
-        if self._new_epoch:
-            self._epoch_f, self._clean = old.f, True
+        if self._new_epoch or self._epoch_x is None:
+            self._epoch_x, self._epoch_f, self._clean = old.x.copy(), old.f, True
         promised = not (taken.by_rounding or taken.in_units)
         self._clean = self._clean and promised
         self._all_clean = self._all_clean and promised
@@ -204,15 +218,43 @@ class Certifier:
             self._sources[region.source] = region.source
             self._estimated = self._estimated or region.estimated
         moment = Moment(
-            *(old, taken, region, root, ends, self._epoch_f, self._start_f, self._x0),
-            *(self._clean, self._all_clean),
+            *(old, taken, region, root, ends, self._epoch_x, self._epoch_f),
+            *(self._x0, self._start_f, self._clean, self._all_clean),
         )
-        rounding = ROUNDING * EPS * max(abs(old.f), abs(taken.point.f), abs(self._epoch_f))
         for promise, tally in zip(self._promises, self._tallies, strict=True):
             found = promise.excess(moment) if promise.made else None
             if found is not None:
-                count(tally, found[0], rounding + found[1], k)
+                excess, error = found
+                error += self._rounding(moment, promise.since)
+                if excess > error:
+                    error += self._evaluation_error(moment, promise.since)
+                count(tally, excess, error, k)
         self._new_epoch = ends
+
+    def _rounding(self, moment: Moment, since: Since) -> float:
+        """The rounding to be expected of a difference of two values of f.
+
+        Where no error is known of f, which may be a difference of large terms, its value at the
+        start of the epoch stands for their size.
+        """
+        size = max(abs(moment.taken.point.f), abs(moment.since(since)[1]))
+        if self._errors is None:
+            size = max(size, abs(moment.epoch_f))
+        return ROUNDING * EPS * size
+
+    def _evaluation_error(self, moment: Moment, since: Since) -> float:
+        """A bound of the errors of both values of f, and of what that of the gradient adds.
+
+        A gradient off by e moves a step s so that f falls by up to ‖e‖‖s‖ less. It takes longer
+        than f itself, and is asked for where the rounding expected does not cover an excess.
+        """
+        if self._errors is None:
+            return 0.0
+        x, f = moment.since(since)
+        new = moment.taken.point
+        values = self._errors.of_value(x, f) + self._errors.of_value(new.x, new.f)
+        old = moment.old
+        return values + self._errors.of_gradient(old.x, old.g) * moment.taken.length
 
     def certificate(self) -> Certificate:
         """What was found so far."""

@@ -42,15 +42,23 @@ class Ritz:
         return NOISE * self.eps * math.sqrt(len(self.vector)) * self.largest
 
 
-def least_eigenvalue(evaluate: Evaluator, x: Vector, generator: np.random.Generator) -> Ritz | None:
-    """The least Ritz value at x (n,) from a random start; None where H is not finite.
+def least_eigenvalue(
+    evaluate: Evaluator,
+    x: Vector,
+    generator: np.random.Generator,
+    most: int = MOST_STEPS,
+    start: Vector | None = None,
+) -> Ritz | None:
+    """The least Ritz value at x (n,) after up to `most` products; None where H is not finite.
+
+    It starts from the unit vector `start` (n,), or a random one.
 
     Full reorthogonalisation. Ends once a negative value has converged.
     """
     n = len(x)
-    most = min(n, MOST_STEPS, max(2, MOST_NUMBERS // n))
+    most = min(n, most, max(2, MOST_NUMBERS // n))
     basis = np.empty((most, n))
-    w = generator.standard_normal(n)
+    w = generator.standard_normal(n) if start is None else start.copy()
     np.divide(w, norm(w), out=basis[0])
     T = np.zeros((most, most))
     for k in range(most):

@@ -8,7 +8,8 @@ from collections.abc import Callable
 import numpy as np
 
 from slomodel.solve.certificate import EXEMPT, Moment, Promise
-from slomodel.solve.norms import EPS, norm, power
+from slomodel.solve.floor import ROUNDING
+from slomodel.solve.norms import EPS, Vector, norm, power
 from slomodel.solve.subroutine import Region
 
 # D ≥ 6ε^¼ and the like are compared with this relative slack.
@@ -18,6 +19,10 @@ OF_DISTANCE = 8.0
 Constant = Callable[[Region, float], float]
 """(region, √ε) -> C1 or C2."""
 COVERED = ("p", "b1", "b2")
+# (1 + τ)^q by its series of so many terms where |τ| is smaller: with q up to about 10 the rest
+# is below a rounding.
+NEAR_TANGENT = 1e-2
+SERIES_TERMS = 12
 
 
 def exempt(moment: Moment) -> bool:
@@ -27,16 +32,36 @@ def exempt(moment: Moment) -> bool:
     return taken.by_rounding or taken.in_units or chosen not in COVERED
 
 
-def descends(name: str, least: Callable[[Moment], float | None]) -> Promise:
-    """f_{k−1} − f_k is at least what `least` says; None: nothing is said of the step."""
+def descends(
+    name: str,
+    least: Callable[[Moment], float | None],
+    inexact: Callable[[Moment], float] | None = None,
+) -> Promise:
+    """f_{k−1} − f_k is at least what `least` says; None: nothing is said of the step.
+
+    The numbers that `least` multiplies are off by a few roundings each, the step itself by what
+    `inexact` says in terms of f.
+    """
 
     def excess(moment: Moment) -> tuple[float, float] | None:
         wanted = least(moment)
         if wanted is None:
             return None
-        return EXEMPT if exempt(moment) else (wanted - moment.fall, 0.0)
+        if exempt(moment):
+            return EXEMPT
+        error = ROUNDING * EPS * abs(wanted)
+        return wanted - moment.fall, error + (inexact(moment) if inexact else 0.0)
 
     return Promise(name, excess)
+
+
+def by_spacing(moment: Moment) -> float:
+    """‖∇f‖ times the rounding of a gradient step: what f falls by less than by the exact one.
+
+    For x⁺ off by ρ, and for the projection, the proofs of descent lose at most about ‖∇f‖‖ρ‖.
+    """
+    r = max(norm(moment.old.x), norm(moment.taken.point.x))
+    return OF_DISTANCE * EPS * r * moment.old.gnorm
 
 
 def of_epochs(
@@ -63,14 +88,17 @@ def of_epochs(
             return None
         wanted = moment.root * moment.region.ball.D / share
         fall = moment.epoch_f - moment.taken.point.f
-        return (wanted - fall, 0.0) if moment.clean and not exempt(moment) else EXEMPT
+        error = ROUNDING * EPS * wanted + by_spacing(moment)
+        return (wanted - fall, error) if moment.clean and not exempt(moment) else EXEMPT
 
     return (
-        descends(f"a step lowers f by {names[0]}*|step|^2", first),
-        descends(f"a step inside its ball lowers f by {names[1]}", second),
+        descends(f"a step lowers f by {names[0]}*|step|^2", first, by_spacing),
+        descends(f"a step inside its ball lowers f by {names[1]}", second, by_spacing),
         Promise("an epoch stays within D of its start", travel),
-        Promise(f"an epoch lowers f by sqrt(eps)*D/{share:g}", whole),
-        Promise(f"epochs so far <= 1 + {share:g}*(f(x0) - f)/(sqrt(eps)*D)", Epochs(share)),
+        Promise(f"an epoch lowers f by sqrt(eps)*D/{share:g}", whole, since="epoch"),
+        Promise(
+            f"epochs so far <= 1 + {share:g}*(f(x0) - f)/(sqrt(eps)*D)", Epochs(share), since="run"
+        ),
     )
 
 
@@ -80,6 +108,7 @@ class Epochs:
     def __init__(self, share: float) -> None:
         self._share = share
         self._sum = 0.0
+        self._count = 0
 
     def __call__(self, moment: Moment) -> tuple[float, float] | None:
         if not moment.ends:
@@ -88,7 +117,9 @@ class Epochs:
             return EXEMPT
         self._sum += moment.root * moment.region.ball.D / self._share
         fall = moment.start_f - moment.taken.point.f
-        return self._sum - fall, 32.0 * EPS * abs(moment.start_f)
+        # A sum of as many terms as there were epochs.
+        self._count += 1
+        return self._sum - fall, (ROUNDING + self._count) * EPS * self._sum + by_spacing(moment)
 
 
 def travel(moment: Moment) -> tuple[float, float]:
@@ -151,7 +182,7 @@ def of_certified_steps() -> tuple[Promise, ...]:
         return delta * moment.old.gnorm - 0.5 * L1 * delta * delta
 
     return (
-        descends("a step lowers f by |step|*|gradient| - L1/2*|step|^2", least),
+        descends("a step lowers f by |step|*|gradient| - L1/2*|step|^2", least, by_spacing),
         Promise("a step stays in the ball of its L1", travel),
     )
 
@@ -162,6 +193,7 @@ def of_a_fixed_step() -> tuple[Promise, ...]:
         descends(
             "a step lowers f by L/2*|step|^2",
             lambda moment: 0.5 * first_constant(moment.region) * moment.taken.length**2,
+            by_spacing,
         ),
     )
 
@@ -170,13 +202,52 @@ def of_bregman_steps(p: float) -> tuple[Promise, ...]:
     """bpg: L·D_h(x_{k−1}, x_k)."""
 
     def least(moment: Moment) -> float:
-        x, y = moment.old.x, moment.taken.point.x
-        away, r = norm(x - y), norm(y)
-        # ‖x‖^p/p + ‖x‖²/2 less its tangent at y; the part of ‖x‖²/2 is written without rounding.
-        beyond = power(norm(x), p) / p - power(r, p) / p - power(r, p - 2.0) * float(y.dot(x - y))
-        return first_constant(moment.region) * (max(beyond, 0.0) + 0.5 * away * away)
+        return first_constant(moment.region) * bregman(p, moment.old.x, moment.taken.point.x)
 
-    return (descends("a step lowers f by L*D_h(x, x+)", least),)
+    def inexact(moment: Moment) -> float:
+        """With ∇f(x) + L(∇h(x⁺) − ∇h(x)) = e instead of 0, f falls by up to ‖e‖‖x⁺ − x‖ less.
+
+        x⁺ is off by its spacing, and ∇f/L − ∇h(x) by a few roundings of its terms.
+        """
+        L, r = first_constant(moment.region), max(norm(moment.old.x), norm(moment.taken.point.x))
+        of_h = L * (1.0 + (p - 1.0) * power(r, p - 2.0)) * r
+        return OF_DISTANCE * EPS * (moment.old.gnorm + of_h) * moment.taken.length
+
+    return (descends("a step lowers f by L*D_h(x, x+)", least, inexact),)
+
+
+def bregman(p: float, x: Vector, y: Vector) -> float:
+    """D_h(x, y) of h = ‖x‖^p/p + ‖x‖²/2, x and y (n,), p ≥ 2, to a few roundings of itself.
+
+    With r = ‖y‖, τ = (‖x‖² − r²)/r² and q = p/2, that of ‖x‖^p/p is
+    r^p·(((1 + τ)^q − 1 − qτ)/p + ‖x − y‖²/2r²), both terms ≥ 0.
+    """
+    R, r = norm(x), norm(y)
+    away = norm(x - y)
+    plain = 0.5 * away * away
+    if 2.0 * r < R:
+        # Nothing cancels: the tangent at y is well below ‖x‖^p/p.
+        power_part = power(R, p) / p - power(r, p) / p
+        slope = power(r, p - 2.0) * float(y.dot(x - y)) if r > 0.0 else 0.0
+        return power_part - slope + plain
+    if r == 0.0:
+        return plain
+    s = (x - y) / r
+    tau = float(s.dot(x / r + y / r))
+    return power(r, p) * (_beyond_tangent(p / 2.0, tau) / p + 0.5 * (away / r) ** 2) + plain
+
+
+def _beyond_tangent(q: float, tau: float) -> float:
+    """(1 + τ)^q − 1 − qτ ≥ 0 for q ≥ 1 and τ ≥ −1; near 0 by its series."""
+    if abs(tau) < NEAR_TANGENT:
+        term = total = 0.5 * q * (q - 1.0) * tau * tau
+        for k in range(2, SERIES_TERMS):
+            term *= (q - k) * tau / (k + 1)
+            total += term
+        return max(total, 0.0)
+    if tau <= -1.0:
+        return q - 1.0
+    return max(math.expm1(q * math.log1p(tau)) - q * tau, 0.0)
 
 
 def of_line_search(sigma: float, alpha: float) -> tuple[Promise, ...]:
@@ -187,16 +258,18 @@ def of_line_search(sigma: float, alpha: float) -> tuple[Promise, ...]:
             return EXEMPT
         new = moment.taken.point
         fall = max(moment.start_f - new.f, 0.0)
-        error = 32.0 * EPS * abs(moment.start_f) + OF_DISTANCE * EPS * norm(new.x)
         wanted = sigma * alpha * moment.root
-        return wanted * norm(np.subtract(new.x, moment.x0)) - fall, error
+        gone = norm(np.subtract(new.x, moment.x0))
+        # The distances add up over steps, each off by its share of the largest of their points.
+        error = ROUNDING * EPS * wanted * (norm(new.x) + gone)
+        return wanted * gone - fall, error
 
     return (
         descends(
             "a step lowers f by sigma*alpha*sqrt(eps)*|step|",
             lambda moment: sigma * alpha * moment.root * moment.taken.length,
         ),
-        Promise("|x - x0| <= (f(x0) - f)/(sigma*alpha*sqrt(eps))", radius),
+        Promise("|x - x0| <= (f(x0) - f)/(sigma*alpha*sqrt(eps))", radius, since="run"),
     )
 
 
@@ -218,7 +291,8 @@ class ByCurvature:
         if not 0.0 < L1 < math.inf:
             return None
         share = self._theta * sigma * (1.0 - sigma) * alpha * alpha / 2.0
-        return EXEMPT if exempt(moment) else (share * root * root / L1 - moment.fall, 0.0)
+        wanted = share * root * root / L1
+        return EXEMPT if exempt(moment) else (wanted - moment.fall, ROUNDING * EPS * wanted)
 
 
 def by_curvature(

@@ -39,6 +39,52 @@ class Quick(Protocol):
         ...
 
 
+@runtime_checkable
+class Stoppable(Protocol):
+    """A source of proofs that a run can stop in the middle of one."""
+
+    def stop_by(self, check: Callable[[], None]) -> None:
+        """Call `check` now and then while a proof goes on; what it raises ends the proof."""
+        ...
+
+
+@runtime_checkable
+class Errors(Protocol):
+    """Bounds of the errors of evaluation in floating point; inf where none is known."""
+
+    def of_value(self, x: Vector, f: float) -> float:
+        """How far off f may be as the objective at x (n,)."""
+        ...
+
+    def of_gradient(self, x: Vector, g: Vector) -> float:
+        """The norm of what g (n,) may be off by as its gradient at x (n,)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """The errors of an objective in the solver's sense, `sign` times the one as written.
+
+    0 where none is known: nothing is excused by it then.
+    """
+
+    errors: Errors
+    sign: float
+
+    def of_value(self, x: Vector, f: float) -> float:
+        found = self.errors.of_value(x, self.sign * f)
+        return found if math.isfinite(found) else 0.0
+
+    def of_gradient(self, x: Vector, g: Vector) -> float:
+        found = self.errors.of_gradient(x, self.sign * g)
+        return found if math.isfinite(found) else 0.0
+
+
+def errors_of(prove: Prove | None, sign: float) -> Errors | None:
+    """What a source of proofs knows of the errors of f."""
+    return Signed(prove, sign) if isinstance(prove, Errors) else None
+
+
 class Clocked:
     """Proofs, with their number, the seconds that they took, and those of the longest."""
 

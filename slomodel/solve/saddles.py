@@ -11,6 +11,7 @@ from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.curvature import LARGEST_SHOWN, Ritz, least_eigenvalue, shown_above
 from slomodel.solve.facts import Facts
 from slomodel.solve.floor import ROUNDING
+from slomodel.solve.inflection import SoFar, falls_beyond
 from slomodel.solve.norms import EPS, Vector, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.options import bad_value
@@ -63,14 +64,21 @@ class SaddleWatch:
         self._largest = max(self._largest, at.gnorm)
         return self._since >= self._patience and at.gnorm <= NEAR * self._largest
 
-    def leave(self, at: Iterate) -> Iterate | None:
-        """A lower point along a direction of negative curvature; None where none was found."""
+    def leave(self, at: Iterate, so_far: SoFar | None = None) -> Iterate | None:
+        """A lower point along a direction of negative curvature; None where none was found.
+
+        At the end of what the run has done `so_far` also one of hardly any curvature along which f
+        falls on, as at an inflection.
+        """
         if self._seen is not None and np.array_equal(self._seen, at.x):
             return None
         self._last = least_eigenvalue(self._evaluate, at.x, self._generator)
         found = None
         if self._last is not None and self._last.value < -self._last.noise:
             found = self._lower(at, self._last)
+        if found is None and self._last is not None and so_far is not None:
+            beyond = falls_beyond(self._evaluate, at, so_far)
+            found = self._at(beyond.x, beyond.f) if beyond else None
         self._since = 0
         if found is None:
             self._seen = at.x.copy()
@@ -122,10 +130,13 @@ class SaddleWatch:
                     best = (f, step)
         if best is None:
             return None
-        x = at.x + best[1] * ritz.vector
+        return self._at(at.x + best[1] * ritz.vector, best[0])
+
+    def _at(self, x: Vector, f: float) -> Iterate | None:
+        """The point x (n,) of the value f with its gradient; None where that is not finite."""
         g = np.empty_like(x)
         gnorm = self._evaluate.gradient(x, g)
-        return Iterate(x, best[0], g, gnorm) if math.isfinite(gnorm) else None
+        return Iterate(x, f, g, gnorm) if math.isfinite(gnorm) else None
 
     def _lengths(self, at: Iterate, ritz: Ritz) -> list[float]:
         """FARTHEST·max(1, ‖x‖), halved again and again, and the certified 2|λ|/L2."""

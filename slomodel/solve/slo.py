@@ -11,6 +11,7 @@ from slomodel.solve.certificate import Certifier
 from slomodel.solve.checkpoint import Keeper
 from slomodel.solve.controls import Controls
 from slomodel.solve.history import EpochLog
+from slomodel.solve.inflection import SoFar, falls_beyond
 from slomodel.solve.lipschitz import LipschitzSource
 from slomodel.solve.monitor import Monitor
 from slomodel.solve.norms import EPS, norm
@@ -30,7 +31,7 @@ from slomodel.solve.subroutine import (
     Subroutine,
     Violation,
 )
-from slomodel.solve.unbounded import depth
+from slomodel.solve.unbounded import Drift, depth
 
 
 @dataclass(slots=True)
@@ -39,7 +40,8 @@ class Run:
 
     `best` is the lowest point left behind by a step that rises by more than rounding. `region` is
     that of the epoch that is open, if one is; it began after step `first`, with
-    `violations_before` in all. `proofs` are what is asked for constants, if anyone is.
+    `violations_before` in all. `proofs` are what is asked for constants, if anyone is. `curved`: f
+    has products with its Hessian; the run began with the value `first_f` and ‖x‖ = `first_size`.
     """
 
     current: Iterate
@@ -53,6 +55,9 @@ class Run:
     rounding_steps: int = 0
     violations: int = 0
     best: Iterate | None = None
+    curved: bool = False
+    first_f: float = math.nan
+    first_size: float = 0.0
     stop_asked: bool = False
     depth: float = -math.inf
     region: Region | None = None
@@ -63,8 +68,18 @@ class Run:
     certifier: Certifier | None = None
     proofs: Clocked | None = None
 
+    @property
+    def so_far(self) -> SoFar:
+        return SoFar(max(self.first_f - self.current.f, 0.0), self.first_size)
+
     def end(self, status: Status, detail: str = "", remedy: str = "") -> None:
         self.status, self.detail, self.remedy = status, detail, remedy
+
+    def halt(self, seen: Halt | None) -> None:
+        """End with what was seen, if anything was."""
+        if seen is not None:
+            self.current = seen.best or self.current
+            self.end(seen.status, seen.detail, seen.remedy)
 
     def accept(self, taken: Step) -> None:
         old, new = self.current, taken.point
@@ -105,7 +120,9 @@ def minimize(
         if run.status is None:
             stepper = subroutine.stepper(evaluate, run.current, run.tolerance)
             constants = lipschitz.start(evaluate, run.controls.seed) if lipschitz else None
+            drift = Drift(evaluate, run.current.x)
             parts = {"run": run, "stepper": stepper, "constants": constants, "watch": watch}
+            parts["drift"] = drift
             if keeper:
                 keeper.follow(evaluate, monitor, parts)
                 # A run that was at its end is asked again whether it is.
@@ -114,7 +131,9 @@ def minimize(
             if run.region is None:
                 run.region = stepper.enter(open_region(subroutine, run.current, constants))
                 run.first, run.violations_before = monitor.k, run.violations
-            one_epoch(stepper, evaluate, monitor, run, keeper)
+            one_epoch(stepper, evaluate, monitor, run, keeper, drift)
+            if run.status is Status.converged:
+                run.halt(drift.at_end(run.current, run.depth))
             if watch and left_saddle(watch, monitor, run):
                 stepper = subroutine.stepper(evaluate, run.current, run.tolerance)
                 parts["stepper"] = stepper
@@ -125,8 +144,23 @@ def minimize(
     except KeyboardInterrupt:
         run.end(Status.interrupted)
     run.return_to_best()
+    if run.curved and not watch:
+        look_beyond(evaluate, run)
     if watch and run.status is not Status.unbounded:
         run.detail = f"{run.detail} {watch.verdict}".strip()
+
+
+def look_beyond(evaluate: Evaluator, run: Run) -> None:
+    """Say where a run that ended at a stationary point could go on; a spent budget says nothing."""
+    if run.status is not Status.converged:
+        return
+    try:
+        seen = falls_beyond(evaluate, run.current, run.so_far)
+    except (BudgetSpent, KeyboardInterrupt):
+        return
+    if seen:
+        remedy = "Use second_order=True, or another start."
+        run.detail = f"{run.detail} {seen.told(evaluate.sign)} {remedy}"
 
 
 def left_saddle(watch: SaddleWatch, monitor: Monitor, run: Run) -> bool:
@@ -134,7 +168,7 @@ def left_saddle(watch: SaddleWatch, monitor: Monitor, run: Run) -> bool:
     lingers = run.status is None and watch.due(run.current)
     if not (lingers or (run.status is not None and run.status.success)):
         return False
-    found = watch.leave(run.current)
+    found = watch.leave(run.current, None if lingers else run.so_far)
     if found is None:
         if run.status is not None:
             watch.judge(run.current, run.tolerance)
@@ -160,7 +194,7 @@ def evaluate_start(evaluate: Evaluator, monitor: Monitor, run: Run) -> None:
         return
     scale = min(1.0, max(abs(start.f), start.gnorm)) or 1.0
     run.tolerance = run.controls.gtol * (scale if run.controls.scaled else 1.0)
-    run.depth = depth(start.f)
+    run.depth, run.first_f, run.first_size = depth(start.f), start.f, norm(start.x)
     run.stop_asked = monitor.tell(start, 0.0, run.epoch)
 
 
@@ -170,6 +204,7 @@ def one_epoch(
     monitor: Monitor,
     run: Run,
     keeper: Keeper | None = None,
+    drift: Drift | None = None,
 ) -> None:
     """Iterate in B(x₀^τ, D) until ‖x_{k+1} − x₀^τ‖ ∈ [D−d, D] or the run ends."""
     assert run.region is not None
@@ -186,8 +221,7 @@ def one_epoch(
                 run.violations += 1
                 continue
             if isinstance(taken, Halt):
-                run.current = taken.best or run.current
-                run.end(taken.status, taken.detail, taken.remedy)
+                run.halt(taken)
                 break
             old, ends = run.current, ends_epoch(taken, run.region)
             run.accept(taken)
@@ -195,7 +229,9 @@ def one_epoch(
             if run.certifier:
                 run.certifier.took(old, taken, run.region, run.tolerance, ends, monitor.k)
             run.stop_asked = monitor.tell(taken.point, taken.length, run.epoch)
-            if ends:
+            if drift:
+                run.halt(drift.after(monitor.k, run.current, run.depth))
+            if ends or run.status is not None:
                 break
     finally:
         steps, violations = monitor.k - run.first, run.violations - run.violations_before

@@ -40,8 +40,7 @@ def proofs_note(run: Run, seconds: float, parameters: Mapping[str, object]) -> s
         return ""
     spent = (
         f"Of {seconds:.2g} s, {proofs.seconds:.2g} s went to proving constants over "
-        f"{counted(proofs.number, 'ball')}, {proofs.longest:.2g} s to the longest: a proof that "
-        "has begun is not cut off."
+        f"{counted(proofs.number, 'ball')}, {proofs.longest:.2g} s to the longest."
     )
     if "lipschitz" in parameters:
         instead = "a D and lipschitz='sampled'" if parameters.get("D") == "auto" else _SAMPLED

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
 from slomodel.solve.norms import EPS, Vector, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.status import Status
@@ -10,8 +14,25 @@ from slomodel.solve.subroutine import Halt, Iterate
 # Steps of full length in a row before f is probed further out; doubled after each probe, so
 # that probing costs at most about as much as the steps.
 FIRST_PROBE = 64
-# 2^80 times the step: f = −x needs 52 doublings to pass −1/eps, slower ones need a few more.
+# f = −x passes −1/eps within 52 doublings of a step of length 1, slower ones need a few more.
 DOUBLINGS = 80
+# −log(x) never does: it falls by as much with every doubling of the distance, as far as numbers
+# reach. So many doublings are asked for, and at most.
+LEAST_DOUBLINGS = 60
+MOST_DOUBLINGS = 1000
+# Where f is bounded its falls add up to a number, so that they shrink: by half each for 1/x, like
+# 1/j² for 1/log(x). In the last quarter of the doublings they may be no less than this share of
+# those in the second quarter; those of a sum 1/j, such as −log(log(x)), are 0.43 of them.
+STEADY = 0.75
+# Falls below this share of the largest shrink.
+SHRUNK = 1e-9
+# A fall of so many roundings of f is none.
+CLEAR = 64.0
+# A direction is tried as it is, and rounded to so many parts of its largest element: what is left
+# of variables that have settled, or of their differences, would grow with the distance.
+PARTS = 1024.0
+# A run that ends so far from its start, in units of max(1, ‖x0‖), may have been on its way out.
+FAR = 100.0
 
 
 def depth(f0: float) -> float:
@@ -19,10 +40,49 @@ def depth(f0: float) -> float:
     return -max(1.0, abs(f0)) / EPS
 
 
-class FarProbe:
-    """Looks along the direction of many full steps in a row for a value below `depth`.
+def falls_without_end(evaluate: Evaluator, at: Iterate, step: Vector, lowest: float) -> Halt | None:
+    """Go out from `at` by step, 2·step, 4·step, … (n,) while f falls; what shows it unbounded.
 
-    Steps of at most δ̄ would take 1/eps steps to show that f = −x has no lower bound.
+    A value below `lowest` does within DOUBLINGS, or falls that do not shrink over all doublings
+    that numbers reach, in which a value that is not finite is an overflow.
+    """
+    last, factor = at.f, 1.0
+    falls: list[float] = []
+    clear = 0
+    for j in range(MOST_DOUBLINGS):
+        f = evaluate.value(at.x + factor * step)
+        if f < lowest and j < DOUBLINGS:
+            return Halt(Status.unbounded, _shown(evaluate, f, factor * norm(step)))
+        if not math.isfinite(f):
+            break
+        falls.append(last - f)
+        if not falls[-1] > SHRUNK * max(falls):
+            return None
+        clear = clear + 1 if falls[-1] > CLEAR * EPS * abs(f) else 0
+        last, factor = f, 2.0 * factor
+    if clear < LEAST_DOUBLINGS or not _steady(falls):
+        return None
+    shown = _shown(evaluate, last, 0.5 * factor * norm(step)).removesuffix(".")
+    way = "rose" if evaluate.sign < 0.0 else "fell"
+    detail = f"{shown}: it {way} by {falls[-1]:.3g} in the last of {len(falls)} doublings of that"
+    return Halt(Status.unbounded, f"{detail} distance, and no less in those before.")
+
+
+def _shown(evaluate: Evaluator, f: float, distance: float) -> str:
+    return f"It is {evaluate.sign * f:.3g} at a distance of {distance:.3g} from the point."
+
+
+def _steady(falls: list[float]) -> bool:
+    """Whether the falls of LEAST_DOUBLINGS or more do not shrink."""
+    quarter = len(falls) // 4
+    before, after = falls[quarter : 2 * quarter], falls[-quarter:]
+    return min(after) >= STEADY * float(np.median(before))
+
+
+class FarProbe:
+    """Looks along the direction of many full steps in a row for signs that f has no lower bound.
+
+    Steps of at most δ̄ would take 1/eps steps to show that f = −x has none.
     """
 
     def __init__(self, evaluate: Evaluator, f0: float) -> None:
@@ -44,16 +104,45 @@ class FarProbe:
     def look(self, at: Iterate, step: Vector) -> Halt | None:
         """Go out from `at` by step, 2·step, 4·step, … (n,) while f falls."""
         self._next *= 2
-        last, factor = at.f, 1.0
-        for _ in range(DOUBLINGS):
-            f = self._evaluate.value(at.x + factor * step)
-            if f < self._depth:
-                shown = f"{self._evaluate.sign * f:.3g}"
-                return Halt(
-                    Status.unbounded,
-                    f"It is {shown} at a distance of {factor * norm(step):.3g} from the point.",
-                )
-            if not f < last:
-                return None
-            last, factor = f, 2.0 * factor
-        return None
+        return falls_without_end(self._evaluate, at, step, self._depth)
+
+
+class Drift:
+    """Looks beyond where a run is going, whatever its steps: after FIRST_PROBE steps and whenever
+    their number has doubled since, and at an end far from the start.
+
+    Towards −∞ of −log(x) the steps of a fixed step size shrink, and those of Newton's method lead
+    to where the gradient is below any tolerance.
+    """
+
+    def __init__(self, evaluate: Evaluator, start: Vector) -> None:
+        self._evaluate = evaluate
+        self._start = start.copy()
+        self._mark = start.copy()
+        self._next = FIRST_PROBE
+
+    def after(self, k: int, at: Iterate, lowest: float) -> Halt | None:
+        """What is seen after step k, along what the run went since the last look."""
+        if k < self._next:
+            return None
+        self._next = 2 * k
+        gone = at.x - self._mark
+        np.copyto(self._mark, at.x)
+        return self._look(at, gone, lowest)
+
+    def at_end(self, at: Iterate, lowest: float) -> Halt | None:
+        """What is seen from a stationary point that is far from the start."""
+        gone = at.x - self._start
+        if not norm(gone) >= FAR * max(1.0, norm(self._start)):
+            return None
+        return self._look(at, gone, lowest)
+
+    def _look(self, at: Iterate, gone: Vector, lowest: float) -> Halt | None:
+        largest = float(np.abs(gone).max(initial=0.0))
+        if not 0.0 < largest < math.inf:
+            return None
+        rounded = np.round(gone * (PARTS / largest)) * (largest / PARTS)
+        found = falls_without_end(self._evaluate, at, gone, lowest)
+        if found is None and not np.array_equal(rounded, gone):
+            found = falls_without_end(self._evaluate, at, rounded, lowest)
+        return found

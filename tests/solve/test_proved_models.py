@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import slomodel
+import slomodel.solve.objective as evaluating
 from slomodel.solve.monitor import State
 
 rng = np.random.default_rng(3)
@@ -90,3 +91,56 @@ def test_certified_steps_gain_half_of_what_the_slope_says(name: str, method: str
         assert promised >= 0.5 * delta * size * (1.0 - 1e-9)
         gained = model.value(points[k]) - model.value(points[k + 1])
         assert gained >= promised - ROUNDING * abs(model.value(points[k]))
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        ("pgd", {"lipschitz": "analytic"}),
+        ("tgd", {"D": "auto"}),
+        ("agp", {"lipschitz": "analytic"}),
+        ("gd", {}),
+        ("bpg", {}),
+        ("norm-armijo", {"verify": True}),
+        ("auto", {"second_order": True}),
+    ],
+)
+def test_a_proof_ends_with_the_time(
+    method: str, options: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock goes by a second whenever it is looked at, and nobody looks after the end."""
+    model = slomodel.compile("var x[4]\nminimize sumsq(x)^2 - 3*sumsq(x) + sum(x^3)")
+    now = [0.0]
+
+    def clock() -> float:
+        now[0] += 1.0
+        return now[0]
+
+    monkeypatch.setattr(evaluating, "perf_counter", clock)
+    x0 = np.array([0.5, -1.0, 2.0, 0.1])
+    for limit in (5.5, 20.5, 60.5):
+        began = now[0]
+        found = model.solve(method, x0, gtol=1e-14, max_time=limit, **options)
+        if found.status == "max_time":
+            # The start of the run and the message look at it too.
+            assert now[0] - began <= limit + 4.0
+            assert np.isfinite(found.fun)
+            assert model.value(found.x) == found.fun
+        else:
+            assert found.success
+    assert method in ("auto", "bpg", "gd") or found.status == "max_time"
+
+
+def test_ctrl_c_in_a_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = slomodel.compile("var x[4]\nminimize sumsq(x)^2 - 3*sumsq(x) + sum(x^3)")
+    calls = [0]
+
+    def interrupted(self: object) -> None:
+        calls[0] += 1
+        if calls[0] == 40:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(evaluating.Evaluator, "check_time", interrupted)
+    found = model.solve("pgd", np.ones(4), lipschitz="analytic")
+    assert found.status == "interrupted"
+    assert found.nit == 0

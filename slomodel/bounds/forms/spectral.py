@@ -22,6 +22,7 @@ from slomodel.bounds.intervals.rounding import (
     up_sqrt,
     up_sum,
 )
+from slomodel.bounds.stopping import pause
 
 DENSE_EIGEN = 160
 """Up to this order a full eigendecomposition costs less than to look for a cheaper proof."""
@@ -41,6 +42,7 @@ def spectral_norm(A: Array) -> float:
         return 0.0
     if not np.isfinite(A).all():
         return float(np.inf)
+    pause()
     if min(A.shape) == 1:
         return float(up_norm(A))
     if (A >= 0.0).all() or (A <= 0.0).all():
@@ -182,6 +184,7 @@ def upper_eigenvalue(H: Array, share: float = 1e-2) -> float:
 
 
 def _positive(B: Array, t: float) -> bool:
+    pause()
     shifted = -B
     shifted[np.diag_indices(len(B))] += t
     try:
@@ -201,6 +204,7 @@ def _lanczos(B: Array, steps: int = 100, close: float = 0.0) -> float:
     Q[0] /= np.linalg.norm(Q[0])
     T = np.zeros((min(steps, n), min(steps, n)))
     for k in range(len(T)):
+        pause()
         w = B @ Q[k]
         T[k, k] = w @ Q[k]
         w -= Q[: k + 1].T @ (Q[: k + 1] @ w)
@@ -227,6 +231,7 @@ def stack_norm(A: Array) -> Array:
     result = np.full(len(A), np.inf)
     if not A.size:
         return np.zeros(len(A))
+    pause()
     finite = np.asarray(np.isfinite(A).all(axis=(1, 2)))
     if min(A.shape[1:]) == 1:
         return np.asarray(up_norm(A, (1, 2)))

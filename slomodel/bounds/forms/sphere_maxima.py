@@ -23,6 +23,7 @@ from slomodel.bounds.forms.polynomials import (
     unfolding_bound,
 )
 from slomodel.bounds.intervals.rounding import Array, up_mul
+from slomodel.bounds.stopping import pause
 
 _MOST_BLOCKS = 5
 _CLOSE = 3e-4
@@ -60,6 +61,7 @@ def sphere_maximum(exponents: NDArray[np.int64], coefficients: Array) -> tuple[f
     lo = np.where(np.eye(blocks, dtype=bool), 0.0, -np.inf)
     count = 0
     while len(lo):
+        pause()
         bounds, score, seen = _over_boxes(powers, coefficients, lo, hi)
         count += len(lo)
         if count > _MOST_BOXES:

@@ -26,6 +26,7 @@ from slomodel.bounds.intervals.products import contract
 from slomodel.bounds.intervals.rounding import Array, Truths
 from slomodel.bounds.intervals.values import value_range
 from slomodel.bounds.setting import Setting
+from slomodel.bounds.stopping import pause
 from slomodel.errors import MissingRule
 from slomodel.functions import eq
 from slomodel.ir.dims import concrete
@@ -69,6 +70,7 @@ def enclose(
         for node in postorder(*roots):
             if node in found:
                 continue
+            pause()
             if isinstance(node, Input):
                 own = boxes[node]
             else:

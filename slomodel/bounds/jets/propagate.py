@@ -25,6 +25,7 @@ from slomodel.bounds.jets.norm_rules import Choice, Elementwise, Linear, Product
 from slomodel.bounds.jets.norms import Norm, below
 from slomodel.bounds.jets.prepared import Prepared
 from slomodel.bounds.jets.product_norms import Options
+from slomodel.bounds.stopping import pause
 from slomodel.ir.expr import Expr, Input, Map
 from slomodel.ir.function import ANALYTIC
 
@@ -81,6 +82,7 @@ def propagate(
     ball = Ball(prepared, radius, ranges, _orders(prepared, ranges), centre)
     for node in prepared.order:
         for norm in prepared.norms.get(node, ()):
+            pause()
             ball.found[node, norm] = _capped(ball, node, norm, _jet(ball, node, norm))
     return ball
 

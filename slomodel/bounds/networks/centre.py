@@ -20,6 +20,7 @@ from slomodel.bounds.forms.spectral import symmetric_norm
 from slomodel.bounds.intervals.rounding import Array, gamma, up_add, up_mul
 from slomodel.bounds.networks.numbers import SHARE, Numbers, numbers_of, ranges_of
 from slomodel.bounds.networks.values import Values
+from slomodel.bounds.stopping import pause
 
 _FACTORS = 40
 _MOST_HESSIAN = 8e9
@@ -157,7 +158,9 @@ def network_hessian_norm(values: Values) -> float:
         return float(np.inf)
     ranges = ranges_of(values)
     own = numbers_of(values, ranges, bound=False)
+    pause()
     H = _hessian(own, _backward(own))
+    pause()
     bounds = numbers_of(values, ranges, bound=True)
     largest = float(np.max(_along(bounds, _backward(bounds), _ones(bounds)).gradient))
     norm = symmetric_norm(0.5 * H + 0.5 * H.T, np.zeros_like(H))

@@ -39,6 +39,7 @@ from slomodel.bounds.networks.polynomials import (
 )
 from slomodel.bounds.networks.samples import Bundle, by_sample, grouped, in_groups
 from slomodel.bounds.networks.values import Cell, Values
+from slomodel.bounds.stopping import pause
 
 _CLOSE, _CLOSE_OF_GROUPS = 1.2, 1.02
 """Alternatives whose bounds are about this close to the least are computed."""
@@ -121,6 +122,7 @@ class NetworkJets:
         return [self._order(k) for k in range(lowest, highest + 1)]
 
     def _order(self, k: int) -> float:
+        pause()
         terms = self._bounds([_terms(jets, k) for jets in (self.fine, self.rough)])
         return _largest(*terms)
 

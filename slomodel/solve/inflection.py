@@ -1,0 +1,115 @@
+"""Where the gradient vanishes but the objective falls on: a saddle, an inflection, a plateau."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from slomodel.solve.curvature import Ritz, least_eigenvalue
+from slomodel.solve.by_component import CLEAR
+from slomodel.solve.floor import ROUNDING
+from slomodel.solve.norms import EPS, Vector, norm
+from slomodel.solve.objective import Evaluator
+from slomodel.solve.subroutine import Iterate
+
+# All eigenvalues are in view for up to so many unknowns; for more, those that as few products show
+# of the space spanned by the gradient, which at an inflection is along what has least curvature.
+FEW = 20
+PRODUCTS = 4
+# An eigenvalue below this share of the largest, or of what the run gained over the size of x, says
+# little of a minimum: values further out are looked at.
+NULL = 1e-2
+# Distances, in units of max(1, ‖x0‖, ‖x‖).
+REACHES = (1.0, 1.0 / 16.0, 1.0 / 256.0)
+# At a minimum of a convex function f falls by at most ‖∇f‖t over a distance t, whatever the
+# tolerance: a fall of so many times that is by a slope that grows on the way.
+STEEPER = 10.0
+# Shorter steps, each half the next, on which f must not rise: beyond a barrier a lower point says
+# nothing of a minimum.
+HALVINGS = 20
+SHOWN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class SoFar:
+    """What a run has lowered f by, and ‖x0‖."""
+
+    gained: float
+    size: float
+
+
+@dataclass(frozen=True, slots=True)
+class Beyond:
+    """A lower point at `step` (n,) from a stationary one, along a way on which f falls."""
+
+    x: Vector
+    f: float
+    step: Vector
+    fall: float
+    curvature: float
+
+    def told(self, sign: float) -> str:
+        """A sentence with what was seen and what to do; sign −1: of a maximum."""
+        kind = "negative" if self.curvature < 0.0 else "little"
+        along = ""
+        if len(self.step) <= SHOWN:
+            parts = ", ".join(f"{part + 0.0:.3g}" for part in self.step / norm(self.step))
+            along = f" along ({parts})"
+        way = "rises" if sign < 0.0 else "falls"
+        return (
+            f"The gradient vanishes, but the objective {way} by {self.fall:.3g} over a distance of "
+            f"{norm(self.step):.3g}{along}, a direction of {kind} curvature: this is a saddle or an "
+            "inflection, and no minimum."
+        ).replace("no minimum", "no maximum" if sign < 0.0 else "no minimum")
+
+
+def falls_beyond(evaluate: Evaluator, at: Iterate, so_far: SoFar) -> Beyond | None:
+    """A lower point along the direction of least curvature at a stationary point; None: none seen.
+
+    It takes n products with the Hessian, or PRODUCTS where n is larger than FEW, and values only
+    where an eigenvalue is next to nothing or negative.
+    """
+    ritz = _least(evaluate, at)
+    if ritz is None:
+        return None
+    scale = max(1.0, so_far.size, norm(at.x))
+    size = max(ritz.largest, max(so_far.gained, abs(at.f)) / scale / scale)
+    if not ritz.value <= NULL * size:
+        return None
+    for reach in REACHES:
+        for way in (1.0, -1.0):
+            step = (way * reach * scale) * ritz.vector
+            found = _lower(evaluate, at, step, ritz.value)
+            if found is not None:
+                return found
+    return None
+
+
+def _least(evaluate: Evaluator, at: Iterate) -> Ritz | None:
+    n = len(at.x)
+    if n == 0:
+        return None
+    generator = np.random.default_rng(0)
+    if n <= FEW:
+        return least_eigenvalue(evaluate, at.x, generator)
+    start = at.g / at.gnorm if 0.0 < at.gnorm < math.inf else None
+    return least_eigenvalue(evaluate, at.x, generator, PRODUCTS, start)
+
+
+def _lower(evaluate: Evaluator, at: Iterate, step: Vector, curvature: float) -> Beyond | None:
+    """The point at `step` (n,) where f falls clearly, and on all of the way to it."""
+    noise = ROUNDING * EPS * abs(at.f)
+    wanted = max(CLEAR * noise, STEEPER * at.gnorm * norm(step))
+    x = at.x + step
+    f = evaluate.value(x)
+    if not -math.inf < f < at.f - wanted:
+        return None
+    last = f
+    for k in range(1, HALVINGS + 1):
+        nearer = evaluate.value(at.x + 0.5**k * step)
+        if not last <= nearer + noise or not nearer <= at.f + noise:
+            return None
+        last = nearer
+    return Beyond(x, f, step, at.f - f, curvature)

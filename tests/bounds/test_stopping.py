@@ -1,0 +1,57 @@
+"""A proof that has begun can be stopped in the middle, whichever rule is at work."""
+
+import numpy as np
+import pytest
+from paper.test_certificate import small
+
+import slomodel
+from slomodel.bounds import stopped_by
+
+
+class Stopped(Exception):
+    """What a check of these tests raises."""
+
+
+class Countdown:
+    """A check that counts, and raises when it has been called so many times."""
+
+    def __init__(self, most: float) -> None:
+        self.calls = 0
+        self._most = most
+
+    def __call__(self) -> None:
+        self.calls += 1
+        if self.calls >= self._most:
+            raise Stopped
+
+
+@pytest.mark.parametrize("name", ["deep_linear", "robust_logistic", "rosenbrock", "softplus_net"])
+def test_a_proof_stops_wherever_it_is_asked_to(name: str) -> None:
+    model = small(name)
+    x0 = model.x0(seed=1) + 0.1
+    whole = Countdown(np.inf)
+    with stopped_by(whole):
+        bound = model.bounds(x0, 0.1)
+    assert whole.calls >= 50
+    for most in np.unique(np.geomspace(1, whole.calls, 6).astype(int)):
+        check = Countdown(most)
+        with pytest.raises(Stopped), stopped_by(check):
+            model.bounds(x0, 0.1)
+        assert check.calls == most
+    # What was stopped leaves nothing behind, and nobody listens after the block.
+    again = model.bounds(x0, 0.1)
+    assert (again.L1, again.L2) == (bound.L1, bound.L2)
+
+
+def test_blocks_may_be_nested() -> None:
+    model = slomodel.compile("var x[3]\nminimize sumsq(x)^2 + sum(exp(x))")
+    inner, outer = Countdown(np.inf), Countdown(np.inf)
+    with stopped_by(outer):
+        with stopped_by(inner):
+            model.bounds(np.ones(3), 0.1)
+        assert outer.calls == 0
+        with stopped_by(None):
+            model.bounds(np.ones(3), 0.1)
+        assert outer.calls == 0
+        model.bounds(np.ones(3), 0.1)
+    assert outer.calls == inner.calls > 20

@@ -1,0 +1,76 @@
+"""Objectives that go to minus infinity ever slower, and bounded ones that look like them."""
+
+import numpy as np
+import pytest
+
+import slomodel
+
+METHODS = ("auto", "norm-armijo", "std-armijo", "tgd", "gd", "ngd", "adgd")
+WITHOUT_BOUND = {
+    "log": ("var x\nminimize -log(x)", [1.0]),
+    "log of a shift": ("var x\nminimize 3 - 0.01*log(x + 50)", [1.0]),
+    "root": ("var x\nminimize -sqrt(x)", [1.0]),
+    "small power": ("var x\nminimize -x^0.1", [1.0]),
+    "maximum": ("var x\nmaximize log(x)", [2.0]),
+    "log of a sum": ("var x[3]\nminimize -log(sum(x))", [1.0, 2.0, 0.5]),
+    "barrier": ("var x[3]\nminimize -sum(log(x)) + (x[0] - x[1])^2", [1.0, 2.0, 0.5]),
+    "log of a square": ("var x, y\nminimize -log(1 + x^2) + y^2", [1.0, 1.0]),
+}
+BOUNDED = {
+    "exp": ("var x\nminimize exp(-x)", [0.0]),
+    "reciprocal": ("var x\nminimize 1/x", [1.0]),
+    "reciprocal of a root": ("var x\nminimize x^(-0.1)", [1.0]),
+    "bump": ("var x\nminimize x/(1 + x^2)", [3.0]),
+    "reciprocal of a log": ("var x\nminimize 1/log(x + 2)", [1.0]),
+    "softplus": ("var x\nminimize softplus(-x)", [0.0]),
+    "arc": ("var x\nminimize -atan(x)", [0.0]),
+    "hyperbola": ("var x\nminimize sqrt(1 + x^2) - x", [0.0]),
+    "logs that stop": ("var x\nminimize log(1/x + 1e-9)", [1.0]),
+    "a barrier that ends": ("var x\nminimize -log(x) + 1e-9*x", [1.0]),
+    "far away": ("var x\nminimize (x - 1e6)^2/1e6", [0.0]),
+}
+
+
+# Steps of a fixed size go to and fro across the barrier's valley, and no ray follows them.
+CASES = [(n, m) for n in WITHOUT_BOUND for m in METHODS if (n, m) != ("barrier", "std-armijo")]
+
+
+@pytest.mark.parametrize(("name", "method"), CASES)
+def test_unbounded_within_reasonable_time(name: str, method: str) -> None:
+    text, x0 = WITHOUT_BOUND[name]
+    model = slomodel.compile(text, backend="numpy")
+    options = {"lipschitz": "sampled", "D": 0.5} if method in ("tgd", "gd") else {}
+    found = model.solve(method, x0, max_iter=5000, **options)
+    assert found.status == "unbounded", found.message
+    assert found.nit <= 4096
+    assert found.nfev <= 12_000
+    assert "at a distance of" in found.message or "The objective seems" in found.message
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", BOUNDED)
+def test_bounded_ones_are_not_called_unbounded(name: str, method: str) -> None:
+    text, x0 = BOUNDED[name]
+    model = slomodel.compile(text, backend="numpy")
+    options = {"lipschitz": "sampled", "D": 0.5} if method in ("tgd", "gd") else {}
+    found = model.solve(method, x0, max_iter=1500, gtol=1e-8, **options)
+    assert found.status != "unbounded", found.message
+
+
+def test_separable_logistic_regression_is_bounded() -> None:
+    generator = np.random.default_rng(0)
+    A = generator.normal(size=(30, 3))
+    y = np.sign(A @ [1.0, -2.0, 0.5])
+    text = "dim m, n data A[m, n], y[m] var w[n] minimize mean(softplus(-y .* (A @ w)))"
+    model = slomodel.compile(text, data={"A": A, "y": y})
+    for method in METHODS:
+        found = model.solve(method, np.zeros(3), max_iter=2000, gtol=1e-9)
+        assert found.status != "unbounded", found.message
+
+
+def test_what_was_seen_is_told() -> None:
+    told = slomodel.compile("var x\nminimize -log(x)").solve("std-armijo", [1.0]).message
+    assert "it fell by 0.693 in the last of" in told
+    told = slomodel.compile("var x\nmaximize log(x)").solve("std-armijo", [1.0]).message
+    assert "it rose by 0.693 in the last of" in told
+    assert "unbounded above" in told
