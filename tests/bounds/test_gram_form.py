@@ -147,6 +147,8 @@ def test_polynomials_are_left_alone():
         "log(1 + x' @ A' @ x)",
         "log(100 + x' @ A' @ A @ b)",
         "exp(sum(A[i, j] * A[j, k] * x[i] * x[k] for i in n, j in n, k in n))",
+        "exp(sum(A[i, j] * A[j, i] * x[i] * x[j] for i in n, j in n))",
+        "exp(sum(A[i, j] * A[i, k] * x[j] * x[j] * x[k] for i in n, j in n, k in n))",
     ],
 )
 def test_what_is_no_square_is_not_taken_for_one(text):

@@ -162,3 +162,16 @@ def test_where_a_divisor_may_vanish_there_is_no_bound(name):
             assert not case.violates(which), (case.radius, case.bound, case.witnesses)
     touching = bounds(own, 1.5)
     assert touching.L1 == touching.L2 == np.inf
+
+
+@pytest.mark.parametrize("n", [64, 100, 150])
+def test_many_points(n):
+    """Up to 400 variables and few pairs, beyond, and with more variables."""
+    rng = np.random.default_rng(0)
+    grid = np.stack(np.meshgrid(*[np.arange(6.0)] * 3), -1).reshape(-1, 3)[:n]
+    X = 1.2 * grid + 0.05 * rng.standard_normal((n, 3))
+    own = model(PAIRS["lengths"], n)
+    found = own.bounds(X.ravel(), 0.01)
+    sampled = own.sample_bounds(X.ravel(), 0.01, samples=4, seed=1)
+    assert sampled.L1 * (1 - 1e-9) <= found.L1 <= 2.5 * sampled.L1
+    assert sampled.L2 * (1 - 1e-6) <= found.L2 <= 4.0 * sampled.L2

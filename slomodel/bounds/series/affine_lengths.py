@@ -33,6 +33,7 @@ from slomodel.bounds.intervals.rounding import (
     up_norm,
 )
 from slomodel.bounds.setting import Setting
+from slomodel.calculus.degree import degree
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Einsum, Expr, Input
 from slomodel.ir.walk import dependents
@@ -57,12 +58,17 @@ class Length:
 def squared_lengths(
     order: Sequence[Expr], setting: Setting, values: Mapping[Input, Array], radius: float
 ) -> dict[Expr, Interval]:
-    """Intervals over the ball of the nodes Σ r² of a graph, r affine."""
+    """Intervals over the ball of the nodes Σ r² of a graph, r affine.
+
+    None of a polynomial's, whose bounds do not come from ranges.
+    """
     kept = setting.kept.setdefault(KEY, {})
     assert isinstance(kept, dict)
     found: dict[Expr, Interval] = {}
     candidates = [node for node in order if _is_square(node)]
     if not candidates or not 0 < setting.n <= MOST_VARIABLES:
+        return found
+    if degree(setting.objective, setting.variables) is not None:
         return found
     moving = dependents(order, set(setting.variables).__contains__)
     affine = affine_nodes(list(order), moving)
