@@ -13,6 +13,8 @@ from slomodel.bounds.intervals.rounding import up_add, up_mul
 from slomodel.bounds.result import Bounds, Claim, Constant, checked_radius, shown
 from slomodel.bounds.series.gram_form import as_written, in_gram_form
 from slomodel.bounds.setting import Candidate, Setting
+from slomodel.bounds.stopping import pause
+from slomodel.bounds.strategies.gradient_jets import gradient_jets
 from slomodel.bounds.strategies.interval_entries import interval_entries
 from slomodel.bounds.strategies.large_sums import large_sums
 from slomodel.bounds.strategies.layered_networks import layered_networks
@@ -22,8 +24,6 @@ from slomodel.bounds.strategies.majorant_series import majorant_series
 from slomodel.bounds.strategies.quadratic import quadratic
 from slomodel.bounds.strategies.separable_sums import separable_sums
 from slomodel.bounds.strategies.symmetric_powers import symmetric_powers
-from slomodel.bounds.stopping import pause
-from slomodel.bounds.strategies.gradient_jets import gradient_jets
 from slomodel.errors import Diagnostic, DomainError, MissingRule
 
 Strategy = Callable[[Setting, float], Candidate | None]

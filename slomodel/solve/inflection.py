@@ -56,12 +56,12 @@ class Beyond:
         if len(self.step) <= SHOWN:
             parts = ", ".join(f"{part + 0.0:.3g}" for part in self.step / norm(self.step))
             along = f" along ({parts})"
-        way = "rises" if sign < 0.0 else "falls"
+        way, sought = ("rises", "maximum") if sign < 0.0 else ("falls", "minimum")
         return (
             f"The gradient vanishes, but the objective {way} by {self.fall:.3g} over a distance of "
-            f"{norm(self.step):.3g}{along}, a direction of {kind} curvature: this is a saddle or an "
-            "inflection, and no minimum."
-        ).replace("no minimum", "no maximum" if sign < 0.0 else "no minimum")
+            f"{norm(self.step):.3g}{along}, a direction of {kind} curvature: a saddle or an "
+            f"inflection, and no {sought}."
+        )
 
 
 def falls_beyond(evaluate: Evaluator, at: Iterate, so_far: SoFar) -> Beyond | None:

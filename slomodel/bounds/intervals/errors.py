@@ -23,7 +23,7 @@ def value_error(setting: Setting, f: float) -> float:
         found = enclose([setting.objective], boxed(setting.values), setting.sizes)
     except MissingRule:
         return math.inf
-    return float(_distance(found[setting.objective], np.float64(f)).max(initial=0.0))
+    return float(_distance(found[setting.objective], np.asarray(f)).max(initial=0.0))
 
 
 def gradient_error(setting: Setting, g: Array) -> float:
