@@ -13,7 +13,7 @@ from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.certificate import Certifier
 from slomodel.solve.checkpoint import Asked, Keeper, read_checkpoint
 from slomodel.solve.controls import Controls
-from slomodel.solve.facts import facts_of
+from slomodel.solve.facts import compiled_facts, facts_of
 from slomodel.solve.lipschitz import LipschitzSource
 from slomodel.solve.methods import method_of
 from slomodel.solve.monitor import Callback, Monitor, Progress, check_callback, display_of
@@ -96,7 +96,7 @@ def solve(
     watch = watch_of(second_order, facts_of(objective), evaluate, clocked, asked.seed)
     monitor = Monitor(evaluate, callback, display_of(progress, max_time))
     point = unknown(start) if saved is None else saved.point
-    run = Run(point, controls, proofs=clocked, facts=facts_of(objective))
+    run = Run(point, controls, proofs=clocked, facts=compiled_facts(objective))
     if verified:
         errors = errors_of(prove, evaluate.sign)
         run.certifier = Certifier(getattr(subroutine, "promises", ()), errors)
