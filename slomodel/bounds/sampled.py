@@ -1,8 +1,8 @@
 """Estimates of both constants from gradients and Hessian-vector products at points of the ball.
 
-Every number here is reached by some pair of points, so it lies below the constant: it is an estimate
-and no bound. What rounding adds, which at close points is most of a difference, is measured and
-taken off.
+Every number here is reached by some pair of points, so it lies below the constant: it is an
+estimate and no bound. What rounding adds, which at close points is most of a difference, is
+measured and taken off.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from slomodel.codegen.entry import EntryName
 from slomodel.codegen.kernels import Derivatives, Evaluate
 from slomodel.codegen.layout import Precision
 from slomodel.front.data.vectors import Vector
+from slomodel.ir.expr import Const
 from slomodel.solve.facts import Facts, Product
 
 
@@ -44,7 +45,8 @@ class CompiledObjective:
     @property
     def facts(self) -> Facts:
         known = self._derivatives
-        return Facts(True, bool(known.squares), known.degree, self._smooth)
+        added = all(isinstance(s.weight, Const) and s.weight.value >= 0.0 for s in known.squares)
+        return Facts(True, bool(known.squares), known.degree, self._smooth, not added)
 
     def load(self, product: Product) -> None:
         self._function(product)

@@ -13,14 +13,14 @@ from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.certificate import Certifier
 from slomodel.solve.checkpoint import Asked, Keeper, read_checkpoint
 from slomodel.solve.controls import Controls
-from slomodel.solve.facts import facts_of
+from slomodel.solve.facts import compiled_facts, facts_of
 from slomodel.solve.lipschitz import LipschitzSource
 from slomodel.solve.methods import method_of
 from slomodel.solve.monitor import Callback, Monitor, Progress, check_callback, display_of
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator, Objective
 from slomodel.solve.options import flag, start_vector
-from slomodel.solve.proved import Clocked, Prove, Stoppable, errors_of
+from slomodel.solve.proved import Clocked, Prove, errors_of, stop_by
 from slomodel.solve.resuming import agreed, check_objective, start_of
 from slomodel.solve.saddles import watch_of
 from slomodel.solve.slo import Run, minimize
@@ -92,16 +92,14 @@ def solve(
             asked.method, wanted, start, asked.gtol, clocked, facts_of(objective)
         )
     evaluate = Evaluator(objective, controls)
-    if isinstance(prove, Stoppable):
-        prove.stop_by(evaluate.check_time)
+    stop_by(evaluate.check_time, prove)
     watch = watch_of(second_order, facts_of(objective), evaluate, clocked, asked.seed)
     monitor = Monitor(evaluate, callback, display_of(progress, max_time))
     point = unknown(start) if saved is None else saved.point
-    run = Run(point, controls, proofs=clocked, curved=facts_of(objective).curvature)
+    run = Run(point, controls, proofs=clocked, facts=compiled_facts(objective))
     if verified:
-        run.certifier = Certifier(
-            getattr(subroutine, "promises", ()), errors_of(prove, evaluate.sign)
-        )
+        errors = errors_of(prove, evaluate.sign)
+        run.certifier = Certifier(getattr(subroutine, "promises", ()), errors)
     if saved is not None:
         check_objective(saved, objective, evaluate.sign)
     keeper = Keeper(checkpoint, asked, start, saved) if checkpoint or saved else None

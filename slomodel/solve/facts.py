@@ -23,6 +23,7 @@ class Curved(Protocol):
 class Facts:
     """`curvature`: it has products with its Hessian; `squares`: and with Gauss and Newton's matrix.
 
+    The squares may be `signed`: some are subtracted, or nothing is known of their weights.
     `degree` is that of a polynomial, from above; None of anything else. `smooth`: it is known to
     be continuously differentiable, or nothing is known.
     """
@@ -31,6 +32,7 @@ class Facts:
     squares: bool = False
     degree: int | None = None
     smooth: bool = True
+    signed: bool = False
 
 
 NO_FACTS = Facts()
@@ -57,3 +59,11 @@ def facts_of(objective: object) -> Facts:
     if isinstance(objective, Compiled):
         return objective.facts
     return Facts(curvature=isinstance(objective, Curved))
+
+
+def compiled_facts(objective: object) -> Facts:
+    """What a compiled objective says of itself; nothing of others.
+
+    Products with a Hessian that someone else wrote may be dear: they are for who asks for them.
+    """
+    return objective.facts if isinstance(objective, Compiled) else NO_FACTS

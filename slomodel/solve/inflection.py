@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slomodel.solve.curvature import Ritz, least_eigenvalue
 from slomodel.solve.by_component import CLEAR
+from slomodel.solve.curvature import Ritz, least_eigenvalue
 from slomodel.solve.floor import ROUNDING
 from slomodel.solve.norms import EPS, Vector, norm
 from slomodel.solve.objective import Evaluator
@@ -57,19 +57,19 @@ class Beyond:
         if len(self.step) <= SHOWN:
             parts = ", ".join(f"{part + 0.0:.3g}" for part in self.step / norm(self.step))
             along = f" along ({parts})"
-        way = "rises" if sign < 0.0 else "falls"
+        way, sought = ("rises", "maximum") if sign < 0.0 else ("falls", "minimum")
         return (
             f"The gradient vanishes, but the objective {way} by {self.fall:.3g} over a distance of "
-            f"{norm(self.step):.3g}{along}, a direction of {kind} curvature: this is a saddle or an "
-            "inflection, and no minimum."
-        ).replace("no minimum", "no maximum" if sign < 0.0 else "no minimum")
+            f"{norm(self.step):.3g}{along}, a direction of {kind} curvature: a saddle or an "
+            f"inflection, and no {sought}."
+        )
 
 
 def falls_beyond(evaluate: Evaluator, at: Iterate, so_far: SoFar) -> Beyond | None:
     """A lower point along the direction of least curvature at a stationary point; None: none seen.
 
-    It takes n products with the Hessian, or PRODUCTS where n is larger than FEW, and values only
-    where an eigenvalue is next to nothing or negative.
+    It takes n products with the Hessian, or PRODUCTS where n is larger than FEW, further ones where
+    an eigenvalue is next to nothing, and values only where one is negative, here or there.
     """
     ritz = _least(evaluate, at)
     if ritz is None:
@@ -78,13 +78,11 @@ def falls_beyond(evaluate: Evaluator, at: Iterate, so_far: SoFar) -> Beyond | No
     size = max(ritz.largest, max(so_far.gained, abs(at.f)) / scale / scale)
     if not ritz.value <= NULL * size:
         return None
-    for reach in REACHES:
-        for way in (1.0, -1.0):
-            step = (way * reach * scale) * ritz.vector
-            found = _lower(evaluate, at, step, ritz.value)
-            if found is not None:
-                return found
-    return None
+    steps = [way * reach * scale * ritz.vector for reach in REACHES for way in (1.0, -1.0)]
+    if ritz.value >= -NULL * size:
+        steps = [step for step in steps if _bends_down(evaluate, at, step)]
+    found = (_lower(evaluate, at, step, ritz.value) for step in steps)
+    return next((one for one in found if one is not None), None)
 
 
 def _least(evaluate: Evaluator, at: Iterate) -> Ritz | None:
@@ -96,6 +94,14 @@ def _least(evaluate: Evaluator, at: Iterate) -> Ritz | None:
         return least_eigenvalue(evaluate, at.x, generator)
     start = at.g / at.gnorm if 0.0 < at.gnorm < math.inf else None
     return least_eigenvalue(evaluate, at.x, generator, PRODUCTS, start)
+
+
+def _bends_down(evaluate: Evaluator, at: Iterate, step: Vector) -> bool:
+    """Whether the curvature along `step` (n,) is negative there: f falls on ever more steeply."""
+    v = step / norm(step)
+    product = np.empty_like(v)
+    evaluate.hvp(at.x + step, v, product)
+    return float(v.dot(product)) < 0.0
 
 
 def _lower(evaluate: Evaluator, at: Iterate, step: Vector, curvature: float) -> Beyond | None:

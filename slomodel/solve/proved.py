@@ -80,7 +80,13 @@ class Signed:
         return found if math.isfinite(found) else 0.0
 
 
-def errors_of(prove: Prove | None, sign: float) -> Errors | None:
+def stop_by(check: Callable[[], None], prove: object) -> None:
+    """Have a source of proofs, where it can, call `check` while a proof goes on."""
+    if isinstance(prove, Stoppable):
+        prove.stop_by(check)
+
+
+def errors_of(prove: object, sign: float) -> Errors | None:
     """What a source of proofs knows of the errors of f."""
     return Signed(prove, sign) if isinstance(prove, Errors) else None
 

@@ -10,6 +10,7 @@ import numpy as np
 from slomodel.solve.certificate import Certifier
 from slomodel.solve.checkpoint import Keeper
 from slomodel.solve.controls import Controls
+from slomodel.solve.facts import NO_FACTS, Facts
 from slomodel.solve.history import EpochLog
 from slomodel.solve.inflection import SoFar, falls_beyond
 from slomodel.solve.lipschitz import LipschitzSource
@@ -33,6 +34,9 @@ from slomodel.solve.subroutine import (
 )
 from slomodel.solve.unbounded import Drift, depth
 
+# What is left of a sum of squares that counts as nothing.
+SMALL = 1e-6
+
 
 @dataclass(slots=True)
 class Run:
@@ -40,8 +44,8 @@ class Run:
 
     `best` is the lowest point left behind by a step that rises by more than rounding. `region` is
     that of the epoch that is open, if one is; it began after step `first`, with
-    `violations_before` in all. `proofs` are what is asked for constants, if anyone is. `curved`: f
-    has products with its Hessian; the run began with the value `first_f` and ‖x‖ = `first_size`.
+    `violations_before` in all. `proofs` are what is asked for constants, if anyone is. The
+    run began with the value `first_f` and ‖x‖ = `first_size`.
     """
 
     current: Iterate
@@ -55,7 +59,7 @@ class Run:
     rounding_steps: int = 0
     violations: int = 0
     best: Iterate | None = None
-    curved: bool = False
+    facts: Facts = NO_FACTS
     first_f: float = math.nan
     first_size: float = 0.0
     stop_asked: bool = False
@@ -144,15 +148,20 @@ def minimize(
     except KeyboardInterrupt:
         run.end(Status.interrupted)
     run.return_to_best()
-    if run.curved and not watch:
+    if not watch and monitor.k > 0:
         look_beyond(evaluate, run)
     if watch and run.status is not Status.unbounded:
         run.detail = f"{run.detail} {watch.verdict}".strip()
 
 
 def look_beyond(evaluate: Evaluator, run: Run) -> None:
-    """Say where a run that ended at a stationary point could go on; a spent budget says nothing."""
-    if run.status is not Status.converged:
+    """Say where a run that ended at a stationary point could go on; a spent budget says nothing.
+
+    A sum of squares that has come down to next to nothing is at its minimum.
+    """
+    facts = run.facts
+    nothing = facts.squares and not facts.signed and abs(run.current.f) <= SMALL * run.so_far.gained
+    if run.status is not Status.converged or not facts.curvature or nothing:
         return
     try:
         seen = falls_beyond(evaluate, run.current, run.so_far)

@@ -1,4 +1,4 @@
-"""Runs that end where the gradient vanishes but the objective falls on say so, and others do not."""
+"""Runs that end where the gradient vanishes and the objective falls on say so; others do not."""
 
 import numpy as np
 import pytest
@@ -37,8 +37,11 @@ def test_a_point_that_is_no_minimum_is_told_and_left(name: str) -> None:
     model = slomodel.compile(text, backend="numpy")
     found = model.solve("auto", x0)
     assert found.status == "converged"
-    assert SAID in found.message
-    assert "a saddle or an inflection" in found.message
+    if found.nit:
+        assert SAID in found.message
+        assert "a saddle or an inflection" in found.message
+    else:
+        assert "The start is already stationary: it may be a saddle" in found.message
     left = model.solve("auto", x0, second_order=True)
     assert left.fun < lower
     assert "left" in left.message
@@ -70,8 +73,8 @@ def test_what_it_costs() -> None:
     n = 500
     model = slomodel.compile(f"var x[{n}]\nminimize sum(x^4)", backend="numpy")
     plain = model.solve("norm-armijo", np.ones(n), direction="lbfgs")
-    assert plain.nhev == 1
-    assert plain.nfev <= plain.nit + 10
+    assert plain.nhev <= 1 + 6
+    assert plain.nfev <= plain.nit + 3
 
 
 def test_plain_functions_are_not_looked_at() -> None:

@@ -53,7 +53,7 @@ def test_bounded_ones_are_not_called_unbounded(name: str, method: str) -> None:
     text, x0 = BOUNDED[name]
     model = slomodel.compile(text, backend="numpy")
     options = {"lipschitz": "sampled", "D": 0.5} if method in ("tgd", "gd") else {}
-    found = model.solve(method, x0, max_iter=1500, gtol=1e-8, **options)
+    found = model.solve(method, x0, max_iter=600, gtol=1e-8, **options)
     assert found.status != "unbounded", found.message
 
 
@@ -64,7 +64,7 @@ def test_separable_logistic_regression_is_bounded() -> None:
     text = "dim m, n data A[m, n], y[m] var w[n] minimize mean(softplus(-y .* (A @ w)))"
     model = slomodel.compile(text, data={"A": A, "y": y})
     for method in METHODS:
-        found = model.solve(method, np.zeros(3), max_iter=2000, gtol=1e-9)
+        found = model.solve(method, np.zeros(3), max_iter=600, gtol=1e-9)
         assert found.status != "unbounded", found.message
 
 
