@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 
 from slomodel.solve.floor import ROUNDING
 from slomodel.solve.norms import EPS, Vector
+from slomodel.solve.objective import Evaluator
 from slomodel.solve.subroutine import Iterate, Region, Step
 
 NO_STEP = -1
@@ -19,7 +20,7 @@ class Moment:
 
     `root` is √ε; `ends`: the step ended its epoch, which began with the value `epoch_f`; the run
     began at x0 (n,) with the value `start_f`. `clean`: no step of the epoch was at the floor of f,
-    or in the run where `all_clean`.
+    or in the run where `all_clean`. `eps` is the rounding unit of f.
     """
 
     old: Iterate
@@ -32,6 +33,7 @@ class Moment:
     x0: Vector
     clean: bool
     all_clean: bool
+    eps: float = EPS
 
     @property
     def fall(self) -> float:
@@ -179,7 +181,8 @@ def certificate_of(saved: Mapping[str, object]) -> Certificate:
 class Certifier:
     """Checks every step of one run."""
 
-    def __init__(self, promises: Iterable[Promise]) -> None:
+    def __init__(self, promises: Iterable[Promise], evaluate: Evaluator | None = None) -> None:
+        self._evaluate = evaluate
         self._promises = tuple(promises)
         self._tallies = [Tally() for _ in self._promises]
         self._sources: dict[str, str] = {}
@@ -203,11 +206,12 @@ class Certifier:
         if region.source != "none":
             self._sources[region.source] = region.source
             self._estimated = self._estimated or region.estimated
+        eps = self._evaluate.eps if self._evaluate else EPS
         moment = Moment(
             *(old, taken, region, root, ends, self._epoch_f, self._start_f, self._x0),
-            *(self._clean, self._all_clean),
+            *(self._clean, self._all_clean, eps),
         )
-        rounding = ROUNDING * EPS * max(abs(old.f), abs(taken.point.f), abs(self._epoch_f))
+        rounding = ROUNDING * eps * max(abs(old.f), abs(taken.point.f), abs(self._epoch_f))
         for promise, tally in zip(self._promises, self._tallies, strict=True):
             found = promise.excess(moment) if promise.made else None
             if found is not None:

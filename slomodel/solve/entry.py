@@ -97,7 +97,7 @@ def solve(
     point = unknown(start) if saved is None else saved.point
     run = Run(point, controls, proofs=clocked)
     if verified:
-        run.certifier = Certifier(getattr(subroutine, "promises", ()))
+        run.certifier = Certifier(getattr(subroutine, "promises", ()), evaluate)
     if saved is not None:
         check_objective(saved, objective, evaluate.sign)
     keeper = Keeper(checkpoint, asked, start, saved) if checkpoint or saved else None

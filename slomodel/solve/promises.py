@@ -88,7 +88,7 @@ class Epochs:
             return EXEMPT
         self._sum += moment.root * moment.region.ball.D / self._share
         fall = moment.start_f - moment.taken.point.f
-        return self._sum - fall, 32.0 * EPS * abs(moment.start_f)
+        return self._sum - fall, 32.0 * moment.eps * abs(moment.start_f)
 
 
 def travel(moment: Moment) -> tuple[float, float]:
@@ -187,7 +187,7 @@ def of_line_search(sigma: float, alpha: float) -> tuple[Promise, ...]:
             return EXEMPT
         new = moment.taken.point
         fall = max(moment.start_f - new.f, 0.0)
-        error = 32.0 * EPS * abs(moment.start_f) + OF_DISTANCE * EPS * norm(new.x)
+        error = 32.0 * moment.eps * abs(moment.start_f) + OF_DISTANCE * EPS * norm(new.x)
         wanted = sigma * alpha * moment.root
         return wanted * norm(np.subtract(new.x, moment.x0)) - fall, error
 

@@ -11,7 +11,7 @@ from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.curvature import LARGEST_SHOWN, Ritz, least_eigenvalue, shown_above
 from slomodel.solve.facts import Facts
 from slomodel.solve.floor import ROUNDING
-from slomodel.solve.norms import EPS, Vector, norm
+from slomodel.solve.norms import Vector, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.options import bad_value
 from slomodel.solve.proved import Prove
@@ -110,7 +110,7 @@ class SaddleWatch:
 
         The certified step is one of them, where L2 has a proof.
         """
-        noise = ROUNDING * EPS * abs(at.f)
+        noise = ROUNDING * self._evaluate.eps * abs(at.f)
         best: tuple[float, float] | None = None
         for t in self._lengths(at, ritz):
             if SIGMA * 0.5 * -ritz.value * t * t <= noise:
