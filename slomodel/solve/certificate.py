@@ -9,6 +9,7 @@ from typing import Literal
 
 from slomodel.solve.floor import ROUNDING
 from slomodel.solve.norms import EPS, Vector
+from slomodel.solve.objective import Evaluator
 from slomodel.solve.proved import Errors
 from slomodel.solve.subroutine import Iterate, Region, Step
 
@@ -23,7 +24,7 @@ class Moment:
 
     `root` is √ε; `ends`: the step ended its epoch, which began at `epoch_x` (n,) with the value
     `epoch_f`; the run began at x0 (n,) with the value `start_f`. `clean`: no step of the epoch was
-    at the floor of f, or in the run where `all_clean`.
+    at the floor of f, or in the run where `all_clean`. `eps` is the rounding unit of f.
     """
 
     old: Iterate
@@ -37,6 +38,7 @@ class Moment:
     start_f: float
     clean: bool
     all_clean: bool
+    eps: float = EPS
 
     @property
     def fall(self) -> float:
@@ -191,7 +193,13 @@ def certificate_of(saved: Mapping[str, object]) -> Certificate:
 class Certifier:
     """Checks every step of one run; `errors` bound those of f and its gradient, where known."""
 
-    def __init__(self, promises: Iterable[Promise], errors: Errors | None = None) -> None:
+    def __init__(
+        self,
+        promises: Iterable[Promise],
+        errors: Errors | None = None,
+        evaluate: Evaluator | None = None,
+    ) -> None:
+        self._evaluate = evaluate
         self._promises = tuple(promises)
         self._errors = errors
         self._tallies = [Tally() for _ in self._promises]
@@ -217,9 +225,10 @@ class Certifier:
         if region.source != "none":
             self._sources[region.source] = region.source
             self._estimated = self._estimated or region.estimated
+        eps = self._evaluate.eps if self._evaluate else EPS
         moment = Moment(
             *(old, taken, region, root, ends, self._epoch_x, self._epoch_f),
-            *(self._x0, self._start_f, self._clean, self._all_clean),
+            *(self._x0, self._start_f, self._clean, self._all_clean, eps),
         )
         for promise, tally in zip(self._promises, self._tallies, strict=True):
             found = promise.excess(moment) if promise.made else None
@@ -240,7 +249,7 @@ class Certifier:
         size = max(abs(moment.taken.point.f), abs(moment.since(since)[1]))
         if self._errors is None:
             size = max(size, abs(moment.epoch_f))
-        return ROUNDING * EPS * size
+        return ROUNDING * moment.eps * size
 
     def _evaluation_error(self, moment: Moment, since: Since) -> float:
         """A bound of the errors of both values of f, and of what that of the gradient adds.

@@ -99,7 +99,7 @@ def solve(
     run = Run(point, controls, proofs=clocked, facts=compiled_facts(objective))
     if verified:
         errors = errors_of(prove, evaluate.sign)
-        run.certifier = Certifier(getattr(subroutine, "promises", ()), errors)
+        run.certifier = Certifier(getattr(subroutine, "promises", ()), errors, evaluate)
     if saved is not None:
         check_objective(saved, objective, evaluate.sign)
     keeper = Keeper(checkpoint, asked, start, saved) if checkpoint or saved else None

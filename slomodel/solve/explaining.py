@@ -80,7 +80,10 @@ def explained(evaluate: Evaluator, floor: Floor, at: Iterate, longest: float) ->
     ending = look.ending(t * blur.slope + noise)
     valley = None
     if ending is not Status.precision:
+        farther = evaluate.last_nonfinite
         valley = narrow_valley(evaluate, at, v, noise, blur, t)
+        # A point told apart from `at` by few digits says less of what is not finite.
+        evaluate.last_nonfinite = farther
     if valley:
         ending, look = Status.precision, valley
     elif not look.finite:

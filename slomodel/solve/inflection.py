@@ -10,7 +10,7 @@ import numpy as np
 from slomodel.solve.by_component import CLEAR
 from slomodel.solve.curvature import Ritz, least_eigenvalue
 from slomodel.solve.floor import ROUNDING
-from slomodel.solve.norms import EPS, Vector, norm
+from slomodel.solve.norms import Vector, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.subroutine import Iterate
 
@@ -106,7 +106,7 @@ def _bends_down(evaluate: Evaluator, at: Iterate, step: Vector) -> bool:
 
 def _lower(evaluate: Evaluator, at: Iterate, step: Vector, curvature: float) -> Beyond | None:
     """The point at `step` (n,) where f falls clearly, and on all of the way to it."""
-    noise = ROUNDING * EPS * abs(at.f)
+    noise = ROUNDING * evaluate.eps * abs(at.f)
     wanted = max(CLEAR * noise, STEEPER * at.gnorm * norm(step))
     x = at.x + step
     f = evaluate.value(x)

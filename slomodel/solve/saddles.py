@@ -12,7 +12,7 @@ from slomodel.solve.curvature import LARGEST_SHOWN, Ritz, least_eigenvalue, show
 from slomodel.solve.facts import Facts
 from slomodel.solve.floor import ROUNDING
 from slomodel.solve.inflection import SoFar, falls_beyond
-from slomodel.solve.norms import EPS, Vector, norm
+from slomodel.solve.norms import Vector, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.options import bad_value
 from slomodel.solve.proved import Prove
@@ -118,7 +118,7 @@ class SaddleWatch:
 
         The certified step is one of them, where L2 has a proof.
         """
-        noise = ROUNDING * EPS * abs(at.f)
+        noise = ROUNDING * self._evaluate.eps * abs(at.f)
         best: tuple[float, float] | None = None
         for t in self._lengths(at, ritz):
             if SIGMA * 0.5 * -ritz.value * t * t <= noise:

@@ -61,7 +61,7 @@ def falls_without_end(evaluate: Evaluator, at: Iterate, step: Vector, lowest: fl
         falls.append(last - f)
         if not falls[-1] > SHRUNK * max(falls):
             return None
-        clear = clear + 1 if falls[-1] > CLEAR * EPS * abs(f) else 0
+        clear = clear + 1 if falls[-1] > CLEAR * evaluate.eps * abs(f) else 0
         last, factor = f, 2.0 * factor
     if clear < LEAST_DOUBLINGS or not _steady(falls):
         return None
