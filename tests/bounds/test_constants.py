@@ -1,0 +1,83 @@
+"""Constants of derivatives: their roundings are in the bounds, however large a factor makes them."""
+
+from __future__ import annotations
+
+import math
+import random
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from bounds.asking import setting
+from bounds.fuzz import cases, in_units, setting_of
+from random_graphs import throw
+
+import slomodel.functions as table
+from slomodel.bounds import Setting, bounds
+from slomodel.ir import build
+from slomodel.ir.dims import literal
+from slomodel.ir.exact import without_rounding
+from slomodel.ir.expr import Const
+from slomodel.ir.walk import postorder
+
+NUMBERS = [1.3675956862490646, 0.9760437746955588, 1.0194697679337283, 1.265416153445288]
+
+
+@pytest.mark.parametrize("step", [0.0, 2.2e-16, -2.2e-16])
+@pytest.mark.parametrize("c", NUMBERS)
+def test_terms_that_nearly_cancel(c: float, step: float) -> None:
+    """1e16 (3 (c x²) - d x²) with d = 3 c but for a rounding: the product 3 c once was rounded."""
+    d = 3.0 * c * (1.0 + step)
+    one = setting(f"var x minimize 1e16*(3*({c!r}*x^2) - {d!r}*x^2)", [0.3])
+    truth = 2 * 10**16 * abs(3 * Fraction(c) - Fraction(d))
+    assert Fraction(bounds(one, 0.1).L1) >= truth
+
+
+def test_products_of_numbers_are_rounded_up() -> None:
+    for _ in range(30):
+        k, c = random.Random(_).randrange(3, 30), random.Random(_).uniform(0.5, 2.0)
+        one = setting(f"var x minimize {k}*({c!r}*x^2)", [0.3])
+        assert Fraction(bounds(one, 0.1).L1) >= 2 * k * Fraction(c)
+
+
+@pytest.mark.parametrize("number", [1049, 1179])
+def test_a_constant_that_underflows_is_not_0(number: int) -> None:
+    """A bound near the largest double made units in which the factor 1e-150 was 0, and so all."""
+    with np.errstate(all="ignore"):
+        example = throw(np.random.default_rng(number), "classes", 4)
+    one = setting_of(example)
+    (case,) = cases(one, np.random.default_rng(0), (100.0,)) or [None]
+    assert case is None or not (case.violates("L1") or case.violates("L2"))
+
+
+def test_a_small_objective_in_small_units_has_no_bound_of_0() -> None:
+    x = build.variable("x", (literal(2),))
+    objective = table.mul(1e-146, build.inner(x, x))
+    (case,) = cases(Setting(objective, (x,), {x: np.ones(2)}, {}), np.random.default_rng(0), (0.1,))
+    other = in_units(case, 117, -378)
+    assert other is not None
+    assert not other.violates("L1")
+
+
+def test_powers_of_two_that_underflow_together_stay_apart() -> None:
+    """2^-600 (2^-600 (A x)) with A of 1e300 is not 0."""
+    x, A = build.variable("x", ()), build.data("A", ())
+    tiny = math.ldexp(1.0, -600)
+    inner = table.mul(tiny, table.mul(tiny, table.mul(A, x)))
+    objective = table.square(table.mul(1e200, inner))
+    one = Setting(objective, (x,), {x: np.asarray(1.0), A: np.asarray(1e300)}, {})
+    truth = 2 * (Fraction(tiny) ** 2 * Fraction(1e300) * Fraction(1e200)) ** 2
+    assert Fraction(bounds(one, 0.1).L1) >= truth
+
+
+def test_a_graph_without_rounding_keeps_what_is_not_exact() -> None:
+    x = build.variable("x", ())
+    with without_rounding():
+        kept = table.mul(table.mul(Const(3.0), Const(0.58)), x)
+        folded = table.mul(table.mul(Const(3.0), Const(0.5)), x)
+        chosen = table.add(table.where(Const(True), Const(0.1), Const(2.0)), x)
+    assert Const(0.58) in postorder(kept)
+    assert Const(1.5) in postorder(folded)
+    assert Const(0.1) in postorder(chosen)
+    assert len(postorder(chosen)) == 3
+    assert Const(3.0 * 0.58) in postorder(table.mul(table.mul(Const(3.0), Const(0.58)), x))
