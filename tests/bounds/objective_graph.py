@@ -188,8 +188,9 @@ def evaluate_exactly(
     """
     results: dict[Expr, NDArray] = {}
     for node in postorder(*roots):
-        if written and isinstance(node, Const) and node.dtype == "real" and np.isfinite(node.value):
-            results[node] = np.asarray(_number(node), dtype=object)
+        if isinstance(node, Const) and node.dtype == "real" and np.isfinite(node.value):
+            number = _number(node) if written else mpmath.mpf(node.value)
+            results[node] = np.asarray(number, dtype=object)
             continue
         if isinstance(node, Input):
             array = np.asarray(values[node])

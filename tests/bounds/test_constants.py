@@ -6,6 +6,7 @@ import math
 import random
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 from bounds.asking import setting
@@ -14,6 +15,8 @@ from random_graphs import throw
 
 import slomodel.functions as table
 from slomodel.bounds import Setting, bounds
+from slomodel.bounds.forms.loewner import Rows, cubic_sum, quadratic_sum
+from slomodel.bounds.forms.power_sums import Moments, power_sums
 from slomodel.ir import build
 from slomodel.ir.dims import literal
 from slomodel.ir.exact import without_rounding
@@ -68,6 +71,44 @@ def test_powers_of_two_that_underflow_together_stay_apart() -> None:
     one = Setting(objective, (x,), {x: np.asarray(1.0), A: np.asarray(1e300)}, {})
     truth = 2 * (Fraction(tiny) ** 2 * Fraction(1e300) * Fraction(1e200)) ** 2
     assert Fraction(bounds(one, 0.1).L1) >= truth
+
+
+@pytest.mark.parametrize("factor", ["1e100", "1e50"])
+@pytest.mark.parametrize("radius", [0.0, 0.1])
+def test_products_that_underflow_below_large_factors(factor: str, radius: float) -> None:
+    """φ'' = 1e-261 times u'² = 1e-130 is no double, and 1e300·1e100 times that is 1e9."""
+    one = setting(f"var x minimize 1e300*({factor}*exp(1e-65*x - 600))", [1.0])
+    with mpmath.workdps(60):
+        x = mpmath.mpf(1.0)
+        truth = mpmath.mpf(10) ** 300 * mpmath.mpf(factor) * mpmath.mpf("1e-130")
+        truth *= mpmath.exp(mpmath.mpf(1e-65) * x - 600) * (1 - mpmath.mpf("1e-15"))
+        assert mpmath.mpf(bounds(one, radius).L1) >= truth
+
+
+def test_sums_over_rows_whose_products_underflow() -> None:
+    """Σ d a bᵀ and Σ t a b c with d a a number without all its digits, b and c large."""
+    small, large = np.array([[1.1e-200]]), np.array([[1.3e200]])
+    zero = np.zeros(1)
+    a, b = Rows(small, small[0], zero), Rows(large, large[0], zero)
+    d = np.array([1.7e-121])
+    found = quadratic_sum([a, b], {(0, 1): d})
+    exact_sum = 2 * Fraction(d[0]) * Fraction(small[0, 0]) * Fraction(large[0, 0])
+    assert abs(Fraction(found.array[0, 0]) - exact_sum) <= Fraction(found.slack)
+    root = np.sqrt(large)
+    c = Rows(root, root[0], zero)
+    third = cubic_sum([a, c], {(0, 1, 1): d})
+    exact_sum = Fraction(d[0]) * Fraction(small[0, 0]) * Fraction(root[0, 0]) ** 2
+    assert abs(Fraction(third.array[0, 0, 0]) - exact_sum) <= Fraction(third.slack)
+
+
+@pytest.mark.parametrize("q", [2, 3, 4])
+def test_power_sums_of_small_rows_with_large_weights(q: int) -> None:
+    row, c = np.array([[1.1e-170, 0.7e-165]]), np.array([[1e300]])
+    length = np.linalg.norm(row * 1e160, axis=1) * 1e-160 * (1.0 + 1e-15)
+    moments = Moments(Rows(row, length, np.zeros(1)))
+    truth = Fraction(c[0, 0]) * (sum(Fraction(one) ** 2 for one in row[0])) ** (q // 2)
+    truth *= Fraction(0.7e-165) if q == 3 else 1
+    assert Fraction(float(power_sums(moments, c, q)[0])) >= truth
 
 
 def test_a_graph_without_rounding_keeps_what_is_not_exact() -> None:
