@@ -85,6 +85,15 @@ def test_products_that_underflow_below_large_factors(factor: str, radius: float)
         assert mpmath.mpf(bounds(one, radius).L1) >= truth
 
 
+def test_terms_that_a_rewriting_would_take_for_opposite() -> None:
+    """3 (c x) + d |x| is not 2 d relu(x) because 3 c is rounded to d: nor is its square 0."""
+    c, d = 1.3675956862490646, 4.102787058747194
+    assert 3.0 * c == d
+    one = setting(f"var x minimize (1e16*(3*({c!r}*x) + {d!r}*abs(x)))^2", [-2.5])
+    truth = 2 * (10**16 * (3 * Fraction(c) - Fraction(d))) ** 2
+    assert Fraction(bounds(one, 0.1).L1) >= truth > 1
+
+
 def test_sums_over_rows_whose_products_underflow() -> None:
     """Σ d a bᵀ and Σ t a b c with d a a number without all its digits, b and c large."""
     small, large = np.array([[1.1e-200]]), np.array([[1.3e200]])
