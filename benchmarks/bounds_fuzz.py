@@ -7,7 +7,8 @@ Lanczos, ascents and random pairs find; where they come near it, 60 digits decid
 worst cases are decided in 60 digits, however near they came. A graph is given by its number and
 kind: `throw(default_rng(number), kind, steps)` makes it again. Every bound that is passed is
 printed with these, and every exception; the exit status is then 1. The slow strategies are asked
-of one graph in `--slow-every`.
+of one graph in `--slow-every`. At some radii the bound is also asked of 2^k f(2^l x), |k| and |l|
+up to 400. `--kinds` are those of graphs to make, by default all.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ if __package__ in (None, ""):  # run as a script; its folder has a bounds.py of 
 
 import numpy as np
 from bounds.fuzz import Case, cases, setting_of
-from random_graphs import KINDS, throw
+from random_graphs import KINDS, WITH_LITERALS, throw
 
 from slomodel.bounds import lipschitz
 from slomodel.bounds.strategies.interval_entries import interval_entries
@@ -40,6 +41,8 @@ from slomodel.bounds.strategies.separable_sums import separable_sums
 
 RADII = (0.0, 1e-12, 1e-9, 1e-6, 1e-3, 0.01, 0.03, 0.1, 0.3, 0.5, 1.0, 2.0, 3.0, 10.0, 100.0, 1e3)
 RADII_A_GRAPH = 12
+RADII_IN_OTHER_UNITS = 2
+ALL_KINDS = (*KINDS, *WITH_LITERALS)
 EVERY = lipschitz.STRATEGIES
 SLOW = (interval_entries, separable_sums, layered_networks)
 MORE_OFTEN = {"rows": 3, "long rows": 1, "layers": 3, "layers of classes": 3}
@@ -109,27 +112,29 @@ class Worst:
 def describe(case: Case, which: str, origin: Origin) -> str:
     witness = case.witness(which)
     return (
-        f"{origin}, radius {case.radius:g}, bound {case.bound[which]!r}, "
+        f"{origin}, radius {case.radius!r}, units {case.units}, bound {case.bound[which]!r}, "
         f"value {witness.value!r} at {witness.x!r} along {witness.v!r}, outside "
         f"{case.witnesses.outside}; centre {case.graph.centre!r}\n"
         f"{case.graph.setting.objective!r:.2000}"
     )
 
 
-def search(worst: Worst, number: int, steps: int, slow_every: int) -> None:
+def search(
+    worst: Worst, number: int, steps: int, slow_every: int, kinds: Sequence[str] = ALL_KINDS
+) -> None:
     """The cases of one graph."""
-    kind = tuple(KINDS)[number % len(KINDS)]
+    kind = kinds[number % len(kinds)]
     every, instead = RARE.get(kind, (1, kind))
-    origin = Origin(number, kind if number // len(KINDS) % every == 0 else instead, steps)
+    origin = Origin(number, kind if number // len(kinds) % every == 0 else instead, steps)
     often = min(slow_every, MORE_OFTEN.get(origin.kind, slow_every))
-    slow = number // len(KINDS) % often == 0
+    slow = number // len(kinds) % often == 0
     lipschitz.STRATEGIES = EVERY if slow else tuple(one for one in EVERY if one not in SLOW)
     rng = np.random.default_rng(number)
     with np.errstate(all="ignore"):
         example = throw(rng, origin.kind, steps)
     radii = tuple(float(r) for r in rng.choice(RADII, RADII_A_GRAPH, replace=False))
     try:
-        found = cases(setting_of(example), rng, radii)
+        found = cases(setting_of(example), rng, radii, other_units=RADII_IN_OTHER_UNITS)
     except Exception as error:
         worst.fail(error, origin)
         return
@@ -139,14 +144,21 @@ def search(worst: Worst, number: int, steps: int, slow_every: int) -> None:
             worst.add(case, which, origin)
 
 
-def run(number_of_cases: int, seed: int, steps: int, size: int, slow_every: int) -> int:
+def run(
+    number_of_cases: int,
+    seed: int,
+    steps: int,
+    size: int,
+    slow_every: int,
+    kinds: Sequence[str] = ALL_KINDS,
+) -> int:
     """Search, tell, and the exit status."""
     worst, began = Worst(size), time.perf_counter()
     told = began
     for number in count(seed):
         if worst.total >= number_of_cases:
             break
-        search(worst, number, steps, slow_every)
+        search(worst, number, steps, slow_every, kinds)
         if time.perf_counter() - told > SECONDS_BETWEEN:
             told = time.perf_counter()
             print(
@@ -170,9 +182,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--steps", type=int, default=4)
     parser.add_argument("--worst", type=int, default=100)
     parser.add_argument("--slow-every", type=int, default=4)
+    parser.add_argument("--kinds", nargs="+", choices=ALL_KINDS, default=ALL_KINDS)
     asked = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
-    return run(asked.cases, asked.seed, asked.steps, asked.worst, asked.slow_every)
+    return run(asked.cases, asked.seed, asked.steps, asked.worst, asked.slow_every, asked.kinds)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,14 @@ from typing import TypeVar
 
 import numpy as np
 from graph_maker import LARGEST, Maker, Reals
-from graph_steps import apply_function, power
+from graph_steps import apply_function, contract, power
+from literal_steps import (
+    alike_rows,
+    join,
+    nearly_cancelling,
+    scaled_function,
+    smoothed_kink,
+)
 from strategies import REALS, SMOOTH, STEPS, Example
 
 from slomodel import functions as fn
@@ -181,10 +188,18 @@ KINDS = {
     "classes": Kind(SMOOTH, False, start_classes, (nothing,)),
 }
 
+LITERAL = (scaled_function, nearly_cancelling, alike_rows)
+WITH_LITERALS = {
+    "joins": Kind(SMOOTH, True, start, (join, join, smoothed_kink, scaled_function, contract)),
+    "literals": Kind(SMOOTH, False, start, (*LITERAL, *LITERAL, apply_function, contract)),
+    "literal kinks": Kind(REALS, True, start, (*LITERAL, join, smoothed_kink, *STEPS)),
+}
+"""Those whose written numbers are of every size: nothing in doubles is known of their values."""
+
 
 def throw(rng: np.random.Generator, kind: str, steps: int, largest: int = 3) -> Example:
     """A small graph; dims are 1 to `largest`, the scales of centre and data from 1e-8 to 1e4."""
-    of_kind = KINDS[kind]
+    of_kind = {**KINDS, **WITH_LITERALS}[kind]
     ranges = {name: of_kind.dims.get(name, (1, largest)) for name in "nmp"}
     sizes = {name: int(rng.integers(low, high + 1)) for name, (low, high) in ranges.items()}
     maker = Thrower(_no_draw, sizes, rng, of_kind.allowed, of_kind.ties)

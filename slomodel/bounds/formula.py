@@ -16,6 +16,7 @@ from slomodel.bounds.setting import Setting
 from slomodel.bounds.strategies.majorant_series import Series, majorant_terms
 from slomodel.bounds.strategies.symmetric_powers import symmetric_terms
 from slomodel.errors import Diagnostic, DomainError, MissingRule
+from slomodel.ir.exact import without_rounding
 
 
 class BlockNorm(sp.Symbol):  # type: ignore[misc]
@@ -27,6 +28,7 @@ class BlockNorm(sp.Symbol):  # type: ignore[misc]
         return rf"\left\lVert {printer.doprint(sp.Symbol(self.name[5:]))} \right\rVert"
 
 
+@without_rounding()
 def bound_formula(setting: Setting, which: str) -> sp.Expr:
     """A bound of `L1` or `L2` in r and the variables' norms. Raises MissingRule if there is none.
 

@@ -27,6 +27,7 @@ from slomodel.bounds.strategies.separable_sums import separable_sums
 from slomodel.bounds.strategies.symmetric_powers import symmetric_powers
 from slomodel.bounds.units import Units, units_of_objective, units_of_variables
 from slomodel.errors import Diagnostic, DomainError, MissingRule
+from slomodel.ir.exact import without_rounding
 
 Strategy = Callable[[Setting, float], Candidate | None]
 
@@ -71,6 +72,7 @@ class Claims:
     centre: tuple[Claim, ...] = ()
 
 
+@without_rounding()
 def bounds(setting: Setting, radius: float) -> Bounds:
     """Bounds over the ball round the setting's centre; inf with a reason where there is none.
 
@@ -135,6 +137,7 @@ def _claims_in(units: Units, setting: Setting, radius: float) -> Claims:
     return Claims(own(found.L1, 2), own(found.L2, 3))
 
 
+@without_rounding()
 def quick_bound(setting: Setting, radius: float) -> float:
     """A bound of L1 that takes little time; it may be inf where `bounds` has another one."""
     claims = _claims(setting, checked_radius(radius), QUICK)

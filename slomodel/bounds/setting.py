@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from slomodel.calculus import NOTHING, Known, gradient
 from slomodel.errors import Span
+from slomodel.ir.exact import without_rounding
 from slomodel.ir.expr import Expr, Input
 
 Array = NDArray[np.float64]
@@ -34,8 +35,9 @@ class Setting:
 
     @cached_property
     def gradient(self) -> tuple[Expr, ...]:
-        """The gradient by variable, as graphs."""
-        return gradient(self.objective, self.variables, self.known)
+        """The gradient by variable, as graphs; no constant in them is rounded."""
+        with without_rounding():
+            return gradient(self.objective, self.variables, self.known)
 
     @property
     def n(self) -> int:

@@ -25,8 +25,8 @@ _FAR = 60
 """Binary exponents of x up to this are ordinary: sixth powers of 1e18 are far from 1e308."""
 _FAR_VALUE = 190
 """The same of bounds, of which squares and fourth powers are taken: 1e57."""
-_LARGEST = 900
-"""Units of more than 2^±this are not taken: they, and their inverses, are doubles."""
+_LARGEST = 1000
+"""Units are no further from 1 than this power of 2, so that they and their inverses are doubles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +67,14 @@ def _scaled(bound: float, exponent: int) -> float:
     return result if is_exact else float(up(result))
 
 
+def _within(exponent: int) -> int:
+    return max(-_LARGEST, min(exponent, _LARGEST))
+
+
 def units_of_variables(one: Setting, radius: float) -> Units:
     """A unit of about the largest number of the ball, where that is of extreme scale."""
     centre = [np.abs(one.values[variable]).max(initial=0.0) for variable in one.variables]
-    exponent = _clipped(math.frexp(max(radius, *centre))[1])
+    exponent = _within(math.frexp(max(radius, *centre))[1])
     if abs(exponent) <= _FAR:
         return Units()
     units = Units(x=exponent)
@@ -89,9 +93,5 @@ def units_of_objective(units: Units, bounds: Sequence[float]) -> Units:
     finite = [bound for bound in bounds if 0.0 < bound < math.inf]
     if not finite:
         return units
-    exponent = _clipped(math.frexp(min(finite))[1] + 2 * units.x)
+    exponent = _within(math.frexp(min(finite))[1] + 2 * units.x)
     return replace(units, f=exponent) if abs(exponent) > _FAR_VALUE else units
-
-
-def _clipped(exponent: int) -> int:
-    return max(-_LARGEST, min(exponent, _LARGEST))

@@ -7,6 +7,7 @@ where x is -0.0 and IEEE gives +0.0. Nothing here is ever `0 * x -> 0`: that wou
 from __future__ import annotations
 
 import math
+import sys
 
 import numpy as np
 
@@ -50,13 +51,18 @@ def _simplify_mul(a: Expr, b: Expr) -> Expr | None:
 def _one_scale(scale: Expr, node: Expr) -> Expr | None:
     """`s * (t * x)` as `(s * t) * x` for scalars of which one is a power of two.
 
-    Exact, as such a factor never rounds, but for numbers that over- or underflow on the way.
+    Exact, as such a factor never rounds, but for data that over- or underflow on the way; two
+    numbers whose product does stay apart.
     """
     if scale.rank or not isinstance(node, Map) or node.function is not mul:
         return None
     inner, rest = node.operands
     if inner.rank or rest.shape != node.shape:
         return None
+    if isinstance(scale, Const) and isinstance(inner, Const):
+        product = abs(scale.value * inner.value)
+        if not sys.float_info.min <= product <= sys.float_info.max:
+            return None
     if _is_power_of_two(scale) or _is_power_of_two(inner):
         return mul(mul(scale, inner), rest)
     return None

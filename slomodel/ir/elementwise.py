@@ -8,7 +8,7 @@ import numpy as np
 
 from slomodel.errors import ShapeError
 from slomodel.ir.dims import Shape, show_shape
-from slomodel.ir.exact import exact_value
+from slomodel.ir.exact import exact_value, may_fold
 from slomodel.ir.expr import Axes, Const, Einsum, Expr, Map
 from slomodel.ir.function import ScalarFunction
 from slomodel.ir.linear import broadcast, einsum
@@ -96,13 +96,18 @@ def _narrowed(node: Einsum) -> tuple[Expr, Axes]:
     return einsum(node.operands, inputs, tuple(number[label] for label in output), dims), kept
 
 
-def _folded(function: ScalarFunction, numbers: Sequence[Const]) -> Const:
-    """The function of constants: its NumPy meaning, and the number without rounding."""
+def _folded(function: ScalarFunction, numbers: Sequence[Const]) -> Const | None:
+    """The function of constants: its NumPy meaning, and the number without rounding.
+
+    None where it is to be kept, as its double would be rounded (`without_rounding`).
+    """
     with np.errstate(all="ignore"):
         result = function.numpy(*(np.asarray(number.value) for number in numbers))
     if function.result == "bool":
         return Const(bool(result))
     value = float(result)
+    if not may_fold(function, numbers, value):
+        return None
     return Const(value, exact_value(function, numbers, value))
 
 
@@ -111,7 +116,9 @@ def _simplified(
 ) -> Expr | None:
     numbers = [operand for operand in operands if isinstance(operand, Const)]
     if len(numbers) == len(operands) and operands:
-        return broadcast(_folded(function, numbers), (), shape)
+        folded = _folded(function, numbers)
+        if folded is not None:
+            return broadcast(folded, (), shape)
     if function.simplify is None:
         return None
     kept = function.simplify(*operands)

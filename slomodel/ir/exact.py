@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from fractions import Fraction
 
 import sympy as sp
 
 from slomodel.ir.expr import Const, Exact
-from slomodel.ir.function import ScalarFunction
+from slomodel.ir.function import ANALYTIC, ScalarFunction
 
 _WHOLE = 2.0**53
 """Sums, products and quotients of whole numbers below this that are whole are exact doubles."""
@@ -19,6 +21,49 @@ _MOST_PARTS = 20
 """The same for numbers such as sqrt(2 + pi), in SymPy's nodes."""
 _HIGHEST_POWER = 64
 """SymPy writes whole powers out, 10 to the 1,000,000th too."""
+
+_ROUNDING: ContextVar[bool] = ContextVar("constants are folded with rounding", default=True)
+
+
+@contextmanager
+def without_rounding() -> Iterator[None]:
+    """Graphs built meanwhile keep a function of constants as a node where its double is rounded.
+
+    What bounds are of: 3·0.58 in a derivative is off by 1e-16 of it, which a term -1.74 under a
+    factor of 1e16 makes all there is, and 1e-150·2^-823 is not 0. Intervals enclose such nodes.
+    """
+    token = _ROUNDING.set(False)
+    try:
+        yield
+    finally:
+        _ROUNDING.reset(token)
+
+
+def may_fold(function: ScalarFunction, numbers: Sequence[Const], value: float) -> bool:
+    """Whether the double may stand for the function of the numbers' doubles in a graph."""
+    return _ROUNDING.get() or is_exact(function, numbers, value)
+
+
+def is_exact(function: ScalarFunction, numbers: Sequence[Const], value: float) -> bool:
+    """True where the double is shown to be the function of the numbers' doubles."""
+    own = [number.value for number in numbers]
+    if function.result == "bool" or not all(map(math.isfinite, own)):
+        return True  # no rounding, or of an infinity or NaN, on which doubles calculate exactly
+    if not math.isfinite(value):
+        return False
+    if not function.costly and all(map(_is_whole, (value, *own))):
+        return True
+    if function.smoothness < ANALYTIC and (value == 0.0 or abs(value) in map(abs, own)):
+        return not function.costly  # one of the operands, with a sign, or 0
+    if function.costly and not (function.name == "pow" and abs(own[1]) <= _HIGHEST_POWER):
+        return False
+    try:
+        found = function.definition(*map(Fraction, own))
+    except (ArithmeticError, TypeError, ValueError):
+        return False
+    if isinstance(found, sp.Rational):
+        found = Fraction(found.p, found.q)
+    return isinstance(found, (int, Fraction)) and found == Fraction(value)
 
 
 def exact_value(function: ScalarFunction, numbers: Sequence[Const], value: float) -> Exact | None:
@@ -60,4 +105,4 @@ def _operand(number: Const) -> Exact | sp.Basic:
 
 
 def _is_whole(value: float) -> bool:
-    return value.is_integer() and abs(value) < _WHOLE
+    return float(value).is_integer() and abs(value) < _WHOLE

@@ -18,10 +18,12 @@ def entropy(node: Map) -> Expr | None:
         return None
     for x, other in ((left.core, right.core), (right.core, left.core)):
         if other.inner(log) == x:
-            return mul(constant, xlogx(x.along(node.shape)))
+            found = xlogx(x.along(node.shape))
+            return mul(left.coefficient, mul(right.coefficient, found))
         less = _above_one(x, other)
         if less is not None:
-            return mul(constant, xlogx1p(less.along(node.shape)))
+            found = xlogx1p(less.along(node.shape))
+            return mul(left.coefficient, mul(right.coefficient, found))
     return None
 
 

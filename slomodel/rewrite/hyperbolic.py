@@ -5,6 +5,7 @@ from __future__ import annotations
 from slomodel.functions import (
     add,
     cosh,
+    div,
     exp,
     expm1,
     log,
@@ -113,10 +114,11 @@ def quotient(node: Map) -> Expr | None:
         return None
     x, inside = top.core.inner(sinh), top.core.inner(expm1)
     if x is not None and bottom.core.inner(cosh) == x:
-        return mul(top.coefficient / bottom.coefficient, tanh(x.along(node.shape)))
+        found = mul(top.coefficient, tanh(x.along(node.shape)))
+        return div(found, bottom.coefficient)
     if inside is not None and _exponent_above_one(bottom.core) == inside:
-        ratio = top.coefficient / bottom.coefficient
-        return mul(ratio, tanh(mul(0.5, inside.along(node.shape))))
+        found = mul(top.coefficient, tanh(mul(0.5, inside.along(node.shape))))
+        return div(found, bottom.coefficient)
     return None
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from slomodel.functions import add, div, exp, mul, neg, sub
 from slomodel.ir import build
 from slomodel.ir.dims import Shape
+from slomodel.ir.exact import is_exact
 from slomodel.ir.expr import Axes, Const, Einsum, Expr, Input, Map
 from slomodel.ir.function import ScalarFunction
 
@@ -62,11 +63,15 @@ class Term:
 
 
 def scaled(part: Part, sign: float = 1.0) -> Term:
-    """A part with its constant factors and signs taken out."""
+    """A part with its constant factors and signs taken out, as far as their product is exact.
+
+    Patterns compare coefficients: 3·(0.58 x) and 1.74 x are not alike because 3·0.58 is rounded to
+    1.74, as their difference may stand under a factor of 1e16.
+    """
     coefficient = sign
     while True:
         node = part.node
-        if isinstance(node, Const):
+        if isinstance(node, Const) and _is_exact(mul, coefficient, node.value):
             return Term(coefficient * node.value, None)
         if not is_map(node, neg, mul, div):
             return Term(coefficient, part)
@@ -75,13 +80,24 @@ def scaled(part: Part, sign: float = 1.0) -> Term:
         if is_map(node, neg):
             coefficient, part = -coefficient, operands[0]
         elif is_map(node, mul) and constants:
-            coefficient *= _value(operands[constants[0]])
+            number = _value(operands[constants[0]])
+            if not _is_exact(mul, coefficient, number):
+                return Term(coefficient, part)
+            coefficient *= number
             part = operands[1 - constants[0]]
-        elif constants == [1] and _value(operands[1]):
+        elif constants == [1] and _is_exact(div, coefficient, _value(operands[1])):
             coefficient /= _value(operands[1])
             part = operands[0]
         else:
             return Term(coefficient, part)
+
+
+def _is_exact(function: ScalarFunction, one: float, other: float) -> bool:
+    """Whether a product or quotient is a double; none by 0 is."""
+    if function is div and not other:
+        return False
+    value = one * other if function is mul else one / other
+    return is_exact(function, (Const(one), Const(other)), value)
 
 
 def _value(part: Part) -> float:

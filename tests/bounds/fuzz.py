@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import mpmath
 import numpy as np
-from bounds.objective_graph import ObjectiveGraph
+from bounds.objective_graph import DIGITS, ObjectiveGraph
 from bounds.witness import Witness, Witnesses, recheck, seek
 from strategies import Example
 
+from slomodel import functions as fn
 from slomodel.bounds import Setting, bounds
+from slomodel.ir import build
+from slomodel.ir.walk import substitute
 
 RADII = (0.0, 1e-12, 1e-3, 0.1, 1.0, 100.0)
 # A value in doubles this share above a bound, or any share below it, may be rounding: 60 digits
@@ -19,21 +23,30 @@ RADII = (0.0, 1e-12, 1e-3, 0.1, 1.0, 100.0)
 DOUBTFUL = 1e-9
 
 
+MOST_UNITS = 400
+"""Units of the objective and of its variables are powers of 2 with exponents of at most this."""
+
+
 @dataclass(frozen=True)
 class Case:
-    """A bound over a ball, and the points that come nearest to it."""
+    """A bound over a ball, and the points that come nearest to it.
+
+    `units` are the exponents (k, l) of 2 for which the bound was asked of 2^k f(2^l x); it is
+    given for f, as a number with an exponent of any size.
+    """
 
     graph: ObjectiveGraph
     radius: float
-    bound: dict[str, float]
+    bound: dict[str, float | mpmath.mpf]
     witnesses: Witnesses
+    units: tuple[int, int] = (0, 0)
 
     def ratio(self, which: str) -> float:
         """How much of the bound is reached, in doubles; 0 where there is no bound."""
         witness, bound = self.witness(which), self.bound[which]
         if bound == math.inf or not witness.value > 0.0:
             return 0.0
-        return witness.value / bound if bound > 0.0 else math.inf
+        return float(witness.value / bound) if bound > 0.0 else math.inf
 
     def witness(self, which: str) -> Witness:
         return self.witnesses.L1 if which == "L1" else self.witnesses.L2
@@ -58,16 +71,51 @@ def setting_of(example: Example) -> Setting:
     return Setting(example.objective, example.variables, values, example.sizes)
 
 
+def scaled(one: Setting, power: int, unit: int = 0) -> Setting:
+    """2^power f(2^unit x), at the same point."""
+    objective, values = one.objective, dict(one.values)
+    if unit:
+        factor = build.const(math.ldexp(1.0, unit))
+        moved = {variable: fn.mul(factor, variable) for variable in one.variables}
+        (objective,) = substitute((objective,), moved)
+        for variable in one.variables:
+            values[variable] = np.ldexp(values[variable], -unit)
+    if power:
+        objective = fn.mul(build.const(math.ldexp(1.0, power)), objective)
+    return replace(one, objective=objective, values=values, kept={})
+
+
+def in_units(case: Case, power: int, unit: int) -> Case | None:
+    """The same case with the bounds of 2^power f(2^unit x); None where its point is rounded."""
+    own = case.graph.setting
+    its, radius = scaled(own, power, unit), math.ldexp(case.radius, -unit)
+    same = (np.ldexp(its.values[v], unit) == own.values[v] for v in own.variables)
+    if not all(np.all(one) for one in same) or math.ldexp(radius, unit) != case.radius:
+        return None
+    answer = bounds(its, radius)
+    with mpmath.workdps(DIGITS):
+        bound = {
+            which: mpmath.ldexp(mpmath.mpf(value), -power - k * unit)
+            for which, value, k in (("L1", answer.L1, 2), ("L2", answer.L2, 3))
+        }
+    return replace(case, bound=bound, units=(power, unit))
+
+
 def cases(
     setting: Setting,
     rng: np.random.Generator,
     radii: tuple[float, ...] = RADII,
     ask: Callable[[Setting, float], tuple[float, float]] | None = None,
+    other_units: int = 0,
 ) -> list[Case]:
-    """The setting's bounds, or those that `ask` gives, at every radius that has one."""
+    """The setting's bounds, or those that `ask` gives, at every radius that has one.
+
+    At so many radii also those of the objective and its variables in other units, against the
+    same points.
+    """
     graph = ObjectiveGraph(setting)
     found = []
-    for radius in radii:
+    for k, radius in enumerate(radii):
         if ask is None:
             answer = bounds(setting, radius)
             L1, L2 = answer.L1, answer.L2
@@ -79,4 +127,8 @@ def cases(
         with np.errstate(all="ignore"):
             witnesses = seek(graph, radius, rng)
         found.append(Case(graph, radius, {"L1": L1, "L2": L2}, witnesses))
+        if k < other_units:
+            units = (int(one) for one in rng.integers(-MOST_UNITS, MOST_UNITS + 1, 2))
+            other = in_units(found[-1], *units)
+            found += [] if other is None else [other]
     return found

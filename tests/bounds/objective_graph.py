@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache, cached_property
 
 import mpmath
@@ -11,6 +12,7 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
+from slomodel import functions as fn
 from slomodel.bounds import Setting
 from slomodel.calculus import jvp
 from slomodel.codegen.entry import Entry
@@ -18,10 +20,10 @@ from slomodel.codegen.kernels import TARGETS
 from slomodel.codegen.layout import Layout
 from slomodel.codegen.sizes import Sizes
 from slomodel.ir import build
-from slomodel.ir.expr import Expr, Input, Map
+from slomodel.ir.expr import Const, Expr, Input, Map
 from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import postorder
-from slomodel.reference import meaning
+from slomodel.reference import evaluate, meaning
 
 Vector = NDArray[np.float64]
 Exact = NDArray[np.object_]
@@ -75,11 +77,38 @@ class ObjectiveGraph:
     def third(self) -> Product:
         return self._compiled(self.third_derivative)
 
-    def exact_gradient(self, x: Exact) -> Exact:
-        return self._exactly(self.setting.gradient, x, x)
+    @cached_property
+    def switches(self) -> tuple[Expr, ...]:
+        """What changes sign where a branch, a kink or a jump begins; one number an element."""
+        moving: set[Expr] = set(self.setting.variables)
+        found: dict[Expr, None] = {}
+        for node in postorder(self.setting.objective):
+            if moving.isdisjoint(node.operands):
+                continue
+            moving.add(node)
+            if isinstance(node, Map):
+                found.update(dict.fromkeys(_sides(node)))
+        return tuple(found)
 
-    def exact_hvp(self, x: Exact, v: Exact) -> Exact:
-        return self._exactly(self.hessian, x, v)
+    def signs(self, x: Vector) -> NDArray[np.bool_]:
+        """Which of the switches are positive at x."""
+        with np.errstate(all="ignore"):
+            found = evaluate(self.switches, self._values(x, x), self.setting.sizes)
+        return np.concatenate([np.ravel(np.asarray(one) > 0.0) for one in found])
+
+    def exact_switch(self, x: Exact, k: int, written: bool = False) -> mpmath.mpf:
+        """The k-th number whose sign `signs` tells."""
+        return self._exactly(self.switches, x, x, written)[k]
+
+    def exact_value(self, x: Exact, written: bool = False) -> mpmath.mpf:
+        return self._exactly((self.setting.objective,), x, x, written)[0]
+
+    def exact_gradient(self, x: Exact, written: bool = False) -> Exact:
+        """`written`: with the numbers of the model as they were written, not as doubles."""
+        return self._exactly(self.setting.gradient, x, x, written)
+
+    def exact_hvp(self, x: Exact, v: Exact, written: bool = False) -> Exact:
+        return self._exactly(self.hessian, x, v, written)
 
     def exact_third(self, x: Exact, v: Exact) -> Exact:
         return self._exactly(self.third_derivative, x, v)
@@ -109,26 +138,60 @@ class ObjectiveGraph:
 
         return product
 
-    def _exactly(self, roots: Sequence[Expr], x: Exact, v: Exact) -> Exact:
-        found = evaluate_exactly(roots, self._values(x, v), self.setting.sizes)
+    def _exactly(self, roots: Sequence[Expr], x: Exact, v: Exact, written: bool = False) -> Exact:
+        found = evaluate_exactly(roots, self._values(x, v), self.setting.sizes, written)
         return np.concatenate([np.ravel(one) for one in found])
 
 
 def exact(x: Vector) -> Exact:
     """The same numbers for mpmath."""
-    return np.array([mpmath.mpf(float(one)) for one in np.ravel(x)], dtype=object)
+    numbers = (one if isinstance(one, mpmath.mpf) else float(one) for one in np.ravel(x))
+    return np.array([mpmath.mpf(one) for one in numbers], dtype=object)
 
 
 def exact_norm(x: Exact) -> mpmath.mpf:
     return mpmath.sqrt(sum((one * one for one in x), mpmath.mpf(0)))
 
 
+_COMPARISONS = (fn.lt, fn.le, fn.gt, fn.ge)
+
+
+def _sides(node: Map) -> list[Expr]:
+    """What changes sign where the function of a node has a kink or its truth value changes."""
+
+    def less(j: int, k: int) -> Expr:
+        operands = [node.operands[j], node.operands[k]]
+        return build.apply_along(fn.sub, operands, [node.axes[j], node.axes[k]], node.shape)
+
+    if node.function in (fn.abs, fn.sign, fn.relu):
+        return [node.operands[0]]
+    if node.function in (fn.maximum, fn.minimum, *_COMPARISONS):
+        return [less(0, 1)]
+    if node.function is fn.clip:
+        return [less(0, 1), less(0, 2)]
+    if node.function is fn.huber:
+        size = fn.abs(node.operands[0])
+        axes = [node.axes[0], node.axes[1]]
+        return [build.apply_along(fn.sub, [size, node.operands[1]], axes, node.shape)]
+    return []
+
+
 def evaluate_exactly(
-    roots: Sequence[Expr], values: Mapping[Input, NDArray], sizes: Mapping[str, int]
+    roots: Sequence[Expr],
+    values: Mapping[Input, NDArray],
+    sizes: Mapping[str, int],
+    written: bool = False,
 ) -> list[NDArray]:
-    """As `evaluate`, in mpmath's precision; scalar functions by their SymPy definitions."""
+    """As `evaluate`, in mpmath's precision; scalar functions by their SymPy definitions.
+
+    `written`: a constant is the number that it was written as, not its double.
+    """
     results: dict[Expr, NDArray] = {}
     for node in postorder(*roots):
+        if isinstance(node, Const) and node.dtype == "real" and np.isfinite(node.value):
+            number = _number(node) if written else mpmath.mpf(node.value)
+            results[node] = np.asarray(number, dtype=object)
+            continue
         if isinstance(node, Input):
             array = np.asarray(values[node])
             results[node] = exact(array).reshape(array.shape) if array.dtype != object else array
@@ -138,6 +201,13 @@ def evaluate_exactly(
             _map(node, operands) if isinstance(node, Map) else _linear(node, operands, sizes)
         )
     return [results[root] for root in roots]
+
+
+def _number(node: Const) -> mpmath.mpf:
+    exactly = node.exact
+    if isinstance(exactly, Fraction):
+        return mpmath.mpf(exactly.numerator) / exactly.denominator
+    return mpmath.mpf(str(sp.N(exactly, DIGITS)))
 
 
 def _linear(node: Expr, operands: list[NDArray], sizes: Mapping[str, int]) -> NDArray:

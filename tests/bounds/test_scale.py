@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from bounds.asking import setting
-from bounds.fuzz import setting_of
+from bounds.fuzz import scaled, setting_of
 from bounds.objective_graph import ObjectiveGraph
 from bounds.test_layered_networks import NETS, asked
 from bounds.witness import seek
 from random_graphs import KINDS, throw
 
-import slomodel.functions as table
 from slomodel.bounds import Setting, bounds
 from slomodel.bounds.lipschitz import STRATEGIES, Strategy
 from slomodel.bounds.strategies.layered_networks import layered_networks
-from slomodel.ir import build
-from slomodel.ir.walk import substitute
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::slomodel.ModelWarning"),
@@ -30,20 +26,6 @@ POWERS = (-30, 30)
 USUAL = (1e-60, 1e60)
 """Sizes of bounds whose squares and fourth powers neither overflow nor come near to 0."""
 of_every = pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda one: one.__name__)
-
-
-def scaled(one: Setting, power: int, unit: int = 0) -> Setting:
-    """2^power f(2^unit x), at the same point."""
-    objective, values = one.objective, dict(one.values)
-    if unit:
-        factor = build.const(math.ldexp(1.0, unit))
-        moved = {variable: table.mul(factor, variable) for variable in one.variables}
-        (objective,) = substitute((objective,), moved)
-        for variable in one.variables:
-            values[variable] = np.ldexp(values[variable], -unit)
-    if power:
-        objective = table.mul(build.const(math.ldexp(1.0, power)), objective)
-    return replace(one, objective=objective, values=values, kept={})
 
 
 def check(strategy: Strategy, one: Setting, radius: float) -> bool:

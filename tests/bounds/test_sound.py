@@ -2,10 +2,12 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from bounds.fuzz import RADII, cases, setting_of
+from bounds.asking import setting
+from bounds.fuzz import RADII, cases, in_units, setting_of
 from bounds.objective_graph import ObjectiveGraph
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -124,3 +126,42 @@ def test_the_graphs_in_60_digits_are_those_in_doubles(example: Example, seed: in
     ):
         scale = 1.0 + float(np.abs(doubles).max(initial=0.0))
         np.testing.assert_allclose(digits.astype(float) / scale, doubles / scale, atol=1e-9)
+
+
+@pytest.mark.parametrize("jump", [1.0, 1e-13])
+@pytest.mark.parametrize("name", ["kink", "join", "jump"])
+def test_a_finite_bound_across_a_kink_is_found(name: str, jump: float) -> None:
+    """The slope, or the value, jumps by this at one plane of the ball: no constant holds."""
+    t = fn.sub(build.inner(X, X), 1.2)
+    low = build.inner(X, X)
+    high = {
+        "kink": fn.add(low, fn.mul(jump, fn.relu(t))),
+        "join": fn.where(fn.gt(t, 0.0), fn.add(low, fn.mul(jump, t)), low),
+        "jump": fn.where(fn.gt(t, 0.0), fn.add(low, jump), low),
+    }[name]
+    objective = fn.mul(1.0 / jump, high)
+    rng = np.random.default_rng(0)
+    (case,) = cases(simple(objective), rng, (0.5,), lambda setting, radius: (1e3 / jump, 1e3))
+    assert case.violates("L1")
+
+
+@pytest.mark.parametrize("text", ["abs(x - 0.1)*(x - 0.1)", "where(x > 0.1, (x - 0.1)^2, 0)"])
+def test_a_join_that_is_smooth_is_no_violation(text: str) -> None:
+    one = setting(f"var x minimize {text}", [0.2])
+    (case,) = cases(one, np.random.default_rng(0), (0.5,))
+    assert case.bound["L1"] == pytest.approx(2.0)
+    assert not case.violates("L1")
+
+
+def test_bounds_of_an_objective_in_other_units_are_set_against_the_same_points() -> None:
+    """Of 2^k f(2^l x), however far from 1 these are: the numbers keep their exponents."""
+    one = simple(sum_of(fn.exp))
+    (case,) = cases(one, np.random.default_rng(0), (0.5,))
+    for units in ((300, 200), (-300, -200), (400, -350), (3, -5)):
+        other = in_units(case, *units)
+        assert other is not None
+        for which in ("L1", "L2"):
+            assert float(other.bound[which]) == pytest.approx(case.bound[which])
+            assert not other.violates(which)
+            low = replace(other, bound={which: other.bound[which] * 0.9})
+            assert low.violates(which)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import mpmath
 import numpy as np
@@ -18,16 +18,28 @@ PAIRS = 2
 POWER_STEPS = 3
 # Below this share of the coordinates a difference of two gradients is mostly rounding.
 RESOLVED = 1e-4
+# Pairs on two sides of a boundary, at these shares of the radius from each other, in more digits:
+# a jump of the slope by 1e-16 shows only over a smaller distance.
+APART = ("1e-3", "1e-9", "1e-15", "1e-21")
+DIGITS_ACROSS = 120
+BOUNDARIES = 2
+BISECTIONS = 60
+REFINEMENTS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """A value that the constant reaches, and where: v at x, or the pair (x, y) along v."""
+    """A value that the constant reaches, and where: v at x, or the pair (x, y) along v.
+
+    `written` is the pair for a model whose numbers are those that were written, not their doubles:
+    where these have a boundary in another place. A join may be smooth in either reading.
+    """
 
     value: float
-    x: Vector
+    x: Vector | Exact
     v: Vector
-    y: Vector | None = None
+    y: Vector | Exact | None = None
+    written: tuple[Exact, Exact] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +56,8 @@ def seek(f: ObjectiveGraph, radius: float, rng: np.random.Generator) -> Witnesse
     seen = [*_around(f, ball, rng)]
     if radius > RESOLVED * float(np.abs(f.centre).max(initial=0.0)):
         seen += [_pair(f, ball, rng) for _ in range(PAIRS)]
+    if radius > 0.0 and f.switches:
+        seen += _across(f, ball, rng)
     found = [one for pair in seen for one in pair]
     outside = not all(math.isfinite(one.value) for one in found)
     L1 = max((a for a, _ in seen if math.isfinite(a.value)), key=_value, default=seen[0][0])
@@ -109,21 +123,101 @@ def _pair(f: ObjectiveGraph, ball: Ball, rng: np.random.Generator) -> tuple[Witn
     return first, Witness(norm(f.hvp(x, v) - f.hvp(y, v)) / distance, x, v, y)
 
 
+def _across(
+    f: ObjectiveGraph, ball: Ball, rng: np.random.Generator
+) -> list[tuple[Witness, Witness]]:
+    """Pairs on two sides of boundaries at which a kink or another branch begins, in many digits.
+
+    In doubles the gradient's rounding, over so small a distance, would drown its jump.
+    """
+    here, found = f.signs(ball.centre), []
+    moves = [one / norm(one) for one in rng.standard_normal((BOUNDARIES, f.n))]
+    for move in [sign * one for one in moves for sign in (1.0, -1.0)]:
+        changed = np.flatnonzero(f.signs(ball.inside(ball.at(move))) != here)
+        if not len(changed):
+            continue
+        k = int(rng.choice(changed))
+        with mpmath.workdps(DIGITS_ACROSS):
+            ends = [_boundary(f, ball, move, k, written) for written in (False, True)]
+            for share in APART if None not in ends else ():
+                pairs = []
+                for end in ends:
+                    c, r, v = exact(ball.centre), mpmath.mpf(ball.radius), exact(move)
+                    half = mpmath.mpf(share) / 2
+                    pairs.append(tuple(_inside(c, r, c + r * (end + h) * v) for h in (half, -half)))
+                y, z = pairs[0]
+                one = Witness(0.0, y, move, z, pairs[1])
+                values = [recheck(f, ball.radius, one, which) for which in ("L1", "L2")]
+                found.append(tuple(replace(one, value=float(value)) for value in values))
+        if len(found) >= BOUNDARIES * len(APART):
+            break
+    return found
+
+
+def _boundary(
+    f: ObjectiveGraph, ball: Ball, move: Vector, k: int, written: bool
+) -> mpmath.mpf | None:
+    """The share of the radius along a move (n,) at which one switch changes its sign."""
+    here = f.signs(ball.centre)[k]
+    low, high = 0.0, 1.0
+    for _ in range(BISECTIONS):
+        middle = 0.5 * (low + high)
+        same = f.signs(ball.centre + middle * ball.radius * move)[k] == here
+        low, high = (middle, high) if same else (low, middle)
+    c, direction = exact(ball.centre), mpmath.mpf(ball.radius) * exact(move)
+
+    def value(share: mpmath.mpf) -> mpmath.mpf:
+        return f.exact_switch(c + share * direction, k, written)
+
+    unit = float(np.spacing(np.abs(ball.centre).max(initial=ball.radius))) / ball.radius
+    a, b = (mpmath.mpf(high) + sign * (64.0 * unit + 1e-9 * high) for sign in (-1.0, 1.0))
+    left, right = value(a), value(b)
+    if not left * right < 0:
+        return None
+    for step in range(REFINEMENTS):  # the secant's point, or every third time the middle
+        middle = (a + b) / 2 if step % 3 == 2 else a - left * (b - a) / (right - left)
+        at = value(middle)
+        if at == 0 or b - a < mpmath.mpf("1e-50"):
+            return middle
+        if at * left > 0:
+            a, left = middle, at
+        else:
+            b, right = middle, at
+    return (a + b) / 2 if b - a < mpmath.mpf("1e-24") else None
+
+
 def recheck(f: ObjectiveGraph, radius: float, witness: Witness, which: str) -> mpmath.mpf:
     """The witness's value for `L1` or `L2` in 60 digits, its points moved into the exact ball."""
-    with mpmath.workdps(DIGITS):
+    with mpmath.workdps(DIGITS if witness.written is None else DIGITS_ACROSS):
         c, r = exact(f.centre), mpmath.mpf(radius)
         x, v = _inside(c, r, exact(witness.x)), exact(witness.v)
         length = exact_norm(v)
         if witness.y is not None:
-            y = _inside(c, r, exact(witness.y))
-            distance = exact_norm(x - y)
-            if which == "L1":
-                return exact_norm(f.exact_gradient(x) - f.exact_gradient(y)) / distance
-            return exact_norm(f.exact_hvp(x, v) - f.exact_hvp(y, v)) / distance / length
+            value = _quotient(f, x, _inside(c, r, exact(witness.y)), v, which, False)
+            if witness.written is None:
+                return value
+            y, z = (_inside(c, r, one) for one in witness.written)
+            return min(value, _quotient(f, y, z, v, which, True))
         if which == "L1":
             return exact_norm(f.exact_hvp(x, v)) / length
         return exact_norm(f.exact_third(x, v)) / length**2
+
+
+def _quotient(
+    f: ObjectiveGraph, x: Exact, y: Exact, v: Exact, which: str, written: bool
+) -> mpmath.mpf:
+    """What a pair shows: by gradients, and by values, which may jump where gradients do not.
+
+    Where ∇f has the constant L, |f(x) − f(y) − ½⟨∇f(x) + ∇f(y), x − y⟩| <= ¼ L ‖x − y‖².
+    """
+    distance = exact_norm(x - y)
+    if which == "L2":
+        turned = exact_norm(f.exact_hvp(x, v, written) - f.exact_hvp(y, v, written))
+        return turned / distance / exact_norm(v)
+    p, q = f.exact_gradient(x, written), f.exact_gradient(y, written)
+    rise = f.exact_value(x, written) - f.exact_value(y, written)
+    missed = abs(rise - (p + q) @ (x - y) / 2)
+    return max(exact_norm(p - q) / distance, 4 * missed / distance**2)
 
 
 def _inside(c: Exact, r: mpmath.mpf, x: Exact) -> Exact:

@@ -25,7 +25,7 @@ from slomodel.bounds.forms.loewner import (
     upper_end,
 )
 from slomodel.bounds.intervals.interval import Interval
-from slomodel.bounds.intervals.rounding import Array, up_add, up_mul
+from slomodel.bounds.intervals.rounding import Array, up_add, up_mul, up_norm
 
 _MOST_COLUMNS = 100
 _MOST_PRODUCTS = 4e9
@@ -215,5 +215,5 @@ def _total(sums: Sequence[Sum], shape: tuple[int, ...]) -> Sum:
     for one in sums:
         total = total + one.array
         slack = float(up_add(slack, one.slack))
-        size = float(up_add(size, float(np.linalg.norm(one.array))))
+        size = float(up_add(size, float(up_norm(one.array))))
     return Sum(total, float(up_add(slack, up_mul(1e-15 * len(sums), size))))

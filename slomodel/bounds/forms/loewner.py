@@ -16,7 +16,16 @@ from numpy.typing import NDArray
 
 from slomodel.bounds.forms.spectral import DENSE_EIGEN, spectral_norm
 from slomodel.bounds.intervals.interval import Interval
-from slomodel.bounds.intervals.rounding import Array, gamma, up, up_add, up_mul, up_norm, up_sum
+from slomodel.bounds.intervals.rounding import (
+    SMALLEST,
+    Array,
+    gamma,
+    up,
+    up_add,
+    up_mul,
+    up_norm,
+    up_sum,
+)
 
 Slots = tuple[int, ...]
 _TINY = 1e-250
@@ -66,10 +75,20 @@ def quadratic_sum(rows: Sequence[Rows], weights: Mapping[Slots, Array]) -> Sum:
         total += part if p == q else part + part.T
         size, twice = np.abs(d), 1.0 if p == q else 2.0
         rounding = up_mul(gamma(len(d) + 8), dot(size, up_mul(a.length, b.length)))
+        rounding = up_add(rounding, _underflowed(n, b.length))
         moved = up_add(up_mul(a.length, b.error), up_mul(a.error, b.length))
         own = up_add(float(rounding), up_mul(3.0, dot(size, moved)))
         slack = float(up_add(slack, up_mul(twice, own)))
     return Sum(total, float(up_add(slack, _TINY)))
+
+
+def _underflowed(entries: int, later: Array) -> float:
+    """At least the norm of what products lose that underflow and are multiplied once more.
+
+    Each entry of d_i a_i is off by at most the smallest double, so that the sum of its products
+    with b_i is off by that times ‖b_i‖ and, of all entries, times their number.
+    """
+    return float(up_mul(up_mul(SMALLEST, float(entries)), float(up_sum(later))))
 
 
 def largest_eigenvalue(one: Sum) -> float:
@@ -137,6 +156,8 @@ def cubic_sum(rows: Sequence[Rows], weights: Mapping[Slots, Array]) -> Sum:
         size = np.abs(t)
         lengths = up_mul(up_mul(a.length, b.length), c.length)
         slack = float(up_add(slack, up_mul(gamma(len(t) + 12), dot(size, lengths))))
+        for later in (c.length, up_mul(b.length, c.length)):
+            slack = float(up_add(slack, _underflowed(n**2, later)))
         for one, two, three in ((a, b, c), (b, a, c), (c, a, b)):
             moved = up_mul(one.error, up_mul(two.length, three.length))
             slack = float(up_add(slack, up_mul(7.0, dot(size, moved))))
@@ -182,7 +203,7 @@ def by_lengths(rows: Sequence[Measured], weights: Mapping[Slots, Array]) -> dict
     """
     result: dict[Slots, Array] = {}
     for (p, q, *others), t in weights.items():
-        half: Array = 0.5 * np.abs(t)
+        half: Array = up_mul(0.5, np.abs(t))
         for r in others:
             half = up_mul(half, rows[r].length)
         for own, other in ((p, q), (q, p)):

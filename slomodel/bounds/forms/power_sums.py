@@ -10,7 +10,15 @@ from numpy.typing import NDArray
 
 from slomodel.bounds.forms.loewner import Rows
 from slomodel.bounds.forms.spectral import stack_norm
-from slomodel.bounds.intervals.rounding import Array, gamma, up, up_add, up_mul, up_sqrt
+from slomodel.bounds.intervals.rounding import (
+    SMALLEST,
+    Array,
+    gamma,
+    up,
+    up_add,
+    up_mul,
+    up_sqrt,
+)
 
 Groups = tuple[NDArray[np.intp], NDArray[np.intp]]
 """Samples in the order of their groups, and where each group starts."""
@@ -61,8 +69,9 @@ class Moments:
             w = every[weight]
             i, j = np.triu_indices(d)
             outer = (rows.A[:, i] * w[:, np.newaxis]) * rows.A[:, j]
-            own: Array = up_add(gamma(m + 24) * squared, up_mul(3.0 * length, rows.error))
-            self.kept[weight] = self.grouped(outer), self._slack(up_mul(own, w))
+            own: Array = up_add(up_mul(gamma(m + 24), squared), up_mul(3.0 * length, rows.error))
+            lost = _underflowed(d * d, length)
+            self.kept[weight] = self.grouped(outer), self._slack(up_add(up_mul(own, w), lost))
         return self.kept[weight]
 
     def fourth(self) -> tuple[Array, Array]:
@@ -77,8 +86,9 @@ class Moments:
             squared: Array = up_mul(length, length)
             fourth = up_mul(squared, squared)
             moved = up_mul(up_mul(squared, length), rows.error)
-            own: Array = up_add(17.0 * gamma(8 * (m + d) + 64) * fourth, 65.0 * moved)
-            self.kept["R"] = self.grouped(outer), self._slack(own)
+            own: Array = up_add(up_mul(17.0 * gamma(8 * (m + d) + 64), fourth), 65.0 * moved)
+            lost = _underflowed(R.shape[1] ** 2, squared)
+            self.kept["R"] = self.grouped(outer), self._slack(up_add(own, lost))
         return self.kept["R"]
 
     def middle(self) -> Array:
@@ -95,7 +105,14 @@ class Moments:
         return np.add.reduceat(outer, starts, axis=0), np.add.reduceat(own, starts) * growth
 
     def _slack(self, own: Array) -> Array:
-        return np.asarray(self.grouped(own) * up(1.0 + gamma(len(own) + 4)))
+        return up_mul(self.grouped(own), np.asarray(up(1.0 + gamma(len(own) + 4))))
+
+
+def _underflowed(entries: int, later: Array) -> Array:
+    """What products of so many entries lose that underflow, some of them multiplied once more by a
+    number of the size `later` (m,): weights of 1e300 may make that large.
+    """
+    return np.asarray(up_mul(8.0 * entries * SMALLEST, up_add(later, np.asarray(1.0))))
 
 
 def _beta(rows: Rows) -> Array:

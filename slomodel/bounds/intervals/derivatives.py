@@ -17,6 +17,7 @@ from slomodel.bounds.intervals.values import elementwise, in_blocks, over_turns,
 from slomodel.calculus import jvp
 from slomodel.functions.compound import still
 from slomodel.ir.build import const, variable
+from slomodel.ir.exact import without_rounding
 from slomodel.ir.expr import Const, Expr, Input
 from slomodel.ir.function import ScalarFunction
 
@@ -101,8 +102,9 @@ def _derivative(function: ScalarFunction, by: tuple[int, ...]) -> tuple[tuple[In
         variable(f"x{k}", ()) if dtype == "real" else Input(f"x{k}", "variable", (), "bool")
         for k, dtype in enumerate(types)
     )
-    graph: Expr = const(0.0) if function is still else function(*inputs)
-    for one, order in zip(inputs, by, strict=True):
-        for _ in range(order):
-            (graph,) = jvp((graph,), {one: const(1.0)})
+    with without_rounding():
+        graph: Expr = const(0.0) if function is still else function(*inputs)
+        for one, order in zip(inputs, by, strict=True):
+            for _ in range(order):
+                (graph,) = jvp((graph,), {one: const(1.0)})
     return inputs, graph

@@ -18,6 +18,7 @@ from slomodel.bounds.setting import Setting
 from slomodel.calculus import jvp
 from slomodel.ir.build import direction
 from slomodel.ir.dims import concrete
+from slomodel.ir.exact import without_rounding
 from slomodel.ir.expr import Expr, Input
 from slomodel.ir.walk import dependents, postorder
 
@@ -44,8 +45,9 @@ def derivatives(setting: Setting) -> Derivatives:
         w = tuple(direction(f"w.{x.name}", x.shape) for x in setting.variables)
         along: dict[Expr, Expr] = dict(zip(setting.variables, v, strict=True))
         again: dict[Expr, Expr] = dict(zip(setting.variables, w, strict=True))
-        second = jvp(setting.gradient, along)
-        kept = Derivatives(v, w, second, jvp(second, again))
+        with without_rounding():
+            second = jvp(setting.gradient, along)
+            kept = Derivatives(v, w, second, jvp(second, again))
         setting.kept["derivatives"] = kept
     return kept
 

@@ -16,7 +16,11 @@ from slomodel.bounds.jets.norms import Norm, flattened, is_entrywise, measure
 
 @dataclass(frozen=True, slots=True)
 class Derivatives:
-    """What is known of φ over the ball, by elements: bounds of |φ^(k)| and the range of φ'."""
+    """What is known of φ over the ball, by elements: bounds of |φ^(k)| and the range of φ'.
+
+    Bounds are none below `FLOOR` but 0: one that is multiplied by bounds of the inner derivatives
+    must not underflow, as what comes after may be a factor of 1e300.
+    """
 
     sizes: tuple[Array, ...]
     slope: Interval
@@ -24,7 +28,7 @@ class Derivatives:
     @classmethod
     def of(cls, ranges: Sequence[Interval]) -> Derivatives:
         """From the ranges of φ and its derivatives up to `ORDER`."""
-        return cls(tuple(one.magnitude for one in ranges), ranges[1])
+        return cls(tuple(settled(one.magnitude) for one in ranges), ranges[1])
 
     def largest(self, k: int) -> float:
         return float(np.max(self.sizes[k], initial=0.0))
@@ -121,7 +125,8 @@ def _scale(
         middle = 0.5 * low + 0.5 * high
         spread_ = max(float(up_add(high, -middle)), float(up_add(middle, -low)))
         if np.isfinite(middle):
-            found.append(_x(abs(middle), inner.own[k]) + _x(spread_, inner.flat[k]))
+            sizes = settled(np.array([abs(middle), spread_]))
+            found.append(_x(sizes[0], inner.own[k]) + _x(sizes[1], inner.flat[k]))
         rows = measure(derivatives.sizes[1], None, norm.replace("r", "m").replace("c", "r"))
         columns = measure(derivatives.sizes[1], None, norm.replace("c", "m"))
         found += [_x(rows, inner.columns[k]), _x(columns, inner.rows[k])]
