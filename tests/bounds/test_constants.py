@@ -95,6 +95,16 @@ def test_terms_that_a_rewriting_would_take_for_opposite() -> None:
     assert Fraction(bounds(one, 0.1).L1) >= truth > 1
 
 
+@pytest.mark.parametrize("factor", ["", "1e16*"])
+@pytest.mark.parametrize("power", ["2.5", "3.5"])
+def test_a_ball_that_leaves_the_domain_by_a_last_place(factor: str, power: str) -> None:
+    """x^2.5 has a second derivative at 0, and no value at -2e-16."""
+    one = setting(f"var x minimize ({factor}x)^{power}", [1.5])
+    inside, outside = bounds(one, 1.5), bounds(one, float(np.nextafter(1.5, 2.0)))
+    assert math.isfinite(inside.L1)
+    assert outside.L1 == outside.L2 == math.inf
+
+
 def test_sums_over_rows_whose_products_underflow() -> None:
     """Σ d a bᵀ and Σ t a b c with d a a number without all its digits, b and c large."""
     small, large = np.array([[1.1e-200]]), np.array([[1.3e200]])
