@@ -85,6 +85,7 @@ def test_products_that_underflow_below_large_factors(factor: str, radius: float)
         assert mpmath.mpf(bounds(one, radius).L1) >= truth
 
 
+@pytest.mark.filterwarnings("ignore::slomodel.NonsmoothWarning")
 def test_terms_that_a_rewriting_would_take_for_opposite() -> None:
     """3 (c x) + d |x| is not 2 d relu(x) because 3 c is rounded to d: nor is its square 0."""
     c, d = 1.3675956862490646, 4.102787058747194
@@ -92,6 +93,16 @@ def test_terms_that_a_rewriting_would_take_for_opposite() -> None:
     one = setting(f"var x minimize (1e16*(3*({c!r}*x) + {d!r}*abs(x)))^2", [-2.5])
     truth = 2 * (10**16 * (3 * Fraction(c) - Fraction(d))) ** 2
     assert Fraction(bounds(one, 0.1).L1) >= truth > 1
+
+
+@pytest.mark.parametrize("factor", ["", "1e16*"])
+@pytest.mark.parametrize("power", ["2.5", "3.5"])
+def test_a_ball_that_leaves_the_domain_by_a_last_place(factor: str, power: str) -> None:
+    """x^2.5 has a second derivative at 0, and no value at -2e-16."""
+    one = setting(f"var x minimize ({factor}x)^{power}", [1.5])
+    inside, outside = bounds(one, 1.5), bounds(one, float(np.nextafter(1.5, 2.0)))
+    assert math.isfinite(inside.L1)
+    assert outside.L1 == outside.L2 == math.inf
 
 
 def test_sums_over_rows_whose_products_underflow() -> None:

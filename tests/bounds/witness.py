@@ -22,6 +22,8 @@ RESOLVED = 1e-4
 # a jump of the slope by 1e-16 shows only over a smaller distance.
 APART = ("1e-3", "1e-9", "1e-15", "1e-21")
 DIGITS_ACROSS = 120
+NOISE = mpmath.mpf("1e-70")
+"""The share of a value or gradient that its roundings are below, over all that cancels in it."""
 BOUNDARIES = 2
 BISECTIONS = 60
 REFINEMENTS = 60
@@ -188,7 +190,7 @@ def _boundary(
 
 def recheck(f: ObjectiveGraph, radius: float, witness: Witness, which: str) -> mpmath.mpf:
     """The witness's value for `L1` or `L2` in 60 digits, its points moved into the exact ball."""
-    with mpmath.workdps(DIGITS if witness.written is None else DIGITS_ACROSS):
+    with mpmath.workdps(DIGITS if witness.y is None else DIGITS_ACROSS):
         c, r = exact(f.centre), mpmath.mpf(radius)
         x, v = _inside(c, r, exact(witness.x)), exact(witness.v)
         length = exact_norm(v)
@@ -212,12 +214,18 @@ def _quotient(
     """
     distance = exact_norm(x - y)
     if which == "L2":
-        turned = exact_norm(f.exact_hvp(x, v, written) - f.exact_hvp(y, v, written))
-        return turned / distance / exact_norm(v)
+        p, q = f.exact_hvp(x, v, written), f.exact_hvp(y, v, written)
+        return _apart(p, q) / distance / exact_norm(v)
     p, q = f.exact_gradient(x, written), f.exact_gradient(y, written)
-    rise = f.exact_value(x, written) - f.exact_value(y, written)
-    missed = abs(rise - (p + q) @ (x - y) / 2)
-    return max(exact_norm(p - q) / distance, 4 * missed / distance**2)
+    a, b = f.exact_value(x, written), f.exact_value(y, written)
+    missed = abs(a - b - (p + q) @ (x - y) / 2) - NOISE * (abs(a) + abs(b))
+    return max(_apart(p, q) / distance, 4 * missed / distance**2)
+
+
+def _apart(p: Exact, q: Exact) -> mpmath.mpf:
+    """At most the distance, but for roundings."""
+    noise = NOISE * (exact_norm(p) + exact_norm(q))
+    return max(exact_norm(p - q) - noise, mpmath.mpf(0))
 
 
 def _inside(c: Exact, r: mpmath.mpf, x: Exact) -> Exact:

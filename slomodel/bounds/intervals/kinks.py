@@ -65,6 +65,8 @@ def outside(function: ScalarFunction, *operands: Interval) -> Truths:
     if function is table.pow:
         x, p = operands
         whole = (p.lo == p.hi) & (np.floor(p.lo) == p.lo)
-        below = x.lo < -4.0 * np.spacing(np.minimum(x.magnitude, 1e300))
+        # At 0 only powers below 2 have an infinite derivative to tell of the edge.
+        slack = np.where(p.lo > 2.0, 0.0, 4.0 * np.spacing(np.minimum(x.magnitude, 1e300)))
+        below = x.lo < -slack
         result = result | (~whole & below) | ((p.lo < 0.0) & x.contains(0.0))
     return np.asarray(result)

@@ -185,7 +185,7 @@ def _largest(setting: Setting, form: Quartic) -> float:
     kept = setting.kept.setdefault(f"{RULE}: quartic forms", [])
     assert isinstance(kept, list)
     for other, value in kept:
-        if np.array_equal(other.G, form.G):
+        if form.slack <= other.slack and np.array_equal(other.G, form.G):
             return float(value)
     value = largest_quartic(form)
     kept.append((form, value))

@@ -61,6 +61,8 @@ def bind(
     for declaration in problem.data:
         if declaration.name in arrays:
             _check_attributes(declaration, arrays[declaration.name])
+            if "symmetric" in declaration.attributes:
+                arrays[declaration.name] = _symmetric(arrays[declaration.name])
     _check_lengths(problem, sizes)
     _check_bounds(problem, sizes)
     _check_conditions(problem, arrays, sizes)
@@ -194,6 +196,22 @@ def _check_attributes(declaration: DataDeclaration, array: Array) -> None:
                 message = f"`{name}` is declared symmetric, but swapping axes {axis} and {axis + 1}"
                 remedy = "symmetrise it, or leave `symmetric` out"
                 raise _error("E312", f"{message} changes it by {gap:.3g}", declaration.span, remedy)
+
+
+def _symmetric(array: Array) -> Array:
+    """Data that are symmetric up to roundings, as what they are taken for: the entries of sorted
+    indices at all orders of them.
+
+    Derivatives and bounds take one order for all. Those of other entries, an eps away, would be of
+    another function, which terms that cancel make as different as one likes.
+    """
+    swaps = (np.swapaxes(array, axis, axis + 1) for axis in range(array.ndim - 1))
+    if all(np.array_equal(array, one, equal_nan=True) for one in swaps):
+        return array
+    if array.ndim == 2:
+        return np.asarray(np.triu(array) + np.triu(array, 1).T)
+    places = np.sort(np.indices(array.shape).reshape(array.ndim, -1), axis=0)
+    return np.asarray(array[tuple(places)].reshape(array.shape))
 
 
 def _check_lengths(problem: Problem, sizes: Mapping[str, int]) -> None:
