@@ -203,7 +203,7 @@ def by_lengths(rows: Sequence[Measured], weights: Mapping[Slots, Array]) -> dict
     """
     result: dict[Slots, Array] = {}
     for (p, q, *others), t in weights.items():
-        half: Array = up_mul(0.5, np.abs(t))
+        half: Array = up_mul(np.asarray(0.5), np.abs(t))
         for r in others:
             half = up_mul(half, rows[r].length)
         for own, other in ((p, q), (q, p)):

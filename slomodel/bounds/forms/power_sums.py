@@ -69,7 +69,9 @@ class Moments:
             w = every[weight]
             i, j = np.triu_indices(d)
             outer = (rows.A[:, i] * w[:, np.newaxis]) * rows.A[:, j]
-            own: Array = up_add(up_mul(gamma(m + 24), squared), up_mul(3.0 * length, rows.error))
+            own: Array = up_add(
+                up_mul(np.asarray(gamma(m + 24)), squared), up_mul(3.0 * length, rows.error)
+            )
             lost = _underflowed(d * d, length)
             self.kept[weight] = self.grouped(outer), self._slack(up_add(up_mul(own, w), lost))
         return self.kept[weight]
@@ -86,7 +88,9 @@ class Moments:
             squared: Array = up_mul(length, length)
             fourth = up_mul(squared, squared)
             moved = up_mul(up_mul(squared, length), rows.error)
-            own: Array = up_add(up_mul(17.0 * gamma(8 * (m + d) + 64), fourth), 65.0 * moved)
+            own: Array = up_add(
+                up_mul(np.asarray(17.0 * gamma(8 * (m + d) + 64)), fourth), 65.0 * moved
+            )
             lost = _underflowed(R.shape[1] ** 2, squared)
             self.kept["R"] = self.grouped(outer), self._slack(up_add(own, lost))
         return self.kept["R"]
@@ -112,7 +116,8 @@ def _underflowed(entries: int, later: Array) -> Array:
     """What products of so many entries lose that underflow, some of them multiplied once more by a
     number of the size `later` (m,): weights of 1e300 may make that large.
     """
-    return np.asarray(up_mul(8.0 * entries * SMALLEST, up_add(later, np.asarray(1.0))))
+    larger: Array = up_add(later, np.asarray(1.0))
+    return up_mul(np.asarray(8.0 * entries * SMALLEST), larger)
 
 
 def _beta(rows: Rows) -> Array:
