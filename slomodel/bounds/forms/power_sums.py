@@ -116,8 +116,8 @@ def _underflowed(entries: int, later: Array) -> Array:
     """What products of so many entries lose that underflow, some of them multiplied once more by a
     number of the size `later` (m,): weights of 1e300 may make that large.
     """
-    lost = up_mul(np.asarray(8.0 * entries * SMALLEST), up_add(later, np.asarray(1.0)))
-    return np.asarray(lost)
+    larger: Array = up_add(later, np.asarray(1.0))
+    return up_mul(np.asarray(8.0 * entries * SMALLEST), larger)
 
 
 def _beta(rows: Rows) -> Array:
