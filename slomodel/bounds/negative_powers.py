@@ -1,7 +1,7 @@
-"""Quotients by powers as powers with negative exponents.
+"""Quotients by powers rewritten as powers with negative exponents.
 
-c / x⁶ has the derivative -6 c x⁵ / x¹² as a quotient, and -6 c x⁻⁷ as a power: bounds of the first
-multiply the largest x⁵ and the smallest x¹² of an array, though of different elements.
+The derivative of c / x⁶ is -6 c x⁵ / x¹² as a quotient and -6 c x⁻⁷ as a power: bounds of the first
+combine the largest x⁵ of an array with the smallest x¹², which may be of different elements.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ KEY = "with negative powers"
 
 
 def with_negative_powers(setting: Setting) -> Setting:
-    """The setting with a / xᵖ as a x⁻ᵖ, and powers and roots below a negative power as one; kept.
+    """The setting with a / xᵖ as a x⁻ᵖ and nested powers and roots below it merged; cached.
 
-    Both sides have a value for the same x, and the same one.
+    Both forms have the same domain and the same value on it.
     """
     kept = setting.kept.get(KEY)
     if isinstance(kept, Setting):
@@ -74,7 +74,7 @@ def _negative(below: Expr, p: float) -> Expr:
 
 
 def _along(node: Map, k: int, base: Expr, p: float) -> Expr:
-    """baseᵖ along the axes of operand k, of whose shape the base is."""
+    """baseᵖ laid along the axes of operand k; the base has the shape of that operand."""
     power = build.apply(table.pow, base, build.const(p))
     return build.broadcast(power, node.axes[k], node.shape) if base.rank else power
 
@@ -84,10 +84,9 @@ def _like(node: Map, made: Expr) -> Expr:
 
 
 def _power(node: Expr) -> tuple[Expr, float]:
-    """x and p with node = xᵖ, as far as x has a value wherever the node has.
+    """x and p with node = xᵖ wherever the node is defined; the node itself and 1 if it is no power.
 
-    Of xᵃ to the power b that is x^(ab) for whole a and b, and for a that is not whole, where x is
-    not negative.
+    (xᵃ)ᵇ is x^(ab) for integers a and b, and for a non-integer a, where x >= 0.
     """
     base, p = node, 1.0
     while isinstance(base, Map):
@@ -99,7 +98,7 @@ def _power(node: Expr) -> tuple[Expr, float]:
 
 
 def _one_power(node: Map) -> tuple[Expr, float]:
-    """x and p with node = xᵖ by its function alone; a cube is made as x² x."""
+    """x and p with node = xᵖ by its own function; cubes are written as x² x in graphs."""
     x = node.operands[0]
     if node.function in (table.root, table.sqrt):
         return x, 0.5
