@@ -7,7 +7,6 @@ combine the largest x⁵ of an array with the smallest x¹², which may be of di
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 
 import slomodel.functions as table
 from slomodel.bounds.setting import Setting
@@ -27,25 +26,22 @@ def with_negative_powers(setting: Setting) -> Setting:
     if isinstance(kept, Setting):
         return kept
     order = postorder(setting.objective)
-    moving = dependents(order, set(setting.variables).__contains__)
+    varying = dependents(order, set(setting.variables).__contains__)
     done: dict[Expr, Expr] = {}
-    fixed: set[Expr] = set()
+    constant: set[Expr] = set()
     for node in order:
-        again = remake(node, tuple(done[operand] for operand in node.operands))
-        done[node] = _rewritten(again, fixed) if node in moving else again
-        if node not in moving:
-            fixed.add(again)
-    objective = done[setting.objective]
-    if objective is setting.objective:
-        made = setting
-    else:
-        spans = {done[node]: span for node, span in setting.spans.items() if node in done}
-        made = replace(setting, objective=objective, spans={**spans, **setting.spans}, kept={})
-    setting.kept[KEY] = made
-    return made
+        remade = remake(node, tuple(done[operand] for operand in node.operands))
+        done[node] = _rewritten(remade, constant) if node in varying else remade
+        if node not in varying:
+            constant.add(remade)
+    result = setting
+    if done[setting.objective] is not setting.objective:
+        result = setting.rewritten(done, setting.known, {})
+    setting.kept[KEY] = result
+    return result
 
 
-def _rewritten(node: Expr, fixed: Collection[Expr]) -> Expr:
+def _rewritten(node: Expr, constant: Collection[Expr]) -> Expr:
     if not isinstance(node, Map):
         return node
     if node.function is table.div:
@@ -56,16 +52,16 @@ def _rewritten(node: Expr, fixed: Collection[Expr]) -> Expr:
     if p < 0.0 and base is not node.operands[0]:
         return _like(node, build.apply(table.pow, base, build.const(p)))
     quotient = node.operands[0]
-    if p > 1.0 and p.is_integer() and base is quotient and _is_reciprocal(quotient, fixed):
+    if p > 1.0 and p.is_integer() and base is quotient and _is_reciprocal(quotient, constant):
         assert isinstance(quotient, Map)
         above, below = build.aligned(quotient)
         return _like(node, table.mul(table.pow(above, p), _negative(below, p)))
     return node
 
 
-def _is_reciprocal(node: Expr, fixed: Collection[Expr]) -> bool:
-    """Data or a constant divided by something."""
-    return isinstance(node, Map) and node.function is table.div and node.operands[0] in fixed
+def _is_reciprocal(node: Expr, constant: Collection[Expr]) -> bool:
+    """Whether a node is a quotient whose numerator does not depend on x."""
+    return isinstance(node, Map) and node.function is table.div and node.operands[0] in constant
 
 
 def _negative(below: Expr, p: float) -> Expr:
@@ -79,8 +75,8 @@ def _along(node: Map, k: int, base: Expr, p: float) -> Expr:
     return build.broadcast(power, node.axes[k], node.shape) if base.rank else power
 
 
-def _like(node: Map, made: Expr) -> Expr:
-    return made if made.shape == node.shape else build.broadcast(made, (), node.shape)
+def _like(node: Map, result: Expr) -> Expr:
+    return result if result.shape == node.shape else build.broadcast(result, (), node.shape)
 
 
 def _power(node: Expr) -> tuple[Expr, float]:
