@@ -67,7 +67,7 @@ class KinkedProducts:
 
     def __init__(self, varying: Collection[Expr]) -> None:
         self._varying = varying
-        self._read: dict[Expr, Product] = {}
+        self._cached: dict[Expr, Product] = {}
 
     def powers(self, node: Expr) -> Sequence[Power]:
         """The powers that a node is the product of; empty where none of them is kinked."""
@@ -83,21 +83,21 @@ class KinkedProducts:
         for operand, labels in zip(node.operands, node.inputs, strict=True):
             if operand in self._varying:
                 groups.setdefault(labels, []).append(operand)
-        found: list[tuple[tuple[Expr, ...], Sequence[Power]]] = []
+        result: list[tuple[tuple[Expr, ...], Sequence[Power]]] = []
         for operands in groups.values():
             product = _joined(self._product(operand) for operand in operands)
             known = product is not None and _has_kinks(product)
             powers = tuple(product.values()) if product is not None and known else ()
-            found.append((tuple(operands), powers))
-        return found
+            result.append((tuple(operands), powers))
+        return result
 
     def _product(self, node: Expr) -> Product:
-        if node not in self._read:
-            found = self._of(node) if node in self._varying else None
-            if found is None or len(found) > _MOST_FACTORS:
-                found = _itself(node)
-            self._read[node] = found
-        return self._read[node]
+        if node not in self._cached:
+            product = self._of(node) if node in self._varying else None
+            if product is None or len(product) > _MOST_FACTORS:
+                product = _itself(node)
+            self._cached[node] = product
+        return self._cached[node]
 
     def _of(self, node: Expr) -> Product | None:
         """The powers of a node whose operands have been read; None where it is not a product."""

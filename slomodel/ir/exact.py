@@ -59,12 +59,12 @@ def is_exact(function: ScalarFunction, numbers: Sequence[Const], value: float) -
     if function.costly and not (function.name == "pow" and abs(own[1]) <= _HIGHEST_POWER):
         return False
     try:
-        found = function.definition(*map(Fraction, own))
+        exact = function.definition(*map(Fraction, own))
     except (ArithmeticError, TypeError, ValueError):
         return False
-    if isinstance(found, sp.Rational):
-        found = Fraction(found.p, found.q)
-    return isinstance(found, (int, Fraction)) and found == Fraction(value)
+    if isinstance(exact, sp.Rational):
+        exact = Fraction(exact.p, exact.q)
+    return isinstance(exact, (int, Fraction)) and exact == Fraction(value)
 
 
 def exact_value(function: ScalarFunction, numbers: Sequence[Const], value: float) -> Exact | None:
@@ -80,12 +80,12 @@ def exact_value(function: ScalarFunction, numbers: Sequence[Const], value: float
     if function.name == "pow" and abs(numbers[1].value) > _HIGHEST_POWER:
         return None
     try:
-        found = function.definition(*map(_operand, numbers))
-        if isinstance(found, float):  # Python's root of a Fraction is rounded
-            found = function.definition(*(sp.sympify(_operand(number)) for number in numbers))
+        exact = function.definition(*map(_operand, numbers))
+        if isinstance(exact, float):  # Python's root of a Fraction is rounded
+            exact = function.definition(*(sp.sympify(_operand(number)) for number in numbers))
     except (ArithmeticError, TypeError):
         return None
-    return carried(found)
+    return carried(exact)
 
 
 def carried(number: Exact) -> Exact | None:

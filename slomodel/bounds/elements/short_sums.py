@@ -57,8 +57,10 @@ def _written_out(node: Einsum, done: Mapping[Expr, Expr], setting: Setting) -> E
         return None
     if not 0 < prod(sizes) <= MOST_ARGUMENTS:
         return None
-    kept = [tuple(label for label in own if label not in summed) for own in node.inputs]
-    axes = [tuple(node.output.index(label) for label in own) for own in kept]
+    axes = [
+        tuple(node.output.index(label) for label in own if label not in summed)
+        for own in node.inputs
+    ]
     if any(list(own) != sorted(set(own)) for own in axes):
         return None
     terms = []

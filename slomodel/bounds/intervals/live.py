@@ -77,10 +77,10 @@ def neutral(node: Expr, a: Interval, live: Live) -> Interval:
 def fixed_choices(order: Sequence[Expr]) -> list[Expr]:
     """The conditions of `where` that depend on data alone."""
     varying = dependents(order, lambda node: isinstance(node, Input) and node.role != "data")
-    found = [
+    conditions = [
         node.operands[0] for node in order if isinstance(node, Map) and node.function is table.where
     ]
-    return [condition for condition in dict.fromkeys(found) if condition not in varying]
+    return [condition for condition in dict.fromkeys(conditions) if condition not in varying]
 
 
 def may_have_dead(order: Iterable[Expr]) -> bool:
@@ -100,20 +100,20 @@ def live_elements(
 
     `conditions` has the truth values of known conditions of `where`, without batch axes.
     """
-    found: dict[Expr, Truths | None] = dict.fromkeys(roots)
+    live: dict[Expr, Truths | None] = dict.fromkeys(roots)
     for node in reversed(order):
-        if node not in found:
+        if node not in live:
             continue
-        own = found[node]
+        own = live[node]
         if own is not None and own.all():
-            own = found[node] = None
+            own = live[node] = None
         for k, operand in enumerate(node.operands):
-            before = found.get(operand, _NOTHING)
+            before = live.get(operand, _NOTHING)
             if before is None:
                 continue
             read = read_by(node, k, own, conditions, sizes)
-            found[operand] = None if read is None else before | read
-    return {node: own for node, own in found.items() if own is not None}
+            live[operand] = None if read is None else before | read
+    return {node: own for node, own in live.items() if own is not None}
 
 
 def read_by(
