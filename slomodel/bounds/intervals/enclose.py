@@ -16,6 +16,7 @@ import numpy as np
 from slomodel.bounds.intervals.interval import Interval, interval, meet, point, total, truths
 from slomodel.bounds.intervals.live import (
     Live,
+    Sizes,
     fixed_choices,
     has_neutral,
     live_elements,
@@ -45,8 +46,6 @@ from slomodel.ir.expr import (
 )
 from slomodel.ir.walk import postorder
 from slomodel.reference import positions
-
-Sizes = Mapping[str, int]
 
 
 def enclose(
