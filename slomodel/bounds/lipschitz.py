@@ -101,7 +101,7 @@ def bounds(setting: Setting, radius: float) -> Bounds:
 
 
 def _in_other_units(setting: Setting, radius: float, claims: Claims) -> Claims:
-    """The claims, with those in ordinary units where the question is of extreme scale."""
+    """The claims, and those of the rescaled problem where magnitudes are extreme."""
     if radius == math.inf or setting.n == 0:
         return claims
     parts = [claims]
@@ -119,12 +119,12 @@ def _in_other_units(setting: Setting, radius: float, claims: Claims) -> Claims:
 
 
 def _claims_in(units: Units, setting: Setting, radius: float) -> Claims:
-    """The finite claims of the same question in other units, as claims of this one."""
+    """The finite claims of the problem in other units, converted to its own."""
     key = f"units of 2^{units.f} and 2^{units.x}"
-    moved = setting.kept.get(key)
-    if not isinstance(moved, Setting):
-        moved = setting.kept[key] = in_gram_form(units.setting(as_written(setting)))
-    found = _claims(moved, units.radius(radius))
+    scaled = setting.kept.get(key)
+    if not isinstance(scaled, Setting):
+        scaled = setting.kept[key] = in_gram_form(units.setting(as_written(setting)))
+    found = _claims(scaled, units.radius(radius))
 
     def own(claims: tuple[Claim, ...], k: int) -> tuple[Claim, ...]:
         note = f"in units of 2^{units.x} of the variables and 2^{units.f} of the objective"

@@ -1,13 +1,12 @@
-"""Quotients by powers as powers with negative exponents.
+"""Quotients by powers rewritten as powers with negative exponents.
 
-c / x⁶ has the derivative -6 c x⁵ / x¹² as a quotient, and -6 c x⁻⁷ as a power: bounds of the first
-multiply the largest x⁵ and the smallest x¹² of an array, though of different elements.
+The derivative of c / x⁶ is -6 c x⁵ / x¹² as a quotient and -6 c x⁻⁷ as a power: bounds of the first
+combine the largest x⁵ of an array with the smallest x¹², which may be of different elements.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 
 import slomodel.functions as table
 from slomodel.bounds.setting import Setting
@@ -19,33 +18,30 @@ KEY = "with negative powers"
 
 
 def with_negative_powers(setting: Setting) -> Setting:
-    """The setting with a / xᵖ as a x⁻ᵖ, and powers and roots below a negative power as one; kept.
+    """The setting with a / xᵖ as a x⁻ᵖ and nested powers and roots below it merged; cached.
 
-    Both sides have a value for the same x, and the same one.
+    Both forms have the same domain and the same value on it.
     """
     kept = setting.kept.get(KEY)
     if isinstance(kept, Setting):
         return kept
     order = postorder(setting.objective)
-    moving = dependents(order, set(setting.variables).__contains__)
+    varying = dependents(order, set(setting.variables).__contains__)
     done: dict[Expr, Expr] = {}
-    fixed: set[Expr] = set()
+    constant: set[Expr] = set()
     for node in order:
-        again = remake(node, tuple(done[operand] for operand in node.operands))
-        done[node] = _rewritten(again, fixed) if node in moving else again
-        if node not in moving:
-            fixed.add(again)
-    objective = done[setting.objective]
-    if objective is setting.objective:
-        made = setting
-    else:
-        spans = {done[node]: span for node, span in setting.spans.items() if node in done}
-        made = replace(setting, objective=objective, spans={**spans, **setting.spans}, kept={})
-    setting.kept[KEY] = made
-    return made
+        remade = remake(node, tuple(done[operand] for operand in node.operands))
+        done[node] = _rewritten(remade, constant) if node in varying else remade
+        if node not in varying:
+            constant.add(remade)
+    result = setting
+    if done[setting.objective] is not setting.objective:
+        result = setting.rewritten(done, setting.known, {})
+    setting.kept[KEY] = result
+    return result
 
 
-def _rewritten(node: Expr, fixed: Collection[Expr]) -> Expr:
+def _rewritten(node: Expr, constant: Collection[Expr]) -> Expr:
     if not isinstance(node, Map):
         return node
     if node.function is table.div:
@@ -56,16 +52,16 @@ def _rewritten(node: Expr, fixed: Collection[Expr]) -> Expr:
     if p < 0.0 and base is not node.operands[0]:
         return _like(node, build.apply(table.pow, base, build.const(p)))
     quotient = node.operands[0]
-    if p > 1.0 and p.is_integer() and base is quotient and _is_reciprocal(quotient, fixed):
+    if p > 1.0 and p.is_integer() and base is quotient and _is_reciprocal(quotient, constant):
         assert isinstance(quotient, Map)
         above, below = build.aligned(quotient)
         return _like(node, table.mul(table.pow(above, p), _negative(below, p)))
     return node
 
 
-def _is_reciprocal(node: Expr, fixed: Collection[Expr]) -> bool:
-    """Data or a constant divided by something."""
-    return isinstance(node, Map) and node.function is table.div and node.operands[0] in fixed
+def _is_reciprocal(node: Expr, constant: Collection[Expr]) -> bool:
+    """Whether a node is a quotient whose numerator does not depend on x."""
+    return isinstance(node, Map) and node.function is table.div and node.operands[0] in constant
 
 
 def _negative(below: Expr, p: float) -> Expr:
@@ -74,20 +70,19 @@ def _negative(below: Expr, p: float) -> Expr:
 
 
 def _along(node: Map, k: int, base: Expr, p: float) -> Expr:
-    """baseᵖ along the axes of operand k, of whose shape the base is."""
+    """baseᵖ laid along the axes of operand k; the base has the shape of that operand."""
     power = build.apply(table.pow, base, build.const(p))
     return build.broadcast(power, node.axes[k], node.shape) if base.rank else power
 
 
-def _like(node: Map, made: Expr) -> Expr:
-    return made if made.shape == node.shape else build.broadcast(made, (), node.shape)
+def _like(node: Map, result: Expr) -> Expr:
+    return result if result.shape == node.shape else build.broadcast(result, (), node.shape)
 
 
 def _power(node: Expr) -> tuple[Expr, float]:
-    """x and p with node = xᵖ, as far as x has a value wherever the node has.
+    """x and p with node = xᵖ wherever the node is defined; the node itself and 1 if it is no power.
 
-    Of xᵃ to the power b that is x^(ab) for whole a and b, and for a that is not whole, where x is
-    not negative.
+    (xᵃ)ᵇ is x^(ab) for integers a and b, and for a non-integer a, where x >= 0.
     """
     base, p = node, 1.0
     while isinstance(base, Map):
@@ -99,7 +94,7 @@ def _power(node: Expr) -> tuple[Expr, float]:
 
 
 def _one_power(node: Map) -> tuple[Expr, float]:
-    """x and p with node = xᵖ by its function alone; a cube is made as x² x."""
+    """x and p with node = xᵖ by its own function; cubes are written as x² x in graphs."""
     x = node.operands[0]
     if node.function in (table.root, table.sqrt):
         return x, 0.5

@@ -1,8 +1,8 @@
 """Estimates of both constants from gradients and Hessian-vector products at points of the ball.
 
-Every number here is reached by some pair of points, so it lies below the constant: it is an
-estimate and no bound. What rounding adds, which at close points is most of a difference, is
-measured and taken off.
+Every number here is attained by some pair of points, so it lies below the constant: it is an
+estimate, not a bound. The contribution of rounding, most of a difference at close points, is
+measured and subtracted.
 """
 
 from __future__ import annotations
@@ -31,13 +31,14 @@ DIFFERENCE = 6e-6
 GAIN = 1e-3
 SHARES = (1.0, 0.5, 0.25)
 POWER_STEPS = 3
-# Rounding is the largest change over so many points a few units of the last place away; errors are
-# taken to be at most so many times that, and no less than so many units.
+# Rounding is measured as the largest change over NUDGES points within FARTHEST_NUDGE units in the
+# last place of x. The errors assumed are MARGIN times that, and at least MARGIN·LEAST·eps relative.
 NUDGES = 8
 FARTHEST_NUDGE = 4
 MARGIN = 8.0
 LEAST = 4.0
-# Beyond this share of a slope the rounding of two gradients says to take a product instead.
+# Where rounding may be more than this fraction of a difference of gradients, a Hessian-vector
+# product is taken instead.
 TOO_CLOSE = 1e-4
 
 
@@ -68,20 +69,20 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Rounding:
-    """The rounding of gradients and of products H(x)v, ‖v‖ = 1: in all, and as a share of them.
+    """Rounding errors of gradients and of products H(x)v with ‖v‖ = 1: (absolute, relative).
 
-    Where it was measured both are the same error; elsewhere in the ball the larger counts.
+    At the point of measurement both are the same error; elsewhere in the ball the larger counts.
     """
 
     gradient: tuple[float, float]
     product: tuple[float, float]
 
     def of_gradient(self, *gradients: Vector) -> float:
-        """Of the difference of gradients (n,), or of one."""
+        """The error of a gradient (n,), or of the difference of two."""
         return _off(self.gradient, gradients)
 
     def of_product(self, *products: Vector) -> float:
-        """Of the difference of products (n,), or of one."""
+        """The error of a product (n,), or of the difference of two."""
         return _off(self.product, products)
 
 
@@ -90,10 +91,10 @@ def _off(measured: tuple[float, float], seen: tuple[Vector, ...]) -> float:
 
 
 def rounding_at(f: Derivatives, x: Vector, v: Vector, eps: float) -> Rounding:
-    """The rounding of the gradient at x (n,) and of H(x)v, v (n,) not 0, in units of `eps`.
+    """The rounding errors of the gradient and of H(x)v/‖v‖, at x (n,) for a v ≠ 0 (n,).
 
-    The numbers next to x show other roundings of the same; how much the derivatives themselves
-    change over so short a way is added, and is less.
+    They show as changes between neighbouring points, a few multiples of `eps` from x. The change of
+    the exact derivatives over that distance is included, and is smaller.
     """
     along = v / norm(v)
     generator = np.random.default_rng(0)
@@ -118,8 +119,8 @@ def pairs(
     """The largest ‖∇f(x) − ∇f(x')‖/‖x − x'‖ over random pairs of points uniform in the ball.
 
     For L2 the same of H, along the direction in which H(x) − H(x') is largest after a few power
-    steps. Where x and x' are so close that rounding is most of a difference, ‖H(x)(x − x')‖ stands
-    for it. Paper: sec:numerical.
+    steps. Where x and x' are so close that rounding is most of a difference, it is replaced by
+    ‖H(x)(x − x')‖. Paper: sec:numerical.
     """
     found = Estimate()
     rounding = rounding_at(f, ball.centre, np.ones(f.n), eps)
@@ -150,7 +151,7 @@ def pairs(
 class Look:
     """What is seen at x (n,): λ of H(x) with its eigenvector (n,), and ‖D³f(x)[w, w]‖ at best.
 
-    `size` is |λ| less its rounding, as `turn` is less that of the difference.
+    `size` is |λ| less its rounding error; that of `turn` is subtracted too.
     """
 
     x: Vector
@@ -162,7 +163,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Views:
-    """Looks at a function over a ball, with what rounding does to its products."""
+    """A function over a ball, with the rounding errors of its derivatives."""
 
     f: Derivatives
     ball: Ball
@@ -183,9 +184,9 @@ class Views:
         return Look(x, value, size, vector, turn)
 
     def slope(self, x: Vector, v: Vector) -> tuple[Vector, float]:
-        """D³f(x)[v, v] (n,) by a difference of H(·)v between two points of the ball, ‖v‖ = 1.
+        """D³f(x)[v, v] (n,) and its norm less rounding, by a difference of H(·)v; ‖v‖ = 1.
 
-        And its norm, less the rounding of the difference; 0 in a ball too small for one.
+        Both points of the difference lie in the ball; 0 where that is too small for two.
         """
         t = min(DIFFERENCE * max(1.0, float(np.abs(x).max())), self.ball.radius)
         ahead, behind = self.ball.inside(x + t * v), self.ball.inside(x - t * v)
@@ -265,7 +266,7 @@ def sample(
 ) -> Bounds:
     """Both constants as a method estimates them; repeatable by `seed`. Raises DomainError.
 
-    `eps` is that of the numbers that f computes in.
+    `eps` is the rounding unit of the precision in which f computes.
     """
     radius = checked_radius(radius)
     if method not in METHODS:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -38,6 +38,19 @@ class Setting:
         """The gradient by variable, as graphs; no constant in them is rounded."""
         with without_rounding():
             return gradient(self.objective, self.variables, self.known)
+
+    def rewritten(
+        self, done: Mapping[Expr, Expr], known: Known, kept: dict[str, object]
+    ) -> Setting:
+        """The setting with another graph of the same objective; `done` maps old nodes to new."""
+        spans = {done[node]: span for node, span in self.spans.items() if node in done}
+        return replace(
+            self,
+            objective=done[self.objective],
+            known=known,
+            spans={**spans, **self.spans},
+            kept=kept,
+        )
 
     @property
     def n(self) -> int:

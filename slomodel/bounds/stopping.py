@@ -1,7 +1,6 @@
-"""Stopping a proof that has begun: whoever asks for it may have a say while it goes on.
+"""Interrupting a proof: long loops call `pause`, which calls the check set by `stopped_by`.
 
-The long loops of the rules call `pause`, which calls whatever `stopped_by` was given; an exception
-raised there ends the proof. A bound is returned whole or not at all.
+An exception raised by the check ends the proof, so that a bound is returned whole or not at all.
 """
 
 from __future__ import annotations
@@ -11,13 +10,13 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 Check = Callable[[], None]
-"""Returns, or raises what ends the proof."""
+"""Returns, or raises the exception that ends the proof."""
 
 _CHECK: ContextVar[Check | None] = ContextVar("check", default=None)
 
 
 def pause() -> None:
-    """Let whoever asked for the proof end it here, between two parts of the work."""
+    """Call the check in force, if any; it may raise, between two parts of the work."""
     check = _CHECK.get()
     if check is not None:
         check()
@@ -25,7 +24,7 @@ def pause() -> None:
 
 @contextmanager
 def stopped_by(check: Check | None) -> Iterator[None]:
-    """While the block runs, its proofs call `check` now and then; None for none."""
+    """Have proofs inside the block call `check` every so often; None for no check."""
     token = _CHECK.set(check)
     try:
         yield

@@ -1,9 +1,9 @@
-"""Questions of extreme scale, asked again in units in which their numbers are of ordinary size.
+"""Rescaling of problems of extreme magnitude by powers of two, so that bounds stay tight.
 
-With y = 2⁻ᵇx and g(y) = 2⁻ᵃf(2ᵇy), ∇²f = 2ᵃ⁻²ᵇ∇²g and D³f = 2ᵃ⁻³ᵇD³g: a bound of g over the ball
-of radius 2⁻ᵇr is one of f. Products by powers of two are exact, so this adds no error. What it
-gains: rules compute with squares, fourth powers and products of those, and enlarge what comes near
-underflow, which costs tightness where f is of size 1e-120, or x of size 1e-90.
+With y = 2⁻ᵇx and g(y) = 2⁻ᵃf(2ᵇy), ∇²f = 2ᵃ⁻²ᵇ∇²g and D³f = 2ᵃ⁻³ᵇD³g: a bound for g over the ball
+of radius 2⁻ᵇr gives one for f. Multiplication by powers of two is exact, so this adds no error. It
+is needed because rules compute squares, fourth powers and products of those, and enlarge what comes
+near underflow: bounds are loose where f is of magnitude 1e-120, or x of magnitude 1e-90.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from slomodel.ir.expr import Expr
 from slomodel.ir.walk import substitute
 
 _FAR = 60
-"""Binary exponents of x up to this are ordinary: sixth powers of 1e18 are far from 1e308."""
+"""Binary exponents of x up to this need no rescaling: sixth powers of 1e18 are far below 1e308."""
 _FAR_VALUE = 190
-"""The same of bounds, of which squares and fourth powers are taken: 1e57."""
+"""The same for bounds, of which squares and fourth powers are taken: 2^190 is about 1e57."""
 _LARGEST = 1000
-"""Units are no further from 1 than this power of 2, so that they and their inverses are doubles."""
+"""Binary exponents of units are at most this, so that units and their inverses are doubles."""
 
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """2^f is the unit of the objective, 2^x that of every variable."""
+    """Binary exponents of the units: 2^f for the objective, 2^x for every variable."""
 
     f: int = 0
     x: int = 0
 
     def setting(self, one: Setting) -> Setting:
-        """The same question in these units."""
+        """The same problem in these units."""
         objective, values = one.objective, dict(one.values)
         if self.x:
             unit = build.const(math.ldexp(1.0, self.x))
@@ -53,12 +53,12 @@ class Units:
         return math.ldexp(radius, -self.x)
 
     def derivative(self, bound: float, k: int) -> float:
-        """A bound of a k-th derivative in these units as one of the objective's own."""
+        """From an upper bound on the k-th derivative in these units, one on the objective's own."""
         return _scaled(bound, self.f - k * self.x)
 
 
 def _scaled(bound: float, exponent: int) -> float:
-    """At least 2^exponent times a bound >= 0."""
+    """Upper bound on 2^exponent times a bound >= 0."""
     try:
         result = math.ldexp(bound, exponent)
     except OverflowError:
@@ -67,31 +67,31 @@ def _scaled(bound: float, exponent: int) -> float:
     return result if is_exact else float(up(result))
 
 
-def _within(exponent: int) -> int:
+def _clamped(exponent: int) -> int:
     return max(-_LARGEST, min(exponent, _LARGEST))
 
 
 def units_of_variables(one: Setting, radius: float) -> Units:
-    """A unit of about the largest number of the ball, where that is of extreme scale."""
+    """A unit of about the largest magnitude in the ball, where that is extreme; else 1."""
     centre = [np.abs(one.values[variable]).max(initial=0.0) for variable in one.variables]
-    exponent = _within(math.frexp(max(radius, *centre))[1])
+    exponent = _clamped(math.frexp(max(radius, *centre))[1])
     if abs(exponent) <= _FAR:
         return Units()
     units = Units(x=exponent)
-    moved = units.setting(one)
+    scaled = units.setting(one)
     for variable in one.variables:
-        if not np.array_equal(np.ldexp(moved.values[variable], exponent), one.values[variable]):
+        if not np.array_equal(np.ldexp(scaled.values[variable], exponent), one.values[variable]):
             return Units()  # an element is so small that it would be rounded
     return units if math.ldexp(units.radius(radius), exponent) == radius else Units()
 
 
 def units_of_objective(units: Units, bounds: Sequence[float]) -> Units:
-    """A unit of about the least of the objective's bounds of L1, where that is extreme in `units`.
+    """A unit of about the least bound on L1, where that is of extreme magnitude in `units`.
 
-    Its binary exponent is not computed from 2^(2x) times it, which may be beyond all doubles.
+    Exponents are added: 2^(2x) times the bound may over- or underflow.
     """
     finite = [bound for bound in bounds if 0.0 < bound < math.inf]
     if not finite:
         return units
-    exponent = _within(math.frexp(min(finite))[1] + 2 * units.x)
+    exponent = _clamped(math.frexp(min(finite))[1] + 2 * units.x)
     return replace(units, f=exponent) if abs(exponent) > _FAR_VALUE else units

@@ -1,16 +1,16 @@
-"""How smoothly the two branches of a `where` meet, shown exactly.
+"""How smoothly the two branches of a `where` meet, proved in exact arithmetic.
 
-Where g changes sign a choice goes from one branch to the other. With D their difference and t a
-quantity in which g is a polynomial, the roots t = ρ of g are all of the boundary. Where D, ∂D/∂t,
-…, ∂ᵏD/∂tᵏ vanish on it identically in everything else, D = (t − ρ)ᵏ⁺¹ h with a smooth h, so that
-all derivatives up to order k agree: two functions that are Cᵏ up to a smooth boundary on which
-these agree are together Cᵏ.
+The choice switches branches where g changes sign. Let D be the difference of the branches and t a
+quantity in which g is a polynomial: the boundary is where t is one of the roots ρ of g. Where D,
+∂D/∂t, …, ∂ᵏD/∂tᵏ vanish there identically in everything else, D = (t − ρ)ᵏ⁺¹ h with a smooth h, so
+that all derivatives up to order k agree; and two functions that are Cᵏ up to a smooth boundary on
+which these derivatives agree are Cᵏ together.
 
-Nothing is compared up to a tolerance: a jump of the slope by 1e-13 times a factor of 1e13 is a
-kink. The constants of a model have two exact readings, the doubles that kernels compute with and
-the numbers as they were written (0.1 is 1/10, and 1.345²/2 is 0.9045125 in this one alone). A join
-that either shows smooth is: they differ by the rounding of a literal. Data are symbols: only what
-holds for all their values counts.
+There is no tolerance: a jump of the slope by 1e-13 under a factor of 1e13 is a kink. The constants
+of a model have two exact readings, the doubles that kernels compute with and the numbers as
+written (0.1 is 1/10; only in this reading is 1.345²/2 equal to 0.9045125). A join counts as smooth
+if it is in either reading, as these differ by the rounding of literals only. Data are symbols: a
+join must be smooth for all their values.
 """
 
 from __future__ import annotations
@@ -26,30 +26,36 @@ from slomodel.functions import ge, gt, land, le, lnot, lor, lt, pow, where
 from slomodel.ir.expr import Axes, Const, Expr, Input, Map
 
 _MOST_NODES = 200
+"""Nodes read of a comparison and its branches; limits the time that SymPy takes."""
 _MOST_CHOICES = 6
-"""Further choices inside of the branches."""
+"""Nested choices read inside the branches; further ones are symbols."""
 _HIGHEST_DEGREE = 2
+"""Degree in t of boundaries whose roots are taken: those of cubics are nested radicals."""
 _HIGHEST_ORDER = 2
+"""C² is all that bounds of L1 and L2 need."""
 _ORDERED = (lt, le, gt, ge)
 _CONNECTIVES = (land, lor, lnot)
 _LARGEST_POWER = 64
+"""Exponents up to this, and their inverses, are written out: 4.685^1e300 would fill the memory."""
 _MOST_LEVELS = 6
+"""Levels below a comparison at which its quantities are sought (`_cuts`)."""
 _LARGEST_EXPONENT = 1000.0
 """Of numbers whose digits are computed; those of exp(exp(exp(20))) fill the memory."""
 _DIGITS = 30
+"""Decimal digits to which numbers are evaluated to tell them from 0: about twice a double's."""
 
 
 def is_smooth_join(node: Map, varying: Collection[Expr]) -> bool:
-    """True when the choice is shown to be C¹ in the quantities that vary in it."""
+    """True when the choice is proved to be C¹ in the quantities that vary in it."""
     return join_order(node, varying) >= 1
 
 
 def join_order(node: Map, varying: Collection[Expr]) -> int:
-    """How many derivatives of the branches are shown to be equal where the choice changes.
+    """How many derivatives of the branches are proved to agree where the choice changes.
 
-    0 for values only, 2 at most; -1 where nothing is shown. `varying` are the nodes that depend on
-    variables. On its boundary a condition changes, so one of its comparisons does: each of them is
-    asked at all points where its two sides are equal.
+    0 for values only, 2 at most; -1 where nothing is proved. `varying` are the nodes that depend on
+    variables. Where a condition changes one of its comparisons does: each is checked at all points
+    where its two sides are equal.
     """
     orders = []
     for comparison, axes in _comparisons(node.operands[0], node.axes[0]):
@@ -62,7 +68,7 @@ def join_order(node: Map, varying: Collection[Expr]) -> int:
 
 
 def _comparisons(condition: Expr, axes: Axes) -> Iterator[tuple[Expr, Axes]]:
-    """The parts of a condition that no connective joins, with their axes in the choice."""
+    """The comparisons below the connectives of a condition, with their axes in the choice."""
     stack = [(condition, axes)]
     while stack:
         node, own = stack.pop()
@@ -74,7 +80,7 @@ def _comparisons(condition: Expr, axes: Axes) -> Iterator[tuple[Expr, Axes]]:
 
 
 def _join_at(comparison: Map, axes: Axes, node: Map, varying: Collection[Expr]) -> int:
-    """The order of a join at the boundary of one comparison: the best that any cut shows."""
+    """The order of a join at the boundary of one comparison: the highest that any cut proves."""
     best = -1
     for cut in _cuts(comparison, varying):
         for written in (False, True):
@@ -86,18 +92,18 @@ def _join_at(comparison: Map, axes: Axes, node: Map, varying: Collection[Expr]) 
             branches = [reader.read(node.operands[k], node.axes[k]) for k in (1, 2)]
             if reader.is_full:
                 continue
-            moving = frozenset(reader.varying_symbols)
-            best = max(best, _shown(sides[0], sides[1], branches[0] - branches[1], moving))
+            symbols = frozenset(reader.varying_symbols)
+            best = max(best, _proved_order(sides[0], sides[1], branches[0] - branches[1], symbols))
             if best == _HIGHEST_ORDER:
                 return best
     return best
 
 
 def _cuts(comparison: Map, varying: Collection[Expr]) -> Iterator[frozenset[Expr]]:
-    """Nodes to take for quantities: the sides of a comparison, then ever lower ones.
+    """Sets of nodes to read as symbols: the sides of a comparison, then nodes ever further below.
 
-    In norm2(x) > 1 the norm is better one quantity than the root of another; in
-    x[0] > x[1] with branches of x[0] - x[1] only the elements show what they have in common.
+    In norm2(x) > 1 the norm itself is the better symbol; for x[0] > x[1] with branches in
+    x[0] - x[1] only the elements show that the branches vanish there.
     """
     cut = {operand for operand in comparison.operands if operand in varying}
     for _ in range(_MOST_LEVELS):
@@ -114,17 +120,19 @@ def _is_open(node: Expr) -> bool:
 
 
 @lru_cache(maxsize=1000)
-def _shown(left: sp.Expr, right: sp.Expr, difference: sp.Expr, moving: frozenset[sp.Symbol]) -> int:
-    """The order of a join at left = right; written sums have thousands of one form."""
+def _proved_order(
+    left: sp.Expr, right: sp.Expr, difference: sp.Expr, varying: frozenset[sp.Symbol]
+) -> int:
+    """The order of a join at left = right; cached, as a long sum has thousands of one form."""
     for threshold in (left, right):
         if isinstance(left + right - threshold, sp.Abs) and threshold.is_Symbol:
             # |u| <= c has a boundary only where c is not negative.
             positive = {threshold: sp.Symbol("c", positive=True)}
             left, right, difference = (x.subs(positive) for x in (left, right, difference))
-            moving = frozenset(positive.get(symbol, symbol) for symbol in moving)
+            varying = frozenset(positive.get(symbol, symbol) for symbol in varying)
     best = -1
-    for t in sorted(moving, key=lambda symbol: symbol.name):
-        points = _boundary(left, right, t, moving)
+    for t in sorted(varying, key=lambda symbol: symbol.name):
+        points = _boundary(left, right, t, varying)
         if points is not None:
             best = max(best, _order_at(points, t, difference))
     return best
@@ -139,11 +147,11 @@ def _order_at(points: list[sp.Expr], t: sp.Symbol, difference: sp.Expr) -> int:
 
 
 def _boundary(
-    left: sp.Expr, right: sp.Expr, t: sp.Symbol, moving: frozenset[sp.Symbol]
+    left: sp.Expr, right: sp.Expr, t: sp.Symbol, varying: frozenset[sp.Symbol]
 ) -> list[sp.Expr] | None:
-    """The values of t at which the sides are equal; None where these may not be all of them.
+    """All values of t at which the sides are equal; None where some may be missing.
 
-    The leading coefficient must not vanish with what else varies: x y = 0 is not x = 0.
+    The leading coefficient must be a number: x y = 0 holds not only at x = 0.
     """
     equation = _unwrapped(left, right, t)
     try:
@@ -152,7 +160,7 @@ def _boundary(
         return None
     if not 1 <= polynomial.degree() <= _HIGHEST_DEGREE:
         return None
-    others = (equation.free_symbols & moving) - {t}
+    others = (equation.free_symbols & varying) - {t}
     if others and not polynomial.LC().is_number:
         return None
     return list(sp.roots(polynomial))
@@ -174,7 +182,7 @@ def _unwrapped(left: sp.Expr, right: sp.Expr, t: sp.Symbol) -> sp.Expr:
 
 
 def _vanishes(expression: sp.Expr) -> bool:
-    """True when an expression is shown to be 0."""
+    """True when an expression is proved to be 0."""
     if expression.is_Rational:
         return bool(expression == 0)
     if expression.has(sp.nan, sp.zoo, sp.oo, -sp.oo) or not _has_digits(expression):
@@ -185,7 +193,10 @@ def _vanishes(expression: sp.Expr) -> bool:
 
 
 def _differs_somewhere(expression: sp.Expr) -> bool:
-    """True when an expression is not 0 at some numbers: simplifying such a one can take minutes."""
+    """True when an expression is not 0 at a sample point.
+
+    A quick test before `sp.simplify`, which can take minutes on what is not 0.
+    """
     symbols = sorted(expression.free_symbols, key=lambda symbol: symbol.name)
     for start in (3, 11):
         point = {symbol: sp.Rational(start + 2 * k, 7) for k, symbol in enumerate(symbols)}
@@ -196,14 +207,14 @@ def _differs_somewhere(expression: sp.Expr) -> bool:
 
 
 def _is_nonzero(number: sp.Expr) -> bool:
-    """True of numbers of which a digit is known; of 0, and what SymPy cannot tell from it, none."""
+    """True for a number with a known nonzero digit; False where SymPy cannot tell it from 0."""
     value = number.evalf(_DIGITS)
     # Not comparable are NaN, infinities, complex numbers, derivatives that SymPy lacks.
     return bool(value.is_comparable) and bool(value != 0)
 
 
 def _has_digits(expression: sp.Expr) -> bool:
-    """False for numbers with exponents so large that computing their digits would not end."""
+    """False where an exponent is so large that computing the digits would not end."""
     for part in sp.postorder_traversal(expression):
         if not part.is_number or not part.args:
             continue
@@ -231,10 +242,11 @@ def _is_opaque(node: Map) -> bool:
 
 @dataclass(slots=True)
 class _Reader:
-    """Turns small elementwise graphs into SymPy; all else, and the nodes of `cut`, are symbols.
+    """Turns small elementwise graphs into SymPy; all else, and the nodes of `cut`, become symbols.
 
-    A choice inside of a branch is read as one: at the boundary it takes one of its own branches,
-    and where it changes just there, its own order bounds that of the whole.
+    `written`: constants are read as they were written, not as doubles. A choice inside a branch is
+    read as a Piecewise: at the boundary it takes one of its own branches, and where it changes
+    just there, its own order limits that of the whole.
     """
 
     varying: Collection[Expr]
@@ -250,7 +262,7 @@ class _Reader:
 
     @property
     def is_full(self) -> bool:
-        """True when the graphs were too large, so that what was read is not all."""
+        """True when the graphs were too large to be read in full."""
         return self.count > _MOST_NODES
 
     def read(self, root: Expr, axes: Axes) -> sp.Expr:

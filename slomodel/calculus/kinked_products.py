@@ -1,9 +1,8 @@
-"""Products in which the kinks of |t| and relu(t) meet further factors that vanish with t.
+"""Products that are smoother than their kinked factors, as |t|³, t|t| and relu(t)² y are.
 
-|t|³, t|t| and relu(t)² y are smoother than their factors. A node is read as a product of powers
-k(t): a t^d for t ≥ 0 and b |t|^d for t < 0, with numbers a and b. Such a power is C^(⌈d⌉ − 1) in t:
-its derivatives up to that order are O(|t|) or smaller, so that they are continuous with the value 0
-at 0; where a t^d is one polynomial on both sides it has all derivatives.
+A node is read as a product of powers k(t): a t^d for t ≥ 0 and b |t|^d for t < 0, with constants a
+and b. Such a power is C^(⌈d⌉ − 1) in t, as its derivatives up to that order tend to 0 with t; where
+a t^d is the same polynomial on both sides it is analytic.
 """
 
 from __future__ import annotations
@@ -32,14 +31,12 @@ from slomodel.ir.expr import Axes, Const, Einsum, Expr, Gather, Map
 from slomodel.ir.function import ANALYTIC
 
 _MOST_FACTORS = 8
-"""A longer product is one quantity: products of thousands of factors would take quadratic time."""
-
-_KINKED = (abs, relu)
+"""A longer product is not factored: products of thousands of factors would take quadratic time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """A power of degree `degree` of `base`; `kinked` where it may differ on its two sides."""
+    """|base|^degree times a constant on each side of 0; `kinked` where these two may differ."""
 
     base: Expr
     degree: float
@@ -47,13 +44,13 @@ class Power:
 
     @property
     def order(self) -> int:
-        """How often it is continuously differentiable in its base, at least."""
+        """A k for which the power is C^k in its base."""
         return ceil(self.degree) - 1 if self.kinked else ANALYTIC
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """The elements of a quantity in a node: its axis k runs along the node's axis `axes[k]`."""
+    """How the elements of a factor are laid out in a product: axis k along its `axes[k]`."""
 
     of: Hashable
     axes: Axes
@@ -66,44 +63,44 @@ Product = Mapping[_Place, Power]
 
 
 class KinkedProducts:
-    """The products of one graph, each read once; asked of operands before what stands on them."""
+    """The factorisations of the nodes of one graph, cached; operands must be read before users."""
 
     def __init__(self, varying: Collection[Expr]) -> None:
         self._varying = varying
-        self._read: dict[Expr, Product] = {}
+        self._cached: dict[Expr, Product] = {}
 
     def powers(self, node: Expr) -> Sequence[Power]:
-        """The powers that a node is the product of; none where they tell nothing of its kinks."""
+        """The powers that a node is the product of; empty where none of them is kinked."""
         product = self._product(node)
         return tuple(product.values()) if _has_kinks(product) else ()
 
     def groups(self, node: Einsum) -> list[tuple[tuple[Expr, ...], Sequence[Power]]]:
-        """The operands that vary, in groups along the same labels, with the powers of each group.
+        """The operands that depend on x, grouped by their labels, with the powers of each group.
 
-        Without powers where these tell nothing of its kinks.
+        The powers are empty where none of them is kinked.
         """
         groups: dict[tuple[int, ...], list[Expr]] = {}
         for operand, labels in zip(node.operands, node.inputs, strict=True):
             if operand in self._varying:
                 groups.setdefault(labels, []).append(operand)
-        found: list[tuple[tuple[Expr, ...], Sequence[Power]]] = []
+        result: list[tuple[tuple[Expr, ...], Sequence[Power]]] = []
         for operands in groups.values():
             product = _joined(self._product(operand) for operand in operands)
             known = product is not None and _has_kinks(product)
             powers = tuple(product.values()) if product is not None and known else ()
-            found.append((tuple(operands), powers))
-        return found
+            result.append((tuple(operands), powers))
+        return result
 
     def _product(self, node: Expr) -> Product:
-        if node not in self._read:
-            found = self._of(node) if node in self._varying else None
-            if found is None or len(found) > _MOST_FACTORS:
-                found = _itself(node)
-            self._read[node] = found
-        return self._read[node]
+        if node not in self._cached:
+            product = self._of(node) if node in self._varying else None
+            if product is None or len(product) > _MOST_FACTORS:
+                product = _itself(node)
+            self._cached[node] = product
+        return self._cached[node]
 
     def _of(self, node: Expr) -> Product | None:
-        """The powers of a node whose operands have been read; None for a quantity of its own."""
+        """The powers of a node whose operands have been read; None where it is not a product."""
         if isinstance(node, Map):
             return self._of_map(node)
         if isinstance(node, Einsum):
@@ -115,16 +112,16 @@ class KinkedProducts:
         return None
 
     def _of_map(self, node: Map) -> Product | None:
-        moving = [k for k, operand in enumerate(node.operands) if operand in self._varying]
-        parts = [self._along(node.operands[k], node.axes[k]) for k in moving]
+        varying = [k for k, operand in enumerate(node.operands) if operand in self._varying]
+        parts = [self._along(node.operands[k], node.axes[k]) for k in varying]
         function = node.function
         if function is mul:
             return _joined(parts)
-        if function is neg or (function is div and moving == [0]):
+        if function is neg or (function is div and varying == [0]):
             return parts[0]
         if function is square:
             return _raised(parts[0], 2.0)
-        if function is pow and moving == [0] and isinstance(node.operands[1], Const):
+        if function is pow and varying == [0] and isinstance(node.operands[1], Const):
             return _raised(parts[0], node.operands[1].value)
         if function is abs or (function is relu and len(parts[0]) == 1):
             return {place: replace(one, kinked=True) for place, one in parts[0].items()}
@@ -134,7 +131,7 @@ class KinkedProducts:
         return None
 
     def _of_einsum(self, node: Einsum) -> Product | None:
-        """Of a product without a sum; each label once in every operand and in the result."""
+        """The powers of an einsum without a sum, each label at most once per operand and output."""
         if sorted(node.output) != list(range(len(node.dims))):
             return None
         if any(len(set(labels)) < len(labels) for labels in node.inputs):
@@ -178,7 +175,7 @@ def _joined(parts: Iterable[Product]) -> Product | None:
 
 
 def _raised(product: Product, exponent: float) -> Product | None:
-    """The powers of a power, whose exponent is whole or makes no kink of its own."""
+    """The powers of product^exponent; None where the exponent itself may add a kink."""
     whole = exponent >= 1.0 and exponent.is_integer()
     if not whole and not (exponent > 1.0 and all(one.kinked for one in product.values())):
         return None
@@ -187,16 +184,19 @@ def _raised(product: Product, exponent: float) -> Product | None:
 
 @dataclass(frozen=True, slots=True)
 class Exposed:
-    """The `nodes` whose kinks no product smooths, and the least `order` of those that one does."""
+    """The `nodes` whose kinks no product smooths, and the least `order` of the smoothed products.
+
+    `order` is that of the product in its kinked factors: it is C^order.
+    """
 
     nodes: frozenset[Expr]
     order: int
 
 
 def exposed(objective: Expr, order: Sequence[Expr], varying: Collection[Expr]) -> Exposed:
-    """Which kinks of an objective count; `order` has operands before what stands on them.
+    """The nodes whose kinks may be kinks of an objective; `order` is a postorder of its graph.
 
-    Those below a condition do not: how the branches meet tells what happens where it changes.
+    Kinks below a condition of `where` do not count: `join_order` covers where it changes.
     """
     products = KinkedProducts(varying)
     for node in order:
@@ -220,20 +220,20 @@ def exposed(objective: Expr, order: Sequence[Expr], varying: Collection[Expr]) -
 def _uses(
     node: Expr, products: KinkedProducts
 ) -> Sequence[tuple[tuple[Expr, ...], Sequence[Power]]]:
-    """The operands by which a node may have kinks, in groups, with the powers that each makes."""
+    """The operands whose kinks a node may have, in groups, with the powers of each group."""
     if isinstance(node, Einsum):
         return products.groups(node)
     if isinstance(node, Map) and node.function is where:
-        return [(tuple(_seen_from(node)), ())]
+        return [(tuple(_branches(node)), ())]
     return [(node.operands, products.powers(node))]
 
 
-def _seen_from(choice: Map) -> Iterable[Expr]:
-    """The branches of a choice; in place of one whose only kinks it excludes, what is below these.
+def _branches(choice: Map) -> Iterable[Expr]:
+    """The branches of a `where`; a kink that its condition excludes is replaced by its operands.
 
-    In where(norm2(x) > 1, (norm2(x) - 1)^2, 0) the norm is never 0 where it is taken.
+    In where(norm2(x) > 1, (norm2(x) - 1)^2, 0) the norm is never 0 in the branch that reads it.
     """
-    for k, excluded in ((1, _positive(choice.operands[0])), (2, None)):
+    for k, excluded in ((1, _known_positive(choice.operands[0])), (2, None)):
         branch = choice.operands[k]
         if excluded is None:
             yield branch
@@ -251,8 +251,8 @@ def _seen_from(choice: Map) -> Iterable[Expr]:
             seen.update(node.operands)
 
 
-def _positive(condition: Expr) -> Expr | None:
-    """|t|, a norm or relu(t) that is above 0 wherever the condition holds."""
+def _known_positive(condition: Expr) -> Expr | None:
+    """The |t|, norm or relu(t) that is positive wherever the condition holds, if there is one."""
     if not isinstance(condition, Map) or condition.function not in (gt, ge, lt, le):
         return None
     larger, smaller = condition.operands

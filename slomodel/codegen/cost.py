@@ -50,7 +50,7 @@ def is_quick(function: ScalarFunction) -> bool:
 
 @cache
 def cost_of(function: ScalarFunction) -> Cost:
-    """A function's own cost; of one that no target spells, that of all operations of its form."""
+    """A function's own cost; without one, the sum over the operations of its stable form."""
     if function.cost is not None:
         return function.cost
     if function.stable is None:

@@ -134,7 +134,7 @@ def _domain(function: ScalarFunction) -> str:
 
 
 def _smoothness(function: ScalarFunction, parameters: Sequence[str]) -> str:
-    """The class, with the operand that has to be 0 or more for a better one."""
+    """The smoothness class, with the better one where an operand >= 0 gives that."""
     whole = _class(function.smoothness)
     if function.smoothness_above is not None:
         for k, name in enumerate(parameters):

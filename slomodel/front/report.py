@@ -36,10 +36,10 @@ _TOLD = 1000
 def smoothness(
     problem: Problem, arrays: Mapping[str, NDArray[np.float64]] = MappingProxyType({})
 ) -> int:
-    """How often the objective is continuously differentiable, the least over its functions, with
-    data of these arrays by name and any others.
+    """How often the objective is continuously differentiable: the least over its functions.
 
-    A lower bound: the joint of a `where` may be smoother than is shown.
+    `arrays` are data by name; the values of others are unknown. A lower bound: the join of a
+    `where` may be smoother than is proved.
     """
     variables: set[Expr] = set(problem.inputs)
     order = differentiated(problem.objective)

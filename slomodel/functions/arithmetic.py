@@ -51,8 +51,8 @@ def _simplify_mul(a: Expr, b: Expr) -> Expr | None:
 def _one_scale(scale: Expr, node: Expr) -> Expr | None:
     """`s * (t * x)` as `(s * t) * x` for scalars of which one is a power of two.
 
-    Exact, as such a factor never rounds, but for data that over- or underflow on the way; two
-    numbers whose product does stay apart.
+    Exact, as such a factor never rounds, except where data over- or underflow on the way; two
+    constants whose product would are not merged.
     """
     if scale.rank or not isinstance(node, Map) or node.function is not mul:
         return None

@@ -16,9 +16,9 @@ from slomodel.ir.function import Array, Cost, ScalarFunction
 DISCONTINUOUS = -1
 """Smoothness of a function with jumps."""
 
-# One cost for all comparisons and connectives.
+# The cost of every comparison and connective.
 _TRUTH = Cost(0.2, 0.5)
-# With conditions that the processor can foresee 0.9 and 0.8; both pay for those it cannot.
+# For random conditions; with ones that branch prediction guesses right it is 0.9 and 0.8.
 _CHOICE = Cost(2.5, 2.5)
 
 

@@ -132,9 +132,9 @@ still = ScalarFunction(
     domain=(_EVERYWHERE,),
 )
 
-# The first of two operands that are equal for all values of the variables: one number written in
-# two ways. Derivatives are those of the first way; a bound may use that the value lies in the
-# ranges of both. Like `still` it is no function of the table.
+# The first of two operands that are equal for all values of the variables. Derivatives are those
+# of the first; a bound may use that the value lies in the ranges of both. Like `still` it is not in
+# the table of functions.
 same = ScalarFunction(
     "same",
     2,

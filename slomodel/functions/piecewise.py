@@ -183,18 +183,18 @@ def _huber_stable(t: Expr, delta: Expr) -> Expr:
 
 
 def _huber_by_t(t: Expr, delta: Expr) -> Expr:
-    """t cut to ±delta; delta sign(t) for delta <= 0, where all t but 0 are outside.
+    """The derivative by t: t clipped to ±delta; delta sign(t) for delta <= 0, where |t| > delta.
 
-    At delta = 0 a cut has both its limits at one place, where its derivative by them is not the
-    one by delta.
+    `clip` would not do at delta = 0: its limits coincide there, so that its derivatives by them do
+    not add up to the one by delta.
     """
-    cut = clip(t, neg(delta), delta)
+    clipped = clip(t, neg(delta), delta)
     if isinstance(delta, Const) and delta.value >= 0.0:
-        return cut
-    return where(gt(delta, 0.0), cut, mul(delta, sign(t)))
+        return clipped
+    return where(gt(delta, 0.0), clipped, mul(delta, sign(t)))
 
 
-# As the definition says for every delta: for delta < 0 it is delta |t| - delta^2 / 2.
+# The definition holds for every delta: for delta < 0 huber is delta |t| - delta^2 / 2.
 huber = ScalarFunction(
     "huber",
     2,

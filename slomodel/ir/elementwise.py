@@ -97,9 +97,9 @@ def _narrowed(node: Einsum) -> tuple[Expr, Axes]:
 
 
 def _folded(function: ScalarFunction, numbers: Sequence[Const]) -> Const | None:
-    """The function of constants: its NumPy meaning, and the number without rounding.
+    """The constant that a function of constants is, with the exact number as it was written.
 
-    None where it is to be kept, as its double would be rounded (`without_rounding`).
+    None where it stays a node because its double would be rounded (`without_rounding`).
     """
     with np.errstate(all="ignore"):
         result = function.numpy(*(np.asarray(number.value) for number in numbers))

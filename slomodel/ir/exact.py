@@ -1,4 +1,4 @@
-"""Functions of constants without rounding."""
+"""Exact arithmetic on constants: whether a double is exact, and the number it is rounded from."""
 
 from __future__ import annotations
 
@@ -14,23 +14,24 @@ from slomodel.ir.expr import Const, Exact
 from slomodel.ir.function import ANALYTIC, ScalarFunction
 
 _WHOLE = 2.0**53
-"""Sums, products and quotients of whole numbers below this that are whole are exact doubles."""
+"""Sums, products and quotients of integers below this are exact where they are such integers."""
 _MOST_BITS = 2200
-"""A quotient of longer numbers is not carried along; those of doubles have up to 1,074 bits."""
+"""Bits of numerator and denominator together, beyond which a Fraction is not carried along; those
+of a double are at most 1,128."""
 _MOST_PARTS = 20
-"""The same for numbers such as sqrt(2 + pi), in SymPy's nodes."""
+"""The same for numbers such as sqrt(2 + pi): nodes of the SymPy expression."""
 _HIGHEST_POWER = 64
-"""SymPy writes whole powers out, 10 to the 1,000,000th too."""
+"""Integer powers up to this are computed exactly: 10^1,000,000 would be written out in full."""
 
 _ROUNDING: ContextVar[bool] = ContextVar("constants are folded with rounding", default=True)
 
 
 @contextmanager
 def without_rounding() -> Iterator[None]:
-    """Graphs built meanwhile keep a function of constants as a node where its double is rounded.
+    """In graphs built inside the block, constants are folded only where that is exact.
 
-    What bounds are of: 3·0.58 in a derivative is off by 1e-16 of it, which a term -1.74 under a
-    factor of 1e16 makes all there is, and 1e-150·2^-823 is not 0. Intervals enclose such nodes.
+    Bounds need it: 3·0.58 in a derivative has a relative error of 1e-16, which is all that is left
+    of 1e16·(3·0.58 - 1.74), and 1e-150·2^-823 is not 0. Intervals enclose the nodes left unfolded.
     """
     token = _ROUNDING.set(False)
     try:
@@ -40,37 +41,37 @@ def without_rounding() -> Iterator[None]:
 
 
 def may_fold(function: ScalarFunction, numbers: Sequence[Const], value: float) -> bool:
-    """Whether the double may stand for the function of the numbers' doubles in a graph."""
+    """Whether the double may replace the function of the numbers in a graph built now."""
     return _ROUNDING.get() or is_exact(function, numbers, value)
 
 
 def is_exact(function: ScalarFunction, numbers: Sequence[Const], value: float) -> bool:
-    """True where the double is shown to be the function of the numbers' doubles."""
+    """True where the double is proved to be the exact value at the numbers' doubles."""
     own = [number.value for number in numbers]
     if function.result == "bool" or not all(map(math.isfinite, own)):
-        return True  # no rounding, or of an infinity or NaN, on which doubles calculate exactly
+        return True  # truth values, infinities and NaN are not rounded
     if not math.isfinite(value):
         return False
     if not function.costly and all(map(_is_whole, (value, *own))):
         return True
     if function.smoothness < ANALYTIC and (value == 0.0 or abs(value) in map(abs, own)):
-        return not function.costly  # one of the operands, with a sign, or 0
+        return not function.costly  # 0 or ± one of the operands, as of abs and maximum
     if function.costly and not (function.name == "pow" and abs(own[1]) <= _HIGHEST_POWER):
         return False
     try:
-        found = function.definition(*map(Fraction, own))
+        exact = function.definition(*map(Fraction, own))
     except (ArithmeticError, TypeError, ValueError):
         return False
-    if isinstance(found, sp.Rational):
-        found = Fraction(found.p, found.q)
-    return isinstance(found, (int, Fraction)) and found == Fraction(value)
+    if isinstance(exact, sp.Rational):
+        exact = Fraction(exact.p, exact.q)
+    return isinstance(exact, (int, Fraction)) and exact == Fraction(value)
 
 
 def exact_value(function: ScalarFunction, numbers: Sequence[Const], value: float) -> Exact | None:
-    """The function of the numbers as they were written, which its double `value` is rounded from.
+    """The exact value at the numbers as they were written, of which `value` is the double.
 
-    A Fraction or SymPy's number, such as sqrt(2); None where the double is to stand for itself:
-    it is exact, or the number is too long to carry along.
+    A Fraction or a SymPy number such as sqrt(2); None where the double stands for itself, being
+    exact or rounded from a number that is too long to carry along.
     """
     if not math.isfinite(value) or not all(math.isfinite(number.value) for number in numbers):
         return None
@@ -79,16 +80,16 @@ def exact_value(function: ScalarFunction, numbers: Sequence[Const], value: float
     if function.name == "pow" and abs(numbers[1].value) > _HIGHEST_POWER:
         return None
     try:
-        found = function.definition(*map(_operand, numbers))
-        if isinstance(found, float):  # Python's root of a Fraction is rounded
-            found = function.definition(*(sp.sympify(_operand(number)) for number in numbers))
+        exact = function.definition(*map(_operand, numbers))
+        if isinstance(exact, float):  # Python's root of a Fraction is rounded
+            exact = function.definition(*(sp.sympify(_operand(number)) for number in numbers))
     except (ArithmeticError, TypeError):
         return None
-    return carried(found)
+    return carried(exact)
 
 
 def carried(number: Exact) -> Exact | None:
-    """A real number as a `Const` keeps it; None where it is too long, or is no number."""
+    """A real number as `Const.written` holds it; None where it is too long or not a number."""
     if isinstance(number, sp.Rational):
         number = Fraction(number.p, number.q)
     if isinstance(number, Fraction):

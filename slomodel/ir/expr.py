@@ -135,8 +135,8 @@ class Const(Expr):
     """One number or truth value. Keyed by type and bits, so that 0.0, -0.0 and False differ.
 
     `value` is the double that kernels compute with. `written` is the exact number that it is
-    rounded from, a Fraction or a SymPy number, where this is not the decimal number that the
-    double is printed as: 1/3, pi, 0.1 + 0.2.
+    rounded from, a Fraction or a SymPy number (1/3, pi, 0.1 + 0.2); None where this is the decimal
+    number that the double is printed as.
     """
 
     __slots__ = ("value", "written")

@@ -44,8 +44,10 @@ class Monotony:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Nanoseconds an element in cache on one thread, as `benchmarks/kernel_costs.py` measures them:
-    of a NumPy call, and of what one use adds to a numexpr kernel (inf where numexpr lacks it).
+    """Nanoseconds per element, in cache on one thread, as `benchmarks/kernel_costs.py` measures.
+
+    `numpy` is that of a NumPy call, `numexpr` what one use adds to a numexpr kernel (inf where
+    numexpr lacks the function).
     """
 
     numpy: float
@@ -62,10 +64,10 @@ class ScalarFunction:
       given where the form that SymPy derives is not stable or not defined everywhere.
     - `stable`: the value as a graph of simpler functions, for targets that cannot spell it.
     - `spelling`: target name to a template in the operands (`codegen` says what each target needs).
-    - `cost`: what an element costs; of all that a target spells. Of others it is that of `stable`.
+    - `cost`: time per element, required with a `spelling`; without one it is that of `stable`.
     - `smoothness`: how often continuously differentiable on the domain (0 kink, 1, 2, ANALYTIC).
-    - `smoothness_above`: the same where each operand is at least a number, by these numbers; given
-      where a function is smoother on a part of its domain that a constant can show.
+    - `smoothness_above`: the same as a function of lower bounds of the operands; given where a
+      function is smoother on a part of its domain (`huber` for delta >= 0).
     - `domain`: for each operand the closed interval outside which the value is not finite.
     - `simplify`: exact identities on construction (`x * 1` is `x`): one operand, or a graph of the
       shape of the widest operand, or None.

@@ -21,8 +21,8 @@ Values = Mapping[Input, Array]
 def setting_of(problem: Problem, values: Values, sizes: Mapping[str, int]) -> Setting:
     """The objective with its centre and data.
 
-    Data that may be missing are read under `masked` only: a NaN or infinity there stands for any
-    number, and 0 is taken.
+    Data that may be missing are read under `masked` only: a NaN or infinity there may be replaced
+    by any number, and is by 0.
     """
     missing = {d.node for d in problem.data if d.may_be_missing}
     return Setting(
@@ -47,7 +47,7 @@ class Prover:
         self._check: Callable[[], None] | None = None
 
     def stop_by(self, check: Callable[[], None]) -> None:
-        """Call `check` now and then while a proof goes on; what it raises ends the proof."""
+        """Call `check` every so often during proofs; an exception that it raises ends the proof."""
         self._check = check
 
     def __call__(self, centre: Array, radius: float) -> Proof:
@@ -61,13 +61,13 @@ class Prover:
             found = quick_bound(self._setting(centre), radius)
         return Proof(found, math.inf) if math.isfinite(found) else self(centre, radius)
 
-    def of_value(self, x: Array, f: float) -> float:
-        """How far off f may be as the objective at x (n,), as the model states it."""
+    def value_error(self, x: Array, f: float) -> float:
+        """Bound on the error of f as the objective, as the model states it, at x (n,)."""
         with stopped_by(self._check):
             return value_error(self._setting(x), f)
 
-    def of_gradient(self, x: Array, g: Array) -> float:
-        """The norm of what g (n,) may be off by as its gradient at x (n,)."""
+    def gradient_error(self, x: Array, g: Array) -> float:
+        """Bound on the norm of the error of g (n,) as its gradient at x (n,)."""
         with stopped_by(self._check):
             return gradient_error(self._setting(x), g)
 

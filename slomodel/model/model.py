@@ -200,10 +200,10 @@ class Model(Evaluating):
         seed: int = 0,
         method: str = "ascent",
     ) -> Bounds:
-        """Estimates of the same, from below but for errors of rounding, with source `sampled`.
+        """Estimates of the same from below, with source `sampled`.
 
-        What rounding may add is measured at the centre and taken off: at radii where it hides what
-        two points differ by, the estimate of L2 is 0.
+        Rounding errors are measured at the centre and subtracted: at radii so small that they
+        dominate differences between two points, the estimate of L2 is 0.
         `ascent` climbs to points of large curvature, `samples` points in all; `pairs` compares
         gradients at as many random pairs of points, as the paper does.
         """

@@ -100,7 +100,7 @@ class Plans:
 
     @cached_property
     def _kinks_by_data(self) -> bool:
-        """Whether there is a function whose kinks depend on data."""
+        """Whether the objective has a function whose kinks may depend on data."""
         order = postorder(self._problem.objective)
         return any(isinstance(n, Map) and n.function.smoothness_above is not None for n in order)
 

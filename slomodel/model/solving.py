@@ -39,14 +39,15 @@ class CompiledObjective:
 
     @property
     def eps(self) -> float:
-        """The rounding unit of what the kernels compute in."""
+        """The rounding unit of the precision of the kernels."""
         return self._eps
 
     @property
     def facts(self) -> Facts:
         known = self._derivatives
-        added = all(isinstance(s.weight, Const) and s.weight.value >= 0.0 for s in known.squares)
-        return Facts(True, bool(known.squares), known.degree, self._smooth, not added)
+        weights = [square.weight for square in known.squares]
+        signed = not all(isinstance(w, Const) and w.value >= 0.0 for w in weights)
+        return Facts(True, bool(known.squares), known.degree, self._smooth, signed)
 
     def load(self, product: Product) -> None:
         self._function(product)

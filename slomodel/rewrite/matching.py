@@ -65,8 +65,8 @@ class Term:
 def scaled(part: Part, sign: float = 1.0) -> Term:
     """A part with its constant factors and signs taken out, as far as their product is exact.
 
-    Patterns compare coefficients: 3·(0.58 x) and 1.74 x are not alike because 3·0.58 is rounded to
-    1.74, as their difference may stand under a factor of 1e16.
+    Patterns compare coefficients: 3·(0.58 x) and 1.74 x must not match only because 3·0.58 rounds
+    to 1.74, as a factor of 1e16 may multiply their difference.
     """
     coefficient = sign
     while True:
@@ -93,7 +93,7 @@ def scaled(part: Part, sign: float = 1.0) -> Term:
 
 
 def _is_exact(function: ScalarFunction, one: float, other: float) -> bool:
-    """Whether a product or quotient is a double; none by 0 is."""
+    """Whether a product or quotient is exact in doubles; a quotient by 0 is not."""
     if function is div and not other:
         return False
     value = one * other if function is mul else one / other

@@ -10,12 +10,12 @@ from typing import Literal
 from slomodel.solve.floor import ROUNDING
 from slomodel.solve.norms import EPS, Vector
 from slomodel.solve.objective import Evaluator
-from slomodel.solve.proved import Errors
+from slomodel.solve.proved import EvaluationErrors
 from slomodel.solve.subroutine import Iterate, Region, Step
 
 NO_STEP = -1
 Since = Literal["step", "epoch", "run"]
-"""Whose start the new value is compared with."""
+"""The step, epoch or run at whose start the value is compared with the new one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +196,7 @@ class Certifier:
     def __init__(
         self,
         promises: Iterable[Promise],
-        errors: Errors | None = None,
+        errors: EvaluationErrors | None = None,
         evaluate: Evaluator | None = None,
     ) -> None:
         self._evaluate = evaluate
@@ -241,10 +241,10 @@ class Certifier:
         self._new_epoch = ends
 
     def _rounding(self, moment: Moment, since: Since) -> float:
-        """The rounding to be expected of a difference of two values of f.
+        """The expected rounding error of a difference of two values of f.
 
-        Where no error is known of f, which may be a difference of large terms, its value at the
-        start of the epoch stands for their size.
+        f may be a difference of large terms: where its error is not known, its value at the start
+        of the epoch stands for their magnitude.
         """
         size = max(abs(moment.taken.point.f), abs(moment.since(since)[1]))
         if self._errors is None:
@@ -252,18 +252,18 @@ class Certifier:
         return ROUNDING * moment.eps * size
 
     def _evaluation_error(self, moment: Moment, since: Since) -> float:
-        """A bound of the errors of both values of f, and of what that of the gradient adds.
+        """A bound on the errors of both values of f and on the effect of that of the gradient.
 
-        A gradient off by e moves a step s so that f falls by up to ‖e‖‖s‖ less. It takes longer
-        than f itself, and is asked for where the rounding expected does not cover an excess.
+        With a gradient that is off by e a step s decreases f by up to ‖e‖‖s‖ less. The bound takes
+        longer than f itself, so that it is computed only for an excess beyond expected rounding.
         """
         if self._errors is None:
             return 0.0
         x, f = moment.since(since)
         new = moment.taken.point
-        values = self._errors.of_value(x, f) + self._errors.of_value(new.x, new.f)
+        values = self._errors.value_error(x, f) + self._errors.value_error(new.x, new.f)
         old = moment.old
-        return values + self._errors.of_gradient(old.x, old.g) * moment.taken.length
+        return values + self._errors.gradient_error(old.x, old.g) * moment.taken.length
 
     def certificate(self) -> Certificate:
         """What was found so far."""

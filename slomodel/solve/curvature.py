@@ -26,7 +26,7 @@ class Ritz:
     """A Rayleigh quotient `value` of the Hessian with its unit vector (n,).
 
     `residual` is ‖Hv − value·v‖, `largest` the size of H as seen, `steps` the products taken, and
-    `eps` the rounding unit of these.
+    `eps` their rounding unit.
     """
 
     value: float

@@ -16,7 +16,7 @@ class Pair:
     """The last step s and the change y of the gradient, both (n,), with their products.
 
     `y` is valid until the next step. `own`: the step is along the last proposal of the direction
-    that learns from it. Curvature can be learned from any step, its length only from one's own.
+    that learns from it; curvature can be learned from any step, a step length only from own ones.
     """
 
     s: Vector
@@ -35,7 +35,7 @@ class Direction(Protocol):
 
     @property
     def units(self) -> Vector | None:
-        """Of each variable (n,), as the last proposal took them; None of a rule with no units."""
+        """The scaling of the variables (n,) in the last proposal; None for a rule without one."""
         ...
 
     def propose(self, at: Iterate, out: Vector) -> float:

@@ -32,8 +32,8 @@ class Rule:
 
     `initial_step` is the first trial it goes with; `squares`: it needs a sum of squares; `most`
     is the largest n it is for. `alpha` is the least cosine with −∇f, `idle` the number of steps
-    without a gain that end a run. `any_units`: the direction is the same in any units of the
-    variables, but for what it has learned.
+    without a gain that end a run. `any_units`: the direction, apart from its memory, does not
+    depend on the units of the variables.
     """
 
     start: Callable[[Evaluator, Iterate, float], Direction]

@@ -1,4 +1,4 @@
-"""What a failed search means: the floor of f, a kink, a wrong gradient, or units that differ."""
+"""Diagnosis of a failed search: the precision of f, a kink, a wrong gradient, or poor scaling."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from slomodel.solve.objective import Evaluator
 from slomodel.solve.status import Status
 from slomodel.solve.subroutine import Halt, Iterate
 
-# Ratio of the lengths tried until f changes clearly.
+# Ratio of the lengths tried until f changes significantly.
 LENGTHEN = 4.0
-# Share of |⟨g,v⟩| by which the trapezoid rule may miss the change of f along a short step: a
-# smooth f misses by O(t²), a kink or a wrong gradient by about one half or more.
+# Relative error allowed of the trapezoid rule for the change of f along a short step: it is O(t²)
+# for a smooth f, and about one half or more at a kink or with a wrong gradient.
 TRAPEZOID_MISS = 0.2
-# Shares of the rise of a slope over the halves of a step that are about even.
+# The slope counts as rising evenly where the smaller of its increases over the halves of a step is
+# at least this fraction of the larger; at a kink one of them is about 0.
 EVEN = 0.25
 LONGER = "Give a method or options that take longer steps: method='auto' chooses their length."
 
@@ -27,11 +28,11 @@ LONGER = "Give a method or options that take longer steps: method='auto' chooses
 def shortest_clear(
     evaluate: Evaluator, at: Iterate, v: Vector, noise: float, longest: float, least: float
 ) -> float:
-    """A short step along the unit vector v (n,) that changes f by CLEAR times its noise.
+    """The length of a short step along the unit vector v (n,) that changes f by CLEAR·noise.
 
-    Where units differ much, the one that the slope predicts lies far outside the range in which
-    f is nearly quadratic, so that shorter ones are tried from `least` on. If no step up to
-    `longest` is, one that is longer.
+    Where the units of variables differ much, f is far from quadratic at the length that the slope
+    predicts, so that shorter ones are tried from `least` on. If no length up to `longest` will do,
+    the predicted one is returned.
     """
     predicted = max(CLEAR * ratio(noise, at.gnorm), evaluate.eps * longest)
     t = least
@@ -45,10 +46,10 @@ def shortest_clear(
 def explain_failure(
     evaluate: Evaluator, floor: Floor, at: Iterate, longest: float
 ) -> tuple[Halt, WayDown | None]:
-    """Why no step along −g of length up to `longest` gains anything, and a step that does.
+    """Why no step along −g of length up to `longest` gains anything, and a step that does, if any.
 
-    The point asked about is the best one at the floor, else `at`. Rounding is a reason only where
-    no way down is found that does not depend on the units of the variables.
+    The point examined is the best one at the floor, else `at`. Rounding counts as the reason only
+    if no other direction of `way_down` descends either.
     """
     halt, noise = explained(evaluate, floor, at, longest)
     if halt.status is not Status.precision:
@@ -59,11 +60,12 @@ def explain_failure(
 
 
 def explained(evaluate: Evaluator, floor: Floor, at: Iterate, longest: float) -> tuple[Halt, float]:
-    """What a step along −g shows that f resolves, of length up to `longest`; and how f resolves.
+    """The diagnosis by a step along −g, of length up to `longest`, and the noise of f there.
 
-    A smooth f with this gradient changes by t·(slope there + slope here)/2 within O(t³); then
-    only its resolution can have stopped the search, or units in which −g leads nowhere. The
-    opposite sign shows a gradient of the wrong sign, anything else a kink or a wrong gradient.
+    The step is long enough for f to change significantly. A smooth f with this gradient changes by
+    t·(slope there + slope here)/2 within O(t³); then only its resolution can have stopped the
+    search, or poor scaling. The opposite change shows a gradient of the wrong sign, any other a
+    kink or a wrong gradient.
     """
     at = floor.best or at
     floor.measure(evaluate, at, longest)
@@ -75,43 +77,44 @@ def explained(evaluate: Evaluator, floor: Floor, at: Iterate, longest: float) ->
     if t > longest:
         halt = too_short(evaluate, at, t, noise, longest)
         return halt or Halt(Status.precision, f"{seen}.", floor.best), noise
-    look = Look.along(evaluate, at, v, t)
-    # What rounding makes of the slopes, and of the change itself.
-    ending = look.ending(t * blur.slope + noise)
+    trial = Trial.along(evaluate, at, v, t)
+    # The error of the expected change by that of the slopes, and of the change itself.
+    ending = trial.ending(t * blur.slope + noise)
     valley = None
     if ending is not Status.precision:
         farther = evaluate.last_nonfinite
         valley = narrow_valley(evaluate, at, v, noise, blur, t)
-        # A point told apart from `at` by few digits says less of what is not finite.
+        # The message names a point that is not finite: one so close to `at` says less.
         evaluate.last_nonfinite = farther
     if valley:
-        ending, look = Status.precision, valley
-    elif not look.finite:
+        ending, trial = Status.precision, valley
+    elif not trial.finite:
         detail = f"{seen}; {t:.2g} away along minus the gradient the objective is not finite."
         return Halt(Status.line_search_stalled, detail, floor.best), noise
     detail = (
-        f"{seen}; a step of {look.t:.2g} along minus the gradient changes the objective by "
-        f"{evaluate.sign * look.change:.3g}, by its gradients {evaluate.sign * look.expected:.3g}."
+        f"{seen}; a step of {trial.t:.2g} along minus the gradient changes the objective by "
+        f"{evaluate.sign * trial.change:.3g}, by its gradients "
+        f"{evaluate.sign * trial.expected:.3g}."
     )
     return Halt(ending, detail, floor.best), noise
 
 
 @dataclass(frozen=True, slots=True)
 class Blur:
-    """What the rounding of x makes of the gradient, in norm, and of f."""
+    """Changes of the slope along a unit vector and of f that the rounding of x may cause."""
 
     slope: float
     value: float
 
     @staticmethod
     def at(evaluate: Evaluator, floor: Floor, at: Iterate) -> Blur:
-        """By the gradients a few ulps of x away; no blur of the slope where that is a jump."""
+        """Measured by the gradients a few ulps of x away; a slope that jumps there has no blur."""
         g, slopes, spread = np.empty_like(at.g), np.abs(at.g), 0.0
         for k in (-PROBES, PROBES):
             evaluate.gradient(at.x * (1.0 + k * floor.eps), g)
             np.maximum(slopes, np.abs(g), out=slopes)
             spread = max(spread, norm(g - at.g))
-        # More than half the digits, as of f.
+        # A change in more than half the digits is a jump, not rounding (as in `Floor.measure`).
         slope = spread if spread <= math.sqrt(floor.eps) * floor.steepest else 0.0
         value = rounding_of(at.x, slopes, floor.eps)
         return Blur(slope, value if math.isfinite(value) else 0.0)
@@ -119,34 +122,34 @@ class Blur:
 
 def narrow_valley(
     evaluate: Evaluator, at: Iterate, v: Vector, noise: float, blur: Blur, longest: float
-) -> Look | None:
-    """What a step below `longest` shows in a valley so narrow; None where there is none.
+) -> Trial | None:
+    """A trial shorter than `longest` that shows a narrow smooth valley; None if none does.
 
-    The units of a variable may be so small, or the resolution of f so coarse, that f is nearly
-    quadratic only along steps that change it by less than would be clear. There the slope rises
-    evenly, where at a kink it jumps.
+    The unit of a variable may be so small, or the resolution of f so coarse, that f is nearly
+    quadratic only along steps that change it insignificantly. There the slope rises evenly, whereas
+    it jumps at a kink.
     """
     eps = evaluate.eps
     least = eps * max(spacing(at.x, v), eps * eps * longest)
     t = shortest_clear(evaluate, at, v, noise, longest, least) if least < longest else longest
     t = min(t, longest) / LENGTHEN
     while t < longest:
-        look = Look.along(evaluate, at, v, t)
-        if not look.finite:
+        trial = Trial.along(evaluate, at, v, t)
+        if not trial.finite:
             return None
-        if look.after >= 0.5 * look.before:
-            half = Look.along(evaluate, at, v, 0.5 * t)
-            rises = half.after - half.before, look.after - half.after
+        if trial.after >= 0.5 * trial.before:
+            half = Trial.along(evaluate, at, v, 0.5 * t)
+            rises = half.after - half.before, trial.after - half.after
             even = min(rises) >= EVEN * max(rises) > 0.0
-            smooth = look.ending(t * blur.slope + noise) is Status.precision
-            return look if even and smooth else None
+            smooth = trial.ending(t * blur.slope + noise) is Status.precision
+            return trial if even and smooth else None
         t *= LENGTHEN
     return None
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """The change of f over a step of length t along −g, and the slopes at its ends."""
+class Trial:
+    """A trial step of length t along −g: the change of f and the slopes at both ends."""
 
     t: float
     change: float
@@ -155,11 +158,11 @@ class Look:
     gnorm: float
 
     @staticmethod
-    def along(evaluate: Evaluator, at: Iterate, v: Vector, t: float) -> Look:
+    def along(evaluate: Evaluator, at: Iterate, v: Vector, t: float) -> Trial:
         there, g = at.x + t * v, np.empty_like(at.g)
         change = evaluate.value(there) - at.f
         gnorm = evaluate.gradient(there, g)
-        return Look(t, change, -at.gnorm, float(g.dot(v)), gnorm)
+        return Trial(t, change, -at.gnorm, float(g.dot(v)), gnorm)
 
     @property
     def finite(self) -> bool:
@@ -171,7 +174,7 @@ class Look:
         return self.t * (self.after + self.before) / 2.0
 
     def ending(self, error: float) -> Status:
-        """What the change shows: the limit of precision where it is the expected one."""
+        """The status that the change shows: the limit of precision where it is as expected."""
         allowed = TRAPEZOID_MISS * self.t * (abs(self.after) + abs(self.before)) + error
         if abs(self.change - self.expected) <= allowed:
             return Status.precision
@@ -180,10 +183,10 @@ class Look:
 
 
 def other_units(evaluate: Evaluator, halt: Halt, way: WayDown) -> Halt:
-    """The end of a run where f clearly falls, each variable in units of its own.
+    """The end of a run where f decreases significantly along another direction of `way_down`.
 
     The steps that were tried are too short then, or the units of the variables differ so much that
-    along −g itself f shows nothing.
+    f does not change significantly along −g.
     """
     detail = (
         f"{halt.detail} With each variable in units of its own, a step of {norm(way.step):.2g} "
@@ -199,10 +202,10 @@ def other_units(evaluate: Evaluator, halt: Halt, way: WayDown) -> Halt:
 def too_short(
     evaluate: Evaluator, at: Iterate, t: float, noise: float, longest: float
 ) -> Halt | None:
-    """The end of a run whose steps, up to `longest`, are too short where one of t is not.
+    """The end of a run whose steps, up to `longest`, are too short where one of length t is not.
 
-    Then x is so large, or the step so short, that x hardly changes: the resolution of f is no
-    reason. None where the longer step does not clearly descend either, or is past ‖x‖.
+    Then x is so large, or the step so short, that x hardly changes: the resolution of f is not the
+    reason. None where the longer step does not descend either, or is longer than ‖x‖.
     """
     if not t <= norm(at.x):
         return None
@@ -217,10 +220,10 @@ def too_short(
 
 
 def explain_limit(evaluate: Evaluator, floor: Floor, at: Iterate, reach: float, limit: str) -> Halt:
-    """Why steps gained nothing from `at` that may have been too short; `limit` says what set them.
+    """Why steps from `at` gained nothing, if they may be too short; `limit` names what limits them.
 
-    As `explain_failure`, but the resolution of f is no reason where a step of up to `reach`
-    that f resolves clearly descends.
+    As `explain_failure`, but the resolution of f is not the reason where a step of up to `reach`
+    that f resolves descends.
     """
     halt, noise = explained(evaluate, floor, at, reach)
     if halt.status is not Status.precision:

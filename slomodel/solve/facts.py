@@ -23,7 +23,7 @@ class Curved(Protocol):
 class Facts:
     """`curvature`: it has products with its Hessian; `squares`: and with Gauss and Newton's matrix.
 
-    The squares may be `signed`: some are subtracted, or nothing is known of their weights.
+    `signed`: some squares are subtracted, or the signs of their weights are unknown.
     `degree` is that of a polynomial, from above; None of anything else. `smooth`: it is known to
     be continuously differentiable, or nothing is known.
     """
@@ -62,8 +62,8 @@ def facts_of(objective: object) -> Facts:
 
 
 def compiled_facts(objective: object) -> Facts:
-    """What a compiled objective says of itself; nothing of others.
+    """The facts of a compiled objective; none of others.
 
-    Products with a Hessian that someone else wrote may be dear: they are for who asks for them.
+    User-supplied Hessian products may be expensive: they are used only by methods that need them.
     """
     return objective.facts if isinstance(objective, Compiled) else NO_FACTS

@@ -1,4 +1,4 @@
-"""The floor of floating point: how fine f resolves on a run, and when nothing is gained."""
+"""The floor of floating point: the resolution of f in a run, and when steps gain nothing."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ class Floor:
     def measure(self, evaluate: Evaluator, at: Iterate, longest: float) -> bool:
         """Measure the noise of f near `at`; True when it was underestimated.
 
-        It is the spread over a few ulps of x, or the least change that f can show when it is a
-        difference of large terms: along −g in units of the variables' magnitudes.
+        It is the spread over a few ulps of x; where that is 0, as of a difference of large terms,
+        the least change of f along −g in units of the variables' magnitudes.
         """
         before = self.noise(at)
         spread = 0.0

@@ -61,7 +61,7 @@ class GaussNewton:
     def learn(self, pair: Pair) -> None:
         """Raise the damping where the line search shortened the step.
 
-        After another's step neither its length nor the fall of f is what was predicted here.
+        After a step along another direction the predicted length and decrease of f do not apply.
         """
         if not pair.own:
             self.forget()
@@ -86,8 +86,8 @@ class GaussNewton:
     def _judge(self, share: float, least: float) -> None:
         """Adapt the damping to the share of the predicted decrease that the last step had.
 
-        Below `least` it is lost in every element of M's diagonal, each of which may have become far
-        smaller than D's.
+        Below `least` the damping is lost to rounding in every element of M's diagonal, each of
+        which may have become far smaller than D's.
         """
         if share > GOOD:
             self._damping = max(self._damping / RELIEF, least)

@@ -1,4 +1,4 @@
-"""Where the gradient vanishes but the objective falls on: a saddle, an inflection, a plateau."""
+"""Stationary points that are no minima: saddles, inflections and plateaus with descent beyond."""
 
 from __future__ import annotations
 
@@ -14,27 +14,28 @@ from slomodel.solve.norms import Vector, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.subroutine import Iterate
 
-# All eigenvalues are in view for up to so many unknowns; for more, those that as few products show
-# of the space spanned by the gradient, which at an inflection is along what has least curvature.
+# Unknowns up to which the full Krylov space is built. Beyond, it is that of PRODUCTS products from
+# the gradient, which at an inflection lies along the direction of least curvature.
 FEW = 20
 PRODUCTS = 4
-# An eigenvalue below this share of the largest, or of what the run gained over the size of x, says
-# little of a minimum: values further out are looked at.
+# An eigenvalue below this fraction of the largest, or of the decrease of f in the run over ‖x‖²,
+# does not show a minimum: values further out are looked at.
 NULL = 1e-2
-# Distances, in units of max(1, ‖x0‖, ‖x‖).
+# Distances looked at, in units of max(1, ‖x0‖, ‖x‖).
 REACHES = (1.0, 1.0 / 16.0, 1.0 / 256.0)
-# At a minimum of a convex function f falls by at most ‖∇f‖t over a distance t, whatever the
-# tolerance: a fall of so many times that is by a slope that grows on the way.
+# A convex f decreases by at most ‖∇f‖t over a distance t, whatever the tolerance: a decrease of
+# STEEPER times that needs a slope that grows on the way.
 STEEPER = 10.0
-# Shorter steps, each half the next, on which f must not rise: beyond a barrier a lower point says
-# nothing of a minimum.
+# Number of halved steps along which f must not rise: a lower point beyond a barrier does not
+# contradict a minimum.
 HALVINGS = 20
+# Unknowns up to which the message shows the direction.
 SHOWN = 4
 
 
 @dataclass(frozen=True, slots=True)
 class SoFar:
-    """What a run has lowered f by, and ‖x0‖."""
+    """The decrease of f in a run so far, and ‖x0‖."""
 
     gained: float
     size: float
@@ -42,7 +43,7 @@ class SoFar:
 
 @dataclass(frozen=True, slots=True)
 class Beyond:
-    """A lower point at `step` (n,) from a stationary one, along a way on which f falls."""
+    """A lower point x (n,) at `step` (n,) from a stationary point, with no barrier between."""
 
     x: Vector
     f: float
@@ -50,8 +51,8 @@ class Beyond:
     fall: float
     curvature: float
 
-    def told(self, sign: float) -> str:
-        """A sentence with what was seen and what to do; sign −1: of a maximum."""
+    def message(self, sign: float) -> str:
+        """A sentence that describes the point; sign −1: for a maximum."""
         kind = "negative" if self.curvature < 0.0 else "little"
         along = ""
         if len(self.step) <= SHOWN:
@@ -66,10 +67,10 @@ class Beyond:
 
 
 def falls_beyond(evaluate: Evaluator, at: Iterate, so_far: SoFar) -> Beyond | None:
-    """A lower point along the direction of least curvature at a stationary point; None: none seen.
+    """A lower point along the direction of least curvature at a stationary point; None: none found.
 
-    It takes n products with the Hessian, or PRODUCTS where n is larger than FEW, further ones where
-    an eigenvalue is next to nothing, and values only where one is negative, here or there.
+    Costs n Hessian products, or PRODUCTS for n > FEW, and more where an eigenvalue is about 0;
+    values only where the curvature is negative, here or further out.
     """
     ritz = _least(evaluate, at)
     if ritz is None:
@@ -97,7 +98,7 @@ def _least(evaluate: Evaluator, at: Iterate) -> Ritz | None:
 
 
 def _bends_down(evaluate: Evaluator, at: Iterate, step: Vector) -> bool:
-    """Whether the curvature along `step` (n,) is negative there: f falls on ever more steeply."""
+    """Whether the curvature along `step` (n,) is negative at its end."""
     v = step / norm(step)
     product = np.empty_like(v)
     evaluate.hvp(at.x + step, v, product)
@@ -105,7 +106,7 @@ def _bends_down(evaluate: Evaluator, at: Iterate, step: Vector) -> bool:
 
 
 def _lower(evaluate: Evaluator, at: Iterate, step: Vector, curvature: float) -> Beyond | None:
-    """The point at `step` (n,) where f falls clearly, and on all of the way to it."""
+    """The point at `step` (n,), if f is significantly lower there and decreases on the way."""
     noise = ROUNDING * evaluate.eps * abs(at.f)
     wanted = max(CLEAR * noise, STEEPER * at.gnorm * norm(step))
     x = at.x + step

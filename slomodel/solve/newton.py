@@ -12,7 +12,7 @@ from slomodel.solve.objective import Evaluator
 from slomodel.solve.subroutine import Iterate
 
 LARGEST_DENSE = 300
-# Eigenvalues are lifted to this times eps of the largest: below, their sign is rounding.
+# Eigenvalues are lifted to SMALLEST·eps times the largest: below, their sign may be rounding.
 SMALLEST = 16.0
 
 Product = Callable[[Vector, Vector, Vector], None]
@@ -65,13 +65,13 @@ def dense(product: Product, x: Vector) -> Vector:
 def balance(H: Vector, eps: float = EPS) -> Vector:
     """The scaling (n,) of variables that brings the diagonal of H (n, n) to ±1 where it can.
 
-    A diagonal element h_i far below h_ij²/h_j, which it is not where H ≥ 0, is lifted to eps times
-    that, so that the scaling follows any change of units.
+    A diagonal element h_i below eps·h_ij²/h_j, which cannot be where H ≥ 0, is lifted to that, so
+    that the scaling is equivariant under changes of units.
     """
     H = np.abs(H)
     diagonal = np.diag(H)
     inverse = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0.0)
     size = np.maximum(diagonal, eps * (H * (H * inverse)).max(axis=1, initial=0.0))
-    # Where all h_j beside an h_ij are 0, there is nothing to tell the units by.
+    # Where h_j = 0 for every nonzero h_ij, the diagonal says nothing of the units.
     size = np.where(size > 0.0, size, eps * H.max(axis=1, initial=0.0))
     return np.where(size > 0.0, 1.0 / np.sqrt(np.where(size > 0.0, size, 1.0)), 1.0)

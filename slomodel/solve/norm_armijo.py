@@ -23,7 +23,7 @@ from slomodel.solve.proved import Prove
 from slomodel.solve.subroutine import Ball, Halt, Iterate, Needs, Region, Step
 from slomodel.solve.unbounded import FarProbe
 
-# Times that a run goes on from where it has stalled, having found a way down in other units.
+# Limit on the restarts of a stalled run from descent steps found in other units.
 RESTARTS = 10
 
 
@@ -126,7 +126,7 @@ class NormArmijoRun:
         self._y = np.empty_like(start.x)
 
     def _begin(self, start: Iterate) -> None:
-        """Forget what was learned of f, if anything was."""
+        """Start at `start`, without memory of earlier steps."""
         method, rule = self._method, DIRECTIONS[self._method.direction]
         self._direction = rule.start(self._evaluate, start, method.delta_bar)
         self._memory = Memory()
@@ -157,17 +157,17 @@ class NormArmijoRun:
             found = self._last_resort(current, vnorm, longest, again)
             own = in_units = False
         if found is None or self._floor.note(found.point, found.delta * vnorm, D):
-            return self._otherwise(current, D)
+            return self._restart_or_halt(current, D)
         self.delta, self.delta_first = found.delta, first
         full_length = found.delta >= longest * (1.0 - 4.0 * EPS)
         taken = self._accept(current, found, vnorm, full_length, own)
         return replace(taken, in_units=True) if in_units else taken
 
-    def _otherwise(self, current: Iterate, D: float) -> Step | Halt:
-        """Where no step gains anything: the way down that is left, with all memory lost, or a halt.
+    def _restart_or_halt(self, current: Iterate, D: float) -> Step | Halt:
+        """Where no step gains anything: a step of `way_down` and a start without memory, or a halt.
 
-        What the directions have learned may be of places where f is far steeper. One that depends
-        on the units of the variables would only stall again.
+        The memory may be of places where f is far steeper. There is no restart with a direction
+        that depends on the units of the variables: it would only stall again.
         """
         halt, way = explain_failure(self._evaluate, self._floor, current, D)
         any_units = DIRECTIONS[self._method.direction].any_units
@@ -184,11 +184,11 @@ class NormArmijoRun:
         return Step(new, norm(way.step), at_boundary=False, in_units=True)
 
     def _related_direction(self, at: Iterate, v: Vector) -> tuple[float, float, bool]:
-        """Write a direction with ⟨g,v⟩ ≤ −α‖g‖‖v‖ into v (n,), norms in any units.
+        """Write a direction with ⟨g,v⟩ ≤ −α‖g‖‖v‖ into v (n,).
 
-        Those of a rule that knows the units of the variables may be the ones: where units differ by
-        1e20, the best direction has a cosine of 1e-20 with −g. Returns ‖v‖, ⟨g,v⟩/‖v‖ and whether v
-        is the rule's own and not along −g.
+        The norms may also be those in the units of a rule that scales the variables: where units
+        differ by 1e20, the best direction may have a cosine of 1e-20 with −g. Returns ‖v‖,
+        ⟨g,v⟩/‖v‖ and whether v is the rule's own and not along −g.
         """
         g, gnorm = at.g, at.gnorm
         vnorm = self._direction.propose(at, v)

@@ -17,7 +17,7 @@ from slomodel.solve.norms import EPS, Vector, norm, ratio
 from slomodel.solve.options import bad_value
 from slomodel.solve.status import Status
 
-# Of a central difference: the error of rounding, eps/h, is about that of the formula, h².
+# A central difference with h = eps^DIFFERENCE_POWER balances rounding, eps/h, and truncation, h².
 DIFFERENCE_POWER = 1.0 / 3.0
 
 
@@ -36,7 +36,7 @@ class Objective(Protocol):
 
 @runtime_checkable
 class Precise(Protocol):
-    """An objective that knows the rounding unit of what it computes in."""
+    """An objective that knows the rounding unit of its precision."""
 
     @property
     def eps(self) -> float: ...
@@ -57,18 +57,18 @@ class Functions:
     def value(self, x: Vector) -> float:
         answer = self.fun(x)
         if not isinstance(answer, float):
-            self._seen(answer)
+            self._note_precision(answer)
         return scalar(answer)
 
-    def _seen(self, answer: object) -> None:
-        """Note the precision of an answer; integers and the like have none of their own."""
+    def _note_precision(self, answer: object) -> None:
+        """Note the precision of an answer; integers have none."""
         kind = getattr(answer, "dtype", None)
         if isinstance(kind, np.dtype) and kind.kind == "f":
             self.eps = max(self.eps, float(np.finfo(kind).eps))
 
     def value_and_gradient(self, x: Vector, out: Vector | None = None) -> tuple[float, Vector]:
         answer = self.jac(x)
-        self._seen(answer)
+        self._note_precision(answer)
         g = np.asarray(answer, dtype=np.float64)
         if g.shape != (self.n,):
             raise ShapeError(
@@ -158,7 +158,7 @@ class Evaluator:
 
     @property
     def eps(self) -> float:
-        """The rounding unit of values, gradients and products; the solver's own is EPS."""
+        """The rounding unit of values, gradients and products; the solver computes with EPS."""
         return self._objective.eps if isinstance(self._objective, Precise) else EPS
 
     @property
@@ -237,7 +237,7 @@ class Evaluator:
             self.deadline += took
 
     def _difference(self, x: Vector, v: Vector, out: Vector) -> None:
-        """(∇f(x + s) − ∇f(x − s))·‖v‖/2‖s‖, s along v by ∛eps of the x that v moves."""
+        """(∇f(x + s) − ∇f(x − s))·‖v‖/2‖s‖, s along v of length ∛eps·‖x∘v‖/‖v‖."""
         vnorm = norm(v)
         size = ratio(norm(x * v), vnorm) or 1.0
         s = (self.eps**DIFFERENCE_POWER * size / vnorm) * v

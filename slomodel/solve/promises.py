@@ -19,8 +19,8 @@ OF_DISTANCE = 8.0
 Constant = Callable[[Region, float], float]
 """(region, √ε) -> C1 or C2."""
 COVERED = ("p", "b1", "b2")
-# (1 + τ)^q by its series of so many terms where |τ| is smaller: with q up to about 10 the rest
-# is below a rounding.
+# For |τ| below NEAR_TANGENT (1 + τ)^q is a series of SERIES_TERMS terms, whose remainder is below
+# rounding for q up to about 10.
 NEAR_TANGENT = 1e-2
 SERIES_TERMS = 12
 
@@ -39,8 +39,8 @@ def descends(
 ) -> Promise:
     """f_{k−1} − f_k is at least what `least` says; None: nothing is said of the step.
 
-    The numbers that `least` multiplies are off by a few roundings each, the step itself by what
-    `inexact` says in terms of f.
+    `least` has a relative error of a few roundings; `inexact` is the effect on f of the rounding of
+    the step itself.
     """
 
     def excess(moment: Moment) -> tuple[float, float] | None:
@@ -56,7 +56,7 @@ def descends(
 
 
 def by_spacing(moment: Moment) -> float:
-    """‖∇f‖ times the rounding of a gradient step: what f falls by less than by the exact one.
+    """Loss of descent by the rounding of a gradient step: ‖∇f‖ times the rounding error of x⁺.
 
     For x⁺ off by ρ, and for the projection, the proofs of descent lose at most about ‖∇f‖‖ρ‖.
     """
@@ -117,7 +117,7 @@ class Epochs:
             return EXEMPT
         self._sum += moment.root * moment.region.ball.D / self._share
         fall = moment.start_f - moment.taken.point.f
-        # A sum of as many terms as there were epochs.
+        # The rounding error of a sum grows with its number of terms, one per epoch.
         self._count += 1
         return self._sum - fall, (ROUNDING + self._count) * EPS * self._sum + by_spacing(moment)
 
@@ -205,9 +205,9 @@ def of_bregman_steps(p: float) -> tuple[Promise, ...]:
         return first_constant(moment.region) * bregman(p, moment.old.x, moment.taken.point.x)
 
     def inexact(moment: Moment) -> float:
-        """With ∇f(x) + L(∇h(x⁺) − ∇h(x)) = e instead of 0, f falls by up to ‖e‖‖x⁺ − x‖ less.
+        """If ∇f(x) + L(∇h(x⁺) − ∇h(x)) = e instead of 0, f falls by up to ‖e‖‖x⁺ − x‖ less.
 
-        x⁺ is off by its spacing, and ∇f/L − ∇h(x) by a few roundings of its terms.
+        The errors are those of rounding x⁺ and of the terms of ∇f/L − ∇h(x).
         """
         L, r = first_constant(moment.region), max(norm(moment.old.x), norm(moment.taken.point.x))
         of_h = L * (1.0 + (p - 1.0) * power(r, p - 2.0)) * r
@@ -217,7 +217,7 @@ def of_bregman_steps(p: float) -> tuple[Promise, ...]:
 
 
 def bregman(p: float, x: Vector, y: Vector) -> float:
-    """D_h(x, y) of h = ‖x‖^p/p + ‖x‖²/2, x and y (n,), p ≥ 2, to a few roundings of itself.
+    """D_h(x, y) of h = ‖x‖^p/p + ‖x‖²/2, x and y (n,), p ≥ 2, within a few roundings.
 
     With r = ‖y‖, τ = (‖x‖² − r²)/r² and q = p/2, that of ‖x‖^p/p is
     r^p·(((1 + τ)^q − 1 − qτ)/p + ‖x − y‖²/2r²), both terms ≥ 0.
@@ -260,7 +260,7 @@ def of_line_search(sigma: float, alpha: float) -> tuple[Promise, ...]:
         fall = max(moment.start_f - new.f, 0.0)
         wanted = sigma * alpha * moment.root
         gone = norm(np.subtract(new.x, moment.x0))
-        # The distances add up over steps, each off by its share of the largest of their points.
+        # The rounding of x at each step adds up along the way.
         error = ROUNDING * EPS * wanted * (norm(new.x) + gone)
         return wanted * gone - fall, error
 

@@ -41,54 +41,54 @@ class Quick(Protocol):
 
 @runtime_checkable
 class Stoppable(Protocol):
-    """A source of proofs that a run can stop in the middle of one."""
+    """A source of proofs that a run can interrupt."""
 
     def stop_by(self, check: Callable[[], None]) -> None:
-        """Call `check` now and then while a proof goes on; what it raises ends the proof."""
+        """Call `check` every so often during proofs; an exception that it raises ends the proof."""
         ...
 
 
 @runtime_checkable
-class Errors(Protocol):
-    """Bounds of the errors of evaluation in floating point; inf where none is known."""
+class EvaluationErrors(Protocol):
+    """Bounds on the rounding errors of evaluation; inf where none is known."""
 
-    def of_value(self, x: Vector, f: float) -> float:
-        """How far off f may be as the objective at x (n,)."""
+    def value_error(self, x: Vector, f: float) -> float:
+        """Bound on the error of f as the objective at x (n,)."""
         ...
 
-    def of_gradient(self, x: Vector, g: Vector) -> float:
-        """The norm of what g (n,) may be off by as its gradient at x (n,)."""
+    def gradient_error(self, x: Vector, g: Vector) -> float:
+        """Bound on the norm of the error of g (n,) as the gradient at x (n,)."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Signed:
-    """The errors of an objective in the solver's sense, `sign` times the one as written.
+class SignedErrors:
+    """The errors of the objective that the solver minimises, `sign` times the one as written.
 
-    0 where none is known: nothing is excused by it then.
+    0 where no bound is known: then no violation is excused.
     """
 
-    errors: Errors
+    errors: EvaluationErrors
     sign: float
 
-    def of_value(self, x: Vector, f: float) -> float:
-        found = self.errors.of_value(x, self.sign * f)
+    def value_error(self, x: Vector, f: float) -> float:
+        found = self.errors.value_error(x, self.sign * f)
         return found if math.isfinite(found) else 0.0
 
-    def of_gradient(self, x: Vector, g: Vector) -> float:
-        found = self.errors.of_gradient(x, self.sign * g)
+    def gradient_error(self, x: Vector, g: Vector) -> float:
+        found = self.errors.gradient_error(x, self.sign * g)
         return found if math.isfinite(found) else 0.0
 
 
 def stop_by(check: Callable[[], None], prove: object) -> None:
-    """Have a source of proofs, where it can, call `check` while a proof goes on."""
+    """Have a source of proofs call `check` during proofs, if it is `Stoppable`."""
     if isinstance(prove, Stoppable):
         prove.stop_by(check)
 
 
-def errors_of(prove: object, sign: float) -> Errors | None:
-    """What a source of proofs knows of the errors of f."""
-    return Signed(prove, sign) if isinstance(prove, Errors) else None
+def errors_of(prove: object, sign: float) -> EvaluationErrors | None:
+    """The error bounds of a source of proofs, if it has any."""
+    return SignedErrors(prove, sign) if isinstance(prove, EvaluationErrors) else None
 
 
 class Clocked:

@@ -67,8 +67,8 @@ class SaddleWatch:
     def leave(self, at: Iterate, so_far: SoFar | None = None) -> Iterate | None:
         """A lower point along a direction of negative curvature; None where none was found.
 
-        At the end of what the run has done `so_far` also one of hardly any curvature along which f
-        falls on, as at an inflection.
+        Given `so_far`, at the end of a run, also one along a direction of almost no curvature, as
+        at an inflection.
         """
         if self._seen is not None and np.array_equal(self._seen, at.x):
             return None
@@ -133,7 +133,7 @@ class SaddleWatch:
         return self._at(at.x + best[1] * ritz.vector, best[0])
 
     def _at(self, x: Vector, f: float) -> Iterate | None:
-        """The point x (n,) of the value f with its gradient; None where that is not finite."""
+        """The point x (n,) with its value f and its gradient; None where that is not finite."""
         g = np.empty_like(x)
         gnorm = self._evaluate.gradient(x, g)
         return Iterate(x, f, g, gnorm) if math.isfinite(gnorm) else None

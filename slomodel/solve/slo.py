@@ -34,7 +34,7 @@ from slomodel.solve.subroutine import (
 )
 from slomodel.solve.unbounded import Drift, depth
 
-# What is left of a sum of squares that counts as nothing.
+# A sum of squares below this fraction of its decrease in the run counts as 0.
 SMALL = 1e-6
 
 
@@ -80,7 +80,7 @@ class Run:
         self.status, self.detail, self.remedy = status, detail, remedy
 
     def halt(self, seen: Halt | None) -> None:
-        """End with what was seen, if anything was."""
+        """End as `seen` says; None for no end."""
         if seen is not None:
             self.current = seen.best or self.current
             self.end(seen.status, seen.detail, seen.remedy)
@@ -125,8 +125,13 @@ def minimize(
             stepper = subroutine.stepper(evaluate, run.current, run.tolerance)
             constants = lipschitz.start(evaluate, run.controls.seed) if lipschitz else None
             drift = Drift(evaluate, run.current.x)
-            parts = {"run": run, "stepper": stepper, "constants": constants, "watch": watch}
-            parts["drift"] = drift
+            parts = {
+                "run": run,
+                "stepper": stepper,
+                "constants": constants,
+                "watch": watch,
+                "drift": drift,
+            }
             if keeper:
                 keeper.follow(evaluate, monitor, parts)
                 # A run that was at its end is asked again whether it is.
@@ -155,9 +160,9 @@ def minimize(
 
 
 def look_beyond(evaluate: Evaluator, run: Run) -> None:
-    """Say where a run that ended at a stationary point could go on; a spent budget says nothing.
+    """Report a lower point beyond the stationary point at which a run ended, if there is one.
 
-    A sum of squares that has come down to next to nothing is at its minimum.
+    A sum of squares that is about 0 is at its minimum. Nothing is reported on a spent budget.
     """
     facts = run.facts
     nothing = facts.squares and not facts.signed and abs(run.current.f) <= SMALL * run.so_far.gained
@@ -169,7 +174,7 @@ def look_beyond(evaluate: Evaluator, run: Run) -> None:
         return
     if seen:
         remedy = "Use second_order=True, or another start."
-        run.detail = f"{run.detail} {seen.told(evaluate.sign)} {remedy}"
+        run.detail = f"{run.detail} {seen.message(evaluate.sign)} {remedy}"
 
 
 def left_saddle(watch: SaddleWatch, monitor: Monitor, run: Run) -> bool:

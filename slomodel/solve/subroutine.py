@@ -99,8 +99,8 @@ class Step:
     `at_boundary` is a fact of how the point was made, not a comparison of computed norms.
     `by_rounding`: the descent asked for was missed, by no more than the rounding error of f.
     `violates`: it was missed by more, so that a constant given by the user is too small.
-    `in_units`: the step descends clearly with each variable in units of its own only, where the
-    theorems promise nothing.
+    `in_units`: the direction descends enough only with rescaled variables, so that the theorems
+    promise nothing.
     `facts` are what the method says of the step besides.
     """
 
@@ -122,7 +122,7 @@ class Violation:
 class Halt:
     """No step: the status to end with, what was seen, and a better point when there is one.
 
-    `remedy` says what to do about it where the status alone would not.
+    `remedy` replaces the advice that goes with the status.
     """
 
     status: Status

@@ -14,27 +14,28 @@ from slomodel.solve.subroutine import Halt, Iterate
 # Steps of full length in a row before f is probed further out; doubled after each probe, so
 # that probing costs at most about as much as the steps.
 FIRST_PROBE = 64
-# f = −x passes −1/eps within 52 doublings of a step of length 1, slower ones need a few more.
+# f = −x passes −1/eps within 52 doublings of a step of length 1; slower decrease needs a few more.
 DOUBLINGS = 80
-# −log(x) never does: it falls by as much with every doubling of the distance, as far as numbers
-# reach. So many doublings are asked for, and at most.
+# −log(x) never does: it decreases by the same amount with every doubling of the distance, up to the
+# largest double. The number of such doublings that shows this, and the most that are tried.
 LEAST_DOUBLINGS = 60
 MOST_DOUBLINGS = 1000
-# Where f is bounded its falls add up to a number, so that they shrink: by half each for 1/x, like
-# 1/j² for 1/log(x). In the last quarter of the doublings they may be no less than this share of
-# those in the second quarter; those of a sum 1/j, such as −log(log(x)), are 0.43 of them.
+# Where f is bounded below, its decreases per doubling are summable and so shrink: by half each for
+# 1/x, like 1/j² for 1/log(x). f counts as unbounded if those in the last quarter of the doublings
+# are at least this fraction of those in the second; it is 0.43 for terms 1/j, as of −log(log(x)).
 STEADY = 0.75
-# Falls below this share of the largest shrink.
+# A decrease below this fraction of the largest shows at once that they shrink.
 SHRUNK = 1e-9
-# A fall of so many roundings of f is none.
-CLEAR = 64.0
-# A direction is tried as it is, and rounded to so many parts of its largest element: what is left
-# of variables that have settled, or of their differences, would grow with the distance.
+# A decrease of up to this many eps·|f| may be rounding.
+ROUNDINGS = 64.0
+# A direction is tried as it is, and rounded to multiples of 1/PARTS of its largest element: small
+# elements, left by variables that have converged, would grow with the distance.
 PARTS = 16.0
-# Fixed step sizes go a distance of 0.41 times that before while the number of steps doubles with
-# −log(x), and of 0.26 with 1/x; those that converge go less and less.
+# A run still moves on if, while its number of steps doubled, it went at least this fraction of the
+# distance before. Fixed step sizes reach 0.41 for −log(x) and 0.26 for 1/x, and ever less where
+# they converge.
 ONWARD = 0.25
-# A run that ends so far from its start, in units of max(1, ‖x0‖), may have been on its way out.
+# A run that ends this far from its start, in units of max(1, ‖x0‖), may be diverging.
 FAR = 100.0
 
 
@@ -44,10 +45,10 @@ def depth(f0: float) -> float:
 
 
 def falls_without_end(evaluate: Evaluator, at: Iterate, step: Vector, lowest: float) -> Halt | None:
-    """Go out from `at` by step, 2·step, 4·step, … (n,) while f falls; what shows it unbounded.
+    """Go out from `at` by step, 2·step, 4·step, … (n,) while f falls; a Halt if it is unbounded.
 
-    A value below `lowest` does within DOUBLINGS, or falls that do not shrink over all doublings
-    that numbers reach, in which a value that is not finite is an overflow.
+    Evidence is a value below `lowest` within DOUBLINGS, or decreases that do not shrink up to where
+    x or f overflows.
     """
     last, factor = at.f, 1.0
     falls: list[float] = []
@@ -61,7 +62,7 @@ def falls_without_end(evaluate: Evaluator, at: Iterate, step: Vector, lowest: fl
         falls.append(last - f)
         if not falls[-1] > SHRUNK * max(falls):
             return None
-        clear = clear + 1 if falls[-1] > CLEAR * evaluate.eps * abs(f) else 0
+        clear = clear + 1 if falls[-1] > ROUNDINGS * evaluate.eps * abs(f) else 0
         last, factor = f, 2.0 * factor
     if clear < LEAST_DOUBLINGS or not _steady(falls):
         return None
@@ -76,7 +77,7 @@ def _shown(evaluate: Evaluator, f: float, distance: float) -> str:
 
 
 def _steady(falls: list[float]) -> bool:
-    """Whether the falls of LEAST_DOUBLINGS or more do not shrink."""
+    """Whether decreases per doubling, LEAST_DOUBLINGS or more, do not shrink."""
     quarter = len(falls) // 4
     before, after = falls[quarter : 2 * quarter], falls[-quarter:]
     return min(after) >= STEADY * float(np.median(before))
@@ -111,12 +112,11 @@ class FarProbe:
 
 
 class Drift:
-    """Looks beyond where a run is going, whatever its steps: when their number has doubled since
-    FIRST_PROBE and the run has gone on by a good part of the way before, and at an end far from
-    the start.
+    """Extrapolates the path of a run for signs that f has no lower bound, whatever its steps are.
 
-    Towards −∞ of −log(x) the steps of a fixed step size shrink, and those of Newton's method lead
-    to where the gradient is below any tolerance.
+    That is done whenever the number of steps has doubled and the run still moves on (ONWARD), and
+    at an end far from the start. On −log(x) the steps of a fixed step size shrink, and Newton's
+    method gets to where the gradient is below any tolerance.
     """
 
     def __init__(self, evaluate: Evaluator, start: Vector) -> None:
@@ -126,7 +126,7 @@ class Drift:
         self._next = FIRST_PROBE
 
     def after(self, k: int, at: Iterate, lowest: float) -> Halt | None:
-        """What is seen after step k, along what the run went since the last look."""
+        """The halt, if any, after step k, along the displacement since the last look."""
         if k < self._next:
             return None
         self._next = 2 * k
@@ -137,7 +137,7 @@ class Drift:
         return self._look(at, gone, lowest)
 
     def at_end(self, at: Iterate, lowest: float) -> Halt | None:
-        """What is seen from a stationary point that is far from the start."""
+        """The halt, if any, at a stationary point that is far from the start."""
         gone = at.x - self._start
         if not norm(gone) >= FAR * max(1.0, norm(self._start)):
             return None

@@ -97,7 +97,7 @@ def jacobians(setting: Setting, affine: list[Expr]) -> dict[Expr, Interval]:
 
 
 def _live(setting: Setting, own: Elements) -> Truths | None:
-    """Of dead elements nothing is asked; where all are dead, their weights of 0 have to do."""
+    """The live elements, of the shape of `own`; None for all, also where none is live."""
     live = live_in(setting).get(own.whole)
     return live if live is not None and live.any() else None
 
@@ -118,7 +118,7 @@ def _part(
     kept = slice(None) if live is None else np.flatnonzero(live)
 
     def along(laid: Laid, array: Shaped) -> Shaped:
-        """Along the live elements (m,)."""
+        """Laid out along the live elements (m,)."""
         missing = tuple(k for k in range(len(shape)) if k not in laid.axes)
         return np.broadcast_to(np.expand_dims(array, missing), shape).ravel()[kept]
 

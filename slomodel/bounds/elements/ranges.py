@@ -28,7 +28,8 @@ Slots = tuple[int, ...]
 _MOST_NUMBERS = 2**17
 """Elements times pieces, of blocks of elements."""
 _MOST_OPERATIONS = 2**24
-"""Of three arguments derivatives up to the fourth are large graphs: about a second's work."""
+"""Nodes times pieces for functions of three arguments, whose derivatives are large graphs: about
+a second."""
 _BLOCK = 2**16
 _AT_ONCE = 2**13
 """So many numbers stay in fast memory."""
@@ -97,7 +98,7 @@ def element_ranges(
 
 
 def _count_of_pieces(boxes: Mapping[Input, Interval], count: int, work: int) -> int:
-    """Into how many pieces each box is cut; `work` is the number of nodes to enclose over each."""
+    """The number of pieces that each box is cut into; `work`: the nodes to enclose over each."""
     if not any((box.rad > _NARROW * box.magnitude).any() for box in boxes.values()):
         return 1
     most = _MOST_NUMBERS if len(boxes) < 3 else min(_MOST_NUMBERS, _MOST_OPERATIONS // work)

@@ -41,7 +41,7 @@ class Elements:
 
     `value` is φ as a graph of scalars: its variables are `arguments`, which stand for `affine`
     nodes, and its data inputs stand for nodes that are numbers. `origins` has nodes of the
-    objective by those of φ; `whole` is one that has an element for each of them.
+    objective by those of φ; `whole` is a node of the objective with one element for each φ_i.
     """
 
     weight: Expr

@@ -1,13 +1,12 @@
-"""Sums over a few indices written out, so that a distance in space is a function of its numbers.
+"""Sums of up to three terms written out, so that functions of distances are sums over elements.
 
-√Σ_k (x_ik - x_jk)² over k below 3 is a scalar function of three affine numbers for each pair (i, j)
-once its terms are written out: then an objective of distances is a sum over elements.
+√Σ_k (x_ik - x_jk)² with k < 3 is, written out, a scalar function of three affine arguments for each
+pair (i, j), so that an objective of distances is separable.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import reduce
 from itertools import product
 from math import prod
@@ -23,45 +22,45 @@ from slomodel.ir.walk import dependents, postorder
 
 KEY = "with short sums written out"
 _MOST_NODES = 2000
+"""Larger graphs are left as they are; a sum written out is up to three times as large."""
 Fixed = Mapping[int, int]
-"""Indices along axes that are taken out."""
+"""A fixed index for each axis that is removed."""
 
 
 def with_short_sums(setting: Setting) -> Setting | None:
-    """The setting with sums of up to three terms that are not linear written out; None for none."""
+    """The setting with its nonlinear short sums written out, cached; None without such sums."""
     kept = setting.kept.get(KEY, setting)
     if kept is not setting:
         return kept if isinstance(kept, Setting) else None
     order = postorder(setting.objective)
-    moving = dependents(order, set(setting.variables).__contains__)
-    affine = affine_nodes(order, moving)
+    varying = dependents(order, set(setting.variables).__contains__)
+    affine = affine_nodes(order, varying)
     done: dict[Expr, Expr] = {}
     if len(order) <= _MOST_NODES:
         for node in order:
-            made = None
-            if isinstance(node, Einsum) and node in moving and node not in affine and node.rank:
-                made = _written_out(node, done, setting)
-            done[node] = made or remake(node, tuple(done[operand] for operand in node.operands))
-    objective = done.get(setting.objective, setting.objective)
-    made_setting = None
-    if objective is not setting.objective:
-        spans = {done[node]: span for node, span in setting.spans.items() if node in done}
-        spans = {**spans, **setting.spans}
-        made_setting = replace(setting, objective=objective, spans=spans, kept={})
-    setting.kept[KEY] = made_setting
-    return made_setting
+            sums = None
+            if isinstance(node, Einsum) and node in varying and node not in affine and node.rank:
+                sums = _written_out(node, done, setting)
+            done[node] = sums or remake(node, tuple(done[operand] for operand in node.operands))
+    result = None
+    if done.get(setting.objective, setting.objective) is not setting.objective:
+        result = setting.rewritten(done, setting.known, {})
+    setting.kept[KEY] = result
+    return result
 
 
 def _written_out(node: Einsum, done: Mapping[Expr, Expr], setting: Setting) -> Expr | None:
-    """The sum as one of products by elements; None where it has many terms or other axes."""
+    """The sum of elementwise products; None where it has many terms or axes that do not fit."""
     summed = [label for label in range(len(node.dims)) if label not in node.output]
     sizes = concrete(tuple(node.dims[label] for label in summed), setting.sizes)
     if repeats(node) or len(set(node.output)) < node.rank or not summed:
         return None
     if not 0 < prod(sizes) <= MOST_ARGUMENTS:
         return None
-    kept = [tuple(label for label in own if label not in summed) for own in node.inputs]
-    axes = [tuple(node.output.index(label) for label in own) for own in kept]
+    axes = [
+        tuple(node.output.index(label) for label in own if label not in summed)
+        for own in node.inputs
+    ]
     if any(list(own) != sorted(set(own)) for own in axes):
         return None
     terms = []
@@ -77,7 +76,7 @@ def _written_out(node: Einsum, done: Mapping[Expr, Expr], setting: Setting) -> E
 
 
 def _product(factors: Mapping[tuple[Expr, Axes], int], shape: tuple[Dim, ...]) -> Expr:
-    """The product of powers of factors, each laid along some of the axes."""
+    """The product of factors, each to its power, laid along some of the axes."""
     found: tuple[Expr, Axes] | None = None
     whole = tuple(range(len(shape)))
     for (factor, own), count in factors.items():
@@ -95,7 +94,7 @@ def _product(factors: Mapping[tuple[Expr, Axes], int], shape: tuple[Dim, ...]) -
 
 
 def _taken(node: Expr, fixed: Fixed) -> Expr:
-    """The part of a node at fixed indices along some axes; of a map the map of parts."""
+    """The slice of a node at fixed indices along some axes, below elementwise functions."""
     if not fixed:
         return node
     if isinstance(node, Map):

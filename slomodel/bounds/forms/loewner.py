@@ -83,10 +83,10 @@ def quadratic_sum(rows: Sequence[Rows], weights: Mapping[Slots, Array]) -> Sum:
 
 
 def _underflowed(entries: int, later: Array) -> float:
-    """At least the norm of what products lose that underflow and are multiplied once more.
+    """Upper bound on the norm of the underflow errors of d_i a_i in Σ d_i a_i b_iᵀ.
 
-    Each entry of d_i a_i is off by at most the smallest double, so that the sum of its products
-    with b_i is off by that times ‖b_i‖ and, of all entries, times their number.
+    Each element of d_i a_i is off by at most the smallest double, which ‖b_i‖ multiplies; `entries`
+    is the number of elements of a_i and `later` (m,) has the ‖b_i‖.
     """
     return float(up_mul(up_mul(SMALLEST, float(entries)), float(up_sum(later))))
 

@@ -113,8 +113,10 @@ class Moments:
 
 
 def _underflowed(entries: int, later: Array) -> Array:
-    """What products of so many entries lose that underflow, some of them multiplied once more by a
-    number of the size `later` (m,): weights of 1e300 may make that large.
+    """Upper bound (m,) on the underflow errors of a sum of `entries` products.
+
+    An intermediate product that underflows may be multiplied by `later` (m,), as by a weight of
+    1e300.
     """
     larger: Array = up_add(later, np.asarray(1.0))
     return up_mul(np.asarray(8.0 * entries * SMALLEST), larger)

@@ -16,6 +16,7 @@ import numpy as np
 from slomodel.bounds.intervals.interval import Interval, interval, meet, point, total, truths
 from slomodel.bounds.intervals.live import (
     Live,
+    Sizes,
     fixed_choices,
     has_neutral,
     live_elements,
@@ -46,8 +47,6 @@ from slomodel.ir.expr import (
 from slomodel.ir.walk import postorder
 from slomodel.reference import positions
 
-Sizes = Mapping[str, int]
-
 
 def enclose(
     roots: Sequence[Expr],
@@ -61,9 +60,9 @@ def enclose(
 
     Hypothesis: each input lies in its box. Conclusion: each node's exact value lies in its
     interval, elementwise; where a node has no value in part of the box (outside of a domain), the
-    values elsewhere do. What is `known`, with all below it, is not enclosed again. By `live`, which
-    is `live_under` of these roots or of more, elements that no root depends on become `neutral`,
-    where the conclusion does not hold. Raises MissingRule for a kind of node without a rule.
+    values elsewhere do. What is `known`, with all below it, is not enclosed again. The conclusion
+    does not hold for elements that are dead by `live`, `live_under` of these roots or of more: they
+    are set to `neutral`. Raises MissingRule for a kind of node without a rule.
     """
     found: dict[Expr, Interval] = dict(known)
     with np.errstate(all="ignore"):
@@ -79,14 +78,14 @@ def enclose(
     return found
 
 
-def enclose_in(
+def enclose_narrowed(
     roots: Sequence[Expr],
     boxes: Mapping[Input, Interval],
     sizes: Sizes,
     narrower: Mapping[Expr, Interval],
     live: Live = MappingProxyType({}),
 ) -> dict[Expr, Interval]:
-    """`enclose` over a part of the box, for some nodes of which other intervals hold as well."""
+    """`enclose` over a subset of the box on which some nodes also lie in `narrower` intervals."""
     found = enclose(roots, boxes, sizes, live=live)
     known = {node: meet(found[node], a) for node, a in narrower.items()}
     return enclose(roots, boxes, sizes, known=known, live=live) if known else found
@@ -95,9 +94,9 @@ def enclose_in(
 def live_under(
     roots: Sequence[Expr], boxes: Mapping[Input, Interval], sizes: Sizes
 ) -> dict[Expr, Truths]:
-    """The elements of nodes that the roots depend on, whatever the variables are.
+    """The elements that the roots depend on for some values of the variables, by node.
 
-    `boxes` has those of data, without batch axes.
+    `boxes` has the intervals of data, without batch axes.
     """
     order = postorder(*roots)
     if not any(has_neutral(node) for node in order):
@@ -109,7 +108,7 @@ def live_under(
 
 
 def live_in(setting: Setting, *roots: Expr) -> Live:
-    """`live_under` of a setting's objective, or of derivatives of it; found once a setting."""
+    """`live_under` of a setting's objective, or of derivatives of it; cached per setting."""
     wanted = roots or (setting.objective,)
     kept = setting.kept.setdefault("live elements", {})
     assert isinstance(kept, dict)

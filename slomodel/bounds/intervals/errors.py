@@ -1,4 +1,4 @@
-"""How far off values of an objective and of its gradient may be, from intervals round a point."""
+"""Bounds on the rounding errors of computed values and gradients, from intervals at a point."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from slomodel.errors import MissingRule
 
 
 def value_error(setting: Setting, f: float) -> float:
-    """A bound of |f − f(c)|, f a number computed at the centre c; inf where nothing is known.
+    """Bound on |f − f(c)| for the value f computed at the centre c; inf where none is known.
 
-    The interval of the exact value has the width of the rounding errors of any order of
-    evaluation, and f is not far outside.
+    The interval of the exact value is about as wide as the rounding error of any order of
+    evaluation.
     """
     try:
         found = enclose([setting.objective], boxed(setting.values), setting.sizes)
@@ -27,7 +27,7 @@ def value_error(setting: Setting, f: float) -> float:
 
 
 def gradient_error(setting: Setting, g: Array) -> float:
-    """A bound of ‖g − ∇f(c)‖, g (n,) computed at the centre c; inf where nothing is known."""
+    """Bound on ‖g − ∇f(c)‖ for the g (n,) computed at the centre c; inf where none is known."""
     try:
         found = enclose(setting.gradient, boxed(setting.values), setting.sizes)
     except MissingRule:
@@ -40,12 +40,12 @@ def gradient_error(setting: Setting, g: Array) -> float:
         shape = np.shape(setting.values[variable])
         off = _distance(found[graph], part.reshape(shape))
         square += float(np.sum(off * off))
-    # The roundings of the sum of squares are far below the rounding errors that it sums.
+    # Not rounded outward: that is far below the rounding errors that are summed.
     return math.sqrt(square)
 
 
 def _distance(enclosed: Interval, computed: Array) -> Array:
-    """The largest distance of the numbers computed from any of their intervals; inf for NaN."""
+    """Largest distance, elementwise, of computed numbers from their intervals; inf for NaN."""
     with np.errstate(all="ignore"):
         off = np.maximum(enclosed.hi - computed, computed - enclosed.lo)
     return np.where(np.isnan(off), math.inf, off)

@@ -25,12 +25,13 @@ _ZERO = Interval(np.zeros(()), np.zeros(()))
 
 
 def order_near(function: ScalarFunction, *operands: Interval) -> Orders:
-    """How often the function is continuously differentiable at all points of the operands: its
-    class where they may lie at a kink or jump, else ANALYTIC.
+    """How often the function is continuously differentiable on the operands, elementwise.
+
+    Its own class where the operands may contain a kink or jump, else ANALYTIC.
     """
     if function is table.huber:
         t, delta = operands
-        # Both pieces meet in a C¹ way at |t| = delta; for delta < 0 there is the kink of |t|.
+        # The pieces meet C¹ at |t| = delta; for delta < 0 there is the kink of |t| at 0.
         second = np.where(_near(t, delta) | _near(t, -delta), 1, ANALYTIC)
         return np.where((delta.lo < 0.0) & _near(t, _ZERO), 0, second)
     return np.where(_kink(function, *operands), function.smoothness, ANALYTIC)

@@ -1,9 +1,9 @@
-"""Which elements of the nodes under some roots the roots depend on.
+"""Liveness of array elements: which elements of the nodes below some roots the roots depend on.
 
-An element is dead if no root reads it: where each path to a root goes through a branch of `where`
-that is not taken, or past a gather that takes others. Its value and its derivatives count for
-nothing, so that no rule may ask of it to have any: the pairs i >= j of a sum over i < j.
-A product with a 0 kills nothing, since 0 times infinity is no number.
+An element is dead if no root reads it: every path to a root goes through a branch of `where` that
+is not taken, or a gather that selects other elements, as for the pairs i >= j of a sum over i < j.
+The roots do not depend on its value or derivatives, so that it need not have any.
+A product with 0 does not make an element dead, since 0 times infinity is NaN.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ from slomodel.reference import positions
 Sizes = Mapping[str, int]
 _NOTHING = np.zeros((), dtype=bool)
 Live = Mapping[Expr, Truths]
-"""Where a node is live, of its shape, for nodes that have dead elements."""
+"""The live elements of a node, of its shape; only nodes with dead elements have an entry."""
 
 _HARMLESS = (
     *(table.add, table.sub, table.neg, table.mul, table.square),
     *(table.where, table.maximum, table.minimum, same),
 )
-"""They have a value for all operands that are numbers, and jets in every norm from those of the
-operands; in a spectral norm an array with elements set to 0 may be larger than the array.
+"""Functions whose dead elements are not set to 0: they are finite for finite operands, and an array
+with some elements set to 0 may have a larger spectral norm than the array.
 """
 
 
 def has_neutral(node: Expr) -> bool:
-    """Whether dead elements of a node are replaced by 0: those of functions that may have no value.
+    """Whether dead elements of a node are set to 0: for functions that may be undefined there.
 
-    All that reads them then is finite, as it is made of numbers.
+    What reads them is then finite.
     """
     return (
         isinstance(node, Map)
@@ -60,9 +60,9 @@ def has_neutral(node: Expr) -> bool:
 
 
 def neutral(node: Expr, a: Interval, live: Live) -> Interval:
-    """The interval of a node (batch axes and its shape) with 0 for dead elements.
+    """The interval of a node (batch axes and its shape) with dead elements set to 0.
 
-    Of data only those that are not finite are replaced.
+    Of data only dead elements that are not finite are.
     """
     own = live.get(node)
     if own is None:
@@ -76,15 +76,15 @@ def neutral(node: Expr, a: Interval, live: Live) -> Interval:
 
 def fixed_choices(order: Sequence[Expr]) -> list[Expr]:
     """The conditions of `where` that depend on data alone."""
-    moving = dependents(order, lambda node: isinstance(node, Input) and node.role != "data")
-    found = [
+    varying = dependents(order, lambda node: isinstance(node, Input) and node.role != "data")
+    conditions = [
         node.operands[0] for node in order if isinstance(node, Map) and node.function is table.where
     ]
-    return [condition for condition in dict.fromkeys(found) if condition not in moving]
+    return [condition for condition in dict.fromkeys(conditions) if condition not in varying]
 
 
 def may_have_dead(order: Iterable[Expr]) -> bool:
-    """Whether there is a gather of what was computed, which may leave some of it out."""
+    """Whether there is a gather of a computed array, which may leave out some of its elements."""
     return any(
         isinstance(node, Gather) and not isinstance(node.operands[0], Input) for node in order
     )
@@ -96,24 +96,24 @@ def live_elements(
     conditions: Mapping[Expr, Interval],
     sizes: Sizes,
 ) -> dict[Expr, Truths]:
-    """The live elements of the nodes of a postorder, all of the roots' being live.
+    """The live elements of the nodes of a postorder; all elements of the roots are live.
 
-    `conditions` has the truth values of those that are known, without batch axes.
+    `conditions` has the truth values of known conditions of `where`, without batch axes.
     """
-    found: dict[Expr, Truths | None] = dict.fromkeys(roots)
+    live: dict[Expr, Truths | None] = dict.fromkeys(roots)
     for node in reversed(order):
-        if node not in found:
+        if node not in live:
             continue
-        own = found[node]
+        own = live[node]
         if own is not None and own.all():
-            own = found[node] = None
+            own = live[node] = None
         for k, operand in enumerate(node.operands):
-            before = found.get(operand, _NOTHING)
+            before = live.get(operand, _NOTHING)
             if before is None:
                 continue
             read = read_by(node, k, own, conditions, sizes)
-            found[operand] = None if read is None else before | read
-    return {node: own for node, own in found.items() if own is not None}
+            live[operand] = None if read is None else before | read
+    return {node: own for node, own in live.items() if own is not None}
 
 
 def read_by(
@@ -123,7 +123,7 @@ def read_by(
     conditions: Mapping[Expr, Interval],
     sizes: Sizes,
 ) -> Truths | None:
-    """Which elements of operand k the live ones of a node read; None where all are."""
+    """The elements of operand k that the live elements of a node read; None for all of them."""
     if (
         isinstance(node, Map)
         and node.function is table.where
@@ -141,7 +141,7 @@ def read_by(
 
 @singledispatch
 def _read(node: Expr, k: int, live: Truths | None, sizes: Sizes) -> Truths | None:
-    """Of kinds without a rule all elements are."""
+    """All elements, for kinds of nodes without a rule."""
     return None
 
 
@@ -179,7 +179,7 @@ def _(node: Einsum, k: int, live: Truths | None, sizes: Sizes) -> Truths | None:
 
 
 def _diagonal(labels: Axes, array: Truths) -> tuple[Axes, Truths]:
-    """The elements where axes of one label have one index, with one axis a label."""
+    """The diagonal elements along axes with the same label, with one axis per label."""
     unique = tuple(dict.fromkeys(labels))
     if len(unique) == len(labels):
         return labels, array
@@ -219,7 +219,7 @@ def _(node: Extreme, k: int, live: Truths | None, sizes: Sizes) -> Truths | None
 
 @_read.register
 def _(node: Scan, k: int, live: Truths | None, sizes: Sizes) -> Truths | None:
-    """An element is read by all results from its own on."""
+    """An element is read by the results at its own index and after."""
     if live is None:
         return None
     back = np.flip(live, node.axis)

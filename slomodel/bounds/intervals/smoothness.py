@@ -58,7 +58,7 @@ class Walk:
         self.products = KinkedProducts(self.moving)
 
     def put(self, node: Expr, orders: Orders) -> None:
-        """The orders of a node's elements; of dead ones nothing is asked."""
+        """Store the orders of a node's elements; dead ones count as analytic."""
         orders = np.broadcast_to(orders, self.found[node].shape)
         live = self.live.get(node)
         self.orders[node] = orders if live is None else np.where(live, orders, ANALYTIC)
@@ -70,7 +70,7 @@ class Walk:
         return np.asarray(np.min(orders, axis=axes, initial=ANALYTIC))
 
     def of_product(self, powers: Sequence[Power]) -> Orders:
-        """The order of a product of powers of nodes, the least of its elements, by cell."""
+        """The order (cells,) of a product of powers of nodes: the least over its elements."""
         orders = [np.minimum(self.least(one.base), one.order) for one in powers]
         return np.asarray(np.minimum.reduce(np.broadcast_arrays(*orders)))
 
@@ -84,7 +84,7 @@ def smoothness(
 ) -> Smoothness:
     """How smooth a scalar is over boxes, from the intervals of its nodes there.
 
-    `live` are the elements of nodes that it depends on, where it does not on all.
+    `live` are the elements that it depends on, for nodes with dead elements.
     """
     walk = Walk(found, batch, live or {})
     for node in postorder(objective):
@@ -115,7 +115,7 @@ def order_of(node: Expr, walk: Walk) -> Orders:
 
 @order_of.register
 def _(node: Einsum, walk: Walk) -> Orders:
-    """Factors along the same labels are one product of elements."""
+    """Factors with the same labels form one elementwise product."""
     groups = []
     for operands, powers in walk.products.groups(node):
         orders = [walk.least(operand) for operand in operands]
@@ -180,7 +180,7 @@ def _choice(node: Map, condition: Interval, orders: list[Orders], walk: Walk) ->
     if not (true | false).all():
         either = np.minimum(either, _join(node, walk.moving))
     result = np.where(true, orders[1], np.where(false, orders[2], either))
-    # A comparison with what has no value is false, so that the choice changes there.
+    # A comparison with an undefined value is false, so that the choice may jump there.
     return np.where(orders[0] == OUTSIDE, np.minimum(result, -1), result)
 
 

@@ -207,7 +207,7 @@ def _clip(x: Interval, low: Interval, high: Interval) -> Interval:
 
 
 def _huber(t: Interval, delta: Interval) -> Interval:
-    """Increasing in delta; in |t| increasing for delta >= 0, decreasing below: at ends of both."""
+    """Increasing in delta; in |t| increasing for delta >= 0, else decreasing."""
     size = absolute(t)
 
     def at(x: Array, d: Array) -> Interval:

@@ -16,10 +16,10 @@ from slomodel.bounds.jets.norms import Norm, flattened, is_entrywise, measure
 
 @dataclass(frozen=True, slots=True)
 class Derivatives:
-    """What is known of φ over the ball, by elements: bounds of |φ^(k)| and the range of φ'.
+    """What is known of φ over the ball, elementwise: bounds of |φ^(k)| and the range of φ'.
 
-    Bounds are none below `FLOOR` but 0: one that is multiplied by bounds of the inner derivatives
-    must not underflow, as what comes after may be a factor of 1e300.
+    A bound is 0 or at least `FLOOR`: its product with bounds of the inner derivatives must not
+    underflow, as a later factor may be 1e300.
     """
 
     sizes: tuple[Array, ...]

@@ -28,8 +28,8 @@ class Prepared:
 
     `blocks` numbers the variables by name; beyond `_MOST_BLOCKS` several share a number, which
     bounds them together. `centre` and `measured` have what was asked for of nodes at the centre.
-    Elements that the gradient does not depend on are 0 by `neutral`: a node with such is another
-    function, and the gradient the same.
+    Elements that the gradient does not depend on are set to 0 (`neutral`), which changes a node but
+    not the gradient.
     """
 
     setting: Setting

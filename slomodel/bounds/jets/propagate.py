@@ -11,7 +11,7 @@ import numpy as np
 
 import slomodel.functions as table
 from slomodel.bounds.intervals.derivatives import derivative_range, derivative_ranges
-from slomodel.bounds.intervals.enclose import boxed, enclose_in
+from slomodel.bounds.intervals.enclose import boxed, enclose_narrowed
 from slomodel.bounds.intervals.interval import Interval, around, interval, meet
 from slomodel.bounds.intervals.kinks import Orders
 from slomodel.bounds.intervals.live import has_neutral, neutral
@@ -67,7 +67,7 @@ def propagate(
 ) -> Ball:
     """The jets over the ball of this radius; `centre` are those of radius 0, which sharpen them.
 
-    `known` are intervals of some nodes over the ball, that need not hold over the box round it.
+    `known` are intervals of some nodes over the ball, which need not hold over the box round it.
     """
     # A larger ball has no smaller bounds, and radii near underflow would lose their products.
     radius = max(radius, FLOOR) if radius > 0.0 else 0.0
@@ -75,7 +75,7 @@ def propagate(
     boxes = boxed(prepared.values)
     boxes.update({v: around(setting.values[v], radius) for v in setting.variables})
     ranges = (
-        enclose_in(prepared.roots, boxes, setting.sizes, known, prepared.live)
+        enclose_narrowed(prepared.roots, boxes, setting.sizes, known, prepared.live)
         if radius
         else prepared.enclosed(*prepared.roots)
     )
@@ -89,8 +89,8 @@ def propagate(
 
 def _orders(prepared: Prepared, ranges: dict[Expr, Interval]) -> dict[Expr, int]:
     """How often each node is continuously differentiable over the box; -1: it may jump."""
-    neutral_ = {node: live for node, live in prepared.live.items() if has_neutral(node)}
-    walk = Walk(ranges, 0, neutral_)
+    replaced = {node: live for node, live in prepared.live.items() if has_neutral(node)}
+    walk = Walk(ranges, 0, replaced)
     result = {}
     for node in prepared.order:
         if node in prepared.scope.moving:

@@ -1,12 +1,12 @@
 """Ranges of ‖r‖² over a ball for an r that is affine in the variables, r(c + d) = r(c) + J d.
 
-By boxes an element of r with a zero in its range counts for nothing, however long r is. Over the
-ball, for every y of r's shape,
+Elementwise intervals are loose: an element of r whose range contains 0 adds nothing to the lower
+bound, however large ‖r‖ is. Over the ball of radius ρ, for every y of r's shape,
 
     ‖r‖ ‖y‖ >= y·r >= y·r(c) - ρ ‖Jᵀy‖,
 
-and ‖r‖ <= ‖r(c)‖ + ρ ‖J‖. Of the first the best y is r at the nearest point of the ball to a zero:
-by duality its bound is the least ‖r‖ itself. Any y will do, so that it may be found in doubles.
+and ‖r‖ <= ‖r(c)‖ + ρ ‖J‖. The best y is r at the point of the ball where ‖r‖ is least: by duality
+its bound is that least ‖r‖. The bound holds for any y, so that y may be computed in doubles.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ from slomodel.ir.walk import dependents
 
 KEY = "lengths of affine arrays"
 _SHIFTS = np.geomspace(1e-14, 1e3, 18)
-"""Shares of the largest eigenvalue of JᵀJ by which it is shifted: one for each length of steps."""
+"""Trial Levenberg-Marquardt shifts λ, relative to the largest eigenvalue of JᵀJ."""
 
 
 @dataclass(frozen=True, slots=True)
-class Length:
-    """An affine r: r(c) (N,), its Jacobian (N, n), upper bounds of ‖r(c)‖ and ‖J‖; JᵀJ = VΛVᵀ."""
+class AffineNorm:
+    """An affine r: r(c) (N,), its Jacobian (N, n), upper bounds of ‖r(c)‖ and ‖J‖; JᵀJ ≈ VΛVᵀ."""
 
     r: Interval
     J: Interval
@@ -58,9 +58,9 @@ class Length:
 def squared_lengths(
     order: Sequence[Expr], setting: Setting, values: Mapping[Input, Array], radius: float
 ) -> dict[Expr, Interval]:
-    """Intervals over the ball of the nodes Σ r² of a graph, r affine.
+    """Intervals over the ball of the nodes Σ r² of a graph with an affine r.
 
-    None of a polynomial's, whose bounds do not come from ranges.
+    Empty for a polynomial objective, whose bounds do not come from ranges.
     """
     kept = setting.kept.setdefault(KEY, {})
     assert isinstance(kept, dict)
@@ -70,8 +70,8 @@ def squared_lengths(
         return found
     if degree(setting.objective, setting.variables) is not None:
         return found
-    moving = dependents(order, set(setting.variables).__contains__)
-    affine = affine_nodes(list(order), moving)
+    varying = dependents(order, set(setting.variables).__contains__)
+    affine = affine_nodes(list(order), varying)
     for node in candidates:
         if node.operands[0] not in affine:
             continue
@@ -93,7 +93,7 @@ def _is_square(node: Expr) -> bool:
     )
 
 
-def _length(r: Expr, setting: Setting, values: Mapping[Input, Array]) -> Length | None:
+def _length(r: Expr, setting: Setting, values: Mapping[Input, Array]) -> AffineNorm | None:
     shape = concrete(r.shape, setting.sizes)
     count, n = prod(shape), setting.n
     if not 0 < count * n <= MOST_NUMBERS:
@@ -106,18 +106,18 @@ def _length(r: Expr, setting: Setting, values: Mapping[Input, Array]) -> Length 
     slope = float(up_add(spectral_norm(J.mid), float(up_norm(J.rad))))
     eigenvalues, V = np.linalg.eigh(J.mid.T @ J.mid)
     length = float(up_norm(at_centre.magnitude))
-    return Length(at_centre, J, length, slope, np.maximum(eigenvalues, 0.0), V)
+    return AffineNorm(at_centre, J, length, slope, np.maximum(eigenvalues, 0.0), V)
 
 
-def _squared(one: Length, radius: float) -> Interval:
+def _squared(one: AffineNorm, radius: float) -> Interval:
     largest = float(up_add(one.length, up_mul(radius, one.slope)))
     least = max(_least(one, y, radius) for y in _directions(one, radius))
     low = max(float(down_mul(least, least)), 0.0)
     return interval(np.asarray(low), np.asarray(up_mul(largest, largest)))
 
 
-def _directions(one: Length, radius: float) -> list[Array]:
-    """r(c), and r after the step (JᵀJ + λ)⁻¹Jᵀr(c) for the λ with the best bound in doubles."""
+def _directions(one: AffineNorm, radius: float) -> list[Array]:
+    """Trial y (N,): r(c), and r after the step -(JᵀJ + λ)⁻¹Jᵀr(c) with the λ of the best bound."""
     r, J = one.r.mid, one.J.mid
     g = one.V.T @ (J.T @ r)
     top = float(one.eigenvalues[-1])
@@ -132,8 +132,8 @@ def _directions(one: Length, radius: float) -> list[Array]:
     return [r, y[:, int(np.argmax(np.nan_to_num(worth, nan=-np.inf)))]]
 
 
-def _least(one: Length, y: Array, radius: float) -> float:
-    """(y·r(c) - ρ ‖Jᵀy‖) / ‖y‖, rounded downward; 0 where it is not above 0."""
+def _least(one: AffineNorm, y: Array, radius: float) -> float:
+    """Lower bound (y·r(c) - ρ ‖Jᵀy‖) / ‖y‖ on ‖r‖ over the ball, or 0 if that is negative."""
     count, n = one.J.shape
     along = total(point(y) * one.r)
     across = contract([(one.J, (0, 1)), (point(y), (0,))], (1,), (count, n))

@@ -5,14 +5,14 @@ of data alone. Then Σ_ij r² = Σ_kl ± Σ C_k[i, p] C_l[i, q] G_kl[p, q], G_kl
 D_l[q, j], exactly: the samples are gone. Gram matrices are nodes of the graph, so what encloses
 the graph encloses their rounding with them.
 
-Such a form does not show that it is a sum of squares: over a ball its interval may reach below 0.
-Where a function that is not linear reads it, what was written is kept beside it (`same`).
+A Gram form does not show that it is a sum of squares: its interval over a ball may contain negative
+numbers. Where a nonlinear function reads it, the form as written is kept beside it (`same`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 
 import slomodel.functions as table
@@ -66,26 +66,17 @@ def in_gram_form(setting: Setting) -> Setting:
                 written = node if made else _as_squares(node, moving, products)
                 made = build.apply(same, made or node, written) if written else made
         done[node] = made or remake(node, tuple(done[operand] for operand in node.operands))
-    objective = done[setting.objective]
-    if objective is setting.objective:
+    if done[setting.objective] is setting.objective:
         return setting
     known = Known(setting.known.finite, setting.known.symmetric | symmetric)
-    spans = {done[node]: span for node, span in setting.spans.items() if node in done}
-    made_setting = replace(
-        setting,
-        objective=objective,
-        known=known,
-        spans={**spans, **setting.spans},
-        kept={WRITTEN: setting},
-    )
-    setting.kept[KEY] = made_setting
-    return made_setting
+    result = setting.kept[KEY] = setting.rewritten(done, known, {WRITTEN: setting})
+    return result
 
 
 def _read_by_range(order: Sequence[Expr], moving: Collection[Expr], setting: Setting) -> set[Expr]:
-    """The nodes on whose ranges bounds depend: those below what is not linear.
+    """The nodes on whose ranges bounds depend: the operands of nonlinear nodes, and those below.
 
-    None of a polynomial, whose derivatives are bounded from those of its parts.
+    Empty for a polynomial: its derivatives are bounded from those of its parts.
     """
     if degree(setting.objective, setting.variables) is not None:
         return set()
@@ -97,11 +88,11 @@ def _read_by_range(order: Sequence[Expr], moving: Collection[Expr], setting: Set
 
 
 def _as_squares(node: Einsum, moving: Collection[Expr], products: Collection[Expr]) -> Expr | None:
-    """Σ w h² where the node is a product of two equal halves, as xᵀAᵀA x is the sum of the squares
-    of h = A x; w are factors of labels that both halves have. None where it is no such product.
+    """Σ w h² where the node is a product of two equal halves, as xᵀAᵀA x = Σ h² for h = A x.
 
-    With `products` among its factors written out, each factor comes twice or is a w. Labels are
-    turned into those of the other half by an involution, which leaves those of both.
+    The factors w have labels that both halves share. None where the node is no such product. Once
+    the `products` among its factors are written out, each factor occurs twice or is a w, and an
+    involution maps the labels of one half to those of the other, leaving shared labels in place.
     """
     if node not in products:
         return None
@@ -237,7 +228,7 @@ def _with_data(order: Sequence[Expr], moving: Collection[Expr]) -> set[Expr]:
 
 
 def _is_product(node: Einsum) -> bool:
-    """Whether each label is of an operand, and none is twice in the output."""
+    """Whether no operand repeats a label, nor does the output."""
     return not repeats(node) and len(set(node.output)) == node.rank
 
 

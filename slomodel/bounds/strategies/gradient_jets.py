@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from slomodel.bounds.intervals.blame import unbounded
-from slomodel.bounds.intervals.enclose import boxed, enclose_in, live_in
+from slomodel.bounds.intervals.enclose import boxed, enclose_narrowed, live_in
 from slomodel.bounds.intervals.interval import Interval, around
 from slomodel.bounds.intervals.rounding import Array
 from slomodel.bounds.intervals.settled import settled
@@ -102,7 +102,7 @@ def _smooth(setting: Setting, radius: float) -> Smoothness:
     live = live_in(setting)
     order = postorder(setting.objective)
     lengths = squared_lengths(order, setting, setting.values, radius)
-    found = enclose_in([setting.objective], boxes, setting.sizes, lengths, live)
+    found = enclose_narrowed([setting.objective], boxes, setting.sizes, lengths, live)
     return smoothness(setting.objective, found, 0, setting.spans, live)
 
 

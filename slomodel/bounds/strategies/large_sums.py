@@ -100,7 +100,8 @@ def large_sums(setting: Setting, radius: float) -> Candidate | None:
     below in Loewner's order, mixed derivatives by |t x y| <= |t|(δ x² + y²/δ)/2; and D³f likewise
     with Σ |t| |a·v|³ <= Σ |t| ‖a‖ (a·v)². Hypothesis: each φ_i is C¹ (C² for L2).
     """
-    asked, sums = setting, _sums(setting) if setting.n > MOST_VARIABLES else None
+    original = setting
+    sums = _sums(setting) if setting.n > MOST_VARIABLES else None
     if sums is None:
         written_out = with_short_sums(setting)
         if written_out is not None and not has_parts(written_out):
@@ -111,7 +112,7 @@ def large_sums(setting: Setting, radius: float) -> Candidate | None:
     sparse = of_sparse(setting, sums.sparse, radius)
     first, second = float(up_add(few.L1, sparse.L1)), float(up_add(few.L2, sparse.L2))
     found = Candidate(RULE, first, second, few.reason or sparse.reason, (*few.trace, *sparse.trace))
-    asked.kept[_LAST] = (radius, found)
+    original.kept[_LAST] = (radius, found)
     return found
 
 

@@ -193,7 +193,7 @@ def _largest(setting: Setting, form: Quartic) -> float:
 
 
 def has_parts(setting: Setting) -> bool:
-    """Whether the objective is such a sum, and not too large."""
+    """Whether the objective is a separable sum that is not too large for `separable_sums`."""
     return _parts(setting) is not None
 
 

@@ -77,9 +77,9 @@ def nonsmooth_warnings(
     data: Sequence[DataDeclaration] = (),
     checks: Sequence[Check] = (),
 ) -> list[Diagnostic]:
-    """A warning for each node that varies and is not C¹; `place` is for nodes without one.
+    """A warning for each node that depends on x and is not C¹; `place` is for nodes without one.
 
-    Where a product makes it so, as |t|³, there is nothing to warn of.
+    Kinks that a product smooths, as in |t|³, are not warned of.
     """
     limits = lower_limits(data, checks)
     order = differentiated(objective)
@@ -103,7 +103,7 @@ def nonsmooth_warnings(
 
 
 def smoothness_of(node: Map, limits: Mapping[Expr, float]) -> int:
-    """How often a function is continuously differentiable, by what its operands are at least."""
+    """How often a function is continuously differentiable, given lower bounds of its operands."""
     function = node.function
     if function.smoothness_above is None:
         return function.smoothness
@@ -111,7 +111,7 @@ def smoothness_of(node: Map, limits: Mapping[Expr, float]) -> int:
 
 
 def _least(node: Expr, limits: Mapping[Expr, float]) -> float:
-    """A number that no element of a node is below; -inf where none is known."""
+    """Lower bound of the elements of a node; -inf where none is known."""
     if isinstance(node, Const):
         return float(node.value)
     if isinstance(node, Map) and node.function in (abs, square, relu):
@@ -126,9 +126,9 @@ def lower_limits(
     checks: Sequence[Check],
     arrays: Mapping[str, NDArray[np.float64]] = MappingProxyType({}),
 ) -> dict[Expr, float]:
-    """What data are at least, and what is shown to be more by the model's checks, `check s > 1`.
+    """Lower bounds of data, and of nodes that the model's checks bound, as `check s > 1`.
 
-    `arrays` are numbers given by name; data without any are taken to be 0 or more.
+    `arrays` are data by name; data whose values are not known yet are assumed to be at least 0.
     """
     found: dict[Expr, float] = {}
     for one in data:
@@ -136,8 +136,8 @@ def lower_limits(
         if array is not None and np.size(array):
             found[one.node] = float(np.min(array))
         else:
-            # Not yet known: no warning of what only an odd number would do, such as a delta below
-            # 0 for `huber`. Bounds and methods look at the numbers themselves.
+            # Only unusual data, such as delta < 0 in `huber`, would have a kink: no warning before
+            # they are known. Bounds and methods use the actual numbers.
             found[one.node] = 0.0 if one.default is None else one.default
     conditions = [check.condition for check in checks]
     while conditions:
