@@ -42,6 +42,8 @@ _MOST_LEVELS = 6
 _LARGEST_EXPONENT = 1000.0
 """Of numbers whose digits are computed; those of exp(exp(exp(20))) fill the memory."""
 _DIGITS = 30
+_LARGEST_MULTIPLE = 4096
+"""Of angles and exponents that SymPy may expand: 10^16 is one, of 1.345 = 269/200 it is 269."""
 """Decimal digits to which numbers are evaluated to tell them from 0: about twice a double's."""
 
 
@@ -188,8 +190,28 @@ def _vanishes(expression: sp.Expr) -> bool:
     if expression.has(sp.nan, sp.zoo, sp.oo, -sp.oo) or not _has_digits(expression):
         return False
     if expression.is_number:
-        return not _is_nonzero(expression) and bool(sp.simplify(expression) == 0)
-    return not _differs_somewhere(expression) and bool(sp.simplify(expression) == 0)
+        return not _is_nonzero(expression) and _simplifies_to_zero(expression)
+    return not _differs_somewhere(expression) and _simplifies_to_zero(expression)
+
+
+def _simplifies_to_zero(expression: sp.Expr) -> bool:
+    """True when SymPy proves it; what it may take minutes for, or all memory, counts as not proved.
+
+    It writes cos(10^16 t) as a polynomial in cos(t), and a choice that is left open piece by piece.
+    """
+    if expression.has(sp.Piecewise):
+        return False
+    if sp.expand(expression) == 0:
+        return True
+    for part in sp.preorder_traversal(expression):
+        inner = part.args if isinstance(part, sp.Function) else part.args[1:]
+        if isinstance(part, (sp.Function, sp.Pow)) and any(map(_has_large_multiple, inner)):
+            return False
+    return bool(sp.simplify(expression) == 0)
+
+
+def _has_large_multiple(expression: sp.Expr) -> bool:
+    return any(abs(number.p) > _LARGEST_MULTIPLE for number in expression.atoms(sp.Rational))
 
 
 def _differs_somewhere(expression: sp.Expr) -> bool:

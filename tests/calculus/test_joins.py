@@ -133,6 +133,19 @@ def test_huge_numbers_end() -> None:
     assert order("var x minimize where(x > 700, cosh(x)^60, 0)") == -1
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "where(t > 0.1, cos(1e16*t)^2 + sin(1e16*t)^2, 1)",
+        "where(s*t > 1, cos(1e16*t)^2 + sin(1e16*t)^2, 1 + 0*s)",
+        "where(t > 0.1, exp(1e16*t)*exp(-1e16*t)*t, t)",
+    ],
+)
+def test_large_angles_are_not_written_out(text: str) -> None:
+    """SymPy would write cos(10^16 t) as a polynomial in cos(t)."""
+    assert order(f"var s, t minimize {text}") in (-1, 2)
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_random_branches(seed: int) -> None:
     """D = s (t − ρ)ᵏ h(t) with h(ρ) ≠ 0 vanishes to order k − 1 exactly, whatever s and ρ are."""
