@@ -112,6 +112,12 @@ _NEVER_NEGATIVE = (
 _KEEPING_SIGNS = (table.add, table.mul, table.div, table.maximum, table.minimum)
 
 
+def _is_never_negative(node: Expr) -> bool:
+    if isinstance(node, Const):
+        return node.value >= 0.0
+    return isinstance(node, Map) and node.function in _NEVER_NEGATIVE
+
+
 def _is_nonnegative(node: Expr) -> bool:
     """Whether a node is made of squares and the like, so that no value of it is below 0."""
     stack, seen = [node], {node}
@@ -122,9 +128,7 @@ def _is_nonnegative(node: Expr) -> bool:
             below = [operand for operand, own in factors if factors.count((operand, own)) % 2]
         elif isinstance(one, Map) and one.function in _KEEPING_SIGNS:
             below = list(one.operands)
-        elif isinstance(one, Map) and one.function in _NEVER_NEGATIVE:
-            continue
-        elif isinstance(one, Const) and one.value >= 0.0:
+        elif _is_never_negative(one):
             continue
         elif isinstance(one, (Gather, Reshape)):
             below = [one.operands[0]]

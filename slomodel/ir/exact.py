@@ -17,8 +17,8 @@ _WHOLE = 2.0**53
 """Sums, products and quotients of whole numbers below this that are whole are exact doubles."""
 _ARITHMETIC = ("add", "sub", "mul", "div", "neg", "square")
 _CHOOSING = ("abs", "sign", "relu", "maximum", "minimum", "clip", "where")
-"""Their values are one of the operands, up to its sign, or a whole number up to 1. Of a root of whole
-numbers, or Huber's function of them, the double may be whole though the number is not.
+"""Their values are one of the operands, up to its sign, or -1, 0 or 1. Of a root of whole numbers,
+or Huber's function of them, the double may be whole though the number is not.
 """
 _MOST_BITS = 2200
 """A quotient of longer numbers is not carried along; those of doubles have up to 1,074 bits."""
