@@ -42,9 +42,11 @@ _MOST_LEVELS = 6
 _LARGEST_EXPONENT = 1000.0
 """Of numbers whose digits are computed; those of exp(exp(exp(20))) fill the memory."""
 _DIGITS = 30
+"""Decimal digits to which numbers are evaluated to tell them from 0: about twice a double's."""
 _LARGEST_MULTIPLE = 4096
 """Of angles and exponents that SymPy may expand: 10^16 is one, of 1.345 = 269/200 it is 269."""
-"""Decimal digits to which numbers are evaluated to tell them from 0: about twice a double's."""
+_FAILURES = (TypeError, ValueError, ArithmeticError, NotImplementedError)
+"""What SymPy raises of expressions that have no real value somewhere, as of max(sqrt(-5), 1)."""
 
 
 def is_smooth_join(node: Map, varying: Collection[Expr]) -> bool:
@@ -86,19 +88,25 @@ def _join_at(comparison: Map, axes: Axes, node: Map, varying: Collection[Expr]) 
     best = -1
     for cut in _cuts(comparison, varying):
         for written in (False, True):
-            reader = _Reader(varying, cut, written)
-            sides = [
-                reader.read(o, tuple(axes[k] for k in own))
-                for o, own in zip(comparison.operands, comparison.axes, strict=True)
-            ]
-            branches = [reader.read(node.operands[k], node.axes[k]) for k in (1, 2)]
-            if reader.is_full:
+            try:
+                best = max(best, _read_join(comparison, axes, node, _Reader(varying, cut, written)))
+            except _FAILURES:
                 continue
-            symbols = frozenset(reader.varying_symbols)
-            best = max(best, _proved_order(sides[0], sides[1], branches[0] - branches[1], symbols))
             if best == _HIGHEST_ORDER:
                 return best
     return best
+
+
+def _read_join(comparison: Map, axes: Axes, node: Map, reader: _Reader) -> int:
+    sides = [
+        reader.read(o, tuple(axes[k] for k in own))
+        for o, own in zip(comparison.operands, comparison.axes, strict=True)
+    ]
+    branches = [reader.read(node.operands[k], node.axes[k]) for k in (1, 2)]
+    if reader.is_full:
+        return -1
+    symbols = frozenset(reader.varying_symbols)
+    return _proved_order(sides[0], sides[1], branches[0] - branches[1], symbols)
 
 
 def _cuts(comparison: Map, varying: Collection[Expr]) -> Iterator[frozenset[Expr]]:

@@ -45,7 +45,7 @@ class Power:
     @property
     def order(self) -> int:
         """A k for which the power is C^k in its base."""
-        return ceil(self.degree) - 1 if self.kinked else ANALYTIC
+        return ceil(min(self.degree, ANALYTIC)) - 1 if self.kinked else ANALYTIC
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,15 @@ from fractions import Fraction
 import sympy as sp
 
 from slomodel.ir.expr import Const, Exact
-from slomodel.ir.function import ANALYTIC, ScalarFunction
+from slomodel.ir.function import ScalarFunction
 
 _WHOLE = 2.0**53
 """Sums, products and quotients of integers below this are exact where they are such integers."""
+_ARITHMETIC = ("add", "sub", "mul", "div", "neg", "square")
+_CHOOSING = ("abs", "sign", "relu", "maximum", "minimum", "clip", "where")
+"""Their values are ± one of the operands, or -1, 0 or 1. The square root of an integer, or Huber's
+function of one, may round to an integer that it is not.
+"""
 _MOST_BITS = 2200
 """Bits of numerator and denominator together, beyond which a Fraction is not carried along; those
 of a double are at most 1,128."""
@@ -52,10 +57,10 @@ def is_exact(function: ScalarFunction, numbers: Sequence[Const], value: float) -
         return True  # truth values, infinities and NaN are not rounded
     if not math.isfinite(value):
         return False
-    if not function.costly and all(map(_is_whole, (value, *own))):
+    if function.name in _CHOOSING:
         return True
-    if function.smoothness < ANALYTIC and (value == 0.0 or abs(value) in map(abs, own)):
-        return not function.costly  # 0 or ± one of the operands, as of abs and maximum
+    if function.name in _ARITHMETIC and all(map(_is_whole, (value, *own))):
+        return True
     if function.costly and not (function.name == "pow" and abs(own[1]) <= _HIGHEST_POWER):
         return False
     try:
@@ -75,7 +80,8 @@ def exact_value(function: ScalarFunction, numbers: Sequence[Const], value: float
     """
     if not math.isfinite(value) or not all(math.isfinite(number.value) for number in numbers):
         return None
-    if not function.costly and all(map(_is_whole, (value, *(float(n.value) for n in numbers)))):
+    is_plain = function.name in (*_ARITHMETIC, *_CHOOSING)
+    if is_plain and all(map(_is_whole, (value, *(float(n.value) for n in numbers)))):
         return None
     if function.name == "pow" and abs(numbers[1].value) > _HIGHEST_POWER:
         return None
