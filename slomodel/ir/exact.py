@@ -11,10 +11,15 @@ from fractions import Fraction
 import sympy as sp
 
 from slomodel.ir.expr import Const, Exact
-from slomodel.ir.function import ANALYTIC, ScalarFunction
+from slomodel.ir.function import ScalarFunction
 
 _WHOLE = 2.0**53
 """Sums, products and quotients of whole numbers below this that are whole are exact doubles."""
+_ARITHMETIC = ("add", "sub", "mul", "div", "neg", "square")
+_CHOOSING = ("abs", "sign", "relu", "maximum", "minimum", "clip", "where")
+"""Their values are one of the operands, up to its sign, or -1, 0 or 1. Of a root of whole numbers,
+or Huber's function of them, the double may be whole though the number is not.
+"""
 _MOST_BITS = 2200
 """A quotient of longer numbers is not carried along; those of doubles have up to 1,074 bits."""
 _MOST_PARTS = 20
@@ -51,10 +56,10 @@ def is_exact(function: ScalarFunction, numbers: Sequence[Const], value: float) -
         return True  # no rounding, or of an infinity or NaN, on which doubles calculate exactly
     if not math.isfinite(value):
         return False
-    if not function.costly and all(map(_is_whole, (value, *own))):
+    if function.name in _CHOOSING:
         return True
-    if function.smoothness < ANALYTIC and (value == 0.0 or abs(value) in map(abs, own)):
-        return not function.costly  # one of the operands, with a sign, or 0
+    if function.name in _ARITHMETIC and all(map(_is_whole, (value, *own))):
+        return True
     if function.costly and not (function.name == "pow" and abs(own[1]) <= _HIGHEST_POWER):
         return False
     try:
@@ -74,7 +79,8 @@ def exact_value(function: ScalarFunction, numbers: Sequence[Const], value: float
     """
     if not math.isfinite(value) or not all(math.isfinite(number.value) for number in numbers):
         return None
-    if not function.costly and all(map(_is_whole, (value, *(float(n.value) for n in numbers)))):
+    is_plain = function.name in (*_ARITHMETIC, *_CHOOSING)
+    if is_plain and all(map(_is_whole, (value, *(float(n.value) for n in numbers)))):
         return None
     if function.name == "pow" and abs(numbers[1].value) > _HIGHEST_POWER:
         return None
