@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
+from fractions import Fraction
+from math import isfinite
 
 import slomodel.functions as table
 from slomodel.bounds.setting import Setting
+from slomodel.functions.compound import hypot
 from slomodel.ir import build
-from slomodel.ir.expr import Const, Expr, Map, remake
+from slomodel.ir.expr import Const, Einsum, Expr, Gather, Map, Reshape, remake
 from slomodel.ir.walk import dependents, postorder
 
 KEY = "with negative powers"
@@ -69,8 +72,8 @@ def _is_reciprocal(node: Expr, fixed: Collection[Expr]) -> bool:
 
 
 def _negative(below: Expr, p: float) -> Expr:
-    base, q = _power(below)
-    return build.apply(table.pow, base, build.const(-p * q))
+    base, p = _power(below, -p)
+    return build.apply(table.pow, base, build.const(p))
 
 
 def _along(node: Map, k: int, base: Expr, p: float) -> Expr:
@@ -83,19 +86,57 @@ def _like(node: Map, made: Expr) -> Expr:
     return made if made.shape == node.shape else build.broadcast(made, (), node.shape)
 
 
-def _power(node: Expr) -> tuple[Expr, float]:
-    """x and p with node = xᵖ, as far as x has a value wherever the node has.
+def _power(node: Expr, exponent: float = 1.0) -> tuple[Expr, float]:
+    """x and p with node^exponent = xᵖ, both with a value for the same x.
 
-    Of xᵃ to the power b that is x^(ab) for whole a and b, and for a that is not whole, where x is
-    not negative.
+    Of xᵃ to the power b that is x^(ab), exactly, for whole a and b. For a that is not whole xᵃ has
+    no value for x < 0: then ab must not be whole either, or x is never below 0.
     """
-    base, p = node, 1.0
+    base, p = node, exponent
     while isinstance(base, Map):
         below, inner = _one_power(base)
         if inner in (0.0, 1.0) or (inner.is_integer() and not p.is_integer()):
             break
-        base, p = below, p * inner
+        product = p * inner
+        if not isfinite(product) or Fraction(p) * Fraction(inner) != Fraction(product):
+            break
+        if not inner.is_integer() and product.is_integer() and not _is_nonnegative(below):
+            break
+        base, p = below, product
     return base, p
+
+
+_NEVER_NEGATIVE = (
+    *(table.square, table.abs, table.relu, table.exp, table.sqrt, table.root, hypot),
+)
+_KEEPING_SIGNS = (table.add, table.mul, table.div, table.maximum, table.minimum)
+
+
+def _is_never_negative(node: Expr) -> bool:
+    if isinstance(node, Const):
+        return node.value >= 0.0
+    return isinstance(node, Map) and node.function in _NEVER_NEGATIVE
+
+
+def _is_nonnegative(node: Expr) -> bool:
+    """Whether a node is made of squares and the like, so that no value of it is below 0."""
+    stack, seen = [node], {node}
+    while stack:
+        one = stack.pop()
+        if isinstance(one, Einsum):
+            factors = list(zip(one.operands, one.inputs, strict=True))
+            below = [operand for operand, own in factors if factors.count((operand, own)) % 2]
+        elif isinstance(one, Map) and one.function in _KEEPING_SIGNS:
+            below = list(one.operands)
+        elif _is_never_negative(one):
+            continue
+        elif isinstance(one, (Gather, Reshape)):
+            below = [one.operands[0]]
+        else:
+            return False
+        stack += [operand for operand in below if operand not in seen]
+        seen.update(below)
+    return True
 
 
 def _one_power(node: Map) -> tuple[Expr, float]:

@@ -112,7 +112,12 @@ POWERS = {
     "of a power": (lambda x: fn.div(2.0, fn.pow(x, 3.0)), -3.0),
     "of a square": (lambda x: fn.div(2.0, fn.square(x)), None),
     "of a root": (lambda x: fn.div(2.0, fn.sqrt(x)), None),
-    "of a root's power": (lambda x: fn.div(1.0, fn.pow(fn.root(x), 12.0)), -6.0),
+    "of a root's power": (lambda x: fn.div(1.0, fn.pow(fn.root(x), 12.0)), -12.0),
+    "of a root's odd power": (lambda x: fn.div(1.0, fn.pow(fn.root(x), 5.0)), -2.5),
+    "of a length's power": (
+        lambda x: fn.div(1.0, fn.pow(fn.root(fn.mul(2.0, fn.square(x))), 12.0)),
+        -6.0,
+    ),
     "power of a power": (lambda x: fn.pow(fn.pow(x, 3.0), -2.0), -6.0),
     "power of a reciprocal": (lambda x: fn.pow(fn.div(1.5, x), 6.0), -6.0),
     "square of a reciprocal": (lambda x: fn.square(fn.div(1.5, x)), None),
@@ -123,19 +128,26 @@ POWERS = {
 }
 
 
-ROOTS = ("of a root", "of a root's power", "power of a quotient", "fractional")
+ROOTS = (
+    *("of a root", "of a root's power", "of a root's odd power", "power of a quotient"),
+    "fractional",
+)
+
+
+@pytest.mark.parametrize("name", ROOTS)
+def test_what_has_no_value_has_no_bound(name):
+    """1/√x¹² is 1/x⁶ for x > 0 alone."""
+    own = setting(total(POWERS[name][0](Y)))
+    own.values[Y] = -VALUES[Y]
+    found = bounds(own, 0.01)
+    assert found.L1 == found.L2 == np.inf
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 @pytest.mark.parametrize("name", POWERS)
 def test_quotients_by_powers_are_powers(name, sign):
     function, exponent = POWERS[name]
-    if sign < 0.0 and name in (
-        "of a root",
-        "of a root's power",
-        "power of a quotient",
-        "fractional",
-    ):
+    if sign < 0.0 and name in ROOTS:
         pytest.skip("a root of a negative number has no value")
     own = setting(total(function(Y)))
     own.values[Y] = sign * VALUES[Y]
