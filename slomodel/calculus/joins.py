@@ -37,6 +37,8 @@ _MOST_LEVELS = 6
 _LARGEST_EXPONENT = 1000.0
 """Of numbers whose digits are computed; those of exp(exp(exp(20))) fill the memory."""
 _DIGITS = 30
+_FAILURES = (TypeError, ValueError, ArithmeticError, NotImplementedError)
+"""What SymPy raises of expressions that have no real value somewhere, as of max(sqrt(-5), 1)."""
 
 
 def is_smooth_join(node: Map, varying: Collection[Expr]) -> bool:
@@ -78,19 +80,25 @@ def _join_at(comparison: Map, axes: Axes, node: Map, varying: Collection[Expr]) 
     best = -1
     for cut in _cuts(comparison, varying):
         for written in (False, True):
-            reader = _Reader(varying, cut, written)
-            sides = [
-                reader.read(o, tuple(axes[k] for k in own))
-                for o, own in zip(comparison.operands, comparison.axes, strict=True)
-            ]
-            branches = [reader.read(node.operands[k], node.axes[k]) for k in (1, 2)]
-            if reader.is_full:
+            try:
+                best = max(best, _read_join(comparison, axes, node, _Reader(varying, cut, written)))
+            except _FAILURES:
                 continue
-            moving = frozenset(reader.varying_symbols)
-            best = max(best, _shown(sides[0], sides[1], branches[0] - branches[1], moving))
             if best == _HIGHEST_ORDER:
                 return best
     return best
+
+
+def _read_join(comparison: Map, axes: Axes, node: Map, reader: _Reader) -> int:
+    sides = [
+        reader.read(o, tuple(axes[k] for k in own))
+        for o, own in zip(comparison.operands, comparison.axes, strict=True)
+    ]
+    branches = [reader.read(node.operands[k], node.axes[k]) for k in (1, 2)]
+    if reader.is_full:
+        return -1
+    moving = frozenset(reader.varying_symbols)
+    return _shown(sides[0], sides[1], branches[0] - branches[1], moving)
 
 
 def _cuts(comparison: Map, varying: Collection[Expr]) -> Iterator[frozenset[Expr]]:

@@ -61,6 +61,9 @@ def order(source: Any) -> int:
         # x y = 0 is not x = 0 alone: on y = 0 this jumps.
         ("var x, y minimize where(x*y > 0, x^2, 0)", -1),
         ("var x, y minimize where(x*(y^2 + 1) > 0, x^2, 0)", -1),
+        # SymPy compares no complex numbers, of which roots and a quotient by 0 make some.
+        ("var x minimize where(sqrt(sqrt(min(x, -1))) > 0.1, (max(sqrt(x - 9), x) - 1)^2, 0)", -1),
+        ("var x, y minimize where(y <= 1/x, (y - 1/x)^2, 0*max(1/x, 2))", 1),
     ],
 )
 def test_literals_and_several_quantities(text: str, expected: int) -> None:
