@@ -48,7 +48,7 @@ class Power:
     @property
     def order(self) -> int:
         """How often it is continuously differentiable in its base, at least."""
-        return ceil(self.degree) - 1 if self.kinked else ANALYTIC
+        return ceil(min(self.degree, ANALYTIC)) - 1 if self.kinked else ANALYTIC
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,6 +137,27 @@ CASES = {
     "choice by two elements": Case(
         "var x[2] minimize where(x[0] > x[1], (x[0]-x[1])^2, 0)", [0, 0], 1.0, 4.0, INF, 4.0 + 1e-9
     ),
+    "choice by what jumps itself": Case(
+        "var x, y minimize where(y > sign(x), y^3*(y^2 - 1)^3, 0)", [0.0, 0.5], 0.1, INF, INF
+    ),
+    "choice by a choice by what has no value": Case(
+        "var x minimize where(where(log(x) < 5, 1, 0) > 0.5, 0, 1)", [0.5], 1.0, INF, INF
+    ),
+    "choice past the edge of a root by two roundings": Case(
+        "var x minimize where(sqrt(x) > -1, 1, 0)", [1.0], 1.0 + 4e-16, INF, INF
+    ),
+    "choice past the edge of a power by two roundings": Case(
+        "var x minimize where(x^0.3 > -1, 1, 0)", [1.0], 1.0 + 4e-16, INF, INF
+    ),
+    "choice by a power of a root that has no value": Case(
+        "var x minimize where(1/sqrt(x)^4 > 0, x^2, abs(x + 1))", [-1.0], 0.5, INF, INF
+    ),
+    "exponents that differ by a rounding of their product": Case(
+        "var x minimize 1e17*(1/(x^0.1)^3 - x^(-0.30000000000000004))", [2.0], 0.5, 1.5, 1.0
+    ),
+    "exponents whose product overflows": Case(
+        "var x minimize (abs(x)^1e200)^1e200", [0.5], 0.1, 0.0, 0.0
+    ),
     "choice by a norm": Case(
         "var x[2] minimize where(norm2(x) > 1, (norm2(x)-1)^2, 0)", [2, 0], 1.5, 2.0, INF, 2.5
     ),

@@ -54,17 +54,21 @@ def _kink(function: ScalarFunction, *operands: Interval) -> Truths:
     return np.ones((), dtype=bool)
 
 
-def outside(function: ScalarFunction, *operands: Interval) -> Truths:
-    """Where an operand surely leaves the domain; a touched edge is left to infinite derivatives."""
+def outside(function: ScalarFunction, *operands: Interval, exactly: bool = False) -> Truths:
+    """Where an operand surely leaves the domain; a touched edge is left to infinite derivatives.
+
+    `exactly`: where it may leave the domain at all, be it by rounding.
+    """
     result = np.zeros((), dtype=bool)
+    steps = 0.0 if exactly else 4.0
     for a, (low, high) in zip(operands, function.domain, strict=False):
-        slack = 4.0 * np.spacing(np.minimum(a.magnitude, 1e300))
+        slack = steps * np.spacing(np.minimum(a.magnitude, 1e300))
         result = result | (a.lo < low - slack) | (a.hi > high + slack)
     if function is table.div:
         result = result | operands[1].contains(0.0)
     if function is table.pow:
         x, p = operands
         whole = (p.lo == p.hi) & (np.floor(p.lo) == p.lo)
-        below = x.lo < -4.0 * np.spacing(np.minimum(x.magnitude, 1e300))
+        below = x.lo < -steps * np.spacing(np.minimum(x.magnitude, 1e300))
         result = result | (~whole & below) | ((p.lo < 0.0) & x.contains(0.0))
     return np.asarray(result)

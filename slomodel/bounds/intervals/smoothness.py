@@ -45,12 +45,16 @@ class Smoothness:
 
 @dataclass(slots=True)
 class Walk:
-    """What is known while the graph is walked: intervals, orders and products of nodes."""
+    """What is known while the graph is walked: intervals, orders and products of nodes.
+
+    `deciding` are the nodes on which a choice depends.
+    """
 
     found: Mapping[Expr, Interval]
     batch: int
     live: Live = field(default_factory=dict)
     moving: set[Expr] = field(default_factory=set)
+    deciding: set[Expr] = field(default_factory=set)
     orders: dict[Expr, Orders] = field(default_factory=dict)
     products: KinkedProducts = field(init=False)
 
@@ -87,7 +91,9 @@ def smoothness(
     `live` are the elements of nodes that it depends on, where it does not on all.
     """
     walk = Walk(found, batch, live or {})
-    for node in postorder(objective):
+    order_of_nodes = postorder(objective)
+    walk.deciding.update(postorder(*_conditions(order_of_nodes)))
+    for node in order_of_nodes:
         if isinstance(node, Input):
             if node.role == "variable":
                 walk.moving.add(node)
@@ -99,6 +105,11 @@ def smoothness(
             walk.put(node, np.asarray(ANALYTIC))
     order = walk.least(objective)
     return Smoothness(order, _reason(objective, walk, order, spans or {}))
+
+
+def _conditions(order: Sequence[Expr]) -> list[Expr]:
+    choices = [one for one in order if isinstance(one, Map) and one.function is table.where]
+    return [choice.operands[0] for choice in choices]
 
 
 def _is_still(node: Expr) -> bool:
@@ -158,7 +169,9 @@ def _(node: Map, walk: Walk) -> Orders:
     if powers:
         product = walk.of_product(powers)
         result = np.maximum(result, product.reshape(product.shape + (1,) * node.rank))
-    return np.where(outside(node.function, *operands), OUTSIDE, result)
+    # Past the edge of a domain derivatives tell nothing of a choice: there it takes the other side.
+    left = outside(node.function, *operands, exactly=node in walk.deciding)
+    return np.where(left, OUTSIDE, result)
 
 
 def _missing(node: Map, k: int, walk: Walk) -> tuple[int, ...]:
@@ -179,9 +192,13 @@ def _choice(node: Map, condition: Interval, orders: list[Orders], walk: Walk) ->
     either = np.minimum(*np.broadcast_arrays(*orders[1:]))
     if not (true | false).all():
         either = np.minimum(either, _join(node, walk.moving))
+    # What a condition compares may jump from one side to the other, past where both are equal.
+    either = np.where(orders[0] < 0, np.minimum(either, -1), either)
     result = np.where(true, orders[1], np.where(false, orders[2], either))
-    # A comparison with what has no value is false, so that the choice changes there.
-    return np.where(orders[0] == OUTSIDE, np.minimum(result, -1), result)
+    # A comparison with what has no value is false, so that the choice changes there. Intervals do
+    # not tell of that: of a choice on which another one depends they may lack values.
+    least = OUTSIDE if node in walk.deciding else -1
+    return np.where(orders[0] == OUTSIDE, np.minimum(result, least), result)
 
 
 _joins: WeakKeyDictionary[Map, int] = WeakKeyDictionary()
