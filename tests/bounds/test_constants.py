@@ -85,6 +85,7 @@ def test_products_that_underflow_below_large_factors(factor: str, radius: float)
         assert mpmath.mpf(bounds(one, radius).L1) >= truth
 
 
+@pytest.mark.filterwarnings("ignore::slomodel.NonsmoothWarning")
 def test_terms_that_a_rewriting_would_take_for_opposite() -> None:
     """3 (c x) + d |x| is not 2 d relu(x) because 3 c is rounded to d: nor is its square 0."""
     c, d = 1.3675956862490646, 4.102787058747194
