@@ -4,6 +4,7 @@ import copy
 import pickle
 from fractions import Fraction
 
+import numpy as np
 import pytest
 import sympy as sp
 from hypothesis import given
@@ -12,7 +13,9 @@ from hypothesis import strategies as st
 from slomodel import functions as fn
 from slomodel.functions import to_graph
 from slomodel.ir import build
+from slomodel.ir.exact import is_exact
 from slomodel.ir.expr import Const, Expr
+from slomodel.ir.function import ScalarFunction
 
 numbers = st.integers(-(10**9), 10**9).map(lambda k: k / 1000.0)
 
@@ -84,3 +87,27 @@ def test_exact_numbers_survive_copies_and_pickles() -> None:
     assert copy.deepcopy(node) is node
     graph = fn.mul(node, build.variable("x", ()))
     assert pickle.loads(pickle.dumps(graph)) is graph
+
+
+@pytest.mark.parametrize(
+    ("function", "numbers", "expected"),
+    [
+        (fn.huber, (1e20, 1.0), False),  # 1e20 - 1/2
+        (fn.huber, (2.0**52 + 1.0, 1.0), False),
+        (fn.huber, (1e-200, 1.0), False),
+        (fn.huber, (3.0, 1.0), True),
+        (fn.root, (94906265.0**2 + 1.0,), False),
+        (fn.root, (9.0,), True),
+        (fn.maximum, (0.1, 0.3), True),
+        (fn.clip, (0.1, 0.2, 0.3), True),
+        (fn.abs, (-0.1,), True),
+        (fn.sign, (-0.1,), True),
+        (fn.add, (2.0, 3.0), True),
+        (fn.add, (0.1, 0.2), False),
+    ],
+)
+def test_a_double_is_exact_only_where_nothing_was_rounded(
+    function: ScalarFunction, numbers: tuple[float, ...], expected: bool
+) -> None:
+    value = float(function.numpy(*(np.float64(number) for number in numbers)))
+    assert is_exact(function, [Const(number) for number in numbers], value) is expected
