@@ -8,7 +8,7 @@ import numpy as np
 
 from slomodel.bounds.intervals.enclose import boxed, enclose
 from slomodel.bounds.intervals.interval import Interval
-from slomodel.bounds.intervals.rounding import Array
+from slomodel.bounds.intervals.rounding import Array, up_add, up_norm
 from slomodel.bounds.setting import Setting
 from slomodel.errors import MissingRule
 
@@ -33,19 +33,16 @@ def gradient_error(setting: Setting, g: Array) -> float:
     except MissingRule:
         return math.inf
     ends = np.cumsum([np.size(setting.values[variable]) for variable in setting.variables])
-    square = 0.0
-    for variable, graph, part in zip(
-        setting.variables, setting.gradient, np.split(g, ends[:-1]), strict=True
-    ):
-        shape = np.shape(setting.values[variable])
-        off = _distance(found[graph], part.reshape(shape))
-        square += float(np.sum(off * off))
-    # Not rounded outward: that is far below the rounding errors that are summed.
-    return math.sqrt(square)
+    parts = zip(setting.variables, setting.gradient, np.split(g, ends[:-1]), strict=True)
+    distances = [
+        _distance(found[graph], part.reshape(np.shape(setting.values[variable]))).ravel()
+        for variable, graph, part in parts
+    ]
+    return float(up_norm(np.concatenate(distances))) if distances else 0.0
 
 
 def _distance(enclosed: Interval, computed: Array) -> Array:
     """Largest distance, elementwise, of computed numbers from their intervals; inf for NaN."""
     with np.errstate(all="ignore"):
-        off = np.maximum(enclosed.hi - computed, computed - enclosed.lo)
+        off = np.maximum(up_add(enclosed.hi, -computed), up_add(computed, -enclosed.lo))
     return np.where(np.isnan(off), math.inf, off)
