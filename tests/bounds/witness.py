@@ -213,6 +213,8 @@ def _quotient(
     Where ∇f has the constant L, |f(x) − f(y) − ½⟨∇f(x) + ∇f(y), x − y⟩| <= ¼ L ‖x − y‖².
     """
     distance = exact_norm(x - y)
+    if distance == 0:
+        return mpmath.mpf(0)  # both moved to one point of the ball's edge
     if which == "L2":
         p, q = f.exact_hvp(x, v, written), f.exact_hvp(y, v, written)
         return _apart(p, q) / distance / exact_norm(v)
