@@ -253,3 +253,21 @@ def test_nesting_to_the_limit_and_past_it() -> None:
 def test_variables_past_the_limit() -> None:
     with pytest.raises(slomodel.ShapeError, match=r"take 8e\+09 bytes; the limit is 1e9"):
         _ = slomodel.compile("dim n var x[n] minimize sumsq(x)", dims={"n": 10**9}).n
+
+
+@pytest.mark.parametrize("delta", [1.0, 0.0])
+def test_no_warning_of_an_ordinary_delta(delta: float) -> None:
+    model = slomodel.compile(HUBER, data={"d": delta}, strict=True)
+    model.bind(d=2.0)
+
+
+def test_a_negative_delta_in_data_is_warned_of() -> None:
+    with pytest.warns(slomodel.NonsmoothWarning, match="kink at 0 for delta < 0"):
+        model = slomodel.compile(HUBER, data={"d": -1.0})
+    with pytest.raises(slomodel.ModelSyntaxError, match="kink at 0 for delta < 0"):
+        slomodel.compile(HUBER, data={"d": -1.0}, strict=True)
+    with pytest.warns(slomodel.NonsmoothWarning, match="kink at 0 for delta < 0"):
+        model.bind(d=-0.5)
+
+
+HUBER = "data d\nvar x\nminimize huber(x - 3, d) + x^2"

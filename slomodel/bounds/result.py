@@ -59,9 +59,9 @@ class Bounds:
     """L1 of the gradient and L2 of the Hessian over the closed ball of `radius` round `center`.
 
     From source `analytic` both are upper bounds, in floating point too, inf where there is none;
-    from source `sampled` both are estimates from below, less their measured rounding errors. `gradient` and
-    `hessian` hold the claims behind L1 and L2. `at(radius)` asks again at the same centre, which
-    costs little.
+    from source `sampled` both are estimates from below, less their measured rounding errors.
+    `gradient` and `hessian` hold the claims behind L1 and L2. `at(radius)` asks again at the same
+    centre, which costs little.
     """
 
     L1: float

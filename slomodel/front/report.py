@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from slomodel.calculus.joins import join_order
 from slomodel.calculus.kinked_products import exposed
-from slomodel.errors import ModelSyntaxError, ModelWarning, NonsmoothWarning, Span
+from slomodel.errors import Diagnostic, ModelSyntaxError, ModelWarning, NonsmoothWarning, Span
 from slomodel.front.data.bind import Binding
-from slomodel.front.elaboration.smoothness import lower_limits, smoothness_of
+from slomodel.front.elaboration.smoothness import lower_limits, nonsmooth_warnings, smoothness_of
 from slomodel.functions import differentiated, where
 from slomodel.ir.dims import Shape, concrete, show_shape
 from slomodel.ir.expr import Expr, Extreme, Input, Map
@@ -72,12 +72,29 @@ def smoothness_class(problem: Problem, arrays: Mapping[str, NDArray[np.float64]]
     return f"C{degree}" if degree > 0 else "nonsmooth (it has kinks)"
 
 
-def warn(problem: Problem, strict: bool) -> None:
-    """Issue the model's warnings; ModelSyntaxError for kinks where `strict`."""
-    kinks = [warning for warning in problem.warnings if warning.code == NONSMOOTH]
+def kinks_of_data(problem: Problem, binding: Binding) -> list[Diagnostic]:
+    """Warnings of kinks that the numbers of data make: a delta below 0 of `huber`."""
+    span = problem.spans.get(problem.objective) or next(iter(problem.spans.values()), None)
+    if span is None or not kinks_depend_on_data(problem):
+        return []
+    found = nonsmooth_warnings(
+        *(problem.objective, problem.spans, span, problem.data, problem.checks, binding.arrays)
+    )
+    return [one for one in found if one not in problem.warnings]
+
+
+def kinks_depend_on_data(problem: Problem) -> bool:
+    """Whether there is a function whose class of smoothness depends on data."""
+    order = postorder(problem.objective)
+    return any(isinstance(n, Map) and n.function.smoothness_above is not None for n in order)
+
+
+def warn(found: Sequence[Diagnostic], strict: bool) -> None:
+    """Issue a model's warnings; ModelSyntaxError for kinks where `strict`."""
+    kinks = [warning for warning in found if warning.code == NONSMOOTH]
     if strict and kinks:
         raise ModelSyntaxError(*(replace(kink, severity="error") for kink in kinks))
-    for warning in problem.warnings:
+    for warning in found:
         category = NonsmoothWarning if warning.code == NONSMOOTH else ModelWarning
         warnings.warn(warning.render(), category, stacklevel=3)
 

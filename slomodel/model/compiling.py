@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from slomodel.front.report import warn
+from slomodel.front.report import kinks_of_data, warn
 from slomodel.front.source import recipe_of
 from slomodel.model.model import Model
 from slomodel.rewrite import chosen
@@ -37,5 +37,7 @@ def compile(
     """
     recipe = recipe_of(source, variables, data, dims, backend, dtype, chosen(rewrites))
     problem = recipe.problem()
-    warn(problem, strict)
-    return Model.of(recipe, problem)
+    warn(problem.warnings, strict)
+    model = Model.of(recipe, problem)
+    warn(kinks_of_data(problem, model._binding), strict)
+    return model

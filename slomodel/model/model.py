@@ -16,7 +16,7 @@ from slomodel.codegen.threads import threads as limited
 from slomodel.front.data.bind import bind
 from slomodel.front.data.vectors import Point, Vector
 from slomodel.front.gradient_check import gradient_deviation
-from slomodel.front.report import explanation, nonfinite_sentence
+from slomodel.front.report import explanation, kinks_of_data, nonfinite_sentence, warn
 from slomodel.front.source import Recipe
 from slomodel.ir.dims import show_shape
 from slomodel.ir.show import show
@@ -65,6 +65,7 @@ class Model(Evaluating):
         recipe = replace(self._recipe, data={**self._recipe.data, **data})
         binding = bind(self._problem, recipe.data, recipe.dims, recipe.folder)
         compiled = self._plans.compiled(binding, self._compiled.target, self._compiled)
+        warn(kinks_of_data(self._problem, binding), strict=False)
         return Model(self._problem, binding, compiled, self._plans, recipe)
 
     def solve(

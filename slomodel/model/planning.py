@@ -15,9 +15,8 @@ from slomodel.codegen.kernels import TARGETS, Compiled, Derivatives
 from slomodel.codegen.layout import Default, Precision
 from slomodel.codegen.target import Target
 from slomodel.front.data.bind import Binding
-from slomodel.front.report import smoothness
-from slomodel.ir.expr import Expr, Input, Map
-from slomodel.ir.walk import postorder
+from slomodel.front.report import kinks_depend_on_data, smoothness
+from slomodel.ir.expr import Expr, Input
 from slomodel.problem import DataDeclaration, Problem
 from slomodel.rewrite import Change, Facts, Optimized, optimized
 from slomodel.solve.options import choice
@@ -100,9 +99,7 @@ class Plans:
 
     @cached_property
     def _kinks_by_data(self) -> bool:
-        """Whether the objective has a function whose kinks may depend on data."""
-        order = postorder(self._problem.objective)
-        return any(isinstance(n, Map) and n.function.smoothness_above is not None for n in order)
+        return kinks_depend_on_data(self._problem)
 
     def compiled(
         self, binding: Binding, target: Target, shared: Compiled | None = None

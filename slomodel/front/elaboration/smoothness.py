@@ -76,12 +76,13 @@ def nonsmooth_warnings(
     place: Span,
     data: Sequence[DataDeclaration] = (),
     checks: Sequence[Check] = (),
+    arrays: Mapping[str, NDArray[np.float64]] = MappingProxyType({}),
 ) -> list[Diagnostic]:
     """A warning for each node that depends on x and is not C¹; `place` is for nodes without one.
 
     Kinks that a product smooths, as in |t|³, are not warned of.
     """
-    limits = lower_limits(data, checks)
+    limits = lower_limits(data, checks, arrays)
     order = differentiated(objective)
     varying = dependents(order, lambda n: isinstance(n, Input) and n.role == "variable")
     seen = exposed(objective, order, varying).nodes
