@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slomodel.bounds import Setting, bounds, gradient_error, quick_bound, stopped_by, value_error
+from slomodel.bounds.intervals.enclose import boxed, elements_read
 from slomodel.ir.expr import Input
 from slomodel.model.planning import known_of
 from slomodel.problem import Problem
@@ -21,21 +23,27 @@ Values = Mapping[Input, Array]
 def setting_of(problem: Problem, values: Values, sizes: Mapping[str, int]) -> Setting:
     """The objective with its centre and data.
 
-    Data that may be missing are read under `masked` only: a NaN or infinity there may be replaced
-    by any number, and is by 0.
+    Of data that may be missing, a NaN or infinity that no mask shows may be replaced by any number,
+    and is by 0.
     """
-    missing = {d.node for d in problem.data if d.may_be_missing}
-    return Setting(
+    setting = Setting(
         objective=problem.objective,
         variables=problem.inputs,
-        values={
-            node: np.where(np.isfinite(array), array, 0.0) if node in missing else array
-            for node, array in values.items()
-        },
+        values=values,
         sizes=sizes,
         known=known_of(problem),
         spans=problem.spans,
     )
+    missing = {d.node for d in problem.data if d.may_be_missing} & values.keys()
+    unknown = [node for node in missing if not np.isfinite(values[node]).all()]
+    if not unknown:
+        return setting
+    live = elements_read([setting.objective], boxed(setting.values), sizes)
+    hidden = {
+        node: np.where(np.isfinite(values[node]) | live.get(node, True), values[node], 0.0)
+        for node in unknown
+    }
+    return replace(setting, values={**values, **hidden})
 
 
 class Prover:

@@ -281,3 +281,14 @@ def poisoned(objective, node, array, values):
     (made,) = substitute((objective,), {node: stand_in})
     (found,) = evaluate([made], {**values, stand_in: array})
     return found
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_missing_data_that_the_mask_shows_have_no_bound(value: float) -> None:
+    text = "dim n data M[n], K[n] mask var x minimize sumsq(masked(x*x - M, K))"
+    M = np.array([1.0, value, 2.0])
+    hidden = slomodel.compile(text, data={"M": M, "K": [1, 0, 1]}).bounds([0.5], 0.1)
+    shown = slomodel.compile(text, data={"M": M, "K": [1, 1, 0]}).bounds([0.5], 0.1)
+    assert np.isfinite(hidden.L1)
+    assert np.isinf(shown.L1)
+    assert "`M` has NaN or inf" in shown.reason

@@ -94,17 +94,25 @@ def enclose_narrowed(
 def live_under(
     roots: Sequence[Expr], boxes: Mapping[Input, Interval], sizes: Sizes
 ) -> dict[Expr, Truths]:
-    """The elements that the roots depend on for some values of the variables, by node.
+    """The elements of nodes that the roots depend on, for all values of the variables.
 
-    `boxes` has the intervals of data, without batch axes.
+    `boxes` are those of the data, without batch axes. Nothing, where no dead element would be
+    replaced.
     """
     order = postorder(*roots)
     if not any(has_neutral(node) for node in order):
         return {}
-    choices = fixed_choices(order)
-    if not choices and not may_have_dead(order):
+    if not fixed_choices(order) and not may_have_dead(order):
         return {}
-    return live_elements(order, roots, enclose(choices, boxes, sizes), sizes)
+    return elements_read(roots, boxes, sizes)
+
+
+def elements_read(
+    roots: Sequence[Expr], boxes: Mapping[Input, Interval], sizes: Sizes
+) -> dict[Expr, Truths]:
+    """As `live_under`, whatever the graph is: of nodes without an entry, all elements are live."""
+    order = postorder(*roots)
+    return live_elements(order, roots, enclose(fixed_choices(order), boxes, sizes), sizes)
 
 
 def live_in(setting: Setting, *roots: Expr) -> Live:
