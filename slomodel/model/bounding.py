@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from slomodel.bounds import Setting, bounds, gradient_error, quick_bound, stopped_by, value_error
 from slomodel.bounds.intervals.enclose import boxed, elements_read
 from slomodel.ir.expr import Input
+from slomodel.ir.walk import inputs
 from slomodel.model.planning import known_of
 from slomodel.problem import Problem
 from slomodel.solve import Proof
@@ -39,8 +40,9 @@ def setting_of(problem: Problem, values: Values, sizes: Mapping[str, int]) -> Se
     if not unknown:
         return setting
     live = elements_read([setting.objective], boxed(setting.values), sizes)
+    used = set(inputs(setting.objective))
     hidden = {
-        node: np.where(np.isfinite(values[node]) | live.get(node, True), values[node], 0.0)
+        node: np.where(np.isfinite(values[node]) | live.get(node, node in used), values[node], 0.0)
         for node in unknown
     }
     return replace(setting, values={**values, **hidden})
