@@ -23,6 +23,7 @@ from functools import lru_cache
 import sympy as sp
 
 from slomodel.functions import ge, gt, land, le, lnot, lor, lt, pow, where
+from slomodel.ir.exact import symbolic
 from slomodel.ir.expr import Axes, Const, Expr, Input, Map
 
 _MOST_NODES = 200
@@ -341,5 +342,5 @@ class _Reader:
         if node.dtype == "bool":
             return sp.true if node.value else sp.false
         if not math.isfinite(node.value):
-            return sp.sympify(node.value)
-        return sp.sympify(node.exact) if self.written else sp.Rational(node.value)
+            return sp.Float(node.value)
+        return symbolic(node.exact) if self.written else sp.Rational(node.value)

@@ -88,7 +88,7 @@ def exact_value(function: ScalarFunction, numbers: Sequence[Const], value: float
     try:
         exact = function.definition(*map(_operand, numbers))
         if isinstance(exact, float):  # Python's root of a Fraction is rounded
-            exact = function.definition(*(sp.sympify(_operand(number)) for number in numbers))
+            exact = function.definition(*(symbolic(_operand(number)) for number in numbers))
     except (ArithmeticError, TypeError):
         return None
     return carried(exact)
@@ -108,7 +108,16 @@ def carried(number: Exact) -> Exact | None:
 
 
 def _operand(number: Const) -> Exact | sp.Basic:
-    return sp.sympify(bool(number.value)) if number.dtype == "bool" else number.exact
+    if number.dtype == "bool":
+        return sp.true if number.value else sp.false
+    return number.exact
+
+
+def symbolic(number: Exact | sp.Basic) -> sp.Basic:
+    """A number as SymPy's."""
+    if isinstance(number, Fraction):
+        return sp.Rational(number.numerator, number.denominator)
+    return number
 
 
 def _is_whole(value: float) -> bool:
