@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-FOLDERS = ("slomodel", "grammar", "models", "tests", "benchmarks", "examples")
+FOLDERS = ("slomodel", "grammar", "models", "tests", "benchmarks", "examples", "docs")
 SUFFIXES = (".py", ".slo", ".lark", ".md", ".toml")
 MAX_FILE_LINES = 500
 MAX_FUNCTION_LINES = 80
