@@ -10,7 +10,7 @@ MODEL ?= models/linear_autoencoder.slo
 help:
 	@echo "make demo    solve $(MODEL) on real data; writes out/demo.png"
 	@echo "make test    every test that is not marked slow or gpu"
-	@echo "make check   format, lint, types, layers, file and function sizes"
+	@echo "make check   format, lint, types, layers; then the longest files and functions"
 	@echo "make bench   time the generated kernels against hand-written NumPy"
 	@echo "make golden  rewrite the expected texts in tests/golden, then read git diff"
 
@@ -37,6 +37,7 @@ check: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python -m pytest -q tests/test_repository.py tests/test_layers.py
+	$(BIN)/python tests/sizes.py
 
 bench: $(READY)
 	$(BIN)/python benchmarks/evaluate.py

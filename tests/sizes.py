@@ -1,0 +1,83 @@
+"""Sizes of the repository's files and functions, and class names that are defined twice.
+
+`python tests/sizes.py` prints the report that `make check` ends with.
+"""
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+FOLDERS = ("slomodel", "grammar", "models", "tests", "benchmarks", "examples", "docs")
+SUFFIXES = (".py", ".slo", ".lark", ".md", ".toml")
+SHORT = 60
+
+
+def texts() -> list[Path]:
+    """Every text file of the project, in a fixed order."""
+    below = (path for folder in FOLDERS for path in (ROOT / folder).rglob("*"))
+    found = [path for path in (*ROOT.iterdir(), *below) if path.suffix in SUFFIXES]
+    return sorted(path for path in found if path.is_file())
+
+
+def package() -> list[Path]:
+    """The Python files of slomodel."""
+    return sorted((ROOT / "slomodel").rglob("*.py"))
+
+
+def relative(path: Path) -> str:
+    """Path from the repository's root, the same on every system."""
+    return path.relative_to(ROOT).as_posix()
+
+
+def file_length(path: Path) -> int:
+    return len(path.read_text(encoding="utf-8").splitlines())
+
+
+def function_lengths(path: Path) -> Iterator[tuple[str, int]]:
+    """(`file::function`, number of lines) for every function of a Python file, nested or not."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            lines = (node.end_lineno or node.lineno) - node.lineno + 1
+            yield f"{relative(path)}::{node.name}", lines
+
+
+def short_files() -> list[str]:
+    """Files of slomodel with fewer than 60 lines."""
+    return [relative(path) for path in package() if file_length(path) < SHORT]
+
+
+def repeated_class_names() -> dict[str, list[str]]:
+    """Names of classes that several files of slomodel define, each with those files."""
+    files = defaultdict(list)
+    for path in package():
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef):
+                files[node.name].append(relative(path))
+    return {name: where for name, where in sorted(files.items()) if len(where) > 1}
+
+
+def report() -> str:
+    """The ten longest files and functions, and the counts that have a ceiling."""
+    python = [path for path in texts() if path.suffix == ".py"]
+    files = [(relative(path), file_length(path)) for path in python]
+    functions = [pair for path in python for pair in function_lengths(path)]
+    lines = []
+    for title, sizes in (("files", files), ("functions", functions)):
+        lines.append(f"Longest {title}:")
+        longest = sorted(sizes, key=lambda pair: (-pair[1], pair[0]))[:10]
+        lines += [f"{length:6}  {name}" for name, length in longest]
+    repeated = repeated_class_names()
+    short = short_files()
+    inits = sum(name.endswith("__init__.py") for name in short)
+    lines.append(
+        f"Files of slomodel with fewer than {SHORT} lines: {len(short)}, {inits} of them __init__.py"
+    )
+    lines.append(f"Class names that several files define: {len(repeated)}")
+    lines += [f"        {name}: {', '.join(where)}" for name, where in repeated.items()]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(report())
