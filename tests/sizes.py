@@ -71,9 +71,8 @@ def report() -> str:
     repeated = repeated_class_names()
     short = short_files()
     inits = sum(name.endswith("__init__.py") for name in short)
-    lines.append(
-        f"Files of slomodel with fewer than {SHORT} lines: {len(short)}, {inits} of them __init__.py"
-    )
+    lines.append(f"Files of slomodel with fewer than {SHORT} lines: {len(short)}")
+    lines[-1] += f", {inits} of them __init__.py"
     lines.append(f"Class names that several files define: {len(repeated)}")
     lines += [f"        {name}: {', '.join(where)}" for name, where in repeated.items()]
     return "\n".join(lines)
