@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 
-from slomodel.calculus.guards import Guard, both, either, guard_of_operand, keep
+from slomodel.calculus.guards import Guard, guard_of_operand, intersection, restrict, union
 from slomodel.calculus.symmetry import twin
 from slomodel.errors import ShapeError
 from slomodel.functions import add, div, eq, ge, lnot, mul, where
@@ -57,7 +57,7 @@ class Adjoint:
     @property
     def clean(self) -> Expr:
         """The value with zeros where it does not count."""
-        return keep(self.guard, self.value) if self.dirty else self.value
+        return restrict(self.guard, self.value) if self.dirty else self.value
 
 
 def gradient(objective: Expr, wrt: Sequence[Expr], known: Known = NOTHING) -> tuple[Expr, ...]:
@@ -77,7 +77,7 @@ def gradient(objective: Expr, wrt: Sequence[Expr], known: Known = NOTHING) -> tu
     for node in reversed(order):
         if node not in active or node not in uses:
             continue
-        adjoint = adjoints[node] = _joined(uses.pop(node))
+        adjoint = adjoints[node] = _accumulated(uses.pop(node))
         for k, operand in enumerate(node.operands):
             use = contribution(node, k, adjoint, known) if operand in active else None
             if use is not None:
@@ -87,9 +87,9 @@ def gradient(objective: Expr, wrt: Sequence[Expr], known: Known = NOTHING) -> tu
     )
 
 
-def _joined(uses: Sequence[Adjoint]) -> Adjoint:
+def _accumulated(uses: Sequence[Adjoint]) -> Adjoint:
     """The sum of all uses' parts. Parts under one guard can stay dirty outside it."""
-    guard = either([use.guard for use in uses])
+    guard = union([use.guard for use in uses])
     if all(use.guard is guard for use in uses):
         dirty = any(use.dirty for use in uses)
         return Adjoint(total([use.value for use in uses]), guard, dirty)
@@ -146,7 +146,7 @@ def _branch(node: Map, k: int, adjoint: Adjoint) -> Adjoint | None:
         return None
     condition = build.broadcast(node.operands[0], node.axes[0], node.shape)
     taken = condition if k == 1 else build.apply(lnot, condition)
-    return _reduced(node, k, Adjoint(adjoint.value, both(adjoint.guard, taken), dirty=True))
+    return _reduced(node, k, Adjoint(adjoint.value, intersection(adjoint.guard, taken), dirty=True))
 
 
 def _reduced(node: Map, k: int, part: Adjoint) -> Adjoint:
@@ -171,7 +171,7 @@ def _(node: Einsum, k: int, adjoint: Adjoint, known: Known) -> Adjoint | None:
         if guard is None or operand in known.finite:
             operands.append(operand)
         else:
-            operands.append(keep(guard_of_operand(node, j, guard), operand))
+            operands.append(restrict(guard_of_operand(node, j, guard), operand))
         inputs.append(labels)
     value = build.einsum(operands, inputs, node.inputs[k], node.dims)
     if not whole:
@@ -180,7 +180,7 @@ def _(node: Einsum, k: int, adjoint: Adjoint, known: Known) -> Adjoint | None:
     if isinstance(node.operands[k], Map) and not node.inputs[k]:
         # A sum of nothing does not use its scalars, and a derivative of one may be a NaN.
         for dim in node.dims:
-            below = both(below, build.apply(ge, build.size_of(dim), build.const(1.0)))
+            below = intersection(below, build.apply(ge, build.size_of(dim), build.const(1.0)))
     return Adjoint(value, below)
 
 
@@ -202,7 +202,7 @@ def _(node: Reshape, k: int, adjoint: Adjoint, known: Known) -> Adjoint | None:
     return Adjoint(value, _below(node, k, adjoint.guard), adjoint.dirty)
 
 
-def shares(node: Extreme) -> tuple[Expr, Expr]:
+def ties(node: Extreme) -> tuple[Expr, Expr]:
     """Which elements of the operand are the extreme one, and how many: they share equally."""
     tied = build.apply(eq, node.operands[0], build.spread(node, node))
     ones = build.apply(where, tied, build.const(1.0), build.const(0.0))
@@ -211,7 +211,7 @@ def shares(node: Extreme) -> tuple[Expr, Expr]:
 
 @contribution.register
 def _(node: Extreme, k: int, adjoint: Adjoint, known: Known) -> Adjoint | None:
-    tied, count = shares(node)
+    tied, count = ties(node)
     part = build.spread(build.apply(div, adjoint.clean, count), node)
     value = build.apply(where, tied, part, build.const(0.0))
     return Adjoint(value, _below(node, k, adjoint.guard))
@@ -223,7 +223,7 @@ def _(node: Scan, k: int, adjoint: Adjoint, known: Known) -> Adjoint | None:
     guard = _below(node, k, adjoint.guard)
     factor = node.operands[0]
     if factor not in known.finite:
-        factor = keep(guard, factor)
+        factor = restrict(guard, factor)
     summed = build.backward_scan(factor, adjoint.clean, node.axis)
     if k == 1:
         return Adjoint(summed, guard)

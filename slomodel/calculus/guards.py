@@ -20,7 +20,7 @@ from slomodel.ir.expr import Const, Einsum, Expr, Extreme, Gather, Map, Reshape,
 Guard = Expr | None
 
 
-def either(guards: list[Guard]) -> Guard:
+def union(guards: list[Guard]) -> Guard:
     """Live where any of the uses is."""
     result = guards[0]
     for guard in guards[1:]:
@@ -31,12 +31,12 @@ def either(guards: list[Guard]) -> Guard:
     return result
 
 
-def both(outer: Guard, inner: Expr) -> Expr:
-    """Live where both are; of one shape."""
+def intersection(outer: Guard, inner: Expr) -> Expr:
+    """Live where intersection are; of one shape."""
     return inner if outer is None else build.apply(land, outer, inner)
 
 
-def keep(guard: Guard, node: Expr) -> Expr:
+def restrict(guard: Guard, node: Expr) -> Expr:
     """`node` where the guard holds, 0 elsewhere; of one shape."""
     if guard is None or _vanishes_outside(guard, node):
         return node
@@ -44,7 +44,7 @@ def keep(guard: Guard, node: Expr) -> Expr:
 
 
 def _vanishes_outside(guard: Expr, node: Expr) -> bool:
-    """True for a multiple of what `keep` made with this guard."""
+    """True for a multiple of what `restrict` made with this guard."""
     while isinstance(node, Map) and node.function in (mul, neg) and node.rank:
         *factor, rest = node.operands
         finite = all(isinstance(f, Const) and math.isfinite(f.value) for f in factor)

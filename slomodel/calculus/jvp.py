@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import singledispatch
 
-from slomodel.calculus.gradient import gradient, shares, total
+from slomodel.calculus.gradient import gradient, ties, total
 from slomodel.functions import div, mul, where
 from slomodel.functions.partials import partial
 from slomodel.ir import build
@@ -97,7 +97,7 @@ def _(node: Extreme, tangents: Tangents) -> Expr | None:
     moving = tangents[0]
     if moving is None:
         return None
-    tied, count = shares(node)
+    tied, count = ties(node)
     moved = build.apply(where, tied, moving, build.const(0.0))
     return build.apply(div, build.sum_over(moved, node.axes), count)
 

@@ -35,7 +35,7 @@ _MOST_FACTORS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Power:
+class KinkedPower:
     """|base|^degree times a constant on each side of 0; `kinked` where these two may differ."""
 
     base: Expr
@@ -59,7 +59,7 @@ class _Place:
         return _Place(self.of, tuple(axes[k] for k in self.axes))
 
 
-Product = Mapping[_Place, Power]
+Product = Mapping[_Place, KinkedPower]
 
 
 class KinkedProducts:
@@ -69,12 +69,12 @@ class KinkedProducts:
         self._varying = varying
         self._cached: dict[Expr, Product] = {}
 
-    def powers(self, node: Expr) -> Sequence[Power]:
+    def powers(self, node: Expr) -> Sequence[KinkedPower]:
         """The powers that a node is the product of; empty where none of them is kinked."""
         product = self._product(node)
         return tuple(product.values()) if _has_kinks(product) else ()
 
-    def groups(self, node: Einsum) -> list[tuple[tuple[Expr, ...], Sequence[Power]]]:
+    def groups(self, node: Einsum) -> list[tuple[tuple[Expr, ...], Sequence[KinkedPower]]]:
         """The operands that depend on x, grouped by their labels, with the powers of each group.
 
         The powers are empty where none of them is kinked.
@@ -83,9 +83,9 @@ class KinkedProducts:
         for operand, labels in zip(node.operands, node.inputs, strict=True):
             if operand in self._varying:
                 groups.setdefault(labels, []).append(operand)
-        result: list[tuple[tuple[Expr, ...], Sequence[Power]]] = []
+        result: list[tuple[tuple[Expr, ...], Sequence[KinkedPower]]] = []
         for operands in groups.values():
-            product = _joined(self._product(operand) for operand in operands)
+            product = _multiplied(self._product(operand) for operand in operands)
             known = product is not None and _has_kinks(product)
             powers = tuple(product.values()) if product is not None and known else ()
             result.append((tuple(operands), powers))
@@ -116,7 +116,7 @@ class KinkedProducts:
         parts = [self._along(node.operands[k], node.axes[k]) for k in varying]
         function = node.function
         if function is mul:
-            return _joined(parts)
+            return _multiplied(parts)
         if function is neg or (function is div and varying == [0]):
             return parts[0]
         if function is square:
@@ -127,7 +127,7 @@ class KinkedProducts:
             return {place: replace(one, kinked=True) for place, one in parts[0].items()}
         if function is relu:
             operand = node.operands[0]
-            return {_own(operand).along(node.axes[0]): Power(operand, 1.0, True)}
+            return {_own(operand).along(node.axes[0]): KinkedPower(operand, 1.0, True)}
         return None
 
     def _of_einsum(self, node: Einsum) -> Product | None:
@@ -141,7 +141,7 @@ class KinkedProducts:
             for operand, labels in zip(node.operands, node.inputs, strict=True)
             if operand in self._varying
         ]
-        return _joined(parts)
+        return _multiplied(parts)
 
     def _along(self, operand: Expr, axes: Axes) -> Product:
         return {place.along(axes): one for place, one in self._product(operand).items()}
@@ -152,21 +152,21 @@ def _own(node: Expr) -> _Place:
 
 
 def _itself(node: Expr) -> Product:
-    return {_own(node): Power(node, 1.0, False)}
+    return {_own(node): KinkedPower(node, 1.0, False)}
 
 
 def _has_kinks(product: Product) -> bool:
     return any(one.kinked for one in product.values())
 
 
-def _joined(parts: Iterable[Product]) -> Product | None:
-    result: dict[_Place, Power] = {}
+def _multiplied(parts: Iterable[Product]) -> Product | None:
+    result: dict[_Place, KinkedPower] = {}
     for part in parts:
         for place, one in part.items():
             if place in result:
                 other = result[place]
                 degree, kinked = one.degree + other.degree, one.kinked or other.kinked
-                result[place] = Power(one.base, degree, kinked)
+                result[place] = KinkedPower(one.base, degree, kinked)
             else:
                 result[place] = one
         if len(result) > _MOST_FACTORS:
@@ -183,7 +183,7 @@ def _raised(product: Product, exponent: float) -> Product | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Exposed:
+class RemainingKinks:
     """The `nodes` whose kinks no product smooths, and the least `order` of the smoothed products.
 
     `order` is that of the product in its kinked factors: it is C^order.
@@ -193,10 +193,12 @@ class Exposed:
     order: int
 
 
-def exposed(objective: Expr, order: Sequence[Expr], varying: Collection[Expr]) -> Exposed:
+def remaining_kinks(
+    objective: Expr, order: Sequence[Expr], varying: Collection[Expr]
+) -> RemainingKinks:
     """The nodes whose kinks may be kinks of an objective; `order` is a postorder of its graph.
 
-    Kinks below a condition of `where` do not count: `join_order` covers where it changes.
+    Kinks below a condition of `where` do not count: `continuity_order` covers where it changes.
     """
     products = KinkedProducts(varying)
     for node in order:
@@ -214,12 +216,12 @@ def exposed(objective: Expr, order: Sequence[Expr], varying: Collection[Expr]) -
                 reached.update(one.base for one in powers)
             else:
                 reached.update(operands)
-    return Exposed(frozenset(reached - smoothed), least)
+    return RemainingKinks(frozenset(reached - smoothed), least)
 
 
 def _uses(
     node: Expr, products: KinkedProducts
-) -> Sequence[tuple[tuple[Expr, ...], Sequence[Power]]]:
+) -> Sequence[tuple[tuple[Expr, ...], Sequence[KinkedPower]]]:
     """The operands whose kinks a node may have, in groups, with the powers of each group."""
     if isinstance(node, Einsum):
         return products.groups(node)

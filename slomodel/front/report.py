@@ -12,8 +12,8 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from slomodel.calculus.joins import join_order
-from slomodel.calculus.kinked_products import exposed
+from slomodel.calculus.kinked_products import remaining_kinks
+from slomodel.calculus.piecewise import continuity_order
 from slomodel.errors import Diagnostic, ModelSyntaxError, ModelWarning, NonsmoothWarning, Span
 from slomodel.front.data.bind import Binding
 from slomodel.front.elaboration.smoothness import lower_limits, nonsmooth_warnings, smoothness_of
@@ -44,7 +44,7 @@ def smoothness(
     variables: set[Expr] = set(problem.inputs)
     order = differentiated(problem.objective)
     moving = dependents(order, variables.__contains__)
-    kinks = exposed(problem.objective, order, moving)
+    kinks = remaining_kinks(problem.objective, order, moving)
     limits = lower_limits(problem.data, problem.checks, arrays)
     classes = [
         _order(node, moving, limits) if isinstance(node, Map) else 0
@@ -59,7 +59,7 @@ def _order(node: Map, moving: set[Expr], limits: Mapping[Expr, float]) -> int:
     """How often a function is differentiable where it stands; a fixed choice is no kink."""
     if node.function is not where:
         return smoothness_of(node, limits)
-    return max(0, join_order(node, moving)) if node.operands[0] in moving else ANALYTIC
+    return max(0, continuity_order(node, moving)) if node.operands[0] in moving else ANALYTIC
 
 
 def smoothness_class(problem: Problem, arrays: Mapping[str, NDArray[np.float64]]) -> str:

@@ -20,8 +20,8 @@ from slomodel.bounds.intervals.interval import Interval
 from slomodel.bounds.intervals.kinks import Orders, order_near, outside
 from slomodel.bounds.intervals.live import Live
 from slomodel.bounds.intervals.rounding import down_ulps, up_ulps
-from slomodel.calculus.joins import join_order
-from slomodel.calculus.kinked_products import KinkedProducts, Power
+from slomodel.calculus.kinked_products import KinkedPower, KinkedProducts
+from slomodel.calculus.piecewise import continuity_order
 from slomodel.errors import Span
 from slomodel.functions.compound import still
 from slomodel.ir.expr import Einsum, Expr, Extreme, Input, Map
@@ -73,7 +73,7 @@ class Walk:
         axes = tuple(range(self.batch, orders.ndim))
         return np.asarray(np.min(orders, axis=axes, initial=ANALYTIC))
 
-    def of_product(self, powers: Sequence[Power]) -> Orders:
+    def of_product(self, powers: Sequence[KinkedPower]) -> Orders:
         """The order (cells,) of a product of powers of nodes: the least over its elements."""
         orders = [np.minimum(self.least(one.base), one.order) for one in powers]
         return np.asarray(np.minimum.reduce(np.broadcast_arrays(*orders)))
@@ -207,7 +207,7 @@ _joins: WeakKeyDictionary[Map, int] = WeakKeyDictionary()
 def _join(node: Map, moving: Collection[Expr]) -> int:
     """The order of a join, found once a node: what moves under it is in the node."""
     if node not in _joins:
-        _joins[node] = join_order(node, moving)
+        _joins[node] = continuity_order(node, moving)
     return _joins[node]
 
 

@@ -9,8 +9,8 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from slomodel.calculus.joins import is_smooth_join
-from slomodel.calculus.kinked_products import exposed
+from slomodel.calculus.kinked_products import remaining_kinks
+from slomodel.calculus.piecewise import is_continuously_differentiable
 from slomodel.errors import Diagnostic, Span
 from slomodel.functions import (
     DISCONTINUOUS,
@@ -85,7 +85,7 @@ def nonsmooth_warnings(
     limits = lower_limits(data, checks, arrays)
     order = differentiated(objective)
     varying = dependents(order, lambda n: isinstance(n, Input) and n.role == "variable")
-    seen = exposed(objective, order, varying).nodes
+    seen = remaining_kinks(objective, order, varying).nodes
     found: dict[Diagnostic, None] = {}
     for node in order:
         if node not in seen:
@@ -160,7 +160,7 @@ def _has_kink(node: Map, varying: set[Expr]) -> bool:
     """A `where` has none where its condition is fixed, or its branches meet smoothly."""
     if node.function is not where:
         return True
-    return node.operands[0] in varying and not is_smooth_join(node, varying)
+    return node.operands[0] in varying and not is_continuously_differentiable(node, varying)
 
 
 def _remark(function: ScalarFunction, span: Span) -> Diagnostic:

@@ -10,7 +10,7 @@ import pytest
 import sympy as sp
 
 import slomodel
-from slomodel.calculus.joins import join_order
+from slomodel.calculus.piecewise import continuity_order
 from slomodel.functions import where
 from slomodel.ir.expr import Expr, Input, Map
 from slomodel.ir.walk import dependents, postorder
@@ -26,7 +26,7 @@ def order_of(objective: Expr) -> int:
     nodes = postorder(objective)
     varying = dependents(nodes, lambda n: isinstance(n, Input) and n.role == "variable")
     choices = [n for n in nodes if isinstance(n, Map) and n.function is where]
-    return join_order(choices[-1], varying)
+    return continuity_order(choices[-1], varying)
 
 
 def order(source: Any) -> int:

@@ -50,12 +50,12 @@ _FAILURES = (TypeError, ValueError, ArithmeticError, NotImplementedError)
 """What SymPy raises of expressions that have no real value somewhere, as of max(sqrt(-5), 1)."""
 
 
-def is_smooth_join(node: Map, varying: Collection[Expr]) -> bool:
+def is_continuously_differentiable(node: Map, varying: Collection[Expr]) -> bool:
     """True when the choice is proved to be C¹ in the quantities that vary in it."""
-    return join_order(node, varying) >= 1
+    return continuity_order(node, varying) >= 1
 
 
-def join_order(node: Map, varying: Collection[Expr]) -> int:
+def continuity_order(node: Map, varying: Collection[Expr]) -> int:
     """How many derivatives of the branches are proved to agree where the choice changes.
 
     0 for values only, 2 at most; -1 where nothing is proved. `varying` are the nodes that depend on
@@ -68,7 +68,7 @@ def join_order(node: Map, varying: Collection[Expr]) -> int:
             continue
         if not isinstance(comparison, Map) or comparison.function not in _ORDERED:
             return -1
-        orders.append(_join_at(comparison, axes, node, varying))
+        orders.append(_order_across(comparison, axes, node, varying))
     return min(orders, default=_HIGHEST_ORDER)
 
 
@@ -84,13 +84,15 @@ def _comparisons(condition: Expr, axes: Axes) -> Iterator[tuple[Expr, Axes]]:
             yield node, own
 
 
-def _join_at(comparison: Map, axes: Axes, node: Map, varying: Collection[Expr]) -> int:
+def _order_across(comparison: Map, axes: Axes, node: Map, varying: Collection[Expr]) -> int:
     """The order of a join at the boundary of one comparison: the highest that any cut proves."""
     best = -1
     for cut in _cuts(comparison, varying):
         for written in (False, True):
             try:
-                best = max(best, _read_join(comparison, axes, node, _Reader(varying, cut, written)))
+                best = max(
+                    best, _order_read(comparison, axes, node, _Reader(varying, cut, written))
+                )
             except _FAILURES:
                 continue
             if best == _HIGHEST_ORDER:
@@ -98,7 +100,7 @@ def _join_at(comparison: Map, axes: Axes, node: Map, varying: Collection[Expr]) 
     return best
 
 
-def _read_join(comparison: Map, axes: Axes, node: Map, reader: _Reader) -> int:
+def _order_read(comparison: Map, axes: Axes, node: Map, reader: _Reader) -> int:
     sides = [
         reader.read(o, tuple(axes[k] for k in own))
         for o, own in zip(comparison.operands, comparison.axes, strict=True)
