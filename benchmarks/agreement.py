@@ -29,7 +29,7 @@ from random_graphs import KINDS, throw
 import slomodel
 from benchmarks.cases import cases, standardised_case
 from slomodel.codegen.native import compiler
-from slomodel.codegen.native.backend import NATIVE
+from slomodel.codegen.native.target import NATIVE
 
 STEPS = 6
 TOGETHER = 50

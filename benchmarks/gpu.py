@@ -29,7 +29,7 @@ from benchmarks.by_hand import Array
 from benchmarks.cases import Case, cases
 from benchmarks.peers import FORMULAS, in_jax
 from benchmarks.points import pieces, points
-from slomodel.codegen.cuda.device import require_device
+from slomodel.codegen.cuda.target import require_device
 from slomodel.errors import TargetLimit
 
 _TEXT = "dim n\ndata w[n]\nvar x[n]\nminimize sum({} for i in range(n))"

@@ -11,10 +11,9 @@ from strategies import Example
 import slomodel
 from slomodel.codegen.entry import Entry
 from slomodel.codegen.kernels import ENTRIES, TARGETS, Compiled, Derivatives, Kernels
-from slomodel.codegen.layout import Layout
+from slomodel.codegen.layout import Layout, Sizes
 from slomodel.codegen.native.binding import bound
-from slomodel.codegen.native.unit import joined, unit
-from slomodel.codegen.sizes import Sizes
+from slomodel.codegen.native.source import joined, unit
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Einsum, Expr, Input, Map, Scan
 from slomodel.ir.walk import postorder

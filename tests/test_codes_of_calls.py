@@ -10,7 +10,7 @@ import sympy as sp
 
 import slomodel
 from slomodel import errors
-from slomodel.codegen.cuda.backend import CUDA
+from slomodel.codegen.cuda.target import CUDA
 from slomodel.errors import SlomodelError
 from slomodel.solve.scipy_method import scipy_method
 

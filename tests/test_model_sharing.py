@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import slomodel
-from slomodel.codegen import kernels, python_source
+from slomodel.codegen import kernels
+from slomodel.codegen.python import target as python_target
 from slomodel.front import source
 
 MODELS = Path(__file__).parent.parent / "models"
@@ -46,7 +47,7 @@ def test_bind_with_the_same_sizes_plans_nothing(
     x = model.x0()
     before = model.value(x), model.gradient(x), model.hvp(x, x)
     for name in ("plan", "load"):
-        monkeypatch.setattr(python_source, name, refuse)
+        monkeypatch.setattr(python_target, name, refuse)
     for name in ("gradient", "jvp"):
         monkeypatch.setattr(kernels, name, refuse)
     data = drawn(6, 3, seed=1)

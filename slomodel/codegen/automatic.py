@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 
 from slomodel.codegen.entry import Entry
 from slomodel.codegen.layout import Layout
-from slomodel.codegen.native.backend import LongText, NativeTarget
 from slomodel.codegen.native.compiler import compilers, missing
-from slomodel.codegen.numexpr_target import NUMEXPR
-from slomodel.codegen.python_source import PythonTarget
+from slomodel.codegen.native.target import LongText, NativeTarget
+from slomodel.codegen.python.numexpr_target import NUMEXPR
+from slomodel.codegen.python.target import PythonTarget
 from slomodel.codegen.target import Maker, Target
 from slomodel.errors import BackendWarning, TargetLimit
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from slomodel.codegen.cost import numexpr_time, numpy_time
-from slomodel.codegen.forms import Form
+from slomodel.codegen.program import Form
 from slomodel.ir.expr import Expr, Map
 
 # numexpr 2.14 takes 63 inputs, 255 registers and about 200 nested parentheses; half of each

@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 
 from slomodel.calculus import NOTHING, Known, degree, gauss_newton, gradient, jvp, squares
 from slomodel.calculus.squares import Square
-from slomodel.codegen.cuda.backend import CUDA, CUPY
+from slomodel.codegen.cuda.target import CUDA, CUPY
 from slomodel.codegen.entry import Entry, EntryName
-from slomodel.codegen.layout import Default, Layout, Precision
-from slomodel.codegen.native.backend import NATIVE
-from slomodel.codegen.numexpr_target import NUMEXPR
-from slomodel.codegen.numpy_target import NUMPY
-from slomodel.codegen.python_source import PythonTarget, preparation
-from slomodel.codegen.sizes import Sizes
+from slomodel.codegen.layout import Default, Layout, Precision, Sizes
+from slomodel.codegen.native.target import NATIVE
+from slomodel.codegen.python.numexpr_target import NUMEXPR
+from slomodel.codegen.python.numpy_target import NUMPY
+from slomodel.codegen.python.target import PythonTarget, preparation
 from slomodel.codegen.target import Maker, Target
 from slomodel.ir import build
 from slomodel.ir.expr import Expr, Input

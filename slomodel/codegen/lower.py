@@ -8,14 +8,13 @@ the target cannot spell their stable forms. Sizes decide only the order of contr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import singledispatch
 
 import opt_einsum
 
-from slomodel.codegen.blocks import Blocks
-from slomodel.codegen.sharing import shared
-from slomodel.functions import mul, pow, square
+from slomodel.functions import add, mul, pow, square
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, Shape, concrete
 from slomodel.ir.expr import Affine, Axes, Const, Einsum, Expr, Map
@@ -262,3 +261,90 @@ def _product(
     axes = [tuple(range(len(own))), tuple(sorted(output.index(label) for label in other))]
     shape = tuple(dims[label] for label in output)
     return build.apply_along(mul, (a, b), axes, shape), output
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Labels of both operands and the result, of one operand and the result, of both and summed."""
+
+    batch: Axes
+    left: Axes
+    right: Axes
+    summed: Axes
+
+    @classmethod
+    def of(cls, own: Axes, other: Axes, kept: Iterable[int]) -> Blocks:
+        """The blocks of a product of operands labelled `own` and `other`, keeping `kept`."""
+        shared = set(own) & set(other)
+        batch = tuple(label for label in own if label in shared and label in kept)
+        left = tuple(label for label in own if label not in shared)
+        right = tuple(label for label in other if label not in shared)
+        summed = tuple(label for label in own if label in shared and label not in kept)
+        blocks = cls(batch, left, right, summed)
+        if not blocks.fits(other):
+            by_other = tuple(label for label in other if label in summed)
+            again = cls(batch, left, right, by_other)
+            if again.fits(own) and again.fits(other):
+                return again
+        return blocks
+
+    @classmethod
+    def of_node(cls, node: Einsum) -> Blocks:
+        """The blocks of a lowered product."""
+        return cls.of(node.inputs[0], node.inputs[1], node.output)
+
+    @property
+    def output(self) -> Axes:
+        return self.batch + self.left + self.right
+
+    def fits(self, labels: Axes) -> bool:
+        """True when an operand's batch labels lead and its other blocks each lie together."""
+        rest = labels[len(self.batch) :]
+        free = tuple(label for label in rest if label not in self.summed)
+        in_order = rest in (free + self.summed, self.summed + free)
+        return labels[: len(self.batch)] == self.batch and in_order
+
+    def summed_last(self, labels: Axes) -> bool:
+        """True when the summed block is the last of an operand that fits."""
+        return labels[len(labels) - len(self.summed) :] == self.summed
+
+
+_COMMUTATIVE = (add, mul)
+
+
+def shared(roots: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    """Lowered roots with one node for what has been computed in another order before."""
+    seen: set[Expr] = set()
+
+    def rule(node: Expr) -> Expr:
+        found = _swapped(node, seen) or node
+        seen.add(found)
+        return found
+
+    return rewrite(roots, rule)
+
+
+def _swapped(node: Expr, seen: set[Expr]) -> Expr | None:
+    """The node from what was seen before, with its two operands in the other order."""
+    if len(node.operands) != 2 or node.operands[0] is node.operands[1]:
+        return None
+    if isinstance(node, Map) and node.function in _COMMUTATIVE:
+        other = Map(node.function, node.operands[::-1], node.axes[::-1], node.shape)
+        return other if other in seen else None
+    return _transposed(node, seen) if isinstance(node, Einsum) else None
+
+
+def _transposed(node: Einsum, seen: set[Expr]) -> Expr | None:
+    blocks = Blocks.of_node(node)
+    if not blocks.summed:
+        return None
+    b, a = node.inputs
+    number = {label: k for k, label in enumerate(dict.fromkeys((*a, *b)))}
+    own = tuple(number[label] for label in a), tuple(number[label] for label in b)
+    # As the other node has its labels: batch, those of its left operand, those of its right one.
+    output = (*blocks.batch, *blocks.right, *blocks.left)
+    dims = tuple(node.dims[label] for label in number)
+    other = Einsum(node.operands[::-1], own, tuple(number[label] for label in output), dims)
+    if other not in seen:
+        return None
+    return build.transpose(other, tuple(output.index(label) for label in node.output))

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from slomodel.codegen.forms import Form, form_of, is_slice, scattered
 from slomodel.codegen.groups import Group, group, worth_fusing
-from slomodel.codegen.program import Program, Stage, Step
+from slomodel.codegen.program import Form, Program, Stage, Step, form_of, is_slice, scattered
 from slomodel.codegen.storage import Storage
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Expr, Input, Map, Scatter

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
-from slomodel.codegen.cuda.device import empty_on_device, is_on_device
+from slomodel.codegen.arrays import empty_on_device, is_on_device
 from slomodel.codegen.entry import EntryName
 from slomodel.codegen.kernels import Compiled, Evaluate, Kernels
 from slomodel.front.data.bind import Binding

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from slomodel.calculus import Known
 from slomodel.codegen.automatic import Automatic
-from slomodel.codegen.cuda.device import require_device
+from slomodel.codegen.cuda.target import require_device
 from slomodel.codegen.kernels import TARGETS, Compiled, Derivatives
 from slomodel.codegen.layout import Default, Precision
 from slomodel.codegen.target import Target

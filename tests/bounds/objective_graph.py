@@ -17,8 +17,7 @@ from slomodel.bounds import Setting
 from slomodel.calculus import jvp
 from slomodel.codegen.entry import Entry
 from slomodel.codegen.kernels import TARGETS
-from slomodel.codegen.layout import Layout
-from slomodel.codegen.sizes import Sizes
+from slomodel.codegen.layout import Layout, Sizes
 from slomodel.ir import build
 from slomodel.ir.expr import Const, Expr, Input, Map
 from slomodel.ir.function import ScalarFunction

@@ -21,7 +21,7 @@ from agreeing import (
 from random_graphs import KINDS, throw
 
 import slomodel
-from slomodel.codegen.native import binding, shares
+from slomodel.codegen.native import binding, parallel
 from slomodel.front.data.random_data import random_data
 
 MODELS = Path(__file__).parents[2] / "models"
@@ -74,7 +74,7 @@ def test_c_in_parts(
 ) -> None:
     # Every loop is cut after each element, and any number of threads finds the same bits.
     for name, number in (("LONG", 0), ("_PART", 1), ("BLOCK", 1), ("_MOST", 10_000)):
-        monkeypatch.setattr(shares, name, number)
+        monkeypatch.setattr(parallel, name, number)
     chosen = [k for k in range(len(questions)) if k % 2]
     found = []
     for threads in (1, 3):

@@ -8,12 +8,11 @@ from hypothesis import given
 from strategies import Example, graphs
 
 from slomodel import functions as fn
-from slomodel.codegen.blocks import Blocks
 from slomodel.codegen.kernels import Derivatives
-from slomodel.codegen.lower import lower
+from slomodel.codegen.lower import Blocks, lower
 from slomodel.codegen.native import planning
-from slomodel.codegen.numexpr_target import NUMEXPR
-from slomodel.codegen.numpy_target import NUMPY
+from slomodel.codegen.python.numexpr_target import NUMEXPR
+from slomodel.codegen.python.numpy_target import NUMPY
 from slomodel.ir import build
 from slomodel.ir.dims import named
 from slomodel.ir.expr import Einsum, Expr, Map

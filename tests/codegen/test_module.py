@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from slomodel import functions as fn
 from slomodel.codegen.kernels import TARGETS, Compiled, Derivatives
-from slomodel.codegen.numexpr_target import _literal
-from slomodel.codegen.scope import number
+from slomodel.codegen.python.names import number
+from slomodel.codegen.python.numexpr_target import _literal
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, named
 from slomodel.ir.expr import Affine

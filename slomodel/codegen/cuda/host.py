@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from slomodel.codegen.cuda.kernel import Kernel
 from slomodel.codegen.cuda.products import Call
-from slomodel.codegen.cuda.unit import Unit
-from slomodel.codegen.entry import indented
+from slomodel.codegen.cuda.source import Unit
 from slomodel.codegen.program import Stage
+from slomodel.codegen.python.statements import indented
 
 DIRECT = 65536
 """From this many unknowns on kernels work in a caller's arrays of CuPy: copies would cost more."""

@@ -14,12 +14,12 @@ from math import prod
 from slomodel.codegen.cuda.kernel import Kernel, decoded, grid, index_type, kernel, over, place
 from slomodel.codegen.cuda.names import DeviceNames
 from slomodel.codegen.cuda.prelude import THREADS
+from slomodel.codegen.cuda.reduction import Cut, cut
 from slomodel.codegen.cuda.regions import DeviceRegions
-from slomodel.codegen.cuda.shares import Cut, cut
-from slomodel.codegen.native.access import merged_axes
+from slomodel.codegen.loops.access import merged_axes
+from slomodel.codegen.loops.fusion import Read, Region
 from slomodel.codegen.native.passes import indented
 from slomodel.codegen.native.places import Places, Pointer
-from slomodel.codegen.native.regions import Read, Region
 from slomodel.ir.expr import Expr, Extreme, Map
 
 Axis = tuple[int, tuple[int, ...]]

@@ -7,13 +7,18 @@ from collections.abc import Mapping, Sequence
 from slomodel.codegen.cuda.host import entry_lines
 from slomodel.codegen.cuda.kernel import Kernel
 from slomodel.codegen.cuda.prelude import prelude
-from slomodel.codegen.cuda.unit import Unit
-from slomodel.codegen.layout import Layout
-from slomodel.codegen.module import PUBLIC, completed, constant_lines, docstring, named
-from slomodel.codegen.preparation import plan_preparation, preparation_lines
-from slomodel.codegen.self_check import self_check
-from slomodel.codegen.sizes import plain
-from slomodel.codegen.views import PARTS, PARTS_SOURCE
+from slomodel.codegen.cuda.source import Unit
+from slomodel.codegen.layout import Layout, plain
+from slomodel.codegen.python.functions import plan_preparation, preparation_lines
+from slomodel.codegen.python.module import (
+    PUBLIC,
+    completed,
+    constant_lines,
+    docstring,
+    named,
+    self_check,
+)
+from slomodel.codegen.python.views import PARTS, PARTS_SOURCE
 
 _HOST = '''
 @cache

@@ -10,11 +10,11 @@ from slomodel.codegen.cuda.kernel import Kernel, decoded, grid, index_type, kern
 from slomodel.codegen.cuda.names import DeviceNames
 from slomodel.codegen.cuda.prelude import THREADS
 from slomodel.codegen.cuda.regions import DeviceRegions
-from slomodel.codegen.forms import Form
-from slomodel.codegen.native.access import Access, c_order
+from slomodel.codegen.layout import Sizes
+from slomodel.codegen.loops.access import Access, c_order
 from slomodel.codegen.native.passes import indented
-from slomodel.codegen.sizes import Sizes
-from slomodel.codegen.views import flat_positions
+from slomodel.codegen.program import Form
+from slomodel.codegen.python.views import flat_positions
 from slomodel.ir.expr import Affine, Einsum, Expr, Gather, Index, Scan, Scatter, affine
 
 

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from slomodel.codegen.layout import Layout
-from slomodel.codegen.native.access import Numbers
-from slomodel.codegen.native.memory import Memory
+from slomodel.codegen.layout import Layout, plain
+from slomodel.codegen.loops.access import Numbers
+from slomodel.codegen.loops.fusion import Regions
+from slomodel.codegen.loops.workspace import Memory
 from slomodel.codegen.native.names import Names, literal
-from slomodel.codegen.native.regions import Regions
-from slomodel.codegen.sizes import plain
 from slomodel.ir.dims import concrete, show_shape
 from slomodel.ir.expr import Const, Expr, Input
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from slomodel.codegen.blocks import Blocks
 from slomodel.codegen.cuda.names import DeviceNames
 from slomodel.codegen.cuda.regions import DeviceRegions
-from slomodel.codegen.native.access import Access, c_order, merged_axes
+from slomodel.codegen.loops.access import Access, c_order, merged_axes
+from slomodel.codegen.lower import Blocks
 from slomodel.ir.expr import Axes, Einsum
 
 

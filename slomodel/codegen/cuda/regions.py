@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from slomodel.codegen.blocks import Blocks
-from slomodel.codegen.forms import Form, is_slice
-from slomodel.codegen.native.access import Accesses, Numbers, merged_axes
-from slomodel.codegen.native.regions import Read, Regions, loop_labels
-from slomodel.codegen.program import Program, Stage
+from slomodel.codegen.loops.access import Accesses, Numbers, merged_axes
+from slomodel.codegen.loops.fusion import Read, Regions, loop_labels
+from slomodel.codegen.lower import Blocks
+from slomodel.codegen.program import Form, Program, Stage, is_slice
 from slomodel.ir.expr import Axes, Einsum, Expr, Extreme, Index, Scatter, affine
 
 Term = tuple[Expr, tuple[Index, ...] | None]

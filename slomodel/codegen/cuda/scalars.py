@@ -5,8 +5,8 @@ from __future__ import annotations
 from slomodel.codegen.cuda.kernel import Kernel, kernel
 from slomodel.codegen.cuda.names import DeviceNames
 from slomodel.codegen.cuda.regions import DeviceRegions
-from slomodel.codegen.forms import Form
-from slomodel.codegen.native.regions import Region
+from slomodel.codegen.loops.fusion import Region
+from slomodel.codegen.program import Form
 from slomodel.ir.expr import Map
 
 

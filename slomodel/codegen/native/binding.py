@@ -11,11 +11,11 @@ import numexpr
 import numpy as np
 from numpy.typing import NDArray
 
-from slomodel.codegen.aligned import empty
+from slomodel.codegen.arrays import aligned_empty
 from slomodel.codegen.entry import Entry
 from slomodel.codegen.layout import Layout
 from slomodel.codegen.native.compiler import library
-from slomodel.codegen.native.unit import Unit
+from slomodel.codegen.native.source import Unit
 from slomodel.codegen.target import Maker
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.ir.dims import concrete
@@ -40,7 +40,7 @@ def bound(text: str, unit: Unit, entry: Entry, layout: Layout, numbers: Mapping[
 
     def make(data: Mapping[str, Vector]) -> Callable[..., float]:
         kind: np.dtype[np.float64] = np.dtype(layout.precision)  # type: ignore[assignment]
-        workspace = empty((unit.workspace,), kind)
+        workspace = aligned_empty((unit.workspace,), kind)
         given = [_array(data, node, layout, numbers) for node in layout.data]
         blas = (ctypes.c_void_p * 3)(*_blas(single), 1)
         addresses = [one.ctypes.data for one in (workspace, *given)]
@@ -81,7 +81,7 @@ class _Frame:
     def copy(self, place: int) -> Vector:
         """The own array of a place, where the function works now."""
         if place not in self.own:
-            self.own[place] = empty((self.n,), self.kind)
+            self.own[place] = aligned_empty((self.n,), self.kind)
         self.table[place] = self.own[place].ctypes.data
         return self.own[place]
 

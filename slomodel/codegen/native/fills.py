@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from slomodel.codegen.forms import Form
-from slomodel.codegen.native.access import Access, Numbers, along, c_order, merged_axes
+from slomodel.codegen.loops.access import Access, Numbers, along, c_order, merged_axes
+from slomodel.codegen.loops.fusion import Region, Regions, elements
 from slomodel.codegen.native.names import Names
 from slomodel.codegen.native.passes import indented
-from slomodel.codegen.native.regions import Region, Regions, elements
-from slomodel.codegen.views import listed
+from slomodel.codegen.program import Form
+from slomodel.codegen.python.views import listed
 from slomodel.ir.expr import Affine, Expr, Extreme, Gather, Index, Scan, Scatter
 
 

@@ -11,8 +11,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from slomodel.codegen.forms import Form
-from slomodel.codegen.native.access import Numbers, merged_axes
+from slomodel.codegen.loops.access import Numbers, merged_axes
+from slomodel.codegen.loops.fusion import Read, Region, Regions, elements
 from slomodel.codegen.native.fills import rolling
 from slomodel.codegen.native.names import Names
 from slomodel.codegen.native.passes import (
@@ -24,7 +24,7 @@ from slomodel.codegen.native.passes import (
     write_over,
 )
 from slomodel.codegen.native.places import Places, Pointer
-from slomodel.codegen.native.regions import Read, Region, Regions, elements
+from slomodel.codegen.program import Form
 from slomodel.ir.expr import Expr, Extreme, Map
 
 _LONGEST = 300

@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from slomodel.codegen.forms import Form
 from slomodel.codegen.layout import Layout
-from slomodel.codegen.native.access import Numbers
-from slomodel.codegen.native.memory import Memory
-from slomodel.codegen.native.regions import Regions
+from slomodel.codegen.loops.access import Numbers
+from slomodel.codegen.loops.fusion import Regions
+from slomodel.codegen.loops.workspace import Memory
+from slomodel.codegen.program import Form
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Const, Einsum, Expr, Input
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from slomodel.codegen.native.access import Access, Numbers, along, c_order
+from slomodel.codegen.loops.access import Access, Numbers, along, c_order
+from slomodel.codegen.loops.fusion import Read, Region, Regions, loop_labels
 from slomodel.codegen.native.names import Names
-from slomodel.codegen.native.regions import Read, Region, Regions, loop_labels
 from slomodel.ir.expr import Einsum, Expr, Extreme
 
 

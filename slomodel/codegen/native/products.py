@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from slomodel.codegen.blocks import Blocks
-from slomodel.codegen.native.access import c_order, merged_axes
+from slomodel.codegen.loops.access import c_order, merged_axes
+from slomodel.codegen.loops.fusion import Regions, elements
+from slomodel.codegen.lower import Blocks
 from slomodel.codegen.native.names import Names
 from slomodel.codegen.native.passes import indented
-from slomodel.codegen.native.regions import Regions, elements
 from slomodel.ir.expr import Axes, Einsum, Expr
 
 SMALL = 4096

@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from slomodel.codegen.aligned import empty
+from slomodel.codegen.arrays import aligned_empty
 from slomodel.errors import Diagnostic, DomainError, Span
 from slomodel.front.data.given import given_array, no_memory
 from slomodel.front.data.loaders import (
@@ -98,7 +98,7 @@ def as_model_array(
     if raw.ndim != len(dims):
         raise _axes_error(name, raw.shape, dims)
     try:
-        array: Array = empty(raw.shape, np.dtype(np.float64))
+        array: Array = aligned_empty(raw.shape, np.dtype(np.float64))
     except MemoryError:
         raise no_memory(f"data `{name}`", raw.shape) from None
     with np.errstate(over="ignore"):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from slomodel.codegen.cuda.device import is_on_device
+from slomodel.codegen.arrays import is_on_device
 from slomodel.errors import Diagnostic, DomainError, ShapeError
 from slomodel.front.data.given import given_array, kind_in_words
 from slomodel.ir.dims import concrete

@@ -12,7 +12,7 @@ from codegen.cuda.everything import LENGTHS, differs, evaluated
 from codegen.test_standalone import MODELS, with_data
 
 import slomodel
-from slomodel.codegen.cuda.device import require_device
+from slomodel.codegen.cuda.target import require_device
 from slomodel.errors import TargetLimit
 
 pytestmark = pytest.mark.gpu

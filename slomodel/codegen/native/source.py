@@ -7,19 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from slomodel.codegen.entry import Entry
-from slomodel.codegen.layout import Layout, described
+from slomodel.codegen.layout import Layout, described, plain
+from slomodel.codegen.loops.fusion import Region, Regions
+from slomodel.codegen.loops.workspace import Memory
 from slomodel.codegen.native.compiler import FLAGS
 from slomodel.codegen.native.fills import alone_lines, copy_lines, element, fill_lines
-from slomodel.codegen.native.memory import Memory
 from slomodel.codegen.native.names import Names, starts
+from slomodel.codegen.native.parallel import SharedPrinter
 from slomodel.codegen.native.passes import indented
 from slomodel.codegen.native.planning import planned
 from slomodel.codegen.native.prelude import PRELUDE, SHARES, SINGLE
 from slomodel.codegen.native.products import product_lines
-from slomodel.codegen.native.regions import Region, Regions
-from slomodel.codegen.native.shares import SharedPrinter
 from slomodel.codegen.program import Stage
-from slomodel.codegen.sizes import plain
 from slomodel.ir.expr import Einsum, Expr
 from slomodel.ir.walk import inputs
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from slomodel.codegen.layout import Layout
 from slomodel.codegen.program import Program
-from slomodel.codegen.views import axes_view, slice_view
+from slomodel.codegen.python.views import axes_view, slice_view
 from slomodel.errors import TargetLimit
 from slomodel.ir.dims import Shape
 from slomodel.ir.expr import Const, Einsum, Expr, Gather, Input, Reshape

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from slomodel.codegen.entry import Entry
 from slomodel.codegen.layout import Layout
 from slomodel.codegen.native.binding import bound
-from slomodel.codegen.native.unit import joined, unit
+from slomodel.codegen.native.source import joined, unit
 from slomodel.codegen.target import Maker
 from slomodel.errors import TargetLimit
 

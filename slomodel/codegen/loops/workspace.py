@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from slomodel.codegen.native.regions import Regions, elements
+from slomodel.codegen.loops.fusion import Regions, elements
 from slomodel.codegen.program import Stage
 from slomodel.ir.expr import Expr
 

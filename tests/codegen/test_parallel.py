@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import slomodel
-from slomodel.codegen.native import binding, shares
+from slomodel.codegen.native import binding, parallel
 from slomodel.codegen.native.compiler import FLAGS
 
 HEAD = "dim n = 40000\nvar x[n]\nminimize "
@@ -35,8 +35,8 @@ def cut(text: str) -> bool:
 def test_any_number_of_threads_finds_the_same_bits(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shares, "LONG", 0)
-    monkeypatch.setattr(shares, "_PART", 1024)
+    monkeypatch.setattr(parallel, "LONG", 0)
+    monkeypatch.setattr(parallel, "_PART", 1024)
     ours = slomodel.compile(MODELS[name], backend="c")
     assert cut(ours.source())
     x = 0.5 * np.random.default_rng(0).normal(size=ours.n)
@@ -65,7 +65,7 @@ def test_threads_of_a_solve_are_those_of_its_kernels(monkeypatch: pytest.MonkeyP
         seen.append(real())
         return seen[-1]
 
-    monkeypatch.setattr(shares, "LONG", 0)
+    monkeypatch.setattr(parallel, "LONG", 0)
     monkeypatch.setattr(binding.numexpr, "get_num_threads", noted)
     slomodel.compile(MODELS["neighbours"], backend="c").solve("gd", max_iter=3, threads=1)
     assert set(seen) == {1}

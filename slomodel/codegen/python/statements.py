@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
-from slomodel.codegen.blocks import Blocks
-from slomodel.codegen.forms import Form, is_slice
-from slomodel.codegen.program import Step
-from slomodel.codegen.scope import Scope
-from slomodel.codegen.views import flat_positions, slice_view
+from slomodel.codegen.lower import Blocks
+from slomodel.codegen.program import Form, Step, is_slice
+from slomodel.codegen.python.names import Scope
+from slomodel.codegen.python.views import flat_positions, slice_view
 from slomodel.ir.dims import Dim
 from slomodel.ir.expr import Axes, Einsum, Expr, Extreme, Gather, Index, Scan, Scatter, affine
+from slomodel.ir.function import ScalarFunction
 
 Rule = Callable[[Step, Scope], list[str]]
 
@@ -264,3 +265,40 @@ LINES: dict[Form, Rule] = {
     Form.SCAN: scan_lines,
     Form.TRIANGLE: triangle_lines,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Printer:
+    """A target whose source is Python.
+
+    - `imports`: the import lines of its modules.
+    - `spells`: the functions it has; others are replaced by their stable forms.
+    - `prints`: the functions that can be fused with others into one kernel; None for no fusion.
+    - `elementwise`: the lines of one elementwise step.
+    """
+
+    name: str
+    imports: tuple[str, ...]
+    spells: Callable[[ScalarFunction], bool]
+    prints: Callable[[ScalarFunction], bool] | None
+    elementwise: Callable[[Step, Scope], list[str]]
+
+
+def rule(step: Step, target: Printer) -> Callable[[Step, Scope], list[str]]:
+    """The statements of a step for a target."""
+    if step.form is Form.PUT and step.fused:
+        return lambda own, scope: _put_lines(own, scope, target)
+    return target.elementwise if step.form is Form.ELEMENTWISE else LINES[step.form]
+
+
+def _put_lines(step: Step, scope: Scope, target: Printer) -> list[str]:
+    """What is put into a slice, computed right there."""
+    operand = step.fused[-1]
+    lines, part = slice_lines(step.node, scope)
+    scope.put(operand, part)
+    return [*lines, *target.elementwise(replace(step, node=operand), scope)]
+
+
+def indented(lines: list[str], depth: int) -> list[str]:
+    """Lines of a block."""
+    return [f"{'    ' * depth}{line}" for line in lines]

@@ -15,7 +15,7 @@ from slomodel.codegen.cuda.regions import DeviceRegions
 from slomodel.codegen.cuda.scalars import scalar_kernel
 from slomodel.codegen.entry import Entry
 from slomodel.codegen.layout import Layout
-from slomodel.codegen.native.memory import Memory
+from slomodel.codegen.loops.workspace import Memory
 from slomodel.codegen.native.names import starts
 from slomodel.codegen.native.planning import planned
 from slomodel.codegen.program import Stage

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from slomodel.codegen.printer import Printer
 from slomodel.codegen.program import Step
-from slomodel.codegen.scope import Scope
-from slomodel.codegen.views import expanded
+from slomodel.codegen.python.names import Scope
+from slomodel.codegen.python.statements import Printer
+from slomodel.codegen.python.views import expanded
 from slomodel.functions import where
 from slomodel.ir.expr import Const, Map
 from slomodel.ir.function import ScalarFunction

@@ -8,13 +8,13 @@ from math import prod
 
 import numpy as np
 
-from slomodel.codegen.entry import Entry, plan
+from slomodel.codegen.entry import Entry
 from slomodel.codegen.layout import Layout
 from slomodel.codegen.load import load
-from slomodel.codegen.module import module_text
-from slomodel.codegen.numpy_target import NUMPY
-from slomodel.codegen.preparation import plan_preparation
-from slomodel.codegen.printer import Printer
+from slomodel.codegen.python.functions import plan, plan_preparation
+from slomodel.codegen.python.module import module_text
+from slomodel.codegen.python.numpy_target import NUMPY
+from slomodel.codegen.python.statements import Printer
 from slomodel.codegen.target import Maker, Vector
 from slomodel.ir.dims import concrete
 

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from math import prod
 
 from slomodel.codegen.cost import is_quick
-from slomodel.codegen.forms import Form
-from slomodel.codegen.native.access import Access, Accesses, Numbers, c_order
-from slomodel.codegen.program import Program, Stage, Step
+from slomodel.codegen.loops.access import Access, Accesses, Numbers, c_order
+from slomodel.codegen.program import Form, Program, Stage, Step
 from slomodel.ir.expr import Affine, Axes, Einsum, Expr, Input, Map, Scatter, affine, is_listed
 from slomodel.ir.walk import dependents, postorder, users
 

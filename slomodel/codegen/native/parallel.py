@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from slomodel.codegen.forms import Form
-from slomodel.codegen.native.access import Numbers
+from slomodel.codegen.loops.access import Numbers
+from slomodel.codegen.loops.fusion import Region, Regions
 from slomodel.codegen.native.fills import rolling
 from slomodel.codegen.native.loops import Axes, LoopPrinter
 from slomodel.codegen.native.names import Names
 from slomodel.codegen.native.passes import BLOCK, indented
-from slomodel.codegen.native.regions import Region, Regions
+from slomodel.codegen.program import Form
 from slomodel.ir.expr import Map
 
 LONG = 4_000_000

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from slomodel.codegen.cuda.module import cuda_text, module_text
-from slomodel.codegen.cuda.unit import unit
+from slomodel.codegen.cuda.source import unit
 from slomodel.codegen.entry import Entry
 from slomodel.codegen.layout import Layout
 from slomodel.codegen.load import load
@@ -54,3 +54,36 @@ class CudaTarget:
 
 
 CUPY, CUDA = CupyTarget(), CudaTarget()
+
+
+_INSTALL = "pip install 'slomodel[cuda12]', or 'slomodel[cuda13]' for a driver of CUDA 13"
+_UPDATE = (
+    "install or update the driver of this system, or take the CuPy that fits it (cuda12 or cuda13)"
+)
+_ELSEWHERE = (
+    "run on a machine with an NVIDIA GPU that CUDA_VISIBLE_DEVICES does not hide, "
+    "or use backend='c'"
+)
+
+
+def require_device() -> None:
+    """Raises TargetLimit that says which is missing: CuPy, a driver, or a device."""
+    try:
+        import cupy
+    except ImportError as error:
+        message = f"backend 'cupy' needs CuPy, which cannot be imported ({error})"
+        raise _limit(message, f"install it with {_INSTALL}") from None
+    if cupy.is_available():
+        return
+    try:
+        cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        if "NoDevice" not in str(error):
+            said = str(error).split(":")[0]
+            message = f"backend 'cupy' needs NVIDIA's driver, which CuPy cannot use ({said})"
+            raise _limit(message, _UPDATE) from None
+    raise _limit("backend 'cupy' needs a CUDA device, and there is none here", _ELSEWHERE)
+
+
+def _limit(message: str, remedy: str) -> TargetLimit:
+    return TargetLimit(Diagnostic("E801", message, help=remedy))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from slomodel.codegen import numpy_target
-from slomodel.codegen.printer import Printer
 from slomodel.codegen.program import Step
-from slomodel.codegen.scope import Scope, number
+from slomodel.codegen.python import numpy_target
+from slomodel.codegen.python.names import Scope, number
+from slomodel.codegen.python.statements import Printer
 from slomodel.functions import div
 from slomodel.ir.expr import Const, Expr, Map
 from slomodel.ir.function import ScalarFunction

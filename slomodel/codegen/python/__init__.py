@@ -1,0 +1,1 @@
+"""Targets whose source is a Python module: `numpy` and `numexpr`."""
