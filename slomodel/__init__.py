@@ -1,4 +1,4 @@
-"""slomodel: write an objective; get fast kernels, and a solver that needs no global constant."""
+"""slomodel: write an objective; get fast kernels, proved local Lipschitz constants, and a solver."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -51,7 +51,7 @@ _MODULES = ("errors", "plots", "solve")
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """Public names are loaded when first used, so that the command line answers at once."""
+        """Load public names on first use, so that the command line starts at once."""
         if name in _MODULES:
             return import_module(f"slomodel.{name}")
         if name not in __all__:

@@ -1,4 +1,4 @@
-"""The command line: what `python -m slomodel` and the script `slomodel` run."""
+"""The command line: entry point of `python -m slomodel` and of the script `slomodel`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _INTERRUPTED = 130
 
 
 def main() -> None:
-    """Load the commands and run the one that is asked for.
+    """Load the commands and run the requested one.
 
     Ctrl-C while they load ends the process at once; there is nothing to save yet.
     """
@@ -21,11 +21,11 @@ def main() -> None:
 
         print(f"slomodel {__version__}")
         return
-    # A job that a shell starts in the background ignores Ctrl-C, and goes on doing so.
+    # A job that a shell starts in the background ignores Ctrl-C, and continues to.
     interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if interruptible:
         signal.signal(signal.SIGINT, _leave)
-    # All that loads stays: a search of it for cycles, and another at the end, take 0.25 s.
+    # Loaded modules stay alive: collecting cycles among them, now and at exit, takes 0.25 s.
     gc.disable()
     from slomodel.cli.group import load
     from slomodel.cli.group import main as commands
@@ -38,12 +38,12 @@ def main() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         commands()
-    except OSError as error:  # Of --help, which is written before a command begins.
+    except OSError as error:  # For --help, which is written before a command begins.
         sys.exit(f"error: cannot write the output: {error.strerror}")
 
 
 def _leave(number: int, frame: object) -> NoReturn:
-    """An exception would come out of a half-loaded library, often as another one."""
+    """Exit at once: an exception from a half-loaded library often surfaces as a different one."""
     os.write(sys.__stderr__.fileno() if sys.__stderr__ else 2, b"interrupted\n")
     os._exit(_INTERRUPTED)
 

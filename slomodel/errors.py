@@ -1,4 +1,4 @@
-"""The error tree, source spans, and the one place that lays out a message.
+"""The error tree, source spans, and the one layout of messages.
 
 A message has four parts: where, what was expected, what was found, what to do.
 """
@@ -12,7 +12,7 @@ from functools import cached_property
 
 @dataclass(frozen=True)
 class SourceText:
-    """A model's text and the name it goes by in messages (a path, or `<model>`)."""
+    """A model's text and its name in messages (a path, or `<model>`)."""
 
     text: str
     name: str = "<model>"
@@ -24,14 +24,14 @@ class SourceText:
         return starts
 
     def locate(self, offset: int) -> tuple[int, int]:
-        """Line and column, both from 1, of a character offset."""
+        """Line and column of a character offset, both counted from 1."""
         from bisect import bisect_right
 
         line = bisect_right(self._starts, offset)
         return line, offset - self._starts[line - 1] + 1
 
     def line(self, number: int) -> str:
-        """The text of line `number` (from 1) without its end."""
+        """The text of line `number` (from 1) without its line end."""
         start = self._starts[number - 1]
         end = self._starts[number] - 1 if number < len(self._starts) else len(self.text)
         return self.text[start:end].rstrip("\r")
@@ -64,7 +64,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """An operand underlined in a message, with a label (its shape, say) below it."""
+    """An operand to underline in a message, with a label below it (its shape, say)."""
 
     span: Span
     label: str = ""
@@ -72,7 +72,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One message: code, sentence, place, marked operands, where things came from, the remedy."""
+    """One message: code, sentence, position, marked operands, a note on origins, and the remedy."""
 
     code: str
     message: str
@@ -83,7 +83,7 @@ class Diagnostic:
     severity: str = "error"
 
     def facts(self) -> dict[str, object]:
-        """The message as data for JSON; no place is null."""
+        """The message as data for JSON; a missing position is null."""
         return {
             "code": self.code,
             "severity": self.severity,
@@ -95,7 +95,7 @@ class Diagnostic:
         }
 
     def render(self) -> str:
-        """The text a person reads; ends without a newline."""
+        """The text for a reader; ends without a newline."""
         lines = [f"{self.severity}[{self.code}]: {self.message}"]
         if self.span is not None:
             lines += _excerpt(self.span, self.marks, self.note)
@@ -174,7 +174,7 @@ class SlomodelError(Exception):
 
 
 class ModelSyntaxError(SlomodelError, ValueError):
-    """The text is not a model: unreadable, or a name, rule or statement is wrong."""
+    """The text is not a valid model: a syntax error, or a wrong name, rule or statement."""
 
 
 class ShapeError(SlomodelError, ValueError):
@@ -182,23 +182,23 @@ class ShapeError(SlomodelError, ValueError):
 
 
 class DomainError(SlomodelError, ValueError):
-    """A value is outside what is allowed: data, an option, a point."""
+    """A value is outside the allowed range: of data, an option or a point."""
 
 
 class MissingRule(SlomodelError, NotImplementedError):
-    """Something the language accepts that this version cannot do yet; the text says what."""
+    """Something the language accepts and this version does not support; the text says what."""
 
 
 class TargetLimit(SlomodelError, RuntimeError):
-    """A backend cannot do what was asked of it."""
+    """A backend does not support the request."""
 
 
 class ModelWarning(UserWarning):
-    """Something in a model that is allowed and seldom meant; the text gives the place."""
+    """Something in a model that is allowed but rarely intended; the text gives the position."""
 
 
 class NonsmoothWarning(ModelWarning):
-    """A model has a kink, where its gradient jumps; the text gives the place."""
+    """A model has a kink, where its gradient jumps; the text gives the position."""
 
 
 class BackendWarning(UserWarning):

@@ -1,4 +1,4 @@
-"""Pictures of a run, drawn with matplotlib, which is imported when one is asked for."""
+"""Plots of a run, drawn with matplotlib, which is imported on demand."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _LINE, _END = "#1f5fa8", "#d1495b"
 def convergence(
     solution: Solution, path: str | os.PathLike[str] | None = None, *, name: str = ""
 ) -> Figure:
-    """Gradient norm and objective against time, side by side; saved where `path` is given.
+    """Gradient norm and objective against time, side by side; saved if `path` is given.
 
-    `name` is the model's, for the title. The file is written in one move, in the format of its
-    ending. Raises TargetLimit without matplotlib, DomainError for an ending it cannot write.
+    `name` is the model's, for the title. The file is written atomically, in the format of its
+    extension. Raises TargetLimit without matplotlib, DomainError for an unknown extension.
     """
     if path is not None:
         check_format(path)
@@ -51,7 +51,7 @@ def convergence(
 
 
 def check_format(path: str | os.PathLike[str]) -> None:
-    """Raises where `convergence` could not write a picture to `path`, whatever the run."""
+    """Raise DomainError if `convergence` cannot write the format of `path`."""
     formats = sorted(_new_figure().canvas.get_supported_filetypes())
     ending = Path(path).suffix.lower().removeprefix(".")
     if ending not in formats:
@@ -61,7 +61,7 @@ def check_format(path: str | os.PathLike[str]) -> None:
 
 
 def _new_figure() -> Figure:
-    """A figure that no window or pyplot knows of; its canvas is Agg's."""
+    """A figure that is not registered with pyplot or any window; its canvas is Agg's."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -90,7 +90,7 @@ def _draw(axes: Axes, time: Vector, values: Vector, label: str) -> None:
     if least > _TINIEST and most >= _WORTH_A_LOG_AXIS * least:
         axes.set_yscale("log")
     elif values[-1] == 0.0 and least == 0.0 < most:
-        # An exact zero at the end is the one value that a logarithm cannot show.
+        # An exact zero at the end cannot be shown on a logarithmic axis.
         axes.set_yscale("log", nonpositive="mask")
     shown = _thinned(values)
     axes.plot(time[shown], values[shown], color=_LINE, linewidth=1.4)

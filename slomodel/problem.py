@@ -1,4 +1,4 @@
-"""What a front end hands on: one scalar objective over named arrays, with all that was declared."""
+"""The result of a front end: one scalar objective over named arrays, with all declarations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from slomodel.ir.dims import Dim, Shape
 from slomodel.ir.expr import Expr, Input
 
 NONSMOOTH = "W201"
-"""The code of the warning that a model has a kink."""
+"""Code of the warning that a model has a kink."""
 
 Sense = Literal["minimize", "maximize"]
 InitKind = Literal["number", "uniform", "normal", "zeros", "ones", "eye", "data"]
@@ -22,9 +22,9 @@ InitKind = Literal["number", "uniform", "normal", "zeros", "ones", "eye", "data"
 
 @dataclass(frozen=True, slots=True)
 class Init:
-    """How a variable's start is made: `parameters` are (value), (a, b), (mu, s) or empty.
+    """How a variable is initialised: `parameters` are (value), (a, b), (mu, s) or empty.
 
-    `array` names the data array of kind `data`.
+    `array` names the data array if `kind` is `data`.
     """
 
     kind: InitKind = "normal"
@@ -34,7 +34,7 @@ class Init:
 
 @dataclass(frozen=True, slots=True)
 class FileReference:
-    """Where a declaration's values come from: a path relative to the model, and a key in it."""
+    """A file that a declaration takes its values from: path relative to the model, and key in it."""
 
     path: str
     key: str
@@ -60,10 +60,10 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class DataDeclaration:
-    """A declared data array or scalar; optional at bind where it has a default or a file.
+    """A declared data array or scalar; optional at bind if it has a default or a file.
 
-    `may_be_missing` says that every use, if any, is under `masked`, so that NaN is allowed in it.
-    `values` are those of constants that the objective has written out.
+    `may_be_missing`: every use, if any, is under `masked`, so that NaN is allowed in it. `values`
+    are those of constant arrays that were written out in the objective.
     """
 
     node: Input
@@ -85,7 +85,7 @@ class DataDeclaration:
 
 @dataclass(frozen=True, slots=True)
 class DimDeclaration:
-    """A named size with its default, if it has one."""
+    """A named size with its default, if any."""
 
     name: str
     default: int | None = None
@@ -96,7 +96,7 @@ class DimDeclaration:
 class Check:
     """A condition on data, tested at bind: a graph of type bool over data alone.
 
-    `fault` tells in a sentence what is wrong where one that nobody wrote does not hold.
+    `fault` is the message of a condition that the compiler added, if it does not hold.
     """
 
     condition: Expr
@@ -109,7 +109,7 @@ class Check:
 class Bound:
     """An index that must lie inside an axis once sizes are known: 0 <= least, most < size.
 
-    Nothing is indexed when `count` is 0.
+    Nothing is indexed if `count` is 0.
     """
 
     least: Dim
@@ -124,10 +124,10 @@ class Bound:
 class Problem:
     """A scalar objective with its declarations; sizes and data come later.
 
-    `spans` gives the place in the source of nodes that a user wrote; `warnings` are diagnostics
-    of severity `warning`. `vector`, where there is one, stands in the objective for all variables,
-    which are numbers then, in their order. `remarks` tell how the terms of long
-    sums were gathered; a node of `gathered` has the place of the first of many.
+    `spans` maps nodes that a user wrote to their source; `warnings` are diagnostics of severity
+    `warning`. `vector`, if given, replaces all variables in the objective, which are then scalars,
+    in order. `remarks` report how the terms of long sums were rolled; a node of `gathered` has the
+    span of the first of many.
     """
 
     objective: Expr
@@ -148,7 +148,7 @@ class Problem:
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        """The variables as the objective has them, in the order of the flat vector."""
+        """The inputs that the objective reads as variables, in the order of the flat vector."""
         if self.vector is not None:
             return (self.vector,)
         return tuple(variable.node for variable in self.variables)

@@ -13,9 +13,9 @@ Degrees = list[int]
 
 
 def degree(objective: Expr, variables: Collection[Expr]) -> int | None:
-    """An upper bound of the degree in all variables together; None where it is no polynomial.
+    """Upper bound on the total degree in the variables; None if the objective is not a polynomial.
 
-    It is taken from the operations and not from what cancels.
+    It follows from the operations: cancellation of leading terms is not detected.
     """
     own = set(variables)
     order = postorder(objective)
@@ -34,7 +34,7 @@ def degree(objective: Expr, variables: Collection[Expr]) -> int | None:
 
 @singledispatch
 def _degree(node: Expr, degrees: Degrees) -> int | None:
-    """The degree of a node that moves, from those of its operands; None: no polynomial."""
+    """Degree of a node that depends on x, from those of its operands; None: not a polynomial."""
     return None
 
 

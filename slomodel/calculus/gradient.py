@@ -1,6 +1,6 @@
 """The gradient by one reverse sweep, as a graph of the same kinds.
 
-Each kind has one rule: the contribution of a node's adjoint to each of its operands.
+Each kind has one rule: the contribution of a node's adjoint to the adjoint of each operand.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ from slomodel.ir.walk import dependents, postorder
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Which inputs hold no NaN or infinity, not even where no taken branch reads them, and which
-    nodes are equal to all their transposes.
+    """Inputs known to be finite everywhere, even where no branch reads them, and symmetric nodes.
+
+    A symmetric node equals all its transposes.
     """
 
     finite: frozenset[Input] = frozenset()
@@ -45,9 +46,9 @@ NOTHING = Known()
 
 @dataclass(frozen=True, slots=True)
 class Adjoint:
-    """The derivative of the objective by a node, or one use's part of it.
+    """The derivative of the objective with respect to a node, or the part of it from one use.
 
-    It counts only where `guard` holds; elsewhere it is zero or, where `dirty`, may be anything.
+    It counts only where `guard` holds; elsewhere it is zero or, if `dirty`, arbitrary.
     """
 
     value: Expr
@@ -56,15 +57,14 @@ class Adjoint:
 
     @property
     def clean(self) -> Expr:
-        """The value with zeros where it does not count."""
+        """The value with zeros outside the guard."""
         return restrict(self.guard, self.value) if self.dirty else self.value
 
 
 def gradient(objective: Expr, wrt: Sequence[Expr], known: Known = NOTHING) -> tuple[Expr, ...]:
-    """The derivative of a scalar by each node of `wrt`, each of that node's shape.
+    """Derivatives of a scalar with respect to each node of `wrt`, each of that node's shape.
 
-    `known` is what is known of the inputs: it saves work. Raises ShapeError when the objective is
-    not a scalar.
+    `known` facts about the inputs save work. Raises ShapeError if the objective is not a scalar.
     """
     if objective.shape != ():
         raise ShapeError("the gradient is of a scalar")
@@ -88,7 +88,7 @@ def gradient(objective: Expr, wrt: Sequence[Expr], known: Known = NOTHING) -> tu
 
 
 def _accumulated(uses: Sequence[Adjoint]) -> Adjoint:
-    """The sum of all uses' parts. Parts under one guard can stay dirty outside it."""
+    """The sum of the parts from all uses; parts under one guard may stay dirty outside it."""
     guard = union([use.guard for use in uses])
     if all(use.guard is guard for use in uses):
         dirty = any(use.dirty for use in uses)
@@ -97,7 +97,7 @@ def _accumulated(uses: Sequence[Adjoint]) -> Adjoint:
 
 
 def total(terms: Sequence[Expr]) -> Expr:
-    """The sum of terms of one shape; a term that comes k times is multiplied by k."""
+    """The sum of terms of one shape; k equal terms become k times the term."""
     counts: dict[Expr, int] = {}
     for term in terms:
         counts[term] = counts.get(term, 0) + 1
@@ -111,7 +111,7 @@ def total(terms: Sequence[Expr]) -> Expr:
 
 @singledispatch
 def contribution(node: Expr, k: int, adjoint: Adjoint, known: Known) -> Adjoint | None:
-    """What the adjoint of `node` adds to the adjoint of its operand k; None for nothing.
+    """The contribution of a node's adjoint to the adjoint of operand k; None for zero.
 
     `known` counts the variables as finite.
     """
@@ -129,7 +129,7 @@ def _(node: Map, k: int, adjoint: Adjoint, known: Known) -> Adjoint | None:
     derivative = partial(node.function, k, build.aligned(node))
     if derivative is None:
         return None
-    # Where the adjoint is zero because a branch is not taken, the product may be 0 * inf.
+    # The adjoint is zero where a branch is not taken, and the product may be 0 * inf there.
     dirty = adjoint.dirty or (adjoint.guard is not None and not isinstance(derivative, Const))
     if len(node.axes[k]) == node.rank or dirty:
         value = build.apply(mul, adjoint.value, derivative)
@@ -162,7 +162,7 @@ def _reduced(node: Map, k: int, part: Adjoint) -> Adjoint:
 def _(node: Einsum, k: int, adjoint: Adjoint, known: Known) -> Adjoint | None:
     guard = adjoint.guard
     k = twin(node, k, adjoint.value, known.symmetric)
-    # A scalar adjoint stays outside as a factor, where it can meet other scales.
+    # A scalar adjoint stays outside as a factor, where it can be combined with other factors.
     whole = adjoint.value.rank > 0
     operands, inputs = ([adjoint.clean], [node.output]) if whole else ([], [])
     for j, (operand, labels) in enumerate(zip(node.operands, node.inputs, strict=True)):
@@ -178,7 +178,7 @@ def _(node: Einsum, k: int, adjoint: Adjoint, known: Known) -> Adjoint | None:
         value = build.apply(mul, adjoint.clean, value)
     below = _below(node, k, guard)
     if isinstance(node.operands[k], Map) and not node.inputs[k]:
-        # A sum of nothing does not use its scalars, and a derivative of one may be a NaN.
+        # An empty sum does not use its scalar factors, whose derivatives may be NaN.
         for dim in node.dims:
             below = intersection(below, build.apply(ge, build.size_of(dim), build.const(1.0)))
     return Adjoint(value, below)
@@ -203,7 +203,7 @@ def _(node: Reshape, k: int, adjoint: Adjoint, known: Known) -> Adjoint | None:
 
 
 def ties(node: Extreme) -> tuple[Expr, Expr]:
-    """Which elements of the operand are the extreme one, and how many: they share equally."""
+    """Indicator of the elements that attain the extreme, and their number; ties share equally."""
     tied = build.apply(eq, node.operands[0], build.spread(node, node))
     ones = build.apply(where, tied, build.const(1.0), build.const(0.0))
     return tied, build.sum_over(ones, node.axes)
@@ -219,7 +219,7 @@ def _(node: Extreme, k: int, adjoint: Adjoint, known: Known) -> Adjoint | None:
 
 @contribution.register
 def _(node: Scan, k: int, adjoint: Adjoint, known: Known) -> Adjoint | None:
-    """The recurrence backwards; where nothing is used it must not carry a NaN into what is."""
+    """The recurrence run backwards; unused elements must not carry a NaN into used ones."""
     guard = _below(node, k, adjoint.guard)
     factor = node.operands[0]
     if factor not in known.finite:

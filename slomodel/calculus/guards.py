@@ -1,9 +1,10 @@
-"""Guards: where in an array an adjoint can be nonzero, for nodes below a branch of `where`.
+"""Guards: where an adjoint can be nonzero, for nodes below a branch of `where`.
 
-A branch that is not taken has adjoint zero, but zero times the branch's infinite derivative is
-NaN. So the reverse sweep carries, for each node all of whose uses lie below branches, a truth
-value per element that says whether some taken branch uses it, and drops what is elsewhere before
-it can meet a live element: once, where elementwise operations end.
+The adjoint of a branch that is not taken is zero, but zero times an infinite derivative of that
+branch is NaN. The reverse sweep therefore carries, for each node all of whose uses lie below
+branches, a truth value per element: whether some taken branch uses it. Elements outside the guard
+are set to zero before they can reach a live element, once, where elementwise operations end.
+
 Testing the adjoint for zero instead would lose second derivatives at points where a live adjoint
 happens to vanish. `None` stands for "live everywhere".
 """
@@ -32,19 +33,19 @@ def union(guards: list[Guard]) -> Guard:
 
 
 def intersection(outer: Guard, inner: Expr) -> Expr:
-    """Live where intersection are; of one shape."""
+    """Live where both guards hold; they have one shape."""
     return inner if outer is None else build.apply(land, outer, inner)
 
 
 def restrict(guard: Guard, node: Expr) -> Expr:
-    """`node` where the guard holds, 0 elsewhere; of one shape."""
+    """`node` where the guard holds, 0 elsewhere; both of one shape."""
     if guard is None or _vanishes_outside(guard, node):
         return node
     return build.apply(where, guard, node, build.const(0.0))
 
 
 def _vanishes_outside(guard: Expr, node: Expr) -> bool:
-    """True for a multiple of what `restrict` made with this guard."""
+    """True for a multiple of a node that `restrict` returned for this guard."""
     while isinstance(node, Map) and node.function in (mul, neg) and node.rank:
         *factor, rest = node.operands
         finite = all(isinstance(f, Const) and math.isfinite(f.value) for f in factor)
@@ -67,7 +68,7 @@ def _positive(count: Expr) -> Expr:
 
 @singledispatch
 def guard_of_operand(node: Expr, k: int, guard: Expr) -> Expr:
-    """Where operand k is used by a live element of `node`; of the operand's shape."""
+    """Where a live element of `node` uses operand k; of the operand's shape."""
     raise TypeError(f"no guard rule for {type(node).__name__}")
 
 
@@ -104,5 +105,5 @@ def _(node: Extreme, k: int, guard: Expr) -> Expr:
 
 @guard_of_operand.register
 def _(node: Scan, k: int, guard: Expr) -> Expr:
-    """An element is used by all results from its own on."""
+    """An element is used by all results from its own position on."""
     return _positive(build.backward_scan(build.ones(node.shape), _count(guard), node.axis))

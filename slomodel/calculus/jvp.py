@@ -19,7 +19,7 @@ Tangents = Sequence[Expr | None]
 
 
 def jvp(roots: Sequence[Expr], tangents: Mapping[Expr, Expr]) -> tuple[Expr, ...]:
-    """The derivative of each root along `tangents` (a node of the same shape for each node)."""
+    """The derivative of each root along `tangents`, which maps nodes to nodes of the same shape."""
     order = postorder(*roots)
     active = dependents(order, tangents.__contains__)
     found: dict[Expr, Expr | None] = dict(tangents)
@@ -34,13 +34,13 @@ def jvp(roots: Sequence[Expr], tangents: Mapping[Expr, Expr]) -> tuple[Expr, ...
 
 
 def hessian_vector(objective: Expr, directions: Mapping[Expr, Expr]) -> tuple[Expr, ...]:
-    """The Hessian of `objective` over the keys of `directions`, times the values; in key order."""
+    """Hessian-vector products: the keys are the variables, the values the direction; in key order."""
     return jvp(gradient(objective, list(directions)), directions)
 
 
 @singledispatch
 def tangent(node: Expr, tangents: Tangents) -> Expr | None:
-    """The tangent of a node from those of its operands; None stands for zero."""
+    """The tangent of a node from the tangents of its operands; None stands for zero."""
     raise TypeError(f"no derivative rule for {type(node).__name__}")
 
 

@@ -1,8 +1,8 @@
-"""Products that are smoother than their kinked factors, as |t|³, t|t| and relu(t)² y are.
+"""Products that are smoother than their kinked factors, such as |t|³, t|t| and relu(t)² y.
 
 A node is read as a product of powers k(t): a t^d for t ≥ 0 and b |t|^d for t < 0, with constants a
-and b. Such a power is C^(⌈d⌉ − 1) in t, as its derivatives up to that order tend to 0 with t; where
-a t^d is the same polynomial on both sides it is analytic.
+and b. Such a power is C^(⌈d⌉ − 1) in t, since its derivatives up to that order tend to 0 with t;
+where a t^d is the same polynomial on both sides it is analytic.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from slomodel.ir.expr import Axes, Const, Einsum, Expr, Gather, Map
 from slomodel.ir.function import ANALYTIC
 
 _MOST_FACTORS = 8
-"""A longer product is not factored: products of thousands of factors would take quadratic time."""
+"""Longer products are not factored: a product of thousands of factors would take quadratic time."""
 
 
 @dataclass(frozen=True, slots=True)
 class KinkedPower:
-    """|base|^degree times a constant on each side of 0; `kinked` where these two may differ."""
+    """|base|^degree with a constant factor on each side of 0; `kinked` if the two may differ."""
 
     base: Expr
     degree: float
@@ -50,7 +50,7 @@ class KinkedPower:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """How the elements of a factor are laid out in a product: axis k along its `axes[k]`."""
+    """How the elements of a factor are laid out in a product: its axis k is axis `axes[k]` there."""
 
     of: Hashable
     axes: Axes
@@ -63,21 +63,21 @@ Product = Mapping[_Place, KinkedPower]
 
 
 class KinkedProducts:
-    """The factorisations of the nodes of one graph, cached; operands must be read before users."""
+    """Cached factorisations of the nodes of one graph; operands must be read before their users."""
 
     def __init__(self, varying: Collection[Expr]) -> None:
         self._varying = varying
         self._cached: dict[Expr, Product] = {}
 
     def powers(self, node: Expr) -> Sequence[KinkedPower]:
-        """The powers that a node is the product of; empty where none of them is kinked."""
+        """The powers whose product the node is; empty if none of them is kinked."""
         product = self._product(node)
         return tuple(product.values()) if _has_kinks(product) else ()
 
     def groups(self, node: Einsum) -> list[tuple[tuple[Expr, ...], Sequence[KinkedPower]]]:
         """The operands that depend on x, grouped by their labels, with the powers of each group.
 
-        The powers are empty where none of them is kinked.
+        The powers are empty if none of them is kinked.
         """
         groups: dict[tuple[int, ...], list[Expr]] = {}
         for operand, labels in zip(node.operands, node.inputs, strict=True):
@@ -100,7 +100,7 @@ class KinkedProducts:
         return self._cached[node]
 
     def _of(self, node: Expr) -> Product | None:
-        """The powers of a node whose operands have been read; None where it is not a product."""
+        """The powers of a node whose operands have been read; None if it is not a product."""
         if isinstance(node, Map):
             return self._of_map(node)
         if isinstance(node, Einsum):
@@ -175,7 +175,7 @@ def _multiplied(parts: Iterable[Product]) -> Product | None:
 
 
 def _raised(product: Product, exponent: float) -> Product | None:
-    """The powers of product^exponent; None where the exponent itself may add a kink."""
+    """The powers of product^exponent; None if the exponent itself may add a kink."""
     whole = exponent >= 1.0 and exponent.is_integer()
     if not whole and not (exponent > 1.0 and all(one.kinked for one in product.values())):
         return None
@@ -186,7 +186,7 @@ def _raised(product: Product, exponent: float) -> Product | None:
 class RemainingKinks:
     """The `nodes` whose kinks no product smooths, and the least `order` of the smoothed products.
 
-    `order` is that of the product in its kinked factors: it is C^order.
+    A smoothed product is C^order in its kinked factors.
     """
 
     nodes: frozenset[Expr]
@@ -196,9 +196,9 @@ class RemainingKinks:
 def remaining_kinks(
     objective: Expr, order: Sequence[Expr], varying: Collection[Expr]
 ) -> RemainingKinks:
-    """The nodes whose kinks may be kinks of an objective; `order` is a postorder of its graph.
+    """Nodes whose kinks may be kinks of the objective; `order` is a postorder of its graph.
 
-    Kinks below a condition of `where` do not count: `continuity_order` covers where it changes.
+    Kinks below the condition of a `where` do not count: `continuity_order` covers its boundary.
     """
     products = KinkedProducts(varying)
     for node in order:
@@ -222,7 +222,7 @@ def remaining_kinks(
 def _uses(
     node: Expr, products: KinkedProducts
 ) -> Sequence[tuple[tuple[Expr, ...], Sequence[KinkedPower]]]:
-    """The operands whose kinks a node may have, in groups, with the powers of each group."""
+    """The operands whose kinks a node may inherit, in groups, with the powers of each group."""
     if isinstance(node, Einsum):
         return products.groups(node)
     if isinstance(node, Map) and node.function is where:
@@ -254,7 +254,7 @@ def _branches(choice: Map) -> Iterable[Expr]:
 
 
 def _known_positive(condition: Expr) -> Expr | None:
-    """The |t|, norm or relu(t) that is positive wherever the condition holds, if there is one."""
+    """The |t|, norm or relu(t) that is positive wherever the condition holds, or None."""
     if not isinstance(condition, Map) or condition.function not in (gt, ge, lt, le):
         return None
     larger, smaller = condition.operands

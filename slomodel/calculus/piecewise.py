@@ -1,16 +1,16 @@
 """How smoothly the two branches of a `where` meet, proved in exact arithmetic.
 
-The choice switches branches where g changes sign. Let D be the difference of the branches and t a
-quantity in which g is a polynomial: the boundary is where t is one of the roots ρ of g. Where D,
-∂D/∂t, …, ∂ᵏD/∂tᵏ vanish there identically in everything else, D = (t − ρ)ᵏ⁺¹ h with a smooth h, so
-that all derivatives up to order k agree; and two functions that are Cᵏ up to a smooth boundary on
-which these derivatives agree are Cᵏ together.
+The node switches branches where g changes sign. Let D be the difference of the branches and t a
+quantity in which g is a polynomial: the branch boundary is where t is one of the roots ρ of g. If
+D, ∂D/∂t, …, ∂ᵏD/∂tᵏ vanish there identically in all other quantities, then D = (t − ρ)ᵏ⁺¹ h with a
+smooth h, so that all derivatives up to order k agree; and two functions that are Cᵏ up to a smooth
+boundary on which these derivatives agree are Cᵏ together.
 
 There is no tolerance: a jump of the slope by 1e-13 under a factor of 1e13 is a kink. The constants
-of a model have two exact readings, the doubles that kernels compute with and the numbers as
-written (0.1 is 1/10; only in this reading is 1.345²/2 equal to 0.9045125). A join counts as smooth
-if it is in either reading, as these differ by the rounding of literals only. Data are symbols: a
-join must be smooth for all their values.
+of a model have two exact readings: the doubles that kernels compute with, and the numbers as
+written (0.1 is 1/10; only then is 1.345²/2 equal to 0.9045125). The boundary counts as smooth if it
+is smooth in either reading, as the two differ by the rounding of literals only. Data are symbols:
+the branches must meet smoothly for all their values.
 """
 
 from __future__ import annotations
@@ -27,40 +27,40 @@ from slomodel.ir.exact import symbolic
 from slomodel.ir.expr import Axes, Const, Expr, Input, Map
 
 _MOST_NODES = 200
-"""Nodes read of a comparison and its branches; limits the time that SymPy takes."""
+"""Limit on the nodes read of a comparison and its branches; it bounds SymPy's time."""
 _MOST_CHOICES = 6
-"""Nested choices read inside the branches; further ones are symbols."""
+"""Nested `where` nodes read inside the branches; further ones become symbols."""
 _HIGHEST_DEGREE = 2
-"""Degree in t of boundaries whose roots are taken: those of cubics are nested radicals."""
+"""Highest degree in t of g whose roots are taken: roots of cubics are nested radicals."""
 _HIGHEST_ORDER = 2
-"""C² is all that bounds of L1 and L2 need."""
+"""C² is all that bounds on L1 and L2 need."""
 _ORDERED = (lt, le, gt, ge)
 _CONNECTIVES = (land, lor, lnot)
 _LARGEST_POWER = 64
-"""Exponents up to this, and their inverses, are written out: 4.685^1e300 would fill the memory."""
+"""Exponents up to this, and their inverses, are expanded: 4.685^1e300 would exhaust the memory."""
 _MOST_LEVELS = 6
-"""Levels below a comparison at which its quantities are sought (`_cuts`)."""
+"""Levels below a comparison that are searched for its quantities (`_cuts`)."""
 _LARGEST_EXPONENT = 1000.0
-"""Of numbers whose digits are computed; those of exp(exp(exp(20))) fill the memory."""
+"""Largest exponent of numbers whose digits are computed; exp(exp(exp(20))) exhausts the memory."""
 _DIGITS = 30
 """Decimal digits to which numbers are evaluated to tell them from 0: about twice a double's."""
 _LARGEST_MULTIPLE = 4096
-"""Of angles and exponents that SymPy may expand: 10^16 is one, of 1.345 = 269/200 it is 269."""
+"""Largest numerator in angles and exponents that SymPy may expand: 1.345 = 269/200 has 269."""
 _FAILURES = (TypeError, ValueError, ArithmeticError, NotImplementedError)
-"""What SymPy raises of expressions that have no real value somewhere, as of max(sqrt(-5), 1)."""
+"""What SymPy raises for expressions without a real value somewhere, as in max(sqrt(-5), 1)."""
 
 
 def is_continuously_differentiable(node: Map, varying: Collection[Expr]) -> bool:
-    """True when the choice is proved to be C¹ in the quantities that vary in it."""
+    """True if the node is proved to be C¹ in the quantities that depend on variables."""
     return continuity_order(node, varying) >= 1
 
 
 def continuity_order(node: Map, varying: Collection[Expr]) -> int:
-    """How many derivatives of the branches are proved to agree where the choice changes.
+    """How many derivatives of the branches are proved to agree where the condition changes.
 
-    0 for values only, 2 at most; -1 where nothing is proved. `varying` are the nodes that depend on
-    variables. Where a condition changes one of its comparisons does: each is checked at all points
-    where its two sides are equal.
+    At most 2; 0 if only the values agree, -1 if nothing is proved. `varying` are the nodes that
+    depend on variables. Where a condition changes, one of its comparisons does: each comparison is
+    checked at all points where its two sides are equal.
     """
     orders = []
     for comparison, axes in _comparisons(node.operands[0], node.axes[0]):
@@ -73,7 +73,7 @@ def continuity_order(node: Map, varying: Collection[Expr]) -> int:
 
 
 def _comparisons(condition: Expr, axes: Axes) -> Iterator[tuple[Expr, Axes]]:
-    """The comparisons below the connectives of a condition, with their axes in the choice."""
+    """The comparisons below the connectives of a condition, with their axes in the `where`."""
     stack = [(condition, axes)]
     while stack:
         node, own = stack.pop()
@@ -85,7 +85,7 @@ def _comparisons(condition: Expr, axes: Axes) -> Iterator[tuple[Expr, Axes]]:
 
 
 def _order_across(comparison: Map, axes: Axes, node: Map, varying: Collection[Expr]) -> int:
-    """The order of a join at the boundary of one comparison: the highest that any cut proves."""
+    """The order of continuity across the boundary of one comparison: the highest that a cut proves."""
     best = -1
     for cut in _cuts(comparison, varying):
         for written in (False, True):
@@ -113,10 +113,10 @@ def _order_read(comparison: Map, axes: Axes, node: Map, reader: _Reader) -> int:
 
 
 def _cuts(comparison: Map, varying: Collection[Expr]) -> Iterator[frozenset[Expr]]:
-    """Sets of nodes to read as symbols: the sides of a comparison, then nodes ever further below.
+    """Sets of nodes to read as symbols: the sides of a comparison, then nodes level by level below.
 
-    In norm2(x) > 1 the norm itself is the better symbol; for x[0] > x[1] with branches in
-    x[0] - x[1] only the elements show that the branches vanish there.
+    In norm2(x) > 1 the norm itself is the better symbol; for x[0] > x[1] with branches in x[0] -
+    x[1] only the elements show that the branches vanish there.
     """
     cut = {operand for operand in comparison.operands if operand in varying}
     for _ in range(_MOST_LEVELS):
@@ -136,10 +136,10 @@ def _is_open(node: Expr) -> bool:
 def _proved_order(
     left: sp.Expr, right: sp.Expr, difference: sp.Expr, varying: frozenset[sp.Symbol]
 ) -> int:
-    """The order of a join at left = right; cached, as a long sum has thousands of one form."""
+    """The order of continuity at left = right; cached, as a long sum has thousands of one form."""
     for threshold in (left, right):
         if isinstance(left + right - threshold, sp.Abs) and threshold.is_Symbol:
-            # |u| <= c has a boundary only where c is not negative.
+            # |u| <= c has a boundary only if c is not negative.
             positive = {threshold: sp.Symbol("c", positive=True)}
             left, right, difference = (x.subs(positive) for x in (left, right, difference))
             varying = frozenset(positive.get(symbol, symbol) for symbol in varying)
@@ -162,7 +162,7 @@ def _order_at(points: list[sp.Expr], t: sp.Symbol, difference: sp.Expr) -> int:
 def _boundary(
     left: sp.Expr, right: sp.Expr, t: sp.Symbol, varying: frozenset[sp.Symbol]
 ) -> list[sp.Expr] | None:
-    """All values of t at which the sides are equal; None where some may be missing.
+    """All values of t at which the sides are equal; None if some may be missing.
 
     The leading coefficient must be a number: x y = 0 holds not only at x = 0.
     """
@@ -180,7 +180,7 @@ def _boundary(
 
 
 def _unwrapped(left: sp.Expr, right: sp.Expr, t: sp.Symbol) -> sp.Expr:
-    """An expression that is 0 wherever the sides are equal: of |u| = c, u² − c²."""
+    """An expression that is 0 wherever the sides are equal: u² − c² for |u| = c."""
     for side, other in ((left, right), (right, left)):
         if other.has(t):
             continue
@@ -195,7 +195,7 @@ def _unwrapped(left: sp.Expr, right: sp.Expr, t: sp.Symbol) -> sp.Expr:
 
 
 def _vanishes(expression: sp.Expr) -> bool:
-    """True when an expression is proved to be 0."""
+    """True if an expression is proved to be 0."""
     if expression.is_Rational:
         return bool(expression == 0)
     if expression.has(sp.nan, sp.zoo, sp.oo, -sp.oo) or not _has_digits(expression):
@@ -206,9 +206,9 @@ def _vanishes(expression: sp.Expr) -> bool:
 
 
 def _simplifies_to_zero(expression: sp.Expr) -> bool:
-    """True when SymPy proves it; what it may take minutes for, or all memory, counts as not proved.
+    """True if SymPy proves it; whatever could take minutes or all memory counts as not proved.
 
-    It writes cos(10^16 t) as a polynomial in cos(t), and a choice that is left open piece by piece.
+    SymPy expands cos(10^16 t) into a polynomial in cos(t), and an open Piecewise piece by piece.
     """
     if expression.has(sp.Piecewise):
         return False
@@ -226,9 +226,9 @@ def _has_large_multiple(expression: sp.Expr) -> bool:
 
 
 def _differs_somewhere(expression: sp.Expr) -> bool:
-    """True when an expression is not 0 at a sample point.
+    """True if an expression is not 0 at a sample point.
 
-    A quick test before `sp.simplify`, which can take minutes on what is not 0.
+    A quick test before `sp.simplify`, which can take minutes on expressions that are not 0.
     """
     symbols = sorted(expression.free_symbols, key=lambda symbol: symbol.name)
     for start in (3, 11):
@@ -240,14 +240,14 @@ def _differs_somewhere(expression: sp.Expr) -> bool:
 
 
 def _is_nonzero(number: sp.Expr) -> bool:
-    """True for a number with a known nonzero digit; False where SymPy cannot tell it from 0."""
+    """True for a number with a known nonzero digit; False if SymPy cannot tell it from 0."""
     value = number.evalf(_DIGITS)
-    # Not comparable are NaN, infinities, complex numbers, derivatives that SymPy lacks.
+    # NaN, infinities, complex numbers and derivatives that SymPy lacks are not comparable.
     return bool(value.is_comparable) and bool(value != 0)
 
 
 def _has_digits(expression: sp.Expr) -> bool:
-    """False where an exponent is so large that computing the digits would not end."""
+    """False if an exponent is so large that computing the digits would not end."""
     for part in sp.postorder_traversal(expression):
         if not part.is_number or not part.args:
             continue
@@ -264,7 +264,7 @@ def _has_digits(expression: sp.Expr) -> bool:
 
 
 def _is_opaque(node: Map) -> bool:
-    """True for a power that exact arithmetic might write out: 4.685^1e300."""
+    """True for a power that exact arithmetic might expand: 4.685^1e300."""
     if node.function is not pow:
         return False
     exponent = node.operands[1]
@@ -275,11 +275,11 @@ def _is_opaque(node: Map) -> bool:
 
 @dataclass(slots=True)
 class _Reader:
-    """Turns small elementwise graphs into SymPy; all else, and the nodes of `cut`, become symbols.
+    """Translates small elementwise graphs to SymPy; other nodes and those of `cut` become symbols.
 
-    `written`: constants are read as they were written, not as doubles. A choice inside a branch is
-    read as a Piecewise: at the boundary it takes one of its own branches, and where it changes
-    just there, its own order limits that of the whole.
+    `written`: constants are read as they were written, not as doubles. A `where` inside a branch
+    becomes a Piecewise: at the boundary it takes one of its own branches, and if it changes just
+    there, its own order limits that of the whole.
     """
 
     varying: Collection[Expr]
@@ -295,11 +295,11 @@ class _Reader:
 
     @property
     def is_full(self) -> bool:
-        """True when the graphs were too large to be read in full."""
+        """True if the graphs were too large to be read in full."""
         return self.count > _MOST_NODES
 
     def read(self, root: Expr, axes: Axes) -> sp.Expr:
-        """The expression of a node whose axes are `axes` of the choice."""
+        """The expression of a node whose axes are `axes` in the `where`."""
         results: list[sp.Expr] = []
         stack: list[tuple[Expr, Axes, bool]] = [(root, axes, False)]
         while stack:

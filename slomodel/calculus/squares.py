@@ -1,4 +1,4 @@
-"""Objectives that are sums of squares, and the matrix of Gauss and Newton for them."""
+"""Objectives that are sums of squares, and their Gauss–Newton matrix."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from slomodel.ir.walk import dependents, inputs, postorder, substitute
 
 @dataclass(frozen=True, slots=True)
 class Square:
-    """A part Σ weight·residual² of an objective; the weight, of one shape, is of data alone."""
+    """A summand Σ weight·residual² of an objective; the weight, of one shape, depends on data only."""
 
     weight: Expr
     residual: Expr
 
 
 def squares(objective: Expr, variables: Collection[Expr]) -> tuple[Square, ...]:
-    """Squares of which the objective is a sum, up to a constant; none where it is not.
+    """Squares whose sum is the objective up to a constant; empty if it is not such a sum.
 
-    The sign of a weight is that of the data in it, and may be negative.
+    The sign of a weight is that of its data, and may be negative.
     """
     order = postorder(objective)
     moving = dependents(order, set(variables).__contains__)
@@ -47,7 +47,7 @@ def squares(objective: Expr, variables: Collection[Expr]) -> tuple[Square, ...]:
 def gauss_newton(
     parts: Sequence[Square], directions: Mapping[Expr, Expr], known: Known = NOTHING
 ) -> tuple[Expr, ...]:
-    """Σ 2 Jᵀ(weight·Jv) over the variables, the keys of `directions`; v are its values.
+    """The Gauss–Newton product Σ 2 Jᵀ(weight·Jv); keys are the variables, values the direction v.
 
     J is the Jacobian of a residual: this is the Hessian without the residuals' own curvature.
     """
@@ -63,7 +63,7 @@ def gauss_newton(
 
 
 def _outermost(objective: Expr, moving: Collection[Expr]) -> dict[Expr, Expr]:
-    """The squares that move, met first on the ways down from the objective: node to residual."""
+    """The outermost squares below the objective that depend on x: node to residual."""
     found: dict[Expr, Expr] = {}
     seen, stack = {objective}, [objective]
     while stack:
@@ -79,7 +79,7 @@ def _outermost(objective: Expr, moving: Collection[Expr]) -> dict[Expr, Expr]:
 
 
 def _root(node: Expr, moving: Collection[Expr]) -> Expr | None:
-    """r where the node is r², elementwise or summed with weights of data; None elsewhere."""
+    """r if the node is r², elementwise or summed with weights of data; else None."""
     if isinstance(node, Map):
         if node.function is square:
             return node.operands[0]

@@ -1,7 +1,7 @@
-"""Which permutations of its axes an array is known not to change under.
+"""Permutations of its axes under which an array is known to be invariant.
 
-A contraction that has one operand several times, against an adjoint with the matching symmetry,
-gives each of them the same derivative: it is then computed once and multiplied.
+If one operand occurs several times in a contraction, against an adjoint with the matching symmetry,
+all occurrences have the same derivative: it is computed once and multiplied.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from collections.abc import Collection, Mapping
 from slomodel.functions import mul
 from slomodel.ir.expr import Axes, Einsum, Expr, Map
 
-# Symmetric arrays are few operations above their inputs; deeper ones are taken as not symmetric.
+# Symmetric arrays are few operations above their inputs; deeper ones count as not symmetric.
 _DEEPEST = 30
 _MOST_FACTORS = 30
 
 
 class Symmetries:
-    """Answers about the symmetry of nodes; `symmetric` are nodes that no permutation changes.
+    """Cached queries about the symmetry of nodes; `symmetric` nodes are invariant by declaration.
 
-    Each is found once, as a node may be reached on very many ways. False says only that nothing
-    is known.
+    Results are cached because a node may be reached along very many paths. False only means that
+    nothing is known.
     """
 
     def __init__(self, symmetric: Collection[Expr]) -> None:
@@ -29,7 +29,7 @@ class Symmetries:
         self._known: dict[tuple[Expr, Axes], bool] = {}
 
     def is_invariant(self, node: Expr, order: Axes, depth: int = _DEEPEST) -> bool:
-        """True when `node` is known to equal itself with axis k taken from axis `order[k]`.
+        """True if `node` is known to equal itself with axis k taken from axis `order[k]`.
 
         `order` is its own inverse.
         """
@@ -39,7 +39,7 @@ class Symmetries:
         return self._known[key]
 
     def same_factors(self, node: Einsum, swap: Mapping[int, int], depth: int = _DEEPEST) -> bool:
-        """True when swapping labels only reorders the factors of a contraction."""
+        """True if swapping labels only reorders the factors of a contraction."""
         moving = [
             (operand, labels)
             for operand, labels in zip(node.operands, node.inputs, strict=True)
@@ -67,7 +67,7 @@ class Symmetries:
         return False
 
     def _kept(self, operand: Expr, labels: Axes, swap: Mapping[int, int], depth: int) -> bool:
-        """True when swapping labels permutes an operand's axes among themselves, to no effect."""
+        """True if swapping labels permutes the axes of an operand that is invariant under it."""
         moved = tuple(swap.get(label, label) for label in labels)
         if set(moved) != set(labels) or len(set(labels)) != len(labels):
             return False
@@ -76,12 +76,12 @@ class Symmetries:
 
 
 def is_invariant(node: Expr, order: Axes, symmetric: Collection[Expr]) -> bool:
-    """`Symmetries.is_invariant` for one question."""
+    """`Symmetries.is_invariant` for a single query."""
     return Symmetries(symmetric).is_invariant(node, order)
 
 
 def as_product(node: Map) -> Einsum:
-    """A product of arrays along some axes each, written as nested products, as one."""
+    """A product of arrays along some axes each, written as nested products, as one contraction."""
     whole = tuple(range(node.rank))
     factors: list[tuple[Expr, Axes]] = []
     stack: list[tuple[Expr, Axes]] = [(node, whole)]
@@ -97,7 +97,7 @@ def as_product(node: Map) -> Einsum:
 
 
 def _factors_along(node: Expr) -> list[tuple[Expr, Axes]] | None:
-    """The factors of a product without a sum, each with its axes in the product."""
+    """The factors of a product without summation, each with its axes in the product."""
     if isinstance(node, Map) and node.function is mul:
         return list(zip(node.operands, node.axes, strict=True))
     if not isinstance(node, Einsum) or len(node.operands) < 2:
@@ -110,7 +110,7 @@ def _factors_along(node: Expr) -> list[tuple[Expr, Axes]] | None:
 
 
 def twin(node: Einsum, k: int, adjoint: Expr, symmetric: Collection[Expr]) -> int:
-    """The first operand of a contraction that has the same derivative as operand k; k itself, else.
+    """The first operand with the same derivative as operand k of a contraction; k itself if none.
 
     Swapping the two operands' labels must change neither the other factors nor the adjoint.
     """

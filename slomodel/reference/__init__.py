@@ -1,4 +1,4 @@
-"""What every node means, in plain NumPy, and where a value that is not finite comes from."""
+"""The meaning of every node in plain NumPy, and the origin of values that are not finite."""
 
 from slomodel.reference.tracing import NonFinite, first_nonfinite, read
 from slomodel.reference.values import Array, evaluate, evaluate_all, meaning, positions

@@ -1,4 +1,4 @@
-"""Where a NaN or an infinity comes from: the elements that an element is made of, back to first."""
+"""The origin of a NaN or an infinity, traced from an element back through the elements it reads."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Truths = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class NonFinite:
-    """The first node, in evaluation order, that made a NaN or infinity of finite operands."""
+    """The first node in evaluation order that computed a NaN or infinity from finite operands."""
 
     node: Expr
     element: tuple[int, ...]
@@ -39,9 +39,9 @@ class NonFinite:
 def first_nonfinite(
     roots: Sequence[Expr], values: Mapping[Input, Array], sizes: Sizes | None = None
 ) -> NonFinite | None:
-    """Where a NaN or infinity first appears; None where all is finite.
+    """Where a NaN or infinity first appears; None if all is finite.
 
-    A non-finite element that no non-finite element of a root is made from (one in a branch that
+    A non-finite element that no non-finite element of a root is computed from (one in a branch that
     `where` does not take there) is passed over.
     """
     known = sizes_of(values, sizes or {})
@@ -65,7 +65,7 @@ def first_nonfinite(
 
 @singledispatch
 def read(node: Expr, k: int, which: Truths, operands: list[Array], sizes: Sizes) -> Truths:
-    """The elements of operand k from which the elements `which` of the node are made."""
+    """The elements of operand k from which the elements `which` of the node are computed."""
     raise TypeError(f"{type(node).__name__} has no operands")
 
 
@@ -117,6 +117,6 @@ def _(node: Scan, k: int, which: Truths, operands: list[Array], sizes: Sizes) ->
 
 @read.register
 def _(node: Triangle, k: int, which: Truths, operands: list[Array], sizes: Sizes) -> Truths:
-    """Column j of the factor is made of the columns up to j."""
+    """Column j of the factor is computed from the columns up to j."""
     columns = np.flip(np.logical_or.accumulate(np.flip(which.any(axis=0))))
     return np.broadcast_to(columns, operands[0].shape)

@@ -1,4 +1,4 @@
-"""The plain NumPy meaning of every node kind: slow, obvious, and the oracle of every test.
+"""The meaning of every node kind in plain NumPy: slow, obvious, and the oracle of every test.
 
 Arrays may be real or complex; a complex step through it gives derivatives to full precision for
 functions whose NumPy meaning takes complex numbers.
@@ -44,9 +44,9 @@ Sizes = Mapping[str, int]
 def evaluate(
     roots: Sequence[Expr], values: Mapping[Input, Array], sizes: Sizes | None = None
 ) -> list[Array]:
-    """The arrays that the roots stand for, each of its node's shape.
+    """The values of the roots, each of its node's shape.
 
-    Raises ShapeError where a size or an input is missing or does not fit.
+    Raises ShapeError if a size or an input is missing or does not fit.
     """
     every = evaluate_all(roots, values, sizes)
     return [every[root] for root in roots]
@@ -68,7 +68,7 @@ def evaluate_all(
 
 
 def sizes_of(values: Mapping[Input, Array], sizes: Sizes) -> dict[str, int]:
-    """The sizes given, and those that the shapes of values tell."""
+    """The given sizes, and those that follow from the shapes of values."""
     known = dict(sizes)
     for node, array in values.items():
         for dim, size in zip(node.shape, np.shape(array), strict=False):
@@ -126,8 +126,8 @@ def _(node: Einsum, operands: list[Array], sizes: Sizes) -> Array:
         arrays, labels = [np.ones(())], [()]
     spec = ",".join("".join(ascii_letters[k] for k in own) for own in labels)
     spec += f"->{''.join(ascii_letters[k] for k in unique)}"
-    # In pairs: all at once, five matrices of 20 columns take seconds. Numbers of other kinds, of
-    # more digits than doubles, have no such path in NumPy.
+    # In pairs: all at once, five matrices of 20 columns take seconds. Number types of more digits
+    # than doubles have no such path in NumPy.
     pairs = len(arrays) > 2 and all(np.asarray(array).dtype.kind in "fc" for array in arrays)
     result = np.asarray(np.einsum(spec, *arrays, optimize="greedy" if pairs else False))
     if node.dtype == "bool":
@@ -143,9 +143,9 @@ def _(node: Einsum, operands: list[Array], sizes: Sizes) -> Array:
 def positions(
     index: Sequence[Index], iterated: tuple[int, ...], indexed: tuple[int, ...], sizes: Sizes
 ) -> tuple[NDArray[np.intp], ...]:
-    """For each indexed axis the index at every iterated position.
+    """For each indexed axis, the index at every iterated position.
 
-    Raises ShapeError where one falls outside its axis.
+    Raises ShapeError if one falls outside its axis.
     """
     grid = np.indices(iterated, dtype=np.intp)
     result = []
