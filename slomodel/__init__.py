@@ -1,4 +1,4 @@
-"""slomodel: write an objective; get fast kernels, proved local Lipschitz constants, and a solver."""
+"""slomodel: write an objective; get kernels, proved local Lipschitz constants and solvers."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING

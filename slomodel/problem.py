@@ -34,7 +34,7 @@ class Init:
 
 @dataclass(frozen=True, slots=True)
 class FileReference:
-    """A file that a declaration takes its values from: path relative to the model, and key in it."""
+    """The file of a declaration's values: path relative to the model, and key in it."""
 
     path: str
     key: str

@@ -34,7 +34,7 @@ def jvp(roots: Sequence[Expr], tangents: Mapping[Expr, Expr]) -> tuple[Expr, ...
 
 
 def hessian_vector(objective: Expr, directions: Mapping[Expr, Expr]) -> tuple[Expr, ...]:
-    """Hessian-vector products: the keys are the variables, the values the direction; in key order."""
+    """Hessian-vector products: variables as keys, directions as values; in key order."""
     return jvp(gradient(objective, list(directions)), directions)
 
 

@@ -50,7 +50,7 @@ class KinkedPower:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """How the elements of a factor are laid out in a product: its axis k is axis `axes[k]` there."""
+    """Layout of the elements of a factor in a product: its axis k is axis `axes[k]` there."""
 
     of: Hashable
     axes: Axes

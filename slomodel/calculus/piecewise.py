@@ -85,7 +85,7 @@ def _comparisons(condition: Expr, axes: Axes) -> Iterator[tuple[Expr, Axes]]:
 
 
 def _order_across(comparison: Map, axes: Axes, node: Map, varying: Collection[Expr]) -> int:
-    """The order of continuity across the boundary of one comparison: the highest that a cut proves."""
+    """The highest order of continuity that a cut proves across the boundary of one comparison."""
     best = -1
     for cut in _cuts(comparison, varying):
         for written in (False, True):

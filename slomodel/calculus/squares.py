@@ -15,7 +15,7 @@ from slomodel.ir.walk import dependents, inputs, postorder, substitute
 
 @dataclass(frozen=True, slots=True)
 class Square:
-    """A summand Σ weight·residual² of an objective; the weight, of one shape, depends on data only."""
+    """A summand Σ weight·residual² of an objective; both of one shape, the weight of data alone."""
 
     weight: Expr
     residual: Expr
