@@ -35,9 +35,9 @@ from bounds.fuzz import Case, cases, setting_of
 from random_graphs import KINDS, WITH_LITERALS, throw
 
 from slomodel.bounds import lipschitz
-from slomodel.bounds.strategies.interval_entries import interval_entries
-from slomodel.bounds.strategies.layered_networks import layered_networks
-from slomodel.bounds.strategies.separable_sums import separable_sums
+from slomodel.bounds.rules.interval_entries import interval_entries
+from slomodel.bounds.rules.layered_networks import layered_networks
+from slomodel.bounds.rules.separable_sums import separable_sums
 
 RADII = (0.0, 1e-12, 1e-9, 1e-6, 1e-3, 0.01, 0.03, 0.1, 0.3, 0.5, 1.0, 2.0, 3.0, 10.0, 100.0, 1e3)
 RADII_A_GRAPH = 12

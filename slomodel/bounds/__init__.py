@@ -1,8 +1,8 @@
 """Proved bounds on the Lipschitz constants of the gradient and the Hessian over balls."""
 
 from slomodel.bounds.formula import bound_formula
-from slomodel.bounds.intervals.evaluation_errors import gradient_error, value_error
 from slomodel.bounds.lipschitz import bounds, quick_bound
+from slomodel.bounds.ranges.evaluation_errors import gradient_error, value_error
 from slomodel.bounds.result import Bounds
 from slomodel.bounds.sampled import sample
 from slomodel.bounds.setting import Setting

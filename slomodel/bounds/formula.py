@@ -8,13 +8,13 @@ from dataclasses import replace
 import sympy as sp
 from sympy.printing.printer import Printer
 
-from slomodel.bounds.intervals.rounding import up_mul
-from slomodel.bounds.intervals.smoothness import place
+from slomodel.bounds.arithmetic.rounding import up_mul
+from slomodel.bounds.ranges.smoothness import place
 from slomodel.bounds.result import shown
-from slomodel.bounds.series.plain import not_plain
+from slomodel.bounds.rules.majorant_series import Series, majorant_terms
+from slomodel.bounds.rules.symmetric_powers import symmetric_terms
 from slomodel.bounds.setting import Setting
-from slomodel.bounds.strategies.majorant_series import Series, majorant_terms
-from slomodel.bounds.strategies.symmetric_powers import symmetric_terms
+from slomodel.bounds.structure.polynomials import first_nonpolynomial
 from slomodel.errors import Diagnostic, DomainError, MissingRule
 from slomodel.ir.exact import without_rounding
 
@@ -73,7 +73,7 @@ def _rounded(value: float) -> sp.Expr:
 
 
 def _why(setting: Setting) -> str:
-    node = not_plain(setting.objective, set(setting.variables))
+    node = first_nonpolynomial(setting.objective, set(setting.variables))
     if node is None:
         return "no formula for a bound: the objective is a polynomial with too many terms"
     found = place(node, setting.spans, setting.objective)

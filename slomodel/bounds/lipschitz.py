@@ -9,22 +9,21 @@ from functools import partial
 
 import numpy as np
 
-from slomodel.bounds.intervals.rounding import up_add, up_mul
-from slomodel.bounds.negative_powers import with_negative_powers
+from slomodel.bounds.arithmetic.rounding import up_add, up_mul
 from slomodel.bounds.result import Bounds, Claim, Constant, checked_radius, shown
-from slomodel.bounds.series.gram_form import as_written, in_gram_form
+from slomodel.bounds.rules.gradient_jets import gradient_jets
+from slomodel.bounds.rules.interval_entries import interval_entries
+from slomodel.bounds.rules.large_sums import large_sums
+from slomodel.bounds.rules.layered_networks import layered_networks
+from slomodel.bounds.rules.log_sum_exps import log_sum_exps
+from slomodel.bounds.rules.majorant_series import majorant_series
+from slomodel.bounds.rules.quadratic import linear, quadratic
+from slomodel.bounds.rules.separable_sums import separable_sums
+from slomodel.bounds.rules.symmetric_powers import symmetric_powers
 from slomodel.bounds.setting import Candidate, Setting
 from slomodel.bounds.stopping import pause
-from slomodel.bounds.strategies.gradient_jets import gradient_jets
-from slomodel.bounds.strategies.interval_entries import interval_entries
-from slomodel.bounds.strategies.large_sums import large_sums
-from slomodel.bounds.strategies.layered_networks import layered_networks
-from slomodel.bounds.strategies.linear import linear
-from slomodel.bounds.strategies.log_sum_exps import log_sum_exps
-from slomodel.bounds.strategies.majorant_series import majorant_series
-from slomodel.bounds.strategies.quadratic import quadratic
-from slomodel.bounds.strategies.separable_sums import separable_sums
-from slomodel.bounds.strategies.symmetric_powers import symmetric_powers
+from slomodel.bounds.structure.gram_form import as_written, in_gram_form
+from slomodel.bounds.structure.negative_powers import with_negative_powers
 from slomodel.bounds.units import Units, units_of_objective, units_of_variables
 from slomodel.errors import Diagnostic, DomainError, MissingRule
 from slomodel.ir.exact import without_rounding

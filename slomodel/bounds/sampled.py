@@ -18,7 +18,7 @@ import numpy as np
 from numpy.random import Generator
 
 from slomodel.bounds.ball import Ball, Vector, norm, unit
-from slomodel.bounds.forms.lanczos import largest
+from slomodel.bounds.norms.lanczos import largest
 from slomodel.bounds.result import Bounds, Claim, Constant, checked_radius
 from slomodel.errors import Diagnostic, DomainError
 

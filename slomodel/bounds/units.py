@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from slomodel.bounds.intervals.rounding import up
+from slomodel.bounds.arithmetic.rounding import up
 from slomodel.bounds.setting import Setting
 from slomodel.functions import mul
 from slomodel.ir import build

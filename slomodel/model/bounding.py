@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slomodel.bounds import Setting, bounds, gradient_error, quick_bound, stopped_by, value_error
-from slomodel.bounds.intervals.enclose import boxed, elements_read
+from slomodel.bounds.ranges.enclose import boxed, elements_read
 from slomodel.ir.expr import Input
 from slomodel.ir.walk import inputs
 from slomodel.model.planning import known_of

@@ -14,7 +14,7 @@ from strategies import Example
 
 from slomodel import functions as fn
 from slomodel.bounds import Setting, bounds
-from slomodel.bounds.intervals.enclose import live_in
+from slomodel.bounds.ranges.enclose import live_in
 from slomodel.ir import build
 from slomodel.ir.walk import substitute
 

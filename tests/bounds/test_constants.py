@@ -9,14 +9,14 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from bounds.asking import setting
 from bounds.fuzz import cases, in_units, setting_of
+from bounds.settings import setting
 from random_graphs import throw
 
 import slomodel.functions as table
 from slomodel.bounds import Setting, bounds
-from slomodel.bounds.forms.loewner import Rows, cubic_sum, quadratic_sum
-from slomodel.bounds.forms.power_sums import Moments, power_sums
+from slomodel.bounds.norms.loewner import Rows, cubic_sum, quadratic_sum
+from slomodel.bounds.norms.power_sums import Moments, power_sums
 from slomodel.ir import build
 from slomodel.ir.dims import literal
 from slomodel.ir.exact import without_rounding

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from bounds.asking import setting
+from bounds.settings import setting
 
 from slomodel.bounds import bounds
 from slomodel.bounds.result import MOST_RADIUS

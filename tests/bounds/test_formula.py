@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 import sympy as sp
-from bounds.asking import setting
+from bounds.settings import setting
 
 import slomodel
 from slomodel.bounds.ball import Ball, norm
-from slomodel.bounds.strategies.majorant_series import majorant_series
+from slomodel.bounds.rules.majorant_series import majorant_series
 
 pytestmark = pytest.mark.filterwarnings("ignore::slomodel.ModelWarning")
 

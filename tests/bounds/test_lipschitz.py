@@ -9,8 +9,8 @@ import pytest
 from slomodel import functions as fn
 from slomodel.bounds import Bounds, Setting, bounds, lipschitz
 from slomodel.bounds.result import shown
+from slomodel.bounds.rules.quadratic import linear
 from slomodel.bounds.setting import Candidate
-from slomodel.bounds.strategies.linear import linear
 from slomodel.errors import MissingRule
 from slomodel.ir import build
 from slomodel.ir.dims import literal

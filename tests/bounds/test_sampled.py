@@ -7,7 +7,7 @@ import pytest
 
 import slomodel
 from slomodel.bounds.ball import Ball, norm
-from slomodel.bounds.forms.lanczos import largest
+from slomodel.bounds.norms.lanczos import largest
 
 METHODS = pytest.mark.parametrize("method", ["ascent", "pairs"])
 

@@ -6,16 +6,16 @@ import math
 
 import numpy as np
 import pytest
-from bounds.asking import setting
 from bounds.fuzz import scaled, setting_of
 from bounds.objective_graph import ObjectiveGraph
-from bounds.test_layered_networks import NETS, asked
+from bounds.rules.test_layered_networks import NETS, asked
+from bounds.settings import setting
 from bounds.witness import seek
 from random_graphs import KINDS, throw
 
 from slomodel.bounds import Setting, bounds
 from slomodel.bounds.lipschitz import STRATEGIES, Strategy
-from slomodel.bounds.strategies.layered_networks import layered_networks
+from slomodel.bounds.rules.layered_networks import layered_networks
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::slomodel.ModelWarning"),

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from bounds.asking import setting
 from bounds.fuzz import RADII, cases, in_units, setting_of
 from bounds.objective_graph import ObjectiveGraph
+from bounds.settings import setting
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import Example, graphs

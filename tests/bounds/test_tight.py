@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from bounds.asking import setting
+from bounds.settings import setting
 
 from slomodel.bounds import bounds, lipschitz
 

@@ -10,7 +10,7 @@ import numpy as np
 from bounds.objective_graph import DIGITS, Exact, ObjectiveGraph, Vector, exact, exact_norm
 
 from slomodel.bounds.ball import Ball, norm, unit
-from slomodel.bounds.forms.lanczos import largest
+from slomodel.bounds.norms.lanczos import largest
 
 RANDOM_DIRECTIONS = 2
 ASCENTS = 2

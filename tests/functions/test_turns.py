@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from slomodel.bounds.intervals.derivatives import derivative_range
-from slomodel.bounds.intervals.interval import interval
+from slomodel.bounds.arithmetic.interval import interval
+from slomodel.bounds.ranges.derivatives import derivative_range
 from slomodel.functions import TABLE
 from slomodel.functions.elementary import sech_asinh
 from slomodel.ir.function import ScalarFunction

@@ -1,0 +1,1 @@
+"""Directed rounding, intervals and midpoint-radius numbers: every proof about floating point."""

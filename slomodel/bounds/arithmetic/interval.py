@@ -1,0 +1,299 @@
+"""Arrays of intervals with outward rounding: every result contains all real results.
+
+An end may be infinite; an infinite end is never attained, so 0 times it is 0. Truth values are
+intervals too: 1 is true, 0 false, [0, 1] undecided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from slomodel.bounds.arithmetic.rounding import (
+    LARGEST,
+    LIBM_ULPS,
+    Array,
+    Axis,
+    Truths,
+    down,
+    down_add,
+    down_sum,
+    down_ulps,
+    put,
+    up,
+    up_add,
+    up_sum,
+    up_ulps,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """All arrays between `lo` and `hi`, elementwise; both of one shape, lo <= hi, no NaN.
+
+    A point holds one array twice. Make them with `interval` or `point`.
+    """
+
+    lo: Array
+    hi: Array
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.lo.shape
+
+    @property
+    def is_point(self) -> bool:
+        return self.lo is self.hi
+
+    @property
+    def mid(self) -> Array:
+        """A number in each interval; 0 where it is unbounded on both sides."""
+        if self.is_point:
+            return self.lo
+        with np.errstate(all="ignore"):
+            lo, hi = np.maximum(self.lo, -LARGEST), np.minimum(self.hi, LARGEST)
+            return np.asarray(np.minimum(np.maximum(0.5 * lo + 0.5 * hi, lo), hi))
+
+    @property
+    def rad(self) -> Array:
+        """At least the distance of `mid` from the ends."""
+        if self.is_point:
+            return np.zeros_like(self.lo)
+        return self.rad_about(self.mid)
+
+    def rad_about(self, mid: Array) -> Array:
+        """`rad` where `mid` is known; a difference is rounded to 0 only where it is 0."""
+        with np.errstate(all="ignore"):
+            farthest = np.maximum(self.hi - mid, mid - self.lo)
+            return np.asarray(np.where(farthest == 0.0, 0.0, up(farthest)))
+
+    @property
+    def magnitude(self) -> Array:
+        """The largest absolute value of each interval."""
+        if self.is_point:
+            return np.asarray(np.abs(self.lo))
+        return np.asarray(np.maximum(np.abs(self.lo), np.abs(self.hi)))
+
+    @property
+    def mignitude(self) -> Array:
+        """The smallest absolute value of each interval."""
+        return np.asarray(np.maximum(np.maximum(self.lo, -self.hi), 0.0))
+
+    def contains(self, value: float) -> Truths:
+        return np.asarray((self.lo <= value) & (value <= self.hi))
+
+    def each(self, view: Callable[[Array], Array]) -> Interval:
+        """The same view (an index, a new shape) of both ends."""
+        lo = np.asarray(view(self.lo))
+        return Interval(lo, lo) if self.is_point else Interval(lo, np.asarray(view(self.hi)))
+
+    def __neg__(self) -> Interval:
+        lo = -self.hi
+        return Interval(lo, lo) if self.is_point else Interval(lo, -self.lo)
+
+    def __add__(self, other: Interval) -> Interval:
+        result = interval(down_add(self.lo, other.lo), up_add(self.hi, other.hi))
+        return _narrowed(result) if self.is_point and other.is_point else result
+
+    def __sub__(self, other: Interval) -> Interval:
+        return self + (-other)
+
+    def __mul__(self, other: Interval) -> Interval:
+        return multiply(self, other)
+
+    def __truediv__(self, other: Interval) -> Interval:
+        return divide(self, other)
+
+
+def interval(lo: ArrayLike, hi: ArrayLike) -> Interval:
+    """The interval of these ends; NaN is no bound, and an end that overflowed is brought back."""
+    low, high = np.asarray(lo, dtype=np.float64), np.asarray(hi, dtype=np.float64)
+    if np.isfinite(low).all() and np.isfinite(high).all():
+        return Interval(low, high)
+    low = put(np.isnan(low), -np.inf, np.minimum(low, LARGEST))
+    high = put(np.isnan(high), np.inf, np.maximum(high, -LARGEST))
+    return Interval(np.asarray(low), np.asarray(high))
+
+
+def point(x: ArrayLike) -> Interval:
+    """The interval of one array of numbers; NaN is anything, ±inf all beyond the largest double."""
+    array = np.asarray(x, dtype=np.float64)
+    return Interval(array, array) if np.isfinite(array).all() else interval(array, array)
+
+
+def around(center: ArrayLike, radius: ArrayLike) -> Interval:
+    """All numbers within a distance of the centre."""
+    c, r = np.asarray(center, dtype=np.float64), np.asarray(radius, dtype=np.float64)
+    return interval(down_add(c, -r), up_add(c, r))
+
+
+def hull(a: Interval, b: Interval) -> Interval:
+    """The smallest interval that holds both."""
+    return Interval(np.minimum(a.lo, b.lo), np.maximum(a.hi, b.hi))
+
+
+def meet(a: Interval, b: Interval) -> Interval:
+    """Numbers in both; where two enclosures of one value are disjoint by a mistake, `a`."""
+    lo, hi = np.maximum(a.lo, b.lo), np.minimum(a.hi, b.hi)
+    return Interval(np.where(lo <= hi, lo, a.lo), np.where(lo <= hi, hi, a.hi))
+
+
+def within(a: Interval, lo: float, hi: float) -> Interval:
+    """`a` cut to a range that the value is known to lie in."""
+    return Interval(np.clip(a.lo, lo, hi), np.clip(a.hi, lo, hi))
+
+
+def _ends(a: Interval, b: Interval, op: Callable[[Array, Array], Array]) -> tuple[Array, Array]:
+    """The least and the greatest result at the ends, with 0 for those that are not numbers (0 inf,
+    inf / inf).
+    """
+    lefts = [a.lo] if a.is_point else [a.lo, a.hi]
+    rights = [b.lo] if b.is_point else [b.lo, b.hi]
+    with np.errstate(all="ignore"):
+        results = [np.asarray(op(left, right)) for left in lefts for right in rights]
+    lo, hi = reduce(np.minimum, results), reduce(np.maximum, results)
+    if np.isnan(lo).any():
+        results = [np.where(np.isnan(one), 0.0, one) for one in results]
+        lo, hi = reduce(np.minimum, results), reduce(np.maximum, results)
+    return lo, hi
+
+
+def _narrowed(a: Interval) -> Interval:
+    """A point where both ends are equal everywhere."""
+    return Interval(a.lo, a.lo) if np.array_equal(a.lo, a.hi) else a
+
+
+def _product_of_points(a: Array, b: Array) -> Interval:
+    """Exact where a factor is a power of two, as is 1, and nothing under- or overflows."""
+    with np.errstate(all="ignore"):
+        p = np.multiply(a, b)
+        size = np.abs(p)
+        exact = (np.abs(np.frexp(a)[0]) == 0.5) | (np.abs(np.frexp(b)[0]) == 0.5)
+        exact &= (size >= np.finfo(np.float64).tiny) & (size <= LARGEST)
+        exact |= (a == 0.0) | (b == 0.0)
+        return _narrowed(interval(np.where(exact, p, down(p)), np.where(exact, p, up(p))))
+
+
+def multiply(a: Interval, b: Interval) -> Interval:
+    """All products; x y is monotone in each factor, so extremes are at the ends."""
+    if a.is_point and b.is_point:
+        return _product_of_points(a.lo, b.lo)
+    lo, hi = _ends(a, b, np.multiply)
+    if lo.all() and hi.all():  # what follows is about ends that are 0
+        return interval(down(lo), up(hi))
+    zero = ((a.lo == 0.0) & (a.hi == 0.0)) | ((b.lo == 0.0) & (b.hi == 0.0))
+    # An end 0 that was not rounded to it: of a factor with an end 0 and no sign change.
+    nonnegative = ((a.lo >= 0.0) & (b.lo >= 0.0)) | ((a.hi <= 0.0) & (b.hi <= 0.0))
+    nonpositive = ((a.lo >= 0.0) & (b.hi <= 0.0)) | ((a.hi <= 0.0) & (b.lo >= 0.0))
+    lo, hi = down(lo), up(hi)
+    low = put(zero | (nonnegative & (lo < 0.0)), 0.0, lo)
+    high = put(zero | (nonpositive & (hi > 0.0)), 0.0, hi)
+    return interval(low, high)
+
+
+def divide(a: Interval, b: Interval) -> Interval:
+    """All quotients with divisors that are not 0; all numbers where 0 is inside the divisor."""
+    if (b.lo > 0.0).all() or (b.hi < 0.0).all():
+        lo, hi = _ends(a, b, np.divide)
+        if lo.all() and hi.all():
+            return interval(down(lo), up(hi))
+    crossing = (b.lo < 0.0) & (b.hi > 0.0) | ((b.lo == 0.0) & (b.hi == 0.0))
+    # A divisor that ends at 0 reaches it from one side: that side's zero gives that infinity.
+    divisor = Interval(
+        put((b.lo == 0.0) & (b.hi > 0.0), 0.0, b.lo), put((b.hi == 0.0) & (b.lo < 0.0), -0.0, b.hi)
+    )
+    lo, hi = _ends(a, divisor, np.divide)
+    positive = ((a.lo >= 0.0) & (b.lo >= 0.0)) | ((a.hi <= 0.0) & (b.hi <= 0.0))
+    negative = ((a.lo >= 0.0) & (b.hi <= 0.0)) | ((a.hi <= 0.0) & (b.lo >= 0.0))
+    zero = (a.lo == 0.0) & (a.hi == 0.0)
+    lo, hi = down(lo), up(hi)
+    low = put(zero | (positive & (lo < 0.0)), 0.0, lo)
+    high = put(zero | (negative & (hi > 0.0)), 0.0, hi)
+    return interval(put(crossing, -np.inf, low), put(crossing, np.inf, high))
+
+
+def square(a: Interval) -> Interval:
+    """All squares: between those of the smallest and the largest absolute value."""
+    with np.errstate(all="ignore"):
+        least, largest = np.square(a.mignitude), np.square(a.magnitude)
+    low = np.maximum(down(least), 0.0)
+    return interval(low, put(a.magnitude == 0.0, 0.0, up(largest)))
+
+
+def absolute(a: Interval) -> Interval:
+    """All absolute values, exact."""
+    return Interval(a.mignitude, a.magnitude)
+
+
+def whole_power(a: Interval, k: int) -> Interval:
+    """All x^k for a whole k: by parity monotone in |x| or in x; x^0 is 1."""
+    if k == 0:
+        return point(np.ones(a.shape))
+    if k < 0:
+        return divide(point(np.ones(a.shape)), whole_power(a, -k))
+    if k == 1:
+        return a
+    if k == 2:
+        return square(a)
+    size = absolute(a)
+    base = Interval(size.lo, size.hi) if k % 2 == 0 else a
+    with np.errstate(all="ignore"):
+        lo, hi = np.power(base.lo, float(k)), np.power(base.hi, float(k))
+    low = np.where(base.lo == 0.0, 0.0, down_ulps(lo))
+    high = np.where(base.hi == 0.0, 0.0, up_ulps(hi))
+    keeps = base.lo >= 0.0
+    return interval(np.where(keeps, np.maximum(low, 0.0), low), high)
+
+
+def increasing(function: Callable[[Array], Array], a: Interval, ulps: int = LIBM_ULPS) -> Interval:
+    """All values of an increasing function that is off by at most so many steps."""
+    with np.errstate(all="ignore"):
+        lo = down_ulps(np.asarray(function(a.lo), dtype=np.float64), ulps)
+        hi = up_ulps(np.asarray(function(a.hi), dtype=np.float64), ulps)
+    return interval(lo, hi)
+
+
+def total(a: Interval, axis: Axis = None) -> Interval:
+    """The sum along axes, with the error of summation."""
+    return interval(down_sum(a.lo, axis), up_sum(a.hi, axis))
+
+
+def maximum(a: Interval, b: Interval) -> Interval:
+    return Interval(np.maximum(a.lo, b.lo), np.maximum(a.hi, b.hi))
+
+
+def minimum(a: Interval, b: Interval) -> Interval:
+    return Interval(np.minimum(a.lo, b.lo), np.minimum(a.hi, b.hi))
+
+
+def truths(true: Truths, false: Truths) -> Interval:
+    """Truth values from where they surely hold and where they surely do not."""
+    return Interval(np.where(true, 1.0, 0.0), np.where(false, 0.0, 1.0))
+
+
+def less(a: Interval, b: Interval) -> Interval:
+    """Whether a < b: decided where the intervals do not overlap."""
+    return truths(a.hi < b.lo, a.lo >= b.hi)
+
+
+def less_equal(a: Interval, b: Interval) -> Interval:
+    return truths(a.hi <= b.lo, a.lo > b.hi)
+
+
+def equal(a: Interval, b: Interval) -> Interval:
+    same = (a.lo == a.hi) & (b.lo == b.hi) & (a.lo == b.lo)
+    return truths(same, (a.hi < b.lo) | (a.lo > b.hi))
+
+
+def choose(condition: Interval, a: Interval, b: Interval) -> Interval:
+    """`a` where the condition surely holds, `b` where it surely does not, else both."""
+    both = hull(a, b)
+    true, false = condition.lo == 1.0, condition.hi == 0.0
+    return Interval(
+        np.where(true, a.lo, np.where(false, b.lo, both.lo)),
+        np.where(true, a.hi, np.where(false, b.hi, both.hi)),
+    )

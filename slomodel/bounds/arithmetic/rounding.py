@@ -1,0 +1,272 @@
+"""Upper and lower bounds of floating-point results: `up_…` never below, `down_…` never above.
+
+IEEE double arithmetic rounds to nearest, so a result is off by at most one step of its own
+exponent; a sum of N terms in any order by γ_N Σ|terms|, γ_N = N u / (1 - N u), u = 2^-53 (Higham,
+Accuracy and Stability of Numerical Algorithms, section 4.2). NaN stands for no bound: ±inf.
+"""
+
+from __future__ import annotations
+
+from math import inf, isnan, nextafter
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Real = TypeVar("Real", float, Array)
+Truths = NDArray[np.bool_]
+Axis = int | tuple[int, ...] | None
+
+UNIT = 2.0**-53
+"""Half the distance from 1 to the next double."""
+SMALLEST = 5e-324
+LARGEST = float(np.finfo(np.float64).max)
+LIBM_ULPS = 4
+"""Steps by which NumPy's elementary functions may be off; NumPy's own tests hold them to it."""
+_STEP = UNIT * (1.0 + 2.0 * UNIT)
+
+
+def up(x: Real) -> Real:
+    """A double above, for one number the next, in arrays at most two steps; NaN gives +inf."""
+    if isinstance(x, float):
+        return cast("Real", np.float64(inf if isnan(x) else nextafter(x, inf)))
+    with np.errstate(all="ignore"):
+        y = np.add(x, _step(x))
+        return cast("Real", y if np.isfinite(y).all() else _no_nan(np.nextafter(x, inf), inf))
+
+
+def down(x: Real) -> Real:
+    """A double below, for one number the next, in arrays at most two steps; NaN gives -inf."""
+    if isinstance(x, float):
+        return -up(-x)
+    with np.errstate(all="ignore"):
+        y = np.subtract(x, _step(x))
+        return cast("Real", y if np.isfinite(y).all() else -up(-x))
+
+
+def _step(x: Any) -> Any:
+    """Numbers e with fl(x + e) > x for every double x that is finite.
+
+    With s the step of doubles from 2^k <= |x| < 2^(k+1), fl(φ|x|) >= fl(φ 2^k) > s/2 for φ = u (1 +
+    2u), where that does not underflow, so that x + e is nearer to x + s than to x. Where it may,
+    s/2 is a multiple of the smallest double η, which fl(φ|x|) reaches, or s is η; and η is added.
+    Rump, Zimmermann, Boldo, Melquiond, Computing predecessor and successor, BIT 2009.
+    """
+    e = np.abs(x) * _STEP
+    e += SMALLEST
+    return e
+
+
+def _no_nan(x: Any, value: float) -> Any:
+    bad = np.isnan(x)
+    return np.where(bad, value, x)[()] if bad.any() else x
+
+
+def gamma(n: float) -> float:
+    """γ_n rounded up: the relative error of n roundings; +inf from n u = 1 on."""
+    part = n * UNIT
+    return float(up(up(part) / down(1.0 - up(part)))) if part < 1.0 else np.inf
+
+
+def up_add(a: Real, b: Real) -> Real:
+    """At least a + b, and a + b itself where that is a double.
+
+    s = fl(a + b) has the error e with a + b = s + e exactly (Knuth's TwoSum), so s is enough
+    where e <= 0.
+    """
+    with np.errstate(all="ignore"):
+        s = np.add(a, b)
+        enough = _sum_error(a, b, s) <= 0.0
+        if isinstance(s, float):
+            return s if enough else up(s)
+        y = _step(s)
+        y *= ~enough
+        y += s
+        return cast("Real", y if np.isfinite(y).all() else np.where(enough, s, up(s)))
+
+
+def down_add(a: Real, b: Real) -> Real:
+    """At most a + b, and a + b itself where that is a double; as `up_add`."""
+    return -up_add(-a, -b)
+
+
+def _sum_error(a: Real, b: Real, s: Any) -> Any:
+    back = np.subtract(s, a)
+    error = np.subtract(s, back)
+    if isinstance(s, float):
+        return (a - error) + (b - back)
+    np.subtract(a, error, out=error)
+    np.subtract(b, back, out=back)
+    error += back
+    return error
+
+
+def up_mul(a: Real, b: Real) -> Real:
+    """At least a b; 0 where a or b is 0, also against an infinite factor.
+
+    The zero must be exact: a bound that was rounded to 0 is not one.
+    """
+    with np.errstate(all="ignore"):
+        zero = np.equal(a, 0.0) | np.equal(b, 0.0)
+        return cast("Real", put(zero, 0.0, up(np.multiply(a, b)))[()])
+
+
+def down_mul(a: Real, b: Real) -> Real:
+    """At most a b; 0 where a or b is exactly 0."""
+    return -up_mul(-a, b)
+
+
+def put(which: Any, value: float, x: Any) -> Any:
+    """`value` where `which` holds, else x; x itself where it does nowhere."""
+    return np.where(which, value, x) if which.any() else x
+
+
+def up_div(a: Real, b: Real) -> Real:
+    """At least a / b; 0 where a is exactly 0 and b is not; +inf for 0 / 0."""
+    with np.errstate(all="ignore"):
+        zero = np.equal(a, 0.0) & np.not_equal(b, 0.0)
+        return cast("Real", put(zero, 0.0, up(np.divide(a, b)))[()])
+
+
+def up_sqrt(x: Real) -> Real:
+    """At least the root of x; 0 at 0."""
+    with np.errstate(all="ignore"):
+        return cast("Real", put(np.equal(x, 0.0), 0.0, up(np.sqrt(x)))[()])
+
+
+def down_sqrt(x: Real) -> Real:
+    """At most the root of x, at least 0."""
+    with np.errstate(all="ignore"):
+        return cast("Real", np.maximum(down(np.sqrt(np.maximum(x, 0.0))), 0.0))
+
+
+def up_pow(x: float, k: int) -> float:
+    """At least x^k for x >= 0 and a whole k >= 0, by rounded products; 0^0 is 1."""
+    result = 1.0
+    for _ in range(k):
+        result = x if result == 1.0 else up_mul(result, x)
+    return float(result)
+
+
+def up_sum(x: Array, axis: Axis = None) -> Array:
+    """At least the sum along the axes: |fl(Σ) - Σ| <= γ_N Σ|x|, and Σ|x| <= fl(Σ|x|)/(1 - γ_N).
+
+    γ_N / (1 - γ_N) <= γ_2N, which is what is used. Exact for one term and where all are 0.
+    """
+    with np.errstate(all="ignore"):
+        total, slack = _sum_and_slack(x, axis)
+        return np.asarray(np.where(slack == 0.0, _no_nan(total, np.inf), up_add(total, slack)))
+
+
+def down_sum(x: Array, axis: Axis = None) -> Array:
+    """At most the sum along the axes; see `up_sum`."""
+    return -up_sum(-np.asarray(x), axis)
+
+
+def _sum_and_slack(x: Array, axis: Axis) -> tuple[Array, Array]:
+    x = np.asarray(x, dtype=np.float64)
+    total = np.asarray(np.sum(x, axis=axis))
+    terms = x.size // max(total.size, 1)
+    if terms <= 1:
+        return total, np.zeros_like(total)
+    return total, np.asarray(up_mul(np.sum(np.abs(x), axis=axis), np.float64(gamma(2 * terms))))
+
+
+_SMALL_SQUARE, _LARGE_SQUARE = 1e-250, 1e290
+
+
+def up_norm(x: Array, axis: Axis = None) -> Array:
+    """At least the Euclidean norm along the axes; +inf for an array that is not finite.
+
+    Scaled by a power of two, so that no square over- or underflows to a wrong size: with y =
+    2^-e |x| <= 1, ‖x‖ = 2^e sqrt(Σ y²), each square off by u relatively or 2^-1074. Sums of a
+    middle size need no scale, and all roundings are in one factor.
+    """
+    with np.errstate(all="ignore"):
+        plain = np.asarray(np.sum(np.square(x), axis=axis))
+        if ((plain > _SMALL_SQUARE) & (plain < _LARGE_SQUARE)).all():
+            terms = np.size(x) // max(plain.size, 1)
+            return np.asarray(np.sqrt(plain * up(1.0 + gamma(2 * terms + 16))))
+        y, e, terms = _scaled(x, axis)
+        squares = np.sum(np.square(y), axis=axis)
+        total = up_mul(squares, np.float64(up(1.0 + gamma(2 * terms + 2))))
+        slack = np.where(e == _NO_EXPONENT, 0.0, up(terms * SMALLEST))
+        norm = up_sqrt(up_add(total, slack))
+        return _upward(norm, e)
+
+
+def down_norm(x: Array, axis: Axis = None) -> Array:
+    """At most the Euclidean norm along the axes, at least 0; as `up_norm`."""
+    with np.errstate(all="ignore"):
+        y, e, terms = _scaled(x, axis)
+        squares = np.sum(np.square(y), axis=axis)
+        total = down_mul(squares, np.float64(down(1.0 - gamma(2 * terms + 2))))
+        norm = down_sqrt(np.asarray(down_add(total, np.float64(-terms * SMALLEST))))
+        largest = np.ldexp(np.minimum(norm, LARGEST), np.where(e == _NO_EXPONENT, 0, e))
+        return np.asarray(np.where(norm == 0.0, 0.0, np.maximum(_finite_down(largest), 0.0)))
+
+
+_NO_EXPONENT = -5000
+
+
+def _scaled(x: Array, axis: Axis) -> tuple[Array, NDArray[np.intp], int]:
+    """|x| / 2^e (rounded up), e along the axes with 2^e >= max|x|, and the number of terms."""
+    size = np.abs(np.asarray(x, dtype=np.float64))
+    size = put(np.isnan(size), np.inf, size)
+    largest = np.max(size, axis=axis, keepdims=True, initial=0.0)
+    e = np.where(largest == 0.0, _NO_EXPONENT, np.frexp(largest)[1])
+    scaled = np.ldexp(size, np.where(largest == 0.0, 0, -e))
+    scaled = put((scaled == 0.0) & (size > 0.0), SMALLEST, scaled)
+    own = np.asarray(np.squeeze(e, axis=axis) if axis is not None else e.reshape(()))
+    return scaled, own, max(size.size // max(own.size, 1), 1)
+
+
+def _upward(norm: Array, e: NDArray[np.intp]) -> Array:
+    """2^e norm rounded up; ldexp rounds only where the result is subnormal."""
+    result = np.ldexp(norm, np.where(e == _NO_EXPONENT, 0, e))
+    small = (result < np.finfo(np.float64).tiny) & (norm > 0.0)
+    return np.asarray(_no_nan(np.where(small, up(result), result), np.inf))
+
+
+def _finite_down(x: Array) -> Array:
+    return np.where(np.isfinite(x), down(x), LARGEST)
+
+
+def up_ulps(x: Array, ulps: int = LIBM_ULPS) -> Array:
+    """At least every number within so many steps of x; +inf and NaN give +inf.
+
+    With the step s of |x|, fl(2u (m + 1) |x|) >= (m + 1) s, or s is the smallest double, of which m
+    + 1 are added: one for the rounding of the sum.
+    """
+    with np.errstate(all="ignore"):
+        moved = np.abs(x) * (2.0 * UNIT * (ulps + 1))
+        moved += SMALLEST * (ulps + 1)
+        moved = np.asarray(moved + x)
+        if np.isfinite(moved).all():
+            return moved
+        return np.asarray(_no_nan(np.where(np.isinf(x), x, moved), inf))
+
+
+def down_ulps(x: Array, ulps: int = LIBM_ULPS) -> Array:
+    """At most every number within so many steps of x; -inf and NaN give -inf."""
+    return -up_ulps(-np.asarray(x), ulps)
+
+
+GROWTH = 1.0 + 2.0**-46
+FLOOR = 1e-70
+"""Products of four such numbers are far from underflow."""
+
+
+def settled(x: Array) -> Array:
+    """Upper bounds >= 0 enlarged by what the roundings of an operation may have taken from them.
+
+    An operation of at most 100 roundings (all that are settled have fewer) has a relative error of
+    2^-46 at most, by which its result is enlarged; what comes near underflow is enlarged to
+    `FLOOR`. Zeros are exact, so that 0 times infinity is 0. NaN becomes inf.
+    """
+    y = np.asarray(x * GROWTH)
+    if not (y >= FLOOR).all():
+        y[np.isnan(y)] = np.inf
+        y[(y > 0.0) & (y < FLOOR)] = FLOOR
+    return y

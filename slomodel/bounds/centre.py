@@ -1,0 +1,142 @@
+"""The Hessian and the third derivative at the centre, entry by entry, where they fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from itertools import permutations
+from math import prod
+from operator import itemgetter
+
+import numpy as np
+
+from slomodel.bounds.arithmetic.interval import Interval, meet
+from slomodel.bounds.arithmetic.rounding import Array, up_add, up_norm
+from slomodel.bounds.norms.cubic import trilinear_norm
+from slomodel.bounds.norms.spectral import symmetric_norm
+from slomodel.bounds.ranges.enclose import boxed, enclose, live_in
+from slomodel.bounds.ranges.hessian import Entries, along_rows, derivatives
+from slomodel.bounds.ranges.smoothness import Smoothness, smoothness
+from slomodel.bounds.setting import Setting
+from slomodel.ir.dims import concrete
+from slomodel.ir.expr import Expr
+from slomodel.ir.walk import dependents, postorder
+
+_MOST_NUMBERS = 2**24
+"""So many numbers may be enclosed: directions times elements of the nodes that vary with them."""
+_MOST_NUMBERS_ALONG = 4_500_000
+_NUMBERS_AT_ONCE = 2**21
+"""So many keep the memory that is touched small; all at once would take longer to get it."""
+_MOST_VARIABLES_THIRD = 40
+
+
+def centre_hessian(setting: Setting) -> Interval | None:
+    """H(c) (n, n) in symmetric intervals; None where it would take too long. Kept."""
+    key = "Hessian at the centre"
+    if key not in setting.kept:
+        graphs = derivatives(setting)
+        setting.kept[key] = _enclosed(setting, graphs.second, 1)
+    kept = setting.kept[key]
+    return kept if isinstance(kept, Interval) else None
+
+
+def centre_third(setting: Setting) -> Interval | None:
+    """D³f(c) (n, n, n) in symmetric intervals; None where it would take too long. Kept."""
+    key = "third derivative at the centre"
+    if key not in setting.kept:
+        found = None
+        if setting.n <= _MOST_VARIABLES_THIRD:
+            found = _enclosed(setting, derivatives(setting).third, 2)
+        setting.kept[key] = found
+    kept = setting.kept[key]
+    return kept if isinstance(kept, Interval) else None
+
+
+def centre_entries(setting: Setting) -> Entries | None:
+    """Both, over one cell; None where either would take too long."""
+    H, T = centre_hessian(setting), centre_third(setting)
+    if H is None or T is None:
+        return None
+    one = itemgetter(np.newaxis)
+    live = live_in(setting)
+    found = enclose([setting.objective], boxed(setting.values, 1), setting.sizes, 1, live=live)
+    smooth = smoothness(setting.objective, found, 1, setting.spans, live)
+    order = np.broadcast_to(smooth.order, (1,))
+    return Entries(H.each(one), T.each(one), Smoothness(order, smooth.reason))
+
+
+def third_along(setting: Setting, rows: Array) -> Interval | None:
+    """D³f(c)[p_i] (p, n, n) for the rows p_i (p, n); None where it would take too long."""
+    return _enclosed(setting, derivatives(setting).third, 2, rows)
+
+
+def _enclosed(
+    setting: Setting, graphs: tuple[Expr, ...], directions: int, first: Array | None = None
+) -> Interval | None:
+    """The graphs along all unit vectors of each direction, or the first along these rows; mixed
+    derivatives along unit vectors are equal.
+    """
+    n = setting.n
+    inputs = derivatives(setting)
+    nodes = postorder(*graphs)
+    along: set[Expr] = {*inputs.v, *inputs.w}
+    turning = dependents(nodes, along.__contains__)
+    elements = sum(prod(concrete(g.shape, setting.sizes)) for g in nodes if g in turning)
+    front = (n if first is None else len(first), n)[:directions]
+    most = _MOST_NUMBERS if first is None else _MOST_NUMBERS_ALONG
+    if n == 0 or prod(front) * max(elements, n) > most:
+        return None
+    rows = [np.eye(n) if first is None else first, np.eye(n)][:directions]
+    share = max(_NUMBERS_AT_ONCE // (prod(front[1:]) * max(elements, n)), 1)
+    found = [
+        _along(setting, graphs, [rows[0][start : start + share], *rows[1:]])
+        for start in range(0, front[0], share)
+    ]
+    lows, highs = [one.lo for one in found], [one.hi for one in found]
+    entries = Interval(np.concatenate(lows), np.concatenate(highs))
+    fixed = 0 if first is None else 1
+    result = entries
+    for order in permutations(range(fixed, directions + 1)):
+        result = meet(result, entries.each(partial(np.transpose, axes=(*range(fixed), *order))))
+    return result
+
+
+def _along(setting: Setting, graphs: tuple[Expr, ...], rows: list[Array]) -> Interval:
+    """The graphs along the rows of each direction, an axis for each of these in front."""
+    inputs, directions = derivatives(setting), len(rows)
+    boxes = boxed(setting.values, directions)
+    for axis, (own, one) in enumerate(zip((inputs.v, inputs.w), rows, strict=False)):
+        boxes.update(along_rows(setting, own, directions, axis, one))
+    found = enclose(graphs, boxes, setting.sizes, directions, live=live_in(setting, *graphs))
+    front = tuple(len(one) for one in rows)
+
+    def joined(ends: list[Array]) -> Array:
+        wide = [np.broadcast_to(a, front + a.shape[directions:]) for a in ends]
+        return np.concatenate([a.reshape((*front, -1)) for a in wide], axis=-1)
+
+    parts = [found[g] for g in graphs]
+    return Interval(joined([r.lo for r in parts]), joined([r.hi for r in parts]))
+
+
+@dataclass(frozen=True, slots=True)
+class CentreNorms:
+    """At least ‖H(c)‖ and ‖D³f(c)‖; +inf where the entries are not known."""
+
+    hessian: float
+    third: float
+
+
+def centre_norms(setting: Setting) -> CentreNorms:
+    """The norms of both derivatives from their entries; kept."""
+    key = "norms at the centre"
+    kept = setting.kept.get(key)
+    if not isinstance(kept, CentreNorms):
+        H, T = centre_hessian(setting), centre_third(setting)
+        hessian = third = float(np.inf)
+        if H is not None:
+            hessian = symmetric_norm(H.mid, H.rad)
+        if T is not None:
+            mid = float(trilinear_norm(T.mid[np.newaxis])[0])
+            third = float(up_add(mid, float(up_norm(T.rad))))
+        kept = setting.kept[key] = CentreNorms(hessian, third)
+    return kept

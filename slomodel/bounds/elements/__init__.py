@@ -1,1 +1,0 @@
-"""Objectives that are sums over elements: scalar functions of a few affine numbers, log Σ exp."""

@@ -1,1 +1,0 @@
-"""Upper bounds of norms of matrices, of forms of higher degree and of polynomials on the sphere."""

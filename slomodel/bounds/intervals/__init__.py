@@ -1,1 +1,0 @@
-"""Intervals with outward rounding, and what they tell of graphs: values and derivatives."""

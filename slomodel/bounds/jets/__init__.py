@@ -1,1 +1,0 @@
-"""Norms of derivatives by blocks of variables, passed through the gradient's graph."""

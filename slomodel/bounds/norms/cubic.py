@@ -1,0 +1,206 @@
+"""Norms of symmetric trilinear forms: stacks of small ones, and one of many variables."""
+
+from __future__ import annotations
+
+from itertools import combinations_with_replacement
+from math import sqrt
+
+import numpy as np
+
+from slomodel.bounds.arithmetic.rounding import (
+    SMALLEST,
+    Array,
+    gamma,
+    up,
+    up_add,
+    up_mul,
+    up_norm,
+    up_sqrt,
+)
+from slomodel.bounds.norms.loewner import Sum, mean_of_orders, symmetrised
+from slomodel.bounds.norms.quartic import largest_quartic, square_of_cubic
+from slomodel.bounds.norms.spectral import DENSE_EIGEN, spectral_norm, stack_norm, upper_eigenvalue
+
+_THETAS = (2 / 3, 0.85, 1.0, 1.15)
+_FEW_THETAS = (1.0,)
+_SHARE = 1e-5
+"""To such a share largest eigenvalues of large matrices are found."""
+_MANY = 3
+"""Beyond so many variables fewer mixtures are tried."""
+_FEW_COLUMNS = 30
+_MOST_COLUMNS_SQUARED = 60
+MOST_COLUMNS_CUBIC = 100
+_SPACE = 20
+_STARTS = 4
+_CLOSE = 1.1
+"""A bound within this factor of a value that is attained is good enough."""
+
+
+def cubic_norm(one: Sum) -> float:
+    """At least the norm of the exact symmetric form.
+
+    By `trilinear_norm` for few variables, for more by `split_norm` and `_squared_norm`, and for
+    many by T = sym(w ⊗ I) + T': for unit v sym(w ⊗ I)[v, v, v] = w·v, so that ‖T‖ <= ‖w‖ + ‖T'‖,
+    with w = 3 tr T / (n + 2), which takes the traces out of T'.
+    """
+    n = len(one.array)
+    if not np.isfinite(one.array).all():
+        return float(np.inf)
+    if n <= _FEW_COLUMNS:
+        exactly = symmetrised(one)
+        return float(up_add(trilinear_norm(exactly.array[np.newaxis])[0], exactly.slack))
+    T = mean_of_orders(one.array)
+    rounding = float(up_mul(2e-15, float(up_norm(T))))
+    w = 3.0 * np.einsum("ijj->i", T) / (n + 2)
+    eye = np.eye(n) / 3.0
+    spread = np.multiply.outer(w, eye)
+    rest = T - (spread + spread.transpose(1, 0, 2) + spread.transpose(1, 2, 0))
+    parts = up_add(float(up_norm(w)), spectral_norm(rest.reshape(n, n * n)))
+    rounding = float(up_add(rounding, up_mul(1e-15, up_mul(3.0 * np.sqrt(n), float(up_norm(w))))))
+    least = min(spectral_norm(T.reshape(n, n * n)), float(parts))
+    if n <= _MOST_COLUMNS_SQUARED:
+        S = symmetrised(one).array
+        split, attained = split_norm(S)
+        least = min(least, split)
+        if least > _CLOSE * attained:
+            least = min(least, _squared_norm(S))
+    return float(up_add(least, up_add(one.slack, rounding)))
+
+
+def split_norm(T: Array) -> tuple[float, float]:
+    """At least ‖T‖, and about a value that is attained, by the directions along which T is large.
+
+    With orthogonal V = (P, Q), unit v = P α + Q β and R the form T in α and β, |T[v, v, v]| is at
+    most |R[α, α, α]| + 3 |R[α, α, β]| + 3 |R[α, β, β]| + |R[β, β, β]|: at most the norm of a form
+    in |α| and |β|. The first two are at most |α|² times the norms of R[α, α, ·], by quartic forms
+    of few variables. A computed V is within δ >= ‖VᵀV - I‖_F of an orthogonal matrix, by which R
+    changes by at most ((1 + δ)³ - 1) ‖T‖, and each of three products by its rounding.
+    """
+    n = len(T)
+    largest = float(np.max(np.abs(T)))
+    if largest == 0.0:
+        return 0.0, 0.0
+    e = int(np.frexp(largest)[1])
+    T = np.ldexp(T, -e)
+    M = T.reshape(n, n * n)
+    V = np.linalg.eigh(M @ M.T)[1][:, ::-1]
+    length, size, p = float(up_norm(V)), float(up_norm(T)), min(_SPACE, n - 1)
+    rounding = up_mul(gamma(4 * n + 16), up_mul(length, length))
+    defect = up_add(float(up_norm(V.T @ V - np.eye(n))), rounding)
+    R = T
+    for _ in range(3):
+        R = np.tensordot(R, V, (0, 0))
+    R = 0.5 * (R + R.transpose(1, 0, 2))
+    slack = up_mul(up_mul(4.0, up_mul(rounding, length)), size)
+    slack = up_add(slack, up_mul(5.0, up_mul(defect, size)) if defect < 0.1 else np.inf)
+    own, mixed = (square_norm(R[:p, :p, rest]) for rest in (slice(p), slice(p, n)))
+    form = np.zeros((2, 2, 2))
+    form[0, 0, 0] = own
+    form[0, 0, 1] = form[0, 1, 0] = form[1, 0, 0] = mixed
+    form[0, 1, 1] = form[1, 0, 1] = form[1, 1, 0] = _unfolded(R[:p, p:, p:])
+    form[1, 1, 1] = _unfolded(R[p:, p:, p:])
+    bound = up_add(float(trilinear_norm(form[np.newaxis])[0]), slack)
+    return float(up(np.ldexp(float(bound), e))), float(np.ldexp(_attained(T, V[:, :_STARTS]), e))
+
+
+def square_norm(T: Array) -> float:
+    """At least max ‖T[w, w]‖ over unit w, T (p, p, m)."""
+    norm = spectral_norm(T.reshape(len(T) ** 2, -1))
+    if len(T) == 1 or not 0.0 < norm < np.inf:
+        return norm
+    T = 0.5 * (T + T.transpose(1, 0, 2))
+    e = int(np.frexp(norm)[1])
+    root = up_sqrt(largest_quartic(square_of_cubic(np.ldexp(T, -e))))
+    return min(norm, float(up(np.ldexp(root, e))))
+
+
+def _unfolded(T: Array) -> float:
+    """At least the norm of a form (p, m, m) by two of its unfoldings."""
+    p, m = T.shape[:2]
+    return min(spectral_norm(T.reshape(p, m * m)), spectral_norm(T.reshape(p * m, m)))
+
+
+def _attained(T: Array, starts: Array) -> float:
+    """About the largest ‖T[v, v]‖ that a shifted power method reaches from a few columns (n, s)."""
+    best = 0.0
+    for v in starts.T:
+        for _ in range(20):
+            image = T @ v @ v
+            length = float(np.linalg.norm(image))
+            best = max(best, length)
+            v = image + 0.3 * length * v
+            v = v / max(float(np.linalg.norm(v)), 1e-300)
+    return best
+
+
+def _squared_norm(T: Array) -> float:
+    """‖T[v, v]‖² = (v⊗v)ᵀ B (v⊗v), B_ijkl = ½ Σ_m (T_ikm T_jlm + T_ilm T_jkm), as `trilinear_norm`
+    has it for θ = 1, by one factorisation on symmetric matrices.
+    """
+    n = len(T)
+    largest = float(np.max(np.abs(T)))
+    if largest == 0.0:
+        return 0.0
+    e = int(np.frexp(largest)[1])
+    M = np.ldexp(T, -e).reshape(n * n, n)
+    A = (M @ M.T).reshape(n, n, n, n)
+    i, j = np.triu_indices(n)
+    rows, columns = i[:, np.newaxis], j[:, np.newaxis]
+    weight = np.where(i == j, 1.0, np.sqrt(2.0))
+    G = 0.5 * (A[rows, i, columns, j] + A[rows, j, columns, i]) * np.multiply.outer(weight, weight)
+    square = up_mul(float(up_norm(M)), float(up_norm(M)))
+    slack = up_mul(gamma(8 * n + 64), up_mul(8.0, square))
+    bound = up_sqrt(up_add(upper_eigenvalue(0.5 * (G + G.T), 1e-3), slack))
+    return float(up(np.ldexp(bound, e)))
+
+
+def trilinear_norm(T: Array) -> Array:
+    """At least max |T[u, v, w]| over unit vectors, for each symmetric form of a stack (p, n, n, n).
+
+    By the norm of the unfolding (n, n²) for any form. Where T is symmetric, also: by Banach the
+    norm is max ‖T[v, v]‖ over unit v, and ‖T[v, v]‖² = (v⊗v)ᵀ G (v⊗v) for both Gram matrices
+    A_ijkl = Σ_m T_ijm T_klm and B_ijkl = ½ Σ_m (T_ikm T_jlm + T_ilm T_jkm), so for every θ its
+    square is at most λ_max((1 - θ) A + θ B) on symmetric matrices.
+    """
+    T = np.asarray(T, dtype=np.float64)
+    p, n = T.shape[:2]
+    result = stack_norm(T.reshape(p, n, n * n))
+    turned = [T.transpose(0, 2, 1, 3), T.transpose(0, 3, 2, 1)]
+    alike = np.all([np.equal(T, other) for other in turned], axis=(0, 2, 3, 4))
+    fine = np.isfinite(result) & (result > 0.0) & alike
+    if n == 1 or not fine.any():
+        return result
+    e = np.frexp(result[fine])[1]
+    proved = _mixed(np.ldexp(T[fine], -e[:, None, None, None]))
+    # The scaled forms have norm at most 1; a subnormal result is moved up by more than a step.
+    scaled = up_add(np.ldexp(proved, e), np.where(e < -1000, 4.0 * SMALLEST, 0.0))
+    result[fine] = np.minimum(result[fine], scaled)
+    return result
+
+
+def _mixed(T: Array) -> Array:
+    """The least over θ of the bound, for forms of size 1.
+
+    Each entry of A and B is off by γ Σ|T||T| and each of these sums has a Frobenius norm of at most
+    ‖T‖_F²; with a shift s, λ_max(G) = λ_max(G + sI) - s <= ‖G + sI‖ - s.
+    """
+    n = T.shape[1]
+    pairs = list(combinations_with_replacement(range(n), 2))
+    i, j = (np.array(one) for one in zip(*pairs, strict=True))
+    weight = np.where(i == j, 1.0, sqrt(2.0))
+    A = np.einsum("pijm,pklm->pijkl", T, T)
+    B = 0.5 * (A.transpose(0, 1, 3, 2, 4) + A.transpose(0, 1, 3, 4, 2))
+    squared = np.square(up_norm(T, (1, 2, 3)))
+    thetas = _THETAS if n <= _MANY else _FEW_THETAS
+    mixed = np.concatenate([(1.0 - theta) * A + theta * B for theta in thetas])
+    G = weight[:, None] * mixed[:, i[:, None], j[:, None], i, j] * weight
+    shift = np.asarray(up_norm(G, (1, 2)))
+    size = up_add(4.0 * np.tile(squared, len(thetas)), 4.0 * shift)
+    slack = up_mul(np.asarray(gamma(8 * n + 64)), size)
+    if len(pairs) > DENSE_EIGEN:
+        ends = np.array([upper_eigenvalue(0.5 * (one + one.T), _SHARE) for one in G])
+    else:
+        ends = up_add(stack_norm(G + shift[:, None, None] * np.eye(len(pairs))), -shift)
+    bounds = up_add(ends, slack)
+    least = np.min(bounds.reshape(len(thetas), len(T)), axis=0)
+    return np.asarray(up_sqrt(np.maximum(least, 0.0)))

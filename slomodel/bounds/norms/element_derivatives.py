@@ -1,0 +1,219 @@
+"""Norms of the derivatives of Σ_i w_i φ_i(u_1i, .., u_ki), u_pi = a_pi·x + b_pi, from the ranges of
+those of w_i φ_i.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import product
+
+import numpy as np
+
+from slomodel.bounds.arithmetic.interval import Interval
+from slomodel.bounds.arithmetic.rounding import Array, up_add, up_mul, up_norm
+from slomodel.bounds.norms.cubic import cubic_norm
+from slomodel.bounds.norms.fourth_powers import attained, cubic_by_fourth_powers, fourth_powers
+from slomodel.bounds.norms.loewner import (
+    Rows,
+    Slots,
+    Sum,
+    by_lengths,
+    cubic_sum,
+    largest_eigenvalue,
+    quadratic_sum,
+    quotient,
+    upper_end,
+)
+
+_MOST_COLUMNS = 100
+_MOST_PRODUCTS = 4e9
+_NEGLIGIBLE = 1e-4
+"""Radii that add so little to the norm of the middles are not bounded more closely."""
+
+
+Ends = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Weighted:
+    """Rows of one part of the sum, and intervals (m,) of w_i times a derivative by sorted slots."""
+
+    rows: tuple[Rows, ...]
+    ranges: Mapping[Slots, Interval]
+
+    @property
+    def columns(self) -> int:
+        return int(self.rows[0].A.shape[1])
+
+    @property
+    def is_ridge(self) -> bool:
+        """One argument, so one row an element."""
+        return len(self.rows) == 1
+
+    def of_order(self, order: int, size: Callable[[Slots, Interval], Array]) -> dict[Slots, Array]:
+        """A number for each derivative of an order, at all orders of its slots."""
+        every = product(range(len(self.rows)), repeat=order)
+        return {slots: size(slots, self.ranges[tuple(sorted(slots))]) for slots in every}
+
+
+def second_order(parts: Sequence[Weighted]) -> float:
+    """At least ‖H‖."""
+    return max(*second_order_ends(parts), 0.0)
+
+
+def second_order_ends(parts: Sequence[Weighted]) -> Ends:
+    """At least λ_max(H) and λ_max(-H), also below 0: λ_max(Σ A(C + E)) and λ_max(-Σ A(C - E)), by
+    Loewner's order.
+    """
+    n = parts[0].columns
+    upper, lower = (
+        upper_end(_total([quadratic_sum(one.rows, _one_side(one, sign)) for one in parts], (n, n)))
+        for sign in (1.0, -1.0)
+    )
+    return upper, lower
+
+
+def _one_side(one: Weighted, sign: float) -> dict[Slots, Array]:
+    """Upper ends of sign · w φ_pp; the middles of w φ_pq and their radii, 2 R_pq |x y| <= R_pq (δ
+    x² + y²/δ), on the diagonal.
+    """
+    weights: dict[Slots, Array] = {}
+
+    def add(p: int, array: Array) -> None:
+        before = weights.get((p, p))
+        weights[p, p] = array if before is None else up_add(before, array)
+
+    for slots, a in one.ranges.items():
+        if len(slots) != 2:
+            continue
+        p, q = slots
+        if p == q:
+            add(p, a.hi if sign > 0.0 else -a.lo)
+            continue
+        weights[p, q] = sign * a.mid
+        for own, other in ((p, q), (q, p)):
+            add(own, up_mul(a.rad, quotient(one.rows[other].length, one.rows[own].length)))
+    return weights
+
+
+def third_order(
+    parts: Sequence[Weighted], useless: float = float(np.inf), at_point: bool = False
+) -> Ends:
+    """At least ‖D³f‖: by the sizes of the derivatives, and by their middles, whose sum is one form,
+    and radii; neither closely where it is at least `useless`, nor, at a point, where radii are
+    roundings.
+    """
+    n = parts[0].columns
+    products = n**3 * sum(len(one.rows[0].length) * len(one.rows) ** 3 for one in parts)
+    sizes = [size for one in parts for size in one.of_order(3, _magnitude).values()]
+    finite = all(np.isfinite(size).all() for size in sizes)
+    if n > _MOST_COLUMNS or products > _MOST_PRODUCTS or not finite:
+        return _absolute(parts, 3, _magnitude, 0.0, useless), float(np.inf)
+    middle = cubic_norm(middle_third(parts))
+    enough = float(np.inf) if at_point else _NEGLIGIBLE * middle
+    spread = _absolute(parts, 3, _rad, enough, useless - middle)
+    by_middles = float(up_add(middle, spread))
+    # Sizes are no less than radii, so that what is hardly more than radii is not more than sizes.
+    enough = float(np.inf) if middle <= _NEGLIGIBLE * spread else 0.0
+    return _absolute(parts, 3, _magnitude, enough, min(useless, by_middles)), by_middles
+
+
+def third_by_size(parts: Sequence[Weighted], enough: float = 0.0) -> float:
+    """At least ‖D³f‖, by the sizes of the derivatives; not made less than `enough`."""
+    return _absolute(parts, 3, _magnitude, enough)
+
+
+def third_spread(parts: Sequence[Weighted]) -> float:
+    """At least what D³f may be off that of the middles in norm."""
+    return _absolute(parts, 3, _rad)
+
+
+def middle_third(parts: Sequence[Weighted]) -> Sum:
+    """D³f of the middles of the ranges."""
+    n = parts[0].columns
+    sums = [cubic_sum(one.rows, one.of_order(3, _mid)) for one in parts]
+    return _total(sums, (n, n, n))
+
+
+def fourth_order(parts: Sequence[Weighted]) -> float:
+    """At least ‖D⁴f‖: by Banach it is the largest |D⁴f[v, v, v, v]| of unit v."""
+    return max(fourth_order_ends(parts))
+
+
+def fourth_order_ends(
+    parts: Sequence[Weighted], useless: Ends = (float(np.inf), float(np.inf))
+) -> Ends:
+    """At least 0, D⁴f[v, v, w, w] and -D⁴f[v, v, w, w] over all unit v and w; not closely where
+    that is at least `useless`.
+
+    t (a·v)² (a·w)² counts where t is of that sign, other products by their sizes; the bounds of
+    `_absolute` hold with two of its factors at w: by lengths these are bounded alone, and Σ t
+    (a·v)² (a·w)² is by Cauchy at most the larger of Σ t (a·v)⁴ and Σ t (a·w)⁴.
+    """
+    above, below = useless
+    return _absolute(parts, 4, _above, 0.0, above), _absolute(parts, 4, _below, 0.0, below)
+
+
+def _absolute(
+    parts: Sequence[Weighted],
+    order: int,
+    size: Callable[[Slots, Interval], Array],
+    enough: float = 0.0,
+    useless: float = float(np.inf),
+) -> float:
+    """At least Σ |t_pq..| |a_p v| |a_q v| .. over all parts and unit v; what is at most `enough` is
+    not made less, nor what is seen to be at least `useless`.
+    """
+    n = parts[0].columns
+    weights = [one.of_order(order, size) for one in parts]
+    sums = [
+        quadratic_sum(one.rows, by_lengths(one.rows, own))
+        for one, own in zip(parts, weights, strict=True)
+    ]
+    together = largest_eigenvalue(_total(sums, (n, n)))
+    if not enough < together < np.inf or not any(one.is_ridge for one in parts):
+        return together
+    apart = [largest_eigenvalue(total) for total in sums]
+    ridges = {k: next(iter(weights[k].values())) for k, one in enumerate(parts) if one.is_ridge}
+    least = list(apart)
+    for k, d in ridges.items():
+        least[k] = min(apart[k], attained(parts[k].rows[0], d, order))
+    if sum(least) >= min(together, useless):
+        return together
+    by_powers = cubic_by_fourth_powers if order == 3 else fourth_powers
+    for k, d in ridges.items():
+        apart[k] = min(apart[k], by_powers(parts[k].rows[0], d))
+    return min(together, reduce(up_add, apart))
+
+
+def _magnitude(_slots: Slots, a: Interval) -> Array:
+    return a.magnitude
+
+
+def _mid(_slots: Slots, a: Interval) -> Array:
+    return a.mid
+
+
+def _rad(_slots: Slots, a: Interval) -> Array:
+    return a.rad
+
+
+def _above(slots: Slots, a: Interval) -> Array:
+    """The size of what adds to an even power, which mixed products do with either sign."""
+    return np.maximum(a.hi, 0.0) if len(set(slots)) == 1 else a.magnitude
+
+
+def _below(slots: Slots, a: Interval) -> Array:
+    return _above(slots, -a)
+
+
+def _total(sums: Sequence[Sum], shape: tuple[int, ...]) -> Sum:
+    """The sum; a few roundings of each entry more."""
+    total, slack, size = np.zeros(shape), 0.0, 0.0
+    for one in sums:
+        total = total + one.array
+        slack = float(up_add(slack, one.slack))
+        size = float(up_add(size, float(up_norm(one.array))))
+    return Sum(total, float(up_add(slack, up_mul(1e-15 * len(sums), size))))

@@ -1,0 +1,129 @@
+"""Bounds of sums of fourth powers Σ d_i (a_i·v)⁴, and of cubes by them, over unit vectors v."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from slomodel.bounds.arithmetic.rounding import Array, gamma, up, up_add, up_div, up_mul, up_sqrt
+from slomodel.bounds.norms.loewner import Rows, dot, largest_eigenvalue, quadratic_sum
+from slomodel.bounds.norms.spectral import upper_eigenvalue
+
+_TINY = 1e-250
+_MOST_SYMMETRIC = 800
+_MOST_ROWS = 2048
+_MOST_PRODUCTS = 2e9
+_ALIKE = 1e-3
+"""Weights that differ by such a share from a multiple of others have that multiple's bound."""
+_MOST_KEPT = 8
+_STEPS = 12
+
+
+def cubic_by_fourth_powers(rows: Rows, d: Array) -> float:
+    """At least max Σ d_i |a_i·v|³ over unit v, d >= 0: (Σ d (a·v)² Σ d (a·v)⁴)^½ by Cauchy."""
+    fourth = fourth_powers(rows, d)
+    if not np.isfinite(fourth):
+        return fourth
+    second = largest_eigenvalue(quadratic_sum([rows], {(0, 0): d}))
+    return float(up_sqrt(up_mul(second, fourth)))
+
+
+def attained(rows: Rows, d: Array, order: int) -> float:
+    """About the least that `fourth_powers`, or for order 3 `cubic_by_fourth_powers`, can be, from
+    values that Σ d_i |a_i·v|^k has at some v; no bound.
+    """
+    if not np.isfinite(d).all():
+        return float(np.inf)
+    fourth = _by_ascent(rows.A, d, 4)
+    return fourth if order == 4 else float(np.sqrt(fourth * _by_ascent(rows.A, d, 2)))
+
+
+def _by_ascent(A: Array, d: Array, k: int) -> float:
+    """A value of Σ d_i |a_i·v|^k after some steps of v <- its gradient."""
+    v, value = A[int(np.argmax(d * np.linalg.norm(A, axis=1) ** k))], 0.0
+    for _ in range(_STEPS):
+        length = float(np.linalg.norm(v))
+        if not 0.0 < length < np.inf:
+            break
+        u = A @ (v / length)
+        pull = d * np.abs(u) ** (k - 2) * u
+        value, v = float(pull @ u), A.T @ pull
+    return value
+
+
+def fourth_powers(rows: Rows, d: Array) -> float:
+    """At least max Σ d_i (a_i·v)⁴ over unit v, for d >= 0; inf where that would be long.
+
+    With β_i = ‖a_i‖²/n and R_i = a_i a_iᵀ - β_i I, of trace 0: (a_i·v)² = β_i + ⟨R_i, v vᵀ - I/n⟩,
+    the second of Frobenius norm (1 - 1/n)^½, so that with σ = Σ d β² the sum is at most
+
+        σ + 2 λ_max(Σ d_i β_i R_i) + (1 - 1/n) ‖K‖,  K_ij = √(d_i d_j) ⟨R_i, R_j⟩,
+
+    ⟨R_i, R_j⟩ = (a_i·a_j)² - β_i‖a_j‖² - β_j‖a_i‖² + n β_i β_j; or K by pairs of variables, where
+    these are fewer. Exact for one row, and for rows spread evenly. Rows of any larger space are as
+    good: of one without end, β = 0, which is less for few rows.
+    """
+    kept = _by_multiples(rows.fourths, d)
+    if kept is None:
+        own = np.flatnonzero(d)
+        kept = _found(rows.take(own), d[own])
+        rows.fourths.append((d, kept))
+        del rows.fourths[:-_MOST_KEPT]
+    return kept
+
+
+def _by_multiples(found: list[tuple[Array, float]], d: Array) -> float | None:
+    """The sum grows with d: where d is at most s times other weights and hardly less, s times what
+    was found for them.
+    """
+    for other, value in found:
+        ratio = up_div(d, other)
+        s = float(np.max(ratio, initial=0.0, where=d > 0.0))
+        if np.isfinite(s) and (s * other <= (1.0 + _ALIKE) * d).all():
+            return float(up_mul(s, value))
+    return None
+
+
+def _found(rows: Rows, d: Array) -> float:
+    m, n = rows.A.shape
+    if m == 0:
+        return 0.0
+    least = _fourth_powers(rows, d, np.sum(rows.A * rows.A, axis=1) / n, float(up(1.0 - 1.0 / n)))
+    return least if m > n else min(least, _fourth_powers(rows, d, np.zeros(m), 1.0))
+
+
+def _fourth_powers(rows: Rows, d: Array, beta: Array, share: float) -> float:
+    """The bound for one β, `share` the square of the length of v vᵀ - I/n."""
+    m, n = rows.A.shape
+    K = _gram_of_squares(rows.A, beta, np.sqrt(d)) if np.isfinite(d).all() else None
+    if K is None:
+        return float(np.inf)
+    squares = up_mul(rows.length, rows.length)
+    sizes = up_mul(gamma(8 * (m + n) + 64), dot(d, up_mul(squares, squares)))
+    errors = dot(d, up_mul(up_mul(squares, rows.length), rows.error))
+    slack = up_add(up_add(up_mul(16.0, sizes), up_mul(64.0, errors)), _TINY)
+    spread = up_mul(share, upper_eigenvalue(K)) if share > 0.0 else 0.0
+    middle = dot(d, np.square(beta))
+    tilted = largest_eigenvalue(quadratic_sum([rows], {(0, 0): d * beta}))
+    tilt = max(up_add(tilted, -middle), 0.0)
+    return float(up_add(up_add(middle, up_mul(2.0, tilt)), up_add(spread, slack)))
+
+
+def _gram_of_squares(A: Array, beta: Array, weight: Array) -> Array | None:
+    """K of `fourth_powers` by rows or, with the same norm, by pairs of variables; whichever of its
+    triangles is read.
+    """
+    m, n = A.shape
+    pairs = n * (n + 1) // 2
+    if pairs <= min(m, _MOST_SYMMETRIC) and m * pairs**2 <= _MOST_PRODUCTS:
+        i, j = np.triu_indices(n)
+        B = A[:, i] * A[:, j] * np.where(i == j, 1.0, np.sqrt(2.0)) - beta[:, None] * (i == j)
+        B *= weight[:, None]
+        return np.asarray(B.T @ B)
+    if m > _MOST_ROWS:
+        return None
+    scaled = A * np.sqrt(weight)[:, np.newaxis]
+    K = scaled @ scaled.T
+    np.multiply(K, K, out=K)
+    if beta.any():
+        K -= np.multiply.outer(n * weight * beta, weight * beta)
+    return np.asarray(K)

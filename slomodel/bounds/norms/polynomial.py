@@ -1,0 +1,266 @@
+"""Polynomials with coefficients >= 0 in the lengths of blocks, and their largest values.
+
+p(t) = Σ_α a_α t^α in t_b >= 0, b = 1..B; `exponents` (M, B) and `coefficients` (M,). Results are
+upper bounds: each operation enlarges by the roundings that it made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from math import comb, factorial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slomodel.bounds.arithmetic.rounding import FLOOR, Array, gamma, up, up_mul, up_sqrt
+from slomodel.bounds.norms.spectral import spectral_norm
+from slomodel.bounds.stopping import pause
+
+Exponents = NDArray[np.int64]
+_LARGEST_UNFOLDING = 800
+_MOST_BLOCKS = 5
+_CLOSE = 3e-4
+_MOST_BOXES = 6000
+_REACH = 1.5
+"""Where a box that is not bounded below is parted, below its upper end."""
+_GROWTH = 1.0 + 1e-10
+_TINY = 1e-290
+_ASCENTS = 60
+
+
+def enlarged(a: Array, roundings: int) -> Array:
+    """At least the exact numbers, each off by so many roundings; exact zeros stay."""
+    with np.errstate(all="ignore"):
+        y = np.asarray(a * up(1.0 + gamma(roundings + 8)))
+        y[np.isnan(y)] = np.inf
+        y[(y > 0.0) & (y < FLOOR)] = FLOOR
+    return y
+
+
+@dataclass(frozen=True, slots=True)
+class Polynomial:
+    exponents: Exponents
+    coefficients: Array
+
+    @property
+    def blocks(self) -> int:
+        return int(self.exponents.shape[1])
+
+    @property
+    def degrees(self) -> NDArray[np.int64]:
+        return np.asarray(self.exponents.sum(axis=1))
+
+    def part(self, degree: int) -> Polynomial:
+        """The homogeneous part of this degree, without zeros."""
+        which = (self.degrees == degree) & (self.coefficients != 0.0)
+        return Polynomial(self.exponents[which], self.coefficients[which])
+
+    def as_dict(self) -> dict[tuple[int, ...], float]:
+        return {
+            tuple(int(e) for e in exponent): float(a)
+            for exponent, a in zip(self.exponents, self.coefficients, strict=True)
+        }
+
+
+def collected(exponents: Exponents, coefficients: Array) -> Polynomial:
+    """Equal monomials added up."""
+    if not len(exponents):
+        return Polynomial(exponents, coefficients)
+    unique, inverse = np.unique(exponents, axis=0, return_inverse=True)
+    inverse = inverse.ravel()
+    summed = np.asarray(np.bincount(inverse, coefficients, len(unique)), dtype=np.float64)
+    most = int(np.max(np.bincount(inverse)))
+    return Polynomial(unique, enlarged(summed, most))
+
+
+def largest_value(p: Polynomial) -> float:
+    """At least max p(t) over t >= 0, ‖t‖ = 1, for homogeneous p: the least of four bounds.
+
+    One is for p itself; as the largest value of a symmetric form on the sphere is that of
+    ‖∇p‖/degree (Banach), the root of a bound for Σ_b (∂_b p / degree)² is another.
+    """
+    if not p.coefficients.any():
+        return 0.0
+    if not np.isfinite(p.coefficients).all():
+        return float(np.inf)
+    degree = int(p.degrees[0])
+    if p.blocks == 1 or degree == 0:
+        return float(np.sum(p.coefficients)) if len(p.coefficients) == 1 else float(np.inf)
+    found = [monomials_bound(p), unfolding_bound(p)]
+    if degree > 2:
+        q = gradient_square(p)
+        found += [
+            float(up_sqrt(monomials_bound(q))),
+            float(up_sqrt(unfolding_bound(q))),
+        ]
+    return min(found)
+
+
+def monomials_bound(p: Polynomial) -> float:
+    """Σ a_α κ(α), κ(α) the largest value of t^α on the sphere."""
+    kappa = largest_monomials(p)
+    # Powers are off by a few steps each, of which there are B, and the sum by its terms.
+    total = np.asarray([np.sum(p.coefficients * kappa)])
+    return float(enlarged(total, 16 * p.blocks + len(kappa))[0])
+
+
+def largest_monomials(p: Polynomial) -> Array:
+    """About κ(α) = Π (α_b/k)^(α_b/2): t^α on the sphere is largest at t_b² = α_b/k."""
+    share = np.where(p.exponents > 0, p.exponents / int(p.degrees[0]), 1.0)
+    return np.asarray(np.prod(share ** (p.exponents / 2.0), axis=1))
+
+
+def unfolding_bound(p: Polynomial) -> float:
+    """‖G‖₂ with p(t) = m_q(t)ᵀ G m_(k-q)(t), m_q(t)_β = √mult(β) t^β, so that |m_q(t)| = |t|^q.
+
+    G_βγ = √(mult β · mult γ) a_(β+γ) / mult(β+γ), q = ⌊k/2⌋: the symmetric form's unfolding.
+    """
+    degree = int(p.degrees[0])
+    low = degree // 2
+    rows, columns = _monomials(p.blocks, low), _monomials(p.blocks, degree - low)
+    if max(len(rows), len(columns)) > _LARGEST_UNFOLDING:
+        return float(np.inf)
+    sums = rows[:, None, :] + columns[None, :, :]
+    base = (degree + 1) ** np.arange(p.blocks, dtype=np.int64)
+    codes = p.exponents @ base
+    order = np.argsort(codes)
+    place = np.minimum(np.searchsorted(codes[order], sums @ base), len(codes) - 1)
+    hit = codes[order][place] == sums @ base
+    values = np.where(hit, p.coefficients[order][place], 0.0)
+    weight = np.sqrt(np.multiply.outer(_multiplicities(rows), _multiplicities(columns)))
+    every = _multiplicities(sums.reshape(-1, p.blocks)).reshape(values.shape)
+    return spectral_norm(enlarged(values * weight / every, 16))
+
+
+def gradient_square(p: Polynomial) -> Polynomial:
+    """Σ_b (∂_b p / k)² for p of degree k."""
+    degree = int(p.degrees[0])
+    exponents, coefficients = [], []
+    for b in range(p.blocks):
+        which = p.exponents[:, b] > 0
+        lowered = p.exponents[which].copy()
+        lowered[:, b] -= 1
+        a = enlarged(p.coefficients[which] * p.exponents[which, b] / degree, 2)
+        exponents.append((lowered[:, None, :] + lowered[None, :, :]).reshape(-1, p.blocks))
+        coefficients.append(enlarged(np.multiply.outer(a, a).ravel(), 1))
+    return collected(np.concatenate(exponents), np.concatenate(coefficients))
+
+
+def _monomials(blocks: int, degree: int) -> Exponents:
+    """All exponents of this degree (comb(B + k - 1, k), B)."""
+    count = comb(blocks + degree - 1, degree)
+    if count > _LARGEST_UNFOLDING:
+        return np.zeros((count, 0), dtype=np.int64)
+    result = np.zeros((count, blocks), dtype=np.int64)
+    for row, chosen in enumerate(combinations_with_replacement(range(blocks), degree)):
+        for b in chosen:
+            result[row, b] += 1
+    return result
+
+
+def _multiplicities(exponents: Exponents) -> Array:
+    """k! / Π α_b!, to a rounding."""
+    most = int(exponents.max(initial=0))
+    degree = int(exponents[0].sum()) if len(exponents) else 0
+    parts = np.array([float(factorial(k)) for k in range(most + 1)])
+    return np.asarray(float(factorial(degree)) / np.prod(parts[exponents], axis=1))
+
+
+def largest_closely(p: Polynomial) -> float:
+    """As `largest_value`; for degrees >= 3 in few blocks, by branch and bound, almost sharp."""
+    scale = float(np.max(p.coefficients, initial=0.0))
+    degree = int(p.degrees[0]) if len(p.coefficients) else 0
+    if not 0.0 < scale < np.inf or not 1 < p.blocks <= _MOST_BLOCKS or degree < 3:
+        return largest_value(p)
+    scaled = np.maximum(p.coefficients / scale * (1.0 + 1e-15), _TINY)
+    maximum, is_close = sphere_maximum(p.exponents, scaled)
+    other = min(monomials_bound(p), unfolding_bound(p)) if is_close else largest_value(p)
+    return min(other, float(up_mul(scale, maximum)))
+
+
+def sphere_maximum(exponents: NDArray[np.int64], coefficients: Array) -> tuple[float, bool]:
+    """Upper bound on max p(t) over ‖t‖ = 1 by branch and bound, and whether it is almost sharp.
+
+    p is homogeneous with exponents (M, B) and coefficients (M,) of about 1 at most. With t_b =
+    exp(u_b) the largest p(t)/‖t‖^k, k the degree, is sought over boxes of u. At a scale one t_b is
+    1 and the others are at most 1, so as many boxes -∞ <= u <= 0 as there are blocks cover all. On
+    a box with the middle m, log Σ_b exp(2 u_b) is convex, so at least its tangent:
+
+        ‖t‖^-k <= Z^(-k/2) exp(-k Σ_b ω_b (u_b - m_b)),  Z = Σ_b exp(2 m_b), ω_b = exp(2 m_b)/Z,
+
+    and p times that is a sum of exponentials of affine functions: convex, so largest at a vertex. A
+    u_b that is not bounded below is left out of Z, and is at its upper end in p, which rises in it.
+    The excess falls with the square of the widths, so that few boxes are ever needed. Exponentials
+    of at most 2e4 in size and their products are right to 1e-11, what underflows to 1e-300.
+    """
+    powers = np.asarray(exponents, dtype=np.float64)
+    blocks = powers.shape[1]
+    reached = _reached(powers, coefficients)
+    hi = np.zeros((blocks, blocks))
+    lo = np.where(np.eye(blocks, dtype=bool), 0.0, -np.inf)
+    count = 0
+    while len(lo):
+        pause()
+        bounds, score, seen = _over_boxes(powers, coefficients, lo, hi)
+        count += len(lo)
+        if count > _MOST_BOXES:
+            return max(reached * (1.0 + _CLOSE), float(np.max(bounds))), False
+        reached = max(reached, seen)
+        left = bounds > reached * (1.0 + _CLOSE)
+        lo, hi = _parted(lo[left], hi[left], score[left])
+    return reached * (1.0 + _CLOSE), True
+
+
+def _reached(powers: Array, coefficients: Array) -> float:
+    """A value of p that is attained, about: ascents t <- ∇p / ‖∇p‖, which never fall."""
+    k, blocks = powers[0].sum(), powers.shape[1]
+    t = np.vstack([np.ones(blocks), np.ones((blocks, blocks)) + 2.0 * np.eye(blocks)])
+    values = np.zeros(1)
+    for _ in range(_ASCENTS):
+        t /= np.linalg.norm(t, axis=1, keepdims=True)
+        terms = coefficients * np.prod(t[:, np.newaxis, :] ** powers, axis=2)
+        values = np.sum(terms, axis=1)
+        t = np.maximum(terms @ powers / (k * t), _TINY)
+    return float(np.max(values))
+
+
+def _over_boxes(
+    powers: Array, coefficients: Array, lo: Array, hi: Array
+) -> tuple[Array, Array, float]:
+    """Bounds (C,) over boxes, how much each block counts in them (C, B), and a value in one."""
+    k, blocks = powers[0].sum(), powers.shape[1]
+    bounded = np.isfinite(lo)
+    middle = np.where(bounded, 0.5 * (lo + hi), hi)
+    half = np.where(bounded, 0.5 * (hi - lo) * (1.0 + 1e-15), 0.0)
+    squares = np.where(bounded, np.exp(2.0 * middle), 0.0)
+    total = np.sum(squares, axis=1)
+    share = squares / total[:, np.newaxis]
+    terms = coefficients * np.exp(middle @ powers.T) * total[:, np.newaxis] ** (-0.5 * k)
+    slopes = np.exp((powers - k * share[:, np.newaxis, :]) * half[:, np.newaxis, :])
+    front = _corners(terms, slopes[:, :, : blocks // 2])
+    back = _corners(np.ones_like(terms), slopes[:, :, blocks // 2 :])
+    found = np.max(front @ back.transpose(0, 2, 1), axis=(1, 2))
+    values = np.sum(terms, axis=1)
+    mean = terms @ powers / np.maximum(values, _TINY)[:, np.newaxis]
+    width = np.where(bounded, 2.0 * half, 2.0 * _REACH)
+    seen = float(np.max(values, where=bounded.all(axis=1), initial=0.0))
+    return found * _GROWTH + _TINY, width * (mean + k * share), seen
+
+
+def _corners(terms: Array, slopes: Array) -> Array:
+    """Terms (C, M) times or over the slopes (C, M, b) in all 2^b ways, (C, 2^b, M)."""
+    found = terms[:, np.newaxis, :]
+    for slope in slopes.transpose(2, 0, 1)[:, :, np.newaxis, :]:
+        found = np.concatenate([found * slope, found / slope], axis=1)
+    return found
+
+
+def _parted(lo: Array, hi: Array, score: Array) -> tuple[Array, Array]:
+    """Each box in two along the block that counts most."""
+    rows, b = np.arange(len(lo)), np.argmax(score, axis=1)
+    low, high = lo[rows, b], hi[rows, b]
+    cut = np.where(np.isfinite(low), 0.5 * (low + high), high - _REACH)
+    below, above = hi.copy(), lo.copy()
+    below[rows, b] = above[rows, b] = cut
+    return np.concatenate([lo, above]), np.concatenate([below, hi])

@@ -1,0 +1,216 @@
+"""Largest values of quartic forms on the sphere, by Gram matrices on symmetric matrices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slomodel.bounds.arithmetic.rounding import Array, gamma, up_add, up_mul, up_norm, up_sum
+from slomodel.bounds.norms.loewner import Rows, Sum, upper_end
+from slomodel.bounds.norms.spectral import DENSE_EIGEN, upper_eigenvalue
+
+MOST_COLUMNS = 40
+_TINY = 1e-250
+_VECTORS = 6
+_WORK = 4e6
+_MOST_STEPS = 40
+_SHARE = 1e-3
+"""A value that is attained to such a share is not bounded more closely."""
+_SPREAD = 1e-2
+"""Eigenvalues within a few such shares of the largest one are lowered together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quartic:
+    """q(v) = sᵀ G s, s = svec(v vᵀ) (N,), for unit v, to within `slack`; N = n(n+1)/2 and svec(S)
+    has the entries S_ii and √2 S_ij, i < j, so that its length is ‖S‖_F.
+    """
+
+    G: Array
+    n: int
+    slack: float
+
+    def plus(self, other: Quartic) -> Quartic:
+        """The sum; the rounding of its entries is in the slack."""
+        G = self.G + other.G
+        rounding = up_mul(4e-16, float(up_norm(G)))
+        return Quartic(G, self.n, float(up_add(up_add(self.slack, other.slack), rounding)))
+
+    def times(self, factor: float) -> Quartic:
+        """The form times a number >= 0."""
+        G = factor * self.G
+        rounding = up_mul(4e-16, float(up_norm(G)))
+        slack = up_add(up_mul(factor, self.slack), up_add(rounding, _TINY))
+        return Quartic(G, self.n, float(slack))
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Pairs i <= j of indices below n, and the weights 1 and √2 of their entries."""
+
+    n: int
+    i: NDArray[np.intp]
+    j: NDArray[np.intp]
+    weight: Array
+
+    @classmethod
+    def of(cls, n: int) -> Places:
+        i, j = np.triu_indices(n)
+        return cls(n, i, j, np.where(i == j, 1.0, np.sqrt(2.0)))
+
+    def take(self, which: NDArray[np.intp]) -> Places:
+        return Places(self.n, self.i[which], self.j[which], self.weight[which])
+
+    def matrix(self, w: Array) -> Array:
+        """W (n, n) of svec(W) = w."""
+        W = np.zeros((self.n, self.n))
+        W[self.i, self.j] = W[self.j, self.i] = w / self.weight
+        return W
+
+    def vector(self, W: Array) -> Array:
+        """svec(W) of a symmetric W (n, n)."""
+        return np.asarray(self.weight * W[self.i, self.j])
+
+    def square(self, v: Array) -> Array:
+        """svec(v vᵀ)."""
+        return np.asarray(self.weight * v[self.i] * v[self.j])
+
+    def monomials(self) -> NDArray[np.intp]:
+        """A number from 0 on for the product of variables that an entry of G belongs to."""
+        first, last = np.minimum.outer(self.i, self.i), np.maximum.outer(self.j, self.j)
+        one, other = np.maximum.outer(self.i, self.i), np.minimum.outer(self.j, self.j)
+        small, large = np.minimum(one, other), np.maximum(one, other)
+        codes = (((first * self.n + small) * self.n + large) * self.n + last).ravel()
+        used = np.zeros(self.n**4, dtype=np.intp)
+        used[codes] = 1
+        return np.asarray(np.cumsum(used)[codes] - 1)
+
+    def evenly(self, G: Array) -> Array:
+        """The matrix of the same form in which each product of variables counts alike all over."""
+        weights = np.multiply.outer(self.weight, self.weight).ravel()
+        own = self.monomials()
+        share = np.bincount(own, weights * G.ravel()) / np.bincount(own, weights * weights)
+        return np.asarray((weights * share[own]).reshape(G.shape))
+
+
+@lru_cache(maxsize=2)
+def _all_monomials(n: int) -> NDArray[np.intp]:
+    return Places.of(n).monomials()
+
+
+def square_of_cubic(T: Array, factor: float = 1.0) -> Quartic:
+    """factor · ‖T[v, v]‖² of a form (n, n, m), symmetric in the first two, entries about 1 at most.
+
+    Of its Gram matrices A_ijkl = Σ_m T_ijm T_klm and B_ijkl = ½ Σ_m (T_ikm T_jlm + T_ilm T_jkm)
+    the mean (A + 2 B)/3, which is symmetric in all indices.
+    """
+    n = len(T)
+    places = Places.of(n)
+    M = T.reshape(n * n, -1)
+    A = (M @ M.T).reshape(n, n, n, n)
+    i, j = places.i, places.j
+    rows, columns = i[:, np.newaxis], j[:, np.newaxis]
+    three = A[rows, columns, i, j] + A[rows, i, columns, j] + A[rows, j, columns, i]
+    G = three * np.multiply.outer(places.weight, places.weight) * (factor / 3.0)
+    size = up_mul(8.0 * factor, up_mul(float(up_norm(M)), float(up_norm(M))))
+    return Quartic(G, n, float(up_add(up_mul(gamma(8 * T.shape[2] + 64), size), _TINY)))
+
+
+def sum_of_fourth_powers(rows: Rows, d: Array) -> Quartic:
+    """Σ d_i (a_i·v)⁴ for d >= 0, the roundings as in `fourth_powers`."""
+    m, n = rows.A.shape
+    places = Places.of(n)
+    B = rows.A[:, places.i] * rows.A[:, places.j] * places.weight * np.sqrt(d)[:, np.newaxis]
+    squares = up_mul(rows.length, rows.length)
+    sizes = float(up_sum(up_mul(d, up_mul(squares, squares))))
+    errors = float(up_sum(up_mul(d, up_mul(up_mul(squares, rows.length), rows.error))))
+    rounding = up_mul(16.0, up_mul(gamma(8 * (m + n) + 64), sizes))
+    return Quartic(B.T @ B, n, float(up_add(up_add(rounding, up_mul(64.0, errors)), _TINY)))
+
+
+def largest_quartic(q: Quartic, effort: float = 1.0) -> float:
+    """At least max q(v) over unit v.
+
+    q(v) <= λ_max(G - M) for every M with svec(v vᵀ)ᵀ M svec(v vᵀ) = 0 for all v, which is so when
+    the entries of M that belong to the same product of variables, with their weights, add up to 0.
+    Steps against the vectors of the largest eigenvalues, projected onto such M, look for the least
+    λ_max: the first semidefinite relaxation of max q. Each is off by at most γ times its size and
+    that of G. Pairs of variables that G is 0 at are left out.
+    """
+    if not np.isfinite(q.G).all() or not np.isfinite(q.slack):
+        return float(np.inf)
+    own = np.flatnonzero(q.G.any(axis=0))
+    if not len(own):
+        return q.slack
+    best, moved, steps = _lowered(q.G[np.ix_(own, own)], Places.of(q.n).take(own), effort)
+    size = up_mul(float(len(best) + 16 * steps), up_add(float(up_norm(q.G)), moved))
+    slack = up_add(q.slack, up_mul(gamma(64), size))
+    if len(best) > DENSE_EIGEN:
+        return float(up_add(upper_eigenvalue(0.5 * (best + best.T), _SHARE), slack))
+    return max(upper_end(Sum(best, float(slack))), 0.0)
+
+
+def _lowered(G: Array, places: Places, effort: float) -> tuple[Array, float, int]:
+    """G - M with about the least λ_max that was met, the sizes of all steps and their number."""
+    count = min(max(_VECTORS, places.n // 2 if len(G) <= DENSE_EIGEN else 0), len(G))
+    X = np.random.default_rng(0).standard_normal((len(G), count))
+    start, moved, low = G, 0.0, 0.0
+    least, best = np.inf, G
+    every = len(G) == places.n * (places.n + 1) // 2
+    monomials = _all_monomials(places.n) if every else places.monomials()
+    weights = np.multiply.outer(places.weight, places.weight).ravel()
+    spare = weights * weights
+    squares = np.bincount(monomials, spare)
+    steps = int(min(effort * _WORK / G.size, _MOST_STEPS)) + 4
+    for step in range(steps):
+        values, X = _ritz(G, X, 3 if step == 0 else 1)
+        top = float(values[-1])
+        if top < least:
+            least, best = top, G
+        low = max(low, _attained(start, X[:, -1], places))
+        if not low * (1.0 + _SHARE) < top:
+            break
+        share = np.exp((values - top) / (_SPREAD * top))
+        P = ((X * (share / share.sum())) @ X.T).ravel()
+        np.multiply(weights, P, out=spare)
+        np.take(np.bincount(monomials, spare) / squares, monomials, out=spare)
+        spare *= weights
+        P -= spare
+        square = float(P @ P)
+        if not square > 0.0:
+            break
+        length = 0.5 * (top - low) / square
+        P *= length
+        G = G - P.reshape(G.shape)
+        moved += 4.0 * length
+    return best, moved, steps
+
+
+def _ritz(G: Array, X: Array, rounds: int) -> tuple[Array, Array]:
+    """About the largest eigenvalues, increasing, and their vectors: Rayleigh and Ritz on powers."""
+    for _ in range(rounds):
+        once = G @ X
+        Q = np.linalg.qr(np.concatenate([X, once, G @ once], axis=1))[0]
+        values, vectors = np.linalg.eigh(Q.T @ (G @ Q))
+        X = Q @ vectors[:, -X.shape[1] :]
+    return values[-X.shape[1] :], X
+
+
+def _attained(G: Array, w: Array, places: Places) -> float:
+    """About the largest q(v) that is met from the first eigenvector of W on."""
+    values, vectors = np.linalg.eigh(places.matrix(w))
+    v = vectors[:, int(np.argmax(np.abs(values)))]
+    best = 0.0
+    for _ in range(4):
+        s = places.square(v)
+        image = G @ s
+        best = max(best, float(s @ image))
+        slope = places.matrix(image) @ v
+        length = float(np.linalg.norm(slope))
+        if not length > 0.0:
+            break
+        v = slope / length
+    return best

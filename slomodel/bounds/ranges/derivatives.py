@@ -1,0 +1,110 @@
+"""Intervals that hold all values of a scalar function's derivatives over intervals.
+
+At a kink these are the derivatives of the pieces on its sides; `kinks` says where there may be one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache, partial
+
+import numpy as np
+
+from slomodel.bounds.arithmetic.interval import Interval, point
+from slomodel.bounds.arithmetic.rounding import Array
+from slomodel.bounds.ranges.point_values import values_at
+from slomodel.bounds.ranges.values import elementwise, in_blocks, over_turns, value_range
+from slomodel.calculus import jvp
+from slomodel.functions.compound import still
+from slomodel.ir.build import const, variable
+from slomodel.ir.exact import without_rounding
+from slomodel.ir.expr import Const, Expr, Input
+from slomodel.ir.function import ScalarFunction
+
+Orders = int | tuple[int, ...]
+
+
+def derivative_range(function: ScalarFunction, orders: Orders, *operands: Interval) -> Interval:
+    """All values of a derivative over the operands: of order k, or of an order by each operand.
+
+    Hypothesis: every operand's value lies in its interval. Conclusion: so does the derivative's,
+    wherever it exists. A function that states where its derivatives turn is enclosed to a few
+    steps of the last place; another by propagating intervals through the derivative's graph.
+    Where a derivative is not bounded, an end is infinite.
+    """
+    by = (orders,) if isinstance(orders, int) else orders
+    if len(by) != function.arity:
+        raise ValueError(f"{function} has {function.arity} operands, not {len(by)}")
+    if not any(by):
+        return value_range(function, *operands)
+    if len(by) == 1 and _turns(function, by[0]):
+        return derivative_ranges(function, by, operands[0])[0]
+    inputs, graph = _derivative(function, by)
+    shape = np.broadcast_shapes(*(operand.shape for operand in operands))
+    if isinstance(graph, Const):
+        return point(np.full(shape, float(graph.value)))
+
+    def whole(*parts: Interval) -> list[Interval]:
+        found = elementwise(graph, dict(zip(inputs, parts, strict=True)))
+        wide = np.broadcast_shapes(*(part.shape for part in parts))
+        return [found.each(lambda array: np.broadcast_to(array, wide))]
+
+    return in_blocks(whole, operands)[0]
+
+
+def derivative_ranges(
+    function: ScalarFunction, orders: Sequence[int], a: Interval
+) -> list[Interval]:
+    """`derivative_range` of a function of one number for several orders, with less work."""
+    together = [k for k in orders if k > 0 and _turns(function, k)]
+    found = {}
+    if together:
+        rule = partial(_over_turns, function, together)
+        found = dict(zip(together, in_blocks(rule, [a]), strict=True))
+    return [found[k] if k in found else derivative_range(function, k, a) for k in orders]
+
+
+def _turns(function: ScalarFunction, k: int) -> bool:
+    """Whether it is stated where the k-th derivative turns, and that is no constant."""
+    if function.arity > 1 or function.monotony is None or k >= len(function.monotony.turns):
+        return False
+    return not isinstance(_derivative(function, (k,))[1], Const)
+
+
+def _over_turns(function: ScalarFunction, orders: Sequence[int], a: Interval) -> list[Interval]:
+    assert function.monotony is not None
+    graphs = [_derivative(function, (k,))[1] for k in orders]
+    (argument,) = _derivative(function, (orders[0],))[0]
+    ends = [_at_points(graphs, argument, end) for end in (a.lo, a.hi)]
+    result = []
+    for place, k in enumerate(orders):
+
+        def values(x: Array, place: int = place) -> Interval:
+            for end, known in zip((a.lo, a.hi), ends, strict=True):
+                if x is end:
+                    return known[place]
+            return _at_points([graphs[place]], argument, x)[0]
+
+        result.append(over_turns(values, function.monotony, k, a))
+    return result
+
+
+def _at_points(graphs: Sequence[Expr], argument: Input, x: Array) -> list[Interval]:
+    found = values_at(graphs, argument, x)
+    return found or [elementwise(graph, {argument: point(x)}) for graph in graphs]
+
+
+@cache
+def _derivative(function: ScalarFunction, by: tuple[int, ...]) -> tuple[tuple[Input, ...], Expr]:
+    """The derivative as a graph of scalars, and the inputs that stand for the operands."""
+    types = function.operand_types or ("real",) * function.arity
+    inputs = tuple(
+        variable(f"x{k}", ()) if dtype == "real" else Input(f"x{k}", "variable", (), "bool")
+        for k, dtype in enumerate(types)
+    )
+    with without_rounding():
+        graph: Expr = const(0.0) if function is still else function(*inputs)
+        for one, order in zip(inputs, by, strict=True):
+            for _ in range(order):
+                (graph,) = jvp((graph,), {one: const(1.0)})
+    return inputs, graph

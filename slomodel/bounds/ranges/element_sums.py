@@ -1,0 +1,164 @@
+"""Parts of an objective that are sums over elements, with numbers, and their ranges over balls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slomodel.bounds.arithmetic.interval import Interval, interval
+from slomodel.bounds.arithmetic.rounding import Array, Truths, up_add, up_mul
+from slomodel.bounds.norms.element_derivatives import Weighted
+from slomodel.bounds.norms.loewner import Rows
+from slomodel.bounds.ranges.elements import (
+    ElementRanges,
+    Slots,
+    derivative_graphs,
+    element_ranges,
+)
+from slomodel.bounds.ranges.enclose import boxed, enclose, live_in
+from slomodel.bounds.ranges.hessian import jacobians
+from slomodel.bounds.ranges.smoothness import span_of
+from slomodel.bounds.ranges.sparse_rows import SparseRows
+from slomodel.bounds.setting import Setting
+from slomodel.bounds.structure.separable import Elements, Laid
+from slomodel.ir.dims import concrete
+from slomodel.ir.expr import Expr, Input
+from slomodel.ir.function import ANALYTIC
+
+MOST_VARIABLES = 400
+"""For more the rows are too large; `large_sums` has other ones."""
+MOST_NUMBERS = 2**22
+Shaped = TypeVar("Shaped", Array, NDArray[np.intp])
+AnyRows = TypeVar("AnyRows", Rows, SparseRows)
+
+
+@dataclass(frozen=True, slots=True)
+class Part(Generic[AnyRows]):
+    """`Elements` with numbers: weights (m,), data (m,), arguments at the centre (m,), rows."""
+
+    own: Elements
+    graphs: Mapping[Slots, Expr]
+    weight: Interval
+    data: Mapping[Input, Interval]
+    centre: tuple[Interval, ...]
+    rows: tuple[AnyRows, ...]
+
+
+def parts_of(setting: Setting, found: Sequence[Elements]) -> tuple[Part[Rows], ...] | None:
+    """The numbers of parts of the objective; None where they are many."""
+    if setting.n > MOST_VARIABLES:
+        return None
+    sizes = [_count(setting, one) for one in found]
+    numbers = sum(m * len(one.arguments) for m, one in zip(sizes, found, strict=True))
+    if numbers * setting.n > MOST_NUMBERS or not all(sizes):
+        return None
+    affine = affine_of(found)
+    slopes = jacobians(setting, affine)
+
+    def rows(node: Expr) -> Rows:
+        shape = (setting.n, *concrete(node.shape, setting.sizes))
+        whole = slopes[node].each(lambda a: np.broadcast_to(a, shape))
+        return Rows.of(whole.each(lambda a: np.ascontiguousarray(a.reshape(setting.n, -1).T)))
+
+    return with_rows(setting, found, {node: rows(node) for node in affine})
+
+
+def affine_of(found: Sequence[Elements]) -> list[Expr]:
+    """The affine nodes of which elements are functions."""
+    return list(dict.fromkeys(laid.node for one in found for laid in one.affine))
+
+
+def with_rows(
+    setting: Setting, found: Sequence[Elements], rows: Mapping[Expr, AnyRows]
+) -> tuple[Part[AnyRows], ...]:
+    """The parts in numbers, from the rows of all their affine nodes."""
+    affine: list[Expr] = list(rows)
+    data: list[Expr] = [laid.node for one in found for laid in one.data.values()]
+    weights: list[Expr] = [one.weight for one in found]
+    values = enclose([*affine, *data, *weights], boxed(setting.values), setting.sizes)
+    return tuple(_part(setting, one, values, rows) for one in found)
+
+
+def _live(setting: Setting, own: Elements) -> Truths | None:
+    """The live elements, of the shape of `own`; None for all, also where none is live."""
+    live = live_in(setting).get(own.whole)
+    return live if live is not None and live.any() else None
+
+
+def _count(setting: Setting, own: Elements) -> int:
+    live = _live(setting, own)
+    return prod(concrete(own.shape, setting.sizes)) if live is None else int(np.sum(live))
+
+
+def _part(
+    setting: Setting,
+    own: Elements,
+    values: Mapping[Expr, Interval],
+    rows: Mapping[Expr, AnyRows],
+) -> Part[AnyRows]:
+    shape = concrete(own.shape, setting.sizes)
+    live = _live(setting, own)
+    kept = slice(None) if live is None else np.flatnonzero(live)
+
+    def along(laid: Laid, array: Shaped) -> Shaped:
+        """Laid out along the live elements (m,)."""
+        missing = tuple(k for k in range(len(shape)) if k not in laid.axes)
+        return np.broadcast_to(np.expand_dims(array, missing), shape).ravel()[kept]
+
+    def flat(laid: Laid, a: Interval) -> Interval:
+        return a.each(lambda array: along(laid, array))
+
+    def taken(laid: Laid) -> AnyRows:
+        own = rows[laid.node]
+        places = np.arange(len(own.length))
+        return own.take(along(laid, places.reshape(concrete(laid.node.shape, setting.sizes))))
+
+    whole = Laid(own.weight, tuple(range(len(shape))))
+    return Part(
+        own,
+        derivative_graphs(own.value, own.arguments),
+        flat(whole, values[own.weight]),
+        {one: flat(laid, values[laid.node]) for one, laid in own.data.items()},
+        tuple(flat(laid, values[laid.node]) for laid in own.affine),
+        tuple(taken(laid) for laid in own.affine),
+    )
+
+
+def part_ranges(setting: Setting, part: Part[AnyRows], radius: float) -> ElementRanges:
+    """The ranges of the derivatives of a part's elements over a ball."""
+    boxes = {}
+    for one, centre, rows in zip(part.own.arguments, part.centre, part.rows, strict=True):
+        reach: Array = up_mul(np.asarray(radius), rows.length)
+        boxes[one] = interval(-up_add(-centre.lo, reach), up_add(centre.hi, reach))
+    spans = {}
+    for made, node in part.own.origins.items():
+        span = span_of(node, setting.spans, setting.objective)
+        if span is not None:
+            spans[made] = span
+    return element_ranges(part.own.value, part.graphs, boxes, part.data, spans)
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """What the parts are over a ball, and how smooth."""
+
+    parts: list[Weighted]
+    order: int
+    reason: str
+
+
+def parts_over_ball(setting: Setting, parts: Sequence[Part[Rows]], radius: float) -> Over:
+    found, order, reason = [], ANALYTIC, ""
+    for part in parts:
+        ranges = part_ranges(setting, part, radius)
+        least = int(np.min(ranges.smooth.order, initial=ANALYTIC))
+        if least < order:
+            order, reason = least, ranges.smooth.reason
+        scaled = {slots: part.weight * a for slots, a in ranges.derivatives.items()}
+        found.append(Weighted(part.rows, scaled))
+    return Over(found, order, reason)

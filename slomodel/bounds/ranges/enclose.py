@@ -1,0 +1,256 @@
+"""Intervals for every node of a graph over boxes of its inputs.
+
+All arrays have `batch` leading axes (cells of a subdivision, directions), of one size or 1, so
+that many boxes are done at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial, singledispatch
+from operator import itemgetter
+from types import MappingProxyType
+
+import numpy as np
+
+from slomodel.bounds.arithmetic.contraction import contract
+from slomodel.bounds.arithmetic.interval import Interval, interval, meet, point, total, truths
+from slomodel.bounds.arithmetic.rounding import Array, Truths
+from slomodel.bounds.ranges.liveness import (
+    Live,
+    Sizes,
+    fixed_choices,
+    has_neutral,
+    live_elements,
+    may_have_dead,
+    neutral,
+)
+from slomodel.bounds.ranges.values import value_range
+from slomodel.bounds.setting import Setting
+from slomodel.bounds.stopping import pause
+from slomodel.errors import MissingRule
+from slomodel.functions import eq
+from slomodel.ir.dims import concrete
+from slomodel.ir.expr import (
+    Const,
+    Einsum,
+    Expr,
+    Extreme,
+    Gather,
+    Input,
+    Iota,
+    Map,
+    Reshape,
+    Scan,
+    Scatter,
+)
+from slomodel.ir.walk import postorder
+from slomodel.reference import positions
+
+
+def enclose(
+    roots: Sequence[Expr],
+    boxes: Mapping[Input, Interval],
+    sizes: Sizes,
+    batch: int = 0,
+    known: Mapping[Expr, Interval] = MappingProxyType({}),
+    live: Live = MappingProxyType({}),
+) -> dict[Expr, Interval]:
+    """An interval for each node under the roots.
+
+    Hypothesis: each input lies in its box. Conclusion: each node's exact value lies in its
+    interval, elementwise; where a node has no value in part of the box (outside of a domain), the
+    values elsewhere do. What is `known`, with all below it, is not enclosed again. The conclusion
+    does not hold for elements that are dead by `live`, `live_under` of these roots or of more: they
+    are set to `neutral`. Raises MissingRule for a kind of node without a rule.
+    """
+    found: dict[Expr, Interval] = dict(known)
+    with np.errstate(all="ignore"):
+        for node in postorder(*roots):
+            if node in found:
+                continue
+            pause()
+            if isinstance(node, Input):
+                own = boxes[node]
+            else:
+                own = range_of(node, [found[o] for o in node.operands], sizes, batch)
+            found[node] = neutral(node, own, live)
+    return found
+
+
+def enclose_narrowed(
+    roots: Sequence[Expr],
+    boxes: Mapping[Input, Interval],
+    sizes: Sizes,
+    narrower: Mapping[Expr, Interval],
+    live: Live = MappingProxyType({}),
+) -> dict[Expr, Interval]:
+    """`enclose` over a subset of the box on which some nodes also lie in `narrower` intervals."""
+    found = enclose(roots, boxes, sizes, live=live)
+    known = {node: meet(found[node], a) for node, a in narrower.items()}
+    return enclose(roots, boxes, sizes, known=known, live=live) if known else found
+
+
+def live_under(
+    roots: Sequence[Expr], boxes: Mapping[Input, Interval], sizes: Sizes
+) -> dict[Expr, Truths]:
+    """The elements of nodes that the roots depend on, for all values of the variables.
+
+    `boxes` are those of the data, without batch axes. Nothing, where no dead element would be
+    replaced.
+    """
+    order = postorder(*roots)
+    if not any(has_neutral(node) for node in order):
+        return {}
+    if not fixed_choices(order) and not may_have_dead(order):
+        return {}
+    return elements_read(roots, boxes, sizes)
+
+
+def elements_read(
+    roots: Sequence[Expr], boxes: Mapping[Input, Interval], sizes: Sizes
+) -> dict[Expr, Truths]:
+    """As `live_under`, whatever the graph is: of nodes without an entry, all elements are live."""
+    order = postorder(*roots)
+    return live_elements(order, roots, enclose(fixed_choices(order), boxes, sizes), sizes)
+
+
+def live_in(setting: Setting, *roots: Expr) -> Live:
+    """`live_under` of a setting's objective, or of derivatives of it; cached per setting."""
+    wanted = roots or (setting.objective,)
+    kept = setting.kept.setdefault("live elements", {})
+    assert isinstance(kept, dict)
+    if wanted not in kept:
+        kept[wanted] = live_under(wanted, boxed(setting.values), setting.sizes)
+    found: Live = kept[wanted]
+    return found
+
+
+def boxed(values: Mapping[Input, Array], batch: int = 0) -> dict[Input, Interval]:
+    """Known arrays as boxes of one point, with batch axes of size 1."""
+    return {
+        node: point(np.asarray(array, dtype=np.float64)[(np.newaxis,) * batch])
+        for node, array in values.items()
+    }
+
+
+@singledispatch
+def range_of(node: Expr, operands: list[Interval], sizes: Sizes, batch: int) -> Interval:
+    """The interval of one node from those of its operands."""
+    raise MissingRule(f"no interval rule for {type(node).__name__}")
+
+
+@range_of.register
+def _(node: Const, operands: list[Interval], sizes: Sizes, batch: int) -> Interval:
+    return point(np.full((1,) * batch, float(node.value)))
+
+
+@range_of.register
+def _(node: Iota, operands: list[Interval], sizes: Sizes, batch: int) -> Interval:
+    array = np.arange(node.shape[0].size(sizes), dtype=np.float64)
+    return point(array[(np.newaxis,) * batch])
+
+
+@range_of.register
+def _(node: Map, operands: list[Interval], sizes: Sizes, batch: int) -> Interval:
+    if node.function is eq and isinstance(node.operands[1], Extreme):
+        extreme = node.operands[1]
+        if extreme.operands[0] is node.operands[0]:
+            return _tied(operands[0], extreme, batch)
+    aligned = []
+    for operand, own in zip(operands, node.axes, strict=True):
+        missing = tuple(batch + axis for axis in range(node.rank) if axis not in own)
+        aligned.append(operand.each(partial(np.expand_dims, axis=missing)) if missing else operand)
+    result = value_range(node.function, *aligned)
+    front = np.broadcast_shapes(*(one.shape[:batch] for one in aligned))
+    shape = front + concrete(node.shape, sizes)
+    if result.shape == shape:
+        return result
+    return result.each(lambda array: np.broadcast_to(array, shape))
+
+
+@range_of.register
+def _(node: Einsum, operands: list[Interval], sizes: Sizes, batch: int) -> Interval:
+    labelled = list(zip(operands, node.inputs, strict=True))
+    return contract(labelled, node.output, concrete(node.dims, sizes), batch)
+
+
+@range_of.register
+def _(node: Gather, operands: list[Interval], sizes: Sizes, batch: int) -> Interval:
+    shape = operands[0].shape[batch:]
+    where = positions(node.index, concrete(node.shape, sizes), shape, sizes)
+    return operands[0].each(lambda array: np.asarray(array[(slice(None),) * batch + where]))
+
+
+@range_of.register
+def _(node: Scatter, operands: list[Interval], sizes: Sizes, batch: int) -> Interval:
+    """Each element is a sum of those that go there, padded with zeros to one length."""
+    a = operands[0]
+    shape = concrete(node.shape, sizes)
+    front = a.shape[:batch]
+    where = positions(node.index, a.shape[batch:], shape, sizes)
+    flat = np.ravel_multi_index(where, shape).ravel() if shape else np.zeros(a.lo.size, dtype=int)
+    order = np.argsort(flat, kind="stable")
+    target = flat[order]
+    starts = np.searchsorted(target, target)
+    rank = np.arange(target.size) - starts
+    deepest = int(rank.max(initial=0)) + 1
+
+    def padded(array: Array) -> Array:
+        out = np.zeros((*front, int(np.prod(shape, dtype=int)), deepest))
+        out[..., target, rank] = array.reshape((*front, order.size))[..., order]
+        return out
+
+    spread = a.each(padded)
+    summed = spread.each(lambda array: array[..., 0]) if deepest == 1 else total(spread, -1)
+    return summed.each(lambda array: array.reshape(front + shape))
+
+
+@range_of.register
+def _(node: Reshape, operands: list[Interval], sizes: Sizes, batch: int) -> Interval:
+    shape = concrete(node.shape, sizes)
+    return operands[0].each(lambda array: np.reshape(array, array.shape[:batch] + shape))
+
+
+@range_of.register
+def _(node: Extreme, operands: list[Interval], sizes: Sizes, batch: int) -> Interval:
+    pick = np.max if node.which == "max" else np.min
+    axes = tuple(batch + axis for axis in node.axes)
+    return operands[0].each(lambda array: np.asarray(pick(array, axis=axes)))
+
+
+@range_of.register
+def _(node: Scan, operands: list[Interval], sizes: Sizes, batch: int) -> Interval:
+    axis = batch + node.axis
+    factor, term = (o.each(lambda array: np.moveaxis(array, axis, -1)) for o in operands)
+    length = term.shape[-1]
+    shape = np.broadcast_shapes(factor.shape, term.shape)
+    lo, hi = np.empty(shape), np.empty(shape)
+    before: Interval | None = None
+    for i in range(length):
+        now = term.each(itemgetter((..., i)))
+        if before is not None:
+            now = factor.each(itemgetter((..., i))) * before + now
+        lo[..., i], hi[..., i] = now.lo, now.hi
+        before = now
+    return interval(np.moveaxis(lo, -1, axis), np.moveaxis(hi, -1, axis))
+
+
+def _tied(a: Interval, extreme: Extreme, batch: int) -> Interval:
+    """Which elements are the extreme one: surely those that no other can pass.
+
+    Where an element only touches another, both may be; ties of measure 0 are left out.
+    """
+    a = a if extreme.which == "max" else -a
+    axes = tuple(batch + axis for axis in extreme.axes)
+    ordered = np.sort(np.moveaxis(a.hi, axes, range(-len(axes), 0)).reshape(_flat(a, axes)), -1)
+    largest = np.expand_dims(ordered[..., -1], axes)
+    second = ordered[..., -2] if ordered.shape[-1] > 1 else np.full(ordered.shape[:-1], -np.inf)
+    others = np.where(a.hi == largest, np.expand_dims(second, axes), largest)
+    least = np.max(a.lo, axis=axes, keepdims=True)
+    return truths(a.lo >= others, a.hi < least)
+
+
+def _flat(a: Interval, axes: tuple[int, ...]) -> tuple[int, ...]:
+    kept = tuple(size for k, size in enumerate(a.shape) if k not in axes)
+    return (*kept, -1)

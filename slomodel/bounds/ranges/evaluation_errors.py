@@ -1,0 +1,48 @@
+"""Bounds on the rounding errors of computed values and gradients, from intervals at a point."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from slomodel.bounds.arithmetic.interval import Interval
+from slomodel.bounds.arithmetic.rounding import Array, up_add, up_norm
+from slomodel.bounds.ranges.enclose import boxed, enclose
+from slomodel.bounds.setting import Setting
+from slomodel.errors import MissingRule
+
+
+def value_error(setting: Setting, f: float) -> float:
+    """Bound on |f − f(c)| for the value f computed at the centre c; inf where none is known.
+
+    The interval of the exact value is about as wide as the rounding error of any order of
+    evaluation.
+    """
+    try:
+        found = enclose([setting.objective], boxed(setting.values), setting.sizes)
+    except MissingRule:
+        return math.inf
+    return float(_distance(found[setting.objective], np.asarray(f)).max(initial=0.0))
+
+
+def gradient_error(setting: Setting, g: Array) -> float:
+    """Bound on ‖g − ∇f(c)‖ for the g (n,) computed at the centre c; inf where none is known."""
+    try:
+        found = enclose(setting.gradient, boxed(setting.values), setting.sizes)
+    except MissingRule:
+        return math.inf
+    ends = np.cumsum([np.size(setting.values[variable]) for variable in setting.variables])
+    parts = zip(setting.variables, setting.gradient, np.split(g, ends[:-1]), strict=True)
+    distances = [
+        _distance(found[graph], part.reshape(np.shape(setting.values[variable]))).ravel()
+        for variable, graph, part in parts
+    ]
+    return float(up_norm(np.concatenate(distances))) if distances else 0.0
+
+
+def _distance(enclosed: Interval, computed: Array) -> Array:
+    """Largest distance, elementwise, of computed numbers from their intervals; inf for NaN."""
+    with np.errstate(all="ignore"):
+        off = np.maximum(up_add(enclosed.hi, -computed), up_add(computed, -enclosed.lo))
+    return np.where(np.isnan(off), math.inf, off)

@@ -1,0 +1,168 @@
+"""Intervals of the entries of the Hessian and of the third derivative over boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import permutations
+from math import prod
+
+import numpy as np
+
+from slomodel.bounds.arithmetic.interval import Interval, meet, point
+from slomodel.bounds.arithmetic.rounding import Array
+from slomodel.bounds.ranges.enclose import boxed, enclose, live_in
+from slomodel.bounds.ranges.smoothness import Smoothness, smoothness
+from slomodel.bounds.setting import Setting
+from slomodel.calculus import jvp
+from slomodel.ir.build import direction
+from slomodel.ir.dims import concrete
+from slomodel.ir.exact import without_rounding
+from slomodel.ir.expr import Expr, Input
+from slomodel.ir.walk import dependents, postorder
+
+_CELLS, _V, _W = range(3)
+_BATCH = 3
+"""Batch axes: the cells, and two directions that go through all unit vectors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Derivatives:
+    """Graphs of H v and D³f[v, w] by variable, and the directions in them."""
+
+    v: tuple[Input, ...]
+    w: tuple[Input, ...]
+    second: tuple[Expr, ...]
+    third: tuple[Expr, ...]
+
+
+def derivatives(setting: Setting) -> Derivatives:
+    """The graphs of a setting, made once a setting."""
+    kept = setting.kept.get("derivatives")
+    if not isinstance(kept, Derivatives):
+        v = tuple(direction(f"v.{x.name}", x.shape) for x in setting.variables)
+        w = tuple(direction(f"w.{x.name}", x.shape) for x in setting.variables)
+        along: dict[Expr, Expr] = dict(zip(setting.variables, v, strict=True))
+        again: dict[Expr, Expr] = dict(zip(setting.variables, w, strict=True))
+        with without_rounding():
+            second = jvp(setting.gradient, along)
+            kept = Derivatives(v, w, second, jvp(second, again))
+        setting.kept["derivatives"] = kept
+    return kept
+
+
+def numbers_a_cell(setting: Setting) -> int:
+    """How many intervals `entries` computes for one cell, those that do not vary left out; >= 1."""
+    graphs = derivatives(setting)
+    order = postorder(setting.objective, *graphs.second, *graphs.third)
+    inputs = (set(setting.variables), set(graphs.v), set(graphs.w))
+    moving, along, again = (dependents(order, own.__contains__) for own in inputs)
+    found: int = sum(
+        prod(concrete(node.shape, setting.sizes)) * setting.n ** ((node in along) + (node in again))
+        for node in order
+        if node in moving
+    )
+    return max(found, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """Over each of the cells: H (cells, n, n), D³f (cells, n, n, n), and how smooth f is."""
+
+    H: Interval
+    T: Interval
+    smooth: Smoothness
+
+
+def entries(setting: Setting, cells: Interval, *, third: bool = True) -> Entries:
+    """Enclosures over boxes of x (cells, n) by propagating intervals through the graphs.
+
+    Mixed derivatives are equal, so an entry lies in the meet of the intervals of all its orders.
+    Without `third` D³f is left out, as (cells, 0, n, n).
+    """
+    graphs = derivatives(setting)
+    boxes = boxed(setting.values, _BATCH)
+    for variable, box in _split(setting, cells).items():
+        boxes[variable] = box.each(lambda array: np.expand_dims(array, (_V, _W)))
+    boxes.update(unit_directions(setting, graphs.v, _BATCH, _V))
+    boxes.update(unit_directions(setting, graphs.w, _BATCH, _W))
+    tails = graphs.third if third else ()
+    roots = (setting.objective, *graphs.second, *tails)
+    found = enclose(roots, boxes, setting.sizes, _BATCH, live=live_in(setting, *roots))
+    smooth = smoothness(setting.objective, found, _BATCH, setting.spans, live_in(setting))
+    count, n = cells.shape
+    H = _flat(setting, [found[g] for g in graphs.second], (count, n, 1))
+    T = point(np.zeros((count, 0, n, n)))
+    if third:
+        T = _symmetric(_flat(setting, [found[g] for g in graphs.third], (count, n, n)))
+    return Entries(
+        _symmetric(H.each(lambda array: array[:, :, 0, :])),
+        T,
+        Smoothness(np.broadcast_to(smooth.order[:, 0, 0], (count,)), smooth.reason),
+    )
+
+
+def _split(setting: Setting, cells: Interval) -> Mapping[Input, Interval]:
+    """The cells' columns as boxes of each variable's shape."""
+    result, start = {}, 0
+    for variable in setting.variables:
+        shape = np.shape(setting.values[variable])
+        stop = start + prod(shape)
+
+        def view(array: Array, a: int = start, b: int = stop, s: tuple[int, ...] = shape) -> Array:
+            return np.asarray(array[:, a:b].reshape((len(array), *s)))
+
+        result[variable] = cells.each(view)
+        start = stop
+    return result
+
+
+def unit_directions(
+    setting: Setting, inputs: tuple[Input, ...], batch: int, axis: int
+) -> dict[Input, Interval]:
+    """All n unit vectors along one of the batch axes, by variable."""
+    return along_rows(setting, inputs, batch, axis, np.eye(setting.n))
+
+
+def along_rows(
+    setting: Setting, inputs: tuple[Input, ...], batch: int, axis: int, rows: Array
+) -> dict[Input, Interval]:
+    """The rows (p, n) as directions along one of the batch axes, by variable."""
+    missing = tuple(k for k in range(batch) if k != axis)
+    result, start = {}, 0
+    for variable, own in zip(setting.variables, inputs, strict=True):
+        shape = np.shape(setting.values[variable])
+        columns = rows[:, start : start + prod(shape)].reshape((len(rows), *shape))
+        result[own] = point(np.expand_dims(columns, missing))
+        start += prod(shape)
+    return result
+
+
+def _flat(setting: Setting, parts: list[Interval], front: tuple[int, ...]) -> Interval:
+    """The parts of all variables, one after the other along one last axis."""
+
+    def joined(arrays: list[Array]) -> Array:
+        wide = [np.broadcast_to(a, front + a.shape[_BATCH:]) for a in arrays]
+        flat = [a.reshape((*front, prod(a.shape[_BATCH:]))) for a in wide]
+        return np.concatenate(flat, axis=-1)
+
+    return Interval(joined([p.lo for p in parts]), joined([p.hi for p in parts]))
+
+
+def _symmetric(a: Interval) -> Interval:
+    """The meet over all orders of the axes after the first."""
+    result = a
+    for order in permutations(range(1, a.lo.ndim)):
+        result = meet(result, a.each(partial(np.transpose, axes=(0, *order))))
+    return result
+
+
+def jacobians(setting: Setting, affine: list[Expr]) -> dict[Expr, Interval]:
+    """The derivatives (n, *shape) of affine nodes along all unit vectors."""
+    v = tuple(direction(f"v.{x.name}", x.shape) for x in setting.variables)
+    graphs = jvp(affine, dict(zip(setting.variables, v, strict=True)))
+    boxes = boxed(setting.values, 1)
+    boxes.update(unit_directions(setting, v, 1, 0))
+    found = enclose(graphs, boxes, setting.sizes, 1)
+    return {node: found[graph] for node, graph in zip(affine, graphs, strict=True)}

@@ -1,0 +1,60 @@
+"""log Σ exp of numbers: its derivatives are the cumulants of a variable that has the weights p."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+import slomodel.functions as table
+from slomodel.bounds.arithmetic.interval import Interval, interval, point
+from slomodel.bounds.arithmetic.rounding import (
+    Array,
+    down,
+    down_add,
+    down_sum,
+    up,
+    up_add,
+    up_mul,
+    up_sum,
+)
+from slomodel.bounds.ranges.values import value_range
+
+_SKEW = math.sqrt(2.0) ** 3 / (6.0 * math.sqrt(3.0)) * (1.0 + 1e-14)
+_RANGE = math.sqrt(2.0) * (1.0 + 1e-15)
+
+
+def shares(u: Interval) -> Interval:
+    """p_k = exp u_k / Σ_j exp u_j = 1 / (1 + Σ_(j≠k) exp(u_j - u_k)) over intervals u (h, N)."""
+    one, found = point(np.ones(u.shape[1])), []
+    for k in range(len(u.lo)):
+        lo, hi = np.delete(u.lo, k, 0), np.delete(u.hi, k, 0)
+        others = value_range(table.exp, interval(down_add(lo, -u.hi[k]), up_add(hi, -u.lo[k])))
+        found.append(one / (one + interval(down_sum(others.lo, 0), up_sum(others.hi, 0))))
+    lows, highs = [p.lo for p in found], [p.hi for p in found]
+    return Interval(np.maximum(np.stack(lows), 0.0), np.minimum(np.stack(highs), 1.0))
+
+
+def largest_variance(p: Interval) -> Array:
+    """At least ‖diag p - p pᵀ‖ over weights p in intervals (h, N): (N,).
+
+    It is at most max p, its row sums are at most 2 p_k (1 - p_k), and with them it is at most 1/2.
+    """
+    nearest: Array = np.clip(0.5, p.lo, p.hi)
+    row = 2.0 * up_mul(nearest, up_add(np.ones_like(nearest), -nearest))
+    return np.asarray(np.minimum(0.5, np.minimum(np.max(row, axis=0), np.max(p.hi, axis=0))))
+
+
+def cumulant_bounds(variance: Array) -> tuple[Array, Array, Array]:
+    """At least ‖D²F‖, ‖D³F‖, ‖D⁴F‖ of F(u) = log Σ exp u_k where ‖D²F‖ is at most `variance` c.
+
+    D^k F[v, .., v] is the k-th cumulant of the numbers v_k with the weights p. For ‖v‖ = 1 they lie
+    in an interval of length R <= √2, and σ² = D²F[v, v] <= c. The third is at most R σ² in size,
+    and at most R³/(6 √3). The fourth is μ_4 - 3 σ⁴ with σ⁴ <= μ_4 <= R² σ², hence between -2 σ⁴
+    and 2 σ² - 3 σ⁴, which grows up to σ² = 1/3.
+    """
+    skew = np.minimum(_SKEW, up(_RANGE * variance))
+    below = 2.0 * up_mul(variance, variance)
+    rising = up_mul(variance, up(2.0 - down(3.0 * variance)))
+    above = np.where(variance < 0.333, rising, up(1.0 / 3.0))
+    return variance, np.asarray(skew), np.maximum(below, above)

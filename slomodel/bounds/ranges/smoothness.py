@@ -1,0 +1,255 @@
+"""How smooth an objective is on a box, and which part of it is not.
+
+The graphs of derivatives are those of the pieces. They bound the objective's derivatives only
+where the pieces are shown to meet smoothly: on a convex set, a function that is C¹ and piecewise
+C² has a gradient with Lipschitz constant sup ‖H‖ over the pieces; one that is C² and piecewise C³
+a Hessian with constant sup ‖D³f‖.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import singledispatch
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+import slomodel.functions as table
+from slomodel.bounds.arithmetic.interval import Interval
+from slomodel.bounds.arithmetic.rounding import down_ulps, up_ulps
+from slomodel.bounds.ranges.kinks import Orders, order_near, outside
+from slomodel.bounds.ranges.liveness import Live
+from slomodel.calculus.kinked_products import KinkedPower, KinkedProducts
+from slomodel.calculus.piecewise import continuity_order
+from slomodel.errors import Span
+from slomodel.functions.compound import still
+from slomodel.ir.expr import Einsum, Expr, Extreme, Input, Map
+from slomodel.ir.function import ANALYTIC
+from slomodel.ir.walk import postorder
+
+OUTSIDE = -2
+"""Order of a part that has no value somewhere in the box."""
+
+
+@dataclass(frozen=True, slots=True)
+class Smoothness:
+    """The objective is `order` times continuously differentiable on each box of a batch (cells,).
+
+    -1: it may jump; `OUTSIDE`: it may have no value. `reason` tells the first part to blame.
+    """
+
+    order: Orders
+    reason: str = ""
+
+
+@dataclass(slots=True)
+class Walk:
+    """What is known while the graph is walked: intervals, orders and products of nodes.
+
+    `deciding` are the nodes on which a choice depends.
+    """
+
+    found: Mapping[Expr, Interval]
+    batch: int
+    live: Live = field(default_factory=dict)
+    moving: set[Expr] = field(default_factory=set)
+    deciding: set[Expr] = field(default_factory=set)
+    orders: dict[Expr, Orders] = field(default_factory=dict)
+    products: KinkedProducts = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.products = KinkedProducts(self.moving)
+
+    def put(self, node: Expr, orders: Orders) -> None:
+        """Store the orders of a node's elements; dead ones count as analytic."""
+        orders = np.broadcast_to(orders, self.found[node].shape)
+        live = self.live.get(node)
+        self.orders[node] = orders if live is None else np.where(live, orders, ANALYTIC)
+
+    def least(self, node: Expr) -> Orders:
+        """The least order of a node's elements, by cell."""
+        orders = self.orders[node]
+        axes = tuple(range(self.batch, orders.ndim))
+        return np.asarray(np.min(orders, axis=axes, initial=ANALYTIC))
+
+    def of_product(self, powers: Sequence[KinkedPower]) -> Orders:
+        """The order (cells,) of a product of powers of nodes: the least over its elements."""
+        orders = [np.minimum(self.least(one.base), one.order) for one in powers]
+        return np.asarray(np.minimum.reduce(np.broadcast_arrays(*orders)))
+
+
+def smoothness(
+    objective: Expr,
+    found: Mapping[Expr, Interval],
+    batch: int = 0,
+    spans: Mapping[Expr, Span] | None = None,
+    live: Live | None = None,
+) -> Smoothness:
+    """How smooth a scalar is over boxes, from the intervals of its nodes there.
+
+    `live` are the elements that it depends on, for nodes with dead elements.
+    """
+    walk = Walk(found, batch, live or {})
+    order_of_nodes = postorder(objective)
+    walk.deciding.update(postorder(*_conditions(order_of_nodes)))
+    for node in order_of_nodes:
+        if isinstance(node, Input):
+            if node.role == "variable":
+                walk.moving.add(node)
+        elif any(o in walk.moving for o in node.operands) and not _is_still(node):
+            walk.moving.add(node)
+        if node in walk.moving and not isinstance(node, Input):
+            walk.put(node, order_of(node, walk))
+        else:
+            walk.put(node, np.asarray(ANALYTIC))
+    order = walk.least(objective)
+    return Smoothness(order, _reason(objective, walk, order, spans or {}))
+
+
+def _conditions(order: Sequence[Expr]) -> list[Expr]:
+    choices = [one for one in order if isinstance(one, Map) and one.function is table.where]
+    return [choice.operands[0] for choice in choices]
+
+
+def _is_still(node: Expr) -> bool:
+    return isinstance(node, Map) and node.function is still
+
+
+@singledispatch
+def order_of(node: Expr, walk: Walk) -> Orders:
+    """The order of a node's elements (batch and its shape, or what broadcasts to it)."""
+    orders = [walk.least(operand) for operand in node.operands]
+    least = np.minimum.reduce(np.broadcast_arrays(*orders))
+    return np.asarray(least.reshape(least.shape + (1,) * node.rank))
+
+
+@order_of.register
+def _(node: Einsum, walk: Walk) -> Orders:
+    """Factors with the same labels form one elementwise product."""
+    groups = []
+    for operands, powers in walk.products.groups(node):
+        orders = [walk.least(operand) for operand in operands]
+        least = np.minimum.reduce(np.broadcast_arrays(*orders))
+        groups.append(np.maximum(least, walk.of_product(powers)) if powers else least)
+    least = np.minimum.reduce(np.broadcast_arrays(*groups))
+    return np.asarray(least.reshape(least.shape + (1,) * node.rank))
+
+
+@order_of.register
+def _(node: Extreme, walk: Walk) -> Orders:
+    """As smooth as its operand where one element surely is the extreme one, else with a kink."""
+    a = walk.found[node.operands[0]]
+    axes = tuple(walk.batch + axis for axis in node.axes)
+    rest = tuple(k for k in range(a.lo.ndim) if k not in axes)
+    order = (*rest, *axes)
+    flat = tuple(a.shape[k] for k in rest)
+    low, high = (a.lo, a.hi) if node.which == "max" else (-a.hi, -a.lo)
+    lows = down_ulps(np.transpose(low, order).reshape((*flat, -1)))
+    highs = np.sort(up_ulps(np.transpose(high, order).reshape((*flat, -1))), axis=-1)
+    alone = np.ones(flat, dtype=bool)
+    if lows.shape[-1] > 1:
+        alone = np.asarray(np.max(lows, axis=-1) > highs[..., -2])
+    least = walk.least(node.operands[0])
+    least = least.reshape(least.shape + (1,) * node.rank)
+    return np.asarray(np.where(alone, least, np.minimum(least, 0)))
+
+
+@order_of.register
+def _(node: Map, walk: Walk) -> Orders:
+    operands = [_aligned(walk.found[o], node, k, walk) for k, o in enumerate(node.operands)]
+    orders = [
+        np.expand_dims(walk.orders[o], _missing(node, k, walk)) for k, o in enumerate(node.operands)
+    ]
+    if node.function is table.where:
+        return _choice(node, operands[0], orders, walk)
+    result = np.minimum.reduce(np.broadcast_arrays(*orders))
+    result = np.minimum(result, order_near(node.function, *operands))
+    powers = walk.products.powers(node)
+    if powers:
+        product = walk.of_product(powers)
+        result = np.maximum(result, product.reshape(product.shape + (1,) * node.rank))
+    # Past the edge of a domain derivatives tell nothing of a choice: there it takes the other side.
+    left = outside(node.function, *operands, exactly=node in walk.deciding)
+    return np.where(left, OUTSIDE, result)
+
+
+def _missing(node: Map, k: int, walk: Walk) -> tuple[int, ...]:
+    return tuple(walk.batch + axis for axis in range(node.rank) if axis not in node.axes[k])
+
+
+def _aligned(a: Interval, node: Map, k: int, walk: Walk) -> Interval:
+    missing = _missing(node, k, walk)
+    return a.each(lambda array: np.expand_dims(array, missing))
+
+
+def _choice(node: Map, condition: Interval, orders: list[Orders], walk: Walk) -> Orders:
+    """The branch that is surely taken; where both may be, what is shown of their join."""
+    true, false = condition.lo == 1.0, condition.hi == 0.0
+    if node.operands[0] not in walk.moving:
+        # Which one is taken is fixed, if not known to this walk.
+        return np.where(true, orders[1], np.where(false, orders[2], np.minimum(*orders[1:])))
+    either = np.minimum(*np.broadcast_arrays(*orders[1:]))
+    if not (true | false).all():
+        either = np.minimum(either, _join(node, walk.moving))
+    # What a condition compares may jump from one side to the other, past where both are equal.
+    either = np.where(orders[0] < 0, np.minimum(either, -1), either)
+    result = np.where(true, orders[1], np.where(false, orders[2], either))
+    # A comparison with an undefined value is false, so that the choice may jump there. Intervals
+    # do not show that: a choice on which another one depends may lack values in them.
+    least = OUTSIDE if node in walk.deciding else -1
+    return np.where(orders[0] == OUTSIDE, np.minimum(result, least), result)
+
+
+_joins: WeakKeyDictionary[Map, int] = WeakKeyDictionary()
+
+
+def _join(node: Map, moving: Collection[Expr]) -> int:
+    """The order of a join, found once a node: what moves under it is in the node."""
+    if node not in _joins:
+        _joins[node] = continuity_order(node, moving)
+    return _joins[node]
+
+
+def _reason(objective: Expr, walk: Walk, order: Orders, spans: Mapping[Expr, Span]) -> str:
+    """The first node of least order, by its text and line."""
+    least = int(order.min(initial=ANALYTIC))
+    if least >= ANALYTIC:
+        return ""
+    blamed = objective
+    for node in postorder(objective):
+        if node in walk.moving and int(walk.orders[node].min(initial=ANALYTIC)) == least:
+            blamed = node
+            break
+    return f"{place(blamed, spans, objective)} {_TROUBLE.get(least, 'has a derivative that jumps')}"
+
+
+_TROUBLE = {
+    OUTSIDE: "has no value in a part of the ball",
+    -1: "may jump in the ball",
+    0: "has a kink in the ball: the gradient jumps",
+    1: "has a second derivative that jumps in the ball: the Hessian has no Lipschitz constant",
+    2: "has a third derivative that jumps in the ball",
+}
+
+
+def place(node: Expr, spans: Mapping[Expr, Span], objective: Expr) -> str:
+    """A node by its text and line, or by its kind where it has no place."""
+    span = span_of(node, spans, objective)
+    if span is not None:
+        return f"`{span.text}` in line {span.line}"
+    name = node.function.name if isinstance(node, Map) else type(node).__name__.lower()
+    return f"`{name}`"
+
+
+def span_of(node: Expr, spans: Mapping[Expr, Span], objective: Expr) -> Span | None:
+    """The place of a node, or of what it is a part of: not every node was written as it is."""
+    if node in spans:
+        return spans[node]
+    above = {node}
+    for other in postorder(objective):
+        if not above.isdisjoint(other.operands):
+            above.add(other)
+            if other in spans:
+                return spans[other]
+    return None

@@ -1,0 +1,96 @@
+"""The rows a_i of affine numbers a_i·x + b_i of an objective of many variables, where they are few.
+
+What depends on rows by their inner products alone, as norms of Σ d_i a_i a_iᵀ do, is the same for
+rows of K coordinates with the same inner products: no array of n² numbers is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from slomodel.bounds.arithmetic.interval import Interval, point
+from slomodel.bounds.arithmetic.rounding import gamma, up_add, up_mul, up_norm, up_sqrt
+from slomodel.bounds.norms.loewner import Rows
+from slomodel.bounds.ranges.enclose import boxed, enclose
+from slomodel.bounds.setting import Array, Setting
+from slomodel.calculus import gradient
+from slomodel.ir import build
+from slomodel.ir.dims import concrete
+from slomodel.ir.expr import Expr
+
+_PART = 1024
+_TINY = 1e-250
+
+
+def few_rows(setting: Setting, affine: Sequence[Expr]) -> dict[Expr, Rows] | None:
+    """Rows (size of the node, K) for each affine node, in coordinates of their common span.
+
+    Hypothesis: K, the number of all rows, is at most n. None where they are too large for doubles.
+    """
+    found = [Rows.of(_derivatives(setting, node)) for node in affine]
+    joined = Rows(*(np.concatenate([_of(one, k) for one in found]) for k in range(3)))
+    reduced = in_span(joined)
+    if reduced is None:
+        return None
+    ends = np.cumsum([len(one.length) for one in found])
+    places = zip([0, *ends[:-1]], ends, strict=True)
+    taken = [reduced.take(np.arange(start, end)) for start, end in places]
+    return dict(zip(affine, taken, strict=True))
+
+
+def _of(rows: Rows, k: int) -> Array:
+    return (rows.A, rows.length, rows.error)[k]
+
+
+def _derivatives(setting: Setting, node: Expr) -> Interval:
+    """The derivatives (size of the node, n) of an affine node, one reverse sweep for each row."""
+    shape = concrete(node.shape, setting.sizes)
+    count = prod(shape)
+    weight = build.data("row", node.shape)
+    labels = tuple(range(node.rank))
+    picked = build.einsum([weight, node], [labels, labels], (), node.shape)
+    graphs = gradient(picked, setting.variables)
+    boxes = boxed(setting.values, 1)
+    boxes[weight] = point(np.eye(count).reshape((count, *shape)))
+    found = enclose(graphs, boxes, setting.sizes, 1)
+
+    def joined(ends: list[Array]) -> Array:
+        flat = [np.broadcast_to(a, (count, *a.shape[1:])).reshape(count, -1) for a in ends]
+        return flat[0] if len(flat) == 1 else np.concatenate(flat, axis=1)
+
+    rows = [found[graph] for graph in graphs]
+    lo = joined([one.lo for one in rows])
+    is_point = all(one.is_point for one in rows)
+    return Interval(lo, lo if is_point else joined([one.hi for one in rows]))
+
+
+def in_span(rows: Rows) -> Rows | None:
+    """Rows (K, K) that are within their errors of the given ones (K, n), K <= n, turned.
+
+    Let A be the rows, G = AAᵀ = LLᵀ + E. As A = G^½ V and L = (LLᵀ)^½ W with VVᵀ = I and W
+    orthogonal, A - L Q = (G^½ - (LLᵀ)^½) V for Q = WᵀV, QQᵀ = I; and the difference of the roots
+    is at most ‖E‖^½ (Bhatia, Matrix Analysis, theorem X.1.1), which is added to the errors. Rows
+    are scaled to lengths of at most 1 before, so that this is relative to each.
+    """
+    count, n = rows.A.shape
+    e = np.where(rows.length > 0.0, np.frexp(rows.length)[1], 0)
+    if not np.isfinite(rows.length).all():
+        return None
+    G = np.zeros((count, count))
+    for start in range(0, n, _PART):
+        part = np.ldexp(rows.A[:, start : start + _PART], -e[:, np.newaxis])
+        G += part @ part.T
+    values, V = np.linalg.eigh(G)
+    L = V * np.sqrt(np.maximum(values, 0.0))
+    # Each entry is a sum of products of rows of length 1: off by γ of its number of roundings.
+    roundings = up_mul(float(count), gamma(2 * (min(n, _PART) + n // _PART + 8)))
+    size = float(up_norm(L))
+    more = up_mul(gamma(4 * count + 16), up_add(up_mul(size, size), float(count)))
+    off = up_add(float(up_norm(G - L @ L.T)), up_add(up_add(roundings, more), _TINY))
+    moved = up_mul(np.full(count, up_sqrt(off)), np.where(rows.length > 0.0, np.ldexp(1.0, e), 0.0))
+    A = np.where(rows.length[:, np.newaxis] > 0.0, np.ldexp(L, e[:, np.newaxis]), 0.0)
+    length = np.maximum(rows.length, np.asarray(up_norm(A, 1)))
+    return Rows(A, length, np.asarray(up_add(rows.error, moved)))

@@ -1,0 +1,59 @@
+"""Which part of an objective has no bounded derivative on a box."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from slomodel.bounds.arithmetic.interval import Interval, around, interval
+from slomodel.bounds.ranges.derivatives import derivative_range
+from slomodel.bounds.ranges.enclose import boxed, enclose, live_in
+from slomodel.bounds.ranges.liveness import Live, Sizes, read_by
+from slomodel.bounds.ranges.smoothness import place
+from slomodel.bounds.setting import Setting
+from slomodel.ir.expr import Expr, Input, Map
+from slomodel.ir.walk import dependents, postorder
+
+_ORDERS = 3
+
+
+def unbounded(setting: Setting, radius: float) -> str:
+    """The first part whose derivative of least order is not bounded on the box round the ball."""
+    boxes = boxed(setting.values)
+    boxes.update({v: around(setting.values[v], radius) for v in setting.variables})
+    live, sizes = live_in(setting), setting.sizes
+    found = enclose([setting.objective], boxes, setting.sizes, live=live)
+    order = postorder(setting.objective)
+    moving = dependents(order, lambda n: isinstance(n, Input) and n.role == "variable")
+    for k in range(_ORDERS + 1):
+        for node in order:
+            if not isinstance(node, Map) or node not in moving:
+                continue
+            operands = [_read(found[o], node, j, live, sizes) for j, o in enumerate(node.operands)]
+            if _is_unbounded(node, k, found[node], operands, moving):
+                what = "value" if k == 0 else f"derivative of order {k}"
+                found_at = place(node, setting.spans, setting.objective)
+                return f"{found_at} has an unbounded {what} in the ball"
+    return "a product of derivatives is beyond the largest number, 1.8e308"
+
+
+def _is_unbounded(
+    node: Map, k: int, own: Interval, operands: list[Interval], moving: set[Expr]
+) -> bool:
+    if node.function.result == "bool" or not all(np.isfinite(a.magnitude).all() for a in operands):
+        return False
+    if k == 0:
+        return not np.isfinite(own.magnitude).all()
+    # One interval for all elements of an operand, as the shapes of operands may differ.
+    flat = [interval(np.min(a.lo), np.max(a.hi)) for a in operands if a.lo.size]
+    for j, operand in enumerate(node.operands):
+        if operand in moving and operand.dtype == "real" and len(flat) == len(operands):
+            orders = tuple(k if i == j else 0 for i in range(len(operands)))
+            if not np.isfinite(derivative_range(node.function, orders, *flat).magnitude).all():
+                return True
+    return False
+
+
+def _read(a: Interval, node: Map, j: int, live: Live, sizes: Sizes) -> Interval:
+    """The elements (m,) of operand j that the live elements of a node read; `a` if they are all."""
+    own = read_by(node, j, live.get(node), {}, sizes)
+    return a if own is None else a.each(lambda array: array[own])

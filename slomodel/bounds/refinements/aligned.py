@@ -1,0 +1,152 @@
+"""H(c) and D³f(c) along the same directions: where one is largest the other need not be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from slomodel.bounds.arithmetic.interval import Interval
+from slomodel.bounds.arithmetic.rounding import Array, gamma, up_add, up_mul, up_norm, up_sqrt
+from slomodel.bounds.centre import centre_hessian, third_along
+from slomodel.bounds.norms.cubic import square_norm
+from slomodel.bounds.norms.spectral import spectral_norm
+from slomodel.bounds.setting import Setting
+
+_MOST_VARIABLES = 300
+_MOST_VECTORS = 6
+_SPLITS = 2
+_MOST_DEFECT = 1e-3
+_SHARES = (0.125, 0.25, 0.5, 0.75, 1.0)
+"""Weights with exact complements: of the form by parts beside the norm of the whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """v = p + q for a unit v, p in the span of eigenvectors of ±H(c) with the largest eigenvalues.
+
+    |p|² `first` + |q|² `other` is at least ±vᵀH(c)v; `own` and `mixed` are at least
+    ‖D³f(c)[·, p, p]‖ and ‖D³f(c)[·, p, q]‖ for unit p and q.
+    """
+
+    first: float
+    other: float
+    own: float
+    mixed: float
+
+    def growth(self, radius: float, third: float, moved: float = 0.0) -> float:
+        """At least ±vᵀ(H(c) + D³f(c)[h])v for ‖h‖ <= r and ‖D³f(c)‖ <= `third`, where `own` and
+        `mixed` are wrong by no more than `moved`.
+
+        D³f(c)[h, v, v] <= r third |v|² and r (own |p|² + 2 mixed |p| |q| + third |q|²), and so the
+        mean of both with any weights (1 - τ, τ): the larger eigenvalue of a form in |p| and |q|.
+        """
+        z = up_add(self.other, up_mul(radius, third))
+        least = up_add(self.first, up_mul(radius, third))
+        own, mixed = up_add(self.own, moved), up_add(self.mixed, moved)
+        for share in _SHARES:
+            slope = up_add(up_mul(share, own), up_mul(1.0 - share, third))
+            x = up_add(self.first, up_mul(radius, slope))
+            y = up_mul(share, up_mul(radius, mixed))
+            half = up_mul(0.5, up_add(x, -z)) if x > z else up_mul(0.5, up_add(z, -x))
+            root = up_sqrt(up_add(up_mul(half, half), up_mul(y, y)))
+            least = min(least, up_add(up_mul(0.5, up_add(x, z)), root))
+        return float(least)
+
+
+@dataclass(slots=True)
+class Aligned:
+    """H(c) by eigenvectors V (n, n), decreasing eigenvalues, to within `off` in norm.
+
+    V is within `defect` of an orthogonal matrix. The splits of both ends of the spectrum are made
+    when they are asked for.
+    """
+
+    setting: Setting
+    values: Array
+    V: Array
+    off: float
+    defect: float
+    splits: dict[bool, tuple[Split, ...]] = field(default_factory=dict)
+
+    def growth(self, radius: float, third: float) -> float:
+        """At least ‖H(c) + D³f(c)[h]‖ for ‖h‖ <= r and ‖D³f(c)‖ <= `third`, where an end of the
+        spectrum that is below the other one with the whole of D³f(c) is left so.
+        """
+        ends = {True: float(self.values[0]), False: -float(self.values[-1])}
+        added, most = up_mul(radius, third), 0.0
+        moved = float(up_mul(up_mul(3.0, self.defect), third))
+        for is_upper in sorted(ends, key=lambda end: -ends[end]):
+            least = float(up_add(up_add(ends[is_upper], self.off), added))
+            if least > most and 0.0 < added < np.inf:
+                for split in self._end(is_upper):
+                    least = min(least, split.growth(radius, third, moved))
+            most = max(most, least)
+        return most
+
+    def _end(self, is_upper: bool) -> tuple[Split, ...]:
+        """The splits of H(c) or of -H(c) before the widest gaps between eigenvalues."""
+        if is_upper not in self.splits:
+            order = slice(None) if is_upper else slice(None, None, -1)
+            values = self.values if is_upper else -self.values[::-1]
+            self.splits[is_upper] = self._made(values, self.V[:, order])
+        return self.splits[is_upper]
+
+    def _made(self, values: Array, V: Array) -> tuple[Split, ...]:
+        most = min(_MOST_VECTORS, len(values) - 1)
+        gaps = values[:most] - values[1 : most + 1]
+        chosen = np.argsort(-gaps, kind="stable")[:_SPLITS] + 1
+        T = third_along(self.setting, np.ascontiguousarray(V[:, : int(np.max(chosen))].T))
+        if T is None or not np.isfinite(T.mid).all():
+            return ()
+        found = []
+        for p in map(int, chosen):
+            first, other = (float(up_add(float(values[k]), self.off)) for k in (0, p))
+            found.append(Split(first, other, *_norms(Interval(T.lo[:p], T.hi[:p]), V, p)))
+        return tuple(found)
+
+
+def aligned(setting: Setting) -> Aligned | None:
+    """By the eigenvectors V of the computed H(c); None for many unknowns. Kept.
+
+    With δ >= ‖VᵀV - I‖_F the orthogonal factor V̂ of V is within δ of it, and H(c) within `off` =
+    ‖H(c) - VΛVᵀ‖ + 3 δ max|λ| of V̂ΛV̂ᵀ. For p = P̂α and q = Q̂β, with P and Q in the place of P̂
+    and Q̂, D³f(c)[·, p, p] and D³f(c)[·, p, q] change by 3 δ ‖D³f(c)‖ at most.
+    """
+    key = "along the same directions"
+    if key not in setting.kept:
+        H = centre_hessian(setting) if 1 < setting.n <= _MOST_VARIABLES else None
+        setting.kept[key] = None if H is None else _by_eigenvectors(setting, H)
+    kept = setting.kept[key]
+    return kept if isinstance(kept, Aligned) else None
+
+
+def _by_eigenvectors(setting: Setting, H: Interval) -> Aligned | None:
+    if not np.isfinite(H.mid).all():
+        return None
+    mid = 0.5 * H.mid + 0.5 * H.mid.T
+    values, V = np.linalg.eigh(mid)
+    values, V = values[::-1], np.ascontiguousarray(V[:, ::-1])
+    largest = float(np.max(np.abs(values)))
+    length = float(up_norm(V))
+    rounding = up_mul(gamma(4 * len(V) + 16), up_mul(length, length))
+    defect = up_add(float(up_norm(V.T @ V - np.eye(len(V)))), rounding)
+    if not defect < _MOST_DEFECT:
+        return None
+    off = up_add(float(up_norm(mid - (V * values) @ V.T)), up_mul(2.0 * largest, rounding))
+    off = up_add(off, up_add(float(up_norm(H.rad)), up_mul(3.0 * largest, defect)))
+    return Aligned(setting, values, V, float(off), float(defect))
+
+
+def _norms(T: Interval, V: Array, p: int) -> tuple[float, float]:
+    """At least the norms of T[·, P, P] and T[·, P, Q], V = (P, Q), T (p, n, n) along P."""
+    n = len(V)
+    image = T.mid @ V
+    size = up_mul(float(up_norm(T.magnitude)), float(up_norm(V)))
+    slack = up_mul(gamma(n + 8), size)
+    slack = float(up_add(slack, up_mul(float(up_norm(T.rad)), float(up_norm(V)))))
+    mixed = image[:, :, p:]
+    unfolded = [mixed.reshape(p * n, -1), mixed.transpose(1, 0, 2).reshape(n, -1)]
+    mixed_norm = min(spectral_norm(one) for one in unfolded)
+    own_norm = square_norm(image[:, :, :p].transpose(0, 2, 1))
+    return float(up_add(own_norm, slack)), float(up_add(mixed_norm, slack))

@@ -1,0 +1,107 @@
+"""‖U V - Y‖² of two matrices: the third derivative at the centre by a few variables."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from slomodel.bounds.arithmetic.rounding import Array, gamma, up, up_add, up_mul, up_norm
+from slomodel.bounds.norms.quartic import Places, Quartic, largest_quartic
+from slomodel.bounds.ranges.enclose import boxed, enclose
+from slomodel.bounds.setting import Setting
+from slomodel.bounds.structure.gram_form import as_written
+from slomodel.bounds.structure.matrix_chains import matrix_factors
+from slomodel.bounds.structure.sums_of_squares import difference, sums_of_squares
+from slomodel.ir.expr import Expr, Input
+from slomodel.ir.walk import dependents, postorder
+
+_MOST_BETWEEN = 12
+_STARTS = 8
+_STEPS = 60
+_LEAST_SHARE = 1e-3
+_ROUNDINGS = 1e-14
+
+
+def pair_third(setting: Setting) -> float:
+    """At least ‖D³f(c)‖ of f = w ‖U V - Y‖² and a quadratic, U (p, k) and V (k, q); else inf.
+
+    The part of degree 3 is f_3(A, B) = 2 w ⟨U B + A V, A B⟩, and so for all μ, ν > 0
+
+        |f_3| <= 2 |w| (‖U B‖ + ‖A V‖) ‖A B‖ <= |w| ((μ + ν) ‖A B‖² + ‖U B‖²/μ + ‖A V‖²/ν).
+
+    With K = AᵀA and G = B Bᵀ that is linear in each of them, ‖A B‖² = tr K G, ‖U B‖² = tr UᵀU G
+    and ‖A V‖² = tr V Vᵀ K, and so it is largest for given traces at K = y yᵀ, G = z zᵀ: over unit
+    (A, B) at most the largest value of a quartic form of unit (y, z) in 2k variables,
+
+        (μ + ν) (y·z)² + (|U z|²/μ + |Vᵀy|²/ν) (|y|² + |z|²).
+
+    Then ‖D³f(c)‖ = 6 max |f_3| (Banach). Equality where μ = ‖U B‖/‖A B‖, ν = ‖A V‖/‖A B‖.
+    """
+    setting = as_written(setting)
+    moving = dependents(postorder(setting.objective), set(setting.variables).__contains__)
+    for squares in sums_of_squares(setting):
+        factors = matrix_factors(difference(squares.residual, moving)[0], True)
+        pair = _pair(setting, factors or [])
+        if pair is not None:
+            weight = enclose([squares.weight], boxed(setting.values), setting.sizes)
+            w = float(np.max(weight[squares.weight].magnitude))
+            return float(up_mul(up_mul(6.0, w), _largest(*pair)))
+    return float(np.inf)
+
+
+def _pair(setting: Setting, factors: list[tuple[Expr, bool]]) -> tuple[Array, Array] | None:
+    """U (p, k) and Vᵀ (q, k), two variables that are matrices, k small."""
+    if len(factors) != 2 or factors[0][0] is factors[1][0]:
+        return None
+    found = []
+    for (one, turned), is_last in zip(factors, (False, True), strict=True):
+        if not isinstance(one, Input) or one not in setting.variables or one.rank != 2:
+            return None
+        array = np.asarray(setting.values[one], dtype=np.float64)
+        found.append(array if turned == is_last else array.T)
+    U, V = found[0], found[1]
+    return (U, V) if U.shape[1] <= _MOST_BETWEEN else None
+
+
+def _largest(U: Array, V: Array) -> float:
+    """At least max over unit (y, z) of the quartic form for about the best μ and ν."""
+    k = U.shape[1]
+    size = max(float(np.abs(U).max(initial=0.0)), float(np.abs(V).max(initial=0.0)))
+    if size == 0.0:
+        return 0.0
+    e = int(np.frexp(size)[1])
+    U, V = np.ldexp(U, -e), np.ldexp(V, -e)
+    mu, nu = _multipliers(U, V)
+    places = Places.of(2 * k)
+    eye, zero = np.eye(k), np.zeros((k, k))
+    both = places.vector(0.5 * np.block([[zero, eye], [eye, zero]]))
+    D = places.vector(np.block([[V.T @ V / nu, zero], [zero, U.T @ U / mu]]))
+    whole = places.vector(np.eye(2 * k))
+    G = (mu + nu) * np.outer(both, both) + 0.5 * (np.outer(D, whole) + np.outer(whole, D))
+    G = places.evenly(G)
+    lengths = float(up_norm(U)), float(up_norm(V))
+    sizes = up_add(up_mul(lengths[0], lengths[0]) / mu, up_mul(lengths[1], lengths[1]) / nu)
+    sizes = up_mul(up_add(sizes, mu + nu), 8.0 * k)
+    slack = up_mul(up_add(gamma(len(U) + len(V) + 64), _ROUNDINGS), sizes)
+    form = Quartic(G, 2 * k, float(up_add(slack, np.finfo(np.float64).tiny)))
+    return float(up(np.ldexp(largest_quartic(form), e)))
+
+
+def _multipliers(U: Array, V: Array) -> tuple[float, float]:
+    """μ and ν of the largest (y·z)(|U z| + |Vᵀy|) that shifted power steps reach."""
+    k = U.shape[1]
+    x = np.repeat(np.random.default_rng(0).standard_normal((_STARTS, 1, k)), 2, axis=1)
+    for _ in range(_STEPS):
+        x /= np.linalg.norm(x, axis=(1, 2), keepdims=True)
+        y, z = x[:, 0], x[:, 1]
+        left, right = y @ V.T, z @ U.T
+        lengths = [np.linalg.norm(a, axis=1, keepdims=True) + 1e-300 for a in (left, right)]
+        inner = np.sum(y * z, axis=1, keepdims=True)
+        whole = lengths[0] + lengths[1]
+        slopes = [z * whole + inner * (left @ V) / lengths[0]]
+        slopes.append(y * whole + inner * (right @ U) / lengths[1])
+        values = (inner * whole)[:, 0]
+        x = np.stack(slopes, axis=1) + np.abs(values)[:, None, None] * x
+    best = int(np.argmax(values))
+    nu, mu = (float(a[best, 0] / inner[best, 0]) for a in lengths)
+    least = _LEAST_SHARE * max(mu, nu)
+    return max(mu, least), max(nu, least)

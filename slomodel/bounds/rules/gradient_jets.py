@@ -1,0 +1,167 @@
+"""Norms of derivatives, propagated by blocks of variables through the gradient's graph."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from slomodel.bounds.arithmetic.interval import Interval, around
+from slomodel.bounds.arithmetic.rounding import Array, settled
+from slomodel.bounds.centre import centre_hessian, centre_norms
+from slomodel.bounds.ranges.affine_norms import squared_lengths
+from slomodel.bounds.ranges.enclose import boxed, enclose_narrowed, live_in
+from slomodel.bounds.ranges.smoothness import Smoothness, smoothness
+from slomodel.bounds.ranges.unbounded import unbounded
+from slomodel.bounds.result import shown
+from slomodel.bounds.rules import large_sums, layered_networks
+from slomodel.bounds.rules.jets.closing import (
+    Closed,
+    Pieces,
+    close_first,
+    close_second,
+    form_norm,
+    stacked,
+    symmetric,
+)
+from slomodel.bounds.rules.jets.mixed_norms import canonical, measure
+from slomodel.bounds.rules.jets.norm_graph import Prepared, prepare
+from slomodel.bounds.rules.jets.propagate import Ball, propagate
+from slomodel.bounds.rules.majorant_series import majorant_terms
+from slomodel.bounds.setting import Candidate, Setting
+from slomodel.ir.walk import postorder
+
+RULE = "gradient jets"
+_MOST_NUMBERS_OF_SERIES = 2**17
+"""In larger graphs a series, which costs nothing for a further radius and is mostly less, is enough
+where there is one, and so are sums by elements of many variables and networks of many layers.
+"""
+
+
+def gradient_jets(setting: Setting, radius: float) -> Candidate | None:
+    """L1 and L2 from bounds over the ball of D∇f, D²∇f and D³∇f by blocks of variables.
+
+    Hypothesis: the objective is C¹ (C² for L2) and piecewise smooth on the ball, which
+    `smoothness` shows. Conclusion in the 2-norm; the closing rules are those of `closing`.
+    """
+    if setting.n == 0:
+        return None
+    prepared = prepare(setting)
+    if prepared.numbers > _MOST_NUMBERS_OF_SERIES and (
+        majorant_terms(setting) is not None
+        or large_sums.is_enough(setting, radius)
+        or layered_networks.is_enough(setting, radius)
+    ):
+        return None
+    smooth = _smooth(setting, radius)
+    order = int(smooth.order)
+    if order < 1:
+        return Candidate(RULE, np.inf, np.inf, smooth.reason)
+    centre = _centre(setting, prepared)
+    ball = centre
+    if radius > 0.0:
+        lengths = squared_lengths(prepared.order, setting, prepared.values, radius)
+        ball = propagate(prepared, radius, centre, lengths)
+    over = _by_block(prepared, ball)
+    if order < 2:
+        L1 = Closed.least({"sup ‖H‖ by blocks": form_norm(over[0])})
+        reason = smooth.reason if np.isfinite(L1.value) else unbounded(setting, radius)
+        told = (*_largest(prepared, over[0]), *_others(L1))
+        return Candidate(f"{RULE}: {L1.rule}", L1.value, np.inf, reason, told)
+    if order < 3:  # D³f may jump, so that D⁴f does not bound how it changes
+        over = (*over[:2], np.full_like(over[2], np.inf))
+    pieces = _pieces(setting, prepared, over, _by_block(prepared, centre), ball.radius)
+    L2 = close_second(pieces)
+    L1 = close_first(pieces, L2.value)
+    finite = np.isfinite([L1.value, L2.value]).all()
+    reason = "" if finite else unbounded(setting, radius)
+    at_centre = f"‖H(c)‖ ≤ {shown(pieces.hessian)}, ‖D³f(c)‖ ≤ {shown(pieces.third)}"
+    told = (at_centre, *_largest(prepared, over[0]), *_others(L1))
+    told2 = (*_largest(prepared, over[1]), *_others(L2))
+    rule, rule2 = f"{RULE}: {L1.rule}", f"{RULE}: {L2.rule}"
+    return Candidate(rule, L1.value, L2.value, reason, told, rule2, told2, pieces.hessian)
+
+
+def _largest(prepared: Prepared, blocks: Array) -> tuple[str, ...]:
+    """The block of a derivative whose bound is largest, where there are several."""
+    if prepared.count < 2:
+        return ()
+    place = np.unravel_index(int(np.argmax(blocks)), blocks.shape)
+    names = ", ".join(prepared.block_names[int(b)] for b in place)
+    return (f"largest block over the ball ({names}) ≤ {shown(float(blocks[place]))}",)
+
+
+def _others(one: Closed) -> tuple[str, ...]:
+    """What the other closing rules give."""
+    found = sorted((value, name) for name, value in one.tried if name != one.rule)
+    return tuple(f"or {name} ≤ {shown(value)}" for value, name in found)
+
+
+def _smooth(setting: Setting, radius: float) -> Smoothness:
+    boxes = boxed(setting.values)
+    boxes.update({v: around(setting.values[v], radius) for v in setting.variables})
+    live = live_in(setting)
+    order = postorder(setting.objective)
+    lengths = squared_lengths(order, setting, setting.values, radius)
+    found = enclose_narrowed([setting.objective], boxes, setting.sizes, lengths, live)
+    return smoothness(setting.objective, found, 0, setting.spans, live)
+
+
+def _centre(setting: Setting, prepared: Prepared) -> Ball:
+    kept = setting.kept.get("jets at the centre")
+    if not isinstance(kept, Ball):
+        kept = setting.kept["jets at the centre"] = propagate(prepared, 0.0)
+    return kept
+
+
+def _by_block(prepared: Prepared, ball: Ball) -> tuple[Array, Array, Array]:
+    """D^k ∇f for k = 1, 2, 3, symmetric arrays with k + 1 axes of blocks."""
+    variables = prepared.setting.variables
+    blocks = [prepared.blocks[variable.name] for variable in variables]
+    roots = ball.roots()
+    first, second, third = (
+        symmetric(
+            stacked([(b, jet[k]) for b, jet in zip(blocks, roots, strict=True)], prepared.count)
+        )
+        for k in (1, 2, 3)
+    )
+    return first, second, third
+
+
+def _pieces(
+    setting: Setting,
+    prepared: Prepared,
+    over: tuple[Array, Array, Array],
+    centre: tuple[Array, Array, Array],
+    radius: float,
+) -> Pieces:
+    """The centre's norms: of its entries where they are known, and of blocks."""
+    known = centre_norms(setting)
+    hessian = min(form_norm(centre[0]), known.hessian)
+    third = min(form_norm(centre[1]), known.third)
+    blocks = _centre_blocks(setting, prepared, centre[0])
+    return Pieces(over, radius, hessian, third, blocks)
+
+
+def _centre_blocks(setting: Setting, prepared: Prepared, jets: Array) -> Array:
+    """The norms of H(c)'s blocks from its entries and from jets; kept."""
+    kept = setting.kept.get("blocks at the centre")
+    if not isinstance(kept, np.ndarray):
+        H = centre_hessian(setting)
+        kept = jets if H is None else np.minimum(jets, _block_norms(setting, prepared, H))
+        setting.kept["blocks at the centre"] = kept
+    return kept
+
+
+def _block_norms(setting: Setting, prepared: Prepared, H: Interval) -> Array:
+    """The spectral norms of H(c)'s blocks (B, B)."""
+    own = [
+        np.full(int(np.size(setting.values[v])), prepared.blocks[v.name]) for v in setting.variables
+    ]
+    block = np.concatenate(own)
+    result = np.zeros((prepared.count, prepared.count))
+    mid, rad = H.mid, H.rad
+    for i in range(prepared.count):
+        for j in range(i + 1):
+            part = np.ix_(block == i, block == j)
+            norm = canonical("rc", mid[part].shape)
+            result[i, j] = result[j, i] = measure(mid[part], rad[part], norm)
+    return settled(result)

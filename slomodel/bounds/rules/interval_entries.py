@@ -1,0 +1,198 @@
+"""Few variables: intervals of the entries of the Hessian over cells that cover the ball."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from slomodel.bounds.arithmetic.interval import Interval, around, point
+from slomodel.bounds.arithmetic.rounding import (
+    Array,
+    Truths,
+    down_add,
+    down_mul,
+    down_norm,
+    down_sum,
+    up_add,
+    up_mul,
+    up_norm,
+    up_sqrt,
+)
+from slomodel.bounds.ball import Ball
+from slomodel.bounds.centre import centre_entries
+from slomodel.bounds.norms.cubic import trilinear_norm
+from slomodel.bounds.norms.spectral import stack_norm
+from slomodel.bounds.ranges.hessian import entries, numbers_a_cell
+from slomodel.bounds.ranges.unbounded import unbounded
+from slomodel.bounds.setting import Candidate, Setting
+
+MOST_VARIABLES = 6
+RULE = "interval entries"
+_CLOSE = 1.02
+"""A cell whose bound is so close to the largest value at a middle is not divided."""
+_MOST_CELLS = 1500
+_MOST_PRODUCTS = 224_000
+"""Cells times n⁴, the entries of the Gram matrices of D³f."""
+_MOST_AT_ONCE = 256
+_FEW_AT_ONCE = 24
+"""Fewer cells are halved again before they are bounded, as so many cost hardly more than one."""
+_MOST_NUMBERS = 2**22
+"""So many intervals may be computed for the cells beyond the first."""
+_MOST_NUMBERS_A_CELL = 2**24
+_ROUNDS = 24
+_ROUNDS_UNBOUNDED = 11
+"""So often a cell is halved in the hope that its bound becomes finite."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Boxes (cells, n); `L` (2, cells) bounds ‖H‖ and ‖D³f‖ over them, `low` is about what the
+    same bounds are at their middles.
+    """
+
+    box: Interval
+    L: Array
+    low: Array
+    reason: str = ""
+
+    @property
+    def count(self) -> int:
+        return int(self.L.shape[1])
+
+    def take(self, which: Truths) -> Cells:
+        box = self.box.each(lambda array: array[which])
+        return Cells(box, self.L[:, which], self.low[:, which], self.reason)
+
+    def join(self, other: Cells) -> Cells:
+        box = Interval(
+            np.concatenate([self.box.lo, other.box.lo]), np.concatenate([self.box.hi, other.box.hi])
+        )
+        L = np.concatenate([self.L, other.L], axis=1)
+        low = np.concatenate([self.low, other.low], axis=1)
+        return Cells(box, L, low, other.reason or self.reason)
+
+
+def interval_entries(setting: Setting, radius: float) -> Candidate | None:
+    """L1 = max ‖H‖, L2 = max ‖D³f‖ over cells that cover the ball, for at most six variables.
+
+    Hypothesis: f is C¹ (C² for L2) and piecewise smooth on every cell, which `smoothness` shows;
+    then it is so on the ball, and both are Lipschitz constants there in the 2-norm. For a cell with
+    H in M ± R entry by entry, ‖H‖ <= min(‖M‖ + ‖R‖, ‖|M| + R‖), and so for D³f.
+    """
+    n = setting.n
+    if not 0 < n <= MOST_VARIABLES:
+        return None
+    numbers = numbers_a_cell(setting)
+    if numbers > _MOST_NUMBERS_A_CELL:
+        return None
+    centre = np.concatenate([np.ravel(setting.values[v]) for v in setting.variables])
+    ball = Ball(centre, radius)
+    cells = _bounded(setting, ball, around(centre, radius).each(lambda array: array[np.newaxis]))
+    most = min(_MOST_CELLS, _MOST_PRODUCTS // n**4)
+    left = _MOST_NUMBERS // (2 * numbers)
+    for attempt in range(_ROUNDS):
+        chosen = _to_divide(cells, attempt, min(_MOST_AT_ONCE, left))
+        if not chosen.any() or cells.count >= most:
+            break
+        parts = cells.box.each(partial(np.compress, chosen, axis=0))
+        while True:
+            before, parts = parts, _touching(_halves(parts), centre, radius)
+            if not 0 < parts.shape[0] <= min(_FEW_AT_ONCE, most - cells.count, left) // 2:
+                break
+            if np.array_equal(parts.lo, before.lo) and np.array_equal(parts.hi, before.hi):
+                break  # between numbers next to each other there is no middle
+        left -= parts.shape[0] // 2
+        cells = cells.take(~chosen).join(_bounded(setting, ball, parts))
+    L1, L2 = (float(np.max(own, initial=0.0)) for own in cells.L)
+    reason = ""
+    if not np.isfinite(L2):
+        reason = cells.reason or unbounded(setting, radius)
+    return Candidate(RULE, L1, L2, reason, (f"{cells.count} cells cover the ball",))
+
+
+def _bounded(setting: Setting, ball: Ball, box: Interval) -> Cells:
+    """Bounds over boxes. For C² functions also ‖H‖ <= ‖H(m)‖ + ρ sup ‖D³f‖, ρ the distance of the
+    corners from a point m of the box.
+    """
+    found = None if ball.radius else centre_entries(setting)
+    if found is None:
+        found = entries(setting, box)
+    first, low_first = _norms(found.H, stack_norm)
+    second, low_second = _norms(found.T, trilinear_norm)
+    order = found.smooth.order
+    second = np.where(order >= 2, second, np.inf)
+    middle = point(_middle(box))
+    if (box.lo < box.hi).any():
+        at_middle, low = _norms(entries(setting, middle, third=False).H, stack_norm)
+        corner = up_norm((box - middle).magnitude, 1)
+        first = np.minimum(first, up_add(at_middle, up_mul(corner, second)))
+        low_first = np.maximum(low, low_first)
+    inside = up_norm(middle.lo - ball.centre, 1) <= ball.radius
+    low = np.where(inside, np.stack([low_first, low_second]), 0.0)
+    L = np.stack([np.where(order >= 1, first, np.inf), second])
+    return Cells(box, L, low, found.smooth.reason)
+
+
+def _norms(a: Interval, norm: Callable[[Array], Array]) -> tuple[Array, Array]:
+    """At least the norm of each entry's interval, and about the least it can be at a middle."""
+    middle, spread, most = np.split(norm(np.concatenate([a.mid, a.rad, a.magnitude])), 3)
+    with np.errstate(invalid="ignore"):
+        return np.minimum(up_add(middle, spread), most), middle - spread
+
+
+def _to_divide(cells: Cells, attempt: int, most: int) -> Truths:
+    """At most so many cells: those without a bound first, if not for ever; then those far above
+    the largest low value.
+    """
+    divisible = np.any(_middle(cells.box) != cells.box.hi, axis=1) & np.any(
+        cells.box.lo < cells.box.hi, axis=1
+    )
+    excess = np.zeros(cells.count)
+    for L, low in zip(cells.L, cells.low, strict=True):
+        infinite = ~np.isfinite(L)
+        if infinite.any():
+            hopeless = attempt >= _ROUNDS_UNBOUNDED
+            own = np.zeros(cells.count) if hopeless else np.where(infinite, np.inf, 0.0)
+        else:
+            known = float(np.max(low, initial=0.0, where=np.isfinite(low)))
+            own = np.where(L > 0.0, L / known if known else np.inf, 0.0)
+        excess = np.maximum(excess, own)
+    chosen = (excess > _CLOSE) & divisible
+    worst = np.argsort(-np.where(chosen, excess, 0.0), kind="stable")[:most]
+    return np.asarray(chosen & np.isin(np.arange(cells.count), worst))
+
+
+def _middle(box: Interval) -> Array:
+    return np.asarray(0.5 * box.lo + 0.5 * box.hi)
+
+
+def _halves(box: Interval) -> Interval:
+    """The boxes cut across their longest side; the halves share the cut."""
+    lo, hi = box.lo, box.hi
+    longest = np.argmax(hi - lo, axis=1)
+    rows = np.arange(len(lo))
+    cut = _middle(Interval(lo, hi))[rows, longest]
+    upper, lower = lo.copy(), hi.copy()
+    upper[rows, longest] = cut
+    lower[rows, longest] = cut
+    return Interval(np.concatenate([lo, upper]), np.concatenate([lower, hi]))
+
+
+def _touching(box: Interval, centre: Array, radius: float) -> Interval:
+    """The boxes that the ball reaches, each cut to what holds its part of the ball.
+
+    With g_j the distance of the centre from a box along axis j, its points in the ball have
+    |x_i - c_i|² <= r² - Σ_(j≠i) g_j².
+    """
+    gap = np.maximum(np.maximum(down_add(box.lo, -centre), down_add(centre, -box.hi)), 0.0)
+    squared = down_mul(gap, gap)
+    others = np.stack([down_sum(np.delete(squared, i, 1), 1) for i in range(len(centre))], 1)
+    left = up_add(np.asarray(up_mul(radius, radius)), -np.maximum(others, 0.0))
+    reach = up_sqrt(np.maximum(left, 0.0))
+    lo = np.maximum(box.lo, down_add(centre, -reach))
+    hi = np.minimum(box.hi, up_add(centre, reach))
+    near = (down_norm(gap, 1) <= radius) & (left >= 0.0).all(axis=1) & (lo <= hi).all(axis=1)
+    return Interval(lo[near], hi[near])

@@ -1,0 +1,1 @@
+"""Norms of derivatives by blocks of variables, propagated through the gradient's graph."""

@@ -1,0 +1,132 @@
+"""Jets of functions applied by elements, from ranges of the functions' derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from slomodel.bounds.arithmetic.interval import Interval
+from slomodel.bounds.arithmetic.rounding import Array, settled, up_add
+from slomodel.bounds.rules.jets.arrays import ORDER, Jet, spread, times
+from slomodel.bounds.rules.jets.mixed_norms import Norm, flattened, is_entrywise, measure
+
+
+@dataclass(frozen=True, slots=True)
+class Derivatives:
+    """What is known of φ over the ball, elementwise: bounds of |φ^(k)| and the range of φ'.
+
+    A bound is 0 or at least `FLOOR`: its product with bounds of the inner derivatives must not
+    underflow, as a later factor may be 1e300.
+    """
+
+    sizes: tuple[Array, ...]
+    slope: Interval
+
+    @classmethod
+    def of(cls, ranges: Sequence[Interval]) -> Derivatives:
+        """From the ranges of φ and its derivatives up to `ORDER`."""
+        return cls(tuple(settled(one.magnitude) for one in ranges), ranges[1])
+
+    def largest(self, k: int) -> float:
+        return float(np.max(self.sizes[k], initial=0.0))
+
+    def norm(self, k: int, norm: Norm) -> float:
+        return measure(self.sizes[k], None, norm)
+
+
+@dataclass(frozen=True, slots=True)
+class Inner:
+    """Jets of u along the axes of φ(u): in the wanted norm, entrywise, and of single entries.
+
+    `rows` has rows as maxima, so that each row counts by its length; `columns` has columns so.
+    """
+
+    own: Jet
+    flat: Jet
+    rows: Jet
+    columns: Jet
+    entry: Jet
+
+
+def composed(derivatives: Derivatives, inner: Inner, norm: Norm) -> Jet:
+    """Faà di Bruno: D^k φ(u) = Σ over partitions of the k slots of φ^(parts)(u) Π D^part u.
+
+    Of a product of arrays by elements, an entrywise norm is at most that norm of one factor and
+    the largest entries of the others; any factor may be the one, φ^(parts) too. A spectral norm is
+    at most the entrywise one, for two factors the longest row of one and column of the other, and
+    for one with φ' in m ± d everywhere |m| times the spectral norm plus d times the entrywise one.
+    """
+    flat_norm = flattened(norm)
+    lengths = [derivatives.norm(k, flat_norm) for k in range(ORDER + 1)]
+    largest = [derivatives.largest(k) for k in range(ORDER + 1)]
+    pair = _Pair(inner, is_entrywise(norm))
+    linear = [_scale(derivatives, inner, norm, largest[1], lengths[1], k) for k in (1, 2, 3)]
+    e = inner.entry
+    second = np.minimum(_x(largest[2], pair.of(1, 1)), _x(lengths[2], times(e[1], e[1])))
+    mixed = np.minimum(_x(largest[2], pair.of(2, 1)), _x(lengths[2], times(e[2], e[1])))
+    triple = np.minimum(
+        _x(largest[3], pair.triple()), _x(lengths[3], times(times(e[1], e[1]), e[1]))
+    )
+    return (
+        settled(np.asarray(lengths[0])),
+        settled(linear[0]),
+        settled(second + linear[1]),
+        settled(triple + spread(mixed) + linear[2]),
+    )
+
+
+def _x(factor: float, a: Array) -> Array:
+    return times(np.asarray(factor), a)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """Norms of products of two or three derivatives of u by elements."""
+
+    inner: Inner
+    entrywise: bool
+
+    def of(self, i: int, j: int) -> Array:
+        """Of D^i u and D^j u, the slots of the first in front."""
+        flat, entry = self.inner.flat, self.inner.entry
+        found = [times(flat[i], entry[j]), times(entry[i], flat[j])]
+        if not self.entrywise:
+            rows, columns = self.inner.rows, self.inner.columns
+            found += [times(rows[i], columns[j]), times(columns[i], rows[j])]
+        return np.asarray(np.minimum.reduce(found))
+
+    def triple(self) -> Array:
+        """Of D u three times: one entrywise factor, or a row and a column, and entries."""
+        flat, entry = self.inner.flat[1], self.inner.entry[1]
+        found = [times(times(a, b), c) for a, b, c in _orders(flat, entry, entry)]
+        if not self.entrywise:
+            rows, columns = self.inner.rows[1], self.inner.columns[1]
+            found += [times(times(a, b), c) for a, b, c in _orders(rows, columns, entry)]
+        return np.asarray(np.minimum.reduce(found))
+
+
+def _orders(a: Array, b: Array, c: Array) -> list[tuple[Array, Array, Array]]:
+    return [(a, b, c), (a, c, b), (b, a, c), (b, c, a), (c, a, b), (c, b, a)]
+
+
+def _scale(
+    derivatives: Derivatives, inner: Inner, norm: Norm, largest: float, length: float, k: int
+) -> Array:
+    """The norm of φ'(u) D^k u."""
+    found = [_x(largest, inner.flat[k]), _x(length, inner.entry[k])]
+    if not is_entrywise(norm) and derivatives.slope.lo.size:
+        slope = derivatives.slope
+        low, high = (
+            (float(np.min(slope.lo)), float(np.max(slope.hi))) if slope.lo.size else (0.0, 0.0)
+        )
+        middle = 0.5 * low + 0.5 * high
+        spread_ = max(float(up_add(high, -middle)), float(up_add(middle, -low)))
+        if np.isfinite(middle):
+            sizes = settled(np.array([abs(middle), spread_]))
+            found.append(_x(sizes[0], inner.own[k]) + _x(sizes[1], inner.flat[k]))
+        rows = measure(derivatives.sizes[1], None, norm.replace("r", "m").replace("c", "r"))
+        columns = measure(derivatives.sizes[1], None, norm.replace("c", "m"))
+        found += [_x(rows, inner.columns[k]), _x(columns, inner.rows[k])]
+    return np.asarray(np.minimum.reduce(found))

@@ -1,0 +1,130 @@
+"""What the propagation of norms needs once a centre: normal form, wanted norms, rules, centre."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import prod
+
+from slomodel.bounds.arithmetic.interval import Interval
+from slomodel.bounds.arithmetic.rounding import Array
+from slomodel.bounds.ranges.enclose import boxed, enclose, live_under
+from slomodel.bounds.ranges.liveness import Live
+from slomodel.bounds.rules.jets.mixed_norms import Norm, below, frobenius, measure
+from slomodel.bounds.rules.jets.norm_rules import Rule, Scope, demanded, norm_rule
+from slomodel.bounds.rules.jets.normal_form import normal_form
+from slomodel.bounds.setting import Setting
+from slomodel.ir.expr import Expr, Input
+from slomodel.ir.walk import dependents, postorder
+
+_MOST_NORMS = 48
+"""A node has no more norms than these: what else is asked of it is answered by larger ones."""
+_MOST_BLOCKS = 10
+KEY = "prepared"
+
+
+@dataclass(slots=True)
+class Prepared:
+    """The gradient's graph with, for each node that varies, the norms that are wanted of it.
+
+    `blocks` numbers the variables by name; beyond `_MOST_BLOCKS` several share a number, which
+    bounds them together. `centre` and `measured` have what was asked for of nodes at the centre.
+    Elements that the gradient does not depend on are set to 0 (`neutral`), which changes a node but
+    not the gradient.
+    """
+
+    setting: Setting
+    roots: tuple[Expr, ...]
+    values: dict[Input, Array]
+    order: list[Expr]
+    scope: Scope
+    blocks: dict[str, int]
+    live: Live
+    rules: dict[tuple[Expr, Norm], Rule] = field(default_factory=dict)
+    norms: dict[Expr, list[Norm]] = field(default_factory=dict)
+    centre: dict[Expr, Interval] = field(default_factory=dict)
+    measured: dict[tuple[Expr, Norm], float] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        return max(self.blocks.values(), default=-1) + 1
+
+    @property
+    def block_names(self) -> tuple[str, ...]:
+        """The variables of each block, joined where they share it."""
+        found = [[name for name, k in self.blocks.items() if k == b] for b in range(self.count)]
+        return tuple("+".join(sorted(names)) for names in found)
+
+    @property
+    def numbers(self) -> int:
+        """How many elements all nodes have together."""
+        return sum(prod(self.scope.shape(node)) for node in self.order)
+
+    def at_centre(self, node: Expr, norm: Norm) -> float:
+        """At least the norm of a node at the centre."""
+        key = (node, norm)
+        if key not in self.measured:
+            value = self.enclosed(node)[node]
+            self.measured[key] = measure(value.mid, value.rad, norm)
+        return self.measured[key]
+
+    def enclosed(self, *nodes: Expr) -> dict[Expr, Interval]:
+        """Intervals at the centre of these nodes and of what is below; made when first asked."""
+        if any(node not in self.centre for node in nodes):
+            self.centre = enclose(nodes, {}, self.setting.sizes, known=self.centre, live=self.live)
+        return self.centre
+
+    def root_norm(self, root: Expr) -> Norm:
+        return frobenius(self.scope.shape(root))
+
+    def available(self, node: Expr, norm: Norm) -> Norm:
+        """The norm itself, or a larger one that is kept."""
+        own = self.norms[node]
+        if norm in own:
+            return norm
+        return next(other for other in own if below(norm, other))
+
+
+def prepare(setting: Setting) -> Prepared:
+    """Made once a setting. Raises MissingRule where a node has no rule."""
+    kept = setting.kept.get(KEY)
+    if isinstance(kept, Prepared):
+        return kept
+    roots, values = normal_form(setting.gradient, setting.variables, setting.values, setting.sizes)
+    order = postorder(*roots)
+    moving = dependents(order, set(setting.variables).__contains__)
+    names = sorted(variable.name for variable in setting.variables)
+    blocks = {name: min(k, _MOST_BLOCKS - 1) for k, name in enumerate(names)}
+    scope = Scope(setting.sizes, moving)
+    boxes = boxed(values)
+    live = live_under(roots, boxes, setting.sizes)
+    prepared = Prepared(setting, roots, values, order, scope, blocks, live)
+    _want(prepared)
+    prepared.centre = enclose(list(values), boxes, setting.sizes, live=live)
+    setting.kept[KEY] = prepared
+    return prepared
+
+
+def _want(prepared: Prepared) -> None:
+    """The norms of every node that those of the roots are bounded from, users before operands."""
+    wanted: dict[Expr, dict[Norm, None]] = {}
+
+    def ask(node: Expr, norm: Norm) -> None:
+        own = wanted.setdefault(node, {frobenius(prepared.scope.shape(node)): None})
+        if len(own) < _MOST_NORMS:
+            own[norm] = None
+
+    for root in prepared.roots:
+        ask(root, prepared.root_norm(root))
+    for node in reversed(prepared.order):
+        if node not in wanted:
+            continue
+        # Larger norms first, so that they are there to bound the smaller ones.
+        own = sorted(wanted[node], key=lambda norm: (norm.count("m"), norm.count("c")))
+        prepared.norms[node] = own
+        if node not in prepared.scope.moving or isinstance(node, Input):
+            continue
+        for norm in own:
+            rule = norm_rule(node, norm, prepared.scope)
+            prepared.rules[node, norm] = rule
+            for operand, word in demanded(rule):
+                ask(operand, word)

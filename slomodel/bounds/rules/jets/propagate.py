@@ -1,0 +1,219 @@
+"""Jets of every node of the gradient's graph over a ball, in the norms that are wanted of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from types import MappingProxyType
+
+import numpy as np
+
+import slomodel.functions as table
+from slomodel.bounds.arithmetic.interval import Interval, around, interval, meet
+from slomodel.bounds.arithmetic.rounding import FLOOR, Array, settled, up_add
+from slomodel.bounds.ranges.derivatives import derivative_range, derivative_ranges
+from slomodel.bounds.ranges.enclose import boxed, enclose_narrowed
+from slomodel.bounds.ranges.kinks import Orders
+from slomodel.bounds.ranges.liveness import has_neutral, neutral
+from slomodel.bounds.ranges.smoothness import Walk, order_of
+from slomodel.bounds.rules.jets import arrays as jets
+from slomodel.bounds.rules.jets.arrays import ORDER, Jet
+from slomodel.bounds.rules.jets.composition import Derivatives, Inner, composed
+from slomodel.bounds.rules.jets.mixed_norms import Norm, below
+from slomodel.bounds.rules.jets.norm_graph import Prepared
+from slomodel.bounds.rules.jets.norm_rules import Choice, Elementwise, Linear, Product
+from slomodel.bounds.rules.jets.product_norms import Options
+from slomodel.bounds.stopping import pause
+from slomodel.ir.expr import Expr, Input, Map
+from slomodel.ir.function import ANALYTIC
+
+
+@dataclass(slots=True)
+class Ball:
+    """A ball round the centre of `prepared`, and what is known of the nodes there.
+
+    `ranges` are intervals over the box round the ball, `orders` how often each node is
+    continuously differentiable in it. `below` are the jets at the centre, None for the centre.
+    """
+
+    prepared: Prepared
+    radius: float
+    ranges: dict[Expr, Interval]
+    orders: dict[Expr, int]
+    below: Ball | None
+    found: dict[tuple[Expr, Norm], Jet] = field(default_factory=dict)
+    derivatives: dict[Expr, Derivatives] = field(default_factory=dict)
+
+    @property
+    def radii(self) -> Array:
+        return np.full(self.prepared.count, self.radius)
+
+    def look(self, node: Expr, norm: Norm) -> Jet:
+        return self.found[node, self.prepared.available(node, norm)]
+
+    def roots(self) -> list[Jet]:
+        """The jets of the gradient's parts, by variable."""
+        own = self.prepared
+        return [self.look(root, own.root_norm(root)) for root in own.roots]
+
+
+def propagate(
+    prepared: Prepared,
+    radius: float,
+    centre: Ball | None = None,
+    known: Mapping[Expr, Interval] = MappingProxyType({}),
+) -> Ball:
+    """The jets over the ball of this radius; `centre` are those of radius 0, which sharpen them.
+
+    `known` are intervals of some nodes over the ball, which need not hold over the box round it.
+    """
+    # A larger ball has no smaller bounds, and radii near underflow would lose their products.
+    radius = max(radius, FLOOR) if radius > 0.0 else 0.0
+    setting = prepared.setting
+    boxes = boxed(prepared.values)
+    boxes.update({v: around(setting.values[v], radius) for v in setting.variables})
+    ranges = (
+        enclose_narrowed(prepared.roots, boxes, setting.sizes, known, prepared.live)
+        if radius
+        else prepared.enclosed(*prepared.roots)
+    )
+    ball = Ball(prepared, radius, ranges, _orders(prepared, ranges), centre)
+    for node in prepared.order:
+        for norm in prepared.norms.get(node, ()):
+            pause()
+            ball.found[node, norm] = _capped(ball, node, norm, _jet(ball, node, norm))
+    return ball
+
+
+def _orders(prepared: Prepared, ranges: dict[Expr, Interval]) -> dict[Expr, int]:
+    """How often each node is continuously differentiable over the box; -1: it may jump."""
+    replaced = {node: live for node, live in prepared.live.items() if has_neutral(node)}
+    walk = Walk(ranges, 0, replaced)
+    result = {}
+    for node in prepared.order:
+        if node in prepared.scope.moving:
+            walk.moving.add(node)
+        own: Orders = np.asarray(ANALYTIC)
+        if node in walk.moving and not isinstance(node, Input):
+            own = order_of(node, walk)
+        walk.put(node, own)
+        result[node] = int(walk.least(node))
+    return result
+
+
+def _jet(ball: Ball, node: Expr, norm: Norm) -> Jet:
+    own = ball.prepared
+    value = own.at_centre(node, norm)
+    if node not in own.scope.moving:
+        return jets.constant(value, own.count)
+    if isinstance(node, Input):
+        block = own.blocks[node.name]
+        return jets.variable(float(up_add(value, ball.radius)), block, own.count)
+    rule = own.rules[node, norm]
+    if isinstance(rule, Linear):
+        parts = zip(rule.operands, rule.options, strict=True)
+        return jets.total([_least(ball, operand, options) for operand, options in parts])
+    if isinstance(rule, Product):
+        pairs = [
+            (ball.look(rule.left, one), ball.look(rule.right, other))
+            for one, other in rule.options.norms
+        ]
+        return jets.multiple(rule.options.factor, jets.product(pairs))
+    if isinstance(rule, Choice):
+        assert isinstance(node, Map)
+        return _chosen(ball, node, rule, norm)
+    assert isinstance(node, Map)
+    return _elementwise(ball, node, rule, norm)
+
+
+def _least(ball: Ball, operand: Expr, options: Options) -> Jet:
+    found = jets.least([ball.look(operand, word) for (word,) in options.norms])
+    return jets.multiple(options.factor, found)
+
+
+def _capped(ball: Ball, node: Expr, norm: Norm, jet: Jet) -> Jet:
+    """No larger than in a larger norm, nor than at the centre with what the ball adds to it."""
+    own = ball.prepared
+    larger = [o for o in own.norms[node] if (node, o) in ball.found and below(norm, o)]
+    if larger:
+        jet = jets.least([jet, *(ball.found[node, other] for other in larger)])
+    if node not in own.scope.moving:
+        return jet
+    value = settled(np.asarray(own.at_centre(node, norm)))
+    # Continuous: the value. C^k: the derivatives up to the k-th, the next one almost everywhere.
+    orders = ball.orders[node] + 1
+    centre: Sequence[Array] = (value,)
+    if ball.below is not None:
+        centre = (value, *ball.below.found[node, norm][1:])
+    return jets.centred(jet, centre, orders, ball.radii, ball.radius)
+
+
+def _chosen(ball: Ball, node: Map, rule: Choice, norm: Norm) -> Jet:
+    """Which elements come from which operand: surely all from one, or it is not known."""
+    taken = _taken(ball, node)
+    for k, all_of_it in enumerate(taken):
+        if all_of_it:
+            return _least(ball, rule.operands[k], rule.whole[k])
+    parts = [
+        _least(ball, operand, options)
+        for operand, options in zip(rule.operands, rule.parts, strict=True)
+    ]
+    return jets.largest(parts) if set(norm) <= {"m"} else jets.total(parts)
+
+
+def _taken(ball: Ball, node: Map) -> tuple[bool, bool]:
+    """Whether every element surely is the first operand's, and the second's."""
+    aligned = [_laid(ball.ranges[o], node, k) for k, o in enumerate(node.operands)]
+    if node.function is table.where:
+        condition = aligned[0]
+        return bool(np.all(condition.lo == 1.0)), bool(np.all(condition.hi == 0.0))
+    a, b = aligned if node.function is table.maximum else reversed(aligned)
+    return bool(np.all(a.lo > b.hi)), bool(np.all(b.lo > a.hi))
+
+
+def _laid(a: Interval, node: Map, k: int) -> Interval:
+    missing = tuple(axis for axis in range(node.rank) if axis not in node.axes[k])
+    return a.each(partial(np.expand_dims, axis=missing))
+
+
+def _elementwise(ball: Ball, node: Map, rule: Elementwise, norm: Norm) -> Jet:
+    if node not in ball.derivatives:
+        ball.derivatives[node] = _derivatives(ball, node, rule.operand)
+    look: Callable[[Options], Jet] = partial(_least, ball, rule.operand)
+    inner = Inner(
+        look(rule.own), look(rule.flat), look(rule.rows), look(rule.columns), look(rule.entry)
+    )
+    return composed(ball.derivatives[node], inner, norm)
+
+
+def _derivatives(ball: Ball, node: Map, operand: Expr) -> Derivatives:
+    """The ranges of φ and its derivatives over those of the operands."""
+    shape = ball.prepared.scope.shape(node)
+    place = next(k for k, o in enumerate(node.operands) if o is operand)
+    arguments = []
+    for k, one in enumerate(node.operands):
+        a = _narrowed(ball, one) if k == place else ball.ranges[one]
+        arguments.append(_laid(a, node, k))
+    orders = range(ORDER + 1)
+    if len(arguments) == 1:
+        ranges = derivative_ranges(node.function, orders, arguments[0])
+    else:
+        by = [tuple(order if k == place else 0 for k in range(len(arguments))) for order in orders]
+        ranges = [derivative_range(node.function, one, *arguments) for one in by]
+    wide = [a.each(partial(np.broadcast_to, shape=shape)) for a in ranges]
+    return Derivatives.of([neutral(node, a, ball.prepared.live) for a in wide])
+
+
+def _narrowed(ball: Ball, node: Expr) -> Interval:
+    """The range of a node: over the box, and within its largest entry's way from the centre."""
+    box = ball.ranges[node]
+    if ball.radius == 0.0 or ball.orders[node] < 0:
+        return box
+    word = "".join("m" for _ in range(node.rank))
+    moved = float(jets.shift(ball.look(node, word)[1], ball.radii, ball.radius))
+    if not np.isfinite(moved):
+        return box
+    centre = ball.prepared.enclosed(node)[node]
+    near = interval(-up_add(-centre.lo, np.asarray(moved)), up_add(centre.hi, np.asarray(moved)))
+    return meet(box, near)

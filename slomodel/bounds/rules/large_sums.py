@@ -1,0 +1,217 @@
+"""Sums over elements of many variables: by the span of their rows, or by the rows' few entries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from math import prod
+
+import numpy as np
+
+from slomodel.bounds.arithmetic.interval import Interval
+from slomodel.bounds.arithmetic.rounding import Array, up_add, up_mul
+from slomodel.bounds.norms.element_derivatives import fourth_order, second_order, third_order
+from slomodel.bounds.norms.loewner import Rows, Slots, by_lengths, quotient
+from slomodel.bounds.ranges.element_sums import (
+    MOST_NUMBERS,
+    MOST_VARIABLES,
+    Part,
+    affine_of,
+    part_ranges,
+    parts_of,
+    parts_over_ball,
+    with_rows,
+)
+from slomodel.bounds.ranges.spanned_rows import few_rows
+from slomodel.bounds.ranges.sparse_rows import (
+    SparseRows,
+    largest_eigenvalue_of_sizes,
+    sparse_rows,
+)
+from slomodel.bounds.result import shown
+from slomodel.bounds.rules.separable_sums import has_parts, over_ball
+from slomodel.bounds.setting import Candidate, Setting
+from slomodel.bounds.structure.separable import Elements, elements
+from slomodel.bounds.structure.short_sums import with_short_sums
+from slomodel.calculus import degree
+from slomodel.ir.dims import concrete
+from slomodel.ir.function import ANALYTIC
+
+RULE = "sums over many variables"
+_LAST = f"{RULE} over the last ball"
+_FEW_ROWS = 512
+_MOST_NUMBERS_OF_FEW = 2**24
+Weights = list[tuple[SparseRows, Array]]
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """The parts with few rows, all in coordinates of their span, and those with sparse rows."""
+
+    few: tuple[Part[Rows], ...]
+    sparse: tuple[Part[SparseRows], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """Parts beside those that another rule is for: with rows, or with sparse ones of many variables
+    (`is_cubic`: of degree 3 at most).
+    """
+
+    few: tuple[Part[Rows], ...] = ()
+    sparse: tuple[Part[SparseRows], ...] = ()
+    is_cubic: bool = True
+
+    def over(self, setting: Setting, radius: float) -> tuple[tuple[float, float, float], int, str]:
+        """At least sup ‖D^k‖, k = 2, 3, 4, how smooth they are, and why not more."""
+        if self.sparse:
+            found = of_sparse(setting, self.sparse, radius)
+            order = int(np.isfinite(found.L1)) + int(np.isfinite(found.L2))
+            smooth = ANALYTIC if order == 2 and self.is_cubic else order
+            return (found.L1, found.L2, 0.0 if self.is_cubic else np.inf), smooth, found.reason
+        if not self.few:
+            return (0.0, 0.0, 0.0), ANALYTIC, ""
+        own = parts_over_ball(setting, self.few, radius)
+        if own.order < 1:
+            return (np.inf, np.inf, np.inf), own.order, own.reason
+        fourth = fourth_order(own.parts) if own.order > 2 and radius else np.inf
+        bounds = second_order(own.parts), min(third_order(own.parts)), fourth
+        return bounds, own.order, own.reason
+
+
+def rest_of(setting: Setting, found: Sequence[Elements]) -> Rest | None:
+    """The numbers of parts of the objective; None where they are many."""
+    if setting.n <= MOST_VARIABLES:
+        few = parts_of(setting, found)
+        return None if few is None else Rest(few)
+    sparse = sparse_parts(setting, found)
+    if sparse is None:
+        return None
+    degrees = [degree(one.value, one.arguments) for one in found]
+    return Rest(sparse=sparse, is_cubic=all(k is not None and k <= 3 for k in degrees))
+
+
+def large_sums(setting: Setting, radius: float) -> Candidate | None:
+    """`separable_sums` without arrays of n² numbers: f = f_few + f_sparse, their bounds added.
+
+    The norms of a part with few rows a_i depend on their inner products alone. Of one with sparse
+    rows, ‖Σ d_i a_i a_iᵀ‖ <= ‖Σ d_i |a_i||a_i|ᵀ‖ for the d >= 0 that bound H from above and from
+    below in Loewner's order, mixed derivatives by |t x y| <= |t|(δ x² + y²/δ)/2; and D³f likewise
+    with Σ |t| |a·v|³ <= Σ |t| ‖a‖ (a·v)². Hypothesis: each φ_i is C¹ (C² for L2).
+    """
+    original = setting
+    sums = _sums(setting) if setting.n > MOST_VARIABLES else None
+    if sums is None:
+        written_out = with_short_sums(setting)
+        if written_out is not None and not has_parts(written_out):
+            setting, sums = written_out, _sums(written_out)
+    if sums is None:
+        return None
+    few = over_ball(setting, sums.few, radius) if sums.few else Candidate(RULE, 0.0, 0.0)
+    sparse = of_sparse(setting, sums.sparse, radius)
+    first, second = float(up_add(few.L1, sparse.L1)), float(up_add(few.L2, sparse.L2))
+    found = Candidate(RULE, first, second, few.reason or sparse.reason, (*few.trace, *sparse.trace))
+    original.kept[_LAST] = (radius, found)
+    return found
+
+
+def is_enough(setting: Setting, radius: float) -> bool:
+    """Whether both constants were found over the ball that was asked last."""
+    last = setting.kept.get(_LAST)
+    if not isinstance(last, tuple) or last[0] != radius:
+        return False
+    return bool(np.isfinite([last[1].L1, last[1].L2]).all())
+
+
+def of_sparse(setting: Setting, parts: Sequence[Part[SparseRows]], radius: float) -> Candidate:
+    """The bounds of `large_sums` for parts with sparse rows."""
+    sides: tuple[Weights, Weights] = ([], [])
+    third: Weights = []
+    order, reason = 2, ""
+    for part in parts:
+        found = part_ranges(setting, part, radius)
+        least = int(np.min(found.smooth.order, initial=2))
+        if least < order:
+            order, reason = least, found.smooth.reason
+        ranges = {slots: part.weight * a for slots, a in found.derivatives.items()}
+        for side, sign in zip(sides, (1.0, -1.0), strict=True):
+            side += _one_side(part.rows, ranges, sign)
+        every = product(range(len(part.rows)), repeat=3)
+        sizes = {slots: ranges[tuple(sorted(slots))].magnitude for slots in every}
+        weights = by_lengths(part.rows, sizes)
+        third += [(rows, weights[k, k]) for k, rows in enumerate(part.rows)]
+    if order < 1:
+        return Candidate(RULE, np.inf, np.inf, reason)
+    above, below = sides
+    if all((low <= high).all() for (_, high), (_, low) in zip(above, below, strict=True)):
+        below = []
+    first = max(largest_eigenvalue_of_sizes(side, setting.n) for side in (above, below))
+    second = largest_eigenvalue_of_sizes(third, setting.n) if order > 1 else np.inf
+    trace = (f"sparse rows: ‖H‖ ≤ {shown(first)}, ‖D³f‖ ≤ {shown(second)}",)
+    return Candidate(RULE, first, second, reason, trace)
+
+
+def _one_side(rows: Sequence[SparseRows], ranges: Mapping[Slots, Interval], sign: float) -> Weights:
+    """Weights d >= 0 with sign · H <= Σ d a aᵀ."""
+    found = []
+    for p, own in enumerate(rows):
+        a = ranges[p, p]
+        d = np.maximum(a.hi if sign > 0.0 else -a.lo, 0.0)
+        for q, other in enumerate(rows):
+            if q != p:
+                size = ranges[min(p, q), max(p, q)].magnitude
+                d = up_add(d, up_mul(size, quotient(other.length, own.length)))
+        found.append((own, d))
+    return found
+
+
+def _sums(setting: Setting) -> Sums | None:
+    """Found once a setting; None where the objective is of another kind or too large."""
+    if RULE not in setting.kept:
+        setting.kept[RULE] = _found(setting)
+    kept = setting.kept[RULE]
+    return kept if isinstance(kept, Sums) else None
+
+
+def _found(setting: Setting) -> Sums | None:
+    found = elements(setting.objective, setting.variables)
+    if not found or not all(prod(concrete(one.shape, setting.sizes)) for one in found):
+        return None
+    few: list[Elements] = []
+    for one in sorted(found, key=lambda one: _numbers([one], setting)):
+        if _numbers([*few, one], setting) <= min(_FEW_ROWS, setting.n):
+            few.append(one)
+    others = [one for one in found if one not in few]
+    parts = _few_parts(setting, few) if few else ()
+    if parts is None:
+        return None
+    sparse = sparse_parts(setting, others)
+    return None if sparse is None else Sums(parts, sparse)
+
+
+def sparse_parts(
+    setting: Setting, found: Sequence[Elements]
+) -> tuple[Part[SparseRows], ...] | None:
+    """The numbers of parts with sparse rows, without what is for ‖D⁴f‖; None where they are not."""
+    sparse = sparse_rows(setting, affine_of(found)) if found else {}
+    if sparse is None:
+        return None
+    return tuple(
+        replace(one, graphs={slots: graph for slots, graph in one.graphs.items() if len(slots) < 4})
+        for one in with_rows(setting, found, sparse)
+    )
+
+
+def _numbers(found: Sequence[Elements], setting: Setting) -> int:
+    """How many affine numbers there are."""
+    return sum(prod(concrete(node.shape, setting.sizes)) for node in affine_of(found))
+
+
+def _few_parts(setting: Setting, found: Sequence[Elements]) -> tuple[Part[Rows], ...] | None:
+    affine, count = affine_of(found), _numbers(found, setting)
+    sizes = sum(prod(concrete(one.shape, setting.sizes)) for one in found)
+    if count * setting.n > _MOST_NUMBERS_OF_FEW or count * sizes > MOST_NUMBERS:
+        return None
+    rows = few_rows(setting, affine)
+    return None if rows is None else with_rows(setting, found, rows)

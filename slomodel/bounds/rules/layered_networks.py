@@ -1,0 +1,235 @@
+"""Networks of layers: derivatives along one direction by sample, summed over samples by norms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from slomodel.bounds.arithmetic.rounding import Array, up, up_add, up_mul
+from slomodel.bounds.result import shown
+from slomodel.bounds.rules.large_sums import Rest, rest_of
+from slomodel.bounds.rules.networks.centre_derivatives import (
+    network_hessian_norm,
+    network_third_norm,
+)
+from slomodel.bounds.rules.networks.jets import NetworkJets
+from slomodel.bounds.rules.networks.values import Values, network_values, over_cell
+from slomodel.bounds.setting import Candidate, Setting
+from slomodel.bounds.structure.networks import Network, network
+from slomodel.ir.function import ANALYTIC
+
+RULE = "layered networks"
+_LAST = f"{RULE} over the last ball"
+_MOST_ELEMENTS = 2**17
+_ARCS, _FEW_ARCS = 4, 2
+"""Parts of the quarter circle of the radii of two layers, and where there are many elements."""
+_MANY_ELEMENTS = 2**15
+_SMALL_RADIUS = 1e-3
+_AS_AT_CENTRE = 1.0001
+_FAR_ABOVE_CENTRE = 10.0
+"""Of bounds over a ball to those at the centre: no expansion from there is noticeably less."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The network with its numbers, and the other parts of the objective."""
+
+    net: Network
+    values: Values
+    rest: Rest
+
+
+@dataclass(frozen=True, slots=True)
+class Natural:
+    """At least sup ‖D^k f‖ over a ball for k = 2, 3, 4, and how smooth f is there; +inf for k = 4
+    where nothing needs it.
+    """
+
+    bounds: tuple[float, float, float]
+    order: int
+    reason: str
+
+
+def layered_networks(setting: Setting, radius: float) -> Candidate | None:
+    """L1 and L2 of Σ g(o), o a network with smooth functions between its layers.
+
+    The inequalities are those of `networks.jets` over cells of the layers' radii ρ, Σ ρ_l² <= r²,
+    that cover all; then G_k >= sup ‖D^k f‖, and from the centre ‖D²f‖ <= ‖H(c)‖ + r sup ‖D³f‖ and
+    so on. Hypothesis: all functions are C¹ (C² for L2) where their arguments lie.
+    """
+    prepared = _prepared(setting)
+    if prepared is None:
+        return None
+    found = _found(setting, prepared, radius)
+    if len(prepared.values.levels) > 2 and np.isfinite([found.L1, found.L2]).all():
+        setting.kept[_LAST] = radius
+    return found
+
+
+def is_enough(setting: Setting, radius: float) -> bool:
+    """Whether both constants were found over the ball that was asked last, for more than two
+    layers, where they are less than other ones.
+    """
+    return setting.kept.get(_LAST) == radius
+
+
+def _found(setting: Setting, prepared: Prepared, radius: float) -> Candidate:
+    over = _over_ball(setting, prepared, radius)
+    second, third, fourth = over.bounds
+    if over.order < 1:
+        return Candidate(RULE, np.inf, np.inf, over.reason)
+    if over.order < 2:
+        return Candidate(RULE, second, np.inf, over.reason)
+    rise = up_mul(radius, fourth) if over.order > 2 else np.inf
+    hessian = at_centre = float(np.inf)
+    if np.isfinite(rise):
+        at_centre = _third_at_centre(setting, prepared)
+    if np.isfinite(rise) or up_mul(radius, third) < second:
+        hessian = _hessian_at_centre(setting, prepared)
+    L2s = {"sup ‖D³f‖": third, "‖D³f(c)‖ + r sup ‖D⁴f‖": float(up_add(at_centre, rise))}
+    L2 = min(L2s.values())
+    slope = min(L2, float(up_add(at_centre, up_mul(0.5, rise))))
+    L1s = {"sup ‖H‖": second, "‖H(c)‖ and D³f": float(up_add(hessian, up_mul(radius, slope)))}
+    trace = tuple(f"{name} ≤ {shown(value)}" for name, value in (L1s | L2s).items())
+    known = hessian if np.isfinite(hessian) else None
+    return Candidate(RULE, min(L1s.values()), L2, over.reason, trace, hessian=known)
+
+
+def _over_ball(setting: Setting, prepared: Prepared, radius: float) -> Natural:
+    """Over a ball, of order 4 where that may matter."""
+    if radius == 0.0:
+        return _still(setting, prepared)
+
+    def matters(second: float, third: float) -> bool:
+        if _is_deep_and_large(prepared.values):
+            return False
+        centre = _still(setting, prepared).bounds
+        if third <= _AS_AT_CENTRE * _third_at_centre(setting, prepared):
+            return False
+        pairs = ((second, centre[0]), (third, centre[1]))
+        grown = all(0.0 < _FAR_ABOVE_CENTRE * at_centre < over for over, at_centre in pairs)
+        return not grown or len(prepared.values.levels) == 2
+
+    return _natural(setting, prepared, radius, matters)
+
+
+def _prepared(setting: Setting) -> Prepared | None:
+    if RULE not in setting.kept:
+        setting.kept[RULE] = _made(setting)
+    kept = setting.kept[RULE]
+    return kept if isinstance(kept, Prepared) else None
+
+
+def _made(setting: Setting) -> Prepared | None:
+    net = network(setting.objective, setting.variables)
+    if net is None:
+        return None
+    rest = rest_of(setting, net.rest) if net.rest else Rest()
+    if rest is None:
+        return None
+    values = network_values(setting, net)
+    if max(level.u.lo.size for level in values.levels) > _MOST_ELEMENTS:
+        return None
+    return Prepared(net, values, rest)
+
+
+def _is_deep_and_large(values: Values) -> bool:
+    """Whether order 4, which gains little over several layers, and all cells take too long."""
+    largest = max(level.u.lo.size for level in values.levels)
+    return len(values.levels) > 2 and largest > _MANY_ELEMENTS
+
+
+def _hessian_at_centre(setting: Setting, prepared: Prepared) -> float:
+    """At least ‖H(c)‖; kept."""
+    return _at_centre(setting, prepared, 0, network_hessian_norm)
+
+
+def _third_at_centre(setting: Setting, prepared: Prepared) -> float:
+    """At least ‖D³f(c)‖; kept."""
+    return _at_centre(setting, prepared, 1, network_third_norm)
+
+
+def _at_centre(
+    setting: Setting, prepared: Prepared, place: int, norm: Callable[[Values], float]
+) -> float:
+    """The norm of the network with that of the rest of order 2 + `place`, or where that would take
+    too long or is more, the bound over a point.
+    """
+    key = f"{RULE}, order {2 + place} at the centre"
+    kept = setting.kept.get(key)
+    if not isinstance(kept, float):
+        kept = norm(prepared.values)
+        rest, _, _ = prepared.rest.over(setting, 0.0)
+        kept = float(up_add(kept, rest[place]))
+        if place == 1 or not np.isfinite(kept):
+            kept = min(kept, _still(setting, prepared).bounds[place])
+        setting.kept[key] = kept
+    return kept
+
+
+def _still(setting: Setting, prepared: Prepared) -> Natural:
+    """What holds over a ball, at the centre alone; kept."""
+    key = f"{RULE} over a point"
+    kept = setting.kept.get(key)
+    if not isinstance(kept, Natural):
+        kept = setting.kept[key] = _natural(setting, prepared, 0.0)
+    return kept
+
+
+def _natural(
+    setting: Setting,
+    prepared: Prepared,
+    radius: float,
+    matters: Callable[[float, float], bool] | None = None,
+) -> Natural:
+    """The largest over the cells, with what the rest of the objective adds; order 4 where that
+    matters for bounds of orders 2 and 3.
+    """
+    values, order, reason = prepared.values, ANALYTIC, ""
+    jets = []
+    for rho in _cells_of(values, radius):
+        cell = over_cell(values, rho)
+        if cell.order < order:
+            order, reason = cell.order, cell.reason
+        jets.append(NetworkJets(values, cell))
+    second, third = (max(found) for found in zip(*(one.orders(3) for one in jets), strict=True))
+    rest, smooth, why = prepared.rest.over(setting, radius)
+    if smooth < order:
+        order, reason = smooth, why
+    bounds = up_add(second, rest[0]), up_add(third, rest[1])
+    fourth = float(np.inf)
+    if order > 2 and matters and matters(*bounds):
+        fourth = up_add(max(one.orders(4, 4)[0] for one in jets), rest[2])
+    return Natural((*bounds, fourth), order, reason)
+
+
+def _cells_of(values: Values, radius: float) -> list[Array]:
+    """Fewer cells where there are many elements; one where the radius is small beside the layers
+    of a deep network.
+    """
+    count = len(values.levels)
+    least = min(level.norm for level in values.levels)
+    if _is_deep_and_large(values) and 0.0 < radius <= _SMALL_RADIUS * least:
+        return [np.full(count, radius)]
+    many = max(level.u.lo.size for level in values.levels) > _MANY_ELEMENTS
+    return _cells(count, radius, _FEW_ARCS if many else _ARCS)
+
+
+def _cells(count: int, radius: float, arcs: int = _ARCS) -> list[Array]:
+    """Upper corners (count,) of boxes that cover {ρ >= 0, ‖ρ‖ <= r}.
+
+    Two layers: arcs of angles in [a, b] have ρ_1 <= r cos a, ρ_2 <= r sin b. More: boxes of equal
+    sides in ρ², whose upper corners cannot pass what the others' lower ends leave.
+    """
+    if radius == 0.0:
+        return [np.zeros(count)]
+    if count == 2:
+        angles = np.linspace(0.0, 0.5 * np.pi, arcs + 1)
+        pairs = zip(np.cos(angles[:-1]), np.sin(angles[1:]), strict=True)
+        shares = [np.array(pair) for pair in pairs]
+    else:  # halves; the corner of the box at 0 is below all others
+        lows = 0.5 * np.eye(count)
+        shares = [np.sqrt(np.minimum(low + 0.5, 1.0 - (sum(low) - low))) for low in lows]
+    return [np.asarray(up(radius * share * (1.0 + 1e-12))) for share in shares]

@@ -1,0 +1,199 @@
+"""Sums of log Σ exp of affine numbers: closed bounds over balls of any size."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+import slomodel.functions as table
+from slomodel.bounds.arithmetic.interval import Interval
+from slomodel.bounds.arithmetic.rounding import (
+    Array,
+    down_add,
+    up_add,
+    up_div,
+    up_mul,
+    up_norm,
+    up_sum,
+)
+from slomodel.bounds.centre import centre_norms
+from slomodel.bounds.norms.loewner import Rows, largest_eigenvalue, quadratic_sum
+from slomodel.bounds.norms.spectral import stack_norm
+from slomodel.bounds.ranges.enclose import boxed, enclose
+from slomodel.bounds.ranges.hessian import jacobians
+from slomodel.bounds.ranges.log_sum_exp import cumulant_bounds
+from slomodel.bounds.ranges.values import value_range
+from slomodel.bounds.result import shown
+from slomodel.bounds.rules.large_sums import Rest, rest_of
+from slomodel.bounds.setting import Candidate, Setting
+from slomodel.bounds.structure.log_sum_exp import LogSum, log_sums
+from slomodel.bounds.structure.networks import layer_at
+from slomodel.bounds.structure.separable import affine_nodes, elements
+from slomodel.ir.dims import concrete
+from slomodel.ir.expr import Axes, Expr
+from slomodel.ir.walk import dependents, inputs, postorder
+
+RULE = "log sum exp"
+_MOST_NUMBERS = 2**22
+_MOST_FEATURES, _MOST_NUMBERS_OF_FEATURES = 2000, 2**26
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Σ_i w_i log Σ_j exp u_ij for N samples of k: weights (N,), u at the centre (N, k), the rows
+    of u (N k, n), and at least the norms ‖A_i‖ of each sample's rows (N,).
+
+    Where u = W z + b, Σ c_i A_iᵀA_i is Σ c_i z_i z_iᵀ for each unit, so that `rows` are the z (with
+    a 1 where there is a bias), one a sample.
+    """
+
+    weight: Interval
+    u: Interval
+    rows: Rows
+    norms: Array
+
+
+def log_sum_exps(setting: Setting, radius: float) -> Candidate | None:
+    """L1 and L2 of Σ w_i F(u_i), F(u) = log Σ_j exp u_j, u_i = A_i x + b_i, and other sums.
+
+    With 0 <= D²F <= c I, c = min(1/2, max p), and the bounds of D³F and D⁴F that `cumulant_bounds`
+    has, by Loewner ‖H‖ is at most the larger λ_max of Σ c_i w_i A_iᵀA_i over the w_i above 0, and
+    of the rest with signs turned; |D^k f[v, .., v]| is at most the sum of |w_i| ‖D^k F‖ ‖A_i v‖²
+    ‖A_i‖^(k-2). Over the ball p_j is at most its value at the centre times exp(2 r max_j ‖a_ij‖).
+    From the centre ‖D³f‖ <= ‖D³f(c)‖ + r sup ‖D⁴f‖, and ‖H‖ so.
+    """
+    found = _found(setting)
+    if found is None:
+        return None
+    sums, rest = found
+    (first, second, third), order, reason = rest.over(setting, radius)
+    if order < 1:
+        return Candidate(RULE, np.inf, np.inf, reason)
+    for one in sums:
+        share = _shares(one, radius)
+        sides = [_side(one, np.maximum(w, 0.0), share) for w in (one.weight.hi, -one.weight.lo)]
+        _, skew, fourth = cumulant_bounds(share)
+        lengths, weight = one.norms, one.weight.magnitude
+        first = float(up_add(first, max(sides)))
+        second = float(up_add(second, _side(one, weight, up_mul(skew, lengths))))
+        squared = up_mul(up_mul(fourth, lengths), lengths)
+        third = float(up_add(third, _side(one, weight, squared)))
+    trace = [f"variances under softmax ≤ {shown(first)}", f"third moments ≤ {shown(second)}"]
+    if order < 2:
+        return Candidate(RULE, first, np.inf, reason, tuple(trace))
+    centre = centre_norms(setting)
+    second = min(second, float(up_add(centre.third, up_mul(radius, third))))
+    slope = min(second, float(up_add(centre.third, up_mul(0.5, up_mul(radius, third)))))
+    first = min(first, float(up_add(centre.hessian, up_mul(radius, slope))))
+    trace.append(f"from the centre {shown(first)} and {shown(second)}, fourth ≤ {shown(third)}")
+    return Candidate(RULE, first, second, reason, tuple(trace))
+
+
+def _side(one: Sums, weight: Array, share: Array) -> float:
+    """At least λ_max(Σ_i w_i s_i A_iᵀ A_i), w, s >= 0."""
+    d = np.repeat(up_mul(weight, share), len(one.rows.A) // len(weight))
+    return largest_eigenvalue(quadratic_sum([one.rows], {(0, 0): d}))
+
+
+def _shares(one: Sums, radius: float) -> Array:
+    """c_i (N,): at most 1/2, and the largest p_j over the ball."""
+    N = len(one.u.lo)
+    top = np.max(one.u.lo, axis=1, keepdims=True)
+    above = value_range(table.exp, Interval(down_add(one.u.lo, -top), up_add(one.u.hi, -top)))
+    least = -up_sum(-above.lo, 1)
+    largest = up_div(np.max(above.hi, axis=1), np.maximum(least, 1.0 - 1e-9))
+    longest = np.max(one.rows.length.reshape(N, -1), axis=1)
+    exponent = up_mul(np.asarray(2.0 * radius), longest)
+    growth = value_range(table.exp, Interval(exponent, exponent)).hi
+    return np.asarray(np.minimum(0.5, up_mul(largest, growth)))
+
+
+def _found(setting: Setting) -> tuple[tuple[Sums, ...], Rest] | None:
+    """Found once a setting; None where the objective is of another kind or too large."""
+    if RULE not in setting.kept:
+        setting.kept[RULE] = _recognised(setting)
+    kept = setting.kept[RULE]
+    return kept if isinstance(kept, tuple) else None
+
+
+def _recognised(setting: Setting) -> tuple[tuple[Sums, ...], Rest] | None:
+    variables = set(setting.variables)
+    split = log_sums(setting.objective, variables, _affine_of(setting.objective, variables))
+    if split is None:
+        return None
+    found, others = split
+    rest = _rest(setting, others)
+    if rest is None:
+        return None
+    sums = [known for one in found if (known := _sums(setting, one)) is not None]
+    return (tuple(sums), rest) if len(sums) == len(found) else None
+
+
+def _rest(setting: Setting, others: Expr) -> Rest | None:
+    variables = set(setting.variables)
+    if variables.isdisjoint(inputs(others)) or others in _affine_of(others, variables):
+        return Rest()
+    parts = elements(others, setting.variables)
+    return rest_of(setting, parts) if parts else None
+
+
+def _affine_of(root: Expr, variables: Collection[Expr]) -> set[Expr]:
+    order = postorder(root)
+    return affine_nodes(order, dependents(order, variables.__contains__))
+
+
+def _sums(setting: Setting, one: LogSum) -> Sums | None:
+    u, summed = one.u, one.summed
+    shape = concrete(u.shape, setting.sizes)
+    if 0 in shape:
+        return None
+    found = enclose([u, one.weight], boxed(setting.values), setting.sizes)
+    k = prod(shape[axis] for axis in summed)
+    whole = concrete(one.weight.shape, setting.sizes)
+    order = (*(axis for axis in range(len(shape)) if axis not in summed), *summed)
+
+    def samples(array: Array) -> Array:
+        return np.transpose(array, order).reshape(-1, k)
+
+    rows = _features(setting, one) or _rows(setting, one, order, k)
+    if rows is None:
+        return None
+    weights = found[one.weight].each(lambda array: np.broadcast_to(array, whole).ravel())
+    return Sums(weights, found[u].each(samples), *rows)
+
+
+def _features(setting: Setting, one: LogSum) -> tuple[Rows, Array] | None:
+    """The z of u = W z + b, of which it is summed over the units, and their norms."""
+    order = postorder(one.u)
+    layer = layer_at(one.u, dependents(order, set(setting.variables).__contains__))
+    if layer is None or one.summed != (layer.units,):
+        return None
+    if not set(setting.variables).isdisjoint(inputs(layer.features)):
+        return None
+    z = enclose([layer.features], boxed(setting.values), setting.sizes)[layer.features]
+    z = z.each(lambda array: array if layer.feature_axes[0] else array.T)
+    if z.shape[1] > _MOST_FEATURES or prod(z.shape) > _MOST_NUMBERS_OF_FEATURES:
+        return None
+    if layer.bias is not None:
+        z = z.each(lambda array: np.concatenate([array, np.ones((len(array), 1))], axis=1))
+    rows = Rows.of(z)
+    return rows, rows.length
+
+
+def _rows(setting: Setting, one: LogSum, order: Axes, k: int) -> tuple[Rows, Array] | None:
+    """The rows of u as they are, and at least the norms of k of them together."""
+    n, shape = setting.n, concrete(one.u.shape, setting.sizes)
+    if prod(shape) * n > _MOST_NUMBERS:
+        return None
+
+    def rows(array: Array) -> Array:
+        wide = np.broadcast_to(array, (n, *shape))
+        return np.transpose(wide, (*(axis + 1 for axis in order), 0)).reshape(-1, n)
+
+    A = Rows.of(jacobians(setting, [one.u])[one.u].each(rows))
+    errors = np.asarray(up_norm(A.error.reshape(-1, k), 1))
+    norms: Array = up_add(stack_norm(A.A.reshape(-1, k, n)), errors)
+    return A, norms

@@ -1,0 +1,168 @@
+"""Polynomial objectives: L1 and L2 as polynomials in the radius, from norms at the centre."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from slomodel.bounds.arithmetic.rounding import up_add, up_div, up_mul, up_pow
+from slomodel.bounds.centre import centre_norms
+from slomodel.bounds.norms.polynomial import Polynomial, largest_closely, largest_monomials
+from slomodel.bounds.refinements.aligned import Aligned, aligned
+from slomodel.bounds.refinements.factor_pairs import pair_third
+from slomodel.bounds.result import shown
+from slomodel.bounds.rules.jets.norm_graph import prepare
+from slomodel.bounds.rules.series.majorant import majorants, objective_majorant
+from slomodel.bounds.rules.series.matrix_chains import chain_parts
+from slomodel.bounds.setting import Candidate, Setting
+
+RULE = "majorant series"
+_SMALL_SHARE = 1e-3
+"""Terms below this share of a bound are told together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """‖f_k(h)‖ <= sizes[k] ‖h‖^k for the parts of degree k >= 2, and ‖H(c)‖ <= `hessian`.
+
+    `parts` holds the parts' majorants in the lengths of the blocks `names`.
+    """
+
+    names: tuple[str, ...]
+    parts: dict[int, Polynomial]
+    sizes: dict[int, float]
+    hessian: float
+    aligned: Aligned | None = None
+
+    def first(self, radius: float) -> float:
+        """L1(r) = ‖H(c)‖ + Σ_(k>=3) k(k-1) s_k r^(k-2), or the first two terms at once."""
+        terms = self._terms(2, radius)
+        both = self._both(radius)
+        whole = _total([self.hessian, *terms.values()])
+        return min(whole, _total([both, *(term for k, term in terms.items() if k > 3)]))
+
+    def _both(self, radius: float) -> float:
+        """At least ‖H(c) + D³f(c)[h]‖ for ‖h‖ <= r, by directions; inf where these are unknown."""
+        if self.aligned is None or 3 not in self.sizes:
+            return float(np.inf)
+        return self.aligned.growth(radius, float(up_mul(6.0, self.sizes[3])))
+
+    def second(self, radius: float) -> float:
+        """L2(r) = Σ_(k>=3) k(k-1)(k-2) s_k r^(k-3)."""
+        return _total([0.0, *self._terms(3, radius).values()])
+
+    def _terms(self, order: int, radius: float) -> dict[int, float]:
+        """k(k-1) s_k r^(k-2) by degree k >= 3, or with one derivative more."""
+        found = {}
+        for k, size in self.sizes.items():
+            if k >= 3:
+                found[k] = float(up_mul(up_mul(_count(k, order), size), up_pow(radius, k - order)))
+        return found
+
+    def claim(self, rule: str, radius: float) -> Candidate:
+        """What a strategy of this name claims for a ball."""
+        return Candidate(
+            f"{rule}: ‖H(c)‖ + Σ k(k-1) s_k r^(k-2)",
+            self.first(radius),
+            self.second(radius),
+            trace=self.told(2, radius),
+            rule2=f"{rule}: Σ k(k-1)(k-2) s_k r^(k-3)",
+            trace2=self.told(3, radius),
+        )
+
+    def told(self, order: int, radius: float) -> tuple[str, ...]:
+        """The terms that add up, each with what it is mostly of; small ones together."""
+        terms = {k: term for k, term in self._terms(order, radius).items() if self.sizes[k] > 0.0}
+        whole = _total([self.hessian if order == 2 else 0.0, *terms.values()])
+        by_norms = self.hessian == float(up_mul(2.0, self.sizes.get(2, 0.0)))
+        how = f"2 s_2{self._mostly(2)}" if by_norms else "from its entries"
+        lines = [f"‖H(c)‖ ≤ {shown(self.hessian)}, {how}"] if order == 2 else []
+        both = self._both(radius) if order == 2 else np.inf
+        if both < up_add(self.hessian, terms.get(3, 0.0)):
+            lines = [f"‖H(c) + D³f(c)[h]‖ ≤ {shown(both)}, along the same directions"]
+            terms.pop(3, None)  # absent where it is 0
+        small = [term for term in terms.values() if term < _SMALL_SHARE * whole]
+        for k, term in terms.items():
+            if term >= _SMALL_SHARE * whole:
+                power = {0: "", 1: " r"}.get(k - order, f" r^{k - order}")
+                size = f"s_{k} ≤ {shown(self.sizes[k])}{self._mostly(k)}"
+                lines.append(f"{_count(k, order):g} s_{k}{power} ≤ {shown(term)}, {size}")
+        if any(small):
+            lines.append(f"{len(small)} smaller terms ≤ {shown(_total([0.0, *small]))} together")
+        return tuple(lines)
+
+    def _mostly(self, degree: int) -> str:
+        """The product of blocks that counts most in a part, as ` mostly U² V`."""
+        part = self.parts.get(degree)
+        if part is None or part.blocks == 1 or not len(part.coefficients):
+            return ""
+        largest = int(np.argmax(part.coefficients * largest_monomials(part)))
+        factors = [
+            name if power == 1 else f"{name}^{power}"
+            for name, power in zip(self.names, part.exponents[largest], strict=True)
+            if power
+        ]
+        return f", mostly of {' '.join(factors)}"
+
+
+def _count(k: int, order: int) -> float:
+    """How often a power k is met by derivatives of this order."""
+    return float(k * (k - 1) * (k - 2 if order == 3 else 1))
+
+
+def _total(terms: Sequence[float]) -> float:
+    total = terms[0]
+    for term in terms[1:]:
+        total = float(up_add(total, term))
+    return total
+
+
+def majorant_series(setting: Setting, radius: float) -> Candidate | None:
+    """Banach: |f_k(h)| <= s_k ‖h‖^k gives its symmetric form the norm s_k at most, and so
+
+    ‖D²f_k(h)‖ <= k(k-1) s_k ‖h‖^(k-2), ‖D³f_k(h)‖ <= k(k-1)(k-2) s_k ‖h‖^(k-3).
+    """
+    series = majorant_terms(setting)
+    if series is None:
+        return None
+    return series.claim(RULE, radius)
+
+
+def majorant_terms(setting: Setting) -> Series | None:
+    """The series of a setting, made once; None where the objective is no (small) polynomial."""
+    if RULE not in setting.kept:
+        setting.kept[RULE] = _series(setting)
+    kept = setting.kept[RULE]
+    return kept if isinstance(kept, Series) else None
+
+
+def _series(setting: Setting) -> Series | None:
+    if setting.n == 0:
+        return None
+    prepared = prepare(setting)
+    found = majorants(prepared)
+    if found is None:
+        return None
+    names = tuple(sorted(prepared.blocks, key=lambda name: (prepared.blocks[name], name)))
+    f = objective_majorant(found)
+    if len(names) == prepared.count and (chain := chain_parts(setting, names)) is not None:
+        f = _lowered(f, chain)
+    degrees = sorted({int(k) for k in f.degrees if k >= 2})
+    parts = {k: f.part(k) for k in degrees}
+    sizes = {k: largest_closely(part) for k, part in parts.items()}
+    centre = centre_norms(setting)
+    hessian = min(centre.hessian, float(up_mul(2.0, sizes.get(2, 0.0))))
+    if 3 in sizes:
+        third = min(centre.third, pair_third(setting))
+        sizes[3] = min(sizes[3], float(up_div(third, 6.0)))
+    return Series(prepared.block_names, parts, sizes, hessian, aligned(setting))
+
+
+def _lowered(f: Polynomial, chain: Mapping[tuple[int, ...], float]) -> Polynomial:
+    """The smaller of two bounds of each part; what one has not is 0."""
+    keys = [tuple(int(e) for e in exponent) for exponent in f.exponents]
+    least = [0.0 if sum(key) > 2 else np.inf for key in keys]
+    other = [chain.get(key, least[k]) for k, key in enumerate(keys)]
+    return Polynomial(f.exponents, np.minimum(f.coefficients, other))

@@ -1,0 +1,135 @@
+"""A function of a network's elements over intervals: all of them, or fewer that hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slomodel.bounds.arithmetic.interval import Interval
+from slomodel.bounds.arithmetic.rounding import Array, up_mul
+from slomodel.bounds.ranges.elements import Slots, element_ranges
+from slomodel.bounds.ranges.smoothness import Smoothness
+from slomodel.bounds.structure.separable import Elements
+from slomodel.errors import Span
+from slomodel.ir.expr import Expr, Input
+from slomodel.ir.function import ANALYTIC
+
+ORDERS = 4
+_HULLS = 256
+_BINS = 2**11
+Sizes = tuple[Interval, list[Array], Smoothness]
+"""A range (h, N), the sizes of the derivatives of orders 1 to 4 (h, N), and how smooth it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A scalar function of elements (h, N): its graphs, data (h, N) and weight (h, N)."""
+
+    own: Elements
+    graphs: Mapping[Slots, Expr]
+    data: Mapping[Input, Interval]
+    weight: Interval
+    spans: Mapping[Expr, Span]
+
+    def over(self, u: Interval) -> tuple[list[Interval], Smoothness]:
+        """Weight times the derivatives of orders 0 to 4 over intervals u (h, N)."""
+        flat, data = u.each(np.ravel), self._data()
+        found, smooth = self._ranges(self.graphs, flat, data)
+        wide = partial(np.reshape, shape=u.shape)
+        return [self.weight * a.each(wide) for a in found], smooth
+
+    def sizes(self, u: Interval, is_large: bool) -> Sizes:
+        """The range over intervals u (h, N), and the sizes of the derivatives of orders 1 to 4; of
+        a large network by fewer intervals that hold all.
+        """
+        found = None
+        if is_large:
+            found = self._by_neighbours(u) if self.data else self._by_table(u)
+        if found is not None:
+            return found
+        ranges, smooth = self.over(u)
+        return ranges[0], [a.magnitude for a in ranges[1:]], smooth
+
+    def _data(self) -> dict[Input, Interval]:
+        return {one: a.each(np.ravel) for one, a in self.data.items()}
+
+    def _ranges(
+        self, graphs: Mapping[Slots, Expr], u: Interval, data: Mapping[Input, Interval]
+    ) -> tuple[list[Interval], Smoothness]:
+        """Without the weight, by order."""
+        found = element_ranges(self.own.value, graphs, {self.own.arguments[0]: u}, data, self.spans)
+        orders = sorted(graphs, key=len)
+        return [found.derivatives[slots] for slots in orders], found.smooth
+
+    def _by_table(self, u: Interval) -> Sizes | None:
+        """Derivatives over bins of one length that cover all intervals: the largest over those that
+        an interval touches. None where intervals are unbounded or the function has a kink.
+        """
+        lo, hi = float(np.min(u.lo)), float(np.max(u.hi))
+        if not (np.isfinite([lo, hi]).all() and lo < hi):
+            return None
+        ends = np.linspace(lo, hi, _BINS + 1)
+        ends[0], ends[-1] = lo, hi
+        found, smooth = self._ranges(self.graphs, Interval(ends[:-1], ends[1:]), {})
+        first, last = _bin(ends, u.lo.ravel()), _bin(ends, u.hi.ravel())
+        surely = (ends[first] <= u.lo.ravel()) & (u.hi.ravel() <= ends[last + 1])
+        if int(np.min(smooth.order, initial=ANALYTIC)) < ANALYTIC or not surely.all():
+            return None
+        largest = _largest_between(np.stack([a.magnitude for a in found[1:]]), first, last)
+        weight = self.weight.magnitude
+        value, _ = self._ranges({(): self.graphs[()]}, u.each(np.ravel), {})
+        sizes = [up_mul(weight, one.reshape(u.shape)) for one in largest]
+        return self.weight * value[0].each(partial(np.reshape, shape=u.shape)), sizes, smooth
+
+    def _by_neighbours(self, u: Interval) -> Sizes | None:
+        """Over the hulls of elements whose data are equal, in the order of their middles. None
+        where there would be too many hulls.
+        """
+        flat, data = u.each(np.ravel), self._data()
+        keys = np.stack([end for a in data.values() for end in (a.lo, a.hi)])
+        order = np.lexsort((flat.mid, *keys))
+        changes = np.any(keys[:, order[1:]] != keys[:, order[:-1]], axis=0)
+        runs = np.concatenate([[0], 1 + np.flatnonzero(changes)])
+        if len(runs) > _HULLS // 4:
+            return None
+        length = -(-len(order) // _HULLS)
+        within = [
+            np.arange(a, b, length) for a, b in zip(runs, [*runs[1:], len(order)], strict=True)
+        ]
+        starts = np.concatenate(within)
+        hulls = Interval(
+            np.minimum.reduceat(flat.lo[order], starts), np.maximum.reduceat(flat.hi[order], starts)
+        )
+        first = {one: a.each(lambda array: array[order[starts]]) for one, a in data.items()}
+        found, smooth = self._ranges(self.graphs, hulls, first)
+        place = np.empty(len(order), dtype=np.intp)
+        place[order] = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(order))))
+        wide = [a.each(lambda array: array[place].reshape(u.shape)) for a in found]
+        weight = self.weight.magnitude
+        return self.weight * wide[0], [up_mul(weight, a.magnitude) for a in wide[1:]], smooth
+
+
+def _bin(ends: Array, x: Array) -> NDArray[np.intp]:
+    """Where x is between `ends`, which are of one distance but for rounding."""
+    share = (x - ends[0]) / (ends[-1] - ends[0]) * (len(ends) - 1)
+    found = np.clip(share.astype(np.intp), 0, len(ends) - 2)
+    found -= (found > 0) & (ends[found] > x)
+    found += (found < len(ends) - 2) & (ends[found + 1] < x)
+    return np.asarray(found, dtype=np.intp)
+
+
+def _largest_between(a: Array, first: NDArray[np.intp], last: NDArray[np.intp]) -> Array:
+    """The largest a[:, first..last] (k, m) of (k, n), by those of runs of 2^j entries."""
+    levels = [a]
+    while 2 << len(levels) - 1 <= a.shape[1]:
+        half, before = 1 << len(levels) - 1, levels[-1]
+        levels.append(np.maximum(before, np.pad(before, ((0, 0), (0, half)))[:, half:]))
+    table = np.stack(levels)
+    level = np.frexp((last - first + 1).astype(np.float64))[1] - 1
+    other = last + 1 - (1 << level.astype(np.intp))
+    by_place = table.transpose(0, 2, 1)
+    return np.asarray(np.maximum(by_place[level, first], by_place[level, other]).T)

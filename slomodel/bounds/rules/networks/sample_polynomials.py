@@ -1,0 +1,86 @@
+"""Polynomials in the lengths of directions with coefficients >= 0 by sample, and partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import factorial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slomodel.bounds.arithmetic.rounding import Array, gamma, settled, up
+
+Key = tuple[int, ...]
+Exponents = NDArray[np.int64]
+_MOST_DEGREE = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Different exponents (M, 2 L) of s_1..s_L, t_1..t_L, and the coefficients (M, N)."""
+
+    exponents: Exponents
+    c: Array
+
+
+@cache
+def partitions(k: int) -> dict[Key, int]:
+    """By increasing sizes of the parts, how many partitions of k slots have these."""
+    found: dict[Key, int] = {}
+
+    def extend(sizes: Key, left: int) -> None:
+        if left == 0:
+            count = factorial(k)
+            for size in sizes:
+                count //= factorial(size)
+            for size in set(sizes):
+                count //= factorial(sizes.count(size))
+            found[sizes] = count
+        for size in range(sizes[-1] if sizes else 1, left + 1):
+            extend((*sizes, size), left - size)
+
+    extend((), k)
+    return found
+
+
+def single(place: int, places: int, c: Array) -> Samples:
+    """c (N,) times one of the lengths."""
+    return Samples(np.eye(places, dtype=np.int64)[[place]], c[np.newaxis])
+
+
+def added(polynomials: Sequence[Samples]) -> Samples:
+    """The sum, equal monomials collected."""
+    exponents = np.concatenate([p.exponents for p in polynomials])
+    c = np.concatenate([p.c for p in polynomials])
+    codes = exponents @ _MOST_DEGREE ** np.arange(exponents.shape[1])
+    _, first, place = np.unique(codes, return_index=True, return_inverse=True)
+    if len(first) == len(codes):
+        return Samples(exponents, c)
+    order = np.argsort(place, kind="stable")
+    starts = np.searchsorted(place[order], np.arange(len(first)))
+    growth = up(1.0 + gamma(len(codes)))
+    return Samples(exponents[first], settled(np.add.reduceat(c[order], starts, axis=0) * growth))
+
+
+def times(p: Samples, q: Samples) -> Samples:
+    exponents = p.exponents[:, np.newaxis] + q.exponents
+    c = settled(p.c[:, np.newaxis] * q.c)
+    return added([Samples(exponents.reshape(-1, p.exponents.shape[1]), c.reshape(-1, c.shape[2]))])
+
+
+def scaled(c: Array, p: Samples) -> Samples:
+    return Samples(p.exponents, settled(c * p.c))
+
+
+def products(u: Sequence[Samples], k: int) -> list[tuple[Key, Samples]]:
+    """For each kind of partition of k slots its number times the product of the parts' bounds."""
+    found = []
+    for parts, count in partitions(k).items():
+        first, *others = parts
+        product = u[first]
+        for part in others:
+            product = times(product, u[part])
+        found.append((parts, scaled(np.asarray(float(count)), product)))
+    return found

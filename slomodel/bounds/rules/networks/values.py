@@ -1,0 +1,226 @@
+"""A network at a centre, with numbers, and enclosures of its arrays over a ball by layers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+
+from slomodel.bounds.arithmetic.interval import Interval, interval
+from slomodel.bounds.arithmetic.rounding import Array, gamma, settled, up, up_add, up_norm
+from slomodel.bounds.norms.loewner import Rows
+from slomodel.bounds.norms.power_sums import Moments
+from slomodel.bounds.norms.spectral import spectral_norm
+from slomodel.bounds.ranges.elements import derivative_graphs
+from slomodel.bounds.ranges.enclose import boxed, enclose
+from slomodel.bounds.ranges.smoothness import Smoothness
+from slomodel.bounds.rules.networks.functions import Function
+from slomodel.bounds.rules.networks.loss import Loss
+from slomodel.bounds.setting import Setting
+from slomodel.bounds.structure.networks import Network
+from slomodel.bounds.structure.separable import Elements, Laid
+from slomodel.ir.dims import concrete
+from slomodel.ir.expr import Expr
+from slomodel.ir.function import ANALYTIC
+
+_MANY_SAMPLES, _FEW_LAYERS = 2**11, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One layer: W (h, d), its norm and those of its rows and columns, and at the centre its
+    features z (d, N), with a 1 below where there is a bias as `rows` (N, d), and u (h, N).
+    """
+
+    W: Array
+    norm: float
+    row_norms: Array
+    column_norms: Array
+    z: Interval
+    u: Interval
+    rows: Rows
+    has_bias: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """The levels of a network, the functions between them, the loss g, ‖g'(o(c))‖_F, sums over
+    samples by layer, by layer what its function is at the centre, and sums over groups.
+    """
+
+    levels: tuple[Level, ...]
+    functions: tuple[Function, ...]
+    loss: Loss
+    slope: float
+    moments: tuple[Moments, ...]
+    at_centre: tuple[tuple[list[Interval], Smoothness], ...]
+    kept: dict[int, tuple[Moments, ...]] = field(default_factory=dict)
+
+    @property
+    def samples(self) -> int:
+        return int(self.levels[0].z.shape[1])
+
+    @property
+    def is_large(self) -> bool:
+        """Whether a ball takes long: it is then bounded by groups of samples and elements."""
+        return self.samples > _MANY_SAMPLES and len(self.levels) > _FEW_LAYERS
+
+
+def oriented(array: Array, units: int | None) -> Array:
+    """Units (or features) in front of samples; one row where there is one unit."""
+    if units is None:
+        return array[np.newaxis]
+    return array if units == 0 else array.T
+
+
+def network_values(setting: Setting, net: Network) -> Values:
+    """Enclosures at the centre of everything that does not depend on a radius."""
+    functions = (*net.activations, *net.losses)
+    nodes = [layer.node for layer in net.layers] + [layer.features for layer in net.layers]
+    nodes += [laid.node for one in functions for laid in one.data.values()]
+    nodes += [one.weight for one in functions]
+    nodes += [] if net.log_sum is None else [net.log_sum.weight]
+    found = enclose(nodes, boxed(setting.values), setting.sizes)
+    levels = []
+    for layer in net.layers:
+        units = layer.weight_axes[0]
+        W = np.asarray(setting.values[layer.weight], dtype=np.float64)
+        W = W[np.newaxis] if units is None else (W if units == 0 else W.T)
+        z = found[layer.features].each(partial(oriented, units=layer.feature_axes[0]))
+        u = found[layer.node].each(partial(oriented, units=layer.units))
+        levels.append(_level(np.ascontiguousarray(W), z, u, layer.bias is not None))
+    last = net.layers[-1]
+    made = [
+        _function(setting, one, layer.units, found)
+        for one, layer in zip(net.activations, net.layers[:-1], strict=True)
+    ]
+    loss = Loss(
+        tuple(_function(setting, one, last.units, found) for one in net.losses),
+        None if net.log_sum is None else _laid(found[net.log_sum.weight], levels[-1].u.shape[1]),
+    )
+    o = levels[-1].u
+    at_centre = [one.over(level.u) for one, level in zip(made, levels[:-1], strict=True)]
+    at_centre.append(loss.diagonal(o))
+    slope = float(up_norm(loss.norms(at_centre[-1][0], o)[0]))
+    moments = tuple(Moments(level.rows) for level in levels)
+    return Values(tuple(levels), tuple(made), loss, slope, moments, tuple(at_centre))
+
+
+def _laid(weight: Interval, samples: int) -> Interval:
+    return weight.each(partial(np.broadcast_to, shape=(samples,)))
+
+
+def _level(W: Array, z: Interval, u: Interval, has_bias: bool) -> Level:
+    one = np.ones((1, z.shape[1]))
+    full = z.each(lambda array: np.concatenate([array, one])) if has_bias else z
+    return Level(
+        W,
+        spectral_norm(W),
+        np.asarray(up_norm(W, 1)),
+        np.asarray(up_norm(W, 0)),
+        z,
+        u,
+        Rows.of(full.each(np.transpose)),
+        has_bias,
+    )
+
+
+def _function(
+    setting: Setting, own: Elements, units: int | None, found: Mapping[Expr, Interval]
+) -> Function:
+    shape = concrete(own.shape, setting.sizes)
+
+    def placed(laid: Laid) -> Interval:
+        missing = tuple(k for k in range(len(shape)) if k not in laid.axes)
+
+        def view(array: Array) -> Array:
+            return oriented(np.broadcast_to(np.expand_dims(array, missing), shape), units)
+
+        return found[laid.node].each(view)
+
+    weight = Laid(own.weight, tuple(range(own.weight.rank)))
+    spans = {
+        made: setting.spans[node] for made, node in own.origins.items() if node in setting.spans
+    }
+    return Function(
+        own,
+        derivative_graphs(own.value, own.arguments, 0),
+        {one: placed(laid) for one, laid in own.data.items()},
+        placed(weight),
+        spans,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Over W_l within `rho[l]` of their centres: by layer the largest ‖z_i‖ with its 1 (N,), the
+    largest ‖z_i - z_i(c)‖ (N,), and sizes of the derivatives of orders 1 to 4 of the activations
+    (h, N) and, as norms, of the loss (N,).
+    """
+
+    rho: Array
+    lengths: list[Array]
+    moved: list[Array]
+    sizes: list[list[Array]]
+    loss: list[Array]
+    order: int
+    reason: str
+
+
+def over_cell(values: Values, rho: Array) -> Cell:
+    """Ranges by layers: u(x) - u(c) = W(c) (z(x) - z(c)) + h z(x) with ‖h‖_F <= rho."""
+    N = values.samples
+    first = values.levels[0]
+    lengths, moved = [first.rows.length], [np.zeros(N)]
+    entries: Array = np.zeros(first.z.shape)
+    sizes: list[list[Array]] = []
+    order, reason = ANALYTIC, ""
+    for k, level in enumerate(values.levels):
+        own = settled(rho[k] * lengths[k])
+        u = _reached(level, moved[k], entries, own) if rho.any() else level.u
+        z, largest, smooth = _sizes(values, k, u, not rho.any())
+        least = int(np.min(smooth.order, initial=ANALYTIC))
+        if least < order:
+            order, reason = least, smooth.reason
+        sizes.append(largest)
+        if k + 1 == len(values.levels):
+            break
+        after = values.levels[k + 1]
+        entries = np.maximum(up_add(z.hi, -after.z.lo), up_add(after.z.hi, -z.lo))
+        entries = np.maximum(entries, 0.0)
+        steepest = np.max(sizes[-1][0], axis=0)
+        whole = settled(steepest * settled(settled(level.norm * moved[k]) + own))
+        moved.append(np.minimum(np.asarray(up_norm(entries, 0)), whole))
+        near = settled(np.asarray(up_norm(after.z.magnitude, 0)) + moved[-1])
+        length = np.minimum(near, np.asarray(up_norm(z.magnitude, 0)))
+        if after.has_bias:
+            length = settled(np.sqrt(1.0 + settled(length * length)))
+        lengths.append(length)
+    return Cell(rho, lengths, moved, sizes[:-1], sizes[-1], order, reason)
+
+
+def _reached(level: Level, moved: Array, entries: Array, own: Array) -> Interval:
+    """Where u lies (h, N)."""
+    growth = up(1.0 + gamma(2 * level.W.shape[1] + 8))
+    by_rows = settled(np.multiply.outer(level.row_norms, moved))
+    by_entries = settled(np.abs(level.W) @ entries * growth)
+    reach = settled(np.minimum(by_rows, by_entries) + own)
+    return interval(-up_add(-level.u.lo, reach), up_add(level.u.hi, reach))
+
+
+def _sizes(
+    values: Values, k: int, u: Interval, still: bool
+) -> tuple[Interval, list[Array], Smoothness]:
+    """The range of the k-th function, the sizes of its derivatives, of the loss their norms, and
+    how smooth it is, over intervals u or, where all is `still`, at the centre.
+    """
+    is_loss = k == len(values.functions)
+    if still:
+        ranges, smooth = values.at_centre[k]
+        sizes = [a.magnitude for a in ranges[1:]]
+        return ranges[0], values.loss.norms(ranges, u) if is_loss else sizes, smooth
+    if is_loss:
+        return u, *values.loss.over(u, values.is_large)
+    return values.functions[k].sizes(u, values.is_large)

@@ -1,0 +1,46 @@
+"""Objectives of degree at most two in their variables: the Hessian is one matrix."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from slomodel.bounds.centre import centre_hessian
+from slomodel.bounds.norms.spectral import symmetric_norm
+from slomodel.bounds.ranges.hessian import derivatives
+from slomodel.bounds.setting import Candidate, Setting
+from slomodel.bounds.structure.polynomials import is_polynomial_graph
+from slomodel.ir.walk import postorder
+
+RULE = "quadratic"
+
+
+def quadratic(setting: Setting, radius: float) -> Candidate | None:
+    """L1 = ‖H‖₂ and L2 = 0 over any ball, where no variable is left in the graph of the Hessian.
+
+    Hypothesis: the objective is a polynomial, so that graph is its Hessian everywhere. It is
+    enclosed entry by entry.
+    """
+    variables = set(setting.variables)
+    if setting.n == 0 or not is_polynomial_graph(setting.objective, variables):
+        return None
+    graphs = derivatives(setting)
+    if any(node in variables for node in postorder(*graphs.second)):
+        return None
+    H = centre_hessian(setting)
+    if H is None or not np.isfinite(H.magnitude).all():
+        return None
+    largest = float(np.max(H.magnitude))
+    norm = largest if setting.n == 1 or largest == 0.0 else symmetric_norm(H.mid, H.rad)
+    return Candidate(RULE, norm, 0.0, trace=("the Hessian is constant",))
+
+
+def linear(setting: Setting, radius: float) -> Candidate | None:
+    """L1 = L2 = 0, over any ball, where the objective is a polynomial and no variable is left in
+    the gradient.
+    """
+    variables = set(setting.variables)
+    if not is_polynomial_graph(setting.objective, variables):
+        return None
+    if any(node in variables for node in postorder(*setting.gradient)):
+        return None
+    return Candidate("linear", 0.0, 0.0, trace=("the gradient is constant",))

@@ -1,0 +1,223 @@
+"""Sums over elements of scalar functions of few affine numbers: ridge functions and their like."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from slomodel.bounds.arithmetic.rounding import up_add, up_mul
+from slomodel.bounds.norms.element_derivatives import (
+    Ends,
+    Weighted,
+    fourth_order_ends,
+    second_order_ends,
+    third_by_size,
+    third_order,
+)
+from slomodel.bounds.norms.loewner import Rows
+from slomodel.bounds.norms.quartic import MOST_COLUMNS, Quartic, largest_quartic
+from slomodel.bounds.ranges.element_sums import (
+    MOST_VARIABLES,
+    Over,
+    Part,
+    parts_of,
+    parts_over_ball,
+)
+from slomodel.bounds.refinements.quartic_sums import (
+    Third,
+    fourth_forms,
+    third_at_centre,
+    third_nearby,
+)
+from slomodel.bounds.refinements.ridge_majorants import end_along, ridge_of
+from slomodel.bounds.result import shown
+from slomodel.bounds.setting import Candidate, Setting
+from slomodel.bounds.structure.separable import elements
+from slomodel.bounds.structure.short_sums import with_short_sums
+
+RULE = "separable sums"
+_AT_BEST = 0.7
+"""Quartic forms make bounds of D⁴f hardly less than such a share of what they were."""
+_WORTH = 0.98
+"""Shares by which bounds are to become less."""
+
+
+def separable_sums(setting: Setting, radius: float) -> Candidate | None:
+    """Loewner: f = Σ_i w_i φ_i(u_i), u_pi = a_pi·x + b_pi, has H = Σ_i w_i Σ_pq φ_i,pq a_pi a_qiᵀ.
+
+    Over the ball u_pi is within r‖a_pi‖ of its value at the centre. Where w_i φ_i,pq lies in
+    C_pq ± R_pq there, by |R_pq x y| <= R_pq (δ x² + y²/δ)/2 for every δ > 0,
+
+        Σ_i A_i(C - E) <= H <= Σ_i A_i(C + E),  A_i(M) = Σ_pq M_pq a_pi a_qiᵀ, E diagonal,
+
+    and ‖H‖ is at most the larger of λ_max of the right and -λ_min of the left; for one argument
+    these have the weights inf and sup of w_i φ_i''. In the same way D³f = Σ_i w_i Σ φ_i,pqr a_pi ⊗
+    a_qi ⊗ a_ri is that of the middles of the ranges, a fixed form, plus at most their radii against
+    |a·v|³. From the centre each end goes alone: vᵀH(c + d)v <= λ_max(H(c)) + r ‖D³f(c)‖ + r²/2 sup
+    D⁴f[v, v, w, w], and so for -f. Hypothesis: each φ_i is C¹ (C² for L2): `smoothness` shows it.
+    """
+    parts = _parts(setting)
+    if parts is None and 0 < setting.n <= MOST_VARIABLES:
+        written_out = with_short_sums(setting)
+        if written_out is not None:
+            setting, parts = written_out, _parts(written_out)
+    if parts is None:
+        return None
+    return over_ball(setting, parts, radius)
+
+
+def over_ball(setting: Setting, parts: tuple[Part[Rows], ...], radius: float) -> Candidate:
+    """What `separable_sums` claims of these parts."""
+    over = _over(setting, parts, radius)
+    if over.order < 1:
+        return Candidate(RULE, np.inf, np.inf, over.reason)
+    if over.order < 2:
+        return Candidate(RULE, max(*second_order_ends(over.parts), 0.0), np.inf, over.reason)
+    if radius == 0.0:
+        centre = _centre(setting, parts)
+        return Candidate(RULE, max(*centre.ends, 0.0), centre.third.norm, over.reason)
+    ends = second_order_ends(over.parts)
+    first = {"H by elements": max(*ends, 0.0)}
+    third = third_order(over.parts) if over.parts[0].columns <= MOST_COLUMNS else None
+    nearby = float(np.inf)
+    if over.order > 2:
+        known = min(third) if third else third_by_size(over.parts, float(np.inf))
+        centre = _centre(setting, parts)
+        by_ends, nearby = _from_centre(setting, over, centre, radius, (max(*ends, 0.0), known))
+        first["H(c) + r D³f(c) + r²/2 D⁴f by ends"] = by_ends
+        if len(parts) == 1 and len(parts[0].rows) == 1:
+            least = min(first.values())
+            along = _along_ball(parts[0], over.parts[0], centre, ends, radius, least)
+            first["H by majorants along the ball"] = along
+    by_size, by_middles = third or third_order(over.parts, nearby)
+    second = {"|D³f| by elements": by_size, "D³f by middles and radii": by_middles}
+    if over.order > 2:
+        second["‖D³f(c)‖ + r sup ‖D⁴f‖"] = nearby
+    trace = tuple(f"{name} ≤ {shown(value)}" for name, value in (first | second).items())
+    return Candidate(RULE, min(first.values()), min(second.values()), over.reason, trace)
+
+
+@dataclass(frozen=True, slots=True)
+class Centre:
+    """The parts there, at least λ_max(± H(c)), and D³f(c)."""
+
+    parts: Sequence[Weighted]
+    ends: Ends
+    third: Third
+
+
+def _over(setting: Setting, parts: tuple[Part[Rows], ...], radius: float) -> Over:
+    """`parts_over_ball`; over the centre alone found once a setting."""
+    if radius > 0.0:
+        return parts_over_ball(setting, parts, radius)
+    key = f"{RULE} over the centre"
+    kept = setting.kept.get(key)
+    if not isinstance(kept, Over):
+        kept = setting.kept[key] = parts_over_ball(setting, parts, 0.0)
+    return kept
+
+
+def _centre(setting: Setting, parts: tuple[Part[Rows], ...]) -> Centre:
+    """Found once a setting."""
+    key = f"{RULE} at the centre"
+    kept = setting.kept.get(key)
+    if not isinstance(kept, Centre):
+        own = _over(setting, parts, 0.0).parts
+        kept = Centre(own, second_order_ends(own), third_at_centre(own))
+        setting.kept[key] = kept
+    return kept
+
+
+def _by_ends(centre: Centre, fourth: Ends, radius: float) -> float:
+    """The larger over both ends of λ_max(± H(c)) + r (‖D³f(c)‖ + r/2 sup ± D⁴f)."""
+    found = [0.0]
+    for end, last in zip(centre.ends, fourth, strict=True):
+        slope = up_add(centre.third.norm, up_mul(0.5, up_mul(radius, last)))
+        found.append(float(up_add(end, up_mul(radius, slope))))
+    return max(found)
+
+
+def _from_centre(
+    setting: Setting, over: Over, centre: Centre, radius: float, others: Ends
+) -> tuple[float, float]:
+    """L1 by ends and L2, both from the centre; D⁴f by quartic forms where there are such and that
+    may make them less than the others.
+    """
+    fourth = fourth_order_ends(over.parts, _useless(centre, radius, others))
+    L1 = _by_ends(centre, fourth, radius)
+    L2 = float(up_add(centre.third.norm, up_mul(radius, max(fourth))))
+    at_best = (_AT_BEST * fourth[0], _AT_BEST * fourth[1])
+    first = _by_ends(centre, at_best, radius) < min(others[0], _WORTH * L1)
+    second = centre.third.norm + radius * max(at_best) < min(others[1], _WORTH * L2)
+    forms = fourth_forms(over.parts) if first or second else None
+    if forms is None:
+        return L1, L2
+    if first:
+        upper, lower = (_largest(setting, form) for form in forms[:2])
+        L1 = _by_ends(centre, (min(fourth[0], upper), min(fourth[1], lower)), radius)
+    if second:
+        largest = min(_largest(setting, forms[2]), float(up_add(*fourth)))
+        L2 = min(L2, third_nearby(centre.third, forms[2], largest, radius))
+    return L1, L2
+
+
+def _useless(centre: Centre, radius: float, others: Ends) -> Ends:
+    """About what D⁴f is to be below at each end if bounds by it, that quartic forms may make less,
+    are to be less than others.
+    """
+    slope = (others[1] - centre.third.norm) / radius
+    upper, lower = (
+        max(slope, 2.0 * ((others[0] - end) / radius - centre.third.norm) / radius) / _AT_BEST
+        for end in centre.ends
+    )
+    return upper, lower
+
+
+def _along_ball(
+    part: Part[Rows], over: Weighted, centre: Centre, ends: Ends, radius: float, least: float
+) -> float:
+    """L1 by majorants along the ball of one ridge function, end by end; inf if it is not less."""
+    found = max(centre.ends)
+    if not found < _WORTH * least < np.inf:
+        return float(np.inf)
+    slopes = centre.parts[0].ranges[0, 0, 0].mid
+    ridge = ridge_of(part, slopes, over.ranges[0, 0, 0, 0], radius)
+    for end, sign in zip(ends, (1.0, -1.0), strict=True):
+        if end > found:
+            along = end_along(ridge, centre.third.norm, radius, sign, least)
+            found = max(found, min(end, along))
+    return found
+
+
+def _largest(setting: Setting, form: Quartic) -> float:
+    """The largest value; kept for balls over which D⁴f is the same."""
+    kept = setting.kept.setdefault(f"{RULE}: quartic forms", [])
+    assert isinstance(kept, list)
+    for other, value in kept:
+        if form.slack <= other.slack and np.array_equal(other.G, form.G):
+            return float(value)
+    value = largest_quartic(form)
+    kept.append((form, value))
+    return value
+
+
+def has_parts(setting: Setting) -> bool:
+    """Whether the objective is a separable sum that is not too large for `separable_sums`."""
+    return _parts(setting) is not None
+
+
+def _parts(setting: Setting) -> tuple[Part[Rows], ...] | None:
+    """Found once a setting; None where the objective is of another kind or too large."""
+    if RULE not in setting.kept:
+        setting.kept[RULE] = _found_parts(setting)
+    kept = setting.kept[RULE]
+    return kept if isinstance(kept, tuple) else None
+
+
+def _found_parts(setting: Setting) -> tuple[Part[Rows], ...] | None:
+    if not 0 < setting.n <= MOST_VARIABLES:
+        return None
+    found = elements(setting.objective, setting.variables)
+    return parts_of(setting, found) if found else None

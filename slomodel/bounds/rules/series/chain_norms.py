@@ -1,0 +1,228 @@
+"""Norms of the parts of ‖(W_m + h_m) .. (W_1 + h_1) X - Y‖², sums of traces taken by pairs.
+
+A part F_α, layer k moving α_k <= 2 times, is the sum of ⟨R_S, R_T⟩ over the ordered pairs of sets
+of layers with S ∩ T and S ∪ T given; R_S = P_(>s) h_s .. h_(s') P_(<s') X, P the products of
+centres, and R_∅ = W_m .. W_1 X - Y. With the gaps P_ij between layers i < j,
+
+    B_ij = P_(<i) X Xᵀ P_(<j)ᵀ,   T_ij = P_(>i)ᵀ P_(>j),   L_ij = P_(<i) X R_∅ᵀ P_(>j),
+
+each ⟨R_S, R_T⟩ is the trace of a cyclic product of h's with gaps between, at most the product of
+‖h‖_F and of the ‖gaps‖₂. Layers below all others are taken in pairs, with s, t the lowest layers
+of S and T beside it:
+
+ - i moves once, in S or in T: all else is the same, and between h_s and h_tᵀ there is
+   P_is h B_it + B_si hᵀ P_itᵀ. Where S has no other layer, u the highest of T, it is between h_t
+   and h_u (P_it h L_iu + B_ti hᵀ T_iu). For any matrices and unit x, y
+
+     ‖yᵀ(P h Q + U hᵀ V) x‖ <= ‖h‖_F ‖p qᵀ + v uᵀ‖_F,  p = Pᵀy, q = Qx, u = Uᵀy, v = Vx,
+     ‖p qᵀ + v uᵀ‖_F² = |p|²|q|² + |v|²|u|² + 2 (p·v)(q·u),
+
+   of which the last product is at most ‖PV‖ ‖UQ‖, and the first two are at most
+   ‖ ‖Q‖² P Pᵀ + ‖V‖² U Uᵀ ‖ and ‖ ‖P‖² Qᵀ Q + ‖U‖² Vᵀ V ‖. By Cauchy the length is also at most
+   |p||q| + |v||u| <= ‖[a P, U/a]‖ ‖[Qᵀ/a, a Vᵀ]‖ for any a > 0.
+
+ - i moves twice: between h_s and h_tᵀ there is P h B_ii hᵀ V, P = P_is and V = P_itᵀ (or T_iu).
+   pᵀ h B hᵀ v = tr(B hᵀ M h), M = (p vᵀ + v pᵀ)/2 with the eigenvalues (p·v ± |p||v|)/2, so with
+   B >= 0 it is at most ‖B‖ ‖h‖_F² (|p||v| + |p·v|)/2 <= ‖B‖ ‖h‖_F² (‖P‖‖V‖ + ‖PV‖)/2.
+
+The trace is at most the norm of this and of the gaps if two h at least are left for Frobenius
+norms: tr(h Z h' Z') <= ‖h‖_F ‖Z‖₂ ‖h'‖_F ‖Z'‖₂. A part of degree 2, with one, has the product of
+all norms. In one of degree 3 with i twice, tr(h_t P h B hᵀ V) = tr(B hᵀ M h) is at most ‖B‖ ‖h‖_F²
+max |zᵀ M z| over unit z, M = V h_t P, and for each z that is largest at an h_t of rank one, for
+which the above holds.
+
+Of the highest layer the same holds with the chain turned: B and T change places, L and P are
+transposed. Where S and T have layers beside both, both are taken so; else `chain_wraps` has another
+bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, product
+from math import prod, sqrt
+
+import numpy as np
+
+from slomodel.bounds.arithmetic.midrad import Near, beside
+from slomodel.bounds.arithmetic.rounding import settled
+from slomodel.bounds.norms.spectral import DENSE_EIGEN, near_norms
+from slomodel.bounds.rules.series.chain_gaps import Gaps, Layers
+from slomodel.bounds.rules.series.chain_wraps import wraps_of
+
+Monomials = dict[tuple[int, ...], float]
+_GROWTH = 1.0 + 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """Of each layer i as the lowest, s the next of S and t that of T, at (i, s, t), or T's highest
+    u at (i, s, m + u) where S has none and s is the lowest of T: the norm of what stands between
+    them, where i moves once and where twice.
+    """
+
+    gaps: Gaps
+    once: dict[Layers, float]
+    twice: dict[Layers, float]
+
+    @classmethod
+    def of(cls, gaps: Gaps) -> Ends:
+        m = gaps.m
+        known: dict[Layers, _Between] = {}
+        asked: dict[tuple[Layers, str], Near] = {}
+        for i in range(m):
+            for s, e in product(range(i + 1, m), range(i + 1, 2 * m)):
+                if m <= e <= m + i:
+                    continue
+                one = known[i, s, e] = _Between.of(gaps, i, s, e)
+                asked.update({((i, s, e), word): a for word, a in one.asked().items()})
+        norms = near_norms(asked)
+        once, twice = {}, {}
+        for key, one in known.items():
+            words = {word: norms[key, word] for word in one.asked()}
+            once[key], twice[key] = one.once(words), one.twice(words)
+            twice[key] *= gaps.norms["B", key[0], key[0]]
+        return cls(gaps, once, twice)
+
+
+@dataclass(frozen=True, slots=True)
+class _Between:
+    """P h Q + U hᵀ V and their norms."""
+
+    P: Near
+    Q: Near
+    U: Near
+    V: Near
+    norms: tuple[float, float, float, float]
+
+    @classmethod
+    def of(cls, gaps: Gaps, i: int, s: int, e: int) -> _Between:
+        size, u = gaps.norms, e - gaps.m
+        P, U, p, w = gaps.P[i, s], gaps.B[s, i], size["P", i, s], size["B", s, i]
+        if u < 0:
+            Q, V, q, v = gaps.B[i, e], gaps.P[i, e].turned(), size["B", i, e], size["P", i, e]
+        else:
+            Q, V, q, v = gaps.L[i, u], gaps.T[i, u], size["L", i, u], size["T", i, u]
+        return cls(P, Q, U, V, (p, q, w, v))
+
+    def asked(self) -> dict[str, Near]:
+        """The matrices whose norms are wanted: none of large ones or where one is 0."""
+        p, q, u, v = self.norms
+        largest = max(max(one.mid.shape) for one in (self.P, self.Q, self.U, self.V))
+        if largest > DENSE_EIGEN or not all(0.0 < one < np.inf for one in self.norms):
+            return {}
+        a = self._share()
+        return {
+            "PV": self.P @ self.V,
+            "UQ": self.U @ self.Q,
+            "left": beside(self.P, q, self.U, v),
+            "right": beside(self.Q.turned(), p, self.V.turned(), u),
+            "left shared": beside(self.P, a, self.U, 1.0 / a),
+            "right shared": beside(self.Q.turned(), 1.0 / a, self.V.turned(), a),
+        }
+
+    def _share(self) -> float:
+        p, q, u, v = self.norms
+        return float(sqrt(sqrt(u / p) * sqrt(q / v)))
+
+    def once(self, words: dict[str, float]) -> float:
+        p, q, u, v = self.norms
+        plain = p * q + u * v
+        if not words:
+            return plain
+        aligned = 2.0 * words["PV"] * words["UQ"]
+        crossed = sqrt(min(words["left"], words["right"]) ** 2 + aligned)
+        return min(plain, crossed, words["left shared"] * words["right shared"])
+
+    def twice(self, words: dict[str, float]) -> float:
+        """Without ‖B_ii‖."""
+        p, v = self.norms[0], self.norms[3]
+        return 0.5 * (p * v + words["PV"]) if words else p * v
+
+
+def parts(gaps: Gaps) -> Monomials:
+    """Bounds of the parts of degree >= 2 by how often each layer moves."""
+    low, high, wraps = Ends.of(gaps), Ends.of(gaps.turned()), wraps_of(gaps)
+    result: Monomials = {}
+    for moves in product(range(3), repeat=gaps.m):
+        if sum(moves) >= 2:
+            value = _part(moves, low, high, wraps) * _GROWTH
+            result[moves] = float(settled(np.asarray(value)))
+    return result
+
+
+def _part(moves: Layers, low: Ends, high: Ends, wraps: dict[Layers, float]) -> float:
+    layers = [k for k, times in enumerate(moves) if times]
+    size = low.gaps.norms
+    i, j = layers[0], layers[-1]
+    if i == j:
+        return size["T", i, i] * size["B", i, i]
+    if sum(moves) == 2:
+        plain = size["P", i, j] * size["L", i, j] + size["B", i, j] * size["T", i, j]
+        return 2.0 * plain
+    total = 0.0
+    for S, T in _sides(moves, layers[1:-1]):
+        if S and T:
+            within = _within(size, S) * _within(size, T)
+            total += _end(low, moves, S, T) * within * _end(high, moves[::-1], *_back(moves, S, T))
+        else:
+            above = sum(_one_end(low, moves, *more) for more in _with(moves, j, S, T))
+            turned = [_back(moves, *more) for more in _with(moves, i, S, T)]
+            below = sum(_one_end(high, moves[::-1], *more) for more in turned)
+            total += min(above, below, _wrap(size, wraps, moves, S or T))
+    return total
+
+
+def _wrap(
+    size: dict[tuple[str, int, int], float], wraps: dict[Layers, float], moves: Layers, one: Layers
+) -> float:
+    """By `chain_wraps`, where the lowest and the highest layer move once."""
+    layers = [k for k, times in enumerate(moves) if times]
+    key = (layers[0], layers[-1], *one[:1], *one[-1:])
+    if moves[layers[0]] + moves[layers[-1]] > 2 or key not in wraps:
+        return float(np.inf)
+    return _within(size, one) * wraps[key]
+
+
+def _sides(moves: Layers, layers: Sequence[int]) -> Iterator[tuple[Layers, Layers]]:
+    """All ordered pairs of sets."""
+    for chosen in product((0, 1), repeat=sum(moves[k] == 1 for k in layers)):
+        side = iter(chosen)
+        in_S = {k: moves[k] == 2 or next(side) == 0 for k in layers}
+        yield (
+            tuple(k for k in layers if in_S[k]),
+            tuple(k for k in layers if moves[k] == 2 or not in_S[k]),
+        )
+
+
+def _with(moves: Layers, k: int, S: Layers, T: Layers) -> list[tuple[Layers, Layers]]:
+    """With layer k in both or in one of them."""
+    both = tuple(sorted((*S, k))), tuple(sorted((*T, k)))
+    return [both] if moves[k] == 2 else [(both[0], T), (S, both[1])]
+
+
+def _back(moves: Layers, S: Layers, T: Layers) -> tuple[Layers, Layers]:
+    last = len(moves) - 1
+    return tuple(last - k for k in S[::-1]), tuple(last - k for k in T[::-1])
+
+
+def _within(size: dict[tuple[str, int, int], float], S: Layers) -> float:
+    return prod(size["P", a, b] for a, b in pairwise(S))
+
+
+def _end(ends: Ends, moves: Layers, S: Layers, T: Layers) -> float:
+    """The lowest layer with its neighbours, S and T without it."""
+    i = next(k for k, times in enumerate(moves) if times)
+    table = ends.once if moves[i] == 1 else ends.twice
+    if S and T:
+        return table[i, S[0], T[0]]
+    one = S or T
+    return table[i, one[0], ends.gaps.m + one[-1]]
+
+
+def _one_end(ends: Ends, moves: Layers, S: Layers, T: Layers) -> float:
+    """The lowest layer with its neighbours and all gaps above."""
+    size = ends.gaps.norms
+    top = size["T", S[-1], T[-1]] if S and T else 1.0
+    return _end(ends, moves, S, T) * _within(size, S) * _within(size, T) * top

@@ -1,0 +1,57 @@
+"""Sums of squares of a product of matrices: bounds of the parts by cyclic products.
+
+Recognised as a chain of factors however it is written; `chain_norms` has what bounds its parts:
+the residual counts by how it lines up, and not by its length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from slomodel.bounds.arithmetic.interval import Interval, point
+from slomodel.bounds.arithmetic.midrad import Near
+from slomodel.bounds.arithmetic.rounding import settled
+from slomodel.bounds.ranges.enclose import boxed, enclose
+from slomodel.bounds.rules.series.chain_gaps import gaps_of
+from slomodel.bounds.rules.series.chain_norms import Monomials, parts
+from slomodel.bounds.setting import Setting
+from slomodel.bounds.structure.gram_form import as_written
+from slomodel.bounds.structure.matrix_chains import matrix_chain
+
+_LEAST, _MOST = 1e-30, 1e30
+"""Norms of which ten may be multiplied or divided without any that over- or underflows."""
+
+
+def chain_parts(setting: Setting, blocks: Sequence[str]) -> Monomials | None:
+    """Bounds of the parts of f of degree >= 2 by exponents in the blocks' lengths, in order.
+
+    Those of degree 2 are inf where the objective has other ones. None where it is no such chain.
+    """
+    setting = as_written(setting)
+    chain = matrix_chain(setting)
+    if chain is None:
+        return None
+    data = [chain.X, *([] if chain.Y is None else [chain.Y])]
+    found = enclose([chain.weight, *(one for one, _ in data)], boxed(setting.values), setting.sizes)
+    weight = float(found[chain.weight].magnitude)
+    X, *others = (_matrix(found[one], turned) for one, turned in data)
+    W = [_matrix(point(setting.values[one]), turned) for one, turned in chain.factors]
+    gaps = gaps_of(W, X, others[0] if others else None)
+    if not all(norm == 0.0 or _LEAST <= norm <= _MOST for norm in gaps.norms.values()):
+        return None
+    names = [blocks.index(one.name) for one, _ in chain.factors]
+    result: Monomials = {}
+    for layers, value in parts(gaps).items():
+        key = [0] * len(blocks)
+        for block, power in zip(names, layers, strict=True):
+            key[block] = power
+        whole = sum(layers) > 2 or chain.is_all
+        result[tuple(key)] = float(settled(np.asarray(value * weight))) if whole else np.inf
+    return result
+
+
+def _matrix(a: Interval, turned: bool) -> Near:
+    row = Near.of(a.each(lambda array: array[np.newaxis]) if len(a.shape) == 1 else a)
+    return row.turned() if turned else row

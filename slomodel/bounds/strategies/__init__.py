@@ -1,1 +1,0 @@
-"""One way a file to bound both constants over a ball: `(setting, radius) -> Candidate | None`."""

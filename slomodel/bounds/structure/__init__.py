@@ -1,0 +1,1 @@
+"""Recognition of structure in objectives, and rewriting into forms in which rules see it."""

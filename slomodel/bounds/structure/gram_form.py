@@ -1,0 +1,291 @@
+"""Sums of squares over many samples by the Gram matrices of their data.
+
+Let r = Σ_k ± t_k with t_k[i, j] = Σ C_k[i, p] D_k[p, j], the C_k free of the sample j and the D_k
+of data alone. Then Σ_ij r² = Σ_kl ± Σ C_k[i, p] C_l[i, q] G_kl[p, q], G_kl[p, q] = Σ_j D_k[p, j]
+D_l[q, j], exactly: the samples are gone. Gram matrices are nodes of the graph, so what encloses
+the graph encloses their rounding with them.
+
+A Gram form does not show that it is a sum of squares: its interval over a ball may contain negative
+numbers. Where a nonlinear function reads it, the form as written is kept beside it (`same`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import slomodel.functions as table
+from slomodel.bounds.setting import Setting
+from slomodel.bounds.structure.separable import is_linear
+from slomodel.calculus import Known
+from slomodel.calculus.degree import degree
+from slomodel.calculus.gradient import total
+from slomodel.functions.compound import same
+from slomodel.ir import build
+from slomodel.ir.dims import Dim, concrete
+from slomodel.ir.expr import Axes, Einsum, Expr, Map, remake
+from slomodel.ir.labels import repeats
+from slomodel.ir.walk import dependents, postorder
+
+KEY = "in Gram form"
+WRITTEN = "as it was written"
+_MOST_TERMS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """sign · Σ Π factors: labels 0, 1, .. are the axes of the whole, others are summed.
+
+    `moving` are the labels of factors that move.
+    """
+
+    sign: float
+    factors: tuple[tuple[Expr, Axes], ...]
+    dims: tuple[Dim, ...]
+    moving: frozenset[int] = frozenset()
+
+
+def in_gram_form(setting: Setting) -> Setting:
+    """The setting with such sums rewritten where Gram matrices are smaller than the data; kept."""
+    kept = setting.kept.get(KEY)
+    if isinstance(kept, Setting):
+        return kept
+    order = postorder(setting.objective)
+    moving = dependents(order, set(setting.variables).__contains__)
+    holding = _with_data(order, moving)
+    ranged = _read_by_range(order, moving, setting)
+    products = {node for node in order if isinstance(node, Einsum) and _is_product(node)}
+    symmetric: set[Expr] = set()
+    done: dict[Expr, Expr] = {}
+    for node in order:
+        made = None
+        if isinstance(node, Einsum):
+            made = _gram(node, moving, holding, setting, symmetric)
+            if node in ranged and node in moving:
+                written = node if made else _as_squares(node, moving, products)
+                made = build.apply(same, made or node, written) if written else made
+        done[node] = made or remake(node, tuple(done[operand] for operand in node.operands))
+    if done[setting.objective] is setting.objective:
+        return setting
+    known = Known(setting.known.finite, setting.known.symmetric | symmetric)
+    result = setting.kept[KEY] = setting.rewritten(done, known, {WRITTEN: setting})
+    return result
+
+
+def _read_by_range(order: Sequence[Expr], moving: Collection[Expr], setting: Setting) -> set[Expr]:
+    """The nodes on whose ranges bounds depend: the operands of nonlinear nodes, and those below.
+
+    Empty for a polynomial: its derivatives are bounded from those of its parts.
+    """
+    if degree(setting.objective, setting.variables) is not None:
+        return set()
+    found: set[Expr] = set()
+    for node in reversed(order):
+        if node in moving and (node in found or not is_linear(node, moving)):
+            found.update(node.operands)
+    return found
+
+
+def _as_squares(node: Einsum, moving: Collection[Expr], products: Collection[Expr]) -> Expr | None:
+    """Σ w h² where the node is a product of two equal halves, as xᵀAᵀA x = Σ h² for h = A x.
+
+    The factors w have labels that both halves share. None where the node is no such product. Once
+    the `products` among its factors are written out, each factor occurs twice or is a w, and an
+    involution maps the labels of one half to those of the other, leaving shared labels in place.
+    """
+    if node not in products:
+        return None
+    term = _flattened(1.0, node, products)
+    places: dict[Expr, list[Axes]] = {}
+    for factor, labels in term.factors:
+        places.setdefault(factor, []).append(labels)
+    pairs = [(factor, own) for factor, own in places.items() if len(own) == 2]
+    alone = [(factor, own[0]) for factor, own in places.items() if len(own) == 1]
+    if len(pairs) + len(alone) < len(places) or not any(factor in moving for factor, _ in pairs):
+        return None
+    halves: list[tuple[Expr, Axes]] = []
+    turned: dict[int, int] = {label: label for label in range(node.rank)}
+    turned |= {label: label for _, labels in alone for label in labels}
+    mine: set[int] = set()
+    for factor, (one, other) in sorted(pairs, key=lambda pair: -pair[0].rank):
+        if not mine.isdisjoint(label for label in other if turned.get(label) != label):
+            one, other = other, one
+        for label, image in zip(one, other, strict=True):
+            if turned.setdefault(label, image) != image or turned.setdefault(image, label) != label:
+                return None
+        mine.update(one)
+        halves.append((factor, one))
+    both = tuple(sorted(label for label in mine if turned[label] == label))
+    apart = all(turned[label] not in mine for label in mine.difference(both))
+    if not apart or len(both) == len(mine) or len(turned) < len(term.dims):
+        return None
+    half = _einsum(halves, both, term.dims)
+    return _einsum([(half, both), (half, both), *alone], tuple(range(node.rank)), term.dims)
+
+
+def as_written(setting: Setting) -> Setting:
+    """The setting before it was brought into Gram form."""
+    kept = setting.kept.get(WRITTEN)
+    return kept if isinstance(kept, Setting) else setting
+
+
+def _gram(
+    node: Einsum,
+    moving: Collection[Expr],
+    holding: Collection[Expr],
+    setting: Setting,
+    symmetric: set[Expr],
+) -> Expr | None:
+    """The sum of squares without one of its axes; None where the node is none, or has none."""
+    if len(node.operands) != 2 or node.operands[0] is not node.operands[1] or node.output:
+        return None
+    r = node.operands[0]
+    whole = tuple(range(r.rank))
+    if r not in moving or node.inputs != (whole, whole) or len(node.dims) != r.rank:
+        return None
+    terms = _terms(r, moving, holding)
+    if terms is None:
+        return None
+    for sample in whole:
+        if any(sample in term.moving for term in terms):
+            continue
+        parts: list[Expr] = []
+        for k, one in enumerate(terms):
+            for other in terms[k:]:
+                part = _pair(one, other, r, sample, setting, symmetric)
+                if part is None:
+                    return None
+                parts.append(part)
+        return total(parts)
+    return None
+
+
+def _terms(r: Expr, moving: Collection[Expr], holding: Collection[Expr]) -> list[Term] | None:
+    """r as a sum of products, through sums and differences of arrays of its shape."""
+    found: list[Term] = []
+    stack = [(1.0, r)]
+    while stack:
+        sign, node = stack.pop()
+        if len(found) + len(stack) > _MOST_TERMS or node.shape != r.shape:
+            return None
+        whole = tuple(range(r.rank))
+        if isinstance(node, Map) and node.function in (table.add, table.sub) and node in moving:
+            if any(own != whole for own in node.axes):
+                return None
+            turned = sign if node.function is table.add else -sign
+            stack += [(sign, node.operands[0]), (turned, node.operands[1])]
+        elif isinstance(node, Map) and node.function is table.neg and node in moving:
+            stack.append((-sign, node.operands[0]))
+        elif isinstance(node, Einsum) and node in moving and not repeats(node):
+            if len(set(node.output)) < len(node.output):
+                return None
+            found.append(_joined(_flattened(sign, node, holding), r.rank, moving))
+        else:
+            labels = frozenset(whole if node in moving else ())
+            found.append(Term(sign, ((node, whole),), r.shape, labels))
+    return found
+
+
+def _flattened(sign: float, node: Einsum, holding: Collection[Expr]) -> Term:
+    """A product with those factors written out that are products with data in them; the labels of
+    the output come first, in its order.
+    """
+    summed = [label for label in range(len(node.dims)) if label not in node.output]
+    order = [*node.output, *summed]
+    dims = [node.dims[label] for label in order]
+    place = {label: k for k, label in enumerate(order)}
+    found: list[tuple[Expr, Axes]] = []
+    stack = [(o, tuple(place[label] for label in own)) for o, own in _factors(node)]
+    while stack:
+        factor, own = stack.pop()
+        if factor not in holding:
+            found.append((factor, own))
+            continue
+        assert isinstance(factor, Einsum)
+        inside = dict(zip(factor.output, own, strict=True))
+        for label in range(len(factor.dims)):
+            if label not in inside:
+                inside[label] = len(dims)
+                dims.append(factor.dims[label])
+        stack += [(o, tuple(inside[label] for label in axes)) for o, axes in _factors(factor)]
+    return Term(sign, tuple(found), tuple(dims))
+
+
+def _factors(node: Einsum) -> list[tuple[Expr, Axes]]:
+    return list(zip(node.operands, node.inputs, strict=True))
+
+
+def _with_data(order: Sequence[Expr], moving: Collection[Expr]) -> set[Expr]:
+    """The products that move and have data in them, however deep."""
+    found: set[Expr] = set()
+    for node in order:
+        if not isinstance(node, Einsum) or node not in moving or not _is_product(node):
+            continue
+        if any(operand not in moving or operand in found for operand in node.operands):
+            found.add(node)
+    return found
+
+
+def _is_product(node: Einsum) -> bool:
+    """Whether no operand repeats a label, nor does the output."""
+    return not repeats(node) and len(set(node.output)) == node.rank
+
+
+def _joined(term: Term, rank: int, moving: Collection[Expr]) -> Term:
+    """The factors that move as one, as far as the whole and the data need its labels."""
+    own = [(factor, labels) for factor, labels in term.factors if factor in moving]
+    data = [(factor, labels) for factor, labels in term.factors if factor not in moving]
+    if len(own) < 2:
+        labels = frozenset(label for _, axes in own for label in axes)
+        return Term(term.sign, term.factors, term.dims, labels)
+    needed = {*range(rank), *(label for _, labels in data for label in labels)}
+    kept = tuple(dict.fromkeys(label for _, labels in own for label in labels if label in needed))
+    product = _einsum(own, kept, term.dims)
+    return Term(term.sign, ((product, kept), *data), term.dims, frozenset(kept))
+
+
+def _pair(
+    one: Term,
+    other: Term,
+    r: Expr,
+    sample: int,
+    setting: Setting,
+    symmetric: set[Expr],
+) -> Expr | None:
+    """Twice the inner product of two terms, once where they are one; data joined over samples."""
+    rank = r.rank
+    shift = len(one.dims) - rank
+    dims = (*one.dims, *other.dims[rank:])
+    second = [
+        (factor, tuple(label + shift if label >= rank else label for label in own))
+        for factor, own in other.factors
+    ]
+    factors = [*one.factors, *second]
+    joined = [(factor, own) for factor, own in factors if sample in own]
+    kept = [(factor, own) for factor, own in factors if sample not in own]
+    labels = tuple(dict.fromkeys(label for _, own in joined for label in own if label != sample))
+    if not joined:
+        return None
+    size = prod(concrete(tuple(dims[label] for label in labels), setting.sizes))
+    before = sum(prod(concrete(factor.shape, setting.sizes)) for factor, _ in joined)
+    if size >= before:
+        return None
+    gram = _einsum(joined, labels, dims)
+    if one is other and len(joined) == 2 and len(labels) == 2:
+        symmetric.add(gram)
+    product = _einsum([*kept, (gram, labels)], (), dims)
+    factor = one.sign * other.sign * (1.0 if one is other else 2.0)
+    return table.mul(build.const(factor), product)
+
+
+def _einsum(factors: Sequence[tuple[Expr, Axes]], output: Axes, dims: Sequence[Dim]) -> Expr:
+    """Over the labels of these factors alone."""
+    used = dict.fromkeys(label for _, own in factors for label in own)
+    number = {label: k for k, label in enumerate(used)}
+    return build.einsum(
+        [factor for factor, _ in factors],
+        [tuple(number[label] for label in own) for _, own in factors],
+        tuple(number[label] for label in output),
+        [dims[label] for label in used],
+    )

@@ -1,0 +1,98 @@
+"""Recognition of ‖F_m .. F_1 X - Y‖², a chain of matrix factors, however it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from slomodel.bounds.setting import Setting
+from slomodel.bounds.structure.sums_of_squares import SumOfSquares, difference, sums_of_squares
+from slomodel.ir.expr import Axes, Einsum, Expr, Input
+from slomodel.ir.labels import repeats
+from slomodel.ir.walk import dependents, postorder
+
+_MOST_FACTORS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """weight · ‖F_m .. F_1 X - Y‖² up to a quadratic (`is_all`: up to an affine function).
+
+    The factors from right to left, and the data X and Y (None: 0), each with whether it is turned;
+    an array of one axis is a row, or a column where it is turned.
+    """
+
+    weight: Expr
+    factors: tuple[tuple[Input, bool], ...]
+    X: tuple[Expr, bool]
+    Y: tuple[Expr, bool] | None
+    is_all: bool
+
+
+def matrix_chain(setting: Setting) -> Chain | None:
+    """The one sum of squares of which the objective is a multiple, up to a quadratic."""
+    moving = dependents(postorder(setting.objective), set(setting.variables).__contains__)
+    for squares in sums_of_squares(setting):
+        found = _residual(squares, moving)
+        if found is not None and _is_once(found):
+            return found
+    return None
+
+
+def _is_once(chain: Chain) -> bool:
+    own = [one for one, _ in chain.factors]
+    return 2 <= len(own) <= _MOST_FACTORS and len(set(own)) == len(own)
+
+
+def _residual(squares: SumOfSquares, moving: Collection[Expr]) -> Chain | None:
+    """± (F X - Y), F a product of variables."""
+    product, Y = difference(squares.residual, moving)
+    factors = matrix_factors(product, True)
+    if factors is None:
+        return None
+    reverse = factors[0][0] not in moving
+    if reverse:
+        factors = [(one, not turned) for one, turned in factors[::-1]]
+    own = tuple((one, turned) for one, turned in factors[-2::-1] if isinstance(one, Input))
+    X = factors[-1]
+    if X[0] in moving or len(own) < len(factors) - 1 or any(one not in moving for one, _ in own):
+        return None
+    turned = None if Y is None else (Y, reverse)
+    return Chain(squares.weight, own, X, turned, squares.rest < 2)
+
+
+def matrix_factors(node: Expr, is_row: bool, depth: int = 0) -> list[tuple[Expr, bool]] | None:
+    """A product of matrices from left to right, each with whether it is turned: an array of one
+    axis is a row, or a column where it is turned.
+    """
+    if not isinstance(node, Einsum):
+        return [(node, not is_row if node.rank == 1 else False)]
+    if len(node.operands) != 2 or depth > 2 * _MOST_FACTORS or repeats(node):
+        return None
+    shared = set(node.inputs[0]) & set(node.inputs[1])
+    if len(shared) != 1 or shared & set(node.output) or len(set(node.output)) < node.rank:
+        return None
+    if any(len(set(own)) < len(own) or not 1 <= len(own) <= 2 for own in node.inputs):
+        return None
+    (summed,) = shared
+    left, right = _sides(node, is_row)
+    parts = []
+    for k, place in ((left, 1), (right, 0)):
+        own = node.inputs[k]
+        part = matrix_factors(node.operands[k], place == 1, depth + 1)
+        if part is None:
+            return None
+        if len(own) == 2 and own[place] != summed:
+            part = [(one, not turned) for one, turned in part[::-1]]
+        parts.append(part)
+    return [*parts[0], *parts[1]]
+
+
+def _sides(node: Einsum, is_row: bool) -> tuple[int, int]:
+    """Which operand is the left factor: of an array of one axis, the one that lacks it in a row."""
+    first: Axes = node.inputs[0]
+    if node.rank == 2:
+        return (0, 1) if node.output[0] in first else (1, 0)
+    if is_row:
+        return (0, 1) if len(first) == 1 else (1, 0)
+    return (0, 1) if len(first) == 2 else (1, 0)

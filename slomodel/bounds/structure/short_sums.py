@@ -1,0 +1,117 @@
+"""Sums of up to three terms written out, so that functions of distances are sums over elements.
+
+√Σ_k (x_ik - x_jk)² with k < 3 is, written out, a scalar function of three affine arguments for each
+pair (i, j), so that an objective of distances is separable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+from itertools import product
+from math import prod
+
+import slomodel.functions as table
+from slomodel.bounds.setting import Setting
+from slomodel.bounds.structure.separable import MOST_ARGUMENTS, affine_nodes
+from slomodel.ir import build
+from slomodel.ir.dims import Dim, concrete
+from slomodel.ir.expr import Affine, Axes, Einsum, Expr, Map, remake
+from slomodel.ir.labels import repeats
+from slomodel.ir.walk import dependents, postorder
+
+KEY = "with short sums written out"
+_MOST_NODES = 2000
+"""Larger graphs are left as they are; a sum written out is up to three times as large."""
+Fixed = Mapping[int, int]
+"""A fixed index for each axis that is removed."""
+
+
+def with_short_sums(setting: Setting) -> Setting | None:
+    """The setting with its nonlinear short sums written out, cached; None without such sums."""
+    kept = setting.kept.get(KEY, setting)
+    if kept is not setting:
+        return kept if isinstance(kept, Setting) else None
+    order = postorder(setting.objective)
+    varying = dependents(order, set(setting.variables).__contains__)
+    affine = affine_nodes(order, varying)
+    done: dict[Expr, Expr] = {}
+    if len(order) <= _MOST_NODES:
+        for node in order:
+            sums = None
+            if isinstance(node, Einsum) and node in varying and node not in affine and node.rank:
+                sums = _written_out(node, done, setting)
+            done[node] = sums or remake(node, tuple(done[operand] for operand in node.operands))
+    result = None
+    if done.get(setting.objective, setting.objective) is not setting.objective:
+        result = setting.rewritten(done, setting.known, {})
+    setting.kept[KEY] = result
+    return result
+
+
+def _written_out(node: Einsum, done: Mapping[Expr, Expr], setting: Setting) -> Expr | None:
+    """The sum of elementwise products; None where it has many terms or axes that do not fit."""
+    summed = [label for label in range(len(node.dims)) if label not in node.output]
+    sizes = concrete(tuple(node.dims[label] for label in summed), setting.sizes)
+    if repeats(node) or len(set(node.output)) < node.rank or not summed:
+        return None
+    if not 0 < prod(sizes) <= MOST_ARGUMENTS:
+        return None
+    axes = [
+        tuple(node.output.index(label) for label in own if label not in summed)
+        for own in node.inputs
+    ]
+    if any(list(own) != sorted(set(own)) for own in axes):
+        return None
+    terms = []
+    for places in product(*(range(size) for size in sizes)):
+        at = dict(zip(summed, places, strict=True))
+        factors: dict[tuple[Expr, Axes], int] = {}
+        for operand, labels, own in zip(node.operands, node.inputs, axes, strict=True):
+            fixed = {axis: at[label] for axis, label in enumerate(labels) if label in at}
+            taken = _taken(done[operand], fixed), own
+            factors[taken] = factors.get(taken, 0) + 1
+        terms.append(_product(factors, node.shape))
+    return reduce(table.add, terms)
+
+
+def _product(factors: Mapping[tuple[Expr, Axes], int], shape: tuple[Dim, ...]) -> Expr:
+    """The product of factors, each to its power, laid along some of the axes."""
+    found: tuple[Expr, Axes] | None = None
+    whole = tuple(range(len(shape)))
+    for (factor, own), count in factors.items():
+        power = {1: factor, 2: table.square(factor)}.get(count)
+        if power is None:
+            power = table.pow(factor, float(count))
+        if found is None:
+            found = power, own
+        else:
+            pair, along = (found[0], power), (found[1], own)
+            found = build.apply_along(table.mul, pair, along, shape), whole
+    assert found is not None
+    node, own = found
+    return node if own == whole else build.broadcast(node, own, shape)
+
+
+def _taken(node: Expr, fixed: Fixed) -> Expr:
+    """The slice of a node at fixed indices along some axes, below elementwise functions."""
+    if not fixed:
+        return node
+    if isinstance(node, Map):
+        left = [axis for axis in range(node.rank) if axis not in fixed]
+        parts, axes = [], []
+        for operand, own in zip(node.operands, node.axes, strict=True):
+            inner = {k: fixed[axis] for k, axis in enumerate(own) if axis in fixed}
+            parts.append(_taken(operand, inner))
+            axes.append(tuple(left.index(axis) for axis in own if axis in left))
+        shape = tuple(node.shape[axis] for axis in left)
+        return build.apply_along(node.function, parts, axes, shape)
+    shape = tuple(dim for axis, dim in enumerate(node.shape) if axis not in fixed)
+    index, free = [], 0
+    for axis in range(node.rank):
+        if axis in fixed:
+            index.append(Affine(Dim((), fixed[axis]), (0,) * len(shape)))
+        else:
+            index.append(Affine(Dim(), tuple(int(k == free) for k in range(len(shape)))))
+            free += 1
+    return build.gather(node, index, shape)

@@ -1,0 +1,136 @@
+"""Sums of squares of a tensor less a sum of powers of vectors, found from their graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+import slomodel.functions as table
+from slomodel.bounds.setting import Setting
+from slomodel.bounds.structure.gram_form import as_written
+from slomodel.calculus import degree, gradient
+from slomodel.ir import build
+from slomodel.ir.expr import Axes, Einsum, Expr, Input, Map
+from slomodel.ir.labels import repeats
+from slomodel.ir.walk import dependents, inputs, postorder, substitute
+
+_MOST_ORDER = 12
+
+
+@dataclass(frozen=True, slots=True)
+class SumOfSquares:
+    """weight · ‖residual‖² plus what has degree `rest` at most."""
+
+    weight: Expr
+    residual: Expr
+    rest: int
+
+
+def sums_of_squares(setting: Setting) -> Iterator[SumOfSquares]:
+    """The sums of squares of which the objective is a multiple, up to a quadratic."""
+    variables = set(setting.variables)
+    order = postorder(setting.objective)
+    moving = dependents(order, variables.__contains__)
+    for node in reversed(order):
+        if not isinstance(node, Einsum) or len(node.operands) != 2 or node.output:
+            continue
+        residual = node.operands[0]
+        if residual is not node.operands[1] or residual not in moving:
+            continue
+        if node.inputs[0] != node.inputs[1] or len(node.dims) != residual.rank:
+            continue
+        stand_in = build.data("sum of squares", ())
+        (others,) = substitute((setting.objective,), {node: stand_in})
+        rest = degree(others, variables)
+        (weight,) = gradient(others, [stand_in])
+        free = set(inputs(weight))
+        if rest is None or rest > 2 or stand_in in free or not free.isdisjoint(variables):
+            continue
+        yield SumOfSquares(weight, residual, rest)
+
+
+def difference(residual: Expr, moving: Collection[Expr]) -> tuple[Expr, Expr | None]:
+    """P and Y with ± (P - Y) = residual, where Y is free of variables; None where it is 0."""
+    if isinstance(residual, Map) and residual.function is table.sub:
+        whole = tuple(range(residual.rank))
+        own = [one for one in residual.operands if one in moving]
+        if residual.axes == (whole, whole) and len(own) == 1:
+            first, second = residual.operands
+            return (own[0], second if own[0] is first else first)
+    return residual, None
+
+
+@dataclass(frozen=True, slots=True)
+class PowerSum:
+    """weight · ‖Y - Σ_i x_i^⊗k‖² plus what has degree `rest` at most: `vectors` (m, d), turned
+    where `turned`, one vector (d,) where it has one axis; Y None where it is 0.
+    """
+
+    weight: Expr
+    vectors: Input
+    turned: bool
+    order: int
+    target: Expr | None
+    rest: int
+
+
+def power_sum(setting: Setting) -> PowerSum | None:
+    """The objective as such a sum, however its products are written; None where it is none."""
+    setting = as_written(setting)
+    moving = dependents(postorder(setting.objective), set(setting.variables).__contains__)
+    for squares in sums_of_squares(setting):
+        product, target = difference(squares.residual, moving)
+        found = _power(product)
+        if found is not None and found[0] in moving:
+            return PowerSum(squares.weight, *found, product.rank, target, squares.rest)
+    return None
+
+
+def _power(product: Expr) -> tuple[Input, bool] | None:
+    """x and whether it is turned, where the product is Σ_i x[i, a] x[i, b] .. or x[a] x[b] .."""
+    factors = _factors(product)
+    if factors is None or len(factors) != product.rank or product.rank < 2:
+        return None
+    x = factors[0][0]
+    if not isinstance(x, Input) or any(one is not x for one, _ in factors) or x.rank not in (1, 2):
+        return None
+    axes = [own for _, own in factors]
+    if x.rank == 1:
+        return (x, False) if {own[0] for own in axes} == set(range(product.rank)) else None
+    for place in (0, 1):
+        summed = {own[place] for own in axes}
+        free = {own[1 - place] for own in axes}
+        if len(summed) == 1 and min(summed) >= product.rank and free == set(range(product.rank)):
+            return x, place == 1
+    return None
+
+
+def _factors(product: Expr) -> list[tuple[Expr, Axes]] | None:
+    """The factors of a product with the axes of each: 0, 1, .. are those of the product, others
+    are summed over all factors; None where it is none, or sums lie between.
+    """
+    found: list[tuple[Expr, Axes]] = []
+    fresh = product.rank
+    stack = [(product, tuple(range(product.rank)))]
+    while stack:
+        node, labels = stack.pop()
+        if len(found) + len(stack) > _MOST_ORDER:
+            return None
+        if isinstance(node, Map) and node.function is table.mul:
+            for one, own in zip(node.operands, node.axes, strict=True):
+                stack.append((one, tuple(labels[axis] for axis in own)))
+        elif isinstance(node, Map) and node.function is table.square:
+            stack += [(node.operands[0], labels)] * 2
+        elif isinstance(node, Einsum):
+            if len(set(node.output)) < len(node.output) or repeats(node):
+                return None
+            place = dict(zip(node.output, labels, strict=True))
+            for label in range(len(node.dims)):
+                if label not in place:
+                    place[label] = fresh
+                    fresh += 1
+            for one, own in zip(node.operands, node.inputs, strict=True):
+                stack.append((one, tuple(place[label] for label in own)))
+        else:
+            found.append((node, labels))
+    return found
