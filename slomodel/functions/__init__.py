@@ -3,7 +3,6 @@
 from slomodel.functions.activations import logcosh, sigmoid, softplus
 from slomodel.functions.arithmetic import add, div, mul, neg, square, sub
 from slomodel.functions.comparison import (
-    DISCONTINUOUS,
     eq,
     ge,
     gt,
@@ -19,6 +18,7 @@ from slomodel.functions.compound import (
     differentiated,
     hypot,
     logaddexp,
+    same,
     still,
     xlogx,
     xlogx1p,
@@ -45,26 +45,19 @@ from slomodel.functions.partials import partial, symbols
 from slomodel.functions.piecewise import abs, clip, huber, maximum, minimum, relu, root, sign
 from slomodel.functions.power import pow, powlog
 from slomodel.functions.translate import to_graph
-from slomodel.ir.function import ScalarFunction
+from slomodel.ir.function import DISCONTINUOUS, ScalarFunction, every_function
 
-_NAMED = (
-    *(exp, log, log1p, expm1, sqrt, sin, cos, tan, sinh, cosh, tanh, asinh, atan, erf),
-    *(sigmoid, softplus, logcosh, square, pow, huber, abs, sign, relu, where, clip),
-)
-_OPERATORS = (
-    *(add, sub, mul, div, neg, lt, le, gt, ge, eq, ne, land, lor, lnot),
-    *(maximum, minimum, root, sech2, sech_asinh, hypot, logaddexp, powlog, xlogx, xlogx1p),
-)
-
-TABLE: dict[str, ScalarFunction] = {record.name: record for record in (*_NAMED, *_OPERATORS)}
+TABLE: dict[str, ScalarFunction] = {
+    record.name: record for record in every_function() if record not in (still, same)
+}
 """Every scalar function by the name of its record."""
 
 FUNCTIONS: dict[str, ScalarFunction] = {
-    **{record.name: record for record in _NAMED},
-    "max": maximum,
-    "min": minimum,
+    record.signature.partition("(")[0]: record
+    for record in sorted(TABLE.values(), key=lambda record: -record.smoothness)
+    if record.signature
 }
-"""The functions that a model may call, by their name in the language."""
+"""The functions that a model may call, by their name in the language, smooth ones first."""
 
 __all__ = [
     "DISCONTINUOUS",
@@ -106,6 +99,7 @@ __all__ = [
     "powlog",
     "relu",
     "root",
+    "same",
     "sech2",
     "sech_asinh",
     "sigmoid",

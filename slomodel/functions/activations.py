@@ -38,6 +38,9 @@ sigmoid: ScalarFunction = ScalarFunction(
     monotony=Monotony(LOGISTIC_TURNS, image=(0.0, 1.0), ulps=12),
     domain=(_EVERYWHERE,),
     costly=True,
+    meaning="1/(1 + exp(-x))",
+    signature="sigmoid(x)",
+    foreign_names=("expit",),
 )
 
 
@@ -57,6 +60,8 @@ softplus = ScalarFunction(
     monotony=Monotony(((), *LOGISTIC_TURNS), image=(0.0, math.inf), ulps=12),
     domain=(_EVERYWHERE,),
     costly=True,
+    meaning="log(1 + exp(x))",
+    signature="softplus(x)",
 )
 
 _LOGCOSH_SWITCH = 2.0
@@ -87,4 +92,6 @@ logcosh = ScalarFunction(
     monotony=Monotony(((0.0,), *TANH_TURNS), image=(0.0, math.inf), ulps=16),
     domain=(_EVERYWHERE,),
     costly=True,
+    meaning="log(cosh(x))",
+    signature="logcosh(x)",
 )

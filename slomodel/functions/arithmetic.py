@@ -12,7 +12,7 @@ import sys
 import numpy as np
 
 from slomodel.ir.expr import Const, Expr, Map
-from slomodel.ir.function import Cost, ScalarFunction
+from slomodel.ir.function import C, Cost, ScalarFunction
 
 
 def is_number(node: Expr, value: float) -> bool:
@@ -104,6 +104,7 @@ add = ScalarFunction(
     },
     cost=Cost(0.25, 0.35),
     simplify=_simplify_add,
+    meaning="sum of two",
 )
 
 sub = ScalarFunction(
@@ -119,6 +120,7 @@ sub = ScalarFunction(
     },
     cost=Cost(0.25, 0.35),
     simplify=_simplify_sub,
+    meaning="difference of two",
 )
 
 mul = ScalarFunction(
@@ -134,6 +136,7 @@ mul = ScalarFunction(
     },
     cost=Cost(0.25, 0.35),
     simplify=_simplify_mul,
+    meaning="product of two",
 )
 
 div: ScalarFunction = ScalarFunction(
@@ -151,6 +154,7 @@ div: ScalarFunction = ScalarFunction(
     },
     cost=Cost(0.35, 0.67),
     simplify=_simplify_div,
+    meaning="quotient of two",
 )
 
 neg: ScalarFunction = ScalarFunction(
@@ -166,6 +170,7 @@ neg: ScalarFunction = ScalarFunction(
     },
     cost=Cost(0.16, 0.17),
     simplify=_simplify_neg,
+    meaning="the number with the other sign",
 )
 
 square: ScalarFunction = ScalarFunction(
@@ -181,4 +186,7 @@ square: ScalarFunction = ScalarFunction(
     },
     cost=Cost(0.18, 0.35),
     simplify=lambda x: None if (inner := argument(x, neg)) is None else square(inner),
+    c=C(source="static inline real slo_square(real x) { return x * x; }"),
+    meaning="x^2",
+    signature="square(x)",
 )

@@ -11,10 +11,9 @@ import numpy as np
 import sympy as sp
 
 from slomodel.ir.expr import Const, Expr
-from slomodel.ir.function import Array, Cost, ScalarFunction
+from slomodel.ir.function import DISCONTINUOUS, Array, C, Cost, Kink, ScalarFunction
 
-DISCONTINUOUS = -1
-"""Smoothness of a function with jumps."""
+_STEPS = (Kink(DISCONTINUOUS),)
 
 # The cost of every comparison and connective.
 _TRUTH = Cost(0.2, 0.5)
@@ -27,12 +26,12 @@ def _zero(*operands: Expr) -> None:
 
 
 def _comparison(
-    name: str, sign: str, ufunc: Callable[..., Array], definition: Callable[..., sp.Basic]
+    name: str, sign: str, ufunc: Callable[..., Array], relation: type[sp.Basic], meaning: str
 ) -> ScalarFunction:
     return ScalarFunction(
         name,
         2,
-        definition=definition,
+        definition=relation,
         numpy=lambda a, b: ufunc(np.real(a), np.real(b)),
         partials=(_zero, _zero),
         spelling={
@@ -42,17 +41,19 @@ def _comparison(
             "c": f"({{0}} {sign} {{1}})",
         },
         cost=_TRUTH,
-        smoothness=DISCONTINUOUS,
+        kinks=_STEPS,
         result="bool",
+        meaning=meaning,
+        sympy=(relation,),
     )
 
 
-lt = _comparison("lt", "<", np.less, sp.Lt)
-le = _comparison("le", "<=", np.less_equal, sp.Le)
-gt = _comparison("gt", ">", np.greater, sp.Gt)
-ge = _comparison("ge", ">=", np.greater_equal, sp.Ge)
-eq = _comparison("eq", "==", np.equal, sp.Eq)
-ne = _comparison("ne", "!=", np.not_equal, sp.Ne)
+lt = _comparison("lt", "<", np.less, sp.Lt, "whether a is smaller than b")
+le = _comparison("le", "<=", np.less_equal, sp.Le, "whether a is at most b")
+gt = _comparison("gt", ">", np.greater, sp.Gt, "whether a is larger than b")
+ge = _comparison("ge", ">=", np.greater_equal, sp.Ge, "whether a is at least b")
+eq = _comparison("eq", "==", np.equal, sp.Eq, "whether two are equal")
+ne = _comparison("ne", "!=", np.not_equal, sp.Ne, "whether two differ")
 
 
 def _simplify_connective(neutral: bool) -> Callable[[Expr, Expr], Expr | None]:
@@ -80,10 +81,13 @@ land = ScalarFunction(
         "c": "slo_and({0}, {1})",
     },
     cost=_TRUTH,
-    smoothness=DISCONTINUOUS,
+    kinks=_STEPS,
     simplify=_simplify_connective(neutral=True),
     operand_types=("bool", "bool"),
     result="bool",
+    c=C(source="static inline real slo_and(real a, real b) { return (a != 0) & (b != 0); }"),
+    meaning="whether both hold",
+    sympy=(sp.And,),
 )
 
 lor = ScalarFunction(
@@ -99,10 +103,13 @@ lor = ScalarFunction(
         "c": "slo_or({0}, {1})",
     },
     cost=_TRUTH,
-    smoothness=DISCONTINUOUS,
+    kinks=_STEPS,
     simplify=_simplify_connective(neutral=False),
     operand_types=("bool", "bool"),
     result="bool",
+    c=C(source="static inline real slo_or(real a, real b) { return (a != 0) | (b != 0); }"),
+    meaning="whether one of two holds",
+    sympy=(sp.Or,),
 )
 
 lnot = ScalarFunction(
@@ -118,9 +125,11 @@ lnot = ScalarFunction(
         "c": "(!{0})",
     },
     cost=_TRUTH,
-    smoothness=DISCONTINUOUS,
+    kinks=_STEPS,
     operand_types=("bool",),
     result="bool",
+    meaning="whether the condition does not hold",
+    sympy=(sp.Not,),
 )
 
 
@@ -149,7 +158,11 @@ where: ScalarFunction = ScalarFunction(
         "c": "slo_where({0}, {1}, {2})",
     },
     cost=_CHOICE,
-    smoothness=0,
+    kinks=(Kink(0, message="`where` may jump or have a kink where its condition changes"),),
     simplify=_simplify_where,
     operand_types=("bool", "real", "real"),
+    c=C(source="static inline real slo_where(real c, real a, real b) { return c != 0 ? a : b; }"),
+    meaning="a where the condition holds, b elsewhere",
+    signature="where(condition, a, b)",
+    foreign_names=("ifelse", "piecewise", "cond"),
 )

@@ -9,12 +9,12 @@ import sympy as sp
 
 from slomodel.functions.activations import sigmoid
 from slomodel.functions.arithmetic import add, div, mul, square, sub
-from slomodel.functions.comparison import eq, gt, where
+from slomodel.functions.comparison import eq, gt, land, where
 from slomodel.functions.elementary import exp, log, log1p, sqrt
 from slomodel.functions.piecewise import Reals, abs, maximum, minimum, step_abs
 from slomodel.ir.build import const
 from slomodel.ir.expr import Expr, Map
-from slomodel.ir.function import Monotony, ScalarFunction
+from slomodel.ir.function import Kink, Monotony, ScalarFunction
 from slomodel.ir.walk import postorder
 
 _EVERYWHERE = (-math.inf, math.inf)
@@ -42,6 +42,7 @@ logaddexp: ScalarFunction = ScalarFunction(
     stable=_logaddexp_stable,
     domain=(_EVERYWHERE, _EVERYWHERE),
     costly=True,
+    meaning="log(exp(a) + exp(b))",
 )
 
 
@@ -78,7 +79,15 @@ hypot: ScalarFunction = ScalarFunction(
     numpy=_hypot_numpy,
     partials=(_hypot_partial, lambda a, b: _hypot_partial(b, a)),
     stable=_hypot_stable,
-    smoothness=0,
+    kinks=(
+        Kink(
+            0,
+            lambda a, b: land(eq(a, 0.0), eq(b, 0.0)),
+            "a norm has a kink at 0, where its gradient is taken as 0",
+            "its square, the sum of squares, is smooth",
+        ),
+    ),
+    meaning="sqrt(a^2 + b^2)",
 )
 
 
@@ -97,6 +106,7 @@ xlogx = ScalarFunction(
     domain=((0.0, math.inf),),
     monotony=Monotony(((math.exp(-1.0),), (), (), (), ()), ulps=8),
     costly=True,
+    meaning="x log(x), 0 at 0",
 )
 
 
@@ -115,6 +125,7 @@ xlogx1p = ScalarFunction(
     domain=((-1.0, math.inf),),
     monotony=Monotony(((math.expm1(-1.0),), (), (), (), ()), ulps=8),
     costly=True,
+    meaning="(1 + x) log(1 + x), 0 at -1",
 )
 
 # The number itself, with derivative 0: it marks a quantity on whose value the objective does not
@@ -130,6 +141,7 @@ still = ScalarFunction(
     partials=(lambda x: None,),
     stable=lambda x: x,
     domain=(_EVERYWHERE,),
+    meaning="the number, with derivative 0",
 )
 
 # The first of two operands that are equal for all values of the variables. Derivatives are those
@@ -143,6 +155,7 @@ same = ScalarFunction(
     partials=(lambda x, y: const(1.0), lambda x, y: None),
     stable=lambda x, y: x,
     domain=(_EVERYWHERE, _EVERYWHERE),
+    meaning="the first of two equal numbers",
 )
 
 

@@ -7,12 +7,13 @@ from collections.abc import Callable
 
 import numpy as np
 import sympy as sp
+from sympy.codegen import cfunctions
 
 from slomodel.functions.arithmetic import add, div, mul, neg, square
 from slomodel.functions.comparison import lt, where
 from slomodel.functions.piecewise import Reals, abs, step_abs
 from slomodel.ir.expr import Expr
-from slomodel.ir.function import Array, Cost, Monotony, Partial, ScalarFunction
+from slomodel.ir.function import Array, C, Cost, Monotony, Partial, ScalarFunction
 
 _EVERYWHERE = (-math.inf, math.inf)
 # From here on 1 + x^2 is x^2 to all digits, and x^2 does not overflow yet, not as a float either.
@@ -26,13 +27,23 @@ def _elementary(
     ufunc: Callable[..., Array],
     numexpr: str,
     *,
+    meaning: str,
     domain: tuple[float, float] = _EVERYWHERE,
     partial: Partial | None = None,
     monotony: Monotony = _MONOTONE,
     cost: Cost,
     costly: bool = True,
+    vectors: int = 2,
+    sympy: type[sp.Basic] | None = None,
+    latex: str = "",
+    foreign_names: tuple[str, ...] = (),
 ) -> ScalarFunction:
-    """A function of one number that NumPy, numexpr and C all have."""
+    """A function of one number that NumPy, numexpr and C all have.
+
+    `vectors` is the level of its vector form in C; `sympy` is given where it is not `definition`.
+    """
+    library = numexpr.replace("arc", "a")
+    form = sympy or definition
     return ScalarFunction(
         name,
         1,
@@ -43,12 +54,18 @@ def _elementary(
             "numpy": f"np.{ufunc.__name__}({{0}}, out={{out}})",
             "scalar": f"np.{ufunc.__name__}({{0}})",
             "numexpr": f"{numexpr}({{0}})",
-            "c": f"{numexpr.replace('arc', 'a')}({{0}})",
+            "c": f"{library}({{0}})",
         },
         domain=(domain,),
         cost=cost,
         monotony=monotony,
         costly=costly,
+        meaning=meaning,
+        signature=f"{name}(x)",
+        foreign_names=foreign_names,
+        sympy=(form,) if isinstance(form, type) else (),
+        latex=latex,
+        c=C({library: vectors}),
     )
 
 
@@ -97,37 +114,93 @@ _ERF = Monotony(
     ulps=8,
 )
 
-exp = _elementary("exp", sp.exp, np.exp, "exp", monotony=_EXP, cost=Cost(0.82, 4.2))
-log = _elementary("log", sp.log, np.log, "log", domain=_POSITIVE, cost=Cost(0.82, 3.4))
+exp = _elementary(
+    *("exp", sp.exp, np.exp, "exp"),
+    meaning="e^x",
+    monotony=_EXP,
+    cost=Cost(0.82, 4.2),
+    vectors=1,
+    latex=r"\exp",
+)
+log = _elementary(
+    *("log", sp.log, np.log, "log"),
+    meaning="natural logarithm",
+    domain=_POSITIVE,
+    cost=Cost(0.82, 3.4),
+    vectors=1,
+    latex=r"\log",
+)
 log1p = _elementary(
-    "log1p",
-    lambda x: sp.log(1 + x),
-    np.log1p,
-    "log1p",
+    *("log1p", lambda x: sp.log(1 + x), np.log1p, "log1p"),
+    meaning="log(1 + x), accurate near 0",
     domain=(-1.0, math.inf),
     cost=Cost(1.05, 6.5),
+    sympy=cfunctions.log1p,
 )
 expm1 = _elementary(
     *("expm1", lambda x: sp.exp(x) - 1, np.expm1, "expm1"),
+    meaning="exp(x) - 1, accurate near 0",
     partial=exp,
     monotony=_EXPM1,
     cost=Cost(1.2, 6.1),
+    sympy=cfunctions.expm1,
 )
+# SymPy's root is a power; `to_graph` reads it as such.
 sqrt = _elementary(
     *("sqrt", sp.sqrt, np.sqrt, "sqrt"),
+    meaning="square root; sqrt(t^2) is abs(t), sqrt(sumsq(x)) is norm2(x)",
     domain=_POSITIVE,
     monotony=Monotony(image=_POSITIVE, ulps=1),
     cost=Cost(1.2, 2.4),
     costly=False,
+    vectors=0,
+    latex=r"\sqrt{{{0}}}",
 )
 
-sin = _elementary("sin", sp.sin, np.sin, "sin", monotony=_SIN, cost=Cost(8.1, 8.4))
-cos = _elementary("cos", sp.cos, np.cos, "cos", monotony=_COS, cost=Cost(8.1, 8.3))
-tan = _elementary("tan", sp.tan, np.tan, "tan", monotony=_TAN, cost=Cost(1.3, 8.9))
-atan = _elementary("atan", sp.atan, np.arctan, "arctan", monotony=_ATAN, cost=Cost(1.25, 8.3))
+sin = _elementary(
+    *("sin", sp.sin, np.sin, "sin"),
+    meaning="sine",
+    monotony=_SIN,
+    cost=Cost(8.1, 8.4),
+    vectors=1,
+    latex=r"\sin",
+)
+cos = _elementary(
+    *("cos", sp.cos, np.cos, "cos"),
+    meaning="cosine",
+    monotony=_COS,
+    cost=Cost(8.1, 8.3),
+    vectors=1,
+    latex=r"\cos",
+)
+tan = _elementary(
+    *("tan", sp.tan, np.tan, "tan"),
+    meaning="tangent",
+    monotony=_TAN,
+    cost=Cost(1.3, 8.9),
+    latex=r"\tan",
+)
+atan = _elementary(
+    *("atan", sp.atan, np.arctan, "arctan"),
+    meaning="inverse of tan, in (-pi/2, pi/2)",
+    monotony=_ATAN,
+    cost=Cost(1.25, 8.3),
+    foreign_names=("arctan",),
+)
 
-sinh = _elementary("sinh", sp.sinh, np.sinh, "sinh", cost=Cost(1.2, 10.2))
-cosh = _elementary("cosh", sp.cosh, np.cosh, "cosh", monotony=_COSH, cost=Cost(1.1, 6.0))
+sinh = _elementary(
+    *("sinh", sp.sinh, np.sinh, "sinh"),
+    meaning="hyperbolic sine",
+    cost=Cost(1.2, 10.2),
+    latex=r"\sinh",
+)
+cosh = _elementary(
+    *("cosh", sp.cosh, np.cosh, "cosh"),
+    meaning="hyperbolic cosine",
+    monotony=_COSH,
+    cost=Cost(1.1, 6.0),
+    latex=r"\cosh",
+)
 
 
 def _sech_asinh_numpy(x: Reals) -> Reals:
@@ -150,15 +223,15 @@ sech_asinh: ScalarFunction = ScalarFunction(
     domain=(_EVERYWHERE,),
     monotony=Monotony(_ASINH.turns[1:], image=(0.0, 1.0), ulps=8),
     costly=True,
+    meaning="1/sqrt(1 + x^2)",
 )
 asinh = _elementary(
-    "asinh",
-    sp.asinh,
-    np.arcsinh,
-    "arcsinh",
+    *("asinh", sp.asinh, np.arcsinh, "arcsinh"),
+    meaning="inverse of sinh",
     partial=sech_asinh,
     monotony=_ASINH,
     cost=Cost(2.0, 17.5),
+    foreign_names=("arcsinh",),
 )
 
 
@@ -183,13 +256,16 @@ sech2: ScalarFunction = ScalarFunction(
     domain=(_EVERYWHERE,),
     monotony=Monotony(TANH_TURNS[1:], image=(0.0, 1.0), ulps=12),
     costly=True,
+    meaning="1/cosh(x)^2",
 )
 # 1 - tanh(x)**2 loses every digit from x = 19 on.
 tanh: ScalarFunction = _elementary(
     *("tanh", sp.tanh, np.tanh, "tanh"),
+    meaning="hyperbolic tangent",
     partial=sech2,
     monotony=Monotony(TANH_TURNS, image=_CIRCULAR),
     cost=Cost(1.7, 11.0),
+    latex=r"\tanh",
 )
 
 
@@ -216,4 +292,8 @@ erf = ScalarFunction(
     domain=(_EVERYWHERE,),
     monotony=_ERF,
     costly=True,
+    meaning="error function",
+    signature="erf(x)",
+    sympy=(sp.erf,),
+    c=C({"erf": 2}),
 )

@@ -14,9 +14,9 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from slomodel.functions.arithmetic import argument, div, is_number, mul, neg, square, sub
-from slomodel.functions.comparison import DISCONTINUOUS, eq, ge, gt, land, le, lt, where
+from slomodel.functions.comparison import eq, ge, gt, land, le, lor, lt, where
 from slomodel.ir.expr import Const, Expr
-from slomodel.ir.function import Cost, Partial, ScalarFunction
+from slomodel.ir.function import DISCONTINUOUS, C, Cost, Kink, Partial, ScalarFunction
 
 Reals = NDArray[np.float64]
 """Numbers in and out; a complex step is let through."""
@@ -24,6 +24,10 @@ Reals = NDArray[np.float64]
 
 def _zero(*operands: Expr) -> None:
     return None
+
+
+def _at_zero(x: Expr) -> Expr:
+    return eq(x, 0.0)
 
 
 sign = ScalarFunction(
@@ -39,7 +43,21 @@ sign = ScalarFunction(
         "c": "slo_sign({0})",
     },
     cost=Cost(0.6, 1.65),
-    smoothness=DISCONTINUOUS,
+    kinks=(
+        Kink(
+            DISCONTINUOUS,
+            _at_zero,
+            "`sign` jumps at 0; its derivative is taken as 0 everywhere",
+            "`tanh` is smooth",
+        ),
+    ),
+    c=C(
+        source="static inline real slo_sign(real x)"
+        " { return x != x ? x : (real)((x > 0) - (x < 0)); }"
+    ),
+    meaning="-1, 0 or 1; its derivative is taken as 0",
+    signature="sign(x)",
+    sympy=(sp.sign,),
 )
 
 
@@ -70,9 +88,24 @@ abs = ScalarFunction(
         "c": "fabs({0})",
     },
     cost=Cost(0.16, 1.7),
-    smoothness=0,
+    kinks=(
+        Kink(
+            0,
+            _at_zero,
+            "`abs` has a kink at 0, where its derivative is taken as 0",
+            "`sqrt(t^2 + eps)`, `huber(t)` and `logcosh(t)` are smooth",
+        ),
+    ),
     simplify=_simplify_abs,
+    c=C({"fabs": 0}),
+    meaning="absolute value; its derivative at 0 is taken as 0",
+    signature="abs(x)",
+    sympy=(sp.Abs,),
+    latex=r"\left|{0}\right|",
 )
+
+_LARGER = "static inline real slo_max(real a, real b) { return a > b || a != a ? a : b; }"
+_SMALLER = "static inline real slo_min(real a, real b) { return a < b || a != a ? a : b; }"
 
 relu = ScalarFunction(
     "relu",
@@ -87,7 +120,17 @@ relu = ScalarFunction(
         "c": "slo_max({0}, 0.0)",
     },
     cost=Cost(0.5, 2.3),
-    smoothness=0,
+    kinks=(
+        Kink(
+            0,
+            _at_zero,
+            "`relu` has a kink at 0, where its derivative is taken as 0",
+            "`softplus` is smooth",
+        ),
+    ),
+    c=C(source=_LARGER),
+    meaning="max(x, 0); its derivative at 0 is taken as 0",
+    signature="relu(x)",
 )
 
 
@@ -116,8 +159,14 @@ maximum = ScalarFunction(
         "c": "slo_max({0}, {1})",
     },
     cost=Cost(0.28, 2.3),
-    smoothness=0,
+    kinks=(Kink(0, eq, "`max` has a kink where its operands are equal"),),
     simplify=_simplify_maximum,
+    c=C(source=_LARGER),
+    meaning="the larger of two, by element",
+    signature="max(a, b)",
+    foreign_names=("maximum",),
+    sympy=(sp.Max,),
+    latex=r"\max",
 )
 
 minimum = ScalarFunction(
@@ -133,7 +182,13 @@ minimum = ScalarFunction(
         "c": "slo_min({0}, {1})",
     },
     cost=Cost(0.28, 2.3),
-    smoothness=0,
+    kinks=(Kink(0, eq, "`min` has a kink where its operands are equal"),),
+    c=C(source=_SMALLER),
+    meaning="the smaller of two, by element",
+    signature="min(a, b)",
+    foreign_names=("minimum",),
+    sympy=(sp.Min,),
+    latex=r"\min",
 )
 
 
@@ -152,6 +207,10 @@ def _clip_partials() -> tuple[Partial, ...]:
     return by_x, by_low, by_high
 
 
+def _at_a_limit(x: Expr, low: Expr, high: Expr) -> Expr:
+    return lor(lor(eq(x, low), eq(x, high)), eq(low, high))
+
+
 # min(max(x, low), high), also where low > high.
 clip = ScalarFunction(
     "clip",
@@ -166,7 +225,10 @@ clip = ScalarFunction(
         "c": "slo_min(slo_max({0}, {1}), {2})",
     },
     cost=Cost(1.0, 5.6),
-    smoothness=0,
+    kinks=(Kink(0, _at_a_limit, "`clip` has kinks at its two limits"),),
+    c=C(source=f"{_LARGER}\n{_SMALLER}"),
+    meaning="min(max(x, lo), hi): the nearest number to x from lo to hi",
+    signature="clip(x, lo, hi)",
 )
 
 
@@ -204,8 +266,18 @@ huber = ScalarFunction(
     numpy=_huber_numpy,
     partials=(_huber_by_t, lambda t, delta: relu(sub(abs(t), delta))),
     stable=_huber_stable,
-    smoothness=0,
+    kinks=(
+        Kink(
+            0,
+            lambda t, delta: land(eq(t, 0.0), lt(delta, 0.0)),
+            "`huber` has a kink at 0 for delta < 0",
+            "`check delta >= 0` of data rules that out, and so does `exp(s)` of a variable `s`",
+        ),
+        Kink(1, lambda t, delta: lor(eq(t, delta), eq(t, neg(delta)))),
+    ),
     smoothness_above=lambda t, delta: 1 if delta >= 0.0 else 0,
+    meaning="t^2/2 where abs(t) <= delta, delta*(abs(t) - delta/2) elsewhere",
+    signature="huber(t, delta=1)",
 )
 
 
@@ -229,6 +301,15 @@ root = ScalarFunction(
         "c": "sqrt({0})",
     },
     cost=Cost(1.2, 2.4),
-    smoothness=0,
+    kinks=(
+        Kink(
+            0,
+            _at_zero,
+            "a norm has a kink at 0, where its gradient is taken as 0",
+            "its square, `sumsq`, is smooth",
+        ),
+    ),
     domain=((0.0, math.inf),),
+    c=C({"sqrt": 0}),
+    meaning="square root, with derivative 0 at 0",
 )

@@ -16,7 +16,7 @@ from slomodel.functions.comparison import eq, gt, land, where
 from slomodel.functions.elementary import log, sqrt
 from slomodel.functions.piecewise import Reals
 from slomodel.ir.expr import Const, Expr
-from slomodel.ir.function import Cost, ScalarFunction
+from slomodel.ir.function import C, Cost, ScalarFunction
 
 
 def _simplify_pow(x: Expr, p: Expr) -> Expr | None:
@@ -74,6 +74,9 @@ pow: ScalarFunction = ScalarFunction(
     cost=Cost(2.3, 10.5),
     simplify=_simplify_pow,
     costly=True,
+    meaning="x^p",
+    signature="pow(x, p)",
+    c=C({"pow": 1}),
 )
 
 
@@ -101,4 +104,5 @@ powlog: ScalarFunction = ScalarFunction(
     stable=lambda x, p: mul(pow(x, p), _log_above(0.0, x, p)),
     domain=((0.0, math.inf), (-math.inf, math.inf)),
     costly=True,
+    meaning="x^p log(x), its limit 0 at x = 0 for p > 0",
 )

@@ -4,47 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import TypeVar
 
 import sympy as sp
-from sympy.codegen import cfunctions
 
 from slomodel.errors import DomainError, MissingRule
 from slomodel.functions import comparison as compare
-from slomodel.functions import elementary
 from slomodel.functions.arithmetic import add, div, mul, neg, sub
-from slomodel.functions.piecewise import abs, maximum, minimum, sign
 from slomodel.functions.power import pow
 from slomodel.ir.exact import carried
 from slomodel.ir.expr import Const, Expr
-
-_Build = Callable[..., Expr]
-
-_ONE_TO_ONE: dict[type[sp.Basic], _Build] = {
-    sp.exp: elementary.exp,
-    sp.log: elementary.log,
-    cfunctions.expm1: elementary.expm1,
-    cfunctions.log1p: elementary.log1p,
-    sp.sin: elementary.sin,
-    sp.cos: elementary.cos,
-    sp.tan: elementary.tan,
-    sp.atan: elementary.atan,
-    sp.sinh: elementary.sinh,
-    sp.cosh: elementary.cosh,
-    sp.tanh: elementary.tanh,
-    sp.asinh: elementary.asinh,
-    sp.erf: elementary.erf,
-    sp.Abs: abs,
-    sp.sign: sign,
-    sp.Lt: compare.lt,
-    sp.Le: compare.le,
-    sp.Gt: compare.gt,
-    sp.Ge: compare.ge,
-    sp.Eq: compare.eq,
-    sp.Ne: compare.ne,
-    sp.Not: compare.lnot,
-}
-
+from slomodel.ir.function import ScalarFunction, every_function
 
 _Operand = TypeVar("_Operand")
 
@@ -60,17 +31,26 @@ def balanced(
     return operands[0]
 
 
-_ANY_NUMBER: dict[type[sp.Basic], _Build] = {
-    sp.Max: maximum,
-    sp.Min: minimum,
-    sp.And: compare.land,
-    sp.Or: compare.lor,
-}
-KNOWN = (sp.Add, sp.Mul, sp.Pow, sp.Piecewise, *_ONE_TO_ONE, *_ANY_NUMBER)
-"""SymPy's kinds of nodes with a rule here, but for symbols and numbers."""
+_ANY_NUMBER = (sp.Max, sp.Min, sp.And, sp.Or)
+"""Read as nested functions of two operands."""
 
-KNOWN_FUNCTIONS = tuple(sorted(kind.__name__ for kind in KNOWN[3:] if issubclass(kind, sp.Expr)))
-"""Names of the functions among them."""
+
+@cache
+def _functions() -> Mapping[type[sp.Basic], ScalarFunction]:
+    """The function that each of SymPy's kinds of nodes is read as."""
+    return {kind: record for record in every_function() for kind in record.sympy}
+
+
+@cache
+def known() -> tuple[type[sp.Basic], ...]:
+    """SymPy's kinds of nodes with a rule here, except for symbols and numbers."""
+    return (sp.Add, sp.Mul, sp.Pow, sp.Piecewise, *_functions())
+
+
+@cache
+def known_functions() -> tuple[str, ...]:
+    """Names of the functions among them."""
+    return tuple(sorted(kind.__name__ for kind in known()[3:] if issubclass(kind, sp.Expr)))
 
 
 def to_graph(expr: sp.Basic, values: Mapping[sp.Basic, Expr]) -> Expr:
@@ -138,14 +118,13 @@ def _node(node: sp.Basic, done: Mapping[sp.Basic, Expr]) -> Expr:
     if isinstance(node, sp.Piecewise):
         return _piecewise(node, done)
     operands = [done[part] for part in node.args]
-    if node.func in _ONE_TO_ONE:
-        return _ONE_TO_ONE[node.func](*operands)
-    if node.func in _ANY_NUMBER:
-        return balanced(_ANY_NUMBER[node.func], operands)
+    function = _functions().get(node.func)
+    if function is not None:
+        return balanced(function, operands) if node.func in _ANY_NUMBER else function(*operands)
     if isinstance(node, sp.Symbol):
         raise MissingRule(f"the symbol `{node}` stands for nothing")
-    known = ", ".join(KNOWN_FUNCTIONS)
-    raise MissingRule(f"SymPy's `{node.func.__name__}` has no rule; those known are {known}")
+    names = ", ".join(known_functions())
+    raise MissingRule(f"SymPy's `{node.func.__name__}` has no rule; those known are {names}")
 
 
 def _number(node: sp.Expr) -> Expr:

@@ -22,6 +22,12 @@ Partial = Callable[..., "Expr | None"]
 ANALYTIC = 99
 """Smoothness of a function with derivatives of every order on its domain."""
 
+DISCONTINUOUS = -1
+"""Smoothness of a function with jumps."""
+
+WORST_ULPS = 4
+"""Error of a value in units of the last place, where a record states no other."""
+
 
 @dataclass(frozen=True, slots=True)
 class Monotony:
@@ -54,25 +60,70 @@ class Cost:
     numexpr: float = math.inf
 
 
+@dataclass(frozen=True, slots=True)
+class Kink:
+    """Points at which a function is less smooth than elsewhere.
+
+    - `order`: it is C^order there; DISCONTINUOUS for a jump.
+    - `at`: the condition that holds there, as a graph in the operands; None: it may be anywhere.
+    - `message`, `remedy`: what a warning says of it; `remedy` may be empty.
+    """
+
+    order: int
+    at: Callable[..., Expr] | None = None
+    message: str = ""
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class C:
+    """What C text needs before it can use a function; CUDA has the same library.
+
+    - `library`: functions of the C library by name, and the level of vector forms that each has
+      (1: glibc 2.22, 2: glibc 2.35, 0: none); all take and give numbers of type `real`.
+    - `source`: definitions of helper functions in terms of `real`, each `static inline`.
+    """
+
+    library: Mapping[str, int] = field(default_factory=dict)
+    source: str = ""
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class ScalarFunction:
-    """One scalar function, stated once.
+    """One scalar function, stated once; every table of functions elsewhere is generated from here.
 
+    What it is:
+    - `meaning`: one line for users.
     - `definition`: SymPy form as a function of real symbols; its derivatives are the function's.
+    - `sympy`: SymPy classes that are read as this function of their arguments.
+    - `operand_types`, `result`: types of numbers, where they are not all real.
+
+    How a model calls it:
+    - `signature`: name, parameters and defaults; empty where it is reached by operators or
+      rewrites alone.
+    - `foreign_names`: its names in other languages, which a message translates.
+    - `latex`: print form, with `{0}` for the operand; or the name of a command, as `\\exp`.
+
+    How it is computed:
     - `numpy`: elementwise meaning, NumPy arrays in and out (the oracle of every target).
     - `partials`: the derivative by each operand as a graph in the operands, `None` for zero:
       given where the form that SymPy derives is not stable or not defined everywhere.
     - `stable`: the value as a graph of simpler functions, for targets that cannot spell it.
     - `spelling`: target name to a template in the operands (`codegen` says what each target needs).
+    - `c`: what the spelling for C needs of the C library, and helper functions.
     - `cost`: time per element, required with a `spelling`; without one it is that of `stable`.
-    - `smoothness`: how often continuously differentiable on the domain (0 kink, 1, 2, ANALYTIC).
-    - `smoothness_above`: the same as a function of lower bounds of the operands; given where a
-      function is smoother on a part of its domain (`huber` for delta >= 0).
-    - `domain`: for each operand the closed interval outside which the value is not finite.
+    - `costly`: evaluation takes tens of cycles, so it is never computed twice to save a buffer.
+    - `ulps`: worst error by target, in units of the last place of the value or, near zeros, of its
+      largest term; where a target is not listed, WORST_ULPS.
     - `simplify`: exact identities on construction (`x * 1` is `x`): one operand, or a graph of the
       shape of the widest operand, or None.
+
+    Where it is defined and smooth:
+    - `domain`: for each operand the closed interval outside which the value is not finite.
+    - `kinks`: where it is not smooth; without any, it has derivatives of every order.
+    - `smoothness_above`: `smoothness` as a function of lower bounds of the operands; given where a
+      function is smoother on a part of its domain (`huber` for delta >= 0).
     - `monotony`: where it turns; without it, intervals are propagated through the definition.
-    - `costly`: evaluation takes tens of cycles, so it is never computed twice to save a buffer.
     """
 
     name: str
@@ -83,7 +134,7 @@ class ScalarFunction:
     stable: Callable[..., Expr] | None = None
     spelling: Mapping[str, str] = field(default_factory=dict)
     cost: Cost | None = None
-    smoothness: int = ANALYTIC
+    kinks: tuple[Kink, ...] = ()
     smoothness_above: Callable[..., int] | None = None
     domain: tuple[tuple[float, float], ...] = ()
     simplify: Callable[..., Expr | None] | None = None
@@ -91,6 +142,13 @@ class ScalarFunction:
     costly: bool = False
     operand_types: tuple[DType, ...] = ()
     result: DType = "real"
+    meaning: str = ""
+    signature: str = ""
+    foreign_names: tuple[str, ...] = ()
+    sympy: tuple[type[sp.Basic], ...] = ()
+    latex: str = ""
+    c: C = C()
+    ulps: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.name in _DEFINED:
@@ -98,6 +156,11 @@ class ScalarFunction:
         if self.spelling and self.cost is None:
             raise ValueError(f"the function {self.name} has spellings and no cost")
         _DEFINED[self.name] = self
+
+    @property
+    def smoothness(self) -> int:
+        """How often it is continuously differentiable on its domain (0 kink, 1, 2, ANALYTIC)."""
+        return min((kink.order for kink in self.kinks), default=ANALYTIC)
 
     def __call__(self, *operands: Expr | float) -> Expr:
         """The function applied by `build.apply`; numbers are constants."""
@@ -118,3 +181,8 @@ _DEFINED: dict[str, ScalarFunction] = {}
 def defined(name: str) -> ScalarFunction:
     """The function of this name (used to load a pickled graph)."""
     return _DEFINED[name]
+
+
+def every_function() -> tuple[ScalarFunction, ...]:
+    """All functions defined so far, in the order of their definitions."""
+    return tuple(_DEFINED.values())

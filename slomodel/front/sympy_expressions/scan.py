@@ -15,7 +15,7 @@ from slomodel.front.elaboration.affine import AffineIndex
 from slomodel.front.sympy_expressions.faults import refused
 from slomodel.front.sympy_expressions.scope import Scope, affine, enter, size
 from slomodel.front.sympy_expressions.unknown import check_number, unknown
-from slomodel.functions.translate import KNOWN
+from slomodel.functions.translate import known
 
 MATRIX_RULES = (
     *(sp.MatAdd, sp.MatMul, sp.MatPow, sp.Transpose),
@@ -128,7 +128,7 @@ def _plain(node: sp.Basic, scope: Scope, found: Found) -> Sequence[sp.Basic]:
         raise refused("E411", message, node, "end it with `(value, True)`")
     if isinstance(node, _LOGIC):
         _refuse_truth_symbols(node.args, node)
-    if node.func in KNOWN:
+    if node.func in known():
         _refuse_matrices(node.args, node)
         return tuple(node.args)
     raise unknown(node)

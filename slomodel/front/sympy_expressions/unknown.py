@@ -9,7 +9,7 @@ from sympy.core.function import AppliedUndef
 
 from slomodel.errors import DomainError, MissingRule, SlomodelError
 from slomodel.front.sympy_expressions.faults import refused
-from slomodel.functions.translate import KNOWN_FUNCTIONS
+from slomodel.functions.translate import known_functions
 
 _COMPLEX = (sp.conjugate, sp.re, sp.im, sp.arg, sp.Adjoint, sp.polar_lift)
 _JUMPS = (sp.floor, sp.ceiling, sp.Mod, sp.frac, sp.Heaviside)
@@ -43,7 +43,7 @@ def unknown(node: sp.Basic) -> SlomodelError:
         if isinstance(node, kinds):
             return refused("E404", message, node, remedy, MissingRule)
     message = f"SymPy's `{node.func.__name__}` has no rule"
-    remedy = f"the functions known are {', '.join(KNOWN_FUNCTIONS)}, and sqrt"
+    remedy = f"the functions known are {', '.join(known_functions())}, and sqrt"
     if isinstance(node, sp.MatrixExpr):
         remedy = "write a Sum over the elements `M[i, j]`"
     return refused("E404", message, node, remedy, MissingRule)

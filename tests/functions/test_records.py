@@ -1,0 +1,60 @@
+"""Every record is complete: what a table elsewhere is generated from is stated, and it fits."""
+
+import re
+
+import pytest
+
+from slomodel.functions import FUNCTIONS, TABLE
+from slomodel.functions.translate import known
+from slomodel.ir.function import ScalarFunction, every_function
+from tests.functions.exact_values import evaluate_at, operand_types, points
+
+EVERY = pytest.mark.parametrize("function", every_function(), ids=str)
+CALLED = re.compile(r"\b([a-z_]\w*)\(")
+DEFINED = re.compile(r"^static inline real (\w+)\(", re.MULTILINE)
+
+
+@EVERY
+def test_it_says_what_it_is(function: ScalarFunction) -> None:
+    assert function.meaning
+    assert "\n" not in function.meaning
+    assert function.domain == () or len(function.domain) == function.arity
+    assert len(operand_types(function)) == function.arity
+    assert function.partials is None or len(function.partials) == function.arity
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_its_signature_names_all_operands(name: str) -> None:
+    function = FUNCTIONS[name]
+    found = re.fullmatch(r"(\w+)\((\w+(?:=[\d.]+)?(?:, \w+(?:=[\d.]+)?)*)\)", function.signature)
+    assert found is not None
+    assert found[1] == name
+    assert len(found[2].split(", ")) == function.arity
+
+
+def test_no_name_means_two_functions() -> None:
+    foreign = [name for function in every_function() for name in function.foreign_names]
+    assert len(foreign) == len(set(foreign))
+    assert set(foreign).isdisjoint(FUNCTIONS)
+    forms = [kind for function in every_function() for kind in function.sympy]
+    assert len(forms) == len(set(forms))
+    assert set(forms) <= set(known())
+
+
+@EVERY
+def test_its_c_text_declares_what_it_calls(function: ScalarFunction) -> None:
+    """Every function that the spelling or a helper calls is of the library or a helper."""
+    text = f"{function.spelling.get('c', '')}\n{function.c.source}"
+    helpers = DEFINED.findall(function.c.source)
+    assert set(CALLED.findall(text)) - {"return"} == {*helpers, *function.c.library}
+    assert set(function.c.library.values()) <= {0, 1, 2}
+
+
+@pytest.mark.parametrize("function", [f for f in TABLE.values() if f.kinks], ids=str)
+def test_a_kink_is_a_condition_on_its_operands(function: ScalarFunction) -> None:
+    """Each holds somewhere and fails somewhere among points with ties."""
+    for kink in function.kinks:
+        if kink.at is None:
+            continue
+        held = {evaluate_at(kink.at, function, point) for point in points(function)}
+        assert held == {True, False}
