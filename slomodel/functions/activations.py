@@ -9,10 +9,10 @@ import sympy as sp
 
 from slomodel.functions.arithmetic import add, div, mul, neg, square, sub
 from slomodel.functions.comparison import ge, lt, where
-from slomodel.functions.elementary import LOGISTIC_TURNS, TANH_TURNS, exp, log1p, sinh, tanh
+from slomodel.functions.elementary import LOGISTIC_CRITICAL, TANH_CRITICAL, exp, log1p, sinh, tanh
 from slomodel.functions.piecewise import Reals, abs, relu, step_abs
 from slomodel.ir.expr import Expr
-from slomodel.ir.function import Monotony, ScalarFunction
+from slomodel.ir.function import Monotonicity, ScalarFunction
 
 _EVERYWHERE = (-math.inf, math.inf)
 
@@ -35,7 +35,8 @@ sigmoid: ScalarFunction = ScalarFunction(
     numpy=_sigmoid_numpy,
     partials=(lambda x: mul(sigmoid(x), sigmoid(neg(x))),),
     stable=_sigmoid_stable,
-    monotony=Monotony(LOGISTIC_TURNS, image=(0.0, 1.0), ulps=12),
+    ranges=Monotonicity(LOGISTIC_CRITICAL, image=(0.0, 1.0)),
+    ulps={"numpy": 12},
     domain=(_EVERYWHERE,),
     costly=True,
     meaning="1/(1 + exp(-x))",
@@ -57,7 +58,8 @@ softplus = ScalarFunction(
     numpy=_softplus_numpy,
     partials=(sigmoid,),
     stable=lambda x: add(relu(x), log1p(exp(neg(abs(x))))),
-    monotony=Monotony(((), *LOGISTIC_TURNS), image=(0.0, math.inf), ulps=12),
+    ranges=Monotonicity(((), *LOGISTIC_CRITICAL), image=(0.0, math.inf)),
+    ulps={"numpy": 12},
     domain=(_EVERYWHERE,),
     costly=True,
     meaning="log(1 + exp(x))",
@@ -89,7 +91,8 @@ logcosh = ScalarFunction(
     numpy=_logcosh_numpy,
     partials=(tanh,),
     stable=_logcosh_stable,
-    monotony=Monotony(((0.0,), *TANH_TURNS), image=(0.0, math.inf), ulps=16),
+    ranges=Monotonicity(((0.0,), *TANH_CRITICAL), image=(0.0, math.inf)),
+    ulps={"numpy": 16},
     domain=(_EVERYWHERE,),
     costly=True,
     meaning="log(cosh(x))",

@@ -11,8 +11,9 @@ import sys
 
 import numpy as np
 
+from slomodel.functions.comparison import eq
 from slomodel.ir.expr import Const, Expr, Map
-from slomodel.ir.function import C, Cost, ScalarFunction
+from slomodel.ir.function import C, Cost, RangeRule, ScalarFunction
 
 
 def is_number(node: Expr, value: float) -> bool:
@@ -105,6 +106,7 @@ add = ScalarFunction(
     cost=Cost(0.25, 0.35),
     simplify=_simplify_add,
     meaning="sum of two",
+    ranges=RangeRule.OPERATION,
 )
 
 sub = ScalarFunction(
@@ -121,6 +123,7 @@ sub = ScalarFunction(
     cost=Cost(0.25, 0.35),
     simplify=_simplify_sub,
     meaning="difference of two",
+    ranges=RangeRule.OPERATION,
 )
 
 mul = ScalarFunction(
@@ -137,6 +140,7 @@ mul = ScalarFunction(
     cost=Cost(0.25, 0.35),
     simplify=_simplify_mul,
     meaning="product of two",
+    ranges=RangeRule.OPERATION,
 )
 
 div: ScalarFunction = ScalarFunction(
@@ -155,6 +159,8 @@ div: ScalarFunction = ScalarFunction(
     cost=Cost(0.35, 0.67),
     simplify=_simplify_div,
     meaning="quotient of two",
+    ranges=RangeRule.OPERATION,
+    undefined=lambda a, b: eq(b, 0.0),
 )
 
 neg: ScalarFunction = ScalarFunction(
@@ -171,6 +177,7 @@ neg: ScalarFunction = ScalarFunction(
     cost=Cost(0.16, 0.17),
     simplify=_simplify_neg,
     meaning="the number with the other sign",
+    ranges=RangeRule.OPERATION,
 )
 
 square: ScalarFunction = ScalarFunction(
@@ -188,5 +195,6 @@ square: ScalarFunction = ScalarFunction(
     simplify=lambda x: None if (inner := argument(x, neg)) is None else square(inner),
     c=C(source="static inline real slo_square(real x) { return x * x; }"),
     meaning="x^2",
+    ranges=RangeRule.OPERATION,
     signature="square(x)",
 )

@@ -11,7 +11,7 @@ import numpy as np
 import sympy as sp
 
 from slomodel.ir.expr import Const, Expr
-from slomodel.ir.function import DISCONTINUOUS, Array, C, Cost, Kink, ScalarFunction
+from slomodel.ir.function import DISCONTINUOUS, Array, C, Cost, Kink, RangeRule, ScalarFunction
 
 _STEPS = (Kink(DISCONTINUOUS),)
 
@@ -44,6 +44,7 @@ def _comparison(
         kinks=_STEPS,
         result="bool",
         meaning=meaning,
+        ranges=RangeRule.OPERATION,
         sympy=(relation,),
     )
 
@@ -87,6 +88,7 @@ land = ScalarFunction(
     result="bool",
     c=C(source="static inline real slo_and(real a, real b) { return (a != 0) & (b != 0); }"),
     meaning="whether both hold",
+    ranges=RangeRule.OPERATION,
     sympy=(sp.And,),
 )
 
@@ -109,6 +111,7 @@ lor = ScalarFunction(
     result="bool",
     c=C(source="static inline real slo_or(real a, real b) { return (a != 0) | (b != 0); }"),
     meaning="whether one of two holds",
+    ranges=RangeRule.OPERATION,
     sympy=(sp.Or,),
 )
 
@@ -129,6 +132,7 @@ lnot = ScalarFunction(
     operand_types=("bool",),
     result="bool",
     meaning="whether the condition does not hold",
+    ranges=RangeRule.OPERATION,
     sympy=(sp.Not,),
 )
 
@@ -163,6 +167,7 @@ where: ScalarFunction = ScalarFunction(
     operand_types=("bool", "real", "real"),
     c=C(source="static inline real slo_where(real c, real a, real b) { return c != 0 ? a : b; }"),
     meaning="a where the condition holds, b elsewhere",
+    ranges=RangeRule.OPERATION,
     signature="where(condition, a, b)",
     foreign_names=("ifelse", "piecewise", "cond"),
 )

@@ -7,14 +7,14 @@ import math
 import numpy as np
 import sympy as sp
 
-from slomodel.functions.activations import sigmoid
+from slomodel.functions.activations import sigmoid, softplus
 from slomodel.functions.arithmetic import add, div, mul, square, sub
 from slomodel.functions.comparison import eq, gt, land, where
 from slomodel.functions.elementary import exp, log, log1p, sqrt
-from slomodel.functions.piecewise import Reals, abs, maximum, minimum, step_abs
+from slomodel.functions.piecewise import Reals, abs, maximum, minimum, root, step_abs
 from slomodel.ir.build import const
 from slomodel.ir.expr import Expr, Map
-from slomodel.ir.function import Kink, Monotony, ScalarFunction
+from slomodel.ir.function import Kink, Monotonicity, RangeRule, ScalarFunction
 from slomodel.ir.walk import postorder
 
 _EVERYWHERE = (-math.inf, math.inf)
@@ -33,6 +33,11 @@ def _logaddexp_stable(a: Expr, b: Expr) -> Expr:
     return add(maximum(a, b), log1p(exp(mul(-1.0, abs(apart)))))
 
 
+def _larger_magnitude(a: Reals, b: Reals) -> Reals:
+    """Where the two parts cancel, the value is smaller than what it is the sum of."""
+    return np.maximum(np.abs(np.maximum(a, b)), 1.0)
+
+
 logaddexp: ScalarFunction = ScalarFunction(
     "logaddexp",
     2,
@@ -43,6 +48,9 @@ logaddexp: ScalarFunction = ScalarFunction(
     domain=(_EVERYWHERE, _EVERYWHERE),
     costly=True,
     meaning="log(exp(a) + exp(b))",
+    ranges=Monotonicity(by_operand=((), ()), error_scale=_larger_magnitude),
+    ulps={"numpy": 8},
+    unary_form=lambda a, b: add(b, softplus(sub(a, b))),
 )
 
 
@@ -88,6 +96,8 @@ hypot: ScalarFunction = ScalarFunction(
         ),
     ),
     meaning="sqrt(a^2 + b^2)",
+    ranges=Monotonicity(by_operand=((0.0,), (0.0,)), image=(0.0, math.inf)),
+    unary_form=lambda a, b: root(add(square(a), square(b))),
 )
 
 
@@ -104,7 +114,8 @@ xlogx = ScalarFunction(
     partials=(lambda x: add(log(x), 1.0),),
     stable=lambda x: mul(x, log(where(eq(x, 0.0), 1.0, x))),
     domain=((0.0, math.inf),),
-    monotony=Monotony(((math.exp(-1.0),), (), (), (), ()), ulps=8),
+    ranges=Monotonicity(((math.exp(-1.0),), (), (), (), ())),
+    ulps={"numpy": 8},
     costly=True,
     meaning="x log(x), 0 at 0",
 )
@@ -123,7 +134,8 @@ xlogx1p = ScalarFunction(
     partials=(lambda x: add(log1p(x), 1.0),),
     stable=lambda x: mul(add(1.0, x), log1p(where(eq(x, -1.0), 0.0, x))),
     domain=((-1.0, math.inf),),
-    monotony=Monotony(((math.expm1(-1.0),), (), (), (), ()), ulps=8),
+    ranges=Monotonicity(((math.expm1(-1.0),), (), (), (), ())),
+    ulps={"numpy": 8},
     costly=True,
     meaning="(1 + x) log(1 + x), 0 at -1",
 )
@@ -142,6 +154,7 @@ still = ScalarFunction(
     stable=lambda x: x,
     domain=(_EVERYWHERE,),
     meaning="the number, with derivative 0",
+    ranges=RangeRule.OPERATION,
 )
 
 # The first of two operands that are equal for all values of the variables. Derivatives are those
@@ -156,6 +169,7 @@ same = ScalarFunction(
     stable=lambda x, y: x,
     domain=(_EVERYWHERE, _EVERYWHERE),
     meaning="the first of two equal numbers",
+    ranges=RangeRule.OPERATION,
 )
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 import numpy as np
 import sympy as sp
@@ -13,12 +14,12 @@ from slomodel.functions.arithmetic import add, div, mul, neg, square
 from slomodel.functions.comparison import lt, where
 from slomodel.functions.piecewise import Reals, abs, step_abs
 from slomodel.ir.expr import Expr
-from slomodel.ir.function import Array, C, Cost, Monotony, Partial, ScalarFunction
+from slomodel.ir.function import Array, C, Cost, Monotonicity, Partial, ScalarFunction
 
 _EVERYWHERE = (-math.inf, math.inf)
 # From here on 1 + x^2 is x^2 to all digits, and x^2 does not overflow yet, not as a float either.
 _FAR = 1e15
-_MONOTONE = Monotony()
+_MONOTONE = Monotonicity()
 
 
 def _elementary(
@@ -30,10 +31,11 @@ def _elementary(
     meaning: str,
     domain: tuple[float, float] = _EVERYWHERE,
     partial: Partial | None = None,
-    monotony: Monotony = _MONOTONE,
+    ranges: Monotonicity = _MONOTONE,
     cost: Cost,
     costly: bool = True,
     vectors: int = 2,
+    ulps: Mapping[str, int] = MappingProxyType({}),
     sympy: type[sp.Basic] | None = None,
     latex: str = "",
     foreign_names: tuple[str, ...] = (),
@@ -58,7 +60,7 @@ def _elementary(
         },
         domain=(domain,),
         cost=cost,
-        monotony=monotony,
+        ranges=ranges,
         costly=costly,
         meaning=meaning,
         signature=f"{name}(x)",
@@ -66,35 +68,36 @@ def _elementary(
         sympy=(form,) if isinstance(form, type) else (),
         latex=latex,
         c=C({library: vectors}),
+        ulps=ulps,
     )
 
 
 _POSITIVE = (0.0, math.inf)
 
-_EXP = Monotony(image=_POSITIVE)
-_EXPM1 = Monotony(image=(-1.0, math.inf))
+_EXP = Monotonicity(image=_POSITIVE)
+_EXPM1 = Monotonicity(image=(-1.0, math.inf))
 _CIRCULAR = (-1.0, 1.0)
-_SIN = Monotony(((math.pi / 2,),), period=math.pi, image=_CIRCULAR)
-_COS = Monotony(((0.0,),), period=math.pi, image=_CIRCULAR)
-_TAN = Monotony(((),), period=math.pi, poles=(math.pi / 2,))
+_SIN = Monotonicity(((math.pi / 2,),), period=math.pi, image=_CIRCULAR)
+_COS = Monotonicity(((0.0,),), period=math.pi, image=_CIRCULAR)
+_TAN = Monotonicity(((),), period=math.pi, poles=(math.pi / 2,))
 # The n-th derivative of atan is (n-1)! cos(t)^n sin(n(t + pi/2)) with t = atan x.
-_ATAN = Monotony(
+_ATAN = Monotonicity(
     tuple(
         tuple(math.tan((2 * j - n) * math.pi / (2 * n)) for j in range(1, n)) for n in range(1, 7)
     ),
     image=(-1.5707963267948968, 1.5707963267948968),
 )
-_COSH = Monotony(((0.0,),), image=(1.0, math.inf))
+_COSH = Monotonicity(((0.0,),), image=(1.0, math.inf))
 # Roots of x, 2x^2 - 1, 2x^3 - 3x, 8x^4 - 24x^2 + 3 and 8x^5 - 40x^3 + 15x.
-_ASINH = Monotony(
+_ASINH = Monotonicity(
     (
         *((), (0.0,), (-math.sqrt(0.5), math.sqrt(0.5)), (-math.sqrt(1.5), 0.0, math.sqrt(1.5))),
         (-1.6939027108316804, -0.36151570676401423, 0.36151570676401423, 1.6939027108316804),
         (-2.142813586464112, -0.6390226393992713, 0.0, 0.6390226393992713, 2.142813586464112),
     )
 )
-# The derivatives of the logistic function s are polynomials in s; these are their turns in x.
-LOGISTIC_TURNS = (
+# The derivatives of the logistic function s are polynomials in s; their critical points in x:
+LOGISTIC_CRITICAL = (
     (),
     (0.0,),
     (-1.3169578969248167, 1.3169578969248167),
@@ -102,22 +105,21 @@ LOGISTIC_TURNS = (
     (-3.1443184061549304, -0.84263294812937664, 0.84263294812937664, 3.1443184061549304),
     (-3.9360983706738154, -1.513351847292335, 0.0, 1.513351847292335, 3.9360983706738154),
 )
-TANH_TURNS = tuple(tuple(0.5 * point for point in points) for points in LOGISTIC_TURNS)
+TANH_CRITICAL = tuple(tuple(0.5 * point for point in points) for points in LOGISTIC_CRITICAL)
 # The n-th derivative of erf is a Hermite polynomial of degree n - 1 times exp(-x^2).
-_ERF = Monotony(
+_ERF = Monotonicity(
     (
         *((), (0.0,), (-math.sqrt(0.5), math.sqrt(0.5)), (-math.sqrt(1.5), 0.0, math.sqrt(1.5))),
         (-1.6506801238857846, -0.52464762327529032, 0.52464762327529032, 1.6506801238857846),
         (-2.0201828704560856, -0.95857246461381851, 0.0, 0.95857246461381851, 2.0201828704560856),
     ),
     image=_CIRCULAR,
-    ulps=8,
 )
 
 exp = _elementary(
     *("exp", sp.exp, np.exp, "exp"),
     meaning="e^x",
-    monotony=_EXP,
+    ranges=_EXP,
     cost=Cost(0.82, 4.2),
     vectors=1,
     latex=r"\exp",
@@ -141,7 +143,7 @@ expm1 = _elementary(
     *("expm1", lambda x: sp.exp(x) - 1, np.expm1, "expm1"),
     meaning="exp(x) - 1, accurate near 0",
     partial=exp,
-    monotony=_EXPM1,
+    ranges=_EXPM1,
     cost=Cost(1.2, 6.1),
     sympy=cfunctions.expm1,
 )
@@ -150,7 +152,8 @@ sqrt = _elementary(
     *("sqrt", sp.sqrt, np.sqrt, "sqrt"),
     meaning="square root; sqrt(t^2) is abs(t), sqrt(sumsq(x)) is norm2(x)",
     domain=_POSITIVE,
-    monotony=Monotony(image=_POSITIVE, ulps=1),
+    ranges=Monotonicity(image=_POSITIVE),
+    ulps={"numpy": 1},
     cost=Cost(1.2, 2.4),
     costly=False,
     vectors=0,
@@ -160,7 +163,7 @@ sqrt = _elementary(
 sin = _elementary(
     *("sin", sp.sin, np.sin, "sin"),
     meaning="sine",
-    monotony=_SIN,
+    ranges=_SIN,
     cost=Cost(8.1, 8.4),
     vectors=1,
     latex=r"\sin",
@@ -168,7 +171,7 @@ sin = _elementary(
 cos = _elementary(
     *("cos", sp.cos, np.cos, "cos"),
     meaning="cosine",
-    monotony=_COS,
+    ranges=_COS,
     cost=Cost(8.1, 8.3),
     vectors=1,
     latex=r"\cos",
@@ -176,14 +179,14 @@ cos = _elementary(
 tan = _elementary(
     *("tan", sp.tan, np.tan, "tan"),
     meaning="tangent",
-    monotony=_TAN,
+    ranges=_TAN,
     cost=Cost(1.3, 8.9),
     latex=r"\tan",
 )
 atan = _elementary(
     *("atan", sp.atan, np.arctan, "arctan"),
     meaning="inverse of tan, in (-pi/2, pi/2)",
-    monotony=_ATAN,
+    ranges=_ATAN,
     cost=Cost(1.25, 8.3),
     foreign_names=("arctan",),
 )
@@ -197,7 +200,7 @@ sinh = _elementary(
 cosh = _elementary(
     *("cosh", sp.cosh, np.cosh, "cosh"),
     meaning="hyperbolic cosine",
-    monotony=_COSH,
+    ranges=_COSH,
     cost=Cost(1.1, 6.0),
     latex=r"\cosh",
 )
@@ -221,7 +224,8 @@ sech_asinh: ScalarFunction = ScalarFunction(
     partials=(lambda x: mul(-1.0, mul(square(sech_asinh(x)), mul(sech_asinh(x), x))),),
     stable=_sech_asinh_stable,
     domain=(_EVERYWHERE,),
-    monotony=Monotony(_ASINH.turns[1:], image=(0.0, 1.0), ulps=8),
+    ranges=Monotonicity(_ASINH.critical_points[1:], image=(0.0, 1.0)),
+    ulps={"numpy": 8},
     costly=True,
     meaning="1/sqrt(1 + x^2)",
 )
@@ -229,7 +233,7 @@ asinh = _elementary(
     *("asinh", sp.asinh, np.arcsinh, "arcsinh"),
     meaning="inverse of sinh",
     partial=sech_asinh,
-    monotony=_ASINH,
+    ranges=_ASINH,
     cost=Cost(2.0, 17.5),
     foreign_names=("arcsinh",),
 )
@@ -254,7 +258,8 @@ sech2: ScalarFunction = ScalarFunction(
     partials=(lambda x: mul(-2.0, mul(sech2(x), tanh(x))),),
     stable=_sech2_stable,
     domain=(_EVERYWHERE,),
-    monotony=Monotony(TANH_TURNS[1:], image=(0.0, 1.0), ulps=12),
+    ranges=Monotonicity(TANH_CRITICAL[1:], image=(0.0, 1.0)),
+    ulps={"numpy": 12},
     costly=True,
     meaning="1/cosh(x)^2",
 )
@@ -263,7 +268,7 @@ tanh: ScalarFunction = _elementary(
     *("tanh", sp.tanh, np.tanh, "tanh"),
     meaning="hyperbolic tangent",
     partial=sech2,
-    monotony=Monotony(TANH_TURNS, image=_CIRCULAR),
+    ranges=Monotonicity(TANH_CRITICAL, image=_CIRCULAR),
     cost=Cost(1.7, 11.0),
     latex=r"\tanh",
 )
@@ -290,7 +295,8 @@ erf = ScalarFunction(
     },
     cost=Cost(2.7),
     domain=(_EVERYWHERE,),
-    monotony=_ERF,
+    ranges=_ERF,
+    ulps={"numpy": 8},
     costly=True,
     meaning="error function",
     signature="erf(x)",

@@ -16,7 +16,16 @@ from numpy.typing import NDArray
 from slomodel.functions.arithmetic import argument, div, is_number, mul, neg, square, sub
 from slomodel.functions.comparison import eq, ge, gt, land, le, lor, lt, where
 from slomodel.ir.expr import Const, Expr
-from slomodel.ir.function import DISCONTINUOUS, C, Cost, Kink, Partial, ScalarFunction
+from slomodel.ir.function import (
+    DISCONTINUOUS,
+    C,
+    Cost,
+    Kink,
+    Monotonicity,
+    Partial,
+    RangeRule,
+    ScalarFunction,
+)
 
 Reals = NDArray[np.float64]
 """Numbers in and out; a complex step is let through."""
@@ -56,6 +65,8 @@ sign = ScalarFunction(
         " { return x != x ? x : (real)((x > 0) - (x < 0)); }"
     ),
     meaning="-1, 0 or 1; its derivative is taken as 0",
+    ranges=Monotonicity(image=(-1.0, 1.0)),
+    ulps={"numpy": 0},
     signature="sign(x)",
     sympy=(sp.sign,),
 )
@@ -99,6 +110,7 @@ abs = ScalarFunction(
     simplify=_simplify_abs,
     c=C({"fabs": 0}),
     meaning="absolute value; its derivative at 0 is taken as 0",
+    ranges=RangeRule.OPERATION,
     signature="abs(x)",
     sympy=(sp.Abs,),
     latex=r"\left|{0}\right|",
@@ -130,6 +142,8 @@ relu = ScalarFunction(
     ),
     c=C(source=_LARGER),
     meaning="max(x, 0); its derivative at 0 is taken as 0",
+    ranges=Monotonicity(image=(0.0, math.inf)),
+    ulps={"numpy": 0},
     signature="relu(x)",
 )
 
@@ -163,6 +177,7 @@ maximum = ScalarFunction(
     simplify=_simplify_maximum,
     c=C(source=_LARGER),
     meaning="the larger of two, by element",
+    ranges=RangeRule.OPERATION,
     signature="max(a, b)",
     foreign_names=("maximum",),
     sympy=(sp.Max,),
@@ -185,6 +200,7 @@ minimum = ScalarFunction(
     kinks=(Kink(0, eq, "`min` has a kink where its operands are equal"),),
     c=C(source=_SMALLER),
     meaning="the smaller of two, by element",
+    ranges=RangeRule.OPERATION,
     signature="min(a, b)",
     foreign_names=("minimum",),
     sympy=(sp.Min,),
@@ -228,6 +244,7 @@ clip = ScalarFunction(
     kinks=(Kink(0, _at_a_limit, "`clip` has kinks at its two limits"),),
     c=C(source=f"{_LARGER}\n{_SMALLER}"),
     meaning="min(max(x, lo), hi): the nearest number to x from lo to hi",
+    unary_form=lambda x, low, high: minimum(maximum(x, low), high),
     signature="clip(x, lo, hi)",
 )
 
@@ -277,6 +294,8 @@ huber = ScalarFunction(
     ),
     smoothness_above=lambda t, delta: 1 if delta >= 0.0 else 0,
     meaning="t^2/2 where abs(t) <= delta, delta*(abs(t) - delta/2) elsewhere",
+    ranges=Monotonicity(by_operand=((0.0,), ())),
+    unary_form=_huber_stable,
     signature="huber(t, delta=1)",
 )
 
@@ -312,4 +331,6 @@ root = ScalarFunction(
     domain=((0.0, math.inf),),
     c=C({"sqrt": 0}),
     meaning="square root, with derivative 0 at 0",
+    ranges=Monotonicity(image=(0.0, math.inf)),
+    ulps={"numpy": 1},
 )

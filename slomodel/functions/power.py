@@ -13,10 +13,10 @@ import sympy as sp
 
 from slomodel.functions.arithmetic import add, div, mul, square, sub
 from slomodel.functions.comparison import eq, gt, land, where
-from slomodel.functions.elementary import log, sqrt
+from slomodel.functions.elementary import exp, log, sqrt
 from slomodel.functions.piecewise import Reals
 from slomodel.ir.expr import Const, Expr
-from slomodel.ir.function import C, Cost, ScalarFunction
+from slomodel.ir.function import C, Cost, RangeRule, ScalarFunction
 
 
 def _simplify_pow(x: Expr, p: Expr) -> Expr | None:
@@ -75,6 +75,7 @@ pow: ScalarFunction = ScalarFunction(
     simplify=_simplify_pow,
     costly=True,
     meaning="x^p",
+    ranges=RangeRule.OPERATION,
     signature="pow(x, p)",
     c=C({"pow": 1}),
 )
@@ -105,4 +106,5 @@ powlog: ScalarFunction = ScalarFunction(
     domain=((0.0, math.inf), (-math.inf, math.inf)),
     costly=True,
     meaning="x^p log(x), its limit 0 at x = 0 for p > 0",
+    unary_form=lambda x, p: mul(exp(mul(p, log(x))), log(x)),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -29,23 +30,37 @@ WORST_ULPS = 4
 """Error of a value in units of the last place, where a record states no other."""
 
 
-@dataclass(frozen=True, slots=True)
-class Monotony:
-    """Where a function of one number and its derivatives turn, to enclose them over intervals.
+class RangeRule(Enum):
+    """How values over intervals are enclosed where the record does not state `Monotonicity`."""
 
-    - `turns[k]`: all interior points where the k-th derivative goes from rising to falling or
-      back, increasing, to a relative error of 1e-15; k from 0 on, as far as they are known.
-    - `period`: above 0, every turn and pole comes again at this distance.
+    FORM = "by propagating intervals through the stable form or the definition"
+    OPERATION = "it is an operation of interval arithmetic"
+    UNKNOWN = "not known: the function has values and derivatives, and no bounds"
+
+
+@dataclass(frozen=True, slots=True)
+class Monotonicity:
+    """Where a function changes direction: over an interval it is enclosed by its values at the
+    ends and at the critical points inside.
+
+    - `critical_points[k]`: of a function of one number all interior points where the k-th
+      derivative goes from rising to falling or back, increasing, to a relative error of 1e-15; k
+      from 0 on, as far as they are known.
+    - `by_operand[j]`: of a function of several numbers the numbers, exactly, at which it may change
+      direction in operand j, whatever the others are; across a jump it need not be monotone.
+    - `period`: above 0, every critical point and pole comes again at this distance.
     - `poles`: points at which the function is not bounded, inside its domain.
     - `image`: the closed interval that all values lie in.
-    - `ulps`: steps of the last place by which `numpy` may be off.
+    - `error_scale`: of the operands, the magnitude of the largest term where values may be smaller
+      than what they are computed from: errors are counted in its last place.
     """
 
-    turns: tuple[tuple[float, ...], ...] = ((),)
+    critical_points: tuple[tuple[float, ...], ...] = ((),)
+    by_operand: tuple[tuple[float, ...], ...] = ()
     period: float = 0.0
     poles: tuple[float, ...] = ()
     image: tuple[float, float] = (-math.inf, math.inf)
-    ulps: int = 4
+    error_scale: Callable[..., Array] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +138,11 @@ class ScalarFunction:
     - `kinks`: where it is not smooth; without any, it has derivatives of every order.
     - `smoothness_above`: `smoothness` as a function of lower bounds of the operands; given where a
       function is smoother on a part of its domain (`huber` for delta >= 0).
-    - `monotony`: where it turns; without it, intervals are propagated through the definition.
+    - `undefined`: the condition, as a graph in the operands, under which there is no value inside
+      the domains of the operands.
+    - `ranges`: where it changes direction, or another way to enclose its values over intervals.
+    - `unary_form`: of several operands, the value by functions of one number, sums and products,
+      for bounds that compose derivatives.
     """
 
     name: str
@@ -138,7 +157,9 @@ class ScalarFunction:
     smoothness_above: Callable[..., int] | None = None
     domain: tuple[tuple[float, float], ...] = ()
     simplify: Callable[..., Expr | None] | None = None
-    monotony: Monotony | None = None
+    undefined: Callable[..., Expr] | None = None
+    ranges: Monotonicity | RangeRule = RangeRule.FORM
+    unary_form: Callable[..., Expr] | None = None
     costly: bool = False
     operand_types: tuple[DType, ...] = ()
     result: DType = "real"
@@ -161,6 +182,15 @@ class ScalarFunction:
     def smoothness(self) -> int:
         """How often it is continuously differentiable on its domain (0 kink, 1, 2, ANALYTIC)."""
         return min((kink.order for kink in self.kinks), default=ANALYTIC)
+
+    @property
+    def monotonicity(self) -> Monotonicity | None:
+        """Where it changes direction, if that is stated."""
+        return self.ranges if isinstance(self.ranges, Monotonicity) else None
+
+    def worst_ulps(self, target: str) -> int:
+        """Worst error on a target, in units of the last place."""
+        return self.ulps.get(target, WORST_ULPS)
 
     def __call__(self, *operands: Expr | float) -> Expr:
         """The function applied by `build.apply`; numbers are constants."""

@@ -2,12 +2,14 @@
 
 import re
 
+import numpy as np
 import pytest
 
+from slomodel.bounds.ranges.values import OPERATIONS
 from slomodel.functions import FUNCTIONS, TABLE
 from slomodel.functions.translate import known
-from slomodel.ir.function import ScalarFunction, every_function
-from tests.functions.exact_values import evaluate_at, operand_types, points
+from slomodel.ir.function import RangeRule, ScalarFunction, every_function
+from tests.functions.exact_values import columns, evaluate_at, exact, operand_types, points
 
 EVERY = pytest.mark.parametrize("function", every_function(), ids=str)
 CALLED = re.compile(r"\b([a-z_]\w*)\(")
@@ -58,3 +60,25 @@ def test_a_kink_is_a_condition_on_its_operands(function: ScalarFunction) -> None
             continue
         held = {evaluate_at(kink.at, function, point) for point in points(function)}
         assert held == {True, False}
+
+
+@pytest.mark.parametrize("function", [f for f in TABLE.values() if f.result == "real"], ids=str)
+def test_a_zero_at_zero_is_exact(function: ScalarFunction) -> None:
+    """RangeRule take a computed 0 at operands 0 for the exact value."""
+    if "bool" in operand_types(function):
+        return
+    origin = (0.0,) * function.arity
+    with np.errstate(all="ignore"):
+        value = float(function.numpy(*columns(function, [origin]))[0])
+    assert value != 0.0 or exact(function, origin) in (0.0, None)
+
+
+@EVERY
+def test_what_it_says_of_ranges_fits(function: ScalarFunction) -> None:
+    assert (function.ranges is RangeRule.OPERATION) == (function in OPERATIONS)
+    stated = function.monotonicity
+    if stated is not None:
+        several = function.arity > 1
+        assert len(stated.by_operand) == (function.arity if several else 0)
+        assert all(list(points) == sorted(points) for points in stated.critical_points)
+        assert stated.image[0] < stated.image[1]

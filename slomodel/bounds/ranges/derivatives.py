@@ -13,7 +13,7 @@ import numpy as np
 from slomodel.bounds.arithmetic.interval import Interval, point
 from slomodel.bounds.arithmetic.rounding import Array
 from slomodel.bounds.ranges.point_values import values_at
-from slomodel.bounds.ranges.values import elementwise, in_blocks, over_turns, value_range
+from slomodel.bounds.ranges.values import elementwise, in_blocks, over_critical_points, value_range
 from slomodel.calculus import jvp
 from slomodel.functions.compound import still
 from slomodel.ir.build import const, variable
@@ -28,8 +28,9 @@ def derivative_range(function: ScalarFunction, orders: Orders, *operands: Interv
     """All values of a derivative over the operands: of order k, or of an order by each operand.
 
     Hypothesis: every operand's value lies in its interval. Conclusion: so does the derivative's,
-    wherever it exists. A function that states where its derivatives turn is enclosed to a few
-    steps of the last place; another by propagating intervals through the derivative's graph.
+    wherever it exists. A function that states the critical points of its derivatives is
+    enclosed to a few steps of the last place; another by propagating intervals through the
+    derivative's graph.
     Where a derivative is not bounded, an end is infinite.
     """
     by = (orders,) if isinstance(orders, int) else orders
@@ -37,7 +38,7 @@ def derivative_range(function: ScalarFunction, orders: Orders, *operands: Interv
         raise ValueError(f"{function} has {function.arity} operands, not {len(by)}")
     if not any(by):
         return value_range(function, *operands)
-    if len(by) == 1 and _turns(function, by[0]):
+    if len(by) == 1 and _is_stated(function, by[0]):
         return derivative_ranges(function, by, operands[0])[0]
     inputs, graph = _derivative(function, by)
     shape = np.broadcast_shapes(*(operand.shape for operand in operands))
@@ -56,23 +57,26 @@ def derivative_ranges(
     function: ScalarFunction, orders: Sequence[int], a: Interval
 ) -> list[Interval]:
     """`derivative_range` of a function of one number for several orders, with less work."""
-    together = [k for k in orders if k > 0 and _turns(function, k)]
+    together = [k for k in orders if k > 0 and _is_stated(function, k)]
     found = {}
     if together:
-        rule = partial(_over_turns, function, together)
+        rule = partial(_at_critical_points, function, together)
         found = dict(zip(together, in_blocks(rule, [a]), strict=True))
     return [found[k] if k in found else derivative_range(function, k, a) for k in orders]
 
 
-def _turns(function: ScalarFunction, k: int) -> bool:
-    """Whether it is stated where the k-th derivative turns, and that is no constant."""
-    if function.arity > 1 or function.monotony is None or k >= len(function.monotony.turns):
+def _is_stated(function: ScalarFunction, k: int) -> bool:
+    """Whether the critical points of the k-th derivative are stated, and it is not a constant."""
+    stated = function.monotonicity
+    if function.arity > 1 or stated is None or k >= len(stated.critical_points):
         return False
     return not isinstance(_derivative(function, (k,))[1], Const)
 
 
-def _over_turns(function: ScalarFunction, orders: Sequence[int], a: Interval) -> list[Interval]:
-    assert function.monotony is not None
+def _at_critical_points(
+    function: ScalarFunction, orders: Sequence[int], a: Interval
+) -> list[Interval]:
+    assert function.monotonicity is not None
     graphs = [_derivative(function, (k,))[1] for k in orders]
     (argument,) = _derivative(function, (orders[0],))[0]
     ends = [_at_points(graphs, argument, end) for end in (a.lo, a.hi)]
@@ -85,7 +89,7 @@ def _over_turns(function: ScalarFunction, orders: Sequence[int], a: Interval) ->
                     return known[place]
             return _at_points([graphs[place]], argument, x)[0]
 
-        result.append(over_turns(values, function.monotony, k, a))
+        result.append(over_critical_points(values, function.monotonicity, k, a))
     return result
 
 

@@ -7,52 +7,27 @@ from numpy.typing import NDArray
 
 import slomodel.functions as table
 from slomodel.bounds.arithmetic.interval import Interval
-from slomodel.bounds.arithmetic.rounding import Truths, down_ulps, up_ulps
-from slomodel.functions.compound import hypot
+from slomodel.bounds.arithmetic.rounding import Truths
+from slomodel.bounds.ranges.values import elementwise, may_hold
+from slomodel.ir.build import variable
 from slomodel.ir.function import ANALYTIC, ScalarFunction
 
 Orders = NDArray[np.int64]
 
 
-def _near(a: Interval, b: Interval) -> Truths:
-    """Where two intervals meet, or are apart by a few steps of the last place only."""
-    below = up_ulps(a.hi) < down_ulps(b.lo)
-    above = down_ulps(a.lo) > up_ulps(b.hi)
-    return np.asarray(~(below | above))
-
-
-_ZERO = Interval(np.zeros(()), np.zeros(()))
-
-
 def order_near(function: ScalarFunction, *operands: Interval) -> Orders:
     """How often the function is continuously differentiable on the operands, elementwise.
 
-    Its own class where the operands may contain a kink or jump, else ANALYTIC.
+    The least order of the kinks that the operands may contain, else ANALYTIC. Truth values count
+    as analytic: what jumps is the choice that depends on them.
     """
-    if function is table.huber:
-        t, delta = operands
-        # The pieces meet C¹ at |t| = delta; for delta < 0 there is the kink of |t| at 0.
-        second = np.where(_near(t, delta) | _near(t, -delta), 1, ANALYTIC)
-        return np.where((delta.lo < 0.0) & _near(t, _ZERO), 0, second)
-    return np.where(_kink(function, *operands), function.smoothness, ANALYTIC)
-
-
-def _kink(function: ScalarFunction, *operands: Interval) -> Truths:
-    """Where the operands may lie at a point at which the function has a kink or jump."""
-    if function.smoothness == ANALYTIC or function.result == "bool":
-        return np.zeros((), dtype=bool)
-    if function in (table.abs, table.sign, table.relu, table.root):
-        return _near(operands[0], _ZERO)
-    if function in (table.maximum, table.minimum):
-        return _near(*operands)
-    if function is hypot:
-        return _near(operands[0], _ZERO) & _near(operands[1], _ZERO)
-    if function is table.clip:
-        x, low, high = operands
-        return _near(x, low) | _near(x, high) | _near(low, high)
-    if function is table.where:
-        return np.asarray((operands[0].lo < 1.0) & (operands[0].hi > 0.0))
-    return np.ones((), dtype=bool)
+    result: Orders = np.full((), ANALYTIC)
+    if function.result == "bool":
+        return result
+    for kink in function.kinks:
+        there = True if kink.at is None else may_hold(kink.at, *operands)
+        result = np.minimum(result, np.where(there, kink.order, ANALYTIC))
+    return result
 
 
 def outside(function: ScalarFunction, *operands: Interval, exactly: bool = False) -> Truths:
@@ -65,8 +40,10 @@ def outside(function: ScalarFunction, *operands: Interval, exactly: bool = False
     for a, (low, high) in zip(operands, function.domain, strict=False):
         slack = steps * np.spacing(np.minimum(a.magnitude, 1e300))
         result = result | (a.lo < low - slack) | (a.hi > high + slack)
-    if function is table.div:
-        result = result | operands[1].contains(0.0)
+    if function.undefined is not None:
+        inputs = tuple(variable(f"x{k}", ()) for k in range(function.arity))
+        known = dict(zip(inputs, operands, strict=True))
+        result = result | (elementwise(function.undefined(*inputs), known).hi > 0.0)
     if function is table.pow:
         x, p = operands
         whole = (p.lo == p.hi) & (np.floor(p.lo) == p.lo)

@@ -64,11 +64,16 @@ def _near(node: Expr, argument: Input, x: Array, found: dict[Expr, Near]) -> Nea
     if function is table.sub:
         (a, e), (b, d) = operands
         return _sum((a, e), (-b, d))
-    monotony = function.monotony
-    if monotony is None or operands[0][1] is not _EXACT or function.domain != ((-inf, inf),):
+    stated = function.monotonicity
+    if (
+        stated is None
+        or stated.error_scale is not None
+        or operands[0][1] is not _EXACT
+        or function.domain != ((-inf, inf),)
+    ):
         return None
     value = np.asarray(function.numpy(operands[0][0]), dtype=np.float64)
-    steps = monotony.ulps + 1
+    steps = function.worst_ulps("numpy") + 1
     return value, np.abs(value) * (2.0 * UNIT * steps) + SMALLEST * steps
 
 

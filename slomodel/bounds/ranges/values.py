@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 from math import prod
 from operator import itemgetter
 
@@ -25,21 +26,22 @@ from slomodel.bounds.arithmetic.interval import (
     multiply,
     point,
     square,
+    truths,
     whole_power,
     within,
 )
 from slomodel.bounds.arithmetic.rounding import Array, Truths, down_add, down_ulps, up_add, up_ulps
 from slomodel.functions import partials, to_graph
-from slomodel.functions.compound import hypot, logaddexp, same, still
+from slomodel.functions.compound import same, still
 from slomodel.ir.build import variable
 from slomodel.ir.expr import Const, Expr, Input, Map
-from slomodel.ir.function import Monotony, ScalarFunction
+from slomodel.ir.function import DISCONTINUOUS, Monotonicity, RangeRule, ScalarFunction
 from slomodel.ir.walk import postorder
 
 Rule = Callable[..., Interval]
 
 _FAR = 1e6
-"""Beyond it, turns of a periodic function are no longer told apart: all its image is taken."""
+"""Beyond it, critical points of a periodic function are not resolved: its whole image is taken."""
 _SURE = 1e-12
 _FEW = 32
 """So many different exponents are bounded one by one."""
@@ -82,13 +84,13 @@ def value_range(function: ScalarFunction, *operands: Interval) -> Interval:
 
 
 def _value_range(function: ScalarFunction, *operands: Interval) -> Interval:
-    if function in _RULES:
-        return _RULES[function](*operands)
-    if function.arity == 1 and function.monotony is not None:
-        (a,) = operands
-        inside, outside = _clipped(function, a)
-        result = within(_turning(function, function.monotony, inside), *function.monotony.image)
-        return _everything_where(outside, result)
+    if function.ranges is RangeRule.OPERATION:
+        return OPERATIONS[function](*operands)
+    if function.ranges is RangeRule.UNKNOWN:
+        shape = np.broadcast_shapes(*(operand.shape for operand in operands))
+        return Interval(np.full(shape, -np.inf), np.full(shape, np.inf))
+    if isinstance(function.ranges, Monotonicity):
+        return _monotone(function, function.ranges, operands)
     symbols = partials.symbols(function)
     inputs = tuple(variable(symbol.name, ()) for symbol in symbols)
     graph = (
@@ -113,52 +115,115 @@ def elementwise(graph: Expr, operands: Mapping[Input, Interval]) -> Interval:
     return found[graph]
 
 
-def _clipped(function: ScalarFunction, a: Interval) -> tuple[Interval, Truths]:
-    """The part of the operand in the domain, and where there is none."""
-    if not function.domain:
-        return a, np.zeros((), dtype=bool)
-    low, high = function.domain[0]
-    return within(a, low, high), (a.hi < low) | (a.lo > high)
-
-
 def _everything_where(which: Truths, a: Interval) -> Interval:
     if not which.any():
         return a
     return Interval(np.where(which, -np.inf, a.lo), np.where(which, np.inf, a.hi))
 
 
-def _turning(function: ScalarFunction, monotony: Monotony, a: Interval) -> Interval:
-    """Monotone between turns: the values at the ends and at the turns inside."""
+def _monotone(
+    function: ScalarFunction, monotonicity: Monotonicity, operands: Sequence[Interval]
+) -> Interval:
+    """The values at the ends of the operands and at critical points inside, in the domain."""
+    domain = function.domain or ((-np.inf, np.inf),) * function.arity
+    outside = np.zeros((), dtype=bool)
+    clipped = []
+    for a, (low, high) in zip(operands, domain, strict=True):
+        outside = outside | (a.hi < low) | (a.lo > high)
+        clipped.append(within(a, low, high))
 
-    def values(x: Array) -> Interval:
-        with np.errstate(all="ignore"):
-            y = np.asarray(function.numpy(x), dtype=np.float64)
-        return interval(down_ulps(y, monotony.ulps), up_ulps(y, monotony.ulps))
+    def values(*x: Array) -> Interval:
+        return _values(function, monotonicity, *x)
 
-    return over_turns(values, monotony, 0, a)
+    if function.arity == 1:
+        result = over_critical_points(values, monotonicity, 0, clipped[0])
+    else:
+        result = _over_corners(values, monotonicity, clipped)
+        for kink in function.kinks:
+            if kink.order == DISCONTINUOUS:
+                assert kink.at is not None
+                result = _everything_where(may_hold(kink.at, *clipped), result)
+    return _everything_where(outside, within(result, *monotonicity.image))
 
 
-def over_turns(
-    values: Callable[[Array], Interval], monotony: Monotony, k: int, a: Interval
+def _values(function: ScalarFunction, monotonicity: Monotonicity, *x: Array) -> Interval:
+    """The values at points, within the error of NumPy's.
+
+    A value of 0 at operands that are all 0 is exact; tests/functions/test_records.py checks that.
+    """
+    steps = function.worst_ulps("numpy")
+    with np.errstate(all="ignore"):
+        y = np.asarray(function.numpy(*x), dtype=np.float64)
+        if not steps:
+            return interval(y, y)
+        if monotonicity.error_scale is None:
+            low, high = down_ulps(y, steps), up_ulps(y, steps)
+        else:
+            scale = np.maximum(np.abs(y), monotonicity.error_scale(*x))
+            slack = steps * np.spacing(scale)
+            low, high = np.asarray(down_add(y, -slack)), np.asarray(up_add(y, slack))
+    exact = y == 0.0
+    if exact.any():
+        for one in x:
+            exact = exact & (one == 0.0)
+        low, high = np.where(exact, 0.0, low), np.where(exact, 0.0, high)
+    return interval(low, high)
+
+
+def _over_corners(
+    values: Callable[..., Interval], monotonicity: Monotonicity, operands: Sequence[Interval]
+) -> Interval:
+    """All values over a box, by those at a grid of ends and critical points.
+
+    With the other operands fixed, the extremes over operand j are at its ends or critical points,
+    which do not depend on the others; so, one operand after another, those over the box are on the
+    grid.
+    """
+    choices: list[list[tuple[Array, Truths]]] = []
+    for a, critical in zip(operands, monotonicity.by_operand, strict=True):
+        always = np.ones((), dtype=bool)
+        own = [(a.lo, always)] if a.is_point else [(a.lo, always), (a.hi, always)]
+        own += [(np.asarray(p), (a.lo < p) & (p < a.hi)) for p in critical]
+        choices.append(own)
+    result: Interval | None = None
+    for corner in product(*choices):
+        inside = np.asarray(np.logical_and.reduce(np.broadcast_arrays(*(one for _, one in corner))))
+        if not inside.any():
+            continue
+        found = values(*(x for x, _ in corner))
+        if result is None:
+            result = found
+        elif inside.all():
+            result = hull(result, found)
+        else:
+            result = _joined(result, found, inside)
+    assert result is not None  # the corner of all lower ends
+    return result
+
+
+def over_critical_points(
+    values: Callable[[Array], Interval], monotonicity: Monotonicity, k: int, a: Interval
 ) -> Interval:
     """All values over `a` of the k-th derivative, by its values at points.
 
-    Between two neighbouring turns a function is monotone, so its extremes over an interval are
-    at the ends or at turns inside. A turn is known to 1e-15 relatively, which moves the value
-    there by the square of that: less than the last place, by which it is moved outward.
+    Between neighbouring critical points a function is monotone, so its extremes over an interval
+    are at the ends or at critical points inside. Such a point is known to a relative error of
+    1e-15, which moves the value there by the square of that: less than the last place, by which
+    the value is moved outward.
     """
     result = values(a.lo)
     if not a.is_point:
         result = hull(result, values(a.hi))
-    for turn in monotony.turns[k]:
-        if monotony.period:
-            result = _with_periodic_turns(values, turn, monotony.period, a, result)
+    for critical in monotonicity.critical_points[k]:
+        if monotonicity.period:
+            result = _over_periods(values, critical, monotonicity.period, a, result)
             continue
-        inside = (a.lo <= up_ulps(np.asarray(turn))) & (a.hi >= down_ulps(np.asarray(turn)))
+        at = np.asarray(critical)
+        inside = (a.lo <= up_ulps(at)) & (a.hi >= down_ulps(at))
         if inside.any():
-            result = _joined(result, values(np.asarray(turn)), inside)
-    for pole in monotony.poles:
-        first, last = _periods(pole, monotony.period, a)
+            result = _joined(result, values(at), inside)
+    for pole in monotonicity.poles:
+        first, last = _periods(pole, monotonicity.period, a)
         result = _everything_where(np.asarray(first <= last), result)
     return result
 
@@ -171,27 +236,27 @@ def _joined(a: Interval, b: Interval, which: Truths) -> Interval:
     )
 
 
-def _periods(turn: float, period: float, a: Interval) -> tuple[Array, Array]:
-    """The first and last whole m with turn + m period in `a`; none where first > last.
+def _periods(at: float, period: float, a: Interval) -> tuple[Array, Array]:
+    """The first and last whole m with at + m period in `a`; none where first > last.
 
     Widened by the error of both quotients; all m where `a` is far from 0.
     """
     with np.errstate(all="ignore"):
-        first, last = (a.lo - turn) / period, (a.hi - turn) / period
+        first, last = (a.lo - at) / period, (a.hi - at) / period
         slack = _SURE * (1.0 + a.magnitude)
         far = ~(a.magnitude < _FAR)
         first = np.where(far, -np.inf, np.ceil(first - slack))
         return first, np.where(far, np.inf, np.floor(last + slack))
 
 
-def _with_periodic_turns(
-    values: Callable[[Array], Interval], turn: float, period: float, a: Interval, ends: Interval
+def _over_periods(
+    values: Callable[[Array], Interval], critical: float, period: float, a: Interval, ends: Interval
 ) -> Interval:
-    """Two neighbouring turns are a top and a bottom, and all are like one of them."""
-    first, last = _periods(turn, period, a)
+    """Of two neighbouring critical points one is a maximum, and all others are like these two."""
+    first, last = _periods(critical, period, a)
     for m, inside in ((first, first <= last), (first + 1.0, first + 1.0 <= last)):
         if inside.any():
-            at = turn + np.where(np.isfinite(m), m, 0.0 if m is first else 1.0) * period
+            at = critical + np.where(np.isfinite(m), m, 0.0 if m is first else 1.0) * period
             ends = _joined(ends, values(at), inside)
     return ends
 
@@ -242,61 +307,34 @@ def _by_logarithm(x: Interval, p: Interval) -> Interval:
     return interval(np.where(bad, -np.inf, result.lo), np.where(bad, np.inf, result.hi))
 
 
-def _sign(a: Interval) -> Interval:
-    return Interval(np.sign(a.lo), np.sign(a.hi))
-
-
-def _relu(a: Interval) -> Interval:
-    return Interval(np.maximum(a.lo, 0.0), np.maximum(a.hi, 0.0))
-
-
-def _clip(x: Interval, low: Interval, high: Interval) -> Interval:
-    return minimum(maximum(x, low), high)
-
-
-def _huber(t: Interval, delta: Interval) -> Interval:
-    """Increasing in delta; in |t| increasing for delta >= 0, else decreasing."""
-    size = absolute(t)
-
-    def at(x: Array, d: Array) -> Interval:
-        x, d = np.broadcast_arrays(x, d)
-        half = point(0.5)
-        inner = half * square(point(np.minimum(x, d)))
-        outer = point(d) * (point(np.maximum(x, d)) - half * point(d))
-        return Interval(np.where(x <= d, inner.lo, outer.lo), np.where(x <= d, inner.hi, outer.hi))
-
-    low, high = delta.lo, delta.hi
-    least = at(np.where(low < 0.0, size.hi, size.lo), low)
-    largest = at(np.where(high < 0.0, size.lo, size.hi), high)
-    return Interval(least.lo, largest.hi)
-
-
-def _root(a: Interval) -> Interval:
-    return value_range(table.sqrt, a)
-
-
-def _hypot(a: Interval, b: Interval) -> Interval:
-    """Increasing in |a| and |b|."""
-    with np.errstate(all="ignore"):
-        lo = np.asarray(np.hypot(a.mignitude, b.mignitude))
-        hi = np.asarray(np.hypot(a.magnitude, b.magnitude))
-    return interval(np.maximum(down_ulps(lo), 0.0), np.where(hi == 0.0, 0.0, up_ulps(hi)))
-
-
-def _logaddexp(a: Interval, b: Interval) -> Interval:
-    """Increasing in both; off by steps of the larger operand, as the two parts may cancel."""
-    with np.errstate(all="ignore"):
-        lo, hi = np.logaddexp(a.lo, b.lo), np.logaddexp(a.hi, b.hi)
-        low_slack = 8.0 * np.spacing(np.maximum(np.abs(np.maximum(a.lo, b.lo)), 1.0))
-        high_slack = 8.0 * np.spacing(np.maximum(np.abs(np.maximum(a.hi, b.hi)), 1.0))
-        return interval(down_add(lo, -low_slack), up_add(hi, high_slack))
-
-
 def _lnot(a: Interval) -> Interval:
     return Interval(1.0 - a.hi, 1.0 - a.lo)
 
 
-_RULES: dict[ScalarFunction, Rule] = {
+def may_hold(condition: Callable[..., Expr], *operands: Interval) -> Truths:
+    """Where a condition on the operands may hold; equality also where they are apart by a few steps
+    of the last place only.
+    """
+    count = len(operands)
+    inputs = tuple(variable(f"x{k}", ()) for k in range(count))
+    found: dict[Expr, Interval] = dict(zip(inputs, operands, strict=True))
+    graph = condition(*inputs)
+    for node in postorder(graph):
+        if isinstance(node, Const):
+            found[node] = point(float(node.value))
+        elif isinstance(node, Map):
+            own = [found[operand] for operand in node.operands]
+            nearly = node.function is table.eq
+            found[node] = _nearly_equal(*own) if nearly else value_range(node.function, *own)
+    return np.asarray(found[graph].hi > 0.0)
+
+
+def _nearly_equal(a: Interval, b: Interval) -> Interval:
+    apart = (up_ulps(a.hi) < down_ulps(b.lo)) | (down_ulps(a.lo) > up_ulps(b.hi))
+    return truths(np.zeros((), dtype=bool), apart)
+
+
+OPERATIONS: dict[ScalarFunction, Rule] = {
     table.add: lambda a, b: a + b,
     table.sub: lambda a, b: a - b,
     table.mul: multiply,
@@ -305,13 +343,8 @@ _RULES: dict[ScalarFunction, Rule] = {
     table.square: square,
     table.pow: power,
     table.abs: absolute,
-    table.sign: _sign,
-    table.relu: _relu,
     table.maximum: maximum,
     table.minimum: minimum,
-    table.clip: _clip,
-    table.huber: _huber,
-    table.root: _root,
     table.where: choose,
     table.lt: less,
     table.le: less_equal,
@@ -322,9 +355,8 @@ _RULES: dict[ScalarFunction, Rule] = {
     table.land: minimum,
     table.lor: maximum,
     table.lnot: _lnot,
-    hypot: _hypot,
     same: meet,
-    logaddexp: _logaddexp,
     # The objective does not depend on its value, so any one number may stand for it.
     still: lambda a: point(a.mid),
 }
+"""The functions that are operations of interval arithmetic, as their records say."""

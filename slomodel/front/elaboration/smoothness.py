@@ -117,8 +117,8 @@ def _least(node: Expr, limits: Mapping[Expr, float]) -> float:
         return float(node.value)
     if isinstance(node, Map) and node.function in (abs, square, relu):
         return 0.0
-    if isinstance(node, Map) and node.function.monotony is not None:
-        return node.function.monotony.image[0]
+    if isinstance(node, Map) and node.function.monotonicity is not None:
+        return node.function.monotonicity.image[0]
     return limits.get(node, -math.inf)
 
 

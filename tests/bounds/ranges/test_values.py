@@ -55,7 +55,11 @@ def _boxes(function: ScalarFunction, count: int, edge: float = 0.0):
 def test_ranges_hold_values_at_the_ends_inside_and_at_turns(function, k):
     a = _boxes(function, 12)
     result = derivative_range(function, k, a)
-    turns = [t for own in (function.monotony.turns if function.monotony else ()) for t in own]
+    turns = [
+        t
+        for own in (function.monotonicity.critical_points if function.monotonicity else ())
+        for t in own
+    ]
     for i in range(12):
         inside = [t for t in turns if a.lo[i] <= t <= a.hi[i]]
         for x in (a.lo[i], a.hi[i], *np.linspace(a.lo[i], a.hi[i], 7)[1:-1], *inside):

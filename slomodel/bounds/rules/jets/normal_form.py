@@ -12,11 +12,10 @@ import numpy as np
 
 import slomodel.functions as table
 from slomodel.bounds.arithmetic.rounding import Array
-from slomodel.functions.compound import hypot, logaddexp, still
+from slomodel.functions.compound import still
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, concrete
 from slomodel.ir.expr import Affine, Axes, Const, Einsum, Expr, Input, Map, Scan
-from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import postorder, rewrite, substitute
 from slomodel.reference import evaluate_all
 
@@ -68,8 +67,9 @@ def _rewritten(node: Expr, variables: Collection[Expr], sizes: Mapping[str, int]
         return _power(node, variables)
     if node.function is table.div and not isinstance(node.operands[0], Const):
         return _aligned(node, lambda a, b: table.mul(a, table.div(1.0, b)))
-    if node.function in _SIMPLER and sum(_moves(o, variables) for o in node.operands) > 1:
-        return _aligned(node, _SIMPLER[node.function])
+    form = node.function.unary_form
+    if form is not None and sum(_moves(o, variables) for o in node.operands) > 1:
+        return _aligned(node, form)
     return node
 
 
@@ -83,11 +83,6 @@ def _aligned(node: Map, form: Callable[..., Expr]) -> Expr:
     if result.shape == node.shape:
         return result
     return build.broadcast(result, (), node.shape)
-
-
-def _huber(t: Expr, delta: Expr) -> Expr:
-    assert table.huber.stable is not None
-    return table.huber.stable(t, delta)
 
 
 def _power(node: Map, variables: Collection[Expr]) -> Expr:
@@ -105,16 +100,6 @@ def _power(node: Map, variables: Collection[Expr]) -> Expr:
 
 def _exp_log(x: Expr, p: Expr) -> Expr:
     return table.exp(table.mul(p, table.log(x)))
-
-
-_SIMPLER: dict[ScalarFunction, Callable[..., Expr]] = {
-    hypot: lambda a, b: table.root(table.add(table.square(a), table.square(b))),
-    logaddexp: lambda a, b: table.add(b, table.softplus(table.sub(a, b))),
-    table.clip: lambda x, low, high: table.minimum(table.maximum(x, low), high),
-    table.huber: _huber,
-    table.powlog: lambda x, p: table.mul(_exp_log(x, p), table.log(x)),
-}
-"""What functions of several moving operands are in simpler ones."""
 
 
 def _whole_power(x: Expr, k: int) -> Expr:
