@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 import slomodel
 from slomodel.cli import main
-from slomodel.cli.bounding import spread
+from slomodel.cli.bounds import spread
 
 PLANE = "model plane\ndata a = 3\nvar x[2] init 1\nminimize a * x[0] - x[1]\n"
 LOGARITHM = "model logarithm\nvar x init 1\nminimize log(x)\n"

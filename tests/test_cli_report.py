@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 import slomodel
 from slomodel.cli import main
-from slomodel.cli.bounding import document
+from slomodel.cli.bounds import document
 
 MODEL = "model banana\ndim n = 3\nvar x[n] init -1\n# a < b & c\nminimize sum(x^4 - 2*x^2)\n"
 VOID = {"meta", "img"}

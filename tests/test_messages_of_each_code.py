@@ -14,7 +14,7 @@ import slomodel
 from slomodel.calculus import gradient
 from slomodel.cli import main
 from slomodel.errors import SlomodelError
-from slomodel.front.text.limits import LONGEST_TEXT, MOST_SIGNS
+from slomodel.front.text.parse import LONGEST_TEXT, MOST_SIGNS
 from slomodel.ir.build import variable
 from slomodel.ir.dims import Dim
 from slomodel.solve.options import start_vector

@@ -10,8 +10,7 @@ from typing import Any
 import click
 
 from slomodel.cli import options
-from slomodel.cli.answering import answering
-from slomodel.cli.formatting import Formatter
+from slomodel.cli.errors import answering
 from slomodel.cli.inputs import check_ready, request, start_from
 from slomodel.cli.outputs import check_target, print_json, save_arrays, write_text
 from slomodel.cli.result import Result, check_outputs
@@ -88,21 +87,6 @@ def codegen(
             print_json({"model": model.name, "out": str(out) if out else None, "source": source})
         else:
             click.echo(f"wrote {out}" if out else source, nl=bool(out))
-
-
-@click.command()
-@options.given(options.FMT)
-def fmt(files: tuple[Path, ...], only_check: bool, show_diff: bool, as_json: bool) -> None:
-    """Write models in the standard layout: one statement a line, even spaces, comments kept.
-
-    FILE is a model, or - for standard input, which is answered on standard output.
-
-    \b
-    slomodel fmt models/*.slo
-    slomodel fmt --check --diff models/*.slo
-    """
-    with answering(as_json):
-        sys.exit(Formatter(only_check, show_diff, as_json).run(files))
 
 
 @click.command("random-data")

@@ -10,14 +10,14 @@ import click
 from slomodel import __version__
 
 COMMANDS = {
-    "bounds": ("bounding", "bounds", "Bound both Lipschitz constants over balls round a point."),
+    "bounds": ("bounds", "bounds", "Bound both Lipschitz constants over balls round a point."),
     "check": ("commands", "check", "Say what is wrong with a model, or what it is made of."),
     "codegen": ("commands", "codegen", "Write the kernels of a model as source of their own."),
-    "fmt": ("commands", "fmt", "Write models in the standard layout."),
-    "functions": ("listing", "functions", "List the functions of the language, or explain one."),
-    "methods": ("methods", "methods", "List the methods of solve, what they need and take."),
+    "fmt": ("fmt", "fmt", "Write models in the standard layout."),
+    "functions": ("listings", "functions", "List the functions of the language, or explain one."),
+    "methods": ("listings", "methods", "List the methods of solve, what they need and take."),
     "random-data": ("commands", "draw_data", "Write data at random that a model accepts."),
-    "report": ("reporting", "report", "Write a page about a model and a run: one HTML file."),
+    "report": ("report", "report", "Write a page about a model and a run: one HTML file."),
     "solve": ("commands", "solve", "Minimise a model (or maximise it) and print the result."),
 }
 """Each command with its module, its name there, and what the list of commands says of it.

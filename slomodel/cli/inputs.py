@@ -12,12 +12,12 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from slomodel.cli.answering import warnings_shown
+from slomodel.cli.errors import warnings_shown
 from slomodel.errors import Diagnostic, DomainError, ShapeError
 from slomodel.front.data.bind import bind
 from slomodel.front.data.random_data import random_data
 from slomodel.front.elaboration.elaborate import elaborate
-from slomodel.front.report import facts
+from slomodel.front.explanation import facts
 from slomodel.front.source import problem_of, source_of
 from slomodel.front.text.parse import parse
 from slomodel.model import Model, compile

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import click
 
-from slomodel.model.planning import BACKENDS, PRECISIONS, TARGET_NAMES
+from slomodel.model.plans import BACKENDS, PRECISIONS, TARGET_NAMES
 from slomodel.solve import DIRECTIONS, METHODS
 
 F = TypeVar("F", bound=Callable[..., object])

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from slomodel.errors import Diagnostic, DomainError
-from slomodel.front.elaboration.arrays import ARRAY_FUNCTIONS
+from slomodel.front.elaboration.array_functions import ARRAY_FUNCTIONS
 from slomodel.front.elaboration.calls import scalar_signature
-from slomodel.front.elaboration.faults import suggestion
+from slomodel.front.elaboration.errors import suggestion
 from slomodel.functions import FUNCTIONS
 from slomodel.ir.function import ANALYTIC, ScalarFunction
 

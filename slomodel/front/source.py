@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slomodel.errors import Diagnostic, DomainError, ModelSyntaxError, SourceText
-from slomodel.front.collector import uncollected
 from slomodel.front.elaboration.elaborate import elaborate
-from slomodel.front.saddle import with_saddle_warning
+from slomodel.front.lints.saddle_start import with_saddle_warning
+from slomodel.front.lints.unread_elements import with_remarks
 from slomodel.front.sympy_expressions.source import SymPySource, by_name, is_expression
 from slomodel.front.text.failure import STATEMENTS
 from slomodel.front.text.latex import latex_of
 from slomodel.front.text.parse import parse, read_source
-from slomodel.front.unread import with_remarks
+from slomodel.front.without_gc import uncollected
 from slomodel.problem import Problem
 
 _MOST_SHOWN = 10_000

@@ -1,6 +1,5 @@
 """The public object: compile a model, then evaluate, differentiate, bind and solve it."""
 
-from slomodel.model.compiling import compile
-from slomodel.model.model import Model
+from slomodel.model.model import Model, compile
 
 __all__ = ["Model", "compile"]

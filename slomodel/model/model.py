@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -14,20 +14,23 @@ import sympy as sp
 from slomodel.codegen.automatic import Automatic
 from slomodel.codegen.threads import threads as limited
 from slomodel.front.data.bind import bind
-from slomodel.front.data.vectors import Point, Vector
-from slomodel.front.gradient_check import gradient_deviation
-from slomodel.front.report import explanation, kinks_of_data, nonfinite_sentence, warn
-from slomodel.front.source import Recipe
+from slomodel.front.data.points import Point, Vector
+from slomodel.front.explanation import explanation
+from slomodel.front.lints import warn
+from slomodel.front.lints.gradient_check import gradient_deviation
+from slomodel.front.lints.kinks import kinks_of_data
+from slomodel.front.nonfinite import nonfinite_sentence
+from slomodel.front.source import Recipe, recipe_of
 from slomodel.ir.dims import show_shape
 from slomodel.ir.show import show
 from slomodel.model.complete import require_data, require_sizes
-from slomodel.model.evaluating import Evaluating
-from slomodel.model.many import Starts, from_starts
-from slomodel.model.planning import Plans, backend_of, precision_of, target_of
+from slomodel.model.evaluation import Evaluating
+from slomodel.model.multistart import Starts, from_starts
+from slomodel.model.objective import CompiledObjective, start_point
+from slomodel.model.plans import Plans, backend_of, precision_of, target_of
 from slomodel.model.scipy_functions import minimized
-from slomodel.model.solving import CompiledObjective
-from slomodel.model.starting import start_point
 from slomodel.problem import Problem
+from slomodel.rewrite import chosen
 from slomodel.solve import Callback, Progress, Solution, solve
 
 # Loaded by the methods that need it: it takes a sixth of what all else takes to load.
@@ -131,7 +134,7 @@ class Model(Evaluating):
         first = None if x0 is None else start_point(x0, self._vectors)
         if resume is None and first is None:
             first = self.x0(seed)
-        from slomodel.model.bounding import Prover
+        from slomodel.model.proofs import Prover
 
         known = self._compiled.derivatives
         objective = CompiledObjective(
@@ -253,7 +256,7 @@ class Model(Evaluating):
         return self._recipe.notebook()
 
     def _setting(self, center: Vector) -> Setting:
-        from slomodel.model.bounding import setting_of
+        from slomodel.model.proofs import setting_of
 
         require_data(self._binding)
         return setting_of(self._problem, self._values(center), self._binding.sizes)
@@ -273,3 +276,36 @@ class Model(Evaluating):
     def _diagnose(self, x: Vector) -> str | None:
         roots = (self._problem.objective, *self._plans.written.gradient)
         return nonfinite_sentence(self._problem, roots, self._values(x), self._binding.sizes)
+
+
+def compile(
+    source: object,
+    variables: object = None,
+    *,
+    data: Mapping[str, object] | None = None,
+    dims: Mapping[str, int] | None = None,
+    backend: str = "auto",
+    dtype: str = "float64",
+    strict: bool = False,
+    rewrites: bool | Collection[str] = True,
+) -> Model:
+    """A model from a SymPy expression, from text or from the path of a .slo file.
+
+    `variables` orders the variables of a SymPy expression, by symbol or name.
+    `data` maps names to arrays, numbers or `pathlib.Path`s; what is missing can be given later
+    with `bind` (`None` names a symbol that is data, without values). `dims` gives sizes that the
+    data does not. `backend` is `c` (which
+    needs a C compiler), `numexpr`, `numpy` or `auto`: what the environment variable
+    SLOMODEL_BACKEND says, else `c` where it can be had and numexpr elsewhere; or `cupy`, which
+    needs CuPy and an NVIDIA GPU. `dtype` is what
+    kernels compute in, `float64` or `float32` (points and the solver's own work stay float64).
+    `strict` makes a kink an error instead of a NonsmoothWarning. `rewrites` are
+    the passes that save work: all, none, or those of these names, which `explain()` tells.
+    Every failure is a SlomodelError.
+    """
+    recipe = recipe_of(source, variables, data, dims, backend, dtype, chosen(rewrites))
+    problem = recipe.problem()
+    warn(problem.warnings, strict)
+    model = Model.of(recipe, problem)
+    warn(kinks_of_data(problem, model._binding), strict)
+    return model

@@ -12,7 +12,7 @@ from slomodel.calculus import degree, squares
 from slomodel.errors import SourceText
 from slomodel.front.elaboration.elaborate import elaborate
 from slomodel.front.text.parse import parse
-from slomodel.model.solving import CompiledObjective
+from slomodel.model.objective import CompiledObjective
 from slomodel.problem import Problem
 
 RNG = np.random.default_rng(5)

@@ -13,7 +13,7 @@ from scipy.sparse import coo_array, csr_matrix
 import slomodel
 from slomodel.errors import DomainError, SlomodelError
 from slomodel.front.data.arrays import as_model_array
-from slomodel.front.data.vectors import reals
+from slomodel.front.data.points import reals
 
 READERS: dict[str, Callable[[object], np.ndarray]] = {
     "data": lambda value: as_model_array("y", value, ["n"], allow_nonfinite=True),

@@ -8,7 +8,7 @@ from strategies import Example, graphs
 import slomodel
 from slomodel import functions as fn
 from slomodel.calculus import gradient
-from slomodel.front.gradient_check import gradient_deviation
+from slomodel.front.lints.gradient_check import gradient_deviation
 from slomodel.ir import build
 from slomodel.ir.dims import named
 from slomodel.ir.function import ScalarFunction

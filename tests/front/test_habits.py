@@ -3,8 +3,8 @@
 import pytest
 
 import slomodel
-from slomodel.front.elaboration.arrays import ARRAY_FUNCTIONS
-from slomodel.front.elaboration.elsewhere import FUNCTIONS_ELSEWHERE
+from slomodel.front.elaboration.array_functions import ARRAY_FUNCTIONS
+from slomodel.front.elaboration.foreign_names import FUNCTIONS_ELSEWHERE
 from slomodel.functions import FUNCTIONS
 
 DECLARED = """dim m, n

@@ -6,8 +6,7 @@ import pytest
 
 from slomodel.errors import ModelSyntaxError, SourceText
 from slomodel.front.elaboration.elaborate import elaborate
-from slomodel.front.text.limits import DEEPEST, LONGEST_TEXT, MOST_SIGNS, beyond_limits
-from slomodel.front.text.parse import parse
+from slomodel.front.text.parse import DEEPEST, LONGEST_TEXT, MOST_SIGNS, beyond_limits, parse
 
 
 def read(text: str) -> None:

@@ -12,7 +12,7 @@ from slomodel.errors import (
     SourceText,
     Span,
 )
-from slomodel.front.elaboration import steps
+from slomodel.front.elaboration import evaluation as steps
 from slomodel.front.elaboration.elaborate import elaborate
 from slomodel.front.text.parse import parse
 from tests.front.elaborated import DECLARED, error_of

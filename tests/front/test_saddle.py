@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import slomodel
 from slomodel.calculus import gradient
-from slomodel.front.at_start import at_start
+from slomodel.front.lints.initial_facts import at_start
 from slomodel.reference import evaluate_all
 from tests.strategies import Example, graphs
 

@@ -9,7 +9,7 @@ import pytest
 import sympy as sp
 
 from slomodel import compile
-from slomodel.front.sympy_expressions.front import problem_from_sympy
+from slomodel.front.sympy_expressions.elaborate import problem_from_sympy
 from slomodel.ir.expr import Einsum
 from slomodel.ir.walk import postorder
 

@@ -11,7 +11,7 @@ from sympy.tensor.indexed import Idx
 
 from slomodel import ShapeError, compile
 from slomodel.errors import NonsmoothWarning
-from slomodel.front.sympy_expressions.front import problem_from_sympy
+from slomodel.front.sympy_expressions.elaborate import problem_from_sympy
 from slomodel.ir.build import einsum, variable
 from slomodel.ir.dims import Dim, literal, named
 from slomodel.ir.expr import Einsum

@@ -3,7 +3,7 @@
 import pytest
 import sympy as sp
 
-from slomodel.front.sympy_expressions.front import problem_from_sympy
+from slomodel.front.sympy_expressions.elaborate import problem_from_sympy
 from tests.rewrite.texts import functions_of, problem_of
 
 X, Y = sp.symbols("x y", real=True)

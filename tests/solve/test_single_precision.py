@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 from solve.objectives import Vector
 
 import slomodel
-from slomodel.model.solving import CompiledObjective
+from slomodel.model.objective import CompiledObjective
 from slomodel.solve import METHODS, Functions, Solution, solve
 from slomodel.solve.controls import Controls
 from slomodel.solve.curvature import least_eigenvalue, shown_above

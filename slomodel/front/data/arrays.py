@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from slomodel.codegen.arrays import aligned_empty
 from slomodel.errors import Diagnostic, DomainError, Span
-from slomodel.front.data.given import given_array, no_memory
 from slomodel.front.data.loaders import (
     FORMATS,
     Content,
@@ -23,6 +22,7 @@ from slomodel.front.data.loaders import (
     Table,
     printable,
 )
+from slomodel.front.data.user_arrays import given_array, no_memory
 from slomodel.problem import FileReference
 
 Array: TypeAlias = NDArray[np.float64]

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from slomodel.front.elaboration.affine import dims_asked
+from slomodel.front.elaboration.affine_index import dims_asked
 from slomodel.front.elaboration.arguments import (
     Signature,
+    Site,
     check_kind,
     default_number,
     match,
     signature,
 )
-from slomodel.front.elaboration.arrays import ARRAY_FUNCTIONS
-from slomodel.front.elaboration.elsewhere import FUNCTIONS_ELSEWHERE
-from slomodel.front.elaboration.faults import Fault, fault, missing, shape_fault, suggestion
-from slomodel.front.elaboration.identities import power_of, square_root, squared
-from slomodel.front.elaboration.mismatch import marks, operand, unequal
+from slomodel.front.elaboration.array_functions import ARRAY_FUNCTIONS
+from slomodel.front.elaboration.errors import Fault, fault, missing, suggestion
+from slomodel.front.elaboration.evaluation import Steps
+from slomodel.front.elaboration.foreign_names import FUNCTIONS_ELSEWHERE
 from slomodel.front.elaboration.scope import Evaluate, Scope, described
-from slomodel.front.elaboration.site import Site
-from slomodel.front.elaboration.steps import Steps
-from slomodel.front.elaboration.values import Label, Value, as_axes, combine, merged, number, show
+from slomodel.front.elaboration.shape_mismatch import operand, unequal
+from slomodel.front.elaboration.user_functions import _expanded
+from slomodel.front.elaboration.values import (
+    combine,
+    merged,
+    number,
+    power_of,
+    square_root,
+    squared,
+)
 from slomodel.front.text.syntax import Call
 from slomodel.functions import FUNCTIONS
 
@@ -87,46 +94,6 @@ def _array(node: Call, scope: Scope) -> Steps:
             value = yield Evaluate(argument, scope)
             operands.append(operand(argument, value))
     return entry.rule(Site(node, wanted, scope, tuple(operands), found))
-
-
-def _expanded(node: Call, scope: Scope) -> Steps:
-    """A function of the model: its body with each element of the arguments as a scalar.
-
-    The axes of the arguments become index labels, so that the body reads by element.
-    """
-    symbol = scope.model.symbols[node.function.text]
-    fn = symbol.fn
-    if fn is None:
-        raise Fault(None)
-    parameters = ", ".join(p.text for p in fn.parameters)
-    wanted = signature(f"{fn.name.text}({parameters})")
-    found = match(node, wanted)
-    operands = []
-    for parameter in wanted.parameters:
-        argument = found[parameter.name][0]
-        check_kind(argument, wanted, "")
-        value = yield Evaluate(argument, scope)
-        operands.append(operand(argument, value))
-    axes = merged([one.value for one in operands])
-    if axes is None:
-        raise unequal(scope, f"`{fn.name.text}`", node.span, operands)
-    labels = [None if axis is None else scope.model.label("", axis) for axis in axes]
-    local = {
-        parameter.name: _by_element(one.value, labels)
-        for parameter, one in zip(wanted.parameters, operands, strict=True)
-    }
-    body = yield Evaluate(fn.body, Scope(scope.model, local))
-    if body.rank:
-        message = f"`{fn.name.text}` must give a number for each element, and gives {show(body)}"
-        remedy = "a function is applied by element; define arrays with `let`"
-        raise shape_fault("E222", message, fn.body.span, remedy, marks=marks(*operands))
-    return as_axes(body, [label for label in labels if label is not None], axes)
-
-
-def _by_element(value: Value, labels: list[Label | None]) -> Value:
-    pairs = zip(value.axes, labels, strict=True) if value.axes else ()
-    own = tuple(label for axis, label in pairs if axis is not None and label is not None)
-    return Value(value.expr, value.labels + own)
 
 
 def _unknown(node: Call, scope: Scope) -> Fault:

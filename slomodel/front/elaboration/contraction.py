@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
-from slomodel.front.elaboration.ranges import is_at_least_zero
+from slomodel.front.elaboration.affine_index import is_at_least_zero
 from slomodel.front.elaboration.values import Label, Value, settled, union
 from slomodel.functions import add, div, ge, mul, neg, square, sub, where
 from slomodel.ir import build

@@ -7,10 +7,10 @@ from difflib import get_close_matches
 
 from slomodel.errors import Span
 from slomodel.front.data.arrays import file_reference
-from slomodel.front.elaboration.affine import whole
+from slomodel.front.elaboration.affine_index import whole
 from slomodel.front.elaboration.arguments import match, signature
+from slomodel.front.elaboration.errors import Fault, fault, shape_fault, suggestion
 from slomodel.front.elaboration.expressions import evaluate
-from slomodel.front.elaboration.faults import Fault, fault, shape_fault, suggestion
 from slomodel.front.elaboration.scope import Model, Scope, Symbol, described
 from slomodel.front.elaboration.values import value_of
 from slomodel.front.text.syntax import (

@@ -5,20 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from slomodel.errors import Diagnostic, ModelSyntaxError, SlomodelError, SourceText, Span
-from slomodel.front.collector import uncollected
 from slomodel.front.elaboration.constants import constants
+from slomodel.front.elaboration.data_checks import may_be_missing, nonempty_checks
 from slomodel.front.elaboration.declarations import declare_data, declare_dim, declare_variable
-from slomodel.front.elaboration.definitions import (
-    check_condition,
-    declare_fn,
-    declare_let,
-    objective_value,
-)
-from slomodel.front.elaboration.emptiness import nonempty_checks
-from slomodel.front.elaboration.faults import Fault, fault
-from slomodel.front.elaboration.missing import may_be_missing
+from slomodel.front.elaboration.definitions import check_condition, declare_let, objective_value
+from slomodel.front.elaboration.errors import Fault, fault
 from slomodel.front.elaboration.scope import Model, Symbol, SymbolKind
-from slomodel.front.elaboration.smoothness import nonsmooth_warnings
+from slomodel.front.elaboration.user_functions import declare_fn
+from slomodel.front.lints.kinks import nonsmooth_warnings
 from slomodel.front.text.syntax import (
     Check,
     DataDecl,
@@ -30,6 +24,7 @@ from slomodel.front.text.syntax import (
     Statement,
     VarDecl,
 )
+from slomodel.front.without_gc import uncollected
 from slomodel.ir.expr import Expr
 from slomodel.ir.walk import inputs
 from slomodel.problem import Check as ProblemCheck

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import assert_never
 
-import sympy as sp
-
-from slomodel.front.elaboration.arrays import ARRAY_FUNCTIONS
+from slomodel.front.elaboration.array_functions import ARRAY_FUNCTIONS
 from slomodel.front.elaboration.calls import call
-from slomodel.front.elaboration.comprehension import comprehension, index_value, number_of
-from slomodel.front.elaboration.faults import Fault, fault
+from slomodel.front.elaboration.errors import Fault, fault
+from slomodel.front.elaboration.evaluation import Steps, run
+from slomodel.front.elaboration.index_sets import index_value, number_of
 from slomodel.front.elaboration.indexing import indexing
 from slomodel.front.elaboration.operators import (
     addition,
@@ -22,8 +20,8 @@ from slomodel.front.elaboration.operators import (
     product,
     transposition,
 )
-from slomodel.front.elaboration.scope import Evaluate, Scope, Symbol
-from slomodel.front.elaboration.steps import Steps, run
+from slomodel.front.elaboration.reductions import comprehension
+from slomodel.front.elaboration.scope import CONSTANTS, Evaluate, Scope, Symbol
 from slomodel.front.elaboration.values import Label, Value, number, value_of
 from slomodel.front.text.syntax import (
     BoolOp,
@@ -46,10 +44,6 @@ from slomodel.front.text.syntax import (
     Transpose,
 )
 from slomodel.functions import FUNCTIONS
-from slomodel.ir.expr import Const
-
-CONSTANTS = {"pi": Const(math.pi, sp.pi), "e": Const(math.e, sp.E)}
-"""Names that stand for a number where nothing declares them."""
 
 
 def evaluate(node: Expr | Condition, scope: Scope) -> Value:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from slomodel.front.elaboration.affine import AffineIndex, affine, size
-from slomodel.front.elaboration.faults import Fault, shape_fault
-from slomodel.front.elaboration.mismatch import marks, operand
-from slomodel.front.elaboration.ranges import check_index, check_slice
+from slomodel.front.elaboration.affine_index import (
+    AffineIndex,
+    affine,
+    check_index,
+    check_slice,
+    size,
+)
+from slomodel.front.elaboration.errors import Fault, shape_fault
+from slomodel.front.elaboration.evaluation import Steps
 from slomodel.front.elaboration.scope import Evaluate, Scope
-from slomodel.front.elaboration.steps import Steps
+from slomodel.front.elaboration.shape_mismatch import marks, operand
 from slomodel.front.elaboration.values import Axis, Label, Value, show
 from slomodel.front.text.syntax import Expr, Index, Negate, NoneLiteral, Number, Slice
 from slomodel.ir import build

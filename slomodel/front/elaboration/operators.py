@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 
 from slomodel.errors import Span
 from slomodel.front.elaboration.contraction import contract
-from slomodel.front.elaboration.faults import Fault, fault, shape_fault, stray_row
-from slomodel.front.elaboration.identities import power_of
-from slomodel.front.elaboration.mismatch import (
+from slomodel.front.elaboration.errors import Fault, fault, shape_fault, stray_row
+from slomodel.front.elaboration.evaluation import Steps
+from slomodel.front.elaboration.scope import Evaluate, Scope
+from slomodel.front.elaboration.shape_mismatch import (
     Operand,
     marks,
     operand,
@@ -16,9 +17,15 @@ from slomodel.front.elaboration.mismatch import (
     unequal,
     unfit_product,
 )
-from slomodel.front.elaboration.scope import Evaluate, Scope
-from slomodel.front.elaboration.steps import Steps
-from slomodel.front.elaboration.values import Value, combine, is_square, merged, settled, show
+from slomodel.front.elaboration.values import (
+    Value,
+    combine,
+    is_square,
+    merged,
+    power_of,
+    settled,
+    show,
+)
 from slomodel.front.text.syntax import BoolOp, Compare, Negate, Not, Power, Product, Sum, Transpose
 from slomodel.functions import add, div, eq, ge, gt, land, le, lnot, lor, lt, mul, ne, neg, sub
 from slomodel.ir import build

@@ -1,21 +1,80 @@
-"""Products, maxima, minima and sums of exponentials, over index labels and over axes."""
+"""Reductions: by index, as `sum(expr for i in n if condition)`, and along axes of arrays."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from slomodel.errors import Span
-from slomodel.front.elaboration.faults import shape_fault
-from slomodel.front.elaboration.ranges import is_at_least_zero
-from slomodel.front.elaboration.scope import Model
-from slomodel.front.elaboration.values import Label, Value, settled
-from slomodel.functions import ge, mul
+from slomodel.front.elaboration.affine_index import is_at_least_zero
+from slomodel.front.elaboration.contraction import total
+from slomodel.front.elaboration.errors import fault, shape_fault, suggestion
+from slomodel.front.elaboration.evaluation import Steps
+from slomodel.front.elaboration.index_sets import bind_iterations, size_product
+from slomodel.front.elaboration.scope import Evaluate, Model, Scope
+from slomodel.front.elaboration.values import Label, Value, combine, number, settled, show
+from slomodel.front.text.syntax import Comprehension
+from slomodel.functions import div, ge, mul, where
 from slomodel.functions.shifted import logsumexp, softmax
 from slomodel.functions.translate import balanced
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, literal
 from slomodel.ir.expr import Affine, Axes, Expr
 from slomodel.problem import Check
+
+_NEUTRAL = {"prod": 1.0, "max": -math.inf, "min": math.inf, "logsumexp": -math.inf}
+"""What stands for an element that `if` leaves out."""
+
+
+_BY_INDEX = ("sum", "mean", *_NEUTRAL)
+
+
+def comprehension(node: Comprehension, request: Evaluate) -> Steps:
+    scope = request.scope
+    name = node.function.text
+    if name not in _BY_INDEX:
+        message = f"`{name}` does not take `for`"
+        remedy = suggestion(name, _BY_INDEX) or "`sum`, `mean` and `prod` do"
+        raise fault("E212", message, node.function.span, remedy)
+    labels, inner = bind_iterations(node.iterations, scope)
+    body = yield Evaluate(node.body, inner)
+    condition: Value | None = None
+    if node.condition is not None:
+        condition = yield Evaluate(node.condition, inner)
+        if condition.rank:
+            message = f"the condition of a sum is one truth value, not {show(condition)}"
+            raise shape_fault("E212", message, node.condition.span, "index its arrays: `y[i] > 0`")
+    if name == "mean":
+        dims = [label.dim for label in labels]
+        require_nonempty(name, scope.model, dims, node.span)
+    if name in ("sum", "mean"):
+        return _sum(scope, node, labels, body, condition)
+    if condition is not None:
+        body = combine(where, condition, body, number(_NEUTRAL[name]))
+        scope.model.note(body, node.span)
+    return reduced(name, body, scope.model, node.span, labels=labels)
+
+
+def _sum(
+    scope: Scope,
+    node: Comprehension,
+    labels: Sequence[Label],
+    body: Value,
+    condition: Value | None,
+) -> Value:
+    count: Value | None = None
+    if condition is not None:
+        count = total(combine(where, condition, number(1.0), number(0.0)), labels, ())
+        body = combine(where, condition, body, number(0.0))
+        assert node.condition is not None
+        scope.model.note(body, node.condition.span)
+    result = total(body, labels, ())
+    if node.function.text == "mean":
+        if count is not None:
+            scope.model.counts[count.expr] = node.span
+        return combine(div, result, count or size_product([label.dim for label in labels]))
+    return result
+
 
 MOST_UNROLLED = 32
 """Products of so many factors are written out, longer ones are a recurrence."""

@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
+import sympy as sp
+
 from slomodel.errors import Diagnostic, SourceText, Span
-from slomodel.front.elaboration.elsewhere import meant_by
-from slomodel.front.elaboration.faults import Fault, fault, suggestion
+from slomodel.front.elaboration.errors import Fault, fault, suggestion
+from slomodel.front.elaboration.foreign_names import meant_by
 from slomodel.front.elaboration.values import Label, Value
 from slomodel.front.text.syntax import Fn, Name, Node
 from slomodel.functions import div
@@ -18,6 +20,9 @@ from slomodel.ir.expr import Const, Expr, Map
 from slomodel.problem import Bound, Check
 
 _MOST_NOT_FINITE = 10
+CONSTANTS = {"pi": Const(math.pi, sp.pi), "e": Const(math.e, sp.E)}
+"""Names that stand for a number where nothing declares them."""
+
 SymbolKind: TypeAlias = Literal["dim", "data", "variable", "definition", "function"]
 
 

@@ -10,12 +10,19 @@ import sympy as sp
 
 from slomodel.errors import MissingRule, ShapeError, SlomodelError
 from slomodel.front.elaboration.contraction import contract
-from slomodel.front.elaboration.identities import power_of
 from slomodel.front.elaboration.operators import transposed
-from slomodel.front.elaboration.values import Value, combine, is_square, merged, show, value_of
-from slomodel.front.sympy_expressions.faults import refused
+from slomodel.front.elaboration.values import (
+    Value,
+    combine,
+    is_square,
+    merged,
+    power_of,
+    show,
+    value_of,
+)
+from slomodel.front.sympy_expressions.errors import refused
+from slomodel.front.sympy_expressions.evaluation import Ask, Steps
 from slomodel.front.sympy_expressions.scope import size
-from slomodel.front.sympy_expressions.steps import Ask, Steps
 from slomodel.functions import add, mul
 from slomodel.functions.translate import balanced
 from slomodel.ir import build

@@ -10,15 +10,18 @@ from dataclasses import dataclass
 import sympy as sp
 
 from slomodel.errors import DomainError, ShapeError, SlomodelError
-from slomodel.front.elaboration.comprehension import number_of
+from slomodel.front.elaboration.index_sets import number_of
 from slomodel.front.elaboration.values import value_of
-from slomodel.front.sympy_expressions.faults import refused
-from slomodel.front.sympy_expressions.scan import Found, name_of
+from slomodel.front.sympy_expressions.errors import refused
+from slomodel.front.sympy_expressions.free_names import Found, name_of
 from slomodel.front.sympy_expressions.scope import Reading, Scope, size
 from slomodel.front.sympy_expressions.shapes import inferred
 from slomodel.ir import build
-from slomodel.ir.dims import Shape, named
+from slomodel.ir.dims import Shape, literal, named
+from slomodel.ir.expr import Affine, Expr, Input
+from slomodel.ir.walk import substitute
 from slomodel.problem import DataDeclaration, DimDeclaration, Variable
+from slomodel.rewrite.rolling import LEAST_TERMS
 
 NAMED = (sp.Symbol, sp.IndexedBase, sp.MatrixSymbol)
 
@@ -147,3 +150,26 @@ def _shapeless(name: str, node: sp.Basic) -> SlomodelError:
     message = f"the shape of `{name}` is not known: nothing indexes it"
     remedy = f"write `IndexedBase({name!r}, shape=(n,))`"
     return refused("E409", message, node, remedy, ShapeError)
+
+
+def packed(declared: Named, reading: Reading) -> Input | None:
+    """The vector whose elements all variables are from now on; None where they are to stay."""
+    count = len(declared.variables)
+    if count < LEAST_TERMS or any(one.shape for one in declared.variables):
+        return None
+    names = [one.name for one in declared.variables]
+    vector = build.variable(f"{names[0]} … {names[-1]}", (literal(count),))
+    for k, name in enumerate(names):
+        reading.values[name] = value_of(_element(vector, k))
+    return vector
+
+
+def unpacked(graph: Expr, vector: Input, declared: Named) -> Expr:
+    """The graph over the variables themselves."""
+    nodes = [one.node for one in declared.variables]
+    (made,) = substitute((graph,), {_element(vector, k): node for k, node in enumerate(nodes)})
+    return made
+
+
+def _element(vector: Input, k: int) -> Expr:
+    return build.gather(vector, [Affine(literal(k), ())], ())

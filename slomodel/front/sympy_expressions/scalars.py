@@ -8,11 +8,10 @@ import sympy as sp
 from sympy.matrices.expressions.matexpr import MatrixElement
 from sympy.tensor.indexed import Idx
 
-from slomodel.front.elaboration.comprehension import index_value
-from slomodel.front.elaboration.identities import square_root
-from slomodel.front.elaboration.values import Label, Value, combine, number, union
-from slomodel.front.sympy_expressions.faults import refused
-from slomodel.front.sympy_expressions.steps import Ask, Steps, note
+from slomodel.front.elaboration.index_sets import index_value
+from slomodel.front.elaboration.values import Label, Value, combine, number, square_root, union
+from slomodel.front.sympy_expressions.errors import refused
+from slomodel.front.sympy_expressions.evaluation import Ask, Steps, note
 from slomodel.functions import div, eq, ne
 from slomodel.functions.translate import to_graphs
 from slomodel.ir import build

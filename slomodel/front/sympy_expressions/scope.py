@@ -10,9 +10,9 @@ from sympy.concrete.expr_with_limits import ExprWithLimits
 from sympy.tensor.indexed import Idx
 
 from slomodel.errors import ShapeError, SlomodelError
-from slomodel.front.elaboration.affine import AffineIndex
+from slomodel.front.elaboration.affine_index import AffineIndex
 from slomodel.front.elaboration.values import Label, Value
-from slomodel.front.sympy_expressions.faults import Places, refused, shown
+from slomodel.front.sympy_expressions.errors import Places, refused, shown
 from slomodel.ir.dims import Dim, literal, named
 from slomodel.problem import Bound
 

@@ -8,8 +8,8 @@ from functools import reduce
 import sympy as sp
 
 from slomodel.errors import ShapeError, SlomodelError
-from slomodel.front.elaboration.affine import AffineIndex
-from slomodel.front.sympy_expressions.faults import refused
+from slomodel.front.elaboration.affine_index import AffineIndex
+from slomodel.front.sympy_expressions.errors import refused
 from slomodel.front.sympy_expressions.scope import Reading
 from slomodel.ir.dims import Dim, Shape, literal
 

@@ -12,9 +12,9 @@ import sympy as sp
 from sympy.core.symbol import Str
 
 from slomodel.errors import Diagnostic, TargetLimit
-from slomodel.front.sympy_expressions.front import problem_from_sympy
+from slomodel.front.sympy_expressions.elaborate import problem_from_sympy
+from slomodel.front.sympy_expressions.free_names import name_of
 from slomodel.front.sympy_expressions.names import NAMED, listed
-from slomodel.front.sympy_expressions.scan import name_of
 from slomodel.problem import Problem
 
 _Value = TypeVar("_Value")

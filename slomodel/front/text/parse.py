@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 from threading import Lock
@@ -10,12 +11,10 @@ from lark import Lark, Token
 from lark.exceptions import UnexpectedInput
 
 from slomodel.errors import Diagnostic, ModelSyntaxError, SourceText, Span
-from slomodel.front.collector import uncollected
 from slomodel.front.text import messages
 from slomodel.front.text.build import TreeBuilder
 from slomodel.front.text.diagnose import diagnose
-from slomodel.front.text.failure import END, blank_before, failure_of, next_statement
-from slomodel.front.text.limits import DEEPEST, LONGEST_TEXT, beyond_limits
+from slomodel.front.text.failure import END, STATEMENTS, blank_before, failure_of, next_statement
 from slomodel.front.text.syntax import (
     Call,
     Comprehension,
@@ -26,8 +25,10 @@ from slomodel.front.text.syntax import (
     Power,
     Program,
     Transpose,
+    children,
+    roots,
 )
-from slomodel.front.text.traverse import children, roots
+from slomodel.front.without_gc import uncollected
 
 _MOST_MESSAGES = 10
 _BOM = "\ufeff"
@@ -179,3 +180,40 @@ def _nearby(path: Path) -> str:
         return ""
     there = ", ".join(f"`{name}`" for name in found)
     return f"that folder has {there}" if found else "give the path of a model, a .slo file"
+
+
+LONGEST_TEXT = 2_000_000
+"""Bytes of a model's text."""
+DEEPEST = 5_000
+"""Levels of nesting, counted in brackets and in operators with one operand or a chain of them."""
+MOST_SIGNS = 50_000
+"""Names, numbers, texts, brackets and other signs of one statement."""
+
+_KEYWORDS = "|".join(STATEMENTS)
+_SIGN = re.compile(
+    r"(?P<comment>#[^\r\n]*)|(?P<open>[(\[])|(?P<close>[)\]])|"
+    rf"(?P<keyword>\b(?:{_KEYWORDS})\b)|"
+    r'"[^"\r\n]*"|[0-9][0-9.]*(?:[eE][+-]?[0-9]+)?|\w+|\.?\*\*?|\.?[-+/^@,:=<>!]|\''
+)
+
+
+def beyond_limits(source: SourceText) -> Diagnostic | None:
+    """The message about a text nested too deep, or with too long a statement."""
+    depth = count = 0
+    for match in _SIGN.finditer(source.text):
+        kind = match.lastgroup
+        # What no grammar has room for is a mistake of its own, however often it comes.
+        if kind == "comment" or (kind == "close" and not depth):
+            continue
+        count += 1
+        if kind == "open":
+            depth += 1
+        elif kind == "close":
+            depth -= 1
+        elif kind == "keyword" and not depth:
+            count = 1
+        if depth > DEEPEST:
+            return messages.nested_too_deep(Span(source, match.start(), match.end()), DEEPEST)
+        if count > MOST_SIGNS:
+            return messages.statement_too_long(Span(source, match.start(), match.end()), MOST_SIGNS)
+    return None

@@ -1,0 +1,137 @@
+"""`slomodel bounds`: both Lipschitz constants over balls round one point."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from slomodel.bounds import Bounds
+from slomodel.bounds.result import shown
+from slomodel.cli import options
+from slomodel.cli.errors import answering
+from slomodel.cli.inputs import check_ready, request, start_from
+from slomodel.cli.outputs import print_json
+
+OPTIONS = (
+    *options.MODEL[:-1],
+    click.option(
+        "--at",
+        type=options.FILE,
+        help="Centre: a file of --out, or an npz of named variables [the start of --seed].",
+    ),
+    click.option(
+        "--radius",
+        "radii",
+        type=float,
+        multiple=True,
+        required=True,
+        metavar="R...",
+        help="Radius of the ball; several give a line each.",
+    ),
+    click.option("--seed", type=int, default=0, help="Seed of the start and of samples [0]."),
+    click.option("--sampled", is_flag=True, help="Estimate from samples instead of proving."),
+    click.option("--explain", is_flag=True, help="Print every rule with what it gives."),
+    options.MODEL[-1],
+)
+
+
+class Radii(click.Command):
+    """A command whose `--radius` takes all the numbers that follow it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return click.Command.parse_args(self, ctx, spread(args, "--radius"))
+
+
+def spread(args: Sequence[str], option: str) -> list[str]:
+    """`--radius 0.1 1` as `--radius 0.1 --radius 1`."""
+    result: list[str] = []
+    open_option = False
+    for arg in args:
+        number = _is_number(arg)
+        if open_option and number and result[-1] != option:
+            result.append(option)
+        open_option = arg == option or (open_option and number)
+        result.append(arg)
+    return result
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+@click.command(cls=Radii)
+@options.given(OPTIONS)
+def bounds(
+    file: Path,
+    settings: dict[str, str],
+    files: dict[str, str],
+    at: Path | None,
+    radii: tuple[float, ...],
+    seed: int,
+    sampled: bool,
+    explain: bool,
+    as_json: bool,
+) -> None:
+    """Bound the Lipschitz constants of gradient (L1) and Hessian (L2) over balls.
+
+    FILE is a model, or - for standard input. A bound is proved, in floating point too; inf where
+    there is none, and then why.
+
+    \b
+    slomodel bounds models/deep_linear.slo --radius 0.1 1
+    slomodel bounds models/rosenbrock.slo --set n=10 --at run.npz --radius 0.1 --explain
+    """
+    with answering(as_json):
+        asked = request(file, settings, files)
+        model = asked.model()
+        check_ready(asked, model)
+        center = start_from(at) if at else model.x0(seed)
+        if sampled:
+            first = model.sample_bounds(center, radii[0], seed=seed)
+        else:
+            first = model.bounds(center, radii[0])
+        found = [first, *(first.at(radius) for radius in radii[1:])]
+        if as_json:
+            print_json({"model": model.name, "bounds": [document(one) for one in found]})
+        elif explain:
+            click.echo("\n\n".join(one.explain() for one in found))
+        else:
+            click.echo(table(found))
+
+
+def document(found: Bounds) -> dict[str, object]:
+    """The answer as data; inf is null, and `reason` says why."""
+    return {
+        "radius": _finite(found.radius),
+        "n": found.n,
+        "L1": _finite(found.L1),
+        "L2": _finite(found.L2),
+        "source": found.source,
+        "rigor": found.rigor,
+        "rule": found.rule,
+        "runner_up": found.runner_up,
+        "reason": found.reason,
+        "explanation": found.explain(),
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def table(found: Sequence[Bounds]) -> str:
+    """A line a ball, and below the reasons of what is inf."""
+    lines = [f"{'radius':>10}  {'L1':>12}  {'L2':>12}  source    rule"]
+    lines += [
+        f"{one.radius:>10g}  {shown(one.L1):>12}  {shown(one.L2):>12}  {one.source:<8}  {one.rule}"
+        for one in found
+    ]
+    reasons = dict.fromkeys(one.reason for one in found if one.reason)
+    return "\n".join([*lines, *reasons])

@@ -1,0 +1,64 @@
+"""`slomodel functions` and `slomodel methods`: what models may call, how runs are made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from slomodel.cli.errors import answering
+from slomodel.cli.outputs import print_json
+from slomodel.front.catalogue import Entry, catalogue, entries_of
+from slomodel.solve import METHODS
+
+
+@click.command()
+@click.argument("name", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def functions(name: str | None, as_json: bool) -> None:
+    """List the functions of the language, or tell all about the one called NAME.
+
+    \b
+    slomodel functions
+    slomodel functions huber
+    """
+    with answering(as_json):
+        entries = entries_of(name) if name else catalogue()
+        if as_json:
+            print_json({"functions": [entry.facts() for entry in entries]})
+        elif name:
+            click.echo("\n\n".join(_in_full(entry) for entry in entries))
+        else:
+            click.echo(_listed([entry for entry in entries if entry.is_scalar], "By element"))
+            click.echo(_listed([entry for entry in entries if not entry.is_scalar], "Of arrays"))
+
+
+def _listed(entries: Sequence[Entry], title: str) -> str:
+    width = max(len(entry.signature) for entry in entries)
+    lines = [f"  {entry.signature.ljust(width)}  {entry.meaning}" for entry in entries]
+    return "\n".join([title, *lines])
+
+
+def _in_full(entry: Entry) -> str:
+    lines = [entry.signature, f"  {entry.meaning}"]
+    if entry.is_scalar:
+        lines.append(f"  by element; domain: {entry.domain}; smoothness: {entry.smoothness}")
+    return "\n".join(lines)
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def methods(as_json: bool) -> None:
+    """List the methods of `slomodel solve`: what each is, what it needs, its options."""
+    with answering(as_json):
+        if as_json:
+            found = {
+                name: {"what": m.what, "needs": m.needs, "options": list(m.options)}
+                for name, m in METHODS.items()
+            }
+            print_json({"methods": found})
+            return
+        width = max(map(len, METHODS))
+        for name, m in METHODS.items():
+            click.echo(f"{name.ljust(width)}  {m.what}; needs {m.needs}")
+            click.echo(f"{' ' * width}    {', '.join(m.options)}")

@@ -1,0 +1,142 @@
+"""`slomodel report`: a page about a model, its bounds and a run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from io import BytesIO
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import click
+
+from slomodel import plots
+from slomodel.bounds import Bounds
+from slomodel.bounds.result import checked_radius, shown
+from slomodel.cli import options
+from slomodel.cli.bounds import Radii, document
+from slomodel.cli.errors import answering
+from slomodel.cli.html import Section, facts, folded, page, paragraph, picture, table, verbatim
+from slomodel.cli.inputs import check_ready, request, start_from
+from slomodel.cli.outputs import check_target, print_json, write_text
+from slomodel.cli.result import Result
+from slomodel.errors import TargetLimit
+from slomodel.model import Model
+from slomodel.solve import Solution
+
+_RADII = (0.01, 0.1, 1.0)
+OPTIONS = (
+    *options.MODEL[:-1],
+    click.option("-o", "--out", type=options.FILE, required=True, help="The HTML file to write."),
+    click.option(
+        "--radius",
+        "radii",
+        type=float,
+        multiple=True,
+        default=_RADII,
+        metavar="R...",
+        help="Radius of a ball to bound over; several give a row each [0.01 0.1 1].",
+    ),
+    *options.RUN,
+    options.MODEL[-1],
+)
+
+
+@click.command(cls=Radii)
+@options.given(OPTIONS)
+def report(
+    file: Path,
+    settings: dict[str, str],
+    files: dict[str, str],
+    out: Path,
+    radii: tuple[float, ...],
+    x0: Path | None,
+    backend: str,
+    dtype: str,
+    progress: bool,
+    as_json: bool,
+    **chosen: object,
+) -> None:
+    """Write a page about a model and a run: one HTML file that needs nothing beside it.
+
+    FILE is a model, or - for standard input. The page has the model and its formula, what the
+    compiler found, the run with its curves, and proved Lipschitz constants over balls round its
+    end. Ctrl-C ends the run, and the page is written.
+
+    \b
+    slomodel report models/deep_linear.slo --max-time 5 -o deep_linear.html
+    slomodel report models/rosenbrock.slo --set n=10 --verify --radius 0.1 1 -o rosenbrock.html
+    """
+    given: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
+    with answering(as_json):
+        check_target(out)
+        for radius in radii:
+            checked_radius(radius)
+        asked = request(file, settings, files)
+        model = asked.model(backend, dtype)
+        check_ready(asked, model)
+        if x0:
+            given["x0"] = start_from(x0)
+        result = _run_of(model, given, progress)
+        found = _bounds_at(model, result.solution, radii)
+        sections = [*_model(asked.text, model), _run(result), _bounds(found)]
+        write_text(out, page(model.name or "a model", sections))
+        _tell(result, found, out, as_json)
+        sys.exit(result.exit_code)
+
+
+def _run_of(model: Model, given: dict[str, Any], progress: bool) -> Result:
+    began = perf_counter()
+    solution = model.solve(progress=progress, **given)
+    return Result(model.name, solution, perf_counter() - began, given.keys(), None, None)
+
+
+def _tell(result: Result, found: Sequence[Bounds], out: Path, as_json: bool) -> None:
+    if as_json:
+        bounds = [document(one) for one in found]
+        print_json({**result.document(), "bounds": bounds, "out": str(out)})
+        return
+    click.echo(f"{result.solution.status}: {result.solution.message}\nwrote {out}")
+
+
+def _model(text: str, model: Model) -> list[Section]:
+    return [
+        Section("The model", verbatim(text.strip()) + folded("in LaTeX", model.latex())),
+        Section("What the compiler found", verbatim(model.explain())),
+    ]
+
+
+def _run(result: Result) -> Section:
+    parts = [facts(result.rows()), _curves(result.solution, result.name)]
+    if result.solution.certificate:
+        parts.append(verbatim(result.solution.certificate.summary))
+    return Section("The run", "\n".join(parts))
+
+
+def _curves(solution: Solution, name: str) -> str:
+    try:
+        figure = plots.convergence(solution, name=name)
+    except TargetLimit as missing:
+        return paragraph(f"No curves: {missing}")
+    file = BytesIO()
+    figure.savefig(file, format="png")
+    return picture(file.getvalue(), "gradient norm and objective against time")
+
+
+def _bounds_at(model: Model, solution: Solution, radii: Sequence[float]) -> list[Bounds]:
+    first = model.bounds(solution.x, radii[0])
+    return [first, *(first.at(radius) for radius in radii[1:])]
+
+
+def _bounds(found: Sequence[Bounds]) -> Section:
+    """The table over the balls, and the steps of each bound behind a click."""
+    rows = [(f"{b.radius:g}", shown(b.L1), shown(b.L2), b.rule, b.reason or "") for b in found]
+    says = paragraph(
+        "Over the ball of this radius round the point found, the gradient has the Lipschitz "
+        "constant L1 and the Hessian L2. They are proved, in floating point too; inf where no "
+        "bound exists or none is found."
+    )
+    steps = [folded(f"steps of the bound, radius {b.radius:g}", b.explain()) for b in found]
+    head = ("radius", "L1", "L2", "rule", "why inf")
+    return Section("Proved Lipschitz constants", "\n".join([says, table(head, rows), *steps]))

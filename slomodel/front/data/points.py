@@ -1,0 +1,181 @@
+"""The flat vector x (n,) of a model: its layout, packing and unpacking, and the initial point."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from slomodel.codegen.arrays import is_on_device
+from slomodel.errors import Diagnostic, DomainError, ShapeError
+from slomodel.front.data.bind import Binding
+from slomodel.front.data.user_arrays import given_array, kind_in_words
+from slomodel.ir.dims import concrete
+from slomodel.problem import Init, Problem
+
+Vector = NDArray[np.float64]
+Point = ArrayLike | Mapping[str, ArrayLike]
+
+_MOST_BYTES = 10**9
+FLOAT64 = np.dtype(np.float64)
+
+
+class Vectors:
+    """Vectors x (n,) that hold variables of given shapes, in order, each in C order.
+
+    Raises ShapeError when they take more than 10⁹ bytes.
+    """
+
+    def __init__(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        self.shapes = dict(shapes)
+        self.n = sum(_count(shape) for shape in shapes.values())
+        self.shape = (self.n,)
+        if 8 * self.n > _MOST_BYTES:
+            message = f"the variables take {8.0 * self.n:.3g} bytes; the limit is 1e9"
+            raise ShapeError(Diagnostic("E320", message, help="give smaller sizes"))
+
+    def pack(self, values: Mapping[str, ArrayLike]) -> Vector:
+        """The vector of named arrays. Raises ShapeError for a name or a shape that differs."""
+        for name in values:
+            if name not in self.shapes:
+                raise self._misfit(f"the model has no variable `{name}`")
+        parts = []
+        for name, shape in self.shapes.items():
+            if name not in values:
+                raise self._misfit(f"no value for variable `{name}`")
+            array = reals(values[name], f"variable `{name}`")
+            if array.shape != shape:
+                raise self._misfit(f"variable `{name}` has shape {shape}, not {array.shape}")
+            parts.append(array.ravel())
+        return np.concatenate(parts)
+
+    def unpack(self, vector: Vector) -> dict[str, Vector]:
+        """Copies of the named arrays in a vector."""
+        result, at = {}, 0
+        for name, shape in self.shapes.items():
+            end = at + _count(shape)
+            result[name] = vector[at:end].reshape(shape).copy()
+            at = end
+        return result
+
+    def vector(self, x: Point, what: str = "x") -> Vector:
+        """`x` as a float64 vector (n,), from a vector or named arrays; not always a copy.
+
+        Errors call it `what`.
+        """
+        # What nearly every call gives, without the microseconds that the rest takes.
+        if type(x) is np.ndarray and x.dtype is FLOAT64 and x.shape == self.shape:
+            return x
+        if isinstance(x, Mapping):
+            return self.pack(x)
+        vector = reals(x, what)
+        self._check_shape(what, vector)
+        return vector
+
+    def device_vector(self, x: Point, what: str = "x") -> Vector:
+        """`x` for kernels that take vectors (n,) of CuPy too; those stay where they are."""
+        if not is_on_device(x):
+            return self.vector(x, what)
+        vector: Vector = x  # type: ignore[assignment]
+        self._check_shape(what, vector)
+        if vector.dtype.kind not in "biuf":
+            raise _no_reals(what, f"holds {kind_in_words(vector.dtype)} values")
+        return vector
+
+    def receiver(self, out: object) -> Vector:
+        """`out`, once it is clear that a gradient (n,) can be written into it.
+
+        Raises DomainError or ShapeError where it cannot.
+        """
+        if not isinstance(out, np.ndarray):
+            raise _no_receiver(f"is a {type(out).__name__}, not a NumPy array")
+        self._check_shape("out", out)
+        if out.dtype.kind != "f":
+            raise _no_receiver(f"holds {kind_in_words(out.dtype)} values, not floats")
+        if not out.flags.writeable:
+            raise _no_receiver("is read-only")
+        return out
+
+    def _check_shape(self, what: str, vector: Vector) -> None:
+        if vector.shape != self.shape:
+            raise self._misfit(f"{what} has shape {vector.shape}, not {self.shape}")
+
+    def _misfit(self, message: str) -> ShapeError:
+        remedy = f"give a vector of {self.n} numbers, or a dict of arrays; {self.describe()}"
+        return ShapeError(Diagnostic("E605", message, help=remedy))
+
+    def describe(self) -> str:
+        """The names and shapes, for messages."""
+        parts = [f"{name} {list(shape)}" for name, shape in self.shapes.items()]
+        return f"the variables are {', '.join(parts)}"
+
+
+def vectors_of(problem: Problem, sizes: Mapping[str, int]) -> Vectors:
+    """The vectors of a problem whose sizes are all known."""
+    return Vectors({v.name: concrete(v.shape, sizes) for v in problem.variables})
+
+
+def reals(value: ArrayLike, what: str) -> Vector:
+    """`value` as a float64 array. Raises DomainError for complex numbers, text and objects."""
+    with np.errstate(over="ignore"):
+        return np.asarray(given_array(what, value), dtype=np.float64)
+
+
+def _no_reals(what: str, found: str) -> DomainError:
+    return DomainError(Diagnostic("E306", f"{what} {found}", help="give an array of real numbers"))
+
+
+def _no_receiver(found: str) -> DomainError:
+    remedy = "give a new array of float64, or leave out= away"
+    return DomainError(Diagnostic("E602", f"out {found}", help=remedy))
+
+
+def _count(shape: tuple[int, ...]) -> int:
+    count = 1
+    for size in shape:
+        count *= size
+    return count
+
+
+Array = NDArray[np.float64]
+
+
+# Of its own, so that a start is not the very numbers that a user drew with the same seed.
+_STREAM = 0x510
+
+
+def start(problem: Problem, binding: Binding, seed: int) -> Array:
+    """A start (n,): each variable as its `init` says, drawn in declaration order.
+
+    Raises DomainError for a seed that is no whole number from 0 on.
+    """
+    given: object = seed
+    if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or seed < 0:
+        message = f"a seed is a whole number from 0 on, not {seed!r}"
+        raise DomainError(Diagnostic("E602", message, help="give a seed such as 0 or 1"))
+    rng = np.random.default_rng([_STREAM, int(seed)])
+    parts = [
+        _drawn(variable.init, concrete(variable.shape, binding.sizes), binding, rng).ravel()
+        for variable in problem.variables
+    ]
+    return np.concatenate(parts)
+
+
+def _drawn(init: Init, shape: tuple[int, ...], binding: Binding, rng: np.random.Generator) -> Array:
+    if init.kind == "uniform":
+        low, high = init.parameters
+        return np.asarray(rng.uniform(low, high, shape))
+    if init.kind == "normal":
+        mean, deviation = init.parameters
+        return np.asarray(rng.normal(mean, deviation, shape))
+    if init.kind == "eye":
+        return np.eye(shape[0], shape[1])
+    if init.kind == "data":
+        if init.array not in binding.arrays:
+            message = f"the start is data `{init.array}`, which has no values yet"
+            remedy = f"give data={{{init.array!r}: …}}, or x0="
+            raise ShapeError(Diagnostic("E706", message, help=remedy))
+        return binding.arrays[init.array].copy()
+    value = {"zeros": 0.0, "ones": 1.0}.get(init.kind)
+    return np.full(shape, init.parameters[0] if value is None else value)

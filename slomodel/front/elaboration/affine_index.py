@@ -1,0 +1,227 @@
+"""Indices and sizes affine in dims and index variables, and whether they stay inside an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from slomodel.errors import Span
+from slomodel.front.elaboration.errors import Fault, fault, shape_fault
+from slomodel.front.elaboration.foreign_names import COUNTS, SIZES
+from slomodel.front.elaboration.scope import Model, Scope, Symbol, described
+from slomodel.front.elaboration.values import Label
+from slomodel.front.text.syntax import Call, Name, Negate, Node, Number, Product, Sum, children
+from slomodel.ir.dims import Dim, literal
+from slomodel.problem import Bound
+
+_LARGEST = 10**15
+_PRODUCT = "declare a dim for the product, `dim k`, write `k`, and give its size as other sizes"
+
+
+@dataclass(frozen=True, slots=True)
+class AffineIndex:
+    """`offset + sum(coefficient * position of label)`; no coefficient is 0."""
+
+    offset: Dim
+    labels: Mapping[Label, int] = field(default_factory=dict)
+
+    def plus(self, other: AffineIndex, factor: int = 1) -> AffineIndex:
+        total = dict(self.labels)
+        for label, coefficient in other.labels.items():
+            total[label] = total.get(label, 0) + factor * coefficient
+        kept = {label: c for label, c in total.items() if c}
+        return AffineIndex(self.offset + other.offset * factor, kept)
+
+    def times(self, factor: int) -> AffineIndex:
+        return AffineIndex(Dim()).plus(self, factor)
+
+    @property
+    def constant(self) -> int | None:
+        """The number, where neither a dim nor a label takes part."""
+        return None if self.labels or not self.offset.is_literal else self.offset.const
+
+    @property
+    def least(self) -> Dim:
+        """The smallest value, over labels with at least one value each."""
+        return self._extreme(-1)
+
+    @property
+    def most(self) -> Dim:
+        return self._extreme(1)
+
+    def _extreme(self, sign: int) -> Dim:
+        total = self.offset
+        for label, coefficient in self.labels.items():
+            if coefficient * sign > 0:
+                total = total + (label.dim - 1) * coefficient
+        return total
+
+
+def affine(node: Node, scope: Scope) -> AffineIndex:
+    """The affine form of an expression; raises a Fault that says what keeps it from being one."""
+    results: list[AffineIndex] = []
+    stack: list[tuple[Node, bool]] = [(node, False)]
+    while stack:
+        current, is_left = stack.pop()
+        below = children(current)
+        if not is_left and isinstance(current, (Negate, Sum, Product)):
+            stack.append((current, True))
+            stack.extend((child, False) for child in reversed(below))
+            continue
+        if not is_left:
+            results.append(_leaf(current, scope))
+            continue
+        operands = results[-len(below) :]
+        del results[-len(below) :]
+        results.append(_combined(current, operands))
+    return results[0]
+
+
+def size(node: Node, scope: Scope) -> Dim:
+    """A size that is affine in dims alone."""
+    form = affine(node, scope)
+    if form.labels:
+        name = next(iter(form.labels)).name
+        message = f"a size may not depend on the index `{name}`"
+        raise fault("E209", message, node.span, "restrict a sum with `if`, as in `if i < j`")
+    return form.offset
+
+
+def whole(node: Node, scope: Scope) -> int:
+    """A whole number, written as such."""
+    number = affine(node, scope).constant
+    if number is None:
+        raise _not_whole(node.span)
+    return number
+
+
+def _leaf(node: Node, scope: Scope) -> AffineIndex:
+    if isinstance(node, Number):
+        if node.value.is_integer() and abs(node.value) <= _LARGEST:
+            return AffineIndex(literal(int(node.value)))
+        raise _not_whole(node.span)
+    if isinstance(node, Name):
+        found = scope.find(node)
+        if isinstance(found, Label):
+            return AffineIndex(found.start, {found: 1})
+        if isinstance(found, Symbol) and found.dim is not None:
+            return AffineIndex(found.dim)
+        what = described(found) if isinstance(found, Symbol) else f"`{node.text}` is a parameter"
+        raise _not_affine(node.span, what)
+    remedy = dims_asked(node, scope) if isinstance(node, Call) else ""
+    raise _not_affine(node.span, f"`{node.span.text}` is more than that", remedy)
+
+
+def dims_asked(node: Call, scope: Scope) -> str:
+    """The remedy for a call that asks for sizes, as `len(y)` does; empty for other calls."""
+    name, of = node.function.text, node.args[0] if node.args else None
+    if name not in SIZES and name not in COUNTS:
+        return ""
+    found = scope.model.symbols.get(of.text) if isinstance(of, Name) else None
+    if found is None or found.value is None or not found.value.rank:
+        return "the size of an axis is its dim: write its name, such as `n` of `x[n]`"
+    dims = [str(dim) for dim in found.value.dims]
+    if name in COUNTS:
+        return f"write `{' * '.join(f'({dim})' if ' ' in dim else dim for dim in dims)}`"
+    listed = " or ".join(f"`{dim}`" for dim in dict.fromkeys(dims))
+    return f"the size of an axis is its dim: of `{found.name}` write {listed}"
+
+
+def _combined(node: Node, operands: list[AffineIndex]) -> AffineIndex:
+    if isinstance(node, Negate):
+        return operands[0].times(-1)
+    result = operands[0]
+    assert isinstance(node, (Sum, Product))
+    for term, other in zip(node.rest, operands[1:], strict=True):
+        if isinstance(node, Sum):
+            result = result.plus(other, 1 if term.op == "+" else -1)
+            continue
+        if term.op not in ("*", ".*"):
+            raise _not_affine(term.op_span, f"`{term.op}` is not allowed in it")
+        if other.constant is not None:
+            result = result.times(other.constant)
+        elif result.constant is not None:
+            result = other.times(result.constant)
+        elif result.labels or other.labels:
+            raise _not_affine(term.op_span, "no two names may be multiplied in it")
+        else:
+            raise _not_affine(term.op_span, "no two names may be multiplied in it", _PRODUCT)
+    return result
+
+
+def _not_whole(span: Span) -> Fault:
+    remedy = "indices, axes and sizes count: write a number like `0`, `1` or `2`"
+    return fault("E209", f"`{span.text}` is not a whole number", span, remedy)
+
+
+def _not_affine(span: Span, reason: str, remedy: str = "") -> Fault:
+    message = f"an index or size is made of index variables, dims and whole numbers: {reason}"
+    remedy = remedy or "write it like `i`, `i + 1`, `2*i` or `n - 1 - i`"
+    return fault("E209", message, span, remedy)
+
+
+def is_at_least_zero(dim: Dim) -> bool | None:
+    """True or False where that holds for all sizes, None where it depends on them."""
+    coefficients = [c for _, c in dim.terms]
+    if dim.const >= 0 and all(c > 0 for c in coefficients):
+        return True
+    return False if dim.const < 0 and all(c < 0 for c in coefficients) else None
+
+
+def check_index(model: Model, index: AffineIndex, axis: Dim, span: Span) -> None:
+    """`index` must lie in an axis of size `axis`; what sizes decide is tested at bind."""
+    counts = [label.dim for label in index.labels]
+    if any(count == Dim() for count in counts):
+        return
+    low, high = is_at_least_zero(index.least), is_at_least_zero(axis - 1 - index.most)
+    if low and high:
+        return
+    if low is False or high is False:
+        raise _outside(index, axis, span, is_low=low is False)
+    if high is None and len(counts) == 1 and not next(iter(index.labels)).is_range:
+        raise _other_axis(index, axis, span)
+    count = counts[0] if len(counts) == 1 else literal(1)
+    model.require(Bound(index.least, index.most, axis, count, span.text, span))
+
+
+def check_slice(model: Model, low: Dim, high: Dim, axis: Dim, span: Span) -> None:
+    """0 <= low <= high <= axis."""
+    tests = [is_at_least_zero(low), is_at_least_zero(high - low), is_at_least_zero(axis - high)]
+    if any(test is False for test in tests):
+        message = f"the slice {low} to {high} leaves an axis of size {axis}"
+        if tests[1] is False:
+            message = f"the slice {low} to {high} ends before it begins"
+        raise shape_fault("E210", message, span, "an axis of size n has the slices inside `0:n`")
+    if not all(tests):
+        model.require(Bound(low, high - 1, axis, high - low, span.text, span))
+
+
+def _outside(index: AffineIndex, axis: Dim, span: Span, is_low: bool) -> Fault:
+    reached = index.least if is_low else index.most
+    message = f"the index reaches {reached}, and the axis has the size {axis}: 0 to {axis - 1}"
+    remedy = "indices count from 0"
+    if index.labels:
+        remedy = _restricted(index, axis, is_low)
+    return shape_fault("E210", message, span, remedy)
+
+
+def _restricted(index: AffineIndex, axis: Dim, is_low: bool) -> str:
+    """The range that keeps an index inside, where one label moves it by steps of one."""
+    label = next(iter(index.labels))
+    if len(index.labels) > 1 or index.labels[label] != 1:
+        return f"restrict it: `{label.name} in range(…)`, which leaves out its end"
+    shift = index.offset - label.start
+    start = Dim() - shift if is_low else label.start
+    stop = label.start + label.dim if is_low else axis - shift
+    bounds = f"{stop}" if start == Dim() else f"{start}, {stop}"
+    return f"restrict it: `{label.name} in range({bounds})`, which leaves out its end"
+
+
+def _other_axis(index: AffineIndex, axis: Dim, span: Span) -> Fault:
+    label = next(iter(index.labels))
+    return shape_fault(
+        "E211",
+        f"the index `{label.name}` runs over `{label.dim}`, and this axis is `{axis}`",
+        span,
+        f"take an index over `{axis}`, or `range(…)` for a part of an axis",
+    )

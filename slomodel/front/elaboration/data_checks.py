@@ -1,0 +1,84 @@
+"""What data must satisfy at bind, and which data may hold NaN, as the graph of a model shows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from slomodel.errors import Span
+from slomodel.functions import div, ge, where
+from slomodel.ir import build
+from slomodel.ir.expr import Const, Expr, Extreme, Input, Map
+from slomodel.ir.walk import inputs
+from slomodel.problem import Check
+
+
+def nonempty_checks(
+    objective: Expr, counts: Mapping[Expr, Span], spans: Mapping[Expr, Span]
+) -> list[Check]:
+    """That data leaves at least one element to each mean, max, min and logsumexp with `if`.
+
+    `counts` holds the numbers of elements of means. What only a branch of `where` computes is
+    left out, and so is what the variables decide: there a NaN is traced when it appears.
+    """
+    found: dict[Expr, Span] = {}
+    for node in _always_computed(objective):
+        if isinstance(node, Map) and node.function is div and node.operands[1] in counts:
+            found[node.operands[1]] = counts[node.operands[1]]
+        if isinstance(node, Extreme) and _is_chosen(node.operands[0]):
+            found[_count(node)] = spans[node.operands[0]]
+    return [
+        Check(_everywhere(count), span.text, span, f"`{span.text}` is of nothing")
+        for count, span in found.items()
+        if all(node.role == "data" for node in inputs(count))
+    ]
+
+
+def _always_computed(objective: Expr) -> Iterator[Expr]:
+    """The nodes that some path reaches without entering a branch of a choice."""
+    seen = {objective}
+    stack = [objective]
+    while stack:
+        node = stack.pop()
+        yield node
+        is_choice = isinstance(node, Map) and node.function is where
+        new = [one for one in node.operands[: 1 if is_choice else None] if one not in seen]
+        seen.update(new)
+        stack.extend(new)
+
+
+def _is_chosen(node: Expr) -> bool:
+    """True for elements of which `if` replaced some by an infinity."""
+    if not isinstance(node, Map) or node.function is not where:
+        return False
+    other = node.operands[2]
+    return isinstance(other, Const) and math.isinf(other.value)
+
+
+def _count(node: Extreme) -> Expr:
+    chosen = node.operands[0]
+    assert isinstance(chosen, Map)
+    condition = build.broadcast(chosen.operands[0], chosen.axes[0], chosen.shape)
+    ones = build.apply(where, condition, build.const(1.0), build.const(0.0))
+    return build.sum_over(ones, node.axes)
+
+
+def _everywhere(count: Expr) -> Expr:
+    return build.apply(ge, count, build.const(1.0))
+
+
+def may_be_missing(
+    objective: Expr, checks: Sequence[Check], masked: Collection[Expr]
+) -> set[Input]:
+    """The data below the choices of `masked` alone; `masked` holds those nodes."""
+    roots = (objective, *(check.condition for check in checks))
+    seen: set[Expr] = set()
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        operands = node.operands
+        stack.extend((operands[0], *operands[2:]) if node in masked else operands)
+    return {node for node in inputs(*roots) if node.role == "data" and node not in seen}

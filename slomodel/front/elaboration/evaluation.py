@@ -1,0 +1,66 @@
+"""Evaluation with a stack of its own, so that no depth of nesting recurses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import TypeAlias
+
+from slomodel.front.elaboration.errors import fault, stray_row
+from slomodel.front.elaboration.scope import Evaluate
+from slomodel.front.elaboration.values import Value
+
+Steps: TypeAlias = Generator[Evaluate, Value, Value]
+"""A rule in progress: it yields requests, receives their values, and returns its own."""
+
+MOST_EXPANDED = 60_000
+"""Nodes evaluated beyond those of the text: functions are expanded at each use."""
+
+
+def run(request: Evaluate, rule: Callable[[Evaluate], Steps | Value]) -> Value:
+    """The value of a request; `rule` gives the steps for each node, or at once the value."""
+    stack: list[tuple[Evaluate, Steps]] = []
+    pending: Evaluate | None = request
+    value: Value | None = None
+    while True:
+        if pending is not None:
+            current = pending
+            result = rule(current)
+            if isinstance(result, Value):
+                value = _checked(current, result)
+            else:
+                stack.append((current, result))
+                value = None
+            _count(current, request)
+        if not stack:
+            assert value is not None
+            return value
+        current, steps = stack[-1]
+        try:
+            pending = next(steps) if value is None else steps.send(value)
+            value = None
+        except StopIteration as stop:
+            stack.pop()
+            pending = None
+            value = _checked(current, stop.value)
+
+
+def _checked(request: Evaluate, value: Value) -> Value:
+    """The value as the asking rule may have it; the place of its node is noted."""
+    if value.row is not None and not request.row:
+        raise stray_row(value.row)
+    request.scope.model.note(value, request.node.span)
+    return value
+
+
+def _count(current: Evaluate, whole: Evaluate) -> None:
+    """Count a node; too many are blamed on the whole expression, not on a function's body."""
+    model = current.scope.model
+    model.steps += 1
+    # Each node of the text is at least one character.
+    if model.steps > len(model.source.text) + MOST_EXPANDED:
+        raise fault(
+            "E223",
+            "the model is too large once its functions are expanded",
+            whole.node.span,
+            "put numbers into data files, and repeated parts into `sum(… for i in n)`",
+        )

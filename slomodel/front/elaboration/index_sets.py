@@ -1,0 +1,88 @@
+"""Index sets: the tuples that a comprehension or a definition by index runs over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slomodel.front.elaboration.affine_index import size
+from slomodel.front.elaboration.errors import fault
+from slomodel.front.elaboration.scope import Scope, described
+from slomodel.front.elaboration.values import Label, Value, combine, number, value_of
+from slomodel.front.text.syntax import Call, Expr, Iteration
+from slomodel.functions import add, mul
+from slomodel.ir import build
+from slomodel.ir.dims import Dim, named
+
+
+def bind_iterations(
+    iterations: Sequence[Iteration], scope: Scope
+) -> tuple[tuple[Label, ...], Scope]:
+    """A label for each `i in domain`, and the scope where they are known."""
+    made: dict[str, Label] = {}
+    for iteration in iterations:
+        name = iteration.name.text
+        clash = _clash(name, scope, made)
+        if clash:
+            raise fault("E202", clash, iteration.name.span, "give the index another name")
+        made[name] = _label(iteration, scope, made)
+    return tuple(made.values()), scope.with_local(made)
+
+
+def _clash(name: str, scope: Scope, made: dict[str, Label]) -> str:
+    if name in made:
+        return f"two indices are called `{name}`"
+    if name in scope.local:
+        return f"`{name}` is in use already as an index or parameter around this"
+    symbol = scope.model.symbols.get(name)
+    return f"the index would hide a declared name: {described(symbol)}" if symbol else ""
+
+
+def _label(iteration: Iteration, scope: Scope, made: dict[str, Label]) -> Label:
+    domain, model = iteration.domain, scope.model
+    inner = scope.with_local(made)
+    if not (isinstance(domain, Call) and domain.function.text == "range"):
+        extent = size(domain, inner)
+        is_name = len(extent.terms) == 1 and extent.terms[0][1] == 1 and not extent.const
+        if not is_name and not extent.is_literal:
+            message = "an index runs over a dim or over a range"
+            raise fault("E212", message, domain.span, f"write `range({domain.span.text})`")
+        _check_extent(extent, domain)
+        return model.label(iteration.name.text, extent)
+    if domain.kwargs or not 1 <= len(domain.args) <= 2:
+        message = "`range` takes one bound or two"
+        raise fault("E212", message, domain.span, "write `range(b)` or `range(a, b)`")
+    bounds = [size(argument, inner) for argument in domain.args]
+    start = bounds[0] if len(bounds) == 2 else Dim()
+    extent = bounds[-1] - start
+    _check_extent(extent, domain)
+    return model.label(iteration.name.text, extent, start, is_range=True)
+
+
+def _check_extent(extent: Dim, domain: Expr) -> None:
+    if extent.is_literal and extent.const < 0:
+        message = f"`{domain.span.text}` ends before it begins"
+        raise fault(
+            "E212", message, domain.span, "a range leaves out its end; `range(a, a)` is empty"
+        )
+
+
+def index_value(label: Label) -> Value:
+    """An index used as a number."""
+    return combine(add, Value(build.iota(label.dim), (label,)), number_of(label.start))
+
+
+def number_of(dim: Dim) -> Value:
+    """A whole number affine in dims, as a scalar; it may be negative."""
+    result = number(float(dim.const))
+    for name, coefficient in dim.terms:
+        term = combine(mul, number(float(coefficient)), value_of(build.size_of(named(name))))
+        result = combine(add, term, result)
+    return result
+
+
+def size_product(dims: Sequence[Dim]) -> Value:
+    """The number of elements of an array of these dims, as a scalar."""
+    result = number(1.0)
+    for dim in dims:
+        result = combine(mul, result, value_of(build.size_of(dim)))
+    return result

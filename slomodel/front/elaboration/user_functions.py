@@ -1,0 +1,148 @@
+"""Functions of a model: declared by `fn`, and expanded at each call with elementwise arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from slomodel.front.elaboration.arguments import (
+    check_kind,
+    match,
+    signature,
+)
+from slomodel.front.elaboration.array_functions import ARRAY_FUNCTIONS
+from slomodel.front.elaboration.errors import Fault, fault, shape_fault
+from slomodel.front.elaboration.evaluation import Steps
+from slomodel.front.elaboration.scope import CONSTANTS, Evaluate, Model, Scope, Symbol
+from slomodel.front.elaboration.shape_mismatch import marks, operand, unequal
+from slomodel.front.elaboration.values import (
+    Label,
+    Value,
+    as_axes,
+    merged,
+    number,
+    show,
+)
+from slomodel.front.text.syntax import (
+    Call,
+    Comprehension,
+    Fn,
+    Name,
+    Node,
+    children,
+)
+from slomodel.functions import FUNCTIONS
+
+
+def declare_fn(statement: Fn, model: Model) -> None:
+    """A function; the names and functions in its body must be known: it cannot call itself."""
+    name = statement.name
+    if name.text in FUNCTIONS or name.text in ARRAY_FUNCTIONS:
+        message = f"`{name.text}` is a function of the language"
+        raise fault("E202", message, name.span, f"choose another name, for example `{name.text}_`")
+    parameters = [parameter.text for parameter in statement.parameters]
+    for k, parameter in enumerate(statement.parameters):
+        if parameter.text in parameters[:k]:
+            message = f"two parameters are called `{parameter.text}`"
+            raise fault("E202", message, parameter.span, "give one of them another name")
+    _check_names(statement, model)
+    model.declare(Symbol(name.text, "function", name.span, fn=statement))
+
+
+def _check_names(statement: Fn, model: Model) -> None:
+    own = {parameter.text for parameter in statement.parameters}
+    used: list[Name] = []
+    for node in _nodes(statement):
+        if isinstance(node, Comprehension):
+            own |= {iteration.name.text for iteration in node.iterations}
+        if isinstance(node, Name):
+            used.append(node)
+    for node in _nodes(statement):
+        if isinstance(node, Call) and node.function.text in model.functions:
+            _check_call(statement, node.function, model)
+    for name in used:
+        if name.text in own or name.text in model.symbols:
+            continue
+        if name.text not in CONSTANTS or name.text in model.later:
+            parameters = {p.text: number(0.0) for p in statement.parameters}
+            raise Scope(model, parameters).unknown(name)
+
+
+def _nodes(statement: Fn) -> Iterator[Node]:
+    """The nodes of a function's body in the order of the text, those above before those below."""
+    stack: list[Node] = [statement.body]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(reversed(children(node)))
+
+
+def _check_call(statement: Fn, called: Name, model: Model) -> None:
+    """A function calls those declared before it: neither itself nor one that comes back to it."""
+    remedy = "a function is expanded where it is used: write a sum by index instead"
+    if called.text == statement.name.text:
+        raise fault("E222", f"`{called.text}` calls itself", called.span, remedy)
+    if called.text in model.symbols:
+        return
+    path = _way_back(called.text, statement.name.text, model)
+    if any(name in model.symbols for name in path):
+        raise Fault(None)  # the circle was told at its first function
+    if path:
+        names = ", which calls ".join(f"`{name}`" for name in path)
+        raise fault("E222", f"`{statement.name.text}` calls {names}", called.span, remedy)
+    raise Scope(model).unknown(called)
+
+
+def _way_back(start: str, goal: str, model: Model) -> list[str]:
+    """The names along calls from one function to another, both included; empty where none is."""
+    paths = {start: [start]}
+    waiting = [start]
+    while waiting:
+        name = waiting.pop(0)
+        for node in _nodes(model.functions[name]):
+            found = node.function.text if isinstance(node, Call) else ""
+            if found == goal:
+                return [*paths[name], goal]
+            if found in model.functions and found not in paths:
+                paths[found] = [*paths[name], found]
+                waiting.append(found)
+    return []
+
+
+def _expanded(node: Call, scope: Scope) -> Steps:
+    """A function of the model: its body with each element of the arguments as a scalar.
+
+    The axes of the arguments become index labels, so that the body reads by element.
+    """
+    symbol = scope.model.symbols[node.function.text]
+    fn = symbol.fn
+    if fn is None:
+        raise Fault(None)
+    parameters = ", ".join(p.text for p in fn.parameters)
+    wanted = signature(f"{fn.name.text}({parameters})")
+    found = match(node, wanted)
+    operands = []
+    for parameter in wanted.parameters:
+        argument = found[parameter.name][0]
+        check_kind(argument, wanted, "")
+        value = yield Evaluate(argument, scope)
+        operands.append(operand(argument, value))
+    axes = merged([one.value for one in operands])
+    if axes is None:
+        raise unequal(scope, f"`{fn.name.text}`", node.span, operands)
+    labels = [None if axis is None else scope.model.label("", axis) for axis in axes]
+    local = {
+        parameter.name: _by_element(one.value, labels)
+        for parameter, one in zip(wanted.parameters, operands, strict=True)
+    }
+    body = yield Evaluate(fn.body, Scope(scope.model, local))
+    if body.rank:
+        message = f"`{fn.name.text}` must give a number for each element, and gives {show(body)}"
+        remedy = "a function is applied by element; define arrays with `let`"
+        raise shape_fault("E222", message, fn.body.span, remedy, marks=marks(*operands))
+    return as_axes(body, [label for label in labels if label is not None], axes)
+
+
+def _by_element(value: Value, labels: list[Label | None]) -> Value:
+    pairs = zip(value.axes, labels, strict=True) if value.axes else ()
+    own = tuple(label for axis, label in pairs if axis is not None and label is not None)
+    return Value(value.expr, value.labels + own)

@@ -1,0 +1,87 @@
+"""What a person is told of a model: its shapes and smoothness, and where a NaN comes from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slomodel.front.data.bind import Binding
+from slomodel.front.lints.kinks import (
+    smoothness_class,
+)
+from slomodel.ir.dims import Shape, concrete, show_shape
+from slomodel.problem import Problem
+from slomodel.rewrite import Change, work_once
+
+Array = NDArray[np.generic]
+
+_TOLD = 1000
+"""Fewer operations are not worth a line."""
+
+
+def explanation(problem: Problem, binding: Binding, changes: Sequence[Change] = ()) -> str:
+    """Variables, data, sizes, smoothness and what was rewritten, one a line."""
+    lines = [f"model {problem.name}: {problem.sense} {problem.objective_name}"]
+    sizes = [f"{dim.name} = {binding.sizes.get(dim.name, '?')}" for dim in problem.dims]
+    if sizes:
+        lines.append(f"dims       {', '.join(sizes)}")
+    if problem.vector is not None:
+        lines.append(f"variables  {problem.vector.name}: {len(problem.variables)} numbers")
+    else:
+        named = ((variable.name, show_shape(variable.shape)) for variable in problem.variables)
+        lines += [f"variable   {name} {shape}" for name, shape in named]
+    for declaration in problem.data:
+        state = "missing" if declaration.name in binding.missing else "given"
+        lines.append(f"data       {declaration.name} {show_shape(declaration.shape)}, {state}")
+    lines.append(f"unknowns   {_unknowns(problem, binding.sizes)}")
+    lines.append(f"smoothness {smoothness_class(problem, binding.arrays)}")
+    lines += [f"rewritten  sums: {remark}" for remark in problem.remarks]
+    once = 0.0 if binding.unsized else work_once(problem.objective, binding.sizes)
+    if once >= _TOLD:
+        lines.append(f"once       {once:.3g} operations on data alone are done once a bind")
+    for change in changes:
+        saved = f"{change.before:.3g} operations a gradient become {change.after:.3g}"
+        lines.append(f"rewritten  {change.name}: {saved}")
+        lines += [f"           {note}" for note in change.notes]
+    return "\n".join(lines)
+
+
+def facts(problem: Problem, binding: Binding) -> dict[str, object]:
+    """The same as data for JSON: an unknown size is null, and its name in a shape."""
+    shapes = {v.name: _known(v.shape, binding.sizes) for v in problem.variables}
+    counts = [concrete(v.shape, binding.sizes) for v in problem.variables if not binding.unsized]
+    return {
+        "model": problem.name,
+        "sense": problem.sense,
+        "objective": problem.objective_name,
+        "dims": {dim.name: binding.sizes.get(dim.name) for dim in problem.dims},
+        "variables": shapes,
+        "data": {d.name: _known(d.shape, binding.sizes) for d in problem.data},
+        "missing": list(binding.missing),
+        "n": None if binding.unsized else sum(map(math.prod, counts)),
+        "smoothness": smoothness_class(problem, binding.arrays),
+        "warnings": [warning.facts() for warning in problem.warnings],
+    }
+
+
+def _known(shape: Shape, sizes: Mapping[str, int]) -> list[int | str]:
+    return [
+        dim.size(sizes) if all(name in sizes for name, _ in dim.terms) else str(dim)
+        for dim in shape
+    ]
+
+
+def _unknowns(problem: Problem, sizes: Mapping[str, int]) -> str:
+    """How many numbers are optimised; sizes that are not known stand there by name."""
+    counts: dict[tuple[str, ...], int] = {}
+    for variable in problem.variables:
+        factors = _known(variable.shape, sizes)
+        named = [f"({one})" if " " in one else one for one in factors if isinstance(one, str)]
+        number = math.prod(one for one in factors if isinstance(one, int))
+        counts[tuple(named)] = counts.get(tuple(named), 0) + number
+    total = counts.pop((), 0)
+    products = ["*".join([str(n)] * (n != 1) + list(named)) for named, n in counts.items() if n]
+    return " + ".join([*products, str(total)] if total or not products else products)

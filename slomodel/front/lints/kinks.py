@@ -1,0 +1,226 @@
+"""Remarks about kinks and jumps of an objective: functions that are not C¹, and their places."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slomodel.calculus.piecewise import continuity_order, is_continuously_differentiable
+from slomodel.calculus.kinked_products import remaining_kinks
+from slomodel.errors import Diagnostic, Span
+from slomodel.front.data.bind import Binding
+from slomodel.functions import (
+    DISCONTINUOUS,
+    abs,
+    clip,
+    differentiated,
+    ge,
+    gt,
+    huber,
+    hypot,
+    land,
+    le,
+    lt,
+    maximum,
+    minimum,
+    relu,
+    root,
+    sign,
+    square,
+    where,
+)
+from slomodel.ir.expr import Const, Expr, Extreme, Input, Map
+from slomodel.ir.function import ANALYTIC, ScalarFunction
+from slomodel.ir.walk import dependents, postorder
+from slomodel.problem import NONSMOOTH, Check, DataDeclaration, Problem
+
+_REMARKS: dict[ScalarFunction, tuple[str, str]] = {
+    abs: (
+        "`abs` has a kink at 0, where its derivative is taken as 0",
+        "`sqrt(t^2 + eps)`, `huber(t)` and `logcosh(t)` are smooth",
+    ),
+    relu: (
+        "`relu` has a kink at 0, where its derivative is taken as 0",
+        "`softplus` is smooth",
+    ),
+    root: (
+        "a norm has a kink at 0, where its gradient is taken as 0",
+        "its square, `sumsq`, is smooth",
+    ),
+    hypot: (
+        "a norm has a kink at 0, where its gradient is taken as 0",
+        "its square, the sum of squares, is smooth",
+    ),
+    sign: (
+        "`sign` jumps at 0; its derivative is taken as 0 everywhere",
+        "`tanh` is smooth",
+    ),
+    maximum: ("`max` has a kink where its operands are equal", ""),
+    minimum: ("`min` has a kink where its operands are equal", ""),
+    clip: ("`clip` has kinks at its two limits", ""),
+    huber: (
+        "`huber` has a kink at 0 for delta < 0",
+        "`check delta >= 0` of data rules that out, and so does `exp(s)` of a variable `s`",
+    ),
+    where: ("`where` may jump or have a kink where its condition changes", ""),
+}
+_BOUNDS = "a bound over a ball that touches it is infinite"
+
+
+def nonsmooth_warnings(
+    objective: Expr,
+    spans: Mapping[Expr, Span],
+    place: Span,
+    data: Sequence[DataDeclaration] = (),
+    checks: Sequence[Check] = (),
+    arrays: Mapping[str, NDArray[np.float64]] = MappingProxyType({}),
+) -> list[Diagnostic]:
+    """A warning for each node that depends on x and is not C¹; `place` is for nodes without one.
+
+    Kinks that a product smooths, as in |t|³, are not warned of.
+    """
+    limits = lower_limits(data, checks, arrays)
+    order = differentiated(objective)
+    varying = dependents(order, lambda n: isinstance(n, Input) and n.role == "variable")
+    seen = remaining_kinks(objective, order, varying).nodes
+    found: dict[Diagnostic, None] = {}
+    for node in order:
+        if node not in seen:
+            continue
+        if isinstance(node, Extreme) and node in varying:
+            message = f"`{node.which}` has a kink where its extreme elements are equal"
+            remedy = "`logsumexp` is smooth"
+            span = spans.get(node, place)
+            found[Diagnostic(NONSMOOTH, message, span, help=remedy, severity="warning")] = None
+        if not isinstance(node, Map) or node not in varying or node.function.result == "bool":
+            continue
+        if smoothness_of(node, limits) > 0 or not _has_kink(node, varying):
+            continue
+        found[_remark(node.function, spans.get(node, place))] = None
+    return list(found)
+
+
+def smoothness_of(node: Map, limits: Mapping[Expr, float]) -> int:
+    """How often a function is continuously differentiable, given lower bounds of its operands."""
+    function = node.function
+    if function.smoothness_above is None:
+        return function.smoothness
+    return function.smoothness_above(*(_least(operand, limits) for operand in node.operands))
+
+
+def _least(node: Expr, limits: Mapping[Expr, float]) -> float:
+    """Lower bound of the elements of a node; -inf where none is known."""
+    if isinstance(node, Const):
+        return float(node.value)
+    if isinstance(node, Map) and node.function in (abs, square, relu):
+        return 0.0
+    if isinstance(node, Map) and node.function.monotonicity is not None:
+        return node.function.monotonicity.image[0]
+    return limits.get(node, -math.inf)
+
+
+def lower_limits(
+    data: Sequence[DataDeclaration],
+    checks: Sequence[Check],
+    arrays: Mapping[str, NDArray[np.float64]] = MappingProxyType({}),
+) -> dict[Expr, float]:
+    """Lower bounds of data, and of nodes that the model's checks bound, as `check s > 1`.
+
+    `arrays` are data by name; data whose values are not known yet are assumed to be at least 0.
+    """
+    found: dict[Expr, float] = {}
+    for one in data:
+        array = arrays.get(one.name, one.values)
+        if array is not None and np.size(array):
+            found[one.node] = float(np.min(array))
+        else:
+            # Only unusual data, such as delta < 0 in `huber`, would have a kink: no warning before
+            # they are known. Bounds and methods use the actual numbers.
+            found[one.node] = 0.0 if one.default is None else one.default
+    conditions = [check.condition for check in checks]
+    while conditions:
+        condition = conditions.pop()
+        if not isinstance(condition, Map):
+            continue
+        if condition.function is land:
+            conditions += condition.operands
+        elif condition.function in (ge, gt, le, lt):
+            larger, smaller = condition.operands
+            if condition.function in (le, lt):
+                larger, smaller = smaller, larger
+            if isinstance(smaller, Const):
+                found[larger] = max(found.get(larger, -math.inf), float(smaller.value))
+    return found
+
+
+def _has_kink(node: Map, varying: set[Expr]) -> bool:
+    """A `where` has none where its condition is fixed, or its branches meet smoothly."""
+    if node.function is not where:
+        return True
+    return node.operands[0] in varying and not is_continuously_differentiable(node, varying)
+
+
+def _remark(function: ScalarFunction, span: Span) -> Diagnostic:
+    word = "jump" if function.smoothness == DISCONTINUOUS else "kink"
+    message, remedy = _REMARKS.get(function, (f"`{function.name}` has a {word}", ""))
+    return Diagnostic(NONSMOOTH, message, span, help=remedy or _BOUNDS, severity="warning")
+
+
+def smoothness(
+    problem: Problem, arrays: Mapping[str, NDArray[np.float64]] = MappingProxyType({})
+) -> int:
+    """How often the objective is continuously differentiable: the least over its functions.
+
+    `arrays` are data by name; the values of others are unknown. A lower bound: the join of a
+    `where` may be smoother than is proved.
+    """
+    variables: set[Expr] = set(problem.inputs)
+    order = differentiated(problem.objective)
+    moving = dependents(order, variables.__contains__)
+    kinks = remaining_kinks(problem.objective, order, moving)
+    limits = lower_limits(problem.data, problem.checks, arrays)
+    classes = [
+        _order(node, moving, limits) if isinstance(node, Map) else 0
+        for node in order
+        if isinstance(node, (Map, Extreme)) and node in moving and node in kinks.nodes
+        if node.dtype == "real"
+    ]
+    return min([kinks.order, *classes])
+
+
+def _order(node: Map, moving: set[Expr], limits: Mapping[Expr, float]) -> int:
+    """How often a function is differentiable where it stands; a fixed choice is no kink."""
+    if node.function is not where:
+        return smoothness_of(node, limits)
+    return max(0, continuity_order(node, moving)) if node.operands[0] in moving else ANALYTIC
+
+
+def smoothness_class(problem: Problem, arrays: Mapping[str, NDArray[np.float64]]) -> str:
+    """The smoothness as people write it."""
+    degree = smoothness(problem, arrays)
+    if degree >= ANALYTIC:
+        return "smooth (derivatives of every order on its domain)"
+    if degree < 0:
+        return "discontinuous (it jumps)"
+    return f"C{degree}" if degree > 0 else "nonsmooth (it has kinks)"
+
+
+def kinks_of_data(problem: Problem, binding: Binding) -> list[Diagnostic]:
+    """Warnings of kinks that the numbers of data make: a delta below 0 of `huber`."""
+    span = problem.spans.get(problem.objective) or next(iter(problem.spans.values()), None)
+    if span is None or not kinks_depend_on_data(problem):
+        return []
+    found = nonsmooth_warnings(
+        *(problem.objective, problem.spans, span, problem.data, problem.checks, binding.arrays)
+    )
+    return [one for one in found if one not in problem.warnings]
+
+
+def kinks_depend_on_data(problem: Problem) -> bool:
+    """Whether there is a function whose class of smoothness depends on data."""
+    order = postorder(problem.objective)
+    return any(isinstance(n, Map) and n.function.smoothness_above is not None for n in order)

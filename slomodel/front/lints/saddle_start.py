@@ -1,0 +1,133 @@
+"""A warning of starts from which products of variables cannot leave: all zero, or all equal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from slomodel.calculus import gradient
+from slomodel.errors import Diagnostic
+from slomodel.front.lints.initial_facts import AtStart, at_start, is_alike
+from slomodel.functions import mul, square
+from slomodel.ir.dims import Dim
+from slomodel.ir.expr import Axes, Einsum, Expr, Input, Map
+from slomodel.ir.walk import dependents, inputs, postorder
+from slomodel.problem import Problem, Variable
+
+_Facts = Mapping[Expr, AtStart]
+_Factor = tuple[Expr, Axes]
+_MOST_PRODUCTS = 200
+_SADDLE = "where the gradient is zero whatever the data: a saddle, or the optimum itself"
+_UNMOVED = "where its gradient is zero whatever the data: the first step leaves it there"
+_REMEDY = "start at random: `init normal(0, 0.1)`"
+_REMEDY_OF_SADDLE = "unless the optimum is there, start at random: `init normal(0, 0.1)`"
+
+
+def with_saddle_warning(problem: Problem) -> Problem:
+    """The problem with a warning where no step leaves its start, whatever the data."""
+    starts = {v.node: s for v in problem.variables if (s := _number(v)) is not None}
+    order = postorder(problem.objective) if starts else []
+    moving = dependents(order, lambda n: isinstance(n, Input) and n.role == "variable")
+    products = {node: found for node in order if len(found := _factors(node, moving)) > 1}
+    facts = at_start([problem.objective], starts) if products else {}
+    products = {node: found for node, found in products.items() if _is_suspect(node, found, facts)}
+    if not products:
+        return problem
+    nodes = problem.inputs
+    slopes = dict(zip(nodes, gradient(problem.objective, nodes), strict=True))
+    facts = at_start([problem.objective, *slopes.values()], starts)
+    flat = all(facts[slope].is_zero for slope in slopes.values())
+    told: dict[tuple[Input, ...], str] = {}
+    for factors in list(products.values())[:_MOST_PRODUCTS]:
+        stuck = _stuck(factors, slopes, facts, facts[problem.objective].is_zero)
+        if stuck:
+            told[stuck] = _SADDLE if flat else _UNMOVED
+    for node in list(products)[:_MOST_PRODUCTS]:
+        for dim, alike in _in_step(node, products[node], slopes, facts):
+            told.setdefault(alike, f"and elements along `{dim}` that start equal stay equal")
+    least = [a for a in told if any(set(a) < set(b) and told[a] == told[b] for b in told)]
+    remarks = [_remark(problem, a, text) for a, text in told.items() if a not in least]
+    return replace(problem, warnings=(*problem.warnings, *remarks)) if remarks else problem
+
+
+def _number(variable: Variable) -> float | None:
+    """The one number that all elements start as."""
+    named = {"zeros": 0.0, "ones": 1.0}
+    init = variable.init
+    return init.parameters[0] if init.kind == "number" else named.get(init.kind)
+
+
+def _factors(node: Expr, moving: set[Expr]) -> list[_Factor]:
+    """The factors of a product that depend on variables; a square has two."""
+    if isinstance(node, Einsum):
+        pairs = [*zip(node.operands, node.inputs, strict=True)]
+    elif isinstance(node, Map) and node.function in (mul, square):
+        pairs = [*zip(node.operands, node.axes, strict=True)] * (3 - len(node.operands))
+    else:
+        return []
+    return [pair for pair in pairs if pair[0] in moving]
+
+
+def _is_suspect(node: Expr, factors: list[_Factor], facts: _Facts) -> bool:
+    """Whether a product may be one that its start holds fast: the gradient decides."""
+    zero = sum(facts[operand].is_zero for operand, _ in factors)
+    return zero > 1 or next(_units(node, factors, facts), None) is not None
+
+
+def _variables(factors: list[_Factor], dim: Dim | None = None) -> tuple[Input, ...]:
+    """The variables below some factors, of all shapes or with an axis of one dim."""
+    found = inputs(*(operand for operand, _ in factors))
+    return tuple(v for v in found if v.role == "variable" and (dim is None or dim in v.shape))
+
+
+def _stuck(
+    factors: list[_Factor], slopes: Mapping[Input, Expr], facts: _Facts, solved: bool
+) -> tuple[Input, ...]:
+    """The variables of a product of which two factors are zero, where their gradient is too.
+
+    A square counts where variables that are 0 make it so, unless the problem is `solved` there.
+    """
+    zero = [factor for factor in factors if facts[factor[0]].is_zero]
+    found = _variables(zero) if len(zero) > 1 else ()
+    if len(set(zero)) == 1 and (solved or not all(facts[one].is_zero for one in found)):
+        return ()
+    return found if all(facts[slopes[one]].is_zero for one in found) else ()
+
+
+def _in_step(
+    node: Expr, factors: list[_Factor], slopes: Mapping[Input, Expr], facts: _Facts
+) -> Iterator[tuple[Dim, tuple[Input, ...]]]:
+    """Dims over which a product sums terms that are alike, with the variables they are made of.
+
+    The terms are the hidden units of a factorisation or a network: no step tells them apart where
+    the gradient is alike along them too.
+    """
+    for dim, having in _units(node, factors, facts):
+        found = _variables(having, dim)
+        axes = [(one, k) for one in found for k, other in enumerate(one.shape) if other == dim]
+        if axes and all(k in facts[one].alike & facts[slopes[one]].alike for one, k in axes):
+            yield dim, found
+
+
+def _units(
+    node: Expr, factors: list[_Factor], facts: _Facts
+) -> Iterator[tuple[Dim, list[_Factor]]]:
+    """Dims that factors of unlike axes, all alike along them, are summed over; those factors."""
+    if not isinstance(node, Einsum):
+        return
+    known = [facts[operand] for operand in node.operands]
+    for label, dim in enumerate(node.dims):
+        having = [factor for factor in factors if label in factor[1]]
+        unlike = len({frozenset(own) for _, own in having}) > 1 and label not in node.output
+        if unlike and not (dim.is_literal and dim.const == 1) and is_alike(node, label, known):
+            yield dim, having
+
+
+def _remark(problem: Problem, stuck: tuple[Input, ...], text: str) -> Diagnostic:
+    first = next(v for v in problem.variables if v.node is stuck[0])
+    names = ", ".join(f"`{one.name}`" for one in stuck)
+    number = _number(first)
+    verb = "starts" if len(stuck) == 1 else "start"
+    place = f"{names} {verb} at {number:g}, {text}" if number is not None else f"{names}: {text}"
+    remedy = _REMEDY_OF_SADDLE if text is _SADDLE else _REMEDY
+    return Diagnostic("W203", place, first.span, help=remedy, severity="warning")

@@ -1,0 +1,167 @@
+"""Where a NaN or infinity comes from: its first sub-expression, element and operands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from slomodel.errors import Span
+from slomodel.front.explanation import Array
+from slomodel.ir.dims import concrete
+from slomodel.ir.expr import Expr, Input, Map
+from slomodel.ir.walk import postorder, users
+from slomodel.problem import Problem
+from slomodel.reference import NonFinite, evaluate_all, first_nonfinite, read
+
+_MOST_ORIGINS = 3
+
+
+_IN_WORDS = {
+    "add": "the sum",
+    "sub": "the difference",
+    "mul": "the product",
+    "div": "the quotient",
+    "square": "the square",
+    "powlog": "x^p log(x)",
+    "xlogx": "x log(x)",
+    "xlogx1p": "(1 + x) log(1 + x)",
+    "hypot": "the length",
+    "logaddexp": "logsumexp",
+}
+"""What readers call functions that the language has no name for."""
+
+
+def nonfinite_sentence(
+    problem: Problem,
+    roots: Sequence[Expr],
+    values: Mapping[Input, Array],
+    sizes: Mapping[str, int],
+) -> str | None:
+    """Where a NaN or infinity first appears: the sub-expression, its line, element and operands."""
+    # The first root alone where it tells: derivatives can be much larger.
+    found = first_nonfinite(roots[:1], values, sizes) or first_nonfinite(roots, values, sizes)
+    if found is None:
+        return None
+    if isinstance(found.node, Input):
+        what = f"{found.node.role} `{_element(found.node.name, found.element)}`"
+        return _named(problem, f"{what} is {found.value}.")
+    if isinstance(found.node, Map):
+        name = found.node.function.name
+        name = _IN_WORDS.get(name, name)
+        operands = " and ".join(_shown(found, k) for k in range(len(found.operands)))
+    else:
+        name, operands = "a sum of products", _largest(found, sizes)
+    where = f" at element {list(found.element)}" if found.element else ""
+    of = f" of {operands}" if operands else ""
+    text = f"{name}{of} is {found.value}{where}"
+    text = f"{text}{_place(problem, found.node)}{_origins(found, values, sizes)}."
+    return _named(problem, text)
+
+
+def _named(problem: Problem, text: str) -> str:
+    """A text in which elements of the vector of all variables have the names of those."""
+    if problem.vector is None:
+        return text
+    names = [variable.name for variable in problem.variables]
+    element = rf"{re.escape(problem.vector.name)}\[(\d+)\]"
+    return re.sub(element, lambda found: names[int(found[1])], text)
+
+
+def _element(name: str, element: tuple[int, ...]) -> str:
+    return f"{name}[{', '.join(map(str, element))}]" if element else name
+
+
+def _shown(found: NonFinite, k: int) -> str:
+    """The value of operand k at the element that is not finite."""
+    array, node = found.operands[k], found.node
+    at = found.element
+    if isinstance(node, Map):
+        at = tuple(found.element[axis] for axis in node.axes[k])
+    operand = node.operands[k]
+    value = f"{array[at] if len(at) == array.ndim else array.shape}"
+    return f"{_element(operand.name, at)} = {value}" if isinstance(operand, Input) else value
+
+
+def _largest(found: NonFinite, sizes: Mapping[str, int]) -> str:
+    """The largest of the elements that a sum is made of, by its name where it has one."""
+    node, shown = found.node, []
+    chosen = np.zeros(concrete(node.shape, sizes), dtype=bool)
+    chosen[found.element] = True
+    for k, (operand, array) in enumerate(zip(node.operands, found.operands, strict=True)):
+        used = read(node, k, chosen, list(found.operands), sizes)
+        if used.any() and operand not in node.operands[:k]:
+            magnitudes = np.where(used, np.abs(np.nan_to_num(array)), -1.0)
+            at = tuple(map(int, np.unravel_index(int(magnitudes.argmax()), array.shape)))
+            name = f"{_element(operand.name, at)} = " if isinstance(operand, Input) else ""
+            shown.append(f"{name}{array[at]}")
+    return f"numbers up to {', '.join(shown)}" if shown else ""
+
+
+def _origins(found: NonFinite, values: Mapping[Input, Array], sizes: Mapping[str, int]) -> str:
+    """The inputs of which one or two elements went into the element that is not finite."""
+    arrays = evaluate_all([found.node], values, sizes)
+    chosen = np.zeros(arrays[found.node].shape, dtype=bool)
+    chosen[found.element] = True
+    used = {found.node: chosen}
+    for node in reversed(postorder(found.node)):
+        taken = [arrays[operand] for operand in node.operands]
+        for k, operand in enumerate(node.operands):
+            which = read(node, k, used[node], taken, sizes)
+            used[operand] = used[operand] | which if operand in used else which
+    shown = [
+        f"{_element(node.name, at)} = {arrays[node][at]}"
+        for node, which in used.items()
+        if isinstance(node, Input) and node not in found.node.operands and which.sum() <= 2
+        for at in (tuple(map(int, row)) for row in np.argwhere(which))
+    ]
+    return f", where {', '.join(shown[:_MOST_ORIGINS])}" if shown else ""
+
+
+def _place(problem: Problem, node: Expr) -> str:
+    """What the text has there: the node, or that of which the node is a derivative."""
+    above = users(postorder(problem.objective))
+    if node is problem.objective or node in above:
+        span = _nearest(problem, [node], above)
+        of = "a term like " if node in problem.gathered else ""
+    else:
+        span, of = _differentiated(problem, node, above), "the derivative of "
+    if span is None:
+        return ""
+    text = " ".join(span.text.split())
+    return f", in {of}`{text if len(text) <= 60 else text[:57] + '…'}` (line {span.line})"
+
+
+def _nearest(
+    problem: Problem, layer: Sequence[Expr], above: Mapping[Expr, Sequence[Expr]]
+) -> Span | None:
+    """The span of the first of some nodes of the objective, or of their users, that has one."""
+    seen = set(layer)
+    while layer:
+        for one in layer:
+            if one in problem.spans:
+                return problem.spans[one]
+        layer = [user for one in layer for user in above.get(one, []) if user not in seen]
+        seen.update(layer)
+    return None
+
+
+def _differentiated(
+    problem: Problem, node: Expr, above: Mapping[Expr, Sequence[Expr]]
+) -> Span | None:
+    """The span of the function whose derivative a node is part of; None where that is not clear.
+
+    A derivative is made of the function itself (1/2/sqrt(t)) or of its operand (p t^(p-1)).
+    """
+    inner = [operand for operand in node.operands if operand in above]
+    functions = [operand for operand in inner if isinstance(operand, Map)]
+    if not functions:
+        every = (user for operand in inner for user in above[operand])
+        found = list(dict.fromkeys(user for user in every if isinstance(user, Map)))
+        functions = found if len(found) == 1 else [f for f in found if _same_function(f, node)]
+    return _nearest(problem, functions, above)
+
+
+def _same_function(one: Map, other: Expr) -> bool:
+    return isinstance(other, Map) and one.function is other.function

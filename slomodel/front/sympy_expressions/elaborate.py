@@ -1,0 +1,135 @@
+"""From a SymPy expression to a problem. Nothing is simplified and nothing is differentiated here.
+
+SymPy's own rewriting happens when an expression is made: `sqrt(x**2)` of a real symbol is
+`Abs(x)`, `x/x` is 1 and `exp(log(x) + 1)` is `E*x` before they are seen here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+
+import sympy as sp
+from sympy.logic.boolalg import Boolean
+from sympy.matrices.expressions.matexpr import MatrixElement
+from sympy.tensor.indexed import Idx
+
+from slomodel.errors import ShapeError
+from slomodel.front.elaboration.constants import constants
+from slomodel.front.elaboration.errors import Fault
+from slomodel.front.lints.kinks import nonsmooth_warnings
+from slomodel.front.sympy_expressions import indexed as sums
+from slomodel.front.sympy_expressions import matrices
+from slomodel.front.sympy_expressions.errors import place, refused, unknown
+from slomodel.front.sympy_expressions.evaluation import Ask, Steps, run
+from slomodel.front.sympy_expressions.free_names import FIXED_MATRICES, scan
+from slomodel.front.sympy_expressions.names import Named, declare, listed, packed, unpacked
+from slomodel.front.sympy_expressions.scalars import is_root, root, scalar, symbol
+from slomodel.front.sympy_expressions.scope import Reading, Scope
+from slomodel.ir.expr import Expr, Input
+from slomodel.problem import Problem
+from slomodel.rewrite import Rolled, carried, rewritten
+
+_MOST_WARNINGS = 20
+
+_RULES: tuple[tuple[type[sp.Basic] | tuple[type[sp.Basic], ...], Callable[[Ask], Steps]], ...] = (
+    ((sp.Symbol, Idx), symbol),
+    (sp.Indexed, sums.indexed),
+    (sp.Sum, sums.sum_over),
+    (sp.Product, sums.product_over),
+    (MatrixElement, sums.matrix_element),
+    (sp.Trace, matrices.trace),
+    (sp.MatrixSymbol, matrices.matrix_symbol),
+    (FIXED_MATRICES, matrices.fixed),
+    (sp.MatrixBase, matrices.explicit),
+    (sp.MatAdd, matrices.matrix_sum),
+    (sp.MatMul, matrices.product),
+    (sp.MatPow, matrices.matrix_power),
+    (sp.Transpose, matrices.transpose),
+    (sp.HadamardProduct, matrices.hadamard_product),
+    (sp.HadamardPower, matrices.hadamard_power),
+)
+
+
+def problem_from_sympy(
+    expr: sp.Basic,
+    variables: object = None,
+    data_names: Collection[str] = (),
+    dims: Mapping[str, int] | None = None,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+) -> Problem:
+    """The problem whose objective is a SymPy expression of one real number.
+
+    Names in `data_names` are data, of the `shapes` given; names in limits and shapes and in `dims`
+    are sizes; all others are variables, in natural order or in that of `variables`. Raises a
+    SlomodelError that names the sub-expression.
+    """
+    reading = Reading(dict(dims or {}))
+    scope = Scope(reading)
+    objective = _scalar_objective(expr)
+    order = None if variables is None else listed(variables)
+    named = () if order is None else tuple(one for one in order if not isinstance(one, str))
+    found = scan((objective, *named), scope)
+    declared = declare(found, order, data_names, shapes or {}, reading)
+    rolled, vector = _rolled(objective, scope, declared)
+    became = rewritten(rolled.root)
+    places = carried(rolled.notes(reading.places), became)
+    data = (*declared.data, *constants(rolled))
+    warnings = nonsmooth_warnings(became[rolled.root], places, place(objective), data)
+    return Problem(
+        became[rolled.root],
+        declared.variables,
+        data,
+        declared.dims,
+        bounds=tuple(reading.bounds),
+        spans=places,
+        warnings=tuple(warnings[:_MOST_WARNINGS]),
+        vector=vector,
+        remarks=tuple(rolled.remarks),
+        gathered=frozenset(became.get(node, node) for node in rolled.origins),
+    )
+
+
+def _scalar_objective(expr: sp.Basic) -> sp.Expr:
+    """The expression, of a matrix of one element that element; all else is refused."""
+    if isinstance(expr, (sp.MatrixBase, sp.MatrixExpr)):
+        if expr.shape != (1, 1):
+            rows, columns = expr.shape
+            message = f"the objective must be a number, and this is a matrix of {rows} x {columns}"
+            remedy = "`sp.Trace(M.T*M)` is the sum of the squares of its elements"
+            raise refused("E401", message, expr, remedy, ShapeError)
+        return expr[0, 0] if isinstance(expr, sp.MatrixBase) else sp.Trace(expr)
+    if isinstance(expr, Boolean) and not isinstance(expr, sp.Symbol):
+        message = "the objective must be a number, and this is a condition"
+        remedy = "for an equation write the square of the difference of its sides"
+        raise refused("E401", message, expr, remedy)
+    if isinstance(expr, (sp.Tuple, sp.IndexedBase)) or not isinstance(expr, sp.Expr):
+        if isinstance(expr, (sp.Lambda, sp.Poly)):
+            raise unknown(expr)
+        message = f"the objective must be a number, and this is of kind {type(expr).__name__}"
+        raise refused("E401", message, expr, "give one expression; add several up with weights")
+    return expr
+
+
+def _rolled(objective: sp.Expr, scope: Scope, declared: Named) -> tuple[Rolled, Input | None]:
+    """The graph with long sums gathered, and the vector of all variables where that takes one."""
+    vector = packed(declared, scope.reading)
+    graph = _graph(objective, scope)
+    rolled = Rolled(graph)
+    if vector is None or rolled.origins:
+        return rolled, vector
+    return Rolled(unpacked(graph, vector, declared)), None
+
+
+def _graph(objective: sp.Expr, scope: Scope) -> Expr:
+    try:
+        return run(Ask(objective, scope), _rule).expr
+    except Fault as fault:
+        # What rules shared with model text refuse.
+        raise fault.kind(fault.diagnostic or str(fault)) from None
+
+
+def _rule(ask: Ask) -> Steps:
+    for kinds, rule in _RULES:
+        if isinstance(ask.node, kinds):
+            return rule(ask)
+    return root(ask) if is_root(ask.node) else scalar(ask)

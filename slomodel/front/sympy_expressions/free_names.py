@@ -1,0 +1,201 @@
+"""One look at a whole SymPy expression: what it names, and whether every part has a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import sympy as sp
+from sympy.functions.elementary.piecewise import ExprCondPair
+from sympy.matrices.expressions.matexpr import MatrixElement
+from sympy.tensor.indexed import Idx
+
+from slomodel.errors import DomainError, ShapeError
+from slomodel.front.elaboration.affine_index import AffineIndex
+from slomodel.front.sympy_expressions.errors import check_number, refused, unknown
+from slomodel.front.sympy_expressions.scope import Scope, affine, enter, size
+from slomodel.functions.translate import known
+
+MATRIX_RULES = (
+    *(sp.MatAdd, sp.MatMul, sp.MatPow, sp.Transpose),
+    *(sp.HadamardProduct, sp.HadamardPower),
+)
+FIXED_MATRICES = (sp.Identity, sp.ZeroMatrix, sp.OneMatrix)
+_LOGIC = (sp.And, sp.Or, sp.Not)
+# Three quotes would end the docstring; the only backslashes that Python reads without a word.
+
+
+@dataclass(slots=True)
+class Found:
+    """What an expression names: `objects` by name, and how they are used.
+
+    `uses` holds the indices of each IndexedBase with its nodes, `sizes` the names in shapes and
+    limits, `indices` the free names in indices, each with a node for messages.
+    """
+
+    objects: dict[str, sp.Basic] = field(default_factory=dict)
+    uses: dict[str, list[tuple[sp.Basic, tuple[AffineIndex, ...]]]] = field(default_factory=dict)
+    sizes: dict[str, sp.Basic] = field(default_factory=dict)
+    indices: dict[str, sp.Basic] = field(default_factory=dict)
+
+    def add(self, name: str, found: sp.Basic) -> None:
+        """One name stands for one object."""
+        known = self.objects.setdefault(name, found)
+        if known != found:
+            message = f"`{name}` names two objects: {described(known)} and {described(found)}"
+            remedy = "make each symbol once and use it everywhere, or give one another name"
+            raise refused("E402", message, None, remedy)
+
+
+def described(found: sp.Basic) -> str:
+    """The constructor that makes an object, with the assumptions of a symbol."""
+    if isinstance(found, sp.Symbol):
+        return str(sp.srepr(found))
+    shape = "" if found.shape is None else f" of shape {found.shape}"
+    return f"{type(found).__name__}('{name_of(found)}'){shape}"
+
+
+def name_of(found: sp.Basic) -> str:
+    """The name of a symbol, IndexedBase or MatrixSymbol."""
+    name: str = found.label.name if isinstance(found, sp.IndexedBase) else found.name
+    return name
+
+
+def scan(roots: Iterable[sp.Basic], scope: Scope) -> Found:
+    """Everything that expressions name. Raises a SlomodelError for a part without a rule."""
+    found = Found()
+    stack = [(root, scope) for root in roots]
+    seen: set[tuple[sp.Basic, Scope]] = set()
+    while stack:
+        item = stack.pop()
+        if item not in seen:
+            seen.add(item)
+            stack.extend(_below(*item, found))
+    return found
+
+
+def _below(node: sp.Basic, scope: Scope, found: Found) -> Sequence[tuple[sp.Basic, Scope]]:
+    """The parts of a node to look at next; names are added to `found`."""
+    if isinstance(node, (sp.Symbol, Idx)):
+        _symbol(node, scope, found)
+        return ()
+    if isinstance(node, sp.IndexedBase):
+        _base(node, scope, found)
+        return ()
+    if isinstance(node, sp.Indexed):
+        _base(node.base, scope, found)
+        forms = _indices(node.indices, scope, found)
+        found.uses.setdefault(name_of(node.base), []).append((node, forms))
+        return ()
+    if isinstance(node, (sp.Sum, sp.Product)):
+        _, inner = enter(node, scope)
+        for limit in node.limits:
+            _sizes(limit[1:], scope, found)
+        _refuse_matrices((node.function,), node)
+        return ((node.function, inner),)
+    if isinstance(node, MatrixElement):
+        _indices((node.i, node.j), scope, found)
+        return ((node.parent, scope),)
+    return [(part, scope) for part in _plain(node, scope, found)]
+
+
+def _plain(node: sp.Basic, scope: Scope, found: Found) -> Sequence[sp.Basic]:
+    """The parts of a node that binds no index."""
+    if isinstance(node, sp.MatrixSymbol):
+        found.add(node.name, node)
+        _sizes(node.shape, scope, found)
+        return ()
+    if isinstance(node, FIXED_MATRICES):
+        _sizes(node.shape, scope, found)
+        return ()
+    if isinstance(node, sp.MatrixBase):
+        return tuple(node.flat())
+    if isinstance(node, MATRIX_RULES) and not isinstance(node, sp.Inverse):
+        return tuple(node.args)
+    if isinstance(node, (sp.Trace, ExprCondPair)) or node in (sp.true, sp.false):
+        if isinstance(node, ExprCondPair):
+            _refuse_truth_symbols(node.args[1:], node)
+            _refuse_matrices(node.args, node)
+        return tuple(node.args)
+    if isinstance(node, sp.Expr) and not node.args:
+        check_number(node)
+        return ()
+    if isinstance(node, sp.Pow):
+        _refuse_complex_power(node)
+    if isinstance(node, sp.Piecewise) and node.args[-1].cond is not sp.true:
+        message = "a Piecewise says nothing where none of its conditions holds"
+        raise refused("E411", message, node, "end it with `(value, True)`")
+    if isinstance(node, _LOGIC):
+        _refuse_truth_symbols(node.args, node)
+    if node.func in known():
+        _refuse_matrices(node.args, node)
+        return tuple(node.args)
+    raise unknown(node)
+
+
+def _refuse_matrices(parts: Iterable[sp.Basic], node: sp.Basic) -> None:
+    """SymPy lets functions of numbers stand around matrices."""
+    if any(isinstance(part, (sp.MatrixExpr, sp.MatrixBase)) for part in parts):
+        message = "a number is expected where a matrix stands"
+        remedy = "write a Sum over its elements `M[i, j]`, or a Trace"
+        raise refused("E410", message, node, remedy, ShapeError)
+
+
+def _refuse_truth_symbols(parts: Iterable[sp.Basic], node: sp.Basic) -> None:
+    for part in parts:
+        if isinstance(part, sp.Symbol):
+            message = f"`{part}` is a number, and a condition is expected"
+            raise refused("E411", message, node, f"write `{part} > 0`")
+
+
+def _refuse_complex_power(node: sp.Pow) -> None:
+    is_fraction = node.exp.is_Number and not node.exp.is_integer
+    if node.base.is_Number and node.base.is_negative and is_fraction:
+        raise refused("E403", "a power is not a real number", node, kind=DomainError)
+
+
+def _symbol(node: sp.Basic, scope: Scope, found: Found) -> None:
+    if node in scope.labels:
+        return
+    if isinstance(node, Idx):
+        affine(node, scope)
+    _require_real(node)
+    found.add(node.name, node)
+
+
+def _require_real(symbol: sp.Symbol) -> None:
+    """Symbols without assumptions are real; those declared to be something else are refused."""
+    if symbol.is_commutative is False:
+        message = f"`{symbol.name}` does not commute, as numbers do"
+        raise refused("E403", message, symbol, "use MatrixSymbol for matrices", DomainError)
+    declared_complex = symbol.is_complex is True and symbol.is_real is None
+    if declared_complex or symbol.is_extended_real is False or symbol.is_infinite is True:
+        message = f"`{symbol.name}` is declared not to be a real number"
+        remedy = "a model is made of real numbers: use the real and imaginary parts as symbols"
+        raise refused("E403", message, symbol, remedy, DomainError)
+
+
+def _base(node: sp.IndexedBase, scope: Scope, found: Found) -> None:
+    if not isinstance(node.label, sp.Symbol):
+        raise refused("E404", "an IndexedBase is made of a name", node, "like IndexedBase('x')")
+    found.add(node.label.name, node)
+    _sizes(node.shape or (), scope, found)
+
+
+def _sizes(parts: Iterable[sp.Basic], scope: Scope, found: Found) -> None:
+    """The names in shapes or limits."""
+    for part in parts:
+        size(part, scope)
+        for symbol in part.free_symbols:
+            found.add(symbol.name, symbol)
+            found.sizes.setdefault(symbol.name, part)
+
+
+def _indices(parts: Iterable[sp.Basic], scope: Scope, found: Found) -> tuple[AffineIndex, ...]:
+    forms = []
+    for part in parts:
+        forms.append(affine(part, scope))
+        for symbol in part.free_symbols - set(scope.labels):
+            found.add(symbol.name, symbol)
+            found.indices.setdefault(symbol.name, part)
+    return tuple(forms)

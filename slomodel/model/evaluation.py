@@ -1,0 +1,159 @@
+"""What every question to a model stands on: points, kernels, values and derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from slomodel.codegen.arrays import empty_on_device, is_on_device
+from slomodel.codegen.entry import EntryName
+from slomodel.codegen.kernels import Compiled, Evaluate, Kernels
+from slomodel.errors import Diagnostic, DomainError
+from slomodel.front.data.bind import Binding
+from slomodel.front.data.points import FLOAT64, Point, Vector, Vectors, start, vectors_of
+from slomodel.front.source import Recipe
+from slomodel.ir.expr import Input
+from slomodel.model.complete import require_data, require_sizes
+from slomodel.model.plans import Plans
+from slomodel.model.scipy_functions import TwiceDifferentiable
+from slomodel.problem import Problem
+from slomodel.solve.options import whole
+
+
+class Evaluating:
+    """A compiled objective over a flat vector x (n,) and its derivatives."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        binding: Binding,
+        compiled: Compiled,
+        plans: Plans,
+        recipe: Recipe,
+    ) -> None:
+        self._problem = problem
+        self._binding = binding
+        self._compiled = compiled
+        self._plans = plans
+        self._recipe = recipe.settled(problem, binding.arrays)
+        self._sized = None if binding.unsized else vectors_of(problem, binding.sizes)
+        self._kernels = Kernels(compiled, binding.arrays)
+
+    @property
+    def name(self) -> str:
+        return self._problem.name
+
+    @property
+    def backend(self) -> str:
+        """The target whose kernels run: `c`, `numexpr` or `numpy`."""
+        return self._compiled.target.name
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Names of the data that has no value yet."""
+        return self._binding.missing
+
+    @property
+    def variables(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each variable by name. Raises ShapeError where a size is unknown."""
+        return dict(self._vectors.shapes)
+
+    @property
+    def constants(self) -> dict[str, Vector]:
+        """The numbers that long sums have written out, by the names `source()` has for them."""
+        written = [d for d in self._problem.data if d.values is not None]
+        return {d.name: np.array(self._binding.arrays[d.name]) for d in written}
+
+    @property
+    def n(self) -> int:
+        """The number of unknowns."""
+        return self._vectors.n
+
+    def pack(self, values: Mapping[str, ArrayLike]) -> Vector:
+        """The vector x (n,) of named arrays. Raises ShapeError for a name or shape that differs."""
+        return self._vectors.pack(values)
+
+    def unpack(self, x: Point) -> dict[str, Vector]:
+        """Copies of the named arrays in a vector x (n,)."""
+        return self._vectors.unpack(self._vectors.vector(x))
+
+    def x0(self, seed: int = 0) -> Vector:
+        """A start (n,) drawn as the model's `init`s say."""
+        whole("seed", seed, 0)
+        require_sizes(self._binding)
+        return start(self._problem, self._binding, seed)
+
+    def value(self, x: Point) -> float:
+        """The objective at x (n,)."""
+        return self._function("value")(self._given(x))
+
+    def gradient(self, x: Point) -> Vector:
+        """The gradient at x, both (n,); a fresh array."""
+        return self.value_and_gradient(x)[1]
+
+    def value_and_gradient(self, x: Point, out: Vector | None = None) -> tuple[float, Vector]:
+        """The objective and its gradient at x (n,), with the work they share done once.
+
+        The gradient is a fresh array, or `out` where that is given.
+        """
+        # What nearly every call gives, without the microseconds that the rest takes.
+        fresh, sized = self._kernels.own.fresh, self._sized
+        if (
+            (out is None and fresh is not None and sized is not None)
+            and (type(x) is np.ndarray and x.dtype is FLOAT64)
+            and x.shape == sized.shape
+        ):
+            return fresh(x)
+        point = self._given(x)
+        gradient = self._empty(point) if out is None else self._vectors.receiver(out)
+        return self._function("value_and_gradient")(point, gradient), gradient
+
+    def hvp(self, x: Point, v: Point) -> Vector:
+        """The Hessian at x times v, all (n,)."""
+        point = self._given(x)
+        product = self._empty(point)
+        self._function("hvp")(point, self._given(v, "v"), product)
+        return product
+
+    def hessian(self, x: Point) -> Vector:
+        """The Hessian (n, n) at x (n,), a column at a time; for n up to 5,000."""
+        return hessian(self, self._vectors.vector(x))
+
+    def _function(self, name: EntryName) -> Evaluate:
+        require_data(self._binding)
+        return self._kernels.function(name)
+
+    @property
+    def _vectors(self) -> Vectors:
+        if self._sized is None:
+            require_sizes(self._binding)
+        assert self._sized is not None
+        return self._sized
+
+    def _given(self, x: Point, what: str = "x") -> Vector:
+        """A vector (n,) for the kernels: of CuPy too where they run on its device."""
+        on_device = self._compiled.target.name == "cupy"
+        return (self._vectors.device_vector if on_device else self._vectors.vector)(x, what)
+
+    def _empty(self, point: Vector) -> Vector:
+        """An array (n,) beside a point."""
+        kind = self._compiled.precision
+        return empty_on_device(self.n, kind) if is_on_device(point) else np.empty(self.n, kind)
+
+    def _values(self, x: Vector) -> dict[Input, Vector]:
+        values = self._problem.at(self.unpack(x))
+        return values | {d.node: self._binding.arrays[d.name] for d in self._problem.data}
+
+
+_MOST_ROWS = 5_000
+
+
+def hessian(f: TwiceDifferentiable, x: Vector) -> Vector:
+    """The Hessian (n, n) of f at x (n,), symmetric; n products with a unit vector each."""
+    if x.size > _MOST_ROWS:
+        message = f"a Hessian of {x.size} rows is too large; the limit is {_MOST_ROWS}"
+        raise DomainError(Diagnostic("E320", message, help="use hvp(x, v), its product with v"))
+    matrix: Vector = np.array([f.hvp(x, unit) for unit in np.eye(x.size)])
+    return 0.5 * (matrix + matrix.T)

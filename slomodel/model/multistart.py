@@ -1,0 +1,67 @@
+"""Many starts of one model: what is checked and made ready before the first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from slomodel.errors import Diagnostic, DomainError
+from slomodel.front.data.points import Vector
+from slomodel.solve import Sense, Solution
+from slomodel.solve.monitor import display_of
+from slomodel.solve.options import whole
+from slomodel.solve.starts import many
+
+
+class RunOf(Protocol):
+    """`Model.solve` with all that every run has in common."""
+
+    def __call__(
+        self, *, seed: int, max_time: float | None = None, max_iter: int = 100_000
+    ) -> Solution: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Starts:
+    """How many starts there are, in how many processes, from which seed on."""
+
+    starts: object
+    workers: object
+    seed: int
+    sense: Sense
+    max_time: float | None
+    progress: object
+
+
+def from_starts(
+    run: RunOf, x0: Callable[[int], Vector], how: Starts, alone: Mapping[str, object]
+) -> Solution:
+    """Runs from x0(seed), x0(seed + 1), …; `alone` are options that go with one start only.
+
+    Raises DomainError for what does not go together, and where all starts would be the same.
+    """
+    if how.starts is None:
+        raise _refused("workers are for several starts, and there is one", "give starts too")
+    count = whole("starts", how.starts, 1)
+    workers = 1 if how.workers is None else whole("workers", how.workers, 1)
+    for name, value in alone.items():
+        if value is not None and (name != "callback" or workers > 1):
+            others = "workers" if name == "callback" else "starts"
+            raise _refused(f"{name} does not go with several {others}", f"leave {name} out")
+    if count > 1 and np.array_equal(x0(how.seed), x0(how.seed + 1), equal_nan=True):
+        raise _refused(
+            "every start would be the same: the model draws no variable at random",
+            "write an init such as `var x[n] init normal(0, 1)`, or leave starts out",
+        )
+    display = display_of(how.progress, how.max_time, f"of {count} starts")
+    if workers > 1:
+        # What is wrong shows here, and what this loads the processes share.
+        run(seed=how.seed, max_iter=1)
+    return many(run, count, how.seed, workers, how.sense, how.max_time, display)
+
+
+def _refused(message: str, remedy: str) -> DomainError:
+    return DomainError(Diagnostic("E604", message, help=remedy))

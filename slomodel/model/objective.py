@@ -1,0 +1,95 @@
+"""A model as the solvers see it: kernels without checks, and what the compiler knows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import numpy as np
+
+from slomodel.codegen.entry import EntryName
+from slomodel.codegen.kernels import Derivatives, Evaluate
+from slomodel.codegen.layout import Precision
+from slomodel.errors import Diagnostic, DomainError
+from slomodel.front.data.points import Point, Vector, Vectors
+from slomodel.ir.expr import Const
+from slomodel.solve import Solution
+from slomodel.solve.facts import Facts, Product
+
+
+class CompiledObjective:
+    """An objective over points (n,) of which nothing has to be checked any more.
+
+    Value and gradient are planned and loaded when this is made, before the clock of a run starts;
+    products with the Hessian when they are asked for first, while it stands.
+    """
+
+    def __init__(
+        self,
+        n: int,
+        function: Callable[[EntryName], Evaluate],
+        derivatives: Derivatives,
+        smooth: bool,
+        precision: Precision = "float64",
+    ) -> None:
+        self.n = n
+        self._eps = float(np.finfo(precision).eps)
+        self._smooth = smooth
+        self._function = function
+        self._derivatives = derivatives
+        function("value")
+        function("value_and_gradient")
+
+    @property
+    def eps(self) -> float:
+        """The rounding unit of the precision of the kernels."""
+        return self._eps
+
+    @property
+    def facts(self) -> Facts:
+        known = self._derivatives
+        weights = [square.weight for square in known.squares]
+        signed = not all(isinstance(w, Const) and w.value >= 0.0 for w in weights)
+        return Facts(True, bool(known.squares), known.degree, self._smooth, signed)
+
+    def load(self, product: Product) -> None:
+        self._function(product)
+
+    def value(self, x: Vector) -> float:
+        return self._function("value")(x)
+
+    def value_and_gradient(self, x: Vector, out: Vector | None = None) -> tuple[float, Vector]:
+        gradient = np.empty(self.n) if out is None else out
+        return self._function("value_and_gradient")(x, gradient), gradient
+
+    def hvp(self, x: Vector, v: Vector) -> Vector:
+        return self._product("hvp", x, v)
+
+    def gauss_newton(self, x: Vector, v: Vector) -> Vector:
+        return self._product("gauss_newton", x, v)
+
+    def _product(self, name: EntryName, x: Vector, v: Vector) -> Vector:
+        product = np.empty(self.n)
+        self._function(name)(x, v, product)
+        return product
+
+
+def start_point(x0: Point | Solution, vectors: Vectors) -> Vector:
+    """The vector (n,) of a start: a vector, named arrays or the point of a Solution.
+
+    Raises DomainError or ShapeError, with the call that was probably meant.
+    """
+    if isinstance(x0, Solution):
+        return vectors.vector(x0.x, "x0")
+    if isinstance(x0, str | os.PathLike):
+        remedy = f"read it first: x0=slomodel.load_solution({os.fspath(x0)!r})"
+        raise _no_start("a text", remedy)
+    if callable(x0):
+        name = getattr(x0, "__name__", "it")
+        raise _no_start("a function", f"call it, as in x0=model.{name}()")
+    return vectors.vector(x0, "x0")
+
+
+def _no_start(found: str, remedy: str) -> DomainError:
+    message = f"x0: expected real numbers, named arrays or a Solution, found {found}"
+    return DomainError(Diagnostic("E602", message, help=remedy))

@@ -1,0 +1,157 @@
+"""From a problem to what can be planned: its derivatives, the chosen target, a set of sizes."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from functools import cached_property
+
+from slomodel.calculus import Known
+from slomodel.codegen.automatic import Automatic
+from slomodel.codegen.cuda.target import require_device
+from slomodel.codegen.kernels import TARGETS, Compiled, Derivatives
+from slomodel.codegen.layout import Default, Precision
+from slomodel.codegen.target import Target
+from slomodel.front.data.bind import Binding
+from slomodel.front.lints.kinks import kinks_depend_on_data, smoothness
+from slomodel.ir.expr import Expr, Input
+from slomodel.problem import DataDeclaration, Problem
+from slomodel.rewrite import Change, Facts, Optimized, optimized
+from slomodel.solve.options import choice
+
+BACKENDS = ("auto", "c", "numexpr", "numpy", "cupy")
+"""What runs kernels, as it is asked for."""
+TARGET_NAMES = ("auto", *TARGETS, "graph")
+"""What a model's source can be had for; `auto` is what its kernels run on here."""
+PRECISIONS: dict[str, Precision] = {"float64": "float64", "float32": "float32"}
+
+
+def known_of(problem: Problem) -> Known:
+    """What the declarations say of the data."""
+    return Known(
+        frozenset(d.node for d in problem.data if not d.may_be_missing),
+        frozenset(d.node for d in problem.data if "symmetric" in d.attributes),
+    )
+
+
+def target_of(name: str) -> Target:
+    """The target of this name. Raises DomainError where there is none.
+
+    `auto` is the one that the environment names in SLOMODEL_BACKEND, or else the quickest there is.
+    """
+    if choice("target", name, TARGET_NAMES) == "auto":
+        name = os.environ.get("SLOMODEL_BACKEND", "auto")
+        choice("SLOMODEL_BACKEND", name, BACKENDS)
+    return Automatic() if name == "auto" else TARGETS[name]
+
+
+def backend_of(name: str) -> Target:
+    """The target of a backend that is to run here. Raises DomainError or TargetLimit."""
+    hint = "it is text alone: use backend='cupy', or source('cuda')" if name == "cuda" else ""
+    if choice("backend", name, BACKENDS, hint) == "cupy":
+        require_device()
+    return target_of(name)
+
+
+def precision_of(dtype: str) -> Precision:
+    """The precision of this name. Raises DomainError for others."""
+    return PRECISIONS[choice("dtype", dtype, PRECISIONS)]
+
+
+_MOST_KEPT = 16
+_LONGEST_TABLE = 1000
+"""So many constants that are written out are part of the source; more have to be given to it."""
+
+
+def _default(declared: DataDeclaration) -> Default | None:
+    if declared.values is None or declared.values.size > _LONGEST_TABLE:
+        return declared.default
+    return tuple(declared.values.tolist())
+
+
+class Plans:
+    """What the models that are bound from one share: its derivatives, as written and rewritten.
+
+    A rewriting is done once for each set of facts, and differentiated once for each result; of the
+    latest few.
+    """
+
+    def __init__(self, problem: Problem, rewrites: Collection[str], precision: Precision) -> None:
+        self._problem = problem
+        self._rewrites = tuple(rewrites)
+        self._variables = problem.inputs
+        self._precision: Precision = precision
+        self._lock = threading.RLock()
+        self._latest: list[tuple[Optimized, Derivatives]] = []
+        self.written = Derivatives(problem.objective, self._variables, known_of(problem))
+
+    def smooth(self, binding: Binding) -> bool:
+        """Whether the objective is known to be continuously differentiable with these data."""
+        if self._kinks_by_data:
+            return smoothness(self._problem, binding.arrays) > 0
+        return self._smooth
+
+    @cached_property
+    def _smooth(self) -> bool:
+        return smoothness(self._problem) > 0
+
+    @cached_property
+    def _kinks_by_data(self) -> bool:
+        return kinks_depend_on_data(self._problem)
+
+    def compiled(
+        self, binding: Binding, target: Target, shared: Compiled | None = None
+    ) -> Compiled:
+        """The kernels of a binding: `shared` where they are the same, planned but not yet printed.
+
+        Nothing is rewritten while a size is unknown.
+        """
+        derivatives, sizes = self.written, binding.sizes
+        made: Mapping[Input, Expr] = {}
+        if not binding.unsized:
+            optimum, derivatives = self._optimum(binding)
+            made = optimum.prepared
+            sizes = optimum.joint.sizes if optimum.joint else sizes
+        if shared is not None and shared.serves(derivatives, sizes, target):
+            return shared
+        problem = self._problem
+        nodes = [declaration.node for declaration in problem.data]
+        defaults = {d.node: value for d in problem.data if (value := _default(d)) is not None}
+        own = (problem.name, derivatives, nodes, sizes, target)
+        attributes = {d.node: d.attributes for d in problem.data if d.attributes}
+        return Compiled(*own, self._precision, defaults, made, attributes)
+
+    def changes(self, binding: Binding) -> tuple[Change, ...]:
+        """What the passes did for a binding."""
+        return () if binding.unsized else self._optimum(binding)[0].changes
+
+    def _optimum(self, binding: Binding) -> tuple[Optimized, Derivatives]:
+        problem = self._problem
+        given = {d.node: binding.arrays.get(d.name) for d in problem.data}
+        values = {k: array for k, array in given.items() if array is not None}
+        facts = Facts(binding.sizes, values, known_of(problem))
+        with self._lock:
+            for pair in self._latest:
+                if facts.agrees(pair[0].facts):
+                    return pair
+            taken = {v.name for v in problem.variables} | {d.name for d in problem.data}
+            own = (problem.objective, facts, self._rewrites, self._variables, taken)
+            found = optimized(*own)
+            facts.forget()
+            self._latest = [(found, self._derivatives_of(found)), *self._latest[: _MOST_KEPT - 1]]
+            return self._latest[0]
+
+    def _derivatives_of(self, found: Optimized) -> Derivatives:
+        """The derivatives of a result: those of an equal one, whatever it was found for."""
+        if found.objective is self.written.objective and found.joint is None:
+            return self.written
+        objective = found.objective if found.joint is None else found.joint.objective
+        for one, derivatives in self._latest:
+            if derivatives.objective is objective and one.prepared == found.prepared:
+                return derivatives
+        known = known_of(self._problem)
+        known = replace(known, finite=known.finite.union(found.prepared))
+        slopes = None if found.joint is None else found.joint.gradient
+        return Derivatives(objective, self._variables, known, slopes)

@@ -1,0 +1,87 @@
+"""A model's questions for bounds: what is asked of `bounds`, and what the solvers get of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slomodel.bounds import Setting, bounds, gradient_error, quick_bound, stopped_by, value_error
+from slomodel.bounds.ranges.enclose import boxed, elements_read
+from slomodel.ir.expr import Input
+from slomodel.ir.walk import inputs
+from slomodel.model.plans import known_of
+from slomodel.problem import Problem
+from slomodel.solve import Proof
+
+Array = NDArray[np.float64]
+Values = Mapping[Input, Array]
+
+
+def setting_of(problem: Problem, values: Values, sizes: Mapping[str, int]) -> Setting:
+    """The objective with its centre and data.
+
+    Of data that may be missing, a NaN or infinity that no mask shows may be replaced by any number,
+    and is by 0.
+    """
+    setting = Setting(
+        objective=problem.objective,
+        variables=problem.inputs,
+        values=values,
+        sizes=sizes,
+        known=known_of(problem),
+        spans=problem.spans,
+    )
+    missing = {d.node for d in problem.data if d.may_be_missing} & values.keys()
+    unknown = [node for node in missing if not np.isfinite(values[node]).all()]
+    if not unknown:
+        return setting
+    live = elements_read([setting.objective], boxed(setting.values), sizes)
+    used = set(inputs(setting.objective))
+    hidden = {
+        node: np.where(np.isfinite(values[node]) | live.get(node, node in used), values[node], 0.0)
+        for node in unknown
+    }
+    return replace(setting, values={**values, **hidden})
+
+
+class Prover:
+    """Proved bounds round a point (n,), for a solver; work at one centre is done once."""
+
+    def __init__(self, setting_at: Callable[[Array], Setting]) -> None:
+        self._setting_at = setting_at
+        self._last: tuple[Array, Setting] | None = None
+        self._check: Callable[[], None] | None = None
+
+    def stop_by(self, check: Callable[[], None]) -> None:
+        """Call `check` every so often during proofs; an exception that it raises ends the proof."""
+        self._check = check
+
+    def __call__(self, centre: Array, radius: float) -> Proof:
+        with stopped_by(self._check):
+            found = bounds(self._setting(centre), radius)
+        return Proof(found.L1, found.L2, found.reason)
+
+    def quick(self, centre: Array, radius: float) -> Proof:
+        """L1 alone, in little time where a quick rule has it."""
+        with stopped_by(self._check):
+            found = quick_bound(self._setting(centre), radius)
+        return Proof(found, math.inf) if math.isfinite(found) else self(centre, radius)
+
+    def value_error(self, x: Array, f: float) -> float:
+        """Bound on the error of f as the objective, as the model states it, at x (n,)."""
+        with stopped_by(self._check):
+            return value_error(self._setting(x), f)
+
+    def gradient_error(self, x: Array, g: Array) -> float:
+        """Bound on the norm of the error of g (n,) as its gradient at x (n,)."""
+        with stopped_by(self._check):
+            return gradient_error(self._setting(x), g)
+
+    def _setting(self, centre: Array) -> Setting:
+        if self._last is None or not np.array_equal(self._last[0], centre):
+            self._last = (centre.copy(), self._setting_at(centre))
+        return self._last[1]
