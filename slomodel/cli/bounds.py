@@ -11,7 +11,7 @@ import click
 from slomodel.bounds import Bounds
 from slomodel.bounds.result import shown
 from slomodel.cli import options
-from slomodel.cli.errors import answering
+from slomodel.cli.errors import handled_errors
 from slomodel.cli.inputs import check_ready, request, start_from
 from slomodel.cli.outputs import print_json
 
@@ -88,7 +88,7 @@ def bounds(
     slomodel bounds models/deep_linear.slo --radius 0.1 1
     slomodel bounds models/rosenbrock.slo --set n=10 --at run.npz --radius 0.1 --explain
     """
-    with answering(as_json):
+    with handled_errors(as_json):
         asked = request(file, settings, files)
         model = asked.model()
         check_ready(asked, model)

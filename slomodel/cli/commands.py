@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from slomodel.cli import options
-from slomodel.cli.errors import answering
+from slomodel.cli.errors import handled_errors
 from slomodel.cli.inputs import check_ready, request, start_from
 from slomodel.cli.outputs import check_target, print_json, save_arrays, write_text
 from slomodel.cli.result import Result, check_outputs
@@ -43,7 +43,7 @@ def check(file: Path, settings: dict[str, str], files: dict[str, str], as_json: 
     slomodel check models/deep_linear.slo
     slomodel check models/deep_linear.slo --set h1=30 --json
     """
-    with answering(as_json):
+    with handled_errors(as_json):
         asked = request(file, settings, files)
         model = asked.model()
         if as_json:
@@ -74,7 +74,7 @@ def codegen(
     \b
     slomodel codegen models/deep_linear.slo --target numpy -o deep_linear.py
     """
-    with answering(as_json):
+    with handled_errors(as_json):
         if out:
             check_target(out)
         asked = request(file, settings, files)
@@ -101,7 +101,7 @@ def draw_data(file: Path, settings: dict[str, str], out: Path, seed: int, as_jso
     slomodel random-data models/phase_retrieval.slo --set n=20 --set m=100 -o data.npz
     slomodel solve models/phase_retrieval.slo --data A=data.npz --data y=data.npz
     """
-    with answering(as_json):
+    with handled_errors(as_json):
         check_target(out)
         problem, arrays = request(file, settings, {}).random_data(seed)
         save_arrays(out, arrays)
@@ -145,7 +145,7 @@ def solve(
     `slomodel methods` lists what else there is, and what each method needs and takes.
     """
     given: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
-    with answering(as_json):
+    with handled_errors(as_json):
         check_outputs(plot, out)
         asked = request(file, settings, files)
         model = asked.model(backend, dtype)

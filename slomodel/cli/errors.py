@@ -17,7 +17,7 @@ from slomodel.errors import BackendWarning, Diagnostic, ModelWarning, SlomodelEr
 
 
 @contextmanager
-def answering(as_json: bool) -> Iterator[None]:
+def handled_errors(as_json: bool) -> Iterator[None]:
     """Turn an error into its message on standard error and exit code 1, Ctrl-C into 130."""
     # A terminal that cannot show ‖∇f‖ gets a question mark, not a traceback.
     for stream in (sys.stdout, sys.stderr):
@@ -56,7 +56,7 @@ def _memory_ran_out(error: MemoryError) -> SlomodelError:
 
 
 @contextmanager
-def warnings_shown() -> Iterator[None]:
+def shown_warnings() -> Iterator[None]:
     """Print each of our warnings once, as a message; others take their usual way."""
     own = (ModelWarning, BackendWarning)
     with warnings.catch_warnings(record=True) as caught:

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from slomodel.cli import options
-from slomodel.cli.errors import answering
+from slomodel.cli.errors import handled_errors
 from slomodel.cli.inputs import standard_input
 from slomodel.cli.outputs import (
     BAD_INPUT,
@@ -82,5 +82,5 @@ def fmt(files: tuple[Path, ...], only_check: bool, show_diff: bool, as_json: boo
     slomodel fmt models/*.slo
     slomodel fmt --check --diff models/*.slo
     """
-    with answering(as_json):
+    with handled_errors(as_json):
         sys.exit(Formatter(only_check, show_diff, as_json).run(files))

@@ -12,7 +12,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from slomodel.cli.errors import warnings_shown
+from slomodel.cli.errors import shown_warnings
 from slomodel.errors import Diagnostic, DomainError, ShapeError
 from slomodel.front.data.bind import bind
 from slomodel.front.data.random_data import random_data
@@ -44,7 +44,7 @@ class Request:
 
     def model(self, backend: str = "auto", dtype: str = "float64") -> Model:
         """The model compiled; warnings are printed."""
-        with warnings_shown():
+        with shown_warnings():
             return compile(
                 self.source, data=self.data, dims=self.dims, backend=backend, dtype=dtype
             )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from slomodel.cli.errors import answering
+from slomodel.cli.errors import handled_errors
 from slomodel.cli.outputs import print_json
 from slomodel.front.catalogue import Entry, catalogue, entries_of
 from slomodel.solve import METHODS
@@ -22,7 +22,7 @@ def functions(name: str | None, as_json: bool) -> None:
     slomodel functions
     slomodel functions huber
     """
-    with answering(as_json):
+    with handled_errors(as_json):
         entries = entries_of(name) if name else catalogue()
         if as_json:
             print_json({"functions": [entry.facts() for entry in entries]})
@@ -50,7 +50,7 @@ def _in_full(entry: Entry) -> str:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def methods(as_json: bool) -> None:
     """List the methods of `slomodel solve`: what each is, what it needs, its options."""
-    with answering(as_json):
+    with handled_errors(as_json):
         if as_json:
             found = {
                 name: {"what": m.what, "needs": m.needs, "options": list(m.options)}

@@ -16,7 +16,7 @@ from slomodel.bounds import Bounds
 from slomodel.bounds.result import checked_radius, shown
 from slomodel.cli import options
 from slomodel.cli.bounds import Radii, document
-from slomodel.cli.errors import answering
+from slomodel.cli.errors import handled_errors
 from slomodel.cli.html import Section, facts, folded, page, paragraph, picture, table, verbatim
 from slomodel.cli.inputs import check_ready, request, start_from
 from slomodel.cli.outputs import check_target, print_json, write_text
@@ -69,7 +69,7 @@ def report(
     slomodel report models/rosenbrock.slo --set n=10 --verify --radius 0.1 1 -o rosenbrock.html
     """
     given: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
-    with answering(as_json):
+    with handled_errors(as_json):
         check_target(out)
         for radius in radii:
             checked_radius(radius)

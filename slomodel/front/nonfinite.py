@@ -33,7 +33,7 @@ _IN_WORDS = {
 """What readers call functions that the language has no name for."""
 
 
-def nonfinite_sentence(
+def nonfinite_origin(
     problem: Problem,
     roots: Sequence[Expr],
     values: Mapping[Input, Array],

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from slomodel.errors import Diagnostic, DomainError, ModelSyntaxError, SourceText
 from slomodel.front.elaboration.elaborate import elaborate
 from slomodel.front.lints.saddle_start import with_saddle_warning
-from slomodel.front.lints.unread_elements import with_remarks
+from slomodel.front.lints.unread_elements import with_unread_warnings
 from slomodel.front.sympy_expressions.source import SymPySource, by_name, is_expression
 from slomodel.front.text.failure import STATEMENTS
 from slomodel.front.text.latex import latex_of
 from slomodel.front.text.parse import parse, read_source
-from slomodel.front.without_gc import uncollected
+from slomodel.front.without_gc import without_gc
 from slomodel.problem import Problem
 
 _MOST_SHOWN = 10_000
@@ -41,7 +41,7 @@ class Recipe:
     def problem(self) -> Problem:
         """The problem that the source states, read anew."""
         if isinstance(self.source, SymPySource):
-            return with_remarks(self.source.problem(self.data, self.dims))
+            return with_unread_warnings(self.source.problem(self.data, self.dims))
         return problem_of(self.source)
 
     def latex(self) -> str:
@@ -94,10 +94,10 @@ def recipe_of(
     return Recipe(text, folder, arrays, sizes, backend, dtype, rewrites)
 
 
-@uncollected()
+@without_gc()
 def problem_of(text: SourceText) -> Problem:
     """The problem that a text states, with every warning about it."""
-    return with_saddle_warning(with_remarks(elaborate(parse(text), text)))
+    return with_saddle_warning(with_unread_warnings(elaborate(parse(text), text)))
 
 
 def source_of(source: object) -> tuple[SourceText, Path | None]:

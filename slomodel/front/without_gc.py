@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
+def without_gc() -> Iterator[None]:
     """No search for cycles meanwhile: over a long text it takes nearly half of the time.
 
     Of threads that are here at once, the first one turns the search on again.

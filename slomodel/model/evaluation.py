@@ -12,7 +12,7 @@ from slomodel.codegen.entry import EntryName
 from slomodel.codegen.kernels import Compiled, Evaluate, Kernels
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.front.data.bind import Binding
-from slomodel.front.data.points import FLOAT64, Point, Vector, Vectors, start, vectors_of
+from slomodel.front.data.points import FLOAT64, Point, Vector, VectorLayout, start, vector_layout
 from slomodel.front.source import Recipe
 from slomodel.ir.expr import Input
 from slomodel.model.complete import require_data, require_sizes
@@ -38,7 +38,7 @@ class Evaluating:
         self._compiled = compiled
         self._plans = plans
         self._recipe = recipe.settled(problem, binding.arrays)
-        self._sized = None if binding.unsized else vectors_of(problem, binding.sizes)
+        self._sized = None if binding.unsized else vector_layout(problem, binding.sizes)
         self._kernels = Kernels(compiled, binding.arrays)
 
     @property
@@ -126,7 +126,7 @@ class Evaluating:
         return self._kernels.function(name)
 
     @property
-    def _vectors(self) -> Vectors:
+    def _vectors(self) -> VectorLayout:
         if self._sized is None:
             require_sizes(self._binding)
         assert self._sized is not None

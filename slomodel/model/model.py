@@ -19,7 +19,7 @@ from slomodel.front.explanation import explanation
 from slomodel.front.lints import warn
 from slomodel.front.lints.gradient_check import gradient_deviation
 from slomodel.front.lints.kinks import kinks_of_data
-from slomodel.front.nonfinite import nonfinite_sentence
+from slomodel.front.nonfinite import nonfinite_origin
 from slomodel.front.source import Recipe, recipe_of
 from slomodel.ir.dims import show_shape
 from slomodel.ir.show import show
@@ -275,7 +275,7 @@ class Model(Evaluating):
 
     def _diagnose(self, x: Vector) -> str | None:
         roots = (self._problem.objective, *self._plans.written.gradient)
-        return nonfinite_sentence(self._problem, roots, self._values(x), self._binding.sizes)
+        return nonfinite_origin(self._problem, roots, self._values(x), self._binding.sizes)
 
 
 def compile(

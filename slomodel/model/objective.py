@@ -11,7 +11,7 @@ from slomodel.codegen.entry import EntryName
 from slomodel.codegen.kernels import Derivatives, Evaluate
 from slomodel.codegen.layout import Precision
 from slomodel.errors import Diagnostic, DomainError
-from slomodel.front.data.points import Point, Vector, Vectors
+from slomodel.front.data.points import Point, Vector, VectorLayout
 from slomodel.ir.expr import Const
 from slomodel.solve import Solution
 from slomodel.solve.facts import Facts, Product
@@ -74,7 +74,7 @@ class CompiledObjective:
         return product
 
 
-def start_point(x0: Point | Solution, vectors: Vectors) -> Vector:
+def start_point(x0: Point | Solution, vectors: VectorLayout) -> Vector:
     """The vector (n,) of a start: a vector, named arrays or the point of a Solution.
 
     Raises DomainError or ShapeError, with the call that was probably meant.

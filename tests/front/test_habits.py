@@ -4,7 +4,7 @@ import pytest
 
 import slomodel
 from slomodel.front.elaboration.array_functions import ARRAY_FUNCTIONS
-from slomodel.front.elaboration.foreign_names import FUNCTIONS_ELSEWHERE
+from slomodel.front.elaboration.foreign_names import FOREIGN_FUNCTIONS
 from slomodel.functions import FUNCTIONS
 
 DECLARED = """dim m, n
@@ -91,7 +91,7 @@ def test_habits(text: str, code: str, words: str) -> None:
 
 
 def test_names_from_elsewhere_are_none_of_the_language() -> None:
-    assert not FUNCTIONS_ELSEWHERE.keys() & {*FUNCTIONS, *ARRAY_FUNCTIONS}
+    assert not FOREIGN_FUNCTIONS.keys() & {*FUNCTIONS, *ARRAY_FUNCTIONS}
 
 
 @pytest.mark.filterwarnings("ignore::slomodel.ModelWarning")

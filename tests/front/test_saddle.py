@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import slomodel
 from slomodel.calculus import gradient
-from slomodel.front.lints.initial_facts import at_start
+from slomodel.front.lints.initial_facts import initial_facts
 from slomodel.reference import evaluate_all
 from tests.strategies import Example, graphs
 
@@ -131,11 +131,11 @@ def test_facts_hold(value: float, example: Example, data: st.DataObject) -> None
     }
     roots = [example.objective, *gradient(example.objective, example.variables)]
     arrays = evaluate_all(roots, values, example.sizes)
-    for node, fact in at_start(roots, dict.fromkeys(fixed, value)).items():
+    for node, fact in initial_facts(roots, dict.fromkeys(fixed, value)).items():
         array = arrays[node].astype(float)
         if not array.size or not np.all(np.isfinite(array)):
             continue
         if fact.value is not None:
             np.testing.assert_allclose(array, fact.value, rtol=1e-12, atol=1e-12)
-        for axis in fact.alike:
+        for axis in fact.constant_axes:
             np.testing.assert_allclose(np.ptp(array, axis=axis), 0.0, atol=1e-12 * abs(array).max())

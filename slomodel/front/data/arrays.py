@@ -18,11 +18,11 @@ from slomodel.front.data.loaders import (
     Content,
     FileFormat,
     Raw,
-    Refusal,
     Table,
+    UnreadableFile,
     printable,
 )
-from slomodel.front.data.user_arrays import given_array, no_memory
+from slomodel.front.data.user_arrays import no_memory, user_array
 from slomodel.problem import FileReference
 
 Array: TypeAlias = NDArray[np.float64]
@@ -68,10 +68,10 @@ def load_array(path: Path, key: str, span: Span | None = None) -> Content:
         raise _error("E303", message, span, f"the kinds are {listed}; use numpy.savez")
     try:
         if path.exists() and not (path.is_file() or path.is_dir()):  # A pipe would be waited for.
-            raise Refusal("E305", "cannot be read: it is not a plain file", "copy it to one")
+            raise UnreadableFile("E305", "cannot be read: it is not a plain file", "copy it to one")
         with path.open("rb") as file:
             return known.read(file, key)
-    except Refusal as refusal:
+    except UnreadableFile as refusal:
         raise _error(refusal.code, f"{shown} {refusal.reason}", span, refusal.remedy) from None
     except FileNotFoundError:
         raise _error("E304", f"there is no file {shown}", span, _nearby(path)) from None
@@ -94,7 +94,7 @@ def as_model_array(
     if isinstance(value, Path):
         value = _load(name, value)
     raw = _of_table(name, value, dims) if isinstance(value, Table) else value
-    raw = given_array(f"data `{name}`", raw)
+    raw = user_array(f"data `{name}`", raw)
     if raw.ndim != len(dims):
         raise _axes_error(name, raw.shape, dims)
     try:

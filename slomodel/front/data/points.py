@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from slomodel.codegen.arrays import is_on_device
 from slomodel.errors import Diagnostic, DomainError, ShapeError
 from slomodel.front.data.bind import Binding
-from slomodel.front.data.user_arrays import given_array, kind_in_words
+from slomodel.front.data.user_arrays import kind_in_words, user_array
 from slomodel.ir.dims import concrete
 from slomodel.problem import Init, Problem
 
@@ -21,8 +21,8 @@ _MOST_BYTES = 10**9
 FLOAT64 = np.dtype(np.float64)
 
 
-class Vectors:
-    """Vectors x (n,) that hold variables of given shapes, in order, each in C order.
+class VectorLayout:
+    """The layout of a vector x (n,): variables of given shapes, in order, each in C order.
 
     Raises ShapeError when they take more than 10⁹ bytes.
     """
@@ -111,15 +111,15 @@ class Vectors:
         return f"the variables are {', '.join(parts)}"
 
 
-def vectors_of(problem: Problem, sizes: Mapping[str, int]) -> Vectors:
+def vector_layout(problem: Problem, sizes: Mapping[str, int]) -> VectorLayout:
     """The vectors of a problem whose sizes are all known."""
-    return Vectors({v.name: concrete(v.shape, sizes) for v in problem.variables})
+    return VectorLayout({v.name: concrete(v.shape, sizes) for v in problem.variables})
 
 
 def reals(value: ArrayLike, what: str) -> Vector:
     """`value` as a float64 array. Raises DomainError for complex numbers, text and objects."""
     with np.errstate(over="ignore"):
-        return np.asarray(given_array(what, value), dtype=np.float64)
+        return np.asarray(user_array(what, value), dtype=np.float64)
 
 
 def _no_reals(what: str, found: str) -> DomainError:

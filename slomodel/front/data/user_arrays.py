@@ -28,7 +28,7 @@ _KINDS: Mapping[str, tuple[str, str]] = MappingProxyType(
 _NUMBERS = "pass real numbers, or lists or arrays of them"
 
 
-def given_array(what: str, value: object) -> Raw:
+def user_array(what: str, value: object) -> Raw:
     """`value` as an array of real numbers, not always a copy; errors call it `what`.
 
     Raises DomainError for all else, masked arrays among it.

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from slomodel.errors import Span
-from slomodel.front.elaboration.errors import Fault, fault, shape_fault
+from slomodel.front.elaboration.errors import StatementError, error, shape_error
 from slomodel.front.elaboration.foreign_names import COUNTS, SIZES
-from slomodel.front.elaboration.scope import Model, Scope, Symbol, described
+from slomodel.front.elaboration.scope import Elaboration, Scope, Symbol, described
 from slomodel.front.elaboration.values import Label
 from slomodel.front.text.syntax import Call, Name, Negate, Node, Number, Product, Sum, children
 from slomodel.ir.dims import Dim, literal
@@ -58,7 +58,7 @@ class AffineIndex:
 
 
 def affine(node: Node, scope: Scope) -> AffineIndex:
-    """The affine form of an expression; raises a Fault that says what keeps it from being one."""
+    """The affine form of an expression. Raises StatementError with the part that is not affine."""
     results: list[AffineIndex] = []
     stack: list[tuple[Node, bool]] = [(node, False)]
     while stack:
@@ -83,7 +83,7 @@ def size(node: Node, scope: Scope) -> Dim:
     if form.labels:
         name = next(iter(form.labels)).name
         message = f"a size may not depend on the index `{name}`"
-        raise fault("E209", message, node.span, "restrict a sum with `if`, as in `if i < j`")
+        raise error("E209", message, node.span, "restrict a sum with `if`, as in `if i < j`")
     return form.offset
 
 
@@ -149,15 +149,15 @@ def _combined(node: Node, operands: list[AffineIndex]) -> AffineIndex:
     return result
 
 
-def _not_whole(span: Span) -> Fault:
+def _not_whole(span: Span) -> StatementError:
     remedy = "indices, axes and sizes count: write a number like `0`, `1` or `2`"
-    return fault("E209", f"`{span.text}` is not a whole number", span, remedy)
+    return error("E209", f"`{span.text}` is not a whole number", span, remedy)
 
 
-def _not_affine(span: Span, reason: str, remedy: str = "") -> Fault:
+def _not_affine(span: Span, reason: str, remedy: str = "") -> StatementError:
     message = f"an index or size is made of index variables, dims and whole numbers: {reason}"
     remedy = remedy or "write it like `i`, `i + 1`, `2*i` or `n - 1 - i`"
-    return fault("E209", message, span, remedy)
+    return error("E209", message, span, remedy)
 
 
 def is_at_least_zero(dim: Dim) -> bool | None:
@@ -168,7 +168,7 @@ def is_at_least_zero(dim: Dim) -> bool | None:
     return False if dim.const < 0 and all(c < 0 for c in coefficients) else None
 
 
-def check_index(model: Model, index: AffineIndex, axis: Dim, span: Span) -> None:
+def check_index(model: Elaboration, index: AffineIndex, axis: Dim, span: Span) -> None:
     """`index` must lie in an axis of size `axis`; what sizes decide is tested at bind."""
     counts = [label.dim for label in index.labels]
     if any(count == Dim() for count in counts):
@@ -184,25 +184,25 @@ def check_index(model: Model, index: AffineIndex, axis: Dim, span: Span) -> None
     model.require(Bound(index.least, index.most, axis, count, span.text, span))
 
 
-def check_slice(model: Model, low: Dim, high: Dim, axis: Dim, span: Span) -> None:
+def check_slice(model: Elaboration, low: Dim, high: Dim, axis: Dim, span: Span) -> None:
     """0 <= low <= high <= axis."""
     tests = [is_at_least_zero(low), is_at_least_zero(high - low), is_at_least_zero(axis - high)]
     if any(test is False for test in tests):
         message = f"the slice {low} to {high} leaves an axis of size {axis}"
         if tests[1] is False:
             message = f"the slice {low} to {high} ends before it begins"
-        raise shape_fault("E210", message, span, "an axis of size n has the slices inside `0:n`")
+        raise shape_error("E210", message, span, "an axis of size n has the slices inside `0:n`")
     if not all(tests):
         model.require(Bound(low, high - 1, axis, high - low, span.text, span))
 
 
-def _outside(index: AffineIndex, axis: Dim, span: Span, is_low: bool) -> Fault:
+def _outside(index: AffineIndex, axis: Dim, span: Span, is_low: bool) -> StatementError:
     reached = index.least if is_low else index.most
     message = f"the index reaches {reached}, and the axis has the size {axis}: 0 to {axis - 1}"
     remedy = "indices count from 0"
     if index.labels:
         remedy = _restricted(index, axis, is_low)
-    return shape_fault("E210", message, span, remedy)
+    return shape_error("E210", message, span, remedy)
 
 
 def _restricted(index: AffineIndex, axis: Dim, is_low: bool) -> str:
@@ -217,9 +217,9 @@ def _restricted(index: AffineIndex, axis: Dim, is_low: bool) -> str:
     return f"restrict it: `{label.name} in range({bounds})`, which leaves out its end"
 
 
-def _other_axis(index: AffineIndex, axis: Dim, span: Span) -> Fault:
+def _other_axis(index: AffineIndex, axis: Dim, span: Span) -> StatementError:
     label = next(iter(index.labels))
-    return shape_fault(
+    return shape_error(
         "E211",
         f"the index `{label.name}` runs over `{label.dim}`, and this axis is `{axis}`",
         span,

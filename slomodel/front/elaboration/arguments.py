@@ -8,7 +8,7 @@ from functools import cache
 
 from slomodel.errors import Span
 from slomodel.front.elaboration.affine_index import size, whole
-from slomodel.front.elaboration.errors import Fault, fault, shape_fault, suggestion
+from slomodel.front.elaboration.errors import StatementError, error, shape_error, suggestion
 from slomodel.front.elaboration.scope import Scope
 from slomodel.front.elaboration.shape_mismatch import Operand, marks
 from slomodel.front.elaboration.values import Value, settled, show
@@ -85,14 +85,14 @@ def _add_keyword(
     if name not in allowed:
         remedy = suggestion(name, allowed) or f"it is `{wanted.text}`"
         message = f"`{wanted.name}` has no argument `{name}`"
-        raise fault("E208", message, keyword.name.span, remedy)
+        raise error("E208", message, keyword.name.span, remedy)
     if name in found:
         message = f"the argument `{name}` is given twice"
-        raise fault("E208", message, keyword.name.span, f"it is `{wanted.text}`")
+        raise error("E208", message, keyword.name.span, f"it is `{wanted.text}`")
     found[name] = (keyword.value,)
 
 
-def _wrong_number(node: Call, wanted: Signature) -> Fault:
+def _wrong_number(node: Call, wanted: Signature) -> StatementError:
     count = len(node.args) + len(node.kwargs)
     least = sum(p.default is None for p in wanted.parameters)
     most = len(wanted.parameters)
@@ -109,7 +109,7 @@ def _wrong_number(node: Call, wanted: Signature) -> Fault:
     message = f"`{wanted.name}` takes {numbers} argument{plural}, and {count} are given"
     if count == 1:
         message = message.removesuffix("1 are given") + "1 is given"
-    return fault("E208", message, node.span, f"it is `{wanted.text}`")
+    return error("E208", message, node.span, f"it is `{wanted.text}`")
 
 
 def is_condition(argument: Argument) -> bool:
@@ -122,13 +122,13 @@ def check_kind(argument: Argument, wanted: Signature, parameter: str) -> None:
         if not is_condition(argument):
             message = f"`{wanted.name}` begins with a condition"
             remedy = "compare the number, as in `where(x > 0, a, b)`"
-            raise fault("E208", message, argument.span, remedy)
+            raise error("E208", message, argument.span, remedy)
     elif is_condition(argument):
         message = f"`{wanted.name}` takes numbers, and this is a condition"
-        raise fault("E208", message, argument.span, "choose values with `where(condition, a, b)`")
+        raise error("E208", message, argument.span, "choose values with `where(condition, a, b)`")
     elif isinstance(argument, (String, NoneLiteral)):
         message = f"`{wanted.name}` takes numbers here"
-        raise fault("E208", message, argument.span, f"it is `{wanted.text}`")
+        raise error("E208", message, argument.span, f"it is `{wanted.text}`")
 
 
 def axis_of(
@@ -141,7 +141,7 @@ def axis_of(
         if isinstance(only, NoneLiteral):
             return None
         if isinstance(only, (String, Compare, BoolOp, Not)):
-            raise fault("E208", "`axis` is a whole number or `None`", only.span)
+            raise error("E208", "`axis` is a whole number or `None`", only.span)
         axis = whole(only, scope)
     if axis is None:
         return None
@@ -151,7 +151,7 @@ def axis_of(
         assert span is not None
         last = value.rank - 1
         remedy = f"axes count from 0 to {last}" if last else "a vector has the axis 0 alone"
-        raise fault("E208", message, span, remedy)
+        raise error("E208", message, span, remedy)
     return axis % value.rank
 
 
@@ -161,7 +161,7 @@ def default_number(parameter: Parameter) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class ArrayCall:
     """`operands` are the evaluated array arguments, `arguments` all of them by parameter."""
 
     node: Call
@@ -195,7 +195,7 @@ class Site:
     def one_axis(self) -> int:
         axis = axis_of(self.arguments["axis"], self.default_axis, self.x, self.scope)
         if axis is None:
-            raise fault("E208", f"`{self.name}` needs one axis", self.span)
+            raise error("E208", f"`{self.name}` needs one axis", self.span)
         return axis
 
     @property
@@ -208,11 +208,11 @@ class Site:
         result = []
         for argument in self.arguments[parameter]:
             if isinstance(argument, (String, NoneLiteral, Compare, BoolOp, Not)):
-                raise fault("E208", "a size is expected here", argument.span)
+                raise error("E208", "a size is expected here", argument.span)
             found = size(argument, self.scope)
             if found.is_literal and found.const < 0:
                 remedy = "write every size: none is worked out from the others"
-                raise fault("E209", "a size is negative", argument.span, remedy)
+                raise error("E209", "a size is negative", argument.span, remedy)
             result.append(found)
         return tuple(result)
 
@@ -220,13 +220,13 @@ class Site:
         argument = self.arguments[parameter][0]
         if not isinstance(argument, String):
             message = f"`{self.name}` begins with a text in double quotes"
-            raise fault("E208", message, argument.span, 'as in `einsum("ij,jk->ik", A, B)`')
+            raise error("E208", message, argument.span, 'as in `einsum("ij,jk->ik", A, B)`')
         return argument
 
-    def refuse(self, message: str, remedy: str) -> Fault:
+    def refuse(self, message: str, remedy: str) -> StatementError:
         """A rank or shape that the function does not take."""
         shapes = " and ".join(show(one.value) for one in self.operands)
-        return shape_fault(
+        return shape_error(
             "E220", f"{message}, not {shapes}", self.span, remedy, marks=marks(*self.operands)
         )
 

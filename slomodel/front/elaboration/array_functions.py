@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from slomodel.front.elaboration.arguments import Site
+from slomodel.front.elaboration.arguments import ArrayCall
 from slomodel.front.elaboration.contraction import contract, total
-from slomodel.front.elaboration.errors import Fault, fault
+from slomodel.front.elaboration.errors import StatementError, error
 from slomodel.front.elaboration.index_sets import size_product
 from slomodel.front.elaboration.reductions import reduced, require_nonempty, softened
 from slomodel.front.elaboration.shape_mismatch import marks, unequal
@@ -30,7 +30,7 @@ from slomodel.ir.expr import Affine, Map
 from slomodel.ir.walk import inputs
 from slomodel.problem import Check
 
-Rule = Callable[[Site], Value]
+Rule = Callable[[ArrayCall], Value]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,83 +54,83 @@ def _entry(text: str, *values: str) -> Callable[[Rule], Rule]:
     return add
 
 
-def _need_array(site: Site) -> None:
-    remedy = f"a sum by index is written `{site.name}(… for i in n)`"
-    site.need_rank(tuple(range(1, 64)), f"`{site.name}` takes an array", remedy)
+def _need_array(call: ArrayCall) -> None:
+    remedy = f"a sum by index is written `{call.name}(… for i in n)`"
+    call.need_rank(tuple(range(1, 64)), f"`{call.name}` takes an array", remedy)
 
 
 @_entry("sum(x, axis=None)", "x")
-def _sum(site: Site) -> Value:
-    _need_array(site)
-    return total(site.x, axes=site.axes())
+def _sum(call: ArrayCall) -> Value:
+    _need_array(call)
+    return total(call.x, axes=call.axes())
 
 
 @_entry("mean(x, axis=None)", "x")
-def _mean(site: Site) -> Value:
-    _need_array(site)
-    axes = site.axes()
-    dims = [site.x.dims[axis] for axis in axes]
-    require_nonempty("mean", site.scope.model, dims, site.span)
-    return combine(div, total(site.x, axes=axes), size_product(dims))
+def _mean(call: ArrayCall) -> Value:
+    _need_array(call)
+    axes = call.axes()
+    dims = [call.x.dims[axis] for axis in axes]
+    require_nonempty("mean", call.scope.model, dims, call.span)
+    return combine(div, total(call.x, axes=axes), size_product(dims))
 
 
 @_entry("prod(x, axis=None)", "x")
 @_entry("max(x, axis=None)", "x")
 @_entry("min(x, axis=None)", "x")
 @_entry("logsumexp(x, axis=None)", "x")
-def _reduced(site: Site) -> Value:
-    _need_array(site)
-    return reduced(site.name, site.x, site.scope.model, site.span, axes=site.axes())
+def _reduced(call: ArrayCall) -> Value:
+    _need_array(call)
+    return reduced(call.name, call.x, call.scope.model, call.span, axes=call.axes())
 
 
 @_entry("softmax(x, axis=-1)", "x")
-def _softmax(site: Site) -> Value:
-    _need_array(site)
-    return softened(site.x, site.one_axis(), site.scope.model, site.span)
+def _softmax(call: ArrayCall) -> Value:
+    _need_array(call)
+    return softened(call.x, call.one_axis(), call.scope.model, call.span)
 
 
 @_entry("sumsq(x)", "x")
-def _sumsq(site: Site) -> Value:
-    return total(combine(square, site.x)) if site.x.rank else combine(square, site.x)
+def _sumsq(call: ArrayCall) -> Value:
+    return total(combine(square, call.x)) if call.x.rank else combine(square, call.x)
 
 
-def _root_of_squares(site: Site) -> Value:
-    return square_root(_sumsq(site))
+def _root_of_squares(call: ArrayCall) -> Value:
+    return square_root(_sumsq(call))
 
 
 @_entry("norm2(x)", "x")
-def _norm2(site: Site) -> Value:
+def _norm2(call: ArrayCall) -> Value:
     remedy = "write `fro(A)` for the root of the sum of squares of a matrix, `abs` of a number"
-    site.need_rank((1,), "`norm2` takes a vector", remedy)
-    return _root_of_squares(site)
+    call.need_rank((1,), "`norm2` takes a vector", remedy)
+    return _root_of_squares(call)
 
 
 @_entry("fro(x)", "x")
-def _fro(site: Site) -> Value:
-    return _root_of_squares(site)
+def _fro(call: ArrayCall) -> Value:
+    return _root_of_squares(call)
 
 
 @_entry("norm1(x)", "x")
-def _norm1(site: Site) -> Value:
-    magnitudes = combine(abs, site.x)
-    site.scope.model.note(magnitudes, site.span)
+def _norm1(call: ArrayCall) -> Value:
+    magnitudes = combine(abs, call.x)
+    call.scope.model.note(magnitudes, call.span)
     return total(magnitudes)
 
 
 @_entry("dot(x, y)", "x", "y")
-def _dot(site: Site) -> Value:
-    site.need_rank((1,), "`dot` takes two vectors", "write `sum(A .* B)` or `A @ B` for matrices")
-    x, y = site.values
+def _dot(call: ArrayCall) -> Value:
+    call.need_rank((1,), "`dot` takes two vectors", "write `sum(A .* B)` or `A @ B` for matrices")
+    x, y = call.values
     if x.axes != y.axes:
-        raise unequal(site.scope, "`dot`", site.span, site.operands)
+        raise unequal(call.scope, "`dot`", call.span, call.operands)
     return contract([(x, "i"), (y, "i")], "")
 
 
 @_entry("outer(x, y)", "x", "y")
-def _outer(site: Site) -> Value:
+def _outer(call: ArrayCall) -> Value:
     remedy = 'write `einsum("ij,kl->ijkl", A, B)` for matrices'
-    site.need_rank((1,), "`outer` takes two vectors", remedy)
-    x, y = site.values
+    call.need_rank((1,), "`outer` takes two vectors", remedy)
+    x, y = call.values
     return contract([(x, "i"), (y, "j")], "ij")
 
 
@@ -138,102 +138,102 @@ _SQUARE = "of a square matrix the two dims have one name"
 
 
 @_entry("trace(A)", "A")
-def _trace(site: Site) -> Value:
-    if not is_square(site.x):
-        raise site.refuse("`trace` takes a square matrix", _SQUARE)
-    return contract([(site.x, "ii")], "")
+def _trace(call: ArrayCall) -> Value:
+    if not is_square(call.x):
+        raise call.refuse("`trace` takes a square matrix", _SQUARE)
+    return contract([(call.x, "ii")], "")
 
 
 @_entry("diag(x)", "x")
-def _diag(site: Site) -> Value:
-    if site.x.rank == 1:
-        return contract([(site.x, "i")], "ii")
-    if not is_square(site.x):
-        raise site.refuse("`diag` takes a vector or a square matrix", _SQUARE)
-    return contract([(site.x, "ii")], "i")
+def _diag(call: ArrayCall) -> Value:
+    if call.x.rank == 1:
+        return contract([(call.x, "i")], "ii")
+    if not is_square(call.x):
+        raise call.refuse("`diag` takes a vector or a square matrix", _SQUARE)
+    return contract([(call.x, "ii")], "i")
 
 
 @_entry("eye(n)")
-def _eye(site: Site) -> Value:
-    return value_of(build.identity(site.sizes("n")[0]))
+def _eye(call: ArrayCall) -> Value:
+    return value_of(build.identity(call.sizes("n")[0]))
 
 
 @_entry("zeros(*sizes)")
-def _zeros(site: Site) -> Value:
-    return value_of(build.zeros(site.sizes("sizes")))
+def _zeros(call: ArrayCall) -> Value:
+    return value_of(build.zeros(call.sizes("sizes")))
 
 
 @_entry("ones(*sizes)")
-def _ones(site: Site) -> Value:
-    return value_of(build.ones(site.sizes("sizes")))
+def _ones(call: ArrayCall) -> Value:
+    return value_of(build.ones(call.sizes("sizes")))
 
 
 @_entry("masked(E, mask)", "E", "mask")
-def _masked(site: Site) -> Value:
+def _masked(call: ArrayCall) -> Value:
     """`where(mask != 0, E, 0)`; E may hold NaN where the mask is 0."""
-    value, mask = (one.value for one in site.operands)
-    if _is_swapped(site):
-        raise _swapped(site)
+    value, mask = (one.value for one in call.operands)
+    if _is_swapped(call):
+        raise _swapped(call)
     if mask.rank != value.rank or merged((value, mask)) is None:
-        raise _other_mask(site)
+        raise _other_mask(call)
     result = combine(where, combine(ne, mask, number(0.0)), value, number(0.0))
     # A mask of numbers leaves no choice in the graph.
     if isinstance(result.expr, Map) and result.expr.function is where:
-        site.scope.model.masked.add(result.expr)
+        call.scope.model.masked.add(result.expr)
     return result
 
 
-def _is_swapped(site: Site) -> bool:
+def _is_swapped(call: ArrayCall) -> bool:
     """True where the first argument is declared a mask, and the second depends on variables."""
-    first, second = site.operands
-    is_mask = first.name in site.scope.model.masks
+    first, second = call.operands
+    is_mask = first.name in call.scope.model.masks
     return is_mask and any(one.role == "variable" for one in inputs(second.value.expr))
 
 
-def _swapped(site: Site) -> Fault:
-    first, second = site.operands
+def _swapped(call: ArrayCall) -> StatementError:
+    first, second = call.operands
     message = f"the mask is the second argument of `masked`, and `{first.name}` is the mask"
     remedy = f"write `masked({second.text}, {first.text})`"
-    return fault("E208", message, site.span, remedy, marks=marks(first, second))
+    return error("E208", message, call.span, remedy, marks=marks(first, second))
 
 
-def _other_mask(site: Site) -> Fault:
-    value, mask = site.operands
+def _other_mask(call: ArrayCall) -> StatementError:
+    value, mask = call.operands
     if value.value.rank and mask.value.rank:
-        return unequal(site.scope, "`masked`", site.span, (value, mask))
-    return site.refuse(
+        return unequal(call.scope, "`masked`", call.span, (value, mask))
+    return call.refuse(
         "`masked` takes two arrays of one shape", "the mask is data: `data M[n] mask`"
     )
 
 
 @_entry("reshape(x, *sizes)", "x")
-def _reshape(site: Site) -> Value:
-    return reshaped(site)
+def _reshape(call: ArrayCall) -> Value:
+    return reshaped(call)
 
 
 @_entry("concat(a, b, axis=0)", "a", "b")
-def _concat(site: Site) -> Value:
-    return concat(site)
+def _concat(call: ArrayCall) -> Value:
+    return concat(call)
 
 
 @_entry("einsum(spec, *arrays)", "arrays")
-def _einsum(site: Site) -> Value:
-    return einsum(site)
+def _einsum(call: ArrayCall) -> Value:
+    return einsum(call)
 
 
-def reshaped(site: Site) -> Value:
+def reshaped(call: ArrayCall) -> Value:
     """The elements in C order in another shape; a different total is refused, here or at bind."""
-    x, sizes = site.x, site.sizes("sizes")
+    x, sizes = call.x, call.sizes("sizes")
     before, after = _without_common(x.dims, sizes)
     counts = size_product(before), size_product(after)
     same = combine(eq, *counts).expr
     if same is build.const(False):
         message = f"`reshape` to {show_shape(sizes)} needs an array of as many elements"
-        raise site.refuse(message, "the product of the sizes stays the same")
+        raise call.refuse(message, "the product of the sizes stays the same")
     if same is not build.const(True):
-        text = site.span.text
+        text = call.span.text
         wrong = f"`{text}` would not keep the number of elements"
-        site.scope.model.checks.append(Check(same, text, site.span, wrong))
+        call.scope.model.checks.append(Check(same, text, call.span, wrong))
     labels = tuple(label.dim for label in x.labels)
     return Value(build.reshape(x.expr, labels + sizes), x.labels, sizes)
 
@@ -244,13 +244,13 @@ def _without_common(a: Shape, b: Shape) -> tuple[list[Dim], list[Dim]]:
     return list((left - right).elements()), list((right - left).elements())
 
 
-def concat(site: Site) -> Value:
+def concat(call: ArrayCall) -> Value:
     """One array after the other along an axis; the other axes have equal dims."""
-    a, b = site.values
-    axis = site.one_axis() if a.rank else 0
+    a, b = call.values
+    axis = call.one_axis() if a.rank else 0
     rest = [tuple(d for k, d in enumerate(v.dims) if k != axis) for v in (a, b)]
     if not a.rank or a.rank != b.rank or rest[0] != rest[1]:
-        raise site.refuse(
+        raise call.refuse(
             "`concat` takes two arrays that differ at most in the size of the axis",
             "make a number an array with `reshape(c, 1)`, a vector a matrix with `x[:, None]`",
         )
@@ -277,27 +277,27 @@ def _placed(value: Value, dims: Shape, axis: int, start: Dim) -> Value:
 _SPEC = re.compile(r"([a-zA-Z]*(?:,[a-zA-Z]*)*)->([a-zA-Z]*)")
 
 
-def einsum(site: Site) -> Value:
-    spec = site.text("spec")
+def einsum(call: ArrayCall) -> Value:
+    spec = call.text("spec")
     found = _SPEC.fullmatch(spec.text.replace(" ", ""))
     if found is None:
         message = "an einsum text has letters for the axes, `,` between arrays, and `->`"
-        raise fault("E208", message, spec.span, 'as in `einsum("ij,jk->ik", A, B)`')
+        raise error("E208", message, spec.span, 'as in `einsum("ij,jk->ik", A, B)`')
     groups, output = found.group(1).split(","), found.group(2)
-    values = site.values
+    values = call.values
     if len(groups) != len(values):
         message = f"the text has letters for {len(groups)} arrays, not for {len(values)}"
-        raise fault("E208", message, spec.span, "separate the letters of each array by `,`")
+        raise error("E208", message, spec.span, "separate the letters of each array by `,`")
     dims: dict[str, Dim] = {}
-    for group, value, one in zip(groups, values, site.operands, strict=True):
+    for group, value, one in zip(groups, values, call.operands, strict=True):
         if len(group) != value.rank:
             message = f"`einsum` takes for `{group}` as many axes, and `{one.text}` has"
-            raise site.refuse(message, "write one letter for each axis")
+            raise call.refuse(message, "write one letter for each axis")
         for letter, dim in zip(group, value.dims, strict=True):
             if dims.setdefault(letter, dim) != dim:
                 both = f"`{letter}` stands for `{dims[letter]}` and for `{dim}`"
                 message = f"`einsum` takes one dim for each letter ({both})"
-                raise site.refuse(message, "the axes of one letter have one dim")
+                raise call.refuse(message, "the axes of one letter have one dim")
     _check_output(output, dims, spec)
     return contract(list(zip(values, groups, strict=True)), output)
 
@@ -313,5 +313,5 @@ def _check_output(output: str, dims: dict[str, Dim], spec: String) -> None:
         raise _in_spec(problem, spec)
 
 
-def _in_spec(problem: str, spec: String) -> Fault:
-    return fault("E208", problem, spec.span, 'write the result once each, as in `"ij,j->i"`')
+def _in_spec(problem: str, spec: String) -> StatementError:
+    return error("E208", problem, spec.span, 'write the result once each, as in `"ij,j->i"`')

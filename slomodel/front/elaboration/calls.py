@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from slomodel.front.elaboration.affine_index import dims_asked
 from slomodel.front.elaboration.arguments import (
+    ArrayCall,
     Signature,
-    Site,
     check_kind,
     default_number,
     match,
     signature,
 )
 from slomodel.front.elaboration.array_functions import ARRAY_FUNCTIONS
-from slomodel.front.elaboration.errors import Fault, fault, missing, suggestion
+from slomodel.front.elaboration.errors import StatementError, error, suggestion, unsupported
 from slomodel.front.elaboration.evaluation import Steps
-from slomodel.front.elaboration.foreign_names import FUNCTIONS_ELSEWHERE
+from slomodel.front.elaboration.foreign_names import FOREIGN_FUNCTIONS
 from slomodel.front.elaboration.scope import Evaluate, Scope, described
 from slomodel.front.elaboration.shape_mismatch import operand, unequal
 from slomodel.front.elaboration.user_functions import _expanded
@@ -93,35 +93,35 @@ def _array(node: Call, scope: Scope) -> Steps:
             check_kind(argument, wanted, parameter)
             value = yield Evaluate(argument, scope)
             operands.append(operand(argument, value))
-    return entry.rule(Site(node, wanted, scope, tuple(operands), found))
+    return entry.rule(ArrayCall(node, wanted, scope, tuple(operands), found))
 
 
-def _unknown(node: Call, scope: Scope) -> Fault:
+def _unknown(node: Call, scope: Scope) -> StatementError:
     name = node.function.text
     span = node.function.span
     if name in _LATER:
-        return missing(f"`{name}` cannot be computed yet", span, _LATER[name])
+        return unsupported(f"`{name}` cannot be computed yet", span, _LATER[name])
     if name == "norm":
         remedy = "write `norm2(x)` of a vector, `fro(A)`, `norm1(x)`, or `sumsq(x)` for its square"
-        return fault("E203", "`norm` has several readings", span, remedy)
+        return error("E203", "`norm` has several readings", span, remedy)
     if name == "range":
         remedy = "as in `sum(x[i] for i in range(n - 1))`"
-        return fault("E203", "`range` stands only after `in`", span, remedy)
+        return error("E203", "`range` stands only after `in`", span, remedy)
     later = scope.model.later.get(name)
     if later is not None:
         remedy = f"move its declaration up, it is on line {later.line}"
-        return fault("E201", f"`{name}` is used before it is declared", span, remedy)
+        return error("E201", f"`{name}` is used before it is declared", span, remedy)
     known = scope.model.symbols.get(name)
     if known is not None or name in scope.local:
         what = described(known) if known is not None else f"`{name}` is an index or parameter"
         is_array = known is not None and known.value is not None and known.value.rank > 0
         remedy = f"an element is written `{name}[0]`, counted from 0; or missing `*`?"
         remedy = remedy if is_array else "missing `*`?"
-        return fault("E203", f"{what}, and a call needs a function", span, remedy)
-    meant = dims_asked(node, scope) or FUNCTIONS_ELSEWHERE.get(name)
+        return error("E203", f"{what}, and a call needs a function", span, remedy)
+    meant = dims_asked(node, scope) or FOREIGN_FUNCTIONS.get(name)
     if meant:
-        return fault("E203", f"no function is called `{name}`", span, meant)
+        return error("E203", f"no function is called `{name}`", span, meant)
     functions = [s.name for s in scope.model.symbols.values() if s.kind == "function"]
     names = [*FUNCTIONS, *ARRAY_FUNCTIONS, *_LATER, *functions]
     remedy = suggestion(name, names) or f"declare it before, as in `fn {name}(t) = …`"
-    return fault("E203", f"no function is called `{name}`", span, remedy)
+    return error("E203", f"no function is called `{name}`", span, remedy)

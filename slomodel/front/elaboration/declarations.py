@@ -9,9 +9,9 @@ from slomodel.errors import Span
 from slomodel.front.data.arrays import file_reference
 from slomodel.front.elaboration.affine_index import whole
 from slomodel.front.elaboration.arguments import match, signature
-from slomodel.front.elaboration.errors import Fault, fault, shape_fault, suggestion
+from slomodel.front.elaboration.errors import StatementError, error, shape_error, suggestion
 from slomodel.front.elaboration.expressions import evaluate
-from slomodel.front.elaboration.scope import Model, Scope, Symbol, described
+from slomodel.front.elaboration.scope import Elaboration, Scope, Symbol, described
 from slomodel.front.elaboration.values import value_of
 from slomodel.front.text.syntax import (
     BoolOp,
@@ -36,7 +36,7 @@ _LARGEST_DIM = 10**12
 _DISTRIBUTIONS = {"uniform": "uniform(a, b)", "normal": "normal(mu, s)"}
 
 
-def declare_dim(statement: DimDecl, model: Model) -> DimDeclaration:
+def declare_dim(statement: DimDecl, model: Elaboration) -> DimDeclaration:
     name = statement.name
     default = None
     if statement.default is not None:
@@ -44,17 +44,17 @@ def declare_dim(statement: DimDecl, model: Model) -> DimDeclaration:
         if not 0 <= default <= _LARGEST_DIM:
             message = f"a dim is a size, and `{statement.default.span.text}` is none"
             remedy = "write a whole number from 0 to 10^12"
-            raise fault("E217", message, statement.default.span, remedy)
+            raise error("E217", message, statement.default.span, remedy)
     model.declare(Symbol(name.text, "dim", name.span, dim=named(name.text)))
     return DimDeclaration(name.text, default, name.span)
 
 
-def shape_of(sizes: tuple[Size, ...], model: Model) -> Shape:
+def shape_of(sizes: tuple[Size, ...], model: Elaboration) -> Shape:
     """The dims of a declaration: names, numbers, or a name plus or minus a number."""
     return tuple(_size(one, model) for one in sizes)
 
 
-def _size(one: Size, model: Model) -> Dim:
+def _size(one: Size, model: Elaboration) -> Dim:
     if one.name is None:
         return literal(one.offset)
     name = one.name.text
@@ -66,16 +66,16 @@ def _size(one: Size, model: Model) -> Dim:
         remedy = suggestion(name, dims) or f"declare it before: `dim {name}`"
         # Once is enough: what else has this size goes without a message.
         model.symbols[name] = Symbol(name, "dim", one.name.span)
-        raise fault("E217", f"no dim is called `{name}`", one.name.span, remedy)
+        raise error("E217", f"no dim is called `{name}`", one.name.span, remedy)
     if symbol.is_broken:
-        raise Fault(None)
+        raise StatementError(None)
     if symbol.dim is None:
         remedy = f"sizes are declared with `dim {name}` under a name of their own"
-        raise fault("E217", f"{described(symbol)}, and a size is a dim", one.name.span, remedy)
+        raise error("E217", f"{described(symbol)}, and a size is a dim", one.name.span, remedy)
     return symbol.dim + one.offset
 
 
-def declare_data(statement: DataDecl, model: Model) -> DataDeclaration:
+def declare_data(statement: DataDecl, model: Elaboration) -> DataDeclaration:
     name = statement.name
     shape = shape_of(statement.shape, model)
     attributes = frozenset(attribute.text for attribute in statement.attributes)
@@ -83,7 +83,7 @@ def declare_data(statement: DataDecl, model: Model) -> DataDeclaration:
         message = f"`symmetric` data have one dim on all axes, and `{name.text}` is "
         place = next(a.span for a in statement.attributes if a.text == "symmetric")
         remedy = "write one name for every size, as in `data A[n, n] symmetric`"
-        raise shape_fault("E217", message + show_shape(shape), place, remedy)
+        raise shape_error("E217", message + show_shape(shape), place, remedy)
     file = default = None
     if statement.file is not None:
         file = file_reference(statement.file.text, name.text, statement.file.span)
@@ -97,16 +97,16 @@ def declare_data(statement: DataDecl, model: Model) -> DataDeclaration:
     return DataDeclaration(node, default, file, attributes, False, name.span)
 
 
-def _check_alone(file: String, name: str, model: Model) -> None:
+def _check_alone(file: String, name: str, model: Elaboration) -> None:
     """A key, or a file of one array, is for one name."""
     first = model.files.setdefault(file.span, name)
     if first != name and (":" in file.text or file.text.endswith((".npy", ".mtx"))):
         message = f"`{file.text}` is one array, and both `{first}` and `{name}` would be it"
         remedy = 'write `from` after each name, or `from "file.npz"`, which reads each by its name'
-        raise fault("E301", message, file.span, remedy)
+        raise error("E301", message, file.span, remedy)
 
 
-def declare_variable(statement: VarDecl, model: Model) -> Variable:
+def declare_variable(statement: VarDecl, model: Elaboration) -> Variable:
     name = statement.name
     shape = shape_of(statement.shape, model)
     node = build.variable(name.text, shape)
@@ -115,19 +115,19 @@ def declare_variable(statement: VarDecl, model: Model) -> Variable:
     return Variable(node, init, name.span)
 
 
-def constant(node: Expr, model: Model) -> float:
+def constant(node: Expr, model: Elaboration) -> float:
     """The number that an expression of numbers is."""
     value = evaluate(node, Scope(model))
     if not isinstance(value.expr, Const):
         message = f"a number is expected here, and `{node.span.text}` depends on names"
-        raise fault("E216", message, node.span, "write a number, like `0.1` or `1/3`")
+        raise error("E216", message, node.span, "write a number, like `0.1` or `1/3`")
     number = float(value.expr.value)
     if not math.isfinite(number):
-        raise fault("E216", f"`{node.span.text}` is {number}", node.span, "write a finite number")
+        raise error("E216", f"`{node.span.text}` is {number}", node.span, "write a finite number")
     return number
 
 
-def _init(node: Expr, shape: Shape, model: Model) -> Init:
+def _init(node: Expr, shape: Shape, model: Elaboration) -> Init:
     if isinstance(node, Call) and node.function.text in _DISTRIBUTIONS:
         return _distribution(node, model)
     if isinstance(node, Name) and node.text not in model.symbols:
@@ -138,34 +138,34 @@ def _init(node: Expr, shape: Shape, model: Model) -> Init:
         if node.text == "eye":
             if len(shape) != 2:
                 message = f"`eye` starts a matrix, not {show_shape(shape)}"
-                raise shape_fault("E218", message, node.span, "use a number, `zeros` or `ones`")
+                raise shape_error("E218", message, node.span, "use a number, `zeros` or `ones`")
             return Init("eye", ())
         if node.text in _DISTRIBUTIONS:
             example = {"normal": "normal(0, 1)", "uniform": "uniform(0, 1)"}[node.text]
             message = f"`{node.text}` needs its two numbers"
-            raise fault("E218", message, node.span, f"write `{example}`")
+            raise error("E218", message, node.span, f"write `{example}`")
         known = ["zeros", "ones", "eye", *_DISTRIBUTIONS]
         known += [s.name for s in model.symbols.values() if s.kind == "data"]
         message = f"nothing to start from is called `{node.text}`"
-        raise fault("E218", message, node.span, suggestion(node.text, known) or _STARTS)
+        raise error("E218", message, node.span, suggestion(node.text, known) or _STARTS)
     if isinstance(node, Name):
         symbol = model.symbols[node.text]
         if symbol.is_broken:
-            raise Fault(None)
+            raise StatementError(None)
         if symbol.kind == "data":
             return _from_data(symbol, node.span, shape)
     if isinstance(node, Call) and node.function.text not in model.symbols:
         known = get_close_matches(node.function.text, _DISTRIBUTIONS, n=1)
         if known:
             message = f"no distribution is called `{node.function.text}`"
-            raise fault("E218", message, node.function.span, f"did you mean `{known[0]}`?")
+            raise error("E218", message, node.function.span, f"did you mean `{known[0]}`?")
     try:
         return Init("number", (constant(node, model),))
-    except Fault as problem:
+    except StatementError as problem:
         if problem.diagnostic is None or problem.diagnostic.code != "E216":
             raise
         message = f"`{node.span.text}` is no start for a variable"
-        raise fault("E218", message, node.span, _STARTS) from None
+        raise error("E218", message, node.span, _STARTS) from None
 
 
 _STARTS = "a start is a number, `uniform(a, b)`, `normal(mu, s)`, `zeros`, `ones`, `eye` or data"
@@ -176,25 +176,25 @@ def _from_data(symbol: Symbol, span: Span, shape: Shape) -> Init:
     found = symbol.value.dims
     if found != shape:
         message = f"the start `{symbol.name}` is {show_shape(found)}, the variable "
-        raise shape_fault("E218", message + show_shape(shape), span, "the shapes must be equal")
+        raise shape_error("E218", message + show_shape(shape), span, "the shapes must be equal")
     return Init("data", (), symbol.name)
 
 
-def _distribution(node: Call, model: Model) -> Init:
+def _distribution(node: Call, model: Elaboration) -> Init:
     name = node.function.text
     found = match(node, signature(_DISTRIBUTIONS[name]))
     numbers = []
     for (argument,) in found.values():
         if isinstance(argument, (String, NoneLiteral, Compare, BoolOp, Not)):
-            raise fault("E218", "a number is expected here", argument.span, _STARTS)
+            raise error("E218", "a number is expected here", argument.span, _STARTS)
         numbers.append(constant(argument, model))
     first, second = numbers
     if name == "normal":
         if second < 0:
             message = "the standard deviation of `normal(mu, s)` is negative"
-            raise fault("E218", message, node.span, "write `s` from 0 on")
+            raise error("E218", message, node.span, "write `s` from 0 on")
         return Init("normal", (first, second))
     if first > second:
         message = "`uniform(a, b)` needs a <= b"
-        raise fault("E218", message, node.span, f"write `uniform({second:g}, {first:g})`")
+        raise error("E218", message, node.span, f"write `uniform({second:g}, {first:g})`")
     return Init("uniform", (first, second))

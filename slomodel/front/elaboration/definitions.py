@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from slomodel.front.elaboration.contraction import total
-from slomodel.front.elaboration.errors import fault, shape_fault
+from slomodel.front.elaboration.errors import error, shape_error
 from slomodel.front.elaboration.expressions import evaluate
 from slomodel.front.elaboration.index_sets import bind_iterations
-from slomodel.front.elaboration.scope import Model, Scope, Symbol
+from slomodel.front.elaboration.scope import Elaboration, Scope, Symbol
 from slomodel.front.elaboration.shape_mismatch import marks, operand
 from slomodel.front.elaboration.values import Value, as_axes, combine, number, show
 from slomodel.front.text.syntax import (
@@ -20,7 +20,7 @@ from slomodel.ir.walk import inputs
 from slomodel.problem import Check as ProblemCheck
 
 
-def declare_let(statement: Let, model: Model) -> None:
+def declare_let(statement: Let, model: Elaboration) -> None:
     name = statement.name
     scope = Scope(model)
     if statement.indices is None:
@@ -32,13 +32,13 @@ def declare_let(statement: Let, model: Model) -> None:
             message = f"a definition by index gives a number for each index, not {show(body)}"
             remedy = "index all axes, or leave the indices out"
             found = marks(operand(statement.expr, body))
-            raise shape_fault("E212", message, statement.expr.span, remedy, marks=found)
+            raise shape_error("E212", message, statement.expr.span, remedy, marks=found)
         value = as_axes(body, labels, [label.dim for label in labels])
         model.note(value, statement.expr.span)
     model.declare(Symbol(name.text, "definition", name.span, value=value))
 
 
-def check_condition(statement: Check, model: Model) -> ProblemCheck:
+def check_condition(statement: Check, model: Elaboration) -> ProblemCheck:
     """A condition on data as one truth value; on arrays it must hold for all elements."""
     node = statement.condition
     value = evaluate(node, Scope(model))
@@ -49,7 +49,7 @@ def check_condition(statement: Check, model: Model) -> ProblemCheck:
             "a model has no constraints: reparametrise, "
             "as `exp(u)` is positive and `sigmoid(u)` is in (0, 1)"
         )
-        raise fault("E219", message, statement.span, remedy)
+        raise error("E219", message, statement.span, remedy)
     return ProblemCheck(holds_everywhere(value).expr, node.span.text, statement.span)
 
 
@@ -61,12 +61,12 @@ def holds_everywhere(condition: Value) -> Value:
     return combine(eq, failures, number(0.0))
 
 
-def objective_value(statement: Objective, model: Model) -> Expr:
+def objective_value(statement: Objective, model: Elaboration) -> Expr:
     value = evaluate(statement.expr, Scope(model))
     if value.rank:
         text = statement.expr.span.text
         short = text if len(text) <= 30 and "\n" not in text else "…"
         message = f"the objective has shape {show(value)}, and it must be a number"
         remedy = f"did you mean `sum({short})` or `sumsq({short})`?"
-        raise shape_fault("E213", message, statement.expr.span, remedy)
+        raise shape_error("E213", message, statement.expr.span, remedy)
     return value.expr

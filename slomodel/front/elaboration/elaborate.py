@@ -9,8 +9,8 @@ from slomodel.front.elaboration.constants import constants
 from slomodel.front.elaboration.data_checks import may_be_missing, nonempty_checks
 from slomodel.front.elaboration.declarations import declare_data, declare_dim, declare_variable
 from slomodel.front.elaboration.definitions import check_condition, declare_let, objective_value
-from slomodel.front.elaboration.errors import Fault, fault
-from slomodel.front.elaboration.scope import Model, Symbol, SymbolKind
+from slomodel.front.elaboration.errors import StatementError, error
+from slomodel.front.elaboration.scope import Elaboration, Symbol, SymbolKind
 from slomodel.front.elaboration.user_functions import declare_fn
 from slomodel.front.lints.kinks import nonsmooth_warnings
 from slomodel.front.text.syntax import (
@@ -24,7 +24,7 @@ from slomodel.front.text.syntax import (
     Statement,
     VarDecl,
 )
-from slomodel.front.without_gc import uncollected
+from slomodel.front.without_gc import without_gc
 from slomodel.ir.expr import Expr
 from slomodel.ir.walk import inputs
 from slomodel.problem import Check as ProblemCheck
@@ -46,13 +46,13 @@ class _Gathered:
     objective: Expr | None = None
 
 
-@uncollected()
+@without_gc()
 def elaborate(program: Program, source: SourceText) -> Problem:
     """The problem that a program states.
 
     Raises ModelSyntaxError, ShapeError or MissingRule with every independent mistake.
     """
-    model = Model(source)
+    model = Elaboration(source)
     model.warnings.update(dict.fromkeys(program.warnings))
     for statement in reversed(program.order):
         if not isinstance(statement, (Check, Objective)):
@@ -60,11 +60,11 @@ def elaborate(program: Program, source: SourceText) -> Problem:
         if isinstance(statement, Fn):
             model.functions[statement.name.text] = statement
     gathered = _Gathered()
-    faults: list[Fault] = []
+    faults: list[StatementError] = []
     for statement in program.order:
         try:
             _statement(statement, model, gathered)
-        except Fault as problem:
+        except StatementError as problem:
             faults.append(problem)
             _poison(statement, model)
         if sum(one.diagnostic is not None for one in faults) >= _MOST_MESSAGES:
@@ -77,7 +77,7 @@ def elaborate(program: Program, source: SourceText) -> Problem:
     return _problem(program, model, gathered, gathered.objective)
 
 
-def _statement(statement: Statement, model: Model, gathered: _Gathered) -> None:
+def _statement(statement: Statement, model: Elaboration, gathered: _Gathered) -> None:
     match statement:
         case DimDecl():
             gathered.dims.append(declare_dim(statement, model))
@@ -105,7 +105,7 @@ _KINDS: dict[type[Statement], SymbolKind] = {
 }
 
 
-def _poison(statement: Statement, model: Model) -> None:
+def _poison(statement: Statement, model: Elaboration) -> None:
     """Have later uses of a name that failed go without a message."""
     if not isinstance(statement, (Check, Objective)):
         name = statement.name
@@ -114,26 +114,26 @@ def _poison(statement: Statement, model: Model) -> None:
         model.later.pop(name.text, None)
 
 
-def _missing_parts(program: Program, model: Model) -> list[Fault]:
+def _missing_parts(program: Program, model: Elaboration) -> list[StatementError]:
     """What a model must have: one objective, at least one variable."""
-    found: list[Fault] = []
+    found: list[StatementError] = []
     end = Span(model.source, len(model.source.text.rstrip()), len(model.source.text.rstrip()))
     if not program.objectives:
         message = "the model has no objective"
-        found.append(fault("E214", message, end, "add `minimize …` or `maximize …`"))
+        found.append(error("E214", message, end, "add `minimize …` or `maximize …`"))
     for again in program.objectives[1:]:
         first = program.objectives[0].sense_span
         message = f"a model has one objective, and the first is on line {first.line}"
         remedy = "add them up with weights, or define parts with `let`"
-        found.append(fault("E214", message, again.sense_span, remedy))
+        found.append(error("E214", message, again.sense_span, remedy))
     if not program.vars:
         where = program.objectives[0].span if program.objectives else end
         message = "the model has no variable"
-        found.append(fault("E215", message, where, "declare what is optimised: `var x[n]`"))
+        found.append(error("E215", message, where, "declare what is optimised: `var x[n]`"))
     return found
 
 
-def _error(faults: list[Fault]) -> SlomodelError:
+def _error(faults: list[StatementError]) -> SlomodelError:
     kinds = {problem.kind for problem in faults}
     kind = kinds.pop() if len(kinds) == 1 else ModelSyntaxError
     # Names that share an `init` share its mistakes.
@@ -142,7 +142,7 @@ def _error(faults: list[Fault]) -> SlomodelError:
     return kind(*found)
 
 
-def _problem(program: Program, model: Model, gathered: _Gathered, objective: Expr) -> Problem:
+def _problem(program: Program, model: Elaboration, gathered: _Gathered, objective: Expr) -> Problem:
     conditions = [check.condition for check in gathered.checks]
     used = set(inputs(objective, *conditions))
     starts = {variable.init.array for variable in gathered.variables}

@@ -18,7 +18,7 @@ from slomodel.errors import (
 _MOST_COMPARED = 2_000
 
 
-class Fault(Exception):
+class StatementError(Exception):
     """A mistake in one statement, or (with no diagnostic) what follows from an earlier one."""
 
     def __init__(
@@ -29,7 +29,7 @@ class Fault(Exception):
         self.kind = kind
 
 
-def fault(
+def error(
     code: str,
     message: str,
     span: Span,
@@ -37,12 +37,12 @@ def fault(
     *,
     marks: tuple[Mark, ...] = (),
     note: str = "",
-) -> Fault:
+) -> StatementError:
     """A mistake of names, rules or statements."""
-    return Fault(Diagnostic(code, message, span, marks, note, remedy))
+    return StatementError(Diagnostic(code, message, span, marks, note, remedy))
 
 
-def shape_fault(
+def shape_error(
     code: str,
     message: str,
     span: Span,
@@ -50,21 +50,21 @@ def shape_fault(
     *,
     marks: tuple[Mark, ...] = (),
     note: str = "",
-) -> Fault:
+) -> StatementError:
     """A mistake of shapes or of index ranges."""
-    return Fault(Diagnostic(code, message, span, marks, note, remedy), ShapeError)
+    return StatementError(Diagnostic(code, message, span, marks, note, remedy), ShapeError)
 
 
-def missing(message: str, span: Span, remedy: str = "") -> Fault:
+def unsupported(message: str, span: Span, remedy: str = "") -> StatementError:
     """Something of the language that cannot be done yet."""
-    return Fault(Diagnostic("E250", message, span, help=remedy), MissingRule)
+    return StatementError(Diagnostic("E250", message, span, help=remedy), MissingRule)
 
 
-def stray_row(span: Span, meant: str = "") -> Fault:
+def misplaced_row(span: Span, meant: str = "") -> StatementError:
     """A transposed vector that meets no `@` on its right."""
     remedy = meant or "a vector has one axis: leave `'` out, or write `outer(x, y)` or `x[None, :]`"
     message = "a transposed vector stands only to the left of `@`"
-    return shape_fault("E207", message, span, remedy)
+    return shape_error("E207", message, span, remedy)
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import TypeAlias
 
-from slomodel.front.elaboration.errors import fault, stray_row
+from slomodel.front.elaboration.errors import error, misplaced_row
 from slomodel.front.elaboration.scope import Evaluate
 from slomodel.front.elaboration.values import Value
 
@@ -47,7 +47,7 @@ def run(request: Evaluate, rule: Callable[[Evaluate], Steps | Value]) -> Value:
 def _checked(request: Evaluate, value: Value) -> Value:
     """The value as the asking rule may have it; the place of its node is noted."""
     if value.row is not None and not request.row:
-        raise stray_row(value.row)
+        raise misplaced_row(value.row)
     request.scope.model.note(value, request.node.span)
     return value
 
@@ -58,7 +58,7 @@ def _count(current: Evaluate, whole: Evaluate) -> None:
     model.steps += 1
     # Each node of the text is at least one character.
     if model.steps > len(model.source.text) + MOST_EXPANDED:
-        raise fault(
+        raise error(
             "E223",
             "the model is too large once its functions are expanded",
             whole.node.span,

@@ -6,7 +6,7 @@ from typing import assert_never
 
 from slomodel.front.elaboration.array_functions import ARRAY_FUNCTIONS
 from slomodel.front.elaboration.calls import call
-from slomodel.front.elaboration.errors import Fault, fault
+from slomodel.front.elaboration.errors import StatementError, error
 from slomodel.front.elaboration.evaluation import Steps, run
 from slomodel.front.elaboration.index_sets import index_value, number_of
 from slomodel.front.elaboration.indexing import indexing
@@ -81,7 +81,7 @@ def _rule(request: Evaluate) -> Steps | Value:
         case Not():
             return inversion(node, request)
         case Slice() | NoneLiteral() | String():
-            raise fault("E208", "a number or an array is expected here", node.span)
+            raise error("E208", "a number or an array is expected here", node.span)
         case _:
             assert_never(node)
 
@@ -106,6 +106,6 @@ def _name(node: Name, scope: Scope) -> Value:
     return found
 
 
-def _needs_arguments(node: Name) -> Fault:
+def _needs_arguments(node: Name) -> StatementError:
     message = f"`{node.text}` is a function and needs its arguments"
-    return fault("E203", message, node.span, f"write `{node.text}(…)`")
+    return error("E203", message, node.span, f"write `{node.text}(…)`")

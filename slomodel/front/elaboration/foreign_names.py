@@ -11,7 +11,7 @@ _PRODUCT = "a product of matrices and vectors is written `A @ x`"
 _JOINED = "arrays are joined by `concat(a, b, axis=0)`"
 _CHOICE = "choose values with `where(condition, a, b)`"
 
-FUNCTIONS_ELSEWHERE = {
+FOREIGN_FUNCTIONS = {
     "ln": "the natural logarithm is `log(x)`",
     "log10": "write `log(x) / log(10)`; `log` is the natural logarithm",
     "log2": "write `log(x) / log(2)`; `log` is the natural logarithm",
@@ -75,7 +75,7 @@ COUNTS = frozenset(("numel", "count", "nnz"))
 _INDICES = frozenset(("i", "j", "k", "l"))
 
 
-def meant_by(name: str, span: Span, known: Collection[str]) -> str:
+def foreign_name_hint(name: str, span: Span, known: Collection[str]) -> str:
     """What to write for a name that is not among the `known`, by its habit; or an empty text."""
     before = span.source.text[: span.start].rstrip()[-1:]
     if name in ("T", "H") and before == "^":

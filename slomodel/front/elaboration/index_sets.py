@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slomodel.front.elaboration.affine_index import size
-from slomodel.front.elaboration.errors import fault
+from slomodel.front.elaboration.errors import error
 from slomodel.front.elaboration.scope import Scope, described
 from slomodel.front.elaboration.values import Label, Value, combine, number, value_of
 from slomodel.front.text.syntax import Call, Expr, Iteration
@@ -23,7 +23,7 @@ def bind_iterations(
         name = iteration.name.text
         clash = _clash(name, scope, made)
         if clash:
-            raise fault("E202", clash, iteration.name.span, "give the index another name")
+            raise error("E202", clash, iteration.name.span, "give the index another name")
         made[name] = _label(iteration, scope, made)
     return tuple(made.values()), scope.with_local(made)
 
@@ -45,12 +45,12 @@ def _label(iteration: Iteration, scope: Scope, made: dict[str, Label]) -> Label:
         is_name = len(extent.terms) == 1 and extent.terms[0][1] == 1 and not extent.const
         if not is_name and not extent.is_literal:
             message = "an index runs over a dim or over a range"
-            raise fault("E212", message, domain.span, f"write `range({domain.span.text})`")
+            raise error("E212", message, domain.span, f"write `range({domain.span.text})`")
         _check_extent(extent, domain)
         return model.label(iteration.name.text, extent)
     if domain.kwargs or not 1 <= len(domain.args) <= 2:
         message = "`range` takes one bound or two"
-        raise fault("E212", message, domain.span, "write `range(b)` or `range(a, b)`")
+        raise error("E212", message, domain.span, "write `range(b)` or `range(a, b)`")
     bounds = [size(argument, inner) for argument in domain.args]
     start = bounds[0] if len(bounds) == 2 else Dim()
     extent = bounds[-1] - start
@@ -61,7 +61,7 @@ def _label(iteration: Iteration, scope: Scope, made: dict[str, Label]) -> Label:
 def _check_extent(extent: Dim, domain: Expr) -> None:
     if extent.is_literal and extent.const < 0:
         message = f"`{domain.span.text}` ends before it begins"
-        raise fault(
+        raise error(
             "E212", message, domain.span, "a range leaves out its end; `range(a, a)` is empty"
         )
 

@@ -11,7 +11,7 @@ from slomodel.front.elaboration.affine_index import (
     check_slice,
     size,
 )
-from slomodel.front.elaboration.errors import Fault, shape_fault
+from slomodel.front.elaboration.errors import StatementError, shape_error
 from slomodel.front.elaboration.evaluation import Steps
 from slomodel.front.elaboration.scope import Evaluate, Scope
 from slomodel.front.elaboration.shape_mismatch import marks, operand
@@ -76,7 +76,7 @@ def _pick_new(picked: _Picked, item: Expr | Slice, scope: Scope) -> None:
         picked.axes.append(None)
     elif isinstance(item, Slice) or affine(item, scope).constant != 0:
         message = "an axis made by `None` has the one index 0"
-        raise shape_fault("E210", message, item.span, "write `:` to keep it or `0` to drop it")
+        raise shape_error("E210", message, item.span, "write `:` to keep it or `0` to drop it")
 
 
 def _edge(node: Expr, axis: Dim, scope: Scope) -> Dim:
@@ -122,10 +122,10 @@ def _whole_axis(one: Affine, shape: tuple[Dim, ...], axis: Dim) -> int | None:
     return used[0] if shape[used[0]] == axis else None
 
 
-def _wrong_count(node: Index, base: Value, count: int) -> Fault:
+def _wrong_count(node: Index, base: Value, count: int) -> StatementError:
     if not base.rank:
         message = f"`{node.base.span.text}` is a scalar and has no axis to index"
-        return shape_fault("E209", message, node.span, "leave the index out")
+        return shape_error("E209", message, node.span, "leave the index out")
     axes = "axis" if base.rank == 1 else f"{base.rank} axes"
     message = f"{count} {'index' if count == 1 else 'indices'} for the {axes} of"
     remedy = "write one index for each axis"
@@ -135,4 +135,4 @@ def _wrong_count(node: Index, base: Value, count: int) -> Fault:
         remedy = "write `:` for an axis that is taken whole"
         remedy += f": `{node.base.span.text}[{given}{colons}]`"
     found = marks(operand(node.base, base))
-    return shape_fault("E209", f"{message} {show(base)}", node.span, remedy, marks=found)
+    return shape_error("E209", f"{message} {show(base)}", node.span, remedy, marks=found)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from slomodel.errors import Span
 from slomodel.front.elaboration.contraction import contract
-from slomodel.front.elaboration.errors import Fault, fault, shape_fault, stray_row
+from slomodel.front.elaboration.errors import StatementError, error, misplaced_row, shape_error
 from slomodel.front.elaboration.evaluation import Steps
 from slomodel.front.elaboration.scope import Evaluate, Scope
 from slomodel.front.elaboration.shape_mismatch import (
@@ -105,16 +105,18 @@ def _scaled(scope: Scope, factors: _Factors) -> Value:
     return value if row is None else replace(value, row=row)
 
 
-def _row_times(op: str, row: Span, left: Operand, right: Operand) -> Fault:
+def _row_times(op: str, row: Span, left: Operand, right: Operand) -> StatementError:
     """A transposed vector that `*` or `/` meets."""
     if op == "*" and max(left.value.rank, right.value.rank) > 1:
-        return stray_row(row, f"write `@` for a matrix product, as in `{left.text} @ {right.text}`")
+        return misplaced_row(
+            row, f"write `@` for a matrix product, as in `{left.text} @ {right.text}`"
+        )
     if op not in ("*", ".*") or left.value.rank != 1 or right.value.rank != 1:
-        return stray_row(row)
+        return misplaced_row(row)
     a, b = (one.text.removesuffix("'").removesuffix(".T") for one in (left, right))
     message = "a transposed vector stands only to the left of `@`"
     remedy = f"write `{a} .* {b}` by elements or `{a} @ {b}` for the dot product"
-    return shape_fault("E207", message, row, remedy, marks=marks(left, right))
+    return shape_error("E207", message, row, remedy, marks=marks(left, right))
 
 
 def _refuse_square(factors: _Factors) -> None:
@@ -130,7 +132,7 @@ def _refuse_square(factors: _Factors) -> None:
         message = f"`/` by a square matrix {show(right.value)} has two readings"
         inverse = f"{a} @ inv({right.text})" if left.value.rank else f"{a} * inv({right.text})"
         remedy = f"write `{a} ./ {b}` by elements; {_later(inverse)}"
-    raise shape_fault("E206", message, factors.span, remedy, marks=marks(left, right))
+    raise shape_error("E206", message, factors.span, remedy, marks=marks(left, right))
 
 
 def _later(inverse: str) -> str:
@@ -146,11 +148,11 @@ def _matrix_product(scope: Scope, factors: _Factors) -> Value:
         scalar, other = (left, right) if not a.rank else (right, left)
         remedy = f"write `{scalar.bracketed} * {other.bracketed}`"
         message = f"`@` needs arrays: {show(a)} and {show(b)}"
-        raise shape_fault("E205", message, span, remedy, marks=marks(left, right))
+        raise shape_error("E205", message, span, remedy, marks=marks(left, right))
     if a.rank > 2 or b.rank > 2:
         remedy = 'write `einsum("ijk,kl->ijl", A, B)` or a sum by index'
         message = f"`@` needs vectors and matrices: {show(a)} and {show(b)}"
-        raise shape_fault("E205", message, span, remedy, marks=marks(*factors.operands))
+        raise shape_error("E205", message, span, remedy, marks=marks(*factors.operands))
     if settled(a).axes[-1] != settled(b).axes[0]:
         raise unfit_product(scope, span, *factors.operands)
     own, other_keys = ("i", "k")[2 - a.rank :], ("k", "j")[: b.rank]
@@ -158,14 +160,14 @@ def _matrix_product(scope: Scope, factors: _Factors) -> Value:
     return contract([(a, own), (b, other_keys)], output)
 
 
-def _right_row(left: Operand, right: Operand, row: Span) -> Fault:
+def _right_row(left: Operand, right: Operand, row: Span) -> StatementError:
     vector = right.text.rstrip("'").removesuffix(".T")
     if left.value.rank == 1 and left.value.row is None:
         remedy = f"write `dot({left.text}, {vector})` or `outer({left.text}, {vector})`"
     else:
         remedy = f"a vector has one axis: write `{left.bracketed} @ {vector}`"
     message = "a transposed vector stands only to the left of `@`"
-    return shape_fault("E207", message, row, remedy, marks=marks(left, right))
+    return shape_error("E207", message, row, remedy, marks=marks(left, right))
 
 
 def power(node: Power, request: Evaluate) -> Steps:
@@ -180,7 +182,7 @@ def power(node: Power, request: Evaluate) -> Steps:
         if p in ("(-1)", "-1"):
             product = f"; {_later(f'inv({left.text})')}"
         remedy = f"write `{a} .^ {p}` by elements {product}".replace(" ;", ";")
-        raise shape_fault("E206", message, node.op_span, remedy, marks=marks(left))
+        raise shape_error("E206", message, node.op_span, remedy, marks=marks(left))
     if merged((base, exponent)) is None:
         raise unequal(scope, f"`{node.op}`", node.op_span, (left, right))
     return power_of(base, exponent)
@@ -191,7 +193,7 @@ def transposition(node: Transpose, request: Evaluate) -> Steps:
     if value.rank > 2:
         remedy = 'name the order: `einsum("ijk->kji", T)`'
         message = f"`'` needs a matrix or a vector, not {show(value)}"
-        raise shape_fault(
+        raise shape_error(
             "E207", message, node.op_span, remedy, marks=marks(operand(node.operand, value))
         )
     if value.rank == 1:
@@ -220,7 +222,7 @@ def comparison(node: Compare, request: Evaluate) -> Steps:
         if named:
             message = f"`{node.op}` on the variable `{named[0]}` holds at single points only"
             remedy = "compare with `<=` or `>=`, or test data alone"
-            raise fault("E219", message, node.op_span, remedy)
+            raise error("E219", message, node.op_span, remedy)
     if merged((a, b)) is None:
         raise unequal(scope, f"`{node.op}`", node.op_span, (left, right))
     return combine(_COMPARISONS[node.op], a, b)

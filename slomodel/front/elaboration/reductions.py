@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from slomodel.errors import Span
 from slomodel.front.elaboration.affine_index import is_at_least_zero
 from slomodel.front.elaboration.contraction import total
-from slomodel.front.elaboration.errors import fault, shape_fault, suggestion
+from slomodel.front.elaboration.errors import error, shape_error, suggestion
 from slomodel.front.elaboration.evaluation import Steps
 from slomodel.front.elaboration.index_sets import bind_iterations, size_product
-from slomodel.front.elaboration.scope import Evaluate, Model, Scope
+from slomodel.front.elaboration.scope import Elaboration, Evaluate, Scope
 from slomodel.front.elaboration.values import Label, Value, combine, number, settled, show
 from slomodel.front.text.syntax import Comprehension
 from slomodel.functions import div, ge, mul, where
@@ -35,7 +35,7 @@ def comprehension(node: Comprehension, request: Evaluate) -> Steps:
     if name not in _BY_INDEX:
         message = f"`{name}` does not take `for`"
         remedy = suggestion(name, _BY_INDEX) or "`sum`, `mean` and `prod` do"
-        raise fault("E212", message, node.function.span, remedy)
+        raise error("E212", message, node.function.span, remedy)
     labels, inner = bind_iterations(node.iterations, scope)
     body = yield Evaluate(node.body, inner)
     condition: Value | None = None
@@ -43,7 +43,7 @@ def comprehension(node: Comprehension, request: Evaluate) -> Steps:
         condition = yield Evaluate(node.condition, inner)
         if condition.rank:
             message = f"the condition of a sum is one truth value, not {show(condition)}"
-            raise shape_fault("E212", message, node.condition.span, "index its arrays: `y[i] > 0`")
+            raise shape_error("E212", message, node.condition.span, "index its arrays: `y[i] > 0`")
     if name == "mean":
         dims = [label.dim for label in labels]
         require_nonempty(name, scope.model, dims, node.span)
@@ -85,7 +85,7 @@ _Reduction = Callable[[Expr, Axes], Expr]
 def reduced(
     name: str,
     value: Value,
-    model: Model,
+    model: Elaboration,
     span: Span,
     *,
     labels: Sequence[Label] = (),
@@ -109,20 +109,20 @@ def reduced(
     return Value(_REDUCTIONS[name](expr, tuple(sorted(dropped))), kept, rest)
 
 
-def softened(value: Value, axis: int, model: Model, span: Span) -> Value:
+def softened(value: Value, axis: int, model: Elaboration, span: Span) -> Value:
     """`softmax` of a value along one axis."""
     require_nonempty("softmax", model, [value.dims[axis]], span)
     place = len(value.labels) + axis
     return Value(softmax(value.expr, (place,)), value.labels, value.axes)
 
 
-def require_nonempty(name: str, model: Model, dims: Sequence[Dim], span: Span) -> None:
+def require_nonempty(name: str, model: Elaboration, dims: Sequence[Dim], span: Span) -> None:
     """Of nothing there is no mean and no largest element: an error now, or at bind."""
     for dim in dims:
         at_least_one = is_at_least_zero(dim - 1)
         if at_least_one is False:
             message = f"the {name} of nothing is not defined"
-            raise shape_fault("E212", message, span, "take it over at least one element")
+            raise shape_error("E212", message, span, "take it over at least one element")
         if at_least_one is None:
             condition = ge(build.size_of(dim), 1.0)
             model.checks.append(Check(condition, span.text, span, f"`{span.text}` is of nothing"))

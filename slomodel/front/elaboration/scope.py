@@ -10,8 +10,8 @@ from typing import Literal, TypeAlias
 import sympy as sp
 
 from slomodel.errors import Diagnostic, SourceText, Span
-from slomodel.front.elaboration.errors import Fault, fault, suggestion
-from slomodel.front.elaboration.foreign_names import meant_by
+from slomodel.front.elaboration.errors import StatementError, error, suggestion
+from slomodel.front.elaboration.foreign_names import foreign_name_hint
 from slomodel.front.elaboration.values import Label, Value
 from slomodel.front.text.syntax import Fn, Name, Node
 from slomodel.functions import div
@@ -43,7 +43,7 @@ class Symbol:
 
 
 @dataclass(slots=True)
-class Model:
+class Elaboration:
     """What elaboration gathers: symbols in order, and what comes along with expressions.
 
     `later` holds the places of names that a later statement declares, `functions` every `fn`;
@@ -76,7 +76,7 @@ class Model:
         """Add a name; one that failed before may not be told twice."""
         known = self.symbols.get(symbol.name)
         if known is not None:
-            raise fault(
+            raise error(
                 "E202",
                 f"`{symbol.name}` is declared twice",
                 symbol.span,
@@ -137,14 +137,14 @@ Local: TypeAlias = Label | Value
 class Scope:
     """The names that an expression sees: index labels and parameters, then the model's."""
 
-    model: Model
+    model: Elaboration
     local: Mapping[str, Local] = field(default_factory=dict)
 
     def with_local(self, names: Mapping[str, Local]) -> Scope:
         return replace(self, local={**self.local, **names})
 
     def find(self, name: Name) -> Local | Symbol:
-        """What a name stands for; raises a Fault where nothing, or where it has failed."""
+        """What a name stands for; raises a StatementError where nothing, or where it has failed."""
         local = self.local.get(name.text)
         if local is not None:
             return local
@@ -152,23 +152,23 @@ class Scope:
         if symbol is None:
             raise self.unknown(name)
         if symbol.is_broken:
-            raise Fault(None)
+            raise StatementError(None)
         return symbol
 
-    def unknown(self, name: Name) -> Fault:
+    def unknown(self, name: Name) -> StatementError:
         later = self.model.later.get(name.text)
         if later is not None:
             message = f"`{name.text}` is used before it is declared"
             remedy = f"move its declaration up, it is on line {later.line}"
-            return fault("E201", message, name.span, remedy)
+            return error("E201", message, name.span, remedy)
         known = [*self.local, *self.model.symbols]
         message = f"nothing is called `{name.text}`"
-        remedy = meant_by(name.text, name.span, known)
+        remedy = foreign_name_hint(name.text, name.span, known)
         remedy = remedy or suggestion(name.text, known)
         remedy = remedy or f"declare it before, as in `data {name.text}`"
         if name.text[:-1] in known and name.text.endswith("ᵀ"):
             remedy = f"write `{name.text[:-1]}'`"
-        return fault("E201", message, name.span, remedy)
+        return error("E201", message, name.span, remedy)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from slomodel.errors import Mark, Span
-from slomodel.front.elaboration.errors import Fault, shape_fault
+from slomodel.front.elaboration.errors import StatementError, shape_error
 from slomodel.front.elaboration.scope import Scope, Symbol
 from slomodel.front.elaboration.values import Axis, Value, show, show_axes
 from slomodel.front.text.syntax import Call, Index, Name, Node, Number, Product, Transpose, children
@@ -88,7 +88,7 @@ def _symbols(scope: Scope, nodes: Sequence[Node]) -> list[Symbol]:
 
 def unequal(
     scope: Scope, what: str, span: Span, operands: Sequence[Operand], remedy: str = ""
-) -> Fault:
+) -> StatementError:
     """Shapes that an elementwise operation needs equal; `what` names the operation."""
     arrays = [one for one in operands if one.value.axes]
     left = arrays[0]
@@ -97,7 +97,7 @@ def unequal(
     assert axis is not None
     whole = f"{what} needs equal shapes: {show(left.value)} and {show(right.value)}"
     pairs = [(left, axis[0]), (right, axis[1])]
-    return shape_fault(
+    return shape_error(
         "E204",
         whole,
         span,
@@ -155,7 +155,7 @@ def _remedy(scope: Scope, left: Operand, right: Operand) -> str:
     return "shapes are equal when their dims have equal names; no size broadcasts"
 
 
-def unfit_product(scope: Scope, span: Span, left: Operand, right: Operand) -> Fault:
+def unfit_product(scope: Scope, span: Span, left: Operand, right: Operand) -> StatementError:
     """`@` whose inner dims differ."""
     a, b = left.value.axes, right.value.axes
     remedy = ""
@@ -165,7 +165,7 @@ def unfit_product(scope: Scope, span: Span, left: Operand, right: Operand) -> Fa
         remedy = f"did you mean `{left.transposed}`?"
     else:
         remedy = "`@` sums over the last axis of the left and the first axis of the right operand"
-    return shape_fault(
+    return shape_error(
         "E205",
         f"`@` needs the last dim of the left to be the first of the right: "
         f"{show(left.value)} and {show(right.value)}",

@@ -10,9 +10,9 @@ from slomodel.front.elaboration.arguments import (
     signature,
 )
 from slomodel.front.elaboration.array_functions import ARRAY_FUNCTIONS
-from slomodel.front.elaboration.errors import Fault, fault, shape_fault
+from slomodel.front.elaboration.errors import StatementError, error, shape_error
 from slomodel.front.elaboration.evaluation import Steps
-from slomodel.front.elaboration.scope import CONSTANTS, Evaluate, Model, Scope, Symbol
+from slomodel.front.elaboration.scope import CONSTANTS, Elaboration, Evaluate, Scope, Symbol
 from slomodel.front.elaboration.shape_mismatch import marks, operand, unequal
 from slomodel.front.elaboration.values import (
     Label,
@@ -33,22 +33,22 @@ from slomodel.front.text.syntax import (
 from slomodel.functions import FUNCTIONS
 
 
-def declare_fn(statement: Fn, model: Model) -> None:
+def declare_fn(statement: Fn, model: Elaboration) -> None:
     """A function; the names and functions in its body must be known: it cannot call itself."""
     name = statement.name
     if name.text in FUNCTIONS or name.text in ARRAY_FUNCTIONS:
         message = f"`{name.text}` is a function of the language"
-        raise fault("E202", message, name.span, f"choose another name, for example `{name.text}_`")
+        raise error("E202", message, name.span, f"choose another name, for example `{name.text}_`")
     parameters = [parameter.text for parameter in statement.parameters]
     for k, parameter in enumerate(statement.parameters):
         if parameter.text in parameters[:k]:
             message = f"two parameters are called `{parameter.text}`"
-            raise fault("E202", message, parameter.span, "give one of them another name")
+            raise error("E202", message, parameter.span, "give one of them another name")
     _check_names(statement, model)
     model.declare(Symbol(name.text, "function", name.span, fn=statement))
 
 
-def _check_names(statement: Fn, model: Model) -> None:
+def _check_names(statement: Fn, model: Elaboration) -> None:
     own = {parameter.text for parameter in statement.parameters}
     used: list[Name] = []
     for node in _nodes(statement):
@@ -76,23 +76,23 @@ def _nodes(statement: Fn) -> Iterator[Node]:
         stack.extend(reversed(children(node)))
 
 
-def _check_call(statement: Fn, called: Name, model: Model) -> None:
+def _check_call(statement: Fn, called: Name, model: Elaboration) -> None:
     """A function calls those declared before it: neither itself nor one that comes back to it."""
     remedy = "a function is expanded where it is used: write a sum by index instead"
     if called.text == statement.name.text:
-        raise fault("E222", f"`{called.text}` calls itself", called.span, remedy)
+        raise error("E222", f"`{called.text}` calls itself", called.span, remedy)
     if called.text in model.symbols:
         return
     path = _way_back(called.text, statement.name.text, model)
     if any(name in model.symbols for name in path):
-        raise Fault(None)  # the circle was told at its first function
+        raise StatementError(None)  # the circle was told at its first function
     if path:
         names = ", which calls ".join(f"`{name}`" for name in path)
-        raise fault("E222", f"`{statement.name.text}` calls {names}", called.span, remedy)
+        raise error("E222", f"`{statement.name.text}` calls {names}", called.span, remedy)
     raise Scope(model).unknown(called)
 
 
-def _way_back(start: str, goal: str, model: Model) -> list[str]:
+def _way_back(start: str, goal: str, model: Elaboration) -> list[str]:
     """The names along calls from one function to another, both included; empty where none is."""
     paths = {start: [start]}
     waiting = [start]
@@ -116,7 +116,7 @@ def _expanded(node: Call, scope: Scope) -> Steps:
     symbol = scope.model.symbols[node.function.text]
     fn = symbol.fn
     if fn is None:
-        raise Fault(None)
+        raise StatementError(None)
     parameters = ", ".join(p.text for p in fn.parameters)
     wanted = signature(f"{fn.name.text}({parameters})")
     found = match(node, wanted)
@@ -138,7 +138,7 @@ def _expanded(node: Call, scope: Scope) -> Steps:
     if body.rank:
         message = f"`{fn.name.text}` must give a number for each element, and gives {show(body)}"
         remedy = "a function is applied by element; define arrays with `let`"
-        raise shape_fault("E222", message, fn.body.span, remedy, marks=marks(*operands))
+        raise shape_error("E222", message, fn.body.span, remedy, marks=marks(*operands))
     return as_axes(body, [label for label in labels if label is not None], axes)
 
 

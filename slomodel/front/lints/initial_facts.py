@@ -1,4 +1,4 @@
-"""What is known of every node at the start for all data: one number, or alike along axes.
+"""What is known of every node at the start for all data: one number, or constant along axes.
 
 Abstract interpretation: a variable that starts as a number is that number in every element, data
 may be anything. What is claimed holds for exact arithmetic and finite data.
@@ -31,20 +31,20 @@ from slomodel.ir.walk import postorder
 
 
 @dataclass(frozen=True, slots=True)
-class AtStart:
-    """`value` of every element where one is known; `alike` are the axes along which all agree."""
+class InitialFact:
+    """`value` of every element where one is known; all agree along `constant_axes`."""
 
     value: float | None = None
-    alike: frozenset[int] = frozenset()
+    constant_axes: frozenset[int] = frozenset()
 
     @property
     def is_zero(self) -> bool:
         return self.value == 0.0
 
 
-def at_start(roots: Sequence[Expr], starts: Mapping[Input, float]) -> dict[Expr, AtStart]:
+def initial_facts(roots: Sequence[Expr], starts: Mapping[Input, float]) -> dict[Expr, InitialFact]:
     """The facts of every node under the roots, where some variables start as numbers."""
-    facts: dict[Expr, AtStart] = {}
+    facts: dict[Expr, InitialFact] = {}
     for node in postorder(*roots):
         if isinstance(node, Input):
             facts[node] = _everywhere(node, starts.get(node))
@@ -53,25 +53,25 @@ def at_start(roots: Sequence[Expr], starts: Mapping[Input, float]) -> dict[Expr,
     return facts
 
 
-def _everywhere(node: Expr, value: float | None) -> AtStart:
+def _everywhere(node: Expr, value: float | None) -> InitialFact:
     if value is None or not np.isfinite(value):
-        return AtStart()
-    return AtStart(value, frozenset(range(node.rank)))
+        return InitialFact()
+    return InitialFact(value, frozenset(range(node.rank)))
 
 
 @singledispatch
-def _fact(node: Expr, operands: list[AtStart]) -> AtStart:
+def _fact(node: Expr, operands: list[InitialFact]) -> InitialFact:
     """The fact of a node from those of its operands; nothing where no rule says more."""
-    return AtStart()
+    return InitialFact()
 
 
 @_fact.register
-def _(node: Const, operands: list[AtStart]) -> AtStart:
+def _(node: Const, operands: list[InitialFact]) -> InitialFact:
     return _everywhere(node, float(node.value))
 
 
 @_fact.register
-def _(node: Map, operands: list[AtStart]) -> AtStart:
+def _(node: Map, operands: list[InitialFact]) -> InitialFact:
     values = [one.value for one in operands]
     if all(value is not None for value in values):
         with np.errstate(all="ignore"):
@@ -84,15 +84,15 @@ def _(node: Map, operands: list[AtStart]) -> AtStart:
         axis
         for axis in range(node.rank)
         if all(
-            axis not in own or own.index(axis) in one.alike
+            axis not in own or own.index(axis) in one.constant_axes
             for own, one in zip(node.axes, operands, strict=True)
         )
     ]
-    return AtStart(None, frozenset(alike))
+    return InitialFact(None, frozenset(alike))
 
 
 @_fact.register
-def _(node: Einsum, operands: list[AtStart]) -> AtStart:
+def _(node: Einsum, operands: list[InitialFact]) -> InitialFact:
     if any(one.is_zero for one in operands):
         return _everywhere(node, 0.0)
     once = len(set(node.output)) == len(node.output)
@@ -102,15 +102,15 @@ def _(node: Einsum, operands: list[AtStart]) -> AtStart:
     alike = [
         axis
         for axis, label in enumerate(node.output)
-        if node.output.count(label) == 1 and is_alike(node, label, operands)
+        if node.output.count(label) == 1 and is_constant_along(node, label, operands)
     ]
-    return AtStart(None, frozenset(alike))
+    return InitialFact(None, frozenset(alike))
 
 
-def is_alike(node: Einsum, label: int, operands: Sequence[AtStart]) -> bool:
+def is_constant_along(node: Einsum, label: int, operands: Sequence[InitialFact]) -> bool:
     """True where every operand is alike along its axes of a label."""
     return all(
-        axis in one.alike
+        axis in one.constant_axes
         for own, one in zip(node.inputs, operands, strict=True)
         for axis, other in enumerate(own)
         if other == label
@@ -118,41 +118,43 @@ def is_alike(node: Einsum, label: int, operands: Sequence[AtStart]) -> bool:
 
 
 @_fact.register
-def _(node: Gather, operands: list[AtStart]) -> AtStart:
+def _(node: Gather, operands: list[InitialFact]) -> InitialFact:
     (one,) = operands
     if is_listed(node):
-        return AtStart(one.value)
+        return InitialFact(one.value)
     indices = affine(node.index)
     alike = [
         axis
         for axis in range(node.rank)
-        if all(k in one.alike for k, index in enumerate(indices) if index.coefficients[axis])
+        if all(
+            k in one.constant_axes for k, index in enumerate(indices) if index.coefficients[axis]
+        )
     ]
-    return AtStart(one.value, frozenset(alike))
+    return InitialFact(one.value, frozenset(alike))
 
 
 @_fact.register
-def _(node: Reshape, operands: list[AtStart]) -> AtStart:
+def _(node: Reshape, operands: list[InitialFact]) -> InitialFact:
     (one,) = operands
-    whole = len(one.alike) == node.operands[0].rank
-    return AtStart(one.value, frozenset(range(node.rank)) if whole else frozenset())
+    whole = len(one.constant_axes) == node.operands[0].rank
+    return InitialFact(one.value, frozenset(range(node.rank)) if whole else frozenset())
 
 
 @_fact.register
-def _(node: Scatter, operands: list[AtStart]) -> AtStart:
-    return _everywhere(node, 0.0) if operands[0].is_zero else AtStart()
+def _(node: Scatter, operands: list[InitialFact]) -> InitialFact:
+    return _everywhere(node, 0.0) if operands[0].is_zero else InitialFact()
 
 
 @_fact.register
-def _(node: Extreme, operands: list[AtStart]) -> AtStart:
+def _(node: Extreme, operands: list[InitialFact]) -> InitialFact:
     kept = [axis for axis in range(node.operands[0].rank) if axis not in node.axes]
-    alike = [k for k, axis in enumerate(kept) if axis in operands[0].alike]
-    return AtStart(operands[0].value, frozenset(alike))
+    alike = [k for k, axis in enumerate(kept) if axis in operands[0].constant_axes]
+    return InitialFact(operands[0].value, frozenset(alike))
 
 
 @_fact.register
-def _(node: Scan, operands: list[AtStart]) -> AtStart:
+def _(node: Scan, operands: list[InitialFact]) -> InitialFact:
     if operands[1].is_zero:
         return _everywhere(node, 0.0)
-    both = operands[0].alike & operands[1].alike
-    return AtStart(None, both - {node.axis})
+    both = operands[0].constant_axes & operands[1].constant_axes
+    return InitialFact(None, both - {node.axis})

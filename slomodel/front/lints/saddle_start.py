@@ -7,14 +7,14 @@ from dataclasses import replace
 
 from slomodel.calculus import gradient
 from slomodel.errors import Diagnostic
-from slomodel.front.lints.initial_facts import AtStart, at_start, is_alike
+from slomodel.front.lints.initial_facts import InitialFact, initial_facts, is_constant_along
 from slomodel.functions import mul, square
 from slomodel.ir.dims import Dim
 from slomodel.ir.expr import Axes, Einsum, Expr, Input, Map
 from slomodel.ir.walk import dependents, inputs, postorder
 from slomodel.problem import Problem, Variable
 
-_Facts = Mapping[Expr, AtStart]
+_Facts = Mapping[Expr, InitialFact]
 _Factor = tuple[Expr, Axes]
 _MOST_PRODUCTS = 200
 _SADDLE = "where the gradient is zero whatever the data: a saddle, or the optimum itself"
@@ -29,13 +29,13 @@ def with_saddle_warning(problem: Problem) -> Problem:
     order = postorder(problem.objective) if starts else []
     moving = dependents(order, lambda n: isinstance(n, Input) and n.role == "variable")
     products = {node: found for node in order if len(found := _factors(node, moving)) > 1}
-    facts = at_start([problem.objective], starts) if products else {}
+    facts = initial_facts([problem.objective], starts) if products else {}
     products = {node: found for node, found in products.items() if _is_suspect(node, found, facts)}
     if not products:
         return problem
     nodes = problem.inputs
     slopes = dict(zip(nodes, gradient(problem.objective, nodes), strict=True))
-    facts = at_start([problem.objective, *slopes.values()], starts)
+    facts = initial_facts([problem.objective, *slopes.values()], starts)
     flat = all(facts[slope].is_zero for slope in slopes.values())
     told: dict[tuple[Input, ...], str] = {}
     for factors in list(products.values())[:_MOST_PRODUCTS]:
@@ -105,7 +105,9 @@ def _in_step(
     for dim, having in _units(node, factors, facts):
         found = _variables(having, dim)
         axes = [(one, k) for one in found for k, other in enumerate(one.shape) if other == dim]
-        if axes and all(k in facts[one].alike & facts[slopes[one]].alike for one, k in axes):
+        if axes and all(
+            k in facts[one].constant_axes & facts[slopes[one]].constant_axes for one, k in axes
+        ):
             yield dim, found
 
 
@@ -119,7 +121,11 @@ def _units(
     for label, dim in enumerate(node.dims):
         having = [factor for factor in factors if label in factor[1]]
         unlike = len({frozenset(own) for _, own in having}) > 1 and label not in node.output
-        if unlike and not (dim.is_literal and dim.const == 1) and is_alike(node, label, known):
+        if (
+            unlike
+            and not (dim.is_literal and dim.const == 1)
+            and is_constant_along(node, label, known)
+        ):
             yield dim, having
 
 

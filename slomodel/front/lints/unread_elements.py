@@ -12,7 +12,7 @@ from slomodel.ir.walk import postorder, users
 from slomodel.problem import Problem
 
 
-def with_remarks(problem: Problem) -> Problem:
+def with_unread_warnings(problem: Problem) -> Problem:
     """The problem with a warning for each array whose leading elements no index reaches."""
     roots = (problem.objective, *(check.condition for check in problem.checks))
     uses = users(postorder(*roots))

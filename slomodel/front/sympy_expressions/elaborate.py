@@ -15,23 +15,25 @@ from sympy.tensor.indexed import Idx
 
 from slomodel.errors import ShapeError
 from slomodel.front.elaboration.constants import constants
-from slomodel.front.elaboration.errors import Fault
+from slomodel.front.elaboration.errors import StatementError
 from slomodel.front.lints.kinks import nonsmooth_warnings
 from slomodel.front.sympy_expressions import indexed as sums
 from slomodel.front.sympy_expressions import matrices
-from slomodel.front.sympy_expressions.errors import place, refused, unknown
-from slomodel.front.sympy_expressions.evaluation import Ask, Steps, run
+from slomodel.front.sympy_expressions.errors import error, place, unsupported_node
+from slomodel.front.sympy_expressions.evaluation import Request, Steps, run
 from slomodel.front.sympy_expressions.free_names import FIXED_MATRICES, scan
-from slomodel.front.sympy_expressions.names import Named, declare, listed, packed, unpacked
+from slomodel.front.sympy_expressions.names import DeclaredNames, declare, listed, packed, unpacked
 from slomodel.front.sympy_expressions.scalars import is_root, root, scalar, symbol
-from slomodel.front.sympy_expressions.scope import Reading, Scope
+from slomodel.front.sympy_expressions.scope import IndexScope, Translation
 from slomodel.ir.expr import Expr, Input
 from slomodel.problem import Problem
 from slomodel.rewrite import Rolled, carried, rewritten
 
 _MOST_WARNINGS = 20
 
-_RULES: tuple[tuple[type[sp.Basic] | tuple[type[sp.Basic], ...], Callable[[Ask], Steps]], ...] = (
+_RULES: tuple[
+    tuple[type[sp.Basic] | tuple[type[sp.Basic], ...], Callable[[Request], Steps]], ...
+] = (
     ((sp.Symbol, Idx), symbol),
     (sp.Indexed, sums.indexed),
     (sp.Sum, sums.sum_over),
@@ -63,16 +65,16 @@ def problem_from_sympy(
     are sizes; all others are variables, in natural order or in that of `variables`. Raises a
     SlomodelError that names the sub-expression.
     """
-    reading = Reading(dict(dims or {}))
-    scope = Scope(reading)
+    translation = Translation(dict(dims or {}))
+    scope = IndexScope(translation)
     objective = _scalar_objective(expr)
     order = None if variables is None else listed(variables)
     named = () if order is None else tuple(one for one in order if not isinstance(one, str))
     found = scan((objective, *named), scope)
-    declared = declare(found, order, data_names, shapes or {}, reading)
+    declared = declare(found, order, data_names, shapes or {}, translation)
     rolled, vector = _rolled(objective, scope, declared)
     became = rewritten(rolled.root)
-    places = carried(rolled.notes(reading.places), became)
+    places = carried(rolled.notes(translation.places), became)
     data = (*declared.data, *constants(rolled))
     warnings = nonsmooth_warnings(became[rolled.root], places, place(objective), data)
     return Problem(
@@ -80,7 +82,7 @@ def problem_from_sympy(
         declared.variables,
         data,
         declared.dims,
-        bounds=tuple(reading.bounds),
+        bounds=tuple(translation.bounds),
         spans=places,
         warnings=tuple(warnings[:_MOST_WARNINGS]),
         vector=vector,
@@ -90,29 +92,31 @@ def problem_from_sympy(
 
 
 def _scalar_objective(expr: sp.Basic) -> sp.Expr:
-    """The expression, of a matrix of one element that element; all else is refused."""
+    """The expression, or the element of a 1 x 1 matrix; anything else is refused."""
     if isinstance(expr, (sp.MatrixBase, sp.MatrixExpr)):
         if expr.shape != (1, 1):
             rows, columns = expr.shape
             message = f"the objective must be a number, and this is a matrix of {rows} x {columns}"
             remedy = "`sp.Trace(M.T*M)` is the sum of the squares of its elements"
-            raise refused("E401", message, expr, remedy, ShapeError)
+            raise error("E401", message, expr, remedy, ShapeError)
         return expr[0, 0] if isinstance(expr, sp.MatrixBase) else sp.Trace(expr)
     if isinstance(expr, Boolean) and not isinstance(expr, sp.Symbol):
         message = "the objective must be a number, and this is a condition"
         remedy = "for an equation write the square of the difference of its sides"
-        raise refused("E401", message, expr, remedy)
+        raise error("E401", message, expr, remedy)
     if isinstance(expr, (sp.Tuple, sp.IndexedBase)) or not isinstance(expr, sp.Expr):
         if isinstance(expr, (sp.Lambda, sp.Poly)):
-            raise unknown(expr)
+            raise unsupported_node(expr)
         message = f"the objective must be a number, and this is of kind {type(expr).__name__}"
-        raise refused("E401", message, expr, "give one expression; add several up with weights")
+        raise error("E401", message, expr, "give one expression; add several up with weights")
     return expr
 
 
-def _rolled(objective: sp.Expr, scope: Scope, declared: Named) -> tuple[Rolled, Input | None]:
+def _rolled(
+    objective: sp.Expr, scope: IndexScope, declared: DeclaredNames
+) -> tuple[Rolled, Input | None]:
     """The graph with long sums gathered, and the vector of all variables where that takes one."""
-    vector = packed(declared, scope.reading)
+    vector = packed(declared, scope.translation)
     graph = _graph(objective, scope)
     rolled = Rolled(graph)
     if vector is None or rolled.origins:
@@ -120,16 +124,16 @@ def _rolled(objective: sp.Expr, scope: Scope, declared: Named) -> tuple[Rolled, 
     return Rolled(unpacked(graph, vector, declared)), None
 
 
-def _graph(objective: sp.Expr, scope: Scope) -> Expr:
+def _graph(objective: sp.Expr, scope: IndexScope) -> Expr:
     try:
-        return run(Ask(objective, scope), _rule).expr
-    except Fault as fault:
+        return run(Request(objective, scope), _rule).expr
+    except StatementError as error:
         # What rules shared with model text refuse.
-        raise fault.kind(fault.diagnostic or str(fault)) from None
+        raise error.kind(error.diagnostic or str(error)) from None
 
 
-def _rule(ask: Ask) -> Steps:
+def _rule(request: Request) -> Steps:
     for kinds, rule in _RULES:
-        if isinstance(ask.node, kinds):
-            return rule(ask)
-    return root(ask) if is_root(ask.node) else scalar(ask)
+        if isinstance(request.node, kinds):
+            return rule(request)
+    return root(request) if is_root(request.node) else scalar(request)

@@ -1,4 +1,4 @@
-"""How a SymPy expression is refused: a code, the sub-expression, and what to write instead."""
+"""Errors about a SymPy expression: the code, the sub-expression, and what to write instead."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def place(node: sp.Basic) -> Span:
     return Span(source, 0, len(source.text))
 
 
-def refused(
+def error(
     code: str,
     message: str,
     node: sp.Basic | None = None,
@@ -103,39 +103,39 @@ _SENTENCES: tuple[tuple[tuple[type[sp.Basic], ...], str, str], ...] = (
 )
 
 
-def unknown(node: sp.Basic) -> SlomodelError:
+def unsupported_node(node: sp.Basic) -> SlomodelError:
     """The refusal of a node that has no rule."""
     if isinstance(node, _COMPLEX):
         remedy = "make symbols with `real=True`, and transpose with `.T`"
         message = "a model is made of real numbers, and this is for complex ones"
-        return refused("E403", message, node, remedy, DomainError)
+        return error("E403", message, node, remedy, DomainError)
     if isinstance(node, AppliedUndef):
         name = node.func.__name__
         remedy = f"write a formula in place of `{name}`"
-        return refused("E404", f"the function `{name}` has no formula", node, remedy)
+        return error("E404", f"the function `{name}` has no formula", node, remedy)
     for kinds, message, remedy in _SENTENCES:
         if isinstance(node, kinds):
-            return refused("E404", message, node, remedy, MissingRule)
+            return error("E404", message, node, remedy, MissingRule)
     message = f"SymPy's `{node.func.__name__}` has no rule"
     remedy = f"the functions known are {', '.join(known_functions())}, and sqrt"
     if isinstance(node, sp.MatrixExpr):
         remedy = "write a Sum over the elements `M[i, j]`"
-    return refused("E404", message, node, remedy, MissingRule)
+    return error("E404", message, node, remedy, MissingRule)
 
 
 def check_number(node: sp.Expr) -> None:
     """Refuse an atom that is not a finite real number of double precision."""
     if not node.is_number or not node.is_Atom:
-        raise unknown(node)
+        raise unsupported_node(node)
     if node.is_finite is not True:
         message = f"`{node}` is not a finite number"
-        raise refused("E412", message, node, "a model is made of finite numbers", DomainError)
+        raise error("E412", message, node, "a model is made of finite numbers", DomainError)
     if node.is_real is not True:
         message = f"`{node}` is not a real number"
-        raise refused("E403", message, node, "a model is made of real numbers", DomainError)
+        raise error("E403", message, node, "a model is made of real numbers", DomainError)
     if math.isinf(_double(node)):
         message = "a number is beyond the largest double, 1.8e308"
-        raise refused("E412", message, node, "scale the model", DomainError)
+        raise error("E412", message, node, "scale the model", DomainError)
 
 
 def _double(node: sp.Expr) -> float:

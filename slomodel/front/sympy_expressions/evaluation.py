@@ -1,4 +1,4 @@
-"""Reading a SymPy expression with a stack of its own: rules ask for the values of their parts."""
+"""Iterative evaluation of a SymPy expression: rules are generators that yield requests."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from typing import TypeAlias
 import sympy as sp
 
 from slomodel.front.elaboration.values import Value
-from slomodel.front.sympy_expressions.scope import Scope
+from slomodel.front.sympy_expressions.scope import IndexScope
 from slomodel.ir import build
 from slomodel.ir.expr import Const, Einsum, Expr, Input
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class Request:
     """A request for the value of a node where it stands."""
 
     node: sp.Basic
-    scope: Scope
+    scope: IndexScope
 
 
-Steps: TypeAlias = Generator[Ask, Value, Value]
+Steps: TypeAlias = Generator[Request, Value, Value]
 """A rule in progress: it yields requests, receives their values, and returns its own."""
 
 
-def run(first: Ask, rule: Callable[[Ask], Steps]) -> Value:
+def run(first: Request, rule: Callable[[Request], Steps]) -> Value:
     """The value of a request; equal requests are answered once."""
-    done: dict[Ask, Value] = {}
+    done: dict[Request, Value] = {}
     stack = [(first, rule(first))]
     answer: Value | None = None
     while stack:
-        ask, steps = stack[-1]
+        request, steps = stack[-1]
         try:
             wanted = next(steps) if answer is None else steps.send(answer)
         except StopIteration as stop:
-            answer = done[ask] = stop.value
-            note(ask.scope, answer.expr, ask.node)
+            answer = done[request] = stop.value
+            note(request.scope, answer.expr, request.node)
             stack.pop()
             continue
         answer = done.get(wanted)
@@ -46,9 +46,9 @@ def run(first: Ask, rule: Callable[[Ask], Steps]) -> Value:
     return done[first]
 
 
-def note(scope: Scope, expr: Expr, origin: sp.Basic) -> None:
+def note(scope: IndexScope, expr: Expr, origin: sp.Basic) -> None:
     """Remember what a node stands for, below the axes along which it is constant."""
     while isinstance(expr, Einsum) and build.is_broadcast(expr):
         expr = expr.operands[0]
     if not isinstance(expr, (Const, Input)):
-        scope.reading.places.note(expr, origin)
+        scope.translation.places.note(expr, origin)

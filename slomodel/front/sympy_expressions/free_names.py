@@ -12,8 +12,8 @@ from sympy.tensor.indexed import Idx
 
 from slomodel.errors import DomainError, ShapeError
 from slomodel.front.elaboration.affine_index import AffineIndex
-from slomodel.front.sympy_expressions.errors import check_number, refused, unknown
-from slomodel.front.sympy_expressions.scope import Scope, affine, enter, size
+from slomodel.front.sympy_expressions.errors import check_number, error, unsupported_node
+from slomodel.front.sympy_expressions.scope import IndexScope, affine, enter, size
 from slomodel.functions.translate import known
 
 MATRIX_RULES = (
@@ -26,7 +26,7 @@ _LOGIC = (sp.And, sp.Or, sp.Not)
 
 
 @dataclass(slots=True)
-class Found:
+class FreeNames:
     """What an expression names: `objects` by name, and how they are used.
 
     `uses` holds the indices of each IndexedBase with its nodes, `sizes` the names in shapes and
@@ -44,7 +44,7 @@ class Found:
         if known != found:
             message = f"`{name}` names two objects: {described(known)} and {described(found)}"
             remedy = "make each symbol once and use it everywhere, or give one another name"
-            raise refused("E402", message, None, remedy)
+            raise error("E402", message, None, remedy)
 
 
 def described(found: sp.Basic) -> str:
@@ -61,11 +61,11 @@ def name_of(found: sp.Basic) -> str:
     return name
 
 
-def scan(roots: Iterable[sp.Basic], scope: Scope) -> Found:
+def scan(roots: Iterable[sp.Basic], scope: IndexScope) -> FreeNames:
     """Everything that expressions name. Raises a SlomodelError for a part without a rule."""
-    found = Found()
+    found = FreeNames()
     stack = [(root, scope) for root in roots]
-    seen: set[tuple[sp.Basic, Scope]] = set()
+    seen: set[tuple[sp.Basic, IndexScope]] = set()
     while stack:
         item = stack.pop()
         if item not in seen:
@@ -74,7 +74,9 @@ def scan(roots: Iterable[sp.Basic], scope: Scope) -> Found:
     return found
 
 
-def _below(node: sp.Basic, scope: Scope, found: Found) -> Sequence[tuple[sp.Basic, Scope]]:
+def _below(
+    node: sp.Basic, scope: IndexScope, found: FreeNames
+) -> Sequence[tuple[sp.Basic, IndexScope]]:
     """The parts of a node to look at next; names are added to `found`."""
     if isinstance(node, (sp.Symbol, Idx)):
         _symbol(node, scope, found)
@@ -99,7 +101,7 @@ def _below(node: sp.Basic, scope: Scope, found: Found) -> Sequence[tuple[sp.Basi
     return [(part, scope) for part in _plain(node, scope, found)]
 
 
-def _plain(node: sp.Basic, scope: Scope, found: Found) -> Sequence[sp.Basic]:
+def _plain(node: sp.Basic, scope: IndexScope, found: FreeNames) -> Sequence[sp.Basic]:
     """The parts of a node that binds no index."""
     if isinstance(node, sp.MatrixSymbol):
         found.add(node.name, node)
@@ -124,13 +126,13 @@ def _plain(node: sp.Basic, scope: Scope, found: Found) -> Sequence[sp.Basic]:
         _refuse_complex_power(node)
     if isinstance(node, sp.Piecewise) and node.args[-1].cond is not sp.true:
         message = "a Piecewise says nothing where none of its conditions holds"
-        raise refused("E411", message, node, "end it with `(value, True)`")
+        raise error("E411", message, node, "end it with `(value, True)`")
     if isinstance(node, _LOGIC):
         _refuse_truth_symbols(node.args, node)
     if node.func in known():
         _refuse_matrices(node.args, node)
         return tuple(node.args)
-    raise unknown(node)
+    raise unsupported_node(node)
 
 
 def _refuse_matrices(parts: Iterable[sp.Basic], node: sp.Basic) -> None:
@@ -138,23 +140,23 @@ def _refuse_matrices(parts: Iterable[sp.Basic], node: sp.Basic) -> None:
     if any(isinstance(part, (sp.MatrixExpr, sp.MatrixBase)) for part in parts):
         message = "a number is expected where a matrix stands"
         remedy = "write a Sum over its elements `M[i, j]`, or a Trace"
-        raise refused("E410", message, node, remedy, ShapeError)
+        raise error("E410", message, node, remedy, ShapeError)
 
 
 def _refuse_truth_symbols(parts: Iterable[sp.Basic], node: sp.Basic) -> None:
     for part in parts:
         if isinstance(part, sp.Symbol):
             message = f"`{part}` is a number, and a condition is expected"
-            raise refused("E411", message, node, f"write `{part} > 0`")
+            raise error("E411", message, node, f"write `{part} > 0`")
 
 
 def _refuse_complex_power(node: sp.Pow) -> None:
     is_fraction = node.exp.is_Number and not node.exp.is_integer
     if node.base.is_Number and node.base.is_negative and is_fraction:
-        raise refused("E403", "a power is not a real number", node, kind=DomainError)
+        raise error("E403", "a power is not a real number", node, kind=DomainError)
 
 
-def _symbol(node: sp.Basic, scope: Scope, found: Found) -> None:
+def _symbol(node: sp.Basic, scope: IndexScope, found: FreeNames) -> None:
     if node in scope.labels:
         return
     if isinstance(node, Idx):
@@ -167,22 +169,22 @@ def _require_real(symbol: sp.Symbol) -> None:
     """Symbols without assumptions are real; those declared to be something else are refused."""
     if symbol.is_commutative is False:
         message = f"`{symbol.name}` does not commute, as numbers do"
-        raise refused("E403", message, symbol, "use MatrixSymbol for matrices", DomainError)
+        raise error("E403", message, symbol, "use MatrixSymbol for matrices", DomainError)
     declared_complex = symbol.is_complex is True and symbol.is_real is None
     if declared_complex or symbol.is_extended_real is False or symbol.is_infinite is True:
         message = f"`{symbol.name}` is declared not to be a real number"
         remedy = "a model is made of real numbers: use the real and imaginary parts as symbols"
-        raise refused("E403", message, symbol, remedy, DomainError)
+        raise error("E403", message, symbol, remedy, DomainError)
 
 
-def _base(node: sp.IndexedBase, scope: Scope, found: Found) -> None:
+def _base(node: sp.IndexedBase, scope: IndexScope, found: FreeNames) -> None:
     if not isinstance(node.label, sp.Symbol):
-        raise refused("E404", "an IndexedBase is made of a name", node, "like IndexedBase('x')")
+        raise error("E404", "an IndexedBase is made of a name", node, "like IndexedBase('x')")
     found.add(node.label.name, node)
     _sizes(node.shape or (), scope, found)
 
 
-def _sizes(parts: Iterable[sp.Basic], scope: Scope, found: Found) -> None:
+def _sizes(parts: Iterable[sp.Basic], scope: IndexScope, found: FreeNames) -> None:
     """The names in shapes or limits."""
     for part in parts:
         size(part, scope)
@@ -191,7 +193,9 @@ def _sizes(parts: Iterable[sp.Basic], scope: Scope, found: Found) -> None:
             found.sizes.setdefault(symbol.name, part)
 
 
-def _indices(parts: Iterable[sp.Basic], scope: Scope, found: Found) -> tuple[AffineIndex, ...]:
+def _indices(
+    parts: Iterable[sp.Basic], scope: IndexScope, found: FreeNames
+) -> tuple[AffineIndex, ...]:
     forms = []
     for part in parts:
         forms.append(affine(part, scope))

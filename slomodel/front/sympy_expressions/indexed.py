@@ -10,50 +10,50 @@ from slomodel.errors import ShapeError, SlomodelError, SourceText
 from slomodel.front.elaboration.affine_index import AffineIndex, is_at_least_zero
 from slomodel.front.elaboration.contraction import total
 from slomodel.front.elaboration.reductions import reduced
-from slomodel.front.elaboration.scope import Model
+from slomodel.front.elaboration.scope import Elaboration
 from slomodel.front.elaboration.values import Label, Value, show
-from slomodel.front.sympy_expressions.errors import place, refused
-from slomodel.front.sympy_expressions.evaluation import Ask, Steps
+from slomodel.front.sympy_expressions.errors import error, place
+from slomodel.front.sympy_expressions.evaluation import Request, Steps
 from slomodel.front.sympy_expressions.free_names import name_of
-from slomodel.front.sympy_expressions.scope import Scope, affine, enter
+from slomodel.front.sympy_expressions.scope import IndexScope, affine, enter
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, Shape, literal
 from slomodel.ir.expr import Affine
 from slomodel.problem import Bound
 
 
-def sum_over(ask: Ask) -> Steps:
+def sum_over(request: Request) -> Steps:
     """A Sum as one contraction; a term without the index counts as often as it has values."""
-    labels, inner = enter(ask.node, ask.scope)
-    body = yield Ask(ask.node.function, inner)
+    labels, inner = enter(request.node, request.scope)
+    body = yield Request(request.node.function, inner)
     return total(body, labels, ())
 
 
-def product_over(ask: Ask) -> Steps:
+def product_over(request: Request) -> Steps:
     """A Product; a factor 0 has the right derivative."""
-    labels, inner = enter(ask.node, ask.scope)
-    body = yield Ask(ask.node.function, inner)
-    return reduced("prod", body, Model(SourceText("")), place(ask.node), labels=labels)
+    labels, inner = enter(request.node, request.scope)
+    body = yield Request(request.node.function, inner)
+    return reduced("prod", body, Elaboration(SourceText("")), place(request.node), labels=labels)
 
 
-def indexed(ask: Ask) -> Steps:
+def indexed(request: Request) -> Steps:
     """An element of an IndexedBase."""
     yield from ()
-    base = ask.scope.reading.values[name_of(ask.node.base)]
-    return element(base, ask.node.indices, ask.node, ask.scope)
+    base = request.scope.translation.values[name_of(request.node.base)]
+    return element(base, request.node.indices, request.node, request.scope)
 
 
-def matrix_element(ask: Ask) -> Steps:
+def matrix_element(request: Request) -> Steps:
     """An element of a matrix expression."""
-    base = yield Ask(ask.node.parent, ask.scope)
-    return element(base, (ask.node.i, ask.node.j), ask.node, ask.scope)
+    base = yield Request(request.node.parent, request.scope)
+    return element(base, (request.node.i, request.node.j), request.node, request.scope)
 
 
-def element(base: Value, indices: Sequence[sp.Basic], node: sp.Basic, scope: Scope) -> Value:
+def element(base: Value, indices: Sequence[sp.Basic], node: sp.Basic, scope: IndexScope) -> Value:
     """The element of an array at some indices, for each value of the labels in them."""
     if len(indices) != base.rank:
         message = f"{len(indices)} indices for an array of shape {show(base)}"
-        raise refused("E409", message, node, "give it one index for each axis", ShapeError)
+        raise error("E409", message, node, "give it one index for each axis", ShapeError)
     forms = [affine(index, scope) for index in indices]
     for form, axis in zip(forms, base.dims, strict=True):
         _check(form, axis, node, scope)
@@ -83,7 +83,7 @@ def _transposition(
     return tuple(axes[label] for label in labels)
 
 
-def _check(form: AffineIndex, axis: Dim, node: sp.Basic, scope: Scope) -> None:
+def _check(form: AffineIndex, axis: Dim, node: sp.Basic, scope: IndexScope) -> None:
     """Refuse an index that leaves its axis; have it tested at bind where sizes decide."""
     counts = [label.dim for label in form.labels]
     if any(count == Dim() for count in counts):
@@ -93,12 +93,12 @@ def _check(form: AffineIndex, axis: Dim, node: sp.Basic, scope: Scope) -> None:
         return
     if False in gaps:
         raise _outside(form.least, form.most, axis, node)
-    numbers = [scope.reading.size(dim) for dim in (form.least, form.most, axis, *counts)]
+    numbers = [scope.translation.size(dim) for dim in (form.least, form.most, axis, *counts)]
     known = [number for number in numbers if number is not None]
     if len(known) < len(numbers):
         count = counts[0] if len(counts) == 1 else literal(1)
         span = place(node)
-        scope.reading.bounds[Bound(form.least, form.most, axis, count, span.text, span)] = None
+        scope.translation.bounds[Bound(form.least, form.most, axis, count, span.text, span)] = None
         return
     least, most, size = known[:3]
     if min(known[3:], default=1) > 0 and (least < 0 or most >= size):
@@ -111,4 +111,4 @@ def _outside(least: Dim, most: Dim, axis: Dim, node: sp.Basic) -> SlomodelError:
     remedy = "arrays count from 0, and a Sum includes its upper limit: end it at the size minus 1"
     if is_at_least_zero(least) is False:
         remedy = "arrays count from 0: begin the Sum later"
-    return refused("E407", message, node, remedy, ShapeError)
+    return error("E407", message, node, remedy, ShapeError)

@@ -20,8 +20,8 @@ from slomodel.front.elaboration.values import (
     show,
     value_of,
 )
-from slomodel.front.sympy_expressions.errors import refused
-from slomodel.front.sympy_expressions.evaluation import Ask, Steps
+from slomodel.front.sympy_expressions.errors import error
+from slomodel.front.sympy_expressions.evaluation import Request, Steps
 from slomodel.front.sympy_expressions.scope import size
 from slomodel.functions import add, mul
 from slomodel.functions.translate import balanced
@@ -38,33 +38,33 @@ def is_matrix(node: sp.Basic) -> bool:
     return isinstance(node, (sp.MatrixExpr, sp.MatrixBase))
 
 
-def matrix_symbol(ask: Ask) -> Steps:
+def matrix_symbol(request: Request) -> Steps:
     yield from ()
-    return ask.scope.reading.values[ask.node.name]
+    return request.scope.translation.values[request.node.name]
 
 
-def fixed(ask: Ask) -> Steps:
+def fixed(request: Request) -> Steps:
     """Identity, ZeroMatrix, OneMatrix."""
     yield from ()
-    shape = tuple(size(part, ask.scope) for part in ask.node.shape)
-    if isinstance(ask.node, sp.Identity):
+    shape = tuple(size(part, request.scope) for part in request.node.shape)
+    if isinstance(request.node, sp.Identity):
         return value_of(build.identity(shape[0]))
-    return value_of((build.ones if isinstance(ask.node, sp.OneMatrix) else build.zeros)(shape))
+    return value_of((build.ones if isinstance(request.node, sp.OneMatrix) else build.zeros)(shape))
 
 
-def explicit(ask: Ask) -> Steps:
+def explicit(request: Request) -> Steps:
     """A matrix of written elements: each is put in its place."""
-    rows, columns = ask.node.shape
+    rows, columns = request.node.shape
     if rows * columns > _MOST_WRITTEN_OUT:
         message = f"a matrix of {rows} x {columns} elements written out is too large"
         remedy = "use a MatrixSymbol, and give numbers in data="
-        raise refused("E410", message, ask.node, remedy, MissingRule)
+        raise error("E410", message, request.node, remedy, MissingRule)
     shape = (literal(rows), literal(columns))
     placed = [value_of(build.zeros(shape))]
-    for k, entry in enumerate(ask.node.flat()):
+    for k, entry in enumerate(request.node.flat()):
         if entry == 0:
             continue
-        value = yield Ask(entry, ask.scope)
+        value = yield Request(entry, request.scope)
         labels = tuple(label.dim for label in value.labels)
         wide = build.broadcast(value.expr, tuple(range(len(labels))), (*labels, *_ONE))
         offsets = [literal(0)] * len(labels) + [literal(k // columns), literal(k % columns)]
@@ -78,76 +78,76 @@ def explicit(ask: Ask) -> Steps:
 _ONE = (literal(1), literal(1))
 
 
-def elementwise(function: ScalarFunction, ask: Ask) -> Steps:
+def elementwise(function: ScalarFunction, request: Request) -> Steps:
     """A sum or Hadamard product of matrices of one shape."""
     values: list[Value] = []
-    for part in ask.node.args:
-        value = yield Ask(part, ask.scope)
+    for part in request.node.args:
+        value = yield Request(part, request.scope)
         if values and merged((values[0], value)) is None:
-            raise _unequal(ask.node, (values[0], value))
+            raise _unequal(request.node, (values[0], value))
         values.append(value)
     return balanced(lambda a, b: combine(function, a, b), values)
 
 
-def matrix_sum(ask: Ask) -> Steps:
-    return elementwise(add, ask)
+def matrix_sum(request: Request) -> Steps:
+    return elementwise(add, request)
 
 
-def hadamard_product(ask: Ask) -> Steps:
-    return elementwise(mul, ask)
+def hadamard_product(request: Request) -> Steps:
+    return elementwise(mul, request)
 
 
-def hadamard_power(ask: Ask) -> Steps:
-    base = yield Ask(ask.node.base, ask.scope)
-    exponent = yield Ask(ask.node.exp, ask.scope)
+def hadamard_power(request: Request) -> Steps:
+    base = yield Request(request.node.base, request.scope)
+    exponent = yield Request(request.node.exp, request.scope)
     if merged((base, exponent)) is None:
-        raise _unequal(ask.node, (base, exponent))
+        raise _unequal(request.node, (base, exponent))
     return power_of(base, exponent)
 
 
-def transpose(ask: Ask) -> Steps:
-    value = yield Ask(ask.node.arg, ask.scope)
+def transpose(request: Request) -> Steps:
+    value = yield Request(request.node.arg, request.scope)
     return transposed(value)
 
 
-def product(ask: Ask) -> Steps:
+def product(request: Request) -> Steps:
     """A chain of matrices as one contraction, times its scalar factors."""
-    scalars, factors = yield from _factors(ask)
+    scalars, factors = yield from _factors(request)
     last = len(factors)
-    chain = contract(_keyed(factors, ask.node), (0, last))
+    chain = contract(_keyed(factors, request.node), (0, last))
     return reduce(lambda value, scalar: combine(mul, scalar, value), scalars, chain)
 
 
-def trace(ask: Ask) -> Steps:
+def trace(request: Request) -> Steps:
     """A trace; of a product, one contraction that never makes the product's matrix."""
-    inner = ask.node.arg
+    inner = request.node.arg
     if isinstance(inner, sp.MatAdd):
         parts: list[Value] = []
         for part in inner.args:
-            value = yield Ask(sp.Trace(part), ask.scope)
+            value = yield Request(sp.Trace(part), request.scope)
             parts.append(value)
         return balanced(lambda a, b: combine(add, a, b), parts)
-    scalars, factors = yield from _factors(Ask(inner, ask.scope))
+    scalars, factors = yield from _factors(Request(inner, request.scope))
     first, last = factors[0], factors[-1]
     if first.axes[0] != last.axes[-1]:
         shape = f"[{first.axes[0]}, {last.axes[-1]}]"
         message = f"a trace needs a square matrix, not {shape}"
         remedy = "for the sum of squares of A write `Trace(A.T * A)`"
-        raise refused("E410", message, inner, remedy, ShapeError)
+        raise error("E410", message, inner, remedy, ShapeError)
     keyed = _keyed(factors, inner, cyclic=True)
     return reduce(lambda value, scalar: combine(mul, scalar, value), scalars, contract(keyed, ()))
 
 
-def matrix_power(ask: Ask) -> Steps:
+def matrix_power(request: Request) -> Steps:
     """A whole power of a square matrix by repeated squaring."""
-    base = yield Ask(ask.node.base, ask.scope)
-    exponent = ask.node.exp
+    base = yield Request(request.node.base, request.scope)
+    exponent = request.node.exp
     if not exponent.is_Integer or not 1 <= exponent <= _HIGHEST_POWER:
         message = f"a matrix power has a fixed whole exponent, 1 to {_HIGHEST_POWER}"
-        raise refused("E410", message, ask.node, "write the product out", MissingRule)
+        raise error("E410", message, request.node, "write the product out", MissingRule)
     if not is_square(base):
         message = f"a power needs a square matrix, not {show(base)}"
-        raise refused("E410", message, ask.node, "multiply it by its transpose", ShapeError)
+        raise error("E410", message, request.node, "multiply it by its transpose", ShapeError)
     result: Value | None = None
     rest = int(exponent)
     while rest:
@@ -160,13 +160,13 @@ def matrix_power(ask: Ask) -> Steps:
     return result
 
 
-def _factors(ask: Ask) -> Generator[Ask, Value, tuple[list[Value], list[Value]]]:
+def _factors(request: Request) -> Generator[Request, Value, tuple[list[Value], list[Value]]]:
     """The scalar factors and the matrices of a product, in order."""
-    parts = ask.node.args if isinstance(ask.node, sp.MatMul) else (ask.node,)
+    parts = request.node.args if isinstance(request.node, sp.MatMul) else (request.node,)
     scalars: list[Value] = []
     matrices: list[Value] = []
     for part in parts:
-        value = yield Ask(part, ask.scope)
+        value = yield Request(part, request.scope)
         (matrices if is_matrix(part) else scalars).append(value)
     return scalars, matrices
 
@@ -186,4 +186,4 @@ def _keyed(
 def _unequal(node: sp.Basic, values: Sequence[Value]) -> SlomodelError:
     shapes = " and ".join(show(value) for value in values)
     message = f"matrices of shape {shapes} do not fit"
-    return refused("E410", message, node, "SymPy lets sizes of different names pass", ShapeError)
+    return error("E410", message, node, "SymPy lets sizes of different names pass", ShapeError)

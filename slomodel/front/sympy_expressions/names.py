@@ -12,9 +12,9 @@ import sympy as sp
 from slomodel.errors import DomainError, ShapeError, SlomodelError
 from slomodel.front.elaboration.index_sets import number_of
 from slomodel.front.elaboration.values import value_of
-from slomodel.front.sympy_expressions.errors import refused
-from slomodel.front.sympy_expressions.free_names import Found, name_of
-from slomodel.front.sympy_expressions.scope import Reading, Scope, size
+from slomodel.front.sympy_expressions.errors import error
+from slomodel.front.sympy_expressions.free_names import FreeNames, name_of
+from slomodel.front.sympy_expressions.scope import IndexScope, Translation, size
 from slomodel.front.sympy_expressions.shapes import inferred
 from slomodel.ir import build
 from slomodel.ir.dims import Shape, literal, named
@@ -27,7 +27,7 @@ NAMED = (sp.Symbol, sp.IndexedBase, sp.MatrixSymbol)
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class DeclaredNames:
     """What a model declares."""
 
     variables: tuple[Variable, ...]
@@ -43,40 +43,43 @@ def listed(variables: object) -> tuple[sp.Basic | str, ...]:
         if not isinstance(entry, (str, *NAMED)):
             message = f"`{entry}` in variables= is not a symbol, IndexedBase, MatrixSymbol or name"
             remedy = "of an array give the whole: `[x]`, not `[x[0], x[1]]`"
-            raise refused("E405", message, None, remedy)
+            raise error("E405", message, None, remedy)
     names = [entry if isinstance(entry, str) else name_of(entry) for entry in entries]
     for name, times in Counter(names).items():
         if times > 1:
-            raise refused("E405", f"`{name}` is twice in variables=")
+            raise error("E405", f"`{name}` is twice in variables=")
     return entries
 
 
 def declare(
-    found: Found,
+    found: FreeNames,
     order: Sequence[sp.Basic | str] | None,
     data_names: Collection[str],
     shapes: Mapping[str, tuple[int, ...]],
-    reading: Reading,
-) -> Named:
-    """Sort the names and give each its value in `reading`; variables in natural or given order."""
+    translation: Translation,
+) -> DeclaredNames:
+    """Classify the names and set their values in `translation`.
+
+    Variables are in natural order, or in the order given.
+    """
     names = sorted(found.objects, key=_natural)
-    dims = [name for name in names if name in found.sizes or name in reading.sizes]
+    dims = [name for name in names if name in found.sizes or name in translation.sizes]
     data = [name for name in names if name in data_names]
     known = {*dims, *data}
     rest = [name for name in names if name not in known]
     for name in dims:
         _check_size(name, found, data)
-        reading.values[name] = number_of(named(name))
+        translation.values[name] = number_of(named(name))
     chosen = rest if order is None else _chosen(found, order, rest, dims, data)
     if not chosen:
-        raise refused("E405", "the model has no variable", None, _NO_VARIABLE)
+        raise error("E405", "the model has no variable", None, _NO_VARIABLE)
     nodes = []
     for name in chosen:
         _check_variable(name, found)
-        nodes.append(build.variable(name, _shape(name, found, None, reading)))
-    arrays = [build.data(name, _shape(name, found, shapes.get(name), reading)) for name in data]
-    reading.values.update({node.name: value_of(node) for node in (*nodes, *arrays)})
-    return Named(
+        nodes.append(build.variable(name, _shape(name, found, None, translation)))
+    arrays = [build.data(name, _shape(name, found, shapes.get(name), translation)) for name in data]
+    translation.values.update({node.name: value_of(node) for node in (*nodes, *arrays)})
+    return DeclaredNames(
         tuple(Variable(node) for node in nodes),
         tuple(DataDeclaration(node) for node in arrays),
         tuple(DimDeclaration(name) for name in dims),
@@ -93,7 +96,7 @@ def _natural(name: str) -> tuple[tuple[int, str], ...]:
 
 
 def _chosen(
-    found: Found,
+    found: FreeNames,
     order: Sequence[sp.Basic | str],
     rest: Sequence[str],
     dims: Sequence[str],
@@ -103,56 +106,58 @@ def _chosen(
     for name in chosen:
         if name in dims or name in data:
             what = "data" if name in data else "a size"
-            raise refused("E405", f"`{name}` is in variables=, and it is {what}")
+            raise error("E405", f"`{name}` is in variables=, and it is {what}")
     taken = set(chosen)
     for name in rest:
         if name not in taken:
             message = f"`{name}` is neither in variables= nor given in data= or dims="
-            raise refused("E405", message, found.objects[name], f"add `{name}` to one of them")
+            raise error("E405", message, found.objects[name], f"add `{name}` to one of them")
     return chosen
 
 
-def _check_size(name: str, found: Found, data: Sequence[str]) -> None:
+def _check_size(name: str, found: FreeNames, data: Sequence[str]) -> None:
     used = found.objects[name]
     if name in data:
         message = f"`{name}` is a size, in a limit or shape, and is given in data="
-        raise refused("E405", message, found.sizes.get(name), f"give it in dims={{{name!r}: …}}")
+        raise error("E405", message, found.sizes.get(name), f"give it in dims={{{name!r}: …}}")
     if not isinstance(used, sp.Symbol):
         message = f"`{name}` is given in dims=, and a size is a number"
-        raise refused("E405", message, used, "give arrays in data=")
+        raise error("E405", message, used, "give arrays in data=")
 
 
-def _check_variable(name: str, found: Found) -> None:
+def _check_variable(name: str, found: FreeNames) -> None:
     node = found.objects.get(name)
     if name in found.indices:
         message = f"no Sum binds the index `{name}`, and it is not in dims="
         remedy = f"write `Sum(term, ({name}, 0, n - 1))`, or give dims={{{name!r}: …}}"
-        raise refused("E406", message, found.indices[name], remedy)
+        raise error("E406", message, found.indices[name], remedy)
     if isinstance(node, sp.Symbol) and node.is_integer is True:
         message = f"the variable `{name}` is declared a whole number, and variables are real"
         remedy = "make it without `integer=True`, or give it in data= or dims="
-        raise refused("E403", message, node, remedy, DomainError)
+        raise error("E403", message, node, remedy, DomainError)
 
 
-def _shape(name: str, found: Found, given: tuple[int, ...] | None, reading: Reading) -> Shape:
+def _shape(
+    name: str, found: FreeNames, given: tuple[int, ...] | None, translation: Translation
+) -> Shape:
     """The shape as the object states it, else from what is given and how it is indexed."""
     node = found.objects.get(name)
     if node is None or isinstance(node, sp.Symbol):
         return ()
     if node.shape is not None:
-        return tuple(size(part, Scope(reading)) for part in node.shape)
+        return tuple(size(part, IndexScope(translation)) for part in node.shape)
     if name not in found.uses:
         raise _shapeless(name, node)
-    return inferred(name, found.uses[name], given, reading)
+    return inferred(name, found.uses[name], given, translation)
 
 
 def _shapeless(name: str, node: sp.Basic) -> SlomodelError:
     message = f"the shape of `{name}` is not known: nothing indexes it"
     remedy = f"write `IndexedBase({name!r}, shape=(n,))`"
-    return refused("E409", message, node, remedy, ShapeError)
+    return error("E409", message, node, remedy, ShapeError)
 
 
-def packed(declared: Named, reading: Reading) -> Input | None:
+def packed(declared: DeclaredNames, translation: Translation) -> Input | None:
     """The vector whose elements all variables are from now on; None where they are to stay."""
     count = len(declared.variables)
     if count < LEAST_TERMS or any(one.shape for one in declared.variables):
@@ -160,11 +165,11 @@ def packed(declared: Named, reading: Reading) -> Input | None:
     names = [one.name for one in declared.variables]
     vector = build.variable(f"{names[0]} … {names[-1]}", (literal(count),))
     for k, name in enumerate(names):
-        reading.values[name] = value_of(_element(vector, k))
+        translation.values[name] = value_of(_element(vector, k))
     return vector
 
 
-def unpacked(graph: Expr, vector: Input, declared: Named) -> Expr:
+def unpacked(graph: Expr, vector: Input, declared: DeclaredNames) -> Expr:
     """The graph over the variables themselves."""
     nodes = [one.node for one in declared.variables]
     (made,) = substitute((graph,), {_element(vector, k): node for k, node in enumerate(nodes)})

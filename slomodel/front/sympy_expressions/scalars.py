@@ -10,8 +10,8 @@ from sympy.tensor.indexed import Idx
 
 from slomodel.front.elaboration.index_sets import index_value
 from slomodel.front.elaboration.values import Label, Value, combine, number, square_root, union
-from slomodel.front.sympy_expressions.errors import refused
-from slomodel.front.sympy_expressions.evaluation import Ask, Steps, note
+from slomodel.front.sympy_expressions.errors import error
+from slomodel.front.sympy_expressions.evaluation import Request, Steps, note
 from slomodel.functions import div, eq, ne
 from slomodel.functions.translate import to_graphs
 from slomodel.ir import build
@@ -31,18 +31,18 @@ def is_root(node: sp.Basic) -> bool:
     return isinstance(node, sp.Pow) and node.exp in _HALVES
 
 
-def scalar(ask: Ask) -> Steps:
+def scalar(request: Request) -> Steps:
     """The graph of an expression of leaves, each broadcast to the labels of all."""
     values: dict[sp.Basic, Value] = {}
-    for leaf in _leaves(ask.node):
-        values[leaf] = yield Ask(leaf, ask.scope)
+    for leaf in _leaves(request.node):
+        values[leaf] = yield Request(leaf, request.scope)
     labels = union(values.values())
-    graphs = to_graphs(ask.node, {leaf: _along(v, labels) for leaf, v in values.items()})
+    graphs = to_graphs(request.node, {leaf: _along(v, labels) for leaf, v in values.items()})
     for part, graph in graphs.items():
         if part not in values:
-            note(ask.scope, graph, part)
+            note(request.scope, graph, part)
     _refuse_equalities(graphs)
-    graph = graphs[ask.node]
+    graph = graphs[request.node]
     return Value(graph, labels if graph.rank else ())
 
 
@@ -82,18 +82,22 @@ def _refuse_equalities(graphs: Mapping[sp.Basic, Expr]) -> None:
             if one.role == "variable":
                 message = f"an equality of the variable `{one.name}` holds at single points only"
                 remedy = "compare with `<=` or `>=`, or test data alone"
-                raise refused("E411", message, part, remedy)
+                raise error("E411", message, part, remedy)
 
 
-def symbol(ask: Ask) -> Steps:
+def symbol(request: Request) -> Steps:
     """An index as a number, a size, or a named scalar."""
     yield from ()
-    label = ask.scope.labels.get(ask.node)
-    return index_value(label) if label is not None else ask.scope.reading.values[ask.node.name]
+    label = request.scope.labels.get(request.node)
+    return (
+        index_value(label)
+        if label is not None
+        else request.scope.translation.values[request.node.name]
+    )
 
 
-def root(ask: Ask) -> Steps:
+def root(request: Request) -> Steps:
     """`sqrt`; of a sum of squares it is the norm, of a square the absolute value."""
-    base = yield Ask(ask.node.base, ask.scope)
+    base = yield Request(request.node.base, request.scope)
     result = square_root(base)
-    return combine(div, number(1.0), result) if ask.node.exp.is_negative else result
+    return combine(div, number(1.0), result) if request.node.exp.is_negative else result

@@ -12,7 +12,7 @@ from sympy.tensor.indexed import Idx
 from slomodel.errors import ShapeError, SlomodelError
 from slomodel.front.elaboration.affine_index import AffineIndex
 from slomodel.front.elaboration.values import Label, Value
-from slomodel.front.sympy_expressions.errors import Places, refused, shown
+from slomodel.front.sympy_expressions.errors import Places, error, shown
 from slomodel.ir.dims import Dim, literal, named
 from slomodel.problem import Bound
 
@@ -20,8 +20,8 @@ _LARGEST = 10**15
 
 
 @dataclass(slots=True)
-class Reading:
-    """What reading an expression gathers: named arrays, sizes that are known, and bounds.
+class Translation:
+    """What the translation of an expression gathers: named arrays, known sizes, and bounds.
 
     `values` holds the arrays and sizes by name; `inner` the indices that each sum binds.
     """
@@ -30,7 +30,7 @@ class Reading:
     values: dict[str, Value] = field(default_factory=dict)
     bounds: dict[Bound, None] = field(default_factory=dict)
     places: Places = field(default_factory=Places)
-    inner: dict[tuple[sp.Basic, Scope], tuple[tuple[Label, ...], Scope]] = field(
+    inner: dict[tuple[sp.Basic, IndexScope], tuple[tuple[Label, ...], IndexScope]] = field(
         default_factory=dict
     )
     labels: int = 0
@@ -43,17 +43,17 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scope:
+class IndexScope:
     """The index labels by the SymPy symbol that they are."""
 
-    reading: Reading
+    translation: Translation
     labels: Mapping[sp.Basic, Label] = field(default_factory=dict)
 
-    def with_label(self, symbol: sp.Basic, label: Label) -> Scope:
+    def with_label(self, symbol: sp.Basic, label: Label) -> IndexScope:
         return replace(self, labels={**self.labels, symbol: label})
 
 
-def affine(node: sp.Basic, scope: Scope) -> AffineIndex:
+def affine(node: sp.Basic, scope: IndexScope) -> AffineIndex:
     """A whole number that is affine in indices and sizes; E406 where it is not."""
     if not isinstance(node, sp.Expr):
         raise _not_affine(node)
@@ -66,7 +66,7 @@ def affine(node: sp.Basic, scope: Scope) -> AffineIndex:
     return total
 
 
-def _atom(atom: sp.Expr, node: sp.Expr, scope: Scope) -> AffineIndex:
+def _atom(atom: sp.Expr, node: sp.Expr, scope: IndexScope) -> AffineIndex:
     if atom is sp.S.One:
         return AffineIndex(literal(1))
     label = scope.labels.get(atom)
@@ -76,29 +76,29 @@ def _atom(atom: sp.Expr, node: sp.Expr, scope: Scope) -> AffineIndex:
         return AffineIndex(named(atom.name))
     if isinstance(atom, Idx):
         remedy = f"write `Sum(term, ({atom}, 0, n - 1))`"
-        raise refused("E406", f"no Sum binds the index `{atom}`", node, remedy)
+        raise error("E406", f"no Sum binds the index `{atom}`", node, remedy)
     raise _not_affine(node)
 
 
 def _not_affine(node: sp.Basic) -> SlomodelError:
     message = "an index or limit is made of indices, sizes and whole numbers"
-    return refused("E406", message, node, "write it like `i`, `i + 1`, `2*i` or `n - 1 - i`")
+    return error("E406", message, node, "write it like `i`, `i + 1`, `2*i` or `n - 1 - i`")
 
 
-def size(node: sp.Basic, scope: Scope) -> Dim:
+def size(node: sp.Basic, scope: IndexScope) -> Dim:
     """A size or limit, affine in sizes alone."""
     form = affine(node, scope)
     if form.labels:
         name = next(iter(form.labels)).name
         message = f"a size or limit may not depend on the index `{name}`"
         remedy = "sum over the whole range and write `Piecewise((term, j <= i), (0, True))`"
-        raise refused("E408", message, node, remedy)
+        raise error("E408", message, node, remedy)
     return form.offset
 
 
-def enter(node: ExprWithLimits, scope: Scope) -> tuple[tuple[Label, ...], Scope]:
+def enter(node: ExprWithLimits, scope: IndexScope) -> tuple[tuple[Label, ...], IndexScope]:
     """The indices that a Sum or Product binds, and the scope of its body."""
-    known = scope.reading.inner.get((node, scope))
+    known = scope.translation.inner.get((node, scope))
     if known is not None:
         return known
     labels: list[Label] = []
@@ -107,24 +107,24 @@ def enter(node: ExprWithLimits, scope: Scope) -> tuple[tuple[Label, ...], Scope]
     for limit in reversed(node.limits):
         labels.append(_label(limit, node, inner))
         inner = inner.with_label(limit[0], labels[-1])
-    scope.reading.inner[node, scope] = tuple(labels), inner
+    scope.translation.inner[node, scope] = tuple(labels), inner
     return tuple(labels), inner
 
 
-def _label(limit: sp.Tuple, node: ExprWithLimits, scope: Scope) -> Label:
+def _label(limit: sp.Tuple, node: ExprWithLimits, scope: IndexScope) -> Label:
     kind = node.func.__name__
     if len(limit) != 3:
         message = f"the {kind} over `{limit[0]}` needs both limits"
-        raise refused("E408", message, node, f"write `{kind}(term, ({limit[0]}, 0, n - 1))`")
+        raise error("E408", message, node, f"write `{kind}(term, ({limit[0]}, 0, n - 1))`")
     first, last = limit[1:]
     if any(bound.has(sp.oo, -sp.oo) for bound in (first, last)):
         message = f"the {kind} over `{limit[0]}` is infinite"
-        raise refused("E408", message, node, "end it at a number or a size")
+        raise error("E408", message, node, "end it at a number or a size")
     start = size(first, scope)
     extent = size(last, scope) - start + 1
     if extent.is_literal and extent.const < 0:
         message = f"the {kind} over `{limit[0]}` from {shown(first)} to {shown(last)} ends early"
         remedy = "a sum includes both limits; from a to a - 1 it is empty"
-        raise refused("E408", message, node, remedy, ShapeError)
-    scope.reading.labels += 1
-    return Label(str(limit[0]), extent, start, scope.reading.labels)
+        raise error("E408", message, node, remedy, ShapeError)
+    scope.translation.labels += 1
+    return Label(str(limit[0]), extent, start, scope.translation.labels)

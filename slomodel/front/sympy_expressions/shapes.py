@@ -9,15 +9,15 @@ import sympy as sp
 
 from slomodel.errors import ShapeError, SlomodelError
 from slomodel.front.elaboration.affine_index import AffineIndex
-from slomodel.front.sympy_expressions.errors import refused
-from slomodel.front.sympy_expressions.scope import Reading
+from slomodel.front.sympy_expressions.errors import error
+from slomodel.front.sympy_expressions.scope import Translation
 from slomodel.ir.dims import Dim, Shape, literal
 
 Use = tuple[sp.Basic, tuple[AffineIndex, ...]]
 
 
 def inferred(
-    name: str, uses: Sequence[Use], given: tuple[int, ...] | None, reading: Reading
+    name: str, uses: Sequence[Use], given: tuple[int, ...] | None, translation: Translation
 ) -> Shape:
     """Each axis as long as the largest index needs, or as the data given for it.
 
@@ -27,14 +27,14 @@ def inferred(
     for node, forms in uses:
         if len(forms) != rank:
             message = f"`{name}` has {rank} indices elsewhere, and {len(forms)} here"
-            raise refused("E409", message, node, "give it one index for each axis", ShapeError)
-    axes = [_extent(name, uses, axis, reading) for axis in range(rank)]
+            raise error("E409", message, node, "give it one index for each axis", ShapeError)
+    axes = [_extent(name, uses, axis, translation) for axis in range(rank)]
     if given is None or len(given) != rank:
         return tuple(axes)
-    return tuple(_fitted(dim, size, reading) for dim, size in zip(axes, given, strict=True))
+    return tuple(_fitted(dim, size, translation) for dim, size in zip(axes, given, strict=True))
 
 
-def _extent(name: str, uses: Sequence[Use], axis: int, reading: Reading) -> Dim:
+def _extent(name: str, uses: Sequence[Use], axis: int, translation: Translation) -> Dim:
     ends = [
         forms[axis].most + 1
         for _, forms in uses
@@ -46,7 +46,7 @@ def _extent(name: str, uses: Sequence[Use], axis: int, reading: Reading) -> Dim:
             return a
         if _grows(b - a):
             return b
-        first, second = reading.size(a), reading.size(b)
+        first, second = translation.size(a), translation.size(b)
         if first is None or second is None:
             raise _undecided(name, uses[0][0], a, b)
         return a if first >= second else b
@@ -64,10 +64,10 @@ def _grows(difference: Dim) -> bool:
 def _undecided(name: str, node: sp.Basic, a: Dim, b: Dim) -> SlomodelError:
     message = f"an axis of `{name}` is indexed up to {a - 1} and up to {b - 1}"
     remedy = f"state its shape: `IndexedBase({name!r}, shape=({a},))`"
-    return refused("E409", message, node, remedy, ShapeError)
+    return error("E409", message, node, remedy, ShapeError)
 
 
-def _fitted(dim: Dim, size: int, reading: Reading) -> Dim:
+def _fitted(dim: Dim, size: int, translation: Translation) -> Dim:
     """The dim where the data may decide or agree with it; their own number where it is known."""
-    known = reading.size(dim)
+    known = translation.size(dim)
     return dim if known in (None, size) else literal(size)

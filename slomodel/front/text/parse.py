@@ -28,7 +28,7 @@ from slomodel.front.text.syntax import (
     children,
     roots,
 )
-from slomodel.front.without_gc import uncollected
+from slomodel.front.without_gc import without_gc
 
 _MOST_MESSAGES = 10
 _BOM = "\ufeff"
@@ -37,7 +37,7 @@ _NESTING = (Negate, Not, Power, Transpose, Index, Call, Comprehension)
 _ONE_AT_A_TIME = Lock()
 
 
-@uncollected()
+@without_gc()
 def parse(source: SourceText) -> Program:
     """The syntax tree of a model.
 

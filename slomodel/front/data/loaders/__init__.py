@@ -6,18 +6,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import BinaryIO, Literal
 
-from slomodel.front.data.loaders.content import Content, Raw, Refusal, Table, printable
+from slomodel.front.data.loaders.content import Content, Raw, Table, UnreadableFile, printable
 from slomodel.front.data.loaders.csv_file import read_csv
 from slomodel.front.data.loaders.json_file import read_json
 from slomodel.front.data.loaders.matrix_market import read_matrix_market
 from slomodel.front.data.loaders.numpy_file import read_npy, read_npz
 
-__all__ = ["FORMATS", "Content", "FileFormat", "Raw", "Refusal", "Table", "printable"]
+__all__ = ["FORMATS", "Content", "FileFormat", "Raw", "Table", "UnreadableFile", "printable"]
 
 
 @dataclass(frozen=True, slots=True)
 class FileFormat:
-    """How one kind of file is read: `read(file, key)` gives its content or raises Refusal.
+    """How one kind of file is read: `read(file, key)` gives its content or raises UnreadableFile.
 
     `keys` is what a key names in such a file: an array, which defaults to the name of the data;
     a column, where no key means all of them; or nothing.

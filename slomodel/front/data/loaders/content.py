@@ -33,7 +33,7 @@ class Table:
 Content: TypeAlias = Raw | Table
 
 
-class Refusal(Exception):
+class UnreadableFile(Exception):
     """A file that is not read: what it is or has, as the end of a sentence, and the remedy."""
 
     def __init__(self, code: str, reason: str, remedy: str = "") -> None:
@@ -51,14 +51,14 @@ def text_of(file: BinaryIO, most_bytes: int) -> io.TextIOWrapper:
 
 
 def refuse_utf16(file: BinaryIO) -> None:
-    """Raises Refusal for a file that begins as UTF-16 does; it is then read from its start."""
+    """Raise UnreadableFile for UTF-16 text; rewind the file otherwise."""
     if file.read(2) in _UTF_16:
         raise not_utf8(" but UTF-16")
     file.seek(0)
 
 
-def not_utf8(what: str = "") -> Refusal:
-    return Refusal("E305", f"is not UTF-8 text{what}", "save it in the encoding UTF-8")
+def not_utf8(what: str = "") -> UnreadableFile:
+    return UnreadableFile("E305", f"is not UTF-8 text{what}", "save it in the encoding UTF-8")
 
 
 def limit_bytes(file: BinaryIO, most: int) -> int:
@@ -67,7 +67,7 @@ def limit_bytes(file: BinaryIO, most: int) -> int:
     file.seek(0)
     if size > most:
         reason = f"has {in_bytes(size)}, and {in_bytes(most)} of text are read at most"
-        raise Refusal("E317", reason, "save the array with numpy.save or numpy.savez")
+        raise UnreadableFile("E317", reason, "save the array with numpy.save or numpy.savez")
     return size
 
 
@@ -79,14 +79,14 @@ def in_bytes(size: int) -> str:
     return f"{size} bytes"
 
 
-def lacking(kind: str, name: str, names: Sequence[str]) -> Refusal:
+def missing_entry(kind: str, name: str, names: Sequence[str]) -> UnreadableFile:
     """There is no array or column `name` among `names`."""
     close = get_close_matches(name, names, n=1)
     guess = f"did you mean `{shown(close[0])}`? " if close else ""
     listed = ", ".join(f"`{shown(one)}`" for one in names[:10])
     more = f" and {len(names) - 10} more" if len(names) > 10 else ""
     there = f"it holds {listed}{more}" if listed else "it is empty"
-    return Refusal("E304", f"has no {kind} `{shown(name)}`", guess + there)
+    return UnreadableFile("E304", f"has no {kind} `{shown(name)}`", guess + there)
 
 
 def shown(text: str) -> str:

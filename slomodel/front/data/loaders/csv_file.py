@@ -14,7 +14,14 @@ from typing import BinaryIO, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from slomodel.front.data.loaders.content import Refusal, Table, lacking, not_utf8, shown, text_of
+from slomodel.front.data.loaders.content import (
+    Table,
+    UnreadableFile,
+    missing_entry,
+    not_utf8,
+    shown,
+    text_of,
+)
 
 _MOST_BYTES = 1_000_000_000
 _DELIMITERS = "\t;,"
@@ -40,7 +47,7 @@ Line = tuple[int, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class TableLayout:
     """What the first line tells: where it is, what separates cells, how many, their names."""
 
     line: int
@@ -67,11 +74,11 @@ def _table(text: TextIO, column: str) -> Table:
     lines = _lines(text)
     first = next(lines, None)
     if first is None:
-        raise Refusal("E305", "is empty")
+        raise UnreadableFile("E305", "is empty")
     layout = _layout(first, column)
     start = next(lines, None) if layout.names else first
     if start is None:
-        raise Refusal("E305", "has a header line and no numbers")
+        raise UnreadableFile("E305", "has a header line and no numbers")
     rows: Iterator[Line] = chain([start], lines)
     if column:
         names = _names(column, layout.names)
@@ -94,11 +101,11 @@ def _lines(text: TextIO) -> Iterator[Line]:
             yield number, line.rstrip("\n")
 
 
-def _layout(first: Line, column: str) -> Layout:
+def _layout(first: Line, column: str) -> TableLayout:
     unquoted = _QUOTED.sub("", first[1])
     delimiter = next((mark for mark in _DELIMITERS if mark in unquoted), ",")
     cells = [cell.strip() for cell in _cells(first, delimiter)]
-    layout = Layout(first[0], delimiter, len(cells))
+    layout = TableLayout(first[0], delimiter, len(cells))
     numeric = [_NUMBER.fullmatch(cell) is not None for cell in cells]
     has_column = bool(column) and any(name in cells for name in _names(column, cells))
     if all(numeric) and not has_column:
@@ -109,10 +116,12 @@ def _layout(first: Line, column: str) -> Layout:
         # A text among numbers is a wrong cell or a name: nobody but the writer can tell.
         fault = _fault(first, (nearly or others)[0], layout)
         remedy = "write a number there, or a header line without numbers"
-        raise Refusal(fault.code, fault.reason, remedy if fault.remedy == _OTHER else fault.remedy)
+        raise UnreadableFile(
+            fault.code, fault.reason, remedy if fault.remedy == _OTHER else fault.remedy
+        )
     if not any(cells):
         raise _fault(first, 0, layout)
-    return Layout(first[0], delimiter, len(cells), tuple(cells))
+    return TableLayout(first[0], delimiter, len(cells), tuple(cells))
 
 
 def _cells(line: Line, delimiter: str) -> list[str]:
@@ -122,7 +131,7 @@ def _cells(line: Line, delimiter: str) -> list[str]:
     except csv.Error as error:
         reason = f"has a line {line[0]} that is not a row of cells: {error}"
         remedy = 'separate cells with a comma, a semicolon or a tab, and close each `"`'
-        raise Refusal("E316", reason, remedy) from None
+        raise UnreadableFile("E316", reason, remedy) from None
 
 
 def _names(column: str, known: Sequence[str]) -> list[str]:
@@ -130,14 +139,14 @@ def _names(column: str, known: Sequence[str]) -> list[str]:
     return [column] if column in known else [name.strip() for name in column.split(",")]
 
 
-def _column(name: str, layout: Layout) -> int:
+def _column(name: str, layout: TableLayout) -> int:
     if not layout.names:
         reason = f"has no column `{shown(name)}`, for its first line holds numbers and not names"
-        raise Refusal("E304", reason, "write the names of the columns in the first line")
+        raise UnreadableFile("E304", reason, "write the names of the columns in the first line")
     if name not in layout.names:
-        raise lacking("column", name, layout.names)
+        raise missing_entry("column", name, layout.names)
     if layout.names.count(name) > 1:
-        raise Refusal("E304", f"has {layout.names.count(name)} columns `{shown(name)}`")
+        raise UnreadableFile("E304", f"has {layout.names.count(name)} columns `{shown(name)}`")
     return layout.names.index(name)
 
 
@@ -153,15 +162,17 @@ def _fast(rows: Iterator[Line], delimiter: str) -> NDArray[np.float64] | None:
         return None
 
 
-def _checked(rows: Iterator[Line], layout: Layout, wanted: Sequence[int]) -> NDArray[np.float64]:
-    """The numbers in the columns `wanted`, or Refusal with the place of the first fault."""
+def _checked(
+    rows: Iterator[Line], layout: TableLayout, wanted: Sequence[int]
+) -> NDArray[np.float64]:
+    """The numbers in the columns `wanted`, or UnreadableFile with the place of the first fault."""
     numbers = array("d")
     for line in rows:
         cells = _cells(line, layout.delimiter)
         if len(cells) != layout.width:
             count = f"{len(cells)} cell{'s' if len(cells) > 1 else ''}"
             reason = f"has {count} in line {line[0]}, and {layout.width} in line {layout.line}"
-            raise Refusal("E316", reason, "give every row the same number of cells")
+            raise UnreadableFile("E316", reason, "give every row the same number of cells")
         for k in wanted:
             cell = cells[k].strip()
             number = float(cell) if _NUMBER.fullmatch(cell) else None
@@ -171,14 +182,14 @@ def _checked(rows: Iterator[Line], layout: Layout, wanted: Sequence[int]) -> NDA
     return np.frombuffer(numbers, dtype=np.float64).reshape(-1, len(wanted))
 
 
-def _fault(line: Line, k: int, layout: Layout) -> Refusal:
+def _fault(line: Line, k: int, layout: TableLayout) -> UnreadableFile:
     """What is wrong with cell `k` (from 0) of a line."""
     cell = _cells(line, layout.delimiter)[k].strip()
     place = f"in line {line[0]}, column {k + 1}"
     if layout.names and layout.names[k]:
         place += f" (`{shown(layout.names[k])}`)"
     if _NUMBER.fullmatch(cell):
-        return Refusal("E316", f"has `{shown(cell)}` {place}, which no float64 can hold")
+        return UnreadableFile("E316", f"has `{shown(cell)}` {place}, which no float64 can hold")
     what = f"the text `{shown(cell)}`" if cell else "an empty cell"
     remedy = _OTHER
     if cell.lower() in _MISSING:
@@ -192,4 +203,4 @@ def _fault(line: Line, k: int, layout: Layout) -> Refusal:
         remedy = "separate cells with a comma, a semicolon or a tab"
     elif _NEARLY.fullmatch(cell):
         remedy = _PLAIN
-    return Refusal("E316", f"has {what} {place}, where a number is expected", remedy)
+    return UnreadableFile("E316", f"has {what} {place}, where a number is expected", remedy)

@@ -8,7 +8,14 @@ from typing import BinaryIO
 
 import numpy as np
 
-from slomodel.front.data.loaders.content import Raw, Refusal, lacking, not_utf8, shown, text_of
+from slomodel.front.data.loaders.content import (
+    Raw,
+    UnreadableFile,
+    missing_entry,
+    not_utf8,
+    shown,
+    text_of,
+)
 
 # Every number becomes a Python object of 32 bytes, so 2 bytes of text may be 16 times as much.
 _MOST_BYTES = 200_000_000
@@ -25,7 +32,7 @@ def read_json(file: BinaryIO, key: str) -> Raw:
     except UnicodeDecodeError:
         raise not_utf8() from None
     if not text.strip():
-        raise Refusal("E305", "is empty")
+        raise UnreadableFile("E305", "is empty")
     try:
         value: object = json.loads(
             text, parse_float=_number, parse_int=_number, object_pairs_hook=_object
@@ -33,12 +40,12 @@ def read_json(file: BinaryIO, key: str) -> Raw:
     except json.JSONDecodeError as error:
         found = f"{error.msg[:1].lower()}{error.msg[1:]}"
         place = f"line {error.lineno}, column {error.colno}"
-        raise Refusal("E305", f"is not JSON in {place}: {found}") from None
+        raise UnreadableFile("E305", f"is not JSON in {place}: {found}") from None
     except RecursionError:
         raise _too_deep() from None
     if isinstance(value, dict):
         if key not in value:
-            raise lacking("array", key, list(value))
+            raise missing_entry("array", key, list(value))
         value = value[key]
     return _array(value, key)
 
@@ -47,7 +54,7 @@ def _number(text: str) -> float:
     # Whole numbers too: a model computes with floats, and digits without end cost no time.
     number = float(text)
     if math.isinf(number):
-        raise Refusal("E316", f"has the number `{shown(text)}`, which no float64 can hold")
+        raise UnreadableFile("E316", f"has the number `{shown(text)}`, which no float64 can hold")
     return number
 
 
@@ -56,7 +63,7 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len(made) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise Refusal("E305", f"has two entries `{shown(twice)}` in one object")
+        raise UnreadableFile("E305", f"has two entries `{shown(twice)}` in one object")
     return made
 
 
@@ -70,7 +77,7 @@ def _array(value: object, key: str) -> Raw:
     return array
 
 
-def _fault(value: object, key: str) -> Refusal:
+def _fault(value: object, key: str) -> UnreadableFile:
     """The first element, in reading order, that a rectangular array of numbers cannot have."""
     sizes: list[int] = []
     first = value
@@ -86,17 +93,17 @@ def _fault(value: object, key: str) -> Refusal:
             waiting += [(part, (*index, k)) for k, part in reversed(list(enumerate(item)))]
         elif isinstance(item, list) and size is not None:
             reason = f"has a list of {len(item)} in {place}, and of {size} before it"
-            return Refusal("E316", reason, "give every list of one depth the same length")
+            return UnreadableFile("E316", reason, "give every list of one depth the same length")
         elif size is not None or not isinstance(item, (bool, float)):
             wanted = "a number" if size is None else f"a list of {size}"
             remedy = "write NaN for a missing number" if item is None else ""
             reason = f"has {_kind(item)} in {place}, where {wanted} is expected"
-            return Refusal("E316", reason, remedy)
+            return UnreadableFile("E316", reason, remedy)
     return _too_deep()
 
 
-def _too_deep() -> Refusal:
-    return Refusal("E316", "has lists nested deeper than an array has axes")
+def _too_deep() -> UnreadableFile:
+    return UnreadableFile("E316", "has lists nested deeper than an array has axes")
 
 
 def _kind(item: object) -> str:

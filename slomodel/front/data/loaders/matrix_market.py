@@ -10,8 +10,8 @@ import numpy as np
 
 from slomodel.front.data.loaders.content import (
     Raw,
-    Refusal,
     Table,
+    UnreadableFile,
     in_bytes,
     limit_bytes,
     refuse_utf16,
@@ -38,7 +38,7 @@ def read_matrix_market(file: BinaryIO, _key: str) -> Table:
     refuse_utf16(file)
     text = file.read().removeprefix(_BOM)
     if not text:
-        raise Refusal("E305", "is empty")
+        raise UnreadableFile("E305", "is empty")
     # Bytes and not the file: SciPy's reader (1.17) seeks in what it was given when it is thrown
     # away, which after an error is later than the file is closed, and ends the process.
     try:
@@ -51,11 +51,11 @@ def read_matrix_market(file: BinaryIO, _key: str) -> Table:
     except (ValueError, OverflowError) as error:
         reason = str(error).rstrip(".")
         message = f"is not a Matrix Market file that can be read: {reason}"
-        raise Refusal("E305", message, "write it with scipy.io.mmwrite") from None
+        raise UnreadableFile("E305", message, "write it with scipy.io.mmwrite") from None
     values: Raw = loaded.toarray() if issparse(loaded) else np.asarray(loaded)
     infinite = values.dtype.kind == "f" and np.isinf(values).any()
     if infinite and b"inf" not in text.lower():
-        raise Refusal("E316", "has a number that no float64 can hold")
+        raise UnreadableFile("E316", "has a number that no float64 can hold")
     return Table(values)
 
 
@@ -67,9 +67,11 @@ def _check_sizes(rows: int, columns: int, entries: int, layout: str, size: int) 
             f"has {rows} rows and {columns} columns, a dense array of {in_bytes(dense)}, "
             f"and {in_bytes(_MOST_DENSE_BYTES)} are read at most"
         )
-        raise Refusal("E317", reason, "models compute with dense arrays; take a part of the matrix")
+        raise UnreadableFile(
+            "E317", reason, "models compute with dense arrays; take a part of the matrix"
+        )
     if layout == "coordinate" and entries * _LEAST_BYTES_AN_ENTRY > size:
-        raise Refusal("E305", f"is cut short: its header promises {entries} entries")
+        raise UnreadableFile("E305", f"is cut short: its header promises {entries} entries")
 
 
 def _check_entries(text: bytes, layout: str, field: str) -> None:
@@ -85,4 +87,4 @@ def _check_entries(text: bytes, layout: str, field: str) -> None:
         written = shown(found[0].decode(errors="replace").strip())
         reason = f"has `{written}` in line {line}, where an entry of `{layout} {field}` is expected"
         remedy = "write row, column and number" if place else "write one number a line"
-        raise Refusal("E316", reason, f"{remedy}, like {'1 1 ' if place else ''}-1.5e-3")
+        raise UnreadableFile("E316", reason, f"{remedy}, like {'1 1 ' if place else ''}-1.5e-3")

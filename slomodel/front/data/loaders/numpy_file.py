@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from slomodel.front.data.loaders.content import Raw, Refusal, in_bytes, lacking, shown
+from slomodel.front.data.loaders.content import Raw, UnreadableFile, in_bytes, missing_entry, shown
 
 _NPY, _ZIP, _PICKLE = b"\x93NUMPY", b"PK", b"\x80"
 _MOST_UNPACKED, _MOST_TIMES = 1_000_000_000, 100
@@ -18,9 +18,9 @@ def read_npy(file: BinaryIO, _key: str) -> Raw:
     """The array of an npy file."""
     loaded = _loaded(file, "npy")
     if not isinstance(loaded, np.ndarray):
-        raise Refusal("E305", "is not what its ending `.npy` says", "name it .npz")
+        raise UnreadableFile("E305", "is not what its ending `.npy` says", "name it .npz")
     if file.read(1):
-        raise Refusal("E305", "goes on after its array", "write one array, by numpy.save")
+        raise UnreadableFile("E305", "goes on after its array", "write one array, by numpy.save")
     return loaded
 
 
@@ -28,13 +28,15 @@ def read_npz(file: BinaryIO, key: str) -> Raw:
     """The array `key` of an npz file."""
     loaded = _loaded(file, "npz")
     if not isinstance(loaded, np.lib.npyio.NpzFile):
-        raise Refusal("E305", "is not what its ending `.npz` says", "name it .npy")
+        raise UnreadableFile("E305", "is not what its ending `.npz` says", "name it .npy")
     with loaded:
         count = loaded.files.count(key)
         if not count:
-            raise lacking("array", key, loaded.files)
+            raise missing_entry("array", key, loaded.files)
         if count > 1:
-            raise Refusal("E305", f"has {count} arrays `{shown(key)}`", "give each its own name")
+            raise UnreadableFile(
+                "E305", f"has {count} arrays `{shown(key)}`", "give each its own name"
+            )
         archive = loaded.zip
         assert archive is not None
         _check_packing(archive, key)
@@ -52,9 +54,11 @@ def _loaded(file: BinaryIO, kind: str) -> object:
     begin = file.read(len(_NPY))
     file.seek(0)
     if not begin:
-        raise Refusal("E305", "is empty")
+        raise UnreadableFile("E305", "is empty")
     if not begin.startswith((_NPY, _ZIP, _PICKLE)):
-        raise Refusal("E305", f"is no {kind} file", "write it with numpy.save or numpy.savez")
+        raise UnreadableFile(
+            "E305", f"is no {kind} file", "write it with numpy.save or numpy.savez"
+        )
     try:
         return np.load(file, allow_pickle=False)
     except (OSError, MemoryError):
@@ -63,11 +67,13 @@ def _loaded(file: BinaryIO, kind: str) -> object:
         raise _damaged(error) from None
 
 
-def _damaged(error: Exception) -> Refusal:
+def _damaged(error: Exception) -> UnreadableFile:
     if "allow_pickle=False" in str(error) or "pickled" in str(error):
         reason = "needs unpickling, which can run code and is never done"
-        return Refusal("E305", reason, "save arrays of numbers, with numpy.save or numpy.savez")
-    return Refusal("E305", "is damaged or of another kind", "write it again")
+        return UnreadableFile(
+            "E305", reason, "save arrays of numbers, with numpy.save or numpy.savez"
+        )
+    return UnreadableFile("E305", "is damaged or of another kind", "write it again")
 
 
 def _check_packing(archive: zipfile.ZipFile, key: str) -> None:
@@ -77,4 +83,6 @@ def _check_packing(archive: zipfile.ZipFile, key: str) -> None:
             _MOST_UNPACKED, _MOST_TIMES * one.compress_size
         ):
             sizes = f"{in_bytes(one.compress_size)} that unpack to {in_bytes(one.file_size)}"
-            raise Refusal("E317", f"has {sizes} in `{shown(key)}`", "write it with numpy.savez")
+            raise UnreadableFile(
+                "E317", f"has {sizes} in `{shown(key)}`", "write it with numpy.savez"
+            )
