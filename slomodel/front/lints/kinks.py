@@ -9,8 +9,8 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from slomodel.calculus.piecewise import continuity_order, is_continuously_differentiable
 from slomodel.calculus.kinked_products import remaining_kinks
+from slomodel.calculus.piecewise import continuity_order, is_continuously_differentiable
 from slomodel.errors import Diagnostic, Span
 from slomodel.front.data.bind import Binding
 from slomodel.functions import (
