@@ -13,8 +13,8 @@ from benchmarks.by_hand import Array
 from benchmarks.problems import Problem
 from slomodel.errors import SlomodelError
 from slomodel.solve import Solution
-from slomodel.solve.directions import DIRECTIONS
-from slomodel.solve.monitor import State
+from slomodel.solve.directions.table import DIRECTIONS
+from slomodel.solve.run.monitor import State
 
 MOST_STEPS = 10_000_000
 # Wall seconds for one of the processor, where others use it too.

@@ -35,8 +35,8 @@ from benchmarks.machine import description
 from benchmarks.runs import BUSY, MOST_STEPS, ending
 from slomodel.errors import SlomodelError
 from slomodel.solve import State
-from slomodel.solve.directions import DIRECTIONS
-from slomodel.solve.methods import METHODS
+from slomodel.solve.directions.table import DIRECTIONS
+from slomodel.solve.methods.table import METHODS
 
 FILE = Path(__file__).parent.parent / "models" / "linear_autoencoder.slo"
 NARROWEST = 4

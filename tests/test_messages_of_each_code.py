@@ -17,8 +17,8 @@ from slomodel.errors import SlomodelError
 from slomodel.front.text.parse import LONGEST_TEXT, MOST_SIGNS
 from slomodel.ir.build import variable
 from slomodel.ir.dims import Dim
+from slomodel.solve.constants.proved import unproved
 from slomodel.solve.options import start_vector
-from slomodel.solve.proved import unproved
 from tests.test_language_reference import source_codes
 
 GOLDEN = Path(__file__).parent / "golden" / "messages"

@@ -16,7 +16,7 @@ from scipy.optimize import minimize
 import slomodel
 from slomodel.errors import DomainError, NonsmoothWarning, SlomodelError
 from slomodel.solve import METHODS, Solution, State
-from slomodel.solve.directions import DIRECTIONS
+from slomodel.solve.directions.table import DIRECTIONS
 
 Array = NDArray[np.float64]
 SEARCHES: dict[str, dict[str, Any]] = {

@@ -26,7 +26,7 @@ from slomodel.cli.outputs import (
 )
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve import Solution, Status
-from slomodel.solve.telling import counted
+from slomodel.solve.run.message import counted
 
 _BUDGETS = {
     Status.max_iter: "max_iter",

@@ -11,9 +11,9 @@ import numpy as np
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.front.data.points import Vector
 from slomodel.solve import Sense, Solution
-from slomodel.solve.monitor import display_of
 from slomodel.solve.options import whole
-from slomodel.solve.starts import many
+from slomodel.solve.run.monitor import display_of
+from slomodel.solve.run.multistart import many
 
 
 class RunOf(Protocol):

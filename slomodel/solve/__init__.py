@@ -1,14 +1,14 @@
 """Algorithm 1 with its subroutines: from an objective and a point to a Solution."""
 
-from slomodel.solve.directions import DIRECTIONS
+from slomodel.solve.constants.proved import Proof
+from slomodel.solve.directions.table import DIRECTIONS
 from slomodel.solve.entry import solve
-from slomodel.solve.history import EpochRecord, History
-from slomodel.solve.methods import METHODS
-from slomodel.solve.monitor import Callback, Progress, State
+from slomodel.solve.methods.table import METHODS
 from slomodel.solve.objective import Functions, Objective
-from slomodel.solve.proved import Proof
+from slomodel.solve.run.history import EpochRecord, History
+from slomodel.solve.run.monitor import Callback, Progress, State
+from slomodel.solve.run.solution import Solution, load_solution
 from slomodel.solve.scipy_method import scipy_method
-from slomodel.solve.solution import Solution, load_solution
 from slomodel.solve.status import Sense, Status
 
 __all__ = [

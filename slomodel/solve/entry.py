@@ -10,24 +10,24 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slomodel.errors import Diagnostic, DomainError
-from slomodel.solve.certificate import Certifier
-from slomodel.solve.checkpoint import Asked, Keeper, read_checkpoint
+from slomodel.solve.constants.proved import Clocked, Prove, errors_of, stop_by
+from slomodel.solve.constants.source import LipschitzSource
 from slomodel.solve.controls import Controls
 from slomodel.solve.facts import compiled_facts, facts_of
-from slomodel.solve.lipschitz import LipschitzSource
-from slomodel.solve.methods import method_of
-from slomodel.solve.monitor import Callback, Monitor, Progress, check_callback, display_of
+from slomodel.solve.methods.table import method_of
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator, Objective
 from slomodel.solve.options import flag, start_vector
-from slomodel.solve.proved import Clocked, Prove, errors_of, stop_by
-from slomodel.solve.resuming import agreed, check_objective, start_of
-from slomodel.solve.saddles import watch_of
-from slomodel.solve.slo import Run, minimize
-from slomodel.solve.solution import Solution
+from slomodel.solve.run.checkpoint import Asked, Keeper, read_checkpoint
+from slomodel.solve.run.driver import Run, minimize
+from slomodel.solve.run.message import counted, message
+from slomodel.solve.run.monitor import Callback, Monitor, Progress, check_callback, display_of
+from slomodel.solve.run.resume import agreed, check_objective, start_of
+from slomodel.solve.run.saddle_escape import watch_of
+from slomodel.solve.run.solution import Solution
 from slomodel.solve.status import Sense, Status
 from slomodel.solve.subroutine import Iterate, Subroutine
-from slomodel.solve.telling import counted, message
+from slomodel.solve.verify.certificate import Certifier
 
 Variables = Mapping[str, NDArray[np.float64]]
 Unpack = Callable[[Vector], Variables]

@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.entry import solve
 from slomodel.solve.hints import closest, method_hint
-from slomodel.solve.methods import METHODS
-from slomodel.solve.monitor import State
+from slomodel.solve.methods.table import METHODS
 from slomodel.solve.objective import CurvedFunctions, Functions, Objective
-from slomodel.solve.solution import Solution
+from slomodel.solve.run.monitor import State
+from slomodel.solve.run.solution import Solution
 
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult

@@ -6,7 +6,7 @@ import pytest
 from numpy.random import Generator
 
 import slomodel
-from slomodel.solve.promises import bregman
+from slomodel.solve.verify.inequalities import bregman
 
 # Each a sum of terms that cancel near its minimisers.
 CANCELLING = (

@@ -11,13 +11,13 @@ from solve.objectives import Vector, rosenbrock
 import slomodel
 from slomodel.solve import Functions, objective, solve
 from slomodel.solve.controls import Controls
-from slomodel.solve.direction import Gradient, Pair
+from slomodel.solve.directions.alternating import Turns
+from slomodel.solve.directions.direction import Gradient, Pair
+from slomodel.solve.directions.gauss_newton import GaussNewton
+from slomodel.solve.directions.mixed_newton import STAY, MixedNewton
 from slomodel.solve.facts import Facts, Product
-from slomodel.solve.gauss_newton import GaussNewton
-from slomodel.solve.mixed_newton import STAY, MixedNewton
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.subroutine import Iterate
-from slomodel.solve.turns import Turns
 
 T = np.linspace(0.1, 2.0, 8)
 

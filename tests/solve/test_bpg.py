@@ -8,8 +8,8 @@ import pytest
 
 import slomodel
 from slomodel.errors import DomainError
-from slomodel.solve.adaptable import least_constant
-from slomodel.solve.bpg import norm_of_step
+from slomodel.solve.constants.relative import least_constant
+from slomodel.solve.methods.bpg import norm_of_step
 
 
 @pytest.mark.parametrize("p", [2.0, 2.5, 3.0, 4.0, 6.0, 12.0])

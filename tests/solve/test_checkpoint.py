@@ -17,7 +17,7 @@ from solve.test_second_derivatives import Rosenbrock
 
 from slomodel.errors import DomainError
 from slomodel.solve import METHODS, Objective, Solution, State, solve
-from slomodel.solve.directions import DIRECTIONS
+from slomodel.solve.directions.table import DIRECTIONS
 
 X0 = np.full(6, -1.2)
 # What a method cannot do without on an objective of which nothing but values is known.
@@ -43,8 +43,8 @@ RUNS = [
 @pytest.fixture
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
     """A checkpoint at every step."""
-    monkeypatch.setattr("slomodel.solve.checkpoint.SECONDS", 0.0)
-    monkeypatch.setattr("slomodel.solve.checkpoint.SHARE", 1e9)
+    monkeypatch.setattr("slomodel.solve.run.checkpoint.SECONDS", 0.0)
+    monkeypatch.setattr("slomodel.solve.run.checkpoint.SHARE", 1e9)
 
 
 def assert_same(one: Solution, other: Solution) -> None:
@@ -189,7 +189,7 @@ def test_another_x0_is_refused(tmp_path: Path) -> None:
 SCRIPT = """
 import sys
 import numpy as np
-import slomodel.solve.checkpoint as checkpoint
+import slomodel.solve.run.checkpoint as checkpoint
 from solve.test_checkpoint import killed_run
 checkpoint.SECONDS, checkpoint.SHARE = 0.0, 1e9
 killed_run(checkpoint=sys.argv[1], callback=lambda state: print(state.k, flush=True))

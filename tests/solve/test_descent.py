@@ -11,8 +11,8 @@ from solve.objectives import parabola, recorded_constants, recorded_problem, tra
 from solve.test_line_search import CLASSICS
 
 from slomodel.solve import Functions, Solution, State, solve
-from slomodel.solve.floor import ROUNDING
 from slomodel.solve.norms import EPS
+from slomodel.solve.stagnation.resolution import ROUNDING
 
 METHODS = pytest.mark.parametrize("method", ["pgd", "tgd"])
 PROBLEMS = sorted(traces()["problems"])

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from solve.objectives import Vector
 
-from slomodel.solve.direction import Gradient, Pair
-from slomodel.solve.initial_step import INITIAL_STEPS, Memory
-from slomodel.solve.lbfgs import LBFGS
+from slomodel.solve.directions.direction import Gradient, Pair
+from slomodel.solve.directions.lbfgs import LBFGS
+from slomodel.solve.line_search.initial_step import INITIAL_STEPS, Memory
 from slomodel.solve.norms import norm, slope_along
 from slomodel.solve.subroutine import Iterate
 

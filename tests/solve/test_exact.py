@@ -15,7 +15,7 @@ import slomodel
 from slomodel.errors import DomainError
 from slomodel.solve import Functions, State, solve
 from slomodel.solve.controls import Controls
-from slomodel.solve.exact import Ray
+from slomodel.solve.line_search.exact import Ray
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.subroutine import Iterate
 

@@ -9,11 +9,11 @@ from solve.objectives import parabola
 
 from slomodel.solve import Status
 from slomodel.solve.controls import Controls
-from slomodel.solve.floor import GAIN, IDLE_STEPS, SHORT, Floor
-from slomodel.solve.monitor import Monitor
 from slomodel.solve.norms import EPS
 from slomodel.solve.objective import Evaluator
-from slomodel.solve.slo import Run, minimize
+from slomodel.solve.run.driver import Run, minimize
+from slomodel.solve.run.monitor import Monitor
+from slomodel.solve.stagnation.resolution import GAIN, IDLE_STEPS, SHORT, Floor
 from slomodel.solve.subroutine import Ball, Halt, Iterate, Needs, Region
 
 

@@ -14,8 +14,8 @@ from scipy.optimize import rosen, rosen_der
 from solve.objectives import Vector, recorded_problem, traces
 
 from slomodel.solve import Functions, Objective, State, solve
-from slomodel.solve.floor import ROUNDING
 from slomodel.solve.norms import EPS
+from slomodel.solve.stagnation.resolution import ROUNDING
 
 # The solver assumes ROUNDING·eps and may measure a few times more near a minimum.
 NOISE = 4.0 * ROUNDING * EPS

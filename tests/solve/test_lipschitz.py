@@ -7,8 +7,8 @@ from solve.objectives import Vector, elementwise, parabola
 
 from slomodel.errors import DomainError
 from slomodel.solve import Functions, load_solution, solve
+from slomodel.solve.constants.source import GROUP_BYTES, Sampled, in_unit_ball, steepest_pair
 from slomodel.solve.controls import Controls
-from slomodel.solve.lipschitz import GROUP_BYTES, Sampled, in_unit_ball, steepest_pair
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.subroutine import Iterate
 
@@ -84,7 +84,7 @@ def test_large_problems_are_sampled_in_groups(monkeypatch: pytest.MonkeyPatch) -
         calls.append(x)
         return 5.0 * x
 
-    monkeypatch.setattr("slomodel.solve.lipschitz.GROUP_BYTES", 16 * 3 * 5)
+    monkeypatch.setattr("slomodel.solve.constants.source.GROUP_BYTES", 16 * 3 * 5)
     assert GROUP_BYTES > 10**8
     found = estimate(Functions(lambda x: 0.0, jac, 3), np.ones(3), 1.0, samples=11)
     assert_allclose(found, 5.0)

@@ -13,7 +13,7 @@ from solve.objectives import Vector
 import slomodel
 from slomodel.errors import DomainError
 from slomodel.solve import Functions, Proof, objective, solve
-from slomodel.solve.certified import NEAR, largest_proved
+from slomodel.solve.methods.certified_steps import NEAR, largest_proved
 from slomodel.solve.norms import norm
 from slomodel.solve.subroutine import Constants, Iterate
 

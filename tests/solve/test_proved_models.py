@@ -7,7 +7,7 @@ import pytest
 
 import slomodel
 import slomodel.solve.objective as evaluating
-from slomodel.solve.monitor import State
+from slomodel.solve.run.monitor import State
 
 rng = np.random.default_rng(3)
 MODELS = {

@@ -16,9 +16,9 @@ import slomodel
 from slomodel.errors import DomainError
 from slomodel.solve import Proof, solve
 from slomodel.solve.controls import Controls
-from slomodel.solve.curvature import least_eigenvalue, shown_above
 from slomodel.solve.objective import Evaluator
-from slomodel.solve.saddles import SaddleWatch
+from slomodel.solve.run.saddle_escape import SaddleWatch
+from slomodel.solve.stagnation.curvature import least_eigenvalue, shown_above
 from slomodel.solve.subroutine import Iterate
 
 # f = x² − y² + y⁴/4: a saddle at 0, minimisers (0, ±√2) with f = −1 and eigenvalues 2 and 4.
@@ -123,8 +123,8 @@ def test_other_methods_leave_saddles_too(method: str) -> None:
 
 
 def test_a_checkpoint_holds_the_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("slomodel.solve.checkpoint.SECONDS", 0.0)
-    monkeypatch.setattr("slomodel.solve.checkpoint.SHARE", 1e9)
+    monkeypatch.setattr("slomodel.solve.run.checkpoint.SECONDS", 0.0)
+    monkeypatch.setattr("slomodel.solve.run.checkpoint.SHARE", 1e9)
     model = slomodel.compile(TWO_VALLEYS)
     asked: dict[str, object] = {"second_order": True, "direction": "gradient", "gtol": 1e-10}
     whole = model.solve("norm-armijo", [0.0, 0.0], **asked)

@@ -12,12 +12,12 @@ from solve.objectives import Vector
 
 from slomodel.errors import DomainError
 from slomodel.solve import METHODS, Functions, solve
-from slomodel.solve.conjugate import ConjugateGradient
 from slomodel.solve.controls import Controls
-from slomodel.solve.direction import Pair
-from slomodel.solve.directions import DIRECTIONS
-from slomodel.solve.newton import Newton, balance
-from slomodel.solve.newton_cg import NewtonCG
+from slomodel.solve.directions.conjugate_gradient import ConjugateGradient
+from slomodel.solve.directions.direction import Pair
+from slomodel.solve.directions.newton import Newton, balance
+from slomodel.solve.directions.newton_cg import NewtonCG
+from slomodel.solve.directions.table import DIRECTIONS
 from slomodel.solve.norms import norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.subroutine import Iterate

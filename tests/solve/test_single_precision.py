@@ -16,10 +16,10 @@ import slomodel
 from slomodel.model.objective import CompiledObjective
 from slomodel.solve import METHODS, Functions, Solution, solve
 from slomodel.solve.controls import Controls
-from slomodel.solve.curvature import least_eigenvalue, shown_above
-from slomodel.solve.directions import DIRECTIONS
+from slomodel.solve.directions.table import DIRECTIONS
 from slomodel.solve.norms import EPS, norm
 from slomodel.solve.objective import CurvedFunctions, Evaluator
+from slomodel.solve.stagnation.curvature import least_eigenvalue, shown_above
 
 MODELS = Path(__file__).parent.parent.parent / "models"
 EPS32 = float(np.finfo(np.float32).eps)

@@ -7,11 +7,11 @@ import pytest
 from numpy.testing import assert_allclose
 from solve.objectives import Vector, cases, recorded_problem, traces
 
+from slomodel.solve.constants.source import BallFunction, Function
 from slomodel.solve.controls import Controls
-from slomodel.solve.lipschitz import BallFunction, Function
-from slomodel.solve.monitor import Monitor
 from slomodel.solve.objective import Evaluator
-from slomodel.solve.slo import Run, minimize
+from slomodel.solve.run.driver import Run, minimize
+from slomodel.solve.run.monitor import Monitor
 from slomodel.solve.subroutine import Ball, Halt, Iterate, Needs, Region, Step
 
 

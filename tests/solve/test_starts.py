@@ -15,9 +15,9 @@ from solve.objectives import parabola
 
 from slomodel.errors import DomainError
 from slomodel.solve import Solution, State, solve
-from slomodel.solve.starts import many
+from slomodel.solve.run.multistart import many
+from slomodel.solve.run.processes import Pool
 from slomodel.solve.status import Status
-from slomodel.solve.workers import Pool
 
 VALUES = [3.0, 1.0, math.nan, 1.0 + 1e-9, 7.0, -math.inf]
 

@@ -9,7 +9,7 @@ from solve.objectives import cases, recorded_problem, traces
 from solve.watched import watched_rows
 
 from slomodel.solve import Solution, solve
-from slomodel.solve.methods import method_of
+from slomodel.solve.methods.table import method_of
 
 # Ours and the recording evaluate f by different formulas; the stable rows hold to 1e-9.
 RELATIVE = 1e-8

@@ -14,12 +14,12 @@ from solve.objectives import Vector
 
 import slomodel
 from slomodel.solve import METHODS, Functions, solve
-from slomodel.solve.by_component import rounding_of, spacing, way_down
 from slomodel.solve.controls import Controls
-from slomodel.solve.directions import DIRECTIONS
-from slomodel.solve.newton import balance
+from slomodel.solve.directions.newton import balance
+from slomodel.solve.directions.table import DIRECTIONS
 from slomodel.solve.norms import EPS, norm
 from slomodel.solve.objective import Evaluator
+from slomodel.solve.stagnation.scaled_descent import rounding_of, spacing, way_down
 from slomodel.solve.subroutine import Iterate
 
 Curve = Callable[..., Vector]

@@ -7,11 +7,11 @@ import numpy as np
 from solve.objectives import recorded_problem, traces
 
 from slomodel.solve.controls import Controls
-from slomodel.solve.monitor import Monitor
-from slomodel.solve.norm_armijo import NormArmijoRun
+from slomodel.solve.methods.norm_armijo import NormArmijoRun
+from slomodel.solve.methods.std_armijo import StdArmijoRun
 from slomodel.solve.objective import Evaluator
-from slomodel.solve.slo import Run, minimize
-from slomodel.solve.std_armijo import StdArmijoRun
+from slomodel.solve.run.driver import Run, minimize
+from slomodel.solve.run.monitor import Monitor
 from slomodel.solve.subroutine import Halt, Iterate, Region, Step, Subroutine
 
 

@@ -1,0 +1,1 @@
+"""Lipschitz constants of a region: given, sampled or proved."""

@@ -1,0 +1,68 @@
+"""Which source of Lipschitz constants the options of a method ask for."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping
+
+from slomodel.errors import Diagnostic, DomainError
+from slomodel.solve.constants.proved import Analytic, AnalyticElseSampled, Prove
+from slomodel.solve.constants.source import SAMPLES, Function, LipschitzSource, Number, Sampled
+from slomodel.solve.options import bad_value, choice, number, whole
+
+NAMES = ("auto", "analytic", "sampled")
+
+
+def lipschitz_source(
+    given: Mapping[str, object], prove: Prove | None, *, second: bool = False
+) -> LipschitzSource:
+    """The source that the options `lipschitz`, `samples` and `safety` ask for; `second`: L2 too.
+
+    `prove` is None for an objective of which nothing but values is known; `auto` then samples.
+    """
+    option = given.get("lipschitz", "auto")
+    if isinstance(option, str):
+        choice("lipschitz", option, NAMES)
+        if option == "analytic":
+            _require_no_samples(given)
+            return Analytic(_required(prove))
+        sampled = Sampled(
+            samples=whole("samples", given.get("samples", SAMPLES), 1),
+            safety=number("safety", given.get("safety", 1.0), 0.0),
+            second=second,
+        )
+        if option == "sampled" or prove is None:
+            return sampled
+        return AnalyticElseSampled(Analytic(prove), sampled)
+    _require_no_samples(given)
+    if callable(option):
+        return Function(option)
+    if isinstance(option, numbers.Real):
+        return Number(number("lipschitz", option, 0.0, closed=True))
+    wanted = f"{', '.join(map(repr, NAMES))}, a number ≥ 0 or a function"
+    raise bad_value("lipschitz", wanted, option)
+
+
+def proves(source: LipschitzSource) -> bool:
+    """Whether the source may be taken at its word: it is no estimate, or need not be one."""
+    return not source.estimated or isinstance(source, AnalyticElseSampled)
+
+
+def proofs_alone(source: LipschitzSource) -> LipschitzSource:
+    """The source without the estimates that it falls back on."""
+    return source.analytic if isinstance(source, AnalyticElseSampled) else source
+
+
+def _require_no_samples(given: Mapping[str, object]) -> None:
+    for name in ("samples", "safety"):
+        if name in given:
+            message = f"{name} is for sampled constants, and lipschitz gives them"
+            raise DomainError(Diagnostic("E604", message, help=f"leave {name} or lipschitz out"))
+
+
+def _required(prove: Prove | None) -> Prove:
+    if prove is None:
+        message = "lipschitz='analytic' needs a compiled model: plain functions have no bounds"
+        remedy = "use 'sampled', a number or a function of centre and radius"
+        raise DomainError(Diagnostic("E604", message, help=remedy))
+    return prove

@@ -1,0 +1,181 @@
+"""Constants that someone proves: `lipschitz="analytic"`, and `"auto"` while there is a proof."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Protocol, runtime_checkable
+
+from slomodel.errors import Diagnostic, DomainError
+from slomodel.solve.constants.source import Sampled
+from slomodel.solve.norms import Vector
+from slomodel.solve.objective import Evaluator
+from slomodel.solve.subroutine import Constants, ConstantsOver, Iterate
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Upper bounds over a ball, inf where there is none; then the reason why."""
+
+    L1: float
+    L2: float
+    reason: str = ""
+
+
+Prove = Callable[[Vector, float], Proof]
+"""(centre (n,), radius) -> Proof."""
+
+
+@runtime_checkable
+class Quick(Protocol):
+    """A source of proofs with one for whoever asks about many balls."""
+
+    def __call__(self, centre: Vector, radius: float) -> Proof: ...
+
+    def quick(self, centre: Vector, radius: float) -> Proof:
+        """A bound of L1 alone, in little time where it can be had so."""
+        ...
+
+
+@runtime_checkable
+class Stoppable(Protocol):
+    """A source of proofs that a run can interrupt."""
+
+    def stop_by(self, check: Callable[[], None]) -> None:
+        """Call `check` every so often during proofs; an exception that it raises ends the proof."""
+        ...
+
+
+@runtime_checkable
+class EvaluationErrors(Protocol):
+    """Bounds on the rounding errors of evaluation; inf where none is known."""
+
+    def value_error(self, x: Vector, f: float) -> float:
+        """Bound on the error of f as the objective at x (n,)."""
+        ...
+
+    def gradient_error(self, x: Vector, g: Vector) -> float:
+        """Bound on the norm of the error of g (n,) as the gradient at x (n,)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SignedErrors:
+    """The errors of the objective that the solver minimises, `sign` times the one as written.
+
+    0 where no bound is known: then no violation is excused.
+    """
+
+    errors: EvaluationErrors
+    sign: float
+
+    def value_error(self, x: Vector, f: float) -> float:
+        found = self.errors.value_error(x, self.sign * f)
+        return found if math.isfinite(found) else 0.0
+
+    def gradient_error(self, x: Vector, g: Vector) -> float:
+        found = self.errors.gradient_error(x, self.sign * g)
+        return found if math.isfinite(found) else 0.0
+
+
+def stop_by(check: Callable[[], None], prove: object) -> None:
+    """Have a source of proofs call `check` during proofs, if it is `Stoppable`."""
+    if isinstance(prove, Stoppable):
+        prove.stop_by(check)
+
+
+def errors_of(prove: object, sign: float) -> EvaluationErrors | None:
+    """The error bounds of a source of proofs, if it has any."""
+    return SignedErrors(prove, sign) if isinstance(prove, EvaluationErrors) else None
+
+
+class Clocked:
+    """Proofs, with their number, the seconds that they took, and those of the longest."""
+
+    def __init__(self, prove: Prove) -> None:
+        self.number = 0
+        self.seconds = self.longest = 0.0
+        self._prove = prove
+
+    def __call__(self, centre: Vector, radius: float) -> Proof:
+        return self._timed(self._prove, centre, radius)
+
+    def quick(self, centre: Vector, radius: float) -> Proof:
+        ask = self._prove.quick if isinstance(self._prove, Quick) else self._prove
+        return self._timed(ask, centre, radius)
+
+    def _timed(self, ask: Prove, centre: Vector, radius: float) -> Proof:
+        began = perf_counter()
+        try:
+            return ask(centre, radius)
+        finally:
+            took = perf_counter() - began
+            self.number += 1
+            self.seconds += took
+            self.longest = max(self.longest, took)
+
+
+@dataclass(frozen=True, slots=True)
+class Analytic:
+    """Proved bounds; a ball without one has L1 = inf and the reason in `unproved`."""
+
+    prove: Prove
+
+    name = "analytic"
+    estimated = False
+
+    @property
+    def parameters(self) -> dict[str, float | str]:
+        return {"lipschitz": self.name}
+
+    def start(self, evaluate: Evaluator, seed: int) -> ConstantsOver:
+        def over(centre: Iterate, radius: float) -> Constants:
+            evaluate.check_time()
+            proof = self.prove(centre.x, radius)
+            L2 = proof.L2 if math.isfinite(proof.L2) else None
+            missing = "" if math.isfinite(proof.L1) else proof.reason or "no bound is known"
+            return Constants(proof.L1, L2, self.name, self.estimated, missing)
+
+        return over
+
+
+@dataclass(frozen=True, slots=True)
+class AnalyticElseSampled:
+    """Proved bounds, and samples over each ball for which there is none."""
+
+    analytic: Analytic
+    sampled: Sampled
+
+    name = "auto"
+    estimated = True
+
+    @property
+    def parameters(self) -> dict[str, float | str]:
+        return self.sampled.parameters | {"lipschitz": self.name}
+
+    def start(self, evaluate: Evaluator, seed: int) -> ConstantsOver:
+        analytic = self.analytic.start(evaluate, seed)
+        return FirstProved(analytic, self.sampled.start(evaluate, seed), self.sampled.second)
+
+
+@dataclass(frozen=True, slots=True)
+class FirstProved:
+    """The constants of a proof where there is one, of samples elsewhere; `second`: L2 is needed."""
+
+    proved: ConstantsOver
+    sampled: ConstantsOver
+    second: bool = False
+
+    def __call__(self, centre: Iterate, radius: float) -> Constants:
+        found = self.proved(centre, radius)
+        missing = found.unproved or (self.second and found.L2 is None)
+        return self.sampled(centre, radius) if missing else found
+
+
+def unproved(radius: float, reason: str) -> DomainError:
+    """What a run that may use nothing but proofs ends with."""
+    message = f"L1 has no proved bound over the ball of radius {radius:.3g}: {reason}"
+    remedy = "give a smaller D, or lipschitz='auto' or 'sampled'"
+    return DomainError(Diagnostic("E606", message, help=remedy))

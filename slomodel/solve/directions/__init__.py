@@ -1,0 +1,1 @@
+"""Search directions: one file a direction, and the table of their names."""

@@ -1,0 +1,56 @@
+"""Nonlinear conjugate gradients."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from slomodel.solve.directions.direction import Pair, along_minus
+from slomodel.solve.norms import Vector, norm, ratio
+from slomodel.solve.subroutine import Iterate
+
+# β is kept above this share of ‖g‖/‖s‖, from below, as Hager & Zhang do with η = 0.01: a
+# truncation at 0 would restart too often, none at all can lose convergence.
+LEAST_BETA = 0.01
+
+
+class ConjugateGradient:
+    """v = −g + β s, s the last step, β = ⟨y − 2s‖y‖²/⟨s,y⟩, g⟩/⟨s,y⟩.
+
+    Then ⟨g,v⟩ ≤ −(7/8)‖g‖² whatever the step. Without positive curvature v = −g.
+    Hager & Zhang, A new conjugate gradient method (2005), (1.3); β is that of s for d, since
+    β s is the same for every length of s.
+    """
+
+    wants_pairs = True
+    units = None
+
+    def __init__(self, n: int) -> None:
+        self._s = np.zeros(n)
+        self._y = np.zeros(n)
+        self._sy = 0.0
+        self._ynorm = 0.0
+        self._snorm = 0.0
+
+    def propose(self, at: Iterate, out: Vector) -> float:
+        beta = self._beta(at)
+        if beta == 0.0:
+            return self.fallback(at, out)
+        np.multiply(self._s, beta, out=out)
+        out -= at.g
+        return norm(out)
+
+    def _beta(self, at: Iterate) -> float:
+        if not self._sy > 0.0:
+            return 0.0
+        first = ratio(float(self._y.dot(at.g)), self._sy)
+        second = 2.0 * ratio(self._ynorm, self._sy) * self._ynorm
+        beta = first - second * ratio(float(self._s.dot(at.g)), self._sy)
+        return max(beta, -LEAST_BETA * ratio(at.gnorm, self._snorm))
+
+    def learn(self, pair: Pair) -> None:
+        np.copyto(self._s, pair.s)
+        np.copyto(self._y, pair.y)
+        self._sy, self._snorm, self._ynorm = pair.sy, pair.snorm, pair.ynorm
+
+    def fallback(self, at: Iterate, out: Vector) -> float:
+        return along_minus(at, 1.0, out)

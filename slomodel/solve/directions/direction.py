@@ -1,0 +1,80 @@
+"""What a line search asks of a direction, and the simplest one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from slomodel.solve.norms import LARGEST, Vector, norm
+from slomodel.solve.subroutine import Iterate
+
+# Steps without a gain before a run is at its end.
+IDLE_STEPS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """The last step s and the change y of the gradient, both (n,), with their products.
+
+    `y` is valid until the next step. `own`: the step is along the last proposal of the direction
+    that learns from it; curvature can be learned from any step, a step length only from own ones.
+    """
+
+    s: Vector
+    y: Vector
+    sy: float
+    snorm: float
+    ynorm: float
+    own: bool = True
+
+
+class Direction(Protocol):
+    """A rule for the direction v (n,) at a point; the caller tests each proposal."""
+
+    @property
+    def wants_pairs(self) -> bool: ...
+
+    @property
+    def units(self) -> Vector | None:
+        """The scaling of the variables (n,) in the last proposal; None for a rule without one."""
+        ...
+
+    def propose(self, at: Iterate, out: Vector) -> float:
+        """Write v (n,) into `out`; return its norm."""
+        ...
+
+    def learn(self, pair: Pair) -> None:
+        """Take in the pair of an accepted step."""
+        ...
+
+    def fallback(self, at: Iterate, out: Vector) -> float:
+        """Write a positive multiple of −∇f (n,) into `out`; return its norm."""
+        ...
+
+
+class Gradient:
+    """v = −∇f."""
+
+    wants_pairs = False
+    units = None
+
+    def propose(self, at: Iterate, out: Vector) -> float:
+        np.negative(at.g, out=out)
+        return at.gnorm
+
+    def learn(self, pair: Pair) -> None:
+        pass
+
+    fallback = propose
+
+
+def along_minus(at: Iterate, factor: float, out: Vector) -> float:
+    """Write −factor·∇f (n,) into `out`, or −∇f where that is lost; return its norm."""
+    np.multiply(at.g, -factor, out=out)
+    vnorm = norm(out)
+    if 0.0 < vnorm <= LARGEST:
+        return vnorm
+    np.negative(at.g, out=out)
+    return at.gnorm

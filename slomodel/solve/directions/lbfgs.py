@@ -1,0 +1,102 @@
+"""Limited-memory BFGS directions."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from slomodel.solve.directions.direction import Pair, along_minus
+from slomodel.solve.norms import EPS, LARGEST, Vector, norm, ratio
+from slomodel.solve.subroutine import Iterate
+
+MEMORY = 10
+# Rows beyond the memory, so that the pairs are moved once in SPARE steps and not every step.
+SPARE = 5
+
+
+class LBFGS:
+    """v = −H g, H the inverse Hessian estimate of the last `memory` pairs.
+
+    The two-loop recursion, each loop solved at once: with R the upper triangle of S Yᵀ and D its
+    diagonal, the first loop is R a = S g, the second Rᵀ c = D a − Y r. R⁻¹ is kept, since a
+    new pair adds one column to it. Pairs with too little curvature are skipped.
+    """
+
+    wants_pairs = True
+    units = None
+
+    def __init__(self, n: int, delta_bar: float, memory: int = MEMORY, eps: float = EPS) -> None:
+        self._eps = eps
+        self.memory = memory
+        self.count = 0
+        self.gamma = 0.0
+        self._delta_bar = delta_bar
+        self._first = 0
+        self._S = np.empty((memory + SPARE, n))
+        self._Y = np.empty((memory + SPARE, n))
+        self._Rinv = np.zeros((memory, memory))
+        self._D = np.zeros(memory)
+        self._work = np.empty(n)
+
+    @property
+    def pairs(self) -> tuple[Vector, Vector]:
+        """S and Y (count, n), oldest pair first."""
+        rows = slice(self._first, self._first + self.count)
+        return self._S[rows], self._Y[rows]
+
+    def propose(self, at: Iterate, out: Vector) -> float:
+        if not self.count:
+            return self.fallback(at, out)
+        g = at.g
+        S, Y = self.pairs
+        Rinv, D = self._Rinv[: self.count, : self.count], self._D[: self.count]
+        a = Rinv @ (S @ g)
+        np.matmul(a, Y, out=out)
+        np.subtract(g, out, out=out)
+        out *= self.gamma
+        c = (D * a - Y @ out) @ Rinv
+        np.matmul(c, S, out=self._work)
+        out += self._work
+        np.negative(out, out=out)
+        return norm(out)
+
+    def fallback(self, at: Iterate, out: Vector) -> float:
+        """−g in the scale of H: γ‖g‖ long, and of the length of the search before any pair."""
+        gamma = self.gamma if self.count else min(self._delta_bar / at.gnorm, LARGEST)
+        return along_minus(at, gamma, out)
+
+    def learn(self, pair: Pair) -> None:
+        s, y, sy = pair.s, pair.y, pair.sy
+        gamma = ratio(sy, pair.ynorm, pair.ynorm)
+        # A symmetric positive definite Hessian of condition κ keeps ⟨s,y⟩ ≥ 2‖s‖‖y‖√κ/(κ+1); below
+        # this bound κ exceeds 1/eps and the sign of ⟨s,y⟩ is rounding.
+        curved = sy > math.sqrt(self._eps) * pair.snorm * pair.ynorm
+        if not (curved and gamma > 0.0 and ratio(1.0, sy) > 0.0):
+            return
+        if self.count == self.memory:
+            self._drop_oldest()
+        k = self.count
+        if self._first + k == len(self._S):
+            self._move_to_front()
+        last = self._first + k
+        self._S[last], self._Y[last] = s, y
+        Rinv = self._Rinv
+        Rinv[:k, k] = Rinv[:k, :k] @ (self._S[self._first : last] @ y) / -sy
+        Rinv[k, :k] = 0.0
+        Rinv[k, k] = 1.0 / sy
+        self._D[k] = sy
+        self.gamma = gamma
+        self.count = k + 1
+
+    def _drop_oldest(self) -> None:
+        self._Rinv[:-1, :-1] = self._Rinv[1:, 1:].copy()
+        self._D[:-1] = self._D[1:].copy()
+        self._first += 1
+        self.count -= 1
+
+    def _move_to_front(self) -> None:
+        for rows in (self._S, self._Y):
+            for k in range(self.count):
+                rows[k] = rows[self._first + k]
+        self._first = 0

@@ -1,0 +1,49 @@
+"""Gauss and Newton's direction or Newton's, by how well the first one predicts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from slomodel.solve.directions.direction import Pair
+from slomodel.solve.directions.gauss_newton import POOR, GaussNewton
+from slomodel.solve.directions.newton import Newton
+from slomodel.solve.norms import Vector
+from slomodel.solve.objective import Evaluator
+from slomodel.solve.subroutine import Iterate
+
+# Steps along Newton's direction before Gauss and Newton's is tried again.
+STAY = 8
+
+
+class MixedNewton:
+    """Gauss and Newton's direction until a step has a poor share of the decrease it predicts.
+
+    Then the second derivatives it leaves out matter, and Newton's is taken for STAY steps.
+    The idea of Dennis, Gay & Welsch, An adaptive nonlinear least-squares algorithm (1981).
+    """
+
+    wants_pairs = True
+
+    def __init__(self, evaluate: Evaluator, start: Iterate, delta_bar: float) -> None:
+        self._gauss = GaussNewton(evaluate, start, delta_bar)
+        self._newton = Newton(evaluate, start, delta_bar)
+        # As after steps of Newton's: nothing that was predicted is to be judged.
+        self._left = 1
+
+    def propose(self, at: Iterate, out: Vector) -> float:
+        if self._left:
+            self._left -= 1
+        elif self._gauss.share(at) < POOR:
+            self._left = STAY
+            self._gauss.forget()
+        return (self._newton if self._left else self._gauss).propose(at, out)
+
+    @property
+    def units(self) -> Vector | None:
+        return (self._newton if self._left else self._gauss).units
+
+    def learn(self, pair: Pair) -> None:
+        self._gauss.learn(replace(pair, own=pair.own and not self._left))
+
+    def fallback(self, at: Iterate, out: Vector) -> float:
+        return self._gauss.fallback(at, out)

@@ -1,0 +1,70 @@
+"""Truncated Newton directions: Newton's equation solved by conjugate gradients."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from slomodel.solve.directions.direction import Pair, along_minus
+from slomodel.solve.norms import LARGEST, Vector, norm
+from slomodel.solve.objective import Evaluator
+from slomodel.solve.subroutine import Iterate
+
+# Hessian-vector products for one direction: so many, and not more than twice the unknowns.
+MOST_PRODUCTS = 250
+FEWEST_PRODUCTS = 10
+# ‖Hv + g‖ asked for, as a share of ‖g‖: √(‖g‖/‖g₀‖), so that the run converges faster than
+# linearly, and never more than this.
+LOOSEST = 0.5
+
+
+class NewtonCG:
+    """v with Hv ≈ −g by conjugate gradients, up to the first direction of no positive curvature.
+
+    If that is −g itself, v = −g of the length of the search.
+    Dembo & Steihaug, Truncated-Newton algorithms for large-scale optimization (1983).
+    """
+
+    wants_pairs = False
+    units = None
+
+    def __init__(self, evaluate: Evaluator, start: Iterate, delta_bar: float) -> None:
+        self._evaluate = evaluate
+        self._delta_bar = delta_bar
+        self._first_gnorm = start.gnorm
+        self._residual = np.empty_like(start.x)
+        self._d = np.empty_like(start.x)
+        self._Hd = np.empty_like(start.x)
+
+    def propose(self, at: Iterate, out: Vector) -> float:
+        r, d, Hd = self._residual, self._d, self._Hd
+        # In units of ‖g‖, so that no square overflows.
+        np.divide(at.g, at.gnorm, out=r)
+        np.negative(r, out=d)
+        out[:] = 0.0
+        rr = 1.0
+        enough = min(LOOSEST, math.sqrt(at.gnorm / self._first_gnorm)) ** 2
+        for k in range(max(FEWEST_PRODUCTS, min(2 * len(d), MOST_PRODUCTS))):
+            self._evaluate.hvp(at.x, d, Hd)
+            curvature = float(d.dot(Hd))
+            if not self._evaluate.eps * float(np.abs(d).dot(np.abs(Hd))) < curvature < math.inf:
+                if k == 0:
+                    return self.fallback(at, out)
+                break
+            step = rr / curvature
+            out += np.multiply(d, step, out=d)
+            r += np.multiply(Hd, step, out=Hd)
+            before, rr = rr, float(r.dot(r))
+            if rr <= enough:
+                break
+            d *= (rr / before) / step
+            d -= r
+        out *= at.gnorm
+        return norm(out)
+
+    def learn(self, pair: Pair) -> None:
+        pass
+
+    def fallback(self, at: Iterate, out: Vector) -> float:
+        return along_minus(at, min(self._delta_bar / at.gnorm, LARGEST), out)

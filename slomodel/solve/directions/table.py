@@ -1,0 +1,102 @@
+"""Search directions by name; each proposal is tested by the caller (eqn:lsearch-grc)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from slomodel.solve.directions.alternating import Turns
+from slomodel.solve.directions.conjugate_gradient import ConjugateGradient
+from slomodel.solve.directions.direction import IDLE_STEPS, Direction, Gradient
+from slomodel.solve.directions.gauss_newton import GaussNewton
+from slomodel.solve.directions.lbfgs import LBFGS
+from slomodel.solve.directions.mixed_newton import MixedNewton
+from slomodel.solve.directions.newton import LARGEST_DENSE, Newton
+from slomodel.solve.directions.newton_cg import NewtonCG
+from slomodel.solve.objective import Evaluator
+from slomodel.solve.subroutine import Iterate
+
+# Of directions that take the units of the variables into account: where these differ by 1e6, a
+# step to the minimum may have a cosine of 1e-6 with −∇f.
+LEAST_COSINE = 1e-8
+# They gain at every step, until they gain nothing.
+FEW_IDLE_STEPS = 10
+# Evaluations along the first of several directions that take turns.
+FIRST_TURN = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How a direction is made for a run, from its start and δ̄, and what it needs.
+
+    `initial_step` is the first trial it goes with; `squares`: it needs a sum of squares; `most`
+    is the largest n it is for. `alpha` is the least cosine with −∇f, `idle` the number of steps
+    without a gain that end a run. `any_units`: the direction, apart from its memory, does not
+    depend on the units of the variables.
+    """
+
+    start: Callable[[Evaluator, Iterate, float], Direction]
+    initial_step: str
+    squares: bool = False
+    most: int | None = None
+    alpha: float = 1e-4
+    idle: int = IDLE_STEPS
+    any_units: bool = False
+
+
+def dense(
+    start: Callable[[Evaluator, Iterate, float], Direction], *, squares: bool = False
+) -> Rule:
+    """A rule that solves with a matrix (n, n)."""
+    return Rule(
+        start,
+        "unit",
+        squares=squares,
+        most=LARGEST_DENSE,
+        alpha=LEAST_COSINE,
+        idle=FEW_IDLE_STEPS,
+        any_units=True,
+    )
+
+
+def by_turns(*rules: Rule) -> Rule:
+    """A rule that takes several by turns, the first for FIRST_TURN evaluations."""
+
+    def start(evaluate: Evaluator, at: Iterate, delta_bar: float) -> Direction:
+        directions = tuple(rule.start(evaluate, at, delta_bar) for rule in rules)
+        return Turns(evaluate, directions, FIRST_TURN)
+
+    return Rule(
+        start,
+        "unit",
+        squares=any(rule.squares for rule in rules),
+        most=min((rule.most for rule in rules if rule.most is not None), default=None),
+        alpha=min(rule.alpha for rule in rules),
+        idle=max(rule.idle for rule in rules),
+        any_units=any(rule.any_units for rule in rules),
+    )
+
+
+_ALONE: dict[str, Rule] = {
+    "gradient": Rule(lambda evaluate, start, delta_bar: Gradient(), "bb"),
+    "lbfgs": Rule(
+        lambda evaluate, start, delta_bar: LBFGS(len(start.x), delta_bar, eps=evaluate.eps), "unit"
+    ),
+    "cg": Rule(lambda evaluate, start, delta_bar: ConjugateGradient(len(start.x)), "bb"),
+    "newton-cg": Rule(NewtonCG, "unit"),
+    "newton": dense(Newton),
+    "gauss-newton": dense(GaussNewton, squares=True),
+}
+DIRECTIONS: dict[str, Rule] = {
+    **_ALONE,
+    "gauss-newton/newton": dense(MixedNewton, squares=True),
+    **{
+        "/".join(names): by_turns(*(_ALONE[name] for name in names))
+        for names in (
+            ("lbfgs", "newton"),
+            ("newton-cg", "lbfgs"),
+            ("newton-cg", "lbfgs", "newton"),
+            ("gauss-newton", "newton-cg", "lbfgs", "newton"),
+        )
+    },
+}

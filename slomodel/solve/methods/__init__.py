@@ -1,0 +1,1 @@
+"""The subroutines of Algorithm 1, and the table of their names and options."""

@@ -1,0 +1,129 @@
+"""Bregman proximal gradient with the kernel h(x) = ‖x‖^p/p + ‖x‖²/2."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from slomodel.errors import Diagnostic, DomainError
+from slomodel.solve.constants.proved import Prove, Quick, unproved
+from slomodel.solve.constants.relative import Adaptable
+from slomodel.solve.constants.source import LipschitzSource
+from slomodel.solve.facts import Facts
+from slomodel.solve.methods.gd import UNBOUNDED, given_constant
+from slomodel.solve.methods.gradient_steps import DescentRun
+from slomodel.solve.norms import Vector, norm, power
+from slomodel.solve.objective import Evaluator
+from slomodel.solve.options import Setting, number
+from slomodel.solve.subroutine import ConstantsOver, Iterate, Needs, OwnBall, Region
+from slomodel.solve.verify.certificate import Promise
+from slomodel.solve.verify.inequalities import of_bregman_steps
+
+LEAST_P = 2.0
+# The rounding of an exponent is magnified by the logarithm of the base, at most 710.
+ABOVE = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class BPG:
+    """argmin ⟨∇f(x), y⟩ + L·D_h(y, x) over y, where L·h − f and L·h + f are convex.
+
+    Then f falls by at least L·D_h(x, x⁺) ≥ (L/2)‖x⁺ − x‖² at every step, with no ball.
+    Paper: appdx:BPG, where v = ∇f − L∇h has a slip of sign.
+    """
+
+    p: float
+
+    name = "bpg"
+    needs = Needs.L1
+
+    @property
+    def ball(self) -> OwnBall:
+        return OwnBall(whole_space)
+
+    @property
+    def parameters(self) -> dict[str, float | str]:
+        return {"p": self.p}
+
+    @property
+    def promises(self) -> tuple[Promise, ...]:
+        return of_bregman_steps(self.p)
+
+    def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> DescentRun:
+        move = partial(mirror_step, self.p)
+        return DescentRun(move, evaluate, start, ends_at_boundary=False)
+
+
+def whole_space(start: Iterate, constants: ConstantsOver) -> Region:
+    """The one region of the run; its L1 is L."""
+    found = constants(start, 0.0)
+    if found.unproved:
+        raise unproved(0.0, found.unproved)
+    return Region(start.x.copy(), UNBOUNDED, found.L1, None, found.source, found.estimated)
+
+
+def mirror_step(p: float, current: Iterate, region: Region, out: Vector) -> bool:
+    """Write x⁺ = −s·v/‖v‖ into `out` (n,), v = ∇f/L − ∇h(x), s(1 + s^{p−2}) = ‖v‖.
+
+    Paper: prob:BPG-sub. Where v is past the largest number, x⁺ is x.
+    """
+    assert region.L1 is not None
+    x = current.x
+    np.multiply(x, -(1.0 + power(norm(x), p - 2.0)), out=out)
+    out += current.g / region.L1
+    length = norm(out)
+    if 0.0 < length < np.inf:
+        out /= -length
+        out *= norm_of_step(length, p)
+    elif length != 0.0:
+        np.copyto(out, x)
+    return False
+
+
+def norm_of_step(r: float, p: float) -> float:
+    """The root s ≥ 0 of s + s^{p−1} = r to the last bits, r ≥ 0 and finite, p ≥ 2.
+
+    Newton's method from above falls to the root, since the left side is convex; the start is at
+    most about twice too large, and above the root whatever the rounding of the power.
+    """
+    s = min(r, power(r, 1.0 / (p - 1.0)) * (1.0 + ABOVE))
+    while s > 0.0:
+        q = power(s, p - 2.0)
+        nearer = s - (s * (1.0 + q) - r) / (1.0 + (p - 1.0) * q)
+        if not nearer < s:
+            return s
+        s = nearer
+    return s
+
+
+def bpg_source(given: Mapping[str, object], prove: Prove | None, facts: Facts) -> LipschitzSource:
+    """L where it is given, else from bounds of the Hessian; DomainError where there are none."""
+    found = given_constant(given)
+    if found:
+        return found
+    if facts.degree is None or prove is None:
+        reason = "plain functions have no bounds"
+        if prove is not None:
+            reason = "the objective is not seen to be a polynomial"
+        message = f"bpg needs a constant L with L·h − f and L·h + f convex, and {reason}"
+        raise DomainError(Diagnostic("E604", message, help="give L and p, or use norm-armijo"))
+    ask = prove.quick if isinstance(prove, Quick) else prove
+    return Adaptable(ask, facts.degree, _kernel_power(given, facts.degree))
+
+
+def _kernel_power(given: Mapping[str, object], degree: int | None) -> float:
+    """p, by default the degree of the objective."""
+    known = None if degree is None else max(LEAST_P, float(degree))
+    p = given.get("p", known)
+    if p is None:
+        message = "bpg needs p, the power of its kernel, where no degree is known"
+        raise DomainError(Diagnostic("E604", message, help="give p beside L, such as p=4"))
+    return number("p", p, LEAST_P, closed=True)
+
+
+def bpg(given: Mapping[str, object], setting: Setting) -> BPG:
+    """BPG with its default: p is the degree of the objective, 2 for a linear one."""
+    return BPG(_kernel_power(given, setting.facts.degree))

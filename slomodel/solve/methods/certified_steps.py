@@ -1,0 +1,116 @@
+"""Certified steps, `D="auto"`: each goes as far as the bound over its own ball proves."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from slomodel.errors import Diagnostic, DomainError
+from slomodel.solve.constants.proved import unproved
+from slomodel.solve.methods.gradient_steps import DescentRun
+from slomodel.solve.methods.tgd import truncate
+from slomodel.solve.norms import norm
+from slomodel.solve.objective import Evaluator
+from slomodel.solve.options import Setting
+from slomodel.solve.subroutine import (
+    Ball,
+    Constants,
+    ConstantsOver,
+    Iterate,
+    Needs,
+    OwnBall,
+    Region,
+)
+from slomodel.solve.verify.certificate import Promise
+from slomodel.solve.verify.inequalities import of_certified_steps
+
+# A radius within this share of the largest is near enough: most of the decrease is in the first
+# half of the step.
+NEAR = 0.1
+# Balls asked about for one step. Each factor of ten by which inf is left behind takes one.
+TRIALS = 60
+SHRINK = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Certified:
+    """x − δ∇f/‖∇f‖ with the largest δ that has δ·L1(B(x, δ)) ≤ ‖∇f‖; every step is an epoch.
+
+    f falls by at least δ‖∇f‖ − L1·δ²/2 ≥ δ‖∇f‖/2: by ‖∇f‖²/(2·L1) where δ = ‖∇f‖/L1, and δ is
+    less where L1 jumps. (On the ball f is below its tangent plus L1‖y − x‖²/2.)
+    """
+
+    name: str
+
+    needs = Needs.L1
+
+    @property
+    def ball(self) -> OwnBall:
+        return OwnBall(largest_proved)
+
+    @property
+    def parameters(self) -> dict[str, float | str]:
+        return {"D": "auto"}
+
+    @property
+    def promises(self) -> tuple[Promise, ...]:
+        return of_certified_steps()
+
+    def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> DescentRun:
+        return DescentRun(truncate, evaluate, start, ends_at_boundary=False)
+
+
+def certified(name: str, setting: Setting, margin_given: bool) -> Certified:
+    """The method under this name. Raises DomainError for estimates and for a margin d."""
+    if margin_given:
+        message = "d is the margin of a fixed D, and D='auto' has none"
+        raise DomainError(Diagnostic("E604", message, help="leave d or D out"))
+    if not setting.proves:
+        message = "D='auto' takes steps that are proved, and samples prove nothing"
+        remedy = "give lipschitz='analytic' of a compiled model, a number or a function, or a D"
+        raise DomainError(Diagnostic("E604", message, help=remedy))
+    return Certified(name)
+
+
+def largest_proved(start: Iterate, constants: ConstantsOver) -> Region:
+    """The ball of a certified step from `start`, its radius within 10 % of the largest.
+
+    δ·L1(δ) grows with δ, so each ball asked about halves the search at least: where it is too
+    large, ‖g‖/L1 of it is still proved, by the same L1; where it is not, no δ beyond ‖g‖/L1 is.
+    L1 = 0 would allow any δ: max(1, ‖x‖) is taken.
+    Raises DomainError where no ball has a finite L1.
+    """
+    g, cap = start.gnorm, max(1.0, norm(start.x))
+    at_point = constants(start, 0.0)
+    if math.inf == at_point.L1:
+        raise unproved(0.0, at_point.unproved or "L1 is infinite")
+    if g == 0.0:
+        return region(start, 0.0, at_point)
+    proved, low, high = at_point, 0.0, quotient(g, at_point.L1, cap)
+    trial = high
+    for _ in range(TRIALS):
+        found = constants(start, trial)
+        if trial * found.L1 <= g:
+            proved, low = found, trial
+            high = min(high, quotient(g, found.L1, trial))
+        else:
+            high = trial
+            if g / found.L1 > low:
+                proved, low = found, g / found.L1
+        if high <= (1.0 + NEAR) * low:
+            break
+        trial = math.sqrt(low) * math.sqrt(high) if low > 0.0 else SHRINK * high
+    if low == 0.0:
+        raise unproved(trial, found.unproved or "L1 is infinite")
+    return region(start, low, proved)
+
+
+def quotient(g: float, L1: float, otherwise: float) -> float:
+    """g/L1, and `otherwise` where L1 is 0 or inf, or the quotient too large."""
+    return g / L1 if 0.0 < L1 < math.inf and g / L1 < math.inf else otherwise
+
+
+def region(start: Iterate, radius: float, proved: Constants) -> Region:
+    """The ball with its constant; the centre is not copied, since the epoch is one step."""
+    ball = Ball(radius, radius)
+    return Region(start.x, ball, proved.L1, None, proved.source, proved.estimated)

@@ -1,0 +1,92 @@
+"""Gradient descent with a fixed step 1/L."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from slomodel.errors import Diagnostic, DomainError
+from slomodel.solve.constants.choice import lipschitz_source
+from slomodel.solve.constants.proved import Prove, unproved
+from slomodel.solve.constants.source import LipschitzSource, Number
+from slomodel.solve.methods.ball import radius
+from slomodel.solve.methods.gradient_steps import DescentRun
+from slomodel.solve.norms import Vector
+from slomodel.solve.objective import Evaluator
+from slomodel.solve.options import Setting, number
+from slomodel.solve.subroutine import Ball, ConstantsOver, Iterate, Needs, OwnBall, Region
+from slomodel.solve.verify.certificate import Promise
+from slomodel.solve.verify.inequalities import of_a_fixed_step
+
+UNBOUNDED = Ball(math.inf, 0.0)
+"""The ball of a run that is one epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class GD:
+    """x − ∇f/L, L given, or L1 over B(x0, D) once and for all. Paper: eqn:GD-bound.
+
+    Outside that ball nothing is proved: wherever f falls by less than the condition asks, L is
+    doubled. A given L is taken at its word.
+    """
+
+    D: float | None
+
+    name = "gd"
+    needs = Needs.L1
+
+    @property
+    def ball(self) -> OwnBall:
+        return OwnBall(self._region)
+
+    @property
+    def parameters(self) -> dict[str, float | str]:
+        return {} if self.D is None else {"D": self.D}
+
+    @property
+    def promises(self) -> tuple[Promise, ...]:
+        return of_a_fixed_step()
+
+    def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> DescentRun:
+        return DescentRun(descend, evaluate, start, ends_at_boundary=False)
+
+    def _region(self, start: Iterate, constants: ConstantsOver) -> Region:
+        """The one region of the run. L1 = 0 over the ball takes the first step to its boundary."""
+        D = 0.0 if self.D is None else self.D
+        found = constants(start, D)
+        if found.unproved:
+            raise unproved(D, found.unproved)
+        whole = Region(start.x.copy(), UNBOUNDED, found.L1, None, found.source, self.D is not None)
+        return whole if found.L1 > 0.0 else replace(whole, L1=start.gnorm / D)
+
+
+def descend(current: Iterate, region: Region, out: Vector) -> bool:
+    """Write x − ∇f/L1 into `out` (n,); nothing else limits the step."""
+    assert region.L1 is not None
+    np.divide(current.g, -region.L1, out=out)
+    out += current.x
+    return False
+
+
+def given_constant(given: Mapping[str, object]) -> Number | None:
+    """The source that the option L is, if given; DomainError beside other options of constants."""
+    if "L" not in given:
+        return None
+    for name in ("D", "lipschitz", "samples", "safety"):
+        if name in given:
+            message = f"{name} is for the constant of a ball, and L gives one"
+            raise DomainError(Diagnostic("E604", message, help=f"leave {name} or L out"))
+    return Number(number("L", given["L"], 0.0), option="L")
+
+
+def gd_source(given: Mapping[str, object], prove: Prove | None) -> LipschitzSource:
+    """L where it is given, else the constants that pgd would take."""
+    return given_constant(given) or lipschitz_source(given, prove)
+
+
+def gd(given: Mapping[str, object], setting: Setting) -> GD:
+    """GD with its defaults: the ball is that of pgd."""
+    return GD(None if "L" in given else radius(given, setting, 0.0))

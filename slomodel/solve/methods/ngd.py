@@ -1,0 +1,58 @@
+"""Normalised gradient descent: every step has the length d."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from slomodel.solve.methods.step_rules import FreeMethod
+from slomodel.solve.norms import LARGEST, norm
+from slomodel.solve.options import Setting, number
+from slomodel.solve.subroutine import Iterate
+
+SHARE = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class NGD(FreeMethod):
+    """x − d·∇f/‖∇f‖: f may rise, and near a minimiser it goes to and fro.
+
+    Grimmer (2019), SIAM J. Optim. 29(2), with a constant step; known to work for convex f only.
+    """
+
+    d: float
+
+    name = "ngd"
+
+    @property
+    def parameters(self) -> dict[str, float | str]:
+        return {"d": self.d}
+
+    def rule(self) -> FixedLength:
+        return FixedLength(self.d)
+
+
+@dataclass(frozen=True, slots=True)
+class FixedLength:
+    """The length d, whatever was seen."""
+
+    d: float
+
+    @property
+    def limit(self) -> str:
+        return f"d = {self.d:.3g}"
+
+    def propose(self, current: Iterate) -> float:
+        return self.d
+
+    def took(self, old: Iterate, new: Iterate, length: float) -> None:
+        pass
+
+    def full(self, old: Iterate, new: Iterate) -> bool:
+        return new.f < old.f
+
+
+def ngd(given: Mapping[str, object], setting: Setting) -> NGD:
+    """NGD with its default: d = max(1, ‖x0‖)/100."""
+    by_start = SHARE * min(max(1.0, norm(setting.x0)), LARGEST)
+    return NGD(number("d", given.get("d", by_start), 0.0))

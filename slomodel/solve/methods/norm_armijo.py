@@ -1,0 +1,235 @@
+"""Normalised Armijo line search, Algorithm 2 of the paper (alg:lsearch)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from slomodel.solve.constants.proved import Prove
+from slomodel.solve.directions.direction import Pair
+from slomodel.solve.directions.table import DIRECTIONS
+from slomodel.solve.line_search.armijo import Found, LineSearch
+from slomodel.solve.line_search.exact import Ray
+from slomodel.solve.line_search.initial_step import INITIAL_STEPS, WANTS_PAIRS, Memory
+from slomodel.solve.norms import EPS, LARGEST, Vector, norm, slope_along
+from slomodel.solve.objective import Evaluator
+from slomodel.solve.stagnation.diagnosis import explain_failure
+from slomodel.solve.stagnation.resolution import Floor
+from slomodel.solve.stagnation.unbounded import FarProbe
+from slomodel.solve.subroutine import Ball, Halt, Iterate, Needs, Region, Step
+from slomodel.solve.verify.certificate import Moment, Promise
+from slomodel.solve.verify.inequalities import by_curvature, of_line_search
+
+# Limit on the restarts of a stalled run from descent steps found in other units.
+RESTARTS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class NormArmijo:
+    """Steps of length at most δ̄ along a gradient-related direction; needs no constant.
+
+    D = d = δ̄: every step ends its epoch. With the `degree` of a polynomial the search is exact.
+    `chosen_for` says what a direction was chosen for that was not asked for.
+    """
+
+    delta_bar: float
+    theta: float
+    sigma: float
+    alpha: float
+    direction: str
+    initial_step: str
+    degree: int | None = None
+    chosen_for: str = ""
+    prove: Prove | None = None
+
+    name = "norm-armijo"
+    needs = Needs.nothing
+
+    @property
+    def ball(self) -> Ball:
+        return Ball(self.delta_bar, self.delta_bar)
+
+    @property
+    def parameters(self) -> dict[str, float | str]:
+        more: dict[str, float | str] = {} if self.degree is None else {"line_search": "exact"}
+        if self.chosen_for:
+            more["chosen_for"] = self.chosen_for
+        return {
+            "delta_bar": self.delta_bar,
+            "theta": self.theta,
+            "sigma": self.sigma,
+            "alpha": self.alpha,
+            "direction": self.direction,
+            "initial_step": self.initial_step,
+            **more,
+        }
+
+    @property
+    def promises(self) -> tuple[Promise, ...]:
+        # Along −g the cosine is 1, whatever is asked of a direction.
+        alpha = 1.0 if self.direction == "gradient" else self.alpha
+        return (
+            *of_line_search(self.sigma, alpha),
+            by_curvature(self._curvature(), self.sigma, self.theta, alpha),
+        )
+
+    def _curvature(self) -> Callable[[Moment], float] | None:
+        """L1 for the second inequality, where that is promised and bounds can be had."""
+        full = self.initial_step == "full" and self.degree is None
+        bb = self.initial_step == "bb" and self.direction == "gradient" and self.degree is None
+        if self.prove is None or not (full or bb):
+            return None
+        return ProvedCurvature(self.prove, over_last_two=bb)
+
+    def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> NormArmijoRun:
+        return NormArmijoRun(self, evaluate, start)
+
+
+class ProvedCurvature:
+    """L1 over B(x_{k−1}, δ̄), and with `over_last_two` over B(x_{k−2}, δ̄) if that is larger."""
+
+    def __init__(self, prove: Prove, over_last_two: bool) -> None:
+        self._prove = prove
+        self._over_last_two = over_last_two
+        self._before = 0.0
+
+    def __call__(self, moment: Moment) -> float:
+        L1 = self._prove(moment.old.x, moment.region.ball.D).L1
+        before, self._before = self._before, L1
+        return max(L1, before) if self._over_last_two else L1
+
+
+class NormArmijoRun:
+    """One run of NormArmijo: buffers, the direction's memory, the floor of f.
+
+    `delta`, `delta_first` and `trials` tell of the last step.
+    """
+
+    def __init__(self, method: NormArmijo, evaluate: Evaluator, start: Iterate) -> None:
+        self.delta = self.delta_first = 0.0
+        self.trials = 0
+        self._method = method
+        self._evaluate = evaluate
+        self._initial_step = INITIAL_STEPS[method.initial_step]
+        self._begin(start)
+        self._wants_pairs = self._direction.wants_pairs or method.initial_step in WANTS_PAIRS
+        self._restarts = 0
+        self._probe = FarProbe(evaluate, start.f)
+        self._ray = None
+        if method.degree is not None:
+            self._ray = Ray(evaluate, method.degree, method.sigma, start)
+        self._v = np.empty_like(start.x)
+        self._s = np.empty_like(start.x)
+        self._y = np.empty_like(start.x)
+
+    def _begin(self, start: Iterate) -> None:
+        """Start at `start`, without memory of earlier steps."""
+        method, rule = self._method, DIRECTIONS[self._method.direction]
+        self._direction = rule.start(self._evaluate, start, method.delta_bar)
+        self._memory = Memory()
+        self._floor = Floor(start, rule.idle, self._evaluate.eps)
+        self._search = LineSearch(self._evaluate, self._floor, start, method.theta, method.sigma)
+
+    def enter(self, region: Region) -> Region:
+        return region
+
+    def step(self, current: Iterate, region: Region) -> Step | Halt:
+        """x + δv with δ from the line search. Paper: alg:lsearch."""
+        v, D = self._v, region.ball.D
+        if self._probe.due:
+            halt = self._probe.look(current, np.multiply(v, self.delta, out=self._s))
+            if halt:
+                return halt
+        vnorm, slope, own = self._related_direction(current, v)
+        in_units = own and slope > -self._method.alpha * current.gnorm
+        longest = min(D / vnorm, LARGEST)
+        first = self._ray and self._ray.minimiser(current, v, vnorm, slope, longest)
+        first = first or self._initial_step(longest, self._memory)
+        found = self._search.search(current, v, vnorm, slope, first)
+        self.trials = self._search.trials
+        if found is None:
+            again = own or first < longest
+            vnorm = self._direction.fallback(current, v)
+            longest = first = min(D / vnorm, LARGEST)
+            found = self._last_resort(current, vnorm, longest, again)
+            own = in_units = False
+        if found is None or self._floor.note(found.point, found.delta * vnorm, D):
+            return self._restart_or_halt(current, D)
+        self.delta, self.delta_first = found.delta, first
+        full_length = found.delta >= longest * (1.0 - 4.0 * EPS)
+        taken = self._accept(current, found, vnorm, full_length, own)
+        return replace(taken, in_units=True) if in_units else taken
+
+    def _restart_or_halt(self, current: Iterate, D: float) -> Step | Halt:
+        """Where no step gains anything: a step of `way_down` and a start without memory, or a halt.
+
+        The memory may be of places where f is far steeper. There is no restart with a direction
+        that depends on the units of the variables: it would only stall again.
+        """
+        halt, way = explain_failure(self._evaluate, self._floor, current, D)
+        any_units = DIRECTIONS[self._method.direction].any_units
+        if way is None or not any_units or self._restarts == RESTARTS:
+            return halt
+        at = halt.best or current
+        new = Iterate(at.x + way.step, 0.0, np.empty_like(at.g), 0.0)
+        new.f = self._evaluate.value(new.x)
+        new.gnorm = self._evaluate.gradient(new.x, new.g)
+        if not (-math.inf < new.f < at.f and math.isfinite(new.gnorm)):
+            return halt
+        self._restarts += 1
+        self._begin(new)
+        return Step(new, norm(way.step), at_boundary=False, in_units=True)
+
+    def _related_direction(self, at: Iterate, v: Vector) -> tuple[float, float, bool]:
+        """Write a direction with ⟨g,v⟩ ≤ −α‖g‖‖v‖ into v (n,).
+
+        The norms may also be those in the units of a rule that scales the variables: where units
+        differ by 1e20, the best direction may have a cosine of 1e-20 with −g. Returns ‖v‖,
+        ⟨g,v⟩/‖v‖ and whether v is the rule's own and not along −g.
+        """
+        g, gnorm = at.g, at.gnorm
+        vnorm = self._direction.propose(at, v)
+        if self._method.direction == "gradient":
+            return vnorm, -gnorm, False
+        if 0.0 < vnorm <= LARGEST:
+            slope = slope_along(g, gnorm, v, vnorm)
+            if slope <= -self._method.alpha * gnorm:
+                return vnorm, slope, True
+            units = self._direction.units
+            if units is not None:
+                least = self._method.alpha * norm(g * units) * norm(v / units)
+                if slope * vnorm <= -least < 0.0:
+                    return vnorm, slope, True
+        return self._direction.fallback(at, v), -gnorm, False
+
+    def _last_resort(self, at: Iterate, vnorm: float, longest: float, again: bool) -> Found | None:
+        """Search along −g from the full length, and once more if f is noisier than assumed.
+
+        `again` is false when that search was just made.
+        """
+        found = self._along_gradient(at, vnorm, longest) if again else None
+        if found is None and self._floor.measure(self._evaluate, at, longest * vnorm):
+            found = self._along_gradient(at, vnorm, longest)
+        return found
+
+    def _along_gradient(self, at: Iterate, vnorm: float, longest: float) -> Found | None:
+        found = self._search.search(at, self._v, vnorm, -at.gnorm, longest)
+        self.trials += self._search.trials
+        return found
+
+    def _accept(
+        self, old: Iterate, found: Found, vnorm: float, full_length: bool, own: bool
+    ) -> Step:
+        new = found.point
+        self._memory.delta = found.delta
+        self._probe.count(full_length)
+        if self._wants_pairs:
+            s = np.subtract(new.x, old.x, out=self._s)
+            y = np.subtract(new.g, old.g, out=self._y)
+            pair = Pair(s, y, float(s.dot(y)), norm(s), norm(y), own)
+            self._memory.pair = pair
+            self._direction.learn(pair)
+        return Step(new, found.delta * vnorm, full_length, found.by_rounding)

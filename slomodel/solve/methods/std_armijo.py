@@ -1,0 +1,103 @@
+"""Classical Armijo line search from a fixed interval of step sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from slomodel.solve.line_search.armijo import LineSearch
+from slomodel.solve.norms import EPS, LARGEST, norm
+from slomodel.solve.objective import Evaluator
+from slomodel.solve.options import Setting, number
+from slomodel.solve.stagnation.diagnosis import explain_limit
+from slomodel.solve.stagnation.resolution import Floor
+from slomodel.solve.stagnation.unbounded import FarProbe
+from slomodel.solve.subroutine import Ball, Halt, Iterate, Needs, Region, Step
+from slomodel.solve.verify.certificate import Moment, Promise
+from slomodel.solve.verify.inequalities import descends
+
+
+@dataclass(frozen=True, slots=True)
+class StdArmijo:
+    """x − δ∇f with δ from δ̄, θδ̄, θ²δ̄, …: no ball bounds a step, so no rate is known for it.
+
+    Here it is what norm-armijo is measured against.
+    """
+
+    delta_bar: float
+    theta: float
+    sigma: float
+
+    name = "std-armijo"
+    needs = Needs.nothing
+
+    @property
+    def ball(self) -> Ball:
+        return Ball(np.inf, np.inf)
+
+    @property
+    def parameters(self) -> dict[str, float | str]:
+        return {"delta_bar": self.delta_bar, "theta": self.theta, "sigma": self.sigma}
+
+    @property
+    def promises(self) -> tuple[Promise, ...]:
+        def least(moment: Moment) -> float:
+            return self.sigma * moment.taken.length * moment.old.gnorm
+
+        return (descends("a step lowers f by sigma*|step|*|gradient|", least),)
+
+    def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> StdArmijoRun:
+        return StdArmijoRun(self, evaluate, start)
+
+
+class StdArmijoRun:
+    """One run of StdArmijo. `delta`, `delta_first` and `trials` tell of the last step."""
+
+    def __init__(self, method: StdArmijo, evaluate: Evaluator, start: Iterate) -> None:
+        self.delta = 0.0
+        self.delta_first = method.delta_bar
+        self.trials = 0
+        self._evaluate = evaluate
+        self._floor = Floor(start, eps=evaluate.eps)
+        self._search = LineSearch(evaluate, self._floor, start, method.theta, method.sigma)
+        self._probe = FarProbe(evaluate, start.f)
+        self._v = np.empty_like(start.x)
+        self._last = np.empty_like(start.x)
+
+    def enter(self, region: Region) -> Region:
+        return region
+
+    def step(self, current: Iterate, region: Region) -> Step | Halt:
+        """x − δ∇f with δ from the line search. Paper: eqn:lsearch-rule over [0, δ̄]."""
+        v, first, gnorm = self._v, self.delta_first, current.gnorm
+        if self._probe.due:
+            halt = self._probe.look(current, np.multiply(v, self.delta, out=self._last))
+            if halt:
+                return halt
+        np.negative(current.g, out=v)
+        longest = min(first * gnorm, LARGEST)
+        found = self._search.search(current, v, gnorm, -gnorm, first)
+        self.trials = self._search.trials
+        if found is None and self._floor.measure(self._evaluate, current, longest):
+            found = self._search.search(current, v, gnorm, -gnorm, first)
+            self.trials += self._search.trials
+        if found is None or self._floor.note(found.point, found.delta * gnorm, longest):
+            reach = max(1.0, norm(current.x), longest)
+            limit = f"delta_bar = {first:.3g}"
+            return explain_limit(self._evaluate, self._floor, current, reach, limit)
+        self.delta = found.delta
+        full_length = found.delta >= first * (1.0 - 4.0 * EPS)
+        # Steps δ̄∇f that shrink lead to a minimiser; those that do not may lead nowhere.
+        self._probe.count(full_length and found.point.gnorm >= gnorm)
+        return Step(found.point, found.delta * gnorm, full_length, found.by_rounding)
+
+
+def std_armijo(given: Mapping[str, object], setting: Setting) -> StdArmijo:
+    """StdArmijo with its defaults."""
+    return StdArmijo(
+        delta_bar=number("delta_bar", given.get("delta_bar", 1.0), 0.0),
+        theta=number("theta", given.get("theta", 0.5), 0.0, 1.0),
+        sigma=number("sigma", given.get("sigma", 0.3), 0.0, 1.0),
+    )

@@ -1,0 +1,132 @@
+"""Steps along −∇f whose length a rule sets, with no inequality that bounds f: it may rise."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import Protocol
+
+import numpy as np
+
+from slomodel.solve.directions.direction import IDLE_STEPS
+from slomodel.solve.norms import LARGEST, Vector, norm
+from slomodel.solve.objective import Evaluator
+from slomodel.solve.stagnation.diagnosis import explain_limit
+from slomodel.solve.stagnation.resolution import GAIN, Floor
+from slomodel.solve.stagnation.unbounded import FarProbe
+from slomodel.solve.status import Status
+from slomodel.solve.subroutine import Ball, Halt, Iterate, Needs, Region, Step
+from slomodel.solve.verify.certificate import Promise
+from slomodel.solve.verify.inequalities import NOTHING
+
+# Factor by which a trial where f or g is not finite is shortened, and how often: 1e308 becomes 0.
+SHRINK = 0.1
+SHRINKINGS = 640
+
+
+class Length(Protocol):
+    """A rule for ‖x_{k+1} − x_k‖, with its memory."""
+
+    @property
+    def limit(self) -> str:
+        """What sets the length, for messages."""
+        ...
+
+    def propose(self, current: Iterate) -> float:
+        """The length of the step from `current`."""
+        ...
+
+    def took(self, old: Iterate, new: Iterate, length: float) -> None:
+        """Learn from the step that was taken."""
+        ...
+
+    def full(self, old: Iterate, new: Iterate) -> bool:
+        """Whether the step may be one of many that lead nowhere."""
+        ...
+
+
+class FreeMethod(ABC):
+    """A method that takes such steps: it asks for no constant and nothing is promised of it."""
+
+    __slots__ = ()
+    needs = Needs.nothing
+
+    @property
+    def ball(self) -> Ball:
+        return Ball(math.inf, 0.0)
+
+    @property
+    def promises(self) -> tuple[Promise, ...]:
+        return (NOTHING,)
+
+    @abstractmethod
+    def rule(self) -> Length:
+        """The rule for the lengths of one run, with a memory of its own."""
+
+    def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> FreeRun:
+        return FreeRun(self.rule(), evaluate, start)
+
+
+class FreeRun:
+    """One run of a rule for the length. The run returns the lowest point that it saw."""
+
+    def __init__(self, rule: Length, evaluate: Evaluator, start: Iterate) -> None:
+        self._rule = rule
+        self._evaluate = evaluate
+        self._floor = Floor(start, eps=evaluate.eps)
+        self._settled = Settled(start)
+        self._probe = FarProbe(evaluate, start.f)
+        self._spare = Iterate(np.empty_like(start.x), 0.0, np.empty_like(start.g), 0.0)
+        self._s: Vector = np.empty_like(start.x)
+
+    def enter(self, region: Region) -> Region:
+        return region
+
+    def step(self, current: Iterate, region: Region) -> Step | Halt:
+        """x − t∇f/‖∇f‖ with t of the rule, shortened while f or g is not finite."""
+        if self._probe.due:
+            halt = self._probe.look(current, self._s)
+            if halt:
+                return halt
+        new, length = self._spare, min(self._rule.propose(current), LARGEST)
+        for _ in range(SHRINKINGS):
+            np.divide(current.g, -current.gnorm, out=self._s)
+            self._s *= length
+            np.add(current.x, self._s, out=new.x)
+            if not np.subtract(new.x, current.x, out=self._s).any():
+                return self._why_no_gain(current)
+            new.f = self._evaluate.value(new.x)
+            if math.isfinite(new.f):
+                new.gnorm = self._evaluate.gradient(new.x, new.g)
+                if math.isfinite(new.gnorm):
+                    return self._take(current, new, norm(self._s))
+            length *= SHRINK
+        detail = "The objective is not finite a small step away along minus the gradient."
+        return Halt(Status.line_search_stalled, detail)
+
+    def _take(self, old: Iterate, new: Iterate, length: float) -> Step | Halt:
+        if self._settled.note(new, self._floor.noise(new)):
+            return self._why_no_gain(old)
+        self._rule.took(old, new, length)
+        self._probe.count(self._rule.full(old, new))
+        self._spare = old
+        return Step(new, length, at_boundary=False)
+
+    def _why_no_gain(self, at: Iterate) -> Halt:
+        reach = max(1.0, norm(at.x))
+        return explain_limit(self._evaluate, self._floor, at, reach, self._rule.limit)
+
+
+class Settled:
+    """Counts steps in a row in which f stays within its rounding error and ‖g‖ is not lowered."""
+
+    def __init__(self, start: Iterate) -> None:
+        self._f, self._gnorm, self._steps = start.f, start.gnorm, 0
+
+    def note(self, point: Iterate, noise: float) -> bool:
+        """Take in a point; True after IDLE_STEPS idle steps."""
+        if abs(point.f - self._f) > noise or point.gnorm < GAIN * self._gnorm:
+            self._f, self._gnorm, self._steps = point.f, point.gnorm, 0
+        else:
+            self._steps += 1
+        return self._steps >= IDLE_STEPS

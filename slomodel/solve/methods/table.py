@@ -1,0 +1,206 @@
+"""The methods by name: the options each takes, and how it is built from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from slomodel.errors import Diagnostic, DomainError
+from slomodel.solve.constants.choice import lipschitz_source, proofs_alone, proves
+from slomodel.solve.constants.proved import Prove
+from slomodel.solve.constants.source import LipschitzSource
+from slomodel.solve.directions.table import DIRECTIONS, Rule
+from slomodel.solve.facts import NO_FACTS, Facts
+from slomodel.solve.hints import method_hint
+from slomodel.solve.line_search.exact import LARGEST_DEGREE
+from slomodel.solve.line_search.initial_step import INITIAL_STEPS
+from slomodel.solve.methods.adgd import adgd
+from slomodel.solve.methods.agp import agp, agp_source
+from slomodel.solve.methods.auto import REACH, chosen
+from slomodel.solve.methods.ball import is_auto
+from slomodel.solve.methods.bpg import bpg, bpg_source
+from slomodel.solve.methods.certified_steps import certified
+from slomodel.solve.methods.gd import gd, gd_source
+from slomodel.solve.methods.ngd import ngd
+from slomodel.solve.methods.norm_armijo import NormArmijo
+from slomodel.solve.methods.pgd import pgd
+from slomodel.solve.methods.std_armijo import std_armijo
+from slomodel.solve.methods.tgd import tgd
+from slomodel.solve.norms import LARGEST, Vector, norm
+from slomodel.solve.options import Setting, check_names, choice, number
+from slomodel.solve.subroutine import Subroutine
+
+Options = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A method's options, its builder from those that were given, and the source of constants.
+
+    `what` is the method in a few words, `needs` what it asks for.
+    """
+
+    options: tuple[str, ...]
+    build: Callable[[Options, Setting], Subroutine]
+    what: str
+    needs: str = "nothing"
+    source: Callable[[Options, Prove | None, Facts], LipschitzSource] | None = None
+
+
+def norm_armijo(given: Options, setting: Setting) -> NormArmijo:
+    """The paper's method: along −g unless another direction is asked for."""
+    return line_search(given, setting, direction="gradient")
+
+
+def auto(given: Options, setting: Setting) -> NormArmijo:
+    """The paper's method along the direction that suits the objective (auto.py)."""
+    direction, reason = chosen(setting.facts, len(setting.x0))
+    found = line_search(given, setting, direction, REACH)
+    return found if "direction" in given else replace(found, chosen_for=reason)
+
+
+def line_search(given: Options, setting: Setting, direction: str, reach: float = 1.0) -> NormArmijo:
+    """NormArmijo with its defaults; `direction` is the one taken when none is given.
+
+    δ̄ = reach·max(1, ‖x0‖) is fixed for the run, as the theorem asks; a norm past the largest
+    number is as good as that number.
+    """
+    farthest = min(reach * max(1.0, norm(setting.x0)), LARGEST)
+    direction = choice("direction", given.get("direction", direction), DIRECTIONS)
+    rule = DIRECTIONS[direction]
+    check_suits(direction, rule, setting)
+    search = choice("line_search", given.get("line_search", "armijo"), ("armijo", "exact"))
+    return NormArmijo(
+        delta_bar=number("delta_bar", given.get("delta_bar", farthest), 0.0),
+        theta=number("theta", given.get("theta", 0.5), 0.0, 1.0),
+        sigma=number("sigma", given.get("sigma", 0.3), 0.0, 1.0),
+        alpha=number("alpha", given.get("alpha", rule.alpha), 0.0, 1.0),
+        direction=direction,
+        initial_step=choice(
+            "initial_step", given.get("initial_step", rule.initial_step), INITIAL_STEPS
+        ),
+        degree=degree_for_exact(setting.facts) if search == "exact" else None,
+    )
+
+
+def check_suits(direction: str, rule: Rule, setting: Setting) -> None:
+    """Raises DomainError where the objective has not what the direction needs, or is too large."""
+    n = len(setting.x0)
+    if rule.squares and not setting.facts.squares:
+        message = f"direction={direction!r} needs a sum of squares that the compiler sees"
+        remedy = "write the objective as sumsq(…) or sum((…)^2 …), or use direction='newton'"
+    elif rule.most is not None and n > rule.most:
+        message = f"direction={direction!r} is for at most {rule.most} unknowns, and these are {n}"
+        remedy = "use direction='newton-cg' or 'lbfgs'"
+    else:
+        return
+    raise DomainError(Diagnostic("E604", message, help=remedy))
+
+
+def degree_for_exact(facts: Facts) -> int:
+    """The degree of the polynomial; DomainError where it is none, or of too high a degree."""
+    if facts.degree is not None and facts.degree <= LARGEST_DEGREE:
+        return facts.degree
+    known = "is not seen to be one" if facts.degree is None else f"has degree {facts.degree}"
+    message = (
+        f"line_search='exact' is for polynomials of degree up to {LARGEST_DEGREE}, "
+        f"and the objective {known}"
+    )
+    raise DomainError(Diagnostic("E604", message, help="use line_search='armijo'"))
+
+
+_LINE_SEARCH = (
+    "delta_bar",
+    "theta",
+    "sigma",
+    "alpha",
+    "direction",
+    "initial_step",
+    "line_search",
+)
+
+_BALL = ("D", "d", "lipschitz", "samples", "safety")
+
+
+def of_a_ball(given: Options, prove: Prove | None, facts: Facts) -> LipschitzSource:
+    """The constants that `lipschitz` asks for."""
+    return lipschitz_source(given, prove)
+
+
+def of_both(given: Options, prove: Prove | None, facts: Facts) -> LipschitzSource:
+    """L1 and L2 of agp."""
+    return agp_source(given, prove)
+
+
+def of_a_step(given: Options, prove: Prove | None, facts: Facts) -> LipschitzSource:
+    """The constant of a fixed step."""
+    return gd_source(given, prove)
+
+
+METHODS = {
+    "auto": Method(
+        _LINE_SEARCH,
+        auto,
+        "norm-armijo along a direction chosen from degree, squares, kinks and n",
+    ),
+    "norm-armijo": Method(_LINE_SEARCH, norm_armijo, "Armijo search over steps of bounded length"),
+    "std-armijo": Method(
+        ("delta_bar", "theta", "sigma"), std_armijo, "Armijo search over multiples of the gradient"
+    ),
+    "pgd": Method(
+        _BALL, pgd, "gradient steps projected on balls", "L1 over B(x, D)", source=of_a_ball
+    ),
+    "tgd": Method(
+        _BALL, tgd, "gradient steps cut to length d", "L1 over B(x, D)", source=of_a_ball
+    ),
+    "agp": Method(
+        ("D", "lift", "lipschitz", "samples", "safety"),
+        agp,
+        "accelerated gradient projection, until proven guilty",
+        "L1 and L2 over B(x, 3D)",
+        source=of_both,
+    ),
+    "gd": Method(
+        ("L", "D", "lipschitz", "samples", "safety"),
+        gd,
+        "gradient steps 1/L",
+        "L, or L1 over B(x0, D)",
+        source=of_a_step,
+    ),
+    "ngd": Method(("d",), ngd, "steps of length d along the gradient"),
+    "adgd": Method(("lam0",), adgd, "gradient steps by the change of the gradient"),
+    "bpg": Method(
+        ("L", "p"),
+        bpg,
+        "Bregman steps with the kernel |x|^p/p + |x|^2/2",
+        "L: by bounds for a polynomial",
+        source=bpg_source,
+    ),
+}
+
+
+def method_of(
+    name: str,
+    options: Options,
+    x0: Vector,
+    gtol: float,
+    prove: Prove | None = None,
+    facts: Facts = NO_FACTS,
+) -> tuple[Subroutine, LipschitzSource | None]:
+    """The method called `name` for a run from x0 (n,), and the source of its constants.
+
+    Options that are None are those not given. Errors list what there is.
+    """
+    method = METHODS[choice("method", name, METHODS, hint=method_hint(name))]
+    check_names(name, options, method.options)
+    given = {option: value for option, value in options.items() if value is not None}
+    if method.source is None:
+        found = method.build(given, Setting(x0, gtol, facts=facts))
+        if isinstance(found, NormArmijo):
+            found = replace(found, prove=prove)
+        return found, None
+    source = method.source(given, prove, facts)
+    setting = Setting(x0, gtol, source.estimated, proves(source), facts)
+    if "d" in method.options and is_auto(given):
+        return certified(name, setting, "d" in given), proofs_alone(source)
+    return method.build(given, setting), source

@@ -1,0 +1,77 @@
+"""Truncated gradient descent: gradient steps 1/L1, none longer than d."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from slomodel.solve.methods.ball import margin, radius, require_epoch_descent
+from slomodel.solve.methods.gradient_steps import DescentRun
+from slomodel.solve.norms import Vector
+from slomodel.solve.objective import Evaluator
+from slomodel.solve.options import Setting, bad_value
+from slomodel.solve.subroutine import Ball, Iterate, Needs, Region
+from slomodel.solve.verify.certificate import Promise
+from slomodel.solve.verify.inequalities import of_gradient_steps
+
+
+@dataclass(frozen=True, slots=True)
+class TGD:
+    """x − ∇f·min(1/L1, d/‖∇f‖), L1 over B(x₀, D). Paper: eqn:meta-TG.
+
+    L1 is lifted to √ε/d: then a step of length d descends by ε/(2·L1) too, which the paper's
+    proof takes from L1 ≥ 1.
+    """
+
+    D: float
+    d: float
+
+    name = "tgd"
+    needs = Needs.L1
+
+    @property
+    def ball(self) -> Ball:
+        return Ball(self.D, self.d)
+
+    @property
+    def parameters(self) -> dict[str, float | str]:
+        return {"D": self.D, "d": self.d}
+
+    @property
+    def promises(self) -> tuple[Promise, ...]:
+        return of_gradient_steps(True)
+
+    def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> DescentRun:
+        if self.d < tolerance:
+            raise bad_value("d", f"a number ≥ √ε = {tolerance:g}", self.d)
+        require_epoch_descent(self.D, self.d, tolerance)
+        least = tolerance / self.d
+        return DescentRun(truncate, evaluate, start, ends_at_boundary=False, least_L1=least)
+
+
+def truncate(current: Iterate, region: Region, out: Vector) -> bool:
+    """Write the gradient step into `out` (n,), cut to length d where it is longer; True then.
+
+    Paper: eqn:meta-TG.
+    """
+    d, L1 = region.ball.d, region.L1
+    assert L1 is not None
+    cut = current.gnorm > L1 * d
+    if cut:
+        np.divide(current.g, -current.gnorm, out=out)
+        out *= d
+    else:
+        np.divide(current.g, -L1, out=out)
+    out += current.x
+    return cut
+
+
+def tgd(given: Mapping[str, object], setting: Setting) -> TGD:
+    """TGD with its defaults: d = D/4."""
+    if "d" in given:
+        d = margin(given["d"], closed=False)
+        return TGD(radius(given, setting, d), d)
+    D = radius(given, setting, 0.0)
+    return TGD(D, D / 4.0)

@@ -1,0 +1,165 @@
+"""Checkpoints: a run written down every few seconds, and taken up again to the bit."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slomodel.errors import DomainError
+from slomodel.solve.files import archive, no_such_file, written
+from slomodel.solve.norms import Vector
+from slomodel.solve.objective import Evaluator
+from slomodel.solve.run.monitor import Monitor
+from slomodel.solve.run.snapshot import Code, Freezer, Thawer
+from slomodel.solve.subroutine import Iterate
+
+FORMAT = "slomodel checkpoint 1"
+SECONDS = 5.0
+# Writing takes at most this share of a run.
+SHARE = 0.05
+_COUNTS = ("nfev", "njev", "nhev")
+_NAMED = ("x0", "rows", "point", "gradient")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the trajectory of a run depends on besides the objective and the budgets.
+
+    Of a checkpoint, `options` are those that are numbers or texts, `not_held` names the others.
+    """
+
+    method: str
+    options: Mapping[str, object]
+    sense: str
+    gtol: float
+    scaled: bool
+    seed: int
+    not_held: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A checkpoint that was read; `point` is the last one of the run."""
+
+    path: str
+    asked: Asked
+    x0: Vector
+    point: Iterate
+    rows: Vector
+    seconds: float
+    counts: Mapping[str, int]
+    code: Code
+    arrays: tuple[NDArray[np.float64], ...]
+
+
+class Keeper:
+    """Writes checkpoints of one run to `path`, and puts `saved` back at its start."""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None,
+        asked: Asked,
+        x0: Vector,
+        saved: Saved | None = None,
+    ) -> None:
+        self.saved = saved
+        self._path = None if path is None else Path(path)
+        self._asked = asked
+        self._x0 = x0
+        self._parts: dict[str, object] = {}
+        self._due = 0.0
+
+    def follow(self, evaluate: Evaluator, monitor: Monitor, parts: dict[str, object]) -> None:
+        """Take the objects that a run consists of, and bring them to where it was left.
+
+        An object that takes the place of another one has to be put into `parts`.
+
+        Raises DomainError for a checkpoint that does not fit them.
+        """
+        self._parts = parts
+        saved = self.saved
+        if saved is None:
+            return
+        try:
+            Thawer(saved.arrays).thaw(saved.code, parts)
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError):
+            raise _refused(saved.path, "it is of another version, or damaged") from None
+        evaluate.go_on(saved.seconds, *(saved.counts[name] for name in _COUNTS))
+        monitor.restore(saved.rows)
+
+    def keep(self, evaluate: Evaluator, monitor: Monitor, at: Iterate, at_end: bool) -> None:
+        """Write a checkpoint if it is time for one: at the start, every few seconds, at the end."""
+        now = perf_counter()
+        if self._path is None or not (at_end or now >= self._due):
+            return
+        freezer = Freezer()
+        code = freezer.freeze(self._parts)
+        text = {
+            "format": FORMAT,
+            "asked": _plain(self._asked),
+            "f": at.f,
+            "gnorm": at.gnorm,
+            "seconds": now - evaluate.started,
+            "counts": {name: getattr(evaluate, name) for name in _COUNTS},
+            "code": code,
+        }
+        arrays = {f"array_{k}": one for k, one in enumerate(freezer.arrays)}
+        rows = monitor.recorder.rows()
+        named = dict(zip(_NAMED, (self._x0, rows, at.x, at.g), strict=True))
+        with written(self._path) as partial, partial.open("wb") as file:
+            np.savez(file, allow_pickle=False, text=np.array(json.dumps(text)), **named, **arrays)
+        spent = perf_counter() - now
+        self._due = now + spent + max(SECONDS, spent / SHARE)
+
+
+def read_checkpoint(path: str | os.PathLike[str]) -> Saved:
+    """Read what a run with `checkpoint=` wrote; raises DomainError for any other file."""
+    arrays = archive(path, "a checkpoint", "a run with checkpoint=")
+    if not {"text", *_NAMED} <= arrays.keys():
+        raise _refused(os.fspath(path), f"it holds {', '.join(sorted(arrays)) or 'nothing'}")
+    try:
+        text = json.loads(str(arrays["text"]))
+        if text["format"] != FORMAT:
+            raise ValueError(text["format"])
+        count = sum(name.startswith("array_") for name in arrays)
+        x, g = arrays["point"], arrays["gradient"]
+        return Saved(
+            path=os.fspath(path),
+            asked=Asked(**text["asked"]),
+            x0=arrays["x0"],
+            point=Iterate(x, float(text["f"]), g, float(text["gnorm"])),
+            rows=arrays["rows"],
+            seconds=float(text["seconds"]),
+            counts={name: int(text["counts"][name]) for name in _COUNTS},
+            code=text["code"],
+            arrays=tuple(arrays[f"array_{k}"] for k in range(count)),
+        )
+    except (KeyError, ValueError, TypeError):
+        raise _refused(os.fspath(path), "it is of another version, or damaged") from None
+
+
+def _plain(asked: Asked) -> dict[str, object]:
+    """The same for JSON."""
+    given = {name: value for name, value in asked.options.items() if value is not None}
+    given = {k: v.item() if isinstance(v, np.generic) else v for k, v in given.items()}
+    held = {k: v for k, v in given.items() if isinstance(v, str | bool | int | float)}
+    return {
+        "method": asked.method,
+        "options": held,
+        "sense": asked.sense,
+        "gtol": float(asked.gtol),
+        "scaled": bool(asked.scaled),
+        "seed": int(asked.seed),
+        "not_held": sorted(given.keys() - held.keys()),
+    }
+
+
+def _refused(path: str, reason: str) -> DomainError:
+    return no_such_file(path, "a checkpoint", "a run with checkpoint=", reason)

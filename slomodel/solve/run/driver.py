@@ -1,0 +1,306 @@
+"""Algorithm 1 of the paper: sequential local optimization (alg:Meta)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from slomodel.solve.constants.proved import Clocked, unproved
+from slomodel.solve.constants.source import LipschitzSource
+from slomodel.solve.controls import Controls
+from slomodel.solve.facts import NO_FACTS, Facts
+from slomodel.solve.norms import EPS, norm
+from slomodel.solve.objective import BudgetSpent, Evaluator
+from slomodel.solve.run.checkpoint import Keeper
+from slomodel.solve.run.history import EpochLog
+from slomodel.solve.run.monitor import Monitor
+from slomodel.solve.run.saddle_escape import SaddleWatch
+from slomodel.solve.stagnation.stationary_point import SoFar, falls_beyond
+from slomodel.solve.stagnation.unbounded import Drift, depth
+from slomodel.solve.status import Status
+from slomodel.solve.subroutine import (
+    ConstantsOver,
+    Halt,
+    Iterate,
+    Needs,
+    OwnBall,
+    Region,
+    Step,
+    Stepper,
+    Subroutine,
+    Violation,
+)
+from slomodel.solve.verify.certificate import Certifier
+
+# A sum of squares below this fraction of its decrease in the run counts as 0.
+SMALL = 1e-6
+
+
+@dataclass(slots=True)
+class Run:
+    """Where a run stands and how it ended; `tolerance` is √ε, set from f and g at the start.
+
+    `best` is the lowest point left behind by a step that rises by more than rounding. `region` is
+    that of the epoch that is open, if one is; it began after step `first`, with
+    `violations_before` in all. `proofs` are what is asked for constants, if anyone is. The
+    run began with the value `first_f` and ‖x‖ = `first_size`.
+    """
+
+    current: Iterate
+    controls: Controls
+    tolerance: float = 0.0
+    status: Status | None = None
+    detail: str = ""
+    remedy: str = ""
+    epoch: int = 1
+    step: float = 0.0
+    rounding_steps: int = 0
+    violations: int = 0
+    best: Iterate | None = None
+    facts: Facts = NO_FACTS
+    first_f: float = math.nan
+    first_size: float = 0.0
+    stop_asked: bool = False
+    depth: float = -math.inf
+    region: Region | None = None
+    first: int = 0
+    violations_before: int = 0
+    epochs: EpochLog = field(default_factory=EpochLog)
+    calls: list[dict[str, float | str]] = field(default_factory=list)
+    certifier: Certifier | None = None
+    proofs: Clocked | None = None
+
+    @property
+    def so_far(self) -> SoFar:
+        return SoFar(max(self.first_f - self.current.f, 0.0), self.first_size)
+
+    def end(self, status: Status, detail: str = "", remedy: str = "") -> None:
+        self.status, self.detail, self.remedy = status, detail, remedy
+
+    def halt(self, seen: Halt | None) -> None:
+        """End as `seen` says; None for no end."""
+        if seen is not None:
+            self.current = seen.best or self.current
+            self.end(seen.status, seen.detail, seen.remedy)
+
+    def accept(self, taken: Step) -> None:
+        old, new = self.current, taken.point
+        rises = new.f > old.f and not taken.by_rounding
+        if rises and (self.best is None or old.f < self.best.f):
+            self.best = old.copy()
+        self.current, self.step = new, taken.length
+        self.rounding_steps += taken.by_rounding
+        self.violations += taken.violates
+        if taken.facts:
+            self.calls.append(dict(taken.facts))
+
+    def return_to_best(self) -> None:
+        """Go back to a lower point, unless the run ended at a stationary one."""
+        assert self.status is not None
+        if self.best and self.best.f < self.current.f and not self.status.success:
+            self.current = self.best
+
+
+def minimize(
+    subroutine: Subroutine,
+    evaluate: Evaluator,
+    monitor: Monitor,
+    run: Run,
+    lipschitz: LipschitzSource | None = None,
+    keeper: Keeper | None = None,
+    watch: SaddleWatch | None = None,
+) -> None:
+    """Run epochs τ = 1, 2, … from `run.current.x` until `run.status` is set.
+
+    Ctrl-C and a spent budget end the run at the last accepted point. `keeper` writes checkpoints,
+    or puts one back first; `watch` leaves saddles.
+    Paper: alg:Meta.
+    """
+    try:
+        if keeper is None or keeper.saved is None:
+            evaluate_start(evaluate, monitor, run)
+        if run.status is None:
+            stepper = subroutine.stepper(evaluate, run.current, run.tolerance)
+            constants = lipschitz.start(evaluate, run.controls.seed) if lipschitz else None
+            drift = Drift(evaluate, run.current.x)
+            parts = {
+                "run": run,
+                "stepper": stepper,
+                "constants": constants,
+                "watch": watch,
+                "drift": drift,
+            }
+            if keeper:
+                keeper.follow(evaluate, monitor, parts)
+                # A run that was at its end is asked again whether it is.
+                run.status, run.stop_asked = None, False
+        while run.status is None:
+            if run.region is None:
+                run.region = stepper.enter(open_region(subroutine, run.current, constants))
+                run.first, run.violations_before = monitor.k, run.violations
+            one_epoch(stepper, evaluate, monitor, run, keeper, drift)
+            if run.status is Status.converged:
+                run.halt(drift.at_end(run.current, run.depth))
+            if watch and left_saddle(watch, monitor, run):
+                stepper = subroutine.stepper(evaluate, run.current, run.tolerance)
+                parts["stepper"] = stepper
+    except BudgetSpent as spent:
+        # A point that ended the run stays what it is when a look for a lower one is cut short.
+        if run.status is None:
+            run.end(spent.status)
+    except KeyboardInterrupt:
+        run.end(Status.interrupted)
+    run.return_to_best()
+    if not watch and monitor.k > 0:
+        look_beyond(evaluate, run)
+    if watch and run.status is not Status.unbounded:
+        run.detail = f"{run.detail} {watch.verdict}".strip()
+
+
+def look_beyond(evaluate: Evaluator, run: Run) -> None:
+    """Report a lower point beyond the stationary point at which a run ended, if there is one.
+
+    A sum of squares that is about 0 is at its minimum. Nothing is reported on a spent budget.
+    """
+    facts = run.facts
+    nothing = facts.squares and not facts.signed and abs(run.current.f) <= SMALL * run.so_far.gained
+    if run.status is not Status.converged or not facts.curvature or nothing:
+        return
+    try:
+        seen = falls_beyond(evaluate, run.current, run.so_far)
+    except (BudgetSpent, KeyboardInterrupt):
+        return
+    if seen:
+        remedy = "Use second_order=True, or another start."
+        run.detail = f"{run.detail} {seen.message(evaluate.sign)} {remedy}"
+
+
+def left_saddle(watch: SaddleWatch, monitor: Monitor, run: Run) -> bool:
+    """Take a step along negative curvature where the run lingers or has ended; True if it did."""
+    lingers = run.status is None and watch.due(run.current)
+    if not (lingers or (run.status is not None and run.status.success)):
+        return False
+    found = watch.leave(run.current, None if lingers else run.so_far)
+    if found is None:
+        if run.status is not None:
+            watch.judge(run.current, run.tolerance)
+        return False
+    run.status, run.detail, run.remedy = None, "", ""
+    run.accept(Step(found, norm(found.x - run.current.x), at_boundary=True))
+    monitor.record(run.current, run.step, run.epoch)
+    run.stop_asked = monitor.tell(run.current, run.step, run.epoch)
+    return True
+
+
+def evaluate_start(evaluate: Evaluator, monitor: Monitor, run: Run) -> None:
+    """f, g and what is measured against them: the tolerance and the depth called unbounded.
+
+    The scale s = min(1, max(|f|, ‖g‖)), 1 where that is 0: a flat or tiny f is not solved at once.
+    """
+    start = run.current
+    start.f = evaluate.value(start.x)
+    start.gnorm = evaluate.gradient(start.x, start.g)
+    monitor.record(start, 0.0, run.epoch)
+    if not (math.isfinite(start.f) and math.isfinite(start.gnorm)):
+        run.end(Status.nonfinite_start)
+        return
+    scale = min(1.0, max(abs(start.f), start.gnorm)) or 1.0
+    run.tolerance = run.controls.gtol * (scale if run.controls.scaled else 1.0)
+    run.depth, run.first_f, run.first_size = depth(start.f), start.f, norm(start.x)
+    run.stop_asked = monitor.tell(start, 0.0, run.epoch)
+
+
+def one_epoch(
+    stepper: Stepper,
+    evaluate: Evaluator,
+    monitor: Monitor,
+    run: Run,
+    keeper: Keeper | None = None,
+    drift: Drift | None = None,
+) -> None:
+    """Iterate in B(x₀^τ, D) until ‖x_{k+1} − x₀^τ‖ ∈ [D−d, D] or the run ends."""
+    assert run.region is not None
+    try:
+        while True:
+            ended = has_ended(run, monitor.k)
+            if keeper:
+                keeper.keep(evaluate, monitor, run.current, at_end=ended)
+            if ended:
+                break
+            taken = stepper.step(run.current, run.region)
+            if isinstance(taken, Violation):
+                run.region = stepper.enter(inflated(run.region, run.current))
+                run.violations += 1
+                continue
+            if isinstance(taken, Halt):
+                run.halt(taken)
+                break
+            old, ends = run.current, ends_epoch(taken, run.region)
+            run.accept(taken)
+            monitor.record(taken.point, taken.length, run.epoch)
+            if run.certifier:
+                run.certifier.took(old, taken, run.region, run.tolerance, ends, monitor.k)
+            run.stop_asked = monitor.tell(taken.point, taken.length, run.epoch)
+            if drift:
+                run.halt(drift.after(monitor.k, run.current, run.depth))
+            if ends or run.status is not None:
+                break
+    finally:
+        steps, violations = monitor.k - run.first, run.violations - run.violations_before
+        run.epochs.add(run.region, steps, violations)
+    run.epoch += 1
+    run.region = None
+
+
+def open_region(subroutine: Subroutine, start: Iterate, constants: ConstantsOver | None) -> Region:
+    """The ball round the epoch's first point, with the constants that the subroutine needs."""
+    ball = subroutine.ball
+    if isinstance(ball, OwnBall):
+        assert constants is not None
+        return ball.region(start, constants)
+    # The arrays of `start` live until the step after the next.
+    centre = start.x if ball.ends_every_step else start.x.copy()
+    if subroutine.needs is Needs.nothing:
+        return Region(centre, ball)
+    assert constants is not None, f"{subroutine.name} needs Lipschitz constants"
+    found = constants(start, ball.over * ball.D)
+    if found.unproved:
+        raise unproved(ball.over * ball.D, found.unproved)
+    L2 = found.L2 if subroutine.needs is Needs.L1_and_L2 else None
+    return Region(centre, ball, found.L1, L2, found.source, found.estimated)
+
+
+def inflated(region: Region, at: Iterate) -> Region:
+    """The region with L1 and L2 doubled; L1 = 0 becomes what takes a step from `at` out by D."""
+    assert region.L1 is not None
+    L2 = None if region.L2 is None else 2.0 * region.L2
+    return replace(region, L1=2.0 * region.L1 or at.gnorm / region.ball.D, L2=L2)
+
+
+def has_ended(run: Run, k: int) -> bool:
+    """Test the current point, x_k; sets the status when the run ends here."""
+    point = run.current
+    if point.gnorm < run.tolerance or point.gnorm == 0.0:
+        run.end(
+            Status.converged, f"Gradient norm {point.gnorm:.3g}, tolerance {run.tolerance:.3g}."
+        )
+    elif run.stop_asked:
+        run.end(Status.user_stopped)
+    elif point.f < run.depth:
+        run.end(Status.unbounded)
+    elif k >= run.controls.max_iter:
+        run.end(Status.max_iter)
+    return run.status is not None
+
+
+def ends_epoch(taken: Step, region: Region) -> bool:
+    """Whether the new point lies in the margin [D−d, D] of the epoch's ball."""
+    ball = region.ball
+    if taken.at_boundary or ball.ends_every_step:
+        return True
+    distance = norm(np.subtract(taken.point.x, region.centre))
+    slack = 8.0 * EPS * (ball.D + norm(taken.point.x))
+    assert distance <= ball.D + slack, "a step left the ball of its epoch"
+    return distance >= ball.D - ball.d

@@ -1,0 +1,75 @@
+"""The message of a run: how it ended, what was seen, the counts, what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from time import perf_counter
+
+from slomodel.solve.objective import Evaluator
+from slomodel.solve.run.driver import Run
+from slomodel.solve.status import Sense, Status
+
+_LIMITS = (Status.max_iter, Status.max_time, Status.max_nfev)
+_SAMPLED = "lipschitz='sampled'"
+
+
+def message(run: Run, evaluate: Evaluator, nit: int, parameters: Mapping[str, object]) -> str:
+    """The status's sentence, what was seen, the counts, and the remedy."""
+    assert run.status is not None
+    sense = run.controls.sense
+    counts = (
+        f"{counted(nit, 'iteration')}, {counted(evaluate.nfev, 'value')}, "
+        f"{counted(evaluate.njev, 'gradient')}."
+    )
+    remedy = run.remedy or run.status.remedy_of(sense)
+    proofs = proofs_note(run, perf_counter() - evaluate.started, parameters)
+    if run.status is Status.converged and nit == 0 and len(run.current.x):
+        remedy = stationary_start(sense)
+    elif proofs:
+        remedy = f"{remedy} {proofs}"
+    elif run.status in _LIMITS and parameters.get("direction", "gradient") == "gradient":
+        remedy = f"{remedy} The method auto often needs far fewer steps."
+    sentence = run.status.sentence_of(sense)
+    return " ".join(filter(None, (sentence, run.detail, counts, constants_note(run), remedy)))
+
+
+def proofs_note(run: Run, seconds: float, parameters: Mapping[str, object]) -> str:
+    """Where most of a time limit went to proving constants: how much, and what takes less."""
+    proofs = run.proofs
+    if run.status is not Status.max_time or not proofs or proofs.seconds <= 0.5 * seconds:
+        return ""
+    spent = (
+        f"Of {seconds:.2g} s, {proofs.seconds:.2g} s went to proving constants over "
+        f"{counted(proofs.number, 'ball')}, {proofs.longest:.2g} s to the longest."
+    )
+    if "lipschitz" in parameters:
+        instead = "a D and lipschitz='sampled'" if parameters.get("D") == "auto" else _SAMPLED
+        return f"{spent} With {instead} they are estimated from a few gradients."
+    if "p" in parameters:
+        return f"{spent} Give L where it is known."
+    return f"{spent} verify and second_order ask for them here: leave those out."
+
+
+def stationary_start(sense: Sense) -> str:
+    """What to make of a start where the gradient vanishes already."""
+    other = "minimum" if sense == "maximize" else "maximum"
+    return (
+        f"The start is already stationary: it may be a saddle or a {other}. Unless it is a "
+        "solution found before, start elsewhere, for example from a random init."
+    )
+
+
+def constants_note(run: Run) -> str:
+    """What the run has shown of its Lipschitz constants; empty if nothing."""
+    if not run.violations:
+        return ""
+    steps = counted(run.violations, "step")
+    epochs = run.epochs.records()
+    if any(epoch.source == "sampled" for epoch in epochs):
+        return f"The sampled L1 was too small for {steps}, and doubled."
+    return f"The given L1 is too small: {steps} did not descend as it promises."
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 step`, `2,000 steps`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

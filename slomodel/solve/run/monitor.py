@@ -1,0 +1,151 @@
+"""What the user sees and says during a run: history, callback, progress."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from slomodel.solve.norms import Vector
+from slomodel.solve.objective import Evaluator
+from slomodel.solve.options import bad_value
+from slomodel.solve.run.history import Recorder
+from slomodel.solve.subroutine import Iterate
+
+PROGRESS_SECONDS = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The run after step k, for a callback; `x` (n,) is a copy, `fun` as the model states it."""
+
+    k: int
+    x: Vector
+    fun: float
+    gradient_norm: float
+    step: float
+    epoch: int
+    time: float
+    nfev: int
+    njev: int
+    nhev: int
+
+
+Callback = Callable[[State], bool | None]
+
+
+@runtime_checkable
+class Progress(Protocol):
+    """A display; `update` comes at k = 0, then at most ten times a second, and at the end."""
+
+    def update(self, state: State) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Monitor:
+    """Records every accepted point and passes it on. `k` counts the steps."""
+
+    def __init__(
+        self, evaluate: Evaluator, callback: Callback | None, progress: Progress | None
+    ) -> None:
+        self.k = -1
+        self.recorder = Recorder()
+        self._evaluate = evaluate
+        self._callback = callback
+        self._progress = progress
+        self._now = 0.0
+        self._next_update = 0.0
+
+    def record(self, point: Iterate, step: float, epoch: int) -> None:
+        """Take in the next point, x0 first."""
+        self._now = perf_counter()
+        evaluate = self._evaluate
+        time = self._now - evaluate.started
+        self.recorder.add(time, evaluate.sign * point.f, point.gnorm, step, epoch)
+        self.k += 1
+
+    def restore(self, rows: Vector) -> None:
+        """Go on after the rows (k, 5) of an earlier run."""
+        self.recorder.restore(rows)
+        self.k = len(rows) - 1
+
+    def tell(self, point: Iterate, step: float, epoch: int) -> bool:
+        """Pass the point just recorded on; True when the callback asks to stop."""
+        if self._progress is not None and self._now >= self._next_update:
+            self._progress.update(self._state(point, step, epoch))
+            self._next_update = self._now + PROGRESS_SECONDS
+        if self._callback is None:
+            return False
+        return wants_stop(self._callback, self._state(point, step, epoch))
+
+    def close(self, last: Iterate, step: float, epoch: int) -> None:
+        """Show the last point and close the display."""
+        if self._progress is None:
+            return
+        try:
+            self._now = perf_counter()
+            self._progress.update(self._state(last, step, epoch))
+        finally:
+            self._progress.close()
+
+    def _state(self, point: Iterate, step: float, epoch: int) -> State:
+        evaluate = self._evaluate
+        return State(
+            k=max(self.k, 0),
+            x=point.x.copy(),
+            fun=evaluate.sign * point.f,
+            gradient_norm=point.gnorm,
+            step=step,
+            epoch=epoch,
+            time=self._now - evaluate.started,
+            nfev=evaluate.nfev,
+            njev=evaluate.njev,
+            nhev=evaluate.nhev,
+        )
+
+
+def display_of(
+    progress: object, max_time: float | None, counted: str = "iteration"
+) -> Progress | None:
+    """The display asked for: the live line for True, None for None, False or where nobody watches.
+
+    `counted` is what the line counts.
+    Raises DomainError for what is no display.
+    """
+    if progress is None or progress is False:
+        return None
+    if progress is True:
+        # The library that draws is loaded for those who watch.
+        from slomodel.solve.run.live import live_line
+
+        return live_line(max_time, counted)
+    if isinstance(progress, Progress) and not isinstance(progress, type):
+        return progress
+    wanted = "True, False or an object with update(state) and close()"
+    raise bad_value("progress", wanted, progress)
+
+
+def check_callback(callback: object) -> None:
+    """Raises DomainError for what cannot be called."""
+    if callback is not None and not callable(callback):
+        raise bad_value("callback", "a function of the run's state", callback)
+
+
+def wants_stop(callback: Callback, state: State) -> bool:
+    """None and False go on; True and StopIteration stop; any other answer is a TypeError."""
+    try:
+        answer: object = callback(state)
+    except StopIteration:
+        return True
+    if answer is None:
+        return False
+    if isinstance(answer, bool | np.bool_):
+        return bool(answer)
+    raise TypeError(
+        f"the callback returned {type(answer).__name__}: return True to stop, "
+        "None or False to go on"
+    )

@@ -1,0 +1,71 @@
+"""Taking a run up again: what the checkpoint says, what the call says, and the objective."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from slomodel.errors import Diagnostic, DomainError
+from slomodel.solve.norms import Vector
+from slomodel.solve.objective import Objective
+from slomodel.solve.run.checkpoint import Asked, Saved
+
+_UNASKED = {"method": "auto", "gtol": 1e-6, "scaled": True, "seed": 0}
+# Values of one objective at one point, as a share of |f| there or of 1; threads change the last
+# digits.
+_SAME = 1e-9
+
+
+def agreed(saved: Saved, asked: Asked) -> Asked:
+    """What to go on with: that of the checkpoint, with the options that it cannot hold.
+
+    Raises DomainError where the call asks for something else than the checkpoint says.
+    """
+    there = saved.asked
+    for name, unasked in _UNASKED.items():
+        if getattr(asked, name) not in (getattr(there, name), unasked):
+            raise _differs(name, getattr(there, name), getattr(asked, name))
+    options = dict(there.options)
+    given = {name: value for name, value in asked.options.items() if value is not None}
+    for name, value in given.items():
+        if name in there.not_held:
+            options[name] = value
+        elif name not in options or options[name] != value:
+            raise _differs(name, options.get(name), value)
+    for name in there.not_held:
+        if name not in given:
+            message = f"the checkpoint was written with a {name} that it cannot hold"
+            raise DomainError(Diagnostic("E604", message, help=f"give {name} again"))
+    return replace(there, options=options)
+
+
+def start_of(saved: Saved, x0: ArrayLike | None) -> Vector:
+    """The x0 (n,) of the run to resume; DomainError where another one is asked for."""
+    if x0 is None or np.array_equal(np.asarray(x0), saved.x0):
+        return saved.x0
+    message = f"x0 is not the one that the run in `{saved.path}` began with"
+    remedy = "leave x0 out: the run goes on from the point that it had reached"
+    raise DomainError(Diagnostic("E604", message, help=remedy))
+
+
+def check_objective(saved: Saved, objective: Objective, sign: float) -> None:
+    """Raises DomainError where the checkpoint is that of another objective."""
+    at = saved.point
+    found = None
+    if len(at.x) == objective.n:
+        found = sign * float(objective.value(at.x))
+        if abs(found - at.f) <= _SAME * max(1.0, abs(at.f)):
+            return
+    here = f"n = {objective.n}" if found is None else f"{sign * found:.12g}"
+    there = f"n = {len(at.x)}" if found is None else f"{sign * at.f:.12g}"
+    message = f"`{saved.path}` is of another objective: at its point {there} there, {here} here"
+    raise DomainError(Diagnostic("E604", message, help="resume with the same model and data"))
+
+
+def _differs(name: str, there: object, here: object) -> DomainError:
+    was = "was not given" if there is None else f"was {there!r}"
+    message = f"{name} {was} in the run to resume, and {here!r} is asked for"
+    remedy = f"leave {name} out, or start from the point that was reached: x0=solution.x"
+    return DomainError(Diagnostic("E604", message, help=remedy))

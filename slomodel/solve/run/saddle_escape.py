@@ -1,0 +1,176 @@
+"""`second_order=True`: leaving points where the gradient vanishes but the Hessian is not ≥ 0."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from slomodel.errors import Diagnostic, DomainError
+from slomodel.solve.constants.proved import Prove
+from slomodel.solve.facts import Facts
+from slomodel.solve.norms import Vector, norm
+from slomodel.solve.objective import Evaluator
+from slomodel.solve.options import bad_value
+from slomodel.solve.stagnation.curvature import LARGEST_SHOWN, Ritz, least_eigenvalue, shown_above
+from slomodel.solve.stagnation.resolution import ROUNDING
+from slomodel.solve.stagnation.stationary_point import SoFar, falls_beyond
+from slomodel.solve.subroutine import Iterate
+
+# A run lingers when f falls by less than this share of itself in so many steps and ‖g‖ is below
+# this share of the largest seen. After a look that gained less the next is due after GROWTH times
+# as many steps.
+LINGERING = 1e-4
+STEPS = 20
+NEAR = 1e-5
+GROWTH = 3
+# Steps along ±v are tried from this times max(1, ‖x‖) down, each half the one before: at saddles
+# whose Hessian almost vanishes the gain is far away.
+FARTHEST = 4.0
+HALVINGS = 60
+# The share of the decrease |λ|t²/2 that a step of length t has to have.
+SIGMA = 0.3
+# Radii of balls, in units of max(1, ‖x‖), over which L2 is asked for.
+RADII = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+NOT_JUDGED = "The run ended before second_order had judged its last point, which may be a saddle."
+
+
+class SaddleWatch:
+    """Looks for negative curvature where a run lingers or ends, and takes a step along it.
+
+    For λ = vᵀHv < 0, ⟨g,v⟩ ≤ 0 and L2 over a ball that holds the step, f falls by at least
+    2|λ|³/(3·L2²) at t = 2|λ|/L2; farther steps often gain far more.
+    """
+
+    def __init__(self, evaluate: Evaluator, prove: Prove | None, seed: int) -> None:
+        self.left = 0
+        self._evaluate = evaluate
+        self._prove = prove
+        self._generator = np.random.default_rng(seed)
+        self._f = math.inf
+        self._since = 0
+        self._largest = 0.0
+        self._patience = STEPS
+        self._seen: Vector | None = None
+        self._last: Ritz | None = None
+        self._judged = NOT_JUDGED
+
+    def due(self, at: Iterate) -> bool:
+        """Take in an accepted point; True when the run lingers."""
+        if at.f < self._f - LINGERING * abs(self._f):
+            self._f, self._since = at.f, 0
+        self._since += 1
+        self._largest = max(self._largest, at.gnorm)
+        return self._since >= self._patience and at.gnorm <= NEAR * self._largest
+
+    def leave(self, at: Iterate, so_far: SoFar | None = None) -> Iterate | None:
+        """A lower point along a direction of negative curvature; None where none was found.
+
+        Given `so_far`, at the end of a run, also one along a direction of almost no curvature, as
+        at an inflection.
+        """
+        if self._seen is not None and np.array_equal(self._seen, at.x):
+            return None
+        self._last = least_eigenvalue(self._evaluate, at.x, self._generator)
+        found = None
+        if self._last is not None and self._last.value < -self._last.noise:
+            found = self._lower(at, self._last)
+        if found is None and self._last is not None and so_far is not None:
+            beyond = falls_beyond(self._evaluate, at, so_far)
+            found = self._at(beyond.x, beyond.f) if beyond else None
+        self._since = 0
+        if found is None:
+            self._seen = at.x.copy()
+            self._patience *= GROWTH
+            return None
+        self.left += 1
+        gained = found.f < at.f - LINGERING * abs(at.f)
+        self._f, self._patience = found.f, STEPS if gained else GROWTH * self._patience
+        return found
+
+    @property
+    def verdict(self) -> str:
+        """What the run has shown of saddles; that nothing was shown of its end, if so."""
+        saddles = f"{self.left} saddle{'' if self.left == 1 else 's'} left. " if self.left else ""
+        return saddles + self._judged
+
+    def judge(self, at: Iterate, tolerance: float) -> None:
+        """Say what is known of the least eigenvalue λ of the Hessian at a run's last point (n,)."""
+        self._judged = self._said_of(at, tolerance)
+
+    def _said_of(self, at: Iterate, tolerance: float) -> str:
+        last = self._last
+        if last is None:
+            return "The Hessian is not finite."
+        proof = self._constant(at.x, lambda L2: 2.0 * math.sqrt(tolerance / L2))
+        if proof is not None:
+            bound = -math.sqrt(proof * tolerance)
+            if len(at.x) <= LARGEST_SHOWN and shown_above(self._evaluate, at.x, bound):
+                return f"λ ≥ −√(L2·gtol) = {bound:.3g} is shown, with L2 = {proof:.3g}."
+        if last.value < -last.noise:
+            return f"λ ≤ {last.value:.3g}, but no step along it lowers the objective."
+        steps = f"{last.steps} Lanczos step{'' if last.steps == 1 else 's'}"
+        return f"λ < 0 is not refuted: {steps} found {last.value:.3g}."
+
+    def _lower(self, at: Iterate, ritz: Ritz) -> Iterate | None:
+        """The lowest of the points along ±v with enough decrease, with its gradient.
+
+        The certified step is one of them, where L2 has a proof.
+        """
+        noise = ROUNDING * self._evaluate.eps * abs(at.f)
+        best: tuple[float, float] | None = None
+        for t in self._lengths(at, ritz):
+            if SIGMA * 0.5 * -ritz.value * t * t <= noise:
+                continue
+            needed = at.f + SIGMA * 0.5 * ritz.value * t * t
+            for step in (t, -t):
+                f = self._evaluate.value(at.x + step * ritz.vector)
+                if -math.inf < f <= (needed if best is None else min(needed, best[0])):
+                    best = (f, step)
+        if best is None:
+            return None
+        return self._at(at.x + best[1] * ritz.vector, best[0])
+
+    def _at(self, x: Vector, f: float) -> Iterate | None:
+        """The point x (n,) with its value f and its gradient; None where that is not finite."""
+        g = np.empty_like(x)
+        gnorm = self._evaluate.gradient(x, g)
+        return Iterate(x, f, g, gnorm) if math.isfinite(gnorm) else None
+
+    def _lengths(self, at: Iterate, ritz: Ritz) -> list[float]:
+        """FARTHEST·max(1, ‖x‖), halved again and again, and the certified 2|λ|/L2."""
+        farthest = FARTHEST * max(1.0, norm(at.x))
+        lengths = [farthest * 0.5**k for k in range(HALVINGS)]
+        L2 = self._constant(at.x, lambda L2: -2.0 * ritz.value / L2)
+        return lengths if not L2 else [*lengths, min(-2.0 * ritz.value / L2, farthest)]
+
+    def _constant(self, x: Vector, step: Callable[[float], float]) -> float | None:
+        """L2 over a ball that holds a step of length step(L2); None where no proof is at hand."""
+        for share in RADII if self._prove else ():
+            assert self._prove is not None
+            radius = share * max(1.0, norm(x))
+            L2 = self._prove(x, radius).L2
+            if not math.isfinite(L2):
+                return None
+            if L2 == 0.0 or radius >= step(L2):
+                return L2
+        return None
+
+
+def watch_of(
+    wanted: object,
+    facts: Facts,
+    evaluate: Evaluator,
+    prove: Prove | None,
+    seed: int,
+) -> SaddleWatch | None:
+    """The watch that the option `second_order` asks for; DomainError where there is no Hessian."""
+    if wanted is None or wanted is False:
+        return None
+    if wanted is not True:
+        raise bad_value("second_order", "True or False", wanted)
+    if not facts.curvature:
+        message = "second_order=True needs products with the Hessian, which are not given"
+        raise DomainError(Diagnostic("E604", message, help="leave it out, or compile a model"))
+    return SaddleWatch(evaluate, prove, seed)

@@ -1,0 +1,145 @@
+"""The state of a run as numbers, texts and arrays, and back into objects of the same kinds.
+
+Objects of this package are taken apart into their attributes; what is shared stays shared. All
+else that is neither a number, a text, an array, a collection nor a random generator is left out
+(functions, evaluators, what was asked for), and is that of the run that goes on.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slomodel.solve.controls import Controls
+from slomodel.solve.directions.direction import Pair
+from slomodel.solve.objective import Evaluator
+from slomodel.solve.run.history import EpochRecord
+from slomodel.solve.stagnation.curvature import Ritz
+from slomodel.solve.subroutine import Ball, Constants, Iterate, Region
+
+PACKAGE = "slomodel.solve"
+Code = object
+Arrays = list[NDArray[np.generic]]
+
+_VALUES = {cls.__name__: cls for cls in (Ritz, Ball, Constants, EpochRecord, Iterate, Pair, Region)}
+"""What may be made anew where the run that goes on has none yet; nothing else is."""
+
+
+class Freezer:
+    """Takes objects apart into JSON values; arrays go into `arrays`, each once."""
+
+    def __init__(self) -> None:
+        self.arrays: Arrays = []
+        self._numbers: dict[int, int] = {}
+        self._held: list[object] = []
+
+    def freeze(self, value: object) -> Code:
+        """The code of a value: a JSON value or a list [kind, …]."""
+        if isinstance(value, Enum):
+            return value.value if isinstance(value.value, str) else ["kept"]
+        if value is None or isinstance(value, str | bool | int | float):
+            return value
+        if isinstance(value, np.generic):
+            return value.item()
+        if isinstance(value, np.ndarray | np.random.Generator) or _is_own(value):
+            return self._shared(value)
+        if isinstance(value, list | tuple | deque):
+            kind = next(k for k, cls in _SEQUENCES.items() if isinstance(value, cls))
+            return [kind, *map(self.freeze, value)]
+        if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+            return ["dict", {key: self.freeze(one) for key, one in value.items()}]
+        return ["kept"]
+
+    def _shared(self, value: object) -> Code:
+        if id(value) in self._numbers:
+            return ["same", self._numbers[id(value)]]
+        number = self._numbers[id(value)] = len(self._held)
+        self._held.append(value)
+        if isinstance(value, np.ndarray):
+            self.arrays.append(value)
+            return ["array", number, len(self.arrays) - 1]
+        if isinstance(value, np.random.Generator):
+            return ["generator", number, value.bit_generator.state]
+        parts = {name: self.freeze(one) for name, one in _attributes(value).items()}
+        return ["object", number, type(value).__name__, parts]
+
+
+class Thawer:
+    """Puts what a Freezer took apart into objects like those that it was taken from."""
+
+    def __init__(self, arrays: Sequence[NDArray[np.generic]]) -> None:
+        self._arrays = arrays
+        self._made: dict[int, object] = {}
+        self._filled: set[int] = set()
+
+    def thaw(self, code: Code, fresh: object = None) -> object:
+        """The value of a code; `fresh` is what stands in its place in the run that goes on.
+
+        Raises ValueError for a code that does not fit.
+        """
+        if not isinstance(code, list):
+            return type(fresh)(code) if isinstance(fresh, Enum) else code
+        kind, *rest = code
+        if kind == "kept":
+            return fresh
+        if kind == "same":
+            return self._made[rest[0]]
+        if kind == "dict":
+            known = fresh if isinstance(fresh, dict) else {}
+            return {key: self.thaw(one, known.get(key)) for key, one in rest[0].items()}
+        if kind in _SEQUENCES:
+            return self._sequence(kind, rest, fresh)
+        number, *rest = rest
+        if kind == "object":
+            return self._object(number, rest[0], rest[1], fresh)
+        self._made[number] = self._leaf(kind, rest[0])
+        return self._made[number]
+
+    def _sequence(self, kind: str, codes: Sequence[Code], fresh: object) -> object:
+        known: Iterable[object] = fresh if isinstance(fresh, list | tuple | deque) else ()
+        before = [*known, *[None] * len(codes)]
+        values = [self.thaw(one, old) for one, old in zip(codes, before, strict=False)]
+        length = fresh.maxlen if isinstance(fresh, deque) else None
+        return deque(values, length) if kind == "deque" else _SEQUENCES[kind](values)
+
+    def _leaf(self, kind: str, held: object) -> object:
+        if kind == "array" and isinstance(held, int):
+            return self._arrays[held].copy()
+        if kind == "generator" and isinstance(held, dict):
+            generator = np.random.default_rng()
+            generator.bit_generator.state = held
+            return generator
+        raise ValueError(kind)
+
+    def _object(self, number: int, name: str, parts: Mapping[str, Code], fresh: object) -> object:
+        same = type(fresh).__name__ == name and _is_own(fresh) and id(fresh) not in self._filled
+        if not same and name not in _VALUES:
+            raise ValueError(name)
+        made = fresh if same else object.__new__(_VALUES[name])
+        self._filled.add(id(made))
+        self._made[number] = made
+        before = _attributes(made) if same else {}
+        for part, code in parts.items():
+            object.__setattr__(made, part, self.thaw(code, before.get(part)))
+        return made
+
+
+_SEQUENCES: dict[str, type] = {"list": list, "tuple": tuple, "deque": deque}
+_NOT_TAKEN = (Evaluator, Controls)
+
+
+def _is_own(value: object) -> bool:
+    """Whether a value is an object of this package that is taken apart."""
+    taken = type(value).__module__.startswith(PACKAGE)
+    return taken and not isinstance(value, (Enum, type, *_NOT_TAKEN))
+
+
+def _attributes(value: object) -> dict[str, object]:
+    """The attributes of an object by name, of slots and of its dict."""
+    slots = [name for cls in type(value).__mro__ for name in getattr(cls, "__slots__", ())]
+    names = [*slots, *getattr(value, "__dict__", {})]
+    return {name: getattr(value, name) for name in names if hasattr(value, name)}

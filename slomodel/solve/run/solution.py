@@ -1,0 +1,204 @@
+"""The result of a run: SciPy's fields, the history, and a file to keep it in."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slomodel.errors import DomainError
+from slomodel.solve.files import archive, no_such_file, written
+from slomodel.solve.norms import Vector
+from slomodel.solve.run.history import EpochRecord, History
+from slomodel.solve.run.multistart_summary import summary_of
+from slomodel.solve.run.summary import summary
+from slomodel.solve.status import Status
+from slomodel.solve.verify.certificate import Certificate, certificate_of
+
+FORMAT = "slomodel solution 1"
+_COUNTS = ("nit", "nfev", "njev", "nhev", "rounding_steps", "violations")
+_SCALARS = ("fun", "gradient_norm", *_COUNTS, "seed")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Solution:
+    """The best accepted point x (n,) of a run with its own f, gradient `jac` (n,) and ‖g‖.
+
+    The fields of SciPy's OptimizeResult have its names and can be read as `result["x"]` too.
+    `fun` and `jac` are those of the objective as written, also for a maximum. `nfev` counts
+    the points where a value was needed, `njev` those where a gradient was. `rounding_steps`
+    counts the steps at the resolution of f; `violations` those that showed a Lipschitz constant
+    to be too small (see EpochRecord). `calls` are what agp says of its steps, one entry a step:
+    the flag, the inner iterations t, α, κ, the doublings of L1 and L2, the point chosen and why.
+    Of `starts` many runs `runs` are all that were made, the best of them, which this is, first.
+    """
+
+    x: Vector
+    fun: float
+    jac: Vector
+    gradient_norm: float
+    nit: int
+    nfev: int
+    njev: int
+    nhev: int
+    status: Status
+    message: str
+    variables: dict[str, NDArray[np.float64]]
+    history: History
+    epochs: tuple[EpochRecord, ...]
+    method: str
+    parameters: dict[str, float | str]
+    seed: int = 0
+    rounding_steps: int = 0
+    violations: int = 0
+    certificate: Certificate | None = None
+    calls: tuple[dict[str, float | str], ...] = ()
+    runs: tuple[Solution, ...] = ()
+    starts: int = 1
+
+    @property
+    def summary(self) -> str:
+        """How all runs ended, and the objectives they reached, as text."""
+        return summary_of(self.runs or (self,), self.starts)
+
+    @property
+    def success(self) -> bool:
+        return self.status.success
+
+    def __repr__(self) -> str:
+        """A few lines, with arrays cut short; the history is left out."""
+        return summary(dict(self))
+
+    def keys(self) -> Iterator[str]:
+        """Names of the fields, so that `dict(solution)` works."""
+        yield from (field.name for field in fields(self))
+        yield "success"
+
+    def __getitem__(self, name: str) -> object:
+        if name not in self.keys():
+            raise KeyError(name)
+        return getattr(self, name)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to one npz file, in one move; `load_solution` reads it back.
+
+        Raises DomainError where the file cannot be written.
+        """
+        arrays = _arrays(self)
+        for k, run in enumerate(self.runs):
+            arrays |= {f"run_{k}/{name}": array for name, array in _arrays(run).items()}
+        with written(path) as partial, partial.open("wb") as file:
+            np.savez(file, allow_pickle=False, **arrays)
+
+
+def _arrays(solution: Solution) -> dict[str, NDArray[np.generic]]:
+    """One run as arrays by name; a text holds what is none."""
+    text: Mapping[str, object] = {
+        "format": FORMAT,
+        "status": solution.status.value,
+        "message": solution.message,
+        "method": solution.method,
+        "parameters": solution.parameters,
+        "variables": list(solution.variables),
+        "epoch_sources": [record.source for record in solution.epochs],
+        "calls": solution.calls,
+        "certificate": solution.certificate and solution.certificate.as_json(),
+        "runs": len(solution.runs),
+        "starts": solution.starts,
+    }
+    arrays: dict[str, NDArray[np.generic]] = {"text": np.array(json.dumps(text))}
+    arrays |= {name: np.array(getattr(solution, name)) for name in ("x", "jac", *_SCALARS)}
+    arrays |= {f"variable_{k}": array for k, array in enumerate(solution.variables.values())}
+    arrays |= {f"history_{f.name}": getattr(solution.history, f.name) for f in fields(History)}
+    arrays["epochs"] = np.array([_numbers(record) for record in solution.epochs], dtype=np.float64)
+    return arrays
+
+
+_EPOCH_NUMBERS = tuple(f.name for f in fields(EpochRecord) if f.name != "source")
+
+
+def _numbers(record: EpochRecord) -> list[float]:
+    values = (getattr(record, name) for name in _EPOCH_NUMBERS)
+    return [np.nan if value is None else float(value) for value in values]
+
+
+def _epoch(numbers: Vector, source: str) -> EpochRecord:
+    row = dict(zip(_EPOCH_NUMBERS, numbers.tolist(), strict=True))
+    return EpochRecord(
+        first=int(row["first"]),
+        count=int(row["count"]),
+        centre_norm=row["centre_norm"],
+        D=row["D"],
+        L1=None if np.isnan(row["L1"]) else row["L1"],
+        L2=None if np.isnan(row["L2"]) else row["L2"],
+        source=source,
+        iterations=int(row["iterations"]),
+        violations=int(row["violations"]),
+    )
+
+
+def load_solution(path: str | os.PathLike[str]) -> Solution:
+    """Read what `Solution.save` wrote; raises DomainError for any other file."""
+    arrays = archive(path, "a saved solution", "Solution.save")
+    if not {"text", "history_time"} <= arrays.keys():
+        held = ", ".join(sorted(arrays)) or "nothing"
+        raise _no_solution(path, f"it holds {held}")
+    try:
+        return _from_arrays(arrays)
+    except (KeyError, ValueError, TypeError):
+        raise _no_solution(
+            path, "its format is that of another version, or it is damaged"
+        ) from None
+
+
+def _no_solution(path: str | os.PathLike[str], reason: str) -> DomainError:
+    return no_such_file(path, "a saved solution", "Solution.save", reason)
+
+
+def _from_arrays(arrays: Mapping[str, NDArray[np.float64]]) -> Solution:
+    text = json.loads(str(arrays["text"]))
+    if text["format"] != FORMAT:
+        raise ValueError(text["format"])
+    epochs = arrays["epochs"].reshape(-1, len(_EPOCH_NUMBERS))
+    return Solution(
+        x=arrays["x"],
+        fun=float(arrays["fun"]),
+        jac=arrays["jac"],
+        gradient_norm=float(arrays["gradient_norm"]),
+        nit=int(arrays["nit"]),
+        nfev=int(arrays["nfev"]),
+        njev=int(arrays["njev"]),
+        nhev=int(arrays["nhev"]),
+        status=Status(text["status"]),
+        message=str(text["message"]),
+        variables={name: arrays[f"variable_{k}"] for k, name in enumerate(text["variables"])},
+        history=History(
+            time=arrays["history_time"],
+            fun=arrays["history_fun"],
+            gradient_norm=arrays["history_gradient_norm"],
+            step=arrays["history_step"],
+            epoch=arrays["history_epoch"].astype(np.int64),
+        ),
+        epochs=tuple(map(_epoch, epochs, text["epoch_sources"])),
+        method=str(text["method"]),
+        parameters=dict(text["parameters"]),
+        seed=int(arrays["seed"]),
+        rounding_steps=int(arrays["rounding_steps"]),
+        violations=int(arrays["violations"]),
+        certificate=certificate_of(text["certificate"]) if text.get("certificate") else None,
+        calls=tuple(text.get("calls", ())),
+        runs=tuple(_from_arrays(_of_run(arrays, k)) for k in range(text.get("runs", 0))),
+        starts=int(text.get("starts", 1)),
+    )
+
+
+def _of_run(arrays: Mapping[str, NDArray[np.float64]], k: int) -> dict[str, NDArray[np.float64]]:
+    """The arrays of run k of many."""
+    prefix = f"run_{k}/"
+    return {
+        name.removeprefix(prefix): one for name, one in arrays.items() if name.startswith(prefix)
+    }

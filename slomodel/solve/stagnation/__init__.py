@@ -1,0 +1,1 @@
+"""Why steps gain nothing: the resolution of f, poor scaling, saddles, unbounded objectives."""

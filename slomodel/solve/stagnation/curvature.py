@@ -1,0 +1,112 @@
+"""The least eigenvalue of a Hessian: found by Lanczos' method, shown by a factorisation."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from slomodel.solve.directions.newton import dense
+from slomodel.solve.norms import EPS, Vector, norm
+from slomodel.solve.objective import Evaluator
+
+# Products for one look, and the numbers that the basis may hold.
+MOST_STEPS = 150
+MOST_NUMBERS = 50_000_000
+# A negative Ritz value whose residual is below this share of it is good enough to step along.
+CLOSE = 0.05
+# Rounding error of a product with the Hessian, in units of eps·√n·‖H‖.
+NOISE = 16.0
+LARGEST_SHOWN = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Ritz:
+    """A Rayleigh quotient `value` of the Hessian with its unit vector (n,).
+
+    `residual` is ‖Hv − value·v‖, `largest` the size of H as seen, `steps` the products taken, and
+    `eps` their rounding unit.
+    """
+
+    value: float
+    vector: Vector
+    residual: float
+    largest: float
+    steps: int
+    eps: float = EPS
+
+    @property
+    def noise(self) -> float:
+        """An eigenvalue of this size may be rounding only."""
+        return NOISE * self.eps * math.sqrt(len(self.vector)) * self.largest
+
+
+def least_eigenvalue(
+    evaluate: Evaluator,
+    x: Vector,
+    generator: np.random.Generator,
+    most: int = MOST_STEPS,
+    start: Vector | None = None,
+) -> Ritz | None:
+    """The least Ritz value at x (n,) after up to `most` products; None where H is not finite.
+
+    It starts from the unit vector `start` (n,), or a random one.
+
+    Full reorthogonalisation. Ends once a negative value has converged.
+    """
+    n = len(x)
+    most = min(n, most, max(2, MOST_NUMBERS // n))
+    basis = np.empty((most, n))
+    w = generator.standard_normal(n) if start is None else start.copy()
+    np.divide(w, norm(w), out=basis[0])
+    T = np.zeros((most, most))
+    for k in range(most):
+        evaluate.hvp(x, basis[k], w)
+        if not np.isfinite(w).all():
+            return None
+        T[k, k] = float(basis[k].dot(w))
+        for _ in range(2):
+            w -= (basis[: k + 1] @ w) @ basis[: k + 1]
+        beside = norm(w)
+        values, vectors = np.linalg.eigh(T[: k + 1, : k + 1])
+        residual = beside * abs(float(vectors[-1, 0]))
+        v = vectors[:, 0] @ basis[: k + 1]
+        found = Ritz(
+            float(values[0]),
+            v / norm(v),
+            residual,
+            float(np.abs(values).max()),
+            k + 1,
+            evaluate.eps,
+        )
+        converged = residual <= CLOSE * -found.value and found.value < -found.noise
+        if converged or k + 1 == most or beside <= found.noise:
+            break
+        T[k, k + 1] = T[k + 1, k] = beside
+        np.divide(w, beside, out=basis[k + 1])
+    return found
+
+
+def shown_above(evaluate: Evaluator, x: Vector, bound: float) -> bool:
+    """Whether a Cholesky factorisation shows every eigenvalue of the Hessian to be ≥ `bound`.
+
+    Of H − (bound + e)·I, e for the rounding of the factorisation and of the products H was made
+    of: if it exists, the matrix itself has no eigenvalue below −e.
+    Rump, Verification of positive definiteness (2006), Theorem 2.3.
+    """
+    n = len(x)
+    if not 0 < n <= LARGEST_SHOWN:
+        return False
+    H = dense(evaluate.hvp, x)
+    if not np.isfinite(H).all():
+        return False
+    H[np.diag_indices(n)] -= bound
+    size = float(np.abs(np.diag(H)).sum())
+    products = NOISE * evaluate.eps * math.sqrt(n) * norm(H.ravel())
+    H[np.diag_indices(n)] -= 2.0 * (n + 2) * EPS * size + products
+    try:
+        np.linalg.cholesky(H)
+    except np.linalg.LinAlgError:
+        return False
+    return True

@@ -1,0 +1,122 @@
+"""Stationary points that are no minima: saddles, inflections and plateaus with descent beyond."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from slomodel.solve.norms import Vector, norm
+from slomodel.solve.objective import Evaluator
+from slomodel.solve.stagnation.curvature import Ritz, least_eigenvalue
+from slomodel.solve.stagnation.resolution import ROUNDING
+from slomodel.solve.stagnation.scaled_descent import CLEAR
+from slomodel.solve.subroutine import Iterate
+
+# Unknowns up to which the full Krylov space is built. Beyond, it is that of PRODUCTS products from
+# the gradient, which at an inflection lies along the direction of least curvature.
+FEW = 20
+PRODUCTS = 4
+# An eigenvalue below this fraction of the largest, or of the decrease of f in the run over ‖x‖²,
+# does not show a minimum: values further out are looked at.
+NULL = 1e-2
+# Distances looked at, in units of max(1, ‖x0‖, ‖x‖).
+REACHES = (1.0, 1.0 / 16.0, 1.0 / 256.0)
+# A convex f decreases by at most ‖∇f‖t over a distance t, whatever the tolerance: a decrease of
+# STEEPER times that needs a slope that grows on the way.
+STEEPER = 10.0
+# Number of halved steps along which f must not rise: a lower point beyond a barrier does not
+# contradict a minimum.
+HALVINGS = 20
+# Unknowns up to which the message shows the direction.
+SHOWN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class SoFar:
+    """The decrease of f in a run so far, and ‖x0‖."""
+
+    gained: float
+    size: float
+
+
+@dataclass(frozen=True, slots=True)
+class Beyond:
+    """A lower point x (n,) at `step` (n,) from a stationary point, with no barrier between."""
+
+    x: Vector
+    f: float
+    step: Vector
+    fall: float
+    curvature: float
+
+    def message(self, sign: float) -> str:
+        """A sentence that describes the point; sign −1: for a maximum."""
+        kind = "negative" if self.curvature < 0.0 else "little"
+        along = ""
+        if len(self.step) <= SHOWN:
+            parts = ", ".join(f"{part + 0.0:.3g}" for part in self.step / norm(self.step))
+            along = f" along ({parts})"
+        way, sought = ("rises", "maximum") if sign < 0.0 else ("falls", "minimum")
+        return (
+            f"The gradient vanishes, but the objective {way} by {self.fall:.3g} over a distance of "
+            f"{norm(self.step):.3g}{along}, a direction of {kind} curvature: a saddle or an "
+            f"inflection, and no {sought}."
+        )
+
+
+def falls_beyond(evaluate: Evaluator, at: Iterate, so_far: SoFar) -> Beyond | None:
+    """A lower point along the direction of least curvature at a stationary point; None: none found.
+
+    Costs n Hessian products, or PRODUCTS for n > FEW, and more where an eigenvalue is about 0;
+    values only where the curvature is negative, here or further out.
+    """
+    ritz = _least(evaluate, at)
+    if ritz is None:
+        return None
+    scale = max(1.0, so_far.size, norm(at.x))
+    size = max(ritz.largest, max(so_far.gained, abs(at.f)) / scale / scale)
+    if not ritz.value <= NULL * size:
+        return None
+    steps = [way * reach * scale * ritz.vector for reach in REACHES for way in (1.0, -1.0)]
+    if ritz.value >= -NULL * size:
+        steps = [step for step in steps if _bends_down(evaluate, at, step)]
+    found = (_lower(evaluate, at, step, ritz.value) for step in steps)
+    return next((one for one in found if one is not None), None)
+
+
+def _least(evaluate: Evaluator, at: Iterate) -> Ritz | None:
+    n = len(at.x)
+    if n == 0:
+        return None
+    generator = np.random.default_rng(0)
+    if n <= FEW:
+        return least_eigenvalue(evaluate, at.x, generator)
+    start = at.g / at.gnorm if 0.0 < at.gnorm < math.inf else None
+    return least_eigenvalue(evaluate, at.x, generator, PRODUCTS, start)
+
+
+def _bends_down(evaluate: Evaluator, at: Iterate, step: Vector) -> bool:
+    """Whether the curvature along `step` (n,) is negative at its end."""
+    v = step / norm(step)
+    product = np.empty_like(v)
+    evaluate.hvp(at.x + step, v, product)
+    return float(v.dot(product)) < 0.0
+
+
+def _lower(evaluate: Evaluator, at: Iterate, step: Vector, curvature: float) -> Beyond | None:
+    """The point at `step` (n,), if f is significantly lower there and decreases on the way."""
+    noise = ROUNDING * evaluate.eps * abs(at.f)
+    wanted = max(CLEAR * noise, STEEPER * at.gnorm * norm(step))
+    x = at.x + step
+    f = evaluate.value(x)
+    if not -math.inf < f < at.f - wanted:
+        return None
+    last = f
+    for k in range(1, HALVINGS + 1):
+        nearer = evaluate.value(at.x + 0.5**k * step)
+        if not last <= nearer + noise or not nearer <= at.f + noise:
+            return None
+        last = nearer
+    return Beyond(x, f, step, at.f - f, curvature)

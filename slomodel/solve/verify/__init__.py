@@ -1,0 +1,1 @@
+"""The inequalities of the theorems, and the certificate of a run."""

@@ -1,0 +1,286 @@
+"""What the theorems promise, checked on a run: one line a promise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Literal
+
+from slomodel.solve.constants.proved import EvaluationErrors
+from slomodel.solve.norms import EPS, Vector
+from slomodel.solve.objective import Evaluator
+from slomodel.solve.stagnation.resolution import ROUNDING
+from slomodel.solve.subroutine import Iterate, Region, Step
+
+NO_STEP = -1
+Since = Literal["step", "epoch", "run"]
+"""The step, epoch or run at whose start the value is compared with the new one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A step from `old` that was taken, and what a promise may speak of.
+
+    `root` is √ε; `ends`: the step ended its epoch, which began at `epoch_x` (n,) with the value
+    `epoch_f`; the run began at x0 (n,) with the value `start_f`. `clean`: no step of the epoch was
+    at the floor of f, or in the run where `all_clean`. `eps` is the rounding unit of f.
+    """
+
+    old: Iterate
+    taken: Step
+    region: Region
+    root: float
+    ends: bool
+    epoch_x: Vector
+    epoch_f: float
+    x0: Vector
+    start_f: float
+    clean: bool
+    all_clean: bool
+    eps: float = EPS
+
+    @property
+    def fall(self) -> float:
+        """f_{k−1} − f_k."""
+        return self.old.f - self.taken.point.f
+
+    def since(self, since: Since) -> tuple[Vector, float]:
+        """The point (n,) whose value the new one is compared with, and that value."""
+        if since == "run":
+            return self.x0, self.start_f
+        return (self.epoch_x, self.epoch_f) if since == "epoch" else (self.old.x, self.old.f)
+
+
+Excess = Callable[[Moment], "tuple[float, float] | None"]
+"""How much a promise is missed by, below 0 where it holds with room, and the error of that number
+besides the rounding of f; None where it says nothing of the step. NaN: the step is exempt."""
+
+EXEMPT = (math.nan, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """An inequality by its name; one that is `made` to the reader only with given constants."""
+
+    name: str
+    excess: Excess
+    made: bool = True
+    since: Since = "step"
+
+
+@dataclass(slots=True)
+class Tally:
+    """The count of one promise while the run lasts."""
+
+    checked: int = 0
+    violated: int = 0
+    exempt: int = 0
+    worst: float = -math.inf
+    worst_k: int = NO_STEP
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """How a promise was kept. `worst` is the largest excess in units of the evaluation error.
+
+    `exempt` counts the steps at the floor of f and those that rounding made otherwise than the
+    method says. `worst_k` is −1 where nothing was checked.
+    """
+
+    name: str
+    made: bool
+    checked: int
+    violated: int
+    exempt: int
+    worst: float
+    worst_k: int
+
+    @property
+    def state(self) -> str:
+        """held, violated, not promised, or not checked."""
+        if not self.made:
+            return "not promised"
+        if not self.checked:
+            return "not checked"
+        return "violated" if self.violated else "held"
+
+    def told(self, width: int) -> str:
+        """One line of text, the name in `width` columns."""
+        parts = [f"{self.name.ljust(width)}  {self.state}"]
+        if self.checked:
+            count = self.violated or self.checked
+            parts[0] += f" {count} of {self.checked}"
+            by = f"{abs(self.worst):.2g} roundings"
+            near = f"missed by {by}" if self.violated else f"{by} to spare"
+            parts.append(f"{near if abs(self.worst) > 1.0 else 'equal'} at step {self.worst_k}")
+        if self.exempt:
+            parts.append(f"{self.exempt} at the resolution of f left out")
+        return ", ".join(parts)
+
+
+_SOURCES = {
+    "analytic": "proved bounds",
+    "sampled": "samples",
+    "number": "the number given",
+    "function": "the function given",
+}
+_LEGEND = (
+    "Roundings are units of the rounding error of what is compared, at the step nearest to a "
+    "violation. eps is the square of the tolerance for the gradient norm."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """The promises of a run and the sources of its constants; `estimated`: those may be too small.
+
+    With proved constants a violation is a fault of this package, with given or sampled ones it
+    says that they are too small.
+    """
+
+    lines: tuple[Line, ...]
+    sources: tuple[str, ...]
+    estimated: bool
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing that was checked is violated."""
+        return not any(line.violated for line in self.lines)
+
+    @property
+    def summary(self) -> str:
+        """A verdict, one line a promise, and what the numbers mean."""
+        width = max((len(line.name) for line in self.lines), default=0)
+        text = [self._verdict(), *(line.told(width) for line in self.lines)]
+        if any(line.checked for line in self.lines):
+            text.append(_LEGEND)
+        return "\n".join(text)
+
+    def _verdict(self) -> str:
+        checked = [line for line in self.lines if line.checked]
+        broken = sum(line.violated > 0 for line in checked)
+        verdict = "Nothing that the theorems promise could be checked."
+        if checked:
+            verdict = "All that was checked of what the theorems promise holds."
+        if broken:
+            verdict = f"{broken} of the {len(checked)} promises that were checked are broken."
+        constants = ", ".join(_SOURCES.get(source, source) for source in self.sources)
+        if constants and self.estimated:
+            constants += ", which may be too small where the run went"
+        return f"{verdict} Constants: {constants}." if constants else verdict
+
+    def as_json(self) -> dict[str, object]:
+        """The same as JSON values."""
+        lines = [{f.name: getattr(line, f.name) for f in fields(Line)} for line in self.lines]
+        for line in lines:
+            line["worst"] = line["worst"] if math.isfinite(line["worst"]) else None
+        return {"lines": lines, "sources": list(self.sources), "estimated": self.estimated}
+
+
+def certificate_of(saved: Mapping[str, object]) -> Certificate:
+    """The certificate of its JSON values; raises ValueError for others."""
+    lines, sources = saved["lines"], saved["sources"]
+    if not isinstance(lines, list) or not isinstance(sources, list):
+        raise ValueError("lines")
+    read = tuple(
+        Line(**(one | {"worst": -math.inf if one["worst"] is None else one["worst"]}))
+        for one in lines
+    )
+    return Certificate(read, tuple(map(str, sources)), bool(saved["estimated"]))
+
+
+class Certifier:
+    """Checks every step of one run; `errors` bound those of f and its gradient, where known."""
+
+    def __init__(
+        self,
+        promises: Iterable[Promise],
+        errors: EvaluationErrors | None = None,
+        evaluate: Evaluator | None = None,
+    ) -> None:
+        self._evaluate = evaluate
+        self._promises = tuple(promises)
+        self._errors = errors
+        self._tallies = [Tally() for _ in self._promises]
+        self._sources: dict[str, str] = {}
+        self._estimated = False
+        self._x0: Vector | None = None
+        self._epoch_x: Vector | None = None
+        self._start_f = self._epoch_f = math.nan
+        self._new_epoch = True
+        self._clean = self._all_clean = True
+
+    def took(
+        self, old: Iterate, taken: Step, region: Region, root: float, ends: bool, k: int
+    ) -> None:
+        """Check step k."""
+        if self._x0 is None:
+            self._x0, self._start_f = old.x.copy(), old.f
+        if self._new_epoch or self._epoch_x is None:
+            self._epoch_x, self._epoch_f, self._clean = old.x.copy(), old.f, True
+        promised = not (taken.by_rounding or taken.in_units)
+        self._clean = self._clean and promised
+        self._all_clean = self._all_clean and promised
+        if region.source != "none":
+            self._sources[region.source] = region.source
+            self._estimated = self._estimated or region.estimated
+        eps = self._evaluate.eps if self._evaluate else EPS
+        moment = Moment(
+            *(old, taken, region, root, ends, self._epoch_x, self._epoch_f),
+            *(self._x0, self._start_f, self._clean, self._all_clean, eps),
+        )
+        for promise, tally in zip(self._promises, self._tallies, strict=True):
+            found = promise.excess(moment) if promise.made else None
+            if found is not None:
+                excess, error = found
+                error += self._rounding(moment, promise.since)
+                if excess > error:
+                    error += self._evaluation_error(moment, promise.since)
+                count(tally, excess, error, k)
+        self._new_epoch = ends
+
+    def _rounding(self, moment: Moment, since: Since) -> float:
+        """The expected rounding error of a difference of two values of f.
+
+        f may be a difference of large terms: where its error is not known, its value at the start
+        of the epoch stands for their magnitude.
+        """
+        size = max(abs(moment.taken.point.f), abs(moment.since(since)[1]))
+        if self._errors is None:
+            size = max(size, abs(moment.epoch_f))
+        return ROUNDING * moment.eps * size
+
+    def _evaluation_error(self, moment: Moment, since: Since) -> float:
+        """A bound on the errors of both values of f and on the effect of that of the gradient.
+
+        With a gradient that is off by e a step s decreases f by up to ‖e‖‖s‖ less. The bound takes
+        longer than f itself, so that it is computed only for an excess beyond expected rounding.
+        """
+        if self._errors is None:
+            return 0.0
+        x, f = moment.since(since)
+        new = moment.taken.point
+        values = self._errors.value_error(x, f) + self._errors.value_error(new.x, new.f)
+        old = moment.old
+        return values + self._errors.gradient_error(old.x, old.g) * moment.taken.length
+
+    def certificate(self) -> Certificate:
+        """What was found so far."""
+        lines = tuple(
+            Line(p.name, p.made, t.checked, t.violated, t.exempt, t.worst, t.worst_k)
+            for p, t in zip(self._promises, self._tallies, strict=True)
+        )
+        return Certificate(lines, tuple(self._sources), self._estimated)
+
+
+def count(tally: Tally, excess: float, error: float, k: int) -> None:
+    """Take in one check; an excess is a violation only beyond the error."""
+    if math.isnan(excess):
+        tally.exempt += 1
+        return
+    tally.checked += 1
+    tally.violated += excess > error
+    share = excess / error if error > 0.0 else math.copysign(math.inf, excess) if excess else 0.0
+    if tally.worst_k == NO_STEP or share > tally.worst:
+        tally.worst, tally.worst_k = share, k

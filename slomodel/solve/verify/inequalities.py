@@ -1,0 +1,318 @@
+"""The inequalities of the paper's theorems, as a certificate checks them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from slomodel.solve.norms import EPS, Vector, norm, power
+from slomodel.solve.stagnation.resolution import ROUNDING
+from slomodel.solve.subroutine import Region
+from slomodel.solve.verify.certificate import EXEMPT, Moment, Promise
+
+# D ≥ 6ε^¼ and the like are compared with this relative slack.
+SLACK = 1e-12
+# A distance of two points of norm up to r has an error of a few eps·r.
+OF_DISTANCE = 8.0
+Constant = Callable[[Region, float], float]
+"""(region, √ε) -> C1 or C2."""
+COVERED = ("p", "b1", "b2")
+# For |τ| below NEAR_TANGENT (1 + τ)^q is a series of SERIES_TERMS terms, whose remainder is below
+# rounding for q up to about 10.
+NEAR_TANGENT = 1e-2
+SERIES_TERMS = 12
+
+
+def exempt(moment: Moment) -> bool:
+    """Whether the step was made at the floor of f, or by a rule that the theorem does not know."""
+    chosen = moment.taken.facts.get("chosen", COVERED[0])
+    taken = moment.taken
+    return taken.by_rounding or taken.in_units or chosen not in COVERED
+
+
+def descends(
+    name: str,
+    least: Callable[[Moment], float | None],
+    inexact: Callable[[Moment], float] | None = None,
+) -> Promise:
+    """f_{k−1} − f_k is at least what `least` says; None: nothing is said of the step.
+
+    `least` has a relative error of a few roundings; `inexact` is the effect on f of the rounding of
+    the step itself.
+    """
+
+    def excess(moment: Moment) -> tuple[float, float] | None:
+        wanted = least(moment)
+        if wanted is None:
+            return None
+        if exempt(moment):
+            return EXEMPT
+        error = ROUNDING * EPS * abs(wanted)
+        return wanted - moment.fall, error + (inexact(moment) if inexact else 0.0)
+
+    return Promise(name, excess)
+
+
+def by_spacing(moment: Moment) -> float:
+    """Loss of descent by the rounding of a gradient step: ‖∇f‖ times the rounding error of x⁺.
+
+    For x⁺ off by ρ, and for the projection, the proofs of descent lose at most about ‖∇f‖‖ρ‖.
+    """
+    r = max(norm(moment.old.x), norm(moment.taken.point.x))
+    return OF_DISTANCE * EPS * r * moment.old.gnorm
+
+
+def of_epochs(
+    C1: Constant, C2: Constant, share: float, inside: bool, names: tuple[str, str]
+) -> tuple[Promise, ...]:
+    """Condition 2.1 and what follows: travel, descent and number of epochs; `names`: of C1 and C2.
+
+    An epoch that ends in its margin descends by √ε·D/share. `inside`: C2 needs ‖∇f‖ > √ε at the
+    new point.
+    Paper: cond-1, cond-2, eq:truncated, lemma:meta-epoch, theorem:meta-complexity.
+    """
+
+    def first(moment: Moment) -> float:
+        return C1(moment.region, moment.root) * moment.taken.length**2
+
+    def second(moment: Moment) -> float | None:
+        new = moment.taken.point
+        if moment.ends or (inside and new.gnorm <= moment.root):
+            return None
+        return C2(moment.region, moment.root)
+
+    def whole(moment: Moment) -> tuple[float, float] | None:
+        if not moment.ends:
+            return None
+        wanted = moment.root * moment.region.ball.D / share
+        fall = moment.epoch_f - moment.taken.point.f
+        error = ROUNDING * EPS * wanted + by_spacing(moment)
+        return (wanted - fall, error) if moment.clean and not exempt(moment) else EXEMPT
+
+    return (
+        descends(f"a step lowers f by {names[0]}*|step|^2", first, by_spacing),
+        descends(f"a step inside its ball lowers f by {names[1]}", second, by_spacing),
+        Promise("an epoch stays within D of its start", travel),
+        Promise(f"an epoch lowers f by sqrt(eps)*D/{share:g}", whole, since="epoch"),
+        Promise(
+            f"epochs so far <= 1 + {share:g}*(f(x0) - f)/(sqrt(eps)*D)", Epochs(share), since="run"
+        ),
+    )
+
+
+class Epochs:
+    """T − 1 ≤ share·(f(x0) − f)/(√ε·D), with the sum of D over the epochs where D varies."""
+
+    def __init__(self, share: float) -> None:
+        self._share = share
+        self._sum = 0.0
+        self._count = 0
+
+    def __call__(self, moment: Moment) -> tuple[float, float] | None:
+        if not moment.ends:
+            return None
+        if not moment.all_clean or exempt(moment):
+            return EXEMPT
+        self._sum += moment.root * moment.region.ball.D / self._share
+        fall = moment.start_f - moment.taken.point.f
+        # The rounding error of a sum grows with its number of terms, one per epoch.
+        self._count += 1
+        return self._sum - fall, (ROUNDING + self._count) * EPS * self._sum + by_spacing(moment)
+
+
+def travel(moment: Moment) -> tuple[float, float]:
+    """‖x_k − x_0‖ ≤ D in every epoch. Paper: eq:truncated."""
+    x, D = moment.taken.point.x, moment.region.ball.D
+    distance = norm(np.subtract(x, moment.region.centre))
+    return distance - D, OF_DISTANCE * EPS * (D + norm(x))
+
+
+def admissible(least: Callable[[Moment], float]) -> Promise:
+    """D is at least what the theorem asks."""
+
+    def excess(moment: Moment) -> tuple[float, float]:
+        wanted = least(moment)
+        return wanted * (1.0 - SLACK) - moment.region.ball.D, 0.0
+
+    return Promise("D is as large as the theorem asks", excess)
+
+
+def of_gradient_steps(with_margin: bool) -> tuple[Promise, ...]:
+    """pgd and tgd. Paper: lemma:condition-GP, lemma:condition-TG, theorem:meta-complexity-GP."""
+
+    def radius(moment: Moment) -> float:
+        return moment.root / 2.0 + (2.0 * moment.region.ball.d if with_margin else 0.0)
+
+    def c1(region: Region, root: float) -> float:
+        return first_constant(region) / 2.0
+
+    def c2(region: Region, root: float) -> float:
+        L1 = first_constant(region)
+        return root * root / (2.0 * L1) if L1 > 0.0 else 0.0
+
+    names = "L1/2", "eps/(2*L1)"
+    return (*of_epochs(c1, c2, 4.0, inside=False, names=names), admissible(radius))
+
+
+def of_accelerated_steps() -> tuple[Promise, ...]:
+    """agp with its lifted L2. Paper: eq:C1C2:AGP, theorem:meta-complexity-AGP."""
+
+    def radius(moment: Moment) -> float:
+        return 3.0 * moment.region.ball.d
+
+    def c1(region: Region, root: float) -> float:
+        assert region.L2 is not None
+        return math.sqrt(region.L2 * root) / 24.0
+
+    def c2(region: Region, root: float) -> float:
+        assert region.L2 is not None
+        return root * math.sqrt(root) / (10.0 * math.sqrt(region.L2))
+
+    names = "sqrt(L2)*eps^(1/4)/24", "eps^(3/4)/(10*sqrt(L2))"
+    return (*of_epochs(c1, c2, 32.0, inside=True, names=names), admissible(radius))
+
+
+def of_certified_steps() -> tuple[Promise, ...]:
+    """D="auto": δ‖∇f‖ − L1δ²/2 for a step of length δ."""
+
+    def least(moment: Moment) -> float:
+        delta, L1 = moment.taken.length, first_constant(moment.region)
+        return delta * moment.old.gnorm - 0.5 * L1 * delta * delta
+
+    return (
+        descends("a step lowers f by |step|*|gradient| - L1/2*|step|^2", least, by_spacing),
+        Promise("a step stays in the ball of its L1", travel),
+    )
+
+
+def of_a_fixed_step() -> tuple[Promise, ...]:
+    """gd: (L/2)‖x_k − x_{k−1}‖²."""
+    return (
+        descends(
+            "a step lowers f by L/2*|step|^2",
+            lambda moment: 0.5 * first_constant(moment.region) * moment.taken.length**2,
+            by_spacing,
+        ),
+    )
+
+
+def of_bregman_steps(p: float) -> tuple[Promise, ...]:
+    """bpg: L·D_h(x_{k−1}, x_k)."""
+
+    def least(moment: Moment) -> float:
+        return first_constant(moment.region) * bregman(p, moment.old.x, moment.taken.point.x)
+
+    def inexact(moment: Moment) -> float:
+        """If ∇f(x) + L(∇h(x⁺) − ∇h(x)) = e instead of 0, f falls by up to ‖e‖‖x⁺ − x‖ less.
+
+        The errors are those of rounding x⁺ and of the terms of ∇f/L − ∇h(x).
+        """
+        L, r = first_constant(moment.region), max(norm(moment.old.x), norm(moment.taken.point.x))
+        of_h = L * (1.0 + (p - 1.0) * power(r, p - 2.0)) * r
+        return OF_DISTANCE * EPS * (moment.old.gnorm + of_h) * moment.taken.length
+
+    return (descends("a step lowers f by L*D_h(x, x+)", least, inexact),)
+
+
+def bregman(p: float, x: Vector, y: Vector) -> float:
+    """D_h(x, y) of h = ‖x‖^p/p + ‖x‖²/2, x and y (n,), p ≥ 2, within a few roundings.
+
+    With r = ‖y‖, τ = (‖x‖² − r²)/r² and q = p/2, that of ‖x‖^p/p is
+    r^p·(((1 + τ)^q − 1 − qτ)/p + ‖x − y‖²/2r²), both terms ≥ 0.
+    """
+    R, r = norm(x), norm(y)
+    away = norm(x - y)
+    plain = 0.5 * away * away
+    if 2.0 * r < R:
+        # Nothing cancels: the tangent at y is well below ‖x‖^p/p.
+        power_part = power(R, p) / p - power(r, p) / p
+        slope = power(r, p - 2.0) * float(y.dot(x - y)) if r > 0.0 else 0.0
+        return power_part - slope + plain
+    if r == 0.0:
+        return plain
+    s = (x - y) / r
+    tau = float(s.dot(x / r + y / r))
+    return power(r, p) * (_beyond_tangent(p / 2.0, tau) / p + 0.5 * (away / r) ** 2) + plain
+
+
+def _beyond_tangent(q: float, tau: float) -> float:
+    """(1 + τ)^q − 1 − qτ ≥ 0 for q ≥ 1 and τ ≥ −1; near 0 by its series."""
+    if abs(tau) < NEAR_TANGENT:
+        term = total = 0.5 * q * (q - 1.0) * tau * tau
+        for k in range(2, SERIES_TERMS):
+            term *= (q - k) * tau / (k + 1)
+            total += term
+        return max(total, 0.0)
+    if tau <= -1.0:
+        return q - 1.0
+    return max(math.expm1(q * math.log1p(tau)) - q * tau, 0.0)
+
+
+def of_line_search(sigma: float, alpha: float) -> tuple[Promise, ...]:
+    """norm-armijo's first inequality, and the travel. Paper: cor:lsearch-1, its theorem."""
+
+    def radius(moment: Moment) -> tuple[float, float]:
+        if not moment.all_clean:
+            return EXEMPT
+        new = moment.taken.point
+        fall = max(moment.start_f - new.f, 0.0)
+        wanted = sigma * alpha * moment.root
+        gone = norm(np.subtract(new.x, moment.x0))
+        # The rounding of x at each step adds up along the way.
+        error = ROUNDING * EPS * wanted * (norm(new.x) + gone)
+        return wanted * gone - fall, error
+
+    return (
+        descends(
+            "a step lowers f by sigma*alpha*sqrt(eps)*|step|",
+            lambda moment: sigma * alpha * moment.root * moment.taken.length,
+        ),
+        Promise("|x - x0| <= (f(x0) - f)/(sigma*alpha*sqrt(eps))", radius, since="run"),
+    )
+
+
+class ByCurvature:
+    """norm-armijo's second inequality: θσ(1 − σ)α²ε/(2·L1).
+
+    L1 is lifted to (1 − σ)α√ε/δ̄, which the paper takes from L1 ≥ 1. Paper: cor:lsearch-1.
+    """
+
+    def __init__(
+        self, constant: Callable[[Moment], float], sigma: float, theta: float, alpha: float
+    ) -> None:
+        self._constant = constant
+        self._sigma, self._theta, self._alpha = sigma, theta, alpha
+
+    def __call__(self, moment: Moment) -> tuple[float, float] | None:
+        root, D, alpha, sigma = moment.root, moment.region.ball.D, self._alpha, self._sigma
+        L1 = max(self._constant(moment), (1.0 - sigma) * alpha * root / D)
+        if not 0.0 < L1 < math.inf:
+            return None
+        share = self._theta * sigma * (1.0 - sigma) * alpha * alpha / 2.0
+        wanted = share * root * root / L1
+        return EXEMPT if exempt(moment) else (wanted - moment.fall, ROUNDING * EPS * wanted)
+
+
+def by_curvature(
+    constant: Callable[[Moment], float] | None, sigma: float, theta: float, alpha: float
+) -> Promise:
+    """The second inequality, with `constant` for L1 over the ball of the step; None: not made."""
+    name = "a step lowers f by theta*sigma*(1-sigma)*alpha^2*eps/(2*L1)"
+    if constant is None:
+        return Promise(name, says_nothing, made=False)
+    return Promise(name, ByCurvature(constant, sigma, theta, alpha))
+
+
+def says_nothing(moment: Moment) -> None:
+    """A promise that is not made says nothing."""
+
+
+def first_constant(region: Region) -> float:
+    """L1 of a region that has one."""
+    assert region.L1 is not None
+    return region.L1
+
+
+NOTHING = Promise("a step lowers f", says_nothing, made=False)
