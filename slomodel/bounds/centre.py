@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import permutations
 from math import prod
 from operator import itemgetter
+from types import MappingProxyType
 
 import numpy as np
 
@@ -27,7 +29,7 @@ _MOST_NUMBERS = 2**24
 _MOST_NUMBERS_ALONG = 4_500_000
 _NUMBERS_AT_ONCE = 2**21
 """So many keep the memory that is touched small; all at once would take longer to get it."""
-_MOST_VARIABLES_THIRD = 40
+MOST_VARIABLES_THIRD = 40
 
 
 def centre_hessian(setting: Setting) -> Interval | None:
@@ -45,7 +47,7 @@ def centre_third(setting: Setting) -> Interval | None:
     key = "third derivative at the centre"
     if key not in setting.kept:
         found = None
-        if setting.n <= _MOST_VARIABLES_THIRD:
+        if setting.n <= MOST_VARIABLES_THIRD:
             found = _enclosed(setting, derivatives(setting).third, 2)
         setting.kept[key] = found
     kept = setting.kept[key]
@@ -70,11 +72,31 @@ def third_along(setting: Setting, rows: Array) -> Interval | None:
     return _enclosed(setting, derivatives(setting).third, 2, rows)
 
 
+def hessian_over(setting: Setting, ranges: Mapping[Expr, Interval], most: int) -> Interval | None:
+    """H (n, n) in symmetric intervals where nodes lie in `ranges`; None beyond `most` numbers."""
+    return _enclosed(setting, derivatives(setting).second, 1, known=ranges, most=most)
+
+
+def third_over(setting: Setting, ranges: Mapping[Expr, Interval], most: int) -> Interval | None:
+    """D³f (n, n, n) in symmetric intervals where nodes lie in `ranges`, as `hessian_over`."""
+    if setting.n > MOST_VARIABLES_THIRD:
+        return None
+    return _enclosed(setting, derivatives(setting).third, 2, known=ranges, most=most)
+
+
+_AT_CENTRE: Mapping[Expr, Interval] = MappingProxyType({})
+
+
 def _enclosed(
-    setting: Setting, graphs: tuple[Expr, ...], directions: int, first: Array | None = None
+    setting: Setting,
+    graphs: tuple[Expr, ...],
+    directions: int,
+    first: Array | None = None,
+    known: Mapping[Expr, Interval] = _AT_CENTRE,
+    most: int = _MOST_NUMBERS,
 ) -> Interval | None:
     """The graphs along all unit vectors of each direction, or the first along these rows; mixed
-    derivatives along unit vectors are equal.
+    derivatives along unit vectors are equal. At the centre, or where nodes lie in `known` ranges.
     """
     n = setting.n
     inputs = derivatives(setting)
@@ -83,13 +105,14 @@ def _enclosed(
     turning = dependents(nodes, along.__contains__)
     elements = sum(prod(concrete(g.shape, setting.sizes)) for g in nodes if g in turning)
     front = (n if first is None else len(first), n)[:directions]
-    most = _MOST_NUMBERS if first is None else _MOST_NUMBERS_ALONG
+    if first is not None:
+        most = _MOST_NUMBERS_ALONG
     if n == 0 or prod(front) * max(elements, n) > most:
         return None
     rows = [np.eye(n) if first is None else first, np.eye(n)][:directions]
     share = max(_NUMBERS_AT_ONCE // (prod(front[1:]) * max(elements, n)), 1)
     found = [
-        _along(setting, graphs, [rows[0][start : start + share], *rows[1:]])
+        _along(setting, graphs, [rows[0][start : start + share], *rows[1:]], known)
         for start in range(0, front[0], share)
     ]
     lows, highs = [one.lo for one in found], [one.hi for one in found]
@@ -101,13 +124,21 @@ def _enclosed(
     return result
 
 
-def _along(setting: Setting, graphs: tuple[Expr, ...], rows: list[Array]) -> Interval:
+def _along(
+    setting: Setting,
+    graphs: tuple[Expr, ...],
+    rows: list[Array],
+    known: Mapping[Expr, Interval],
+) -> Interval:
     """The graphs along the rows of each direction, an axis for each of these in front."""
     inputs, directions = derivatives(setting), len(rows)
     boxes = boxed(setting.values, directions)
     for axis, (own, one) in enumerate(zip((inputs.v, inputs.w), rows, strict=False)):
         boxes.update(along_rows(setting, own, directions, axis, one))
-    found = enclose(graphs, boxes, setting.sizes, directions, live=live_in(setting, *graphs))
+    live = live_in(setting, *graphs)
+    wide = (np.newaxis,) * directions
+    ranges = {node: a.each(itemgetter(wide)) for node, a in known.items()}
+    found = enclose(graphs, boxes, setting.sizes, directions, ranges, live)
     front = tuple(len(one) for one in rows)
 
     def joined(ends: list[Array]) -> Array:

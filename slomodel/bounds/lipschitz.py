@@ -10,7 +10,9 @@ from functools import partial
 import numpy as np
 
 from slomodel.bounds.arithmetic.rounding import up_add, up_mul
+from slomodel.bounds.centre import MOST_VARIABLES_THIRD, centre_norms
 from slomodel.bounds.result import Bounds, Claim, Constant, checked_radius, shown
+from slomodel.bounds.rules.entries_over_ball import entries_over_ball
 from slomodel.bounds.rules.gradient_jets import gradient_jets
 from slomodel.bounds.rules.interval_entries import interval_entries
 from slomodel.bounds.rules.large_sums import large_sums
@@ -25,6 +27,7 @@ from slomodel.bounds.stopping import pause
 from slomodel.bounds.structure.gram_form import as_written, in_gram_form
 from slomodel.bounds.structure.negative_powers import with_negative_powers
 from slomodel.bounds.units import Units, units_of_objective, units_of_variables
+from slomodel.calculus.degree import degree
 from slomodel.errors import Diagnostic, DomainError, MissingRule
 from slomodel.ir.exact import without_rounding
 
@@ -51,6 +54,12 @@ OF_ELEMENTS: tuple[Strategy, ...] = (
     log_sum_exps,
 )
 """Those that look for sums over elements, which the Gram form hides; they take what is written."""
+
+CLOSER: tuple[Strategy, ...] = (entries_over_ball,)
+"""Rules that cost more, for where the others leave a gap to the derivatives at the centre."""
+
+_GAP = 2.0
+"""L1(r) >= ‖H(c)‖ and L2(r) >= ‖D³f(c)‖: closer rules can win at most the ratio to these."""
 
 UNLIMITED: tuple[Strategy, ...] = (linear, quadratic)
 """Those that hold over the whole space too."""
@@ -159,6 +168,9 @@ def _claims(setting: Setting, radius: float, asked: Sequence[Strategy] | None = 
         for strategy in strategies
     ]
     answers = [one for one in found if one is not None]
+    if strategies is STRATEGIES and _leave_a_gap(setting, answers):
+        closer = [_answer(strategy, setting, radius) for strategy in CLOSER]
+        answers += [one for one in closer if one is not None]
     if not answers:
         reason = NO_RULE if radius < math.inf else "the ball is the whole space"
         answers = [Candidate("none", math.inf, math.inf, reason)]
@@ -170,6 +182,24 @@ def _claims(setting: Setting, radius: float, asked: Sequence[Strategy] | None = 
         ),
         _known(answers),
     )
+
+
+def _leave_a_gap(setting: Setting, answers: Sequence[Candidate]) -> bool:
+    """Whether a bound is far above the same derivative at the centre.
+
+    Not of a polynomial: its series is exact there, and ranges of its nodes add nothing.
+    """
+    if degree(setting.objective, setting.variables) is not None:
+        return False
+    with np.errstate(all="ignore"):
+        centre = centre_norms(setting)
+    L1 = min((one.L1 for one in answers), default=math.inf)
+    L2 = min((one.L2 for one in answers), default=math.inf)
+    if not math.isfinite(centre.hessian):
+        return False  # the entries take too long, or are not finite at the centre itself
+    if math.isinf(centre.third):  # unknown: there is a gap where a closer rule can know it
+        return setting.n <= MOST_VARIABLES_THIRD or centre.hessian < L1 / _GAP
+    return centre.hessian < L1 / _GAP or centre.third < L2 / _GAP
 
 
 def _known(answers: Sequence[Candidate]) -> tuple[Claim, ...]:

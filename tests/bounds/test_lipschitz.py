@@ -37,6 +37,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Use:
 
     def use(*strategies: object) -> Callable[[float], Bounds]:
         monkeypatch.setattr(lipschitz, "STRATEGIES", strategies)
+        monkeypatch.setattr(lipschitz, "CLOSER", ())
         return lambda radius: bounds(setting(build.inner(X, X)), radius)
 
     return use

@@ -21,6 +21,7 @@ from slomodel.ir.expr import Expr
 
 X = build.variable("x", (literal(3),))
 CENTRE = np.array([0.3, -0.5, 0.9])
+EVERY = (*lipschitz.STRATEGIES, *lipschitz.CLOSER)
 
 
 def simple(objective: Expr, centre: np.ndarray = CENTRE) -> Setting:
@@ -38,7 +39,7 @@ def alone(strategy: lipschitz.Strategy) -> Callable[[Setting, float], tuple[floa
     return ask
 
 
-@pytest.mark.parametrize("strategy", lipschitz.STRATEGIES, ids=lambda one: one.__name__)
+@pytest.mark.parametrize("strategy", EVERY, ids=lambda one: one.__name__)
 @pytest.mark.parametrize("smooth", [True, False])
 @settings(max_examples=6)
 @given(data=st.data())

@@ -1,0 +1,363 @@
+"""Ranges of the nodes of a graph over a ball, by first-order Taylor forms about its centre.
+
+Intervals over the box round a ball of n variables let every variable move by ρ at once, a sum of n
+of them by nρ. In a ball an affine u moves by ρ‖∇u‖ only. Composition keeps most of that: for each
+element u of a node there are a slope g = ∇u(c) and a remainder e with
+
+    |u(c + d) - u(c) - g·d| <= e   and so   |u(c + d) - u(c)| <= w = ρ‖g‖ + e   for ‖d‖ <= ρ.
+
+Linear nodes apply themselves to e. For φ of operands u_i, with ξ between u(c) and u(c + d),
+
+    φ(u(c + d)) - φ(u(c)) = Σ φ_i (g_i·d + e_i) + ½ Σ φ_ij(ξ) w_i w_j,
+
+the φ_i at the centre: e = Σ |φ_i| e_i + ½ Σ sup|φ_ij| w_i w_j. A product of m factors is the case
+e = Σ_i |Π_(j≠i) u_j| e_i + Σ over sets S of two or more factors of Π_S w Π_(not S) |u|. Where φ is
+not known to be C¹ over the ranges, and for nodes without a rule, e = w + ρ‖g‖ with the w that the
+interval of the node gives. The forms are Taylor models of order one (Makino and Berz, 2003) whose
+domain is a ball in the 2-norm.
+
+A number that `still` marks may be replaced by any constant: here, by its value at the centre.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import singledispatch
+from itertools import combinations
+from math import inf, prod
+
+import numpy as np
+
+import slomodel.functions as table
+from slomodel.bounds.arithmetic.contraction import contract
+from slomodel.bounds.arithmetic.interval import Interval, around, interval, meet, point
+from slomodel.bounds.arithmetic.rounding import Array, up_add, up_mul, up_norm
+from slomodel.bounds.ranges.derivatives import derivative_range
+from slomodel.bounds.ranges.enclose import boxed, enclose, live_in, range_of
+from slomodel.bounds.ranges.hessian import along_rows
+from slomodel.bounds.ranges.kinks import order_near, outside
+from slomodel.bounds.ranges.liveness import Live, neutral
+from slomodel.bounds.setting import Setting
+from slomodel.bounds.stopping import pause
+from slomodel.calculus import jvp
+from slomodel.functions.compound import same, still
+from slomodel.ir.build import direction
+from slomodel.ir.dims import concrete
+from slomodel.ir.expr import Einsum, Expr, Gather, Input, Map, Reshape, Scan, Scatter
+from slomodel.ir.function import ScalarFunction
+from slomodel.ir.walk import dependents, postorder
+from slomodel.reference import positions
+
+_NUMBERS_AT_ONCE = 2**21
+"""Slopes computed together, directions times elements: 32 MB of intervals per node kept."""
+_MOST_FACTORS = 4
+"""A product of more factors that vary has more than 11 remainder terms and gets its interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class CentreSlopes:
+    """The nodes under the objective and its gradient in order, with their values at the centre and
+    upper bounds on ‖∇u(c)‖ for each element u, of no node where there are too many.
+    """
+
+    order: tuple[Expr, ...]
+    values: dict[Expr, Interval]
+    lengths: dict[Expr, Array]
+    live: Live
+
+
+def centre_slopes(setting: Setting, most: int) -> CentreSlopes:
+    """Cached per setting; lengths are left out beyond `most` directions times elements."""
+    key = "slopes at the centre"
+    kept = setting.kept.get(key)
+    if not isinstance(kept, CentreSlopes):
+        roots = (setting.objective, *setting.gradient)
+        order = tuple(postorder(*roots))
+        live = live_in(setting, *roots)
+        values = enclose(order, boxed(setting.values), setting.sizes, live=live)
+        for node in order:
+            if isinstance(node, Map) and node.function is still:
+                values[node] = _constant(values[node])
+        kept = CentreSlopes(order, values, _lengths(setting, order, most), live)
+        setting.kept[key] = kept
+    return kept
+
+
+def _constant(a: Interval) -> Interval:
+    """The constant that stands for a `still` node, where its value at the centre is finite."""
+    return point(a.mid) if np.isfinite(a.magnitude).all() else a
+
+
+def _lengths(setting: Setting, order: Sequence[Expr], most: int) -> dict[Expr, Array]:
+    """Upper bounds on ‖∇u(c)‖ for each element of the nodes that depend on the variables."""
+    varying = dependents(order, set(setting.variables).__contains__)
+    nodes = [n for n in order if n in varying and n.dtype == "real" and not isinstance(n, Input)]
+    v = tuple(direction(f"slope.{x.name}", x.shape) for x in setting.variables)
+    graphs = jvp(nodes, dict(zip(setting.variables, v, strict=True)))
+    below = postorder(*graphs)
+    turning = dependents(below, set(v).__contains__)
+    elements = sum(prod(concrete(g.shape, setting.sizes)) for g in below if g in turning)
+    n = setting.n
+    if n * elements > most:
+        return {}
+    live = live_in(setting, *graphs)
+    at_once = max(_NUMBERS_AT_ONCE // max(elements, 1), 1)
+    parts: dict[Expr, list[Array]] = {node: [] for node in nodes}
+    for start in range(0, n, at_once):
+        rows = np.eye(n)[start : start + at_once]
+        boxes = boxed(setting.values, 1)
+        boxes.update(along_rows(setting, v, 1, 0, rows))
+        found = enclose(graphs, boxes, setting.sizes, 1, live=live)
+        for node, graph in zip(nodes, graphs, strict=True):
+            size = found[graph].magnitude
+            wide = np.broadcast_to(size, (len(rows), *size.shape[1:]))
+            parts[node].append(np.asarray(up_norm(wide, 0)))
+    return {node: np.asarray(up_norm(np.stack(own), 0)) for node, own in parts.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """|u(c + d) - u(c)| <= `moved`, and <= `remainder` after ∇u(c)·d is taken away; elementwise."""
+
+    moved: Array
+    remainder: Array
+
+
+@dataclass(slots=True)
+class _Pass:
+    """One pass over the graph: ranges of all nodes, forms of those that depend on the variables."""
+
+    setting: Setting
+    radius: float
+    centre: CentreSlopes
+    ranges: dict[Expr, Interval] = field(default_factory=dict)
+    forms: dict[Expr, _Form] = field(default_factory=dict)
+
+    def enclosed(self, node: Expr) -> Interval:
+        """The range of a node from the ranges of its operands."""
+        operands = [self.ranges[o] for o in node.operands]
+        found = range_of(node, operands, self.setting.sizes, 0)
+        return neutral(node, found, self.centre.live)
+
+
+def taylor_ranges(setting: Setting, radius: float, most: int) -> dict[Expr, Interval]:
+    """Ranges over the ball of all nodes under the objective and its gradient.
+
+    Hypothesis and conclusion are those of `enclose`, over the ball instead of a box. All ranges
+    are of one graph in which `still` nodes are the same constants. Without slopes (more than
+    `most` numbers) they are those of intervals over the box.
+    """
+    centre = centre_slopes(setting, most)
+    run = _Pass(setting, radius, centre)
+    varying = dependents(centre.order, set(setting.variables).__contains__)
+    boxes = boxed(setting.values)
+    boxes.update({v: around(setting.values[v], radius) for v in setting.variables})
+    with np.errstate(all="ignore"):
+        for node in centre.order:
+            pause()
+            if isinstance(node, Input):
+                run.ranges[node] = neutral(node, boxes[node], centre.live)
+                if node in varying:
+                    shape = boxes[node].shape
+                    run.forms[node] = _Form(np.full(shape, radius), np.zeros(shape))
+            elif node not in varying:
+                run.ranges[node] = run.enclosed(node)
+            else:
+                _put(run, node)
+    return run.ranges
+
+
+def _put(run: _Pass, node: Expr) -> None:
+    """Add the form and the range of a node that depends on the variables."""
+    at_centre = run.centre.values[node]
+    if isinstance(node, Map) and node.function is still and at_centre.is_point:
+        run.ranges[node] = at_centre
+        run.forms[node] = _Form(np.zeros(at_centre.shape), np.zeros(at_centre.shape))
+        return
+    own = run.enclosed(node)
+    moved = _distance(own, at_centre)
+    if node not in run.centre.lengths:
+        run.ranges[node] = own
+        run.forms[node] = _Form(moved, np.full(moved.shape, inf))
+        return
+    along = up_mul(np.asarray(run.radius), _number(run.centre.lengths[node], moved.shape))
+    remainder = _number(remainder_of(node, run), moved.shape)
+    moved = np.minimum(moved, up_add(along, remainder))
+    remainder = np.minimum(remainder, up_add(moved, along))
+    near = interval(-up_add(-at_centre.lo, moved), up_add(at_centre.hi, moved))
+    run.ranges[node] = neutral(node, meet(own, near), run.centre.live)
+    run.forms[node] = _Form(moved, remainder)
+
+
+def _distance(a: Interval, centre: Interval) -> Array:
+    """Upper bounds on the distance of any number in `a` from any in `centre`."""
+    far = np.maximum(up_add(a.hi, -centre.lo), up_add(centre.hi, -a.lo))
+    return _number(np.maximum(far, 0.0), np.broadcast_shapes(a.shape, centre.shape))
+
+
+def _number(x: Array, shape: tuple[int, ...]) -> Array:
+    """`x` of that shape, where NaN stands for no bound."""
+    return np.broadcast_to(np.where(np.isnan(x), inf, x), shape)
+
+
+_NONE = np.asarray(inf)
+
+
+@singledispatch
+def remainder_of(node: Expr, run: _Pass) -> Array:
+    """Upper bounds on the remainders of a node's elements; +inf without a rule."""
+    return _NONE
+
+
+@remainder_of.register
+def _(node: Gather, run: _Pass) -> Array:
+    sizes = run.setting.sizes
+    remainder = run.forms[node.operands[0]].remainder
+    where = positions(node.index, concrete(node.shape, sizes), remainder.shape, sizes)
+    return np.asarray(remainder[where])
+
+
+@remainder_of.register
+def _(node: Reshape, run: _Pass) -> Array:
+    shape = concrete(node.shape, run.setting.sizes)
+    return run.forms[node.operands[0]].remainder.reshape(shape)
+
+
+@remainder_of.register
+def _(node: Scatter, run: _Pass) -> Array:
+    remainder = _upto(run.forms[node.operands[0]].remainder)
+    return range_of(node, [remainder], run.setting.sizes, 0).hi
+
+
+@remainder_of.register
+def _(node: Einsum, run: _Pass) -> Array:
+    varying = [k for k, o in enumerate(node.operands) if o in run.forms]
+    if len(varying) > _MOST_FACTORS:
+        return _NONE
+    forms = [run.forms.get(o) for o in node.operands]
+    sizes = [_upto(run.centre.values[o].magnitude) for o in node.operands]
+    dims = concrete(node.dims, run.setting.sizes)
+
+    def product(changed: dict[int, Array]) -> Interval:
+        factors = [_upto(changed[k]) if k in changed else size for k, size in enumerate(sizes)]
+        labelled = list(zip(factors, node.inputs, strict=True))
+        return contract(labelled, node.output, dims)
+
+    terms = []
+    for count in range(1, len(varying) + 1):
+        for chosen in combinations(varying, count):
+            own = {k: form for k in chosen if (form := forms[k]) is not None}
+            parts = {k: f.remainder if count == 1 else f.moved for k, f in own.items()}
+            if all(part.any() for part in parts.values()):
+                terms.append(product(parts).hi)
+    return _added(terms)
+
+
+@remainder_of.register
+def _(node: Scan, run: _Pass) -> Array:
+    """y_t = a_t y_(t-1) + b_t step by step, each step a product of two factors and a sum."""
+    a, b = (_laid_first(run, o, node.axis) for o in node.operands)
+    y = np.moveaxis(run.centre.values[node].magnitude, node.axis, 0)
+    slopes = np.moveaxis(run.centre.lengths[node], node.axis, 0)
+    remainder = np.empty(y.shape)
+    for t in range(len(y)):
+        own = np.broadcast_to(b.remainder[t], y.shape[1:])
+        if t:
+            moved = up_add(up_mul(np.asarray(run.radius), slopes[t - 1]), remainder[t - 1])
+            own = up_add(own, up_mul(a.size[t], remainder[t - 1]))
+            own = up_add(own, up_mul(y[t - 1], a.remainder[t]))
+            own = up_add(own, up_mul(a.moved[t], moved))
+        remainder[t] = own
+    return np.moveaxis(remainder, 0, node.axis)
+
+
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """Magnitudes at the centre and forms of an operand of a recurrence, time first."""
+
+    size: Array
+    moved: Array
+    remainder: Array
+
+
+def _laid_first(run: _Pass, operand: Expr, axis: int) -> _Steps:
+    size = run.centre.values[operand].magnitude
+    form = run.forms.get(operand) or _Form(np.zeros(size.shape), np.zeros(size.shape))
+    return _Steps(*(np.moveaxis(one, axis, 0) for one in (size, form.moved, form.remainder)))
+
+
+@remainder_of.register
+def _(node: Map, run: _Pass) -> Array:
+    function = node.function
+    if function is same:
+        form = run.forms.get(node.operands[0])
+        return np.zeros(()) if form is None else _laid(form.remainder, node, 0)
+    ranges = [_laid_interval(run.ranges[o], node, k) for k, o in enumerate(node.operands)]
+    forms = {
+        k: _Form(_laid(form.moved, node, k), _laid(form.remainder, node, k))
+        for k, o in enumerate(node.operands)
+        if (form := run.forms.get(o)) is not None
+    }
+    if function is table.where:
+        return _of_choice(ranges[0], forms)
+    if function is still or function.result != "real" or "bool" in function.operand_types:
+        return _NONE
+    centre = [_laid_interval(run.centre.values[o], node, k) for k, o in enumerate(node.operands)]
+    return _of_function(function, ranges, centre, forms)
+
+
+def _of_choice(condition: Interval, forms: dict[int, _Form]) -> Array:
+    """The remainder of the branch that is surely taken."""
+    first, second = (
+        forms[k].remainder if k in forms else np.zeros((1,) * condition.lo.ndim) for k in (1, 2)
+    )
+    unknown = np.where(condition.hi == 0.0, second, inf)
+    return np.asarray(np.where(condition.lo == 1.0, first, unknown))
+
+
+def _of_function(
+    function: ScalarFunction,
+    ranges: list[Interval],
+    centre: list[Interval],
+    forms: dict[int, _Form],
+) -> Array:
+    """Σ |φ_i(c)| e_i + ½ Σ sup|φ_ij| w_i w_j, where φ is C¹ and piecewise C² on the ranges."""
+    arity = len(ranges)
+
+    def largest(at: list[Interval], *by: int) -> Array:
+        orders = tuple(by.count(k) for k in range(arity))
+        return derivative_range(function, orders, *at).magnitude
+
+    terms = []
+    for i, form in forms.items():
+        if form.remainder.any():
+            terms.append(up_mul(largest(centre, i), form.remainder))
+        for j in (k for k in forms if k >= i):
+            curvature = largest(ranges, i, j)
+            if curvature.any():
+                second = up_mul(curvature, up_mul(form.moved, forms[j].moved))
+                terms.append(up_mul(np.asarray(0.5), second) if i == j else second)
+    smooth = ~outside(function, *ranges) & (order_near(function, *ranges) >= 1)
+    return np.asarray(np.where(smooth, _added(terms), inf))
+
+
+def _added(terms: list[Array]) -> Array:
+    result = np.zeros(())
+    for term in terms:
+        result = np.asarray(up_add(result, term))
+    return result
+
+
+def _upto(x: Array) -> Interval:
+    """All numbers from 0 to x >= 0, elementwise."""
+    return Interval(np.zeros(x.shape), np.asarray(x))
+
+
+def _laid(array: Array, node: Map, k: int) -> Array:
+    missing = tuple(axis for axis in range(node.rank) if axis not in node.axes[k])
+    return np.expand_dims(array, missing)
+
+
+def _laid_interval(a: Interval, node: Map, k: int) -> Interval:
+    return a.each(lambda array: _laid(array, node, k))

@@ -1,0 +1,58 @@
+"""Intervals of the entries of the Hessian and of the third derivative over the whole ball."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from slomodel.bounds.arithmetic.interval import Interval
+from slomodel.bounds.arithmetic.rounding import up_add, up_mul
+from slomodel.bounds.centre import centre_norms, hessian_over, third_over
+from slomodel.bounds.norms.cubic import trilinear_norm
+from slomodel.bounds.norms.spectral import symmetric_norm
+from slomodel.bounds.ranges.enclose import live_in
+from slomodel.bounds.ranges.smoothness import smoothness
+from slomodel.bounds.ranges.taylor_ranges import taylor_ranges
+from slomodel.bounds.ranges.unbounded import unbounded
+from slomodel.bounds.result import shown
+from slomodel.bounds.setting import Candidate, Setting
+
+RULE = "entries over the ball"
+_MOST_NUMBERS = 2**25
+"""Directions times elements of the nodes that vary with them."""
+
+
+def entries_over_ball(setting: Setting, radius: float) -> Candidate | None:
+    """L1 = ‖|H(c)|‖ of what the entries may be over the ball, and L2 of those of D³f.
+
+    Hypothesis: f is C¹ (C² for L2) and piecewise smooth on the ball, which `smoothness` shows.
+    Entries lie in the intervals that Taylor forms of the gradient's nodes give. With H in M ± R
+    entry by entry, ‖H‖ <= ‖M‖ + ‖R‖, and so for D³f; and ‖H(x)‖ <= ‖H(c)‖ + r L2.
+    Unlike bounds by norms, intervals keep the signs of terms: as r goes to 0 both tend to the
+    derivatives at the centre, whatever the graph.
+    """
+    if setting.n == 0:
+        return None
+    ranges = taylor_ranges(setting, radius, _MOST_NUMBERS)
+    smooth = smoothness(setting.objective, ranges, 0, setting.spans, live_in(setting))
+    order = int(smooth.order)
+    if order < 1:
+        return Candidate(RULE, np.inf, np.inf, smooth.reason)
+    H = hessian_over(setting, ranges, _MOST_NUMBERS)
+    if H is None:
+        return None
+    over = symmetric_norm(H.mid, H.rad)
+    L2 = np.inf
+    if order >= 2:
+        T = third_over(setting, ranges, _MOST_NUMBERS)
+        L2 = np.inf if T is None else _third_norm(T)
+    known = centre_norms(setting).hessian
+    moved = float(up_add(known, up_mul(radius, L2)))
+    reason = "" if np.isfinite(over) else smooth.reason or unbounded(setting, radius)
+    trace = (f"‖H(c)‖ ≤ {shown(known)}", f"or entries over the ball ≤ {shown(over)}")
+    rule = f"{RULE}: ‖H(c)‖ + r L2" if moved < over else RULE
+    return Candidate(rule, min(over, moved), L2, reason, trace, RULE, hessian=known)
+
+
+def _third_norm(T: Interval) -> float:
+    middle, spread = trilinear_norm(np.stack([T.mid, T.rad]))
+    return float(up_add(float(middle), float(spread)))
