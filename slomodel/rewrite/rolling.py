@@ -4,12 +4,16 @@ The terms of a sum may be added in any order, each order rounds by eps times the
 magnitudes; so those of one form are gathered. In a run of them every index goes up by a step of
 its own and every constant is a number, a progression or an entry of a table. A sum of runs is
 gathered again, so that a double sum gets two axes. Where indices follow no rule their values are
-a table too. Terms of another form stay as they are.
+a table too. Terms of another form stay as they are, and so does a sum that is used more than once:
+it is one term of the sums that use it, as its value is computed once for all of them.
+
+Every node is numbered by its shape once, and only terms of one shape, `LEAST_TERMS` of them or
+more, are compared any further; so the work is in proportion to the nodes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from typing import TypeVar
 
 import numpy as np
@@ -19,8 +23,15 @@ from slomodel.functions import add, mul, neg, sub
 from slomodel.ir import build
 from slomodel.ir.dims import literal
 from slomodel.ir.expr import Const, Expr, Gather, Input, Listed, Map, remake
-from slomodel.ir.walk import postorder
-from slomodel.rewrite.batching import Integers, Run, Term, summed, term
+from slomodel.ir.walk import postorder, users
+from slomodel.rewrite.like_terms import (
+    Integers,
+    LikeTerms,
+    Run,
+    Shapes,
+    aligned_terms,
+    summed,
+)
 from slomodel.rewrite.matching import scaled, whole
 
 Reals = NDArray[np.float64]
@@ -37,13 +48,17 @@ LEAST_TERMS = 16
 class Rolled:
     """A graph with long sums gathered: `root`, the tables of constants, remarks on what was done.
 
-    `origins` has, for a node that was made, the node of a first term or the sum that it stands for.
+    `origins` has, for a new node, the node of a first term or the sum that it stands for.
+    `visited` counts the nodes that were compared, of which `shapes` has its own count.
     """
 
     def __init__(self, root: Expr) -> None:
         self.tables: dict[Input, Reals] = {}
         self.origins: dict[Expr, Expr] = {}
         self.remarks: list[str] = []
+        self.shapes = Shapes()
+        self.visited = 0
+        self._table_of: dict[bytes, Input] = {}
         self._done: dict[Expr, Expr] = {}
         self.root = self._roll(root)
         self.tables = {
@@ -63,12 +78,16 @@ class Rolled:
 
     def _roll(self, root: Expr) -> Expr:
         order = postorder(root)
-        inner = {operand for node in order if _is_sum(node) for operand in node.operands}
+        above = users(order)
+        inner = {
+            node for node in order if _is_sum(node) and len(above[node]) == 1 and node is not root
+        }
+        inner = {node for node in inner if _is_sum(above[node][0])}
         for node in order:
-            if _is_sum(node) and node in inner:
+            if node in inner:
                 continue
-            made = self._sum(node) if _is_sum(node) else None
-            self._done[node] = made or self._remade(node)
+            rolled = self._sum(node, inner) if _is_sum(node) else None
+            self._done[node] = rolled or self._remade(node)
         return self._done[root]
 
     def _remade(self, node: Expr) -> Expr:
@@ -85,71 +104,88 @@ class Rolled:
             todo.pop()
         return self._done[node]
 
-    def _sum(self, node: Expr) -> Expr | None:
+    def _sum(self, node: Expr, inner: set[Expr]) -> Expr | None:
         """A sum with its like terms gathered; None where it has none."""
-        terms = _terms(node)
+        terms = _terms(node, inner)
         if len(terms) < LEAST_TERMS:
             return None
         parts = [(c, core if core is None else self._remade(core)) for c, core in terms]
-        count = len(parts) + 1
-        while len(parts) < count:
-            count = len(parts)
-            parts = self._gathered(parts)
-        if count == len(terms):
+        rest, gathered = self._gathered(parts)
+        parts = [*rest, *self._gathered_again(gathered)]
+        if len(parts) == len(terms):
             return None
         made = _total(parts)
         self.origins.setdefault(made, node)
         self.remarks.append(f"{len(terms)} terms that were written out become {len(parts)}")
         return made
 
-    def _gathered(self, parts: list[_Part]) -> list[_Part]:
-        groups: dict[Hashable, list[Term]] = {}
+    def _gathered(self, parts: list[_Part]) -> tuple[list[_Part], list[_Part]]:
+        """The terms that stay, and those that many like ones become."""
+        groups: dict[int, list[tuple[float, Expr]]] = {}
         rest: list[_Part] = []
+        new: list[_Part] = []
         for coefficient, core in parts:
             if core is None:
                 rest.append((coefficient, None))
             else:
-                one = term(core, coefficient)
-                groups.setdefault(one.key, []).append(one)
-        for like in groups.values():
-            if len(like) < LEAST_TERMS:
-                rest += [(one.numbers[0], one.core) for one in like]
-            else:
-                rest += self._like(like)
-        return rest
+                groups.setdefault(self.shapes.number(core), []).append((coefficient, core))
+        for group in groups.values():
+            if len(group) < LEAST_TERMS:
+                rest += group
+                continue
+            like, visited = aligned_terms(group)
+            self.visited += visited
+            if like is None:
+                told = f"{len(group)} like terms stay written out: they share most of their parts"
+                self.remarks.append(told)
+                rest += group
+                continue
+            alone, sums = self._like(like)
+            rest += alone
+            new += sums
+        return rest, new
 
-    def _like(self, like: list[Term]) -> list[_Part]:
-        """The parts that like terms become: runs, runs of runs, or all by a list of places."""
-        parts: list[_Part] = []
-        alone = 0
-        for run in _runs(like):
-            if isinstance(run, Run):
-                parts.append((1.0, summed(run, self._table, self.origins)))
+    def _gathered_again(self, sums: list[_Part]) -> list[_Part]:
+        """Sums along an axis with like ones among them gathered, as long as there are any."""
+        result: list[_Part] = []
+        while len(sums) >= LEAST_TERMS:
+            rest, sums = self._gathered(sums)
+            result += rest
+        return [*result, *sums]
+
+    def _like(self, like: LikeTerms) -> tuple[list[_Part], list[_Part]]:
+        """The like terms that stay, and what the others become: runs, runs of runs, or all by a
+        list of places.
+        """
+        alone: list[_Part] = []
+        sums: list[_Part] = []
+        for rows in _runs(like):
+            if len(rows) >= LEAST_TERMS:
+                sums.append((1.0, summed(Run(like, rows), self._table, self.origins)))
             else:
-                parts += [(one.numbers[0], one.core) for one in run]
-                alone += len(run)
-        if len(parts) <= _MOST_RUNS:
-            return parts
-        listed = like[0].single
-        if len(parts) < len(like) and not (listed and alone > len(like) // 4):
-            parts = self._gathered(parts)
-        if len(parts) <= _MOST_RUNS or not listed:
-            return parts
-        offsets: Integers = np.array([one.offsets for one in like], dtype=np.int64)
-        run = Run(like[0], offsets, np.array([one.numbers for one in like]))
-        return [(1.0, summed(run, self._table, self.origins))]
+                alone += [(float(like.numbers[k, 0]), like.cores[k]) for k in rows]
+        if len(alone) + len(sums) <= _MOST_RUNS:
+            return alone, sums
+        count = len(like.cores)
+        if sums and not (like.is_single and len(alone) > count // 4):
+            sums = self._gathered_again(sums)
+        if len(alone) + len(sums) <= _MOST_RUNS or not like.is_single:
+            return alone, sums
+        run = Run(like, np.arange(count))
+        return [], [(1.0, summed(run, self._table, self.origins))]
 
     def _table(self, values: Reals) -> Expr:
-        for node, known in self.tables.items():
-            if np.array_equal(known, values):
-                return node
-        node = build.data(f"constants {len(self.tables) + 1}", (literal(len(values)),))
-        self.tables[node] = np.array(values)
-        return node
+        """An input that holds these numbers, one for equal ones."""
+        key = values.tobytes()
+        if key not in self._table_of:
+            node = build.data(f"constants {len(self.tables) + 1}", (literal(len(values)),))
+            self.tables[node] = np.array(values)
+            self._table_of[key] = node
+        return self._table_of[key]
 
 
 def _tables(root: Expr) -> set[Input]:
-    """The inputs under a root, those of lists of places too."""
+    """The inputs under a root, and those that hold lists of places."""
     found: set[Input] = set()
     for node in postorder(root):
         if isinstance(node, Input):
@@ -163,13 +199,16 @@ def _is_sum(node: Expr) -> bool:
     return isinstance(node, Map) and not node.rank and node.function in (add, sub, neg)
 
 
-def _terms(node: Expr) -> list[_Part]:
-    """The terms of a sum with their constant factors; a constant has no core."""
+def _terms(node: Expr, inner: set[Expr]) -> list[_Part]:
+    """The terms of a sum with their constant factors; a constant has no core.
+
+    Sums in `inner` are taken apart.
+    """
     result: list[_Part] = []
     stack = [(1.0, node)]
     while stack:
         sign, one = stack.pop()
-        if _is_sum(one):
+        if one is node or one in inner:
             assert isinstance(one, Map)
             signs = (
                 (-sign,) if one.function is neg else (sign, -sign if one.function is sub else sign)
@@ -181,26 +220,20 @@ def _terms(node: Expr) -> list[_Part]:
     return result
 
 
-def _runs(like: list[Term]) -> list[Run | list[Term]]:
-    """Like terms in runs of equal steps between their indices; short ones as they are."""
-    offsets: Integers = np.array([one.offsets for one in like], dtype=np.int64)
-    numbers = np.array([one.numbers for one in like])
+def _runs(like: LikeTerms) -> list[Integers]:
+    """The rows of like terms in runs of equal steps between their offsets."""
+    offsets = like.offsets
     count, width = offsets.shape
-    order = np.lexsort(offsets.T[::-1]) if width else np.arange(count)
-    offsets = offsets[order]
-    steps = np.diff(offsets, axis=0)
-    # The first place after which the step is another one.
+    order: Integers = np.lexsort(offsets.T[::-1]) if width else np.arange(count)
+    steps = np.diff(offsets[order], axis=0)
+    # The first row after which the step is another one.
     turns = np.flatnonzero(np.any(steps[1:] != steps[:-1], axis=1)) + 1
-    result: list[Run | list[Term]] = []
+    result: list[Integers] = []
     begin = 0
     while begin < count:
         after = int(np.searchsorted(turns, begin, side="right"))
         end = int(turns[after]) + 1 if after < len(turns) else count
-        chosen = order[begin:end]
-        if len(chosen) >= LEAST_TERMS:
-            result.append(Run(like[chosen[0]], offsets[begin:end], numbers[chosen]))
-        else:
-            result.append([like[k] for k in chosen])
+        result.append(order[begin:end])
         begin = end
     return result
 
