@@ -84,5 +84,53 @@ def test_the_check_itself(part: str, source: str, wrong: list[str]) -> None:
     assert wrong_imports(part, source) == wrong
 
 
+CYCLE_LEFT = {"slomodel.solve.run.live", "slomodel.solve.run.monitor"}
+
+
+def modules_imported(source: str, modules: set[str]) -> set[str]:
+    """Those of `modules` that `source` imports, deferred imports and imports for types included."""
+    imported = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom):
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            imported |= {name if name in modules else node.module or "" for name in names}
+        elif isinstance(node, ast.Import):
+            imported |= {alias.name for alias in node.names}
+    return imported & modules
+
+
+def module_of(path: Path) -> str:
+    """`slomodel.ir.expr` for a file; a package has the name of its folder."""
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def on_cycles(graph: dict[str, set[str]]) -> list[str]:
+    """The modules on a cycle or on a path between two: what is left when modules that import
+    nothing, or that nothing imports, are removed again and again.
+    """
+    left = dict(graph)
+    while True:
+        targets = set().union(*left.values())
+        ends = {name for name in left if not left[name] or name not in targets}
+        if not ends:
+            return sorted(left)
+        left = {name: left[name] - ends for name in left.keys() - ends}
+
+
+def test_no_module_is_imported_in_a_cycle() -> None:
+    sources = {module_of(path): path.read_text(encoding="utf-8") for path in FILES}
+    names = set(sources)
+    graph = {name: modules_imported(text, names) - {name} for name, text in sources.items()}
+    assert set(on_cycles(graph)) <= CYCLE_LEFT
+
+
+def test_the_cycle_check_itself() -> None:
+    assert on_cycles({"a": {"b"}, "b": {"c"}, "c": set()}) == []
+    assert on_cycles({"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set()}) == ["b", "c"]
+    deferred = "def f():\n    from a.b import c"
+    assert modules_imported(deferred, {"a.b", "a.b.c"}) == {"a.b.c"}
+
+
 def test_contract_states_the_same_order() -> None:
     assert contract_layers() == list(LAYERS)

@@ -28,7 +28,7 @@ from slomodel.ir.expr import (
     Triangle,
     affine,
 )
-from slomodel.ir.function import DType
+from slomodel.ir.node import DType
 
 Stage = Literal["data", "centre", "call"]
 

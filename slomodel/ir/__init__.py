@@ -1,3 +1,7 @@
-"""The expression graph: interned typed nodes, checked constructors, iterative walks."""
+"""The expression graph: interned typed nodes, checked constructors, iterative walks.
 
-from slomodel.ir import records as records  # pickling is registered on import
+Importing any part of it registers how nodes are pickled and how a call of a function is built.
+"""
+
+from slomodel.ir import elementwise as elementwise
+from slomodel.ir import records as records

@@ -10,7 +10,7 @@ from slomodel.errors import ShapeError
 from slomodel.ir.dims import Shape, show_shape
 from slomodel.ir.exact import exact_value, may_fold
 from slomodel.ir.expr import Axes, Const, Einsum, Expr, Map
-from slomodel.ir.function import ScalarFunction
+from slomodel.ir.function import ScalarFunction, constructs_calls
 from slomodel.ir.linear import broadcast, einsum
 
 
@@ -28,6 +28,11 @@ def apply(function: ScalarFunction, *operands: Expr) -> Expr:
     whole = tuple(range(len(shape)))
     axes = tuple(whole if operand.shape else () for operand in operands)
     return apply_along(function, operands, axes, shape)
+
+
+@constructs_calls
+def _call(function: ScalarFunction, *operands: Expr | float) -> Expr:
+    return apply(function, *(Const(o) if isinstance(o, (int, float)) else o for o in operands))
 
 
 def apply_along(

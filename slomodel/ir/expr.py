@@ -7,30 +7,51 @@ Shapes hold dim symbols; a node knows its shape and type when it is made. Nodes 
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal, NoReturn, Self, TypeAlias, TypeVar, Union
-from weakref import WeakValueDictionary
+from typing import TYPE_CHECKING, Literal, TypeAlias, Union
 
 import numpy as np
 
-from slomodel.ir.dims import Dim, Shape, show_shape
-from slomodel.ir.function import DType, ScalarFunction
+from slomodel.ir.dims import Dim, Shape
+from slomodel.ir.function import ScalarFunction
+from slomodel.ir.node import DType, Expr, interned
 
 if TYPE_CHECKING:
     import sympy as sp
+
+__all__ = [
+    "Affine",
+    "Axes",
+    "Const",
+    "Einsum",
+    "Exact",
+    "Expr",
+    "Extreme",
+    "Gather",
+    "Index",
+    "Input",
+    "Iota",
+    "Listed",
+    "Map",
+    "Multiset",
+    "Reshape",
+    "Role",
+    "Scan",
+    "Scatter",
+    "Triangle",
+    "Which",
+    "affine",
+    "decimal",
+    "is_listed",
+    "remake",
+]
 
 Role = Literal["variable", "data", "direction"]
 Which = Literal["max", "min"]
 Axes = tuple[int, ...]
 Exact: TypeAlias = Union[Fraction, "sp.Expr"]
 """A real number without rounding."""
-
-_Kind = TypeVar("_Kind", bound="Expr")
-_table: WeakValueDictionary[Hashable, Expr] = WeakValueDictionary()
-_lock = threading.RLock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,56 +91,6 @@ Index = Affine | Multiset | Listed
 """An index into one operand axis as a function of the output's indices."""
 
 
-class Expr:
-    """A node: `operands`, `shape` and `dtype`. Compare with `is`; hash is identity."""
-
-    __slots__ = ("__weakref__", "dtype", "operands", "shape")
-    operands: tuple[Expr, ...]
-    shape: Shape
-    dtype: DType
-
-    def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError(f"{type(self).__name__} nodes are immutable")
-
-    def __copy__(self) -> Self:
-        return self
-
-    def __deepcopy__(self, memo: object) -> Self:
-        return self
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {show_shape(self.shape)}>"
-
-    @property
-    def rank(self) -> int:
-        return len(self.shape)
-
-
-def _interned(
-    cls: type[_Kind],
-    operands: tuple[Expr, ...],
-    shape: Shape,
-    dtype: DType,
-    key: Hashable | None = None,
-    **own: object,
-) -> _Kind:
-    """The one node of this class with these fields; `key` stands for `own` where given."""
-    full = (cls, operands, shape, dtype, tuple(own.values()) if key is None else key)
-    with _lock:
-        found = _table.get(full)
-        if found is None:
-            found = object.__new__(cls)
-            put = object.__setattr__
-            put(found, "operands", operands)
-            put(found, "shape", shape)
-            put(found, "dtype", dtype)
-            for name, value in own.items():
-                put(found, name, value)
-            _table[full] = found
-    assert isinstance(found, cls)
-    return found
-
-
 class Input(Expr):
     """A named array: a variable, data, or a direction of differentiation."""
 
@@ -128,7 +99,7 @@ class Input(Expr):
     role: Role
 
     def __new__(cls, name: str, role: Role, shape: Shape, dtype: DType = "real") -> Input:
-        return _interned(cls, (), shape, dtype, name=name, role=role)
+        return interned(cls, (), shape, dtype, name=name, role=role)
 
 
 class Const(Expr):
@@ -146,12 +117,12 @@ class Const(Expr):
     def __new__(cls, value: float, written: Exact | None = None) -> Const:
         if isinstance(value, (bool, np.bool_)):
             truth = bool(value)
-            return _interned(cls, (), (), "bool", key=repr(truth), value=truth, written=None)
+            return interned(cls, (), (), "bool", key=repr(truth), value=truth, written=None)
         value = float(value)
         if written is not None and (not np.isfinite(value) or written == decimal(value)):
             written = None
         key = value.hex() if written is None else (value.hex(), written)
-        return _interned(cls, (), (), "real", key=key, value=value, written=written)
+        return interned(cls, (), (), "real", key=key, value=value, written=written)
 
     @property
     def exact(self) -> Exact:
@@ -170,7 +141,7 @@ class Iota(Expr):
     __slots__ = ()
 
     def __new__(cls, dim: Dim) -> Iota:
-        return _interned(cls, (), (dim,), "real")
+        return interned(cls, (), (dim,), "real")
 
 
 class Map(Expr):
@@ -191,7 +162,7 @@ class Map(Expr):
         axes: tuple[Axes, ...],
         shape: Shape,
     ) -> Map:
-        return _interned(cls, operands, shape, function.result, function=function, axes=axes)
+        return interned(cls, operands, shape, function.result, function=function, axes=axes)
 
 
 class Einsum(Expr):
@@ -214,7 +185,7 @@ class Einsum(Expr):
     ) -> Einsum:
         shape = tuple(dims[label] for label in output)
         dtype = operands[0].dtype if operands else "real"
-        return _interned(cls, operands, shape, dtype, inputs=inputs, output=output, dims=dims)
+        return interned(cls, operands, shape, dtype, inputs=inputs, output=output, dims=dims)
 
 
 class Gather(Expr):
@@ -224,7 +195,7 @@ class Gather(Expr):
     index: tuple[Index, ...]
 
     def __new__(cls, operand: Expr, index: tuple[Index, ...], shape: Shape) -> Gather:
-        return _interned(cls, (operand,), shape, operand.dtype, index=index)
+        return interned(cls, (operand,), shape, operand.dtype, index=index)
 
 
 class Scatter(Expr):
@@ -234,7 +205,7 @@ class Scatter(Expr):
     index: tuple[Index, ...]
 
     def __new__(cls, operand: Expr, index: tuple[Index, ...], shape: Shape) -> Scatter:
-        return _interned(cls, (operand,), shape, "real", index=index)
+        return interned(cls, (operand,), shape, "real", index=index)
 
 
 class Reshape(Expr):
@@ -243,7 +214,7 @@ class Reshape(Expr):
     __slots__ = ()
 
     def __new__(cls, operand: Expr, shape: Shape) -> Reshape:
-        return _interned(cls, (operand,), shape, operand.dtype)
+        return interned(cls, (operand,), shape, operand.dtype)
 
 
 class Extreme(Expr):
@@ -258,7 +229,7 @@ class Extreme(Expr):
 
     def __new__(cls, operand: Expr, which: Which, axes: Axes) -> Extreme:
         shape = tuple(dim for k, dim in enumerate(operand.shape) if k not in axes)
-        return _interned(cls, (operand,), shape, "real", which=which, axes=axes)
+        return interned(cls, (operand,), shape, "real", which=which, axes=axes)
 
 
 class Scan(Expr):
@@ -271,7 +242,7 @@ class Scan(Expr):
     axis: int
 
     def __new__(cls, factor: Expr, term: Expr, axis: int) -> Scan:
-        return _interned(cls, (factor, term), factor.shape, "real", axis=axis)
+        return interned(cls, (factor, term), factor.shape, "real", axis=axis)
 
 
 class Triangle(Expr):
@@ -284,7 +255,7 @@ class Triangle(Expr):
 
     def __new__(cls, operand: Expr) -> Triangle:
         size = operand.shape[1]
-        return _interned(cls, (operand,), (size, size), "real")
+        return interned(cls, (operand,), (size, size), "real")
 
 
 def is_listed(node: Expr) -> bool:

@@ -6,19 +6,18 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slomodel.ir.node import DType, Expr
+
 if TYPE_CHECKING:
     import sympy as sp
 
-    from slomodel.ir.expr import Expr
-
-DType = Literal["real", "bool"]
 Array = NDArray[np.generic]
-Partial = Callable[..., "Expr | None"]
+Partial = Callable[..., Expr | None]
 
 ANALYTIC = 99
 """Smoothness of a function with derivatives of every order on its domain."""
@@ -193,10 +192,8 @@ class ScalarFunction:
         return self.ulps.get(target, WORST_ULPS)
 
     def __call__(self, *operands: Expr | float) -> Expr:
-        """The function applied by `build.apply`; numbers are constants."""
-        from slomodel.ir.build import apply, const
-
-        return apply(self, *(const(o) if isinstance(o, (int, float)) else o for o in operands))
+        """The node of the function of operands of one shape; numbers are constants."""
+        return _CONSTRUCTORS[-1](self, *operands)
 
     def __repr__(self) -> str:
         return self.name
@@ -216,3 +213,15 @@ def defined(name: str) -> ScalarFunction:
 def every_function() -> tuple[ScalarFunction, ...]:
     """All functions defined so far, in the order of their definitions."""
     return tuple(_DEFINED.values())
+
+
+_CONSTRUCTORS: list[Callable[..., Expr]] = []
+
+
+def constructs_calls(constructor: Callable[..., Expr]) -> Callable[..., Expr]:
+    """Register, as a decorator, what constructs the node of `function(*operands)`.
+
+    `ir.elementwise` does so: nodes hold functions, so that this module cannot import theirs.
+    """
+    _CONSTRUCTORS.append(constructor)
+    return constructor

@@ -31,6 +31,16 @@ def is_broadcast(node: Einsum) -> bool:
     return places == sorted(places)
 
 
+def repeats(node: Einsum) -> bool:
+    """Whether some label belongs to no operand.
+
+    A sum over such a label counts each product as often as its size says; in the output it
+    repeats each.
+    """
+    held = {label for own in node.inputs for label in own}
+    return not held.issuperset(range(len(node.dims)))
+
+
 def einsum(
     operands: Sequence[Expr], inputs: Sequence[Axes], output: Axes, dims: Sequence[Dim]
 ) -> Expr:

@@ -25,7 +25,7 @@ from slomodel.functions.compound import same
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, concrete
 from slomodel.ir.expr import Axes, Einsum, Expr, Map, remake
-from slomodel.ir.labels import repeats
+from slomodel.ir.linear import repeats
 from slomodel.ir.walk import dependents, postorder
 
 KEY = "in Gram form"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from slomodel.bounds.setting import Setting
 from slomodel.bounds.structure.sums_of_squares import SumOfSquares, difference, sums_of_squares
 from slomodel.ir.expr import Axes, Einsum, Expr, Input
-from slomodel.ir.labels import repeats
+from slomodel.ir.linear import repeats
 from slomodel.ir.walk import dependents, postorder
 
 _MOST_FACTORS = 6

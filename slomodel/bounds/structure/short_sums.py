@@ -17,7 +17,7 @@ from slomodel.bounds.structure.separable import MOST_ARGUMENTS, affine_nodes
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, concrete
 from slomodel.ir.expr import Affine, Axes, Einsum, Expr, Map, remake
-from slomodel.ir.labels import repeats
+from slomodel.ir.linear import repeats
 from slomodel.ir.walk import dependents, postorder
 
 KEY = "with short sums written out"

@@ -11,7 +11,7 @@ from slomodel.bounds.structure.gram_form import as_written
 from slomodel.calculus import degree, gradient
 from slomodel.ir import build
 from slomodel.ir.expr import Axes, Einsum, Expr, Input, Map
-from slomodel.ir.labels import repeats
+from slomodel.ir.linear import repeats
 from slomodel.ir.walk import dependents, inputs, postorder, substitute
 
 _MOST_ORDER = 12

@@ -1,0 +1,66 @@
+"""The base class of nodes, and the table that makes two equal expressions one object."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Hashable
+from typing import Literal, NoReturn, Self, TypeVar
+from weakref import WeakValueDictionary
+
+from slomodel.ir.dims import Shape, show_shape
+
+DType = Literal["real", "bool"]
+
+Kind = TypeVar("Kind", bound="Expr")
+_table: WeakValueDictionary[Hashable, Expr] = WeakValueDictionary()
+_lock = threading.RLock()
+
+
+class Expr:
+    """A node: `operands`, `shape` and `dtype`. Compare with `is`; hash is identity."""
+
+    __slots__ = ("__weakref__", "dtype", "operands", "shape")
+    operands: tuple[Expr, ...]
+    shape: Shape
+    dtype: DType
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"{type(self).__name__} nodes are immutable")
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {show_shape(self.shape)}>"
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+
+def interned(
+    cls: type[Kind],
+    operands: tuple[Expr, ...],
+    shape: Shape,
+    dtype: DType,
+    key: Hashable | None = None,
+    **own: object,
+) -> Kind:
+    """The one node of this class with these fields; `key` stands for `own` where given."""
+    full = (cls, operands, shape, dtype, tuple(own.values()) if key is None else key)
+    with _lock:
+        found = _table.get(full)
+        if found is None:
+            found = object.__new__(cls)
+            put = object.__setattr__
+            put(found, "operands", operands)
+            put(found, "shape", shape)
+            put(found, "dtype", dtype)
+            for name, value in own.items():
+                put(found, name, value)
+            _table[full] = found
+    assert isinstance(found, cls)
+    return found
