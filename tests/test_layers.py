@@ -3,6 +3,7 @@
 import ast
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -22,12 +23,21 @@ LAYERS = (
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
 
-def contract_layers() -> list[set[str]]:
-    """The layers of the import-linter contract, lowest first."""
+def contract_layers() -> dict[str, list[set[str]]]:
+    """The layers of each import-linter contract, lowest first, by the package they are in."""
     settings = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text(encoding="utf-8"))
-    contract, *_ = settings["tool"]["importlinter"]["contracts"]
-    lines = reversed(contract["layers"])
-    return [{name.strip(" ()") for name in line.split("|")} for line in lines]
+    contracts = settings["tool"]["importlinter"]["contracts"]
+    return {
+        container: [
+            {name.strip(" ()") for name in line.split("|")} for line in reversed(contract["layers"])
+        ]
+        for contract in contracts
+        if contract["type"] == "layers"
+        for container in contract["containers"]
+    }
+
+
+CONTRACTS = contract_layers()
 
 
 def imported_parts(source: str) -> Iterator[str]:
@@ -105,6 +115,14 @@ def module_of(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+@cache
+def import_graph() -> dict[str, set[str]]:
+    """For every module of slomodel those that it imports."""
+    sources = {module_of(path): path.read_text(encoding="utf-8") for path in FILES}
+    names = set(sources)
+    return {name: modules_imported(text, names) - {name} for name, text in sources.items()}
+
+
 def on_cycles(graph: dict[str, set[str]]) -> list[str]:
     """The modules on a cycle or on a path between two: what is left when modules that import
     nothing, or that nothing imports, are removed again and again.
@@ -119,10 +137,7 @@ def on_cycles(graph: dict[str, set[str]]) -> list[str]:
 
 
 def test_no_module_is_imported_in_a_cycle() -> None:
-    sources = {module_of(path): path.read_text(encoding="utf-8") for path in FILES}
-    names = set(sources)
-    graph = {name: modules_imported(text, names) - {name} for name, text in sources.items()}
-    assert set(on_cycles(graph)) <= CYCLE_LEFT
+    assert set(on_cycles(import_graph())) <= CYCLE_LEFT
 
 
 def test_the_cycle_check_itself() -> None:
@@ -133,4 +148,24 @@ def test_the_cycle_check_itself() -> None:
 
 
 def test_contract_states_the_same_order() -> None:
-    assert contract_layers() == list(LAYERS)
+    assert CONTRACTS["slomodel"] == list(LAYERS)
+
+
+@pytest.mark.parametrize("package", sorted(CONTRACTS.keys() - {"slomodel"}))
+def test_rooms_import_lower_rooms(package: str) -> None:
+    """Inside a package with a contract; modules that it does not name are free."""
+    rank = {name: k for k, names in enumerate(CONTRACTS[package]) for name in names}
+    wrong = []
+    for module, imports in import_graph().items():
+        own = room_in(package, module)
+        for imported in imports if own in rank else ():
+            other = room_in(package, imported)
+            if other in rank and other != own and rank[other] >= rank[own]:
+                wrong.append((module, imported))
+    assert wrong == []
+
+
+def room_in(package: str, module: str) -> str:
+    """`text` of `slomodel.front.text.parse` in `slomodel.front`; empty outside the package."""
+    root, _, rest = module.partition(f"{package}.")
+    return "" if root else rest.split(".")[0]

@@ -1,25 +1,21 @@
-"""What a person is told of a model: its shapes and smoothness, and where a NaN comes from."""
+"""Reports about a model: its shapes, sizes and smoothness, as text or as data; its warnings."""
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-import numpy as np
-from numpy.typing import NDArray
-
+from slomodel.errors import Diagnostic, ModelSyntaxError, ModelWarning, NonsmoothWarning
 from slomodel.front.data.bind import Binding
-from slomodel.front.lints.kinks import (
-    smoothness_class,
-)
+from slomodel.front.lints.kinks import smoothness_class
 from slomodel.ir.dims import Shape, concrete, show_shape
-from slomodel.problem import Problem
+from slomodel.problem import NONSMOOTH, Problem
 from slomodel.rewrite import Change, work_once
 
-Array = NDArray[np.generic]
-
-_TOLD = 1000
-"""Fewer operations are not worth a line."""
+_LEAST_REPORTED = 1000
+"""Operations; fewer take about a microsecond and are not worth a line."""
 
 
 def explanation(problem: Problem, binding: Binding, changes: Sequence[Change] = ()) -> str:
@@ -40,7 +36,7 @@ def explanation(problem: Problem, binding: Binding, changes: Sequence[Change] = 
     lines.append(f"smoothness {smoothness_class(problem, binding.arrays)}")
     lines += [f"rewritten  sums: {remark}" for remark in problem.remarks]
     once = 0.0 if binding.unsized else work_once(problem.objective, binding.sizes)
-    if once >= _TOLD:
+    if once >= _LEAST_REPORTED:
         lines.append(f"once       {once:.3g} operations on data alone are done once a bind")
     for change in changes:
         saved = f"{change.before:.3g} operations a gradient become {change.after:.3g}"
@@ -85,3 +81,13 @@ def _unknowns(problem: Problem, sizes: Mapping[str, int]) -> str:
     total = counts.pop((), 0)
     products = ["*".join([str(n)] * (n != 1) + list(named)) for named, n in counts.items() if n]
     return " + ".join([*products, str(total)] if total or not products else products)
+
+
+def warn(diagnostics: Sequence[Diagnostic], strict: bool) -> None:
+    """Issue the warnings of a model; where `strict`, raise ModelSyntaxError for its kinks."""
+    kinks = [warning for warning in diagnostics if warning.code == NONSMOOTH]
+    if strict and kinks:
+        raise ModelSyntaxError(*(replace(kink, severity="error") for kink in kinks))
+    for warning in diagnostics:
+        category = NonsmoothWarning if warning.code == NONSMOOTH else ModelWarning
+        warnings.warn(warning.render(), category, stacklevel=3)

@@ -8,12 +8,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from slomodel.errors import Span
-from slomodel.front.explanation import Array
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Expr, Input, Map
 from slomodel.ir.walk import postorder, users
 from slomodel.problem import Problem
-from slomodel.reference import NonFinite, evaluate_all, first_nonfinite, read
+from slomodel.reference import Array, NonFinite, evaluate_all, first_nonfinite, read
 
 _MOST_ORIGINS = 3
 

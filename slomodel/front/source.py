@@ -19,7 +19,7 @@ from slomodel.front.sympy_expressions.source import SymPySource, by_name, is_exp
 from slomodel.front.text.failure import STATEMENTS
 from slomodel.front.text.latex import latex_of
 from slomodel.front.text.parse import parse, read_source
-from slomodel.front.without_gc import without_gc
+from slomodel.ir.node import without_gc
 from slomodel.problem import Problem
 
 _MOST_SHOWN = 10_000

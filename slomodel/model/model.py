@@ -15,8 +15,7 @@ from slomodel.codegen.automatic import Automatic
 from slomodel.codegen.threads import threads as limited
 from slomodel.front.data.bind import bind
 from slomodel.front.data.points import Point, Vector
-from slomodel.front.explanation import explanation
-from slomodel.front.lints import warn
+from slomodel.front.explanation import explanation, warn
 from slomodel.front.lints.gradient_check import gradient_deviation
 from slomodel.front.lints.kinks import kinks_of_data
 from slomodel.front.nonfinite import nonfinite_origin

@@ -31,6 +31,7 @@ from slomodel.ir import build
 from slomodel.ir.dims import Dim, Shape, literal, named, show_shape
 from slomodel.ir.expr import Const
 from slomodel.problem import DataDeclaration, DimDeclaration, Init, Variable
+from slomodel.rewrite import Rolled
 
 _LARGEST_DIM = 10**12
 _DISTRIBUTIONS = {"uniform": "uniform(a, b)", "normal": "normal(mu, s)"}
@@ -198,3 +199,8 @@ def _distribution(node: Call, model: Elaboration) -> Init:
         message = "`uniform(a, b)` needs a <= b"
         raise error("E218", message, node.span, f"write `uniform({second:g}, {first:g})`")
     return Init("uniform", (first, second))
+
+
+def table_declarations(rolled: Rolled) -> tuple[DataDeclaration, ...]:
+    """Data declarations of the tables of constants that rolling a long sum introduced."""
+    return tuple(DataDeclaration(node, values=values) for node, values in rolled.tables.items())

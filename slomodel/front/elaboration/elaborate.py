@@ -5,9 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from slomodel.errors import Diagnostic, ModelSyntaxError, SlomodelError, SourceText, Span
-from slomodel.front.elaboration.constants import constants
 from slomodel.front.elaboration.data_checks import may_be_missing, nonempty_checks
-from slomodel.front.elaboration.declarations import declare_data, declare_dim, declare_variable
+from slomodel.front.elaboration.declarations import (
+    declare_data,
+    declare_dim,
+    declare_variable,
+    table_declarations,
+)
 from slomodel.front.elaboration.definitions import check_condition, declare_let, objective_value
 from slomodel.front.elaboration.errors import StatementError, error
 from slomodel.front.elaboration.scope import Elaboration, Symbol, SymbolKind
@@ -24,8 +28,8 @@ from slomodel.front.text.syntax import (
     Statement,
     VarDecl,
 )
-from slomodel.front.without_gc import without_gc
 from slomodel.ir.expr import Expr
+from slomodel.ir.node import without_gc
 from slomodel.ir.walk import inputs
 from slomodel.problem import Check as ProblemCheck
 from slomodel.problem import DataDeclaration, DimDeclaration, Problem, Variable
@@ -160,7 +164,7 @@ def _problem(program: Program, model: Elaboration, gathered: _Gathered, objectiv
     rolled = Rolled(objective)
     became = rewritten(rolled.root)
     spans = carried(rolled.notes(model.spans), became)
-    data = (*data, *constants(rolled))
+    data = (*data, *table_declarations(rolled))
     place, checks = statement.expr.span, gathered.checks
     for remark in nonsmooth_warnings(became[rolled.root], spans, place, data, checks):
         model.warn(remark)

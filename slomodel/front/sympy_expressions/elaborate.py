@@ -14,7 +14,7 @@ from sympy.matrices.expressions.matexpr import MatrixElement
 from sympy.tensor.indexed import Idx
 
 from slomodel.errors import ShapeError
-from slomodel.front.elaboration.constants import constants
+from slomodel.front.elaboration.declarations import table_declarations
 from slomodel.front.elaboration.errors import StatementError
 from slomodel.front.lints.kinks import nonsmooth_warnings
 from slomodel.front.sympy_expressions import indexed as sums
@@ -75,7 +75,7 @@ def problem_from_sympy(
     rolled, vector = _rolled(objective, scope, declared)
     became = rewritten(rolled.root)
     places = carried(rolled.notes(translation.places), became)
-    data = (*declared.data, *constants(rolled))
+    data = (*declared.data, *table_declarations(rolled))
     warnings = nonsmooth_warnings(became[rolled.root], places, place(objective), data)
     return Problem(
         became[rolled.root],

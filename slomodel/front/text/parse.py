@@ -28,7 +28,7 @@ from slomodel.front.text.syntax import (
     children,
     roots,
 )
-from slomodel.front.without_gc import without_gc
+from slomodel.ir.node import without_gc
 
 _MOST_MESSAGES = 10
 _BOM = "\ufeff"
