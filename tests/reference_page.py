@@ -4,7 +4,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-PAGE = (Path(__file__).parents[1] / "grammar" / "reference.md").read_text(encoding="utf-8")
+from slomodel.front.catalogue import catalogue
+
+FILE = Path(__file__).parents[1] / "grammar" / "reference.md"
+PAGE = FILE.read_text(encoding="utf-8")
+TABLE = re.compile(r"(?<=<!-- functions -->\n).*?(?=<!-- end -->)", re.DOTALL)
 _STATED = re.compile(r"^(.*?) *# ([EW]\d{3})$")
 
 
@@ -12,6 +16,16 @@ def _blocks(fence: str) -> list[str]:
     found = re.findall(rf"^```{fence}\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
     assert found, f"no block {fence}"
     return found
+
+
+def function_table() -> str:
+    """The functions by element as a table of the page."""
+    entries = [entry for entry in catalogue() if entry.is_scalar]
+    rows = [
+        f"| `{one.signature}` | {one.meaning} | {one.domain} | {one.smoothness} |"
+        for one in entries
+    ]
+    return "\n".join(["| | | domain | smoothness |", "|---|---|---|---|", *rows, ""])
 
 
 def slo_blocks() -> list[str]:

@@ -10,7 +10,7 @@ import slomodel
 from slomodel.errors import ModelWarning, SlomodelError
 from slomodel.front.elaboration.array_functions import ARRAY_FUNCTIONS
 from slomodel.functions import FUNCTIONS
-from tests.reference_page import PAGE, refused_lines, slo_blocks
+from tests.reference_page import FILE, PAGE, TABLE, function_table, refused_lines, slo_blocks
 
 ROOT = Path(__file__).parent.parent
 CODE = re.compile(r"""["']([EW]\d{3})["']""")
@@ -45,14 +45,33 @@ def test_every_code_is_in_the_catalogue_once() -> None:
     assert set(listed) == set(source_codes())
 
 
+def test_the_table_of_functions_is_that_of_the_records(
+    request: pytest.FixtureRequest, golden: object
+) -> None:
+    """`--golden` writes it anew."""
+    if request.config.getoption("--golden"):
+        FILE.write_text(TABLE.sub(lambda _: function_table(), PAGE), encoding="utf-8")
+        return
+    assert TABLE.findall(PAGE) == [function_table()]
+
+
 def test_every_function_is_named() -> None:
     named = set(re.findall(r"\w+", PAGE))
     assert {*FUNCTIONS, *ARRAY_FUNCTIONS} - named == set()
 
 
-def test_every_function_stands_in_an_example() -> None:
+def test_every_function_of_arrays_stands_in_an_example() -> None:
     called = {name for block in slo_blocks() for name in re.findall(r"(\w+)\(", block)}
-    assert {*FUNCTIONS, *ARRAY_FUNCTIONS} - called == set()
+    assert set(ARRAY_FUNCTIONS) - called == set()
+
+
+@pytest.mark.filterwarnings("ignore::slomodel.errors.ModelWarning")
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_function_by_element_is_called_by_a_model(name: str) -> None:
+    function = FUNCTIONS[name]
+    types = function.operand_types or ("real",) * function.arity
+    operands = ", ".join("u < v" if kind == "bool" else "u + v" for kind in types)
+    slomodel.compile(f"dim n = 2 var u[n], v[n] minimize sum({name}({operands}))")
 
 
 def test_an_example_shows_a_kink() -> None:

@@ -169,5 +169,4 @@ where: ScalarFunction = ScalarFunction(
     meaning="a where the condition holds, b elsewhere",
     ranges=RangeRule.OPERATION,
     signature="where(condition, a, b)",
-    foreign_names=("ifelse", "piecewise", "cond"),
 )

@@ -183,13 +183,6 @@ tan = _elementary(
     cost=Cost(1.3, 8.9),
     latex=r"\tan",
 )
-atan = _elementary(
-    *("atan", sp.atan, np.arctan, "arctan"),
-    meaning="inverse of tan, in (-pi/2, pi/2)",
-    ranges=_ATAN,
-    cost=Cost(1.25, 8.3),
-    foreign_names=("arctan",),
-)
 
 sinh = _elementary(
     *("sinh", sp.sinh, np.sinh, "sinh"),
@@ -203,39 +196,6 @@ cosh = _elementary(
     ranges=_COSH,
     cost=Cost(1.1, 6.0),
     latex=r"\cosh",
-)
-
-
-def _sech_asinh_numpy(x: Reals) -> Reals:
-    return 1.0 / (np.sqrt(1.0 + np.square(x)) if np.iscomplexobj(x) else np.hypot(1.0, x))
-
-
-def _sech_asinh_stable(x: Expr) -> Expr:
-    near = lt(abs(x), _FAR)
-    return div(1.0, where(near, sqrt(add(1.0, square(where(near, x, 0.0)))), abs(x)))
-
-
-# 1 / sqrt(1 + x^2), which is asinh', where x^2 is past the largest number too.
-sech_asinh: ScalarFunction = ScalarFunction(
-    "sech_asinh",
-    1,
-    definition=lambda x: 1 / sp.sqrt(1 + x**2),
-    numpy=_sech_asinh_numpy,
-    partials=(lambda x: mul(-1.0, mul(square(sech_asinh(x)), mul(sech_asinh(x), x))),),
-    stable=_sech_asinh_stable,
-    domain=(_EVERYWHERE,),
-    ranges=Monotonicity(_ASINH.critical_points[1:], image=(0.0, 1.0)),
-    ulps={"numpy": 8},
-    costly=True,
-    meaning="1/sqrt(1 + x^2)",
-)
-asinh = _elementary(
-    *("asinh", sp.asinh, np.arcsinh, "arcsinh"),
-    meaning="inverse of sinh",
-    partial=sech_asinh,
-    ranges=_ASINH,
-    cost=Cost(2.0, 17.5),
-    foreign_names=("arcsinh",),
 )
 
 
@@ -271,6 +231,46 @@ tanh: ScalarFunction = _elementary(
     ranges=Monotonicity(TANH_CRITICAL, image=_CIRCULAR),
     cost=Cost(1.7, 11.0),
     latex=r"\tanh",
+)
+
+
+def _sech_asinh_numpy(x: Reals) -> Reals:
+    return 1.0 / (np.sqrt(1.0 + np.square(x)) if np.iscomplexobj(x) else np.hypot(1.0, x))
+
+
+def _sech_asinh_stable(x: Expr) -> Expr:
+    near = lt(abs(x), _FAR)
+    return div(1.0, where(near, sqrt(add(1.0, square(where(near, x, 0.0)))), abs(x)))
+
+
+# 1 / sqrt(1 + x^2), which is asinh', where x^2 is past the largest number too.
+sech_asinh: ScalarFunction = ScalarFunction(
+    "sech_asinh",
+    1,
+    definition=lambda x: 1 / sp.sqrt(1 + x**2),
+    numpy=_sech_asinh_numpy,
+    partials=(lambda x: mul(-1.0, mul(square(sech_asinh(x)), mul(sech_asinh(x), x))),),
+    stable=_sech_asinh_stable,
+    domain=(_EVERYWHERE,),
+    ranges=Monotonicity(_ASINH.critical_points[1:], image=(0.0, 1.0)),
+    ulps={"numpy": 8},
+    costly=True,
+    meaning="1/sqrt(1 + x^2)",
+)
+asinh = _elementary(
+    *("asinh", sp.asinh, np.arcsinh, "arcsinh"),
+    meaning="inverse of sinh",
+    partial=sech_asinh,
+    ranges=_ASINH,
+    cost=Cost(2.0, 17.5),
+    foreign_names=("arcsinh",),
+)
+atan = _elementary(
+    *("atan", sp.atan, np.arctan, "arctan"),
+    meaning="inverse of tan, in (-pi/2, pi/2)",
+    ranges=_ATAN,
+    cost=Cost(1.25, 8.3),
+    foreign_names=("arctan",),
 )
 
 

@@ -138,12 +138,12 @@ def test_record_survives_pickling(function: ScalarFunction) -> None:
     assert pickle.loads(pickle.dumps(function)) is function
 
 
-def test_names_of_the_language() -> None:
+def test_names_of_the_language_stay() -> None:
     listed = (
         "exp log log1p expm1 sqrt sin cos tan sinh cosh tanh asinh atan sigmoid softplus logcosh "
         "erf square pow huber abs sign max min relu where clip"
     )
-    assert set(FUNCTIONS) == set(listed.split())
+    assert set(FUNCTIONS) >= set(listed.split())
     assert set(FUNCTIONS.values()) <= set(TABLE.values())
 
 

@@ -147,8 +147,8 @@ def cuda_text(
     sizes = ", ".join(f"{plain(dim)} = {size}" for dim, size in numbers.items()) or "none"
     remark = f"Kernels of the model `{plain(name)}` in {layout.precision}. Sizes: {sizes}."
     head = f"/* {remark.replace('*/', '* /')} */\n"
-    texts = [kernel.text for kernel in kernels]
-    return head + prelude(layout.precision == "float32") + "\n" + "\n\n".join(texts) + "\n"
+    text = "\n\n".join(kernel.text for kernel in kernels)
+    return f"{head}{prelude(text, layout.precision == 'float32')}\n{text}\n"
 
 
 def _table(kernels: Sequence[Kernel], layout: Layout) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slomodel.codegen.native.prelude import SCALARS
+from slomodel.codegen.native.prelude import scalars
 
 THREADS = 256
 """Threads of a block; the text counts on it."""
@@ -38,9 +38,9 @@ BLOCK(slo_min_block, slo_smaller)
 """
 
 
-def prelude(single: bool) -> str:
-    """Types, functions of numbers, and reductions over a block."""
+def prelude(text: str, single: bool) -> str:
+    """Types, the functions of numbers that a text calls, and reductions over a block."""
     kind = f"typedef {'float' if single else 'double'} real;"
     device = "static __device__ __forceinline__ "
-    text = _HEAD + SCALARS + _DOUBLES + _BLOCKS
-    return kind + text.replace("static inline ", device)
+    common = _HEAD + scalars(text) + _DOUBLES + _BLOCKS
+    return kind + common.replace("static inline ", device)

@@ -1,18 +1,74 @@
-"""The C text before every unit: types, special cases of functions, sums, calls of BLAS."""
+"""The C text before every unit: types, functions of numbers, sums, calls of BLAS."""
 
-SCALARS = """\
-static inline real slo_where(real c, real a, real b) { return c != 0 ? a : b; }
-static inline real slo_and(real a, real b) { return (a != 0) & (b != 0); }
-static inline real slo_or(real a, real b) { return (a != 0) | (b != 0); }
-static inline real slo_square(real x) { return x * x; }
-static inline real slo_max(real a, real b) { return a > b || a != a ? a : b; }
-static inline real slo_min(real a, real b) { return a < b || a != a ? a : b; }
-static inline real slo_sign(real x) { return x != x ? x : (real)((x > 0) - (x < 0)); }
-"""
-"""Functions of numbers that C has not, or has otherwise; for CUDA too."""
+from __future__ import annotations
 
-PRELUDE = (
-    r"""
+import re
+from collections.abc import Iterator
+
+from slomodel.functions import maximum, minimum
+from slomodel.ir.function import ScalarFunction, every_function
+
+_CALLED = re.compile(r"\b([a-z_]\w*)\(")
+_DEFINED = re.compile(r"^static inline \w+ (\w+)\(", re.MULTILINE)
+_ONE_CALL = re.compile(r"(\w+)\(([^()]*)\)")
+_EVERYWHERE = (maximum, minimum)
+"""Functions whose helpers `EXTREME` calls in every text."""
+
+
+def prelude(text: str, single: bool) -> str:
+    """The type `real` and what the functions of a text stand on, in terms of it."""
+    # The macros come after the declarations that they would change.
+    names = _macros(text) if single else ""
+    kind = f"typedef {'float' if single else 'double'} real;\n"
+    return kind + _TYPES + _declarations(text) + names + _BRANCHES + scalars(text) + _LOOPS
+
+
+def scalars(text: str) -> str:
+    """Definitions of the helpers that scalar functions in a text call, for C and CUDA."""
+    sources = [part for one in _used(text) for part in _definitions(one.c.source)]
+    return "".join(f"{source}\n" for source in dict.fromkeys(sources))
+
+
+def _macros(text: str) -> str:
+    """By these a text in single precision calls the library's functions of floats."""
+    names = sorted({name for one in _used(text) for name in one.c.library})
+    return "".join(f"#define {name} {name}f\n" for name in names)
+
+
+def _declarations(text: str) -> str:
+    """Functions of the C library that a text calls, with the vector forms that they have."""
+    levels = {name: level for one in _used(text) for name, level in one.c.library.items()}
+    binary = {name for one in every_function() for name in _binary(one)}
+    lines = []
+    for name, level in sorted(levels.items()):
+        vectors = f"VECTOR_{level} " if level else ""
+        for real, end in (("double", ""), ("float", "f")):
+            operands = f"{real}, {real}" if name in binary else real
+            lines.append(f"{vectors}{real} {name}{end}({operands});\n")
+    return "".join(lines)
+
+
+def _binary(function: ScalarFunction) -> list[str]:
+    """Functions of the library of two numbers, as the spelling of a record shows them."""
+    calls = _ONE_CALL.findall(function.spelling.get("c", ""))
+    return [name for name, operands in calls if operands.count(",") == 1]
+
+
+def _used(text: str) -> Iterator[ScalarFunction]:
+    """The functions whose helpers or functions of the library a text calls."""
+    names = set(_CALLED.findall(text))
+    for function in every_function():
+        own = {*_DEFINED.findall(function.c.source), *function.c.library}
+        if function in _EVERYWHERE or not names.isdisjoint(own):
+            yield function
+
+
+def _definitions(source: str) -> list[str]:
+    """The helpers of a record one by one, as several records may have one in common."""
+    return [part.strip() for part in re.split(r"^(?=static )", source, flags=re.M) if part]
+
+
+_TYPES = """
 #define NAN __builtin_nan("")
 #define INFINITY __builtin_inf()
 #define ALIGNED __attribute__((aligned(64)))
@@ -28,20 +84,14 @@ PRELUDE = (
 #else
 #define VECTOR_1 __attribute__((const))
 #endif
-VECTOR_1 double exp(double), log(double), sin(double), cos(double), pow(double, double);
-VECTOR_2 double log1p(double), expm1(double), tan(double), tanh(double), sinh(double),
-    cosh(double), atan(double), asinh(double), erf(double);
-VECTOR_1 float expf(float), logf(float), sinf(float), cosf(float), powf(float, float);
-VECTOR_2 float log1pf(float), expm1f(float), tanf(float), tanhf(float), sinhf(float),
-    coshf(float), atanf(float), asinhf(float), erff(float);
-double sqrt(double), fabs(double);
-float sqrtf(float), fabsf(float);
+"""
 
+_BRANCHES = """
 /* Operands are read before they are chosen from: gcc 12 makes wrong code of elements that are read
    under a condition (`p[i] ? q[i] : 0.0` in short loops with masked loads). */
 """
-    + SCALARS
-    + r"""
+
+_LOOPS = r"""
 /* Whether x is not the point that was kept, or none was. */
 static inline int slo_differs(const real *kept, const real *x, long n) {
     return kept[n] == 0 || __builtin_memcmp(kept, x, n * sizeof(real));
@@ -109,27 +159,6 @@ static inline void slo_gemv(void *const *blas, char ta, int m, int n, const real
     real one = 1, zero = 0;
     ((gemv_call *)blas[1])(&ta, &m, &n, &one, a, &lda, x, &incx, &zero, y, &incy);
 }
-"""
-)
-
-SINGLE = """
-typedef float real;
-#define exp expf
-#define log logf
-#define sin sinf
-#define cos cosf
-#define pow powf
-#define log1p log1pf
-#define expm1 expm1f
-#define tan tanf
-#define tanh tanhf
-#define sinh sinhf
-#define cosh coshf
-#define atan atanf
-#define asinh asinhf
-#define erf erff
-#define sqrt sqrtf
-#define fabs fabsf
 """
 
 SHARES = r"""

@@ -16,7 +16,7 @@ from slomodel.codegen.native.names import Names, starts
 from slomodel.codegen.native.parallel import SharedPrinter
 from slomodel.codegen.native.passes import indented
 from slomodel.codegen.native.planning import planned
-from slomodel.codegen.native.prelude import PRELUDE, SHARES, SINGLE
+from slomodel.codegen.native.prelude import SHARES, prelude
 from slomodel.codegen.native.products import product_lines
 from slomodel.codegen.program import Stage
 from slomodel.ir.expr import Einsum, Expr
@@ -110,13 +110,10 @@ def _once(centre: list[str], start: int, n: int) -> tuple[list[str], list[str]]:
 def joined(name: str, units: Sequence[Unit], layout: Layout, numbers: Mapping[str, int]) -> str:
     """One C file: what the functions take, what all use, the functions."""
     single = layout.precision == "float32"
-    # The macros come after the declarations that they would change.
-    kind = ["typedef float real;" if single else "typedef double real;", PRELUDE]
-    if any(one.shared for one in units):
-        kind.append(SHARES)
-    macros = [SINGLE] if single else []
     bodies = [one.text for one in units]
-    return "\n".join([_header(name, units, layout, numbers), *kind, *macros, *bodies])
+    shares = [SHARES] if any(one.shared for one in units) else []
+    common = [prelude("\n".join(bodies), single), *shares]
+    return "\n".join([_header(name, units, layout, numbers), *common, *bodies])
 
 
 _HEADS = [

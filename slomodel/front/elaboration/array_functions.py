@@ -35,20 +35,22 @@ Rule = Callable[[ArrayCall], Value]
 
 @dataclass(frozen=True, slots=True)
 class ArrayFunction:
-    """`text` is the signature; `values` names the parameters that are arrays."""
+    """`text` is the signature; `values` names the parameters that are arrays; `meaning` is one
+    line for `slomodel functions`."""
 
     text: str
     values: tuple[str, ...]
     rule: Rule
+    meaning: str
 
 
 ARRAY_FUNCTIONS: dict[str, ArrayFunction] = {}
 """The array functions of the language by name."""
 
 
-def _entry(text: str, *values: str) -> Callable[[Rule], Rule]:
+def _entry(text: str, *values: str, meaning: str) -> Callable[[Rule], Rule]:
     def add(rule: Rule) -> Rule:
-        ARRAY_FUNCTIONS[text.partition("(")[0]] = ArrayFunction(text, values, rule)
+        ARRAY_FUNCTIONS[text.partition("(")[0]] = ArrayFunction(text, values, rule, meaning)
         return rule
 
     return add
@@ -59,13 +61,21 @@ def _need_array(call: ArrayCall) -> None:
     call.need_rank(tuple(range(1, 64)), f"`{call.name}` takes an array", remedy)
 
 
-@_entry("sum(x, axis=None)", "x")
+@_entry(
+    "sum(x, axis=None)",
+    "x",
+    meaning="sum of all elements, or along one axis; also sum(… for i in n)",
+)
 def _sum(call: ArrayCall) -> Value:
     _need_array(call)
     return total(call.x, axes=call.axes())
 
 
-@_entry("mean(x, axis=None)", "x")
+@_entry(
+    "mean(x, axis=None)",
+    "x",
+    meaning="mean of all elements, or along one axis; also mean(… for i in n)",
+)
 def _mean(call: ArrayCall) -> Value:
     _need_array(call)
     axes = call.axes()
@@ -74,22 +84,30 @@ def _mean(call: ArrayCall) -> Value:
     return combine(div, total(call.x, axes=axes), size_product(dims))
 
 
-@_entry("prod(x, axis=None)", "x")
-@_entry("max(x, axis=None)", "x")
-@_entry("min(x, axis=None)", "x")
-@_entry("logsumexp(x, axis=None)", "x")
+@_entry("logsumexp(x, axis=None)", "x", meaning="log(sum(exp(x))), without overflow")
+@_entry(
+    "min(x, axis=None)", "x", meaning="smallest element, or along one axis; also min(… for i in n)"
+)
+@_entry(
+    "max(x, axis=None)", "x", meaning="largest element, or along one axis; also max(… for i in n)"
+)
+@_entry(
+    "prod(x, axis=None)",
+    "x",
+    meaning="product of all elements, or along one axis; also prod(… for i in n)",
+)
 def _reduced(call: ArrayCall) -> Value:
     _need_array(call)
     return reduced(call.name, call.x, call.scope.model, call.span, axes=call.axes())
 
 
-@_entry("softmax(x, axis=-1)", "x")
+@_entry("softmax(x, axis=-1)", "x", meaning="exp(x) divided by its sum along an axis")
 def _softmax(call: ArrayCall) -> Value:
     _need_array(call)
     return softened(call.x, call.one_axis(), call.scope.model, call.span)
 
 
-@_entry("sumsq(x)", "x")
+@_entry("sumsq(x)", "x", meaning="sum of the squares of all elements")
 def _sumsq(call: ArrayCall) -> Value:
     return total(combine(square, call.x)) if call.x.rank else combine(square, call.x)
 
@@ -98,26 +116,26 @@ def _root_of_squares(call: ArrayCall) -> Value:
     return square_root(_sumsq(call))
 
 
-@_entry("norm2(x)", "x")
+@_entry("norm2(x)", "x", meaning="root of the sum of squares of a vector")
 def _norm2(call: ArrayCall) -> Value:
     remedy = "write `fro(A)` for the root of the sum of squares of a matrix, `abs` of a number"
     call.need_rank((1,), "`norm2` takes a vector", remedy)
     return _root_of_squares(call)
 
 
-@_entry("fro(x)", "x")
+@_entry("fro(x)", "x", meaning="root of the sum of squares of any array")
 def _fro(call: ArrayCall) -> Value:
     return _root_of_squares(call)
 
 
-@_entry("norm1(x)", "x")
+@_entry("norm1(x)", "x", meaning="sum of the absolute values of all elements")
 def _norm1(call: ArrayCall) -> Value:
     magnitudes = combine(abs, call.x)
     call.scope.model.note(magnitudes, call.span)
     return total(magnitudes)
 
 
-@_entry("dot(x, y)", "x", "y")
+@_entry("dot(x, y)", "x", "y", meaning="sum of the products of two vectors")
 def _dot(call: ArrayCall) -> Value:
     call.need_rank((1,), "`dot` takes two vectors", "write `sum(A .* B)` or `A @ B` for matrices")
     x, y = call.values
@@ -126,7 +144,7 @@ def _dot(call: ArrayCall) -> Value:
     return contract([(x, "i"), (y, "i")], "")
 
 
-@_entry("outer(x, y)", "x", "y")
+@_entry("outer(x, y)", "x", "y", meaning="matrix of all products of an element of x and one of y")
 def _outer(call: ArrayCall) -> Value:
     remedy = 'write `einsum("ij,kl->ijkl", A, B)` for matrices'
     call.need_rank((1,), "`outer` takes two vectors", remedy)
@@ -137,14 +155,16 @@ def _outer(call: ArrayCall) -> Value:
 _SQUARE = "of a square matrix the two dims have one name"
 
 
-@_entry("trace(A)", "A")
+@_entry("trace(A)", "A", meaning="sum of the diagonal of a square matrix")
 def _trace(call: ArrayCall) -> Value:
     if not is_square(call.x):
         raise call.refuse("`trace` takes a square matrix", _SQUARE)
     return contract([(call.x, "ii")], "")
 
 
-@_entry("diag(x)", "x")
+@_entry(
+    "diag(x)", "x", meaning="the diagonal matrix of a vector, or the diagonal of a square matrix"
+)
 def _diag(call: ArrayCall) -> Value:
     if call.x.rank == 1:
         return contract([(call.x, "i")], "ii")
@@ -153,22 +173,37 @@ def _diag(call: ArrayCall) -> Value:
     return contract([(call.x, "ii")], "i")
 
 
-@_entry("eye(n)")
+@_entry("eye(n)", meaning="identity matrix")
 def _eye(call: ArrayCall) -> Value:
     return value_of(build.identity(call.sizes("n")[0]))
 
 
-@_entry("zeros(*sizes)")
+@_entry("zeros(*sizes)", meaning="array of zeros, as in zeros(m, n)")
 def _zeros(call: ArrayCall) -> Value:
     return value_of(build.zeros(call.sizes("sizes")))
 
 
-@_entry("ones(*sizes)")
+@_entry("ones(*sizes)", meaning="array of ones, as in ones(m, n)")
 def _ones(call: ArrayCall) -> Value:
     return value_of(build.ones(call.sizes("sizes")))
 
 
-@_entry("masked(E, mask)", "E", "mask")
+@_entry("reshape(x, *sizes)", "x", meaning="the same elements in C order, as in reshape(x, m, n)")
+def _reshape(call: ArrayCall) -> Value:
+    return reshaped(call)
+
+
+@_entry("concat(a, b, axis=0)", "a", "b", meaning="one array after another along an axis")
+def _concat(call: ArrayCall) -> Value:
+    return concat(call)
+
+
+@_entry(
+    "masked(E, mask)",
+    "E",
+    "mask",
+    meaning="E where the mask is 1, 0 elsewhere, whatever E is there",
+)
 def _masked(call: ArrayCall) -> Value:
     """`where(mask != 0, E, 0)`; E may hold NaN where the mask is 0."""
     value, mask = (one.value for one in call.operands)
@@ -206,17 +241,11 @@ def _other_mask(call: ArrayCall) -> StatementError:
     )
 
 
-@_entry("reshape(x, *sizes)", "x")
-def _reshape(call: ArrayCall) -> Value:
-    return reshaped(call)
-
-
-@_entry("concat(a, b, axis=0)", "a", "b")
-def _concat(call: ArrayCall) -> Value:
-    return concat(call)
-
-
-@_entry("einsum(spec, *arrays)", "arrays")
+@_entry(
+    "einsum(spec, *arrays)",
+    "arrays",
+    meaning='sum of products by labels, as in einsum("ij,jk->ik", A, B)',
+)
 def _einsum(call: ArrayCall) -> Value:
     return einsum(call)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from slomodel.front.elaboration.affine_index import dims_asked
 from slomodel.front.elaboration.arguments import (
     ArrayCall,
-    Signature,
     check_kind,
     default_number,
     match,
@@ -29,24 +28,12 @@ from slomodel.front.elaboration.values import (
 from slomodel.front.text.syntax import Call
 from slomodel.functions import FUNCTIONS
 
-_SCALAR_SIGNATURES = {
-    "pow": "pow(x, p)",
-    "huber": "huber(t, delta=1)",
-    "max": "max(a, b)",
-    "min": "min(a, b)",
-    "where": "where(condition, a, b)",
-    "clip": "clip(x, lo, hi)",
-}
 _LATER = {
     "inv": "compute inverses of data before, and give them as data: `data Ainv[n, n]`",
     "det": "for a triangular matrix it is the product of the diagonal: `prod(diag(L))`",
     "logdet": "for a triangular matrix it is `sum(log(abs(diag(L))))`",
     "solve": "make the solution a variable `x`, and minimise `sumsq(A @ x - b)` with the rest",
 }
-
-
-def scalar_signature(name: str) -> Signature:
-    return signature(_SCALAR_SIGNATURES.get(name, f"{name}(x)"))
 
 
 def call(node: Call, request: Evaluate) -> Steps:
@@ -64,7 +51,7 @@ def call(node: Call, request: Evaluate) -> Steps:
 
 def _scalar(node: Call, scope: Scope) -> Steps:
     name = node.function.text
-    wanted = scalar_signature(name)
+    wanted = signature(FUNCTIONS[name].signature)
     found = match(node, wanted)
     operands = []
     for parameter in wanted.parameters:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from slomodel.errors import Span
+from slomodel.functions import FUNCTIONS
 
 _SQUARES = "the sum of squares is `sumsq(x)`"
 _PRODUCT = "a product of matrices and vectors is written `A @ x`"
 _JOINED = "arrays are joined by `concat(a, b, axis=0)`"
 _CHOICE = "choose values with `where(condition, a, b)`"
 
-FOREIGN_FUNCTIONS = {
+_IDIOMS = {
     "ln": "the natural logarithm is `log(x)`",
     "log10": "write `log(x) / log(10)`; `log` is the natural logarithm",
     "log2": "write `log(x) / log(2)`; `log` is the natural logarithm",
@@ -30,15 +31,10 @@ FOREIGN_FUNCTIONS = {
     "norm_squared": _SQUARES,
     "abs2": "write `x^2`",
     "sqr": "write `x^2` or `square(x)`",
-    "arctan": "write `atan(x)`",
-    "arcsinh": "write `asinh(x)`",
     "arctanh": "write `log((1 + x) / (1 - x)) / 2`",
     "pos": "the positive part is `relu(x)`",
-    "maximum": "write `max(a, b)`",
-    "minimum": "write `min(a, b)`",
     "average": "write `mean(x)`",
     "logistic": "log(1 + exp(x)) is `softplus(x)`, and 1/(1 + exp(-x)) is `sigmoid(x)`",
-    "expit": "write `sigmoid(x)`",
     "sigma": "1/(1 + exp(-x)) is `sigmoid(x)`",
     "log_sum_exp": "write `logsumexp(x)`",
     "lse": "write `logsumexp(x)`",
@@ -59,6 +55,13 @@ FOREIGN_FUNCTIONS = {
     "rand": "write `uniform(0, 1)`",
     "randn": "write `normal(0, 1)`",
     "erfc": "write `1 - erf(x)`",
+}
+"""Functions of other languages that a model writes by other means."""
+
+FOREIGN_FUNCTIONS = _IDIOMS | {
+    name: f"write `{function.signature}`"
+    for function in FUNCTIONS.values()
+    for name in function.foreign_names
 }
 """Functions of other languages, and the remedy of their absence."""
 

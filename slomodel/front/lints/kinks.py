@@ -16,20 +16,13 @@ from slomodel.front.data.bind import Binding
 from slomodel.functions import (
     DISCONTINUOUS,
     abs,
-    clip,
     differentiated,
     ge,
     gt,
-    huber,
-    hypot,
     land,
     le,
     lt,
-    maximum,
-    minimum,
     relu,
-    root,
-    sign,
     square,
     where,
 )
@@ -38,36 +31,6 @@ from slomodel.ir.function import ANALYTIC, ScalarFunction
 from slomodel.ir.walk import dependents, postorder
 from slomodel.problem import NONSMOOTH, Check, DataDeclaration, Problem
 
-_REMARKS: dict[ScalarFunction, tuple[str, str]] = {
-    abs: (
-        "`abs` has a kink at 0, where its derivative is taken as 0",
-        "`sqrt(t^2 + eps)`, `huber(t)` and `logcosh(t)` are smooth",
-    ),
-    relu: (
-        "`relu` has a kink at 0, where its derivative is taken as 0",
-        "`softplus` is smooth",
-    ),
-    root: (
-        "a norm has a kink at 0, where its gradient is taken as 0",
-        "its square, `sumsq`, is smooth",
-    ),
-    hypot: (
-        "a norm has a kink at 0, where its gradient is taken as 0",
-        "its square, the sum of squares, is smooth",
-    ),
-    sign: (
-        "`sign` jumps at 0; its derivative is taken as 0 everywhere",
-        "`tanh` is smooth",
-    ),
-    maximum: ("`max` has a kink where its operands are equal", ""),
-    minimum: ("`min` has a kink where its operands are equal", ""),
-    clip: ("`clip` has kinks at its two limits", ""),
-    huber: (
-        "`huber` has a kink at 0 for delta < 0",
-        "`check delta >= 0` of data rules that out, and so does `exp(s)` of a variable `s`",
-    ),
-    where: ("`where` may jump or have a kink where its condition changes", ""),
-}
 _BOUNDS = "a bound over a ball that touches it is infinite"
 
 
@@ -165,9 +128,10 @@ def _has_kink(node: Map, varying: set[Expr]) -> bool:
 
 
 def _remark(function: ScalarFunction, span: Span) -> Diagnostic:
-    word = "jump" if function.smoothness == DISCONTINUOUS else "kink"
-    message, remedy = _REMARKS.get(function, (f"`{function.name}` has a {word}", ""))
-    return Diagnostic(NONSMOOTH, message, span, help=remedy or _BOUNDS, severity="warning")
+    kink = min(function.kinks, key=lambda kink: kink.order)
+    word = "jump" if kink.order == DISCONTINUOUS else "kink"
+    message = kink.message or f"`{function.name}` has a {word}"
+    return Diagnostic(NONSMOOTH, message, span, help=kink.remedy or _BOUNDS, severity="warning")
 
 
 def smoothness(

@@ -33,6 +33,7 @@ from slomodel.front.text.syntax import (
     VarDecl,
     children,
 )
+from slomodel.functions import FUNCTIONS
 
 SUM, ATOM = 1, 5
 """How strongly a text binds: a sum needs brackets in a product, an atom nowhere."""
@@ -94,23 +95,20 @@ def number_of(text: str) -> TeX:
 
 
 _PRODUCT, _POWER = 2, 4
-_OWN_COMMANDS = frozenset(
-    ("exp", "log", "sin", "cos", "tan", "sinh", "cosh", "tanh", "max", "min", "det")
-)
 _AROUND = {
-    "sqrt": (r"\sqrt{", "}"),
-    "abs": (r"\left|", r"\right|"),
     "norm1": (r"\left\lVert ", r"\right\rVert_1"),
     "norm2": (r"\left\lVert ", r"\right\rVert_2"),
     "fro": (r"\left\lVert ", r"\right\rVert_F"),
     "sumsq": (r"\left\lVert ", r"\right\rVert^2"),
 }
+_COMMANDS = {"det": r"\det"}
 _BIG = {"sum": r"\sum", "prod": r"\prod", "max": r"\max", "min": r"\min"}
 
 
 def called(node: Call, operands: Sequence[TeX]) -> TeX:
     """A call, in the notation that its function has in print."""
     name, texts = node.function.text, [one.text for one in operands]
+    latex = FUNCTIONS[name].latex if name in FUNCTIONS else _COMMANDS.get(name, "")
     if node.kwargs:
         names = [*[""] * len(node.args), *(f"{name_of(k.name.text)} = " for k in node.kwargs)]
         texts = [start + text for start, text in zip(names, texts, strict=True)]
@@ -120,6 +118,8 @@ def called(node: Call, operands: Sequence[TeX]) -> TeX:
     elif name == "where" and len(texts) == 3:
         cases = rf"{texts[1]} & {texts[0]} \\ {texts[2]} & \text{{otherwise}}"
         return TeX(rf"\begin{{cases}} {cases} \end{{cases}}", SUM)
+    elif "{" in latex and len(texts) == FUNCTIONS[name].arity:
+        return TeX(latex.format(*texts), ATOM)
     elif name == "square" and len(texts) == 1:
         return TeX(f"{bracketed(operands[0], ATOM)}^2", _POWER)
     elif name in ("dot", "outer") and len(texts) == 2:
@@ -128,7 +128,8 @@ def called(node: Call, operands: Sequence[TeX]) -> TeX:
         return TeX(r" \, ".join(pair), _PRODUCT)
     own = name_of(name)
     head = own if not own.startswith(r"\mathrm") else rf"\operatorname{{{_plain(name)}}}"
-    head = rf"\{name}" if name in _OWN_COMMANDS else head
+    if latex.startswith("\\") and "{" not in latex:
+        head = latex
     return TeX(rf"{head}\left({', '.join(texts)}\right)", ATOM)
 
 

@@ -18,8 +18,6 @@ static dim3 threadIdx, blockIdx, blockDim, gridDim;
 #define __shared__ static __attribute__((section("cudashared")))
 extern "C" char __start_cudashared[] __attribute__((weak));
 extern "C" char __stop_cudashared[] __attribute__((weak));
-using std::exp, std::log, std::log1p, std::expm1, std::sin, std::cos, std::tan, std::tanh, std::sinh;
-using std::cosh, std::atan, std::asinh, std::erf, std::sqrt, std::fabs, std::pow;
 static inline double __longlong_as_double(long long bits) {
     double value;
     memcpy(&value, &bits, sizeof value);
