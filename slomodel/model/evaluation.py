@@ -15,11 +15,12 @@ from slomodel.front.data.bind import Binding
 from slomodel.front.data.points import FLOAT64, Point, Vector, VectorLayout, start, vector_layout
 from slomodel.front.source import Recipe
 from slomodel.ir.expr import Input
-from slomodel.model.complete import require_data, require_sizes
 from slomodel.model.plans import Plans
-from slomodel.model.scipy_functions import TwiceDifferentiable
 from slomodel.problem import Problem
 from slomodel.solve.options import whole
+
+_MOST_ROWS = 5_000
+"""Rows of a dense Hessian, which then takes 200 MB."""
 
 
 class Evaluating:
@@ -82,7 +83,7 @@ class Evaluating:
     def x0(self, seed: int = 0) -> Vector:
         """A start (n,) drawn as the model's `init`s say."""
         whole("seed", seed, 0)
-        require_sizes(self._binding)
+        self._binding.require_sizes()
         return start(self._problem, self._binding, seed)
 
     def value(self, x: Point) -> float:
@@ -118,17 +119,22 @@ class Evaluating:
         return product
 
     def hessian(self, x: Point) -> Vector:
-        """The Hessian (n, n) at x (n,), a column at a time; for n up to 5,000."""
-        return hessian(self, self._vectors.vector(x))
+        """The Hessian (n, n) at x (n,), from n products with unit vectors; for n up to 5,000."""
+        point = self._vectors.vector(x)
+        if point.size > _MOST_ROWS:
+            message = f"a Hessian of {point.size} rows is too large; the limit is {_MOST_ROWS}"
+            raise DomainError(Diagnostic("E320", message, help="use hvp(x, v), its product with v"))
+        matrix: Vector = np.array([self.hvp(point, unit) for unit in np.eye(point.size)])
+        return 0.5 * (matrix + matrix.T)
 
     def _function(self, name: EntryName) -> Evaluate:
-        require_data(self._binding)
+        self._binding.require_data()
         return self._kernels.function(name)
 
     @property
     def _vectors(self) -> VectorLayout:
         if self._sized is None:
-            require_sizes(self._binding)
+            self._binding.require_sizes()
         assert self._sized is not None
         return self._sized
 
@@ -145,15 +151,3 @@ class Evaluating:
     def _values(self, x: Vector) -> dict[Input, Vector]:
         values = self._problem.at(self.unpack(x))
         return values | {d.node: self._binding.arrays[d.name] for d in self._problem.data}
-
-
-_MOST_ROWS = 5_000
-
-
-def hessian(f: TwiceDifferentiable, x: Vector) -> Vector:
-    """The Hessian (n, n) of f at x (n,), symmetric; n products with a unit vector each."""
-    if x.size > _MOST_ROWS:
-        message = f"a Hessian of {x.size} rows is too large; the limit is {_MOST_ROWS}"
-        raise DomainError(Diagnostic("E320", message, help="use hvp(x, v), its product with v"))
-    matrix: Vector = np.array([f.hvp(x, unit) for unit in np.eye(x.size)])
-    return 0.5 * (matrix + matrix.T)

@@ -22,12 +22,10 @@ from slomodel.front.nonfinite import nonfinite_origin
 from slomodel.front.source import Recipe, recipe_of
 from slomodel.ir.dims import show_shape
 from slomodel.ir.show import show
-from slomodel.model.complete import require_data, require_sizes
 from slomodel.model.evaluation import Evaluating
 from slomodel.model.multistart import Starts, from_starts
 from slomodel.model.objective import CompiledObjective, start_point
 from slomodel.model.plans import Plans, backend_of, precision_of, target_of
-from slomodel.model.scipy_functions import minimized
 from slomodel.problem import Problem
 from slomodel.rewrite import chosen
 from slomodel.solve import Callback, Progress, Solution, solve
@@ -173,7 +171,7 @@ class Model(Evaluating):
         """
         if target == "graph":
             return show(self._problem.objective, *self._plans.written.gradient) + "\n"
-        require_sizes(self._binding)
+        self._binding.require_sizes()
         compiled = self._compiled
         if target not in ("auto", compiled.target.name):
             compiled = self._plans.compiled(self._binding, target_of(target))
@@ -212,7 +210,7 @@ class Model(Evaluating):
         """
         from slomodel.bounds import sample
 
-        require_data(self._binding)
+        self._binding.require_data()
         eps = float(np.finfo(self._compiled.precision).eps)
         return sample(self, self._vectors.vector(center), radius, samples, seed, method, eps)
 
@@ -245,7 +243,12 @@ class Model(Evaluating):
         Of a model to maximise they are the negatives. SciPy warns that L-BFGS-B, BFGS and CG do
         not use `hessp`: give those `fun` and `jac` alone.
         """
-        return minimized(self, -1.0 if self._problem.sense == "maximize" else 1.0)
+        sign = -1.0 if self._problem.sense == "maximize" else 1.0
+        return {
+            "fun": lambda x: sign * self.value(x),
+            "jac": lambda x: sign * self.gradient(x),
+            "hessp": lambda x, v: sign * self.hvp(x, v),
+        }
 
     def latex(self) -> str:
         """Objective, definitions and functions as LaTeX, in index notation."""
@@ -257,7 +260,7 @@ class Model(Evaluating):
     def _setting(self, center: Vector) -> Setting:
         from slomodel.model.proofs import setting_of
 
-        require_data(self._binding)
+        self._binding.require_data()
         return setting_of(self._problem, self._values(center), self._binding.sizes)
 
     def trace_nonfinite(self, x: Point) -> str | None:
@@ -266,7 +269,7 @@ class Model(Evaluating):
         A sentence with the first sub-expression that made one of finite numbers, its line, the
         element and its operands.
         """
-        require_data(self._binding)
+        self._binding.require_data()
         vector = self._vectors.vector(x)
         value, gradient = self.value_and_gradient(vector)
         finite = np.isfinite(value) and np.all(np.isfinite(gradient))

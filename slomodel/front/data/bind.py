@@ -26,12 +26,32 @@ _AGREE = "give arrays whose sizes agree"
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """Arrays for the data that has values, sizes for the dims that are known, and what is not."""
+    """Arrays of the data and sizes of the dims, as far as they are known.
+
+    `missing` names the data without values, `unsized` the dims without a size.
+    """
 
     arrays: Mapping[str, Array]
     sizes: Mapping[str, int]
     missing: tuple[str, ...]
     unsized: tuple[str, ...]
+
+    def require_sizes(self) -> None:
+        """Raise ShapeError while the size of a dim is unknown."""
+        if self.unsized:
+            names = ", ".join(f"`{name}`" for name in self.unsized)
+            remedy = f"give dims={{{self.unsized[0]!r}: 10}}, or data with such an axis"
+            message = f"the size of dim {names} is not known"
+            raise ShapeError(Diagnostic("E706", message, help=remedy))
+
+    def require_data(self) -> None:
+        """Raise ShapeError while a data array has no values or a size is unknown."""
+        if self.missing:
+            listed = ", ".join(f"`{one}`" for one in self.missing)
+            first = self.missing[0]
+            remedy = f"give compile data={{{first!r}: …}}, or make a model with bind({first}=…)"
+            raise ShapeError(Diagnostic("E706", f"no values for data {listed}", help=remedy))
+        self.require_sizes()
 
 
 def bind(
