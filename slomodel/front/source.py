@@ -16,9 +16,9 @@ from slomodel.front.elaboration.elaborate import elaborate
 from slomodel.front.lints.saddle_start import with_saddle_warning
 from slomodel.front.lints.unread_elements import with_unread_warnings
 from slomodel.front.sympy_expressions.source import SymPySource, by_name, is_expression
-from slomodel.front.text.failure import STATEMENTS
 from slomodel.front.text.latex import latex_of
 from slomodel.front.text.parse import parse, read_source
+from slomodel.front.text.syntax import STATEMENTS
 from slomodel.ir.node import without_gc
 from slomodel.problem import Problem
 

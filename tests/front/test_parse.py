@@ -8,9 +8,8 @@ from lark import Lark
 
 from slomodel.errors import ModelSyntaxError, SourceText
 from slomodel.front.text import syntax as s
-from slomodel.front.text.failure import STATEMENTS
 from slomodel.front.text.parse import DEEPEST, LONGEST_TEXT, grammar_path, parse, read_source
-from slomodel.front.text.syntax import children, roots
+from slomodel.front.text.syntax import STATEMENTS, children, roots
 
 MODELS = sorted((Path(__file__).parents[2] / "models").glob("*.slo"))
 RESERVED = (*STATEMENTS, "init", "from", "for", "in", "if", "and", "or", "not", "None")

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from slomodel.errors import Diagnostic, ModelSyntaxError, SourceText
-from slomodel.front.text.failure import STATEMENTS
 from slomodel.front.text.parse import parse
+from slomodel.front.text.syntax import STATEMENTS
 
 RESERVED = (*STATEMENTS, "init", "from", "for", "in", "if", "and", "or", "not", "None")
 

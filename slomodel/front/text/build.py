@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 from lark import Token, Transformer
 
 from slomodel.errors import Diagnostic, SourceText, Span
-from slomodel.front.text import messages
 from slomodel.front.text.syntax import (
+    ATTRIBUTES,
     Argument,
     BoolOp,
     Call,
@@ -43,7 +43,7 @@ from slomodel.front.text.syntax import (
     Transpose,
     VarDecl,
 )
-from slomodel.front.text.words import ATTRIBUTES
+from slomodel.front.text.syntax_errors import messages
 
 Children: TypeAlias = list[Any]
 """What the grammar's rule keeps: tokens, nodes, and None for a part left out."""

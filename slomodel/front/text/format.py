@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from lark import Token
 
 from slomodel.errors import SourceText
-from slomodel.front.text.failure import ENDS_OPERAND
 from slomodel.front.text.parse import parse, tokens
+from slomodel.front.text.syntax_errors.failure import ENDS_OPERAND
 
 _INDENT = 5
 """Columns of a line that continues a statement, and two more for each open bracket."""

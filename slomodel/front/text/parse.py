@@ -11,11 +11,9 @@ from lark import Lark, Token
 from lark.exceptions import UnexpectedInput
 
 from slomodel.errors import Diagnostic, ModelSyntaxError, SourceText, Span
-from slomodel.front.text import messages
 from slomodel.front.text.build import TreeBuilder
-from slomodel.front.text.diagnose import diagnose
-from slomodel.front.text.failure import END, STATEMENTS, blank_before, failure_of, next_statement
 from slomodel.front.text.syntax import (
+    STATEMENTS,
     Call,
     Comprehension,
     Index,
@@ -27,6 +25,14 @@ from slomodel.front.text.syntax import (
     Transpose,
     children,
     roots,
+)
+from slomodel.front.text.syntax_errors import messages
+from slomodel.front.text.syntax_errors.diagnose import diagnose
+from slomodel.front.text.syntax_errors.failure import (
+    END,
+    blank_before,
+    failure_of,
+    next_statement,
 )
 from slomodel.ir.node import without_gc
 

@@ -11,6 +11,11 @@ from typing import TypeAlias, assert_never
 
 from slomodel.errors import Diagnostic, Span
 
+STATEMENTS = ("model", "dim", "data", "var", "let", "fn", "check", "minimize", "maximize")
+"""Keywords that begin a statement."""
+ATTRIBUTES = ("symmetric", "mask")
+"""Words that may follow the shape of data."""
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Number:

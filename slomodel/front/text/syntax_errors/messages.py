@@ -3,19 +3,141 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Collection
 from difflib import get_close_matches
 
 from slomodel.errors import Diagnostic, Mark, Span
-from slomodel.front.text.words import (
-    ATTRIBUTES,
-    LONGEST_SHOWN,
-    REMEDIES,
-    SPELLINGS,
-    listed_statements,
-    shown,
-    similar_statement,
-)
+from slomodel.front.text.syntax import ATTRIBUTES, STATEMENTS
 from slomodel.functions import FUNCTIONS
+
+_SPELLINGS = {
+    "²": "^2",
+    "³": "^3",
+    "ᵀ": "'",
+    "−": "-",
+    "–": "-",
+    "—": "-",
+    "·": "*",
+    "×": "*",
+    "∗": "*",
+    "÷": "/",
+    "≤": "<=",
+    "≥": ">=",
+    "≠": "!=",
+    "√": "sqrt(…)",
+    "∑": "sum(… for i in n)",
+    "‖": "norm2(…)",
+    "’": "'",
+    "‘": "'",
+    "′": "'",
+    "“": '"',
+    "”": '"',
+    "，": ",",
+    "（": "(",
+    "）": ")",
+    "&": "and",
+    "|": "or",
+    "!": "not",
+    "~": "not",
+    "{": "(",
+    "}": ")",
+    "\u00a0": " ",
+}
+"""What a character of other notations is written as."""
+
+_REMEDIES = {
+    "%": "a comment begins with `#`",
+    "?": "choose values with `where(condition, a, b)`",
+    "\\": "write names as they are, `alpha` or `α`",
+    "$": "write the formula without it",
+}
+"""What to do about a character that no other stands for."""
+
+_SYNONYMS = {
+    "min": "minimize",
+    "minimise": "minimize",
+    "max": "maximize",
+    "maximise": "maximize",
+    "objective": "minimize",
+    "param": "data",
+    "parameter": "data",
+    "parameters": "data",
+    "variable": "var",
+    "variables": "var",
+    "function": "fn",
+    "const": "let",
+    "set": "dim",
+    "size": "dim",
+    "int": "dim",
+    "integer": "dim",
+    "real": "var",
+    "double": "var",
+    "float": "var",
+    "vector": "var",
+    "matrix": "data",
+    "scalar": "data",
+    "unknown": "var",
+}
+_TERMINALS = {
+    "RPAR": "`)`",
+    "RSQB": "`]`",
+    "COMMA": "`,`",
+    "EQUAL": "`=`",
+    "COLON": "`:`",
+    "COMPARE": "a comparison",
+    "STRING": "a text in double quotes",
+    "_FOR": "`for`",
+    "_IN": "`in`",
+    "_IF": "`if`",
+    "_INIT": "`init`",
+    "_FROM": "`from`",
+    "AND": "`and`",
+    "OR": "`or`",
+    "LPAR": "`(`",
+    "LSQB": "`[`",
+    "NUMBER": "a number",
+    "NAME": "a name",
+    "NONE": "`None`",
+    "ADDOP": "a sign",
+}
+_OPERAND = {"NAME", "NUMBER", "LPAR", "ADDOP"}
+_OPERATOR = {"ADDOP", "MULOP", "POWOP", "TRANSPOSE", "LPAR", "LSQB"}
+_STATEMENT = {"SEMICOLON", "$END", *(word.upper() for word in STATEMENTS)}
+_LONGEST_SHOWN = 40
+
+
+def shown(text: str) -> str:
+    """`text` as a message quotes it: cut when long, invisible characters by their code."""
+    short = text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"
+    return "`" + "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in short) + "`"
+
+
+def expectation(accepts: Collection[str]) -> str:
+    """What a set of terminals amounts to, in the language's words."""
+    rest, words = set(accepts), []
+    if "MULOP" in rest:
+        words.append("an operator")
+        rest -= _OPERATOR
+    elif rest >= _OPERAND:
+        words.append("an expression")
+        rest -= _OPERAND | {"NONE", "STRING", "NOT"}
+    symbols = [word for terminal, word in _TERMINALS.items() if terminal in rest]
+    if rest & _STATEMENT:
+        words.append("a new statement" if len(rest & _STATEMENT) > 1 else "the end of the model")
+    words = symbols + words
+    return ", ".join(words[:-1]) + " or " + words[-1] if len(words) > 1 else "".join(words)
+
+
+def similar_statement(word: str) -> str:
+    """The statement keyword that `word` was meant to be, or an empty text."""
+    close = get_close_matches(word.lower(), STATEMENTS, n=1, cutoff=0.7)
+    return _SYNONYMS.get(word.lower(), close[0] if close else "")
+
+
+def _listed_statements() -> str:
+    """Every keyword that begins a statement, as a message lists them."""
+    words = [f"`{word}`" for word in STATEMENTS]
+    return ", ".join(words[:-1]) + " or " + words[-1]
 
 
 def unexpected(span: Span, expected: str, found: str, remedy: str = "") -> Diagnostic:
@@ -25,8 +147,8 @@ def unexpected(span: Span, expected: str, found: str, remedy: str = "") -> Diagn
 def unknown_character(span: Span, meant: str = "") -> Diagnostic:
     """A character that begins nothing in the language; `meant` is the remedy where one is known."""
     char = span.text[:1]
-    better = SPELLINGS.get(char)
-    remedy = meant or (f"write `{better}`" if better else REMEDIES.get(char, "remove it"))
+    better = _SPELLINGS.get(char)
+    remedy = meant or (f"write `{better}`" if better else _REMEDIES.get(char, "remove it"))
     named = unicodedata.name(char, "")
     code = f" (U+{ord(char):04X}{' ' + named if named else ''})" if not char.isascii() else ""
     return Diagnostic(
@@ -59,7 +181,7 @@ def reserved(span: Span, meant: str = "") -> Diagnostic:
 def unknown_statement(span: Span, is_definition: bool, is_function: bool = False) -> Diagnostic:
     """A word where a statement begins that is no keyword."""
     better = similar_statement(span.text)
-    remedy = f"statements begin with {listed_statements()}"
+    remedy = f"statements begin with {_listed_statements()}"
     if is_definition:
         remedy = f"a definition is written `let {span.text} = …`"
     elif is_function:
@@ -110,7 +232,7 @@ def misspelt_for(span: Span) -> Diagnostic:
 
 def missing_operator(span: Span, left: str, right: str) -> Diagnostic:
     message = f"an operator is missing between {shown(left)} and {shown(right)}: missing `*`?"
-    if len(left + right) > LONGEST_SHOWN:
+    if len(left + right) > _LONGEST_SHOWN:
         remedy = ""
     elif left in FUNCTIONS:
         message = f"the argument of {shown(left)} stands in parentheses"
@@ -130,7 +252,7 @@ def not_an_identifier(span: Span) -> Diagnostic:
     k = next((k for k in range(len(text)) if not ("_" + text[: k + 1]).isidentifier()), 0)
     char = text[k]
     named = unicodedata.name(char, "no name")
-    better = SPELLINGS.get(char)
+    better = _SPELLINGS.get(char)
     remedy = f"write `{text[:k]}{better}{text[k + 1 :]}`" if better else ""
     if better and "…" in better:
         remedy = f"write `{better}`"

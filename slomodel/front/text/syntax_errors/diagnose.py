@@ -9,10 +9,11 @@ from collections.abc import Callable
 from lark import Token
 
 from slomodel.errors import Diagnostic
-from slomodel.front.text import messages
-from slomodel.front.text.failure import END, STATEMENTS, UNKNOWN, Failure, span_of
-from slomodel.front.text.hints import access_hint, hint, of_character
-from slomodel.front.text.words import ATTRIBUTES, expectation, shown, similar_statement
+from slomodel.front.text.syntax import ATTRIBUTES, STATEMENTS
+from slomodel.front.text.syntax_errors import messages
+from slomodel.front.text.syntax_errors.failure import END, UNKNOWN, Failure, span_of
+from slomodel.front.text.syntax_errors.messages import expectation, shown, similar_statement
+from slomodel.front.text.syntax_errors.remedies import access_hint, hint, of_character
 
 _WORDS = frozenset(
     (*STATEMENTS, "init", "from", "for", "in", "if", "and", "or", "not", "None", *keyword.kwlist)

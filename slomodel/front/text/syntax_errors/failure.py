@@ -10,8 +10,8 @@ from lark import Lark, Token
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
 from slomodel.errors import SourceText, Span
+from slomodel.front.text.syntax import STATEMENTS
 
-STATEMENTS = ("model", "dim", "data", "var", "let", "fn", "check", "minimize", "maximize")
 END = "$END"
 UNKNOWN = ""
 """Token type of a text that begins no token."""

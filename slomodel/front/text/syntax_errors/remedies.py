@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from slomodel.front.text.failure import Failure
+from slomodel.front.text.syntax_errors.failure import Failure
 
 _MODULES = frozenset(
     ("np", "numpy", "jnp", "torch", "tf", "math", "Math", "sp", "scipy", "cp", "cvxpy", "ca", "nn")
