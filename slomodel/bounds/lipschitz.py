@@ -9,8 +9,9 @@ from functools import partial
 
 import numpy as np
 
-from slomodel.bounds.arithmetic.rounding import up_add, up_mul
 from slomodel.bounds.centre import MOST_VARIABLES_THIRD, centre_norms
+from slomodel.bounds.close import first_by_slope, moved
+from slomodel.bounds.enclosure import both_ends
 from slomodel.bounds.result import Bounds, Claim, Constant, checked_radius, shown
 from slomodel.bounds.rules.entries_over_ball import entries_over_ball
 from slomodel.bounds.rules.gradient_jets import gradient_jets
@@ -232,7 +233,7 @@ def _from_centre(setting: Setting, radius: float, over: Claims) -> tuple[Claim, 
     slope = min(claim.value for claim in over.L2)
     if not (0.0 < radius < math.inf and math.isfinite(slope)):
         return ()
-    added = float(up_mul(radius, slope))
+    added = float(moved(0.0, radius, slope))
     if added >= min(claim.value for claim in over.L1):
         return ()
     known = over.centre
@@ -243,7 +244,7 @@ def _from_centre(setting: Setting, radius: float, over: Claims) -> tuple[Claim, 
         known = kept.L1
     centre = min(known, key=lambda claim: claim.value)
     trace = (f"‖H(c)‖ ≤ {shown(centre.value)} ({centre.rule})", f"r·L2 ≤ {shown(added)}")
-    return (Claim(CENTRE, float(up_add(centre.value, added)), trace=trace),)
+    return (Claim(CENTRE, first_by_slope(both_ends(centre.value), radius, slope), trace=trace),)
 
 
 def _constant(claims: Sequence[Claim]) -> Constant:

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from slomodel.bounds.enclosure import DerivativeBounds, Enclosure, both_ends
 from slomodel.calculus import NOTHING, Known, gradient
 from slomodel.errors import Span
 from slomodel.ir.exact import without_rounding
@@ -64,7 +65,8 @@ class Candidate:
 
     `rule` names the strategy and the inequality; `trace` are the lines that explain the number.
     Those of L2 are `rule2` and `trace2` where they are others. `hessian` is at least ‖H(c)‖, where
-    that is known: what it would claim for L1 at the centre.
+    that is known: what it would claim for L1 at the centre. `enclosure` is what both constants
+    were closed from.
     """
 
     rule: str
@@ -75,3 +77,11 @@ class Candidate:
     rule2: str = ""
     trace2: tuple[str, ...] = ()
     hessian: float | None = None
+    enclosure: Enclosure | None = None
+
+    @property
+    def enclosed(self) -> Enclosure:
+        """The derivatives' bounds; those of the constants alone where the rule has no others."""
+        if self.enclosure is not None:
+            return self.enclosure
+        return Enclosure(over=DerivativeBounds(both_ends(self.L1), self.L2), reason=self.reason)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from slomodel.bounds.arithmetic.interval import Interval
-from slomodel.bounds.arithmetic.rounding import up_add, up_mul
+from slomodel.bounds.arithmetic.rounding import up_add
 from slomodel.bounds.centre import centre_norms, hessian_over, third_over
+from slomodel.bounds.close import OVER_FIRST, close
+from slomodel.bounds.enclosure import DerivativeBounds, Enclosure, both_ends
 from slomodel.bounds.norms.cubic import trilinear_norm
 from slomodel.bounds.norms.spectral import symmetric_norm
 from slomodel.bounds.ranges.enclose import live_in
@@ -46,11 +48,15 @@ def entries_over_ball(setting: Setting, radius: float) -> Candidate | None:
         T = third_over(setting, ranges, _MOST_NUMBERS)
         L2 = np.inf if T is None else _third_norm(T)
     known = centre_norms(setting).hessian
-    moved = float(up_add(known, up_mul(radius, L2)))
+    enclosure = Enclosure(
+        DerivativeBounds(both_ends(known)), DerivativeBounds(both_ends(over), L2), order
+    )
+    closure = close(enclosure, radius)
     reason = "" if np.isfinite(over) else smooth.reason or unbounded(setting, radius)
     trace = (f"‖H(c)‖ ≤ {shown(known)}", f"or entries over the ball ≤ {shown(over)}")
-    rule = f"{RULE}: ‖H(c)‖ + r L2" if moved < over else RULE
-    return Candidate(rule, min(over, moved), L2, reason, trace, RULE, hessian=known)
+    L1 = closure.first
+    rule = RULE if L1.rule == OVER_FIRST else f"{RULE}: {L1.rule}"
+    return Candidate(rule, L1.value, L2, reason, trace, RULE, hessian=known, enclosure=enclosure)
 
 
 def _third_norm(T: Interval) -> float:

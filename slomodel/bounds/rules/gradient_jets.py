@@ -7,6 +7,7 @@ import numpy as np
 from slomodel.bounds.arithmetic.interval import Interval, around
 from slomodel.bounds.arithmetic.rounding import Array, settled
 from slomodel.bounds.centre import centre_hessian, centre_norms
+from slomodel.bounds.close import Closed
 from slomodel.bounds.ranges.affine_norms import squared_lengths
 from slomodel.bounds.ranges.enclose import boxed, enclose_narrowed, live_in
 from slomodel.bounds.ranges.smoothness import Smoothness, smoothness
@@ -14,10 +15,8 @@ from slomodel.bounds.ranges.unbounded import unbounded
 from slomodel.bounds.result import shown
 from slomodel.bounds.rules import large_sums, layered_networks
 from slomodel.bounds.rules.jets.closing import (
-    Closed,
     Pieces,
-    close_first,
-    close_second,
+    close_blocks,
     form_norm,
     stacked,
     symmetric,
@@ -40,7 +39,7 @@ def gradient_jets(setting: Setting, radius: float) -> Candidate | None:
     """L1 and L2 from bounds over the ball of D∇f, D²∇f and D³∇f by blocks of variables.
 
     Hypothesis: the objective is C¹ (C² for L2) and piecewise smooth on the ball, which
-    `smoothness` shows. Conclusion in the 2-norm; the closing rules are those of `closing`.
+    `smoothness` shows. Conclusion in the 2-norm; the closing rules are those of `close`.
     """
     if setting.n == 0:
         return None
@@ -69,15 +68,25 @@ def gradient_jets(setting: Setting, radius: float) -> Candidate | None:
     if order < 3:  # D³f may jump, so that D⁴f does not bound how it changes
         over = (*over[:2], np.full_like(over[2], np.inf))
     pieces = _pieces(setting, prepared, over, _by_block(prepared, centre), ball.radius)
-    L2 = close_second(pieces)
-    L1 = close_first(pieces, L2.value)
+    closure = close_blocks(pieces)
+    L1, L2 = closure.first, closure.second
     finite = np.isfinite([L1.value, L2.value]).all()
     reason = "" if finite else unbounded(setting, radius)
     at_centre = f"‖H(c)‖ ≤ {shown(pieces.hessian)}, ‖D³f(c)‖ ≤ {shown(pieces.third)}"
     told = (at_centre, *_largest(prepared, over[0]), *_others(L1))
     told2 = (*_largest(prepared, over[1]), *_others(L2))
     rule, rule2 = f"{RULE}: {L1.rule}", f"{RULE}: {L2.rule}"
-    return Candidate(rule, L1.value, L2.value, reason, told, rule2, told2, pieces.hessian)
+    return Candidate(
+        rule,
+        L1.value,
+        L2.value,
+        reason,
+        told,
+        rule2,
+        told2,
+        hessian=pieces.hessian,
+        enclosure=closure.enclosure,
+    )
 
 
 def _largest(prepared: Prepared, blocks: Array) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from slomodel.bounds.arithmetic.rounding import (
 )
 from slomodel.bounds.ball import Ball
 from slomodel.bounds.centre import centre_entries
+from slomodel.bounds.close import moved
 from slomodel.bounds.norms.cubic import trilinear_norm
 from slomodel.bounds.norms.spectral import stack_norm
 from slomodel.bounds.ranges.hessian import entries, numbers_a_cell
@@ -128,7 +129,7 @@ def _bounded(setting: Setting, ball: Ball, box: Interval) -> Cells:
     if (box.lo < box.hi).any():
         at_middle, low = _norms(entries(setting, middle, third=False).H, stack_norm)
         corner = up_norm((box - middle).magnitude, 1)
-        first = np.minimum(first, up_add(at_middle, up_mul(corner, second)))
+        first = np.minimum(first, moved(at_middle, corner, second))
         low_first = np.maximum(low, low_first)
     inside = up_norm(middle.lo - ball.centre, 1) <= ball.radius
     low = np.where(inside, np.stack([low_first, low_second]), 0.0)

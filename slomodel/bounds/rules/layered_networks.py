@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from slomodel.bounds.arithmetic.rounding import Array, up, up_add, up_mul
+from slomodel.bounds.close import close
+from slomodel.bounds.enclosure import DerivativeBounds, Enclosure, both_ends
 from slomodel.bounds.result import shown
 from slomodel.bounds.rules.large_sums import Rest, rest_of
 from slomodel.bounds.rules.networks.centre_derivatives import (
@@ -88,13 +90,18 @@ def _found(setting: Setting, prepared: Prepared, radius: float) -> Candidate:
         at_centre = _third_at_centre(setting, prepared)
     if np.isfinite(rise) or up_mul(radius, third) < second:
         hessian = _hessian_at_centre(setting, prepared)
-    L2s = {"sup ‖D³f‖": third, "‖D³f(c)‖ + r sup ‖D⁴f‖": float(up_add(at_centre, rise))}
-    L2 = min(L2s.values())
-    slope = min(L2, float(up_add(at_centre, up_mul(0.5, rise))))
-    L1s = {"sup ‖H‖": second, "‖H(c)‖ and D³f": float(up_add(hessian, up_mul(radius, slope)))}
-    trace = tuple(f"{name} ≤ {shown(value)}" for name, value in (L1s | L2s).items())
+    enclosure = Enclosure(
+        DerivativeBounds(both_ends(hessian), at_centre),
+        DerivativeBounds(both_ends(second), third, both_ends(fourth if over.order > 2 else np.inf)),
+        over.order,
+        over.reason,
+    )
+    closure = close(enclosure, radius)
+    tried = (*closure.first.tried, *closure.second.tried)
+    trace = tuple(f"{name} ≤ {shown(value)}" for name, value in tried)
     known = hessian if np.isfinite(hessian) else None
-    return Candidate(RULE, min(L1s.values()), L2, over.reason, trace, hessian=known)
+    L1, L2 = closure.first.value, closure.second.value
+    return Candidate(RULE, L1, L2, over.reason, trace, hessian=known, enclosure=enclosure)
 
 
 def _over_ball(setting: Setting, prepared: Prepared, radius: float) -> Natural:

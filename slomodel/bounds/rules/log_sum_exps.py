@@ -20,6 +20,8 @@ from slomodel.bounds.arithmetic.rounding import (
     up_sum,
 )
 from slomodel.bounds.centre import centre_norms
+from slomodel.bounds.close import close
+from slomodel.bounds.enclosure import DerivativeBounds, Enclosure, both_ends
 from slomodel.bounds.norms.loewner import Rows, largest_eigenvalue, quadratic_sum
 from slomodel.bounds.norms.spectral import stack_norm
 from slomodel.bounds.ranges.enclose import boxed, enclose
@@ -85,11 +87,16 @@ def log_sum_exps(setting: Setting, radius: float) -> Candidate | None:
     if order < 2:
         return Candidate(RULE, first, np.inf, reason, tuple(trace))
     centre = centre_norms(setting)
-    second = min(second, float(up_add(centre.third, up_mul(radius, third))))
-    slope = min(second, float(up_add(centre.third, up_mul(0.5, up_mul(radius, third)))))
-    first = min(first, float(up_add(centre.hessian, up_mul(radius, slope))))
+    enclosure = Enclosure(
+        DerivativeBounds(both_ends(centre.hessian), centre.third),
+        DerivativeBounds(both_ends(first), second, both_ends(third)),
+        order,
+        reason,
+    )
+    closure = close(enclosure, radius)
+    first, second = closure.first.value, closure.second.value
     trace.append(f"from the centre {shown(first)} and {shown(second)}, fourth ≤ {shown(third)}")
-    return Candidate(RULE, first, second, reason, tuple(trace))
+    return Candidate(RULE, first, second, reason, tuple(trace), enclosure=enclosure)
 
 
 def _side(one: Sums, weight: Array, share: Array) -> float:

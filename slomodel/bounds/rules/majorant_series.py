@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from slomodel.bounds.arithmetic.rounding import up_add, up_div, up_mul, up_pow
+from slomodel.bounds.arithmetic.rounding import up_add, up_div, up_mul
 from slomodel.bounds.centre import centre_norms
+from slomodel.bounds.close import falling_factorial, series_terms, total
 from slomodel.bounds.norms.polynomial import Polynomial, largest_closely, largest_monomials
 from slomodel.bounds.refinements.aligned import Aligned, aligned
 from slomodel.bounds.refinements.factor_pairs import pair_third
@@ -38,10 +39,10 @@ class Series:
 
     def first(self, radius: float) -> float:
         """L1(r) = ‖H(c)‖ + Σ_(k>=3) k(k-1) s_k r^(k-2), or the first two terms at once."""
-        terms = self._terms(2, radius)
+        terms = series_terms(self.sizes, 2, radius)
         both = self._both(radius)
-        whole = _total([self.hessian, *terms.values()])
-        return min(whole, _total([both, *(term for k, term in terms.items() if k > 3)]))
+        whole = total([self.hessian, *terms.values()])
+        return min(whole, total([both, *(term for k, term in terms.items() if k > 3)]))
 
     def _both(self, radius: float) -> float:
         """At least ‖H(c) + D³f(c)[h]‖ for ‖h‖ <= r, by directions; inf where these are unknown."""
@@ -51,15 +52,7 @@ class Series:
 
     def second(self, radius: float) -> float:
         """L2(r) = Σ_(k>=3) k(k-1)(k-2) s_k r^(k-3)."""
-        return _total([0.0, *self._terms(3, radius).values()])
-
-    def _terms(self, order: int, radius: float) -> dict[int, float]:
-        """k(k-1) s_k r^(k-2) by degree k >= 3, or with one derivative more."""
-        found = {}
-        for k, size in self.sizes.items():
-            if k >= 3:
-                found[k] = float(up_mul(up_mul(_count(k, order), size), up_pow(radius, k - order)))
-        return found
+        return total(series_terms(self.sizes, 3, radius).values())
 
     def claim(self, rule: str, radius: float) -> Candidate:
         """What a strategy of this name claims for a ball."""
@@ -74,8 +67,9 @@ class Series:
 
     def told(self, order: int, radius: float) -> tuple[str, ...]:
         """The terms that add up, each with what it is mostly of; small ones together."""
-        terms = {k: term for k, term in self._terms(order, radius).items() if self.sizes[k] > 0.0}
-        whole = _total([self.hessian if order == 2 else 0.0, *terms.values()])
+        every = series_terms(self.sizes, order, radius)
+        terms = {k: term for k, term in every.items() if self.sizes[k] > 0.0}
+        whole = total([self.hessian if order == 2 else 0.0, *terms.values()])
         by_norms = self.hessian == float(up_mul(2.0, self.sizes.get(2, 0.0)))
         how = f"2 s_2{self._mostly(2)}" if by_norms else "from its entries"
         lines = [f"‖H(c)‖ ≤ {shown(self.hessian)}, {how}"] if order == 2 else []
@@ -88,9 +82,11 @@ class Series:
             if term >= _SMALL_SHARE * whole:
                 power = {0: "", 1: " r"}.get(k - order, f" r^{k - order}")
                 size = f"s_{k} ≤ {shown(self.sizes[k])}{self._mostly(k)}"
-                lines.append(f"{_count(k, order):g} s_{k}{power} ≤ {shown(term)}, {size}")
+                lines.append(
+                    f"{falling_factorial(k, order):g} s_{k}{power} ≤ {shown(term)}, {size}"
+                )
         if any(small):
-            lines.append(f"{len(small)} smaller terms ≤ {shown(_total([0.0, *small]))} together")
+            lines.append(f"{len(small)} smaller terms ≤ {shown(total(small))} together")
         return tuple(lines)
 
     def _mostly(self, degree: int) -> str:
@@ -105,18 +101,6 @@ class Series:
             if power
         ]
         return f", mostly of {' '.join(factors)}"
-
-
-def _count(k: int, order: int) -> float:
-    """How often a power k is met by derivatives of this order."""
-    return float(k * (k - 1) * (k - 2 if order == 3 else 1))
-
-
-def _total(terms: Sequence[float]) -> float:
-    total = terms[0]
-    for term in terms[1:]:
-        total = float(up_add(total, term))
-    return total
 
 
 def majorant_series(setting: Setting, radius: float) -> Candidate | None:

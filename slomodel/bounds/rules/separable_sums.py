@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slomodel.bounds.arithmetic.rounding import up_add, up_mul
+from slomodel.bounds.arithmetic.rounding import up_add
+from slomodel.bounds.close import first_by_fourth, moved
+from slomodel.bounds.enclosure import UNKNOWN, DerivativeBounds, Enclosure, Ends, norm_of
 from slomodel.bounds.norms.element_derivatives import (
-    Ends,
     Weighted,
     fourth_order_ends,
     second_order_ends,
@@ -74,18 +75,24 @@ def over_ball(setting: Setting, parts: tuple[Part[Rows], ...], radius: float) ->
     if over.order < 1:
         return Candidate(RULE, np.inf, np.inf, over.reason)
     if over.order < 2:
-        return Candidate(RULE, max(*second_order_ends(over.parts), 0.0), np.inf, over.reason)
+        ends = second_order_ends(over.parts)
+        rough = Enclosure(over=DerivativeBounds(ends), order=over.order, reason=over.reason)
+        return Candidate(RULE, norm_of(ends), np.inf, over.reason, enclosure=rough)
     if radius == 0.0:
-        centre = _centre(setting, parts)
-        return Candidate(RULE, max(*centre.ends, 0.0), centre.third.norm, over.reason)
+        still = _centre(setting, parts).bounds
+        enclosure = Enclosure(still, still, over.order, over.reason)
+        return Candidate(RULE, norm_of(still.second), still.third, over.reason, enclosure=enclosure)
     ends = second_order_ends(over.parts)
-    first = {"H by elements": max(*ends, 0.0)}
+    first = {"H by elements": norm_of(ends)}
     third = third_order(over.parts) if over.parts[0].columns <= MOST_COLUMNS else None
-    nearby = float(np.inf)
+    nearby, fourth, at_centre = float(np.inf), UNKNOWN, DerivativeBounds()
     if over.order > 2:
         known = min(third) if third else third_by_size(over.parts, float(np.inf))
         centre = _centre(setting, parts)
-        by_ends, nearby = _from_centre(setting, over, centre, radius, (max(*ends, 0.0), known))
+        at_centre = centre.bounds
+        by_ends, nearby, fourth = _from_centre(
+            setting, over, centre, radius, (norm_of(ends), known)
+        )
         first["H(c) + r D³f(c) + r²/2 D⁴f by ends"] = by_ends
         if len(parts) == 1 and len(parts[0].rows) == 1:
             least = min(first.values())
@@ -96,7 +103,10 @@ def over_ball(setting: Setting, parts: tuple[Part[Rows], ...], radius: float) ->
     if over.order > 2:
         second["‖D³f(c)‖ + r sup ‖D⁴f‖"] = nearby
     trace = tuple(f"{name} ≤ {shown(value)}" for name, value in (first | second).items())
-    return Candidate(RULE, min(first.values()), min(second.values()), over.reason, trace)
+    L1, L2 = min(first.values()), min(second.values())
+    tightened = DerivativeBounds((min(ends[0], L1), min(ends[1], L1)), L2, fourth)
+    enclosure = Enclosure(at_centre, tightened, over.order, over.reason)
+    return Candidate(RULE, L1, L2, over.reason, trace, enclosure=enclosure)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +116,10 @@ class Centre:
     parts: Sequence[Weighted]
     ends: Ends
     third: Third
+
+    @property
+    def bounds(self) -> DerivativeBounds:
+        return DerivativeBounds(self.ends, self.third.norm)
 
 
 def _over(setting: Setting, parts: tuple[Part[Rows], ...], radius: float) -> Over:
@@ -131,36 +145,32 @@ def _centre(setting: Setting, parts: tuple[Part[Rows], ...]) -> Centre:
 
 
 def _by_ends(centre: Centre, fourth: Ends, radius: float) -> float:
-    """The larger over both ends of λ_max(± H(c)) + r (‖D³f(c)‖ + r/2 sup ± D⁴f)."""
-    found = [0.0]
-    for end, last in zip(centre.ends, fourth, strict=True):
-        slope = up_add(centre.third.norm, up_mul(0.5, up_mul(radius, last)))
-        found.append(float(up_add(end, up_mul(radius, slope))))
-    return max(found)
+    return first_by_fourth(centre.ends, radius, centre.third.norm, fourth)
 
 
 def _from_centre(
     setting: Setting, over: Over, centre: Centre, radius: float, others: Ends
-) -> tuple[float, float]:
-    """L1 by ends and L2, both from the centre; D⁴f by quartic forms where there are such and that
-    may make them less than the others.
+) -> tuple[float, float, Ends]:
+    """L1 by ends and L2, both from the centre, and D⁴f: by quartic forms where there are such and
+    that may make them less than the others.
     """
     fourth = fourth_order_ends(over.parts, _useless(centre, radius, others))
     L1 = _by_ends(centre, fourth, radius)
-    L2 = float(up_add(centre.third.norm, up_mul(radius, max(fourth))))
+    L2 = float(moved(centre.third.norm, radius, max(fourth)))
     at_best = (_AT_BEST * fourth[0], _AT_BEST * fourth[1])
     first = _by_ends(centre, at_best, radius) < min(others[0], _WORTH * L1)
     second = centre.third.norm + radius * max(at_best) < min(others[1], _WORTH * L2)
     forms = fourth_forms(over.parts) if first or second else None
     if forms is None:
-        return L1, L2
+        return L1, L2, fourth
     if first:
         upper, lower = (_largest(setting, form) for form in forms[:2])
-        L1 = _by_ends(centre, (min(fourth[0], upper), min(fourth[1], lower)), radius)
+        fourth = min(fourth[0], upper), min(fourth[1], lower)
+        L1 = _by_ends(centre, fourth, radius)
     if second:
         largest = min(_largest(setting, forms[2]), float(up_add(*fourth)))
         L2 = min(L2, third_nearby(centre.third, forms[2], largest, radius))
-    return L1, L2
+    return L1, L2, fourth
 
 
 def _useless(centre: Centre, radius: float, others: Ends) -> Ends:

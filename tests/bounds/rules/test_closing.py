@@ -1,4 +1,4 @@
-"""How bounds by block close: each rule is exact somewhere, so that 1 % less would be too little."""
+"""Norms of forms by blocks, and how bounds by block close."""
 
 import math
 
@@ -7,67 +7,32 @@ import pytest
 
 from slomodel.bounds.rules.jets.closing import (
     Pieces,
-    close_first,
-    close_second,
+    close_blocks,
     form_norm,
     stacked,
     symmetric,
 )
 
 INF = math.inf
-FIRST = (
-    "sup ‖H‖ by blocks",
-    "‖H(c)‖ + r sup ‖D³f‖ by blocks",
-    "‖H(c)‖ + r L2",
-    "‖H(c)‖ + r ‖D³f(c)‖ + r²/2 sup ‖D⁴f‖",
-)
-SECOND = ("sup ‖D³f‖ by blocks", "‖D³f(c)‖ + r sup ‖D⁴f‖")
 
 
-def pieces(r: float, over: tuple[float, ...], at_centre: tuple[float, ...]) -> Pieces:
-    """For one block: sup |f''|, |f'''|, |f''''|, and |f''| and |f'''| at the centre."""
-    first, second, third = (np.full((1,) * (k + 2), value) for k, value in enumerate(over))
-    H, T = at_centre
-    return Pieces((first, second, third), r, H, T, np.array([[H]]))
+def test_blocks_of_the_hessian_move_by_themselves() -> None:
+    """x³ + 10y² round (1, 0): only the first block moves, and it reaches 9 at r = 0.5."""
+    third = np.zeros((2, 2, 2))
+    third[0, 0, 0] = 6.0
+    over = (np.full((2, 2), INF), third, np.full((2,) * 4, INF))
+    blocks = np.diag([6.0, 20.0])
+    found = close_blocks(Pieces(over, 0.5, 20.0, INF, blocks)).first
+    assert found.rule == "‖H(c)‖ + r sup ‖D³f‖ by blocks"
+    assert 20.0 <= found.value <= 20.0 * (1.0 + 1e-6)
 
 
-# f(x) over |x - c| ≤ r: the rule, its inputs, and the constant, which the rule attains.
-R = 0.5
-EXACT1 = {
-    # exp at 0, where only the supremum itself is exact.
-    FIRST[0]: (pieces(R, (math.exp(R),) * 3, (1.0, 1.0)), INF, math.exp(R)),
-    # x³ at 1: f'' = 6x.
-    FIRST[1]: (pieces(R, (INF, 6.0, 0.0), (6.0, INF)), INF, 9.0),
-    FIRST[2]: (pieces(R, (INF, INF, INF), (6.0, INF)), 6.0, 9.0),
-    # x⁴ at 1: f'' = 12x².
-    FIRST[3]: (pieces(R, (INF, INF, 24.0), (12.0, 24.0)), INF, 27.0),
-}
-EXACT2 = {
-    SECOND[0]: (pieces(R, (INF, math.exp(R), INF), (1.0, 1.0)), math.exp(R)),
-    SECOND[1]: (pieces(R, (INF, INF, 24.0), (12.0, 24.0)), 36.0),
-}
-
-
-@pytest.mark.parametrize("rule", FIRST)
-def test_each_rule_for_the_gradient_is_exact(rule: str) -> None:
-    inputs, L2, constant = EXACT1[rule]
-    found = close_first(inputs, L2)
-    assert found.rule == rule
-    assert [name for name, _ in found.tried] == list(FIRST)
-    assert 0.99 * found.value < constant <= found.value
-
-
-@pytest.mark.parametrize("rule", SECOND)
-def test_each_rule_for_the_hessian_is_exact(rule: str) -> None:
-    inputs, constant = EXACT2[rule]
-    found = close_second(inputs)
-    assert found.rule == rule
-    assert 0.99 * found.value < constant <= found.value
-
-
-def test_a_radius_of_zero_leaves_the_centre() -> None:
-    found = close_first(pieces(0.0, (INF, INF, INF), (6.0, 5.0)), INF)
-    assert 6.0 <= found.value <= 6.0 * (1.0 + 1e-13)
+def test_a_block_alone_closes_as_the_whole_does() -> None:
+    """x⁴ at 1, where D⁴f is all that is known over the ball."""
+    over = (np.full((1, 1), INF), np.full((1,) * 3, INF), np.full((1,) * 4, 24.0))
+    found = close_blocks(Pieces(over, 0.5, 12.0, 24.0, np.array([[12.0]])))
+    assert 27.0 <= found.first.value <= 27.0 * (1.0 + 1e-13)
+    assert 36.0 <= found.second.value <= 36.0 * (1.0 + 1e-13)
 
 
 # Symmetric forms by blocks with norms that are known.

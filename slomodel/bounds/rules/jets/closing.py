@@ -13,7 +13,9 @@ from itertools import permutations
 
 import numpy as np
 
-from slomodel.bounds.arithmetic.rounding import FLOOR, Array, settled, up_add, up_mul, up_norm
+from slomodel.bounds.arithmetic.rounding import Array, settled, up_norm
+from slomodel.bounds.close import Closure, close
+from slomodel.bounds.enclosure import DerivativeBounds, Enclosure, both_ends
 from slomodel.bounds.norms.cubic import trilinear_norm
 from slomodel.bounds.norms.spectral import spectral_norm
 from slomodel.bounds.rules.jets.arrays import shift
@@ -80,55 +82,25 @@ class Pieces:
     third: float
     hessian_blocks: Array
 
-
-@dataclass(frozen=True, slots=True)
-class Closed:
-    """A constant and the rule that gave it, with all that were tried."""
-
-    value: float
-    rule: str
-    tried: tuple[tuple[str, float], ...]
-
-    @classmethod
-    def least(cls, tried: dict[str, float]) -> Closed:
-        rule = min(tried, key=lambda name: tried[name])
-        return cls(tried[rule], rule, tuple(tried.items()))
+    def enclosure(self, first: float, second: float) -> Enclosure:
+        """With bounds on ‖H‖ and ‖D³f‖ over the ball."""
+        fourth = both_ends(form_norm(self.over[2]))
+        return Enclosure(
+            DerivativeBounds(both_ends(self.hessian), self.third),
+            DerivativeBounds(both_ends(first), second, fourth),
+        )
 
 
-def close_second(pieces: Pieces) -> Closed:
-    """L2 = sup ‖D³f‖ for a C² objective: over the ball, or from the centre.
-
-    ‖D³f(x)‖ <= ‖D³f(c)‖ + ‖x - c‖ sup ‖D⁴f‖.
-    """
-    fourth = form_norm(pieces.over[2])
-    return Closed.least(
-        {
-            "sup ‖D³f‖ by blocks": form_norm(pieces.over[1]),
-            "‖D³f(c)‖ + r sup ‖D⁴f‖": _plus(pieces.third, pieces.radius, fourth),
-        }
-    )
-
-
-def close_first(pieces: Pieces, L2: float) -> Closed:
-    """L1 = sup ‖H‖ for a C² objective: over the ball, or from the centre by blocks or in all.
-
-    ‖H(x)‖ <= ‖H(c)‖ + ‖x - c‖ L2 and, to the second order, <= ‖H(c)‖ + r ‖D³f(c)‖ +
-    r²/2 sup ‖D⁴f‖; a block of H(x) is within Σ_b r sup ‖D_b H_block‖ of that of H(c).
+def close_blocks(pieces: Pieces) -> Closure:
+    """The two constants of a C² objective; beside the general closure a block of H(x) is within
+    Σ_b r sup ‖D_b H_block‖ of that of H(c).
     """
     r = pieces.radius
     radii = np.full(len(pieces.hessian_blocks), r)
-    moved = settled(pieces.hessian_blocks + shift(pieces.over[1], radii, r))
-    half = float(up_mul(up_mul(0.5, r), r)) if r == 0.0 or r > FLOOR else FLOOR
-    second = _plus(pieces.hessian, r, pieces.third)
-    return Closed.least(
-        {
-            "sup ‖H‖ by blocks": form_norm(pieces.over[0]),
-            "‖H(c)‖ + r sup ‖D³f‖ by blocks": form_norm(np.minimum(pieces.over[0], moved)),
-            "‖H(c)‖ + r L2": _plus(pieces.hessian, r, L2),
-            "‖H(c)‖ + r ‖D³f(c)‖ + r²/2 sup ‖D⁴f‖": _plus(second, half, form_norm(pieces.over[2])),
-        }
-    )
-
-
-def _plus(start: float, factor: float, slope: float) -> float:
-    return float(up_add(start, float(up_mul(factor, slope))))
+    reached = settled(pieces.hessian_blocks + shift(pieces.over[1], radii, r))
+    first = {
+        "sup ‖H‖ by blocks": form_norm(pieces.over[0]),
+        "‖H(c)‖ + r sup ‖D³f‖ by blocks": form_norm(np.minimum(pieces.over[0], reached)),
+    }
+    second = {"sup ‖D³f‖ by blocks": form_norm(pieces.over[1])}
+    return close(pieces.enclosure(min(first.values()), *second.values()), r, first, second)

@@ -1,0 +1,126 @@
+"""The Taylor closure: from derivatives at the centre and over a ball to the two constants.
+
+Let f be C² with H = D²f on the closed ball of radius r round c. On the segment from c to x, with
+ρ = ‖x - c‖ <= r, Taylor's formula with integral remainder gives for every unit v
+
+    vᵀH(x)v  <=  vᵀH(c)v + ρ sup ‖D³f‖,
+    vᵀH(x)v  <=  vᵀH(c)v + ρ ‖D³f(c)‖ + ρ²/2 sup D⁴f[v, v, w, w],
+    ‖D³f(x)‖ <=  ‖D³f(c)‖ + ρ sup ‖D⁴f‖,
+
+w the unit vector along x - c, and the same for -f. So each end of the spectrum of H may be bounded
+alone, and L1 is the larger. The second and third line need D³f to be Lipschitz: the bound on D⁴f
+is inf where that is not shown. For a polynomial f = Σ f_k in h = x - c with |f_k(h)| <= s_k ‖h‖^k,
+the symmetric form of f_k has the norm s_k at most (Banach 1938), and so
+
+    L1 <= ‖H(c)‖ + Σ_(k>=3) k(k-1) s_k r^(k-2),    L2 <= Σ_(k>=3) k(k-1)(k-2) s_k r^(k-3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from slomodel.bounds.arithmetic.rounding import Real, up_add, up_mul, up_pow
+from slomodel.bounds.enclosure import Enclosure, Ends, norm_of
+
+OVER_FIRST, OVER_SECOND = "sup ‖H‖", "sup ‖D³f‖"
+BY_SLOPE = "‖H(c)‖ + r L2"
+BY_FOURTH = "‖H(c)‖ + r ‖D³f(c)‖ + r²/2 sup ‖D⁴f‖"
+THIRD_BY_FOURTH = "‖D³f(c)‖ + r sup ‖D⁴f‖"
+_NO_OTHERS: Mapping[str, float] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """A constant and the inequality that gave it, with all that were tried."""
+
+    value: float
+    rule: str
+    tried: tuple[tuple[str, float], ...]
+
+    @classmethod
+    def least(cls, tried: Mapping[str, float]) -> Closed:
+        rule = min(tried, key=lambda name: tried[name])
+        return cls(tried[rule], rule, tuple(tried.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class Closure:
+    """Both constants over a ball, and what they were closed from."""
+
+    first: Closed
+    second: Closed
+    enclosure: Enclosure
+
+
+def moved(start: Real, radius: Real, slope: Real) -> Real:
+    """Upper bound within `radius` on a quantity with a Lipschitz constant `slope`, from one at the
+    centre.
+    """
+    return up_add(start, up_mul(radius, slope))
+
+
+def first_by_slope(centre: Ends, radius: float, slope: float) -> float:
+    """L1 from both ends of H(c) and a Lipschitz constant of H."""
+    return float(max(0.0, *(moved(end, radius, slope) for end in centre)))
+
+
+def first_by_fourth(centre: Ends, radius: float, third: float, fourth: Ends) -> float:
+    """L1 from both ends of H(c), ‖D³f(c)‖ and both ends of D⁴f over the ball."""
+    found = [0.0]
+    for end, last in zip(centre, fourth, strict=True):
+        half = up_mul(0.5, up_mul(radius, last))
+        found.append(float(moved(end, radius, up_add(third, half))))
+    return max(found)
+
+
+def close(
+    enclosure: Enclosure,
+    radius: float,
+    first: Mapping[str, float] = _NO_OTHERS,
+    second: Mapping[str, float] = _NO_OTHERS,
+) -> Closure:
+    """The least L1 and L2 that an enclosure gives.
+
+    `first` and `second` are further bounds on ‖H‖ and ‖D³f‖ over the ball, by name.
+    """
+    centre, over = enclosure.centre, enclosure.over
+    thirds = second or {OVER_SECOND: over.third}
+    L2 = Closed.least(
+        {**thirds, THIRD_BY_FOURTH: float(moved(centre.third, radius, norm_of(over.fourth)))}
+    )
+    firsts = first or {OVER_FIRST: norm_of(over.second)}
+    L1 = Closed.least(
+        {
+            **firsts,
+            BY_SLOPE: first_by_slope(centre.second, radius, L2.value),
+            BY_FOURTH: first_by_fourth(centre.second, radius, centre.third, over.fourth),
+        }
+    )
+    return Closure(L1, L2, enclosure)
+
+
+def series_terms(sizes: Mapping[int, float], order: int, radius: float) -> dict[int, float]:
+    """Terms of the series by degree k >= 3: k(k-1) s_k r^(k-2) for order 2, k(k-1)(k-2) s_k
+    r^(k-3) for order 3.
+    """
+    found = {}
+    for k, size in sizes.items():
+        if k >= 3:
+            power = up_pow(radius, k - order)
+            found[k] = float(up_mul(up_mul(falling_factorial(k, order), size), power))
+    return found
+
+
+def falling_factorial(k: int, order: int) -> float:
+    """k(k-1) or k(k-1)(k-2): the factor of x^(k - order) in a derivative of x^k."""
+    return float(k * (k - 1) * (k - 2 if order == 3 else 1))
+
+
+def total(terms: Iterable[float]) -> float:
+    """Upper bound on a sum."""
+    result = 0.0
+    for term in terms:
+        result = float(up_add(result, float(term)))
+    return result

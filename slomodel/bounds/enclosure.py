@@ -1,0 +1,106 @@
+"""Upper bounds on the derivatives of an objective or a part of it: at the centre, over a ball."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from slomodel.bounds.arithmetic.rounding import up_add
+from slomodel.ir.function import ANALYTIC
+
+Ends = tuple[float, float]
+"""Upper bounds on both signs of a form: on λ_max(H) and λ_max(-H), for instance."""
+UNKNOWN: Ends = (math.inf, math.inf)
+NOTHING: Ends = (0.0, 0.0)
+
+
+def both_ends(norm: float) -> Ends:
+    """The ends of a form of which only the norm is known."""
+    return norm, norm
+
+
+def norm_of(ends: Ends) -> float:
+    """Upper bound on the norm of a symmetric form, from both ends."""
+    return max(*ends, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class DerivativeBounds:
+    """Upper bounds on the derivatives of order 2, 3 and 4, at a point or over a ball.
+
+    `second` bounds λ_max(H) and λ_max(-H), `third` ‖D³f‖, and `fourth` D⁴f[v, v, w, w] and
+    -D⁴f[v, v, w, w] over unit v and w, both at least 0. inf where none is known.
+    """
+
+    second: Ends = UNKNOWN
+    third: float = math.inf
+    fourth: Ends = UNKNOWN
+
+    def plus(self, other: DerivativeBounds) -> DerivativeBounds:
+        """Bounds for a sum of two functions, by the triangle inequality and end by end."""
+        return DerivativeBounds(
+            _sum(self.second, other.second),
+            float(up_add(float(self.third), float(other.third))),
+            _sum(self.fourth, other.fourth),
+        )
+
+    def least(self, other: DerivativeBounds) -> DerivativeBounds:
+        """The smaller of two bounds on each quantity of one function."""
+        return DerivativeBounds(
+            (min(self.second[0], other.second[0]), min(self.second[1], other.second[1])),
+            min(self.third, other.third),
+            (min(self.fourth[0], other.fourth[0]), min(self.fourth[1], other.fourth[1])),
+        )
+
+
+ZERO = DerivativeBounds(NOTHING, 0.0, NOTHING)
+
+
+def _sum(a: Ends, b: Ends) -> Ends:
+    return float(up_add(float(a[0]), float(b[0]))), float(up_add(float(a[1]), float(b[1])))
+
+
+@dataclass(frozen=True, slots=True)
+class Enclosure:
+    """Bounds at the centre and over the ball, and how often f is shown to be differentiable there.
+
+    Hypothesis of whoever makes one: f is C^(k-1) on the ball, and C^k almost everywhere, for each
+    order k whose bound over the ball is finite, so that bound is a Lipschitz constant of D^(k-1)f.
+    `reason` says why f is not shown to be smoother.
+    """
+
+    centre: DerivativeBounds = DerivativeBounds()
+    over: DerivativeBounds = DerivativeBounds()
+    order: int = ANALYTIC
+    reason: str = ""
+
+
+def add(parts: Sequence[Enclosure]) -> Enclosure:
+    """The enclosure of a sum: norms by the triangle inequality, spectra by λ_max(A + B) <=
+    λ_max(A) + λ_max(B); as smooth as its least smooth part.
+    """
+    total = Enclosure(ZERO, ZERO)
+    for one in parts:
+        rougher = one.order < total.order
+        total = Enclosure(
+            total.centre.plus(one.centre),
+            total.over.plus(one.over),
+            min(one.order, total.order),
+            one.reason if rougher else total.reason,
+        )
+    return total
+
+
+def least(found: Sequence[Enclosure]) -> Enclosure:
+    """The smallest bound on each quantity of one function, from several rules."""
+    best = found[0]
+    for one in found[1:]:
+        smoother = one if one.order > best.order else best
+        best = Enclosure(
+            best.centre.least(one.centre),
+            best.over.least(one.over),
+            smoother.order,
+            smoother.reason,
+        )
+    return best
