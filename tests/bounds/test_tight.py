@@ -99,7 +99,7 @@ INEQUALITIES: dict[str, tuple[str, list[float], float, dict[str, object], dict[s
         [0.0, 0.0],
         2.0,
         {"X": np.ones((1, 1))},
-        {"‖H(c)‖ and D³f": 6.0, "‖D³f(c)‖ + r sup ‖D⁴f‖": 6.0},
+        {"‖H(c)‖ + r ‖D³f(c)‖ + r²/2 sup ‖D⁴f‖": 6.0, "‖D³f(c)‖ + r sup ‖D⁴f‖": 6.0},
     ),
     # Where w = 0, H is (3 · 2)² along w and D³f is 6 · 3 · 2² a² b, largest for a² = 2/3.
     "layered_networks at a point": (
