@@ -7,7 +7,7 @@ Accuracy and Stability of Numerical Algorithms, section 4.2). NaN stands for no 
 
 from __future__ import annotations
 
-from math import inf, isnan, nextafter
+from math import ceil, inf, isnan, nextafter, sqrt
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -64,9 +64,13 @@ def _no_nan(x: Any, value: float) -> Any:
 
 
 def gamma(n: float) -> float:
-    """γ_n rounded up: the relative error of n roundings; +inf from n u = 1 on."""
-    part = n * UNIT
-    return float(up(up(part) / down(1.0 - up(part)))) if part < 1.0 else np.inf
+    """γ_n rounded up: the relative error of n roundings; +inf from n u = 1 on.
+
+    n u is a double, a product with a power of two, and so is 1 - n u, a multiple of u, for an
+    integer n; other n are taken to the next one. The quotient alone is rounded.
+    """
+    part = ceil(n) * UNIT
+    return nextafter(part / (1.0 - part), inf) if part < 1.0 else inf
 
 
 def up_add(a: Real, b: Real) -> Real:
@@ -75,15 +79,28 @@ def up_add(a: Real, b: Real) -> Real:
     s = fl(a + b) has the error e with a + b = s + e exactly (Knuth's TwoSum), so s is enough
     where e <= 0.
     """
+    if isinstance(a, float) and isinstance(b, float):
+        return cast("Real", np.float64(_scalar_add(float(a), float(b))))
     with np.errstate(all="ignore"):
         s = np.add(a, b)
-        enough = _sum_error(a, b, s) <= 0.0
         if isinstance(s, float):
-            return s if enough else up(s)
+            return cast("Real", np.float64(_scalar_add(float(a), float(b))))
+        enough = _sum_error(a, b, s) <= 0.0
         y = _step(s)
         y *= ~enough
         y += s
         return cast("Real", y if np.isfinite(y).all() else np.where(enough, s, up(s)))
+
+
+def _scalar_add(a: float, b: float) -> float:
+    s = a + b
+    back = s - a
+    return s if (a - (s - back)) + (b - back) <= 0.0 else _next(s)
+
+
+def _next(x: float) -> float:
+    """The next double above; +inf for NaN."""
+    return nextafter(x, inf) if x == x else inf
 
 
 def down_add(a: Real, b: Real) -> Real:
@@ -94,8 +111,6 @@ def down_add(a: Real, b: Real) -> Real:
 def _sum_error(a: Real, b: Real, s: Any) -> Any:
     back = np.subtract(s, a)
     error = np.subtract(s, back)
-    if isinstance(s, float):
-        return (a - error) + (b - back)
     np.subtract(a, error, out=error)
     np.subtract(b, back, out=back)
     error += back
@@ -107,6 +122,8 @@ def up_mul(a: Real, b: Real) -> Real:
 
     The zero must be exact: a bound that was rounded to 0 is not one.
     """
+    if isinstance(a, float) and isinstance(b, float):
+        return cast("Real", np.float64(0.0 if a == 0.0 or b == 0.0 else _next(float(a) * float(b))))
     with np.errstate(all="ignore"):
         zero = np.equal(a, 0.0) | np.equal(b, 0.0)
         return cast("Real", put(zero, 0.0, up(np.multiply(a, b)))[()])
@@ -124,6 +141,8 @@ def put(which: Any, value: float, x: Any) -> Any:
 
 def up_div(a: Real, b: Real) -> Real:
     """At least a / b; 0 where a is exactly 0 and b is not; +inf for 0 / 0."""
+    if isinstance(a, float) and isinstance(b, float) and b != 0.0:
+        return cast("Real", np.float64(0.0 if a == 0.0 else _next(float(a) / float(b))))
     with np.errstate(all="ignore"):
         zero = np.equal(a, 0.0) & np.not_equal(b, 0.0)
         return cast("Real", put(zero, 0.0, up(np.divide(a, b)))[()])
@@ -131,6 +150,9 @@ def up_div(a: Real, b: Real) -> Real:
 
 def up_sqrt(x: Real) -> Real:
     """At least the root of x; 0 at 0."""
+    if isinstance(x, float):
+        root = sqrt(float(x)) if x >= 0.0 else inf
+        return cast("Real", np.float64(0.0 if root == 0.0 else _next(root)))
     with np.errstate(all="ignore"):
         return cast("Real", put(np.equal(x, 0.0), 0.0, up(np.sqrt(x)))[()])
 
@@ -184,6 +206,11 @@ def up_norm(x: Array, axis: Axis = None) -> Array:
     middle size need no scale, and all roundings are in one factor.
     """
     with np.errstate(all="ignore"):
+        if axis is None:
+            flat = np.ravel(np.asarray(x, dtype=np.float64), "K")
+            square = float(flat @ flat)
+            if _SMALL_SQUARE < square < _LARGE_SQUARE:
+                return np.asarray(sqrt(square * (1.0 + gamma(2 * flat.size + 16))))
         plain = np.asarray(np.sum(np.square(x), axis=axis))
         if ((plain > _SMALL_SQUARE) & (plain < _LARGE_SQUARE)).all():
             terms = np.size(x) // max(plain.size, 1)
