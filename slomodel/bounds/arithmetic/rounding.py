@@ -79,7 +79,7 @@ def up_add(a: Real, b: Real) -> Real:
     s = fl(a + b) has the error e with a + b = s + e exactly (Knuth's TwoSum), so s is enough
     where e <= 0.
     """
-    if isinstance(a, float) and isinstance(b, float):
+    if _are_numbers(a, b):
         return cast("Real", np.float64(_scalar_add(float(a), float(b))))
     with np.errstate(all="ignore"):
         s = np.add(a, b)
@@ -92,6 +92,10 @@ def up_add(a: Real, b: Real) -> Real:
         return cast("Real", y if np.isfinite(y).all() else np.where(enough, s, up(s)))
 
 
+def _are_numbers(a: object, b: object) -> bool:
+    return isinstance(a, float) and isinstance(b, float)
+
+
 def _scalar_add(a: float, b: float) -> float:
     s = a + b
     back = s - a
@@ -100,7 +104,7 @@ def _scalar_add(a: float, b: float) -> float:
 
 def _next(x: float) -> float:
     """The next double above; +inf for NaN."""
-    return nextafter(x, inf) if x == x else inf
+    return inf if isnan(x) else nextafter(x, inf)
 
 
 def down_add(a: Real, b: Real) -> Real:
@@ -122,7 +126,7 @@ def up_mul(a: Real, b: Real) -> Real:
 
     The zero must be exact: a bound that was rounded to 0 is not one.
     """
-    if isinstance(a, float) and isinstance(b, float):
+    if _are_numbers(a, b):
         return cast("Real", np.float64(0.0 if a == 0.0 or b == 0.0 else _next(float(a) * float(b))))
     with np.errstate(all="ignore"):
         zero = np.equal(a, 0.0) | np.equal(b, 0.0)
@@ -141,7 +145,7 @@ def put(which: Any, value: float, x: Any) -> Any:
 
 def up_div(a: Real, b: Real) -> Real:
     """At least a / b; 0 where a is exactly 0 and b is not; +inf for 0 / 0."""
-    if isinstance(a, float) and isinstance(b, float) and b != 0.0:
+    if _are_numbers(a, b) and b != 0.0:
         return cast("Real", np.float64(0.0 if a == 0.0 else _next(float(a) / float(b))))
     with np.errstate(all="ignore"):
         zero = np.equal(a, 0.0) & np.not_equal(b, 0.0)
@@ -211,6 +215,8 @@ def up_norm(x: Array, axis: Axis = None) -> Array:
             square = float(flat @ flat)
             if _SMALL_SQUARE < square < _LARGE_SQUARE:
                 return np.asarray(sqrt(square * (1.0 + gamma(2 * flat.size + 16))))
+            if square == 0.0 and not flat.any():
+                return np.zeros(())
         plain = np.asarray(np.sum(np.square(x), axis=axis))
         if ((plain > _SMALL_SQUARE) & (plain < _LARGE_SQUARE)).all():
             terms = np.size(x) // max(plain.size, 1)

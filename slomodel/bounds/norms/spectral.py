@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from slomodel.bounds.arithmetic.midrad import Near
+from slomodel.bounds.arithmetic.bounded import Bounded
 from slomodel.bounds.arithmetic.rounding import (
     Array,
     gamma,
@@ -299,20 +299,20 @@ def _unscaled(norm: float, e: int | float) -> float:
     return float(up(result)) if result < np.finfo(np.float64).tiny else result
 
 
-def near_norms(matrices: Mapping[Key, Near]) -> dict[Key, float]:
+def norms_of(matrices: Mapping[Key, Bounded[float]]) -> dict[Key, float]:
     """At least ‖A‖₂ of each; small ones of about a shape at once, filled up with zeros."""
     groups: dict[tuple[int, int], list[Key]] = {}
     result: dict[Key, float] = {}
     for key, one in matrices.items():
-        m, n = sorted(one.mid.shape)
+        m, n = sorted(one.value.shape)
         if m > DENSE_EIGEN:
-            result[key] = float(up_add(spectral_norm(one.mid), one.error))
+            result[key] = float(up_add(spectral_norm(one.value), one.error))
         else:
             groups.setdefault((-(-m // _STEP) * _STEP, -(-n // _STEP) * _STEP), []).append(key)
     for shape, keys in groups.items():
         stack = np.zeros((len(keys), *shape))
         for row, key in zip(stack, keys, strict=True):
-            mid = matrices[key].mid
+            mid = matrices[key].value
             flat = mid if mid.shape[0] <= mid.shape[1] else mid.T
             row[: flat.shape[0], : flat.shape[1]] = flat
         errors = np.array([matrices[key].error for key in keys])

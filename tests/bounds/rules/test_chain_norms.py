@@ -9,8 +9,8 @@ import pytest
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from slomodel.bounds.arithmetic.midrad import Near, beside
-from slomodel.bounds.norms.spectral import near_norms
+from slomodel.bounds.arithmetic.bounded import Bounded, beside, exact
+from slomodel.bounds.norms.spectral import norms_of
 from slomodel.bounds.rules.series.chain_gaps import gaps_of
 from slomodel.bounds.rules.series.chain_norms import Monomials, parts
 
@@ -26,7 +26,7 @@ def chain(rng: Generator, widths: tuple[int, ...]) -> tuple[list[Array], Array, 
 
 
 def bounds_of(W: list[Array], X: Array, Y: Array | None) -> Monomials:
-    return parts(gaps_of([Near(one) for one in W], Near(X), None if Y is None else Near(Y)))
+    return parts(gaps_of([exact(one) for one in W], exact(X), None if Y is None else exact(Y)))
 
 
 def part(W: list[Array], X: Array, Y: Array, h: list[Array], moves: tuple[int, ...]) -> complex:
@@ -114,7 +114,7 @@ def test_what_the_rules_for_a_pair_bound_is_attained(kind: str) -> None:
 def test_norms_of_many_near_matrices_hold_errors() -> None:
     rng = np.random.default_rng(3)
     every = {k: rng.standard_normal(shape) for k, shape in enumerate(((3, 9), (9, 4), (1, 2)))}
-    norms = near_norms({k: Near(A, 0.25) for k, A in every.items()})
+    norms = norms_of({k: Bounded(A, 0.25) for k, A in every.items()})
     for k, A in every.items():
         exact = np.linalg.norm(A, 2)
         assert exact + 0.25 <= norms[k] <= exact + 0.25 + 1e-9
@@ -122,8 +122,8 @@ def test_norms_of_many_near_matrices_hold_errors() -> None:
 
 def test_errors_of_products_and_of_what_stands_beside() -> None:
     """A + E and B + F for the worst errors E and F of numbers."""
-    A, B = Near(np.array([[2.0]]), 0.5), Near(np.array([[3.0]]), 0.25)
-    assert abs((A @ B).mid[0, 0] - 2.5 * 3.25) <= (A @ B).error <= 2.126
-    assert abs((A - B).mid[0, 0] - (1.5 - 3.25)) <= (A - B).error <= 0.751
+    A, B = Bounded(np.array([[2.0]]), 0.5), Bounded(np.array([[3.0]]), 0.25)
+    assert abs((A @ B).value[0, 0] - 2.5 * 3.25) <= (A @ B).error <= 2.126
+    assert abs((A - B).value[0, 0] - (1.5 - 3.25)) <= (A - B).error <= 0.751
     both = beside(A, 2.0, B, 4.0)
     assert np.hypot(1.0, 1.0) <= both.error <= 2.001

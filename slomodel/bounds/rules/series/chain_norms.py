@@ -45,9 +45,9 @@ from math import prod, sqrt
 
 import numpy as np
 
-from slomodel.bounds.arithmetic.midrad import Near, beside
+from slomodel.bounds.arithmetic.bounded import Bounded, beside
 from slomodel.bounds.arithmetic.rounding import settled
-from slomodel.bounds.norms.spectral import DENSE_EIGEN, near_norms
+from slomodel.bounds.norms.spectral import DENSE_EIGEN, norms_of
 from slomodel.bounds.rules.series.chain_gaps import Gaps, Layers
 from slomodel.bounds.rules.series.chain_wraps import wraps_of
 
@@ -70,14 +70,14 @@ class Ends:
     def of(cls, gaps: Gaps) -> Ends:
         m = gaps.m
         known: dict[Layers, _Between] = {}
-        asked: dict[tuple[Layers, str], Near] = {}
+        asked: dict[tuple[Layers, str], Bounded[float]] = {}
         for i in range(m):
             for s, e in product(range(i + 1, m), range(i + 1, 2 * m)):
                 if m <= e <= m + i:
                     continue
                 one = known[i, s, e] = _Between.of(gaps, i, s, e)
                 asked.update({((i, s, e), word): a for word, a in one.asked().items()})
-        norms = near_norms(asked)
+        norms = norms_of(asked)
         once, twice = {}, {}
         for key, one in known.items():
             words = {word: norms[key, word] for word in one.asked()}
@@ -90,10 +90,10 @@ class Ends:
 class _Between:
     """P h Q + U hᵀ V and their norms."""
 
-    P: Near
-    Q: Near
-    U: Near
-    V: Near
+    P: Bounded[float]
+    Q: Bounded[float]
+    U: Bounded[float]
+    V: Bounded[float]
     norms: tuple[float, float, float, float]
 
     @classmethod
@@ -101,15 +101,15 @@ class _Between:
         size, u = gaps.norms, e - gaps.m
         P, U, p, w = gaps.P[i, s], gaps.B[s, i], size["P", i, s], size["B", s, i]
         if u < 0:
-            Q, V, q, v = gaps.B[i, e], gaps.P[i, e].turned(), size["B", i, e], size["P", i, e]
+            Q, V, q, v = gaps.B[i, e], gaps.P[i, e].transposed, size["B", i, e], size["P", i, e]
         else:
             Q, V, q, v = gaps.L[i, u], gaps.T[i, u], size["L", i, u], size["T", i, u]
         return cls(P, Q, U, V, (p, q, w, v))
 
-    def asked(self) -> dict[str, Near]:
+    def asked(self) -> dict[str, Bounded[float]]:
         """The matrices whose norms are wanted: none of large ones or where one is 0."""
         p, q, u, v = self.norms
-        largest = max(max(one.mid.shape) for one in (self.P, self.Q, self.U, self.V))
+        largest = max(max(one.value.shape) for one in (self.P, self.Q, self.U, self.V))
         if largest > DENSE_EIGEN or not all(0.0 < one < np.inf for one in self.norms):
             return {}
         a = self._share()
@@ -117,9 +117,9 @@ class _Between:
             "PV": self.P @ self.V,
             "UQ": self.U @ self.Q,
             "left": beside(self.P, q, self.U, v),
-            "right": beside(self.Q.turned(), p, self.V.turned(), u),
+            "right": beside(self.Q.transposed, p, self.V.transposed, u),
             "left shared": beside(self.P, a, self.U, 1.0 / a),
-            "right shared": beside(self.Q.turned(), 1.0 / a, self.V.turned(), a),
+            "right shared": beside(self.Q.transposed, 1.0 / a, self.V.transposed, a),
         }
 
     def _share(self) -> float:

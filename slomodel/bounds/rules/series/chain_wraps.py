@@ -19,8 +19,8 @@ from math import exp, hypot, sqrt
 
 import numpy as np
 
-from slomodel.bounds.arithmetic.midrad import Near, beside
-from slomodel.bounds.norms.spectral import DENSE_EIGEN, near_norms
+from slomodel.bounds.arithmetic.bounded import Bounded, beside
+from slomodel.bounds.norms.spectral import DENSE_EIGEN, norms_of
 from slomodel.bounds.rules.series.chain_gaps import Gaps, Layers
 
 _SHIFTS = ((0.0, 0.0), (0.4, 0.3), (0.4, -0.3), (-0.4, 0.3), (-0.4, -0.3))
@@ -30,18 +30,20 @@ Scales = tuple[float, float, float, float]
 def wraps_of(gaps: Gaps) -> dict[Layers, float]:
     """By (i, j, t, u) the norm at ‖h‖ = 1 of what is round the layers t .. u; not of large ones."""
     known: dict[Layers, list[Scales]] = {}
-    asked: dict[tuple[Layers, int, str], Near] = {}
+    asked: dict[tuple[Layers, int, str], Bounded[float]] = {}
     for i, j in combinations(range(gaps.m), 2):
         for t, u in combinations_with_replacement(range(i + 1, j), 2):
             key: Layers = (i, j, t, u)
-            largest = max(max(one.mid.shape) for one in (gaps.L[i, j], gaps.P[i, j], gaps.B[t, i]))
+            largest = max(
+                max(one.value.shape) for one in (gaps.L[i, j], gaps.P[i, j], gaps.B[t, i])
+            )
             start = _balanced(gaps, key)
             if largest > DENSE_EIGEN or not all(0.0 < one < np.inf for one in start):
                 continue
             known[key] = [_shifted(start, *shift) for shift in _SHIFTS]
             for k, scales in enumerate(known[key]):
                 asked.update({(key, k, x): a for x, a in _factors(gaps, key, scales).items()})
-    norms = near_norms(asked)
+    norms = norms_of(asked)
     result: dict[Layers, float] = {}
     for key, every in known.items():
         found = []
@@ -70,17 +72,17 @@ def _shifted(scales: Scales, rows: float, columns: float) -> Scales:
     return (a, b * exp(rows), c, d * exp(columns))
 
 
-def _factors(gaps: Gaps, key: Layers, scales: Scales) -> dict[str, Near]:
+def _factors(gaps: Gaps, key: Layers, scales: Scales) -> dict[str, Bounded[float]]:
     i, j, t, u = key
     a, b, c, d = scales
     rows = (
         beside(gaps.L[i, j], a * c, gaps.B[i, j], a * d),
-        beside(gaps.T[i, j], b * c, gaps.P[i, j].turned(), b * d),
+        beside(gaps.T[i, j], b * c, gaps.P[i, j].transposed, b * d),
     )
     return {
         "A": beside(gaps.P[i, t], 1.0 / a, gaps.B[t, i], 1.0 / b),
-        "K": beside(rows[0].turned(), 1.0, rows[1].turned(), 1.0),
-        "C": beside(gaps.P[u, j].turned(), 1.0 / c, gaps.T[j, u].turned(), 1.0 / d),
+        "K": beside(rows[0].transposed, 1.0, rows[1].transposed, 1.0),
+        "C": beside(gaps.P[u, j].transposed, 1.0 / c, gaps.T[j, u].transposed, 1.0 / d),
     }
 
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from slomodel.bounds.arithmetic.bounded import Bounded, midpoint
 from slomodel.bounds.arithmetic.interval import Interval, point
-from slomodel.bounds.arithmetic.midrad import Near
 from slomodel.bounds.arithmetic.rounding import settled
 from slomodel.bounds.ranges.enclose import boxed, enclose
 from slomodel.bounds.rules.series.chain_gaps import gaps_of
@@ -52,6 +52,6 @@ def chain_parts(setting: Setting, blocks: Sequence[str]) -> Monomials | None:
     return result
 
 
-def _matrix(a: Interval, turned: bool) -> Near:
-    row = Near.of(a.each(lambda array: array[np.newaxis]) if len(a.shape) == 1 else a)
-    return row.turned() if turned else row
+def _matrix(a: Interval, turned: bool) -> Bounded[float]:
+    row = midpoint(a.each(lambda array: array[np.newaxis]) if len(a.shape) == 1 else a)
+    return row.transposed if turned else row

@@ -1,0 +1,221 @@
+"""Rules of midpoints and errors against exact rational arithmetic, and against broken rules."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import sys
+import types
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from slomodel.bounds.arithmetic import bounded
+from slomodel.bounds.arithmetic.interval import interval
+
+Exact = list[list[Fraction]]
+
+
+def exact(A: np.ndarray) -> Exact:
+    return [[Fraction(float(a)) for a in row] for row in A]
+
+
+def moved(A: np.ndarray, place: int, by: float) -> Exact:
+    """The matrix with one element moved, by exactly so much: a change of norm |by|."""
+    X = exact(A)
+    row, column = divmod(place % A.size, A.shape[1])
+    X[row][column] += Fraction(by)
+    return X
+
+
+def product(X: Exact, Y: Exact) -> Exact:
+    return [
+        [
+            sum((x * y for x, y in zip(row, column, strict=True)), Fraction())
+            for column in zip(*Y, strict=True)
+        ]
+        for row in X
+    ]
+
+
+def plus(X: Exact, Y: Exact, sign: int = 1) -> Exact:
+    pairs = zip(X, Y, strict=True)
+    return [[x + sign * y for x, y in zip(row, own, strict=True)] for row, own in pairs]
+
+
+def is_within(one: bounded.Bounded[float], X: Exact) -> bool:
+    """Whether rows and columns of X - value are no longer than the error: its norm is no less."""
+    if not np.isfinite(one.value).all() or one.error == math.inf:
+        return True
+    difference = plus(X, exact(one.value), -1)
+    squares = [[d * d for d in row] for row in difference]
+    longest = max(*map(sum, squares), *map(sum, zip(*squares, strict=True)))
+    return longest <= Fraction(float(one.error)) ** 2
+
+
+_NUMBERS = (
+    st.floats(-4.0, 4.0)
+    | st.floats(-1e-300, 1e-300)  # with subnormal ones
+    | st.floats(1e-170, 1e-150)  # their products underflow
+    | st.floats(-1e155, 1e155)
+    | st.sampled_from([0.0, 5e-324, -5e-324, 2.3e-308, 1e16, -1e16, 1 / 3])
+)
+
+
+@st.composite
+def matrices(draw: Callable[..., float], rows: int, columns: int) -> np.ndarray:
+    own = st.lists(_NUMBERS, min_size=rows * columns, max_size=rows * columns)
+    return np.array(draw(own), dtype=np.float64).reshape(rows, columns)
+
+
+_ERRORS = st.sampled_from([0.0, 5e-324, 1e-200, 1e-12, 0.25])
+_PLACES = st.integers(0, 5)
+
+
+@settings(deadline=None)
+@given(matrices(2, 3), matrices(3, 2), matrices(2, 3), _ERRORS, _ERRORS, _PLACES, _NUMBERS)
+def test_rules_enclose_the_exact_results_of_the_worst_operands(A, B, C, e, d, place, factor):
+    a, b, c = (bounded.Bounded(one, error) for one, error in ((A, e), (B, d), (C, d)))
+    X, Y, Z = moved(A, place, e), moved(B, place, d), moved(C, place, -d)
+    assert is_within(a @ b, product(X, Y))
+    assert is_within(
+        a @ c.transposed, product(X, [list(column) for column in zip(*Z, strict=True)])
+    )
+    assert is_within(a + c, plus(X, Z))
+    assert is_within(a - c, plus(X, Z, -1))
+    assert is_within(a.times(factor), [[Fraction(factor) * x for x in row] for row in X])
+    scaled = [[x * Fraction(float(w)) for x, w in zip(row, B[:, 0], strict=True)] for row in X]
+    assert is_within(a.columns_times(B[:, 0]), scaled)
+    pairs = zip(X, Z, strict=True)
+    wide = [[Fraction(factor) * x for x in row] + [3 * z for z in own] for row, own in pairs]
+    assert is_within(bounded.beside(a, factor, c, 3.0), wide)
+    square = sum((x * x for row in X for x in row), Fraction())
+    assert a.norm == math.inf or Fraction(float(a.norm)) ** 2 >= Fraction(e) ** 2
+    assert Fraction(float(a.size)) ** 2 >= sum((x * x for row in exact(A) for x in row), Fraction())
+    assert e or Fraction(float(a.norm)) ** 2 >= square
+
+
+@settings(deadline=None)
+@given(matrices(2, 6), matrices(2, 6), _ERRORS)
+def test_stacks_have_the_errors_of_their_matrices(A, B, e):
+    """Each entry of a stack as the matrix by itself, but for the order of its sums."""
+    left, right = A.reshape(2, 2, 3), B.reshape(2, 3, 2)
+    stack = bounded.Bounded(left, np.full(2, e)) @ bounded.exact_stack(right)
+    for k in range(2):
+        one = bounded.Bounded(stack.value[k], float(stack.error[k]))
+        assert is_within(one, product(moved(left[k], 0, e), exact(right[k])))
+
+
+def test_middles_of_intervals_hold_them():
+    lo = np.array([[1.0, -2.0], [5e-324, 3.0]])
+    hi = np.array([[1.5, -1.0], [1e-323, 3.0]])
+    whole, rows = (make(interval(lo, hi)) for make in (bounded.midpoint, bounded.midpoints))
+    for end in (lo, hi):
+        assert is_within(whole, exact(end))
+        for k, error in enumerate(rows.error):
+            assert is_within(bounded.Bounded(rows.value[[k]], float(error)), exact(end[[k]]))
+
+
+def test_what_is_not_finite_has_no_finite_norm():
+    for wrong in (np.inf, -np.inf, np.nan):
+        assert bounded.exact(np.array([[1.0, wrong]])).norm == np.inf
+
+
+_TINY = np.full((1, 50), 1.55e-162)  # each product is below half the least double
+_THIRD = np.array([[1 / 3, 0.1], [1 / 7, 3.3]])
+_BROKEN: dict[str, tuple[str, str, Callable[[types.ModuleType], bool]]] = {}
+"""By the rule: what is replaced in it by what, and whether an example holds with it."""
+
+
+def _breaks(name: str, old: str, new: str) -> Callable[[Callable[..., bool]], None]:
+    def register(holds: Callable[..., bool]) -> None:
+        _BROKEN[name] = (old, new, holds)
+
+    return register
+
+
+@_breaks("rounding of sums", "own = up_mul(_real(gamma(roundings)), result.size)", "own = error")
+def _sums(of: types.ModuleType) -> bool:
+    a, b = of.exact(_THIRD), of.exact(_THIRD / 3.0)
+    return is_within(a + b, plus(exact(a.value), exact(b.value)))
+
+
+@_breaks("errors of operands of sums", "up_add(self.error, other.error), 1)", "0.0, 1)")
+def _moved_sums(of: types.ModuleType) -> bool:
+    a, b = of.Bounded(_THIRD, 0.25), of.exact(_THIRD)
+    both = is_within(a + b, plus(moved(_THIRD, 0, 0.25), exact(_THIRD)))
+    return both and is_within(a - b, plus(moved(_THIRD, 0, 0.25), exact(_THIRD), -1))
+
+
+@_breaks("underflow", "* SMALLEST)", "* 0.0)")
+def _tiny_products(of: types.ModuleType) -> bool:
+    a = of.exact(_TINY)
+    return is_within(a @ a.transposed, product(exact(_TINY), exact(_TINY.T)))
+
+
+@_breaks("rounding of products", "up_mul(_real(gamma(k)), self.size)", "0.0 * self.size")
+def _products(of: types.ModuleType) -> bool:
+    a = of.exact(_THIRD)
+    return is_within(a @ a, product(exact(_THIRD), exact(_THIRD)))
+
+
+@_breaks(
+    "error of the left factor", "gamma(k)), self.size), self.error)", "gamma(k)), self.size), 0.0)"
+)
+def _left(of: types.ModuleType) -> bool:
+    one, other = np.array([[1.0]]), np.array([[1.0]])
+    return is_within(of.Bounded(one, 0.5) @ of.exact(other), [[Fraction(3, 2)]])
+
+
+@_breaks("error of the right factor", "other.error)\n        error =", "0.0)\n        error =")
+def _right(of: types.ModuleType) -> bool:
+    return is_within(of.exact(np.eye(1)) @ of.Bounded(np.eye(1), 0.5), [[Fraction(3, 2)]])
+
+
+@_breaks(
+    "both errors together",
+    "moved = up_mul(up_add(self.size, self.error)",
+    "moved = up_mul(self.size",
+)
+def _both(of: types.ModuleType) -> bool:
+    a = of.Bounded(np.eye(1), 0.5)
+    return is_within(a @ a, [[Fraction(9, 4)]])
+
+
+@_breaks("error times a number", "up_mul(_real(abs(factor)), self.error)", "self.error")
+def _times(of: types.ModuleType) -> bool:
+    return is_within(of.Bounded(np.eye(1), 0.5).times(-2.0), [[Fraction(-3)]])
+
+
+@_breaks(
+    "error of scaled columns", "np.max(np.abs(factors), axis=-1)), self.error)", "0.0), self.error)"
+)
+def _columns(of: types.ModuleType) -> bool:
+    return is_within(of.Bounded(np.eye(1), 0.5).columns_times(np.array([2.0])), [[Fraction(3)]])
+
+
+@_breaks("errors side by side", "up_add(left.error, right.error)", "left.error")
+def _beside(of: types.ModuleType) -> bool:
+    one = of.beside(of.exact(np.eye(1)), 1.0, of.Bounded(np.eye(1), 0.5), 1.0)
+    return is_within(one, [[Fraction(1), Fraction(3, 2)]])
+
+
+@_breaks("radii of an interval", "float(up_norm(a.rad))", "0.0")
+def _radii(of: types.ModuleType) -> bool:
+    return is_within(of.midpoint(interval(np.zeros((1, 1)), np.ones((1, 1)))), [[Fraction(1)]])
+
+
+@pytest.mark.parametrize("name", _BROKEN)
+def test_a_rule_without_one_of_its_terms_does_not_hold(name: str, monkeypatch: pytest.MonkeyPatch):
+    old, new, holds = _BROKEN[name]
+    source = inspect.getsource(bounded)
+    assert old in source
+    broken = types.ModuleType("broken")
+    monkeypatch.setitem(sys.modules, "broken", broken)
+    exec(compile(source.replace(old, new), "broken", "exec"), broken.__dict__)
+    assert holds(bounded)
+    assert not holds(broken)
