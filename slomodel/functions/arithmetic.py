@@ -53,7 +53,9 @@ def _one_scale(scale: Expr, node: Expr) -> Expr | None:
     """`s * (t * x)` as `(s * t) * x` for scalars of which one is a power of two.
 
     Exact, as such a factor never rounds, except where data over- or underflow on the way; two
-    constants whose product would are not merged.
+    constants whose product would are not merged. Where x is a scalar too, only constants are
+    merged: other factors would save no pass over an array, and in a product of many scalars each
+    constant would remake all of them.
     """
     if scale.rank or not isinstance(node, Map) or node.function is not mul:
         return None
@@ -64,6 +66,8 @@ def _one_scale(scale: Expr, node: Expr) -> Expr | None:
         product = abs(scale.value * inner.value)
         if not sys.float_info.min <= product <= sys.float_info.max:
             return None
+    elif not rest.rank:
+        return None
     if _is_power_of_two(scale) or _is_power_of_two(inner):
         return mul(mul(scale, inner), rest)
     return None
