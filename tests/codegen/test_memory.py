@@ -11,7 +11,12 @@ import numpy as np
 import pytest
 
 import slomodel
+from slomodel import functions as fn
+from slomodel.codegen.kernels import TARGETS, Compiled, Derivatives, Kernels
 from slomodel.codegen.native.compiler import FLAGS
+from slomodel.ir import build
+from slomodel.ir.dims import Dim, named
+from slomodel.ir.expr import Affine
 
 ROWS, COLUMNS = 1000, 20
 HEAD = "dim m = 1000, n = 20\ndata A[m, n], y[m]\nvar x[n]\nminimize "
@@ -82,3 +87,25 @@ def test_what_is_written_over_had_been_read(text: str) -> None:
         value, gradient = ours.value_and_gradient(x)
         assert value == pytest.approx(plain.value(x), rel=1e-12)
         np.testing.assert_allclose(gradient, plain.gradient(x), rtol=1e-10)
+
+
+@pytest.mark.parametrize("n", [5, 2000])
+def test_an_array_that_is_filled_in_steps_is_not_written_over_too_early(n: int) -> None:
+    # It is read back to front while the loop that reads it writes an array of the same length.
+    dim = named("n")
+    x = build.variable("x", (dim,))
+
+    def from_place(k: int) -> list[Affine]:
+        return [Affine(Dim((), k), (1,))]
+
+    parts = (build.scatter(f(x), from_place(k), (dim + 1,)) for k, f in enumerate((fn.exp, fn.sin)))
+    back = build.gather(fn.add(*parts), [Affine(dim, (-1,))], (dim + 1,))
+    result = fn.exp(fn.mul(back, 0.1))
+    head, tail = (build.gather(result, from_place(k), (dim,)) for k in (0, 1))
+    derivatives = Derivatives(build.sum_over(fn.mul(head, tail), (0,)), [x])
+    point = np.random.default_rng(0).normal(size=n)
+    kernels = Kernels(Compiled("own", derivatives, [], {"n": n}, TARGETS["c"]), {})
+    filled = np.append(np.exp(point), 0.0) + np.append(0.0, np.sin(point))
+    expected = np.exp(0.1 * filled[::-1])
+    found = kernels.function("value")(point)
+    assert found == pytest.approx(float(expected[1:] @ expected[:-1]), rel=1e-12)

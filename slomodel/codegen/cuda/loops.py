@@ -15,9 +15,8 @@ from slomodel.codegen.cuda.kernel import Kernel, decoded, grid, index_type, kern
 from slomodel.codegen.cuda.names import DeviceNames
 from slomodel.codegen.cuda.prelude import THREADS
 from slomodel.codegen.cuda.reduction import Cut, cut
-from slomodel.codegen.cuda.regions import DeviceRegions
 from slomodel.codegen.loops.access import merged_axes
-from slomodel.codegen.loops.fusion import Read, Region
+from slomodel.codegen.loops.fusion import Fusion, Read, Region
 from slomodel.codegen.native.passes import indented
 from slomodel.codegen.native.places import Places, Pointer
 from slomodel.ir.expr import Expr, Extreme, Map
@@ -28,10 +27,10 @@ Axis = tuple[int, tuple[int, ...]]
 class LoopKernels(Places):
     """Prints one region with at least one axis."""
 
-    regions: DeviceRegions
+    regions: Fusion
     names: DeviceNames
 
-    def __init__(self, region: Region, regions: DeviceRegions, names: DeviceNames) -> None:
+    def __init__(self, region: Region, regions: Fusion, names: DeviceNames) -> None:
         super().__init__(region, regions, names, names.numbers)
         self.texts: dict[Expr, str] = {}
         self.loads: dict[str, str] = {}

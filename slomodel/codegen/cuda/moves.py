@@ -9,9 +9,9 @@ from math import prod
 from slomodel.codegen.cuda.kernel import Kernel, decoded, grid, index_type, kernel, over, place
 from slomodel.codegen.cuda.names import DeviceNames
 from slomodel.codegen.cuda.prelude import THREADS
-from slomodel.codegen.cuda.regions import DeviceRegions
 from slomodel.codegen.layout import Sizes
 from slomodel.codegen.loops.access import Access, c_order
+from slomodel.codegen.loops.fusion import Fusion
 from slomodel.codegen.native.passes import indented
 from slomodel.codegen.program import Form
 from slomodel.codegen.python.views import flat_positions
@@ -29,7 +29,7 @@ class Moved:
 class Mover:
     """Prints what has a kernel of its own."""
 
-    def __init__(self, regions: DeviceRegions, names: DeviceNames, sizes: Sizes) -> None:
+    def __init__(self, regions: Fusion, names: DeviceNames, sizes: Sizes) -> None:
         self._regions = regions
         self._names = names
         self._sizes = sizes
@@ -40,7 +40,7 @@ class Mover:
         self._names.begin()
         if not prod(self._shape(node)):
             return Moved()
-        if node in self._regions.written:
+        if node in self._regions.copied:
             return Moved((self._copy(name, self._regions.accesses.viewed(node), node),))
         if self._regions.collects(node):
             return Moved((self._collect(name, node),))

@@ -8,7 +8,7 @@ from math import prod
 
 from slomodel.codegen.layout import Layout, plain
 from slomodel.codegen.loops.access import Numbers
-from slomodel.codegen.loops.fusion import Regions
+from slomodel.codegen.loops.fusion import Fusion
 from slomodel.codegen.loops.workspace import Memory
 from slomodel.codegen.native.names import Names, literal
 from slomodel.ir.dims import concrete, show_shape
@@ -29,7 +29,7 @@ class DeviceNames(Names):
 
     def __init__(
         self,
-        regions: Regions,
+        regions: Fusion,
         memory: Memory,
         layout: Layout,
         directions: Sequence[Input],

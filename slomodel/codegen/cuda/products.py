@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from math import prod
 
 from slomodel.codegen.cuda.names import DeviceNames
-from slomodel.codegen.cuda.regions import DeviceRegions
 from slomodel.codegen.loops.access import Access, c_order, merged_axes
+from slomodel.codegen.loops.fusion import Fusion
 from slomodel.codegen.lower import Blocks
 from slomodel.ir.expr import Axes, Einsum
 
@@ -21,7 +21,7 @@ class Call:
     out: str
 
 
-def call(node: Einsum, regions: DeviceRegions, names: DeviceNames) -> Call | None:
+def call(node: Einsum, regions: Fusion, names: DeviceNames) -> Call | None:
     """The call for a product; None where the result has no elements."""
     sizes = [dim.size(names.numbers) for dim in node.dims]
     if not prod(regions.accesses.shape(node)):

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from slomodel.codegen.cuda.kernel import Kernel, kernel
 from slomodel.codegen.cuda.names import DeviceNames
-from slomodel.codegen.cuda.regions import DeviceRegions
-from slomodel.codegen.loops.fusion import Region
+from slomodel.codegen.loops.fusion import Fusion, Region
 from slomodel.codegen.program import Form
 from slomodel.ir.expr import Map
 
 
-def scalar_kernel(
-    name: str, region: Region, regions: DeviceRegions, names: DeviceNames
-) -> list[Kernel]:
+def scalar_kernel(name: str, region: Region, regions: Fusion, names: DeviceNames) -> list[Kernel]:
     """Numbers computed by one thread."""
     names.begin()
     lines: list[str] = []

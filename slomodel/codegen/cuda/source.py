@@ -11,10 +11,10 @@ from slomodel.codegen.cuda.loops import LoopKernels
 from slomodel.codegen.cuda.moves import Mover
 from slomodel.codegen.cuda.names import DeviceNames
 from slomodel.codegen.cuda.products import Call, call
-from slomodel.codegen.cuda.regions import DeviceRegions
 from slomodel.codegen.cuda.scalars import scalar_kernel
 from slomodel.codegen.entry import Entry
 from slomodel.codegen.layout import Layout
+from slomodel.codegen.loops.fusion import Fusion
 from slomodel.codegen.loops.workspace import Memory
 from slomodel.codegen.native.names import starts
 from slomodel.codegen.native.planning import planned
@@ -65,7 +65,7 @@ def unit(entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Unit:
     """The kernels and calls of an entry for some sizes."""
     program, arrays = planned(entry, layout, numbers)
     roots = program.roots
-    regions = DeviceRegions(program, numbers)
+    regions = Fusion(program, numbers, in_order=False)
     memory = Memory(regions, arrays)
     names = DeviceNames(regions, memory, layout, entry.directions, numbers)
     writer = _Writer(entry.name, regions, names, layout)
@@ -102,7 +102,7 @@ def unit(entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Unit:
     )
 
 
-def _scalar(root: Expr, regions: DeviceRegions, names: DeviceNames) -> str:
+def _scalar(root: Expr, regions: Fusion, names: DeviceNames) -> str:
     """The host's text for the value of a root."""
     access = regions.accesses.of(root)
     base = access.base
@@ -117,9 +117,7 @@ def _scalar(root: Expr, regions: DeviceRegions, names: DeviceNames) -> str:
 class _Writer:
     """The kernels and calls of an entry, numbered in order."""
 
-    def __init__(
-        self, name: str, regions: DeviceRegions, names: DeviceNames, layout: Layout
-    ) -> None:
+    def __init__(self, name: str, regions: Fusion, names: DeviceNames, layout: Layout) -> None:
         self._name = name
         self._regions = regions
         self._names = names
@@ -148,7 +146,7 @@ class _Writer:
             if not region.shape:
                 return scalar_kernel(self._next(), region, self._regions, self._names)
             loop = LoopKernels(region, self._regions, self._names)
-            return loop.kernels(self._next(), self._regions.kept(place))
+            return loop.kernels(self._next(), self._regions.regions[place].kept)
         (node,) = region.nodes
         if self._regions.is_matrix_product(node):
             assert isinstance(node, Einsum)

@@ -7,14 +7,28 @@ in a later loop.
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
 from slomodel.codegen.cost import is_quick
-from slomodel.codegen.loops.access import Access, Accesses, Numbers, c_order
+from slomodel.codegen.loops.access import Access, Accesses, Numbers, c_order, merged_axes
+from slomodel.codegen.loops.collected import Collected, Term
+from slomodel.codegen.lower import Blocks
 from slomodel.codegen.program import Form, Program, Stage, Step
-from slomodel.ir.expr import Affine, Axes, Einsum, Expr, Input, Map, Scatter, affine, is_listed
+from slomodel.ir.expr import (
+    Affine,
+    Axes,
+    Einsum,
+    Expr,
+    Extreme,
+    Input,
+    Map,
+    Scatter,
+    affine,
+    is_listed,
+)
 from slomodel.ir.walk import dependents, postorder, users
 
 VIEWS = (Form.AXES, Form.SLICE, Form.TAKE)
@@ -35,29 +49,70 @@ class Read:
         return self.axes == tuple(range(rank))
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Region:
-    """A loop over `shape` that computes `nodes` in order; `alone`: one that has code of its own."""
+    """A loop over `shape` that computes `nodes` in order; `alone`: one that has code of its own.
+
+    `kept` are the axes along which its sums do not run, where that matters; None without sums.
+    """
 
     stage: Stage
     shape: tuple[int, ...]
     alone: bool = False
     nodes: list[Expr] = field(default_factory=list)
+    kept: Axes | None = None
 
 
-class Regions:
+class _Open:
+    """The loops that further nodes may join, in order, by shape and by the axes of their sums."""
+
+    def __init__(self) -> None:
+        self._places: dict[tuple[int, ...], dict[Axes | None, list[int]]] = {}
+
+    def first(self, shape: tuple[int, ...], kept: Axes | None, earliest: int) -> int | None:
+        """The first loop from `earliest` on whose sums, if any, leave the axes `kept`."""
+        found = None
+        for own, places in self._places.get(shape, {}).items():
+            if kept is None or own is None or own == kept:
+                k = bisect_left(places, earliest)
+                if k < len(places) and (found is None or places[k] < found):
+                    found = places[k]
+        return found
+
+    def add(self, shape: tuple[int, ...], kept: Axes | None, place: int) -> None:
+        insort(self._places.setdefault(shape, {}).setdefault(kept, []), place)
+
+    def remove(self, shape: tuple[int, ...], kept: Axes | None, place: int) -> None:
+        places = self._places[shape][kept]
+        del places[bisect_left(places, place)]
+
+
+class Fusion:
     """The loops of a program, in order.
 
-    `stored` are the nodes whose values have to lie in memory; other arrays exist a block at a
-    time, and other scalars as variables.
+    `stored` are the nodes whose values have to lie in memory, and `owners` gives the one whose
+    memory each of them uses; other arrays exist a block at a time, and other scalars as variables.
+    `in_order` says that a loop takes its elements one after
+    another: it may add to what lies in memory, and write over what it has read. Without an order,
+    as on a device, the sums of a loop run along the same axes, what is put into slices of an array
+    is collected by the elements of that array, and `copied` are the views that a matrix product
+    needs as matrices of their own.
     """
 
-    def __init__(self, program: Program, numbers: Numbers) -> None:
+    def __init__(self, program: Program, numbers: Numbers, *, in_order: bool) -> None:
         self.program = program
+        self.in_order = in_order
         self.forms = program.forms
-        self.accesses = Accesses(self.is_view, numbers)
         self.order = postorder(*program.roots)
         self.steps: Mapping[Expr, Step] = {step.node: step for step in program.steps}
+        self._collected = None if in_order else Collected.of(program)
+        self.copied: frozenset[Expr] = frozenset()
+        self.accesses = Accesses(self.is_view, numbers)
+        if not in_order:
+            self.copied = frozenset(self._copied())
+            self.accesses = Accesses(self.is_view, numbers)
+        self._open = _Open()
+        self._replaceable: dict[int, frozenset[Expr]] = {}
         self._moving = dependents(self.order, set(program.arguments).__contains__)
         often = set(program.arguments) - set(program.centre)
         self._calling = dependents(self.order, often.__contains__)
@@ -71,6 +126,8 @@ class Regions:
     def _place_all(self) -> None:
         self.region_of: dict[Expr, int] = {}
         self.regions: list[Region] = []
+        self._open = _Open()
+        self._replaceable = {}
         for stage in STAGES:
             self._start = len(self.regions)
             for node in self.order:
@@ -78,9 +135,16 @@ class Regions:
                 if self._is_computed(node) and self._stage(node) == stage and not later:
                     self._place(node, stage)
         self.stored = self._stored()
+        self.owners: dict[Expr, Expr] = {}
+        for node in self.order:
+            if node in self.stored:
+                before = self.in_place(node)
+                self.owners[node] = node if before is None else self.owners[before]
 
     def _quick(self) -> set[Expr]:
         """What could be made once of one array of data, but is as quick to make as to read."""
+        if not self.in_order:
+            return set()
         using = users(self.order)
         found: set[Expr] = set()
         for node in self.order:
@@ -102,13 +166,17 @@ class Regions:
     def is_view(self, node: Expr) -> bool:
         """True for what is looked up where its operand lies."""
         form = self.forms[node]
+        if node in self.copied:
+            return False
         if form is Form.RESHAPE:
             return self.accesses.foldable(node)  # type: ignore[arg-type]
         return form in VIEWS and not is_listed(node)
 
     def reads(self, node: Expr) -> Iterator[Read]:
         """What a node computes with, by the axes of its loop."""
-        if self.forms[node] is Form.ACCUMULATE:
+        if self.collects(node):
+            yield from (Read(term, tuple(range(term.rank))) for term, _ in self.terms(node))
+        elif self.forms[node] is Form.ACCUMULATE:
             term = self.steps[node].reads[1]
             yield Read(term, tuple(range(term.rank)))
         elif isinstance(node, Map):
@@ -121,15 +189,26 @@ class Regions:
             for operand in node.operands:
                 yield Read(operand, tuple(range(operand.rank)))
 
+    def collects(self, node: Expr) -> bool:
+        """True for an array whose elements add up what is put into its slices."""
+        return self._collected is not None and self._collected.holds(node)
+
+    def terms(self, node: Expr) -> list[Term]:
+        """What is added up, in order, to a node that collects."""
+        assert self._collected is not None
+        return self._collected.terms(node)
+
     def start_of(self, node: Expr) -> Expr | None:
         """What an accumulation begins with where that is not its own memory."""
-        if self.forms[node] is not Form.ACCUMULATE or self.in_place(node) is not None:
+        if not self.in_order or self.forms[node] is not Form.ACCUMULATE:
+            return None
+        if self.in_place(node) is not None:
             return None
         return self.steps[node].reads[0]
 
     def in_place(self, node: Expr) -> Expr | None:
         """The node in whose memory an accumulation goes on."""
-        start = self.steps[node].in_place if node in self.steps else None
+        start = self.steps[node].in_place if self.in_order and node in self.steps else None
         return None if start is None or self.is_view(start) else start
 
     def index(self, node: Expr) -> tuple[Affine, ...]:
@@ -166,49 +245,102 @@ class Regions:
         return elements(region.shape) * len(region.nodes)
 
     def overwrites(self, node: Expr, base: Expr) -> bool:
-        """Whether a node may lie where another does that its loop, and no later one, reads."""
+        """Whether a node may lie where another does that its loop, and no later one, reads.
+
+        `base` is the owner of the memory.
+        """
         place = self.region_of[node]
-        region = self.regions[place]
-        if region.alone or place == self.region_of[base] or not self.is_value(node):
+        if not self.in_order or place == self.region_of[base] or not self.is_value(node):
             return False
-        if not region.shape:
-            return False
-        here, rank = Access(base, 0, c_order(region.shape)), len(region.shape)
-        if elements(self.accesses.shape(base)) != elements(region.shape):
-            return False
+        if place not in self._replaceable:
+            self._replaceable[place] = frozenset(self._read_in_place(self.regions[place]))
+        return base in self._replaceable[place]
+
+    def _read_in_place(self, region: Region) -> set[Expr]:
+        """The arrays of which each turn of a loop reads the element at its own place, no other."""
+        if region.alone or not region.shape:
+            return set()
+        rank, size = len(region.shape), elements(region.shape)
+        found: set[Expr] = set()
+        others: set[Expr] = set()
         for user in region.nodes:
-            if any(
-                start is not None and self.accesses.of(start).base is base
-                for start in (self.start_of(user), self.in_place(user))
-            ):
-                return False
+            for start in (self.start_of(user), self.in_place(user)):
+                if start is not None:
+                    others.add(self._owner(start))
             for read in self.reads(user):
                 access = self.accesses.of(read.node)
-                if access.base is base and not (access == here and read.is_in_place(rank)):
-                    return False
-        return True
+                here = Access(access.base, 0, c_order(region.shape))
+                in_place = access == here and read.is_in_place(rank)
+                (found if in_place else others).add(self._owner(read.node))
+        return {one for one in found - others if elements(self.accesses.shape(one)) == size}
+
+    def _owner(self, node: Expr) -> Expr:
+        base = self.accesses.of(node).base
+        return self.owners.get(base, base)
+
+    def _copied(self) -> Iterator[Expr]:
+        """Operands of matrix products of which a block of axes is not one axis of memory."""
+        for step in self.program.steps:
+            if self.is_matrix_product(step.node):
+                for k, operand in enumerate(step.node.operands):
+                    if not self._is_matrix(step.node, k):
+                        yield operand
+
+    def _is_matrix(self, node: Expr, k: int) -> bool:
+        assert isinstance(node, Einsum)
+        blocks = Blocks.of_node(node)
+        sizes = [dim.size(self.accesses.numbers) for dim in node.dims]
+        access = self.accesses.of(node.operands[k])
+        if not access.base.rank:
+            return False
+        steps = dict(zip(node.inputs[k], access.strides, strict=True))
+        every = ((blocks.left, blocks.right)[k], blocks.summed)
+        merged = [merged_axes([sizes[n] for n in one], [[steps[n] for n in one]]) for one in every]
+        return all(len(axes) <= 1 for axes in merged)
 
     def _is_alone(self, node: Expr) -> bool:
+        if not self.in_order and (node in self.copied or self.forms[node] in _ADDING):
+            return True
         return self.forms[node] in _ALONE or self.is_matrix_product(node) or is_listed(node)
 
     def _is_computed(self, node: Expr) -> bool:
         form = self.forms[node]
         if form in (Form.INPUT, Form.CONSTANT) or node in self._absorbed:
             return False
+        if self._collected is not None and node in self._collected.partial:
+            return False
         return not self.is_view(node) and bool(node.rank or form is not Form.ONES)
 
     def _place(self, node: Expr, stage: Stage) -> None:
-        shape = self.loop_shape(node)
-        place = None if self._is_alone(node) else self._joined(node, shape)
+        shape, kept = self.loop_shape(node), self._kept(node)
+        alone = self._is_alone(node)
+        place = None if alone else self._joined(node, shape, kept)
         if place is None:
             place = len(self.regions)
-            self.regions.append(Region(stage, shape, self._is_alone(node)))
+            self.regions.append(Region(stage, shape, alone))
+        else:
+            self._open.remove(shape, self.regions[place].kept, place)
+        region = self.regions[place]
+        region.kept = kept if region.kept is None else region.kept
         for one in (*dict.fromkeys(node.operands), node):
             if one is node or (one in self._repeated and one not in self.region_of):
-                self.regions[place].nodes.append(one)
+                region.nodes.append(one)
                 self.region_of[one] = place
+        if not alone and len(region.nodes) < MOST_NODES:
+            self._open.add(shape, region.kept, place)
 
-    def _joined(self, node: Expr, shape: tuple[int, ...]) -> int | None:
+    def _kept(self, node: Expr) -> Axes | None:
+        """The axes that a sum leaves, where all sums of a loop have to leave the same."""
+        if self.in_order or self.is_value(node) or self._is_alone(node):
+            return None
+        if not any(operand.rank for operand in node.operands):
+            return None
+        if isinstance(node, Extreme):
+            return tuple(k for k in range(node.operands[0].rank) if k not in node.axes)
+        assert isinstance(node, Einsum)
+        return tuple(k for k, label in enumerate(loop_labels(node)) if label in node.output)
+
+    def _joined(self, node: Expr, shape: tuple[int, ...], kept: Axes | None) -> int | None:
         """The region of this shape nearest to what the node reads that it may join."""
         earliest = self._start
         for read in self.reads(node):
@@ -221,16 +353,7 @@ class Regions:
             if start is not None and made is not None:
                 same = start is self.in_place(node) and self.forms[start] in _ADDING
                 earliest = max(earliest, made if same else made + 1)
-        for place in range(earliest, len(self.regions)):
-            region = self.regions[place]
-            roomy = not region.alone and len(region.nodes) < MOST_NODES
-            if region.shape == shape and roomy and self._admits(place, node):
-                return place
-        return None
-
-    def _admits(self, place: int, node: Expr) -> bool:
-        """Whether a loop of a node's shape may take it along."""
-        return True
+        return self._open.first(shape, kept, earliest)
 
     def _may_share(self, read: Read, shape: tuple[int, ...]) -> bool:
         """Whether a loop may read what it makes: at its own place, or where it has one place."""
@@ -271,8 +394,10 @@ class Regions:
                 yield base
 
     def _crosses(self, node: Expr) -> bool:
-        """True for a scalar that is made once and read at many calls."""
+        """True for a scalar that another function reads: a later stage, or any other kernel."""
         made = self.region_of.get(node)
+        if not self.in_order:
+            return made is not None
         return made is not None and self.regions[made].stage != "call"
 
 

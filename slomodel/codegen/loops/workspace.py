@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left, insort
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from slomodel.codegen.loops.fusion import Regions, elements
+from slomodel.codegen.loops.fusion import Fusion, elements
 from slomodel.codegen.program import Stage
 from slomodel.ir.expr import Expr
 
@@ -30,16 +31,64 @@ class _Life:
     last: int
 
 
+class _Gaps:
+    """The free stretches below the end of what is taken; the lowest of each size comes first."""
+
+    def __init__(self) -> None:
+        self._starts: dict[int, list[int]] = {}
+        self._by_start: dict[int, int] = {}
+        self._by_end: dict[int, int] = {}
+        self._end = 0
+        self.most = 0
+
+    def take(self, size: int) -> int:
+        """The start of the lowest stretch that has room, or else of a new one at the end."""
+        roomy = [(starts[0], own) for own, starts in self._starts.items() if own >= size]
+        if not roomy:
+            start = self._end
+            self._end += size
+            self.most = max(self.most, self._end)
+            return start
+        start, own = min(roomy)
+        self._remove(start, own)
+        if own > size:
+            self._add(start + size, own - size)
+        return start
+
+    def give(self, start: int, size: int) -> None:
+        """Free a stretch, which then is one with its free neighbours."""
+        end = start + size
+        if end in self._by_start:
+            own = self._by_start[end]
+            self._remove(end, own)
+            end += own
+        if start in self._by_end:
+            own = self._by_end[start]
+            self._remove(start - own, own)
+            start -= own
+        if end == self._end:
+            self._end = start
+        elif start < end:
+            self._add(start, end - start)
+
+    def _add(self, start: int, size: int) -> None:
+        insort(self._starts.setdefault(size, []), start)
+        self._by_start[start] = self._by_end[start + size] = size
+
+    def _remove(self, start: int, size: int) -> None:
+        starts = self._starts[size]
+        del starts[bisect_left(starts, start)]
+        if not starts:
+            del self._starts[size]
+        del self._by_start[start], self._by_end[start + size]
+
+
 class Memory:
     """The place of every stored node; `size` is the length of the workspace in elements."""
 
-    def __init__(self, regions: Regions, outputs: Sequence[Expr]) -> None:
+    def __init__(self, regions: Fusion, outputs: Sequence[Expr]) -> None:
         self._regions = regions
-        self._owner: dict[Expr, Expr] = {}
-        for node in regions.order:
-            if node in regions.stored:
-                start = regions.in_place(node)
-                self._owner[node] = node if start is None else self._owner[start]
+        self._owner = regions.owners
         self.places: dict[Expr, Place] = {}
         self.given = self._given(outputs)
         self.size = self._fill()
@@ -98,28 +147,30 @@ class Memory:
 
         One that is read for the last time may be written over, element by element.
         """
-        alive: dict[Expr, tuple[int, int]] = {}
-        top = 0
         lives = self._lives()
-        for owner, life in sorted(lives.items(), key=lambda item: item[1].first):
-            alive = {one: where for one, where in alive.items() if lives[one].last >= life.first}
-            size = -(-life.size // _LINE) * _LINE
-            ending = (one for one in alive if lives[one].last == life.first)
-            taken = next((one for one in ending if self._regions.overwrites(owner, one)), None)
-            start = _gap(size, alive.values()) if taken is None else alive.pop(taken)[0]
-            alive[owner] = (start, start + size)
-            top = max(top, start + size)
-            self.places[owner] = Place(start)
+        order = sorted(lives, key=lambda owner: lives[owner].first)
+        ending: dict[int, list[Expr]] = {}
+        for owner in order:
+            ending.setdefault(lives[owner].last, []).append(owner)
+        gaps = _Gaps()
+        alive: dict[Expr, int] = {}
+        passed = 0
+        for owner in order:
+            first = lives[owner].first
+            for place in range(passed, first):
+                for one in ending.get(place, ()):
+                    if one in alive:
+                        gaps.give(alive.pop(one), _rounded(lives[one].size))
+            passed = first
+            last = (one for one in ending.get(first, ()) if one in alive)
+            taken = next((one for one in last if self._regions.overwrites(owner, one)), None)
+            size = _rounded(lives[owner].size)
+            alive[owner] = gaps.take(size) if taken is None else alive.pop(taken)
+            self.places[owner] = Place(alive[owner])
         for node, owner in self._owner.items():
             self.places[node] = self.places[owner]
-        return top
+        return gaps.most
 
 
-def _gap(size: int, taken: Iterable[tuple[int, int]]) -> int:
-    """Where the lowest gap of a size begins between what is taken."""
-    start = 0
-    for low, high in sorted(taken):
-        if start + size <= low:
-            break
-        start = max(start, high)
-    return start
+def _rounded(size: int) -> int:
+    return -(-size // _LINE) * _LINE

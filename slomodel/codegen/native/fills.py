@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from slomodel.codegen.loops.access import Access, Numbers, along, c_order, merged_axes
-from slomodel.codegen.loops.fusion import Region, Regions, elements
+from slomodel.codegen.loops.fusion import Fusion, Region, elements
 from slomodel.codegen.native.names import Names
 from slomodel.codegen.native.passes import indented
 from slomodel.codegen.program import Form
@@ -15,7 +15,7 @@ from slomodel.codegen.python.views import listed
 from slomodel.ir.expr import Affine, Expr, Extreme, Gather, Index, Scan, Scatter
 
 
-def fill_lines(region: Region, regions: Regions, names: Names) -> list[str]:
+def fill_lines(region: Region, regions: Fusion, names: Names) -> list[str]:
     """The first contents of what the region adds to: zeros, infinities, or another array."""
     lines = []
     for node in region.nodes:
@@ -33,7 +33,7 @@ def fill_lines(region: Region, regions: Regions, names: Names) -> list[str]:
     return lines
 
 
-def rolling(region: Region, regions: Regions) -> dict[Expr, list[tuple[int, Expr]]]:
+def rolling(region: Region, regions: Fusion) -> dict[Expr, list[tuple[int, Expr]]]:
     """Arrays that a loop fills as it goes: what adds to each, with the offset of its places.
 
     The largest offset comes first: its node meets places that nothing has been added to, and may
@@ -64,7 +64,7 @@ def rolling(region: Region, regions: Regions) -> dict[Expr, list[tuple[int, Expr
     }
 
 
-def copy_lines(regions: Regions, names: Names, node: Expr, target: str) -> list[str]:
+def copy_lines(regions: Fusion, names: Names, node: Expr, target: str) -> list[str]:
     """The elements of a node, wherever they lie, in C order from `target` on."""
     shape = regions.accesses.shape(node)
     access = regions.accesses.of(node)
@@ -95,7 +95,7 @@ def element(access: Access, names: Names) -> str:
     return f"({names.base(access.base)})[{access.offset}]"
 
 
-def alone_lines(node: Expr, regions: Regions, names: Names) -> list[str]:
+def alone_lines(node: Expr, regions: Fusion, names: Names) -> list[str]:
     """Counting, ones, reading at listed places, and recurrences along an axis."""
     form = regions.forms[node]
     size = elements(regions.accesses.shape(node))
@@ -110,12 +110,12 @@ def alone_lines(node: Expr, regions: Regions, names: Names) -> list[str]:
     return _scan_lines(node, regions, names)
 
 
-def _summed(node: Expr, regions: Regions) -> list[int]:
+def _summed(node: Expr, regions: Fusion) -> list[int]:
     sizes = regions.accesses.numbers
     return [dim.size(sizes) for label, dim in enumerate(node.dims) if label not in node.output]  # type: ignore[attr-defined]
 
 
-def _listed_lines(node: Gather | Scatter, regions: Regions, names: Names) -> list[str]:
+def _listed_lines(node: Gather | Scatter, regions: Fusion, names: Names) -> list[str]:
     """Elements read from, or added to, places that are in a list, which is part of the text."""
     inside = regions.accesses.of(node.operands[0])
     own = Access(node, 0, c_order(regions.accesses.shape(node)))
@@ -157,7 +157,7 @@ def _place(
     return heads, place
 
 
-def _scan_lines(node: Scan, regions: Regions, names: Names) -> list[str]:
+def _scan_lines(node: Scan, regions: Fusion, names: Names) -> list[str]:
     """`y[i] = a[i] * y[i - 1] + b[i]` along the axis, for every place of the others."""
     shape = regions.accesses.shape(node)
     if 0 in shape:

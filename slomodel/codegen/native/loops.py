@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from slomodel.codegen.loops.access import Numbers, merged_axes
-from slomodel.codegen.loops.fusion import Read, Region, Regions, elements
+from slomodel.codegen.loops.fusion import Fusion, Read, Region, elements
 from slomodel.codegen.native.fills import rolling
 from slomodel.codegen.native.names import Names
 from slomodel.codegen.native.passes import (
@@ -75,7 +75,7 @@ class Total:
 class LoopPrinter(Places):
     """Prints one region."""
 
-    def __init__(self, region: Region, regions: Regions, names: Names, numbers: Numbers) -> None:
+    def __init__(self, region: Region, regions: Fusion, names: Names, numbers: Numbers) -> None:
         super().__init__(region, regions, names, numbers)
         self.texts: dict[Expr, str] = {}
         self.temporaries: list[str] = []

@@ -8,7 +8,7 @@ from math import prod
 
 from slomodel.codegen.layout import Layout
 from slomodel.codegen.loops.access import Numbers
-from slomodel.codegen.loops.fusion import Regions
+from slomodel.codegen.loops.fusion import Fusion
 from slomodel.codegen.loops.workspace import Memory
 from slomodel.codegen.program import Form
 from slomodel.ir.dims import concrete
@@ -40,7 +40,7 @@ class Names:
 
     def __init__(
         self,
-        regions: Regions,
+        regions: Fusion,
         memory: Memory,
         layout: Layout,
         directions: Sequence[Input],

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import prod
 
 from slomodel.codegen.loops.access import Numbers
-from slomodel.codegen.loops.fusion import Region, Regions
+from slomodel.codegen.loops.fusion import Fusion, Region
 from slomodel.codegen.native.fills import rolling
 from slomodel.codegen.native.loops import Axes, LoopPrinter
 from slomodel.codegen.native.names import Names
@@ -55,7 +55,7 @@ class SharedPrinter(LoopPrinter):
     def __init__(
         self,
         region: Region,
-        regions: Regions,
+        regions: Fusion,
         names: Names,
         numbers: Numbers,
         name: str,

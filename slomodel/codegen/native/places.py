@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from slomodel.codegen.loops.access import Access, Numbers, along, c_order
-from slomodel.codegen.loops.fusion import Read, Region, Regions, loop_labels
+from slomodel.codegen.loops.fusion import Fusion, Read, Region, loop_labels
 from slomodel.codegen.native.names import Names
 from slomodel.ir.expr import Einsum, Expr, Extreme
 
@@ -29,7 +29,7 @@ class Pointer:
 class Places:
     """The pointers of one region, each for a base, an offset and strides."""
 
-    def __init__(self, region: Region, regions: Regions, names: Names, numbers: Numbers) -> None:
+    def __init__(self, region: Region, regions: Fusion, names: Names, numbers: Numbers) -> None:
         self.region = region
         self.regions = regions
         self.names = names

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from slomodel.codegen.loops.access import c_order, merged_axes
-from slomodel.codegen.loops.fusion import Regions, elements
+from slomodel.codegen.loops.fusion import Fusion, elements
 from slomodel.codegen.lower import Blocks
 from slomodel.codegen.native.names import Names
 from slomodel.codegen.native.passes import indented
@@ -26,7 +26,7 @@ class _Side:
     result: int
 
 
-def product_lines(node: Einsum, regions: Regions, names: Names) -> list[str]:
+def product_lines(node: Einsum, regions: Fusion, names: Names) -> list[str]:
     """The statements that compute a product into its place."""
     printer = _Product(node, regions, names)
     if 0 in printer.sizes.values():
@@ -38,7 +38,7 @@ def product_lines(node: Einsum, regions: Regions, names: Names) -> list[str]:
 class _Product:
     """One product: the strides of both operands and the result along every label."""
 
-    def __init__(self, node: Einsum, regions: Regions, names: Names) -> None:
+    def __init__(self, node: Einsum, regions: Fusion, names: Names) -> None:
         self.node = node
         self.blocks = Blocks.of_node(node)
         numbers = regions.accesses.numbers

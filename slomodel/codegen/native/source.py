@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from slomodel.codegen.entry import Entry
 from slomodel.codegen.layout import Layout, described, plain
-from slomodel.codegen.loops.fusion import Region, Regions
+from slomodel.codegen.loops.fusion import Fusion, Region
 from slomodel.codegen.loops.workspace import Memory
 from slomodel.codegen.native.compiler import FLAGS
 from slomodel.codegen.native.fills import alone_lines, copy_lines, element, fill_lines
@@ -41,7 +41,7 @@ def unit(entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Unit:
     """The C functions of an entry for some sizes."""
     program, arrays = planned(entry, layout, numbers)
     roots = program.roots
-    regions = Regions(program, numbers)
+    regions = Fusion(program, numbers, in_order=True)
     memory = Memory(regions, arrays)
     names = Names(regions, memory, layout, entry.directions, numbers)
     used = {node.name for node in inputs(*roots)}
@@ -129,7 +129,7 @@ class _Writer:
 
     def __init__(
         self,
-        regions: Regions,
+        regions: Fusion,
         names: Names,
         numbers: Mapping[str, int],
         entry: str,
@@ -144,16 +144,16 @@ class _Writer:
 
     def stage(self, stage: Stage) -> list[str]:
         lines: list[str] = []
-        for region in self._regions.regions:
+        for place, region in enumerate(self._regions.regions):
             if region.stage == stage:
-                lines += self._region(region)
+                lines += self._region(region, place)
         return lines
 
-    def _region(self, region: Region) -> list[str]:
+    def _region(self, region: Region, place: int) -> list[str]:
         if region.alone:
             return self._alone(region.nodes[0])
         fills = fill_lines(region, self._regions, self._names)
-        name = f"{self._entry}_{self._regions.regions.index(region)}"
+        name = f"{self._entry}_{place}"
         own = (region, self._regions, self._names, self._numbers)
         printer = SharedPrinter(*own, name, self._heads)
         lines = printer.lines()

@@ -1,0 +1,72 @@
+"""Arrays that are summed from slices, element by element, where a loop has no order.
+
+Threads that add to one place would have to take turns. Instead each element of such an array adds
+up, in the order of the program, whatever is put there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from slomodel.codegen.program import Form, Program, Step, is_slice
+from slomodel.ir.expr import Expr, Index, Scatter, affine
+
+Term = tuple[Expr, tuple[Index, ...] | None]
+"""An array and where its elements are put; None for an array of the whole shape."""
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """The sums of slices of a program.
+
+    `partial` are those that another one continues: they are never computed by themselves.
+    """
+
+    steps: dict[Expr, Step]
+    partial: frozenset[Expr]
+    _terms: dict[Expr, list[Term]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, program: Program) -> Collected:
+        steps = {step.node: step for step in program.steps}
+        starts = {step.in_place for step in program.steps if step.in_place is not None}
+        partial = frozenset(one for one in starts if _is_sum_of_slices(steps[one]))
+        return cls(steps, partial)
+
+    def holds(self, node: Expr) -> bool:
+        """True for an array into whose slices others are put."""
+        return node in self.steps and _is_sum_of_slices(self.steps[node])
+
+    def terms(self, node: Expr) -> list[Term]:
+        """The terms of an array that is summed from slices, in order."""
+        if node not in self._terms:
+            found: list[Term] = []
+            start: Expr | None = node
+            while start is not None:
+                term, start = self._last(start)
+                found += term
+            self._terms[node] = found[::-1]
+        return self._terms[node]
+
+    def _last(self, node: Expr) -> tuple[list[Term], Expr | None]:
+        """The last terms of a sum, the very last one first, and the sum before, if any."""
+        step = self.steps[node]
+        if step.added is None:
+            assert isinstance(node, Scatter)
+            return [(node.operands[0], node.index)], None
+        start, term = step.reads
+        last: list[Term] = [(term, step.added.index)]
+        return (last, start) if start in self.partial else ([*last, (start, None)], None)
+
+
+def _is_sum_of_slices(step: Step) -> bool:
+    if step.form is Form.ACCUMULATE:
+        return True
+    if step.form is not Form.PUT:
+        return False
+    node = step.node
+    assert isinstance(node, Scatter)
+    if not is_slice(node.index):
+        return False
+    named = {axis for one in affine(node.index) for axis, c in enumerate(one.coefficients) if c}
+    return len(named) == node.operands[0].rank
