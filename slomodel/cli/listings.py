@@ -8,7 +8,7 @@ import click
 
 from slomodel.cli.errors import handled_errors
 from slomodel.cli.outputs import print_json
-from slomodel.front.catalogue import Entry, catalogue, entries_of
+from slomodel.front.catalogue import FunctionEntry, catalogue, entries_of
 from slomodel.solve import METHODS
 
 
@@ -33,13 +33,13 @@ def functions(name: str | None, as_json: bool) -> None:
             click.echo(_listed([entry for entry in entries if not entry.is_scalar], "Of arrays"))
 
 
-def _listed(entries: Sequence[Entry], title: str) -> str:
+def _listed(entries: Sequence[FunctionEntry], title: str) -> str:
     width = max(len(entry.signature) for entry in entries)
     lines = [f"  {entry.signature.ljust(width)}  {entry.meaning}" for entry in entries]
     return "\n".join([title, *lines])
 
 
-def _in_full(entry: Entry) -> str:
+def _in_full(entry: FunctionEntry) -> str:
     lines = [entry.signature, f"  {entry.meaning}"]
     if entry.is_scalar:
         lines.append(f"  by element; domain: {entry.domain}; smoothness: {entry.smoothness}")

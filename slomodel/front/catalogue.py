@@ -17,7 +17,7 @@ from slomodel.ir.function import ANALYTIC, ScalarFunction
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FunctionEntry:
     """A function as `slomodel functions` shows it; domain and smoothness of scalar ones only."""
 
     name: str
@@ -40,17 +40,17 @@ class Entry:
         }
 
 
-def catalogue() -> list[Entry]:
+def catalogue() -> list[FunctionEntry]:
     """Every function of the language: first by element, then of arrays, each in its order."""
     scalars = [_scalar(name, function) for name, function in FUNCTIONS.items()]
     arrays = [
-        Entry(name, function.text, function.meaning, False)
+        FunctionEntry(name, function.text, function.meaning, False)
         for name, function in ARRAY_FUNCTIONS.items()
     ]
     return scalars + arrays
 
 
-def entries_of(name: str) -> list[Entry]:
+def entries_of(name: str) -> list[FunctionEntry]:
     """The functions of one name (`max` is two). Raises DomainError where there is none."""
     every = catalogue()
     found = [entry for entry in every if entry.name == name]
@@ -61,11 +61,11 @@ def entries_of(name: str) -> list[Entry]:
     return found
 
 
-def _scalar(name: str, function: ScalarFunction) -> Entry:
+def _scalar(name: str, function: ScalarFunction) -> FunctionEntry:
     parameters = [one.name for one in signature(function.signature).parameters]
     smoothness = _smoothness(function, parameters)
     domain = _domain(function)
-    return Entry(name, function.signature, function.meaning, True, domain, smoothness)
+    return FunctionEntry(name, function.signature, function.meaning, True, domain, smoothness)
 
 
 def _domain(function: ScalarFunction) -> str:

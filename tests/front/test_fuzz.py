@@ -15,7 +15,7 @@ from slomodel.errors import SlomodelError, SourceText
 from slomodel.front.elaboration.elaborate import elaborate
 from slomodel.front.text.format import formatted
 from slomodel.front.text.parse import parse, read_source
-from slomodel.front.text.syntax import Program
+from slomodel.front.text.syntax import ModelTree
 from slomodel.problem import Problem
 from tests.front.test_format import comments, words
 from tests.reference_page import PAGE
@@ -39,7 +39,7 @@ def refusal(error: SlomodelError, source: SourceText) -> None:
         assert f"\n  --> <model>:{line}:{column}\n" in str(error)
 
 
-def answered(program: Program, source: SourceText) -> Problem | None:
+def answered(program: ModelTree, source: SourceText) -> Problem | None:
     """The problem that a program states; None where it is refused."""
     try:
         return elaborate(program, source)

@@ -15,7 +15,7 @@ MODELS = sorted((Path(__file__).parents[2] / "models").glob("*.slo"))
 RESERVED = (*STATEMENTS, "init", "from", "for", "in", "if", "and", "or", "not", "None")
 
 
-def program(text: str) -> s.Program:
+def program(text: str) -> s.ModelTree:
     return parse(SourceText(text))
 
 
@@ -26,7 +26,7 @@ def expression(text: str) -> s.Expr:
 def show(node: s.Node) -> str:
     """Fully bracketed, so that precedence can be read off."""
     match node:
-        case s.Number() | s.Name():
+        case s.NumberLiteral() | s.Name():
             return node.text
         case s.String():
             return f'"{node.text}"'
@@ -36,7 +36,7 @@ def show(node: s.Node) -> str:
             return f"(-{show(node.operand)})"
         case s.Not():
             return f"(not {show(node.operand)})"
-        case s.Sum() | s.Product():
+        case s.SumChain() | s.ProductChain():
             text = show(node.first)
             for term in node.rest:
                 text = f"({text}{term.op}{show(term.operand)})"
@@ -50,7 +50,7 @@ def show(node: s.Node) -> str:
             return ":".join(sides)
         case s.Index():
             return f"{show(node.base)}[{','.join(map(show, node.items))}]"
-        case s.Call():
+        case s.FunctionCall():
             named = [f"{k.name.text}={show(k.value)}" for k in node.kwargs]
             return f"{node.function.text}({','.join([*map(show, node.args), *named])})"
         case s.Comprehension():
@@ -179,7 +179,7 @@ def test_spans_of_expressions_slice_back() -> None:
         *("f(2 ^ (x), axis=0)", "2 ^ (x)", "2", "(x)", "0"),
         *("sum(x[i] for i in n if i < 3)", "x[i]", "x", "i", "n", "i < 3", "i", "3"),
     ]
-    assert isinstance(node, s.Sum)
+    assert isinstance(node, s.SumChain)
     assert [term.op_span.text for term in node.rest] == ["+", "-"]
 
 
@@ -211,7 +211,7 @@ def test_reserved_words_are_not_names(word: str) -> None:
 
 def test_long_sum_is_flat_and_deep_nesting_does_not_recurse() -> None:
     node = expression("+".join(["x"] * 3000))
-    assert isinstance(node, s.Sum)
+    assert isinstance(node, s.SumChain)
     assert len(node.rest) == 2999
     assert expression("(" * DEEPEST + "x" + ")" * DEEPEST).span.end == len("minimize x") + 2 * 5000
     for opening, closing in (("-", ""), ("f(", ")"), ("2^", ""), ("", "'"), ("", "[0]")):

@@ -9,7 +9,7 @@ from slomodel.codegen.layout import Layout
 from slomodel.codegen.lower import Sizes as Numbers
 from slomodel.codegen.lower import lower
 from slomodel.codegen.program import Form, Program
-from slomodel.codegen.python.names import Scope
+from slomodel.codegen.python.names import GeneratedNames
 from slomodel.codegen.python.numpy_target import NUMPY
 from slomodel.codegen.python.statements import TRIANGLE_SOURCE, Printer, indented, rule
 from slomodel.codegen.schedule import schedule
@@ -36,7 +36,7 @@ def entry_lines(planned: Planned, layout: Layout) -> list[str]:
     """`make_NAME(data)`, which prepares arrays and kernels and returns the function NAME."""
     entry, program = planned.entry, planned.program
     names, prepared, reads = _inputs(entry, program, layout)
-    scope = Scope(program, layout, names)
+    scope = GeneratedNames(program, layout, names)
     once = _stage_lines(planned, scope, "data")
     kept, centre = _centre_lines(planned, scope)
     calls = _stage_lines(planned, scope, "call")
@@ -98,7 +98,7 @@ def _only(lines: list[str], names: dict[Input, str], used: list[Input]) -> list[
     return [line for line in lines if line.split(" ", 1)[0] in wanted]
 
 
-def _stage_lines(planned: Planned, scope: Scope, stage: str) -> list[str]:
+def _stage_lines(planned: Planned, scope: GeneratedNames, stage: str) -> list[str]:
     lines: list[str] = []
     for step in planned.program.steps:
         if step.stage == stage:
@@ -106,7 +106,7 @@ def _stage_lines(planned: Planned, scope: Scope, stage: str) -> list[str]:
     return lines
 
 
-def _centre_lines(planned: Planned, scope: Scope) -> tuple[list[str], list[str]]:
+def _centre_lines(planned: Planned, scope: GeneratedNames) -> tuple[list[str], list[str]]:
     """Names that are kept between calls, and the lines that a call at another point begins with.
 
     The point is compared by its bits. While the lines run no point is known: they may be broken
@@ -121,7 +121,7 @@ def _centre_lines(planned: Planned, scope: Scope) -> tuple[list[str], list[str]]
     return ["seen", *scalars], ["now = x.tobytes()", "if now != seen:", *indented(fresh, 1)]
 
 
-def _finish(entry: Entry, program: Program, scope: Scope) -> list[str]:
+def _finish(entry: Entry, program: Program, scope: GeneratedNames) -> list[str]:
     """Copy what was not computed in place, hand over the arrays, return the scalar."""
     arrays = program.roots[len(program.roots) - len(entry.arrays) :]
     lines = []
@@ -153,7 +153,7 @@ def plan_preparation(layout: Layout, numbers: Numbers) -> Program | None:
 def preparation_lines(program: Program, layout: Layout) -> list[str]:
     """`prepare(data)`, which gives the prepared data by name."""
     names, reads = layout.arrays(inputs(*program.roots))
-    scope = Scope(program, layout, names)
+    scope = GeneratedNames(program, layout, names)
     steps = [line for step in program.steps for line in rule(step, NUMPY)(step, scope)]
     made = [
         f"{node.name!r}: np.array({scope.ref(root)}, order='C'),"

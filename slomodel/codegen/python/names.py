@@ -24,7 +24,7 @@ def number(value: float) -> str:
     return repr(float(value))
 
 
-class Scope:
+class GeneratedNames:
     """The names of one generated function, and the lines that make them before any call."""
 
     def __init__(self, program: Program, layout: Layout, inputs: Mapping[Input, str]) -> None:

@@ -6,7 +6,7 @@ import math
 
 from slomodel.codegen.program import Step
 from slomodel.codegen.python import numpy_target
-from slomodel.codegen.python.names import Scope, number
+from slomodel.codegen.python.names import GeneratedNames, number
 from slomodel.codegen.python.statements import Printer
 from slomodel.functions import div
 from slomodel.ir.expr import Const, Expr, Map
@@ -22,11 +22,11 @@ def spells(function: ScalarFunction) -> bool:
     return prints(function) or function.stable is None
 
 
-def elementwise(step: Step, scope: Scope) -> list[str]:
+def elementwise(step: Step, scope: GeneratedNames) -> list[str]:
     """A compiled kernel for several operations, a ufunc call for one, an expression for scalars."""
     if len(step.fused) == 1:
         return numpy_target.elementwise(step, scope)
-    kernel = _Kernel(scope)
+    kernel = _KernelText(scope)
     for node in step.fused:
         kernel.add(node)
     # numexpr 2.14 wants ex_uses_vml whenever a keyword is given.
@@ -38,10 +38,10 @@ def elementwise(step: Step, scope: Scope) -> list[str]:
     return [f"{scope.kernel(kernel.text(step.node))}({arguments})"]
 
 
-class _Kernel:
+class _KernelText:
     """The text of a kernel in the making; `names` maps arrays to the kernel's names for them."""
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: GeneratedNames) -> None:
         self.names: dict[str, str] = {}
         self._scope = scope
         self._signature: list[str] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from slomodel.codegen.program import Step
-from slomodel.codegen.python.names import Scope
+from slomodel.codegen.python.names import GeneratedNames
 from slomodel.codegen.python.statements import Printer
 from slomodel.codegen.python.views import expanded
 from slomodel.functions import where
@@ -15,7 +15,7 @@ def spells(function: ScalarFunction) -> bool:
     return "numpy" in function.spelling
 
 
-def operand_text(node: Map, k: int, scope: Scope) -> str:
+def operand_text(node: Map, k: int, scope: GeneratedNames) -> str:
     """Operand k of an elementwise node, with axes of size 1 where it is broadcast."""
     operand = node.operands[k]
     text = scope.ref(operand)
@@ -24,7 +24,7 @@ def operand_text(node: Map, k: int, scope: Scope) -> str:
     return scope.alias(expanded(text, tuple(range(node.rank)), node.axes[k]))
 
 
-def elementwise(step: Step, scope: Scope) -> list[str]:
+def elementwise(step: Step, scope: GeneratedNames) -> list[str]:
     """The one operation of the step: a ufunc for arrays, an expression for scalars."""
     node = step.node
     assert isinstance(node, Map)
@@ -34,7 +34,7 @@ def elementwise(step: Step, scope: Scope) -> list[str]:
     return [node.function.spelling["numpy"].format(*texts, out=scope.ref(node))]
 
 
-def _scalar(node: Map, scope: Scope) -> str:
+def _scalar(node: Map, scope: GeneratedNames) -> str:
     texts = [scope.ref(operand) for operand in node.operands]
     if node.function is where:
         # A branch that is a Python float would raise at a later division by zero.

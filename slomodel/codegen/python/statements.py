@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 from slomodel.codegen.lower import Blocks
 from slomodel.codegen.program import Form, Step, is_slice
-from slomodel.codegen.python.names import Scope
+from slomodel.codegen.python.names import GeneratedNames
 from slomodel.codegen.python.views import flat_positions, slice_view
 from slomodel.ir.dims import Dim
 from slomodel.ir.expr import Axes, Einsum, Expr, Extreme, Gather, Index, Scan, Scatter, affine
 from slomodel.ir.function import ScalarFunction
 
-Rule = Callable[[Step, Scope], list[str]]
+Rule = Callable[[Step, GeneratedNames], list[str]]
 
 TRIANGLE = "_triangle"
 """The function of a generated module that gives the triangular factor of a matrix."""
@@ -37,7 +37,7 @@ def _triangle(matrix):
 '''
 
 
-def sum_lines(step: Step, scope: Scope) -> list[str]:
+def sum_lines(step: Step, scope: GeneratedNames) -> list[str]:
     """`np.add.reduce`, which adds pairwise along contiguous memory."""
     node, operand = step.node, step.node.operands[0]
     assert isinstance(node, Einsum)
@@ -51,7 +51,7 @@ def sum_lines(step: Step, scope: Scope) -> list[str]:
     return [f"np.add.reduce({source}, axis={axes}, out={scope.ref(node)})"]
 
 
-def product_lines(step: Step, scope: Scope) -> list[str]:
+def product_lines(step: Step, scope: GeneratedNames) -> list[str]:
     """One BLAS call: dot for vectors and matrices, matmul for batches of them."""
     node = step.node
     assert isinstance(node, Einsum)
@@ -66,7 +66,7 @@ def product_lines(step: Step, scope: Scope) -> list[str]:
     return [f"np.dot({left}, {right}, out={target})"]
 
 
-def _matrix(node: Einsum, k: int, blocks: Blocks, scope: Scope) -> str:
+def _matrix(node: Einsum, k: int, blocks: Blocks, scope: GeneratedNames) -> str:
     """Operand k as a matrix: rows and summed for the left one, summed and columns for the right."""
     own = node.inputs[k]
     free = (blocks.left, blocks.right)[k]
@@ -78,7 +78,7 @@ def _matrix(node: Einsum, k: int, blocks: Blocks, scope: Scope) -> str:
 
 
 def _blocked(
-    text: str, node: Einsum, blocks: list[Axes], scope: Scope, *, keep_batch: bool = False
+    text: str, node: Einsum, blocks: list[Axes], scope: GeneratedNames, *, keep_batch: bool = False
 ) -> str:
     """An array with each block of its labels merged to one axis; empty blocks vanish."""
     present = [block for block in blocks if block]
@@ -90,11 +90,11 @@ def _blocked(
     return scope.alias(f"{text}.reshape({', '.join(sizes)})")
 
 
-def _size(block: Axes, node: Einsum, scope: Scope) -> str:
+def _size(block: Axes, node: Einsum, scope: GeneratedNames) -> str:
     return scope.sizes.product([node.dims[label] for label in block])
 
 
-def _batched(node: Einsum, blocks: Blocks, scope: Scope) -> list[str]:
+def _batched(node: Einsum, blocks: Blocks, scope: GeneratedNames) -> list[str]:
     refs = [scope.ref(operand) for operand in node.operands]
     target = scope.ref(node)
     if not blocks.left and not blocks.right:
@@ -116,7 +116,7 @@ def _batched(node: Einsum, blocks: Blocks, scope: Scope) -> list[str]:
     return [f"np.matmul({sides[0]}, {sides[1]}, out={out})"]
 
 
-def view_lines(step: Step, scope: Scope) -> list[str]:
+def view_lines(step: Step, scope: GeneratedNames) -> list[str]:
     """A view that is written out, or one element read."""
     node, target = step.node, scope.ref(step.node)
     if not node.operands[0].rank:
@@ -127,7 +127,7 @@ def view_lines(step: Step, scope: Scope) -> list[str]:
     return [f"np.copyto({target}, {scope.view(node)})"]
 
 
-def take_lines(step: Step, scope: Scope) -> list[str]:
+def take_lines(step: Step, scope: GeneratedNames) -> list[str]:
     """Elements at positions that are worked out once."""
     node, operand = step.node, step.node.operands[0]
     assert isinstance(node, Gather)
@@ -137,12 +137,12 @@ def take_lines(step: Step, scope: Scope) -> list[str]:
     return [f"{source}.take({where}, out={scope.ref(node)}, mode='clip')"]
 
 
-def _flattened(node: Expr, scope: Scope) -> str:
+def _flattened(node: Expr, scope: GeneratedNames) -> str:
     ref = scope.ref(node)
     return ref if node.rank == 1 else scope.alias(f"{ref}.reshape(-1)")
 
 
-def put_lines(step: Step, scope: Scope) -> list[str]:
+def put_lines(step: Step, scope: GeneratedNames) -> list[str]:
     """Zeros with the operand added at its positions."""
     node, operand = step.node, step.node.operands[0]
     assert isinstance(node, Scatter)
@@ -158,7 +158,7 @@ def put_lines(step: Step, scope: Scope) -> list[str]:
     return [f"np.copyto({flat}, {sums})"]
 
 
-def slice_lines(node: Expr, scope: Scope) -> tuple[list[str], str]:
+def slice_lines(node: Expr, scope: GeneratedNames) -> tuple[list[str], str]:
     """Zeros round the slice that a scatter fills, all over where it is no run, and the slice."""
     assert isinstance(node, Scatter)
     target, operand = scope.ref(node), node.operands[0]
@@ -171,14 +171,14 @@ def slice_lines(node: Expr, scope: Scope) -> tuple[list[str], str]:
     return [*before, f"{target}[{high}:].fill(0.0)"], part
 
 
-def _part(index: tuple[Index, ...], operand: Expr, target: str, scope: Scope) -> str:
+def _part(index: tuple[Index, ...], operand: Expr, target: str, scope: GeneratedNames) -> str:
     """The slice of the target that an array, or a scalar, is put into."""
     text = slice_view(index, operand.shape, target, scope.sizes.text)
     # Whole numbers alone would read an element; with an ellipsis they make a view of it.
     return scope.alias(text if operand.rank else f"{text[:-1]}, ...]")
 
 
-def accumulate_lines(step: Step, scope: Scope) -> list[str]:
+def accumulate_lines(step: Step, scope: GeneratedNames) -> list[str]:
     """The start, in place or copied, with an array added to a slice of it."""
     assert step.added is not None
     start, term = step.reads
@@ -188,13 +188,13 @@ def accumulate_lines(step: Step, scope: Scope) -> list[str]:
     return [*lines, f"np.add({part}, {scope.ref(term)}, out={part})"]
 
 
-def count_lines(step: Step, scope: Scope) -> list[str]:
+def count_lines(step: Step, scope: GeneratedNames) -> list[str]:
     """The numbers 0, 1, … as reals."""
     dim: Dim = step.node.shape[0]
     return [f"np.copyto({scope.ref(step.node)}, np.arange({scope.sizes.text(dim)}))"]
 
 
-def ones_lines(step: Step, scope: Scope) -> list[str]:
+def ones_lines(step: Step, scope: GeneratedNames) -> list[str]:
     """The product of the sizes of summed labels: in every element, or as a scalar."""
     node = step.node
     assert isinstance(node, Einsum)
@@ -205,7 +205,7 @@ def ones_lines(step: Step, scope: Scope) -> list[str]:
     return [f"{scope.ref(node)} = real({total})"]
 
 
-def extreme_lines(step: Step, scope: Scope) -> list[str]:
+def extreme_lines(step: Step, scope: GeneratedNames) -> list[str]:
     """`np.maximum.reduce` or `np.minimum.reduce`, which keep a NaN."""
     node = step.node
     assert isinstance(node, Extreme)
@@ -216,7 +216,7 @@ def extreme_lines(step: Step, scope: Scope) -> list[str]:
     return [f"{call}, axis={node.axes}, out={scope.ref(node)})"]
 
 
-def scan_lines(step: Step, scope: Scope) -> list[str]:
+def scan_lines(step: Step, scope: GeneratedNames) -> list[str]:
     """A loop along the axis: over numbers, or over slices where there are further axes."""
     node = step.node
     assert isinstance(node, Scan)
@@ -241,7 +241,7 @@ def scan_lines(step: Step, scope: Scope) -> list[str]:
     ]
 
 
-def triangle_lines(step: Step, scope: Scope) -> list[str]:
+def triangle_lines(step: Step, scope: GeneratedNames) -> list[str]:
     """Householder's QR: a column keeps what is small in it."""
     target, source = scope.ref(step.node), scope.ref(step.node.operands[0])
     return [
@@ -281,17 +281,17 @@ class Printer:
     imports: tuple[str, ...]
     spells: Callable[[ScalarFunction], bool]
     prints: Callable[[ScalarFunction], bool] | None
-    elementwise: Callable[[Step, Scope], list[str]]
+    elementwise: Callable[[Step, GeneratedNames], list[str]]
 
 
-def rule(step: Step, target: Printer) -> Callable[[Step, Scope], list[str]]:
+def rule(step: Step, target: Printer) -> Callable[[Step, GeneratedNames], list[str]]:
     """The statements of a step for a target."""
     if step.form is Form.PUT and step.fused:
         return lambda own, scope: _put_lines(own, scope, target)
     return target.elementwise if step.form is Form.ELEMENTWISE else LINES[step.form]
 
 
-def _put_lines(step: Step, scope: Scope, target: Printer) -> list[str]:
+def _put_lines(step: Step, scope: GeneratedNames, target: Printer) -> list[str]:
     """What is put into a slice, computed right there."""
     operand = step.fused[-1]
     lines, part = slice_lines(step.node, scope)

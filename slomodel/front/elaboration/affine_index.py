@@ -10,7 +10,16 @@ from slomodel.front.elaboration.errors import StatementError, error, shape_error
 from slomodel.front.elaboration.foreign_names import COUNTS, SIZES
 from slomodel.front.elaboration.scope import Elaboration, Scope, Symbol, described
 from slomodel.front.elaboration.values import Label
-from slomodel.front.text.syntax import Call, Name, Negate, Node, Number, Product, Sum, children
+from slomodel.front.text.syntax import (
+    FunctionCall,
+    Name,
+    Negate,
+    Node,
+    NumberLiteral,
+    ProductChain,
+    SumChain,
+    children,
+)
 from slomodel.ir.dims import Dim, literal
 from slomodel.problem import Bound
 
@@ -64,7 +73,7 @@ def affine(node: Node, scope: Scope) -> AffineIndex:
     while stack:
         current, is_left = stack.pop()
         below = children(current)
-        if not is_left and isinstance(current, (Negate, Sum, Product)):
+        if not is_left and isinstance(current, (Negate, SumChain, ProductChain)):
             stack.append((current, True))
             stack.extend((child, False) for child in reversed(below))
             continue
@@ -96,7 +105,7 @@ def whole(node: Node, scope: Scope) -> int:
 
 
 def _leaf(node: Node, scope: Scope) -> AffineIndex:
-    if isinstance(node, Number):
+    if isinstance(node, NumberLiteral):
         if node.value.is_integer() and abs(node.value) <= _LARGEST:
             return AffineIndex(literal(int(node.value)))
         raise _not_whole(node.span)
@@ -108,11 +117,11 @@ def _leaf(node: Node, scope: Scope) -> AffineIndex:
             return AffineIndex(found.dim)
         what = described(found) if isinstance(found, Symbol) else f"`{node.text}` is a parameter"
         raise _not_affine(node.span, what)
-    remedy = dims_asked(node, scope) if isinstance(node, Call) else ""
+    remedy = dims_asked(node, scope) if isinstance(node, FunctionCall) else ""
     raise _not_affine(node.span, f"`{node.span.text}` is more than that", remedy)
 
 
-def dims_asked(node: Call, scope: Scope) -> str:
+def dims_asked(node: FunctionCall, scope: Scope) -> str:
     """The remedy for a call that asks for sizes, as `len(y)` does; empty for other calls."""
     name, of = node.function.text, node.args[0] if node.args else None
     if name not in SIZES and name not in COUNTS:
@@ -131,9 +140,9 @@ def _combined(node: Node, operands: list[AffineIndex]) -> AffineIndex:
     if isinstance(node, Negate):
         return operands[0].times(-1)
     result = operands[0]
-    assert isinstance(node, (Sum, Product))
+    assert isinstance(node, (SumChain, ProductChain))
     for term, other in zip(node.rest, operands[1:], strict=True):
-        if isinstance(node, Sum):
+        if isinstance(node, SumChain):
             result = result.plus(other, 1 if term.op == "+" else -1)
             continue
         if term.op not in ("*", ".*"):

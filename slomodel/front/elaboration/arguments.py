@@ -15,8 +15,8 @@ from slomodel.front.elaboration.values import Value, settled, show
 from slomodel.front.text.syntax import (
     Argument,
     BoolOp,
-    Call,
     Compare,
+    FunctionCall,
     Keyword,
     NoneLiteral,
     Not,
@@ -55,7 +55,7 @@ def signature(text: str) -> Signature:
     return Signature(text, name, tuple(parameters))
 
 
-def match(node: Call, wanted: Signature) -> Mapping[str, tuple[Argument, ...]]:
+def match(node: FunctionCall, wanted: Signature) -> Mapping[str, tuple[Argument, ...]]:
     """The argument for each parameter; the empty tuple for one left out that has a default."""
     found: dict[str, tuple[Argument, ...]] = {}
     positional = list(node.args)
@@ -92,7 +92,7 @@ def _add_keyword(
     found[name] = (keyword.value,)
 
 
-def _wrong_number(node: Call, wanted: Signature) -> StatementError:
+def _wrong_number(node: FunctionCall, wanted: Signature) -> StatementError:
     count = len(node.args) + len(node.kwargs)
     least = sum(p.default is None for p in wanted.parameters)
     most = len(wanted.parameters)
@@ -164,7 +164,7 @@ def default_number(parameter: Parameter) -> float:
 class ArrayCall:
     """`operands` are the evaluated array arguments, `arguments` all of them by parameter."""
 
-    node: Call
+    node: FunctionCall
     signature: Signature
     scope: Scope
     operands: tuple[Operand, ...]

@@ -14,7 +14,7 @@ from slomodel.front.elaboration.array_functions import ARRAY_FUNCTIONS
 from slomodel.front.elaboration.errors import StatementError, error, suggestion, unsupported
 from slomodel.front.elaboration.evaluation import Steps
 from slomodel.front.elaboration.foreign_names import FOREIGN_FUNCTIONS
-from slomodel.front.elaboration.scope import Evaluate, Scope, described
+from slomodel.front.elaboration.scope import Scope, ValueRequest, described
 from slomodel.front.elaboration.shape_mismatch import operand, unequal
 from slomodel.front.elaboration.user_functions import _expanded
 from slomodel.front.elaboration.values import (
@@ -25,7 +25,7 @@ from slomodel.front.elaboration.values import (
     square_root,
     squared,
 )
-from slomodel.front.text.syntax import Call
+from slomodel.front.text.syntax import FunctionCall
 from slomodel.functions import FUNCTIONS
 
 _LATER = {
@@ -36,7 +36,7 @@ _LATER = {
 }
 
 
-def call(node: Call, request: Evaluate) -> Steps:
+def call(node: FunctionCall, request: ValueRequest) -> Steps:
     name, scope = node.function.text, request.scope
     is_reduction = name in ("max", "min") and (len(node.args) == 1)
     if name in FUNCTIONS and not is_reduction:
@@ -49,7 +49,7 @@ def call(node: Call, request: Evaluate) -> Steps:
     raise _unknown(node, scope)
 
 
-def _scalar(node: Call, scope: Scope) -> Steps:
+def _scalar(node: FunctionCall, scope: Scope) -> Steps:
     name = node.function.text
     wanted = signature(FUNCTIONS[name].signature)
     found = match(node, wanted)
@@ -57,7 +57,7 @@ def _scalar(node: Call, scope: Scope) -> Steps:
     for parameter in wanted.parameters:
         for argument in found[parameter.name]:
             check_kind(argument, wanted, parameter.name)
-            value = yield Evaluate(argument, scope)
+            value = yield ValueRequest(argument, scope)
             operands.append(operand(argument, value))
     values = [one.value for one in operands]
     if merged(values) is None:
@@ -70,7 +70,7 @@ def _scalar(node: Call, scope: Scope) -> Steps:
     return combine(FUNCTIONS[name], *values)
 
 
-def _array(node: Call, scope: Scope) -> Steps:
+def _array(node: FunctionCall, scope: Scope) -> Steps:
     entry = ARRAY_FUNCTIONS[node.function.text]
     wanted = signature(entry.text)
     found = match(node, wanted)
@@ -78,12 +78,12 @@ def _array(node: Call, scope: Scope) -> Steps:
     for parameter in entry.values:
         for argument in found[parameter]:
             check_kind(argument, wanted, parameter)
-            value = yield Evaluate(argument, scope)
+            value = yield ValueRequest(argument, scope)
             operands.append(operand(argument, value))
     return entry.rule(ArrayCall(node, wanted, scope, tuple(operands), found))
 
 
-def _unknown(node: Call, scope: Scope) -> StatementError:
+def _unknown(node: FunctionCall, scope: Scope) -> StatementError:
     name = node.function.text
     span = node.function.span
     if name in _LATER:

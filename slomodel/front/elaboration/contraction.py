@@ -100,7 +100,7 @@ def _terms(expr: Expr) -> list[tuple[bool, Expr]]:
     return terms
 
 
-def _contractible(product: _Product) -> _Product:
+def _contractible(product: _ScaledProduct) -> _ScaledProduct:
     """The product with a square that is its only factor as two factors."""
     if len(product.arrays) == 1:
         only = product.arrays[0]
@@ -109,7 +109,7 @@ def _contractible(product: _Product) -> _Product:
     return product
 
 
-def _contracted(product: _Product, expr: Expr, kept: Axes, repeated: Shape) -> Expr:
+def _contracted(product: _ScaledProduct, expr: Expr, kept: Axes, repeated: Shape) -> Expr:
     # A sum of nothing is 0, whatever its factors are: what may be a NaN stays inside.
     inside = [scalar for scalar in product.scalars if not _is_polynomial(scalar)]
     inside += [div(1.0, divisor) for divisor in product.divisors if not _is_polynomial(divisor)]
@@ -150,7 +150,7 @@ def _is_polynomial(scalar: Expr) -> bool:
 
 
 @dataclass(slots=True)
-class _Product:
+class _ScaledProduct:
     """Arrays with the axes of the product that theirs are, and what can stand outside a sum."""
 
     arrays: list[Expr] = field(default_factory=list)
@@ -160,9 +160,9 @@ class _Product:
     negative: bool = False
 
 
-def _factors(expr: Expr) -> _Product:
+def _factors(expr: Expr) -> _ScaledProduct:
     """`expr` as a product of arrays and scalars."""
-    product = _Product()
+    product = _ScaledProduct()
     stack: list[tuple[Expr, Axes]] = [(expr, tuple(range(expr.rank)))]
     while stack:
         node, axes = stack.pop()
@@ -184,5 +184,5 @@ def _factors(expr: Expr) -> _Product:
             product.arrays.append(node)
             product.axes.append(axes)
         if len(product.arrays) + len(stack) > _MOST_FACTORS:
-            return _Product([expr], [tuple(range(expr.rank))])
+            return _ScaledProduct([expr], [tuple(range(expr.rank))])
     return product

@@ -15,11 +15,11 @@ from slomodel.front.elaboration.scope import Elaboration, Scope, Symbol, describ
 from slomodel.front.elaboration.values import value_of
 from slomodel.front.text.syntax import (
     BoolOp,
-    Call,
     Compare,
     DataDecl,
     DimDecl,
     Expr,
+    FunctionCall,
     Name,
     NoneLiteral,
     Not,
@@ -129,7 +129,7 @@ def constant(node: Expr, model: Elaboration) -> float:
 
 
 def _init(node: Expr, shape: Shape, model: Elaboration) -> Init:
-    if isinstance(node, Call) and node.function.text in _DISTRIBUTIONS:
+    if isinstance(node, FunctionCall) and node.function.text in _DISTRIBUTIONS:
         return _distribution(node, model)
     if isinstance(node, Name) and node.text not in model.symbols:
         if node.text == "zeros":
@@ -155,7 +155,7 @@ def _init(node: Expr, shape: Shape, model: Elaboration) -> Init:
             raise StatementError(None)
         if symbol.kind == "data":
             return _from_data(symbol, node.span, shape)
-    if isinstance(node, Call) and node.function.text not in model.symbols:
+    if isinstance(node, FunctionCall) and node.function.text not in model.symbols:
         known = get_close_matches(node.function.text, _DISTRIBUTIONS, n=1)
         if known:
             message = f"no distribution is called `{node.function.text}`"
@@ -181,7 +181,7 @@ def _from_data(symbol: Symbol, span: Span, shape: Shape) -> Init:
     return Init("data", (), symbol.name)
 
 
-def _distribution(node: Call, model: Elaboration) -> Init:
+def _distribution(node: FunctionCall, model: Elaboration) -> Init:
     name = node.function.text
     found = match(node, signature(_DISTRIBUTIONS[name]))
     numbers = []

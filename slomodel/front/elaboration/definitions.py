@@ -10,14 +10,14 @@ from slomodel.front.elaboration.scope import Elaboration, Scope, Symbol
 from slomodel.front.elaboration.shape_mismatch import marks, operand
 from slomodel.front.elaboration.values import Value, as_axes, combine, number, show
 from slomodel.front.text.syntax import (
-    Check,
+    CheckStatement,
     Let,
-    Objective,
+    ObjectiveStatement,
 )
 from slomodel.functions import eq, where
 from slomodel.ir.expr import Expr
 from slomodel.ir.walk import inputs
-from slomodel.problem import Check as ProblemCheck
+from slomodel.problem import Check
 
 
 def declare_let(statement: Let, model: Elaboration) -> None:
@@ -38,7 +38,7 @@ def declare_let(statement: Let, model: Elaboration) -> None:
     model.declare(Symbol(name.text, "definition", name.span, value=value))
 
 
-def check_condition(statement: Check, model: Elaboration) -> ProblemCheck:
+def check_condition(statement: CheckStatement, model: Elaboration) -> Check:
     """A condition on data as one truth value; on arrays it must hold for all elements."""
     node = statement.condition
     value = evaluate(node, Scope(model))
@@ -50,7 +50,7 @@ def check_condition(statement: Check, model: Elaboration) -> ProblemCheck:
             "as `exp(u)` is positive and `sigmoid(u)` is in (0, 1)"
         )
         raise error("E219", message, statement.span, remedy)
-    return ProblemCheck(holds_everywhere(value).expr, node.span.text, statement.span)
+    return Check(holds_everywhere(value).expr, node.span.text, statement.span)
 
 
 def holds_everywhere(condition: Value) -> Value:
@@ -61,7 +61,7 @@ def holds_everywhere(condition: Value) -> Value:
     return combine(eq, failures, number(0.0))
 
 
-def objective_value(statement: Objective, model: Elaboration) -> Expr:
+def objective_value(statement: ObjectiveStatement, model: Elaboration) -> Expr:
     value = evaluate(statement.expr, Scope(model))
     if value.rank:
         text = statement.expr.span.text

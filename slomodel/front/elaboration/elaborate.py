@@ -18,21 +18,20 @@ from slomodel.front.elaboration.scope import Elaboration, Symbol, SymbolKind
 from slomodel.front.elaboration.user_functions import declare_fn
 from slomodel.front.lints.kinks import nonsmooth_warnings
 from slomodel.front.text.syntax import (
-    Check,
+    CheckStatement,
     DataDecl,
     DimDecl,
     Fn,
     Let,
-    Objective,
-    Program,
+    ModelTree,
+    ObjectiveStatement,
     Statement,
     VarDecl,
 )
 from slomodel.ir.expr import Expr
 from slomodel.ir.node import without_gc
 from slomodel.ir.walk import inputs
-from slomodel.problem import Check as ProblemCheck
-from slomodel.problem import DataDeclaration, DimDeclaration, Problem, Variable
+from slomodel.problem import Check, DataDeclaration, DimDeclaration, Problem, Variable
 from slomodel.rewrite import Rolled, carried, rewritten
 
 _MOST_MESSAGES = 20
@@ -46,12 +45,12 @@ class _Gathered:
     dims: list[DimDeclaration] = field(default_factory=list)
     data: list[DataDeclaration] = field(default_factory=list)
     variables: list[Variable] = field(default_factory=list)
-    checks: list[ProblemCheck] = field(default_factory=list)
+    checks: list[Check] = field(default_factory=list)
     objective: Expr | None = None
 
 
 @without_gc()
-def elaborate(program: Program, source: SourceText) -> Problem:
+def elaborate(program: ModelTree, source: SourceText) -> Problem:
     """The problem that a program states.
 
     Raises ModelSyntaxError, ShapeError or MissingRule with every independent mistake.
@@ -59,7 +58,7 @@ def elaborate(program: Program, source: SourceText) -> Problem:
     model = Elaboration(source)
     model.warnings.update(dict.fromkeys(program.warnings))
     for statement in reversed(program.order):
-        if not isinstance(statement, (Check, Objective)):
+        if not isinstance(statement, (CheckStatement, ObjectiveStatement)):
             model.later[statement.name.text] = statement.name.span
         if isinstance(statement, Fn):
             model.functions[statement.name.text] = statement
@@ -93,9 +92,9 @@ def _statement(statement: Statement, model: Elaboration, gathered: _Gathered) ->
             declare_let(statement, model)
         case Fn():
             declare_fn(statement, model)
-        case Check():
+        case CheckStatement():
             gathered.checks.append(check_condition(statement, model))
-        case Objective():
+        case ObjectiveStatement():
             value = objective_value(statement, model)
             gathered.objective = gathered.objective or value
 
@@ -111,14 +110,14 @@ _KINDS: dict[type[Statement], SymbolKind] = {
 
 def _poison(statement: Statement, model: Elaboration) -> None:
     """Have later uses of a name that failed go without a message."""
-    if not isinstance(statement, (Check, Objective)):
+    if not isinstance(statement, (CheckStatement, ObjectiveStatement)):
         name = statement.name
         broken = Symbol(name.text, _KINDS[type(statement)], name.span)
         model.symbols.setdefault(name.text, broken)
         model.later.pop(name.text, None)
 
 
-def _missing_parts(program: Program, model: Elaboration) -> list[StatementError]:
+def _missing_parts(program: ModelTree, model: Elaboration) -> list[StatementError]:
     """What a model must have: one objective, at least one variable."""
     found: list[StatementError] = []
     end = Span(model.source, len(model.source.text.rstrip()), len(model.source.text.rstrip()))
@@ -146,7 +145,9 @@ def _error(faults: list[StatementError]) -> SlomodelError:
     return kind(*found)
 
 
-def _problem(program: Program, model: Elaboration, gathered: _Gathered, objective: Expr) -> Problem:
+def _problem(
+    program: ModelTree, model: Elaboration, gathered: _Gathered, objective: Expr
+) -> Problem:
     conditions = [check.condition for check in gathered.checks]
     used = set(inputs(objective, *conditions))
     starts = {variable.init.array for variable in gathered.variables}

@@ -6,20 +6,20 @@ from collections.abc import Callable, Generator
 from typing import TypeAlias
 
 from slomodel.front.elaboration.errors import error, misplaced_row
-from slomodel.front.elaboration.scope import Evaluate
+from slomodel.front.elaboration.scope import ValueRequest
 from slomodel.front.elaboration.values import Value
 
-Steps: TypeAlias = Generator[Evaluate, Value, Value]
+Steps: TypeAlias = Generator[ValueRequest, Value, Value]
 """A rule in progress: it yields requests, receives their values, and returns its own."""
 
 MOST_EXPANDED = 60_000
 """Nodes evaluated beyond those of the text: functions are expanded at each use."""
 
 
-def run(request: Evaluate, rule: Callable[[Evaluate], Steps | Value]) -> Value:
+def run(request: ValueRequest, rule: Callable[[ValueRequest], Steps | Value]) -> Value:
     """The value of a request; `rule` gives the steps for each node, or at once the value."""
-    stack: list[tuple[Evaluate, Steps]] = []
-    pending: Evaluate | None = request
+    stack: list[tuple[ValueRequest, Steps]] = []
+    pending: ValueRequest | None = request
     value: Value | None = None
     while True:
         if pending is not None:
@@ -44,7 +44,7 @@ def run(request: Evaluate, rule: Callable[[Evaluate], Steps | Value]) -> Value:
             value = _checked(current, stop.value)
 
 
-def _checked(request: Evaluate, value: Value) -> Value:
+def _checked(request: ValueRequest, value: Value) -> Value:
     """The value as the asking rule may have it; the place of its node is noted."""
     if value.row is not None and not request.row:
         raise misplaced_row(value.row)
@@ -52,7 +52,7 @@ def _checked(request: Evaluate, value: Value) -> Value:
     return value
 
 
-def _count(current: Evaluate, whole: Evaluate) -> None:
+def _count(current: ValueRequest, whole: ValueRequest) -> None:
     """Count a node; too many are blamed on the whole expression, not on a function's body."""
     model = current.scope.model
     model.steps += 1

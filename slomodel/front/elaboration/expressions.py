@@ -21,26 +21,26 @@ from slomodel.front.elaboration.operators import (
     transposition,
 )
 from slomodel.front.elaboration.reductions import comprehension
-from slomodel.front.elaboration.scope import CONSTANTS, Evaluate, Scope, Symbol
+from slomodel.front.elaboration.scope import CONSTANTS, Scope, Symbol, ValueRequest
 from slomodel.front.elaboration.values import Label, Value, number, value_of
 from slomodel.front.text.syntax import (
     BoolOp,
-    Call,
     Compare,
     Comprehension,
     Condition,
     Expr,
+    FunctionCall,
     Index,
     Name,
     Negate,
     NoneLiteral,
     Not,
-    Number,
+    NumberLiteral,
     Power,
-    Product,
+    ProductChain,
     Slice,
     String,
-    Sum,
+    SumChain,
     Transpose,
 )
 from slomodel.functions import FUNCTIONS
@@ -48,21 +48,21 @@ from slomodel.functions import FUNCTIONS
 
 def evaluate(node: Expr | Condition, scope: Scope) -> Value:
     """What an expression or condition of a model is worth."""
-    return run(Evaluate(node, scope), _rule)
+    return run(ValueRequest(node, scope), _rule)
 
 
-def _rule(request: Evaluate) -> Steps | Value:
+def _rule(request: ValueRequest) -> Steps | Value:
     node = request.node
     match node:
-        case Number():
+        case NumberLiteral():
             return number(node.value)
         case Name():
             return _name(node, request.scope)
         case Negate():
             return negation(node, request)
-        case Sum():
+        case SumChain():
             return addition(node, request)
-        case Product():
+        case ProductChain():
             return product(node, request)
         case Power():
             return power(node, request)
@@ -70,7 +70,7 @@ def _rule(request: Evaluate) -> Steps | Value:
             return transposition(node, request)
         case Index():
             return indexing(node, request)
-        case Call():
+        case FunctionCall():
             return call(node, request)
         case Comprehension():
             return comprehension(node, request)

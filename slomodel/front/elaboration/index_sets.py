@@ -8,7 +8,7 @@ from slomodel.front.elaboration.affine_index import size
 from slomodel.front.elaboration.errors import error
 from slomodel.front.elaboration.scope import Scope, described
 from slomodel.front.elaboration.values import Label, Value, combine, number, value_of
-from slomodel.front.text.syntax import Call, Expr, Iteration
+from slomodel.front.text.syntax import Expr, FunctionCall, Iteration
 from slomodel.functions import add, mul
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, named
@@ -40,7 +40,7 @@ def _clash(name: str, scope: Scope, made: dict[str, Label]) -> str:
 def _label(iteration: Iteration, scope: Scope, made: dict[str, Label]) -> Label:
     domain, model = iteration.domain, scope.model
     inner = scope.with_local(made)
-    if not (isinstance(domain, Call) and domain.function.text == "range"):
+    if not (isinstance(domain, FunctionCall) and domain.function.text == "range"):
         extent = size(domain, inner)
         is_name = len(extent.terms) == 1 and extent.terms[0][1] == 1 and not extent.const
         if not is_name and not extent.is_literal:

@@ -13,10 +13,10 @@ from slomodel.front.elaboration.affine_index import (
 )
 from slomodel.front.elaboration.errors import StatementError, shape_error
 from slomodel.front.elaboration.evaluation import Steps
-from slomodel.front.elaboration.scope import Evaluate, Scope
+from slomodel.front.elaboration.scope import Scope, ValueRequest
 from slomodel.front.elaboration.shape_mismatch import marks, operand
 from slomodel.front.elaboration.values import Axis, Label, Value, show
-from slomodel.front.text.syntax import Expr, Index, Negate, NoneLiteral, Number, Slice
+from slomodel.front.text.syntax import Expr, Index, Negate, NoneLiteral, NumberLiteral, Slice
 from slomodel.ir import build
 from slomodel.ir.dims import Dim
 from slomodel.ir.expr import Affine
@@ -37,9 +37,9 @@ class _Picked:
         return [axis for axis in self.axes if axis is not None]
 
 
-def indexing(node: Index, request: Evaluate) -> Steps:
+def indexing(node: Index, request: ValueRequest) -> Steps:
     scope = request.scope
-    base = yield Evaluate(node.base, scope)
+    base = yield ValueRequest(node.base, scope)
     count = sum(not isinstance(item, NoneLiteral) for item in node.items)
     if count != base.rank:
         raise _wrong_count(node, base, count)
@@ -85,7 +85,11 @@ def _edge(node: Expr, axis: Dim, scope: Scope) -> Dim:
 
 
 def _is_negative_literal(node: Expr) -> bool:
-    return isinstance(node, Negate) and isinstance(node.operand, Number) and node.operand.value > 0
+    return (
+        isinstance(node, Negate)
+        and isinstance(node.operand, NumberLiteral)
+        and node.operand.value > 0
+    )
 
 
 def _read(base: Value, picked: _Picked) -> Value:

@@ -8,7 +8,7 @@ from slomodel.errors import Span
 from slomodel.front.elaboration.contraction import contract
 from slomodel.front.elaboration.errors import StatementError, error, misplaced_row, shape_error
 from slomodel.front.elaboration.evaluation import Steps
-from slomodel.front.elaboration.scope import Evaluate, Scope
+from slomodel.front.elaboration.scope import Scope, ValueRequest
 from slomodel.front.elaboration.shape_mismatch import (
     Operand,
     marks,
@@ -26,7 +26,16 @@ from slomodel.front.elaboration.values import (
     settled,
     show,
 )
-from slomodel.front.text.syntax import BoolOp, Compare, Negate, Not, Power, Product, Sum, Transpose
+from slomodel.front.text.syntax import (
+    BoolOp,
+    Compare,
+    Negate,
+    Not,
+    Power,
+    ProductChain,
+    SumChain,
+    Transpose,
+)
 from slomodel.functions import add, div, eq, ge, gt, land, le, lnot, lor, lt, mul, ne, neg, sub
 from slomodel.ir import build
 from slomodel.ir.walk import inputs
@@ -34,16 +43,16 @@ from slomodel.ir.walk import inputs
 _COMPARISONS = {"<": lt, "<=": le, ">": gt, ">=": ge, "==": eq, "!=": ne}
 
 
-def negation(node: Negate, request: Evaluate) -> Steps:
-    value = yield Evaluate(node.operand, request.scope, row=True)
+def negation(node: Negate, request: ValueRequest) -> Steps:
+    value = yield ValueRequest(node.operand, request.scope, row=True)
     return replace(combine(neg, value), row=value.row)
 
 
-def addition(node: Sum, request: Evaluate) -> Steps:
+def addition(node: SumChain, request: ValueRequest) -> Steps:
     scope = request.scope
-    value = yield Evaluate(node.first, scope)
+    value = yield ValueRequest(node.first, scope)
     for k, term in enumerate(node.rest):
-        other = yield Evaluate(term.operand, scope)
+        other = yield ValueRequest(term.operand, scope)
         function = add if term.op == "+" else sub
         if merged((value, other)) is None:
             nodes = (node.first, *(t.operand for t in node.rest[:k]))
@@ -54,12 +63,12 @@ def addition(node: Sum, request: Evaluate) -> Steps:
     return value
 
 
-def product(node: Product, request: Evaluate) -> Steps:
+def product(node: ProductChain, request: ValueRequest) -> Steps:
     """A chain from left to right; a transposed vector waits in it for its `@`."""
     scope = request.scope
-    value = yield Evaluate(node.first, scope, row=True)
+    value = yield ValueRequest(node.first, scope, row=True)
     for k, term in enumerate(node.rest):
-        other = yield Evaluate(term.operand, scope, row=True)
+        other = yield ValueRequest(term.operand, scope, row=True)
         factors = _Factors(node, k, value, other)
         value = _matrix_product(scope, factors) if term.op == "@" else _scaled(scope, factors)
         scope.model.note(value, node.first.span.to(term.operand.span))
@@ -70,7 +79,7 @@ def product(node: Product, request: Evaluate) -> Steps:
 class _Factors:
     """Both sides of operator k of a chain; as operands they are made for messages only."""
 
-    node: Product
+    node: ProductChain
     k: int
     a: Value
     b: Value
@@ -170,10 +179,10 @@ def _right_row(left: Operand, right: Operand, row: Span) -> StatementError:
     return shape_error("E207", message, row, remedy, marks=marks(left, right))
 
 
-def power(node: Power, request: Evaluate) -> Steps:
+def power(node: Power, request: ValueRequest) -> Steps:
     scope = request.scope
-    base = yield Evaluate(node.base, scope)
-    exponent = yield Evaluate(node.exponent, scope)
+    base = yield ValueRequest(node.base, scope)
+    exponent = yield ValueRequest(node.exponent, scope)
     left, right = operand(node.base, base), operand(node.exponent, exponent)
     if node.op == "^" and is_square(base):
         a, p = left.bracketed, right.bracketed
@@ -188,8 +197,8 @@ def power(node: Power, request: Evaluate) -> Steps:
     return power_of(base, exponent)
 
 
-def transposition(node: Transpose, request: Evaluate) -> Steps:
-    value = yield Evaluate(node.operand, request.scope)
+def transposition(node: Transpose, request: ValueRequest) -> Steps:
+    value = yield ValueRequest(node.operand, request.scope)
     if value.rank > 2:
         remedy = 'name the order: `einsum("ijk->kji", T)`'
         message = f"`'` needs a matrix or a vector, not {show(value)}"
@@ -212,10 +221,10 @@ def transposed(value: Value) -> Value:
     return replace(value, expr=build.transpose(value.expr, order), axes=value.axes[::-1])
 
 
-def comparison(node: Compare, request: Evaluate) -> Steps:
+def comparison(node: Compare, request: ValueRequest) -> Steps:
     scope = request.scope
-    a = yield Evaluate(node.left, scope)
-    b = yield Evaluate(node.right, scope)
+    a = yield ValueRequest(node.left, scope)
+    b = yield ValueRequest(node.right, scope)
     left, right = operand(node.left, a), operand(node.right, b)
     if node.op in ("==", "!="):
         named = [i.name for v in (a, b) for i in inputs(v.expr) if i.role == "variable"]
@@ -228,12 +237,12 @@ def comparison(node: Compare, request: Evaluate) -> Steps:
     return combine(_COMPARISONS[node.op], a, b)
 
 
-def connective(node: BoolOp, request: Evaluate) -> Steps:
+def connective(node: BoolOp, request: ValueRequest) -> Steps:
     scope = request.scope
     function = land if node.op == "and" else lor
-    value = yield Evaluate(node.operands[0], scope)
+    value = yield ValueRequest(node.operands[0], scope)
     for k, other_node in enumerate(node.operands[1:], start=1):
-        other = yield Evaluate(other_node, scope)
+        other = yield ValueRequest(other_node, scope)
         if merged((value, other)) is None:
             nodes = node.operands[:k]
             left = Operand(nodes[0].span.to(nodes[-1].span), nodes, value)
@@ -242,6 +251,6 @@ def connective(node: BoolOp, request: Evaluate) -> Steps:
     return value
 
 
-def inversion(node: Not, request: Evaluate) -> Steps:
-    value = yield Evaluate(node.operand, request.scope)
+def inversion(node: Not, request: ValueRequest) -> Steps:
+    value = yield ValueRequest(node.operand, request.scope)
     return combine(lnot, value)

@@ -11,7 +11,7 @@ from slomodel.front.elaboration.contraction import total
 from slomodel.front.elaboration.errors import error, shape_error, suggestion
 from slomodel.front.elaboration.evaluation import Steps
 from slomodel.front.elaboration.index_sets import bind_iterations, size_product
-from slomodel.front.elaboration.scope import Elaboration, Evaluate, Scope
+from slomodel.front.elaboration.scope import Elaboration, Scope, ValueRequest
 from slomodel.front.elaboration.values import Label, Value, combine, number, settled, show
 from slomodel.front.text.syntax import Comprehension
 from slomodel.functions import div, ge, mul, where
@@ -29,7 +29,7 @@ _NEUTRAL = {"prod": 1.0, "max": -math.inf, "min": math.inf, "logsumexp": -math.i
 _BY_INDEX = ("sum", "mean", *_NEUTRAL)
 
 
-def comprehension(node: Comprehension, request: Evaluate) -> Steps:
+def comprehension(node: Comprehension, request: ValueRequest) -> Steps:
     scope = request.scope
     name = node.function.text
     if name not in _BY_INDEX:
@@ -37,10 +37,10 @@ def comprehension(node: Comprehension, request: Evaluate) -> Steps:
         remedy = suggestion(name, _BY_INDEX) or "`sum`, `mean` and `prod` do"
         raise error("E212", message, node.function.span, remedy)
     labels, inner = bind_iterations(node.iterations, scope)
-    body = yield Evaluate(node.body, inner)
+    body = yield ValueRequest(node.body, inner)
     condition: Value | None = None
     if node.condition is not None:
-        condition = yield Evaluate(node.condition, inner)
+        condition = yield ValueRequest(node.condition, inner)
         if condition.rank:
             message = f"the condition of a sum is one truth value, not {show(condition)}"
             raise shape_error("E212", message, node.condition.span, "index its arrays: `y[i] > 0`")

@@ -172,7 +172,7 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluate:
+class ValueRequest:
     """A request for the value of a node; `row` lets a transposed vector through."""
 
     node: Node

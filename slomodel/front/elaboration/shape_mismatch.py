@@ -9,7 +9,16 @@ from slomodel.errors import Mark, Span
 from slomodel.front.elaboration.errors import StatementError, shape_error
 from slomodel.front.elaboration.scope import Scope, Symbol
 from slomodel.front.elaboration.values import Axis, Value, show, show_axes
-from slomodel.front.text.syntax import Call, Index, Name, Node, Number, Product, Transpose, children
+from slomodel.front.text.syntax import (
+    FunctionCall,
+    Index,
+    Name,
+    Node,
+    NumberLiteral,
+    ProductChain,
+    Transpose,
+    children,
+)
 
 _MOST_NOTED = 4
 
@@ -37,7 +46,10 @@ class Operand:
     @property
     def bracketed(self) -> str:
         """The text as an operand of any operator: in parentheses unless it is a name or closed."""
-        simple = isinstance(self.nodes[0], (Name, Number, Index, Call)) and len(self.nodes) == 1
+        simple = (
+            isinstance(self.nodes[0], (Name, NumberLiteral, Index, FunctionCall))
+            and len(self.nodes) == 1
+        )
         return self.text if simple or self.text.startswith("(") else f"({self.text})"
 
     @property
@@ -176,7 +188,7 @@ def unfit_product(scope: Scope, span: Span, left: Operand, right: Operand) -> St
     )
 
 
-def parenthesised(node: Product, k: int) -> str:
+def parenthesised(node: ProductChain, k: int) -> str:
     """`y .* (X @ w)` for `y * X @ w`, where term k of the chain did not fit; else empty."""
     if node.rest[k].op not in ("*", ".*") or k + 1 >= len(node.rest):
         return ""

@@ -12,7 +12,7 @@ from slomodel.front.elaboration.arguments import (
 from slomodel.front.elaboration.array_functions import ARRAY_FUNCTIONS
 from slomodel.front.elaboration.errors import StatementError, error, shape_error
 from slomodel.front.elaboration.evaluation import Steps
-from slomodel.front.elaboration.scope import CONSTANTS, Elaboration, Evaluate, Scope, Symbol
+from slomodel.front.elaboration.scope import CONSTANTS, Elaboration, Scope, Symbol, ValueRequest
 from slomodel.front.elaboration.shape_mismatch import marks, operand, unequal
 from slomodel.front.elaboration.values import (
     Label,
@@ -23,9 +23,9 @@ from slomodel.front.elaboration.values import (
     show,
 )
 from slomodel.front.text.syntax import (
-    Call,
     Comprehension,
     Fn,
+    FunctionCall,
     Name,
     Node,
     children,
@@ -57,7 +57,7 @@ def _check_names(statement: Fn, model: Elaboration) -> None:
         if isinstance(node, Name):
             used.append(node)
     for node in _nodes(statement):
-        if isinstance(node, Call) and node.function.text in model.functions:
+        if isinstance(node, FunctionCall) and node.function.text in model.functions:
             _check_call(statement, node.function, model)
     for name in used:
         if name.text in own or name.text in model.symbols:
@@ -99,7 +99,7 @@ def _way_back(start: str, goal: str, model: Elaboration) -> list[str]:
     while waiting:
         name = waiting.pop(0)
         for node in _nodes(model.functions[name]):
-            found = node.function.text if isinstance(node, Call) else ""
+            found = node.function.text if isinstance(node, FunctionCall) else ""
             if found == goal:
                 return [*paths[name], goal]
             if found in model.functions and found not in paths:
@@ -108,7 +108,7 @@ def _way_back(start: str, goal: str, model: Elaboration) -> list[str]:
     return []
 
 
-def _expanded(node: Call, scope: Scope) -> Steps:
+def _expanded(node: FunctionCall, scope: Scope) -> Steps:
     """A function of the model: its body with each element of the arguments as a scalar.
 
     The axes of the arguments become index labels, so that the body reads by element.
@@ -124,7 +124,7 @@ def _expanded(node: Call, scope: Scope) -> Steps:
     for parameter in wanted.parameters:
         argument = found[parameter.name][0]
         check_kind(argument, wanted, "")
-        value = yield Evaluate(argument, scope)
+        value = yield ValueRequest(argument, scope)
         operands.append(operand(argument, value))
     axes = merged([one.value for one in operands])
     if axes is None:
@@ -134,7 +134,7 @@ def _expanded(node: Call, scope: Scope) -> Steps:
         parameter.name: _by_element(one.value, labels)
         for parameter, one in zip(wanted.parameters, operands, strict=True)
     }
-    body = yield Evaluate(fn.body, Scope(scope.model, local))
+    body = yield ValueRequest(fn.body, Scope(scope.model, local))
     if body.rank:
         message = f"`{fn.name.text}` must give a number for each element, and gives {show(body)}"
         remedy = "a function is applied by element; define arrays with `let`"

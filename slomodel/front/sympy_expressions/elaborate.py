@@ -20,7 +20,7 @@ from slomodel.front.lints.kinks import nonsmooth_warnings
 from slomodel.front.sympy_expressions import indexed as sums
 from slomodel.front.sympy_expressions import matrices
 from slomodel.front.sympy_expressions.errors import error, place, unsupported_node
-from slomodel.front.sympy_expressions.evaluation import Request, Steps, run
+from slomodel.front.sympy_expressions.evaluation import Steps, SymPyRequest, run
 from slomodel.front.sympy_expressions.free_names import FIXED_MATRICES, scan
 from slomodel.front.sympy_expressions.names import DeclaredNames, declare, listed, packed, unpacked
 from slomodel.front.sympy_expressions.scalars import is_root, root, scalar, symbol
@@ -32,7 +32,7 @@ from slomodel.rewrite import Rolled, carried, rewritten
 _MOST_WARNINGS = 20
 
 _RULES: tuple[
-    tuple[type[sp.Basic] | tuple[type[sp.Basic], ...], Callable[[Request], Steps]], ...
+    tuple[type[sp.Basic] | tuple[type[sp.Basic], ...], Callable[[SymPyRequest], Steps]], ...
 ] = (
     ((sp.Symbol, Idx), symbol),
     (sp.Indexed, sums.indexed),
@@ -126,13 +126,13 @@ def _rolled(
 
 def _graph(objective: sp.Expr, scope: IndexScope) -> Expr:
     try:
-        return run(Request(objective, scope), _rule).expr
+        return run(SymPyRequest(objective, scope), _rule).expr
     except StatementError as error:
         # What rules shared with model text refuse.
         raise error.kind(error.diagnostic or str(error)) from None
 
 
-def _rule(request: Request) -> Steps:
+def _rule(request: SymPyRequest) -> Steps:
     for kinds, rule in _RULES:
         if isinstance(request.node, kinds):
             return rule(request)

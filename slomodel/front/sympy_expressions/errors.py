@@ -62,7 +62,7 @@ def error(
     return kind(Diagnostic(code, message, span, help=remedy))
 
 
-class Places(Mapping[Expr, Span]):
+class Origins(Mapping[Expr, Span]):
     """The SymPy node that each node of a graph comes from, as a span once it is asked for."""
 
     def __init__(self) -> None:

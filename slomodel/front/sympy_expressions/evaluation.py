@@ -15,20 +15,20 @@ from slomodel.ir.expr import Const, Einsum, Expr, Input
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class SymPyRequest:
     """A request for the value of a node where it stands."""
 
     node: sp.Basic
     scope: IndexScope
 
 
-Steps: TypeAlias = Generator[Request, Value, Value]
+Steps: TypeAlias = Generator[SymPyRequest, Value, Value]
 """A rule in progress: it yields requests, receives their values, and returns its own."""
 
 
-def run(first: Request, rule: Callable[[Request], Steps]) -> Value:
+def run(first: SymPyRequest, rule: Callable[[SymPyRequest], Steps]) -> Value:
     """The value of a request; equal requests are answered once."""
-    done: dict[Request, Value] = {}
+    done: dict[SymPyRequest, Value] = {}
     stack = [(first, rule(first))]
     answer: Value | None = None
     while stack:

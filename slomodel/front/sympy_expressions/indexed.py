@@ -13,7 +13,7 @@ from slomodel.front.elaboration.reductions import reduced
 from slomodel.front.elaboration.scope import Elaboration
 from slomodel.front.elaboration.values import Label, Value, show
 from slomodel.front.sympy_expressions.errors import error, place
-from slomodel.front.sympy_expressions.evaluation import Request, Steps
+from slomodel.front.sympy_expressions.evaluation import Steps, SymPyRequest
 from slomodel.front.sympy_expressions.free_names import name_of
 from slomodel.front.sympy_expressions.scope import IndexScope, affine, enter
 from slomodel.ir import build
@@ -22,30 +22,30 @@ from slomodel.ir.expr import Affine
 from slomodel.problem import Bound
 
 
-def sum_over(request: Request) -> Steps:
+def sum_over(request: SymPyRequest) -> Steps:
     """A Sum as one contraction; a term without the index counts as often as it has values."""
     labels, inner = enter(request.node, request.scope)
-    body = yield Request(request.node.function, inner)
+    body = yield SymPyRequest(request.node.function, inner)
     return total(body, labels, ())
 
 
-def product_over(request: Request) -> Steps:
+def product_over(request: SymPyRequest) -> Steps:
     """A Product; a factor 0 has the right derivative."""
     labels, inner = enter(request.node, request.scope)
-    body = yield Request(request.node.function, inner)
+    body = yield SymPyRequest(request.node.function, inner)
     return reduced("prod", body, Elaboration(SourceText("")), place(request.node), labels=labels)
 
 
-def indexed(request: Request) -> Steps:
+def indexed(request: SymPyRequest) -> Steps:
     """An element of an IndexedBase."""
     yield from ()
     base = request.scope.translation.values[name_of(request.node.base)]
     return element(base, request.node.indices, request.node, request.scope)
 
 
-def matrix_element(request: Request) -> Steps:
+def matrix_element(request: SymPyRequest) -> Steps:
     """An element of a matrix expression."""
-    base = yield Request(request.node.parent, request.scope)
+    base = yield SymPyRequest(request.node.parent, request.scope)
     return element(base, (request.node.i, request.node.j), request.node, request.scope)
 
 

@@ -21,7 +21,7 @@ from slomodel.front.elaboration.values import (
     value_of,
 )
 from slomodel.front.sympy_expressions.errors import error
-from slomodel.front.sympy_expressions.evaluation import Request, Steps
+from slomodel.front.sympy_expressions.evaluation import Steps, SymPyRequest
 from slomodel.front.sympy_expressions.scope import size
 from slomodel.functions import add, mul
 from slomodel.functions.translate import balanced
@@ -38,12 +38,12 @@ def is_matrix(node: sp.Basic) -> bool:
     return isinstance(node, (sp.MatrixExpr, sp.MatrixBase))
 
 
-def matrix_symbol(request: Request) -> Steps:
+def matrix_symbol(request: SymPyRequest) -> Steps:
     yield from ()
     return request.scope.translation.values[request.node.name]
 
 
-def fixed(request: Request) -> Steps:
+def fixed(request: SymPyRequest) -> Steps:
     """Identity, ZeroMatrix, OneMatrix."""
     yield from ()
     shape = tuple(size(part, request.scope) for part in request.node.shape)
@@ -52,7 +52,7 @@ def fixed(request: Request) -> Steps:
     return value_of((build.ones if isinstance(request.node, sp.OneMatrix) else build.zeros)(shape))
 
 
-def explicit(request: Request) -> Steps:
+def explicit(request: SymPyRequest) -> Steps:
     """A matrix of written elements: each is put in its place."""
     rows, columns = request.node.shape
     if rows * columns > _MOST_WRITTEN_OUT:
@@ -64,7 +64,7 @@ def explicit(request: Request) -> Steps:
     for k, entry in enumerate(request.node.flat()):
         if entry == 0:
             continue
-        value = yield Request(entry, request.scope)
+        value = yield SymPyRequest(entry, request.scope)
         labels = tuple(label.dim for label in value.labels)
         wide = build.broadcast(value.expr, tuple(range(len(labels))), (*labels, *_ONE))
         offsets = [literal(0)] * len(labels) + [literal(k // columns), literal(k % columns)]
@@ -78,39 +78,39 @@ def explicit(request: Request) -> Steps:
 _ONE = (literal(1), literal(1))
 
 
-def elementwise(function: ScalarFunction, request: Request) -> Steps:
+def elementwise(function: ScalarFunction, request: SymPyRequest) -> Steps:
     """A sum or Hadamard product of matrices of one shape."""
     values: list[Value] = []
     for part in request.node.args:
-        value = yield Request(part, request.scope)
+        value = yield SymPyRequest(part, request.scope)
         if values and merged((values[0], value)) is None:
             raise _unequal(request.node, (values[0], value))
         values.append(value)
     return balanced(lambda a, b: combine(function, a, b), values)
 
 
-def matrix_sum(request: Request) -> Steps:
+def matrix_sum(request: SymPyRequest) -> Steps:
     return elementwise(add, request)
 
 
-def hadamard_product(request: Request) -> Steps:
+def hadamard_product(request: SymPyRequest) -> Steps:
     return elementwise(mul, request)
 
 
-def hadamard_power(request: Request) -> Steps:
-    base = yield Request(request.node.base, request.scope)
-    exponent = yield Request(request.node.exp, request.scope)
+def hadamard_power(request: SymPyRequest) -> Steps:
+    base = yield SymPyRequest(request.node.base, request.scope)
+    exponent = yield SymPyRequest(request.node.exp, request.scope)
     if merged((base, exponent)) is None:
         raise _unequal(request.node, (base, exponent))
     return power_of(base, exponent)
 
 
-def transpose(request: Request) -> Steps:
-    value = yield Request(request.node.arg, request.scope)
+def transpose(request: SymPyRequest) -> Steps:
+    value = yield SymPyRequest(request.node.arg, request.scope)
     return transposed(value)
 
 
-def product(request: Request) -> Steps:
+def product(request: SymPyRequest) -> Steps:
     """A chain of matrices as one contraction, times its scalar factors."""
     scalars, factors = yield from _factors(request)
     last = len(factors)
@@ -118,16 +118,16 @@ def product(request: Request) -> Steps:
     return reduce(lambda value, scalar: combine(mul, scalar, value), scalars, chain)
 
 
-def trace(request: Request) -> Steps:
+def trace(request: SymPyRequest) -> Steps:
     """A trace; of a product, one contraction that never makes the product's matrix."""
     inner = request.node.arg
     if isinstance(inner, sp.MatAdd):
         parts: list[Value] = []
         for part in inner.args:
-            value = yield Request(sp.Trace(part), request.scope)
+            value = yield SymPyRequest(sp.Trace(part), request.scope)
             parts.append(value)
         return balanced(lambda a, b: combine(add, a, b), parts)
-    scalars, factors = yield from _factors(Request(inner, request.scope))
+    scalars, factors = yield from _factors(SymPyRequest(inner, request.scope))
     first, last = factors[0], factors[-1]
     if first.axes[0] != last.axes[-1]:
         shape = f"[{first.axes[0]}, {last.axes[-1]}]"
@@ -138,9 +138,9 @@ def trace(request: Request) -> Steps:
     return reduce(lambda value, scalar: combine(mul, scalar, value), scalars, contract(keyed, ()))
 
 
-def matrix_power(request: Request) -> Steps:
+def matrix_power(request: SymPyRequest) -> Steps:
     """A whole power of a square matrix by repeated squaring."""
-    base = yield Request(request.node.base, request.scope)
+    base = yield SymPyRequest(request.node.base, request.scope)
     exponent = request.node.exp
     if not exponent.is_Integer or not 1 <= exponent <= _HIGHEST_POWER:
         message = f"a matrix power has a fixed whole exponent, 1 to {_HIGHEST_POWER}"
@@ -160,13 +160,15 @@ def matrix_power(request: Request) -> Steps:
     return result
 
 
-def _factors(request: Request) -> Generator[Request, Value, tuple[list[Value], list[Value]]]:
+def _factors(
+    request: SymPyRequest,
+) -> Generator[SymPyRequest, Value, tuple[list[Value], list[Value]]]:
     """The scalar factors and the matrices of a product, in order."""
     parts = request.node.args if isinstance(request.node, sp.MatMul) else (request.node,)
     scalars: list[Value] = []
     matrices: list[Value] = []
     for part in parts:
-        value = yield Request(part, request.scope)
+        value = yield SymPyRequest(part, request.scope)
         (matrices if is_matrix(part) else scalars).append(value)
     return scalars, matrices
 

@@ -11,7 +11,7 @@ from sympy.tensor.indexed import Idx
 from slomodel.front.elaboration.index_sets import index_value
 from slomodel.front.elaboration.values import Label, Value, combine, number, square_root, union
 from slomodel.front.sympy_expressions.errors import error
-from slomodel.front.sympy_expressions.evaluation import Request, Steps, note
+from slomodel.front.sympy_expressions.evaluation import Steps, SymPyRequest, note
 from slomodel.functions import div, eq, ne
 from slomodel.functions.translate import to_graphs
 from slomodel.ir import build
@@ -31,11 +31,11 @@ def is_root(node: sp.Basic) -> bool:
     return isinstance(node, sp.Pow) and node.exp in _HALVES
 
 
-def scalar(request: Request) -> Steps:
+def scalar(request: SymPyRequest) -> Steps:
     """The graph of an expression of leaves, each broadcast to the labels of all."""
     values: dict[sp.Basic, Value] = {}
     for leaf in _leaves(request.node):
-        values[leaf] = yield Request(leaf, request.scope)
+        values[leaf] = yield SymPyRequest(leaf, request.scope)
     labels = union(values.values())
     graphs = to_graphs(request.node, {leaf: _along(v, labels) for leaf, v in values.items()})
     for part, graph in graphs.items():
@@ -85,7 +85,7 @@ def _refuse_equalities(graphs: Mapping[sp.Basic, Expr]) -> None:
                 raise error("E411", message, part, remedy)
 
 
-def symbol(request: Request) -> Steps:
+def symbol(request: SymPyRequest) -> Steps:
     """An index as a number, a size, or a named scalar."""
     yield from ()
     label = request.scope.labels.get(request.node)
@@ -96,8 +96,8 @@ def symbol(request: Request) -> Steps:
     )
 
 
-def root(request: Request) -> Steps:
+def root(request: SymPyRequest) -> Steps:
     """`sqrt`; of a sum of squares it is the norm, of a square the absolute value."""
-    base = yield Request(request.node.base, request.scope)
+    base = yield SymPyRequest(request.node.base, request.scope)
     result = square_root(base)
     return combine(div, number(1.0), result) if request.node.exp.is_negative else result

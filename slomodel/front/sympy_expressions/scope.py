@@ -12,7 +12,7 @@ from sympy.tensor.indexed import Idx
 from slomodel.errors import ShapeError, SlomodelError
 from slomodel.front.elaboration.affine_index import AffineIndex
 from slomodel.front.elaboration.values import Label, Value
-from slomodel.front.sympy_expressions.errors import Places, error, shown
+from slomodel.front.sympy_expressions.errors import Origins, error, shown
 from slomodel.ir.dims import Dim, literal, named
 from slomodel.problem import Bound
 
@@ -29,7 +29,7 @@ class Translation:
     sizes: Mapping[str, int]
     values: dict[str, Value] = field(default_factory=dict)
     bounds: dict[Bound, None] = field(default_factory=dict)
-    places: Places = field(default_factory=Places)
+    places: Origins = field(default_factory=Origins)
     inner: dict[tuple[sp.Basic, IndexScope], tuple[tuple[Label, ...], IndexScope]] = field(
         default_factory=dict
     )

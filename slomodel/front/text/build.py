@@ -12,8 +12,8 @@ from slomodel.front.text.syntax import (
     ATTRIBUTES,
     Argument,
     BoolOp,
-    Call,
-    Check,
+    ChainTerm,
+    CheckStatement,
     Compare,
     Comprehension,
     Condition,
@@ -21,25 +21,25 @@ from slomodel.front.text.syntax import (
     DimDecl,
     Expr,
     Fn,
+    FunctionCall,
     Index,
     Iteration,
     Keyword,
     Let,
+    ModelTree,
     Name,
     Negate,
     NoneLiteral,
     Not,
-    Number,
-    Objective,
+    NumberLiteral,
+    ObjectiveStatement,
     Power,
-    Product,
-    Program,
+    ProductChain,
     Size,
     Slice,
     Statement,
     String,
-    Sum,
-    Term,
+    SumChain,
     Transpose,
     VarDecl,
 )
@@ -51,7 +51,7 @@ Children: TypeAlias = list[Any]
 _LONGEST_SIZE = 15
 
 
-class TreeBuilder(Transformer[Token, Program]):
+class TreeBuilder(Transformer[Token, ModelTree]):
     """Runs during the parse, so that no depth of nesting recurses.
 
     What the grammar cannot refuse (`x²` as a name) is collected in `problems`.
@@ -81,10 +81,10 @@ class TreeBuilder(Transformer[Token, Program]):
         if "\n" in self.source.text[head.end : bracket.start]:
             self.warnings.append(messages.continued_on_next_line(bracket))
 
-    def start(self, children: Children) -> Program:
+    def start(self, children: Children) -> ModelTree:
         name, *groups = children
         order: tuple[Statement, ...] = tuple(decl for group in groups for decl in group)
-        return Program(
+        return ModelTree(
             name,
             order,
             dims=tuple(s for s in order if isinstance(s, DimDecl)),
@@ -92,8 +92,8 @@ class TreeBuilder(Transformer[Token, Program]):
             vars=tuple(s for s in order if isinstance(s, VarDecl)),
             lets=tuple(s for s in order if isinstance(s, Let)),
             fns=tuple(s for s in order if isinstance(s, Fn)),
-            checks=tuple(s for s in order if isinstance(s, Check)),
-            objectives=tuple(s for s in order if isinstance(s, Objective)),
+            checks=tuple(s for s in order if isinstance(s, CheckStatement)),
+            objectives=tuple(s for s in order if isinstance(s, ObjectiveStatement)),
             warnings=tuple(self.warnings),
         )
 
@@ -184,15 +184,15 @@ class TreeBuilder(Transformer[Token, Program]):
     def parameters(self, children: Children) -> tuple[Name, ...]:
         return tuple(self._name(token) for token in children)
 
-    def check(self, children: Children) -> list[Check]:
+    def check(self, children: Children) -> list[CheckStatement]:
         keyword, condition = children
-        return [Check(condition, self._span(keyword).to(condition.span))]
+        return [CheckStatement(condition, self._span(keyword).to(condition.span))]
 
-    def objective(self, children: Children) -> list[Objective]:
+    def objective(self, children: Children) -> list[ObjectiveStatement]:
         sense, name, expr = children
         at = self._span(sense)
         label = None if name is None else self._name(name)
-        return [Objective(str(sense), label, expr, at, at.to(expr.span))]
+        return [ObjectiveStatement(str(sense), label, expr, at, at.to(expr.span))]
 
     def condition(self, children: Children) -> BoolOp:
         operands: tuple[Condition, ...] = tuple(children[::2])
@@ -212,19 +212,19 @@ class TreeBuilder(Transformer[Token, Program]):
         inner: Expr | Condition = inside
         return replace(inner, span=self._span(opening).to(self._span(closing)))
 
-    def _chain(self, children: Children) -> tuple[Expr, tuple[Term, ...], Span]:
+    def _chain(self, children: Children) -> tuple[Expr, tuple[ChainTerm, ...], Span]:
         first: Expr = children[0]
         rest = tuple(
-            Term(str(op), operand, self._span(op))
+            ChainTerm(str(op), operand, self._span(op))
             for op, operand in zip(children[1::2], children[2::2], strict=True)
         )
         return first, rest, first.span.to(rest[-1].operand.span)
 
-    def sum(self, children: Children) -> Sum:
-        return Sum(*self._chain(children))
+    def sum(self, children: Children) -> SumChain:
+        return SumChain(*self._chain(children))
 
-    def product(self, children: Children) -> Product:
-        return Product(*self._chain(children))
+    def product(self, children: Children) -> ProductChain:
+        return ProductChain(*self._chain(children))
 
     def sign(self, children: Children) -> Expr:
         op, operand = children
@@ -257,14 +257,14 @@ class TreeBuilder(Transformer[Token, Program]):
     def none(self, children: Children) -> NoneLiteral:
         return NoneLiteral(self._span(children[0]))
 
-    def number(self, children: Children) -> Number:
+    def number(self, children: Children) -> NumberLiteral:
         span = self._span(children[0])
         text = span.text.replace("_", "")
         value = float(text)
         mantissa = text.lower().partition("e")[0]
         if value == float("inf") or (value == 0 and mantissa.strip("0.")):
             self.problems.append(messages.outside_float(span))
-        return Number(value, text, span)
+        return NumberLiteral(value, text, span)
 
     def name(self, children: Children) -> Name:
         return self._name(children[0])
@@ -276,7 +276,7 @@ class TreeBuilder(Transformer[Token, Program]):
         name, value = self._name(children[0]), children[1]
         return Keyword(name, value, name.span.to(value.span))
 
-    def call(self, children: Children) -> Call:
+    def call(self, children: Children) -> FunctionCall:
         token, opening, *arguments, closing = children
         function = self._name(token)
         self._continues(function.span, self._span(opening))
@@ -285,7 +285,7 @@ class TreeBuilder(Transformer[Token, Program]):
         if kwargs and any(a.span.start > kwargs[0].span.start for a in args):
             late = next(a for a in args if a.span.start > kwargs[0].span.start)
             self.problems.append(messages.positional_after_keyword(late.span))
-        return Call(function, args, kwargs, function.span.to(self._span(closing)))
+        return FunctionCall(function, args, kwargs, function.span.to(self._span(closing)))
 
     def comprehension(self, children: Children) -> Comprehension:
         token, opening, body, *iterations, condition, closing = children

@@ -9,26 +9,26 @@ from typing import assert_never
 
 from slomodel.front.text.syntax import (
     BoolOp,
-    Call,
     Compare,
     Comprehension,
     Expr,
     Fn,
+    FunctionCall,
     Index,
     Iteration,
     Let,
+    ModelTree,
     Name,
     Negate,
     Node,
     NoneLiteral,
     Not,
-    Number,
+    NumberLiteral,
     Power,
-    Product,
-    Program,
+    ProductChain,
     Slice,
     String,
-    Sum,
+    SumChain,
     Transpose,
     VarDecl,
     children,
@@ -105,7 +105,7 @@ _COMMANDS = {"det": r"\det"}
 _BIG = {"sum": r"\sum", "prod": r"\prod", "max": r"\max", "min": r"\min"}
 
 
-def called(node: Call, operands: Sequence[TeX]) -> TeX:
+def called(node: FunctionCall, operands: Sequence[TeX]) -> TeX:
     """A call, in the notation that its function has in print."""
     name, texts = node.function.text, [one.text for one in operands]
     latex = FUNCTIONS[name].latex if name in FUNCTIONS else _COMMANDS.get(name, "")
@@ -154,7 +154,7 @@ def reduced(node: Comprehension, operands: Sequence[TeX]) -> TeX:
 def _limits(iteration: Iteration, domain: TeX) -> tuple[str, str]:
     """The first and the last value of an index."""
     found = iteration.domain
-    if isinstance(found, Call) and found.function.text == "range":
+    if isinstance(found, FunctionCall) and found.function.text == "range":
         inside = domain.text.removeprefix(r"\operatorname{range}\left(").removesuffix(r"\right)")
         low, _, stop = inside.rpartition(", ")
         return low or "0", _before(stop, found.args[-1] if found.args else found)
@@ -163,10 +163,10 @@ def _limits(iteration: Iteration, domain: TeX) -> tuple[str, str]:
 
 def _before(stop: str, node: object) -> str:
     """One less than where a range stops."""
-    if isinstance(node, Number) and node.value.is_integer():
+    if isinstance(node, NumberLiteral) and node.value.is_integer():
         return f"{int(node.value) - 1}"
-    last = node.rest[-1] if isinstance(node, Sum) else None
-    if last is None or not isinstance(last.operand, Number):
+    last = node.rest[-1] if isinstance(node, SumChain) else None
+    if last is None or not isinstance(last.operand, NumberLiteral):
         return f"{stop} - 1"
     value = int(last.operand.value) * (1 if last.op == "+" else -1) - 1
     shift = f" {'+' if value > 0 else '-'} {abs(value)}" if value else ""
@@ -179,7 +179,7 @@ _COMPARED = {"<": "<", "<=": r"\le", ">": ">", ">=": r"\ge", "==": "=", "!=": r"
 _JOINED = {"and": r" \wedge ", "or": r" \vee "}
 
 
-def latex_of(program: Program) -> str:
+def latex_of(program: ModelTree) -> str:
     """Objective, definitions and functions of a model, as one `aligned` environment."""
     objective = program.objectives[0]
     word = r"\max" if objective.sense == "maximize" else r"\min"
@@ -235,13 +235,13 @@ def _text(root: Expr) -> str:
 def _rule(node: Node, operands: Sequence[TeX]) -> TeX:
     """The text of a node from those of its children."""
     match node:
-        case Number() | Name() | String() | NoneLiteral():
+        case NumberLiteral() | Name() | String() | NoneLiteral():
             return _leaf(node)
         case Negate():
             return TeX(f"-{bracketed(operands[0], _PRODUCT)}", SUM)
-        case Sum():
+        case SumChain():
             return _sum(node, operands)
-        case Product():
+        case ProductChain():
             return _product(node, operands)
         case Power():
             circle = r"\circ " if node.op == ".^" else ""
@@ -254,7 +254,7 @@ def _rule(node: Node, operands: Sequence[TeX]) -> TeX:
         case Index():
             inside = ", ".join(one.text for one in operands[1:])
             return TeX(f"{_unindexed(bracketed(operands[0], ATOM))}_{{{inside}}}", ATOM)
-        case Call():
+        case FunctionCall():
             return called(node, operands)
         case Comprehension():
             return reduced(node, operands)
@@ -264,9 +264,9 @@ def _rule(node: Node, operands: Sequence[TeX]) -> TeX:
             assert_never(node)
 
 
-def _leaf(node: Number | Name | String | NoneLiteral) -> TeX:
+def _leaf(node: NumberLiteral | Name | String | NoneLiteral) -> TeX:
     match node:
-        case Number():
+        case NumberLiteral():
             return number_of(node.text)
         case Name():
             return TeX(name_of(node.text), ATOM)
@@ -287,14 +287,14 @@ def _condition(node: Compare | BoolOp | Not, operands: Sequence[TeX]) -> TeX:
             return TeX(rf"\neg ({operands[0].text})", SUM)
 
 
-def _sum(node: Sum, operands: Sequence[TeX]) -> TeX:
+def _sum(node: SumChain, operands: Sequence[TeX]) -> TeX:
     parts = [operands[0].text]
     for term, operand in zip(node.rest, operands[1:], strict=True):
         parts.append(f"{term.op} {bracketed(operand, _PRODUCT)}")
     return TeX(" ".join(parts), SUM)
 
 
-def _product(node: Product, operands: Sequence[TeX]) -> TeX:
+def _product(node: ProductChain, operands: Sequence[TeX]) -> TeX:
     """Factors beside each other; what `/` divides becomes a fraction."""
     factors = [bracketed(operands[0], _PRODUCT)]
     single = operands[0]

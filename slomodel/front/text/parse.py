@@ -14,14 +14,14 @@ from slomodel.errors import Diagnostic, ModelSyntaxError, SourceText, Span
 from slomodel.front.text.build import TreeBuilder
 from slomodel.front.text.syntax import (
     STATEMENTS,
-    Call,
     Comprehension,
+    FunctionCall,
     Index,
+    ModelTree,
     Negate,
     Node,
     Not,
     Power,
-    Program,
     Transpose,
     children,
     roots,
@@ -38,13 +38,13 @@ from slomodel.ir.node import without_gc
 
 _MOST_MESSAGES = 10
 _BOM = "\ufeff"
-_NESTING = (Negate, Not, Power, Transpose, Index, Call, Comprehension)
+_NESTING = (Negate, Not, Power, Transpose, Index, FunctionCall, Comprehension)
 # A parse fills the one builder that the parser was made with.
 _ONE_AT_A_TIME = Lock()
 
 
 @without_gc()
-def parse(source: SourceText) -> Program:
+def parse(source: SourceText) -> ModelTree:
     """The syntax tree of a model.
 
     Raises ModelSyntaxError with every mistake found, in the order of the text.
@@ -122,12 +122,12 @@ def _lexer() -> Lark:
     return Lark(grammar_path().read_text(encoding="utf-8"), parser=None, lexer="basic")
 
 
-def _run(source: SourceText) -> tuple[Program | None, list[Diagnostic]]:
+def _run(source: SourceText) -> tuple[ModelTree | None, list[Diagnostic]]:
     """Parse; after a mistake go on at the next statement."""
     lark, builder = _machine()
     builder.begin(source)
     problems: list[Diagnostic] = []
-    program: Program | None = None
+    program: ModelTree | None = None
     begin: int | None = int(source.text.startswith(_BOM))
     while begin is not None and len(problems) < _MOST_MESSAGES:
         try:
@@ -140,7 +140,7 @@ def _run(source: SourceText) -> tuple[Program | None, list[Diagnostic]]:
             after = failure.span.start if again else failure.span.end
             begin = None if failure.found == END else next_statement(source.text, after)
         else:
-            program, begin = parsed if isinstance(parsed, Program) else None, None
+            program, begin = parsed if isinstance(parsed, ModelTree) else None, None
     problems += builder.problems
     builder.begin(SourceText(""))
     once = {(p.code, p.span.start if p.span else 0): p for p in reversed(problems)}
@@ -151,7 +151,7 @@ def _run(source: SourceText) -> tuple[Program | None, list[Diagnostic]]:
 _USES_UP_KEYWORD = frozenset(("E103", "E120"))
 
 
-def _deepest(program: Program) -> Node | None:
+def _deepest(program: ModelTree) -> Node | None:
     """A node nested too deep, if there is one; brackets alone were counted before."""
     stack = [(root, 0) for statement in program.order for root in roots(statement)]
     while stack:

@@ -18,7 +18,7 @@ ATTRIBUTES = ("symmetric", "mask")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Number:
+class NumberLiteral:
     """A literal; `text` is how it was written, without underscores."""
 
     value: float
@@ -56,7 +56,7 @@ class Negate:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Term:
+class ChainTerm:
     """An operator of a flat chain with the operand on its right."""
 
     op: str
@@ -65,20 +65,20 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Sum:
+class SumChain:
     """`first op operand op operand …`, left to right; op is `+` or `-`."""
 
     first: Expr
-    rest: tuple[Term, ...]
+    rest: tuple[ChainTerm, ...]
     span: Span
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Product:
+class ProductChain:
     """`first op operand op operand …`, left to right; op is `*`, `/`, `@`, `.*` or `./`."""
 
     first: Expr
-    rest: tuple[Term, ...]
+    rest: tuple[ChainTerm, ...]
     span: Span
 
 
@@ -130,7 +130,7 @@ class Keyword:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Call:
+class FunctionCall:
     """`function(args, kwargs)`."""
 
     function: Name
@@ -187,7 +187,16 @@ class Not:
 
 Condition: TypeAlias = Compare | BoolOp | Not
 Expr: TypeAlias = (
-    Number | Name | Negate | Sum | Product | Power | Transpose | Index | Call | Comprehension
+    NumberLiteral
+    | Name
+    | Negate
+    | SumChain
+    | ProductChain
+    | Power
+    | Transpose
+    | Index
+    | FunctionCall
+    | Comprehension
 )
 Item: TypeAlias = Expr | Slice | NoneLiteral
 Argument: TypeAlias = Expr | Condition | String | NoneLiteral
@@ -251,13 +260,13 @@ class Fn:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Check:
+class CheckStatement:
     condition: Condition
     span: Span
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Objective:
+class ObjectiveStatement:
     """`sense` is `minimize` or `maximize`; `sense_span` is where that word stands."""
 
     sense: str
@@ -267,11 +276,11 @@ class Objective:
     span: Span
 
 
-Statement: TypeAlias = DimDecl | DataDecl | VarDecl | Let | Fn | Check | Objective
+Statement: TypeAlias = DimDecl | DataDecl | VarDecl | Let | Fn | CheckStatement | ObjectiveStatement
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Program:
+class ModelTree:
     """A parsed model: `order` holds every declaration as written, the rest sorts it by kind.
 
     `warnings` are remarks about the text that do not stop it from being a model.
@@ -284,19 +293,19 @@ class Program:
     vars: tuple[VarDecl, ...]
     lets: tuple[Let, ...]
     fns: tuple[Fn, ...]
-    checks: tuple[Check, ...]
-    objectives: tuple[Objective, ...]
+    checks: tuple[CheckStatement, ...]
+    objectives: tuple[ObjectiveStatement, ...]
     warnings: tuple[Diagnostic, ...] = field(default=())
 
 
 def children(node: Node) -> tuple[Node, ...]:
     """The nodes right below `node` in the order of the text; function names are not nodes."""
     match node:
-        case Number() | Name() | String() | NoneLiteral():
+        case NumberLiteral() | Name() | String() | NoneLiteral():
             return ()
         case Negate() | Transpose() | Not():
             return (node.operand,)
-        case Sum() | Product():
+        case SumChain() | ProductChain():
             return (node.first, *(term.operand for term in node.rest))
         case Power():
             return node.base, node.exponent
@@ -304,7 +313,7 @@ def children(node: Node) -> tuple[Node, ...]:
             return tuple(side for side in (node.lo, node.hi) if side is not None)
         case Index():
             return (node.base, *node.items)
-        case Call():
+        case FunctionCall():
             return (*node.args, *(keyword.value for keyword in node.kwargs))
         case Comprehension():
             domains = tuple(iteration.domain for iteration in node.iterations)
@@ -332,9 +341,9 @@ def roots(statement: Statement) -> tuple[Node, ...]:
             found = (*(i.domain for i in statement.indices or ()), statement.expr)
         case Fn():
             found = (statement.body,)
-        case Check():
+        case CheckStatement():
             found = (statement.condition,)
-        case Objective():
+        case ObjectiveStatement():
             found = (statement.expr,)
         case _:
             assert_never(statement)
