@@ -19,10 +19,11 @@ from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator, Objective
 from slomodel.solve.options import flag, start_vector
 from slomodel.solve.run.checkpoint import Asked, Keeper, read_checkpoint
-from slomodel.solve.run.driver import Run, minimize
+from slomodel.solve.run.driver import minimize
 from slomodel.solve.run.message import counted, message
 from slomodel.solve.run.monitor import Callback, Monitor, Progress, check_callback, display_of
 from slomodel.solve.run.resume import agreed, check_objective, start_of
+from slomodel.solve.run.run_state import RunState
 from slomodel.solve.run.saddle_escape import watch_of
 from slomodel.solve.run.solution import Solution
 from slomodel.solve.status import Sense, Status
@@ -96,7 +97,7 @@ def solve(
     watch = watch_of(second_order, facts_of(objective), evaluate, clocked, asked.seed)
     monitor = Monitor(evaluate, callback, display_of(progress, max_time))
     point = unknown(start) if saved is None else saved.point
-    run = Run(point, controls, proofs=clocked, facts=compiled_facts(objective))
+    run = RunState(point, controls, proofs=clocked, facts=compiled_facts(objective))
     if verified:
         errors = errors_of(prove, evaluate.sign)
         run.certifier = Certifier(getattr(subroutine, "promises", ()), errors, evaluate)
@@ -123,7 +124,7 @@ def unknown(x: Vector) -> Iterate:
 
 
 def outcome(
-    run: Run,
+    run: RunState,
     evaluate: Evaluator,
     monitor: Monitor,
     subroutine: Subroutine,
@@ -158,7 +159,7 @@ def outcome(
     )
 
 
-def _nonfinite_points(run: Run, evaluate: Evaluator, diagnose: Diagnose) -> str:
+def _nonfinite_points(run: RunState, evaluate: Evaluator, diagnose: Diagnose) -> str:
     """How many points gave no finite number, and why the last: of a failed search, or of most."""
     last, most = evaluate.last_nonfinite, 2 * evaluate.nonfinite > evaluate.nfev
     if last is None or not (run.status in _OF_THE_SEARCH or most):

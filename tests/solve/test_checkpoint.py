@@ -18,6 +18,8 @@ from solve.test_second_derivatives import Rosenbrock
 from slomodel.errors import DomainError
 from slomodel.solve import METHODS, Objective, Solution, State, solve
 from slomodel.solve.directions.table import DIRECTIONS
+from slomodel.solve.run.saved_classes import SAVED
+from slomodel.solve.run.snapshot import Freezer
 
 X0 = np.full(6, -1.2)
 # What a method cannot do without on an objective of which nothing but values is known.
@@ -78,6 +80,33 @@ def test_a_run_left_at_any_step_goes_on_to_the_same_bits(
     assert copies
     for copy in copies:
         assert_same(whole, solve(Rosenbrock(), None, resume=copy, **asked))
+
+
+@pytest.mark.parametrize(
+    ("method", "options"), RUNS, ids=[f"{k}-{m}" for k, (m, _) in enumerate(RUNS)]
+)
+def test_every_class_with_state_has_a_saved_name(
+    method: str, options: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    freeze, omitted = Freezer.freeze, set()
+
+    def watched(freezer: Freezer, value: object) -> object:
+        code = freeze(freezer, value)
+        if code == ["kept"] and type(value).__module__.startswith("slomodel."):
+            omitted.add(type(value).__name__)
+        return code
+
+    monkeypatch.setattr(Freezer, "freeze", watched)
+    verify = method != "auto"
+    path = tmp_path / "run.npz"
+    solve(Rosenbrock(), X0, method=method, max_iter=3, checkpoint=path, verify=verify, **options)
+    assert omitted <= {"Controls", "Evaluator"}
+
+
+def test_saved_names_are_unique_among_classes_made_from_the_file() -> None:
+    made = [entry.name for entry in SAVED.values() if entry.created]
+    others = [entry.name for entry in SAVED.values() if not entry.created]
+    assert len(made) == len({*made} - {*others})
 
 
 @pytest.mark.usefixtures("often")

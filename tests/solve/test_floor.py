@@ -11,8 +11,9 @@ from slomodel.solve import Status
 from slomodel.solve.controls import Controls
 from slomodel.solve.norms import EPS
 from slomodel.solve.objective import Evaluator
-from slomodel.solve.run.driver import Run, minimize
+from slomodel.solve.run.driver import minimize
 from slomodel.solve.run.monitor import Monitor
+from slomodel.solve.run.run_state import RunState
 from slomodel.solve.stagnation.resolution import GAIN, IDLE_STEPS, SHORT, Floor
 from slomodel.solve.subroutine import Ball, Halt, Iterate, Needs, Region
 
@@ -88,7 +89,7 @@ class Halting:
 def test_the_better_point_of_a_halt_is_the_result() -> None:
     controls = Controls()
     evaluate = Evaluator(parabola(), controls)
-    run = Run(Iterate(np.zeros(2), 0.0, np.zeros(2), 0.0), controls)
+    run = RunState(Iterate(np.zeros(2), 0.0, np.zeros(2), 0.0), controls)
     better = Iterate(np.ones(2), 0.5, np.ones(2), 1.0)
     minimize(Halting(better), evaluate, Monitor(evaluate, None, None), run)
     assert (run.status, run.detail) == (Status.precision, "seen")

@@ -10,8 +10,9 @@ from solve.objectives import Vector, cases, recorded_problem, traces
 from slomodel.solve.constants.source import BallFunction, Function
 from slomodel.solve.controls import Controls
 from slomodel.solve.objective import Evaluator
-from slomodel.solve.run.driver import Run, minimize
+from slomodel.solve.run.driver import minimize
 from slomodel.solve.run.monitor import Monitor
+from slomodel.solve.run.run_state import RunState
 from slomodel.solve.subroutine import Ball, Halt, Iterate, Needs, Region, Step
 
 
@@ -50,10 +51,10 @@ class TruncatedRun:
         return Step(new, rate * current.gnorm, at_boundary=False)
 
 
-def run_of(problem: str, method: Truncated, controls: Controls, source: BallFunction) -> Run:
+def run_of(problem: str, method: Truncated, controls: Controls, source: BallFunction) -> RunState:
     evaluate = Evaluator(recorded_problem(problem), controls)
     x0 = np.array(traces()["problems"][problem]["x0"])
-    run = Run(Iterate(x0, np.nan, np.empty_like(x0), np.nan), controls)
+    run = RunState(Iterate(x0, np.nan, np.empty_like(x0), np.nan), controls)
     monitor = Monitor(evaluate, None, None)
     minimize(method, evaluate, monitor, run, Function(source))
     assert monitor.recorder.history().epoch[-1] <= run.epoch

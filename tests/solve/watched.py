@@ -10,8 +10,9 @@ from slomodel.solve.controls import Controls
 from slomodel.solve.methods.norm_armijo import NormArmijoRun
 from slomodel.solve.methods.std_armijo import StdArmijoRun
 from slomodel.solve.objective import Evaluator
-from slomodel.solve.run.driver import Run, minimize
+from slomodel.solve.run.driver import minimize
 from slomodel.solve.run.monitor import Monitor
+from slomodel.solve.run.run_state import RunState
 from slomodel.solve.subroutine import Halt, Iterate, Region, Step, Subroutine
 
 
@@ -57,5 +58,5 @@ def watched_rows(case: dict[str, Any], method: Subroutine) -> list[dict[str, Any
     controls = Controls(gtol=params["gtol"], scaled=False, max_iter=params["max_iter"])
     evaluate = Evaluator(recorded_problem(case["problem"]), controls)
     start = Iterate(x0, np.nan, np.empty_like(x0), np.nan)
-    minimize(watched, evaluate, Monitor(evaluate, None, None), Run(start, controls))
+    minimize(watched, evaluate, Monitor(evaluate, None, None), RunState(start, controls))
     return watched.rows

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 
-from slomodel.solve.constants.proved import Clocked, unproved
+from slomodel.solve.constants.proved import unproved
 from slomodel.solve.constants.source import LipschitzSource
-from slomodel.solve.controls import Controls
-from slomodel.solve.facts import NO_FACTS, Facts
 from slomodel.solve.norms import EPS, norm
 from slomodel.solve.objective import BudgetSpent, Evaluator
 from slomodel.solve.run.checkpoint import Keeper
-from slomodel.solve.run.history import EpochLog
 from slomodel.solve.run.monitor import Monitor
+from slomodel.solve.run.run_state import RunState
 from slomodel.solve.run.saddle_escape import SaddleWatch
-from slomodel.solve.stagnation.stationary_point import SoFar, falls_beyond
+from slomodel.solve.stagnation.stationary_point import falls_beyond
 from slomodel.solve.stagnation.unbounded import Drift, depth
 from slomodel.solve.status import Status
 from slomodel.solve.subroutine import (
@@ -32,82 +30,16 @@ from slomodel.solve.subroutine import (
     Subroutine,
     Violation,
 )
-from slomodel.solve.verify.certificate import Certifier
 
 # A sum of squares below this fraction of its decrease in the run counts as 0.
 SMALL = 1e-6
-
-
-@dataclass(slots=True)
-class Run:
-    """Where a run stands and how it ended; `tolerance` is √ε, set from f and g at the start.
-
-    `best` is the lowest point left behind by a step that rises by more than rounding. `region` is
-    that of the epoch that is open, if one is; it began after step `first`, with
-    `violations_before` in all. `proofs` are what is asked for constants, if anyone is. The
-    run began with the value `first_f` and ‖x‖ = `first_size`.
-    """
-
-    current: Iterate
-    controls: Controls
-    tolerance: float = 0.0
-    status: Status | None = None
-    detail: str = ""
-    remedy: str = ""
-    epoch: int = 1
-    step: float = 0.0
-    rounding_steps: int = 0
-    violations: int = 0
-    best: Iterate | None = None
-    facts: Facts = NO_FACTS
-    first_f: float = math.nan
-    first_size: float = 0.0
-    stop_asked: bool = False
-    depth: float = -math.inf
-    region: Region | None = None
-    first: int = 0
-    violations_before: int = 0
-    epochs: EpochLog = field(default_factory=EpochLog)
-    calls: list[dict[str, float | str]] = field(default_factory=list)
-    certifier: Certifier | None = None
-    proofs: Clocked | None = None
-
-    @property
-    def so_far(self) -> SoFar:
-        return SoFar(max(self.first_f - self.current.f, 0.0), self.first_size)
-
-    def end(self, status: Status, detail: str = "", remedy: str = "") -> None:
-        self.status, self.detail, self.remedy = status, detail, remedy
-
-    def halt(self, seen: Halt | None) -> None:
-        """End as `seen` says; None for no end."""
-        if seen is not None:
-            self.current = seen.best or self.current
-            self.end(seen.status, seen.detail, seen.remedy)
-
-    def accept(self, taken: Step) -> None:
-        old, new = self.current, taken.point
-        rises = new.f > old.f and not taken.by_rounding
-        if rises and (self.best is None or old.f < self.best.f):
-            self.best = old.copy()
-        self.current, self.step = new, taken.length
-        self.rounding_steps += taken.by_rounding
-        self.violations += taken.violates
-        if taken.facts:
-            self.calls.append(dict(taken.facts))
-
-    def return_to_best(self) -> None:
-        """Go back to a lower point, unless the run ended at a stationary one."""
-        assert self.status is not None
-        if self.best and self.best.f < self.current.f and not self.status.success:
-            self.current = self.best
 
 
 def minimize(
     subroutine: Subroutine,
     evaluate: Evaluator,
     monitor: Monitor,
-    run: Run,
+    run: RunState,
     lipschitz: LipschitzSource | None = None,
     keeper: Keeper | None = None,
     watch: SaddleWatch | None = None,
@@ -159,7 +91,7 @@ def minimize(
         run.detail = f"{run.detail} {watch.verdict}".strip()
 
 
-def look_beyond(evaluate: Evaluator, run: Run) -> None:
+def look_beyond(evaluate: Evaluator, run: RunState) -> None:
     """Report a lower point beyond the stationary point at which a run ended, if there is one.
 
     A sum of squares that is about 0 is at its minimum. Nothing is reported on a spent budget.
@@ -177,7 +109,7 @@ def look_beyond(evaluate: Evaluator, run: Run) -> None:
         run.detail = f"{run.detail} {seen.message(evaluate.sign)} {remedy}"
 
 
-def left_saddle(watch: SaddleWatch, monitor: Monitor, run: Run) -> bool:
+def left_saddle(watch: SaddleWatch, monitor: Monitor, run: RunState) -> bool:
     """Take a step along negative curvature where the run lingers or has ended; True if it did."""
     lingers = run.status is None and watch.due(run.current)
     if not (lingers or (run.status is not None and run.status.success)):
@@ -194,7 +126,7 @@ def left_saddle(watch: SaddleWatch, monitor: Monitor, run: Run) -> bool:
     return True
 
 
-def evaluate_start(evaluate: Evaluator, monitor: Monitor, run: Run) -> None:
+def evaluate_start(evaluate: Evaluator, monitor: Monitor, run: RunState) -> None:
     """f, g and what is measured against them: the tolerance and the depth called unbounded.
 
     The scale s = min(1, max(|f|, ‖g‖)), 1 where that is 0: a flat or tiny f is not solved at once.
@@ -216,7 +148,7 @@ def one_epoch(
     stepper: Stepper,
     evaluate: Evaluator,
     monitor: Monitor,
-    run: Run,
+    run: RunState,
     keeper: Keeper | None = None,
     drift: Drift | None = None,
 ) -> None:
@@ -279,7 +211,7 @@ def inflated(region: Region, at: Iterate) -> Region:
     return replace(region, L1=2.0 * region.L1 or at.gnorm / region.ball.D, L2=L2)
 
 
-def has_ended(run: Run, k: int) -> bool:
+def has_ended(run: RunState, k: int) -> bool:
     """Test the current point, x_k; sets the status when the run ends here."""
     point = run.current
     if point.gnorm < run.tolerance or point.gnorm == 0.0:

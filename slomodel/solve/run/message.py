@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from time import perf_counter
 
 from slomodel.solve.objective import Evaluator
-from slomodel.solve.run.driver import Run
+from slomodel.solve.run.run_state import RunState
 from slomodel.solve.status import Sense, Status
 
 _LIMITS = (Status.max_iter, Status.max_time, Status.max_nfev)
 _SAMPLED = "lipschitz='sampled'"
 
 
-def message(run: Run, evaluate: Evaluator, nit: int, parameters: Mapping[str, object]) -> str:
+def message(run: RunState, evaluate: Evaluator, nit: int, parameters: Mapping[str, object]) -> str:
     """The status's sentence, what was seen, the counts, and the remedy."""
     assert run.status is not None
     sense = run.controls.sense
@@ -33,7 +33,7 @@ def message(run: Run, evaluate: Evaluator, nit: int, parameters: Mapping[str, ob
     return " ".join(filter(None, (sentence, run.detail, counts, constants_note(run), remedy)))
 
 
-def proofs_note(run: Run, seconds: float, parameters: Mapping[str, object]) -> str:
+def proofs_note(run: RunState, seconds: float, parameters: Mapping[str, object]) -> str:
     """Where most of a time limit went to proving constants: how much, and what takes less."""
     proofs = run.proofs
     if run.status is not Status.max_time or not proofs or proofs.seconds <= 0.5 * seconds:
@@ -59,7 +59,7 @@ def stationary_start(sense: Sense) -> str:
     )
 
 
-def constants_note(run: Run) -> str:
+def constants_note(run: RunState) -> str:
     """What the run has shown of its Lipschitz constants; empty if nothing."""
     if not run.violations:
         return ""

@@ -1,8 +1,8 @@
-"""The state of a run as numbers, texts and arrays, and back into objects of the same kinds.
+"""The state of a run as numbers, texts and arrays, and back into objects of the same classes.
 
-Objects of this package are taken apart into their attributes; what is shared stays shared. All
-else that is neither a number, a text, an array, a collection nor a random generator is left out
-(functions, evaluators, what was asked for), and is that of the run that goes on.
+Objects of the classes in `saved_classes` are taken apart into their attributes; what is shared
+stays shared. Everything else that is not a number, a text, an array, a collection or a random
+generator is omitted (functions, evaluators, options): the run that continues has its own.
 """
 
 from __future__ import annotations
@@ -14,19 +14,12 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from slomodel.solve.controls import Controls
-from slomodel.solve.directions.direction import Pair
-from slomodel.solve.objective import Evaluator
-from slomodel.solve.run.history import EpochRecord
-from slomodel.solve.stagnation.curvature import Ritz
-from slomodel.solve.subroutine import Ball, Constants, Iterate, Region
+from slomodel.solve.run.saved_classes import CREATED, SAVED
 
-PACKAGE = "slomodel.solve"
 Code = object
 Arrays = list[NDArray[np.generic]]
 
-_VALUES = {cls.__name__: cls for cls in (Ritz, Ball, Constants, EpochRecord, Iterate, Pair, Region)}
-"""What may be made anew where the run that goes on has none yet; nothing else is."""
+_ABSENT = object()
 
 
 class Freezer:
@@ -45,7 +38,7 @@ class Freezer:
             return value
         if isinstance(value, np.generic):
             return value.item()
-        if isinstance(value, np.ndarray | np.random.Generator) or _is_own(value):
+        if isinstance(value, np.ndarray | np.random.Generator) or type(value) in SAVED:
             return self._shared(value)
         if isinstance(value, list | tuple | deque):
             kind = next(k for k, cls in _SEQUENCES.items() if isinstance(value, cls))
@@ -64,8 +57,12 @@ class Freezer:
             return ["array", number, len(self.arrays) - 1]
         if isinstance(value, np.random.Generator):
             return ["generator", number, value.bit_generator.state]
-        parts = {name: self.freeze(one) for name, one in _attributes(value).items()}
-        return ["object", number, type(value).__name__, parts]
+        entry = SAVED[type(value)]
+        parts = {
+            entry.attributes.get(name, name): self.freeze(one)
+            for name, one in _attributes(value).items()
+        }
+        return ["object", number, entry.name, parts]
 
 
 class Thawer:
@@ -116,30 +113,30 @@ class Thawer:
         raise ValueError(kind)
 
     def _object(self, number: int, name: str, parts: Mapping[str, Code], fresh: object) -> object:
-        same = type(fresh).__name__ == name and _is_own(fresh) and id(fresh) not in self._filled
-        if not same and name not in _VALUES:
-            raise ValueError(name)
-        made = fresh if same else object.__new__(_VALUES[name])
+        entry = SAVED.get(type(fresh))
+        same = entry is not None and entry.name == name and id(fresh) not in self._filled
+        if not same:
+            if name not in CREATED:
+                raise ValueError(name)
+            entry = CREATED[name]
+        assert entry is not None
+        made = fresh if same else object.__new__(entry.cls)
         self._filled.add(id(made))
         self._made[number] = made
         before = _attributes(made) if same else {}
-        for part, code in parts.items():
-            object.__setattr__(made, part, self.thaw(code, before.get(part)))
+        renamed = {saved: attribute for attribute, saved in entry.attributes.items()}
+        for saved, code in parts.items():
+            attribute = renamed.get(saved, saved)
+            object.__setattr__(made, attribute, self.thaw(code, before.get(attribute)))
         return made
 
 
 _SEQUENCES: dict[str, type] = {"list": list, "tuple": tuple, "deque": deque}
-_NOT_TAKEN = (Evaluator, Controls)
-
-
-def _is_own(value: object) -> bool:
-    """Whether a value is an object of this package that is taken apart."""
-    taken = type(value).__module__.startswith(PACKAGE)
-    return taken and not isinstance(value, (Enum, type, *_NOT_TAKEN))
 
 
 def _attributes(value: object) -> dict[str, object]:
     """The attributes of an object by name, of slots and of its dict."""
     slots = [name for cls in type(value).__mro__ for name in getattr(cls, "__slots__", ())]
     names = [*slots, *getattr(value, "__dict__", {})]
-    return {name: getattr(value, name) for name in names if hasattr(value, name)}
+    found = {name: getattr(value, name, _ABSENT) for name in names}
+    return {name: one for name, one in found.items() if one is not _ABSENT}

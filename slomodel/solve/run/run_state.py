@@ -1,0 +1,80 @@
+"""Where a run stands: its point, its epoch, what it has recorded, and how it ended."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from slomodel.solve.constants.proved import Clocked
+from slomodel.solve.controls import Controls
+from slomodel.solve.facts import NO_FACTS, Facts
+from slomodel.solve.run.history import EpochLog
+from slomodel.solve.stagnation.stationary_point import SoFar
+from slomodel.solve.status import Status
+from slomodel.solve.subroutine import Halt, Iterate, Region, Step
+from slomodel.solve.verify.certificate import Certifier
+
+
+@dataclass(slots=True)
+class RunState:
+    """Where a run stands and how it ended; `tolerance` is √ε, set from f and g at the start.
+
+    `best` is the lowest point left behind by a step that rises by more than rounding. `region` is
+    that of the epoch that is open, if one is; it began after step `first`, with
+    `violations_before` in all. `proofs` are what is asked for constants, if anyone is. The
+    run began with the value `first_f` and ‖x‖ = `first_size`.
+    """
+
+    current: Iterate
+    controls: Controls
+    tolerance: float = 0.0
+    status: Status | None = None
+    detail: str = ""
+    remedy: str = ""
+    epoch: int = 1
+    step: float = 0.0
+    rounding_steps: int = 0
+    violations: int = 0
+    best: Iterate | None = None
+    facts: Facts = NO_FACTS
+    first_f: float = math.nan
+    first_size: float = 0.0
+    stop_asked: bool = False
+    depth: float = -math.inf
+    region: Region | None = None
+    first: int = 0
+    violations_before: int = 0
+    epochs: EpochLog = field(default_factory=EpochLog)
+    calls: list[dict[str, float | str]] = field(default_factory=list)
+    certifier: Certifier | None = None
+    proofs: Clocked | None = None
+
+    @property
+    def so_far(self) -> SoFar:
+        return SoFar(max(self.first_f - self.current.f, 0.0), self.first_size)
+
+    def end(self, status: Status, detail: str = "", remedy: str = "") -> None:
+        self.status, self.detail, self.remedy = status, detail, remedy
+
+    def halt(self, seen: Halt | None) -> None:
+        """End as `seen` says; None for no end."""
+        if seen is not None:
+            self.current = seen.best or self.current
+            self.end(seen.status, seen.detail, seen.remedy)
+
+    def accept(self, taken: Step) -> None:
+        old, new = self.current, taken.point
+        rises = new.f > old.f and not taken.by_rounding
+        if rises and (self.best is None or old.f < self.best.f):
+            self.best = old.copy()
+        self.current, self.step = new, taken.length
+        self.rounding_steps += taken.by_rounding
+        self.violations += taken.violates
+        if taken.facts:
+            self.calls.append(dict(taken.facts))
+
+    def return_to_best(self) -> None:
+        """Go back to a lower point, unless the run ended at a stationary one."""
+        assert self.status is not None
+        if self.best and self.best.f < self.current.f and not self.status.success:
+            self.current = self.best
