@@ -10,7 +10,8 @@ from slomodel.codegen.layout import Layout, plain
 from slomodel.codegen.loops.access import Numbers
 from slomodel.codegen.loops.fusion import Fusion
 from slomodel.codegen.loops.workspace import Memory
-from slomodel.codegen.native.names import Names, literal
+from slomodel.codegen.native.names import Names
+from slomodel.codegen.program import Form
 from slomodel.ir.dims import concrete, show_shape
 from slomodel.ir.expr import Const, Expr, Input
 
@@ -87,10 +88,11 @@ class DeviceNames(Names):
         return "q"
 
     def scalar(self, node: Expr) -> str:
+        """The value of a node of rank 0, of the type of the others: a double would widen them."""
         text = super().scalar(node)
-        if self.single and isinstance(node, Const) and not isinstance(node.value, bool):
-            return f"(real){literal(node.value)}"
-        return text
+        is_bool = isinstance(node, Const) and isinstance(node.value, bool)
+        is_number = isinstance(node, Const) or self._regions.forms[node] is Form.ONES
+        return f"(real){text}" if self.single and is_number and not is_bool else text
 
 
 def _elements(node: Expr, numbers: Numbers) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from codegen.cuda import standin
@@ -58,3 +60,20 @@ def test_single_precision(cupy_on_cpu: type[standin.RawModule]) -> None:
     apart = differs(evaluated(33, "cupy", 2, "float32"), evaluated(33, "numpy"))
     # Among its terms are cosines of numbers up to some hundreds.
     assert 1e-9 < apart < 2e-4
+
+
+def test_no_constant_of_single_precision_text_is_a_double() -> None:
+    # One that is would make the operation a double one. `mean` divides by a product of sizes.
+    mean = slomodel.compile(
+        "dim m = 3, n = 5\nvar X[m, n], t\nminimize sin(t * sum(1 for i in m, j in n))^2"
+        " + sum((X[i, j] - 0.5 * t * sum(1 for k in n))^2 for i in m, j in n)",
+        backend="numpy",
+        dtype="float32",
+        rewrites=False,
+    )
+    for text in (compiled(33, "cuda", "float32").source(), mean.source("cuda")):
+        kernels = text[text.index('extern "C"') :]
+        computed = [line for line in kernels.splitlines() if "const real " in line and "=" in line]
+        # An argument of a function of reals is converted before it meets anything.
+        rest = [re.sub(r"\(real\)\(?-?[\d.]+|, 0\.0\)", "", line) for line in computed]
+        assert not [line for line in rest if re.search(r"(?<![\w.])\d+\.", line)]
