@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,8 +19,9 @@ def aligned_empty(shape: tuple[int, ...], kind: np.dtype[np.float64]) -> NDArray
 
 
 def is_on_device(value: object) -> bool:
-    """True for an array of CuPy."""
-    return hasattr(value, "__cuda_array_interface__") and hasattr(value, "get")
+    """True for an array of CuPy. Where CuPy has not been imported there are none."""
+    cupy = sys.modules.get("cupy")
+    return cupy is not None and isinstance(value, cupy.ndarray)
 
 
 def empty_on_device(size: int, kind: str) -> NDArray[np.float64]:

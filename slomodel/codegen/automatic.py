@@ -38,6 +38,17 @@ class Automatic:
     def name(self) -> str:
         return self._chosen.name
 
+    @property
+    def on_device(self) -> bool:
+        return False
+
+    @property
+    def instead(self) -> str:
+        return ""
+
+    def require(self) -> None:
+        """Nothing: one of its targets always runs."""
+
     def source(
         self, name: str, entries: Sequence[Entry], layout: Layout, numbers: Mapping[str, int]
     ) -> str:

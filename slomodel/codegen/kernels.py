@@ -27,7 +27,7 @@ Vector = NDArray[np.float64]
 
 TARGETS: dict[str, Target] = {
     target.name: target
-    for target in (PythonTarget(NUMEXPR), PythonTarget(NUMPY), NATIVE, CUPY, CUDA)
+    for target in (NATIVE, PythonTarget(NUMEXPR), PythonTarget(NUMPY), CUPY, CUDA)
 }
 """Every target by name."""
 

@@ -17,10 +17,23 @@ Maker = Callable[[Mapping[str, Vector]], Callable[..., float]]
 
 
 class Target(Protocol):
-    """A backend: `source` is the text that runs, `maker` compiles the text of one entry."""
+    """What source is generated for: `source` is the text that runs, `maker` compiles one entry.
+
+    `on_device` says that vectors may be arrays of CuPy. `instead` names the option to use in place
+    of a target that is text alone; it is empty for one that runs. `require` raises TargetLimit
+    where the target cannot run here.
+    """
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def on_device(self) -> bool: ...
+
+    @property
+    def instead(self) -> str: ...
+
+    def require(self) -> None: ...
 
     def source(
         self, name: str, entries: Sequence[Entry], layout: Layout, numbers: Mapping[str, int]

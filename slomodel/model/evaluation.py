@@ -140,7 +140,7 @@ class Evaluating:
 
     def _given(self, x: Point, what: str = "x") -> Vector:
         """A vector (n,) for the kernels: of CuPy too where they run on its device."""
-        on_device = self._compiled.target.name == "cupy"
+        on_device = self._compiled.target.on_device
         return (self._vectors.device_vector if on_device else self._vectors.vector)(x, what)
 
     def _empty(self, point: Vector) -> Vector:

@@ -10,7 +10,6 @@ from functools import cached_property
 
 from slomodel.calculus import Known
 from slomodel.codegen.automatic import Automatic
-from slomodel.codegen.cuda.target import require_device
 from slomodel.codegen.kernels import TARGETS, Compiled, Derivatives
 from slomodel.codegen.layout import Default, Precision
 from slomodel.codegen.target import Target
@@ -21,7 +20,7 @@ from slomodel.problem import DataDeclaration, Problem
 from slomodel.rewrite import Change, Facts, Optimized, optimized
 from slomodel.solve.options import choice
 
-BACKENDS = ("auto", "c", "numexpr", "numpy", "cupy")
+BACKENDS = ("auto", *(name for name, target in TARGETS.items() if not target.instead))
 """What runs kernels, as it is asked for."""
 TARGET_NAMES = ("auto", *TARGETS, "graph")
 """What a model's source can be had for; `auto` is what its kernels run on here."""
@@ -49,10 +48,11 @@ def target_of(name: str) -> Target:
 
 def backend_of(name: str) -> Target:
     """The target of a backend that is to run here. Raises DomainError or TargetLimit."""
-    hint = "it is text alone: use backend='cupy', or source('cuda')" if name == "cuda" else ""
-    if choice("backend", name, BACKENDS, hint) == "cupy":
-        require_device()
-    return target_of(name)
+    instead = TARGETS[name].instead if name in TARGETS else ""
+    hint = f"it is text alone: use {instead}, or source({name!r})" if instead else ""
+    target = target_of(choice("backend", name, BACKENDS, hint))
+    target.require()
+    return target
 
 
 def precision_of(dtype: str) -> Precision:

@@ -19,6 +19,12 @@ class CupyTarget:
     """Runs on a CUDA device through CuPy; TargetLimit says what is missing where it cannot."""
 
     name: str = "cupy"
+    on_device: bool = True
+    instead: str = ""
+
+    def require(self) -> None:
+        """Raises TargetLimit that says which is missing: CuPy, a driver, or a device."""
+        require_device()
 
     def source(
         self, name: str, entries: Sequence[Entry], layout: Layout, numbers: Mapping[str, int]
@@ -39,6 +45,12 @@ class CudaTarget:
     """The CUDA C of a model as text, for programs of one's own."""
 
     name: str = "cuda"
+    on_device: bool = True
+    instead: str = "backend='cupy'"
+
+    def require(self) -> None:
+        """Raises TargetLimit: nothing here runs the text."""
+        raise self._limit()
 
     def source(
         self, name: str, entries: Sequence[Entry], layout: Layout, numbers: Mapping[str, int]
@@ -49,8 +61,11 @@ class CudaTarget:
         return cuda_text(name, kernels, layout, numbers)
 
     def maker(self, name: str, entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Maker:
-        message = "target 'cuda' is text alone"
-        raise TargetLimit(Diagnostic("E801", message, help="use backend='cupy' to run it"))
+        raise self._limit()
+
+    def _limit(self) -> TargetLimit:
+        message = f"target {self.name!r} is text alone"
+        return TargetLimit(Diagnostic("E801", message, help=f"use {self.instead} to run it"))
 
 
 CUPY, CUDA = CupyTarget(), CudaTarget()

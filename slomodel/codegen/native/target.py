@@ -26,6 +26,11 @@ class NativeTarget:
 
     name: str = "c"
     longest: int | None = None
+    on_device: bool = False
+    instead: str = ""
+
+    def require(self) -> None:
+        """Nothing: what is missing shows when the first entry is compiled."""
 
     def source(
         self, name: str, entries: Sequence[Entry], layout: Layout, numbers: Mapping[str, int]

@@ -24,10 +24,15 @@ class PythonTarget:
     """The target that prints with `printer`."""
 
     printer: Printer
+    on_device: bool = False
+    instead: str = ""
 
     @property
     def name(self) -> str:
         return self.printer.name
+
+    def require(self) -> None:
+        """Nothing: NumPy and numexpr are always there."""
 
     def source(
         self, name: str, entries: Sequence[Entry], layout: Layout, numbers: Mapping[str, int]
