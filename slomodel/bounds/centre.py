@@ -19,7 +19,7 @@ from slomodel.bounds.norms.spectral import symmetric_norm
 from slomodel.bounds.ranges.enclose import boxed, enclose, live_in
 from slomodel.bounds.ranges.hessian import Entries, along_rows, derivatives
 from slomodel.bounds.ranges.smoothness import Smoothness, smoothness
-from slomodel.bounds.setting import Setting
+from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Expr
 from slomodel.ir.walk import dependents, postorder
@@ -32,26 +32,18 @@ _NUMBERS_AT_ONCE = 2**21
 MOST_VARIABLES_THIRD = 40
 
 
+@once_per_setting
 def centre_hessian(setting: Setting) -> Interval | None:
-    """H(c) (n, n) in symmetric intervals; None where it would take too long. Kept."""
-    key = "Hessian at the centre"
-    if key not in setting.kept:
-        graphs = derivatives(setting)
-        setting.kept[key] = _enclosed(setting, graphs.second, 1)
-    kept = setting.kept[key]
-    return kept if isinstance(kept, Interval) else None
+    """H(c) (n, n) in symmetric intervals; None where it would take too long."""
+    return _enclosed(setting, derivatives(setting).second, 1)
 
 
+@once_per_setting
 def centre_third(setting: Setting) -> Interval | None:
-    """D³f(c) (n, n, n) in symmetric intervals; None where it would take too long. Kept."""
-    key = "third derivative at the centre"
-    if key not in setting.kept:
-        found = None
-        if setting.n <= MOST_VARIABLES_THIRD:
-            found = _enclosed(setting, derivatives(setting).third, 2)
-        setting.kept[key] = found
-    kept = setting.kept[key]
-    return kept if isinstance(kept, Interval) else None
+    """D³f(c) (n, n, n) in symmetric intervals; None where it would take too long."""
+    if setting.n > MOST_VARIABLES_THIRD:
+        return None
+    return _enclosed(setting, derivatives(setting).third, 2)
 
 
 def centre_entries(setting: Setting) -> Entries | None:
@@ -157,17 +149,14 @@ class CentreNorms:
     third: float
 
 
+@once_per_setting
 def centre_norms(setting: Setting) -> CentreNorms:
-    """The norms of both derivatives from their entries; kept."""
-    key = "norms at the centre"
-    kept = setting.kept.get(key)
-    if not isinstance(kept, CentreNorms):
-        H, T = centre_hessian(setting), centre_third(setting)
-        hessian = third = float(np.inf)
-        if H is not None:
-            hessian = symmetric_norm(H.mid, H.rad)
-        if T is not None:
-            mid = float(trilinear_norm(T.mid[np.newaxis])[0])
-            third = float(up_add(mid, float(up_norm(T.rad))))
-        kept = setting.kept[key] = CentreNorms(hessian, third)
-    return kept
+    """The norms of both derivatives from their entries."""
+    H, T = centre_hessian(setting), centre_third(setting)
+    hessian = third = float(np.inf)
+    if H is not None:
+        hessian = symmetric_norm(H.mid, H.rad)
+    if T is not None:
+        mid = float(trilinear_norm(T.mid[np.newaxis])[0])
+        third = float(up_add(mid, float(up_norm(T.rad))))
+    return CentreNorms(hessian, third)

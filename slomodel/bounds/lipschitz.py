@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,7 +14,7 @@ from slomodel.bounds.close import first_by_slope, moved
 from slomodel.bounds.enclosure import both_ends
 from slomodel.bounds.result import Bounds, Claim, Constant, checked_radius, shown
 from slomodel.bounds.rules.entries_over_ball import entries_over_ball
-from slomodel.bounds.rules.gradient_jets import gradient_jets
+from slomodel.bounds.rules.gradient_jets import gradient_jets, is_long
 from slomodel.bounds.rules.interval_entries import interval_entries
 from slomodel.bounds.rules.large_sums import large_sums
 from slomodel.bounds.rules.layered_networks import layered_networks
@@ -23,7 +23,7 @@ from slomodel.bounds.rules.majorant_series import majorant_series
 from slomodel.bounds.rules.quadratic import linear, quadratic
 from slomodel.bounds.rules.separable_sums import separable_sums
 from slomodel.bounds.rules.symmetric_powers import symmetric_powers
-from slomodel.bounds.setting import Candidate, Setting
+from slomodel.bounds.setting import Candidate, Setting, once_per_setting
 from slomodel.bounds.stopping import pause
 from slomodel.bounds.structure.gram_form import as_written, in_gram_form
 from slomodel.bounds.structure.negative_powers import with_negative_powers
@@ -46,7 +46,10 @@ STRATEGIES: tuple[Strategy, ...] = (
     majorant_series,
     symmetric_powers,
 )
-"""Every way to a bound; each is sound alone, and the least answer counts."""
+"""Every way to a bound, in any order; each is sound alone, and the least answer counts."""
+
+LONG: Mapping[Strategy, Callable[[Setting], bool]] = {gradient_jets: is_long}
+"""Strategies left out where they take long and another one's answer is enough."""
 
 OF_ELEMENTS: tuple[Strategy, ...] = (
     separable_sums,
@@ -129,11 +132,7 @@ def _in_other_units(setting: Setting, radius: float, claims: Claims) -> Claims:
 
 def _claims_in(units: Units, setting: Setting, radius: float) -> Claims:
     """The finite claims of the problem in other units, converted to its own."""
-    key = f"units of 2^{units.f} and 2^{units.x}"
-    scaled = setting.kept.get(key)
-    if not isinstance(scaled, Setting):
-        scaled = setting.kept[key] = in_gram_form(units.setting(as_written(setting)))
-    found = _claims(scaled, units.radius(radius))
+    found = _claims(_rescaled(setting, units), units.radius(radius))
 
     def own(claims: tuple[Claim, ...], k: int) -> tuple[Claim, ...]:
         note = f"in units of 2^{units.x} of the variables and 2^{units.f} of the objective"
@@ -144,6 +143,16 @@ def _claims_in(units: Units, setting: Setting, radius: float) -> Claims:
         )
 
     return Claims(own(found.L1, 2), own(found.L2, 3))
+
+
+@once_per_setting
+def _rescaled(setting: Setting, units: Units) -> Setting:
+    return in_gram_form(units.setting(as_written(setting)))
+
+
+@once_per_setting
+def _claims_at_centre(setting: Setting) -> Claims:
+    return _claims(setting, 0.0)
 
 
 @without_rounding()
@@ -164,11 +173,12 @@ def _claims(setting: Setting, radius: float, asked: Sequence[Strategy] | None = 
             return Claims(refused, refused)
     strategies: Sequence[Strategy] = UNLIMITED if radius == math.inf else asked or STRATEGIES
     written = as_written(setting)
-    found = [
-        _answer(strategy, written if strategy in OF_ELEMENTS else setting, radius)
-        for strategy in strategies
-    ]
-    answers = [one for one in found if one is not None]
+    answers: list[Candidate] = []
+    for strategy in sorted(strategies, key=lambda one: one in LONG):
+        is_skipped = LONG.get(strategy) if any(map(_is_enough, answers)) else None
+        own = written if strategy in OF_ELEMENTS else setting
+        found = _answer(strategy, own, radius, is_skipped)
+        answers += [] if found is None else [found]
     if strategies is STRATEGIES and _leave_a_gap(setting, answers):
         closer = [_answer(strategy, setting, radius) for strategy in CLOSER]
         answers += [one for one in closer if one is not None]
@@ -203,17 +213,28 @@ def _leave_a_gap(setting: Setting, answers: Sequence[Candidate]) -> bool:
     return centre.hessian < L1 / _GAP or centre.third < L2 / _GAP
 
 
+def _is_enough(answer: Candidate) -> bool:
+    return answer.is_enough and math.isfinite(answer.L1) and math.isfinite(answer.L2)
+
+
 def _known(answers: Sequence[Candidate]) -> tuple[Claim, ...]:
     """What they say of ‖H(c)‖, if all do."""
     found = [Claim(one.rule, _sound(one.hessian)) for one in answers if one.hessian is not None]
     return tuple(found) if len(found) == len(answers) else ()
 
 
-def _answer(strategy: Strategy, setting: Setting, radius: float) -> Candidate | None:
+def _answer(
+    strategy: Strategy,
+    setting: Setting,
+    radius: float,
+    is_skipped: Callable[[Setting], bool] | None = None,
+) -> Candidate | None:
     """What a strategy claims; a rule that it lacks is no answer, with what it lacks as reason."""
     pause()
     try:
         with np.errstate(all="ignore"):  # what over- or underflows is rounded outward
+            if is_skipped is not None and is_skipped(setting):
+                return None
             return strategy(setting, radius)
     except MissingRule as gap:
         return Candidate(strategy.__name__.replace("_", " "), math.inf, math.inf, str(gap))
@@ -236,12 +257,7 @@ def _from_centre(setting: Setting, radius: float, over: Claims) -> tuple[Claim, 
     added = float(moved(0.0, radius, slope))
     if added >= min(claim.value for claim in over.L1):
         return ()
-    known = over.centre
-    if not known:
-        kept = setting.kept.get("centre")
-        if not isinstance(kept, Claims):
-            kept = setting.kept["centre"] = _claims(setting, 0.0)
-        known = kept.L1
+    known = over.centre or _claims_at_centre(setting).L1
     centre = min(known, key=lambda claim: claim.value)
     trace = (f"‖H(c)‖ ≤ {shown(centre.value)} ({centre.rule})", f"r·L2 ≤ {shown(added)}")
     return (Claim(CENTRE, first_by_slope(both_ends(centre.value), radius, slope), trace=trace),)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, wraps
+from typing import Concatenate, ParamSpec, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +17,17 @@ from slomodel.ir.exact import without_rounding
 from slomodel.ir.expr import Expr, Input
 
 Array = NDArray[np.float64]
+Value = TypeVar("Value")
+Others = ParamSpec("Others")
 
 
 @dataclass(frozen=True)
 class Setting:
     """An objective over its variables at a centre; everything but x is a number.
 
-    `values` holds an array for every variable (the centre) and every data input. Strategies that
-    need work done once a centre keep it in `kept`, by their own name.
+    `values` holds an array for every variable (the centre) and every data input. `written` is the
+    setting before it was brought into Gram form. Work that is done once per centre is cached by
+    `once_per_setting`; another setting, also one by `replace`, starts with an empty cache.
     """
 
     objective: Expr
@@ -32,7 +36,8 @@ class Setting:
     sizes: Mapping[str, int]
     known: Known = NOTHING
     spans: Mapping[Expr, Span] = field(default_factory=dict)
-    kept: dict[str, object] = field(default_factory=dict)
+    written: Setting | None = None
+    cache: dict[object, object] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
     def gradient(self) -> tuple[Expr, ...]:
@@ -41,7 +46,7 @@ class Setting:
             return gradient(self.objective, self.variables, self.known)
 
     def rewritten(
-        self, done: Mapping[Expr, Expr], known: Known, kept: dict[str, object]
+        self, done: Mapping[Expr, Expr], known: Known, written: Setting | None = None
     ) -> Setting:
         """The setting with another graph of the same objective; `done` maps old nodes to new."""
         spans = {done[node]: span for node, span in self.spans.items() if node in done}
@@ -50,13 +55,31 @@ class Setting:
             objective=done[self.objective],
             known=known,
             spans={**spans, **self.spans},
-            kept=kept,
+            written=written,
         )
 
     @property
     def n(self) -> int:
         """The number of unknowns."""
         return sum(int(np.size(self.values[variable])) for variable in self.variables)
+
+
+def once_per_setting(
+    compute: Callable[Concatenate[Setting, Others], Value],
+) -> Callable[Concatenate[Setting, Others], Value]:
+    """The function with its value cached per setting and per hashable further arguments.
+
+    A cached value must depend on nothing else, so that no answer depends on what was asked before.
+    """
+
+    @wraps(compute)
+    def cached(setting: Setting, /, *args: Others.args, **named: Others.kwargs) -> Value:
+        key = (compute, args, tuple(named.items()))
+        if key not in setting.cache:
+            setting.cache[key] = compute(setting, *args, **named)
+        return cast("Value", setting.cache[key])
+
+    return cast("Callable[Concatenate[Setting, Others], Value]", cached)
 
 
 @dataclass(frozen=True)
@@ -66,7 +89,7 @@ class Candidate:
     `rule` names the strategy and the inequality; `trace` are the lines that explain the number.
     Those of L2 are `rule2` and `trace2` where they are others. `hessian` is at least ‖H(c)‖, where
     that is known: what it would claim for L1 at the centre. `enclosure` is what both constants
-    were closed from.
+    were closed from. `is_enough`: where both are finite, rules by norms hardly have smaller ones.
     """
 
     rule: str
@@ -78,6 +101,7 @@ class Candidate:
     trace2: tuple[str, ...] = ()
     hessian: float | None = None
     enclosure: Enclosure | None = None
+    is_enough: bool = False
 
     @property
     def enclosed(self) -> Enclosure:

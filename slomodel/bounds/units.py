@@ -47,7 +47,7 @@ class Units:
                 values[variable] = np.ldexp(values[variable], -self.x)
         if self.f:
             objective = mul(build.const(math.ldexp(1.0, -self.f)), objective)
-        return replace(one, objective=objective, values=values, kept={})
+        return replace(one, objective=objective, values=values)
 
     def radius(self, radius: float) -> float:
         return math.ldexp(radius, -self.x)

@@ -88,7 +88,7 @@ def scaled(one: Setting, power: int, unit: int = 0) -> Setting:
             values[variable] = np.ldexp(values[variable], -unit)
     if power:
         objective = fn.mul(build.const(math.ldexp(1.0, power)), objective)
-    return replace(one, objective=objective, values=values, kept={})
+    return replace(one, objective=objective, values=values)
 
 
 def in_units(case: Case, power: int, unit: int) -> Case | None:

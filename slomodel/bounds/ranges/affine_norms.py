@@ -32,14 +32,13 @@ from slomodel.bounds.norms.spectral import spectral_norm
 from slomodel.bounds.ranges.element_sums import MOST_NUMBERS, MOST_VARIABLES
 from slomodel.bounds.ranges.enclose import boxed, enclose
 from slomodel.bounds.ranges.hessian import jacobians
-from slomodel.bounds.setting import Setting
+from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.structure.separable import affine_nodes
 from slomodel.calculus.degree import degree
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Einsum, Expr, Input
 from slomodel.ir.walk import dependents
 
-KEY = "lengths of affine arrays"
 _SHIFTS = np.geomspace(1e-14, 1e3, 18)
 """Trial Levenberg-Marquardt shifts λ, relative to the largest eigenvalue of JᵀJ."""
 
@@ -63,8 +62,7 @@ def squared_lengths(
 
     Empty for a polynomial objective, whose bounds do not come from ranges.
     """
-    kept = setting.kept.setdefault(KEY, {})
-    assert isinstance(kept, dict)
+    known = _lengths(setting)
     found: dict[Expr, Interval] = {}
     candidates = [node for node in order if _is_square(node)]
     if not candidates or not 0 < setting.n <= MOST_VARIABLES:
@@ -76,11 +74,18 @@ def squared_lengths(
     for node in candidates:
         if node.operands[0] not in affine:
             continue
-        if node not in kept:
-            kept[node] = _length(node.operands[0], setting, values)
-        if kept[node] is not None:
-            found[node] = _squared(kept[node], radius)
+        if node not in known:
+            known[node] = _length(node.operands[0], setting, values)
+        one = known[node]
+        if one is not None:
+            found[node] = _squared(one, radius)
     return found
+
+
+@once_per_setting
+def _lengths(setting: Setting) -> dict[Expr, AffineNorm | None]:
+    """The cache of `_length` by node, for graphs of this setting and of its gradient."""
+    return {}
 
 
 def _is_square(node: Expr) -> bool:

@@ -37,9 +37,12 @@ Shaped = TypeVar("Shaped", Array, NDArray[np.intp])
 AnyRows = TypeVar("AnyRows", Rows, SparseRows)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Part(Generic[AnyRows]):
-    """`Elements` with numbers: weights (m,), data (m,), arguments at the centre (m,), rows."""
+    """`Elements` with numbers: weights (m,), data (m,), arguments at the centre (m,), rows.
+
+    Compared by identity, so that what is computed of parts can be cached.
+    """
 
     own: Elements
     graphs: Mapping[Slots, Expr]

@@ -26,7 +26,7 @@ from slomodel.bounds.ranges.liveness import (
     neutral,
 )
 from slomodel.bounds.ranges.values import value_range
-from slomodel.bounds.setting import Setting
+from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.stopping import pause
 from slomodel.errors import MissingRule
 from slomodel.functions import eq
@@ -115,15 +115,10 @@ def elements_read(
     return live_elements(order, roots, enclose(fixed_choices(order), boxes, sizes), sizes)
 
 
+@once_per_setting
 def live_in(setting: Setting, *roots: Expr) -> Live:
-    """`live_under` of a setting's objective, or of derivatives of it; cached per setting."""
-    wanted = roots or (setting.objective,)
-    kept = setting.kept.setdefault("live elements", {})
-    assert isinstance(kept, dict)
-    if wanted not in kept:
-        kept[wanted] = live_under(wanted, boxed(setting.values), setting.sizes)
-    found: Live = kept[wanted]
-    return found
+    """`live_under` of a setting's objective, or of derivatives of it."""
+    return live_under(roots or (setting.objective,), boxed(setting.values), setting.sizes)
 
 
 def boxed(values: Mapping[Input, Array], batch: int = 0) -> dict[Input, Interval]:

@@ -14,7 +14,7 @@ from slomodel.bounds.arithmetic.interval import Interval, meet, point
 from slomodel.bounds.arithmetic.rounding import Array
 from slomodel.bounds.ranges.enclose import boxed, enclose, live_in
 from slomodel.bounds.ranges.smoothness import Smoothness, smoothness
-from slomodel.bounds.setting import Setting
+from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.calculus import jvp
 from slomodel.ir.build import direction
 from slomodel.ir.dims import concrete
@@ -37,19 +37,16 @@ class Derivatives:
     third: tuple[Expr, ...]
 
 
+@once_per_setting
 def derivatives(setting: Setting) -> Derivatives:
-    """The graphs of a setting, made once a setting."""
-    kept = setting.kept.get("derivatives")
-    if not isinstance(kept, Derivatives):
-        v = tuple(direction(f"v.{x.name}", x.shape) for x in setting.variables)
-        w = tuple(direction(f"w.{x.name}", x.shape) for x in setting.variables)
-        along: dict[Expr, Expr] = dict(zip(setting.variables, v, strict=True))
-        again: dict[Expr, Expr] = dict(zip(setting.variables, w, strict=True))
-        with without_rounding():
-            second = jvp(setting.gradient, along)
-            kept = Derivatives(v, w, second, jvp(second, again))
-        setting.kept["derivatives"] = kept
-    return kept
+    """The graphs of a setting."""
+    v = tuple(direction(f"v.{x.name}", x.shape) for x in setting.variables)
+    w = tuple(direction(f"w.{x.name}", x.shape) for x in setting.variables)
+    along: dict[Expr, Expr] = dict(zip(setting.variables, v, strict=True))
+    again: dict[Expr, Expr] = dict(zip(setting.variables, w, strict=True))
+    with without_rounding():
+        second = jvp(setting.gradient, along)
+        return Derivatives(v, w, second, jvp(second, again))
 
 
 def numbers_a_cell(setting: Setting) -> int:

@@ -38,7 +38,7 @@ from slomodel.bounds.ranges.enclose import boxed, enclose, live_in, range_of
 from slomodel.bounds.ranges.hessian import along_rows
 from slomodel.bounds.ranges.kinks import order_near, outside
 from slomodel.bounds.ranges.liveness import Live, neutral
-from slomodel.bounds.setting import Setting
+from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.stopping import pause
 from slomodel.calculus import jvp
 from slomodel.functions.compound import same, still
@@ -67,21 +67,17 @@ class CentreSlopes:
     live: Live
 
 
+@once_per_setting
 def centre_slopes(setting: Setting, most: int) -> CentreSlopes:
-    """Cached per setting; lengths are left out beyond `most` directions times elements."""
-    key = "slopes at the centre"
-    kept = setting.kept.get(key)
-    if not isinstance(kept, CentreSlopes):
-        roots = (setting.objective, *setting.gradient)
-        order = tuple(postorder(*roots))
-        live = live_in(setting, *roots)
-        values = enclose(order, boxed(setting.values), setting.sizes, live=live)
-        for node in order:
-            if isinstance(node, Map) and node.function is still:
-                values[node] = _constant(values[node])
-        kept = CentreSlopes(order, values, _lengths(setting, order, most), live)
-        setting.kept[key] = kept
-    return kept
+    """Lengths are left out beyond `most` directions times elements."""
+    roots = (setting.objective, *setting.gradient)
+    order = tuple(postorder(*roots))
+    live = live_in(setting, *roots)
+    values = enclose(order, boxed(setting.values), setting.sizes, live=live)
+    for node in order:
+        if isinstance(node, Map) and node.function is still:
+            values[node] = _constant(values[node])
+    return CentreSlopes(order, values, _lengths(setting, order, most), live)
 
 
 def _constant(a: Interval) -> Interval:

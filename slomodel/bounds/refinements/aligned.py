@@ -11,7 +11,7 @@ from slomodel.bounds.arithmetic.rounding import Array, gamma, up_add, up_mul, up
 from slomodel.bounds.centre import centre_hessian, third_along
 from slomodel.bounds.norms.cubic import square_norm
 from slomodel.bounds.norms.spectral import spectral_norm
-from slomodel.bounds.setting import Setting
+from slomodel.bounds.setting import Setting, once_per_setting
 
 _MOST_VARIABLES = 300
 _MOST_VECTORS = 6
@@ -106,19 +106,16 @@ class Aligned:
         return tuple(found)
 
 
+@once_per_setting
 def aligned(setting: Setting) -> Aligned | None:
-    """By the eigenvectors V of the computed H(c); None for many unknowns. Kept.
+    """By the eigenvectors V of the computed H(c); None for many unknowns.
 
     With δ >= ‖VᵀV - I‖_F the orthogonal factor V̂ of V is within δ of it, and H(c) within `off` =
     ‖H(c) - VΛVᵀ‖ + 3 δ max|λ| of V̂ΛV̂ᵀ. For p = P̂α and q = Q̂β, with P and Q in the place of P̂
     and Q̂, D³f(c)[·, p, p] and D³f(c)[·, p, q] change by 3 δ ‖D³f(c)‖ at most.
     """
-    key = "along the same directions"
-    if key not in setting.kept:
-        H = centre_hessian(setting) if 1 < setting.n <= _MOST_VARIABLES else None
-        setting.kept[key] = None if H is None else _by_eigenvectors(setting, H)
-    kept = setting.kept[key]
-    return kept if isinstance(kept, Aligned) else None
+    H = centre_hessian(setting) if 1 < setting.n <= _MOST_VARIABLES else None
+    return None if H is None else _by_eigenvectors(setting, H)
 
 
 def _by_eigenvectors(setting: Setting, H: Interval) -> Aligned | None:

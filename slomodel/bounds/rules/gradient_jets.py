@@ -13,7 +13,6 @@ from slomodel.bounds.ranges.enclose import boxed, enclose_narrowed, live_in
 from slomodel.bounds.ranges.smoothness import Smoothness, smoothness
 from slomodel.bounds.ranges.unbounded import unbounded
 from slomodel.bounds.result import shown
-from slomodel.bounds.rules import large_sums, layered_networks
 from slomodel.bounds.rules.jets.closing import (
     Pieces,
     close_blocks,
@@ -24,15 +23,17 @@ from slomodel.bounds.rules.jets.closing import (
 from slomodel.bounds.rules.jets.mixed_norms import canonical, measure
 from slomodel.bounds.rules.jets.norm_graph import Prepared, prepare
 from slomodel.bounds.rules.jets.propagate import Ball, propagate
-from slomodel.bounds.rules.majorant_series import majorant_terms
-from slomodel.bounds.setting import Candidate, Setting
+from slomodel.bounds.setting import Candidate, Setting, once_per_setting
 from slomodel.ir.walk import postorder
 
 RULE = "gradient jets"
-_MOST_NUMBERS_OF_SERIES = 2**17
-"""In larger graphs a series, which costs nothing for a further radius and is mostly less, is enough
-where there is one, and so are sums by elements of many variables and networks of many layers.
-"""
+_MANY_NUMBERS = 2**17
+"""Numbers in the gradient's graph from which a ball takes about a second."""
+
+
+def is_long(setting: Setting) -> bool:
+    """Whether `gradient_jets` takes so long that it is left out where another rule is enough."""
+    return setting.n > 0 and prepare(setting).numbers > _MANY_NUMBERS
 
 
 def gradient_jets(setting: Setting, radius: float) -> Candidate | None:
@@ -44,17 +45,11 @@ def gradient_jets(setting: Setting, radius: float) -> Candidate | None:
     if setting.n == 0:
         return None
     prepared = prepare(setting)
-    if prepared.numbers > _MOST_NUMBERS_OF_SERIES and (
-        majorant_terms(setting) is not None
-        or large_sums.is_enough(setting, radius)
-        or layered_networks.is_enough(setting, radius)
-    ):
-        return None
     smooth = _smooth(setting, radius)
     order = int(smooth.order)
     if order < 1:
         return Candidate(RULE, np.inf, np.inf, smooth.reason)
-    centre = _centre(setting, prepared)
+    centre = _centre(setting)
     ball = centre
     if radius > 0.0:
         lengths = squared_lengths(prepared.order, setting, prepared.values, radius)
@@ -114,11 +109,10 @@ def _smooth(setting: Setting, radius: float) -> Smoothness:
     return smoothness(setting.objective, found, 0, setting.spans, live)
 
 
-def _centre(setting: Setting, prepared: Prepared) -> Ball:
-    kept = setting.kept.get("jets at the centre")
-    if not isinstance(kept, Ball):
-        kept = setting.kept["jets at the centre"] = propagate(prepared, 0.0)
-    return kept
+@once_per_setting
+def _centre(setting: Setting) -> Ball:
+    """The jets at the centre."""
+    return propagate(prepare(setting), 0.0)
 
 
 def _by_block(prepared: Prepared, ball: Ball) -> tuple[Array, Array, Array]:
@@ -146,18 +140,17 @@ def _pieces(
     known = centre_norms(setting)
     hessian = min(form_norm(centre[0]), known.hessian)
     third = min(form_norm(centre[1]), known.third)
-    blocks = _centre_blocks(setting, prepared, centre[0])
+    blocks = _centre_blocks(setting)
     return Pieces(over, radius, hessian, third, blocks)
 
 
-def _centre_blocks(setting: Setting, prepared: Prepared, jets: Array) -> Array:
-    """The norms of H(c)'s blocks from its entries and from jets; kept."""
-    kept = setting.kept.get("blocks at the centre")
-    if not isinstance(kept, np.ndarray):
-        H = centre_hessian(setting)
-        kept = jets if H is None else np.minimum(jets, _block_norms(setting, prepared, H))
-        setting.kept["blocks at the centre"] = kept
-    return kept
+@once_per_setting
+def _centre_blocks(setting: Setting) -> Array:
+    """The norms of H(c)'s blocks from its entries and from jets."""
+    prepared = prepare(setting)
+    jets, _, _ = _by_block(prepared, _centre(setting))
+    H = centre_hessian(setting)
+    return jets if H is None else np.minimum(jets, _block_norms(setting, prepared, H))
 
 
 def _block_norms(setting: Setting, prepared: Prepared, H: Interval) -> Array:

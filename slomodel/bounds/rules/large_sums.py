@@ -11,6 +11,7 @@ import numpy as np
 
 from slomodel.bounds.arithmetic.interval import Interval
 from slomodel.bounds.arithmetic.rounding import Array, up_add, up_mul
+from slomodel.bounds.enclosure import add
 from slomodel.bounds.norms.element_derivatives import fourth_order, second_order, third_order
 from slomodel.bounds.norms.loewner import Rows, Slots, by_lengths, quotient
 from slomodel.bounds.ranges.element_sums import (
@@ -31,7 +32,7 @@ from slomodel.bounds.ranges.sparse_rows import (
 )
 from slomodel.bounds.result import shown
 from slomodel.bounds.rules.separable_sums import has_parts, over_ball
-from slomodel.bounds.setting import Candidate, Setting
+from slomodel.bounds.setting import Candidate, Setting, once_per_setting
 from slomodel.bounds.structure.separable import Elements, elements
 from slomodel.bounds.structure.short_sums import with_short_sums
 from slomodel.calculus import degree
@@ -39,7 +40,6 @@ from slomodel.ir.dims import concrete
 from slomodel.ir.function import ANALYTIC
 
 RULE = "sums over many variables"
-_LAST = f"{RULE} over the last ball"
 _FEW_ROWS = 512
 _MOST_NUMBERS_OF_FEW = 2**24
 Weights = list[tuple[SparseRows, Array]]
@@ -100,7 +100,6 @@ def large_sums(setting: Setting, radius: float) -> Candidate | None:
     below in Loewner's order, mixed derivatives by |t x y| <= |t|(δ x² + y²/δ)/2; and D³f likewise
     with Σ |t| |a·v|³ <= Σ |t| ‖a‖ (a·v)². Hypothesis: each φ_i is C¹ (C² for L2).
     """
-    original = setting
     sums = _sums(setting) if setting.n > MOST_VARIABLES else None
     if sums is None:
         written_out = with_short_sums(setting)
@@ -111,17 +110,15 @@ def large_sums(setting: Setting, radius: float) -> Candidate | None:
     few = over_ball(setting, sums.few, radius) if sums.few else Candidate(RULE, 0.0, 0.0)
     sparse = of_sparse(setting, sums.sparse, radius)
     first, second = float(up_add(few.L1, sparse.L1)), float(up_add(few.L2, sparse.L2))
-    found = Candidate(RULE, first, second, few.reason or sparse.reason, (*few.trace, *sparse.trace))
-    original.kept[_LAST] = (radius, found)
-    return found
-
-
-def is_enough(setting: Setting, radius: float) -> bool:
-    """Whether both constants were found over the ball that was asked last."""
-    last = setting.kept.get(_LAST)
-    if not isinstance(last, tuple) or last[0] != radius:
-        return False
-    return bool(np.isfinite([last[1].L1, last[1].L2]).all())
+    return Candidate(
+        RULE,
+        first,
+        second,
+        few.reason or sparse.reason,
+        (*few.trace, *sparse.trace),
+        enclosure=add([few.enclosed, sparse.enclosed]),
+        is_enough=True,
+    )
 
 
 def of_sparse(setting: Setting, parts: Sequence[Part[SparseRows]], radius: float) -> Candidate:
@@ -166,15 +163,9 @@ def _one_side(rows: Sequence[SparseRows], ranges: Mapping[Slots, Interval], sign
     return found
 
 
+@once_per_setting
 def _sums(setting: Setting) -> Sums | None:
-    """Found once a setting; None where the objective is of another kind or too large."""
-    if RULE not in setting.kept:
-        setting.kept[RULE] = _found(setting)
-    kept = setting.kept[RULE]
-    return kept if isinstance(kept, Sums) else None
-
-
-def _found(setting: Setting) -> Sums | None:
+    """None where the objective is of another kind or too large."""
     found = elements(setting.objective, setting.variables)
     if not found or not all(prod(concrete(one.shape, setting.sizes)) for one in found):
         return None

@@ -18,12 +18,11 @@ from slomodel.bounds.rules.networks.centre_derivatives import (
 )
 from slomodel.bounds.rules.networks.jets import NetworkJets
 from slomodel.bounds.rules.networks.values import Values, network_values, over_cell
-from slomodel.bounds.setting import Candidate, Setting
+from slomodel.bounds.setting import Candidate, Setting, once_per_setting
 from slomodel.bounds.structure.networks import Network, network
 from slomodel.ir.function import ANALYTIC
 
 RULE = "layered networks"
-_LAST = f"{RULE} over the last ball"
 _MOST_ELEMENTS = 2**17
 _ARCS, _FEW_ARCS = 4, 2
 """Parts of the quarter circle of the radii of two layers, and where there are many elements."""
@@ -64,20 +63,6 @@ def layered_networks(setting: Setting, radius: float) -> Candidate | None:
     prepared = _prepared(setting)
     if prepared is None:
         return None
-    found = _found(setting, prepared, radius)
-    if len(prepared.values.levels) > 2 and np.isfinite([found.L1, found.L2]).all():
-        setting.kept[_LAST] = radius
-    return found
-
-
-def is_enough(setting: Setting, radius: float) -> bool:
-    """Whether both constants were found over the ball that was asked last, for more than two
-    layers, where they are less than other ones.
-    """
-    return setting.kept.get(_LAST) == radius
-
-
-def _found(setting: Setting, prepared: Prepared, radius: float) -> Candidate:
     over = _over_ball(setting, prepared, radius)
     second, third, fourth = over.bounds
     if over.order < 1:
@@ -87,9 +72,9 @@ def _found(setting: Setting, prepared: Prepared, radius: float) -> Candidate:
     rise = up_mul(radius, fourth) if over.order > 2 else np.inf
     hessian = at_centre = float(np.inf)
     if np.isfinite(rise):
-        at_centre = _third_at_centre(setting, prepared)
+        at_centre = _at_centre(setting, 3)
     if np.isfinite(rise) or up_mul(radius, third) < second:
-        hessian = _hessian_at_centre(setting, prepared)
+        hessian = _at_centre(setting, 2)
     enclosure = Enclosure(
         DerivativeBounds(both_ends(hessian), at_centre),
         DerivativeBounds(both_ends(second), third, both_ends(fourth if over.order > 2 else np.inf)),
@@ -101,19 +86,28 @@ def _found(setting: Setting, prepared: Prepared, radius: float) -> Candidate:
     trace = tuple(f"{name} ≤ {shown(value)}" for name, value in tried)
     known = hessian if np.isfinite(hessian) else None
     L1, L2 = closure.first.value, closure.second.value
-    return Candidate(RULE, L1, L2, over.reason, trace, hessian=known, enclosure=enclosure)
+    return Candidate(
+        RULE,
+        L1,
+        L2,
+        over.reason,
+        trace,
+        hessian=known,
+        enclosure=enclosure,
+        is_enough=len(prepared.values.levels) > 2,
+    )
 
 
 def _over_ball(setting: Setting, prepared: Prepared, radius: float) -> Natural:
     """Over a ball, of order 4 where that may matter."""
     if radius == 0.0:
-        return _still(setting, prepared)
+        return _over_centre(setting)
 
     def matters(second: float, third: float) -> bool:
         if _is_deep_and_large(prepared.values):
             return False
-        centre = _still(setting, prepared).bounds
-        if third <= _AS_AT_CENTRE * _third_at_centre(setting, prepared):
+        centre = _over_centre(setting).bounds
+        if third <= _AS_AT_CENTRE * _at_centre(setting, 3):
             return False
         pairs = ((second, centre[0]), (third, centre[1]))
         grown = all(0.0 < _FAR_ABOVE_CENTRE * at_centre < over for over, at_centre in pairs)
@@ -122,14 +116,9 @@ def _over_ball(setting: Setting, prepared: Prepared, radius: float) -> Natural:
     return _natural(setting, prepared, radius, matters)
 
 
+@once_per_setting
 def _prepared(setting: Setting) -> Prepared | None:
-    if RULE not in setting.kept:
-        setting.kept[RULE] = _made(setting)
-    kept = setting.kept[RULE]
-    return kept if isinstance(kept, Prepared) else None
-
-
-def _made(setting: Setting) -> Prepared | None:
+    """None where the objective is not a network, or is too large."""
     net = network(setting.objective, setting.variables)
     if net is None:
         return None
@@ -148,41 +137,27 @@ def _is_deep_and_large(values: Values) -> bool:
     return len(values.levels) > 2 and largest > _MANY_ELEMENTS
 
 
-def _hessian_at_centre(setting: Setting, prepared: Prepared) -> float:
-    """At least ‖H(c)‖; kept."""
-    return _at_centre(setting, prepared, 0, network_hessian_norm)
-
-
-def _third_at_centre(setting: Setting, prepared: Prepared) -> float:
-    """At least ‖D³f(c)‖; kept."""
-    return _at_centre(setting, prepared, 1, network_third_norm)
-
-
-def _at_centre(
-    setting: Setting, prepared: Prepared, place: int, norm: Callable[[Values], float]
-) -> float:
-    """The norm of the network with that of the rest of order 2 + `place`, or where that would take
-    too long or is more, the bound over a point.
+@once_per_setting
+def _at_centre(setting: Setting, order: int) -> float:
+    """Upper bound on ‖H(c)‖ or ‖D³f(c)‖: the norm of the network with that of the rest of the
+    objective or, where that would take too long or is more, the bound over a point.
     """
-    key = f"{RULE}, order {2 + place} at the centre"
-    kept = setting.kept.get(key)
-    if not isinstance(kept, float):
-        kept = norm(prepared.values)
-        rest, _, _ = prepared.rest.over(setting, 0.0)
-        kept = float(up_add(kept, rest[place]))
-        if place == 1 or not np.isfinite(kept):
-            kept = min(kept, _still(setting, prepared).bounds[place])
-        setting.kept[key] = kept
-    return kept
+    prepared = _prepared(setting)
+    assert prepared is not None
+    norm = network_hessian_norm if order == 2 else network_third_norm
+    rest, _, _ = prepared.rest.over(setting, 0.0)
+    found = float(up_add(norm(prepared.values), rest[order - 2]))
+    if order == 3 or not np.isfinite(found):
+        found = min(found, _over_centre(setting).bounds[order - 2])
+    return found
 
 
-def _still(setting: Setting, prepared: Prepared) -> Natural:
-    """What holds over a ball, at the centre alone; kept."""
-    key = f"{RULE} over a point"
-    kept = setting.kept.get(key)
-    if not isinstance(kept, Natural):
-        kept = setting.kept[key] = _natural(setting, prepared, 0.0)
-    return kept
+@once_per_setting
+def _over_centre(setting: Setting) -> Natural:
+    """The bounds over a ball for the centre alone."""
+    prepared = _prepared(setting)
+    assert prepared is not None
+    return _natural(setting, prepared, 0.0)
 
 
 def _natural(

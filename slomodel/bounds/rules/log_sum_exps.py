@@ -30,7 +30,7 @@ from slomodel.bounds.ranges.log_sum_exp import cumulant_bounds
 from slomodel.bounds.ranges.values import value_range
 from slomodel.bounds.result import shown
 from slomodel.bounds.rules.large_sums import Rest, rest_of
-from slomodel.bounds.setting import Candidate, Setting
+from slomodel.bounds.setting import Candidate, Setting, once_per_setting
 from slomodel.bounds.structure.log_sum_exp import LogSum, log_sums
 from slomodel.bounds.structure.networks import layer_at
 from slomodel.bounds.structure.separable import affine_nodes, elements
@@ -67,7 +67,7 @@ def log_sum_exps(setting: Setting, radius: float) -> Candidate | None:
     ‖A_i‖^(k-2). Over the ball p_j is at most its value at the centre times exp(2 r max_j ‖a_ij‖).
     From the centre ‖D³f‖ <= ‖D³f(c)‖ + r sup ‖D⁴f‖, and ‖H‖ so.
     """
-    found = _found(setting)
+    found = _recognised(setting)
     if found is None:
         return None
     sums, rest = found
@@ -118,15 +118,9 @@ def _shares(one: Sums, radius: float) -> Array:
     return np.asarray(np.minimum(0.5, up_mul(largest, growth)))
 
 
-def _found(setting: Setting) -> tuple[tuple[Sums, ...], Rest] | None:
-    """Found once a setting; None where the objective is of another kind or too large."""
-    if RULE not in setting.kept:
-        setting.kept[RULE] = _recognised(setting)
-    kept = setting.kept[RULE]
-    return kept if isinstance(kept, tuple) else None
-
-
+@once_per_setting
 def _recognised(setting: Setting) -> tuple[tuple[Sums, ...], Rest] | None:
+    """None where the objective is of another kind or too large."""
     variables = set(setting.variables)
     split = log_sums(setting.objective, variables, _affine_of(setting.objective, variables))
     if split is None:

@@ -17,7 +17,7 @@ from slomodel.bounds.result import shown
 from slomodel.bounds.rules.jets.norm_graph import prepare
 from slomodel.bounds.rules.series.majorant import majorants, objective_majorant
 from slomodel.bounds.rules.series.matrix_chains import chain_parts
-from slomodel.bounds.setting import Candidate, Setting
+from slomodel.bounds.setting import Candidate, Setting, once_per_setting
 
 RULE = "majorant series"
 _SMALL_SHARE = 1e-3
@@ -63,6 +63,7 @@ class Series:
             trace=self.told(2, radius),
             rule2=f"{rule}: Σ k(k-1)(k-2) s_k r^(k-3)",
             trace2=self.told(3, radius),
+            is_enough=True,
         )
 
     def told(self, order: int, radius: float) -> tuple[str, ...]:
@@ -114,15 +115,9 @@ def majorant_series(setting: Setting, radius: float) -> Candidate | None:
     return series.claim(RULE, radius)
 
 
+@once_per_setting
 def majorant_terms(setting: Setting) -> Series | None:
-    """The series of a setting, made once; None where the objective is no (small) polynomial."""
-    if RULE not in setting.kept:
-        setting.kept[RULE] = _series(setting)
-    kept = setting.kept[RULE]
-    return kept if isinstance(kept, Series) else None
-
-
-def _series(setting: Setting) -> Series | None:
+    """The series of a setting; None where the objective is not a (small) polynomial."""
     if setting.n == 0:
         return None
     prepared = prepare(setting)

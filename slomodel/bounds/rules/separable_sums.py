@@ -34,7 +34,7 @@ from slomodel.bounds.refinements.quartic_sums import (
 )
 from slomodel.bounds.refinements.ridge_majorants import end_along, ridge_of
 from slomodel.bounds.result import shown
-from slomodel.bounds.setting import Candidate, Setting
+from slomodel.bounds.setting import Candidate, Setting, once_per_setting
 from slomodel.bounds.structure.separable import elements
 from slomodel.bounds.structure.short_sums import with_short_sums
 
@@ -123,25 +123,21 @@ class Centre:
 
 
 def _over(setting: Setting, parts: tuple[Part[Rows], ...], radius: float) -> Over:
-    """`parts_over_ball`; over the centre alone found once a setting."""
+    """`parts_over_ball`; over the centre alone computed once."""
     if radius > 0.0:
         return parts_over_ball(setting, parts, radius)
-    key = f"{RULE} over the centre"
-    kept = setting.kept.get(key)
-    if not isinstance(kept, Over):
-        kept = setting.kept[key] = parts_over_ball(setting, parts, 0.0)
-    return kept
+    return _over_centre(setting, parts)
 
 
+@once_per_setting
+def _over_centre(setting: Setting, parts: tuple[Part[Rows], ...]) -> Over:
+    return parts_over_ball(setting, parts, 0.0)
+
+
+@once_per_setting
 def _centre(setting: Setting, parts: tuple[Part[Rows], ...]) -> Centre:
-    """Found once a setting."""
-    key = f"{RULE} at the centre"
-    kept = setting.kept.get(key)
-    if not isinstance(kept, Centre):
-        own = _over(setting, parts, 0.0).parts
-        kept = Centre(own, second_order_ends(own), third_at_centre(own))
-        setting.kept[key] = kept
-    return kept
+    own = _over_centre(setting, parts).parts
+    return Centre(own, second_order_ends(own), third_at_centre(own))
 
 
 def _by_ends(centre: Centre, fourth: Ends, radius: float) -> float:
@@ -202,15 +198,18 @@ def _along_ball(
 
 
 def _largest(setting: Setting, form: Quartic) -> float:
-    """The largest value; kept for balls over which D⁴f is the same."""
-    kept = setting.kept.setdefault(f"{RULE}: quartic forms", [])
-    assert isinstance(kept, list)
-    for other, value in kept:
-        if form.slack <= other.slack and np.array_equal(other.G, form.G):
-            return float(value)
-    value = largest_quartic(form)
-    kept.append((form, value))
-    return value
+    """The largest value; cached for balls over which D⁴f is the same."""
+    known = _largest_values(setting)
+    key = (form.G.tobytes(), form.slack)
+    if key not in known:
+        known[key] = largest_quartic(form)
+    return known[key]
+
+
+@once_per_setting
+def _largest_values(setting: Setting) -> dict[tuple[bytes, float], float]:
+    """The largest values of quartic forms by their Gram matrices and slacks."""
+    return {}
 
 
 def has_parts(setting: Setting) -> bool:
@@ -218,15 +217,9 @@ def has_parts(setting: Setting) -> bool:
     return _parts(setting) is not None
 
 
+@once_per_setting
 def _parts(setting: Setting) -> tuple[Part[Rows], ...] | None:
-    """Found once a setting; None where the objective is of another kind or too large."""
-    if RULE not in setting.kept:
-        setting.kept[RULE] = _found_parts(setting)
-    kept = setting.kept[RULE]
-    return kept if isinstance(kept, tuple) else None
-
-
-def _found_parts(setting: Setting) -> tuple[Part[Rows], ...] | None:
+    """None where the objective is of another kind or too large."""
     if not 0 < setting.n <= MOST_VARIABLES:
         return None
     found = elements(setting.objective, setting.variables)

@@ -19,7 +19,7 @@ from slomodel.bounds.norms.spectral import spectral_norm
 from slomodel.bounds.ranges.enclose import boxed, enclose
 from slomodel.bounds.refinements.aligned import aligned
 from slomodel.bounds.rules.majorant_series import Series
-from slomodel.bounds.setting import Candidate, Setting
+from slomodel.bounds.setting import Candidate, Setting, once_per_setting
 from slomodel.bounds.structure.gram_form import as_written
 from slomodel.bounds.structure.sums_of_squares import PowerSum, power_sum
 
@@ -62,15 +62,9 @@ def symmetric_powers(setting: Setting, radius: float) -> Candidate | None:
     return None if series is None else series.claim(RULE, radius)
 
 
+@once_per_setting
 def symmetric_terms(setting: Setting) -> Series | None:
-    """The series of a setting, made once; None where the objective is no such sum."""
-    if RULE not in setting.kept:
-        setting.kept[RULE] = _series(setting)
-    kept = setting.kept[RULE]
-    return kept if isinstance(kept, Series) else None
-
-
-def _series(setting: Setting) -> Series | None:
+    """The series of a setting; None where the objective is not such a sum."""
     if setting.n == 0:
         return None
     found = power_sum(setting)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from math import prod
 
 import slomodel.functions as table
-from slomodel.bounds.setting import Setting
+from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.structure.separable import is_linear
 from slomodel.calculus import Known
 from slomodel.calculus.degree import degree
@@ -28,8 +28,6 @@ from slomodel.ir.expr import Axes, Einsum, Expr, Map, remake
 from slomodel.ir.linear import repeats
 from slomodel.ir.walk import dependents, postorder
 
-KEY = "in Gram form"
-WRITTEN = "as it was written"
 _MOST_TERMS = 8
 
 
@@ -46,11 +44,9 @@ class Term:
     moving: frozenset[int] = frozenset()
 
 
+@once_per_setting
 def in_gram_form(setting: Setting) -> Setting:
-    """The setting with such sums rewritten where Gram matrices are smaller than the data; kept."""
-    kept = setting.kept.get(KEY)
-    if isinstance(kept, Setting):
-        return kept
+    """The setting with such sums rewritten where Gram matrices are smaller than the data."""
     order = postorder(setting.objective)
     moving = dependents(order, set(setting.variables).__contains__)
     holding = _with_data(order, moving)
@@ -69,8 +65,7 @@ def in_gram_form(setting: Setting) -> Setting:
     if done[setting.objective] is setting.objective:
         return setting
     known = Known(setting.known.finite, setting.known.symmetric | symmetric)
-    result = setting.kept[KEY] = setting.rewritten(done, known, {WRITTEN: setting})
-    return result
+    return setting.rewritten(done, known, written=setting)
 
 
 def _read_by_range(order: Sequence[Expr], moving: Collection[Expr], setting: Setting) -> set[Expr]:
@@ -126,8 +121,7 @@ def _as_squares(node: Einsum, moving: Collection[Expr], products: Collection[Exp
 
 def as_written(setting: Setting) -> Setting:
     """The setting before it was brought into Gram form."""
-    kept = setting.kept.get(WRITTEN)
-    return kept if isinstance(kept, Setting) else setting
+    return setting.written or setting
 
 
 def _gram(

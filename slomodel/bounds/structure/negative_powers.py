@@ -11,23 +11,19 @@ from fractions import Fraction
 from math import isfinite
 
 import slomodel.functions as table
-from slomodel.bounds.setting import Setting
+from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.functions.compound import hypot
 from slomodel.ir import build
 from slomodel.ir.expr import Const, Einsum, Expr, Gather, Map, Reshape, remake
 from slomodel.ir.walk import dependents, postorder
 
-KEY = "with negative powers"
 
-
+@once_per_setting
 def with_negative_powers(setting: Setting) -> Setting:
-    """The setting with a / xᵖ as a x⁻ᵖ and nested powers and roots below it merged; cached.
+    """The setting with a / xᵖ as a x⁻ᵖ and nested powers and roots below it merged.
 
     Both forms have the same domain and the same value on it.
     """
-    kept = setting.kept.get(KEY)
-    if isinstance(kept, Setting):
-        return kept
     order = postorder(setting.objective)
     varying = dependents(order, set(setting.variables).__contains__)
     done: dict[Expr, Expr] = {}
@@ -37,11 +33,9 @@ def with_negative_powers(setting: Setting) -> Setting:
         done[node] = _rewritten(remade, constant) if node in varying else remade
         if node not in varying:
             constant.add(remade)
-    result = setting
-    if done[setting.objective] is not setting.objective:
-        result = setting.rewritten(done, setting.known, {})
-    setting.kept[KEY] = result
-    return result
+    if done[setting.objective] is setting.objective:
+        return setting
+    return setting.rewritten(done, setting.known)
 
 
 def _rewritten(node: Expr, constant: Collection[Expr]) -> Expr:

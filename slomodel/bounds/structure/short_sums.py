@@ -12,7 +12,7 @@ from itertools import product
 from math import prod
 
 import slomodel.functions as table
-from slomodel.bounds.setting import Setting
+from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.structure.separable import MOST_ARGUMENTS, affine_nodes
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, concrete
@@ -20,18 +20,15 @@ from slomodel.ir.expr import Affine, Axes, Einsum, Expr, Map, remake
 from slomodel.ir.linear import repeats
 from slomodel.ir.walk import dependents, postorder
 
-KEY = "with short sums written out"
 _MOST_NODES = 2000
 """Larger graphs are left as they are; a sum written out is up to three times as large."""
 Fixed = Mapping[int, int]
 """A fixed index for each axis that is removed."""
 
 
+@once_per_setting
 def with_short_sums(setting: Setting) -> Setting | None:
-    """The setting with its nonlinear short sums written out, cached; None without such sums."""
-    kept = setting.kept.get(KEY, setting)
-    if kept is not setting:
-        return kept if isinstance(kept, Setting) else None
+    """The setting with its nonlinear short sums written out; None without such sums."""
     order = postorder(setting.objective)
     varying = dependents(order, set(setting.variables).__contains__)
     affine = affine_nodes(order, varying)
@@ -42,11 +39,9 @@ def with_short_sums(setting: Setting) -> Setting | None:
             if isinstance(node, Einsum) and node in varying and node not in affine and node.rank:
                 sums = _written_out(node, done, setting)
             done[node] = sums or remake(node, tuple(done[operand] for operand in node.operands))
-    result = None
-    if done.get(setting.objective, setting.objective) is not setting.objective:
-        result = setting.rewritten(done, setting.known, {})
-    setting.kept[KEY] = result
-    return result
+    if done.get(setting.objective, setting.objective) is setting.objective:
+        return None
+    return setting.rewritten(done, setting.known)
 
 
 def _written_out(node: Einsum, done: Mapping[Expr, Expr], setting: Setting) -> Expr | None:

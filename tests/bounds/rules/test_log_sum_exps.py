@@ -14,7 +14,7 @@ from slomodel.bounds import bounds
 from slomodel.bounds.norms.loewner import largest_eigenvalue, quadratic_sum
 from slomodel.bounds.rules.log_sum_exps import (
     _features,
-    _found,
+    _recognised,
     _rows,
     _shares,
     log_sum_exps,
@@ -49,7 +49,7 @@ def test_at_equal_numbers_the_largest_weight_counts() -> None:
 
 def test_the_largest_weight_over_a_ball() -> None:
     """p_1 is largest at x_1 + r/√2, x_2 - r/√2, ..: at most exp(2 r) times 1/8."""
-    found = _found(setting("var x[8] minimize logsumexp(x)", [7.0] * 8))
+    found = _recognised(setting("var x[8] minimize logsumexp(x)", [7.0] * 8))
     assert found is not None
     ((own,), _) = found
     (share,) = _shares(own, 0.25)

@@ -63,7 +63,7 @@ def twice(one: Setting) -> Iterator[Setting]:
             dims = (*node.dims, literal(2))
             doubled: Expr = build.einsum(node.operands, node.inputs, node.output, dims)
             (objective,) = substitute((one.objective,), {node: doubled})
-            yield replace(one, objective=objective, kept={})
+            yield replace(one, objective=objective)
             residual = node.operands[0]
             if isinstance(residual, Einsum) and node.operands[1:] == (residual,):
                 spread = len(residual.dims)
@@ -74,7 +74,7 @@ def twice(one: Setting) -> Iterator[Setting]:
                 labels = tuple(range(own.rank))
                 repeated = build.einsum([own, own], [labels, labels], (), own.shape)
                 (objective,) = substitute((one.objective,), {node: repeated})
-                yield replace(one, objective=objective, kept={})
+                yield replace(one, objective=objective)
 
 
 @pytest.mark.parametrize("name", SETTINGS)

@@ -12,14 +12,13 @@ from slomodel.bounds.ranges.liveness import Live
 from slomodel.bounds.rules.jets.mixed_norms import Norm, below, frobenius, measure
 from slomodel.bounds.rules.jets.norm_rules import Rule, Scope, demanded, norm_rule
 from slomodel.bounds.rules.jets.normal_form import normal_form
-from slomodel.bounds.setting import Setting
+from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.ir.expr import Expr, Input
 from slomodel.ir.walk import dependents, postorder
 
 _MOST_NORMS = 48
 """A node has no more norms than these: what else is asked of it is answered by larger ones."""
 _MOST_BLOCKS = 10
-KEY = "prepared"
 
 
 @dataclass(slots=True)
@@ -84,11 +83,11 @@ class Prepared:
         return next(other for other in own if below(norm, other))
 
 
+@once_per_setting
 def prepare(setting: Setting) -> Prepared:
-    """Made once a setting. Raises MissingRule where a node has no rule."""
-    kept = setting.kept.get(KEY)
-    if isinstance(kept, Prepared):
-        return kept
+    """The graph of a setting's gradient with what is wanted of it. Raises MissingRule where a node
+    has no rule.
+    """
     roots, values = normal_form(setting.gradient, setting.variables, setting.values, setting.sizes)
     order = postorder(*roots)
     moving = dependents(order, set(setting.variables).__contains__)
@@ -100,7 +99,6 @@ def prepare(setting: Setting) -> Prepared:
     prepared = Prepared(setting, roots, values, order, scope, blocks, live)
     _want(prepared)
     prepared.centre = enclose(list(values), boxes, setting.sizes, live=live)
-    setting.kept[KEY] = prepared
     return prepared
 
 

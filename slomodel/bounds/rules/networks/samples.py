@@ -94,15 +94,16 @@ def in_groups(own: Bundle, moments: tuple[Moments, ...]) -> Bundle:
 
 
 def grouped(values: Values, halvings: int, finer: int = 0) -> tuple[Moments, ...]:
-    """Sums over 2^halvings groups of samples that are alike at the centre, kept; those that join
+    """Sums over 2^halvings groups of samples that are alike at the centre, cached; those that join
     2^finer groups where `finer` is given.
     """
-    if halvings not in values.kept:
+    key = (halvings, finer)
+    if key not in values.groupings:
         groups = groups_of(over_cell(values, np.zeros(len(values.levels))), halvings)
         below = grouped(values, finer) if finer else (None,) * len(values.moments)
         pairs = zip(values.moments, below, strict=True)
-        values.kept[halvings] = tuple(Moments(one.rows, groups, finest) for one, finest in pairs)
-    return values.kept[halvings]
+        values.groupings[key] = tuple(Moments(one.rows, groups, finest) for one, finest in pairs)
+    return values.groupings[key]
 
 
 def groups_of(cell: Cell, halvings: int) -> Groups:

@@ -56,7 +56,7 @@ class Values:
     slope: float
     moments: tuple[Moments, ...]
     at_centre: tuple[tuple[list[Interval], Smoothness], ...]
-    kept: dict[int, tuple[Moments, ...]] = field(default_factory=dict)
+    groupings: dict[tuple[int, int], tuple[Moments, ...]] = field(default_factory=dict)
 
     @property
     def samples(self) -> int:
