@@ -12,9 +12,11 @@ _TINY = 1e-250
 _MOST_SYMMETRIC = 800
 _MOST_ROWS = 2048
 _MOST_PRODUCTS = 2e9
-_ALIKE = 1e-3
-"""Weights that differ by such a share from a multiple of others have that multiple's bound."""
-_MOST_KEPT = 8
+_BITS = 20
+"""Binary digits that weights are rounded up to: almost equal ones, as over two balls, have one
+bound."""
+_RELATIVE = 2.0**-48
+"""What the largest weight is enlarged by, so that its quotient is exactly 1 on that grid."""
 _STEPS = 12
 
 
@@ -62,25 +64,23 @@ def fourth_powers(rows: Rows, d: Array) -> float:
     these are fewer. Exact for one row, and for rows spread evenly. Rows of any larger space are as
     good: of one without end, β = 0, which is less for few rows.
     """
-    kept = _by_multiples(rows.fourths, d)
-    if kept is None:
-        own = np.flatnonzero(d)
-        kept = _found(rows.take(own), d[own])
-        rows.fourths.append((d, kept))
-        del rows.fourths[:-_MOST_KEPT]
-    return kept
+    largest = float(np.max(d, initial=0.0))
+    if not 0.0 < largest < np.inf:
+        return _found(rows, d) if largest else 0.0
+    scale = float(up_mul(largest, 1.0 + _RELATIVE))
+    weights = _on_grid(up_div(d, np.asarray(scale)))
+    key = weights.tobytes()
+    if key not in rows.fourths:
+        own = np.flatnonzero(weights)
+        rows.fourths[key] = _found(rows.take(own), weights[own])
+    return float(up_mul(scale, rows.fourths[key]))
 
 
-def _by_multiples(found: list[tuple[Array, float]], d: Array) -> float | None:
-    """The sum grows with d: where d is at most s times other weights and hardly less, s times what
-    was found for them.
-    """
-    for other, value in found:
-        ratio = up_div(d, other)
-        s = float(np.max(ratio, initial=0.0, where=d > 0.0))
-        if np.isfinite(s) and (s * other <= (1.0 + _ALIKE) * d).all():
-            return float(up_mul(s, value))
-    return None
+def _on_grid(d: Array) -> Array:
+    """Numbers no smaller, of `_BITS` binary digits each."""
+    mantissa, exponent = np.frexp(d)
+    rounded = np.ldexp(np.ceil(np.ldexp(mantissa, _BITS)), exponent - _BITS)
+    return np.asarray(np.maximum(rounded, d))
 
 
 def _found(rows: Rows, d: Array) -> float:

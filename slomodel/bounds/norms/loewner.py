@@ -38,8 +38,8 @@ class Rows:
     A: Array
     length: Array
     error: Array
-    fourths: list[tuple[Array, float]] = field(default_factory=list, init=False, repr=False)
-    """Weights d (m,) with the bounds of Σ d_i (a_i·v)⁴ that were found for them."""
+    fourths: dict[bytes, float] = field(default_factory=dict, init=False, repr=False)
+    """Cached bounds on Σ d_i (a_i·v)⁴ by the weights d (m,)."""
 
     @classmethod
     def of(cls, rows: Interval) -> Rows:
