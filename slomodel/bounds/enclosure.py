@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
 from slomodel.bounds.arithmetic.rounding import up_add
+from slomodel.ir.expr import Input
 from slomodel.ir.function import ANALYTIC
 
 Ends = tuple[float, float]
@@ -43,6 +44,14 @@ class DerivativeBounds:
             _sum(self.second, other.second),
             float(up_add(float(self.third), float(other.third))),
             _sum(self.fourth, other.fourth),
+        )
+
+    def largest(self, other: DerivativeBounds) -> DerivativeBounds:
+        """The larger of each bound."""
+        return DerivativeBounds(
+            (max(self.second[0], other.second[0]), max(self.second[1], other.second[1])),
+            max(self.third, other.third),
+            (max(self.fourth[0], other.fourth[0]), max(self.fourth[1], other.fourth[1])),
         )
 
     def least(self, other: DerivativeBounds) -> DerivativeBounds:
@@ -89,6 +98,25 @@ def add(parts: Sequence[Enclosure]) -> Enclosure:
             min(one.order, total.order),
             one.reason if rougher else total.reason,
         )
+    return total
+
+
+def add_by_variables(
+    parts: Sequence[tuple[Enclosure, Collection[Input]]], variables: Collection[Input]
+) -> Enclosure:
+    """The enclosure of a sum of parts, each of which reads some of the variables.
+
+    With v_p the components of a unit vector v that part p reads, vᵀHv <= Σ_p e_p ‖v_p‖², which is
+    Σ_b ‖v_b‖² Σ_(p reads b) e_p over the variables b, at most the largest inner sum. The same holds
+    for D³f and D⁴f, as ‖v_p‖³ <= ‖v_p‖². Parts that share no variable do not add at all.
+    """
+    by_variable = [add([one for one, read in parts if variable in read]) for variable in variables]
+    total = add([one for one, _ in parts])
+    for k, one in enumerate(by_variable):
+        centre, over = one.centre, one.over
+        if k:
+            centre, over = centre.largest(total.centre), over.largest(total.over)
+        total = replace(total, centre=centre, over=over)
     return total
 
 

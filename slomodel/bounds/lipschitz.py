@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
 from slomodel.bounds.centre import MOST_VARIABLES_THIRD, centre_norms
-from slomodel.bounds.close import first_by_slope, moved
-from slomodel.bounds.enclosure import both_ends
+from slomodel.bounds.close import close, first_by_slope, moved
+from slomodel.bounds.enclosure import (
+    DerivativeBounds,
+    Enclosure,
+    add_by_variables,
+    both_ends,
+    least,
+    norm_of,
+)
 from slomodel.bounds.result import Bounds, Claim, Constant, checked_radius, shown
 from slomodel.bounds.rules.entries_over_ball import entries_over_ball
 from slomodel.bounds.rules.gradient_jets import gradient_jets, is_long
@@ -24,6 +31,7 @@ from slomodel.bounds.rules.quadratic import linear, quadratic
 from slomodel.bounds.rules.separable_sums import separable_sums
 from slomodel.bounds.rules.symmetric_powers import symmetric_powers
 from slomodel.bounds.setting import Candidate, Setting, once_per_setting
+from slomodel.bounds.split import split
 from slomodel.bounds.stopping import pause
 from slomodel.bounds.structure.gram_form import as_written, in_gram_form
 from slomodel.bounds.structure.negative_powers import with_negative_powers
@@ -73,6 +81,7 @@ QUICK: tuple[Strategy, ...] = (linear, quadratic, majorant_series)
 
 NO_RULE = "no rule gives a bound over this ball"
 CENTRE = "‖H(c)‖ + r·L2"
+PARTS = "sum of parts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +172,7 @@ def quick_bound(setting: Setting, radius: float) -> float:
 
 
 def _claims(setting: Setting, radius: float, asked: Sequence[Strategy] | None = None) -> Claims:
-    """One claim a strategy that has an answer; no strategy is asked where none can have one."""
+    """One claim a rule that has an answer; no rule is asked where none can have one."""
     if setting.n == 0:
         nothing = (Claim("no unknowns", 0.0),)
         return Claims(nothing, nothing)
@@ -172,6 +181,11 @@ def _claims(setting: Setting, radius: float, asked: Sequence[Strategy] | None = 
             refused = (Claim("none", math.inf, f"data `{node.name}` has NaN or inf"),)
             return Claims(refused, refused)
     strategies: Sequence[Strategy] = UNLIMITED if radius == math.inf else asked or STRATEGIES
+    return _as_claims(_answers(setting, radius, strategies), radius)
+
+
+def _answers(setting: Setting, radius: float, strategies: Sequence[Strategy]) -> list[Candidate]:
+    """What each rule says, then the sum over parts and closer rules where these may be less."""
     written = as_written(setting)
     answers: list[Candidate] = []
     for strategy in sorted(strategies, key=lambda one: one in LONG):
@@ -179,9 +193,18 @@ def _claims(setting: Setting, radius: float, asked: Sequence[Strategy] | None = 
         own = written if strategy in OF_ELEMENTS else setting
         found = _answer(strategy, own, radius, is_skipped)
         answers += [] if found is None else [found]
-    if strategies is STRATEGIES and _leave_a_gap(setting, answers):
+    if strategies is not STRATEGIES:
+        return answers
+    is_enough = any(map(_is_enough, answers))
+    found = _answer(sum_of_parts, setting, radius, is_long if is_enough else None)
+    answers += [] if found is None else [found]
+    if _leave_a_gap(setting, answers):
         closer = [_answer(strategy, setting, radius) for strategy in CLOSER]
         answers += [one for one in closer if one is not None]
+    return answers
+
+
+def _as_claims(answers: Sequence[Candidate], radius: float) -> Claims:
     if not answers:
         reason = NO_RULE if radius < math.inf else "the ball is the whole space"
         answers = [Candidate("none", math.inf, math.inf, reason)]
@@ -193,6 +216,49 @@ def _claims(setting: Setting, radius: float, asked: Sequence[Strategy] | None = 
         ),
         _known(answers),
     )
+
+
+def sum_of_parts(setting: Setting, radius: float) -> Candidate | None:
+    """Parts of unlike kinds, each by its own best rule, and what they add up to.
+
+    The closure is that of the sum: from the centre of f itself, with ‖D³f‖ and D⁴f added.
+    """
+    parts = split(as_written(setting))
+    if len(parts) < 2:
+        return None
+    found = [(_least_of_part(in_gram_form(part), radius), part.variables) for part in parts]
+    total = add_by_variables(found, setting.variables)
+    known = centre_norms(setting)
+    centre = total.centre.least(DerivativeBounds(both_ends(known.hessian), known.third))
+    enclosure = replace(total, centre=centre)
+    closure = close(enclosure, radius)
+    trace = tuple(
+        f"part of {', '.join(variable.name for variable in variables)}: "
+        f"‖H‖ ≤ {shown(norm_of(one.over.second))}, ‖D³f‖ ≤ {shown(one.over.third)}"
+        for one, variables in found
+    )
+    L1, L2 = closure.first, closure.second
+    return Candidate(
+        f"{PARTS}: {L1.rule}",
+        L1.value,
+        L2.value,
+        total.reason,
+        trace,
+        rule2=f"{PARTS}: {L2.rule}",
+        enclosure=enclosure,
+    )
+
+
+def _least_of_part(part: Setting, radius: float) -> Enclosure:
+    """The least of each bound over the rules, both constants over the ball with them."""
+    answers = _answers(part, radius, STRATEGIES)
+    claims = _as_claims(answers, radius)
+    first = min(one.value for one in (*claims.L1, *_from_centre(part, radius, claims)))
+    second = min(one.value for one in claims.L2)
+    enclosure = least([one.enclosed for one in answers]) if answers else Enclosure()
+    over = enclosure.over.least(DerivativeBounds(both_ends(first), second))
+    constant = _constant(claims.L1), _constant(claims.L2)
+    return replace(enclosure, over=over, reason=constant[0].reason or constant[1].reason)
 
 
 def _leave_a_gap(setting: Setting, answers: Sequence[Candidate]) -> bool:

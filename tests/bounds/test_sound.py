@@ -21,7 +21,7 @@ from slomodel.ir.expr import Expr
 
 X = build.variable("x", (literal(3),))
 CENTRE = np.array([0.3, -0.5, 0.9])
-EVERY = (*lipschitz.STRATEGIES, *lipschitz.CLOSER)
+EVERY = (*lipschitz.STRATEGIES, *lipschitz.CLOSER, lipschitz.sum_of_parts)
 
 
 def simple(objective: Expr, centre: np.ndarray = CENTRE) -> Setting:

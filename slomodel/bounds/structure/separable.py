@@ -152,14 +152,14 @@ def _outermost(
             stack += fresh
         elif isinstance(node, Map):
             found[node] = (node,)
-        elif (factors := _factors(node, moving)) is not None:
+        elif (factors := factors_of(node, moving)) is not None:
             found[node] = factors
         else:
             return None
     return found
 
 
-def _factors(node: Expr, moving: Collection[Expr]) -> tuple[Expr, ...] | None:
+def factors_of(node: Expr, moving: Collection[Expr]) -> tuple[Expr, ...] | None:
     """u, v, .. where the node is Σ u v .. over their elements, with data as factors."""
     if not isinstance(node, Einsum):
         return None

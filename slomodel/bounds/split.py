@@ -1,0 +1,196 @@
+"""An objective as the sum of parts of unlike kinds, each of which has its own best rule.
+
+f is affine in its outermost nodes that are not linear: f = Σ_k ⟨w_k, u_k⟩ + an affine function.
+Those of one kind stay together, where their curvatures are bounded as one sum: functions of affine
+arrays elementwise, log-sum-exps of affine arrays, whatever reads the same layer of a network, and
+the others that read common variables. Quadratic terms join another part, as their derivatives are
+constant and add no looseness there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import slomodel.functions as table
+from slomodel.bounds.setting import Setting, once_per_setting
+from slomodel.bounds.structure.networks import layer_at
+from slomodel.bounds.structure.separable import (
+    affine_nodes,
+    element_function,
+    factors_of,
+    is_linear,
+)
+from slomodel.calculus.degree import degree
+from slomodel.functions.compound import still
+from slomodel.ir import build
+from slomodel.ir.expr import Const, Expr, Input, Map
+from slomodel.ir.walk import dependents, inputs, postorder, substitute
+
+_MOST_NODES = 2000
+"""Larger graphs are left whole."""
+_MOST_PARTS = 8
+"""Each part takes about the time of a bound; more of them are left together."""
+
+Kind = str
+ELEMENTS, LOG_SUMS, LAYERS, OTHERS, QUADRATIC = (
+    "elements",
+    "log-sum-exps",
+    "layers",
+    "others",
+    "quadratic",
+)
+
+
+@dataclass(slots=True)
+class Group:
+    """Terms of one kind with what they share: layers of a network, or variables."""
+
+    kind: Kind
+    terms: list[Expr]
+    shared: set[Expr]
+
+    def takes(self, other: Group) -> bool:
+        """Whether both belong to one part."""
+        if self.kind != other.kind:
+            return False
+        return self.kind not in (LAYERS, OTHERS) or not self.shared.isdisjoint(other.shared)
+
+
+@once_per_setting
+def split(setting: Setting) -> tuple[Setting, ...]:
+    """The parts of a setting, each over the variables that it reads; the setting alone where all
+    of the objective is of one kind.
+    """
+    variables = set(setting.variables)
+    order = postorder(setting.objective)
+    varying = dependents(order, variables.__contains__)
+    if len(varying) > _MOST_NODES or setting.objective not in varying:
+        return (setting,)
+    affine = affine_nodes(order, varying)
+    terms, affine_terms = _terms(setting.objective, varying, affine)
+    groups = _groups(terms, order, varying, affine, variables)
+    if not 1 < len(groups) <= _MOST_PARTS:
+        return (setting,)
+    places = {one: build.data(f"term {k}", one.shape) for k, one in enumerate(terms)}
+    zeros = {one: _zero(one) for one in affine_terms}
+    (outer,) = substitute((setting.objective,), {**places, **zeros})
+    return tuple(_part(setting, outer, places, group.terms) for group in groups)
+
+
+def _terms(
+    objective: Expr, varying: Collection[Expr], affine: Collection[Expr]
+) -> tuple[list[Expr], list[Expr]]:
+    """The outermost nodes that are not linear, and those that are affine."""
+    found: list[Expr] = []
+    flat: list[Expr] = []
+    seen, stack = {objective}, [objective]
+    while stack:
+        node = stack.pop()
+        if node not in varying:
+            continue
+        if node in affine:
+            flat.append(node)
+        elif is_linear(node, varying):
+            fresh = [operand for operand in node.operands if operand not in seen]
+            seen.update(fresh)
+            stack += fresh
+        else:
+            found.append(node)
+    return found, flat
+
+
+def _groups(
+    terms: Sequence[Expr],
+    order: Sequence[Expr],
+    varying: Collection[Expr],
+    affine: Collection[Expr],
+    variables: Collection[Input],
+) -> list[Group]:
+    """The terms by kind; those that `stop_gradient` makes constant with the term that reads them,
+    quadratic ones with the first group.
+    """
+    deep = {
+        node
+        for node in order
+        if node in varying and node not in affine and layer_at(node, varying) is not None
+    }
+    fixed = [one for one in terms if isinstance(one, Map) and one.function is still]
+    groups: list[Group] = []
+    for term in terms:
+        if term not in fixed:
+            _join(groups, _group(term, varying, affine, deep, variables))
+    quadratic = [group for group in groups if group.kind == QUADRATIC]
+    groups = [group for group in groups if group.kind != QUADRATIC] or quadratic
+    if quadratic and groups is not quadratic:
+        groups[0].terms += quadratic[0].terms
+    for one in fixed:
+        reading = [g for g in groups if one in postorder(*g.terms)]
+        if not reading:
+            return []
+        reading[0].terms.append(one)
+    return groups
+
+
+def _join(groups: list[Group], new: Group) -> None:
+    """Add a group, merged with all those that it belongs to."""
+    apart = [group for group in groups if not group.takes(new)]
+    for group in groups:
+        if group.takes(new):
+            new = Group(new.kind, [*group.terms, *new.terms], group.shared | new.shared)
+    groups[:] = [*apart, new]
+
+
+def _group(
+    term: Expr,
+    varying: Collection[Expr],
+    affine: Collection[Expr],
+    deep: Collection[Expr],
+    variables: Collection[Input],
+) -> Group:
+    """The group of one term."""
+    found = degree(term, variables)
+    if found is not None and found <= 2:
+        return Group(QUADRATIC, [term], set())
+    tops = _first_met(term, deep)
+    if tops:
+        return Group(LAYERS, [term], tops)
+    if isinstance(term, Map) and term.function is table.log:
+        return Group(LOG_SUMS, [term], set())
+    factors = (term,) if isinstance(term, Map) else factors_of(term, varying)
+    one = build.const(1.0)
+    if factors is not None and element_function(factors, one, varying, affine) is not None:
+        return Group(ELEMENTS, [term], set())
+    return Group(OTHERS, [term], {node for node in inputs(term) if node in variables})
+
+
+def _first_met(term: Expr, wanted: Collection[Expr]) -> set[Expr]:
+    """The wanted nodes that are met first on the way down from a term."""
+    found: set[Expr] = set()
+    seen, stack = {term}, [term]
+    while stack:
+        node = stack.pop()
+        if node in wanted:
+            found.add(node)
+            continue
+        fresh = [operand for operand in node.operands if operand not in seen]
+        seen.update(fresh)
+        stack += fresh
+    return found
+
+
+def _part(
+    setting: Setting, outer: Expr, places: Mapping[Expr, Expr], terms: Collection[Expr]
+) -> Setting:
+    """The objective with all other terms replaced by 0, over its own variables."""
+    back = {place: term if term in terms else _zero(term) for term, place in places.items()}
+    (objective,) = substitute((outer,), back)
+    own = set(inputs(objective))
+    used = tuple(variable for variable in setting.variables if variable in own)
+    others = set(setting.variables).difference(used)
+    values = {node: array for node, array in setting.values.items() if node not in others}
+    return replace(setting, objective=objective, variables=used, values=values)
+
+
+def _zero(node: Expr) -> Expr:
+    return build.broadcast(Const(0.0), (), node.shape)
