@@ -93,3 +93,13 @@ def test_mistakes(arguments: tuple[str, ...], code: int, said: str) -> None:
     result = run(*arguments)
     assert result.exit_code == code
     assert said in result.stderr
+
+
+def test_the_effort_of_a_proof() -> None:
+    for effort in ("quick", "default", "thorough"):
+        result = run("logarithm.slo", "--radius", "0.5", "--effort", effort)
+        assert result.exit_code == 0, result.output
+        assert "analytic" in result.stdout
+    refused = run("logarithm.slo", "--radius", "0.5", "--effort", "fast")
+    assert refused.exit_code == 2
+    assert "'fast' is not one of 'quick', 'default', 'thorough'" in refused.output

@@ -1,5 +1,6 @@
 """Proved bounds on the Lipschitz constants of the gradient and the Hessian over balls."""
 
+from slomodel.bounds.effort import EFFORTS, effort_of
 from slomodel.bounds.formula import bound_formula
 from slomodel.bounds.lipschitz import bounds, quick_bound
 from slomodel.bounds.ranges.evaluation_errors import gradient_error, value_error
@@ -9,10 +10,12 @@ from slomodel.bounds.setting import Setting
 from slomodel.bounds.stopping import stopped_by
 
 __all__ = [
+    "EFFORTS",
     "Bounds",
     "Setting",
     "bound_formula",
     "bounds",
+    "effort_of",
     "gradient_error",
     "quick_bound",
     "sample",

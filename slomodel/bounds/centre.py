@@ -14,6 +14,7 @@ import numpy as np
 
 from slomodel.bounds.arithmetic.interval import Interval, meet
 from slomodel.bounds.arithmetic.rounding import Array, up_add, up_norm
+from slomodel.bounds.effort import INTERVAL_FLOPS
 from slomodel.bounds.norms.cubic import trilinear_norm
 from slomodel.bounds.norms.spectral import symmetric_norm
 from slomodel.bounds.ranges.enclose import boxed, enclose, live_in
@@ -24,12 +25,15 @@ from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Expr
 from slomodel.ir.walk import dependents, postorder
 
-_MOST_NUMBERS = 2**24
-"""So many numbers may be enclosed: directions times elements of the nodes that vary with them."""
-_MOST_NUMBERS_ALONG = 4_500_000
 _NUMBERS_AT_ONCE = 2**21
 """So many keep the memory that is touched small; all at once would take longer to get it."""
-MOST_VARIABLES_THIRD = 40
+_FLOPS_ALONG = 238.6
+"""Operations for each number of D³f along a few rows, with the norms of what comes out."""
+
+
+def is_third_within(setting: Setting) -> bool:
+    """Whether D³f and its norm, by eigenvalues of matrices of order n(n + 1)/2, fit the effort."""
+    return float(setting.n) ** 6 <= 4.0 * setting.effort.flops
 
 
 @once_per_setting
@@ -41,9 +45,7 @@ def centre_hessian(setting: Setting) -> Interval | None:
 @once_per_setting
 def centre_third(setting: Setting) -> Interval | None:
     """D³f(c) (n, n, n) in symmetric intervals; None where it would take too long."""
-    if setting.n > MOST_VARIABLES_THIRD:
-        return None
-    return _enclosed(setting, derivatives(setting).third, 2)
+    return _enclosed(setting, derivatives(setting).third, 2) if is_third_within(setting) else None
 
 
 def centre_entries(setting: Setting) -> Entries | None:
@@ -71,7 +73,7 @@ def hessian_over(setting: Setting, ranges: Mapping[Expr, Interval], most: int) -
 
 def third_over(setting: Setting, ranges: Mapping[Expr, Interval], most: int) -> Interval | None:
     """D³f (n, n, n) in symmetric intervals where nodes lie in `ranges`, as `hessian_over`."""
-    if setting.n > MOST_VARIABLES_THIRD:
+    if not is_third_within(setting):
         return None
     return _enclosed(setting, derivatives(setting).third, 2, known=ranges, most=most)
 
@@ -85,7 +87,7 @@ def _enclosed(
     directions: int,
     first: Array | None = None,
     known: Mapping[Expr, Interval] = _AT_CENTRE,
-    most: int = _MOST_NUMBERS,
+    most: int | None = None,
 ) -> Interval | None:
     """The graphs along all unit vectors of each direction, or the first along these rows; mixed
     derivatives along unit vectors are equal. At the centre, or where nodes lie in `known` ranges.
@@ -97,8 +99,8 @@ def _enclosed(
     turning = dependents(nodes, along.__contains__)
     elements = sum(prod(concrete(g.shape, setting.sizes)) for g in nodes if g in turning)
     front = (n if first is None else len(first), n)[:directions]
-    if first is not None:
-        most = _MOST_NUMBERS_ALONG
+    if most is None:
+        most = setting.effort.count(INTERVAL_FLOPS if first is None else _FLOPS_ALONG)
     if n == 0 or prod(front) * max(elements, n) > most:
         return None
     rows = [np.eye(n) if first is None else first, np.eye(n)][:directions]

@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from slomodel.bounds.centre import MOST_VARIABLES_THIRD, centre_norms
+from slomodel.bounds.centre import centre_norms, is_third_within
 from slomodel.bounds.close import close, first_by_slope, moved
 from slomodel.bounds.enclosure import (
     DerivativeBounds,
@@ -69,9 +69,6 @@ OF_ELEMENTS: tuple[Strategy, ...] = (
 
 CLOSER: tuple[Strategy, ...] = (entries_over_ball,)
 """Rules that cost more, for where the others leave a gap to the derivatives at the centre."""
-
-_GAP = 2.0
-"""L1(r) >= ‖H(c)‖ and L2(r) >= ‖D³f(c)‖: closer rules can win at most the ratio to these."""
 
 UNLIMITED: tuple[Strategy, ...] = (linear, quadratic)
 """Those that hold over the whole space too."""
@@ -262,11 +259,13 @@ def _least_of_part(part: Setting, radius: float) -> Enclosure:
 
 
 def _leave_a_gap(setting: Setting, answers: Sequence[Candidate]) -> bool:
-    """Whether a bound is far above the same derivative at the centre.
+    """Whether a bound is far above the same derivative at the centre: L1(r) >= ‖H(c)‖ and L2(r) >=
+    ‖D³f(c)‖, so closer rules can win at most the ratio to these.
 
     Not of a polynomial: its series is exact there, and ranges of its nodes add nothing.
     """
-    if degree(setting.objective, setting.variables) is not None:
+    gap = setting.effort.gap
+    if math.isinf(gap) or degree(setting.objective, setting.variables) is not None:
         return False
     with np.errstate(all="ignore"):
         centre = centre_norms(setting)
@@ -275,8 +274,8 @@ def _leave_a_gap(setting: Setting, answers: Sequence[Candidate]) -> bool:
     if not math.isfinite(centre.hessian):
         return False  # the entries take too long, or are not finite at the centre itself
     if math.isinf(centre.third):  # unknown: there is a gap where a closer rule can know it
-        return setting.n <= MOST_VARIABLES_THIRD or centre.hessian < L1 / _GAP
-    return centre.hessian < L1 / _GAP or centre.third < L2 / _GAP
+        return is_third_within(setting) or centre.hessian < L1 / gap
+    return centre.hessian < L1 / gap or centre.third < L2 / gap
 
 
 def _is_enough(answer: Candidate) -> bool:

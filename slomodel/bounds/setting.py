@@ -10,6 +10,7 @@ from typing import Concatenate, ParamSpec, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from slomodel.bounds.effort import DEFAULT, Effort
 from slomodel.bounds.enclosure import DerivativeBounds, Enclosure, both_ends
 from slomodel.calculus import NOTHING, Known, gradient
 from slomodel.errors import Span
@@ -26,8 +27,9 @@ class Setting:
     """An objective over its variables at a centre; everything but x is a number.
 
     `values` holds an array for every variable (the centre) and every data input. `written` is the
-    setting before it was brought into Gram form. Work that is done once per centre is cached by
-    `once_per_setting`; another setting, also one by `replace`, starts with an empty cache.
+    setting before it was brought into Gram form. `effort` budgets the work of every rule. Work that
+    is done once per centre is cached by `once_per_setting`; another setting, also one by `replace`,
+    starts with an empty cache.
     """
 
     objective: Expr
@@ -37,6 +39,7 @@ class Setting:
     known: Known = NOTHING
     spans: Mapping[Expr, Span] = field(default_factory=dict)
     written: Setting | None = None
+    effort: Effort = DEFAULT
     cache: dict[object, object] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from slomodel.bounds import Bounds
+from slomodel.bounds import EFFORTS, Bounds
 from slomodel.bounds.result import shown
 from slomodel.cli import options
 from slomodel.cli.errors import handled_errors
@@ -32,6 +32,12 @@ OPTIONS = (
         help="Radius of the ball; several give a line each.",
     ),
     click.option("--seed", type=int, default=0, help="Seed of the start and of samples [0]."),
+    click.option(
+        "--effort",
+        type=click.Choice([one.name for one in EFFORTS]),
+        default="default",
+        help="Work that a proof may take [default].",
+    ),
     click.option("--sampled", is_flag=True, help="Estimate from samples instead of proving."),
     click.option("--explain", is_flag=True, help="Print every rule with what it gives."),
     options.MODEL[-1],
@@ -75,6 +81,7 @@ def bounds(
     at: Path | None,
     radii: tuple[float, ...],
     seed: int,
+    effort: str,
     sampled: bool,
     explain: bool,
     as_json: bool,
@@ -96,7 +103,7 @@ def bounds(
         if sampled:
             first = model.sample_bounds(center, radii[0], seed=seed)
         else:
-            first = model.bounds(center, radii[0])
+            first = model.bounds(center, radii[0], effort)
         found = [first, *(first.at(radius) for radius in radii[1:])]
         if as_json:
             print_json({"model": model.name, "bounds": [document(one) for one in found]})

@@ -184,14 +184,18 @@ class Model(Evaluating):
         reason = target.reason if isinstance(target, Automatic) else None
         return f"{told}\nbackend    {self.backend}" + (f": {reason}" if reason else "")
 
-    def bounds(self, center: Point, radius: float) -> Bounds:
+    def bounds(self, center: Point, radius: float, effort: str = "default") -> Bounds:
         """Proved Lipschitz constants of gradient and Hessian over a ball round `center` (n,).
 
-        Either may be inf, with a `reason`; `explain()` tells how each comes about.
+        Either may be inf, with a `reason`; `explain()` tells how each comes about. `effort` is
+        `quick`, `default` or `thorough`: how much work a rule may take, for bounds closer to the
+        constants.
         """
-        from slomodel.bounds import bounds
+        from slomodel.bounds import bounds, effort_of
 
-        return bounds(self._setting(self._vectors.vector(center)), radius)
+        chosen = effort_of(effort)
+        setting = self._setting(self._vectors.vector(center))
+        return bounds(replace(setting, effort=chosen), radius)
 
     def sample_bounds(
         self,

@@ -19,8 +19,8 @@ from slomodel.bounds.result import shown
 from slomodel.bounds.setting import Candidate, Setting
 
 RULE = "entries over the ball"
-_MOST_NUMBERS = 2**25
-"""Directions times elements of the nodes that vary with them."""
+_FLOPS = 32.0
+"""Operations for a direction and an element of a node that varies with it."""
 
 
 def entries_over_ball(setting: Setting, radius: float) -> Candidate | None:
@@ -34,18 +34,19 @@ def entries_over_ball(setting: Setting, radius: float) -> Candidate | None:
     """
     if setting.n == 0:
         return None
-    ranges = taylor_ranges(setting, radius, _MOST_NUMBERS)
+    most = setting.effort.count(_FLOPS)
+    ranges = taylor_ranges(setting, radius, most)
     smooth = smoothness(setting.objective, ranges, 0, setting.spans, live_in(setting))
     order = int(smooth.order)
     if order < 1:
         return Candidate(RULE, np.inf, np.inf, smooth.reason)
-    H = hessian_over(setting, ranges, _MOST_NUMBERS)
+    H = hessian_over(setting, ranges, most)
     if H is None:
         return None
     over = symmetric_norm(H.mid, H.rad)
     L2 = np.inf
     if order >= 2:
-        T = third_over(setting, ranges, _MOST_NUMBERS)
+        T = third_over(setting, ranges, most)
         L2 = np.inf if T is None else _third_norm(T)
     known = centre_norms(setting).hessian
     enclosure = Enclosure(

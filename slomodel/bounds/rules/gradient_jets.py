@@ -27,13 +27,13 @@ from slomodel.bounds.setting import Candidate, Setting, once_per_setting
 from slomodel.ir.walk import postorder
 
 RULE = "gradient jets"
-_MANY_NUMBERS = 2**17
-"""Numbers in the gradient's graph from which a ball takes about a second."""
+_FLOPS_A_NUMBER = 2.0**13
+"""Operations for each number of the gradient's graph, in all the norms that are wanted of it."""
 
 
 def is_long(setting: Setting) -> bool:
     """Whether `gradient_jets` takes so long that it is left out where another rule is enough."""
-    return setting.n > 0 and prepare(setting).numbers > _MANY_NUMBERS
+    return setting.n > 0 and prepare(setting).numbers > setting.effort.count(_FLOPS_A_NUMBER)
 
 
 def gradient_jets(setting: Setting, radius: float) -> Candidate | None:

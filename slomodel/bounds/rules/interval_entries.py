@@ -24,6 +24,7 @@ from slomodel.bounds.arithmetic.rounding import (
 from slomodel.bounds.ball import Ball
 from slomodel.bounds.centre import centre_entries
 from slomodel.bounds.close import moved
+from slomodel.bounds.effort import INTERVAL_FLOPS
 from slomodel.bounds.norms.cubic import trilinear_norm
 from slomodel.bounds.norms.spectral import stack_norm
 from slomodel.bounds.ranges.hessian import entries, numbers_a_cell
@@ -35,14 +36,13 @@ RULE = "interval entries"
 _CLOSE = 1.02
 """A cell whose bound is so close to the largest value at a middle is not divided."""
 _MOST_CELLS = 1500
-_MOST_PRODUCTS = 224_000
-"""Cells times n⁴, the entries of the Gram matrices of D³f."""
+_FLOPS_A_PRODUCT = 4793.0
+"""Operations for one of the n⁴ entries of the Gram matrix of D³f over a cell."""
 _MOST_AT_ONCE = 256
 _FEW_AT_ONCE = 24
 """Fewer cells are halved again before they are bounded, as so many cost hardly more than one."""
-_MOST_NUMBERS = 2**22
-"""So many intervals may be computed for the cells beyond the first."""
-_MOST_NUMBERS_A_CELL = 2**24
+_FLOPS_BEYOND = 4.0 * INTERVAL_FLOPS
+"""Operations for each interval computed for the cells beyond the first."""
 _ROUNDS = 24
 _ROUNDS_UNBOUNDED = 11
 """So often a cell is halved in the hope that its bound becomes finite."""
@@ -87,13 +87,14 @@ def interval_entries(setting: Setting, radius: float) -> Candidate | None:
     if not 0 < n <= MOST_VARIABLES:
         return None
     numbers = numbers_a_cell(setting)
-    if numbers > _MOST_NUMBERS_A_CELL:
+    effort = setting.effort
+    if numbers > effort.count(INTERVAL_FLOPS):
         return None
     centre = np.concatenate([np.ravel(setting.values[v]) for v in setting.variables])
     ball = Ball(centre, radius)
     cells = _bounded(setting, ball, around(centre, radius).each(lambda array: array[np.newaxis]))
-    most = min(_MOST_CELLS, _MOST_PRODUCTS // n**4)
-    left = _MOST_NUMBERS // (2 * numbers)
+    most = min(effort.scaled(_MOST_CELLS, 1.0), effort.count(_FLOPS_A_PRODUCT * n**4))
+    left = effort.count(_FLOPS_BEYOND * 2 * numbers)
     for attempt in range(_ROUNDS):
         chosen = _to_divide(cells, attempt, min(_MOST_AT_ONCE, left))
         if not chosen.any() or cells.count >= most:

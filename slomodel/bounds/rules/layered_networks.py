@@ -9,6 +9,7 @@ import numpy as np
 
 from slomodel.bounds.arithmetic.rounding import Array, up, up_add, up_mul
 from slomodel.bounds.close import close
+from slomodel.bounds.effort import Effort
 from slomodel.bounds.enclosure import DerivativeBounds, Enclosure, both_ends
 from slomodel.bounds.result import shown
 from slomodel.bounds.rules.large_sums import Rest, rest_of
@@ -171,7 +172,7 @@ def _natural(
     """
     values, order, reason = prepared.values, ANALYTIC, ""
     jets = []
-    for rho in _cells_of(values, radius):
+    for rho in _cells_of(values, radius, setting.effort):
         cell = over_cell(values, rho)
         if cell.order < order:
             order, reason = cell.order, cell.reason
@@ -187,7 +188,7 @@ def _natural(
     return Natural((*bounds, fourth), order, reason)
 
 
-def _cells_of(values: Values, radius: float) -> list[Array]:
+def _cells_of(values: Values, radius: float, effort: Effort) -> list[Array]:
     """Fewer cells where there are many elements; one where the radius is small beside the layers
     of a deep network.
     """
@@ -196,7 +197,7 @@ def _cells_of(values: Values, radius: float) -> list[Array]:
     if _is_deep_and_large(values) and 0.0 < radius <= _SMALL_RADIUS * least:
         return [np.full(count, radius)]
     many = max(level.u.lo.size for level in values.levels) > _MANY_ELEMENTS
-    return _cells(count, radius, _FEW_ARCS if many else _ARCS)
+    return _cells(count, radius, effort.scaled(_FEW_ARCS if many else _ARCS, 3.0))
 
 
 def _cells(count: int, radius: float, arcs: int = _ARCS) -> list[Array]:

@@ -1,0 +1,52 @@
+"""How much work a proof of bounds may take, in floating-point operations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from slomodel.errors import Diagnostic, DomainError
+
+INTERVAL_FLOPS = 64.0
+"""Operations on one interval of an array: both ends, rounded outward, and their memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """The operations that one rule may spend at a centre or over a ball, about 1 ns each.
+
+    `gap`: rules that cost more are tried where a bound exceeds the same derivative at the centre,
+    which no bound can be below, by more than this factor.
+    """
+
+    name: str
+    flops: float
+    gap: float
+
+    def count(self, each: float) -> int:
+        """How many things of so many operations each."""
+        return int(self.flops / each)
+
+    def scaled(self, default: int, power: float) -> int:
+        """`default` of things whose cost grows like their number to this power; at least 1."""
+        ratio = float(self.flops / DEFAULT.flops)
+        return max(1, int(default * ratio ** (1.0 / power) + 0.5))
+
+
+DEFAULT = Effort("default", 2.0**30, 2.0)
+"""About a second for each rule that takes long."""
+EFFORTS = (
+    Effort("quick", 2.0**24, float("inf")),
+    DEFAULT,
+    Effort("thorough", 2.0**36, 1.01),
+)
+
+
+def effort_of(name: object) -> Effort:
+    """The effort of this name. Raises DomainError."""
+    for one in EFFORTS:
+        if name == one.name:
+            return one
+    known = ", ".join(repr(one.name) for one in EFFORTS)
+    message = f"effort: expected one of {known}, found {name!r:.60}"
+    help = "give effort='default', or leave it out"
+    raise DomainError(Diagnostic("E602", message, help=help))
