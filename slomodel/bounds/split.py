@@ -43,14 +43,14 @@ ELEMENTS, LOG_SUMS, LAYERS, OTHERS, QUADRATIC = (
 
 
 @dataclass(slots=True)
-class Group:
+class TermGroup:
     """Terms of one kind with what they share: layers of a network, or variables."""
 
     kind: Kind
     terms: list[Expr]
     shared: set[Expr]
 
-    def takes(self, other: Group) -> bool:
+    def takes(self, other: TermGroup) -> bool:
         """Whether both belong to one part."""
         if self.kind != other.kind:
             return False
@@ -106,7 +106,7 @@ def _groups(
     varying: Collection[Expr],
     affine: Collection[Expr],
     variables: Collection[Input],
-) -> list[Group]:
+) -> list[TermGroup]:
     """The terms by kind; those that `stop_gradient` makes constant with the term that reads them,
     quadratic ones with the first group.
     """
@@ -116,7 +116,7 @@ def _groups(
         if node in varying and node not in affine and layer_at(node, varying) is not None
     }
     fixed = [one for one in terms if isinstance(one, Map) and one.function is still]
-    groups: list[Group] = []
+    groups: list[TermGroup] = []
     for term in terms:
         if term not in fixed:
             _join(groups, _group(term, varying, affine, deep, variables))
@@ -132,12 +132,12 @@ def _groups(
     return groups
 
 
-def _join(groups: list[Group], new: Group) -> None:
+def _join(groups: list[TermGroup], new: TermGroup) -> None:
     """Add a group, merged with all those that it belongs to."""
     apart = [group for group in groups if not group.takes(new)]
     for group in groups:
         if group.takes(new):
-            new = Group(new.kind, [*group.terms, *new.terms], group.shared | new.shared)
+            new = TermGroup(new.kind, [*group.terms, *new.terms], group.shared | new.shared)
     groups[:] = [*apart, new]
 
 
@@ -147,21 +147,21 @@ def _group(
     affine: Collection[Expr],
     deep: Collection[Expr],
     variables: Collection[Input],
-) -> Group:
+) -> TermGroup:
     """The group of one term."""
     found = degree(term, variables)
     if found is not None and found <= 2:
-        return Group(QUADRATIC, [term], set())
+        return TermGroup(QUADRATIC, [term], set())
     tops = _first_met(term, deep)
     if tops:
-        return Group(LAYERS, [term], tops)
+        return TermGroup(LAYERS, [term], tops)
     if isinstance(term, Map) and term.function is table.log:
-        return Group(LOG_SUMS, [term], set())
+        return TermGroup(LOG_SUMS, [term], set())
     factors = (term,) if isinstance(term, Map) else factors_of(term, varying)
     one = build.const(1.0)
     if factors is not None and element_function(factors, one, varying, affine) is not None:
-        return Group(ELEMENTS, [term], set())
-    return Group(OTHERS, [term], {node for node in inputs(term) if node in variables})
+        return TermGroup(ELEMENTS, [term], set())
+    return TermGroup(OTHERS, [term], {node for node in inputs(term) if node in variables})
 
 
 def _first_met(term: Expr, wanted: Collection[Expr]) -> set[Expr]:

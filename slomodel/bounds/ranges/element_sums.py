@@ -38,7 +38,7 @@ AnyRows = TypeVar("AnyRows", Rows, SparseRows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part(Generic[AnyRows]):
+class ElementSum(Generic[AnyRows]):
     """`Elements` with numbers: weights (m,), data (m,), arguments at the centre (m,), rows.
 
     Compared by identity, so that what is computed of parts can be cached.
@@ -52,7 +52,7 @@ class Part(Generic[AnyRows]):
     rows: tuple[AnyRows, ...]
 
 
-def parts_of(setting: Setting, found: Sequence[Elements]) -> tuple[Part[Rows], ...] | None:
+def parts_of(setting: Setting, found: Sequence[Elements]) -> tuple[ElementSum[Rows], ...] | None:
     """The numbers of parts of the objective; None where they are many."""
     if setting.n > MOST_VARIABLES:
         return None
@@ -78,7 +78,7 @@ def affine_of(found: Sequence[Elements]) -> list[Expr]:
 
 def with_rows(
     setting: Setting, found: Sequence[Elements], rows: Mapping[Expr, AnyRows]
-) -> tuple[Part[AnyRows], ...]:
+) -> tuple[ElementSum[AnyRows], ...]:
     """The parts in numbers, from the rows of all their affine nodes."""
     affine: list[Expr] = list(rows)
     data: list[Expr] = [laid.node for one in found for laid in one.data.values()]
@@ -103,7 +103,7 @@ def _part(
     own: Elements,
     values: Mapping[Expr, Interval],
     rows: Mapping[Expr, AnyRows],
-) -> Part[AnyRows]:
+) -> ElementSum[AnyRows]:
     shape = concrete(own.shape, setting.sizes)
     live = _live(setting, own)
     kept = slice(None) if live is None else np.flatnonzero(live)
@@ -122,7 +122,7 @@ def _part(
         return own.take(along(laid, places.reshape(concrete(laid.node.shape, setting.sizes))))
 
     whole = Laid(own.weight, tuple(range(len(shape))))
-    return Part(
+    return ElementSum(
         own,
         derivative_graphs(own.value, own.arguments),
         flat(whole, values[own.weight]),
@@ -132,7 +132,7 @@ def _part(
     )
 
 
-def part_ranges(setting: Setting, part: Part[AnyRows], radius: float) -> ElementRanges:
+def part_ranges(setting: Setting, part: ElementSum[AnyRows], radius: float) -> ElementRanges:
     """The ranges of the derivatives of a part's elements over a ball."""
     boxes = {}
     for one, centre, rows in zip(part.own.arguments, part.centre, part.rows, strict=True):
@@ -155,7 +155,7 @@ class Over:
     reason: str
 
 
-def parts_over_ball(setting: Setting, parts: Sequence[Part[Rows]], radius: float) -> Over:
+def parts_over_ball(setting: Setting, parts: Sequence[ElementSum[Rows]], radius: float) -> Over:
     found, order, reason = [], ANALYTIC, ""
     for part in parts:
         ranges = part_ranges(setting, part, radius)

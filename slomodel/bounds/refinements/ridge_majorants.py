@@ -11,7 +11,7 @@ from slomodel.bounds.arithmetic.rounding import Array, down_mul, up, up_add, up_
 from slomodel.bounds.norms.fourth_powers import attained, fourth_powers
 from slomodel.bounds.norms.loewner import Rows, quadratic_sum, upper_end
 from slomodel.bounds.norms.quartic import MOST_COLUMNS, largest_quartic, sum_of_fourth_powers
-from slomodel.bounds.ranges.element_sums import Part
+from slomodel.bounds.ranges.element_sums import ElementSum
 from slomodel.bounds.ranges.elements import Slots, element_ranges
 from slomodel.ir.expr import Expr
 
@@ -33,7 +33,7 @@ class Ridge:
     fourth: Interval
 
 
-def ridge_of(part: Part[Rows], slopes: Array, fourth: Interval, radius: float) -> Ridge:
+def ridge_of(part: ElementSum[Rows], slopes: Array, fourth: Interval, radius: float) -> Ridge:
     """The second derivatives at offsets to both sides of the centre."""
     (one,), (centre,), (rows,) = part.own.arguments, part.centre, part.rows
     reach = up_mul(np.asarray(radius), rows.length)

@@ -14,7 +14,7 @@ from slomodel.bounds.ranges.smoothness import Smoothness, smoothness
 from slomodel.bounds.ranges.unbounded import unbounded
 from slomodel.bounds.result import shown
 from slomodel.bounds.rules.jets.closing import (
-    Pieces,
+    BlockBounds,
     close_blocks,
     form_norm,
     stacked,
@@ -135,13 +135,13 @@ def _pieces(
     over: tuple[Array, Array, Array],
     centre: tuple[Array, Array, Array],
     radius: float,
-) -> Pieces:
+) -> BlockBounds:
     """The centre's norms: of its entries where they are known, and of blocks."""
     known = centre_norms(setting)
     hessian = min(form_norm(centre[0]), known.hessian)
     third = min(form_norm(centre[1]), known.third)
     blocks = _centre_blocks(setting)
-    return Pieces(over, radius, hessian, third, blocks)
+    return BlockBounds(over, radius, hessian, third, blocks)
 
 
 @once_per_setting

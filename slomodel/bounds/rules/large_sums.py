@@ -17,7 +17,7 @@ from slomodel.bounds.norms.loewner import Rows, Slots, by_lengths, quotient
 from slomodel.bounds.ranges.element_sums import (
     MOST_NUMBERS,
     MOST_VARIABLES,
-    Part,
+    ElementSum,
     affine_of,
     part_ranges,
     parts_of,
@@ -49,8 +49,8 @@ Weights = list[tuple[SparseRows, Array]]
 class Sums:
     """The parts with few rows, all in coordinates of their span, and those with sparse rows."""
 
-    few: tuple[Part[Rows], ...]
-    sparse: tuple[Part[SparseRows], ...]
+    few: tuple[ElementSum[Rows], ...]
+    sparse: tuple[ElementSum[SparseRows], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +59,8 @@ class Rest:
     (`is_cubic`: of degree 3 at most).
     """
 
-    few: tuple[Part[Rows], ...] = ()
-    sparse: tuple[Part[SparseRows], ...] = ()
+    few: tuple[ElementSum[Rows], ...] = ()
+    sparse: tuple[ElementSum[SparseRows], ...] = ()
     is_cubic: bool = True
 
     def over(self, setting: Setting, radius: float) -> tuple[tuple[float, float, float], int, str]:
@@ -121,7 +121,9 @@ def large_sums(setting: Setting, radius: float) -> Candidate | None:
     )
 
 
-def of_sparse(setting: Setting, parts: Sequence[Part[SparseRows]], radius: float) -> Candidate:
+def of_sparse(
+    setting: Setting, parts: Sequence[ElementSum[SparseRows]], radius: float
+) -> Candidate:
     """The bounds of `large_sums` for parts with sparse rows."""
     sides: tuple[Weights, Weights] = ([], [])
     third: Weights = []
@@ -183,7 +185,7 @@ def _sums(setting: Setting) -> Sums | None:
 
 def sparse_parts(
     setting: Setting, found: Sequence[Elements]
-) -> tuple[Part[SparseRows], ...] | None:
+) -> tuple[ElementSum[SparseRows], ...] | None:
     """The numbers of parts with sparse rows, without what is for ‖D⁴f‖; None where they are not."""
     sparse = sparse_rows(setting, affine_of(found)) if found else {}
     if sparse is None:
@@ -199,7 +201,7 @@ def _numbers(found: Sequence[Elements], setting: Setting) -> int:
     return sum(prod(concrete(node.shape, setting.sizes)) for node in affine_of(found))
 
 
-def _few_parts(setting: Setting, found: Sequence[Elements]) -> tuple[Part[Rows], ...] | None:
+def _few_parts(setting: Setting, found: Sequence[Elements]) -> tuple[ElementSum[Rows], ...] | None:
     affine, count = affine_of(found), _numbers(found, setting)
     sizes = sum(prod(concrete(one.shape, setting.sizes)) for one in found)
     if count * setting.n > _MOST_NUMBERS_OF_FEW or count * sizes > MOST_NUMBERS:

@@ -35,7 +35,7 @@ _FAR_ABOVE_CENTRE = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedNetwork:
     """The network with its numbers, and the other parts of the objective."""
 
     net: Network
@@ -99,7 +99,7 @@ def layered_networks(setting: Setting, radius: float) -> Candidate | None:
     )
 
 
-def _over_ball(setting: Setting, prepared: Prepared, radius: float) -> Natural:
+def _over_ball(setting: Setting, prepared: PreparedNetwork, radius: float) -> Natural:
     """Over a ball, of order 4 where that may matter."""
     if radius == 0.0:
         return _over_centre(setting)
@@ -118,7 +118,7 @@ def _over_ball(setting: Setting, prepared: Prepared, radius: float) -> Natural:
 
 
 @once_per_setting
-def _prepared(setting: Setting) -> Prepared | None:
+def _prepared(setting: Setting) -> PreparedNetwork | None:
     """None where the objective is not a network, or is too large."""
     net = network(setting.objective, setting.variables)
     if net is None:
@@ -129,7 +129,7 @@ def _prepared(setting: Setting) -> Prepared | None:
     values = network_values(setting, net)
     if max(level.u.lo.size for level in values.levels) > _MOST_ELEMENTS:
         return None
-    return Prepared(net, values, rest)
+    return PreparedNetwork(net, values, rest)
 
 
 def _is_deep_and_large(values: Values) -> bool:
@@ -163,7 +163,7 @@ def _over_centre(setting: Setting) -> Natural:
 
 def _natural(
     setting: Setting,
-    prepared: Prepared,
+    prepared: PreparedNetwork,
     radius: float,
     matters: Callable[[float, float], bool] | None = None,
 ) -> Natural:

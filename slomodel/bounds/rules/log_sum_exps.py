@@ -44,7 +44,7 @@ _MOST_FEATURES, _MOST_NUMBERS_OF_FEATURES = 2000, 2**26
 
 
 @dataclass(frozen=True, slots=True)
-class Sums:
+class SoftmaxSum:
     """Σ_i w_i log Σ_j exp u_ij for N samples of k: weights (N,), u at the centre (N, k), the rows
     of u (N k, n), and at least the norms ‖A_i‖ of each sample's rows (N,).
 
@@ -99,13 +99,13 @@ def log_sum_exps(setting: Setting, radius: float) -> Candidate | None:
     return Candidate(RULE, first, second, reason, tuple(trace), enclosure=enclosure)
 
 
-def _side(one: Sums, weight: Array, share: Array) -> float:
+def _side(one: SoftmaxSum, weight: Array, share: Array) -> float:
     """At least λ_max(Σ_i w_i s_i A_iᵀ A_i), w, s >= 0."""
     d = np.repeat(up_mul(weight, share), len(one.rows.A) // len(weight))
     return largest_eigenvalue(quadratic_sum([one.rows], {(0, 0): d}))
 
 
-def _shares(one: Sums, radius: float) -> Array:
+def _shares(one: SoftmaxSum, radius: float) -> Array:
     """c_i (N,): at most 1/2, and the largest p_j over the ball."""
     N = len(one.u.lo)
     top = np.max(one.u.lo, axis=1, keepdims=True)
@@ -119,7 +119,7 @@ def _shares(one: Sums, radius: float) -> Array:
 
 
 @once_per_setting
-def _recognised(setting: Setting) -> tuple[tuple[Sums, ...], Rest] | None:
+def _recognised(setting: Setting) -> tuple[tuple[SoftmaxSum, ...], Rest] | None:
     """None where the objective is of another kind or too large."""
     variables = set(setting.variables)
     split = log_sums(setting.objective, variables, _affine_of(setting.objective, variables))
@@ -146,7 +146,7 @@ def _affine_of(root: Expr, variables: Collection[Expr]) -> set[Expr]:
     return affine_nodes(order, dependents(order, variables.__contains__))
 
 
-def _sums(setting: Setting, one: LogSum) -> Sums | None:
+def _sums(setting: Setting, one: LogSum) -> SoftmaxSum | None:
     u, summed = one.u, one.summed
     shape = concrete(u.shape, setting.sizes)
     if 0 in shape:
@@ -163,7 +163,7 @@ def _sums(setting: Setting, one: LogSum) -> Sums | None:
     if rows is None:
         return None
     weights = found[one.weight].each(lambda array: np.broadcast_to(array, whole).ravel())
-    return Sums(weights, found[u].each(samples), *rows)
+    return SoftmaxSum(weights, found[u].each(samples), *rows)
 
 
 def _features(setting: Setting, one: LogSum) -> tuple[Rows, Array] | None:

@@ -21,8 +21,8 @@ from slomodel.bounds.norms.loewner import Rows
 from slomodel.bounds.norms.quartic import MOST_COLUMNS, Quartic, largest_quartic
 from slomodel.bounds.ranges.element_sums import (
     MOST_VARIABLES,
+    ElementSum,
     Over,
-    Part,
     parts_of,
     parts_over_ball,
 )
@@ -69,7 +69,7 @@ def separable_sums(setting: Setting, radius: float) -> Candidate | None:
     return over_ball(setting, parts, radius)
 
 
-def over_ball(setting: Setting, parts: tuple[Part[Rows], ...], radius: float) -> Candidate:
+def over_ball(setting: Setting, parts: tuple[ElementSum[Rows], ...], radius: float) -> Candidate:
     """What `separable_sums` claims of these parts."""
     over = _over(setting, parts, radius)
     if over.order < 1:
@@ -110,7 +110,7 @@ def over_ball(setting: Setting, parts: tuple[Part[Rows], ...], radius: float) ->
 
 
 @dataclass(frozen=True, slots=True)
-class Centre:
+class SumAtCentre:
     """The parts there, at least λ_max(± H(c)), and D³f(c)."""
 
     parts: Sequence[Weighted]
@@ -122,7 +122,7 @@ class Centre:
         return DerivativeBounds(self.ends, self.third.norm)
 
 
-def _over(setting: Setting, parts: tuple[Part[Rows], ...], radius: float) -> Over:
+def _over(setting: Setting, parts: tuple[ElementSum[Rows], ...], radius: float) -> Over:
     """`parts_over_ball`; over the centre alone computed once."""
     if radius > 0.0:
         return parts_over_ball(setting, parts, radius)
@@ -130,22 +130,22 @@ def _over(setting: Setting, parts: tuple[Part[Rows], ...], radius: float) -> Ove
 
 
 @once_per_setting
-def _over_centre(setting: Setting, parts: tuple[Part[Rows], ...]) -> Over:
+def _over_centre(setting: Setting, parts: tuple[ElementSum[Rows], ...]) -> Over:
     return parts_over_ball(setting, parts, 0.0)
 
 
 @once_per_setting
-def _centre(setting: Setting, parts: tuple[Part[Rows], ...]) -> Centre:
+def _centre(setting: Setting, parts: tuple[ElementSum[Rows], ...]) -> SumAtCentre:
     own = _over_centre(setting, parts).parts
-    return Centre(own, second_order_ends(own), third_at_centre(own))
+    return SumAtCentre(own, second_order_ends(own), third_at_centre(own))
 
 
-def _by_ends(centre: Centre, fourth: Ends, radius: float) -> float:
+def _by_ends(centre: SumAtCentre, fourth: Ends, radius: float) -> float:
     return first_by_fourth(centre.ends, radius, centre.third.norm, fourth)
 
 
 def _from_centre(
-    setting: Setting, over: Over, centre: Centre, radius: float, others: Ends
+    setting: Setting, over: Over, centre: SumAtCentre, radius: float, others: Ends
 ) -> tuple[float, float, Ends]:
     """L1 by ends and L2, both from the centre, and D⁴f: by quartic forms where there are such and
     that may make them less than the others.
@@ -169,7 +169,7 @@ def _from_centre(
     return L1, L2, fourth
 
 
-def _useless(centre: Centre, radius: float, others: Ends) -> Ends:
+def _useless(centre: SumAtCentre, radius: float, others: Ends) -> Ends:
     """About what D⁴f is to be below at each end if bounds by it, that quartic forms may make less,
     are to be less than others.
     """
@@ -182,7 +182,12 @@ def _useless(centre: Centre, radius: float, others: Ends) -> Ends:
 
 
 def _along_ball(
-    part: Part[Rows], over: Weighted, centre: Centre, ends: Ends, radius: float, least: float
+    part: ElementSum[Rows],
+    over: Weighted,
+    centre: SumAtCentre,
+    ends: Ends,
+    radius: float,
+    least: float,
 ) -> float:
     """L1 by majorants along the ball of one ridge function, end by end; inf if it is not less."""
     found = max(centre.ends)
@@ -218,7 +223,7 @@ def has_parts(setting: Setting) -> bool:
 
 
 @once_per_setting
-def _parts(setting: Setting) -> tuple[Part[Rows], ...] | None:
+def _parts(setting: Setting) -> tuple[ElementSum[Rows], ...] | None:
     """None where the objective is of another kind or too large."""
     if not 0 < setting.n <= MOST_VARIABLES:
         return None

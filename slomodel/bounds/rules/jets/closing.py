@@ -69,7 +69,7 @@ def _length(arrays: Sequence[Array]) -> Array:
 
 
 @dataclass(frozen=True, slots=True)
-class Pieces:
+class BlockBounds:
     """Bounds by block over the ball of ∇f's derivatives of order 1 to 3, and at its centre.
 
     Hypothesis: f is C² there, and C³ or the bounds of order 3 are inf.
@@ -91,7 +91,7 @@ class Pieces:
         )
 
 
-def close_blocks(pieces: Pieces) -> Closure:
+def close_blocks(pieces: BlockBounds) -> Closure:
     """The two constants of a C² objective; beside the general closure a block of H(x) is within
     Σ_b r sup ‖D_b H_block‖ of that of H(c).
     """
