@@ -63,7 +63,8 @@ class DataDeclaration:
     """A declared data array or scalar; optional at bind if it has a default or a file.
 
     `may_be_missing`: every use, if any, is under `masked`, so that NaN is allowed in it. `values`
-    are those of constant arrays that were written out in the objective.
+    are those of constant arrays that were written out in the objective. `domain` is the size of the
+    axis that index data index; with the attribute `one_based` they are given from 1 on.
     """
 
     node: Input
@@ -73,6 +74,17 @@ class DataDeclaration:
     may_be_missing: bool = False
     span: Span | None = None
     values: NDArray[np.float64] | None = field(default=None, compare=False)
+    domain: Dim | None = None
+
+    @property
+    def first(self) -> int:
+        """The position that is given for the first element of the axis that index data index."""
+        return int("one_based" in self.attributes)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its elements are whole numbers, which may index."""
+        return self.domain is not None or "whole" in self.attributes
 
     @property
     def name(self) -> str:
@@ -121,6 +133,16 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True)
+class LookupBound:
+    """A table of indices, computed from data, whose elements must lie inside an axis of a size."""
+
+    table: Expr
+    size: Dim
+    text: str
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Problem:
     """A scalar objective with its declarations; sizes and data come later.
 
@@ -136,6 +158,7 @@ class Problem:
     dims: tuple[DimDeclaration, ...] = ()
     checks: tuple[Check, ...] = ()
     bounds: tuple[Bound, ...] = ()
+    lookups: tuple[LookupBound, ...] = ()
     name: str = "model"
     sense: Sense = "minimize"
     objective_name: str = "objective"

@@ -10,7 +10,7 @@ from graph_maker import MAX_RANK, Maker, Reals
 from slomodel import functions as fn
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, Shape, literal
-from slomodel.ir.expr import Affine, Expr
+from slomodel.ir.expr import Affine, Expr, Input, Lookup
 
 Axis = list[tuple[int, int]]
 """Of one indexed axis: (output axis, coefficient) of each term."""
@@ -82,6 +82,42 @@ def scatter(maker: Maker) -> None:
     index, shape = drawn_index(maker, node.shape)
     moved = fn.sin(build.gather(node, index, shape))
     maker.add(build.scatter(moved, index, node.shape))
+
+
+def look_up(maker: Maker) -> None:
+    """Elements at places that data say: along one axis, the others whole; any place any times."""
+    node = maker.pick(least_rank=1)
+    table, size = drawn_table(maker, node.shape[0])
+    rest = range(table.rank, table.rank + node.rank - 1)
+    shape = (*table.shape, *node.shape[1:])
+    index = [Lookup(tuple(range(table.rank)), table), *(unit(axis, len(shape)) for axis in rest)]
+    if size:
+        maker.add(limited(build.gather(node, index, shape)))
+
+
+def add_up(maker: Maker) -> None:
+    """Elements added at the places that data say, once along an axis that another index has too."""
+    node = maker.pick(least_rank=1)
+    dim = maker.dim()
+    table = maker.whole_data((node.shape[0],), maker.size(dim))
+    index = [Lookup((0,), table), *(unit(axis, node.rank) for axis in range(node.rank))]
+    if maker.chance():
+        index.pop(1)
+        maker.add(build.scatter(node, index, (dim, *node.shape[1:])))
+    elif node.rank < MAX_RANK:
+        maker.add(build.scatter(node, index, (dim, *node.shape)))
+
+
+def drawn_table(maker: Maker, dim: Dim) -> tuple[Input, int]:
+    """A table (…) of places along an axis, and the size of the axis."""
+    size = maker.size(dim)
+    shape = tuple(maker.dim() for _ in range(maker.whole(0, 2)))
+    return maker.whole_data(shape, max(size, 1)), size
+
+
+def unit(axis: int, rank: int) -> Affine:
+    """The index that runs through one axis."""
+    return Affine(literal(0), tuple(int(k == axis) for k in range(rank)))
 
 
 def pad(maker: Maker) -> None:

@@ -84,6 +84,12 @@ class Maker:
     def data(self, shape: Shape, value: Reals) -> Input:
         return self.input(build.data(f"d{len(self.inputs)}", shape), value)
 
+    def whole_data(self, shape: Shape, size: int) -> Input:
+        """Data of whole numbers below `size`, to index with."""
+        value = self.rng.integers(0, size, concrete(shape, self.sizes)).astype(np.float64)
+        name = f"d{len(self.inputs)}"
+        return self.input(Input(name, "data", shape, "whole"), value)
+
     def add(self, node: Expr) -> None:
         """Into the pool, scaled by a power of two where it is large."""
         largest = float(np.max(np.abs(self.value(node)), initial=0.0))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from graph_indexing import extreme, gather, pad, product, reshape, scatter
+from graph_indexing import add_up, extreme, gather, look_up, pad, product, reshape, scatter
 from graph_maker import Maker, Reals
 from graph_steps import (
     SWITCHES,
@@ -34,7 +34,7 @@ SMOOTH = [f for f in REALS if f.smoothness >= 2 or f is fn.root]
 STEPS = (
     *(apply_function, apply_function, apply_function, contract, contract),
     *(gather, scatter, choose, choose_domain, choose_observed, reshape, pad, power, measure),
-    *(extreme, product),
+    *(extreme, product, look_up, add_up),
 )
 
 

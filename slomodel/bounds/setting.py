@@ -61,6 +61,11 @@ class Setting:
             written=written,
         )
 
+    @cached_property
+    def tables(self) -> Mapping[Expr, Array]:
+        """The data, as what indices are looked up in."""
+        return {node: array for node, array in self.values.items() if node.role == "data"}
+
     @property
     def n(self) -> int:
         """The number of unknowns."""

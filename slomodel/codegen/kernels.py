@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Protocol
 
@@ -155,7 +156,8 @@ class Compiled:
             return data
         with self._lock:
             if self._prepare is None:
-                self._prepare = preparation(self.name, self._layout, self.numbers)
+                exact = replace(self._layout, precision="float64")
+                self._prepare = preparation(self.name, exact, self.numbers)
         return {**data, **self._prepare(data)}
 
 
@@ -180,10 +182,7 @@ class Kernels:
 
     def __init__(self, compiled: Compiled, data: Mapping[str, Vector]) -> None:
         self.compiled = compiled
-        # NumPy's float32 of 1e300 is inf; the caller sees it as a value that is not finite.
-        with np.errstate(over="ignore"):
-            kind = compiled.precision
-            self.data = {key: array.astype(kind, copy=False) for key, array in data.items()}
+        self.data = data
         self.own = _Own()
         self._lock = threading.RLock()
         self._completed: Mapping[str, Vector] | None = None
@@ -199,8 +198,17 @@ class Kernels:
         return made
 
     def _complete(self) -> Mapping[str, Vector]:
-        """The data with what is made of it, which is made when it is first needed."""
+        """The data with what is computed from it, which happens when it is first needed.
+
+        Real numbers are in the kernels' precision, into which they are rounded last.
+        """
         with self._lock:
             if self._completed is None:
-                self._completed = self.compiled.completed(self.data)
+                kind = self.compiled.precision
+                # NumPy's float32 of 1e300 is inf; the caller sees it as a value not finite.
+                with np.errstate(over="ignore"):
+                    self._completed = {
+                        name: array if array.dtype.kind == "i" else array.astype(kind, copy=False)
+                        for name, array in self.compiled.completed(self.data).items()
+                    }
             return self._completed

@@ -58,7 +58,9 @@ class Recipe:
     def settled(self, problem: Problem, arrays: Mapping[str, NDArray[np.float64]]) -> Recipe:
         """The recipe with copies of what callers and files gave: neither is asked again."""
         data = {
-            declared.name: arrays[declared.name]
+            declared.name: arrays[declared.name] + declared.first
+            if declared.first
+            else arrays[declared.name]
             for declared in problem.data
             if declared.name in arrays and (declared.file is not None or declared.name in self.data)
         }

@@ -32,7 +32,7 @@ __all__ = [
     "Index",
     "Input",
     "Iota",
-    "Listed",
+    "Lookup",
     "Map",
     "Multiset",
     "Reshape",
@@ -79,15 +79,18 @@ class Multiset:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
-    """The index `values[o]` for o along output axis `axis`; `table` is data with these values."""
+class Lookup:
+    """The index `table[o[axes[0]], o[axes[1]], …]`, read from a table at output indices o.
 
-    axis: int
-    values: tuple[int, ...]
-    table: Input
+    The elements of `table` are whole numbers that depend on data alone; its axis k runs along
+    output axis `axes[k]`.
+    """
+
+    axes: Axes
+    table: Expr
 
 
-Index = Affine | Multiset | Listed
+Index = Affine | Multiset | Lookup
 """An index into one operand axis as a function of the output's indices."""
 
 
@@ -189,23 +192,29 @@ class Einsum(Expr):
 
 
 class Gather(Expr):
-    """`out[o] = operand[index(o)]`: slices, shifts, elements, diagonals, windows."""
+    """`out[o] = operand[index(o)]`: slices, shifts, elements, diagonals, windows, lookups.
+
+    The first operand is indexed; the tables of the index, if any, are the others.
+    """
 
     __slots__ = ("index",)
     index: tuple[Index, ...]
 
     def __new__(cls, operand: Expr, index: tuple[Index, ...], shape: Shape) -> Gather:
-        return interned(cls, (operand,), shape, operand.dtype, index=index)
+        return interned(cls, (operand, *tables(index)), shape, operand.dtype, index=index)
 
 
 class Scatter(Expr):
-    """`out[index(o)] += operand[o]` into zeros of `shape`: the adjoint of `Gather`."""
+    """`out[index(o)] += operand[o]` into zeros of `shape`: the adjoint of `Gather`.
+
+    The first operand is added; the tables of the index, if any, are the others.
+    """
 
     __slots__ = ("index",)
     index: tuple[Index, ...]
 
     def __new__(cls, operand: Expr, index: tuple[Index, ...], shape: Shape) -> Scatter:
-        return interned(cls, (operand,), shape, "real", index=index)
+        return interned(cls, (operand, *tables(index)), shape, "real", index=index)
 
 
 class Reshape(Expr):
@@ -258,6 +267,16 @@ class Triangle(Expr):
         return interned(cls, (operand,), (size, size), "real")
 
 
+def tables(index: tuple[Index, ...]) -> tuple[Expr, ...]:
+    """The arrays of whole numbers that an index reads, each once."""
+    return tuple(dict.fromkeys(one.table for one in index if isinstance(one, Lookup)))
+
+
+def tables_of(node: Expr) -> tuple[Expr, ...]:
+    """The tables that the index of a gather or scatter reads; none of another node."""
+    return tables(node.index) if isinstance(node, (Gather, Scatter)) else ()
+
+
 def is_listed(node: Expr) -> bool:
     """True for a gather or scatter with an index that is not affine."""
     index = node.index if isinstance(node, (Gather, Scatter)) else ()
@@ -280,9 +299,9 @@ def remake(node: Expr, operands: tuple[Expr, ...]) -> Expr:
     if isinstance(node, Einsum):
         return Einsum(operands, node.inputs, node.output, node.dims)
     if isinstance(node, Gather):
-        return Gather(operands[0], node.index, node.shape)
+        return Gather(operands[0], _over(node, operands), node.shape)
     if isinstance(node, Scatter):
-        return Scatter(operands[0], node.index, node.shape)
+        return Scatter(operands[0], _over(node, operands), node.shape)
     if isinstance(node, Reshape):
         return Reshape(operands[0], node.shape)
     if isinstance(node, Extreme):
@@ -292,3 +311,13 @@ def remake(node: Expr, operands: tuple[Expr, ...]) -> Expr:
     if isinstance(node, Triangle):
         return Triangle(operands[0])
     raise TypeError(f"{type(node).__name__} has no operands")
+
+
+def _over(node: Gather | Scatter, operands: tuple[Expr, ...]) -> tuple[Index, ...]:
+    """The index of a node with its tables replaced by those among `operands`."""
+    if operands[1:] == node.operands[1:]:
+        return node.index
+    other = dict(zip(node.operands[1:], operands[1:], strict=True))
+    return tuple(
+        Lookup(one.axes, other[one.table]) if isinstance(one, Lookup) else one for one in node.index
+    )

@@ -15,6 +15,8 @@ from slomodel.ir.expr import (
     Expr,
     Gather,
     Index,
+    Lookup,
+    Multiset,
     Reshape,
     Scatter,
 )
@@ -174,14 +176,28 @@ def _unit(axis: int, rank: int) -> Affine:
 def _check_index(index: Sequence[Index], indexed: Shape, iterated: Shape) -> None:
     if len(index) != len(indexed):
         raise ShapeError(f"{len(index)} indices into {show_shape(indexed)}")
+    for one in index:
+        if isinstance(one, Lookup):
+            _check_lookup(one, iterated)
     for axis in range(len(iterated)):
         if not any(_reads(one, axis, len(iterated)) for one in index):
             raise ShapeError(f"axis {axis} of the result is used by no index")
 
 
+def _check_lookup(one: Lookup, iterated: Shape) -> None:
+    if one.table.dtype == "bool":
+        raise ShapeError("an index is a whole number, not a truth value")
+    found = tuple(iterated[axis] for axis in one.axes)
+    if one.table.shape != found:
+        expected = show_shape(found)
+        raise ShapeError(f"the table {show_shape(one.table.shape)} is looked up over {expected}")
+
+
 def _reads(one: Index, axis: int, rank: int) -> bool:
     """True when an index depends on an output axis."""
-    if not isinstance(one, Affine):
+    if isinstance(one, Lookup):
+        return axis in one.axes
+    if isinstance(one, Multiset):
         return one.axis == axis
     assert len(one.coefficients) == rank
     return one.coefficients[axis] != 0

@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 
 from slomodel.ir.dims import Shape, show_shape
 
-DType = Literal["real", "bool"]
+DType = Literal["real", "bool", "whole"]
 
 Kind = TypeVar("Kind", bound="Expr")
 _table: WeakValueDictionary[Hashable, Expr] = WeakValueDictionary()

@@ -11,7 +11,7 @@ from slomodel.ir.expr import (
     Gather,
     Index,
     Input,
-    Listed,
+    Lookup,
     Map,
     Multiset,
     Scan,
@@ -31,10 +31,10 @@ def _line(node: Expr, number: dict[Expr, int]) -> str:
     operands = ", ".join(f"%{number[operand]}" for operand in node.operands)
     inner = f"({operands})" if node.operands else ""
     kind = "" if node.dtype == "real" else f" {node.dtype}"
-    return f"%{number[node]} = {_what(node)}{inner} {show_shape(node.shape)}{kind}"
+    return f"%{number[node]} = {_what(node, number)}{inner} {show_shape(node.shape)}{kind}"
 
 
-def _what(node: Expr) -> str:
+def _what(node: Expr, number: dict[Expr, int]) -> str:
     if isinstance(node, Input):
         return f"{node.role} {node.name}"
     if isinstance(node, Const):
@@ -48,7 +48,7 @@ def _what(node: Expr) -> str:
         return f"einsum[{inputs} -> {' '.join(map(str, node.output))}]"
     if isinstance(node, (Gather, Scatter)):
         name = type(node).__name__.lower()
-        return f"{name}[{', '.join(_index(one) for one in node.index)}]"
+        return f"{name}[{', '.join(_index(one, number) for one in node.index)}]"
     if isinstance(node, Extreme):
         return f"{node.which}{list(node.axes)}"
     if isinstance(node, Scan):
@@ -56,9 +56,9 @@ def _what(node: Expr) -> str:
     return type(node).__name__.lower()
 
 
-def _index(one: Index) -> str:
-    if isinstance(one, Listed):
-        return f"o{one.axis} in `{one.table.name}`"
+def _index(one: Index, number: dict[Expr, int]) -> str:
+    if isinstance(one, Lookup):
+        return f"%{number[one.table]}[{', '.join(f'o{axis}' for axis in one.axes)}]"
     if isinstance(one, Multiset):
         part = f"{one.start}:{one.stop}" if one.stop > one.start + 1 else f"{one.start}"
         return f"o{one.axis} sorted {one.degree}-tuple [{part}]"

@@ -120,7 +120,8 @@ class Plans:
         nodes = [declaration.node for declaration in problem.data]
         defaults = {d.node: value for d in problem.data if (value := _default(d)) is not None}
         own = (problem.name, derivatives, nodes, sizes, target)
-        attributes = {d.node: d.attributes for d in problem.data if d.attributes}
+        whole = {d.node: frozenset({"whole"}) for d in problem.data if d.is_whole}
+        attributes = {d.node: d.attributes for d in problem.data if d.attributes} | whole
         return Compiled(*own, self._precision, defaults, made, attributes)
 
     def changes(self, binding: Binding) -> tuple[Change, ...]:

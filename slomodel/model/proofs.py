@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from slomodel.bounds import Setting, bounds, gradient_error, quick_bound, stopped_by, value_error
 from slomodel.bounds.ranges.enclose import boxed, elements_read
-from slomodel.ir.expr import Input
-from slomodel.ir.walk import inputs
+from slomodel.ir.expr import Input, tables_of
+from slomodel.ir.walk import inputs, postorder, with_tables
 from slomodel.model.plans import known_of
 from slomodel.problem import Problem
+from slomodel.reference import evaluate
 from slomodel.solve import Proof
 
 Array = NDArray[np.float64]
@@ -27,13 +28,15 @@ def setting_of(problem: Problem, values: Values, sizes: Mapping[str, int]) -> Se
     Of data that may be missing, a NaN or infinity that no mask shows may be replaced by any number,
     and is by 0.
     """
-    setting = Setting(
-        objective=problem.objective,
-        variables=problem.inputs,
-        values=values,
-        sizes=sizes,
-        known=known_of(problem),
-        spans=problem.spans,
+    setting = _with_tables(
+        Setting(
+            objective=problem.objective,
+            variables=problem.inputs,
+            values=values,
+            sizes=sizes,
+            known=known_of(problem),
+            spans=problem.spans,
+        )
     )
     missing = {d.node for d in problem.data if d.may_be_missing} & values.keys()
     unknown = [node for node in missing if not np.isfinite(values[node]).all()]
@@ -46,6 +49,24 @@ def setting_of(problem: Problem, values: Values, sizes: Mapping[str, int]) -> Se
         for node in unknown
     }
     return replace(setting, values={**values, **hidden})
+
+
+def _with_tables(setting: Setting) -> Setting:
+    """The setting with every table of indices that is computed from data as data itself."""
+    order = postorder(setting.objective)
+    tables = dict.fromkeys(table for node in order for table in tables_of(node))
+    computed = [table for table in tables if not isinstance(table, Input)]
+    if not computed:
+        return setting
+    found = evaluate(computed, setting.values, setting.sizes)
+    made = [Input(f"I[{k}]", "data", one.shape, "whole") for k, one in enumerate(computed)]
+    values = {**setting.values, **dict(zip(made, map(_reals, found), strict=True))}
+    new = with_tables((setting.objective,), dict(zip(computed, made, strict=True)))
+    return replace(setting.rewritten(new, setting.known), values=values)
+
+
+def _reals(array: NDArray[np.generic]) -> Array:
+    return np.asarray(array, dtype=np.float64)
 
 
 class Prover:

@@ -77,6 +77,10 @@ def _(node: Map, k: int, which: Truths, operands: list[Array], sizes: Sizes) -> 
     return np.asarray(np.any(which, axis=missing_axes(node, k)))
 
 
+def _all(table: Array) -> Truths:
+    return np.ones(table.shape, dtype=bool)
+
+
 def _positive(counts: Array) -> Truths:
     return counts.astype(np.float64) > 0
 
@@ -89,14 +93,18 @@ def _(node: Einsum, k: int, which: Truths, operands: list[Array], sizes: Sizes) 
 
 @read.register
 def _(node: Gather, k: int, which: Truths, operands: list[Array], sizes: Sizes) -> Truths:
+    if k:
+        return _all(operands[k])
     back = Scatter(node, node.index, node.operands[0].shape)
-    return _positive(meaning(back, [which.astype(np.float64)], sizes))
+    return _positive(meaning(back, [which.astype(np.float64), *operands[1:]], sizes))
 
 
 @read.register
 def _(node: Scatter, k: int, which: Truths, operands: list[Array], sizes: Sizes) -> Truths:
+    if k:
+        return _all(operands[k])
     back = Gather(node, node.index, node.operands[0].shape)
-    return _positive(meaning(back, [which.astype(np.float64)], sizes))
+    return _positive(meaning(back, [which.astype(np.float64), *operands[1:]], sizes))
 
 
 @read.register

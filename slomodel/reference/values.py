@@ -27,13 +27,14 @@ from slomodel.ir.expr import (
     Index,
     Input,
     Iota,
-    Listed,
+    Lookup,
     Map,
     Multiset,
     Reshape,
     Scan,
     Scatter,
     Triangle,
+    tables,
 )
 from slomodel.ir.walk import postorder
 
@@ -141,11 +142,16 @@ def _(node: Einsum, operands: list[Array], sizes: Sizes) -> Array:
 
 
 def positions(
-    index: Sequence[Index], iterated: tuple[int, ...], indexed: tuple[int, ...], sizes: Sizes
+    index: Sequence[Index],
+    iterated: tuple[int, ...],
+    indexed: tuple[int, ...],
+    sizes: Sizes,
+    tables: Mapping[Expr, Array],
 ) -> tuple[NDArray[np.intp], ...]:
     """For each indexed axis, the index at every iterated position.
 
-    Raises ShapeError if one falls outside its axis.
+    `tables` holds the values of the tables that are looked up. Raises ShapeError if an index falls
+    outside its axis.
     """
     grid = np.indices(iterated, dtype=np.intp)
     result = []
@@ -154,6 +160,9 @@ def positions(
             where = np.full(iterated, _signed(one, sizes), dtype=np.intp)
             for axis, coefficient in enumerate(one.coefficients):
                 where += coefficient * grid[axis]
+        elif isinstance(one, Lookup):
+            table = np.asarray(tables[one.table]).astype(np.intp)
+            where = table[tuple(grid[axis] for axis in one.axes)]
         else:
             where = _places(one, sizes)[grid[one.axis]]
         if where.size and (where.min() < 0 or where.max() >= size):
@@ -162,10 +171,8 @@ def positions(
     return tuple(result)
 
 
-def _places(one: Multiset | Listed, sizes: Sizes) -> NDArray[np.intp]:
+def _places(one: Multiset, sizes: Sizes) -> NDArray[np.intp]:
     """The index as a list along its axis."""
-    if isinstance(one, Listed):
-        return np.array(one.values, dtype=np.intp)
     numbers = range(one.size.size(sizes))
     parts = list(combinations_with_replacement(numbers, one.stop - one.start))
     every = combinations_with_replacement(numbers, one.degree)
@@ -179,15 +186,24 @@ def _signed(one: Affine, sizes: Sizes) -> int:
 @meaning.register
 def _(node: Gather, operands: list[Array], sizes: Sizes) -> Array:
     array = operands[0]
-    return np.asarray(array[positions(node.index, concrete(node.shape, sizes), array.shape, sizes)])
+    where = positions(
+        node.index, concrete(node.shape, sizes), array.shape, sizes, _table_values(node, operands)
+    )
+    return np.asarray(array[where])
 
 
 @meaning.register
 def _(node: Scatter, operands: list[Array], sizes: Sizes) -> Array:
     array = operands[0]
     out = np.zeros(concrete(node.shape, sizes), dtype=array.dtype)
-    np.add.at(out, positions(node.index, array.shape, out.shape, sizes), array)
+    own = _table_values(node, operands)
+    np.add.at(out, positions(node.index, array.shape, out.shape, sizes, own), array)
     return out
+
+
+def _table_values(node: Gather | Scatter, operands: Sequence[Array]) -> dict[Expr, Array]:
+    """The values of the tables that the index of a node reads, from those of its operands."""
+    return dict(zip(tables(node.index), operands[1:], strict=True))
 
 
 @meaning.register

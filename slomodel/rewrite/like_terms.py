@@ -26,8 +26,7 @@ from slomodel.ir.expr import (
     Expr,
     Gather,
     Index,
-    Input,
-    Listed,
+    Lookup,
     Map,
     affine,
     is_listed,
@@ -310,9 +309,7 @@ class _Batch:
         if bool(np.all(steps == steps[0])):
             moved = _moved(one, int(offsets[0]))
             return Affine(moved.offset, (int(steps[0]), *one.coefficients))
-        table = self._table(offsets.astype(np.float64))
-        assert isinstance(table, Input)
-        return Listed(0, tuple(offsets.tolist()), table)
+        return Lookup((0,), self._table(offsets.astype(np.float64)))
 
     def _map(self, node: Map, taken: Sequence[tuple[Expr, bool]]) -> tuple[Expr, bool]:
         operands = [one for one, _ in taken]

@@ -1,41 +1,64 @@
-"""What is made of the data once a bind: it becomes data itself, for every function and target."""
+"""What is computed from the data once per bind: it becomes data, for every function and target."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from slomodel.ir.dims import Shape
-from slomodel.ir.expr import Expr, Input, Triangle
-from slomodel.ir.walk import dependents, inputs, postorder, substitute, users
+from slomodel.ir.expr import Expr, Input, Triangle, tables_of
+from slomodel.ir.walk import dependents, inputs, postorder, substitute, users, with_tables
 from slomodel.rewrite.work import moves
 
 
 def prepared(
     roots: tuple[Expr, ...], taken: Collection[str]
 ) -> tuple[tuple[Expr, ...], Mapping[Input, Expr]]:
-    """The roots over new data inputs, and what each of these is made of.
+    """The roots over new data inputs, and what each of these is computed from.
 
-    Those parts are taken out that stand on data alone and on a factorisation: other parts of this
-    kind take about as long as reading the data, and each function does them for itself.
+    Prepared are the tables that indices read, which become arrays of whole numbers whatever the
+    precision, and what depends on data alone through a factorisation. Other constant parts take
+    about as long as reading the data: each function computes them for itself.
     """
+    names = {*taken, *(node.name for node in inputs(*roots))}
+    roots, whole = _tables(roots, names)
+    roots, factors = _factors(roots, names)
+    return roots, {**whole, **factors}
+
+
+def _tables(roots: tuple[Expr, ...], names: set[str]) -> tuple[tuple[Expr, ...], dict[Input, Expr]]:
+    """The roots with an input of type "whole" for each table that an index reads."""
+    made: dict[Expr, Expr] = {}
+    for node in postorder(*roots):
+        for table in tables_of(node):
+            if table not in made and table.dtype != "whole":
+                made[table] = Input(_name("I", names), "data", table.shape, "whole")
+    if not made:
+        return roots, {}
+    new = with_tables(roots, made)
+    found = {one: table for table, one in made.items() if isinstance(one, Input)}
+    return tuple(new[root] for root in roots), found
+
+
+def _factors(
+    roots: tuple[Expr, ...], names: set[str]
+) -> tuple[tuple[Expr, ...], dict[Input, Expr]]:
+    """The roots with an input for each part that depends on data through a factorisation."""
     order = postorder(*roots)
     factored = dependents(order, lambda node: isinstance(node, Triangle))
     if not factored:
         return roots, {}
     moving = dependents(order, moves)
     above = users(order)
-    names = {*taken, *(node.name for node in inputs(*roots))}
     made: dict[Expr, Expr] = {}
     for node in order:
         once = node in factored and node not in moving
         if once and (node in roots or any(user in moving for user in above[node])):
-            made[node] = _named(node.shape, names)
+            made[node] = Input(_name("R", names), "data", node.shape)
     result = substitute(roots, made)
     return result, {new: node for node, new in made.items() if isinstance(new, Input)}
 
 
-def _named(shape: Shape, names: set[str]) -> Input:
-    """A data input of a name that is not yet used, and that no model text can have."""
-    number = next(k for k in range(1, len(names) + 2) if f"R[{k}]" not in names)
-    names.add(f"R[{number}]")
-    return Input(f"R[{number}]", "data", shape)
+def _name(letter: str, names: set[str]) -> str:
+    """A name that is not yet used, and that no model text can have."""
+    name = next(text for k in range(1, len(names) + 2) if (text := f"{letter}[{k}]") not in names)
+    names.add(name)
+    return name

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from slomodel.functions import add, mul, neg, sub
 from slomodel.ir import build
 from slomodel.ir.dims import literal
-from slomodel.ir.expr import Const, Expr, Gather, Input, Listed, Map, remake
-from slomodel.ir.walk import postorder, users
+from slomodel.ir.expr import Const, Expr, Input, Map, remake
+from slomodel.ir.walk import inputs, postorder, users
 from slomodel.rewrite.like_terms import (
     Integers,
     LikeTerms,
@@ -61,9 +61,7 @@ class Rolled:
         self._table_of: dict[bytes, Input] = {}
         self._done: dict[Expr, Expr] = {}
         self.root = self._roll(root)
-        self.tables = {
-            node: self.tables[node] for node in _tables(self.root) if node in self.tables
-        }
+        self.tables = {node: self.tables[node] for node in inputs(self.root) if node in self.tables}
 
     def notes(self, notes: Mapping[Expr, _Note]) -> Mapping[Expr, _Note]:
         """Notes on nodes of the graph as it was, as notes on what is left and what was made."""
@@ -182,17 +180,6 @@ class Rolled:
             self.tables[node] = np.array(values)
             self._table_of[key] = node
         return self._table_of[key]
-
-
-def _tables(root: Expr) -> set[Input]:
-    """The inputs under a root, and those that hold lists of places."""
-    found: set[Input] = set()
-    for node in postorder(root):
-        if isinstance(node, Input):
-            found.add(node)
-        elif isinstance(node, Gather):
-            found.update(one.table for one in node.index if isinstance(one, Listed))
-    return found
 
 
 def _is_sum(node: Expr) -> bool:

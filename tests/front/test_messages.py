@@ -75,7 +75,7 @@ CASES = [
     ("minimize ¦A[0]", "E209", "`A[0, :]`"),
     ("minimize ¦c[0]", "E209", "scalar"),
     ("minimize x[¦0.5]", "E209", "not a whole number"),
-    ("minimize x[¦s]", "E209", "`s` is data"),
+    ("minimize x[¦s]", "E209", "`s` is an index here"),
     ("minimize sum(x[i¦*i] for i in n)", "E209", "no two names"),
     ("minimize sum(sum(x[j] for j in range(¦i)) for i in n)", "E209", "index `i`"),
     ("minimize x[¦n]", "E210", "the index reaches n"),

@@ -43,6 +43,7 @@ from slomodel.ir.expr import (
     Reshape,
     Scan,
     Scatter,
+    tables,
 )
 from slomodel.ir.walk import postorder
 from slomodel.reference import positions
@@ -112,7 +113,8 @@ def elements_read(
 ) -> dict[Expr, Truths]:
     """As `live_under`, whatever the graph is: of nodes without an entry, all elements are live."""
     order = postorder(*roots)
-    return live_elements(order, roots, enclose(fixed_choices(order), boxes, sizes), sizes)
+    given: dict[Expr, Array] = {node: box.lo for node, box in boxes.items()}
+    return live_elements(order, roots, enclose(fixed_choices(order), boxes, sizes), sizes, given)
 
 
 @once_per_setting
@@ -173,8 +175,15 @@ def _(node: Einsum, operands: list[Interval], sizes: Sizes, batch: int) -> Inter
 @range_of.register
 def _(node: Gather, operands: list[Interval], sizes: Sizes, batch: int) -> Interval:
     shape = operands[0].shape[batch:]
-    where = positions(node.index, concrete(node.shape, sizes), shape, sizes)
+    own = _tables(node, operands, batch)
+    where = positions(node.index, concrete(node.shape, sizes), shape, sizes, own)
     return operands[0].each(lambda array: np.asarray(array[(slice(None),) * batch + where]))
+
+
+def _tables(node: Gather | Scatter, operands: list[Interval], batch: int) -> dict[Expr, Array]:
+    """The tables that an index reads: data, so that one element of a batch is as any other."""
+    own = [np.asarray(one.lo[(0,) * batch]) for one in operands[1:]]
+    return dict(zip(tables(node.index), own, strict=True))
 
 
 @range_of.register
@@ -183,7 +192,8 @@ def _(node: Scatter, operands: list[Interval], sizes: Sizes, batch: int) -> Inte
     a = operands[0]
     shape = concrete(node.shape, sizes)
     front = a.shape[:batch]
-    where = positions(node.index, a.shape[batch:], shape, sizes)
+    own = _tables(node, operands, batch)
+    where = positions(node.index, a.shape[batch:], shape, sizes, own)
     flat = np.ravel_multi_index(where, shape).ravel() if shape else np.zeros(a.lo.size, dtype=int)
     order = np.argsort(flat, kind="stable")
     target = flat[order]

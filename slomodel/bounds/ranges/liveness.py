@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import singledispatch
 
 import numpy as np
+from numpy.typing import NDArray
 
 import slomodel.functions as table
 from slomodel.bounds.arithmetic.interval import Interval
@@ -34,6 +35,8 @@ from slomodel.ir.walk import dependents
 from slomodel.reference import positions
 
 Sizes = Mapping[str, int]
+Tables = Mapping[Expr, NDArray[np.float64]]
+"""The arrays of whole numbers that indices read."""
 _NOTHING = np.zeros((), dtype=bool)
 Live = Mapping[Expr, Truths]
 """The live elements of a node, of its shape; only nodes with dead elements have an entry."""
@@ -95,10 +98,12 @@ def live_elements(
     roots: Collection[Expr],
     conditions: Mapping[Expr, Interval],
     sizes: Sizes,
+    tables: Tables,
 ) -> dict[Expr, Truths]:
     """The live elements of the nodes of a postorder; all elements of the roots are live.
 
-    `conditions` has the truth values of known conditions of `where`, without batch axes.
+    `conditions` has the truth values of known conditions of `where`, without batch axes; `tables`
+    the arrays of whole numbers that indices read.
     """
     live: dict[Expr, Truths | None] = dict.fromkeys(roots)
     for node in reversed(order):
@@ -111,7 +116,7 @@ def live_elements(
             before = live.get(operand, _NOTHING)
             if before is None:
                 continue
-            read = read_by(node, k, own, conditions, sizes)
+            read = read_by(node, k, own, conditions, sizes, tables)
             live[operand] = None if read is None else before | read
     return {node: own for node, own in live.items() if own is not None}
 
@@ -122,6 +127,7 @@ def read_by(
     live: Truths | None,
     conditions: Mapping[Expr, Interval],
     sizes: Sizes,
+    tables: Tables,
 ) -> Truths | None:
     """The elements of operand k that the live elements of a node read; None for all of them."""
     if (
@@ -136,6 +142,12 @@ def read_by(
         taken = condition.hi == 1.0 if k == 1 else condition.lo == 0.0
         taken = np.broadcast_to(np.expand_dims(taken, missing), shape)
         live = taken if live is None else live & taken
+    if isinstance(node, Gather | Scatter) and k:
+        return None  # a table
+    if isinstance(node, Gather):
+        return _gathered(node, live, sizes, tables)
+    if isinstance(node, Scatter):
+        return _scattered(node, live, sizes, tables)
     return _read(node, k, live, sizes)
 
 
@@ -187,21 +199,19 @@ def _diagonal(labels: Axes, array: Truths) -> tuple[Axes, Truths]:
     return unique, array[tuple(grid[unique.index(label)] for label in labels)]
 
 
-@_read.register
-def _(node: Gather, k: int, live: Truths | None, sizes: Sizes) -> Truths | None:
+def _gathered(node: Gather, live: Truths | None, sizes: Sizes, tables: Tables) -> Truths | None:
     shape = concrete(node.operands[0].shape, sizes)
-    where = positions(node.index, concrete(node.shape, sizes), shape, sizes)
+    where = positions(node.index, concrete(node.shape, sizes), shape, sizes, tables)
     out = np.zeros(shape, dtype=bool)
     out[where if live is None else tuple(one[live] for one in where)] = True
     return out
 
 
-@_read.register
-def _(node: Scatter, k: int, live: Truths | None, sizes: Sizes) -> Truths | None:
+def _scattered(node: Scatter, live: Truths | None, sizes: Sizes, tables: Tables) -> Truths | None:
     if live is None:
         return None
     shape = concrete(node.operands[0].shape, sizes)
-    return np.asarray(live[positions(node.index, shape, live.shape, sizes)])
+    return np.asarray(live[positions(node.index, shape, live.shape, sizes, tables)])
 
 
 @_read.register

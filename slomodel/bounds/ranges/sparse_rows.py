@@ -169,9 +169,11 @@ def _(
 def _(
     node: Gather, found: Mapping[Expr, _Entries], moving: Collection[Expr], setting: Setting
 ) -> _Entries | None:
-    (operand,) = node.operands
+    operand = node.operands[0]
     indexed = concrete(operand.shape, setting.sizes)
-    where = positions(node.index, concrete(node.shape, setting.sizes), indexed, setting.sizes)
+    where = positions(
+        node.index, concrete(node.shape, setting.sizes), indexed, setting.sizes, setting.tables
+    )
     return _Entries(found[operand].column[where], found[operand].size[where])
 
 
@@ -192,7 +194,7 @@ def _(
     own = found[node.operands[0]]
     p = own.size.shape[-1]
     shape = concrete(node.shape, setting.sizes)
-    where = positions(node.index, own.size.shape[:-1], shape, setting.sizes)
+    where = positions(node.index, own.size.shape[:-1], shape, setting.sizes, setting.tables)
     flat = (
         np.ravel_multi_index(where, shape).ravel() if shape else np.zeros(own.size.size // p, int)
     )

@@ -44,7 +44,7 @@ from slomodel.calculus import jvp
 from slomodel.functions.compound import same, still
 from slomodel.ir.build import direction
 from slomodel.ir.dims import concrete
-from slomodel.ir.expr import Einsum, Expr, Gather, Input, Map, Reshape, Scan, Scatter
+from slomodel.ir.expr import Einsum, Expr, Gather, Input, Map, Reshape, Scan, Scatter, tables
 from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import dependents, postorder
 from slomodel.reference import positions
@@ -210,7 +210,9 @@ def remainder_of(node: Expr, run: _Pass) -> Array:
 def _(node: Gather, run: _Pass) -> Array:
     sizes = run.setting.sizes
     remainder = run.forms[node.operands[0]].remainder
-    where = positions(node.index, concrete(node.shape, sizes), remainder.shape, sizes)
+    where = positions(
+        node.index, concrete(node.shape, sizes), remainder.shape, sizes, run.setting.tables
+    )
     return np.asarray(remainder[where])
 
 
@@ -223,7 +225,8 @@ def _(node: Reshape, run: _Pass) -> Array:
 @remainder_of.register
 def _(node: Scatter, run: _Pass) -> Array:
     remainder = _upto(run.forms[node.operands[0]].remainder)
-    return range_of(node, [remainder], run.setting.sizes, 0).hi
+    known = [point(run.setting.tables[table]) for table in tables(node.index)]
+    return range_of(node, [remainder, *known], run.setting.sizes, 0).hi
 
 
 @remainder_of.register

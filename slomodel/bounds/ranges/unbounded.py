@@ -55,5 +55,5 @@ def _is_unbounded(
 
 def _read(a: Interval, node: Map, j: int, live: Live, sizes: Sizes) -> Interval:
     """The elements (m,) of operand j that the live elements of a node read; `a` if they are all."""
-    own = read_by(node, j, live.get(node), {}, sizes)
+    own = read_by(node, j, live.get(node), {}, sizes, {})
     return a if own is None else a.each(lambda array: array[own])

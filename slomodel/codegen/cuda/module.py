@@ -15,10 +15,11 @@ from slomodel.codegen.python.module import (
     completed,
     constant_lines,
     docstring,
+    kind_text,
     named,
     self_check,
 )
-from slomodel.codegen.python.views import PARTS, PARTS_SOURCE
+from slomodel.codegen.python.views import HELPERS, PARTS
 
 _HOST = '''
 @cache
@@ -108,7 +109,7 @@ def _arrays(data):
         if name not in data and name not in defaults:
             raise ValueError(f"data needs {name} of shape {shape}")
         given = data[name] if name in data else np.full(shape, defaults[name])
-        arrays[name] = cp.array(given, real, order="C", copy=False)
+        arrays[name] = cp.array(given, ::, order="C", copy=False)
         if arrays[name].shape != shape:
             raise ValueError(f"{name} has shape {arrays[name].shape}, expected {shape}")
 %%    return arrays
@@ -125,8 +126,8 @@ def module_text(
     if preparation is not None:
         bodies.insert(0, "\n".join(preparation_lines(preparation, layout)))
     listed = any(PARTS in body for body in bodies)
-    if listed:
-        bodies.insert(0, PARTS_SOURCE.strip("\n"))
+    used = [source for name, source in HELPERS.items() if any(name in body for body in bodies)]
+    bodies[:0] = [source.strip("\n") for source in used]
     tuples = ["from itertools import combinations_with_replacement"] if listed else []
     head = [docstring(name, layout, "cupy"), "", "from functools import cache", *tuples, ""]
     head += ["import cupy as cp", "import numpy as np", "", *constant_lines(layout, numbers)]
@@ -134,6 +135,7 @@ def module_text(
     parts = ["\n".join([*head, "", f'CUDA = r"""{text}"""', "", *_table(kernels, layout)])]
     checks = "".join(f"{line}\n" for line in named(layout))
     arrays = _ARRAYS.strip("\n").replace("@@", checks).replace("%%", _completed(layout))
+    arrays = arrays.replace("::", kind_text(layout))
     parts += [_HOST.strip("\n"), arrays, *bodies]
     parts += [_public(one.entry.name) for one in units]
     parts += self_check([one.entry.name for one in units], layout)
@@ -169,7 +171,7 @@ def _table(kernels: Sequence[Kernel], layout: Layout) -> list[str]:
 def _completed(layout: Layout) -> str:
     """What is made of the data is made by NumPy."""
     lines = [
-        line.replace("(name, data[name])", "(name, cp.asarray(data[name], real))")
+        line.replace("(name, data[name])", "(name, cp.asarray(data[name]))")
         for line in completed(layout)
     ]
     made = "prepare({name: array.get() for name, array in arrays.items()})"

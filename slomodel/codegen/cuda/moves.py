@@ -15,7 +15,7 @@ from slomodel.codegen.loops.fusion import Fusion
 from slomodel.codegen.native.passes import indented
 from slomodel.codegen.program import Form
 from slomodel.codegen.python.views import flat_positions
-from slomodel.ir.expr import Affine, Einsum, Expr, Gather, Index, Scan, Scatter, affine
+from slomodel.ir.expr import Affine, Einsum, Expr, Gather, Index, Input, Scan, Scatter, affine
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,13 @@ class Moved:
 
     kernels: tuple[Kernel, ...] = ()
     tables: tuple[tuple[str, str], ...] = ()
+
+
+def _on_host(table: Expr) -> str:
+    """The array of the host with the elements of a table."""
+    if not isinstance(table, Input):
+        raise TypeError("tables of indices are prepared before the device works")
+    return f"data[{table.name!r}]"
 
 
 class Mover:
@@ -145,7 +152,8 @@ class Mover:
     def _positions(
         self, index: Sequence[Index], iterated: Expr, indexed: Expr
     ) -> tuple[str, Sequence[int]]:
-        text = flat_positions(index, iterated.shape, indexed.shape, self._sizes.text)
+        own = (iterated.shape, indexed.shape, self._sizes.text, _on_host)
+        text = flat_positions(index, *own)
         return f"np.ravel({text})", self._shape(iterated)
 
     def _table(self, size: int) -> str:

@@ -159,7 +159,8 @@ def _array(
     data: Mapping[str, Vector], node: Input, layout: Layout, numbers: Mapping[str, int]
 ) -> Vector:
     if node.name in data:
-        return np.array(data[node.name], layout.precision, order="C", copy=None)
+        kind = "int64" if node.dtype == "whole" else layout.precision
+        return np.array(data[node.name], kind, order="C", copy=None)
     if node not in layout.defaults:
         message = f"the kernels need data `{node.name}`"
         raise DomainError(Diagnostic("E706", message, help=f"give data={{{node.name!r}: …}}"))

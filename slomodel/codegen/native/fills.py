@@ -12,7 +12,7 @@ from slomodel.codegen.native.names import Names
 from slomodel.codegen.native.passes import indented
 from slomodel.codegen.program import Form
 from slomodel.codegen.python.views import listed
-from slomodel.ir.expr import Affine, Expr, Extreme, Gather, Index, Scan, Scatter
+from slomodel.ir.expr import Affine, Expr, Extreme, Gather, Index, Lookup, Multiset, Scan, Scatter
 
 
 def fill_lines(region: Region, regions: Fusion, names: Names) -> list[str]:
@@ -116,25 +116,35 @@ def _summed(node: Expr, regions: Fusion) -> list[int]:
 
 
 def _listed_lines(node: Gather | Scatter, regions: Fusion, names: Names) -> list[str]:
-    """Elements read from, or added to, places that are in a list, which is part of the text."""
+    """Elements read from, or added to, places by tables, or by lists in the text."""
     inside = regions.accesses.of(node.operands[0])
     own = Access(node, 0, c_order(regions.accesses.shape(node)))
     adds = isinstance(node, Scatter)
     here, there = (inside, own) if adds else (own, inside)
     shape = regions.accesses.shape(node.operands[0] if adds else node)
-    fill = f"slo_fill({names.base(node)}, {elements(regions.accesses.shape(node))}, 0.0);"
+    fill = []
+    if adds:
+        size = elements(regions.accesses.shape(node))
+        fill = [f"slo_fill({names.base(node)}, {size}, 0.0);"]
     if 0 in shape:
-        return [fill] if adds else []
+        return fill
     heads, place = _place(node.index, there, shape, regions.accesses.numbers)
+    place += "".join(
+        f" + {step} * ({names.base(one.table)})[{_within(one, shape)}]"
+        for one, step in zip(node.index, there.strides, strict=True)
+        if isinstance(one, Lookup)
+    )
     plain = "".join(f" + i{k} * {step}" for k, step in enumerate(here.strides) if step)
     target, source = (place, f"{here.offset}{plain}") if adds else (f"0{plain}", place)
     value = names.scalar(inside.base)
     if inside.base.rank:
         value = f"({names.base(inside.base)})[{source}]"
+    if not node.rank:
+        return ["{", *indented([*heads, f"{names.scalar(node)} = {value};"]), "}"]
     lines = [f"({names.base(node)})[{target}] {'+=' if adds else '='} {value};"]
     for k in reversed(range(len(shape))):
         lines = [f"for (long i{k} = 0; i{k} < {shape[k]}; i{k}++)", *indented(lines)]
-    return ["{", *indented([*heads, *([fill] if adds else []), *lines]), "}"]
+    return ["{", *indented([*heads, *fill, *lines]), "}"]
 
 
 def _place(
@@ -146,7 +156,7 @@ def _place(
     offset, steps = along([one for one, _ in plain], [s for _, s in plain], len(shape), numbers)
     lists = [np.zeros(size, dtype=np.intp) for size in shape]
     for one, stride in moving:
-        if not isinstance(one, Affine):
+        if isinstance(one, Multiset):
             lists[one.axis] += stride * listed(one, numbers)
     place, heads = f"{access.offset + offset}", []
     for k, (step, own) in enumerate(zip(steps, lists, strict=True)):
@@ -155,6 +165,13 @@ def _place(
             place += f" + l{k}[i{k}]"
         place += f" + i{k} * {step}" if step else ""
     return heads, place
+
+
+def _within(one: Lookup, shape: Sequence[int]) -> str:
+    """The place in a table, which lies in C order, that a loop of some shape looks up."""
+    steps = c_order([shape[axis] for axis in one.axes])
+    terms = [f"i{axis} * {step}" for axis, step in zip(one.axes, steps, strict=True)]
+    return " + ".join(terms) or "0"
 
 
 def _scan_lines(node: Scan, regions: Fusion, names: Names) -> list[str]:

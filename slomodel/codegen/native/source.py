@@ -19,7 +19,7 @@ from slomodel.codegen.native.planning import planned
 from slomodel.codegen.native.prelude import SHARES, prelude
 from slomodel.codegen.native.products import product_lines
 from slomodel.codegen.program import Stage
-from slomodel.ir.expr import Einsum, Expr
+from slomodel.ir.expr import Einsum, Expr, Input
 from slomodel.ir.walk import inputs
 
 
@@ -46,7 +46,7 @@ def unit(entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Unit:
     names = Names(regions, memory, layout, entry.directions, numbers)
     used = {node.name for node in inputs(*roots)}
     data = [
-        f"const real *const d{k} = c[{k + 5}]; (void)d{k};"
+        f"const {_kind(node)} *const d{k} = c[{k + 5}]; (void)d{k};"
         for k, node in enumerate(layout.data)
         if node.name in used
     ]
@@ -76,6 +76,11 @@ def unit(entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Unit:
     work = sum(map(regions.work, regions.regions))
     text = "\n".join(lines) + "\n"
     return Unit(text, memory.size + kept, begin[-1], work, bool(writer.functions))
+
+
+def _kind(node: Input) -> str:
+    """The C type of the elements of data."""
+    return "long" if node.dtype == "whole" else "real"
 
 
 def _declared(names: Names, lines: list[str]) -> list[str]:

@@ -156,7 +156,7 @@ def preparation_lines(program: Program, layout: Layout) -> list[str]:
     scope = GeneratedNames(program, layout, names)
     steps = [line for step in program.steps for line in rule(step, NUMPY)(step, scope)]
     made = [
-        f"{node.name!r}: np.array({scope.ref(root)}, order='C'),"
+        f"{node.name!r}: {_stored(node, scope.ref(root))},"
         for node, root in zip(layout.prepared, program.roots, strict=True)
     ]
     body = [*reads, *scope.slots(), *scope.prelude, *steps, "return {", *indented(made, 1), "}"]
@@ -165,6 +165,13 @@ def preparation_lines(program: Program, layout: Layout) -> list[str]:
         *([TRIANGLE_SOURCE.strip("\n"), "", ""] if factors else []),
         '@np.errstate(all="ignore")',
         "def prepare(data):",
-        '    """What is made of the data once: of wide data the R of a QR factorisation."""',
+        '    """What is computed from the data once: tables of indices, factors of wide data."""',
         *indented(body, 1),
     ]
+
+
+def _stored(node: Input, text: str) -> str:
+    """An array in C order of a prepared input; whole numbers are integers."""
+    if node.dtype == "whole":
+        return f"np.array(np.rint({text}), np.int64, order='C')"
+    return f"np.array({text}, order='C')"

@@ -8,7 +8,7 @@ from slomodel.codegen.layout import Layout, described, plain
 from slomodel.codegen.program import Program
 from slomodel.codegen.python.functions import Planned, entry_lines, preparation_lines
 from slomodel.codegen.python.statements import Printer
-from slomodel.codegen.python.views import PARTS, PARTS_SOURCE
+from slomodel.codegen.python.views import HELPERS, PARTS
 
 PUBLIC = {
     "value": '''
@@ -62,8 +62,9 @@ def module_text(
         bodies.insert(0, "\n".join(preparation_lines(preparation, layout)))
     header = [docstring(name, layout, target.name), "", *_imports(target, bodies), ""]
     constants = [*constant_lines(layout, numbers), "", "", *_arrays(layout)]
-    if _uses(PARTS, bodies):
-        constants += ["", "", PARTS_SOURCE.strip("\n")]
+    for helper, source in HELPERS.items():
+        if _uses(helper, bodies):
+            constants += ["", "", source.strip("\n")]
     public = [PUBLIC[one.entry.name].strip("\n") for one in planned]
     public += self_check([one.entry.name for one in planned], layout)
     return "\n".join([*header, *constants]) + "\n\n\n" + "\n\n\n".join([*bodies, *public]) + "\n"
@@ -143,6 +144,12 @@ def completed(layout: Layout) -> list[str]:
     ]
 
 
+def kind_text(layout: Layout) -> str:
+    """The type that the data `name` are cast to: integers where they only index."""
+    whole = [node.name for node in layout.given if node.dtype == "whole"]
+    return f"np.int64 if name in {whole} else real" if whole else "real"
+
+
 def _arrays(layout: Layout) -> list[str]:
     """The source of `_arrays(data)` and `_vector(x)`, which check what a caller gives."""
     return [
@@ -154,7 +161,7 @@ def _arrays(layout: Layout) -> list[str]:
         "        if name not in data and name not in defaults:",
         '            raise ValueError(f"data needs {name} of shape {shape}")',
         "        given = data[name] if name in data else np.full(shape, defaults[name])",
-        "        arrays[name] = np.array(given, real, order='C', copy=None)",
+        f"        arrays[name] = np.array(given, {kind_text(layout)}, order='C', copy=None)",
         "        if arrays[name].shape != shape:",
         '            raise ValueError(f"{name} has shape {arrays[name].shape}, expected {shape}")',
         *completed(layout),
@@ -228,6 +235,10 @@ _ATTRIBUTES = {
     "mask": """
         if name in {names}:
             data[name] = np.round(data[name] - 0.5)
+""",
+    "whole": """
+        if name in {names}:
+            data[name] = np.zeros(shape)  # a position along any axis
 """,
 }
 

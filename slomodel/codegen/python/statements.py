@@ -9,8 +9,20 @@ from slomodel.codegen.lower import Blocks
 from slomodel.codegen.program import Form, Step, is_slice
 from slomodel.codegen.python.names import GeneratedNames
 from slomodel.codegen.python.views import flat_positions, slice_view
-from slomodel.ir.dims import Dim
-from slomodel.ir.expr import Axes, Einsum, Expr, Extreme, Gather, Index, Scan, Scatter, affine
+from slomodel.ir.dims import Dim, Shape
+from slomodel.ir.expr import (
+    Axes,
+    Einsum,
+    Expr,
+    Extreme,
+    Gather,
+    Index,
+    Input,
+    Scan,
+    Scatter,
+    affine,
+    tables_of,
+)
 from slomodel.ir.function import ScalarFunction
 
 Rule = Callable[[Step, GeneratedNames], list[str]]
@@ -131,10 +143,18 @@ def take_lines(step: Step, scope: GeneratedNames) -> list[str]:
     """Elements at positions that are worked out once."""
     node, operand = step.node, step.node.operands[0]
     assert isinstance(node, Gather)
-    positions = flat_positions(node.index, node.shape, operand.shape, scope.sizes.text)
     source = _flattened(operand, scope)
-    where = scope.alias(positions, "i")
+    where = _places(node, node.shape, operand.shape, scope)
+    if not node.rank:
+        return [f"{scope.ref(node)} = {source}.take({where}, mode='clip')"]
     return [f"{source}.take({where}, out={scope.ref(node)}, mode='clip')"]
+
+
+def _places(node: Gather | Scatter, iterated: Shape, indexed: Shape, scope: GeneratedNames) -> str:
+    """The flat positions of an index, found once unless a table is computed on the way."""
+    text = flat_positions(node.index, iterated, indexed, scope.sizes.text, scope.ref)
+    known = all(isinstance(table, Input) for table in tables_of(node))
+    return scope.alias(text, "i") if known else f"({text})"
 
 
 def _flattened(node: Expr, scope: GeneratedNames) -> str:
@@ -150,11 +170,10 @@ def put_lines(step: Step, scope: GeneratedNames) -> list[str]:
     if is_slice(node.index):
         lines, part = slice_lines(node, scope)
         return [*lines, f"np.copyto({part}, {source})"]
-    positions = flat_positions(node.index, operand.shape, node.shape, scope.sizes.text)
-    where = scope.alias(f"np.ravel({positions})", "i")
+    where = _places(node, operand.shape, node.shape, scope)
     total = scope.sizes.product(node.shape)
     flat = _flattened(node, scope)
-    sums = f"np.bincount({where}, weights=np.ravel({source}), minlength={total})"
+    sums = f"np.bincount(np.ravel({where}), weights=np.ravel({source}), minlength={total})"
     return [f"np.copyto({flat}, {sums})"]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slomodel.ir.dims import Dim, Shape
-from slomodel.ir.expr import Affine, Axes, Einsum, Index, Listed, Multiset, affine
+from slomodel.ir.expr import Affine, Axes, Einsum, Expr, Index, Lookup, Multiset, affine
 
 PARTS = "_parts"
 """The function of a generated module that lists the values of a `Multiset` index."""
@@ -24,10 +24,24 @@ def _parts(size, degree, start, stop):
 '''
 
 
-def listed(index: Multiset | Listed, sizes: Mapping[str, int]) -> NDArray[np.intp]:
+INSIDE = "_inside"
+"""The function of a generated module that checks the indices of a table."""
+
+INSIDE_SOURCE = '''
+def _inside(table, size):
+    """The table, whose elements must be indices into an axis of this size."""
+    if table.size and not 0 <= table.min() <= table.max() < size:
+        raise IndexError(f"indices {table.min()} to {table.max()} leave an axis of size {size}")
+    return table
+'''
+
+
+HELPERS = {PARTS: PARTS_SOURCE, INSIDE: INSIDE_SOURCE}
+"""The functions that a generated module defines where it uses them."""
+
+
+def listed(index: Multiset, sizes: Mapping[str, int]) -> NDArray[np.intp]:
     """The values of an index along its axis."""
-    if isinstance(index, Listed):
-        return np.array(index.values, dtype=np.intp)
     numbers = range(index.size.size(sizes))
     parts = combinations_with_replacement(numbers, index.stop - index.start)
     place = {part: k for k, part in enumerate(parts)}
@@ -87,14 +101,19 @@ def _slice(one: Affine, step: int, size: Dim, text_of: TextOf) -> str:
     return text if step > 0 else text + "!"
 
 
-def flat_positions(index: Sequence[Index], iterated: Shape, indexed: Shape, text_of: TextOf) -> str:
+def flat_positions(
+    index: Sequence[Index],
+    iterated: Shape,
+    indexed: Shape,
+    text_of: TextOf,
+    table_text: Callable[[Expr], str],
+) -> str:
     """The position in C order, in an array of shape `indexed`, of every element of `iterated`."""
     terms = []
     for k, one in enumerate(index):
         stride = "*".join(f"({text_of(dim)})" for dim in indexed[k + 1 :])
-        if isinstance(one, Listed):
-            marks = _only(one.axis, len(iterated))
-            place = f"data[{one.table.name!r}].astype(int)[{marks}]"
+        if isinstance(one, Lookup):
+            place = _looked_up(one, len(iterated), text_of(indexed[k]), table_text)
         elif isinstance(one, Multiset):
             marks = _only(one.axis, len(iterated))
             part = f"{text_of(one.size)}, {one.degree}, {one.start}, {one.stop}"
@@ -108,6 +127,19 @@ def flat_positions(index: Sequence[Index], iterated: Shape, indexed: Shape, text
             place = f"({' + '.join(parts)})"
         terms.append(f"{place}*{stride}" if stride else place)
     return " + ".join(terms)
+
+
+def _looked_up(one: Lookup, rank: int, size: str, table_text: Callable[[Expr], str]) -> str:
+    """The values of a table laid along the axes of an array of some rank that it runs along."""
+    text = table_text(one.table)
+    if one.table.dtype != "whole":
+        text = f"np.rint({text}).astype(int)"
+    text = f"{INSIDE}({text}, {size})"
+    order = sorted(range(len(one.axes)), key=one.axes.__getitem__)
+    if order != list(range(len(order))):
+        text += f".transpose({order})"
+    marks = [":" if axis in one.axes else "None" for axis in range(rank)]
+    return f"{text}[{', '.join(marks)}]" if "None" in marks else text
 
 
 def _only(axis: int, rank: int) -> str:

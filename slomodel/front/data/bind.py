@@ -76,6 +76,7 @@ def bind(
         if declaration.name not in arrays and declaration.default is not None:
             arrays |= _filled(declaration, sizes)
     _check_shapes(problem, arrays, sizes)
+    arrays |= _whole_numbers(problem, arrays, sizes)
     missing = tuple(d.name for d in problem.data if d.name not in arrays)
     unsized = tuple(dim.name for dim in problem.dims if dim.name not in sizes)
     for declaration in problem.data:
@@ -85,6 +86,7 @@ def bind(
                 arrays[declaration.name] = _symmetric(arrays[declaration.name])
     _check_lengths(problem, sizes)
     _check_bounds(problem, sizes)
+    _check_lookups(problem, arrays, sizes)
     _check_conditions(problem, arrays, sizes)
     return Binding(arrays, sizes, missing, unsized)
 
@@ -216,6 +218,78 @@ def _check_attributes(declaration: DataDeclaration, array: Array) -> None:
                 message = f"`{name}` is declared symmetric, but swapping axes {axis} and {axis + 1}"
                 remedy = "symmetrise it, or leave `symmetric` out"
                 raise _error("E312", f"{message} changes it by {gap:.3g}", declaration.span, remedy)
+
+
+def _whole_numbers(
+    problem: Problem, arrays: Mapping[str, Array], sizes: Mapping[str, int]
+) -> dict[str, Array]:
+    """The data declared as whole numbers, checked; index data count from 0."""
+    return {
+        one.name: _positions(one, arrays[one.name], sizes)
+        for one in problem.data
+        if one.is_whole and one.name in arrays
+    }
+
+
+def _positions(declared: DataDeclaration, array: Array, sizes: Mapping[str, int]) -> Array:
+    name = declared.name
+    wrong = ~np.isfinite(array) | (array != np.floor(array))
+    if bool(wrong.any()):
+        place, value = _first(name, array, wrong)
+        message = f"`{place}` is {value:g}, and `{name}` is of whole numbers"
+        raise _error("E312", message, declared.span, "give whole numbers")
+    if declared.domain is None or not _is_known(declared.domain, sizes):
+        return array
+    least = declared.first
+    size = declared.domain.size(sizes)
+    wrong = (array < least) | (array >= size + least)
+    if bool(wrong.any()):
+        place, value = _first(name, array, wrong)
+        message = f"`{place}` is {value:g}, and positions of `{declared.domain}` are "
+        message += f"{least} to {size - 1 + least}" if size else "none, as its size is 0"
+        remedy = "give positions inside"
+        if array.min() >= least and array.max() <= _LARGEST_SIZE:
+            remedy += ", or a larger size: " + _larger(declared, array, least)
+        if not least and array.min() >= 1 and array.max() <= size:
+            remedy = f"all of them fit if they count from 1: declare `{name} … one_based`"
+        raise _error("E312", message, declared.span, remedy)
+    return array - least if least else array
+
+
+def _first(name: str, array: Array, wrong: NDArray[np.bool_]) -> tuple[str, float]:
+    """The first element that is marked: how it is written, and its value."""
+    first = tuple(int(k) for k in np.argwhere(wrong)[0])
+    place = f"{name}[{', '.join(map(str, first))}]" if first else name
+    return place, float(array[first])
+
+
+def _larger(declared: DataDeclaration, array: Array, least: int) -> str:
+    """The size that the largest position asks for."""
+    assert declared.domain is not None
+    name = _single(declared.domain)
+    wanted = max(int(array.max()) + 1 - least, 0)
+    if name is None:
+        return f"`{declared.domain}` has to be at least {wanted}"
+    return f"dims={{{name!r}: {wanted - declared.domain.const}}}"
+
+
+def _check_lookups(problem: Problem, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> None:
+    """Indices that are computed from data stay inside the axes that they index."""
+    nodes = {d.node: arrays[d.name] for d in problem.data if d.name in arrays}
+    for one in problem.lookups:
+        named = {*_sizes_in(one.table), *(name for name, _ in one.size.terms)}
+        if not nodes.keys() >= set(inputs(one.table)) or not sizes.keys() >= named:
+            continue
+        table = np.asarray(evaluate([one.table], dict(nodes), sizes)[0], dtype=np.float64)
+        size = one.size.size(sizes)
+        wrong = (table < 0) | (table >= size)
+        if bool(wrong.any()):
+            first = tuple(int(k) for k in np.argwhere(wrong)[0])
+            message = f"index `{one.text}` takes {table[first]:g} in an axis of size {size}"
+            if first:
+                message += f", at {first[0] if len(first) == 1 else first}"
+            remedy = "indices count from 0: give data that stay inside, or larger sizes"
+            raise ShapeError(Diagnostic("E313", message, one.span, help=remedy))
 
 
 def _symmetric(array: Array) -> Array:

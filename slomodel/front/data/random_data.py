@@ -22,6 +22,8 @@ _FIRST_SIZES = (4, 7, 12, 30)
 """Sizes to try where none is given: the k-th dim has k more, so that no two are equal."""
 _MOST_ELEMENTS = 10**8
 _MOST_TRIES = 500
+_MOST_DRAWN = 10
+"""Counts that are drawn are below this."""
 _LARGEST_DRAWN = 1e300
 _DECIDED_BY_SIZES = ("E313", "E314", "E315")
 
@@ -135,6 +137,8 @@ def _values(
 ) -> Array:
     """Normal numbers; with `constants` one of several kinds of numbers around them."""
     shape = concrete(declared.shape, sizes)
+    if declared.is_whole:
+        return _whole_values(declared, sizes, rng, shape)
     if "mask" in declared.attributes:
         return rng.integers(0, 2, shape).astype(np.float64)
     if constants is None:
@@ -145,6 +149,20 @@ def _values(
         # An element for each choice of indices, so that no rounding tells two orders apart.
         values = values[tuple(np.sort(np.indices(shape), axis=0))]
     return values
+
+
+def _whole_values(
+    declared: DataDeclaration,
+    sizes: Mapping[str, int],
+    rng: np.random.Generator,
+    shape: tuple[int, ...],
+) -> Array:
+    """Positions along the axis that index data index, or counts."""
+    most = _MOST_DRAWN if declared.domain is None else declared.domain.size(sizes)
+    if most < 1:
+        return np.zeros(shape)  # refused at bind unless there are no elements
+    values = rng.integers(0, most, shape) + declared.first
+    return values.astype(np.float64)
 
 
 def _around(constants: list[float], shape: tuple[int, ...], rng: np.random.Generator) -> Array:

@@ -93,9 +93,17 @@ def declare_data(statement: DataDecl, model: Elaboration) -> DataDeclaration:
         default = constant(statement.default, model)
     if "mask" in attributes:
         model.masks.add(name.text)
+    domain = None if statement.domain is None else _size(statement.domain, model)
+    if domain is None and "one_based" in attributes:
+        place = next(a.span for a in statement.attributes if a.text == "one_based")
+        message = f"`one_based` is of index data, and `{name.text}` has no dim to index"
+        raise error("E217", message, place, f"write `data {name.text}[…] in G one_based`")
     node = build.data(name.text, shape)
     model.declare(Symbol(name.text, "data", name.span, value=value_of(node)))
-    return DataDeclaration(node, default, file, attributes, False, name.span)
+    if domain is not None or "whole" in attributes:
+        model.whole[node] = domain
+    own = (default, file, attributes, False, name.span)
+    return DataDeclaration(node, *own, domain=domain)
 
 
 def _check_alone(file: String, name: str, model: Elaboration) -> None:

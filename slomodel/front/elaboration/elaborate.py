@@ -176,6 +176,7 @@ def _problem(
         tuple(gathered.dims),
         (*gathered.checks, *model.checks),
         tuple(model.bounds),
+        tuple(model.lookups),
         name="model" if program.name is None else program.name.text,
         sense="maximize" if statement.sense == "maximize" else "minimize",
         objective_name="objective" if statement.name is None else statement.name.text,

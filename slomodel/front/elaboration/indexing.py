@@ -1,4 +1,4 @@
-"""Indices and slices: `x[i]`, `x[i+1]`, `A[i,:]`, `x[1:]`, `x[-1]`, `b[:, None]`."""
+"""Indices and slices: `x[i]`, `x[i+1]`, `A[i,:]`, `x[1:]`, `x[-1]`, `b[:, None]`, `a[g[i]]`."""
 
 from __future__ import annotations
 
@@ -15,21 +15,24 @@ from slomodel.front.elaboration.errors import StatementError, shape_error
 from slomodel.front.elaboration.evaluation import Steps
 from slomodel.front.elaboration.scope import Scope, ValueRequest
 from slomodel.front.elaboration.shape_mismatch import marks, operand
-from slomodel.front.elaboration.values import Axis, Label, Value, show
+from slomodel.front.elaboration.tables import check_table, reads_arrays
+from slomodel.front.elaboration.values import Axis, Label, Value, settled, show
 from slomodel.front.text.syntax import Expr, Index, Negate, NoneLiteral, NumberLiteral, Slice
 from slomodel.ir import build
 from slomodel.ir.dims import Dim
-from slomodel.ir.expr import Affine
+from slomodel.ir.expr import Affine, Lookup
+from slomodel.ir.expr import Index as NodeIndex
 
 
 @dataclass(slots=True)
 class _Picked:
     """For each axis of the operand where it is read; and the axes of the result.
 
-    `position` is the result's axis that a slice gives, counted among those not None.
+    `position` is the result's axis that a slice or an array of indices gives, counted among those
+    not None.
     """
 
-    where: list[tuple[AffineIndex, int | None]] = field(default_factory=list)
+    where: list[tuple[AffineIndex | Value, int | None]] = field(default_factory=list)
     axes: list[Axis] = field(default_factory=list)
 
     @property
@@ -48,8 +51,13 @@ def indexing(node: Index, request: ValueRequest) -> Steps:
     for item in node.items:
         if isinstance(item, NoneLiteral):
             picked.axes.append(None)
+            continue
+        axis = next(rest)
+        if axis is not None and not isinstance(item, Slice) and reads_arrays(item, scope):
+            table = yield ValueRequest(item, scope)
+            _look_up(picked, item, table, axis, scope)
         else:
-            _pick(picked, item, next(rest), scope)
+            _pick(picked, item, axis, scope)
     return _read(base, picked)
 
 
@@ -68,6 +76,18 @@ def _pick(picked: _Picked, item: Expr | Slice, axis: Axis, scope: Scope) -> None
             index = AffineIndex(axis + index.offset)
         check_index(scope.model, index, axis, item.span)
         picked.where.append((index, None))
+
+
+def _look_up(picked: _Picked, item: Expr, value: Value, axis: Dim, scope: Scope) -> None:
+    """An index that is computed from data: a number, or an array, whose axes the result has."""
+    value = settled(value)
+    check_table(scope.model, value.expr, axis, item)
+    if value.rank and any(isinstance(one, Value) and one.rank for one, _ in picked.where):
+        message = "two arrays of indices could mean pairs or all combinations"
+        remedy = "write pairs with an index, as in `B[g[i], h[i]]`"
+        raise shape_error("E209", message, item.span, remedy)
+    picked.where.append((value, len(picked.dims)))
+    picked.axes += value.axes
 
 
 def _pick_new(picked: _Picked, item: Expr | Slice, scope: Scope) -> None:
@@ -97,7 +117,9 @@ def _read(base: Value, picked: _Picked) -> Value:
     used = {label for index, _ in picked.where for label in index.labels}
     labels = tuple(sorted({*base.labels, *used}, key=lambda label: label.order))
     shape = tuple(label.dim for label in labels) + tuple(picked.dims)
-    index = [_place(AffineIndex(Dim(), {label: 1}), None, labels, shape) for label in base.labels]
+    index: list[NodeIndex] = [
+        _place(AffineIndex(Dim(), {label: 1}), None, labels, shape) for label in base.labels
+    ]
     index += [_place(form, position, labels, shape) for form, position in picked.where]
     source = [
         _whole_axis(one, shape, axis) for one, axis in zip(index, base.expr.shape, strict=True)
@@ -111,15 +133,25 @@ def _read(base: Value, picked: _Picked) -> Value:
 
 
 def _place(
-    form: AffineIndex, position: int | None, labels: tuple[Label, ...], shape: tuple[Dim, ...]
-) -> Affine:
+    form: AffineIndex | Value,
+    position: int | None,
+    labels: tuple[Label, ...],
+    shape: tuple[Dim, ...],
+) -> NodeIndex:
+    if isinstance(form, Value):
+        assert position is not None
+        own = [labels.index(label) for label in form.labels]
+        first = len(labels) + position
+        return Lookup((*own, *range(first, first + form.rank)), form.expr)
     coefficients = [form.labels.get(label, 0) for label in labels]
     coefficients += [int(k == position) for k in range(len(shape) - len(labels))]
     return Affine(form.offset, tuple(coefficients))
 
 
-def _whole_axis(one: Affine, shape: tuple[Dim, ...], axis: Dim) -> int | None:
+def _whole_axis(one: NodeIndex, shape: tuple[Dim, ...], axis: Dim) -> int | None:
     """The result's axis that runs through all of an operand's axis, in order."""
+    if not isinstance(one, Affine):
+        return None
     used = [k for k, c in enumerate(one.coefficients) if c]
     if one.offset != Dim() or len(used) != 1 or one.coefficients[used[0]] != 1:
         return None

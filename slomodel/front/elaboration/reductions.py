@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial, reduce
 
 from slomodel.errors import Span
 from slomodel.front.elaboration.affine_index import is_at_least_zero
 from slomodel.front.elaboration.contraction import total
 from slomodel.front.elaboration.errors import error, shape_error, suggestion
 from slomodel.front.elaboration.evaluation import Steps
+from slomodel.front.elaboration.grouping import (
+    conjuncts,
+    groups_terms,
+    keys_of,
+    position,
+    summed_by_group,
+)
 from slomodel.front.elaboration.index_sets import bind_iterations, size_product
 from slomodel.front.elaboration.scope import Elaboration, Scope, ValueRequest
 from slomodel.front.elaboration.values import Label, Value, combine, number, settled, show
 from slomodel.front.text.syntax import Comprehension
-from slomodel.functions import div, ge, mul, where
+from slomodel.functions import div, ge, land, mul, where
 from slomodel.functions.shifted import logsumexp, softmax
 from slomodel.functions.translate import balanced
 from slomodel.ir import build
@@ -37,20 +45,33 @@ def comprehension(node: Comprehension, request: ValueRequest) -> Steps:
         remedy = suggestion(name, _BY_INDEX) or "`sum`, `mean` and `prod` do"
         raise error("E212", message, node.function.span, remedy)
     labels, inner = bind_iterations(node.iterations, scope)
+    groups: dict[Label, Value] = {}
+    conditions: list[Value] = []
+    left = conjuncts(node.condition)
+    if name in ("sum", "mean"):
+        for key in keys_of(left, inner, labels):
+            value = yield ValueRequest(key.expr, inner)
+            if groups_terms(key, value, scope, labels):
+                groups[key.label], inside = position(key, value, scope)
+                conditions += [] if inside is None else [inside]
+                left = tuple(one for one in left if one is not key.equation)
+        inner = inner.with_local({label.name: value for label, value in groups.items()})
     body = yield ValueRequest(node.body, inner)
-    condition: Value | None = None
-    if node.condition is not None:
-        condition = yield ValueRequest(node.condition, inner)
-        if condition.rank:
-            message = f"the condition of a sum is one truth value, not {show(condition)}"
-            raise shape_error("E212", message, node.condition.span, "index its arrays: `y[i] > 0`")
+    for one in left if groups else (node.condition,):
+        if one is not None:
+            condition = yield ValueRequest(one, inner)
+            if condition.rank:
+                message = f"the condition of a sum is one truth value, not {show(condition)}"
+                raise shape_error("E212", message, one.span, "index its arrays: `y[i] > 0`")
+            conditions.append(condition)
+    holds = reduce(partial(combine, land), conditions) if conditions else None
     if name == "mean":
         dims = [label.dim for label in labels]
         require_nonempty(name, scope.model, dims, node.span)
     if name in ("sum", "mean"):
-        return _sum(scope, node, labels, body, condition)
-    if condition is not None:
-        body = combine(where, condition, body, number(_NEUTRAL[name]))
+        return _sum(scope, node, labels, body, holds, groups)
+    if holds is not None:
+        body = combine(where, holds, body, number(_NEUTRAL[name]))
         scope.model.note(body, node.span)
     return reduced(name, body, scope.model, node.span, labels=labels)
 
@@ -61,14 +82,23 @@ def _sum(
     labels: Sequence[Label],
     body: Value,
     condition: Value | None,
+    groups: Mapping[Label, Value],
 ) -> Value:
-    count: Value | None = None
+    """The sum or mean of the terms for which the condition holds, of each group by itself."""
+    counted = number(1.0)
     if condition is not None:
-        count = total(combine(where, condition, number(1.0), number(0.0)), labels, ())
+        counted = combine(where, condition, counted, number(0.0))
         body = combine(where, condition, body, number(0.0))
         assert node.condition is not None
         scope.model.note(body, node.condition.span)
-    result = total(body, labels, ())
+    count: Value | None = None
+    if groups:
+        count = summed_by_group(counted, groups, labels)
+        result = summed_by_group(body, groups, labels)
+    else:
+        result = total(body, labels, ())
+        if condition is not None:
+            count = total(counted, labels, ())
     if node.function.text == "mean":
         if count is not None:
             scope.model.counts[count.expr] = node.span

@@ -17,7 +17,7 @@ from slomodel.front.text.syntax import Fn, Name, Node
 from slomodel.functions import div
 from slomodel.ir.dims import Dim
 from slomodel.ir.expr import Const, Expr, Map
-from slomodel.problem import Bound, Check
+from slomodel.problem import Bound, Check, LookupBound
 
 _MOST_NOT_FINITE = 10
 CONSTANTS = {"pi": Const(math.pi, sp.pi), "e": Const(math.e, sp.E)}
@@ -48,8 +48,9 @@ class Elaboration:
 
     `later` holds the places of names that a later statement declares, `functions` every `fn`;
     `masked` the choices that `masked` made, `masks` the names of data with that attribute,
-    `counts` the sizes of means with `if`, `files` the first name that each `from` reads.
-    `bounds` and `warnings` are ordered sets.
+    `counts` the sizes of means with `if`, `files` the first name that each `from` reads. `whole`
+    holds the data of whole numbers, with the size of the axis that they index if it is declared.
+    `bounds`, `lookups` and `warnings` are ordered sets.
     """
 
     source: SourceText
@@ -58,6 +59,8 @@ class Elaboration:
     functions: dict[str, Fn] = field(default_factory=dict)
     spans: dict[Expr, Span] = field(default_factory=dict)
     bounds: dict[Bound, None] = field(default_factory=dict)
+    lookups: dict[LookupBound, None] = field(default_factory=dict)
+    whole: dict[Expr, Dim | None] = field(default_factory=dict)
     checks: list[Check] = field(default_factory=list)
     warnings: dict[Diagnostic, None] = field(default_factory=dict)
     masked: set[Expr] = field(default_factory=set)

@@ -119,7 +119,7 @@ def is_constant_along(node: Einsum, label: int, operands: Sequence[InitialFact])
 
 @_fact.register
 def _(node: Gather, operands: list[InitialFact]) -> InitialFact:
-    (one,) = operands
+    one = operands[0]
     if is_listed(node):
         return InitialFact(one.value)
     indices = affine(node.index)

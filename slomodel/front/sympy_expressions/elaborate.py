@@ -7,6 +7,7 @@ SymPy's own rewriting happens when an expression is made: `sqrt(x**2)` of a real
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 
 import sympy as sp
 from sympy.logic.boolalg import Boolean
@@ -26,7 +27,7 @@ from slomodel.front.sympy_expressions.names import DeclaredNames, declare, liste
 from slomodel.front.sympy_expressions.scalars import is_root, root, scalar, symbol
 from slomodel.front.sympy_expressions.scope import IndexScope, Translation
 from slomodel.ir.expr import Expr, Input
-from slomodel.problem import Problem
+from slomodel.problem import DataDeclaration, Problem
 from slomodel.rewrite import Rolled, carried, rewritten
 
 _MOST_WARNINGS = 20
@@ -75,7 +76,8 @@ def problem_from_sympy(
     rolled, vector = _rolled(objective, scope, declared)
     became = rewritten(rolled.root)
     places = carried(rolled.notes(translation.places), became)
-    data = (*declared.data, *table_declarations(rolled))
+    named_data = (_whole(one) if one.node in translation.whole else one for one in declared.data)
+    data = (*named_data, *table_declarations(rolled))
     warnings = nonsmooth_warnings(became[rolled.root], places, place(objective), data)
     return Problem(
         became[rolled.root],
@@ -83,12 +85,18 @@ def problem_from_sympy(
         data,
         declared.dims,
         bounds=tuple(translation.bounds),
+        lookups=tuple(translation.lookups),
         spans=places,
         warnings=tuple(warnings[:_MOST_WARNINGS]),
         vector=vector,
         remarks=tuple(rolled.remarks),
         gathered=frozenset(became.get(node, node) for node in rolled.origins),
     )
+
+
+def _whole(declared: DataDeclaration) -> DataDeclaration:
+    """Data that are used as indices."""
+    return replace(declared, attributes=declared.attributes | {"whole"})
 
 
 def _scalar_objective(expr: sp.Basic) -> sp.Expr:

@@ -11,9 +11,9 @@ from sympy.matrices.expressions.matexpr import MatrixElement
 from sympy.tensor.indexed import Idx
 
 from slomodel.errors import DomainError, ShapeError
-from slomodel.front.elaboration.affine_index import AffineIndex
 from slomodel.front.sympy_expressions.errors import check_number, error, unsupported_node
 from slomodel.front.sympy_expressions.scope import IndexScope, affine, enter, size
+from slomodel.front.sympy_expressions.shapes import Form, Use
 from slomodel.functions.translate import known
 
 MATRIX_RULES = (
@@ -34,7 +34,7 @@ class FreeNames:
     """
 
     objects: dict[str, sp.Basic] = field(default_factory=dict)
-    uses: dict[str, list[tuple[sp.Basic, tuple[AffineIndex, ...]]]] = field(default_factory=dict)
+    uses: dict[str, list[Use]] = field(default_factory=dict)
     sizes: dict[str, sp.Basic] = field(default_factory=dict)
     indices: dict[str, sp.Basic] = field(default_factory=dict)
 
@@ -88,7 +88,7 @@ def _below(
         _base(node.base, scope, found)
         forms = _indices(node.indices, scope, found)
         found.uses.setdefault(name_of(node.base), []).append((node, forms))
-        return ()
+        return _tables(node.indices, scope)
     if isinstance(node, (sp.Sum, sp.Product)):
         _, inner = enter(node, scope)
         for limit in node.limits:
@@ -97,7 +97,7 @@ def _below(
         return ((node.function, inner),)
     if isinstance(node, MatrixElement):
         _indices((node.i, node.j), scope, found)
-        return ((node.parent, scope),)
+        return ((node.parent, scope), *_tables((node.i, node.j), scope))
     return [(part, scope) for part in _plain(node, scope, found)]
 
 
@@ -193,11 +193,17 @@ def _sizes(parts: Iterable[sp.Basic], scope: IndexScope, found: FreeNames) -> No
             found.sizes.setdefault(symbol.name, part)
 
 
-def _indices(
-    parts: Iterable[sp.Basic], scope: IndexScope, found: FreeNames
-) -> tuple[AffineIndex, ...]:
-    forms = []
+def _tables(parts: Iterable[sp.Basic], scope: IndexScope) -> Sequence[tuple[sp.Basic, IndexScope]]:
+    """The indices that are computed from data."""
+    return [(part, scope) for part in parts if part.has(sp.Indexed)]
+
+
+def _indices(parts: Iterable[sp.Basic], scope: IndexScope, found: FreeNames) -> tuple[Form, ...]:
+    forms: list[Form] = []
     for part in parts:
+        if part.has(sp.Indexed):
+            forms.append(None)
+            continue
         forms.append(affine(part, scope))
         for symbol in part.free_symbols - set(scope.labels):
             found.add(symbol.name, symbol)

@@ -11,6 +11,7 @@ from slomodel.front.elaboration.affine_index import AffineIndex, is_at_least_zer
 from slomodel.front.elaboration.contraction import total
 from slomodel.front.elaboration.reductions import reduced
 from slomodel.front.elaboration.scope import Elaboration
+from slomodel.front.elaboration.tables import is_whole
 from slomodel.front.elaboration.values import Label, Value, show
 from slomodel.front.sympy_expressions.errors import error, place
 from slomodel.front.sympy_expressions.evaluation import Steps, SymPyRequest
@@ -18,8 +19,9 @@ from slomodel.front.sympy_expressions.free_names import name_of
 from slomodel.front.sympy_expressions.scope import IndexScope, affine, enter
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, Shape, literal
-from slomodel.ir.expr import Affine
-from slomodel.problem import Bound
+from slomodel.ir.expr import Affine, Index, Lookup
+from slomodel.ir.walk import inputs
+from slomodel.problem import Bound, LookupBound
 
 
 def sum_over(request: SymPyRequest) -> Steps:
@@ -38,42 +40,73 @@ def product_over(request: SymPyRequest) -> Steps:
 
 def indexed(request: SymPyRequest) -> Steps:
     """An element of an IndexedBase."""
-    yield from ()
     base = request.scope.translation.values[name_of(request.node.base)]
-    return element(base, request.node.indices, request.node, request.scope)
+    return (yield from element(base, request.node.indices, request.node, request.scope))
 
 
 def matrix_element(request: SymPyRequest) -> Steps:
     """An element of a matrix expression."""
     base = yield SymPyRequest(request.node.parent, request.scope)
-    return element(base, (request.node.i, request.node.j), request.node, request.scope)
+    indices = (request.node.i, request.node.j)
+    return (yield from element(base, indices, request.node, request.scope))
 
 
-def element(base: Value, indices: Sequence[sp.Basic], node: sp.Basic, scope: IndexScope) -> Value:
-    """The element of an array at some indices, for each value of the labels in them."""
+def element(base: Value, indices: Sequence[sp.Basic], node: sp.Basic, scope: IndexScope) -> Steps:
+    """The element of an array at some indices, for each value of the labels in them.
+
+    An index may be, or contain, elements of data: they must be whole numbers.
+    """
     if len(indices) != base.rank:
         message = f"{len(indices)} indices for an array of shape {show(base)}"
         raise error("E409", message, node, "give it one index for each axis", ShapeError)
-    forms = [affine(index, scope) for index in indices]
-    for form, axis in zip(forms, base.dims, strict=True):
-        _check(form, axis, node, scope)
-    every = [AffineIndex(Dim(), {label: 1}) for label in base.labels] + forms
-    used = {label for form in every for label in form.labels}
+    every: list[AffineIndex | Value] = [AffineIndex(Dim(), {label: 1}) for label in base.labels]
+    for index, axis in zip(indices, base.dims, strict=True):
+        if index.has(sp.Indexed):
+            table = yield SymPyRequest(index, scope)
+            _check_table(table, axis, index, scope)
+            every.append(table)
+        else:
+            form = affine(index, scope)
+            _check(form, axis, node, scope)
+            every.append(form)
+    used = {label for one in every for label in one.labels}
     labels = tuple(sorted(used, key=lambda label: label.order))
-    shape = tuple(label.dim for label in labels)
     order = _transposition(every, labels, base.expr.shape)
     if order is not None:
         return Value(build.transpose(base.expr, order), labels)
-    index = [Affine(f.offset, tuple(f.labels.get(label, 0) for label in labels)) for f in every]
-    return Value(build.gather(base.expr, index, shape), labels)
+    shape = tuple(label.dim for label in labels)
+    return Value(build.gather(base.expr, [_index(one, labels) for one in every], shape), labels)
+
+
+def _index(form: AffineIndex | Value, labels: Sequence[Label]) -> Index:
+    if isinstance(form, Value):
+        return Lookup(tuple(map(labels.index, form.labels)), form.expr)
+    return Affine(form.offset, tuple(form.labels.get(label, 0) for label in labels))
+
+
+def _check_table(table: Value, axis: Dim, node: sp.Basic, scope: IndexScope) -> None:
+    """Refuse an index that depends on a variable or need not be whole; the rest shows at bind."""
+    translation = scope.translation
+    used = inputs(table.expr)
+    if table.axes or any(one.role != "data" for one in used):
+        message = "an index depends on index variables, sizes and data alone"
+        raise error("E406", message, node, "name its arrays as data: `data={…}`")
+    translation.whole.update(dict.fromkeys(used))
+    if not is_whole(table.expr, translation.whole):
+        message = "an index computed from data must be a whole number"
+        raise error("E406", message, node, "write it like `g[i]`, `g[i] + 1` or `2*g[i]`")
+    span = place(node)
+    translation.lookups[LookupBound(table.expr, axis, span.text, span)] = None
 
 
 def _transposition(
-    forms: Sequence[AffineIndex], labels: Sequence[Label], shape: Shape
+    forms: Sequence[AffineIndex | Value], labels: Sequence[Label], shape: Shape
 ) -> tuple[int, ...] | None:
     """The operand's axis for each label, where each label runs through a whole axis in order."""
     axes: dict[Label, int] = {}
     for axis, (form, dim) in enumerate(zip(forms, shape, strict=True)):
+        if isinstance(form, Value):
+            return None
         only = next(iter(form.labels), None)
         if only is None or only in axes or only.dim != dim:
             return None

@@ -14,7 +14,8 @@ from slomodel.front.elaboration.affine_index import AffineIndex
 from slomodel.front.elaboration.values import Label, Value
 from slomodel.front.sympy_expressions.errors import Origins, error, shown
 from slomodel.ir.dims import Dim, literal, named
-from slomodel.problem import Bound
+from slomodel.ir.expr import Expr
+from slomodel.problem import Bound, LookupBound
 
 _LARGEST = 10**15
 
@@ -23,12 +24,15 @@ _LARGEST = 10**15
 class Translation:
     """What the translation of an expression gathers: named arrays, known sizes, and bounds.
 
-    `values` holds the arrays and sizes by name; `inner` the indices that each sum binds.
+    `values` holds the arrays and sizes by name; `inner` the indices that each sum binds; `whole`
+    the data that index, whose elements have to be whole numbers.
     """
 
     sizes: Mapping[str, int]
     values: dict[str, Value] = field(default_factory=dict)
     bounds: dict[Bound, None] = field(default_factory=dict)
+    lookups: dict[LookupBound, None] = field(default_factory=dict)
+    whole: dict[Expr, Dim | None] = field(default_factory=dict)
     places: Origins = field(default_factory=Origins)
     inner: dict[tuple[sp.Basic, IndexScope], tuple[tuple[Label, ...], IndexScope]] = field(
         default_factory=dict

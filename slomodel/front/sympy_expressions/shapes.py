@@ -13,7 +13,10 @@ from slomodel.front.sympy_expressions.errors import error
 from slomodel.front.sympy_expressions.scope import Translation
 from slomodel.ir.dims import Dim, Shape, literal
 
-Use = tuple[sp.Basic, tuple[AffineIndex, ...]]
+Form = AffineIndex | None
+"""An index that is affine; None for one that data decide."""
+
+Use = tuple[sp.Basic, tuple[Form, ...]]
 
 
 def inferred(
@@ -35,11 +38,14 @@ def inferred(
 
 
 def _extent(name: str, uses: Sequence[Use], axis: int, translation: Translation) -> Dim:
+    own = [forms[axis] for _, forms in uses]
     ends = [
-        forms[axis].most + 1
-        for _, forms in uses
-        if all(label.dim != Dim() for label in forms[axis].labels)
+        form.most + 1
+        for form in own
+        if form is not None and all(label.dim != Dim() for label in form.labels)
     ]
+    if None in own and not ends:
+        raise _undetermined(name, uses[0][0], len(uses[0][1]))
 
     def longer(a: Dim, b: Dim) -> Dim:
         if _grows(a - b):
@@ -59,6 +65,13 @@ def _grows(difference: Dim) -> bool:
     if difference.is_literal:
         return difference.const >= 0
     return all(coefficient > 0 for _, coefficient in difference.terms)
+
+
+def _undetermined(name: str, node: sp.Basic, rank: int) -> SlomodelError:
+    message = f"the size of `{name}` is not known: data alone say which elements are read"
+    sizes = "J," if rank == 1 else ", ".join(f"n{k}" for k in range(rank))
+    remedy = f"state its shape: `IndexedBase({name!r}, shape=({sizes}))` with integer symbols"
+    return error("E409", message, node, remedy, ShapeError)
 
 
 def _undecided(name: str, node: sp.Basic, a: Dim, b: Dim) -> SlomodelError:

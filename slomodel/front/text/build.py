@@ -119,13 +119,14 @@ class TreeBuilder(Transformer[Token, ModelTree]):
         return declared
 
     def datum(self, children: Children) -> DataDecl:
-        token, sizes, (attributes, last), value = children
+        token, sizes, domain, (attributes, last), value = children
         name, (shape, end) = self._name(token), sizes or ((), None)
         file = self.string([value]) if isinstance(value, Token) else None
         default = None if file is not None else value
         tail = file or default
-        end = tail.span if tail is not None else last or end or name.span
-        return DataDecl(name, shape, attributes, default, file, name.span.to(end))
+        inside = None if domain is None else domain.span
+        end = tail.span if tail is not None else last or inside or end or name.span
+        return DataDecl(name, shape, domain, attributes, default, file, name.span.to(end))
 
     def attributes(self, children: Children) -> tuple[tuple[Name, ...], Span | None]:
         names = tuple(Name(str(token), self._span(token)) for token in children)

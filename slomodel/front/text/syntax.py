@@ -13,7 +13,7 @@ from slomodel.errors import Diagnostic, Span
 
 STATEMENTS = ("model", "dim", "data", "var", "let", "fn", "check", "minimize", "maximize")
 """Keywords that begin a statement."""
-ATTRIBUTES = ("symmetric", "mask")
+ATTRIBUTES = ("symmetric", "mask", "whole", "one_based")
 """Words that may follow the shape of data."""
 
 
@@ -221,10 +221,14 @@ class DimDecl:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class DataDecl:
-    """A data array, or a scalar where `shape` is empty; names that share a `from` each hold it."""
+    """A data array, or a scalar where `shape` is empty; names that share a `from` each hold it.
+
+    The elements of index data are positions along `domain`.
+    """
 
     name: Name
     shape: tuple[Size, ...]
+    domain: Size | None
     attributes: tuple[Name, ...]
     default: Expr | None
     file: String | None

@@ -10,7 +10,8 @@ from slomodel import functions as fn
 from slomodel.codegen.kernels import TARGETS, Compiled, Derivatives, Kernels
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, literal, named
-from slomodel.ir.expr import Affine, Expr, Listed
+from slomodel.ir.expr import Affine, Expr, Input, Lookup
+from slomodel.rewrite.prepared import prepared
 
 LENGTHS = (0, 1, 31, 32, 33, 255, 256, 257, 1000)
 _N = named("n")
@@ -37,7 +38,7 @@ def objective() -> Expr:
     tail = build.gather(X, [_at(1, 2)], (_N,))
     back = build.gather(X, [Affine(_N + 1, (-1,))], (_N,))
     windows = build.gather(X, [Affine(Dim(), (1, 1))], (_N, _ROWS))
-    listed = build.gather(X, [Listed(0, PLACES, P)], (literal(6),))
+    listed = build.gather(X, [Lookup((0,), P)], (literal(6),))
     turned = build.transpose(Y, (1, 0))
     flat = build.reshape(build.transpose(fn.mul(Y, 1.5), (1, 0)), (_N * 3,))
     terms = [
@@ -65,13 +66,20 @@ def objective() -> Expr:
 
 
 @cache
+def _prepared() -> tuple[Expr, dict[Input, Expr]]:
+    (root,), made = prepared((objective(),), ())
+    return root, dict(made)
+
+
+@cache
 def derivatives() -> Derivatives:
-    return Derivatives(objective(), [X, Y, C])
+    return Derivatives(_prepared()[0], [X, Y, C])
 
 
 def compiled(n: int, target: str, dtype: str = "float64") -> Compiled:
     """The objective at one length for one target."""
-    return Compiled("everything", derivatives(), [A, P], {"n": n}, TARGETS[target], dtype)
+    own = (derivatives(), [A, P], {"n": n}, TARGETS[target], dtype)
+    return Compiled("everything", *own, prepared=_prepared()[1])
 
 
 def evaluated(n: int, target: str, results: int = 2, dtype: str = "float64") -> list[np.ndarray]:

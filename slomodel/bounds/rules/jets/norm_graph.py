@@ -93,7 +93,7 @@ def prepare(setting: Setting) -> Prepared:
     moving = dependents(order, set(setting.variables).__contains__)
     names = sorted(variable.name for variable in setting.variables)
     blocks = {name: min(k, _MOST_BLOCKS - 1) for k, name in enumerate(names)}
-    scope = Scope(setting.sizes, moving)
+    scope = Scope(setting.sizes, moving, setting.tables)
     boxes = boxed(values)
     live = live_under(roots, boxes, setting.sizes)
     prepared = Prepared(setting, roots, values, order, scope, blocks, live)

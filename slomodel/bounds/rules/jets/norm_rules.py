@@ -6,6 +6,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import singledispatch
 
+import numpy as np
+from numpy.typing import NDArray
+
 import slomodel.functions as table
 from slomodel.bounds.rules.jets.indexing_norms import gathered, listed, reshaped, scattered
 from slomodel.bounds.rules.jets.mixed_norms import Norm, Sizes, canonical, flattened
@@ -67,10 +70,11 @@ Rule = Linear | Product | Choice | Elementwise
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The sizes of dims, and the nodes that depend on a variable."""
+    """The sizes of dims, the nodes that depend on a variable, and the data that indices read."""
 
     sizes: Mapping[str, int]
     moving: Collection[Expr]
+    tables: Mapping[Expr, NDArray[np.float64]]
 
     def shape(self, node: Expr) -> Sizes:
         return concrete(node.shape, self.sizes)
@@ -118,7 +122,7 @@ def _(node: Scatter, norm: Norm, scope: Scope) -> Rule:
 def _by_list(node: Gather | Scatter, iterated: Sizes, indexed: Sizes, scope: Scope) -> Rule:
     """A norm is at most Frobenius', and an element is met at most μ times: ‖w‖ <= √μ ‖u‖_F."""
     operand = node.operands[0]
-    found = listed(positions(node.index, iterated, indexed, scope.sizes), indexed)
+    found = listed(positions(node.index, iterated, indexed, scope.sizes, scope.tables), indexed)
     whole = canonical("r" * operand.rank, scope.shape(operand))
     return Linear((operand,), (Options(found, ((whole,),)),))
 

@@ -330,7 +330,8 @@ def unknown_attribute(span: Span) -> Diagnostic:
     """A word after a data declaration that is no attribute."""
     close = get_close_matches(span.text, ATTRIBUTES, n=1)
     statement = similar_statement(span.text)
-    remedy = "attributes are `symmetric` and `mask`; declarations are separated by `,`"
+    known = ", ".join(f"`{one}`" for one in ATTRIBUTES)
+    remedy = f"attributes are {known}; declarations are separated by `,`"
     if close or statement:
         remedy = f"did you mean `{close[0] if close else statement}`?"
     return Diagnostic("E118", f"{shown(span.text)} is not an attribute of data", span, help=remedy)

@@ -1,0 +1,142 @@
+"""Tables of indices: expressions of whole numbers that depend on data alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from slomodel.errors import Span
+from slomodel.front.elaboration.errors import StatementError, error
+from slomodel.front.elaboration.scope import Elaboration, Scope, Symbol
+from slomodel.front.elaboration.values import Value
+from slomodel.front.text.syntax import Expr as Syntax
+from slomodel.front.text.syntax import Name, Node, children
+from slomodel.functions import (
+    abs,
+    add,
+    clip,
+    maximum,
+    minimum,
+    mul,
+    neg,
+    relu,
+    sign,
+    square,
+    sub,
+    where,
+)
+from slomodel.ir.dims import Dim
+from slomodel.ir.expr import (
+    Const,
+    Einsum,
+    Expr,
+    Extreme,
+    Gather,
+    Input,
+    Iota,
+    Map,
+    Reshape,
+    Scatter,
+)
+from slomodel.ir.walk import inputs, postorder
+from slomodel.problem import LookupBound
+
+_WHOLE = (abs, add, clip, maximum, minimum, mul, neg, relu, sign, square, sub, where)
+"""Functions that take whole numbers to whole numbers."""
+
+
+def reads_arrays(item: Syntax, scope: Scope) -> bool:
+    """Whether an index names anything but dims and indices: it may be a table then."""
+    stack: list[Node] = [item]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Name):
+            found = scope.local.get(node.text) or scope.model.symbols.get(node.text)
+            if isinstance(found, Value):
+                return True
+            if isinstance(found, Symbol) and found.value is not None:
+                return True
+        stack += children(node)
+    return False
+
+
+def check_table(model: Elaboration, table: Expr, axis: Dim, item: Syntax) -> None:
+    """An index into an axis of size `axis` must be whole, of data, and inside.
+
+    What only the data decide is tested at bind. Raises StatementError.
+    """
+    _check_whole(model, table, axis, item)
+    if domain_of(table, model) != axis:
+        model.lookups[LookupBound(table, axis, item.span.text, item.span)] = None
+
+
+def domain_of(table: Expr, model: Elaboration) -> Dim | None:
+    """The declared size below which all elements of a table are, as far as it is known."""
+    while isinstance(table, (Reshape, Gather)) or _is_view(table):
+        table = table.operands[0]
+    return model.whole.get(table)
+
+
+def _is_view(node: Expr) -> bool:
+    return (
+        isinstance(node, Einsum)
+        and len(node.operands) == 1
+        and set(node.output) == set(range(len(node.dims)))
+        and len(set(node.output)) == len(node.output)
+    )
+
+
+def _check_whole(model: Elaboration, table: Expr, axis: Dim, item: Syntax) -> None:
+    for one in inputs(table):
+        if one.role != "data":
+            message = f"an index may not depend on the variable `{one.name}`"
+            remedy = "index with index variables, dims, whole numbers and index data"
+            raise error("E209", message, item.span, remedy)
+    known = _whole_nodes(table, model.whole)
+    if known[table]:
+        return
+    for found in inputs(table):
+        if not known[found]:
+            raise _undeclared(found, axis, item.span)
+    message = f"`{item.span.text}` need not be a whole number"
+    raise error("E209", message, item.span, "an index is a sum or product of whole numbers")
+
+
+def is_table(table: Expr, model: Elaboration) -> bool:
+    """Whether the elements of an expression are whole numbers that depend on data alone."""
+    given = all(node.role == "data" for node in inputs(table))
+    return given and table.dtype == "real" and is_whole(table, model.whole)
+
+
+def is_whole(table: Expr, whole: Mapping[Expr, Dim | None]) -> bool:
+    """Whether all elements of an expression of data are whole where those in `whole` are."""
+    return _whole_nodes(table, whole)[table]
+
+
+def _whole_nodes(table: Expr, whole: Mapping[Expr, Dim | None]) -> dict[Expr, bool]:
+    known: dict[Expr, bool] = {}
+    for node in postorder(table):
+        known[node] = _is_whole(node, known, whole)
+    return known
+
+
+def _is_whole(node: Expr, known: Mapping[Expr, bool], whole: Mapping[Expr, Dim | None]) -> bool:
+    if isinstance(node, Input):
+        return node in whole
+    if isinstance(node, Const):
+        return node.dtype == "bool" or float(node.value).is_integer()
+    if node.dtype == "bool" or isinstance(node, Iota):
+        return True  # a condition on data, or positions
+    if isinstance(node, Map):
+        return node.function in _WHOLE and all(known[operand] for operand in node.operands)
+    if isinstance(node, (Gather, Scatter)):
+        return known[node.operands[0]]
+    return isinstance(node, (Einsum, Extreme, Reshape)) and all(map(known.get, node.operands))
+
+
+def _undeclared(node: Input, axis: Dim, span: Span) -> StatementError:
+    """Data that are used as an index without being declared as such."""
+    shape = ", ".join(str(dim) for dim in node.shape)
+    place = f"{node.name}[{shape}]" if shape else node.name
+    message = f"`{node.name}` is an index here, and is not declared as index data"
+    remedy = f"declare `data {place} in {axis}`, with `one_based` after it if it counts from 1"
+    return error("E209", message, span, remedy)
