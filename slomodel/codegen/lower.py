@@ -14,7 +14,8 @@ from functools import singledispatch
 
 import opt_einsum
 
-from slomodel.functions import add, mul, pow, square
+from slomodel.codegen.powers import power_by_products
+from slomodel.functions import add, mul, pow
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, Shape, concrete
 from slomodel.ir.expr import Affine, Axes, Const, Einsum, Expr, Map
@@ -55,27 +56,13 @@ def _lowered(node: Expr, sizes: Sizes) -> Expr:
 
 @_lowered.register
 def _(node: Map, sizes: Sizes) -> Expr:
-    if node.function is pow and isinstance(node.operands[1], Const):
-        product = _power(node.operands[0], node.operands[1].value)
+    base, *others = node.operands
+    if node.function is pow and base.rank and isinstance(others[0], Const):
+        product = power_by_products(base, others[0].value)
         if product is not None:
             return build.broadcast(product, node.axes[0], node.shape)
     # Made again because an operand may have become a broadcast, which a Map absorbs.
     return build.apply_along(node.function, node.operands, node.axes, node.shape)
-
-
-def _power(x: Expr, exponent: float) -> Expr | None:
-    """A whole power by three or four products, in a few roundings: pow takes ten times as long."""
-    if not x.rank or exponent not in _PRODUCTS:
-        return None
-    two = square(x)
-    if exponent in (5.0, 8.0):
-        four = square(two)
-        return mul(four, x) if exponent == 5.0 else square(four)
-    six = square(mul(two, x))
-    return six if exponent == 6.0 else mul(six, x)
-
-
-_PRODUCTS = (5.0, 6.0, 7.0, 8.0)
 
 
 @_lowered.register

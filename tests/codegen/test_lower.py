@@ -92,26 +92,6 @@ def test_functions_without_a_spelling_become_their_stable_form() -> None:
     np.testing.assert_allclose(evaluate([lowered], values)[0], [0.0, np.log(2.0), 1000.0])
 
 
-@pytest.mark.parametrize("exponent", [5.0, 6.0, 7.0, 8.0])
-def test_whole_powers_become_products(exponent: float) -> None:
-    x = build.variable("x", (named("n"),))
-    (made,) = lower([fn.pow(x, build.const(exponent))], {"n": 200}, NUMPY.spells)
-    functions = {node.function for node in postorder(made) if isinstance(node, Map)}
-    assert functions <= {fn.mul, fn.square}
-    values = np.concatenate([np.linspace(-3.0, 3.0, 196), [0.0, -0.0, np.inf, 1e-60]])
-    (found,) = evaluate([made], {x: values})
-    np.testing.assert_allclose(found, values**exponent, rtol=1e-15)
-    np.testing.assert_array_equal(np.signbit(found), np.signbit(values**exponent))
-
-
-def test_other_powers_stay() -> None:
-    x = build.variable("x", (named("n"),))
-    for exponent in (4.5, 9.0, -5.0):
-        (made,) = lower([fn.pow(x, build.const(exponent))], {"n": 3}, NUMPY.spells)
-        assert isinstance(made, Map)
-        assert made.function is fn.pow
-
-
 def test_a_transposed_product_is_computed_once() -> None:
     A, B = (build.variable(name, (named(a), named(b))) for name, a, b in ("Amk", "Bkn"))
     turned = build.einsum([B, A], [(0, 1), (2, 0)], (1, 2), (named("k"), named("n"), named("m")))
