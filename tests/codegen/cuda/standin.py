@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import math
 import re
 import subprocess
 import tempfile
@@ -17,12 +18,7 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 
-from slomodel.ir.function import every_function
-
 HEADER = Path(__file__).with_name("cuda_on_cpu.h")
-LIBRARY = "".join(
-    f"using std::{name};\n" for name in {n: 0 for f in every_function() for n in f.c.library}
-)
 FLAGS = ("-O0", "-std=c++17", "-shared", "-fPIC", "-w", "-ffp-contract=off", "-U_FORTIFY_SOURCE")
 TYPES = {"double": np.float64, "float": np.float32, "long long": np.int64}
 FAULTS = ("", "a barrier that not all threads reach", "a write beyond the end of an array")
@@ -119,7 +115,9 @@ def _built(text: str, flags: tuple[str, ...]) -> ctypes.CDLL:
     """The compiled text; an equal one is compiled once."""
     key = hashlib.sha256("\0".join([text, *flags]).encode()).hexdigest()[:16]
     source, made = (Path(_FOLDER.name) / f"{key}{end}" for end in (".cpp", ".so"))
-    source.write_text(f'#include "{HEADER}"\n{LIBRARY}\n{text}\n', encoding="utf-8")
+    called = sorted(set(re.findall(r"\b[a-z]\w*(?=\()", text)) & set(dir(math)))
+    library = "".join(f"using std::{name};\n" for name in called)
+    source.write_text(f'#include "{HEADER}"\n{library}{text}\n', encoding="utf-8")
     command = ["g++", *flags, "-o", str(made), str(source)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
