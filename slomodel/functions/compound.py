@@ -9,12 +9,20 @@ import sympy as sp
 
 from slomodel.functions.activations import sigmoid, softplus
 from slomodel.functions.arithmetic import add, div, mul, square, sub
-from slomodel.functions.comparison import eq, gt, land, where
-from slomodel.functions.elementary import exp, log, log1p, sqrt
+from slomodel.functions.comparison import eq, gt, land, le, where
+from slomodel.functions.elementary import atan, exp, log, log1p, sqrt
 from slomodel.functions.piecewise import Reals, abs, maximum, minimum, root, step_abs
 from slomodel.ir.build import const
 from slomodel.ir.expr import Expr, Map
-from slomodel.ir.function import Kink, Monotonicity, RangeRule, ScalarFunction
+from slomodel.ir.function import (
+    DISCONTINUOUS,
+    C,
+    Cost,
+    Kink,
+    Monotonicity,
+    RangeRule,
+    ScalarFunction,
+)
 from slomodel.ir.walk import postorder
 
 _EVERYWHERE = (-math.inf, math.inf)
@@ -98,6 +106,59 @@ hypot: ScalarFunction = ScalarFunction(
     meaning="sqrt(a^2 + b^2)",
     ranges=Monotonicity(by_operand=((0.0,), (0.0,)), image=(0.0, math.inf)),
     unary_form=lambda a, b: root(add(square(a), square(b))),
+)
+
+
+def _atan2_numpy(y: Reals, x: Reals) -> Reals:
+    angle: Reals = np.arctan2(np.real(y), np.real(x))
+    if not np.iscomplexobj(y) and not np.iscomplexobj(x):
+        return angle
+    # The angle by which the complex step turns the point.
+    across = y * np.real(x) - x * np.real(y)
+    along = x * np.real(x) + y * np.real(y)
+    turned: Reals = angle + np.arctan(across / along)
+    return turned
+
+
+def _atan2_by_y(y: Expr, x: Expr) -> Expr:
+    """x / (x^2 + y^2), whose denominator neither overflows nor underflows."""
+    length = hypot(x, y)
+    return div(div(x, length), length)
+
+
+# C's function: at y = 0 > x the sign of the zero decides between pi and -pi. It is monotone in each
+# operand, as its derivative by y has the sign of x and the one by x that of -y.
+atan2 = ScalarFunction(
+    "atan2",
+    2,
+    definition=sp.atan2,
+    numpy=_atan2_numpy,
+    partials=(_atan2_by_y, lambda y, x: mul(-1.0, _atan2_by_y(x, y))),
+    spelling={
+        "numpy": "np.arctan2({0}, {1}, out={out})",
+        "scalar": "np.arctan2({0}, {1})",
+        "numexpr": "arctan2({0}, {1})",
+        "c": "atan2({0}, {1})",
+    },
+    cost=Cost(2.6, 15.0),
+    kinks=(
+        Kink(
+            DISCONTINUOUS,
+            lambda y, x: land(eq(y, 0.0), le(x, 0.0)),
+            "`atan2` jumps from pi to -pi where y = 0 and x < 0",
+            "where x > 0 it is `atan(y / x)`, which is smooth",
+        ),
+    ),
+    costly=True,
+    meaning="angle from the positive x axis to the point (x, y), in [-pi, pi]",
+    ranges=Monotonicity(
+        by_operand=((), ()), image=(-math.nextafter(math.pi, 4.0), math.nextafter(math.pi, 4.0))
+    ),
+    unary_form=lambda y, x: mul(2.0, atan(div(y, add(x, root(add(square(x), square(y))))))),
+    signature="atan2(y, x)",
+    foreign_names=("arctan2",),
+    sympy=(sp.atan2,),
+    c=C({"atan2": 2}),
 )
 
 

@@ -7,6 +7,7 @@ import pytest
 
 import slomodel
 from slomodel.front.catalogue import catalogue
+from slomodel.functions import FUNCTIONS
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::slomodel.NonsmoothWarning"),
@@ -44,8 +45,14 @@ TERMS = {
     "masked(E, mask)": ["sum(masked(log(x), m))"],
     "einsum(spec, *arrays)": ['einsum("i,i,i->", x, x, x)'],
 }
-SCALARS = [entry.signature for entry in catalogue() if entry.signature.endswith("(x)")]
-ASKED = {signature: [f"sum({signature})"] for signature in SCALARS} | TERMS
+SCALARS = {function.signature: function.arity for function in FUNCTIONS.values()}
+ASKED = {
+    signature: [f"sum({name}(x))"]
+    if count == 1
+    else [f"{name}({', '.join(f'x[{k}]' for k in range(count))})"]
+    for signature, count in SCALARS.items()
+    for name in [signature.partition("(")[0]]
+} | TERMS
 CASES = [(signature, term) for signature, terms in ASKED.items() for term in terms]
 
 # Centre and radius: a ball in every domain, one across kinks, one that leaves, a point at an edge.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from slomodel.functions import symbols
 from slomodel.ir.build import const, variable
 from slomodel.ir.expr import Expr
-from slomodel.ir.function import ScalarFunction
+from slomodel.ir.function import DISCONTINUOUS, ScalarFunction
 from slomodel.reference import evaluate
 
 # cosh(1e-300) differs from 1 in digit 600; a difference quotient loses a few hundred more.
@@ -37,13 +37,22 @@ def definition(function: ScalarFunction) -> Callable[..., object]:
 def exact(function: ScalarFunction, point: Point) -> float | None:
     """The double nearest to the definition's value; NaN where it is not real, None undefined.
 
-    Outside the domain two complex parts may give a real product: i times i pi.
+    Outside the domain two complex parts may give a real product: i times i pi. At a jump the sign
+    of a zero may decide the side: there is no value at -0.
     """
+    if any(value == 0.0 and np.signbit(value) for value in point) and jumps(function, point):
+        return None
     for value, (low, high) in zip(point, function.domain, strict=False):
         if not low <= value <= high:
             return float("nan")
     with mpmath.workdps(DIGITS):
         return as_double(_at(function, [_exact_number(value) for value in point]))
+
+
+def jumps(function: ScalarFunction, point: Point) -> bool:
+    """Whether the function is not continuous at the point."""
+    at = [kink.at for kink in function.kinks if kink.order == DISCONTINUOUS]
+    return any(one is not None and evaluate_at(one, function, point) for one in at)
 
 
 def exact_partial(function: ScalarFunction, k: int, point: Point) -> float | None:
