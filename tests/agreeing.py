@@ -20,14 +20,14 @@ from slomodel.ir.walk import postorder
 from slomodel.reference import Array, meaning
 
 ALLOWED = 1e-12
-"""The largest difference, in units of what the terms sum to without their signs."""
+"""Largest allowed difference, relative to the sum of the magnitudes of the terms."""
 _NUDGE = 1e-7
 _DRAWS = 3
 
 
 @dataclass(frozen=True)
 class Question:
-    """Roots with what to evaluate them at: value, gradient, Hessian-vector product."""
+    """Roots (value, gradient, Hessian-vector product) with the inputs to evaluate them at."""
 
     derivatives: Derivatives
     data: tuple[Input, ...]
@@ -53,7 +53,7 @@ class Question:
 
 
 def asked(example: Example, rng: np.random.Generator) -> Question:
-    """The question of an example, with a direction of its own."""
+    """The case of an example, with a random direction."""
     derivatives = Derivatives(example.objective, example.variables)
     values: dict[Input, Array] = dict(example.values)
     for node, variable in zip(derivatives.directions, example.variables, strict=True):
@@ -62,7 +62,7 @@ def asked(example: Example, rng: np.random.Generator) -> Question:
 
 
 def of_model(model: slomodel.Model, rng: np.random.Generator) -> Question:
-    """The question of a model near its start, as its passes have rewritten it."""
+    """The case of a model near its start, as rewritten by the passes."""
     compiled, given = model._compiled, model._kernels._complete()
     own = compiled.derivatives
     x = model.x0() + 0.1 * rng.normal(size=model.n)
@@ -85,10 +85,10 @@ def flat(arrays: Sequence[Array]) -> Array:
 
 
 def expected(question: Question, rng: np.random.Generator) -> dict[str, tuple[Array, float]]:
-    """What the reference interpreter finds, and what its terms sum to without their signs.
+    """The results of the reference interpreter, and the magnitudes of their terms.
 
-    The latter is how far a result moves where every number computed on the way is off by a
-    small relative error, over that error: sums of terms that cancel move by their largest term.
+    The latter is the change of a result when every intermediate number has a small relative error,
+    divided by that error: sums of terms that cancel change by their largest term.
     """
     exact = _evaluated(question, None)
     moved = [_evaluated(question, rng) for _ in range(_DRAWS)]
@@ -122,7 +122,7 @@ def _evaluated(question: Question, rng: np.random.Generator | None) -> dict[str,
 
 
 def answers(question: Question, kernels: Kernels) -> dict[str, Array]:
-    """What the kernels find; asked twice, as the first call leaves its numbers behind."""
+    """The results of the kernels, evaluated twice: the first call leaves numbers in its buffers."""
     return _answers(question, kernels.function)
 
 
@@ -148,7 +148,7 @@ def in_python(question: Question, target: str) -> dict[str, Array]:
 
 
 def in_c(questions: Sequence[Question]) -> Iterator[dict[str, Array]]:
-    """The answers of functions that are compiled together."""
+    """The results of functions that are compiled together."""
     made = []
     for k, question in enumerate(questions):
         own = question.derivatives
@@ -171,7 +171,7 @@ def in_c(questions: Sequence[Question]) -> Iterator[dict[str, Array]]:
 
 
 def worst(found: dict[str, Array], wanted: dict[str, tuple[Array, float]]) -> float:
-    """The largest difference over what the terms sum to; inf where one alone is not finite."""
+    """The largest difference relative to the terms; inf if only one of two is not finite."""
     largest = 0.0
     for name, array in found.items():
         value, scale = wanted["value" if name == "again" else name]
@@ -187,6 +187,6 @@ Wanted = list[dict[str, tuple[Array, float]]]
 
 
 def assert_agreement(found: Answers, wanted: Wanted, first: int = 0) -> None:
-    """Every answer within what is allowed; a failure names the worst, counted from `first`."""
+    """Assert that all results are within the tolerance; a failure names the worst case."""
     off = [worst(one, right) for one, right in zip(found, wanted, strict=True)]
     assert max(off) <= ALLOWED, first + int(np.argmax(off))

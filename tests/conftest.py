@@ -8,7 +8,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-# Most tests are about anything but the backend: they do not wait for a C compiler.
+# Most tests do not depend on the backend: they do not wait for a C compiler.
 os.environ.setdefault("SLOMODEL_BACKEND", "numexpr")
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -40,7 +40,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
-    """`golden(name, text)`: `text` is what `tests/golden/<name>` holds."""
+    """`golden(name, text)` asserts that `text` is the content of `tests/golden/<name>`."""
     rewrite = bool(request.config.getoption("--golden"))
 
     def compare(name: str, text: str) -> None:

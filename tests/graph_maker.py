@@ -27,7 +27,7 @@ MAX_RANK = 3
 
 @dataclass
 class Maker:
-    """Draws nodes. `pool` holds those to build on, `unused` those that nothing uses yet.
+    """A source of random nodes: `pool` holds those to build on, `unused` those without users.
 
     `allowed` are the scalar functions to choose from; without `ties` each of them stays away
     from the places where its derivative switches.
@@ -110,7 +110,7 @@ class Maker:
         return build.broadcast(node, tuple(range(node.rank)), node.shape + missing)
 
     def objective(self) -> Expr:
-        """The sum, plain or of squares, of every node that nothing uses."""
+        """The sum, plain or of squares, of all nodes without users."""
         terms = [build.inner(node, node) if self.chance() else total(node) for node in self.unused]
         result = terms[0]
         for term in terms[1:]:

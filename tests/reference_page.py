@@ -19,7 +19,7 @@ def _blocks(fence: str) -> list[str]:
 
 
 def function_table() -> str:
-    """The functions by element as a table of the page."""
+    """The elementwise functions as a table of the page."""
     entries = [entry for entry in catalogue() if entry.is_scalar]
     rows = [
         f"| `{one.signature}` | {one.meaning} | {one.domain} | {one.smoothness} |"
@@ -33,7 +33,7 @@ def slo_blocks() -> list[str]:
 
 
 def refused_lines() -> Iterator[tuple[str, str]]:
-    """Each line that ends in a code, after the lines of its block that do not."""
+    """Each line that ends with a code, after the lines of its block without one."""
     for block in _blocks("slo refused"):
         lines = block.splitlines()
         before = "\n".join(line for line in lines if not _STATED.match(line))

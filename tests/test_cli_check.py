@@ -103,7 +103,7 @@ def test_warnings_as_json_have_codes_and_places() -> None:
         *(("W201", "warning", 4, 10), ("W202", "warning", 1, 6), ("W203", "warning", 3, 5))
     ]
     assert [w["message"] for w in told["warnings"] if w["code"] == "W202"] == [
-        "data `y` does not take part in the objective"
+        "data `y` does not occur in the objective"
     ]
     assert all(w["help"] and w["file"] for w in told["warnings"])
 
@@ -122,7 +122,7 @@ def test_every_function_is_listed_with_its_signature() -> None:
 def test_one_function_is_told_in_full() -> None:
     assert run("functions", "log1p").stdout == (
         "log1p(x)\n  log(1 + x), accurate near 0\n"
-        "  by element; domain: x > -1; smoothness: derivatives of every order\n"
+        "  elementwise; domain: x > -1; smoothness: derivatives of every order\n"
     )
     assert run("functions", "max").stdout.count("max(") == 3
     result = run("functions", "softpls")

@@ -83,7 +83,7 @@ def test_a_name_without_its_ending(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"dims": {"n": 2.5}}, slomodel.DomainError, "whole number"),
         ({"dims": {"n": True}}, slomodel.DomainError, "whole number"),
         ({"backend": "nump"}, slomodel.DomainError, "E602(.|\n)*did you mean 'numpy'"),
-        ({"backend": "cuda"}, slomodel.DomainError, "it is text alone: use backend='cupy'"),
+        ({"backend": "cuda"}, slomodel.DomainError, "it is source text only: use backend='cupy'"),
         ({"dtype": "float16"}, slomodel.DomainError, "dtype: expected one of float64, float32"),
         ({"variables": ["x"]}, slomodel.DomainError, "SymPy"),
     ],

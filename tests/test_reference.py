@@ -119,7 +119,7 @@ def test_reshape_is_in_c_order() -> None:
     value = array_of((2, 3))
     (found,) = evaluate([Reshape(x, (m, n))], {x: value})
     assert found.ravel().tolist() == [value[i, j] for i in range(2) for j in range(3)]
-    with pytest.raises(ShapeError, match=r"\(2, 3\) cannot take the shape \(5,\)"):
+    with pytest.raises(ShapeError, match=r"\(2, 3\) cannot be reshaped to \(5,\)"):
         evaluate([Reshape(x, literals(5))], {x: value})
 
 

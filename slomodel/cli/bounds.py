@@ -1,4 +1,4 @@
-"""`slomodel bounds`: both Lipschitz constants over balls round one point."""
+"""`slomodel bounds`: Lipschitz constants of gradient and Hessian over balls about one point."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OPTIONS = (
         multiple=True,
         required=True,
         metavar="R...",
-        help="Radius of the ball; several give a line each.",
+        help="Radius of the ball; several radii give one line each.",
     ),
     click.option("--seed", type=int, default=0, help="Seed of the start and of samples [0]."),
     click.option(
@@ -39,20 +39,20 @@ OPTIONS = (
         help="Work that a proof may take [default].",
     ),
     click.option("--sampled", is_flag=True, help="Estimate from samples instead of proving."),
-    click.option("--explain", is_flag=True, help="Print every rule with what it gives."),
+    click.option("--explain", is_flag=True, help="Print every rule with its result."),
     options.MODEL[-1],
 )
 
 
 class Radii(click.Command):
-    """A command whose `--radius` takes all the numbers that follow it."""
+    """A command whose `--radius` takes all numbers that follow it."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return click.Command.parse_args(self, ctx, spread(args, "--radius"))
 
 
 def spread(args: Sequence[str], option: str) -> list[str]:
-    """`--radius 0.1 1` as `--radius 0.1 --radius 1`."""
+    """Arguments with `--radius 0.1 1` written as `--radius 0.1 --radius 1`."""
     result: list[str] = []
     open_option = False
     for arg in args:
@@ -88,8 +88,8 @@ def bounds(
 ) -> None:
     """Bound the Lipschitz constants of gradient (L1) and Hessian (L2) over balls.
 
-    FILE is a model, or - for standard input. A bound is proved, in floating point too; inf where
-    there is none, and then why.
+    FILE is a model, or - for standard input. Bounds are proved, in floating point too; where none
+    exists the output has inf and the reason.
 
     \b
     slomodel bounds models/deep_linear.slo --radius 0.1 1
@@ -114,7 +114,7 @@ def bounds(
 
 
 def document(found: Bounds) -> dict[str, object]:
-    """The answer as data; inf is null, and `reason` says why."""
+    """The result as data for JSON; inf is null, and `reason` says why."""
     return {
         "radius": _finite(found.radius),
         "n": found.n,
@@ -134,7 +134,7 @@ def _finite(value: float) -> float | None:
 
 
 def table(found: Sequence[Bounds]) -> str:
-    """A line a ball, and below the reasons of what is inf."""
+    """One line per ball, and below the reasons of bounds that are inf."""
     lines = [f"{'radius':>10}  {'L1':>12}  {'L2':>12}  source    rule"]
     lines += [
         f"{one.radius:>10g}  {shown(one.L1):>12}  {shown(one.L2):>12}  {one.source:<8}  {one.rule}"

@@ -1,4 +1,4 @@
-"""The commands: options in, one call of the library, a table or JSON out."""
+"""The commands: each turns options into one call of the library, and prints a table or JSON."""
 
 from __future__ import annotations
 
@@ -25,19 +25,18 @@ Exit codes:
 
 \b
 --json:
-  values     the variables, where they have at most 100 numbers in all; else null,
-             and --out has them
-  nonfinite  the numbers that are NaN or infinite, as text; they are null themselves
+  values     the variables if they have at most 100 numbers in all; else null (use --out)
+  nonfinite  the numbers that are NaN or infinite, as text; in their place stands null
 """
 
 
 @click.command()
 @options.given(options.MODEL)
 def check(file: Path, settings: dict[str, str], files: dict[str, str], as_json: bool) -> None:
-    """Say what is wrong with a model, or what its variables, sizes and data are.
+    """Report the errors of a model, or its variables, sizes and data.
 
-    FILE is a model, or - for standard input. Data may be missing: what can be said without it is
-    said, and files, defaults and checks that the model names are looked at. Nothing is solved.
+    FILE is a model, or - for standard input. Data may be missing; files, defaults and checks that
+    the model names are examined as far as that is possible without it. Nothing is solved.
 
     \b
     slomodel check models/deep_linear.slo
@@ -65,11 +64,11 @@ def codegen(
     target: str,
     out: Path | None,
 ) -> None:
-    """Write the kernels of a model as source that needs no slomodel.
+    """Write the kernels of a model as source code that runs without slomodel.
 
     For numpy, numexpr and cupy it is a Python module with value(x, data), gradient(x, data),
-    value_and_gradient(x, data) and hvp(x, v, data); for c and cuda the text of the kernels alone,
-    which says at its top how it is called.
+    value_and_gradient(x, data) and hvp(x, v, data). For c and cuda it is the text of the kernels
+    alone, with comments at the top that say how to call them.
 
     \b
     slomodel codegen models/deep_linear.slo --target numpy -o deep_linear.py
@@ -92,10 +91,10 @@ def codegen(
 @click.command("random-data")
 @options.given(options.RANDOM_DATA)
 def draw_data(file: Path, settings: dict[str, str], out: Path, seed: int, as_json: bool) -> None:
-    """Write data at random that a model accepts: shapes, attributes and checks.
+    """Write random data that a model accepts: right in shape, attributes and checks.
 
-    FILE is a model, or - for standard input. Dims without a size get a small one each; data with
-    a default is left out.
+    FILE is a model, or - for standard input. Dims without a size get a small one; data with a
+    default are left out.
 
     \b
     slomodel random-data models/phase_retrieval.slo --set n=20 --set m=100 -o data.npz
@@ -130,10 +129,10 @@ def solve(
     progress: bool,
     **chosen: object,
 ) -> None:
-    """Minimise a model (or maximise, as it says) and print the result.
+    """Minimise or maximise a model, as it states, and print the result.
 
-    FILE is a model, or - for standard input. Ctrl-C ends the run at the best point so far,
-    which is printed and saved like any other.
+    FILE is a model, or - for standard input. Ctrl-C ends the run; its best point is printed and
+    saved like any other result.
 
     \b
     slomodel solve models/linear_autoencoder.slo --max-time 20 --plot run.png
@@ -141,8 +140,8 @@ def solve(
     slomodel solve models/sym_tensor.slo --starts 20 --workers 2
 
     \b
-    Without --method a direction is chosen from kinks, degree, squares and unknowns;
-    `slomodel methods` lists what else there is, and what each method needs and takes.
+    Without --method, the direction depends on kinks, degree, squares and the number of
+    unknowns; `slomodel methods` lists all methods, their requirements and their options.
     """
     given: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
     with handled_errors(as_json):

@@ -1,4 +1,4 @@
-"""What every command does with bad input, warnings and Ctrl-C."""
+"""Bad input, warnings and Ctrl-C, handled alike by every command."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from slomodel.errors import BackendWarning, Diagnostic, ModelWarning, SlomodelEr
 
 @contextmanager
 def handled_errors(as_json: bool) -> Iterator[None]:
-    """Turn an error into its message on standard error and exit code 1, Ctrl-C into 130."""
+    """Turn an error into a message on standard error and exit code 1, Ctrl-C into exit code 130."""
     # A terminal that cannot show ‖∇f‖ gets a question mark, not a traceback.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
@@ -30,7 +30,7 @@ def handled_errors(as_json: bool) -> Iterator[None]:
     except MemoryError as error:
         _tell(_memory_ran_out(error), as_json)
     except OSError as error:
-        # Click ends quietly when the reader of a pipe has gone.
+        # Click exits quietly when the reader of a pipe has gone.
         if error.errno == errno.EPIPE:
             raise
         click.echo(f"error: cannot write the output: {error.strerror}", err=True)
@@ -57,7 +57,7 @@ def _memory_ran_out(error: MemoryError) -> SlomodelError:
 
 @contextmanager
 def shown_warnings() -> Iterator[None]:
-    """Print each of our warnings once, as a message; others take their usual way."""
+    """Print each warning of slomodel once, as a message; leave other warnings as they are."""
     own = (ModelWarning, BackendWarning)
     with warnings.catch_warnings(record=True) as caught:
         for category in own:

@@ -26,7 +26,7 @@ from slomodel.front.text.parse import read_source
 
 @dataclass(frozen=True, slots=True)
 class Formatter:
-    """What is done with each model; with `as_json` it is told as one document at the end."""
+    """What to do with each model; with `as_json` one document is printed at the end."""
 
     only_check: bool
     show_diff: bool
@@ -34,7 +34,7 @@ class Formatter:
     told: list[dict[str, object]] = field(default_factory=list)
 
     def run(self, files: Sequence[Path]) -> int:
-        """The exit code: 1 where a file is no model, or with `only_check` would change."""
+        """Exit code: 1 if a file is not a model or, with `only_check`, would change."""
         good = [self._one(path) for path in files]
         if self.as_json:
             print_json({"files": self.told})
@@ -74,9 +74,9 @@ class Formatter:
 @click.command()
 @options.given(options.FMT)
 def fmt(files: tuple[Path, ...], only_check: bool, show_diff: bool, as_json: bool) -> None:
-    """Write models in the standard layout: one statement a line, even spaces, comments kept.
+    """Write models in the standard layout: one statement per line, even spacing, same comments.
 
-    FILE is a model, or - for standard input, which is answered on standard output.
+    FILE is a model, or - to read standard input and write standard output.
 
     \b
     slomodel fmt models/*.slo

@@ -1,4 +1,4 @@
-"""The group of commands, each loaded when it runs; what it answers to a name that is none."""
+"""The group of commands, each loaded when it runs, and suggestions for unknown names."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ import click
 from slomodel import __version__
 
 COMMANDS = {
-    "bounds": ("bounds", "bounds", "Bound both Lipschitz constants over balls round a point."),
-    "check": ("commands", "check", "Say what is wrong with a model, or what it is made of."),
-    "codegen": ("commands", "codegen", "Write the kernels of a model as source of their own."),
+    "bounds": ("bounds", "bounds", "Bound both Lipschitz constants over balls about a point."),
+    "check": ("commands", "check", "Report the errors of a model, or its names and sizes."),
+    "codegen": ("commands", "codegen", "Write the kernels of a model as standalone source code."),
     "fmt": ("fmt", "fmt", "Write models in the standard layout."),
     "functions": ("listings", "functions", "List the functions of the language, or explain one."),
-    "methods": ("listings", "methods", "List the methods of solve, what they need and take."),
-    "random-data": ("commands", "draw_data", "Write data at random that a model accepts."),
+    "methods": ("listings", "methods", "List the methods of solve, with their options."),
+    "random-data": ("commands", "draw_data", "Write random data that a model accepts."),
     "report": ("report", "report", "Write a page about a model and a run: one HTML file."),
-    "solve": ("commands", "solve", "Minimise a model (or maximise it) and print the result."),
+    "solve": ("commands", "solve", "Minimise or maximise a model and print the result."),
 }
-"""Each command with its module, its name there, and what the list of commands says of it.
+"""Each command with its module, its name there, and its line in the list of commands.
 
-A module is loaded when its command runs: --help needs no numerical library.
+A module is loaded when its command runs, so that --help needs no numerical library.
 """
 
 
 def load(name: str) -> click.Command | None:
-    """The command of this name, with the libraries that it needs."""
+    """Import the command of this name and the libraries that it needs."""
     if name not in COMMANDS:
         return None
     module, attribute, _ = COMMANDS[name]
@@ -37,7 +37,7 @@ def load(name: str) -> click.Command | None:
 
 
 class Commands(click.Group):
-    """Commands by name; an unknown one is answered with the nearest, or with the list."""
+    """Commands by name; the error for an unknown name suggests the closest one or lists all."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(COMMANDS)
@@ -89,6 +89,6 @@ def main() -> None:
     slomodel functions huber
     slomodel report rosenbrock.slo --set n=10 -o rosenbrock.html
 
-    Exit codes: 0 done, 1 something is wrong with the input, 2 with the command line; those of
-    `solve` are in `slomodel solve --help`.
+    Exit codes: 0 success, 1 error in the input, 2 error in the command line; `slomodel solve
+    --help` lists those of `solve`.
     """

@@ -1,4 +1,4 @@
-"""A page of HTML that needs nothing beside it: no scripts, no files, no network."""
+"""A self-contained HTML page: without scripts, further files or network."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ img { max-width: 100%; }
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading and what stands below it, as HTML."""
+    """A heading and the HTML below it."""
 
     title: str
     body: str
 
 
 def page(title: str, sections: Sequence[Section]) -> str:
-    """A whole document; titles are plain text."""
+    """A complete document; titles are plain text."""
     parts = [f"<h2>{escape(one.title)}</h2>\n{one.body}" for one in sections]
     head = f'<meta charset="utf-8">\n<title>{escape(title)}</title>\n<style>{_STYLE}</style>'
     body = "\n".join([f"<h1>{escape(title)}</h1>", *parts])
@@ -43,28 +43,28 @@ def paragraph(text: str) -> str:
 
 
 def verbatim(text: str) -> str:
-    """Plain text in its own lines and spaces."""
+    """Plain text with its line breaks and spaces."""
     return f"<pre>{escape(text)}</pre>"
 
 
 def folded(summary: str, text: str) -> str:
-    """Plain text behind a line that a click opens."""
+    """Plain text that a click on its summary line opens."""
     return f"<details><summary>{escape(summary)}</summary>{verbatim(text)}</details>"
 
 
 def facts(rows: Mapping[str, str]) -> str:
-    """A label and a text a row."""
+    """A table of rows with a label and a text each."""
     lines = [f"<tr><th>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in rows.items()]
     return "<table>\n" + "\n".join(lines) + "\n</table>"
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Rows of plain text under a head."""
+    """A table of plain text with a head."""
     lines = [f"<tr>{''.join(f'<th>{escape(one)}</th>' for one in head)}</tr>"]
     lines += [f"<tr>{''.join(f'<td>{escape(one)}</td>' for one in row)}</tr>" for row in rows]
     return "<table>\n" + "\n".join(lines) + "\n</table>"
 
 
 def picture(png: bytes, says: str) -> str:
-    """A PNG inside the page; `says` is read to those who cannot see it."""
+    """An embedded PNG; `says` is its alternative text."""
     return f'<img src="data:image/png;base64,{b64encode(png).decode()}" alt="{escape(says)}">'

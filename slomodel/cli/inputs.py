@@ -1,4 +1,4 @@
-"""What the command line reads: a model with its settings and data, and a start."""
+"""Input of the command line: a model with sizes and data, and a start."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Arrays = Mapping[str, NDArray[np.generic]]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A model as the command line names it: file or text, and what goes with it."""
+    """A model as named on the command line: file or text, with its data and sizes."""
 
     source: Path | str
     data: Mapping[str, object]
@@ -39,25 +39,25 @@ class Request:
 
     @property
     def text(self) -> str:
-        """The model as it was written."""
+        """The text of the model."""
         return source_of(self.source)[0].text
 
     def model(self, backend: str = "auto", dtype: str = "float64") -> Model:
-        """The model compiled; warnings are printed."""
+        """Compile the model; warnings are printed."""
         with shown_warnings():
             return compile(
                 self.source, data=self.data, dims=self.dims, backend=backend, dtype=dtype
             )
 
     def random_data(self, seed: int) -> tuple[Problem, dict[str, NDArray[np.float64]]]:
-        """The problem, and data for it drawn at random."""
+        """The problem, and random data for it."""
         whole("seed", seed, 0)
         text, _ = source_of(self.source)
         problem = elaborate(parse(text), text)
         return problem, random_data(problem, self.data, self.dims, np.random.default_rng(seed))
 
     def facts(self) -> dict[str, object]:
-        """What `explain` tells, as data."""
+        """The content of `explain` as data."""
         text, folder = source_of(self.source)
         problem = problem_of(text)
         return facts(problem, bind(problem, self.data, self.dims, folder))
@@ -66,7 +66,7 @@ class Request:
 def request(file: Path, settings: Mapping[str, str], files: Mapping[str, str]) -> Request:
     """The model in `file`, or on standard input for `-`.
 
-    A setting is the size of a dim where the model declares one of that name, else scalar data.
+    `--set` gives the size of a dim if the model declares one of that name, else scalar data.
     """
     twice = sorted(settings.keys() & files.keys())
     if twice:
@@ -87,7 +87,7 @@ def request(file: Path, settings: Mapping[str, str], files: Mapping[str, str]) -
 
 
 def standard_input() -> str:
-    """The text on standard input. Raises DomainError where it is not UTF-8."""
+    """The text on standard input. Raises DomainError if it is not UTF-8."""
     try:
         return sys.stdin.buffer.read().decode("utf-8-sig") if sys.stdin else ""
     except UnicodeDecodeError:
@@ -130,7 +130,7 @@ def _not_settable(
 
 
 def check_ready(asked: Request, model: Model, *, values: bool = True) -> None:
-    """Raises DomainError where data, or with `values` False only a size, is still to be given."""
+    """Raise DomainError if data are missing, or a size; with `values=False` check sizes alone."""
     if values and model.missing:
         listed = ", ".join(f"`{name}`" for name in model.missing)
         remedy = " ".join(f"--data {name}=FILE" for name in model.missing)
@@ -153,13 +153,13 @@ def _is_sized(model: Model) -> bool:
 
 
 def start_from(path: Path) -> NDArray[np.generic] | Arrays:
-    """A start: the point of a saved solution, an npz of named variables, or one npy vector."""
+    """Read a start: the point of a saved solution, an npz of named variables, or an npy vector."""
     try:
         arrays = load(path)
     except (OSError, ValueError) as error:
         reason = error.strerror.lower() if isinstance(error, OSError) and error.strerror else ""
         message = f"cannot read the start `{path}`: {reason or 'it is not an npz or npy file'}"
-        remedy = "give a file written by --out, or by numpy.savez with one array a variable"
+        remedy = "give a file written by --out, or by numpy.savez with one array per variable"
         raise DomainError(Diagnostic("E704", message, help=remedy)) from None
     if not isinstance(arrays, dict) or not {"text", "history_time"} <= arrays.keys():
         return arrays

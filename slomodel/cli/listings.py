@@ -1,4 +1,4 @@
-"""`slomodel functions` and `slomodel methods`: what models may call, how runs are made."""
+"""`slomodel functions` and `slomodel methods`: lists of what is available."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from slomodel.solve import METHODS
 @click.argument("name", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def functions(name: str | None, as_json: bool) -> None:
-    """List the functions of the language, or tell all about the one called NAME.
+    """List the functions of the language, or describe the function NAME.
 
     \b
     slomodel functions
@@ -42,14 +42,14 @@ def _listed(entries: Sequence[FunctionEntry], title: str) -> str:
 def _in_full(entry: FunctionEntry) -> str:
     lines = [entry.signature, f"  {entry.meaning}"]
     if entry.is_scalar:
-        lines.append(f"  by element; domain: {entry.domain}; smoothness: {entry.smoothness}")
+        lines.append(f"  elementwise; domain: {entry.domain}; smoothness: {entry.smoothness}")
     return "\n".join(lines)
 
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def methods(as_json: bool) -> None:
-    """List the methods of `slomodel solve`: what each is, what it needs, its options."""
+    """List the methods of `slomodel solve`: meaning, requirements and options of each."""
     with handled_errors(as_json):
         if as_json:
             found = {

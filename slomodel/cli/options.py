@@ -1,4 +1,4 @@
-"""The options of every command, as data: what each is called, takes and means."""
+"""The options of every command, as data: names, types and meanings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def given(options: Sequence[Decorator[F]]) -> Decorator[F]:
 def pairs(
     context: click.Context, parameter: click.Parameter, values: Sequence[str]
 ) -> dict[str, str]:
-    """`name=value` texts as a mapping; each name once."""
+    """Texts `name=value` as a mapping; no name may occur twice."""
     found: dict[str, str] = {}
     for text in values:
         name, equals, value = (part.strip() for part in text.partition("="))
@@ -39,7 +39,7 @@ def pairs(
 
 
 class NumberOrWord(click.ParamType):  # type: ignore[type-arg]
-    """A number where the text is one, the text elsewhere."""
+    """The number that the text is, or else the text itself."""
 
     name = "value"
 
@@ -93,22 +93,22 @@ RUN = (
         default=None,
         help="With --no-scaled, stop when the gradient norm is below --gtol itself.",
     ),
-    click.option("--max-iter", type=int, help="Most iterations [100000]."),
+    click.option("--max-iter", type=int, help="Maximal number of iterations [100000]."),
     click.option("--max-time", type=float, help="Most seconds."),
-    click.option("--max-nfev", type=int, help="Most objective values."),
+    click.option("--max-nfev", type=int, help="Maximal number of evaluations of the objective."),
     click.option("--seed", type=int, help="Seed of the random start and of samples [0]."),
     click.option(
         "--starts",
         type=int,
-        help="Runs from so many random starts, of seeds --seed, --seed + 1, …; the best counts.",
+        help="Run from this many random starts, with seeds --seed, --seed + 1, …; the best counts.",
     ),
-    click.option("--workers", type=int, help="Processes that make the runs of --starts [1]."),
+    click.option("--workers", type=int, help="Processes for the runs of --starts [1]."),
     click.option("--x0", type=FILE, help="Start: a file of --out, or an npz of named variables."),
     click.option(
         "--delta-bar", type=float, help="Longest step [max(1, norm of x0); auto: 10 times that]."
     ),
     click.option("--theta", type=float, help="Factor by which a step is shortened [0.5]."),
-    click.option("--sigma", type=float, help="Share of the predicted decrease asked for [0.3]."),
+    click.option("--sigma", type=float, help="Least fraction of the predicted decrease [0.3]."),
     click.option(
         "--alpha",
         type=float,
@@ -143,17 +143,17 @@ RUN = (
     ),
     click.option("--lam0", type=float, help="adgd: the first step over the gradient norm [1e-6]."),
     click.option(
-        "--verify", is_flag=True, default=None, help="Check on the run what the theorems promise."
+        "--verify", is_flag=True, default=None, help="Check the theorems' inequalities on the run."
     ),
     click.option("--threads", type=int, help="Threads of the kernels and the BLAS."),
     click.option(
         "--second-order",
         is_flag=True,
         default=None,
-        help="Leave saddles along negative curvature, and say what is known of it at the end.",
+        help="Leave saddles along negative curvature, and report the curvature at the end.",
     ),
     click.option("--checkpoint", type=FILE, help="Write the run to this npz every few seconds."),
-    click.option("--resume", type=FILE, help="Go on with a file of --checkpoint."),
+    click.option("--resume", type=FILE, help="Continue the run in a file of --checkpoint."),
     click.option(
         "--backend", default="auto", metavar="NAME", help=f"Kernels: {', '.join(BACKENDS)} [auto]."
     ),
@@ -165,7 +165,7 @@ RUN = (
     ),
     click.option("--progress/--no-progress", default=True, help="Live line, on a terminal only."),
 )
-"""What a run is made with."""
+"""Options of a run."""
 
 SOLVE = (
     *RUN[:-1],
@@ -194,7 +194,7 @@ CODEGEN = (
         default="numexpr",
         metavar="NAME",
         help=f"One of {', '.join(TARGET_NAMES)} [numexpr]: auto is what would run here, graph the "
-        "expression graph, a node a line.",
+        "expression graph, one node per line.",
     ),
     click.option("-o", "--out", type=FILE, help="File to write; standard output if left out."),
 )

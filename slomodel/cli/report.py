@@ -36,7 +36,7 @@ OPTIONS = (
         multiple=True,
         default=_RADII,
         metavar="R...",
-        help="Radius of a ball to bound over; several give a row each [0.01 0.1 1].",
+        help="Radius of a ball to bound over; several radii give one row each [0.01 0.1 1].",
     ),
     *options.RUN,
     options.MODEL[-1],
@@ -58,11 +58,11 @@ def report(
     as_json: bool,
     **chosen: object,
 ) -> None:
-    """Write a page about a model and a run: one HTML file that needs nothing beside it.
+    """Write a page about a model and a run: one self-contained HTML file.
 
-    FILE is a model, or - for standard input. The page has the model and its formula, what the
-    compiler found, the run with its curves, and proved Lipschitz constants over balls round its
-    end. Ctrl-C ends the run, and the page is written.
+    FILE is a model, or - for standard input. The page shows the model and its formula, the
+    compiler's report, the run with its curves, and proved Lipschitz constants over balls about the
+    final point. Ctrl-C ends the run, and the page is written.
 
     \b
     slomodel report models/deep_linear.slo --max-time 5 -o deep_linear.html
@@ -103,7 +103,7 @@ def _tell(result: Result, found: Sequence[Bounds], out: Path, as_json: bool) -> 
 def _model(text: str, model: Model) -> list[Section]:
     return [
         Section("The model", verbatim(text.strip()) + folded("in LaTeX", model.latex())),
-        Section("What the compiler found", verbatim(model.explain())),
+        Section("Compiler report", verbatim(model.explain())),
     ]
 
 
@@ -130,10 +130,10 @@ def _bounds_at(model: Model, solution: Solution, radii: Sequence[float]) -> list
 
 
 def _bounds(found: Sequence[Bounds]) -> Section:
-    """The table over the balls, and the steps of each bound behind a click."""
+    """Table of the bounds over the balls, with the steps of each on demand."""
     rows = [(f"{b.radius:g}", shown(b.L1), shown(b.L2), b.rule, b.reason or "") for b in found]
     says = paragraph(
-        "Over the ball of this radius round the point found, the gradient has the Lipschitz "
+        "Over the ball of this radius about the final point, the gradient has the Lipschitz "
         "constant L1 and the Hessian L2. They are proved, in floating point too; inf where no "
         "bound exists or none is found."
     )

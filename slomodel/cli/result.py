@@ -1,4 +1,4 @@
-"""The end of `solve`: files, table or JSON, and the exit code."""
+"""The end of `slomodel solve`: files, table or JSON, and the exit code."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _MOST_IN_JSON = 100
 
 
 def check_outputs(plot: Path | None, out: Path | None) -> None:
-    """Raises, before the run, where its files could not be written after it."""
+    """Raise DomainError, before the run, if its files could not be written after it."""
     if plot and plot == out:
         message = f"--plot and --out name the same file, `{out}`"
         raise DomainError(Diagnostic("E705", message, help="write the two to different files"))
@@ -49,7 +49,7 @@ def check_outputs(plot: Path | None, out: Path | None) -> None:
 
 
 def exit_code(status: Status, asked: Collection[str]) -> int:
-    """0 when solved or when a budget in `asked` ended the run, 130 for Ctrl-C, 3 otherwise."""
+    """0 if solved or if a budget in `asked` ended the run, 130 for Ctrl-C, 3 otherwise."""
     if status.success or _BUDGETS.get(status) in asked:
         return 0
     return INTERRUPTED if status is Status.interrupted else NOT_SOLVED
@@ -57,7 +57,7 @@ def exit_code(status: Status, asked: Collection[str]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A run that has ended: the model's name, the options given, where it is to be written."""
+    """A run that has ended: name of the model, options, and files to write."""
 
     name: str
     solution: Solution
@@ -67,7 +67,7 @@ class Result:
     plot: Path | None
 
     def finish(self, as_json: bool) -> int:
-        """Write the files, then print; the exit code. A file that fails does not hide the rest."""
+        """Write the files, print, and return the exit code; the rest is done if a file fails."""
         wrote: dict[str, Path | None] = {"out": None, "plot": None}
         problems = []
         for key, path, write in (("out", self.out, self._save), ("plot", self.plot, self._draw)):
@@ -95,12 +95,12 @@ class Result:
 
     @property
     def exit_code(self) -> int:
-        """How the run ended, for the shell."""
+        """The exit code."""
         return exit_code(Status.interrupted if self._stopped else self.solution.status, self.asked)
 
     @property
     def _stopped(self) -> bool:
-        """Whether Ctrl-C ended a search that has found something before."""
+        """Whether Ctrl-C ended a run of several starts after at least one of them."""
         runs = self.solution.runs
         cut = len(runs) < self.solution.starts and runs and "max_time" not in self.asked
         return bool(cut) or any(run.status is Status.interrupted for run in runs)
@@ -112,8 +112,8 @@ class Result:
         plots.convergence(self.solution, path, name=self.name)
 
     def document(self) -> dict[str, object]:
-        """The solution as JSON can hold it: numbers that are not finite are null, and their text
-        is in `nonfinite`."""
+        """The solution as JSON can hold it: numbers that are not finite are null, and listed as
+        text in `nonfinite`."""
         solution = self.solution
         numbers = {"fun": solution.fun, "gradient_norm": solution.gradient_norm}
         return {
@@ -147,7 +147,7 @@ class Result:
         Console(file=sys.stdout, highlight=False).print(table)
 
     def rows(self) -> dict[str, str]:
-        """What a person is told of the run, by label."""
+        """The printed summary of the run, by label."""
         solution = self.solution
         rows = {
             "model": self.name,
@@ -181,7 +181,7 @@ def _short(run: Solution) -> dict[str, object]:
 
 
 def values_of(solution: Solution) -> dict[str, object] | None:
-    """The variables as nested lists, NaN and inf as None; None where they are many."""
+    """The variables as nested lists, NaN and inf as None; None if they are many."""
     if solution.x.size > _MOST_IN_JSON:
         return None
     return {name: _boxed(array).tolist() for name, array in solution.variables.items()}
@@ -194,7 +194,7 @@ def _boxed(array: NDArray[np.float64]) -> NDArray[np.object_]:
 
 
 def nonfinite_of(solution: Solution) -> dict[str, str]:
-    """The numbers of the document that JSON has no spelling for, as text."""
+    """The numbers of the document that JSON cannot spell, as text."""
     found = {"fun": solution.fun, "gradient_norm": solution.gradient_norm}
     if solution.x.size <= _MOST_IN_JSON:
         for name, array in solution.variables.items():
@@ -204,7 +204,7 @@ def nonfinite_of(solution: Solution) -> dict[str, str]:
 
 
 def _verdict(solution: Solution) -> str:
-    """What the status means for one who asked for a solution."""
+    """The status in the words of the printed table."""
     if not solution.success:
         return "not solved"
     return "solved" if solution.nit or not solution.x.size else "the start is stationary"
@@ -218,7 +218,7 @@ def _listed(parameters: dict[str, float | str]) -> str:
 
 
 def _shown(array: NDArray[np.float64]) -> str:
-    """The shape of a variable, and its values where they are few."""
+    """The shape of a variable, and its values if they are few."""
     shape = str(list(array.shape)) if array.ndim else "scalar"
     values = ", ".join(f"{value:.6g}" for value in array.ravel()[: _MOST_SHOWN + 1])
     return f"{shape} = {values}" if 0 < array.size <= _MOST_SHOWN else shape

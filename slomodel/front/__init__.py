@@ -1,1 +1,1 @@
-"""From text and files to a problem: grammar, syntax tree, elaboration, data loaders."""
+"""From the text of a model, or a SymPy expression, and data to a Problem."""

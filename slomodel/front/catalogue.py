@@ -1,4 +1,4 @@
-"""The functions of the language as a list for people: signature, meaning, domain, smoothness."""
+"""Catalogue of the language's functions: signature, meaning, domain, smoothness."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from slomodel.ir.function import ANALYTIC, ScalarFunction
 
 @dataclass(frozen=True, slots=True)
 class FunctionEntry:
-    """A function as `slomodel functions` shows it; domain and smoothness of scalar ones only."""
+    """A function as `slomodel functions` shows it; domain and smoothness for scalar functions."""
 
     name: str
     signature: str
@@ -41,7 +41,7 @@ class FunctionEntry:
 
 
 def catalogue() -> list[FunctionEntry]:
-    """Every function of the language: first by element, then of arrays, each in its order."""
+    """All functions of the language: first the elementwise ones, then those of arrays."""
     scalars = [_scalar(name, function) for name, function in FUNCTIONS.items()]
     arrays = [
         FunctionEntry(name, function.text, function.meaning, False)
@@ -51,12 +51,12 @@ def catalogue() -> list[FunctionEntry]:
 
 
 def entries_of(name: str) -> list[FunctionEntry]:
-    """The functions of one name (`max` is two). Raises DomainError where there is none."""
+    """The functions of one name (`max` has two). Raises DomainError for an unknown name."""
     every = catalogue()
     found = [entry for entry in every if entry.name == name]
     if not found:
         remedy = suggestion(name, {entry.name for entry in every}) or "see `slomodel functions`"
-        message = f"no function is called `{name}`"
+        message = f"unknown function `{name}`"
         raise DomainError(Diagnostic("E203", message, help=remedy))
     return found
 
@@ -69,7 +69,7 @@ def _scalar(name: str, function: ScalarFunction) -> FunctionEntry:
 
 
 def _domain(function: ScalarFunction) -> str:
-    """The operands for which the value is finite."""
+    """The operands for which the value is finite, in words."""
     if not function.domain or function.domain[0] == (-math.inf, math.inf):
         return "all numbers"
     low, high = function.domain[0]
@@ -80,7 +80,7 @@ def _domain(function: ScalarFunction) -> str:
 
 
 def _smoothness(function: ScalarFunction, parameters: Sequence[str]) -> str:
-    """The smoothness class, with the better one where an operand >= 0 gives that."""
+    """The smoothness class, with the higher one that holds for an operand >= 0."""
     whole = _class(function.smoothness)
     if function.smoothness_above is not None:
         for k, name in enumerate(parameters):

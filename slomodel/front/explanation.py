@@ -19,7 +19,7 @@ _LEAST_REPORTED = 1000
 
 
 def explanation(problem: Problem, binding: Binding, changes: Sequence[Change] = ()) -> str:
-    """Variables, data, sizes, smoothness and what was rewritten, one a line."""
+    """Variables, data, sizes, smoothness and rewrites, one per line."""
     lines = [f"model {problem.name}: {problem.sense} {problem.objective_name}"]
     sizes = [f"{dim.name} = {binding.sizes.get(dim.name, '?')}" for dim in problem.dims]
     if sizes:
@@ -37,16 +37,16 @@ def explanation(problem: Problem, binding: Binding, changes: Sequence[Change] = 
     lines += [f"rewritten  sums: {remark}" for remark in problem.remarks]
     once = 0.0 if binding.unsized else work_once(problem.objective, binding.sizes)
     if once >= _LEAST_REPORTED:
-        lines.append(f"once       {once:.3g} operations on data alone are done once a bind")
+        lines.append(f"once       {once:.3g} operations on data alone are done once per bind")
     for change in changes:
-        saved = f"{change.before:.3g} operations a gradient become {change.after:.3g}"
+        saved = f"{change.before:.3g} operations per gradient become {change.after:.3g}"
         lines.append(f"rewritten  {change.name}: {saved}")
         lines += [f"           {note}" for note in change.notes]
     return "\n".join(lines)
 
 
 def facts(problem: Problem, binding: Binding) -> dict[str, object]:
-    """The same as data for JSON: an unknown size is null, and its name in a shape."""
+    """The same as data for JSON: an unknown size is null; a shape has its name instead."""
     shapes = {v.name: _known(v.shape, binding.sizes) for v in problem.variables}
     counts = [concrete(v.shape, binding.sizes) for v in problem.variables if not binding.unsized]
     return {
@@ -71,7 +71,7 @@ def _known(shape: Shape, sizes: Mapping[str, int]) -> list[int | str]:
 
 
 def _unknowns(problem: Problem, sizes: Mapping[str, int]) -> str:
-    """How many numbers are optimised; sizes that are not known stand there by name."""
+    """The number of unknowns as text; sizes that are not known appear by name."""
     counts: dict[tuple[str, ...], int] = {}
     for variable in problem.variables:
         factors = _known(variable.shape, sizes)
@@ -84,7 +84,7 @@ def _unknowns(problem: Problem, sizes: Mapping[str, int]) -> str:
 
 
 def warn(diagnostics: Sequence[Diagnostic], strict: bool) -> None:
-    """Issue the warnings of a model; where `strict`, raise ModelSyntaxError for its kinks."""
+    """Issue the warnings of a model; if `strict`, raise ModelSyntaxError for its kinks."""
     kinks = [warning for warning in diagnostics if warning.code == NONSMOOTH]
     if strict and kinks:
         raise ModelSyntaxError(*(replace(kink, severity="error") for kink in kinks))

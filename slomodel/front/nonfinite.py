@@ -1,4 +1,4 @@
-"""Where a NaN or infinity comes from: its first sub-expression, element and operands."""
+"""Origin of a NaN or infinity, as a sentence: first sub-expression, element and operands."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _IN_WORDS = {
     "hypot": "the length",
     "logaddexp": "logsumexp",
 }
-"""What readers call functions that the language has no name for."""
+"""Words for functions without a name in the language."""
 
 
 def nonfinite_origin(
@@ -38,8 +38,8 @@ def nonfinite_origin(
     values: Mapping[Input, Array],
     sizes: Mapping[str, int],
 ) -> str | None:
-    """Where a NaN or infinity first appears: the sub-expression, its line, element and operands."""
-    # The first root alone where it tells: derivatives can be much larger.
+    """Where a NaN or infinity first appears: sub-expression, line, element and operands."""
+    # The first root alone if it suffices: derivatives can be much larger graphs.
     found = first_nonfinite(roots[:1], values, sizes) or first_nonfinite(roots, values, sizes)
     if found is None:
         return None
@@ -60,7 +60,7 @@ def nonfinite_origin(
 
 
 def _named(problem: Problem, text: str) -> str:
-    """A text in which elements of the vector of all variables have the names of those."""
+    """The text with elements of the vector of all variables replaced by the variables' names."""
     if problem.vector is None:
         return text
     names = [variable.name for variable in problem.variables]
@@ -73,7 +73,7 @@ def _element(name: str, element: tuple[int, ...]) -> str:
 
 
 def _shown(found: NonFinite, k: int) -> str:
-    """The value of operand k at the element that is not finite."""
+    """The value of operand k at the non-finite element, as text."""
     array, node = found.operands[k], found.node
     at = found.element
     if isinstance(node, Map):
@@ -84,7 +84,7 @@ def _shown(found: NonFinite, k: int) -> str:
 
 
 def _largest(found: NonFinite, sizes: Mapping[str, int]) -> str:
-    """The largest of the elements that a sum is made of, by its name where it has one."""
+    """The largest element that enters a sum, by name if it has one."""
     node, shown = found.node, []
     chosen = np.zeros(concrete(node.shape, sizes), dtype=bool)
     chosen[found.element] = True
@@ -99,7 +99,7 @@ def _largest(found: NonFinite, sizes: Mapping[str, int]) -> str:
 
 
 def _origins(found: NonFinite, values: Mapping[Input, Array], sizes: Mapping[str, int]) -> str:
-    """The inputs of which one or two elements went into the element that is not finite."""
+    """The inputs of which one or two elements enter the non-finite element."""
     arrays = evaluate_all([found.node], values, sizes)
     chosen = np.zeros(arrays[found.node].shape, dtype=bool)
     chosen[found.element] = True
@@ -119,7 +119,7 @@ def _origins(found: NonFinite, values: Mapping[Input, Array], sizes: Mapping[str
 
 
 def _place(problem: Problem, node: Expr) -> str:
-    """What the text has there: the node, or that of which the node is a derivative."""
+    """The source of the node, or of the node that it is a derivative of."""
     above = users(postorder(problem.objective))
     if node is problem.objective or node in above:
         span = _nearest(problem, [node], above)
@@ -135,7 +135,7 @@ def _place(problem: Problem, node: Expr) -> str:
 def _nearest(
     problem: Problem, layer: Sequence[Expr], above: Mapping[Expr, Sequence[Expr]]
 ) -> Span | None:
-    """The span of the first of some nodes of the objective, or of their users, that has one."""
+    """The first span among some nodes of the objective and their users."""
     seen = set(layer)
     while layer:
         for one in layer:
@@ -149,9 +149,9 @@ def _nearest(
 def _differentiated(
     problem: Problem, node: Expr, above: Mapping[Expr, Sequence[Expr]]
 ) -> Span | None:
-    """The span of the function whose derivative a node is part of; None where that is not clear.
+    """The span of the function whose derivative contains the node; None if that is ambiguous.
 
-    A derivative is made of the function itself (1/2/sqrt(t)) or of its operand (p t^(p-1)).
+    A derivative reads the function itself (1/2/sqrt(t)) or its operand (p t^(p-1)).
     """
     inner = [operand for operand in node.operands if operand in above]
     functions = [operand for operand in inner if isinstance(operand, Map)]

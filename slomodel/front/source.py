@@ -1,4 +1,4 @@
-"""What `compile` accepts: a path that ends in `.slo`, the text of a model, a SymPy expression."""
+"""Sources of models: a path that ends in `.slo`, the text of a model, a SymPy expression."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _BARE = re.compile(r"[\w-]{1,255}")
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What a model is made of; a pickled model is this, and is compiled again when loaded."""
+    """Everything that determines a model; a pickle stores this, and loading compiles it again."""
 
     source: SourceText | SymPySource
     folder: Path | None
@@ -39,24 +39,24 @@ class Recipe:
     rewrites: tuple[str, ...] = ()
 
     def problem(self) -> Problem:
-        """The problem that the source states, read anew."""
+        """The problem that the source states, parsed again."""
         if isinstance(self.source, SymPySource):
             return with_unread_warnings(self.source.problem(self.data, self.dims))
         return problem_of(self.source)
 
     def latex(self) -> str:
-        """The model in print: index notation of a text, SymPy's own notation of its expression."""
+        """The model as LaTeX: a text in index notation, an expression as SymPy prints it."""
         if isinstance(self.source, SymPySource):
             return self.source.latex()
         return latex_of(parse(self.source))
 
     def notebook(self) -> str | None:
-        """What a notebook shows; None for what is too long to be read."""
+        """LaTeX to show in a notebook; None if it is too long to be read."""
         text = self.latex()
         return f"$\\displaystyle {text}$" if len(text) <= _MOST_SHOWN else None
 
     def settled(self, problem: Problem, arrays: Mapping[str, NDArray[np.float64]]) -> Recipe:
-        """The recipe with copies of what callers and files gave: neither is asked again."""
+        """The recipe with copies of all data: files and callers' arrays are not read again."""
         data = {
             declared.name: arrays[declared.name] + declared.first
             if declared.first
@@ -76,7 +76,7 @@ def recipe_of(
     dtype: str,
     rewrites: tuple[str, ...] = (),
 ) -> Recipe:
-    """The recipe of what was given to `compile`. Raises a SlomodelError for a wrong type."""
+    """The recipe for the arguments of `compile`. Raises SlomodelError for a wrong type."""
     options: list[tuple[str, str, object]] = [("data", "arrays", data), ("dims", "sizes", dims)]
     for option, what, given in options:
         if given is not None and not isinstance(given, Mapping):
@@ -86,19 +86,19 @@ def recipe_of(
     arrays, sizes = by_name(data or {}), by_name(dims or {})
     if is_expression(source, variables):
         expression = SymPySource.of(source, variables, arrays)
-        # None says of a symbol that it is data, whose values come later.
+        # None declares a symbol as data whose values come later.
         known = {name: value for name, value in arrays.items() if value is not None}
         return Recipe(expression, None, known, sizes, backend, dtype, rewrites)
     text, folder = source_of(source)
     if variables is not None:
         message = "variables= goes with SymPy expressions; a text declares its own"
-        raise DomainError(Diagnostic("E604", message, help="leave variables= away"))
+        raise DomainError(Diagnostic("E604", message, help="leave out variables="))
     return Recipe(text, folder, arrays, sizes, backend, dtype, rewrites)
 
 
 @without_gc()
 def problem_of(text: SourceText) -> Problem:
-    """The problem that a text states, with every warning about it."""
+    """The problem that a text states, with all warnings."""
     return with_saddle_warning(with_unread_warnings(elaborate(parse(text), text)))
 
 
@@ -116,7 +116,7 @@ def source_of(source: object) -> tuple[SourceText, Path | None]:
         "compile takes model text, the path of a .slo file or a SymPy expression, "
         f"not an object of {kind}"
     )
-    remedy = "write slomodel.compile('var x[3] minimize sumsq(x - 1)'), say"
+    remedy = "for example slomodel.compile('var x[3] minimize sumsq(x - 1)')"
     raise DomainError(Diagnostic("E602", message, help=remedy))
 
 
@@ -125,7 +125,7 @@ def _names_a_model(text: str) -> bool:
 
 
 def _is_path(text: str) -> bool:
-    """One word with a slash or a dot, or a bare name, is meant as a path; no model is one word."""
+    """One word with a slash or a dot, or a bare name, is meant as a path: a model has several."""
     words = text.split()
     if len(words) != 1 or words[0] in STATEMENTS:
         return False

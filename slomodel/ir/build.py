@@ -1,8 +1,8 @@
-"""Checked constructors: the only way nodes are made outside this package.
+"""Checked constructors: the only way to construct nodes outside this package.
 
 They keep the graph canonical: views (transposes, broadcasts) are absorbed into the nodes that use
-them, constants are folded by the function's own NumPy meaning, and exact identities are applied.
-Nothing here may change a value by a rounding.
+them, constants are folded with the function's own NumPy definition, and exact identities are
+applied. Nothing here may change a value, not even by a rounding error.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ __all__ = [
 
 
 def const(value: float) -> Const:
-    """A number or truth value, shape ()."""
+    """A constant number or truth value, shape ()."""
     return Const(value)
 
 
@@ -87,7 +87,7 @@ def direction(name: str, shape: Shape) -> Input:
 
 
 def iota(dim: Dim) -> Iota:
-    """0, 1, … along an axis of this size, as reals."""
+    """The reals 0, 1, …, dim − 1 as a vector."""
     return Iota(dim)
 
 
@@ -107,7 +107,7 @@ def zeros(shape: Shape) -> Expr:
 def triangle(operand: Expr) -> Expr:
     """The triangular factor (k, k) of a matrix (m, k) of data (see `Triangle`)."""
     if operand.rank != 2 or operand.dtype != "real":
-        raise ShapeError(f"a triangular factor is of a matrix, not {show_shape(operand.shape)}")
+        raise ShapeError(f"a triangular factor needs a matrix, not {show_shape(operand.shape)}")
     return Triangle(operand)
 
 

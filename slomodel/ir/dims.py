@@ -1,4 +1,4 @@
-"""Dimensions: whole numbers that are affine in named sizes, known only at a plan."""
+"""Dimensions: integers that are affine in named sizes, whose values are known only at planning."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from slomodel.errors import ShapeError
 
 @dataclass(frozen=True, slots=True)
 class Dim:
-    """`const + sum(coefficient * name)`; equality is by form, so `10` and `h` never match.
+    """`const + sum(coefficient * name)`; equality is symbolic, so `10` and `h` differ.
 
-    `terms` is sorted by name and holds no zero coefficient.
+    `terms` is sorted by name and without zero coefficients.
     """
 
     terms: tuple[tuple[str, int], ...] = ()
@@ -40,7 +40,7 @@ class Dim:
         return not self.terms
 
     def size(self, sizes: Mapping[str, int]) -> int:
-        """The number this dim stands for.
+        """The value of this dim for given sizes.
 
         Raises ShapeError when a name has no size yet or the result is negative.
         """
@@ -69,12 +69,12 @@ Shape = tuple[Dim, ...]
 
 
 def named(name: str) -> Dim:
-    """The dim that is one named size."""
+    """The dim of one named size."""
     return Dim(((name, 1),))
 
 
 def literal(size: int) -> Dim:
-    """The dim that is a fixed number."""
+    """A dim of known value."""
     return Dim((), size)
 
 
@@ -84,5 +84,5 @@ def show_shape(shape: Shape) -> str:
 
 
 def concrete(shape: Shape, sizes: Mapping[str, int]) -> tuple[int, ...]:
-    """The numbers of a shape."""
+    """The values of the dims of a shape."""
     return tuple(dim.size(sizes) for dim in shape)

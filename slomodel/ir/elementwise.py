@@ -23,7 +23,7 @@ def aligned(node: Map) -> list[Expr]:
 
 
 def apply(function: ScalarFunction, *operands: Expr) -> Expr:
-    """A function on operands of one shape; scalars go with any."""
+    """A function applied elementwise to operands of one shape; scalars are broadcast."""
     shape = max((operand.shape for operand in operands), key=len)
     whole = tuple(range(len(shape)))
     axes = tuple(whole if operand.shape else () for operand in operands)
@@ -38,9 +38,9 @@ def _call(function: ScalarFunction, *operands: Expr | float) -> Expr:
 def apply_along(
     function: ScalarFunction, operands: Sequence[Expr], axes: Sequence[Axes], shape: Shape
 ) -> Expr:
-    """A function on operands whose axis k is output axis `axes[operand][k]` (increasing).
+    """A function of operands whose axis k is output axis `axes[operand][k]` (increasing).
 
-    Output axes that no operand has are broadcast. Raises ShapeError where sizes differ.
+    The result is constant along output axes that no operand has. Raises ShapeError if sizes differ.
     """
     _check_map(function, operands, axes, shape)
     unwrapped, placed = _without_broadcasts(operands, axes) if shape else (operands, axes)
@@ -87,7 +87,7 @@ def _without_broadcasts(
 
 
 def _narrowed(node: Einsum) -> tuple[Expr, Axes]:
-    """The node without the axes along which it is constant, and the axes that are left."""
+    """The node without the axes along which it is constant, and the remaining axes."""
     present = {label for own in node.inputs for label in own}
     repeated = {label for label in node.output if node.output.count(label) > 1}
     kept = tuple(k for k, label in enumerate(node.output) if label in present | repeated)
@@ -102,9 +102,9 @@ def _narrowed(node: Einsum) -> tuple[Expr, Axes]:
 
 
 def _folded(function: ScalarFunction, numbers: Sequence[Const]) -> Const | None:
-    """The constant that a function of constants is, with the exact number as it was written.
+    """The value of a function of constants, with the exact number as it was written.
 
-    None where it stays a node because its double would be rounded (`without_rounding`).
+    None where it remains a node because its double would be rounded (`without_rounding`).
     """
     with np.errstate(all="ignore"):
         result = function.numpy(*(np.asarray(number.value) for number in numbers))
@@ -126,14 +126,14 @@ def _simplified(
             return broadcast(folded, (), shape)
     if function.simplify is None:
         return None
-    kept = function.simplify(*operands)
-    if kept is None:
+    simple = function.simplify(*operands)
+    if simple is None:
         return None
-    places = {own for operand, own in zip(operands, axes, strict=True) if kept is operand}
+    places = {own for operand, own in zip(operands, axes, strict=True) if simple is operand}
     if len(places) > 1:
-        return None  # one node along two sets of axes: which of them is kept is not known
+        return None  # one node along two sets of axes: which of them remains is unknown
     if places:
-        return broadcast(kept, places.pop(), shape)
-    # A simplification that builds a new node is over one operand and keeps its shape.
+        return broadcast(simple, places.pop(), shape)
+    # A simplification that builds a new node reads one operand and has its shape.
     widest = max(axes, key=len)
-    return broadcast(kept, widest if kept.shape else (), shape)
+    return broadcast(simple, widest if simple.shape else (), shape)

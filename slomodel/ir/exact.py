@@ -1,4 +1,4 @@
-"""Exact arithmetic on constants: whether a double is exact, and the number it is rounded from."""
+"""Exact arithmetic on constants: whether a double is exact, and which number it rounds."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from slomodel.ir.expr import Const, Exact
 from slomodel.ir.function import ScalarFunction
 
 _WHOLE = 2.0**53
-"""Sums, products and quotients of integers below this are exact where they are such integers."""
+"""Sums, products and quotients of integers below this are exact if they are such integers too."""
 _ARITHMETIC = ("add", "sub", "mul", "div", "neg", "square")
 _CHOOSING = ("abs", "sign", "relu", "maximum", "minimum", "clip", "where")
-"""Their values are ± one of the operands, or -1, 0 or 1. The square root of an integer, or Huber's
-function of one, may round to an integer that it is not.
+"""Functions whose value is ± one of the operands, or -1, 0 or 1. Others may round to an integer
+without being one: the square root of an integer, or Huber's function of it.
 """
 _MOST_BITS = 2200
-"""Bits of numerator and denominator together, beyond which a Fraction is not carried along; those
-of a double are at most 1,128."""
+"""Bits of numerator and denominator together, beyond which a Fraction is dropped; a double has at
+most 1,128."""
 _MOST_PARTS = 20
-"""The same for numbers such as sqrt(2 + pi): nodes of the SymPy expression."""
+"""The same limit for numbers such as sqrt(2 + pi), in nodes of the SymPy expression."""
 _HIGHEST_POWER = 64
-"""Integer powers up to this are computed exactly: 10^1,000,000 would be written out in full."""
+"""Integer powers up to this are computed exactly; 10^1,000,000 would be expanded in full."""
 
 _ROUNDING: ContextVar[bool] = ContextVar("constants are folded with rounding", default=True)
 
 
 @contextmanager
 def without_rounding() -> Iterator[None]:
-    """In graphs built inside the block, constants are folded only where that is exact.
+    """Fold constants only where that is exact, in graphs that are built inside the block.
 
-    Bounds need it: 3·0.58 in a derivative has a relative error of 1e-16, which is all that is left
-    of 1e16·(3·0.58 - 1.74), and 1e-150·2^-823 is not 0. Intervals enclose the nodes left unfolded.
+    Bounds need it: the relative error 1e-16 of 3·0.58 is the whole value of 1e16·(3·0.58 - 1.74),
+    and 1e-150·2^-823 is not 0. Intervals enclose the nodes that are not folded.
     """
     token = _ROUNDING.set(False)
     try:
@@ -46,12 +46,12 @@ def without_rounding() -> Iterator[None]:
 
 
 def may_fold(function: ScalarFunction, numbers: Sequence[Const], value: float) -> bool:
-    """Whether the double may replace the function of the numbers in a graph built now."""
+    """Whether `value` may replace the function of the numbers in the graph under construction."""
     return _ROUNDING.get() or is_exact(function, numbers, value)
 
 
 def is_exact(function: ScalarFunction, numbers: Sequence[Const], value: float) -> bool:
-    """True where the double is proved to be the exact value at the numbers' doubles."""
+    """Whether `value` is proved to be the exact value at the doubles of the numbers."""
     own = [number.value for number in numbers]
     if function.result == "bool" or not all(map(math.isfinite, own)):
         return True  # truth values, infinities and NaN are not rounded
@@ -75,8 +75,8 @@ def is_exact(function: ScalarFunction, numbers: Sequence[Const], value: float) -
 def exact_value(function: ScalarFunction, numbers: Sequence[Const], value: float) -> Exact | None:
     """The exact value at the numbers as they were written, of which `value` is the double.
 
-    A Fraction or a SymPy number such as sqrt(2); None where the double stands for itself, being
-    exact or rounded from a number that is too long to carry along.
+    A Fraction or a SymPy number such as sqrt(2); None where the double is exact, or where the
+    number that it rounds is too long to be stored.
     """
     if not math.isfinite(value) or not all(math.isfinite(number.value) for number in numbers):
         return None
@@ -95,7 +95,7 @@ def exact_value(function: ScalarFunction, numbers: Sequence[Const], value: float
 
 
 def carried(number: Exact) -> Exact | None:
-    """A real number as `Const.written` holds it; None where it is too long or not a number."""
+    """A real number as `Const.written` holds it; None if it is too long or not a number."""
     if isinstance(number, sp.Rational):
         number = Fraction(number.p, number.q)
     if isinstance(number, Fraction):
@@ -114,7 +114,7 @@ def _operand(number: Const) -> Exact | sp.Basic:
 
 
 def symbolic(number: Exact | sp.Basic) -> sp.Basic:
-    """A number as SymPy's."""
+    """A number as an object of SymPy."""
     if isinstance(number, Fraction):
         return sp.Rational(number.numerator, number.denominator)
     return number

@@ -1,8 +1,8 @@
 """The nodes of the expression graph: few kinds, interned, immutable, closed under differentiation.
 
 Two equal expressions are one object, so equality is identity and a graph is a DAG by itself.
-Shapes hold dim symbols; a node knows its shape and type when it is made. Nodes are made through
-`slomodel.ir.build`, which checks; the classes here only store.
+Shapes hold symbolic dims; the shape and type of a node are known on construction. Construct nodes
+by `slomodel.ir.build`, which checks; the classes here only store.
 """
 
 from __future__ import annotations
@@ -64,11 +64,11 @@ class Affine:
 
 @dataclass(frozen=True, slots=True)
 class Multiset:
-    """An index that finds a part of a sorted multi-index among all those of its length.
+    """The rank of a part of a sorted multi-index among all sorted multi-indices of that length.
 
     Output axis `axis` runs through the sorted tuples of `degree` numbers below `size`, in
     lexicographic order; the index is the place of the part `start:stop` of the tuple in the same
-    list for tuples of length stop - start. For one entry that is the entry itself.
+    list for tuples of length stop - start. A part of one entry has that entry as its index.
     """
 
     axis: int
@@ -109,8 +109,8 @@ class Const(Expr):
     """One number or truth value. Keyed by type and bits, so that 0.0, -0.0 and False differ.
 
     `value` is the double that kernels compute with. `written` is the exact number that it is
-    rounded from, a Fraction or a SymPy number (1/3, pi, 0.1 + 0.2); None where this is the decimal
-    number that the double is printed as.
+    rounded from, a Fraction or a SymPy number (1/3, pi, 0.1 + 0.2); None if that is the decimal
+    number that the double prints as.
     """
 
     __slots__ = ("value", "written")
@@ -150,8 +150,8 @@ class Iota(Expr):
 class Map(Expr):
     """A scalar function applied elementwise.
 
-    `axes[k]` names, increasing, the output axis of each axis of operand k: an operand lacks the
-    axes along which it is broadcast. Every output axis belongs to some operand.
+    `axes[k]` lists, in increasing order, the output axis of each axis of operand k; the operand is
+    broadcast along the others. Every output axis belongs to some operand.
     """
 
     __slots__ = ("axes", "function")
@@ -169,13 +169,14 @@ class Map(Expr):
 
 
 class Einsum(Expr):
-    """The sum, over the labels missing in `output`, of the product of `operands`.
+    """The sum, over the labels absent from `output`, of the product of `operands`.
 
-    Labels are 0, 1, … with sizes `dims[label]`. Beyond `numpy.einsum`: a label of the output that
-    no operand has broadcasts; a summed label that no operand has multiplies by its size; a label
-    twice in the output puts the result on a diagonal, zero elsewhere; no operand means the
-    number 1 (so `Einsum` of nothing is a size, an array of ones, or an identity matrix). Truth
-    values may be one operand that is only permuted or broadcast.
+    Labels are 0, 1, … with sizes `dims[label]`. More general than
+    `numpy.einsum`: an output label that no operand has broadcasts; a summed label that no operand
+    has multiplies by its size; a label that occurs twice in the output puts the result on a
+    diagonal, with zeros elsewhere; the empty product is 1 (so `Einsum` without operands is a size,
+    an array of ones, or an identity matrix). One operand of truth values may be permuted or
+    broadcast.
     """
 
     __slots__ = ("dims", "inputs", "output")
@@ -218,7 +219,7 @@ class Scatter(Expr):
 
 
 class Reshape(Expr):
-    """The same numbers in C order under another shape of the same total size."""
+    """The same elements in C order in another shape of the same total size."""
 
     __slots__ = ()
 
@@ -227,9 +228,9 @@ class Reshape(Expr):
 
 
 class Extreme(Expr):
-    """The largest or smallest element along `axes` (increasing); a NaN among them is the result.
+    """The largest or smallest element along `axes` (increasing); NaN if one of them is NaN.
 
-    Of nothing the largest is -inf and the smallest inf.
+    The largest of no elements is -inf, the smallest inf.
     """
 
     __slots__ = ("axes", "which")
@@ -244,7 +245,7 @@ class Extreme(Expr):
 class Scan(Expr):
     """`y[i] = a[i] * y[i - 1] + b[i]` along an axis, from 0; both operands have the result's shape.
 
-    A running product is a scan, and so are its derivatives.
+    Cumulative products are scans, and so are their derivatives.
     """
 
     __slots__ = ("axis",)
@@ -257,7 +258,7 @@ class Scan(Expr):
 class Triangle(Expr):
     """The upper triangular R (k, k) of a QR factorisation of a matrix A (m, k): RᵀR = AᵀA.
 
-    The signs of its rows are open. It is taken of data alone, and has no derivative.
+    The signs of its rows are arbitrary. Its operand depends on data alone: it has no derivative.
     """
 
     __slots__ = ()
@@ -278,20 +279,20 @@ def tables_of(node: Expr) -> tuple[Expr, ...]:
 
 
 def is_listed(node: Expr) -> bool:
-    """True for a gather or scatter with an index that is not affine."""
+    """Whether a node is a gather or scatter with an index that is not affine."""
     index = node.index if isinstance(node, (Gather, Scatter)) else ()
     return not all(isinstance(one, Affine) for one in index)
 
 
 def affine(index: tuple[Index, ...]) -> tuple[Affine, ...]:
-    """An index of which every entry is affine; TypeError for others."""
+    """The index, known to be affine in every entry. Raises TypeError otherwise."""
     if not all(isinstance(one, Affine) for one in index):
         raise TypeError("this index is not affine")
     return tuple(one for one in index if isinstance(one, Affine))
 
 
 def remake(node: Expr, operands: tuple[Expr, ...]) -> Expr:
-    """The node of the same kind over other operands of the same shapes; no checks."""
+    """The same node over other operands of the same shapes; unchecked."""
     if operands == node.operands:
         return node
     if isinstance(node, Map):

@@ -23,7 +23,7 @@ from slomodel.ir.expr import (
 
 
 def is_broadcast(node: Einsum) -> bool:
-    """True when the node only adds axes to its one operand, keeping the others' order."""
+    """Whether the node only adds axes to its one operand, whose own axes stay in order."""
     if len(node.operands) != 1 or len(set(node.output)) != len(node.output):
         return False
     own = node.inputs[0]
@@ -79,7 +79,7 @@ def _check_einsum(
 def _without_views(
     operands: Sequence[Expr], inputs: Sequence[Axes], dims: list[Dim]
 ) -> tuple[list[Expr], list[Axes], list[Dim]]:
-    """Replace operands that are themselves sum-free Einsums of one operand by what they view."""
+    """Replace operands that are views (sum-free Einsums of one operand) by the array viewed."""
     flat: list[Expr] = []
     labels: list[Axes] = []
     for operand, own in zip(operands, inputs, strict=True):
@@ -112,9 +112,9 @@ def broadcast(operand: Expr, axes: Axes, shape: Shape) -> Expr:
 
 
 def transpose(operand: Expr, order: Axes) -> Expr:
-    """The operand with output axis k its axis `order[k]`."""
+    """The operand with its axes permuted: output axis k is axis `order[k]`."""
     if sorted(order) != list(range(operand.rank)):
-        raise ShapeError(f"{order} is no order of the axes of {show_shape(operand.shape)}")
+        raise ShapeError(f"{order} is not an order of the axes of {show_shape(operand.shape)}")
     return einsum([operand], [tuple(range(operand.rank))], order, operand.shape)
 
 
@@ -122,18 +122,18 @@ def sum_over(operand: Expr, axes: Axes) -> Expr:
     """The sum along some axes; the others keep their order."""
     own = tuple(range(operand.rank))
     if not set(axes) <= set(own):
-        raise ShapeError(f"{axes} are not all axes of {show_shape(operand.shape)}")
+        raise ShapeError(f"{axes} must be axes of {show_shape(operand.shape)}")
     return einsum([operand], [own], tuple(k for k in own if k not in axes), operand.shape)
 
 
 def inner(left: Expr, right: Expr) -> Expr:
-    """The sum of the elementwise product of two arrays of one shape: a scalar."""
+    """The inner product of two arrays of one shape: a scalar."""
     own = tuple(range(left.rank))
     return einsum([left, right], [own, own], (), left.shape)
 
 
 def outer(left: Expr, right: Expr) -> Expr:
-    """All products of an element of each: shape left.shape + right.shape."""
+    """The outer product, of shape left.shape + right.shape."""
     own = tuple(range(left.rank))
     other = tuple(range(left.rank, left.rank + right.rank))
     return einsum([left, right], [own, other], own + other, left.shape + right.shape)
@@ -150,7 +150,7 @@ def matmul(left: Expr, right: Expr) -> Expr:
 
 
 def gather(operand: Expr, index: Sequence[Index], shape: Shape) -> Expr:
-    """`out[o] = operand[index(o)]`; bounds are the caller's to check (sizes may be unknown)."""
+    """`out[o] = operand[index(o)]`; the caller checks the bounds (sizes may be unknown)."""
     _check_index(index, operand.shape, shape)
     same = tuple(_unit(k, len(shape)) for k in range(len(shape)))
     if tuple(index) == same and shape == operand.shape:
@@ -181,7 +181,7 @@ def _check_index(index: Sequence[Index], indexed: Shape, iterated: Shape) -> Non
             _check_lookup(one, iterated)
     for axis in range(len(iterated)):
         if not any(_reads(one, axis, len(iterated)) for one in index):
-            raise ShapeError(f"axis {axis} of the result is used by no index")
+            raise ShapeError(f"axis {axis} of the result does not occur in any index")
 
 
 def _check_lookup(one: Lookup, iterated: Shape) -> None:
@@ -194,7 +194,7 @@ def _check_lookup(one: Lookup, iterated: Shape) -> None:
 
 
 def _reads(one: Index, axis: int, rank: int) -> bool:
-    """True when an index depends on an output axis."""
+    """Whether an index depends on an output axis."""
     if isinstance(one, Lookup):
         return axis in one.axes
     if isinstance(one, Multiset):
@@ -204,7 +204,7 @@ def _reads(one: Index, axis: int, rank: int) -> bool:
 
 
 def reshape(operand: Expr, shape: Shape) -> Expr:
-    """The same elements in C order; equal totals are checked where all sizes are known."""
+    """The same elements in C order; total sizes are compared where they are known."""
     if operand.shape == shape:
         return operand
     if all(dim.is_literal for dim in operand.shape + shape):

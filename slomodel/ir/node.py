@@ -51,7 +51,7 @@ def interned(
     key: Hashable | None = None,
     **own: object,
 ) -> Kind:
-    """The one node of this class with these fields; `key` stands for `own` where given."""
+    """The unique node of this class with these fields; `key` identifies `own` if given."""
     full = (cls, operands, shape, dtype, tuple(own.values()) if key is None else key)
     with _lock:
         found = _table.get(full)
@@ -72,7 +72,7 @@ def interned(
 def without_gc() -> Iterator[None]:
     """Suspend the cyclic garbage collector inside the block.
 
-    Over a long text, whose nodes all stay alive, it takes nearly half of the time. Of several
+    It takes nearly half of the time that a long text needs, whose nodes all stay alive. Of several
     threads inside such blocks, the first one to leave turns it on again.
     """
     was_on = gc.isenabled()

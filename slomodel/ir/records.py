@@ -1,6 +1,6 @@
-"""Graphs as flat records: how they are pickled, without recursion, and interned again.
+"""Pickling of graphs as flat records: without recursion, and interned again on loading.
 
-A pickle of several nodes writes the graph of each: pickle one root, or what they were made from.
+A pickle of several nodes stores the graph of each: pickle one root, or the source of them all.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ _KINDS: dict[str, Callable[..., Expr]] = {
 
 
 def restore(records: list[_Record]) -> Expr:
-    """The graph that `flatten` listed, re-interned in this process."""
+    """The graph of these records, interned in this process: the inverse of `flatten`."""
     nodes: list[Expr] = []
     for kind, operands, own in records:
         nodes.append(_KINDS[kind](tuple(nodes[k] for k in operands), *own))

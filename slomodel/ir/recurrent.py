@@ -1,4 +1,4 @@
-"""Constructors of what goes along axes: the largest element, recurrences, running products."""
+"""Constructors of operations along axes: extremes, recurrences, products."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def extreme(operand: Expr, which: Which, axes: Axes) -> Expr:
 
 
 def spread(operand: Expr, extreme_of: Extreme) -> Expr:
-    """An array of the shape of an extreme, constant along the axes that this went over."""
+    """Broadcast `operand`, of the shape of an extreme, along the axes of that extreme."""
     wide = extreme_of.operands[0]
     kept = tuple(k for k in range(wide.rank) if k not in extreme_of.axes)
     return broadcast(operand, kept, wide.shape)
@@ -30,7 +30,7 @@ def scan(factor: Expr, term: Expr, axis: int) -> Expr:
 
 
 def backward_scan(factor: Expr, term: Expr, axis: int) -> Expr:
-    """`y[i] = factor[i + 1] * y[i + 1] + term[i]` along an axis, from its end: a scan's adjoint."""
+    """`y[i] = factor[i + 1] * y[i + 1] + term[i]` along an axis, backwards: adjoint of `scan`."""
     turned = scan(flipped(shifted(factor, axis, -1), axis), flipped(term, axis), axis)
     return flipped(turned, axis)
 
@@ -42,7 +42,7 @@ def flipped(operand: Expr, axis: int) -> Expr:
 
 
 def shifted(operand: Expr, axis: int, by: int) -> Expr:
-    """The elements moved by one place, `by` 1 or -1, along an axis; a zero comes in."""
+    """The elements shifted along an axis by one place, `by` 1 or -1; the place left free is 0."""
     size = operand.shape[axis] - 1
     shape = (*operand.shape[:axis], size, *operand.shape[axis + 1 :])
     source, target = (literal(0), literal(1)) if by > 0 else (literal(1), literal(0))
@@ -51,9 +51,9 @@ def shifted(operand: Expr, axis: int, by: int) -> Expr:
 
 
 def product_over(operand: Expr, axis: int) -> Expr:
-    """The product along an axis; of nothing it is 1.
+    """The product along an axis; the empty product is 1.
 
-    The last value of a recurrence: its derivative is right where factors are 0.
+    It is the last value of a recurrence, so that its derivative is right where factors are 0.
     """
     _check_axes(operand, (axis,))
     shape = _resized(operand.shape, axis, operand.shape[axis] + 1)
@@ -70,7 +70,7 @@ def product_over(operand: Expr, axis: int) -> Expr:
 
 
 def _along(rank: int, axis: int, offset: Dim, step: int = 1) -> list[Affine]:
-    """The index of every axis as it is, but for `offset + step * o` along one."""
+    """The identity index on every axis but one, which has `offset + step * o`."""
     return [
         Affine(
             offset if k == axis else Dim(),
@@ -86,6 +86,6 @@ def _resized(shape: Shape, axis: int, size: Dim) -> Shape:
 
 def _check_axes(operand: Expr, axes: Axes) -> None:
     if not set(axes) <= set(range(operand.rank)):
-        raise ShapeError(f"{axes} are not all axes of {show_shape(operand.shape)}")
+        raise ShapeError(f"{axes} must be axes of {show_shape(operand.shape)}")
     if operand.dtype != "real":
-        raise ShapeError("an extreme or a product is of numbers, not truth values")
+        raise ShapeError("an extreme or a product needs numbers, not truth values")

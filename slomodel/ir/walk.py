@@ -1,4 +1,4 @@
-"""Walks over the graph; all of them iterative, so that depth is no limit."""
+"""Walks over the graph, all iterative, so that its depth is not limited."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def postorder(*roots: Expr) -> list[Expr]:
     """Every node under the roots once, operands before their users, in a fixed order."""
     order: list[Expr] = []
     seen: set[Expr] = set()
-    # A node stands before None on the stack once its operands have been put above it.
+    # Once its operands are on the stack above it, a node is followed by None.
     stack: list[Expr | None] = list(reversed(roots))
     while stack:
         node = stack.pop()
@@ -32,7 +32,7 @@ def postorder(*roots: Expr) -> list[Expr]:
 
 
 def users(order: Iterable[Expr]) -> dict[Expr, list[Expr]]:
-    """For each node of `order`, the nodes of it that have it as operand (once a use)."""
+    """For each node of `order` those nodes of `order` that use it, once per use."""
     result: dict[Expr, list[Expr]] = {}
     for node in order:
         result.setdefault(node, [])
@@ -51,7 +51,7 @@ def rewrite(roots: tuple[Expr, ...], rule: Callable[[Expr], Expr]) -> tuple[Expr
 
 
 def substitute(roots: tuple[Expr, ...], values: Mapping[Expr, Expr]) -> tuple[Expr, ...]:
-    """The roots with some nodes, as they are under them, replaced by others of the same shape."""
+    """The roots with the nodes in `values` replaced by others of the same shape."""
     done: dict[Expr, Expr] = {}
     for node in postorder(*roots):
         operands = tuple(done[operand] for operand in node.operands)
@@ -72,7 +72,7 @@ def with_tables(roots: tuple[Expr, ...], other: Mapping[Expr, Expr]) -> dict[Exp
 
 
 def dependents(order: Iterable[Expr], start: Callable[[Expr], bool]) -> set[Expr]:
-    """The nodes of `order` (a postorder) that are, or stand on, a node for which `start` holds."""
+    """The nodes of `order`, a postorder, for which `start` holds, and those that depend on one."""
     result: set[Expr] = set()
     for node in order:
         if start(node) or any(operand in result for operand in node.operands):

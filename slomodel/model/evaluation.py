@@ -1,4 +1,4 @@
-"""What every question to a model stands on: points, kernels, values and derivatives."""
+"""Evaluation of a compiled model: points, kernels, values and derivatives."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Evaluating:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Names of the data that has no value yet."""
+        """Names of the data that have no values yet."""
         return self._binding.missing
 
     @property
@@ -63,7 +63,7 @@ class Evaluating:
 
     @property
     def constants(self) -> dict[str, Vector]:
-        """The numbers that long sums have written out, by the names `source()` has for them."""
+        """Tables of numbers that were written out in long sums, by their names in `source()`."""
         written = [d for d in self._problem.data if d.values is not None]
         return {d.name: np.array(self._binding.arrays[d.name]) for d in written}
 
@@ -81,7 +81,7 @@ class Evaluating:
         return self._vectors.unpack(self._vectors.vector(x))
 
     def x0(self, seed: int = 0) -> Vector:
-        """A start (n,) drawn as the model's `init`s say."""
+        """A start (n,), drawn from the distributions that the model's `init`s state."""
         whole("seed", seed, 0)
         self._binding.require_sizes()
         return start(self._problem, self._binding, seed)
@@ -95,11 +95,11 @@ class Evaluating:
         return self.value_and_gradient(x)[1]
 
     def value_and_gradient(self, x: Point, out: Vector | None = None) -> tuple[float, Vector]:
-        """The objective and its gradient at x (n,), with the work they share done once.
+        """The objective and its gradient at x (n,); their common work is done once.
 
-        The gradient is a fresh array, or `out` where that is given.
+        The gradient is a fresh array, or `out` if that is given.
         """
-        # What nearly every call gives, without the microseconds that the rest takes.
+        # The usual arguments, without the microseconds that the general checks take.
         fresh, sized = self._kernels.own.fresh, self._sized
         if (
             (out is None and fresh is not None and sized is not None)
@@ -112,7 +112,7 @@ class Evaluating:
         return self._function("value_and_gradient")(point, gradient), gradient
 
     def hvp(self, x: Point, v: Point) -> Vector:
-        """The Hessian at x times v, all (n,)."""
+        """The product of the Hessian at x and v, all (n,)."""
         point = self._given(x)
         product = self._empty(point)
         self._function("hvp")(point, self._given(v, "v"), product)
@@ -139,12 +139,12 @@ class Evaluating:
         return self._sized
 
     def _given(self, x: Point, what: str = "x") -> Vector:
-        """A vector (n,) for the kernels: of CuPy too where they run on its device."""
+        """`x` as a vector (n,) for the kernels; where they run on a device, it may be there."""
         on_device = self._compiled.target.on_device
         return (self._vectors.device_vector if on_device else self._vectors.vector)(x, what)
 
     def _empty(self, point: Vector) -> Vector:
-        """An array (n,) beside a point."""
+        """An uninitialised array (n,), on the device if the point is there."""
         kind = self._compiled.precision
         return empty_on_device(self.n, kind) if is_on_device(point) else np.empty(self.n, kind)
 

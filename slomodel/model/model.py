@@ -1,4 +1,4 @@
-"""The compiled model: evaluate, differentiate, bind, solve, look at it."""
+"""The compiled model: evaluate, differentiate, bind, solve, inspect."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from slomodel.problem import Problem
 from slomodel.rewrite import chosen
 from slomodel.solve import Callback, Progress, Solution, solve
 
-# Loaded by the methods that need it: it takes a sixth of what all else takes to load.
+# Loaded by the methods that need it: its import takes a sixth of the time of all the others.
 if TYPE_CHECKING:
     from slomodel.bounds import Bounds, Setting
 
@@ -43,7 +43,7 @@ class Model(Evaluating):
 
     @classmethod
     def of(cls, recipe: Recipe, problem: Problem | None = None) -> Model:
-        """The model of a recipe, which is read again where no problem is given."""
+        """The model of a recipe, whose source is read again unless its problem is given."""
         problem = problem or recipe.problem()
         binding = bind(problem, recipe.data, recipe.dims, recipe.folder)
         target, precision = backend_of(recipe.backend), precision_of(recipe.dtype)
@@ -58,9 +58,9 @@ class Model(Evaluating):
         return f"<slomodel.Model {self.name}: {sizes}>"
 
     def bind(self, /, **data: object) -> Model:
-        """The model with other data, the rest kept; nothing is parsed or differentiated again.
+        """The model with other data, all else equal; nothing is parsed or differentiated again.
 
-        Kernels are shared where the sizes stay the same, and planned anew where they change.
+        Kernels are shared if the sizes stay the same, and planned anew if they change.
         """
         recipe = replace(self._recipe, data={**self._recipe.data, **data})
         binding = bind(self._problem, recipe.data, recipe.dims, recipe.folder)
@@ -89,20 +89,20 @@ class Model(Evaluating):
         workers: int | None = None,
         **options: object,
     ) -> Solution:
-        """Minimise (or maximise, as the model says) from x0, or from `x0(seed)`.
+        """Minimise or maximise, as the model states, from x0 or from `x0(seed)`.
 
-        Ends where ‖∇f‖ < gtol·min(1, max(|f(x0)|, ‖∇f(x0)‖)), with `scaled=False` < gtol. `x0` is
+        Ends when ‖∇f‖ < gtol·min(1, max(|f(x0)|, ‖∇f(x0)‖)), with `scaled=False` < gtol. `x0` is
         a vector (n,), named arrays or a Solution. `callback(state)` is called at the start and
         after every step with `state.k .x .fun .gradient_norm .step .epoch .time .nfev .njev .nhev`,
         and stops the run by returning True. `progress=True` shows a live line on a terminal; an
-        object with `update(state)` and `close()` is a display of your own. `threads` is how many
-        kernels and the BLAS use, for the whole process while the run lasts. `checkpoint` is a file
-        that the run is written to every few seconds; `resume` goes on with such a file, to the same
-        bits (with the same `threads`). `verify` checks on the run what the theorems promise: see
-        `solution.certificate.summary`. With `starts` there are so many runs, from `x0(seed)`,
-        `x0(seed + 1)`, …, in `workers` processes, each with one of the `threads` unless they are
-        given; the best is returned, with `runs` and `summary` of all. `options` are those of the
-        method. The result's `status` says how it ended; only wrong input raises.
+        object with `update(state)` and `close()` replaces that display. `threads` is the number
+        that kernels and the BLAS use, in the whole process while the run lasts. `checkpoint` is a
+        file that the run is written to every few seconds; `resume` continues such a file, bit for
+        bit (with the same `threads`). `verify` checks the inequalities of the theorems on the run:
+        see `solution.certificate.summary`. With `starts` there are that many runs, from `x0(seed)`,
+        `x0(seed + 1)`, …, in `workers` processes, each with one thread unless `threads` is given;
+        the best is returned, with `runs` and `summary` of all. `options` are those of the method.
+        The result's `status` says how it ended; only wrong input raises.
         """
         if starts is not None or workers is not None:
             run = partial(
@@ -165,9 +165,9 @@ class Model(Evaluating):
             )
 
     def source(self, target: str = "auto") -> str:
-        """A standalone module for a target: `value(x, data)`, `gradient`, … (see its docstring).
+        """Source of a standalone module with `value(x, data)`, `gradient`, … (see its docstring).
 
-        The target `graph` is the expression graph of objective and gradient, a node a line.
+        The target `graph` gives the expression graph of objective and gradient, one node per line.
         """
         if target == "graph":
             return show(self._problem.objective, *self._plans.written.gradient) + "\n"
@@ -178,18 +178,18 @@ class Model(Evaluating):
         return compiled.source()
 
     def explain(self) -> str:
-        """What the compiler knows: shapes, smoothness, the work it saves, where kernels run."""
-        told = explanation(self._problem, self._binding, self._plans.changes(self._binding))
+        """Report on the compilation: shapes, smoothness, rewrites, and where kernels run."""
+        report = explanation(self._problem, self._binding, self._plans.changes(self._binding))
         target = self._compiled.target
         reason = target.reason if isinstance(target, Automatic) else None
-        return f"{told}\nbackend    {self.backend}" + (f": {reason}" if reason else "")
+        return f"{report}\nbackend    {self.backend}" + (f": {reason}" if reason else "")
 
     def bounds(self, center: Point, radius: float, effort: str = "default") -> Bounds:
-        """Proved Lipschitz constants of gradient and Hessian over a ball round `center` (n,).
+        """Proved Lipschitz constants of gradient and Hessian over a ball about `center` (n,).
 
-        Either may be inf, with a `reason`; `explain()` tells how each comes about. `effort` is
-        `quick`, `default` or `thorough`: how much work a rule may take, for bounds closer to the
-        constants.
+        Either may be inf, with a `reason`; `explain()` of the result shows how each is derived.
+        `effort` is `quick`, `default` or `thorough`: how much work a rule may take, for bounds
+        closer to the constants.
         """
         from slomodel.bounds import bounds, effort_of
 
@@ -205,12 +205,12 @@ class Model(Evaluating):
         seed: int = 0,
         method: str = "ascent",
     ) -> Bounds:
-        """Estimates of the same from below, with source `sampled`.
+        """Estimates of the same constants from below, with source `sampled`.
 
-        Rounding errors are measured at the centre and subtracted: at radii so small that they
-        dominate differences between two points, the estimate of L2 is 0.
         `ascent` climbs to points of large curvature, `samples` points in all; `pairs` compares
-        gradients at as many random pairs of points, as the paper does.
+        gradients at as many random pairs of points, as the paper does. Rounding errors are measured
+        at the centre and subtracted: at radii so small that they dominate the differences between
+        points, the estimate of L2 is 0.
         """
         from slomodel.bounds import sample
 
@@ -219,20 +219,21 @@ class Model(Evaluating):
         return sample(self, self._vectors.vector(center), radius, samples, seed, method, eps)
 
     def bound_formula(self, which: str) -> sp.Expr:
-        """For a polynomial a bound of `L1` or `L2` over every ball, as a SymPy expression.
+        """Bound on `L1` or `L2` of a polynomial over any ball, as a SymPy expression.
 
         Its symbols are the radius `r` and, as `norm_U`, the Euclidean norm of each variable at the
-        centre; data are numbers. `bounds` is tighter: it knows the centre itself.
+        centre; data are numbers. `bounds` is tighter, since it knows the centre itself.
         """
         from slomodel.bounds import bound_formula
 
         return bound_formula(self._setting(np.zeros(self.n)), which)
 
     def check_gradient(self, x: Point | None = None) -> dict[str, float]:
-        """For each variable the worst deviation of the gradient at x (default `x0()`).
+        """Largest deviation of the gradient at x (default `x0()`), for each variable.
 
-        Relative to the gradient's norm, against complex steps through the reference interpreter,
-        which shares nothing with the kernels; about 1e-15 is right, and kinks may show.
+        It is relative to the gradient's norm, and measured against complex steps through the
+        reference interpreter, which shares no code with the kernels. About 1e-15 is expected; at
+        kinks it may be large.
         """
         vector = self.x0() if x is None else self._vectors.vector(x)
         parts = self.unpack(self.gradient(vector))
@@ -244,8 +245,8 @@ class Model(Evaluating):
     def scipy(self) -> dict[str, Callable[..., object]]:
         """`fun`, `jac` and `hessp` for `scipy.optimize.minimize(**model.scipy(), x0=…)`.
 
-        Of a model to maximise they are the negatives. SciPy warns that L-BFGS-B, BFGS and CG do
-        not use `hessp`: give those `fun` and `jac` alone.
+        For a model to be maximised they are negated. SciPy warns that L-BFGS-B, BFGS and CG do
+        not use `hessp`: pass `fun` and `jac` alone to those.
         """
         sign = -1.0 if self._problem.sense == "maximize" else 1.0
         return {
@@ -268,10 +269,10 @@ class Model(Evaluating):
         return setting_of(self._problem, self._values(center), self._binding.sizes)
 
     def trace_nonfinite(self, x: Point) -> str | None:
-        """Where a NaN or infinity of value or gradient at x (n,) comes from; None if all is finite.
+        """Origin of a NaN or infinity in the value or gradient at x (n,); None if all are finite.
 
-        A sentence with the first sub-expression that made one of finite numbers, its line, the
-        element and its operands.
+        The sentence names the first sub-expression that computes one from finite numbers, its line,
+        the element and its operands.
         """
         self._binding.require_data()
         vector = self._vectors.vector(x)
@@ -295,18 +296,20 @@ def compile(
     strict: bool = False,
     rewrites: bool | Collection[str] = True,
 ) -> Model:
-    """A model from a SymPy expression, from text or from the path of a .slo file.
+    """Compile a model: a SymPy expression, the text of a model, or the path of a .slo file.
 
-    `variables` orders the variables of a SymPy expression, by symbol or name.
-    `data` maps names to arrays, numbers or `pathlib.Path`s; what is missing can be given later
-    with `bind` (`None` names a symbol that is data, without values). `dims` gives sizes that the
-    data does not. `backend` is `c` (which
-    needs a C compiler), `numexpr`, `numpy` or `auto`: what the environment variable
-    SLOMODEL_BACKEND says, else `c` where it can be had and numexpr elsewhere; or `cupy`, which
-    needs CuPy and an NVIDIA GPU. `dtype` is what
-    kernels compute in, `float64` or `float32` (points and the solver's own work stay float64).
-    `strict` makes a kink an error instead of a NonsmoothWarning. `rewrites` are
-    the passes that save work: all, none, or those of these names, which `explain()` tells.
+    - `variables`: order of the variables of a SymPy expression, by symbol or name.
+    - `data`: arrays, numbers or `pathlib.Path`s by name. Missing data can be given later with
+      `bind`; `None` declares a symbol of a SymPy expression as data without values.
+    - `dims`: sizes that do not follow from the data.
+    - `backend`: `c` (needs a C compiler), `numexpr`, `numpy`, `cupy` (needs CuPy and an NVIDIA
+      GPU), or `auto`: the value of the environment variable SLOMODEL_BACKEND, else `c` where a
+      compiler exists and numexpr elsewhere.
+    - `dtype`: precision of the kernels, `float64` or `float32`; points and the solver's own
+      arithmetic are float64 in both cases.
+    - `strict`: a kink is an error instead of a NonsmoothWarning.
+    - `rewrites`: the passes that save work: all, none, or those named; `explain()` lists them.
+
     Every failure is a SlomodelError.
     """
     recipe = recipe_of(source, variables, data, dims, backend, dtype, chosen(rewrites))

@@ -1,4 +1,4 @@
-"""Many starts of one model: what is checked and made ready before the first."""
+"""Runs of one model from several starts: checks and preparation before the first."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from slomodel.solve.run.multistart import many
 
 
 class RunOf(Protocol):
-    """`Model.solve` with all that every run has in common."""
+    """`Model.solve` with the options that all runs share."""
 
     def __call__(
         self, *, seed: int, max_time: float | None = None, max_iter: int = 100_000
@@ -26,7 +26,7 @@ class RunOf(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Starts:
-    """How many starts there are, in how many processes, from which seed on."""
+    """Number of starts and of processes, first seed, and how the runs are shown."""
 
     starts: object
     workers: object
@@ -39,12 +39,12 @@ class Starts:
 def from_starts(
     run: RunOf, x0: Callable[[int], Vector], how: Starts, alone: Mapping[str, object]
 ) -> Solution:
-    """Runs from x0(seed), x0(seed + 1), …; `alone` are options that go with one start only.
+    """Best of the runs from x0(seed), x0(seed + 1), …; `alone` holds options of single runs.
 
-    Raises DomainError for what does not go together, and where all starts would be the same.
+    Raises DomainError for options that cannot be combined, and if all starts would be equal.
     """
     if how.starts is None:
-        raise _refused("workers are for several starts, and there is one", "give starts too")
+        raise _refused("workers are for several starts, and there is one", "give starts as well")
     count = whole("starts", how.starts, 1)
     workers = 1 if how.workers is None else whole("workers", how.workers, 1)
     for name, value in alone.items():
@@ -58,7 +58,7 @@ def from_starts(
         )
     display = display_of(how.progress, how.max_time, f"of {count} starts")
     if workers > 1:
-        # What is wrong shows here, and what this loads the processes share.
+        # Errors appear here; and forked processes share the modules that this loads.
         run(seed=how.seed, max_iter=1)
     return many(run, count, how.seed, workers, how.sense, how.max_time, display)
 

@@ -1,4 +1,4 @@
-"""A model as the solvers see it: kernels without checks, and what the compiler knows."""
+"""A model as the solvers see it: kernels without checks, and facts known to the compiler."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from slomodel.solve.facts import Facts, Product
 
 
 class CompiledObjective:
-    """An objective over points (n,) of which nothing has to be checked any more.
+    """An objective over points (n,), which are not checked again.
 
-    Value and gradient are planned and loaded when this is made, before the clock of a run starts;
-    products with the Hessian when they are asked for first, while it stands.
+    Value and gradient are planned and loaded on construction, before the clock of a run starts;
+    products with the Hessian when first requested, while the clock is stopped.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class CompiledObjective:
 
     @property
     def eps(self) -> float:
-        """The rounding unit of the precision of the kernels."""
+        """Machine epsilon of the precision of the kernels."""
         return self._eps
 
     @property
@@ -75,9 +75,9 @@ class CompiledObjective:
 
 
 def start_point(x0: Point | Solution, vectors: VectorLayout) -> Vector:
-    """The vector (n,) of a start: a vector, named arrays or the point of a Solution.
+    """The start (n,) given by a vector, named arrays or the point of a Solution.
 
-    Raises DomainError or ShapeError, with the call that was probably meant.
+    Raises DomainError or ShapeError, which suggest the call that was probably meant.
     """
     if isinstance(x0, Solution):
         return vectors.vector(x0.x, "x0")

@@ -1,4 +1,4 @@
-"""From a problem to what can be planned: its derivatives, the chosen target, a set of sizes."""
+"""Plans of a problem: its derivatives, rewritten or as written, for a target and a set of sizes."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from slomodel.rewrite import Change, Facts, Optimized, optimized
 from slomodel.solve.options import choice
 
 BACKENDS = ("auto", *(name for name, target in TARGETS.items() if not target.instead))
-"""What runs kernels, as it is asked for."""
+"""Names of `backend=`, which runs the kernels."""
 TARGET_NAMES = ("auto", *TARGETS, "graph")
-"""What a model's source can be had for; `auto` is what its kernels run on here."""
+"""Names of targets for source; `auto` is the one whose kernels run here."""
 PRECISIONS: dict[str, Precision] = {"float64": "float64", "float32": "float32"}
 
 
 def known_of(problem: Problem) -> Known:
-    """What the declarations say of the data."""
+    """Facts about the data that follow from their declarations."""
     return Known(
         frozenset(d.node for d in problem.data if not d.may_be_missing),
         frozenset(d.node for d in problem.data if "symmetric" in d.attributes),
@@ -36,9 +36,10 @@ def known_of(problem: Problem) -> Known:
 
 
 def target_of(name: str) -> Target:
-    """The target of this name. Raises DomainError where there is none.
+    """The target of this name. Raises DomainError for an unknown name.
 
-    `auto` is the one that the environment names in SLOMODEL_BACKEND, or else the quickest there is.
+    `auto` is the target named by the environment variable SLOMODEL_BACKEND, or else the fastest
+    available.
     """
     if choice("target", name, TARGET_NAMES) == "auto":
         name = os.environ.get("SLOMODEL_BACKEND", "auto")
@@ -47,22 +48,22 @@ def target_of(name: str) -> Target:
 
 
 def backend_of(name: str) -> Target:
-    """The target of a backend that is to run here. Raises DomainError or TargetLimit."""
+    """The target of a backend that has to run here. Raises DomainError or TargetLimit."""
     instead = TARGETS[name].instead if name in TARGETS else ""
-    hint = f"it is text alone: use {instead}, or source({name!r})" if instead else ""
+    hint = f"it is source text only: use {instead}, or source({name!r})" if instead else ""
     target = target_of(choice("backend", name, BACKENDS, hint))
     target.require()
     return target
 
 
 def precision_of(dtype: str) -> Precision:
-    """The precision of this name. Raises DomainError for others."""
+    """The precision of this name. Raises DomainError for an unknown name."""
     return PRECISIONS[choice("dtype", dtype, PRECISIONS)]
 
 
 _MOST_KEPT = 16
 _LONGEST_TABLE = 1000
-"""So many constants that are written out are part of the source; more have to be given to it."""
+"""Numbers; a longer table of constants is not part of generated source, but passed to it."""
 
 
 def _default(declared: DataDeclaration) -> Default | None:
@@ -72,10 +73,10 @@ def _default(declared: DataDeclaration) -> Default | None:
 
 
 class Plans:
-    """What the models that are bound from one share: its derivatives, as written and rewritten.
+    """Derivatives of a problem, as written and as rewritten, shared by all models bound from it.
 
-    A rewriting is done once for each set of facts, and differentiated once for each result; of the
-    latest few.
+    Each set of facts is rewritten once, and each result differentiated once; the latest few are
+    cached.
     """
 
     def __init__(self, problem: Problem, rewrites: Collection[str], precision: Precision) -> None:
@@ -88,7 +89,7 @@ class Plans:
         self.written = Derivatives(problem.objective, self._variables, known_of(problem))
 
     def smooth(self, binding: Binding) -> bool:
-        """Whether the objective is known to be continuously differentiable with these data."""
+        """Whether the objective is proved to be continuously differentiable for these data."""
         if self._kinks_by_data:
             return smoothness(self._problem, binding.arrays) > 0
         return self._smooth
@@ -104,7 +105,7 @@ class Plans:
     def compiled(
         self, binding: Binding, target: Target, shared: Compiled | None = None
     ) -> Compiled:
-        """The kernels of a binding: `shared` where they are the same, planned but not yet printed.
+        """The kernels of a binding, planned but not yet printed; `shared` if that serves.
 
         Nothing is rewritten while a size is unknown.
         """
@@ -125,7 +126,7 @@ class Plans:
         return Compiled(*own, self._precision, defaults, made, attributes)
 
     def changes(self, binding: Binding) -> tuple[Change, ...]:
-        """What the passes did for a binding."""
+        """The changes that the passes made for a binding."""
         return () if binding.unsized else self._optimum(binding)[0].changes
 
     def _optimum(self, binding: Binding) -> tuple[Optimized, Derivatives]:
@@ -145,7 +146,7 @@ class Plans:
             return self._latest[0]
 
     def _derivatives_of(self, found: Optimized) -> Derivatives:
-        """The derivatives of a result: those of an equal one, whatever it was found for."""
+        """The derivatives of a rewritten objective, shared with an equal one among the latest."""
         if found.objective is self.written.objective and found.joint is None:
             return self.written
         objective = found.objective if found.joint is None else found.joint.objective

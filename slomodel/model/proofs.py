@@ -1,4 +1,4 @@
-"""A model's questions for bounds: what is asked of `bounds`, and what the solvers get of it."""
+"""Bounds for a model and its solvers: the arguments of `bounds`, and proofs about a centre."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ Values = Mapping[Input, Array]
 def setting_of(problem: Problem, values: Values, sizes: Mapping[str, int]) -> Setting:
     """The objective with its centre and data.
 
-    Of data that may be missing, a NaN or infinity that no mask shows may be replaced by any number,
-    and is by 0.
+    In data that may be missing, entries that are hidden by a mask may have any value: NaN and
+    infinities there are replaced by 0.
     """
     setting = _with_tables(
         Setting(
@@ -70,7 +70,7 @@ def _reals(array: NDArray[np.generic]) -> Array:
 
 
 class Prover:
-    """Proved bounds round a point (n,), for a solver; work at one centre is done once."""
+    """Proved bounds about a point (n,), for a solver; work at one centre is done once."""
 
     def __init__(self, setting_at: Callable[[Array], Setting]) -> None:
         self._setting_at = setting_at
@@ -78,7 +78,7 @@ class Prover:
         self._check: Callable[[], None] | None = None
 
     def stop_by(self, check: Callable[[], None]) -> None:
-        """Call `check` every so often during proofs; an exception that it raises ends the proof."""
+        """Call `check` regularly during proofs; an exception that it raises ends the proof."""
         self._check = check
 
     def __call__(self, centre: Array, radius: float) -> Proof:
@@ -87,18 +87,18 @@ class Prover:
         return Proof(found.L1, found.L2, found.reason)
 
     def quick(self, centre: Array, radius: float) -> Proof:
-        """L1 alone, in little time where a quick rule has it."""
+        """L1 alone, quickly if a quick rule applies."""
         with stopped_by(self._check):
             found = quick_bound(self._setting(centre), radius)
         return Proof(found, math.inf) if math.isfinite(found) else self(centre, radius)
 
     def value_error(self, x: Array, f: float) -> float:
-        """Bound on the error of f as the objective, as the model states it, at x (n,)."""
+        """Upper bound on |f − objective at x (n,)|, the objective as the model states it."""
         with stopped_by(self._check):
             return value_error(self._setting(x), f)
 
     def gradient_error(self, x: Array, g: Array) -> float:
-        """Bound on the norm of the error of g (n,) as its gradient at x (n,)."""
+        """Upper bound on ‖g − gradient at x‖, both (n,)."""
         with stopped_by(self._check):
             return gradient_error(self._setting(x), g)
 

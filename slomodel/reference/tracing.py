@@ -39,10 +39,10 @@ class NonFinite:
 def first_nonfinite(
     roots: Sequence[Expr], values: Mapping[Input, Array], sizes: Sizes | None = None
 ) -> NonFinite | None:
-    """Where a NaN or infinity first appears; None if all is finite.
+    """Where a NaN or infinity first appears; None if all values are finite.
 
-    A non-finite element that no non-finite element of a root is computed from (one in a branch that
-    `where` does not take there) is passed over.
+    A non-finite element from which no non-finite element of a root is computed is ignored: one in a
+    branch that `where` does not take there, for example.
     """
     known = sizes_of(values, sizes or {})
     every = evaluate_all(roots, values, known)
@@ -125,6 +125,6 @@ def _(node: Scan, k: int, which: Truths, operands: list[Array], sizes: Sizes) ->
 
 @read.register
 def _(node: Triangle, k: int, which: Truths, operands: list[Array], sizes: Sizes) -> Truths:
-    """Column j of the factor is computed from the columns up to j."""
+    """Column j of the factor depends on the columns up to j."""
     columns = np.flip(np.logical_or.accumulate(np.flip(which.any(axis=0))))
     return np.broadcast_to(columns, operands[0].shape)

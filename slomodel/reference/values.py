@@ -1,7 +1,7 @@
 """The meaning of every node kind in plain NumPy: slow, obvious, and the oracle of every test.
 
-Arrays may be real or complex; a complex step through it gives derivatives to full precision for
-functions whose NumPy meaning takes complex numbers.
+Arrays may be real or complex: complex steps give derivatives to full precision, for functions
+whose NumPy definition accepts complex numbers.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Sizes = Mapping[str, int]
 def evaluate(
     roots: Sequence[Expr], values: Mapping[Input, Array], sizes: Sizes | None = None
 ) -> list[Array]:
-    """The values of the roots, each of its node's shape.
+    """The values of the roots, each of the shape of its node.
 
     Raises ShapeError if a size or an input is missing or does not fit.
     """
@@ -56,7 +56,7 @@ def evaluate(
 def evaluate_all(
     roots: Sequence[Expr], values: Mapping[Input, Array], sizes: Sizes | None = None
 ) -> dict[Expr, Array]:
-    """The array of every node under the roots, in evaluation order."""
+    """The arrays of all nodes under the roots, in evaluation order."""
     known = sizes_of(values, sizes or {})
     results: dict[Expr, Array] = {}
     with np.errstate(all="ignore"):
@@ -69,7 +69,7 @@ def evaluate_all(
 
 
 def sizes_of(values: Mapping[Input, Array], sizes: Sizes) -> dict[str, int]:
-    """The given sizes, and those that follow from the shapes of values."""
+    """The given sizes with those that follow from the shapes of the values."""
     known = dict(sizes)
     for node, array in values.items():
         for dim, size in zip(node.shape, np.shape(array), strict=False):
@@ -127,8 +127,8 @@ def _(node: Einsum, operands: list[Array], sizes: Sizes) -> Array:
         arrays, labels = [np.ones(())], [()]
     spec = ",".join("".join(ascii_letters[k] for k in own) for own in labels)
     spec += f"->{''.join(ascii_letters[k] for k in unique)}"
-    # In pairs: all at once, five matrices of 20 columns take seconds. Number types of more digits
-    # than doubles have no such path in NumPy.
+    # In pairs: all at once, five matrices of 20 columns take seconds. NumPy has no such path for
+    # extended precision.
     pairs = len(arrays) > 2 and all(np.asarray(array).dtype.kind in "fc" for array in arrays)
     result = np.asarray(np.einsum(spec, *arrays, optimize="greedy" if pairs else False))
     if node.dtype == "bool":
@@ -172,7 +172,7 @@ def positions(
 
 
 def _places(one: Multiset, sizes: Sizes) -> NDArray[np.intp]:
-    """The index as a list along its axis."""
+    """The index as an array along its axis."""
     numbers = range(one.size.size(sizes))
     parts = list(combinations_with_replacement(numbers, one.stop - one.start))
     every = combinations_with_replacement(numbers, one.degree)
@@ -210,7 +210,8 @@ def _table_values(node: Gather | Scatter, operands: Sequence[Array]) -> dict[Exp
 def _(node: Reshape, operands: list[Array], sizes: Sizes) -> Array:
     shape = concrete(node.shape, sizes)
     if operands[0].size != np.prod(shape, dtype=int):
-        raise ShapeError(f"{operands[0].shape} cannot take the shape {shape}: other total size")
+        given = operands[0].shape
+        raise ShapeError(f"{given} cannot be reshaped to {shape}: the total sizes differ")
     return operands[0].reshape(shape)
 
 

@@ -1,4 +1,4 @@
-"""Products of |t| and relu(t) with what vanishes at the same place: as smooth as they are."""
+"""Smoothness of products of |t| and relu(t) with factors that vanish at the same point."""
 
 from __future__ import annotations
 

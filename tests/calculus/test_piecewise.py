@@ -1,4 +1,4 @@
-"""How the branches of a choice are shown to meet: exactly, at any scale."""
+"""Proofs that the branches of a `where` meet smoothly: exact, at any scale."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_a_sympy_piecewise_is_read_exactly() -> None:
 
 
 def test_huge_numbers_end() -> None:
-    """exp(exp(exp(20))) has more digits than there is memory."""
+    """exp(exp(exp(20))) has more digits than fit into memory."""
     assert order("var x minimize where(x > 20, exp(exp(exp(x))) - exp(exp(exp(20))), 0)") == -1
     assert order("var x minimize where(x > 1e300, 2^x, 0)") == -1
     assert order("var x minimize where(x > 700, cosh(x)^60, 0)") == -1

@@ -109,7 +109,7 @@ def test_of_nothing() -> None:
 
 
 def test_shapes_are_checked() -> None:
-    with pytest.raises(ShapeError, match=r"\(1,\) are not all axes of \[n\]"):
+    with pytest.raises(ShapeError, match=r"\(1,\) must be axes of \[n\]"):
         build.extreme(X, "max", (1,))
     with pytest.raises(ShapeError, match=r"two arrays of one shape, not \[n\] and \[m\]"):
         build.scan(X, build.variable("y", (m,)), 0)

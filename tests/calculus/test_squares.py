@@ -1,4 +1,4 @@
-"""Sums of squares found in objectives, and Gauss and Newton's matrix against Jacobians."""
+"""Recognition of sums of squares in objectives, and the Gauss–Newton matrix against Jacobians."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ A, B, W = RNG.normal(size=(5, 3)), RNG.normal(size=5), RNG.uniform(size=5)
 HEAD = "dim m, n\ndata A[m, n], b[m], w[m]\nvar x[n], s\nminimize "
 Residual = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
-# The objective, and residuals whose squares sum up to it but for a constant.
+# The objective, and residuals whose squares sum to it up to a constant.
 SUMS: dict[str, Residual] = {
     "sumsq(A @ x - b)": lambda x, s: A @ x - B,
     "0.5 * sumsq(A @ x - s * b) + 3": lambda x, s: (A @ x - s * B) / np.sqrt(2.0),
@@ -53,7 +53,7 @@ def split(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def jacobian(residual: Residual, x: np.ndarray) -> np.ndarray:
-    """By complex steps, a column each."""
+    """The Jacobian by complex steps, column by column."""
     columns = [
         residual(*split(x + 1e-30j * unit)).imag / 1e-30 for unit in np.eye(x.size, dtype=complex)
     ]

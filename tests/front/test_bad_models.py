@@ -1,7 +1,7 @@
-"""The folder of bad models: each is answered with the codes and places that its first line states.
+"""The folder of bad models: each gives the codes and positions that its first line states.
 
-`# E204 6:22` is a code with line and column. What is wrong with data or sizes is in the model's
-own files, defaults and checks, so that `slomodel check` sees it.
+`# E204 6:22` is a code with line and column. Errors in data or sizes are in the model's own files,
+defaults and checks, so that `slomodel check` detects them.
 """
 
 import re
@@ -23,7 +23,7 @@ Places = list[tuple[str, int, int]]
 
 
 def stated(name: str) -> Places:
-    """What the first line of a model says: codes with places."""
+    """The codes and positions stated in the first line of a model."""
     first = (FOLDER / name).read_text(encoding="utf-8").partition("\n")[0]
     places = re.findall(r"([EW]\d{3}) (\d+):(\d+)", first)
     return [(code, int(line), int(column)) for code, line, column in places]

@@ -1,4 +1,4 @@
-"""Bind: data in every form give the same bits, sizes decide what is planned, nothing is shared."""
+"""Binding: data in any form give the same bits, sizes determine the plan, nothing is shared."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -93,7 +93,7 @@ KINDS = ("f8", "f4", "f2", "i8", "i4", "i1", "u8", "u1", "?")
 
 
 def given(kind: str, form: Form, folder: Path) -> tuple[dict[str, object], dict[str, Array]]:
-    """Data of a kind of numbers in a form, and the same numbers as float64 in C order."""
+    """Data of some dtype and memory layout, and the same numbers as float64 in C order."""
     raw = {name: (3 * array).astype(kind) for name, array in positive(5, 3).items()}
     plain = {name: np.array(array.tolist(), dtype="f8") for name, array in raw.items()}
     return {name: form(array, folder) for name, array in raw.items()}, plain
@@ -221,7 +221,7 @@ def test_a_default_takes_the_size_of_the_other_data() -> None:
 @pytest.mark.parametrize(
     ("text", "data", "dims", "kind", "words"),
     [
-        # What can be decided is decided, whatever else is missing.
+        # Errors are reported whatever else is missing.
         (
             "data s check s > 0 data t var x minimize s*t*x^2",
             {"s": -2},
@@ -248,7 +248,7 @@ def test_a_default_takes_the_size_of_the_other_data() -> None:
             {},
             {"n": 0},
             DomainError,
-            "E314.*`mean.x.2.` is of nothing: n = 0",
+            "E314.*`mean.x.2.` has no elements: n = 0",
         ),
         (TEXT, {"B": 1}, {}, DomainError, "E309.*no data `B`"),
         (TEXT, {}, {"k": 1}, DomainError, "E309.*no dim `k`"),

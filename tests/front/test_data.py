@@ -45,11 +45,11 @@ def test_a_key_other_than_the_name(folder: Path) -> None:
         ("../x.npz", "leaves the folder"),
         ("data/../../x.npz:A", "leaves the folder"),
         ("data\\..\\..\\x.npz", "leaves the folder"),
-        ("", "names no file"),
-        (":A", "names no file"),
-        ("x.npz:", "names no file"),
-        ("x.npy:A", "has no keys"),
-        ("x.MTX:A", "has no keys"),
+        ("", "does not name a file"),
+        (":A", "does not name a file"),
+        ("x.npz:", "does not name a file"),
+        ("x.npy:A", "without keys"),
+        ("x.MTX:A", "without keys"),
     ],
 )
 def test_paths_of_a_model_stay_in_its_folder(text: str, words: str) -> None:

@@ -184,7 +184,7 @@ WIDE = ",".join(f"c{k}" for k in range(12)) + "\n" + ",".join("1" * 12) + "\n"
         ("", "[E305] … is empty"),
         ("\ufeff \n# c\n", "[E305] … is empty"),
         ("a,b\n", "[E305] … has a header line and no numbers"),
-        (b"1\n\xe9\n", "[E305] … is not UTF-8 text … save it in the encoding UTF-8"),
+        (b"1\n\xe9\n", "[E305] … is not UTF-8 text … save it as UTF-8"),
         ("1\n2\n".encode("utf-16"), "[E305] … is not UTF-8 text but UTF-16 … save it"),
     ],
 )
@@ -197,7 +197,7 @@ def test_tables_that_are_refused(tmp_path: Path, text: str | bytes, words: str) 
 @pytest.mark.parametrize(
     ("file", "text", "words"),
     [
-        ("x.csv:y", "1,2\n", "[E304] … no column `y`, for its first line holds numbers"),
+        ("x.csv:y", "1,2\n", "[E304] … no column `y`: its first line holds numbers"),
         ("x.csv:y", "y,y\n1,2\n", "[E304] … 2 columns `y`"),
         ("x.csv:y", "y,b\n1,2\n3\n", "[E316] … 1 cell in line 3, and 2 in line 1"),
         ("x.csv:zz", WIDE, "[E304] … `c9` and 2 more"),
@@ -232,7 +232,7 @@ def test_tables_that_are_refused(tmp_path: Path, text: str | bytes, words: str) 
         ("x.mtx", MTX + "coordinate real general\n1 1 1\n2 1 5\n", "[E305] … Line 3: Row index"),
         ("x.mtx", MTX + "coordinate real general\n1 1 999999999999\n", "[E305] … cut short"),
         ("x.mtx", "%%MatrixMarket vector array real general\n1\n1\n", "[E305] … not supported"),
-        ("x.mtx:y", MTX + "array real general\n1 1\n1\n", "[E301] … has no keys"),
+        ("x.mtx:y", MTX + "array real general\n1 1\n1\n", "[E301] … without keys"),
     ],
 )
 def test_files_that_are_refused(tmp_path: Path, file: str, text: str, words: str) -> None:
@@ -245,7 +245,7 @@ def test_files_that_are_refused(tmp_path: Path, file: str, text: str, words: str
 def test_a_pipe_is_not_waited_for(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"x{suffix}"
     os.mkfifo(path)
-    with pytest.raises(DomainError, match=r"E305.*it is not a plain file"):
+    with pytest.raises(DomainError, match=r"E305.*it is not a regular file"):
         as_model_array("y", path, ["m"])
 
 

@@ -1,4 +1,4 @@
-"""Sums, means and extremes of nothing: 0, or an error when data is given, never a silent NaN."""
+"""Sums, means and extremes of no elements: 0, or an error when data are given, never a NaN."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 import slomodel
 from slomodel.errors import ModelWarning
 
-# Small models that leave out what they declare.
+# Small models that do not use all declarations.
 pytestmark = pytest.mark.filterwarnings("ignore::slomodel.errors.ModelWarning")
 
 BACKENDS = ("numpy", "numexpr")
@@ -27,7 +27,7 @@ EMPTY = [
 @pytest.mark.parametrize("text", EMPTY)
 def test_of_nothing_once_data_is_given(text: str) -> None:
     model = slomodel.compile(f"{DECLARED}minimize {text}")
-    with pytest.raises(slomodel.DomainError, match="` is of nothing") as caught:
+    with pytest.raises(slomodel.DomainError, match="` has no elements") as caught:
         model.bind(g=[-1.0, -2.0])
     (diagnostic,) = caught.value.diagnostics
     assert diagnostic.code == "E314"

@@ -1,6 +1,6 @@
-"""Any text gets an answer: a model, or messages with code and place; never another exception.
+"""Any text gives a model, or messages with code and position; never another exception.
 
-What the layout makes of a text that parses is laid out already, and means the same.
+Formatting of a text that parses is idempotent, and preserves the meaning.
 """
 
 import re
@@ -27,7 +27,7 @@ QUICK = settings(suppress_health_check=list(HealthCheck))
 
 
 def refusal(error: SlomodelError, source: SourceText) -> None:
-    """An error as a text gets it: a known code, a place in the text, both of them told."""
+    """Check an error: a known code and a position in the text, both shown in the message."""
     assert error.diagnostics
     for told in error.diagnostics:
         assert told.code in CODES
@@ -40,7 +40,7 @@ def refusal(error: SlomodelError, source: SourceText) -> None:
 
 
 def answered(program: ModelTree, source: SourceText) -> Problem | None:
-    """The problem that a program states; None where it is refused."""
+    """The problem that a model states; None if it has errors."""
     try:
         return elaborate(program, source)
     except SlomodelError as error:
@@ -49,7 +49,7 @@ def answered(program: ModelTree, source: SourceText) -> Problem | None:
 
 
 def check(text: str) -> Problem | None:
-    """The problem that a text states, if it does; its layout states the same."""
+    """The problem that a text states, if any; its formatted text must state the same."""
     source = SourceText(text)
     try:
         program = parse(source)

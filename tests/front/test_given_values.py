@@ -1,4 +1,4 @@
-"""What callers pass for numbers: the number to the last bit, or an error that says what it was."""
+"""User-supplied numbers: read to the last bit, or an error that says what was given."""
 
 import array
 from collections.abc import Callable
@@ -22,7 +22,7 @@ READERS: dict[str, Callable[[object], np.ndarray]] = {
 
 
 class Maker:
-    """An object that makes an array by a method of its own, or fails to."""
+    """An object that converts itself to an array by its own code, or fails."""
 
     def __init__(self, made: object) -> None:
         self.made = made
@@ -34,7 +34,7 @@ class Maker:
 
 
 class Endless:
-    """A sequence that says it is long."""
+    """A sequence that reports a huge length."""
 
     def __len__(self) -> int:
         return 10**12
@@ -142,7 +142,7 @@ REFUSED = r"E306.*data `(y|lam)` is None(.|\n)*leave it out"
 
 
 def test_none_is_no_value_of_data() -> None:
-    """As if left out, it would stand for a default, or take data away, without a word."""
+    """Silently, None would mean a default, or remove data."""
     model = slomodel.compile(TEXT, data={"y": np.zeros(3)})
     for name in ("y", "lam"):
         with pytest.raises(SlomodelError, match=REFUSED):

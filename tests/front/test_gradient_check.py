@@ -1,4 +1,4 @@
-"""The check of a gradient finds right ones right and wrong ones wrong."""
+"""The gradient check accepts right gradients and rejects wrong ones."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def test_the_gradient_of_any_graph_passes(example: Example) -> None:
     rng = np.random.default_rng(0)
     worst = gradient_deviation(example.objective, example.values, example.sizes, found, rng)
     assert set(worst) == {node.name for node in example.variables}
-    # Rounding is relative to the terms, which may be far above the gradient they add up to.
+    # Rounding errors are relative to the terms, which may be far larger than their sum.
     every = evaluate_all([example.objective, *parts], example.values, example.sizes)
     terms = max(float(np.abs(a[np.isfinite(a)]).max(initial=1.0)) for a in every.values())
     norm = np.linalg.norm([np.linalg.norm(g[np.isfinite(g)]) for g in found.values()])
@@ -56,7 +56,7 @@ def test_a_wrong_entry_is_seen(n: int) -> None:
     ids=str,
 )
 def test_steps_from_zero_both_ways(function: ScalarFunction, zero: float, sign: float) -> None:
-    """What is computed in parts for x < 0 and x > 0 has one derivative at 0."""
+    """Functions computed separately for x < 0 and x > 0 have one derivative at 0."""
     x = build.variable("x", ())
     objective = function(fn.mul(sign, x))
     values = {x: np.array(zero)}

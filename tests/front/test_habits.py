@@ -1,4 +1,4 @@
-"""Habits of MATLAB, NumPy, Python, GENO, AMPL and CVX: each is answered with what to write here."""
+"""Habits of MATLAB, NumPy, Python, GENO, AMPL and CVX: messages say what to write instead."""
 
 import pytest
 

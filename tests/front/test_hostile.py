@@ -1,4 +1,4 @@
-"""Hostile texts get an answer within two seconds and 500 MB; odd names are names like others."""
+"""Hostile texts are processed within two seconds and 500 MB; odd names are ordinary names."""
 
 import json
 import keyword

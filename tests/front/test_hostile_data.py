@@ -1,4 +1,4 @@
-"""Files made to mislead: each gives what it says, or a refusal that is one of ours, at once."""
+"""Misleading files: each gives its numbers, or a DomainError at once."""
 
 import io
 import os
@@ -20,7 +20,7 @@ NEARLY = (
     *("1_000", "0x1F", "1d0", "2.5D+03", "$1", "1 # kg", "1 2", "1+2j", "(1-.5j)", "3i"),
     *("\u22121", "\u20132.5", "\u0661", "1'000", "\u00a01 000", "--1", "+-3", "1.0d-300"),
 )
-"""No numbers of a table, and not names either."""
+"""Neither numbers of a table nor names."""
 
 
 def answer(path: Path, dims: str = "n") -> str | list[object]:
@@ -42,7 +42,7 @@ def described(shape: object, kind: str = "<f8") -> str:
 
 @pytest.mark.parametrize("cell", NEARLY)
 def test_a_first_line_of_nearly_numbers_is_no_header(tmp_path: Path, cell: str) -> None:
-    """As names of columns they would be lost without a word."""
+    """As names of columns they would be silently lost."""
     path = tmp_path / "x.csv"
     for text, line in ((f"{cell}\n2\n3\n", 1), (f"2\n{cell}\n", 2), (f"a\n2\n{cell}\n", 3)):
         path.write_text(text, encoding="utf-8")

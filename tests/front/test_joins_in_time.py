@@ -1,4 +1,4 @@
-"""Whether a joint is smooth is answered at once, also where SymPy could think for minutes."""
+"""Smoothness of joints is decided at once, even if SymPy could take minutes."""
 
 import time
 import warnings

@@ -1,4 +1,4 @@
-"""Models in print: what each construct looks like, and that braces and brackets agree."""
+"""Models as LaTeX: each construct, and matching braces and brackets."""
 
 import re
 from pathlib import Path

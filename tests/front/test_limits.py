@@ -1,4 +1,4 @@
-"""Texts beyond what a model may be: each is refused at once."""
+"""Texts beyond the limits of a model: each is refused at once."""
 
 from time import process_time
 

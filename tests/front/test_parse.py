@@ -1,4 +1,4 @@
-"""The grammar: what parses to what, where every node stands, and how far it goes."""
+"""The grammar: syntax trees, spans of nodes, and limits."""
 
 import keyword
 from pathlib import Path

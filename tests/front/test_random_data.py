@@ -1,4 +1,4 @@
-"""Data at random satisfies every declaration and check, for declarations of every kind."""
+"""Random data satisfy every declaration and check, for all kinds of declarations."""
 
 import numpy as np
 import pytest

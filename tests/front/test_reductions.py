@@ -139,6 +139,6 @@ def test_sums_of_exponentials_have_no_kink() -> None:
 def test_of_nothing_there_is_no_largest() -> None:
     for name in ("max", "min", "logsumexp", "softmax"):
         text = f"dim n data a[n] var x minimize x + sum(zeros(1)) + sum({name}(a) * ones(n))"
-        with pytest.raises(SlomodelError, match="` is of nothing: n = 0"):
+        with pytest.raises(SlomodelError, match="` has no elements: n = 0"):
             slomodel.compile(text, data={"a": np.zeros(0)})
     assert compiled("dim n var x[n], c minimize c * prod(x)", n=0).value(np.array([3.0])) == 3.0

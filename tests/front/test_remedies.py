@@ -1,4 +1,4 @@
-"""The remedy for the commonest mistakes says what was meant, and does it when followed."""
+"""Remedies for the commonest mistakes: they say what was meant, and following them works."""
 
 import pytest
 
@@ -38,7 +38,7 @@ def test_a_star_that_is_meant_as_a_matrix_product(declared: str, wrong: str, rig
         ("var a init 0,5 minimize a^2", "a decimal point is a dot, as in `0.5`"),
         (
             "dim n var x[n] minimize sum(i=1..n, x[i]^2)",
-            "a range is written `range(a, b)`, and leaves out its end",
+            "a range is written `range(a, b)`, and excludes its end",
         ),
         ("data A[2, 3], b[2] var x[3] minimize sumsq(A \\ b - x)", "minimise `sumsq(A @ x - b)`"),
         ("var w[3] minimize np.sum(w^2)", "without the name of a module: write `sum(…)`"),

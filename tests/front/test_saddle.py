@@ -1,4 +1,4 @@
-"""Starts from which products of variables cannot move: told, and told of no others."""
+"""Warnings about starts that products of variables cannot leave, and no warnings about others."""
 
 import warnings
 

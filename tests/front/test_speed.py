@@ -1,4 +1,4 @@
-"""How long a model's text takes: 10 kB a moment, 1 MB under half a minute."""
+"""Time to process a model's text: moments for 10 kB, under half a minute for 1 MB."""
 
 from time import process_time
 

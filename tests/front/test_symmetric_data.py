@@ -1,4 +1,4 @@
-"""Data declared symmetric are so exactly once they are bound: derivatives rely on it."""
+"""Data declared symmetric are exactly symmetric once bound, which derivatives rely on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models of SymPy expressions of numbers: values, names, numbers, shapes of a model, pickling."""
+"""Models from scalar SymPy expressions: values, names, numbers, shapes, pickling."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def test_deep_roots_compile() -> None:
 
 @pytest.mark.parametrize("count", [1000, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_a_sum_of_many_terms(count: int) -> None:
-    """The time allowed is ten times what is needed; only a time that grows as n^2 is longer."""
+    """The limit is ten times the time needed; only quadratic growth would exceed it."""
     expr = sp.Add(*((s - k) ** 2 for k, s in enumerate(sp.symbols(f"x0:{count}"))))
     before = time.process_time()
     model = compile(expr)

@@ -1,4 +1,4 @@
-"""Meaning at edges of SymPy expressions: value, gradient and Hessian, as text has them."""
+"""Edge cases of SymPy expressions: value, gradient and Hessian agree with those of text."""
 
 import warnings
 
@@ -79,5 +79,5 @@ def test_a_power_by_base_and_exponent() -> None:
 )
 def test_a_choice_by_equality_of_a_variable_is_refused(expr: sp.Expr) -> None:
     """Its derivative by branches would be that of the single point."""
-    with pytest.raises(slomodel.ModelSyntaxError, match="holds at single points only"):
+    with pytest.raises(slomodel.ModelSyntaxError, match="only holds at isolated points"):
         slomodel.compile(expr)

@@ -1,4 +1,4 @@
-"""What a SymPy expression may not hold: a code, a sentence, and the part that it is about."""
+"""Errors in SymPy expressions: code, message, and the part that it shows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PARTS = [
     (sp.re(x), "E403", DomainError, "complex ones", "re(x)"),
     (sp.Trace(Q.adjoint() * Q), "E403", DomainError, "complex ones", "Adjoint(Q)"),
     (x * (-1) ** sp.Rational(1, 3), "E403", DomainError, "a power is not", "(-1)**(1/3)"),
-    (n**2, "E403", DomainError, "`n` is declared a whole number", "n"),
+    (n**2, "E403", DomainError, "`n` is declared as an integer", "n"),
     (x + sp.Function("f")(y), "E404", ModelSyntaxError, "`f` has no formula", "f(y)"),
     (sp.Derivative(x**2, x), "E404", MissingRule, "Derivative is not", "Derivative(x**2, x)"),
     (sp.Integral(x, (x, 0, y)), "E404", MissingRule, "Integral is not", "Integral(x, (x, 0, y))"),
@@ -52,8 +52,8 @@ PARTS = [
     (sp.Trace(Q[:1, :1]), "E404", MissingRule, "`MatrixSlice` has no rule", "Q[:1, :1]"),
     (X[i] ** 2, "E406", ModelSyntaxError, "no Sum binds the index `i`", "i"),
     (X[Idx("k")], "E406", ModelSyntaxError, "no Sum binds the index `k`", "k"),
-    (sp.Sum(X[i**2], (i, 0, 3)), "E406", ModelSyntaxError, "made of indices", "i**2"),
-    (sp.Sum(X[i], (i, 0, n / 2)), "E406", ModelSyntaxError, "made of indices", "n/2"),
+    (sp.Sum(X[i**2], (i, 0, 3)), "E406", ModelSyntaxError, "may contain indices", "i**2"),
+    (sp.Sum(X[i], (i, 0, n / 2)), "E406", ModelSyntaxError, "may contain indices", "n/2"),
     (sp.Sum(X[sp.Float("0.5")], (i, 0, 3)), "E406", ModelSyntaxError, "whole numbers", "0.5"),
     (sp.Sum(X[i - 1], (i, 0, 3)), "E407", ShapeError, "takes -1 to 2", "x[i - 1]"),
     (Q[0, 0] + sp.Sum(Q[i, 1], (i, 0, 2)), "E407", ShapeError, "takes 0 to 2", "Q[i, 1]"),
@@ -69,19 +69,19 @@ PARTS = [
     (sp.Trace(A.T * B * A), "E410", ShapeError, "[m, n] and [m, n] do not fit", "A.T*B*A"),
     (sp.Trace(A), "E410", ShapeError, "a square matrix, not [n, m]", "A"),
     (sp.Trace((A + B) * A), "E410", ShapeError, "[n, m] and [m, n] do not fit", "A + B"),
-    (sp.Trace(Q ** sp.Symbol("k")), "E410", MissingRule, "a fixed whole exponent", "Q**k"),
+    (sp.Trace(Q ** sp.Symbol("k")), "E410", MissingRule, "a whole exponent", "Q**k"),
     (sp.exp(Q), "E410", ShapeError, "a number is expected", "exp(Q)"),
     (sp.Sum(i * Q, (i, 0, 2)), "E410", ShapeError, "a number is expected", "Sum(i*Q, (i, 0, 2))"),
     (sp.Piecewise((x, x > 0)), "E411", ModelSyntaxError, "(value, True)", "Piecewise((x, x > 0))"),
     (sp.Piecewise((x, b), (0, True)), "E411", ModelSyntaxError, "`b` is a number", "(x, b)"),
     (
         sp.Piecewise((sp.sin(x) / x, sp.Ne(x, 0)), (1, True)),
-        *("E411", ModelSyntaxError, "`x` holds at single points only", "Ne(x, 0)"),
+        *("E411", ModelSyntaxError, "`x` only holds at isolated points", "Ne(x, 0)"),
     ),
     (sp.Max(x, y) + sp.oo, "E412", DomainError, "not a finite number", "oo"),
     (sp.nan, "E412", DomainError, "not a finite number", "nan"),
-    (x * 10**400, "E412", DomainError, "beyond the largest double", "1000"),
-    (x * sp.Float("1e400"), "E412", DomainError, "beyond the largest double", "1"),
+    (x * 10**400, "E412", DomainError, "exceeds the largest double", "1000"),
+    (x * sp.Float("1e400"), "E412", DomainError, "exceeds the largest double", "1"),
 ]
 
 
@@ -107,13 +107,13 @@ NAMES = [
     (sp.Integer(3), {}, "E405", "the model has no variable"),
     (x**2, {"data": {"x": 1.0}}, "E405", "the model has no variable"),
     (x + y, {"variables": [x]}, "E405", "`y` is neither in variables= nor given"),
-    (X[0] + X[1], {"variables": [X[0], X[1]]}, "E405", "of an array give the whole"),
-    (x + y, {"variables": [x, y, "x"]}, "E405", "`x` is twice"),
+    (X[0] + X[1], {"variables": [X[0], X[1]]}, "E405", "give the whole array"),
+    (x + y, {"variables": [x, y, "x"]}, "E405", "`x` occurs twice"),
     (x + y, {"variables": [x, y], "data": {"y": 1}}, "E405", "and it is data"),
     (sp.Sum(X[i], (i, 0, n)), {"data": {"n": 3}}, "E405", "give it in dims="),
     (sp.Sum(X[i], (i, 0, n)), {"variables": ["x", "n"]}, "E405", "and it is a size"),
     (x + Y[0], {"dims": {"y": 3}}, "E405", "and a size is a number"),
-    (x, {"variables": [x, Y]}, "E409", "the shape of `y` is not known"),
+    (x, {"variables": [x, Y]}, "E409", "the shape of `y` is unknown"),
     (x**2, {"data": {"w": 1.0}}, "E309", "the model has no data `w`"),
     (x**2, {"dims": {"w": 1}}, "E309", "the model has no dim `w`"),
 ]

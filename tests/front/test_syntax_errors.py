@@ -1,4 +1,4 @@
-"""Wrong texts: code, place and words of each message, and that nothing else comes out."""
+"""Syntax errors: code, position and words of each message, and no further messages."""
 
 import random
 import re
@@ -69,7 +69,7 @@ CASES = [
     ("let y = A[1, (2 + 3¦  \n\n", "E105", "`(` is not closed before the end of the model"),
     ("let y = (a + b¦; let z = 1", "E105", "`(` is not closed before `;`"),
     ("fn f(x ¦= x", "E105", "`(` is not closed before `=`"),
-    ("minimize x¦)", "E106", "`)` closes nothing"),
+    ("minimize x¦)", "E106", "unmatched `)`"),
     ("minimize (x¦]", "E106", "`(` is closed by `]`"),
     ("let y = ¦0x10", "E107", "numbers are decimal"),
     ("let y = ¦1__0", "E107", "between two digits"),
@@ -100,10 +100,10 @@ CASES = [
     ("minimize x¦, x >= 0", "E112", "reparametrise"),
     ("var x[n] ¦>= 0", "E112", "reparametrise"),
     ("var x\n¦0 <= x", "E112", "reparametrise"),
-    ("let y = f(a¦, )", "E113", "right before `)`"),
-    ("let y = x[1¦,]", "E113", "right before `]`"),
-    ("data A[m]¦,\nvar x", "E113", "right before `var`"),
-    ("var x¦,", "E113", "right before the end of the model"),
+    ("let y = f(a¦, )", "E113", "unexpected comma before `)`"),
+    ("let y = x[1¦,]", "E113", "unexpected comma before `]`"),
+    ("data A[m]¦,\nvar x", "E113", "unexpected comma before `var`"),
+    ("var x¦,", "E113", "unexpected comma before the end of the model"),
     ("let y = x[:¦:2]", "E114", "no step"),
     ("let y = A[0, 1:n¦:2]", "E114", "no step"),
     ("let y = sum(a for i in n ¦for j in m)", "E115", "for i in n, j in m"),
@@ -114,7 +114,7 @@ CASES = [
     ("data A[m] ¦symetric", "E118", "did you mean `symmetric`?"),
     ("data A[m]\n¦minmize f(x)", "E118", "did you mean `minimize`?"),
     ("data A[m] ¦B[n]", "E118", "separated by `,`"),
-    ("let a = 1 ¦model foo", "E120", "`model` comes first"),
+    ("let a = 1 ¦model foo", "E120", "`model` must come first"),
     ("¦", "E121", "the model is empty"),
     ("¦ ; # nothing\n", "E121", "the model is empty"),
     ("check a ¦= 3", "E122", "compare with `==`"),
@@ -188,7 +188,7 @@ def test_any_text_gives_a_tree_or_messages_with_places(seed: int) -> None:
 
 
 def diagnostics(text: str) -> tuple[Diagnostic, ...]:
-    """What is wrong with a text; nothing where it is a model."""
+    """The messages about a text; none if it is a model."""
     try:
         parse(SourceText(text))
     except ModelSyntaxError as error:

@@ -1,4 +1,4 @@
-"""Sums that count from 1 leave the first elements out, and are told so."""
+"""Sums that count from 1 skip the first elements, which gives a warning."""
 
 import warnings
 

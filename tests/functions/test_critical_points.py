@@ -1,4 +1,4 @@
-"""Stated critical points are critical to the last places: ranges are read off there."""
+"""Stated critical points are accurate to the last places: ranges are evaluated there."""
 
 from __future__ import annotations
 

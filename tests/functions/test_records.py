@@ -1,4 +1,4 @@
-"""Every record is complete: what a table elsewhere is generated from is stated, and it fits."""
+"""Records of functions are complete and consistent: other tables are generated from them."""
 
 import re
 

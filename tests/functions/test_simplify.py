@@ -1,4 +1,4 @@
-"""Identities applied on construction keep the value, and never hide a NaN."""
+"""Identities applied on construction preserve the value, and never hide a NaN."""
 
 import numpy as np
 import pytest

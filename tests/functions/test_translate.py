@@ -1,4 +1,4 @@
-"""SymPy expressions become graphs of the same value; what has no rule is refused in words."""
+"""SymPy expressions become graphs of the same value; those without a rule give an error."""
 
 from fractions import Fraction
 
@@ -23,7 +23,7 @@ VALUES = {s: x, t: y}
 
 @pytest.mark.parametrize("function", TABLE.values(), ids=str)
 def test_definition_has_the_meaning(function: ScalarFunction) -> None:
-    """But for cancellation: log(1 + x) and log(cosh(x)) lose 1e-16 in absolute terms."""
+    """Up to cancellation: log(1 + x) and log(cosh(x)) have an absolute error of 1e-16."""
     own = symbols(function)
     expr = function.definition(*own)
     for point in regular_points(function):

@@ -1,4 +1,4 @@
-"""Constructors keep the graph canonical and its meaning: views absorbed, nothing else changed."""
+"""Constructors make graphs canonical and preserve values: they absorb views, nothing else."""
 
 from __future__ import annotations
 

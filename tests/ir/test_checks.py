@@ -1,4 +1,4 @@
-"""Constructors refuse what does not fit, and say what was expected and found."""
+"""Constructors reject operands that do not fit, and state what was expected and found."""
 
 from collections.abc import Callable
 
@@ -44,15 +44,15 @@ CASES: dict[str, tuple[Callable[[], Expr], str]] = {
     "matmul": (lambda: build.matmul(A, V), r"`@` of \[n, m\] and \[n\]"),
     "matmul with a scalar": (lambda: build.matmul(A, build.const(2.0)), "and scalar"),
     "inner": (lambda: build.inner(V, W), r"einsum expects \[n\], not \[m\]"),
-    "transpose that drops an axis": (lambda: build.transpose(A, (0,)), "no order of the axes"),
-    "transpose that repeats one": (lambda: build.transpose(A, (0, 0)), "no order of the axes"),
-    "sum over a missing axis": (lambda: build.sum_over(A, (2,)), "not all axes of"),
-    "sum over the last axis": (lambda: build.sum_over(A, (-1,)), "not all axes of"),
+    "transpose that drops an axis": (lambda: build.transpose(A, (0,)), "is not an order of"),
+    "transpose that repeats one": (lambda: build.transpose(A, (0, 0)), "is not an order of"),
+    "sum over a missing axis": (lambda: build.sum_over(A, (2,)), "must be axes of"),
+    "sum over the last axis": (lambda: build.sum_over(A, (-1,)), "must be axes of"),
     "broadcast to another dim": (lambda: build.broadcast(V, (0,), (m,)), "einsum expects"),
     "too few indices": (lambda: build.gather(A, [FIRST], (n,)), r"1 indices into \[n, m\]"),
     "axis without index": (
         lambda: build.gather(V, [Affine(literal(0), (1, 0))], (n, m)),
-        "axis 1 of the result is used by no index",
+        "axis 1 of the result does not occur in any index",
     ),
     "scatter of too few indices": (lambda: build.scatter(V, [FIRST], (n, n)), "1 indices into"),
     "scatter of truth values": (

@@ -1,4 +1,4 @@
-"""Depth is no limit: a chain of 20,000 nodes through every walk, against a plain recurrence."""
+"""Depth is not limited: a chain of 20,000 nodes through every walk, against a plain recurrence."""
 
 import math
 import pickle
@@ -22,7 +22,7 @@ X: Input = build.variable("deep", ())
 
 @pytest.fixture(scope="module")
 def chain() -> Expr:
-    """y + STEP * sin(y), again and again: three nodes a time, each on the one before."""
+    """y + STEP * sin(y) repeatedly: three nodes per step, each on the one before."""
     node: Expr = X
     for _ in range(DEPTH // 3 + 1):
         node = fn.add(node, fn.mul(STEP, fn.sin(node)))

@@ -1,4 +1,4 @@
-"""Arithmetic of dims: exact, by form, and checked when sizes are known."""
+"""Arithmetic of dims: exact, symbolic, and checked once sizes are known."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Constants remember the numbers that they were written as, without rounding."""
+"""Constants store the numbers as written, without rounding."""
 
 import copy
 import pickle
@@ -54,7 +54,7 @@ def test_the_double_is_next_to_the_exact_number(a: float, b: float) -> None:
 
 @pytest.mark.parametrize("steps", [50, 2000])
 def test_long_products_end_as_doubles(steps: int) -> None:
-    """Numbers with thousands of digits are not carried along."""
+    """Numbers with thousands of digits are not stored."""
     node: Expr = build.const(1.1)
     for _ in range(steps):
         node = fn.mul(fn.div(node, 1.7), 1.7)

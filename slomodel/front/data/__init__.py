@@ -1,1 +1,1 @@
-"""Data to arrays and sizes, starts, and the flat vector of the variables."""
+"""Data: files and user-supplied arrays, sizes, starts, and the flat vector of the variables."""

@@ -1,4 +1,4 @@
-"""Arrays from files and from callers, checked and cast to what a model computes with."""
+"""Arrays from files and from callers, checked and cast to float64."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 
 
 def file_reference(text: str, name: str, span: Span | None = None) -> FileReference:
-    """What `from "text"` means in the declaration of `name`: a path, and a key in that file.
+    """The path and key that `from "text"` gives in the declaration of `name`.
 
     Raises DomainError for a path that leaves the folder of the model.
     """
@@ -41,24 +41,24 @@ def file_reference(text: str, name: str, span: Span | None = None) -> FileRefere
     if not colon:
         path, key = text, ""
     if not path or (colon and not key):
-        raise _error("E301", f"`{text}` names no file", span, 'write "file" or "file:key"')
+        raise _error("E301", f"`{text}` does not name a file", span, 'write "file" or "file:key"')
     if ".." in PurePosixPath(path.replace("\\", "/")).parts:
         raise _error("E301", f"`{text}` leaves the folder of the model", span, _ELSEWHERE)
     return FileReference(path, _key(path, key, name, span), span)
 
 
 def load_reference(reference: FileReference, base_dir: Path | None) -> Content:
-    """What a model refers to; `base_dir` is the model's folder, None for model text."""
+    """Read the file of a declaration; `base_dir` is the model's folder, None for model text."""
     if base_dir is None:
-        message = f"a model given as text reads no files, and this one has `{reference.path}`"
+        message = f"a model given as text cannot read files, and this one has `{reference.path}`"
         raise _error("E302", message, reference.span, "pass the array with `data=`")
     return load_array(base_dir / reference.path, reference.key, reference.span)
 
 
 def load_array(path: Path, key: str, span: Span | None = None) -> Content:
-    """The array of a file that `key` names, or the file's one array; nothing is unpickled.
+    """The array named `key` in a file, or the file's only array; nothing is unpickled.
 
-    Kinds of files that hold tables alone give a Table. Raises DomainError.
+    Files that hold one table give a Table. Raises DomainError.
     """
     known = _format(path.name)
     shown = f"`{printable(str(path))}`"
@@ -67,8 +67,9 @@ def load_array(path: Path, key: str, span: Span | None = None) -> Content:
         message = f"{shown} is not of a kind that can be read"
         raise _error("E303", message, span, f"the kinds are {listed}; use numpy.savez")
     try:
-        if path.exists() and not (path.is_file() or path.is_dir()):  # A pipe would be waited for.
-            raise UnreadableFile("E305", "cannot be read: it is not a plain file", "copy it to one")
+        if path.exists() and not (path.is_file() or path.is_dir()):  # Opening a pipe would block.
+            reason = "cannot be read: it is not a regular file"
+            raise UnreadableFile("E305", reason, "copy it to one")
         with path.open("rb") as file:
             return known.read(file, key)
     except UnreadableFile as refusal:
@@ -84,9 +85,8 @@ def as_model_array(
 ) -> Array:
     """`value` as a fresh float64 array in C order with one axis for each of `dims`.
 
-    `dims` are the declared sizes as messages show them; none for a scalar. A path is read, and
-    may end in `:key`. A table of one column is a vector where one is declared, and a table of
-    one number a scalar.
+    `dims` are the declared sizes as messages show them, none for a scalar. A path is read; it may
+    end in `:key`. A table of one column serves as a vector, a table of one number as a scalar.
     """
     if isinstance(value, str):
         message = f"data `{name}` is a text"
@@ -120,7 +120,7 @@ def _reason(error: OSError | ValueError | MemoryError) -> str:
         return "it does not fit in memory"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror.lower()
-    return "its name is none that a file can have"
+    return "a file cannot have this name"
 
 
 def _format(file_name: str) -> FileFormat | None:
@@ -128,15 +128,15 @@ def _format(file_name: str) -> FileFormat | None:
 
 
 def _key(path: str, key: str, name: str, span: Span | None) -> str:
-    """The key to look up for data `name` where `key`, or nothing, is written after the path."""
+    """The key to look up for data `name`, if `key` (or nothing) follows the path."""
     known = _format(path)
     if key and known is not None and known.keys == "none":
-        raise _error("E301", f"`{path}` holds one array and has no keys", span, f'write "{path}"')
+        raise _error("E301", f"`{path}` holds one array, without keys", span, f'write "{path}"')
     return key if known is not None and known.keys != "arrays" else key or name
 
 
 def _load(name: str, path: Path) -> Content:
-    """The content of a caller's path, which may be `file:key`."""
+    """The content of a user-supplied path, which may be `file:key`."""
     file, colon, key = path.name.rpartition(":")
     if colon and key and _format(file) is not None:
         path = path.with_name(file)

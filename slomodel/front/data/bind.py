@@ -1,4 +1,4 @@
-"""Bind: given data, files and defaults become arrays; their shapes give the sizes of the dims."""
+"""Binding: data, files and defaults become arrays, whose shapes give the sizes of the dims."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def bind(
     dims: Mapping[str, int],
     base_dir: Path | None,
 ) -> Binding:
-    """Check and cast everything that is given, and work out the sizes.
+    """Check and cast all data, and infer the sizes.
 
     `data` holds arrays, numbers or `pathlib.Path`s by name, `dims` sizes by name; `base_dir` is
     the folder that paths in the model are relative to. Raises DomainError or ShapeError.
@@ -140,7 +140,7 @@ def _array(
 
 
 def _filled(declaration: DataDeclaration, sizes: Mapping[str, int]) -> dict[str, Array]:
-    """The default in every element, once the shape is known."""
+    """An array filled with the default, once its shape is known."""
     if not all(_is_known(dim, sizes) for dim in declaration.shape):
         return {}
     shape = tuple(dim.size(sizes) for dim in declaration.shape)
@@ -151,9 +151,9 @@ def _filled(declaration: DataDeclaration, sizes: Mapping[str, int]) -> dict[str,
 def _sizes(
     problem: Problem, arrays: Mapping[str, Array], dims: Mapping[str, int]
 ) -> dict[str, int]:
-    """Sizes from `dims`, from the shapes of arrays, and from defaults, in this order."""
+    """Sizes from `dims`, from the shapes of arrays and from defaults, in this order."""
     sizes = {name: int(size) for name, size in dims.items()}
-    told = {name: f"dims={{{name!r}: {size}}}" for name, size in sizes.items()}
+    origin = {name: f"dims={{{name!r}: {size}}}" for name, size in sizes.items()}
     for declaration in problem.data:
         if declaration.name not in arrays:
             continue
@@ -163,8 +163,8 @@ def _sizes(
                 continue
             found = size - dim.const
             if sizes.setdefault(name, found) != found:
-                raise _conflict(declaration, name, found, sizes[name], told[name])
-            told.setdefault(name, f"data `{declaration.name}`")
+                raise _conflict(declaration, name, found, sizes[name], origin[name])
+            origin.setdefault(name, f"data `{declaration.name}`")
     for dim_declaration in problem.dims:
         if dim_declaration.default is not None:
             sizes.setdefault(dim_declaration.name, dim_declaration.default)
@@ -177,10 +177,11 @@ def _single(dim: Dim) -> str | None:
 
 
 def _conflict(
-    declaration: DataDeclaration, name: str, found: int, known: int, told: str
+    declaration: DataDeclaration, name: str, found: int, known: int, origin: str
 ) -> ShapeError:
     shape = show_shape(declaration.shape)
-    message = f"dim `{name}` is {found} in data `{declaration.name}` {shape}, but {known} in {told}"
+    own = f"data `{declaration.name}` {shape}"
+    message = f"dim `{name}` is {found} in {own}, but {known} in {origin}"
     return ShapeError(Diagnostic("E311", message, declaration.span, help=_AGREE))
 
 
@@ -293,11 +294,11 @@ def _check_lookups(problem: Problem, arrays: Mapping[str, Array], sizes: Mapping
 
 
 def _symmetric(array: Array) -> Array:
-    """Data that are symmetric up to roundings, as what they are taken for: the entries of sorted
-    indices at all orders of them.
+    """Nearly symmetric data made exactly symmetric: the entry at sorted indices is copied to all
+    their permutations.
 
-    Derivatives and bounds take one order for all. Those of other entries, an eps away, would be of
-    another function, which terms that cancel make as different as one likes.
+    Derivatives and bounds read one permutation for all. Entries that differ by an eps would
+    define another function, and cancellation can make that difference arbitrarily large.
     """
     swaps = (np.swapaxes(array, axis, axis + 1) for axis in range(array.ndim - 1))
     if all(np.array_equal(array, one, equal_nan=True) for one in swaps):
@@ -309,9 +310,9 @@ def _symmetric(array: Array) -> Array:
 
 
 def _check_lengths(problem: Problem, sizes: Mapping[str, int]) -> None:
-    """A range like `n - 1` may not come out negative."""
+    """Raise ShapeError for an axis or range, such as `n - 1`, of negative length."""
     order = postorder(problem.objective)
-    # The first node of each length that has a place, so that the message has one.
+    # The first node of each length with a span, so that the message has a position.
     first = {dim: node for node in reversed(order) for dim in node.shape}
     first |= {dim: node for node in reversed(order) if node in problem.spans for dim in node.shape}
     for dim, node in first.items():
@@ -335,7 +336,7 @@ def _check_bounds(problem: Problem, sizes: Mapping[str, int]) -> None:
             message = f"index `{bound.text}` takes {values} in an axis of size {size}"
             remedy = "give larger sizes, or restrict the index with `range(…)`"
             if most < 0:
-                remedy = "indices count from 0; from the end count written numbers only, as `x[-1]`"
+                remedy = "indices count from 0; only a literal counts from the end, as in `x[-1]`"
             raise ShapeError(Diagnostic("E313", message, bound.span, help=remedy))
 
 
@@ -350,7 +351,7 @@ def _number(dim: Dim, sizes: Mapping[str, int]) -> int:
 def _check_conditions(
     problem: Problem, arrays: Mapping[str, Array], sizes: Mapping[str, int]
 ) -> None:
-    """Every check whose data and sizes are there."""
+    """Raise DomainError for the first check that fails, of those whose data and sizes are known."""
     nodes = {d.node: arrays[d.name] for d in problem.data if d.name in arrays}
     for check in problem.checks:
         named = _sizes_in(check.condition)

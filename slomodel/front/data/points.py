@@ -1,4 +1,4 @@
-"""The flat vector x (n,) of a model: its layout, packing and unpacking, and the initial point."""
+"""The flat vector x (n,) of a model: layout, packing, unpacking, and starts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FLOAT64 = np.dtype(np.float64)
 class VectorLayout:
     """The layout of a vector x (n,): variables of given shapes, in order, each in C order.
 
-    Raises ShapeError when they take more than 10⁹ bytes.
+    Raises ShapeError if they take more than 10⁹ bytes.
     """
 
     def __init__(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
@@ -64,7 +64,7 @@ class VectorLayout:
 
         Errors call it `what`.
         """
-        # What nearly every call gives, without the microseconds that the rest takes.
+        # The usual argument, without the microseconds that the general checks take.
         if type(x) is np.ndarray and x.dtype is FLOAT64 and x.shape == self.shape:
             return x
         if isinstance(x, Mapping):
@@ -74,7 +74,7 @@ class VectorLayout:
         return vector
 
     def device_vector(self, x: Point, what: str = "x") -> Vector:
-        """`x` for kernels that take vectors (n,) of CuPy too; those stay where they are."""
+        """`x` as a vector (n,) for kernels on a device; an array of CuPy is not copied."""
         if not is_on_device(x):
             return self.vector(x, what)
         vector: Vector = x  # type: ignore[assignment]
@@ -84,9 +84,9 @@ class VectorLayout:
         return vector
 
     def receiver(self, out: object) -> Vector:
-        """`out`, once it is clear that a gradient (n,) can be written into it.
+        """`out`, after checking that a gradient (n,) can be written into it.
 
-        Raises DomainError or ShapeError where it cannot.
+        Raises DomainError or ShapeError if it cannot.
         """
         if not isinstance(out, np.ndarray):
             raise _no_receiver(f"is a {type(out).__name__}, not a NumPy array")
@@ -106,13 +106,13 @@ class VectorLayout:
         return ShapeError(Diagnostic("E605", message, help=remedy))
 
     def describe(self) -> str:
-        """The names and shapes, for messages."""
+        """Names and shapes of the variables, for messages."""
         parts = [f"{name} {list(shape)}" for name, shape in self.shapes.items()]
         return f"the variables are {', '.join(parts)}"
 
 
 def vector_layout(problem: Problem, sizes: Mapping[str, int]) -> VectorLayout:
-    """The vectors of a problem whose sizes are all known."""
+    """The layout of the vector of a problem whose sizes are all known."""
     return VectorLayout({v.name: concrete(v.shape, sizes) for v in problem.variables})
 
 
@@ -127,7 +127,7 @@ def _no_reals(what: str, found: str) -> DomainError:
 
 
 def _no_receiver(found: str) -> DomainError:
-    remedy = "give a new array of float64, or leave out= away"
+    remedy = "give a new array of float64, or omit out="
     return DomainError(Diagnostic("E602", f"out {found}", help=remedy))
 
 
@@ -141,14 +141,14 @@ def _count(shape: tuple[int, ...]) -> int:
 Array = NDArray[np.float64]
 
 
-# Of its own, so that a start is not the very numbers that a user drew with the same seed.
+# A separate stream: a start differs from numbers that the user draws with the same seed.
 _STREAM = 0x510
 
 
 def start(problem: Problem, binding: Binding, seed: int) -> Array:
-    """A start (n,): each variable as its `init` says, drawn in declaration order.
+    """A start (n,): each variable as its `init` states, drawn in the order of declaration.
 
-    Raises DomainError for a seed that is no whole number from 0 on.
+    Raises DomainError for a seed that is not a whole number from 0 on.
     """
     given: object = seed
     if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or seed < 0:

@@ -1,4 +1,4 @@
-"""Data at random that a model accepts: its shapes, attributes and checks."""
+"""Random data that a model accepts: right in shape, attributes and checks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from slomodel.reference import evaluate
 Array = NDArray[np.float64]
 
 _FIRST_SIZES = (4, 7, 12, 30)
-"""Sizes to try where none is given: the k-th dim has k more, so that no two are equal."""
+"""Sizes to try if none is given; the k-th dim is larger by k, so that no two are equal."""
 _MOST_ELEMENTS = 10**8
 _MOST_TRIES = 500
 _MOST_DRAWN = 10
@@ -34,10 +34,10 @@ def random_data(
     dims: Mapping[str, int],
     rng: np.random.Generator,
 ) -> dict[str, Array]:
-    """An array for each data without default that is not in `given`.
+    """Random arrays for the data that have no default and are not in `given`.
 
-    Sizes are those of `dims`, else the defaults, else small. Raises DomainError where no data is
-    found that satisfies the model's checks.
+    Sizes are those of `dims`, else the defaults, else small ones. Raises DomainError if no data are
+    found that satisfy the model's checks.
     """
     for first in _FIRST_SIZES:
         sizes = _sizes(problem, dims, first)
@@ -54,7 +54,7 @@ def random_data(
 
 
 def _sizes(problem: Problem, dims: Mapping[str, int], first: int) -> dict[str, int]:
-    """The sizes that are given or declared, and others from `first` on."""
+    """The sizes that are given or declared; the others count from `first` on."""
     sizes = dict(dims)
     for k, dim in enumerate(problem.dims):
         default = first + k if dim.default is None else dim.default
@@ -103,7 +103,7 @@ def _satisfy(
     sizes: Mapping[str, int],
     rng: np.random.Generator,
 ) -> None:
-    """Draw the free data anew until the checks hold; what holds is put into `arrays`."""
+    """Draw the free data again until the checks hold, and put them into `arrays`."""
     constants = sorted({c for check in checks for c in _constants(check) if math.isfinite(c)})
     for _ in range(_MOST_TRIES if free else 1):
         if all(_holds(check, known, sizes) for check in checks):
@@ -119,7 +119,7 @@ def _satisfy(
 
 
 def _constants(check: Check) -> list[float]:
-    """The numbers that a condition compares with."""
+    """The constants that a condition compares with."""
     nodes = postorder(check.condition)
     return [float(node.value) for node in nodes if isinstance(node, Const)]
 
@@ -135,7 +135,7 @@ def _values(
     rng: np.random.Generator,
     constants: list[float] | None,
 ) -> Array:
-    """Normal numbers; with `constants` one of several kinds of numbers around them."""
+    """Normal random numbers; with `constants`, numbers of one of several kinds about them."""
     shape = concrete(declared.shape, sizes)
     if declared.is_whole:
         return _whole_values(declared, sizes, rng, shape)
@@ -146,7 +146,7 @@ def _values(
     else:
         values = _around([*constants, 0.0, 1.0], shape, rng)
     if "symmetric" in declared.attributes:
-        # An element for each choice of indices, so that no rounding tells two orders apart.
+        # One element for each multiset of indices: permutations agree to the last bit.
         values = values[tuple(np.sort(np.indices(shape), axis=0))]
     return values
 
@@ -166,7 +166,7 @@ def _whole_values(
 
 
 def _around(constants: list[float], shape: tuple[int, ...], rng: np.random.Generator) -> Array:
-    """Above, below or between some numbers, or those numbers themselves."""
+    """Random numbers above, below or between some numbers, or those numbers themselves."""
     low, high = np.clip(np.sort(rng.choice(constants, 2)), -_LARGEST_DRAWN, _LARGEST_DRAWN)
     scale = 10.0 ** rng.integers(-2, 3)
     kinds = (

@@ -1,4 +1,4 @@
-"""What callers give for numbers, as an array of its own kind, or the error that says what it is."""
+"""User-supplied arrays: conversion by NumPy, or an error that says what was given instead."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NUMBERS = "pass real numbers, or lists or arrays of them"
 def user_array(what: str, value: object) -> Raw:
     """`value` as an array of real numbers, not always a copy; errors call it `what`.
 
-    Raises DomainError for all else, masked arrays among it.
+    Raises DomainError for anything else, masked arrays included.
     """
     if isinstance(value, str):
         _refuse(f"{what} is a text", _NUMBERS)
@@ -44,7 +44,7 @@ def user_array(what: str, value: object) -> Raw:
         array: Raw = np.asarray(on_host(value))
     except MemoryError:
         _refuse(f"{what} does not fit in memory", "pass a smaller part of it")
-    except Exception as error:  # Anything: an object makes its array by a method of its own.
+    except Exception as error:  # Any exception: an object may convert itself by code of its own.
         _refuse_shape(what, error)
     if array.dtype == object:
         _refuse_objects(what, value, array)
@@ -55,12 +55,12 @@ def user_array(what: str, value: object) -> Raw:
 
 
 def kind_in_words(dtype: np.dtype[np.generic]) -> str:
-    """What an array of another type than numbers holds, for messages."""
+    """The contents of an array that does not hold numbers, in words."""
     return _KINDS.get(dtype.kind, (str(dtype), ""))[0]
 
 
 def no_memory(what: str, shape: tuple[int, ...]) -> DomainError:
-    """An array of this shape that is not to be had, as numbers of 8 bytes."""
+    """The error for an array of this shape, of 8 bytes per number, that does not fit in memory."""
     message = f"{what} of shape {shape} takes {8 * math.prod(shape):.3g} bytes, and memory ran out"
     return DomainError(Diagnostic("E707", message, help="give less of it"))
 
@@ -70,7 +70,7 @@ def _refuse(message: str, remedy: str) -> NoReturn:
 
 
 def _has_mask(value: object) -> bool:
-    """A masked array, or a list of some: NumPy would make an array of what the masks hide."""
+    """Whether `value` is a masked array or a list of some, whose masks NumPy would drop."""
     if isinstance(value, (list, tuple)):
         return any(isinstance(one, np.ma.MaskedArray) for one in value)
     return isinstance(value, np.ma.MaskedArray)
@@ -80,12 +80,12 @@ def _refuse_shape(what: str, error: Exception) -> NoReturn:
     if "inhomogeneous" in str(error):
         _refuse(f"{what} is not an array: its rows have different lengths", "give each the same")
     if "maximum number of dimension" in str(error):
-        _refuse(f"{what} is not an array: it is nested deeper than one has axes", _NUMBERS)
+        _refuse(f"{what} is not an array: it is nested deeper than an array can be", _NUMBERS)
     _refuse(f"{what} is not an array: {error}", "pass what numpy.asarray accepts")
 
 
 def _refuse_objects(what: str, value: object, array: Raw) -> NoReturn:
-    """Names the first element that is no number, if `value` is not one object by itself."""
+    """Raise DomainError, naming the first element that is not a number."""
     from scipy.sparse import issparse
 
     if issparse(value):

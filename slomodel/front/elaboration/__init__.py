@@ -1,1 +1,1 @@
-"""A syntax tree to a Problem: names, shapes, index notation, the rules of the language."""
+"""Elaboration of a syntax tree to a Problem: names, shapes, index notation."""

@@ -1,4 +1,4 @@
-"""Indices and sizes affine in dims and index variables, and whether they stay inside an axis."""
+"""Indices and sizes that are affine in dims and index variables, and checks of their range."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from slomodel.ir.dims import Dim, literal
 from slomodel.problem import Bound
 
 _LARGEST = 10**15
-_PRODUCT = "declare a dim for the product, `dim k`, write `k`, and give its size as other sizes"
+_PRODUCT = "declare a dim for the product, `dim k`, write `k`, and give its size like other sizes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class AffineIndex:
 
     @property
     def constant(self) -> int | None:
-        """The number, where neither a dim nor a label takes part."""
+        """The number, if it depends on neither a dim nor a label."""
         return None if self.labels or not self.offset.is_literal else self.offset.const
 
     @property
@@ -97,7 +97,7 @@ def size(node: Node, scope: Scope) -> Dim:
 
 
 def whole(node: Node, scope: Scope) -> int:
-    """A whole number, written as such."""
+    """The value of a literal whole number."""
     number = affine(node, scope).constant
     if number is None:
         raise _not_whole(node.span)
@@ -117,12 +117,12 @@ def _leaf(node: Node, scope: Scope) -> AffineIndex:
             return AffineIndex(found.dim)
         what = described(found) if isinstance(found, Symbol) else f"`{node.text}` is a parameter"
         raise _not_affine(node.span, what)
-    remedy = dims_asked(node, scope) if isinstance(node, FunctionCall) else ""
+    remedy = size_query_remedy(node, scope) if isinstance(node, FunctionCall) else ""
     raise _not_affine(node.span, f"`{node.span.text}` is more than that", remedy)
 
 
-def dims_asked(node: FunctionCall, scope: Scope) -> str:
-    """The remedy for a call that asks for sizes, as `len(y)` does; empty for other calls."""
+def size_query_remedy(node: FunctionCall, scope: Scope) -> str:
+    """The remedy for a call that queries sizes, as `len(y)` does; empty for other calls."""
     name, of = node.function.text, node.args[0] if node.args else None
     if name not in SIZES and name not in COUNTS:
         return ""
@@ -152,25 +152,25 @@ def _combined(node: Node, operands: list[AffineIndex]) -> AffineIndex:
         elif result.constant is not None:
             result = other.times(result.constant)
         elif result.labels or other.labels:
-            raise _not_affine(term.op_span, "no two names may be multiplied in it")
+            raise _not_affine(term.op_span, "names may not be multiplied in it")
         else:
-            raise _not_affine(term.op_span, "no two names may be multiplied in it", _PRODUCT)
+            raise _not_affine(term.op_span, "names may not be multiplied in it", _PRODUCT)
     return result
 
 
 def _not_whole(span: Span) -> StatementError:
-    remedy = "indices, axes and sizes count: write a number like `0`, `1` or `2`"
+    remedy = "indices, axes and sizes are whole numbers, like `0`, `1` or `2`"
     return error("E209", f"`{span.text}` is not a whole number", span, remedy)
 
 
 def _not_affine(span: Span, reason: str, remedy: str = "") -> StatementError:
-    message = f"an index or size is made of index variables, dims and whole numbers: {reason}"
+    message = f"an index or size may contain index variables, dims and whole numbers: {reason}"
     remedy = remedy or "write it like `i`, `i + 1`, `2*i` or `n - 1 - i`"
     return error("E209", message, span, remedy)
 
 
 def is_at_least_zero(dim: Dim) -> bool | None:
-    """True or False where that holds for all sizes, None where it depends on them."""
+    """True or False if that holds for all sizes, None if it depends on them."""
     coefficients = [c for _, c in dim.terms]
     if dim.const >= 0 and all(c > 0 for c in coefficients):
         return True
@@ -178,7 +178,7 @@ def is_at_least_zero(dim: Dim) -> bool | None:
 
 
 def check_index(model: Elaboration, index: AffineIndex, axis: Dim, span: Span) -> None:
-    """`index` must lie in an axis of size `axis`; what sizes decide is tested at bind."""
+    """Check `index` in an axis of size `axis`: now if that is possible, else at bind."""
     counts = [label.dim for label in index.labels]
     if any(count == Dim() for count in counts):
         return
@@ -194,20 +194,20 @@ def check_index(model: Elaboration, index: AffineIndex, axis: Dim, span: Span) -
 
 
 def check_slice(model: Elaboration, low: Dim, high: Dim, axis: Dim, span: Span) -> None:
-    """0 <= low <= high <= axis."""
+    """Check 0 <= low <= high <= axis: now if that is possible, else at bind."""
     tests = [is_at_least_zero(low), is_at_least_zero(high - low), is_at_least_zero(axis - high)]
     if any(test is False for test in tests):
         message = f"the slice {low} to {high} leaves an axis of size {axis}"
         if tests[1] is False:
             message = f"the slice {low} to {high} ends before it begins"
-        raise shape_error("E210", message, span, "an axis of size n has the slices inside `0:n`")
+        raise shape_error("E210", message, span, "slices of an axis of size n are inside `0:n`")
     if not all(tests):
         model.require(Bound(low, high - 1, axis, high - low, span.text, span))
 
 
 def _outside(index: AffineIndex, axis: Dim, span: Span, is_low: bool) -> StatementError:
     reached = index.least if is_low else index.most
-    message = f"the index reaches {reached}, and the axis has the size {axis}: 0 to {axis - 1}"
+    message = f"the index reaches {reached}, and the axis of size {axis} has 0 to {axis - 1}"
     remedy = "indices count from 0"
     if index.labels:
         remedy = _restricted(index, axis, is_low)
@@ -215,15 +215,15 @@ def _outside(index: AffineIndex, axis: Dim, span: Span, is_low: bool) -> Stateme
 
 
 def _restricted(index: AffineIndex, axis: Dim, is_low: bool) -> str:
-    """The range that keeps an index inside, where one label moves it by steps of one."""
+    """The range of a label that keeps an index inside, if the label has coefficient ±1."""
     label = next(iter(index.labels))
     if len(index.labels) > 1 or index.labels[label] != 1:
-        return f"restrict it: `{label.name} in range(…)`, which leaves out its end"
+        return f"restrict it: `{label.name} in range(…)`, which excludes its end"
     shift = index.offset - label.start
     start = Dim() - shift if is_low else label.start
     stop = label.start + label.dim if is_low else axis - shift
     bounds = f"{stop}" if start == Dim() else f"{start}, {stop}"
-    return f"restrict it: `{label.name} in range({bounds})`, which leaves out its end"
+    return f"restrict it: `{label.name} in range({bounds})`, which excludes its end"
 
 
 def _other_axis(index: AffineIndex, axis: Dim, span: Span) -> StatementError:

@@ -1,4 +1,4 @@
-"""Arguments of calls: matched to a signature, and read as values, axes, sizes or strings."""
+"""Arguments of calls, matched to a signature and read as values, axes, sizes or strings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from slomodel.ir.dims import Dim
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter: `default` is its text, None where it has none; `is_many` takes the rest."""
+    """A parameter: `default` is its text, None if it has none; `is_many` takes all the rest."""
 
     name: str
     default: str | None = None
@@ -45,7 +45,7 @@ class Signature:
 
 @cache
 def signature(text: str) -> Signature:
-    """The signature that `name(x, axis=None)` or `name(spec, *arrays)` states."""
+    """Parse a signature such as `name(x, axis=None)` or `name(spec, *arrays)`."""
     name, _, rest = text.rstrip(")").partition("(")
     parameters = []
     for part in rest.split(", "):
@@ -56,7 +56,7 @@ def signature(text: str) -> Signature:
 
 
 def match(node: FunctionCall, wanted: Signature) -> Mapping[str, tuple[Argument, ...]]:
-    """The argument for each parameter; the empty tuple for one left out that has a default."""
+    """The arguments of each parameter; the empty tuple for an omitted one with a default."""
     found: dict[str, tuple[Argument, ...]] = {}
     positional = list(node.args)
     for parameter in wanted.parameters:
@@ -117,14 +117,14 @@ def is_condition(argument: Argument) -> bool:
 
 
 def check_kind(argument: Argument, wanted: Signature, parameter: str) -> None:
-    """A condition where one belongs, an expression elsewhere."""
+    """Check that an argument is a condition where one is required, and an expression elsewhere."""
     if parameter == "condition":
         if not is_condition(argument):
-            message = f"`{wanted.name}` begins with a condition"
+            message = f"the first argument of `{wanted.name}` is a condition"
             remedy = "compare the number, as in `where(x > 0, a, b)`"
             raise error("E208", message, argument.span, remedy)
     elif is_condition(argument):
-        message = f"`{wanted.name}` takes numbers, and this is a condition"
+        message = f"`{wanted.name}` takes numbers, not a condition"
         raise error("E208", message, argument.span, "choose values with `where(condition, a, b)`")
     elif isinstance(argument, (String, NoneLiteral)):
         message = f"`{wanted.name}` takes numbers here"
@@ -134,7 +134,7 @@ def check_kind(argument: Argument, wanted: Signature, parameter: str) -> None:
 def axis_of(
     arguments: tuple[Argument, ...], default: int | None, value: Value, scope: Scope
 ) -> int | None:
-    """The axis that `axis=` names, counted from 0; None for all of them."""
+    """The axis given by `axis=`, counted from 0; None for all axes."""
     axis = default
     if arguments:
         only = arguments[0]
@@ -150,7 +150,7 @@ def axis_of(
         message = f"there is no axis {axis} in an array of {value.rank}"
         assert span is not None
         last = value.rank - 1
-        remedy = f"axes count from 0 to {last}" if last else "a vector has the axis 0 alone"
+        remedy = f"axes count from 0 to {last}" if last else "a vector has only the axis 0"
         raise error("E208", message, span, remedy)
     return axis % value.rank
 
@@ -162,7 +162,7 @@ def default_number(parameter: Parameter) -> float:
 
 @dataclass(frozen=True, slots=True)
 class ArrayCall:
-    """`operands` are the evaluated array arguments, `arguments` all of them by parameter."""
+    """A call: `operands` are the evaluated array arguments, `arguments` all by parameter."""
 
     node: FunctionCall
     signature: Signature
@@ -180,7 +180,7 @@ class ArrayCall:
 
     @property
     def x(self) -> Value:
-        """The only or first array."""
+        """The first (or only) array."""
         return settled(self.operands[0].value)
 
     @property
@@ -188,7 +188,7 @@ class ArrayCall:
         return tuple(settled(one.value) for one in self.operands)
 
     def axes(self) -> tuple[int, ...]:
-        """The axes that `axis=` names: one of them, or all."""
+        """The axes given by `axis=`: one of them, or all."""
         axis = axis_of(self.arguments["axis"], self.default_axis, self.x, self.scope)
         return tuple(range(self.x.rank)) if axis is None else (axis,)
 
@@ -204,14 +204,14 @@ class ArrayCall:
         return None if text in (None, "None") else int(text)
 
     def sizes(self, parameter: str) -> tuple[Dim, ...]:
-        """The dims that some arguments are."""
+        """Read some arguments as dims."""
         result = []
         for argument in self.arguments[parameter]:
             if isinstance(argument, (String, NoneLiteral, Compare, BoolOp, Not)):
                 raise error("E208", "a size is expected here", argument.span)
             found = size(argument, self.scope)
             if found.is_literal and found.const < 0:
-                remedy = "write every size: none is worked out from the others"
+                remedy = "write every size: none is inferred from the others"
                 raise error("E209", "a size is negative", argument.span, remedy)
             result.append(found)
         return tuple(result)
@@ -219,12 +219,12 @@ class ArrayCall:
     def text(self, parameter: str) -> String:
         argument = self.arguments[parameter][0]
         if not isinstance(argument, String):
-            message = f"`{self.name}` begins with a text in double quotes"
+            message = f"the first argument of `{self.name}` is a text in double quotes"
             raise error("E208", message, argument.span, 'as in `einsum("ij,jk->ik", A, B)`')
         return argument
 
     def refuse(self, message: str, remedy: str) -> StatementError:
-        """A rank or shape that the function does not take."""
+        """The error for a rank or shape that the function does not accept."""
         shapes = " and ".join(show(one.value) for one in self.operands)
         return shape_error(
             "E220", f"{message}, not {shapes}", self.span, remedy, marks=marks(*self.operands)

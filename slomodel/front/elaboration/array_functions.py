@@ -1,4 +1,4 @@
-"""The table of array functions: for each its signature, its array parameters, and its rule."""
+"""The table of array functions: signature, array parameters and rule of each."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ def _concat(call: ArrayCall) -> Value:
     "masked(E, mask)",
     "E",
     "mask",
-    meaning="E where the mask is 1, 0 elsewhere, whatever E is there",
+    meaning="E where the mask is 1, and 0 elsewhere, even if E is NaN there",
 )
 def _masked(call: ArrayCall) -> Value:
     """`where(mask != 0, E, 0)`; E may hold NaN where the mask is 0."""
@@ -212,14 +212,14 @@ def _masked(call: ArrayCall) -> Value:
     if mask.rank != value.rank or merged((value, mask)) is None:
         raise _other_mask(call)
     result = combine(where, combine(ne, mask, number(0.0)), value, number(0.0))
-    # A mask of numbers leaves no choice in the graph.
+    # A constant mask leaves no choice in the graph.
     if isinstance(result.expr, Map) and result.expr.function is where:
         call.scope.model.masked.add(result.expr)
     return result
 
 
 def _is_swapped(call: ArrayCall) -> bool:
-    """True where the first argument is declared a mask, and the second depends on variables."""
+    """Whether the first argument is declared a mask, and the second depends on variables."""
     first, second = call.operands
     is_mask = first.name in call.scope.model.masks
     return is_mask and any(one.role == "variable" for one in inputs(second.value.expr))
@@ -251,7 +251,7 @@ def _einsum(call: ArrayCall) -> Value:
 
 
 def reshaped(call: ArrayCall) -> Value:
-    """The elements in C order in another shape; a different total is refused, here or at bind."""
+    """The elements in C order in another shape; total sizes are compared here or at bind."""
     x, sizes = call.x, call.sizes("sizes")
     before, after = _without_common(x.dims, sizes)
     counts = size_product(before), size_product(after)
@@ -261,14 +261,14 @@ def reshaped(call: ArrayCall) -> Value:
         raise call.refuse(message, "the product of the sizes stays the same")
     if same is not build.const(True):
         text = call.span.text
-        wrong = f"`{text}` would not keep the number of elements"
+        wrong = f"`{text}` would change the number of elements"
         call.scope.model.checks.append(Check(same, text, call.span, wrong))
     labels = tuple(label.dim for label in x.labels)
     return Value(build.reshape(x.expr, labels + sizes), x.labels, sizes)
 
 
 def _without_common(a: Shape, b: Shape) -> tuple[list[Dim], list[Dim]]:
-    """The dims of each that the other has not; equal ones cancel in the totals."""
+    """The dims of each without a counterpart in the other; equal ones cancel in the totals."""
     left, right = Counter(a), Counter(b)
     return list((left - right).elements()), list((right - left).elements())
 
@@ -281,7 +281,7 @@ def concat(call: ArrayCall) -> Value:
     if not a.rank or a.rank != b.rank or rest[0] != rest[1]:
         raise call.refuse(
             "`concat` takes two arrays that differ at most in the size of the axis",
-            "make a number an array with `reshape(c, 1)`, a vector a matrix with `x[:, None]`",
+            "write `reshape(c, 1)` for a number `c`, `x[:, None]` for a vector `x`",
         )
     size = a.dims[axis] + b.dims[axis]
     dims = (*a.dims[:axis], size, *a.dims[axis + 1 :])
@@ -325,8 +325,8 @@ def einsum(call: ArrayCall) -> Value:
         for letter, dim in zip(group, value.dims, strict=True):
             if dims.setdefault(letter, dim) != dim:
                 both = f"`{letter}` stands for `{dims[letter]}` and for `{dim}`"
-                message = f"`einsum` takes one dim for each letter ({both})"
-                raise call.refuse(message, "the axes of one letter have one dim")
+                message = f"each letter of `einsum` stands for one dim ({both})"
+                raise call.refuse(message, "the axes of one letter must have one dim")
     _check_output(output, dims, spec)
     return contract(list(zip(values, groups, strict=True)), output)
 
@@ -335,12 +335,13 @@ def _check_output(output: str, dims: dict[str, Dim], spec: String) -> None:
     problem = ""
     for letter in output:
         if letter not in dims:
-            problem = f"`{letter}` of the result is in no array"
+            problem = f"`{letter}` of the result does not occur in any array"
         elif output.count(letter) > 1:
-            problem = f"`{letter}` is twice in the result"
+            problem = f"`{letter}` occurs twice in the result"
     if problem:
         raise _in_spec(problem, spec)
 
 
 def _in_spec(problem: str, spec: String) -> StatementError:
-    return error("E208", problem, spec.span, 'write the result once each, as in `"ij,j->i"`')
+    remedy = 'write each letter of the result once, as in `"ij,j->i"`'
+    return error("E208", problem, spec.span, remedy)

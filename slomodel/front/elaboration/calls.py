@@ -1,8 +1,8 @@
-"""Calls: scalar functions by element, functions of a model expanded, array functions by table."""
+"""Calls: elementwise functions, functions of a model (expanded), array functions (from a table)."""
 
 from __future__ import annotations
 
-from slomodel.front.elaboration.affine_index import dims_asked
+from slomodel.front.elaboration.affine_index import size_query_remedy
 from slomodel.front.elaboration.arguments import (
     ArrayCall,
     check_kind,
@@ -29,10 +29,10 @@ from slomodel.front.text.syntax import FunctionCall
 from slomodel.functions import FUNCTIONS
 
 _LATER = {
-    "inv": "compute inverses of data before, and give them as data: `data Ainv[n, n]`",
+    "inv": "compute inverses of data beforehand, and give them as data: `data Ainv[n, n]`",
     "det": "for a triangular matrix it is the product of the diagonal: `prod(diag(L))`",
     "logdet": "for a triangular matrix it is `sum(log(abs(diag(L))))`",
-    "solve": "make the solution a variable `x`, and minimise `sumsq(A @ x - b)` with the rest",
+    "solve": "declare the solution as a variable `x`, and add `sumsq(A @ x - b)` to the objective",
 }
 
 
@@ -90,10 +90,10 @@ def _unknown(node: FunctionCall, scope: Scope) -> StatementError:
         return unsupported(f"`{name}` cannot be computed yet", span, _LATER[name])
     if name == "norm":
         remedy = "write `norm2(x)` of a vector, `fro(A)`, `norm1(x)`, or `sumsq(x)` for its square"
-        return error("E203", "`norm` has several readings", span, remedy)
+        return error("E203", "`norm` is ambiguous", span, remedy)
     if name == "range":
         remedy = "as in `sum(x[i] for i in range(n - 1))`"
-        return error("E203", "`range` stands only after `in`", span, remedy)
+        return error("E203", "`range` may only follow `in`", span, remedy)
     later = scope.model.later.get(name)
     if later is not None:
         remedy = f"move its declaration up, it is on line {later.line}"
@@ -105,10 +105,10 @@ def _unknown(node: FunctionCall, scope: Scope) -> StatementError:
         remedy = f"an element is written `{name}[0]`, counted from 0; or missing `*`?"
         remedy = remedy if is_array else "missing `*`?"
         return error("E203", f"{what}, and a call needs a function", span, remedy)
-    meant = dims_asked(node, scope) or FOREIGN_FUNCTIONS.get(name)
+    meant = size_query_remedy(node, scope) or FOREIGN_FUNCTIONS.get(name)
     if meant:
-        return error("E203", f"no function is called `{name}`", span, meant)
+        return error("E203", f"unknown function `{name}`", span, meant)
     functions = [s.name for s in scope.model.symbols.values() if s.kind == "function"]
     names = [*FUNCTIONS, *ARRAY_FUNCTIONS, *_LATER, *functions]
     remedy = suggestion(name, names) or f"declare it before, as in `fn {name}(t) = …`"
-    return error("E203", f"no function is called `{name}`", span, remedy)
+    return error("E203", f"unknown function `{name}`", span, remedy)

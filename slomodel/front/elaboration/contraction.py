@@ -1,4 +1,4 @@
-"""Sums of products: every linear operation of the language in terms of one `Einsum`."""
+"""Sums of products: the linear operations of the language, each as one `Einsum`."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _MOST_NODES = 100
 def contract(
     operands: Sequence[tuple[Value, Sequence[Hashable]]], output: Sequence[Hashable]
 ) -> Value:
-    """The sum of products over the keys missing in `output`; a key names an axis of an operand.
+    """The sum of products over the keys absent from `output`; a key names an axis of an operand.
 
-    Index labels are kept. Axes of one key must have one dim.
+    Index labels are not summed. Axes of one key must have the same dim.
     """
     values = [settled(value) for value, _ in operands]
     labels = union(values)
@@ -42,9 +42,9 @@ def contract(
 
 
 def total(value: Value, labels: Sequence[Label] = (), axes: Sequence[int] | None = None) -> Value:
-    """The sum over some labels and some axes (all, where `axes` is None).
+    """The sum over some labels and some axes (all if `axes` is None).
 
-    A label that the value does not depend on counts as often as it has values.
+    A label that the value does not depend on multiplies by the number of its values.
     """
     value = settled(value)
     dropped = range(value.rank) if axes is None else axes
@@ -62,8 +62,8 @@ def total(value: Value, labels: Sequence[Label] = (), axes: Sequence[int] | None
 def _summed(expr: Expr, kept: Axes, repeated: Shape) -> Expr:
     """The sum over the axes not in `kept`: one contraction, or one for each of a few terms.
 
-    `sum(b * r^2 + e^2)` is `b * dot(r, r) + dot(e, e)`: no array of terms is made. A sum with a
-    term that is no product is left whole, since that term would be made all the same.
+    `sum(b * r^2 + e^2)` becomes `b * dot(r, r) + dot(e, e)`, without an array of terms. A sum with
+    a term that is not a product remains one sum, since that array would be needed anyway.
     """
     if len(kept) == expr.rank and not repeated:
         return expr
@@ -83,7 +83,7 @@ def _summed(expr: Expr, kept: Axes, repeated: Shape) -> Expr:
 
 
 def _terms(expr: Expr) -> list[tuple[bool, Expr]]:
-    """`expr` as a sum of signed terms of its shape, in order; one term where there are many."""
+    """`expr` as a sum of signed terms of its shape, in order; a long sum counts as one term."""
     terms: list[tuple[bool, Expr]] = []
     stack: list[tuple[bool, Expr]] = [(True, expr)]
     whole = tuple(range(expr.rank))
@@ -101,7 +101,7 @@ def _terms(expr: Expr) -> list[tuple[bool, Expr]]:
 
 
 def _contractible(product: _ScaledProduct) -> _ScaledProduct:
-    """The product with a square that is its only factor as two factors."""
+    """The product, where a square that is its only factor becomes two factors."""
     if len(product.arrays) == 1:
         only = product.arrays[0]
         if isinstance(only, Map) and only.function is square:
@@ -110,7 +110,7 @@ def _contractible(product: _ScaledProduct) -> _ScaledProduct:
 
 
 def _contracted(product: _ScaledProduct, expr: Expr, kept: Axes, repeated: Shape) -> Expr:
-    # A sum of nothing is 0, whatever its factors are: what may be a NaN stays inside.
+    # The empty sum is 0 whatever its factors: one that may be NaN must remain inside.
     inside = [scalar for scalar in product.scalars if not _is_polynomial(scalar)]
     inside += [div(1.0, divisor) for divisor in product.divisors if not _is_polynomial(divisor)]
     arrays, axes = [*inside, *product.arrays], [*((),) * len(inside), *product.axes]
@@ -125,7 +125,7 @@ def _contracted(product: _ScaledProduct, expr: Expr, kept: Axes, repeated: Shape
 
 
 def _unless_empty(divisor: Expr, summed: Sequence[Dim]) -> Expr:
-    """The divisor of a sum, but 1 where nothing is summed: the length of an axis may be 0."""
+    """The divisor of a sum, or 1 if the sum is empty: an axis may have length 0."""
     known = [dim for dim in summed if is_at_least_zero(dim - 1) is not True]
     if isinstance(divisor, Const) or not known:
         return divisor
@@ -134,7 +134,7 @@ def _unless_empty(divisor: Expr, summed: Sequence[Dim]) -> Expr:
 
 
 def _is_polynomial(scalar: Expr) -> bool:
-    """True for a short polynomial of inputs and numbers, finite where those are."""
+    """Whether a node is a short polynomial of inputs and numbers, finite where those are."""
     seen = {scalar}
     stack = [scalar]
     while stack:
@@ -151,7 +151,7 @@ def _is_polynomial(scalar: Expr) -> bool:
 
 @dataclass(slots=True)
 class _ScaledProduct:
-    """Arrays with the axes of the product that theirs are, and what can stand outside a sum."""
+    """Arrays with their axes in the product, and factors that can be taken out of a sum."""
 
     arrays: list[Expr] = field(default_factory=list)
     axes: list[Axes] = field(default_factory=list)

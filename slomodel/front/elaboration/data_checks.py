@@ -1,4 +1,4 @@
-"""What data must satisfy at bind, and which data may hold NaN, as the graph of a model shows."""
+"""Conditions on data at bind, and data that may hold NaN, derived from the graph of a model."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from slomodel.problem import Check
 def nonempty_checks(
     objective: Expr, counts: Mapping[Expr, Span], spans: Mapping[Expr, Span]
 ) -> list[Check]:
-    """That data leaves at least one element to each mean, max, min and logsumexp with `if`.
+    """Checks that each mean, max, min and logsumexp with `if` has at least one element.
 
-    `counts` holds the numbers of elements of means. What only a branch of `where` computes is
-    left out, and so is what the variables decide: there a NaN is traced when it appears.
+    `counts` holds the numbers of elements of means. Reductions inside a branch of `where`, or with
+    a condition on variables, are not checked: there a NaN is traced if it appears.
     """
     found: dict[Expr, Span] = {}
     for node in _always_computed(objective):
@@ -28,14 +28,14 @@ def nonempty_checks(
         if isinstance(node, Extreme) and _is_chosen(node.operands[0]):
             found[_count(node)] = spans[node.operands[0]]
     return [
-        Check(_everywhere(count), span.text, span, f"`{span.text}` is of nothing")
+        Check(_everywhere(count), span.text, span, f"`{span.text}` has no elements")
         for count, span in found.items()
         if all(node.role == "data" for node in inputs(count))
     ]
 
 
 def _always_computed(objective: Expr) -> Iterator[Expr]:
-    """The nodes that some path reaches without entering a branch of a choice."""
+    """The nodes that are reached without entering a branch of a choice."""
     seen = {objective}
     stack = [objective]
     while stack:
@@ -48,7 +48,7 @@ def _always_computed(objective: Expr) -> Iterator[Expr]:
 
 
 def _is_chosen(node: Expr) -> bool:
-    """True for elements of which `if` replaced some by an infinity."""
+    """Whether `if` replaced some elements of a node by an infinity."""
     if not isinstance(node, Map) or node.function is not where:
         return False
     other = node.operands[2]
@@ -70,7 +70,7 @@ def _everywhere(count: Expr) -> Expr:
 def may_be_missing(
     objective: Expr, checks: Sequence[Check], masked: Collection[Expr]
 ) -> set[Input]:
-    """The data below the choices of `masked` alone; `masked` holds those nodes."""
+    """The data of which every use is below one of the nodes in `masked`."""
     roots = (objective, *(check.condition for check in checks))
     seen: set[Expr] = set()
     stack = list(roots)

@@ -1,4 +1,4 @@
-"""Declarations: dims, data, variables with their starts."""
+"""Declarations of dims, data, and variables with their starts."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def declare_dim(statement: DimDecl, model: Elaboration) -> DimDeclaration:
     if statement.default is not None:
         default = whole(statement.default, Scope(model))
         if not 0 <= default <= _LARGEST_DIM:
-            message = f"a dim is a size, and `{statement.default.span.text}` is none"
+            message = f"a dim is a size, and `{statement.default.span.text}` is not"
             remedy = "write a whole number from 0 to 10^12"
             raise error("E217", message, statement.default.span, remedy)
     model.declare(Symbol(name.text, "dim", name.span, dim=named(name.text)))
@@ -65,9 +65,9 @@ def _size(one: Size, model: Elaboration) -> Dim:
             raise Scope(model).unknown(one.name)
         dims = [s.name for s in model.symbols.values() if s.kind == "dim" and not s.is_broken]
         remedy = suggestion(name, dims) or f"declare it before: `dim {name}`"
-        # Once is enough: what else has this size goes without a message.
+        # One message is enough: other uses of this size are not reported.
         model.symbols[name] = Symbol(name, "dim", one.name.span)
-        raise error("E217", f"no dim is called `{name}`", one.name.span, remedy)
+        raise error("E217", f"unknown dim `{name}`", one.name.span, remedy)
     if symbol.is_broken:
         raise StatementError(None)
     if symbol.dim is None:
@@ -107,7 +107,7 @@ def declare_data(statement: DataDecl, model: Elaboration) -> DataDeclaration:
 
 
 def _check_alone(file: String, name: str, model: Elaboration) -> None:
-    """A key, or a file of one array, is for one name."""
+    """A key, or a file with one array, serves one name only."""
     first = model.files.setdefault(file.span, name)
     if first != name and (":" in file.text or file.text.endswith((".npy", ".mtx"))):
         message = f"`{file.text}` is one array, and both `{first}` and `{name}` would be it"
@@ -125,7 +125,7 @@ def declare_variable(statement: VarDecl, model: Elaboration) -> Variable:
 
 
 def constant(node: Expr, model: Elaboration) -> float:
-    """The number that an expression of numbers is."""
+    """The value of a constant expression."""
     value = evaluate(node, Scope(model))
     if not isinstance(value.expr, Const):
         message = f"a number is expected here, and `{node.span.text}` depends on names"
@@ -155,7 +155,7 @@ def _init(node: Expr, shape: Shape, model: Elaboration) -> Init:
             raise error("E218", message, node.span, f"write `{example}`")
         known = ["zeros", "ones", "eye", *_DISTRIBUTIONS]
         known += [s.name for s in model.symbols.values() if s.kind == "data"]
-        message = f"nothing to start from is called `{node.text}`"
+        message = f"unknown start `{node.text}`"
         raise error("E218", message, node.span, suggestion(node.text, known) or _STARTS)
     if isinstance(node, Name):
         symbol = model.symbols[node.text]
@@ -166,14 +166,14 @@ def _init(node: Expr, shape: Shape, model: Elaboration) -> Init:
     if isinstance(node, FunctionCall) and node.function.text not in model.symbols:
         known = get_close_matches(node.function.text, _DISTRIBUTIONS, n=1)
         if known:
-            message = f"no distribution is called `{node.function.text}`"
+            message = f"unknown distribution `{node.function.text}`"
             raise error("E218", message, node.function.span, f"did you mean `{known[0]}`?")
     try:
         return Init("number", (constant(node, model),))
     except StatementError as problem:
         if problem.diagnostic is None or problem.diagnostic.code != "E216":
             raise
-        message = f"`{node.span.text}` is no start for a variable"
+        message = f"`{node.span.text}` is not a start for a variable"
         raise error("E218", message, node.span, _STARTS) from None
 
 

@@ -1,4 +1,4 @@
-"""Definitions, functions, checks and the objective."""
+"""Definitions, checks and the objective."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def declare_let(statement: Let, model: Elaboration) -> None:
         body = evaluate(statement.expr, inner)
         if body.rank:
             message = f"a definition by index gives a number for each index, not {show(body)}"
-            remedy = "index all axes, or leave the indices out"
+            remedy = "index all axes, or omit the indices"
             found = marks(operand(statement.expr, body))
             raise shape_error("E212", message, statement.expr.span, remedy, marks=found)
         value = as_axes(body, labels, [label.dim for label in labels])
@@ -54,7 +54,7 @@ def check_condition(statement: CheckStatement, model: Elaboration) -> Check:
 
 
 def holds_everywhere(condition: Value) -> Value:
-    """One truth value: that no element is false."""
+    """One truth value: whether all elements are true."""
     if not condition.rank:
         return condition
     failures = total(combine(where, condition, number(0.0), number(1.0)))
@@ -66,7 +66,7 @@ def objective_value(statement: ObjectiveStatement, model: Elaboration) -> Expr:
     if value.rank:
         text = statement.expr.span.text
         short = text if len(text) <= 30 and "\n" not in text else "…"
-        message = f"the objective has shape {show(value)}, and it must be a number"
+        message = f"the objective must be a number, not an array of shape {show(value)}"
         remedy = f"did you mean `sum({short})` or `sumsq({short})`?"
         raise shape_error("E213", message, statement.expr.span, remedy)
     return value.expr

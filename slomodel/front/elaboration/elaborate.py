@@ -1,4 +1,4 @@
-"""From the syntax tree to a problem: names resolved, shapes checked, one graph made."""
+"""Elaboration: names resolved, shapes checked, one graph constructed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _UNUSED = "use it, or leave it out"
 
 @dataclass(slots=True)
 class _Gathered:
-    """The parts of a problem, as statements give them."""
+    """The parts of a problem, collected from statements."""
 
     dims: list[DimDeclaration] = field(default_factory=list)
     data: list[DataDeclaration] = field(default_factory=list)
@@ -51,9 +51,9 @@ class _Gathered:
 
 @without_gc()
 def elaborate(program: ModelTree, source: SourceText) -> Problem:
-    """The problem that a program states.
+    """The problem that a model states.
 
-    Raises ModelSyntaxError, ShapeError or MissingRule with every independent mistake.
+    Raises ModelSyntaxError, ShapeError or MissingRule with all independent errors.
     """
     model = Elaboration(source)
     model.warnings.update(dict.fromkeys(program.warnings))
@@ -109,7 +109,7 @@ _KINDS: dict[type[Statement], SymbolKind] = {
 
 
 def _poison(statement: Statement, model: Elaboration) -> None:
-    """Have later uses of a name that failed go without a message."""
+    """Suppress messages about later uses of a name whose declaration failed."""
     if not isinstance(statement, (CheckStatement, ObjectiveStatement)):
         name = statement.name
         broken = Symbol(name.text, _KINDS[type(statement)], name.span)
@@ -118,7 +118,7 @@ def _poison(statement: Statement, model: Elaboration) -> None:
 
 
 def _missing_parts(program: ModelTree, model: Elaboration) -> list[StatementError]:
-    """What a model must have: one objective, at least one variable."""
+    """Check that a model has one objective and at least one variable."""
     found: list[StatementError] = []
     end = Span(model.source, len(model.source.text.rstrip()), len(model.source.text.rstrip()))
     if not program.objectives:
@@ -126,8 +126,8 @@ def _missing_parts(program: ModelTree, model: Elaboration) -> list[StatementErro
         found.append(error("E214", message, end, "add `minimize …` or `maximize …`"))
     for again in program.objectives[1:]:
         first = program.objectives[0].sense_span
-        message = f"a model has one objective, and the first is on line {first.line}"
-        remedy = "add them up with weights, or define parts with `let`"
+        message = f"a model has one objective; the first is on line {first.line}"
+        remedy = "add them with weights, or define parts with `let`"
         found.append(error("E214", message, again.sense_span, remedy))
     if not program.vars:
         where = program.objectives[0].span if program.objectives else end
@@ -139,7 +139,7 @@ def _missing_parts(program: ModelTree, model: Elaboration) -> list[StatementErro
 def _error(faults: list[StatementError]) -> SlomodelError:
     kinds = {problem.kind for problem in faults}
     kind = kinds.pop() if len(kinds) == 1 else ModelSyntaxError
-    # Names that share an `init` share its mistakes.
+    # Names that share an `init` share its errors.
     found = list(dict.fromkeys(f.diagnostic for f in faults if f.diagnostic is not None))
     found.sort(key=lambda d: d.span.start if d.span else 0)
     return kind(*found)
@@ -189,5 +189,5 @@ def _problem(
 
 
 def _unused(what: str, name: str, span: Span | None) -> Diagnostic:
-    message = f"{what} `{name}` does not take part in the objective"
+    message = f"{what} `{name}` does not occur in the objective"
     return Diagnostic("W202", message, span, help=_UNUSED, severity="warning")

@@ -1,4 +1,4 @@
-"""How elaboration stops at a mistake: one statement fails, the next goes on."""
+"""Errors of elaboration: a statement fails, and elaboration continues with the next."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_COMPARED = 2_000
 
 
 class StatementError(Exception):
-    """A mistake in one statement, or (with no diagnostic) what follows from an earlier one."""
+    """An error in one statement; without diagnostic, a consequence of an earlier one."""
 
     def __init__(
         self, diagnostic: Diagnostic | None, kind: type[SlomodelError] = ModelSyntaxError
@@ -38,7 +38,7 @@ def error(
     marks: tuple[Mark, ...] = (),
     note: str = "",
 ) -> StatementError:
-    """A mistake of names, rules or statements."""
+    """An error about names, rules or statements."""
     return StatementError(Diagnostic(code, message, span, marks, note, remedy))
 
 
@@ -51,25 +51,25 @@ def shape_error(
     marks: tuple[Mark, ...] = (),
     note: str = "",
 ) -> StatementError:
-    """A mistake of shapes or of index ranges."""
+    """An error about shapes or index ranges."""
     return StatementError(Diagnostic(code, message, span, marks, note, remedy), ShapeError)
 
 
 def unsupported(message: str, span: Span, remedy: str = "") -> StatementError:
-    """Something of the language that cannot be done yet."""
+    """A part of the language that is not supported yet."""
     return StatementError(Diagnostic("E250", message, span, help=remedy), MissingRule)
 
 
 def misplaced_row(span: Span, meant: str = "") -> StatementError:
-    """A transposed vector that meets no `@` on its right."""
-    remedy = meant or "a vector has one axis: leave `'` out, or write `outer(x, y)` or `x[None, :]`"
-    message = "a transposed vector stands only to the left of `@`"
+    """The error for a transposed vector without `@` on its right."""
+    remedy = meant or "a vector has one axis: omit `'`, or write `outer(x, y)` or `x[None, :]`"
+    message = "a transposed vector may only be the left operand of `@`"
     return shape_error("E207", message, span, remedy)
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """`did you mean …?` for the nearest of the known words, or an empty text."""
-    # Thousands of names would take seconds, and names of other lengths are not close.
+    """`did you mean …?` for the closest of the known words, or an empty text."""
+    # Thousands of names would take seconds; names of other lengths are not close anyway.
     words = [w for w in known if abs(len(w) - len(word)) <= len(word) // 2 + 1][:_MOST_COMPARED]
     same = [w for w in words if w.lower() == word.lower()]
     close = same or get_close_matches(word, words, n=1, cutoff=0.6)

@@ -1,4 +1,4 @@
-"""Evaluation with a stack of its own, so that no depth of nesting recurses."""
+"""Iterative evaluation of expressions, so that deep nesting does not recurse."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from slomodel.front.elaboration.scope import ValueRequest
 from slomodel.front.elaboration.values import Value
 
 Steps: TypeAlias = Generator[ValueRequest, Value, Value]
-"""A rule in progress: it yields requests, receives their values, and returns its own."""
+"""A running rule: it yields requests, receives their values, and returns its own."""
 
 MOST_EXPANDED = 60_000
-"""Nodes evaluated beyond those of the text: functions are expanded at each use."""
+"""Limit on evaluated nodes beyond those of the text: functions are expanded at each use."""
 
 
 def run(request: ValueRequest, rule: Callable[[ValueRequest], Steps | Value]) -> Value:
-    """The value of a request; `rule` gives the steps for each node, or at once the value."""
+    """The value of a request; `rule` returns the steps for a node, or its value at once."""
     stack: list[tuple[ValueRequest, Steps]] = []
     pending: ValueRequest | None = request
     value: Value | None = None
@@ -45,7 +45,7 @@ def run(request: ValueRequest, rule: Callable[[ValueRequest], Steps | Value]) ->
 
 
 def _checked(request: ValueRequest, value: Value) -> Value:
-    """The value as the asking rule may have it; the place of its node is noted."""
+    """The value, checked against the request; the span of its node is recorded."""
     if value.row is not None and not request.row:
         raise misplaced_row(value.row)
     request.scope.model.note(value, request.node.span)
@@ -53,7 +53,7 @@ def _checked(request: ValueRequest, value: Value) -> Value:
 
 
 def _count(current: ValueRequest, whole: ValueRequest) -> None:
-    """Count a node; too many are blamed on the whole expression, not on a function's body."""
+    """Count a node; the error for too many marks the whole expression, not a function's body."""
     model = current.scope.model
     model.steps += 1
     # Each node of the text is at least one character.

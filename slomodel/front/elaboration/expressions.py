@@ -1,4 +1,4 @@
-"""The rule for each kind of expression, and the value of a whole one."""
+"""The rules of all kinds of expressions, and the value of a whole expression."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from slomodel.functions import FUNCTIONS
 
 
 def evaluate(node: Expr | Condition, scope: Scope) -> Value:
-    """What an expression or condition of a model is worth."""
+    """The value of an expression or condition."""
     return run(ValueRequest(node, scope), _rule)
 
 

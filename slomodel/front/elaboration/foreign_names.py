@@ -1,4 +1,4 @@
-"""Names from other languages, and what a model writes in their place."""
+"""Names from other languages, and what to write in a model instead."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ FOREIGN_FUNCTIONS = _IDIOMS | {
 
 _NAMES = {
     "end": "the last element is `x[-1]`, and `x[1:]` goes up to it",
-    "inf": "a model is made of finite numbers",
-    "Inf": "a model is made of finite numbers",
-    "nan": "a model is made of finite numbers",
+    "inf": "constants of a model must be finite",
+    "Inf": "constants of a model must be finite",
+    "nan": "constants of a model must be finite",
     "rand": "write `uniform(0, 1)`",
     "randn": "write `normal(0, 1)`",
 }

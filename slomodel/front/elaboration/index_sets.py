@@ -17,7 +17,7 @@ from slomodel.ir.dims import Dim, named
 def bind_iterations(
     iterations: Sequence[Iteration], scope: Scope
 ) -> tuple[tuple[Label, ...], Scope]:
-    """A label for each `i in domain`, and the scope where they are known."""
+    """A label for each `i in domain`, and the scope in which they are bound."""
     made: dict[str, Label] = {}
     for iteration in iterations:
         name = iteration.name.text
@@ -30,9 +30,9 @@ def bind_iterations(
 
 def _clash(name: str, scope: Scope, made: dict[str, Label]) -> str:
     if name in made:
-        return f"two indices are called `{name}`"
+        return f"two indices have the name `{name}`"
     if name in scope.local:
-        return f"`{name}` is in use already as an index or parameter around this"
+        return f"`{name}` is already bound here, as an index or parameter"
     symbol = scope.model.symbols.get(name)
     return f"the index would hide a declared name: {described(symbol)}" if symbol else ""
 
@@ -62,12 +62,12 @@ def _check_extent(extent: Dim, domain: Expr) -> None:
     if extent.is_literal and extent.const < 0:
         message = f"`{domain.span.text}` ends before it begins"
         raise error(
-            "E212", message, domain.span, "a range leaves out its end; `range(a, a)` is empty"
+            "E212", message, domain.span, "a range excludes its end; `range(a, a)` is empty"
         )
 
 
 def index_value(label: Label) -> Value:
-    """An index used as a number."""
+    """The value of an index variable."""
     return combine(add, Value(build.iota(label.dim), (label,)), number_of(label.start))
 
 

@@ -26,7 +26,7 @@ from slomodel.ir.expr import Index as NodeIndex
 
 @dataclass(slots=True)
 class _Picked:
-    """For each axis of the operand where it is read; and the axes of the result.
+    """The index of each axis of the operand, and the axes of the result.
 
     `position` is the result's axis that a slice or an array of indices gives, counted among those
     not None.
@@ -91,11 +91,11 @@ def _look_up(picked: _Picked, item: Expr, value: Value, axis: Dim, scope: Scope)
 
 
 def _pick_new(picked: _Picked, item: Expr | Slice, scope: Scope) -> None:
-    """An axis made by `None` is passed whole or read at 0."""
+    """Index an axis created by `None`, which is taken whole or read at 0."""
     if isinstance(item, Slice) and item.lo is None and item.hi is None:
         picked.axes.append(None)
     elif isinstance(item, Slice) or affine(item, scope).constant != 0:
-        message = "an axis made by `None` has the one index 0"
+        message = "an axis created by `None` has only the index 0"
         raise shape_error("E210", message, item.span, "write `:` to keep it or `0` to drop it")
 
 
@@ -113,7 +113,7 @@ def _is_negative_literal(node: Expr) -> bool:
 
 
 def _read(base: Value, picked: _Picked) -> Value:
-    """The operand read at the picked places; a transposition where every axis is taken whole."""
+    """The operand read at the indices; a transposition if every axis is taken whole."""
     used = {label for index, _ in picked.where for label in index.labels}
     labels = tuple(sorted({*base.labels, *used}, key=lambda label: label.order))
     shape = tuple(label.dim for label in labels) + tuple(picked.dims)
@@ -149,7 +149,7 @@ def _place(
 
 
 def _whole_axis(one: NodeIndex, shape: tuple[Dim, ...], axis: Dim) -> int | None:
-    """The result's axis that runs through all of an operand's axis, in order."""
+    """The axis of the result that runs through all of the operand's axis, in order."""
     if not isinstance(one, Affine):
         return None
     used = [k for k, c in enumerate(one.coefficients) if c]
@@ -160,8 +160,8 @@ def _whole_axis(one: NodeIndex, shape: tuple[Dim, ...], axis: Dim) -> int | None
 
 def _wrong_count(node: Index, base: Value, count: int) -> StatementError:
     if not base.rank:
-        message = f"`{node.base.span.text}` is a scalar and has no axis to index"
-        return shape_error("E209", message, node.span, "leave the index out")
+        message = f"`{node.base.span.text}` is a scalar, without an axis to index"
+        return shape_error("E209", message, node.span, "omit the index")
     axes = "axis" if base.rank == 1 else f"{base.rank} axes"
     message = f"{count} {'index' if count == 1 else 'indices'} for the {axes} of"
     remedy = "write one index for each axis"

@@ -64,7 +64,7 @@ def addition(node: SumChain, request: ValueRequest) -> Steps:
 
 
 def product(node: ProductChain, request: ValueRequest) -> Steps:
-    """A chain from left to right; a transposed vector waits in it for its `@`."""
+    """Evaluate a chain from left to right; a transposed vector must meet its `@` in it."""
     scope = request.scope
     value = yield ValueRequest(node.first, scope, row=True)
     for k, term in enumerate(node.rest):
@@ -77,7 +77,7 @@ def product(node: ProductChain, request: ValueRequest) -> Steps:
 
 @dataclass(frozen=True, slots=True)
 class _Factors:
-    """Both sides of operator k of a chain; as operands they are made for messages only."""
+    """Both sides of operator k of a chain, as operands for messages."""
 
     node: ProductChain
     k: int
@@ -100,7 +100,7 @@ class _Factors:
 
 
 def _scaled(scope: Scope, factors: _Factors) -> Value:
-    """`*` and `/` in both spellings."""
+    """Elementwise products and quotients: `*`, `/`, `.*` and `./`."""
     op, a, b = factors.op, factors.a, factors.b
     row = a.row or b.row
     if row is not None and a.rank and b.rank:
@@ -115,7 +115,7 @@ def _scaled(scope: Scope, factors: _Factors) -> Value:
 
 
 def _row_times(op: str, row: Span, left: Operand, right: Operand) -> StatementError:
-    """A transposed vector that `*` or `/` meets."""
+    """The error for a transposed vector as operand of `*` or `/`."""
     if op == "*" and max(left.value.rank, right.value.rank) > 1:
         return misplaced_row(
             row, f"write `@` for a matrix product, as in `{left.text} @ {right.text}`"
@@ -123,24 +123,24 @@ def _row_times(op: str, row: Span, left: Operand, right: Operand) -> StatementEr
     if op not in ("*", ".*") or left.value.rank != 1 or right.value.rank != 1:
         return misplaced_row(row)
     a, b = (one.text.removesuffix("'").removesuffix(".T") for one in (left, right))
-    message = "a transposed vector stands only to the left of `@`"
-    remedy = f"write `{a} .* {b}` by elements or `{a} @ {b}` for the dot product"
+    message = "a transposed vector may only be the left operand of `@`"
+    remedy = f"write `{a} .* {b}` for the elementwise or `{a} @ {b}` for the dot product"
     return shape_error("E207", message, row, remedy, marks=marks(left, right))
 
 
 def _refuse_square(factors: _Factors) -> None:
-    """Between two square matrices over one dim, `*` and `/` have two readings."""
+    """Raise an error for `*` and `/` of square matrices over one dim, which are ambiguous."""
     if not is_square(factors.b) or (factors.op == "*" and factors.a.axes != factors.b.axes):
         return
     left, right = factors.operands
     a, b = left.bracketed, right.bracketed
     if factors.op == "*":
-        message = f"`*` between two square matrices {show(left.value)} has two readings"
-        remedy = f"write `{a} .* {b}` by elements or `{a} @ {b}` for the matrix product"
+        message = f"`*` of two square matrices {show(left.value)} is ambiguous"
+        remedy = f"write `{a} .* {b}` for the elementwise or `{a} @ {b}` for the matrix product"
     else:
-        message = f"`/` by a square matrix {show(right.value)} has two readings"
+        message = f"`/` by a square matrix {show(right.value)} is ambiguous"
         inverse = f"{a} @ inv({right.text})" if left.value.rank else f"{a} * inv({right.text})"
-        remedy = f"write `{a} ./ {b}` by elements; {_later(inverse)}"
+        remedy = f"write `{a} ./ {b}` for the elementwise quotient; {_later(inverse)}"
     raise shape_error("E206", message, factors.span, remedy, marks=marks(left, right))
 
 
@@ -175,7 +175,7 @@ def _right_row(left: Operand, right: Operand, row: Span) -> StatementError:
         remedy = f"write `dot({left.text}, {vector})` or `outer({left.text}, {vector})`"
     else:
         remedy = f"a vector has one axis: write `{left.bracketed} @ {vector}`"
-    message = "a transposed vector stands only to the left of `@`"
+    message = "a transposed vector may only be the left operand of `@`"
     return shape_error("E207", message, row, remedy, marks=marks(left, right))
 
 
@@ -186,11 +186,11 @@ def power(node: Power, request: ValueRequest) -> Steps:
     left, right = operand(node.base, base), operand(node.exponent, exponent)
     if node.op == "^" and is_square(base):
         a, p = left.bracketed, right.bracketed
-        message = f"`^` of a square matrix {show(base)} has two readings"
+        message = f"`^` of a square matrix {show(base)} is ambiguous"
         product = f"or `{a} @ {a}` for the matrix product" if p == "2" else "or products with `@`"
         if p in ("(-1)", "-1"):
             product = f"; {_later(f'inv({left.text})')}"
-        remedy = f"write `{a} .^ {p}` by elements {product}".replace(" ;", ";")
+        remedy = f"write `{a} .^ {p}` for elementwise powers {product}".replace(" ;", ";")
         raise shape_error("E206", message, node.op_span, remedy, marks=marks(left))
     if merged((base, exponent)) is None:
         raise unequal(scope, f"`{node.op}`", node.op_span, (left, right))
@@ -213,7 +213,7 @@ def transposition(node: Transpose, request: ValueRequest) -> Steps:
 
 
 def transposed(value: Value) -> Value:
-    """The matrix with its axes swapped; axes made by `None` stay so."""
+    """The matrix with its axes swapped, including axes created by `None`."""
     count = len(value.labels)
     if None in value.axes:
         return replace(value, axes=value.axes[::-1])
@@ -229,8 +229,8 @@ def comparison(node: Compare, request: ValueRequest) -> Steps:
     if node.op in ("==", "!="):
         named = [i.name for v in (a, b) for i in inputs(v.expr) if i.role == "variable"]
         if named:
-            message = f"`{node.op}` on the variable `{named[0]}` holds at single points only"
-            remedy = "compare with `<=` or `>=`, or test data alone"
+            message = f"`{node.op}` on the variable `{named[0]}` only holds at isolated points"
+            remedy = "compare with `<=` or `>=`, or test data only"
             raise error("E219", message, node.op_span, remedy)
     if merged((a, b)) is None:
         raise unequal(scope, f"`{node.op}`", node.op_span, (left, right))

@@ -1,4 +1,4 @@
-"""Reductions: by index, as `sum(expr for i in n if condition)`, and along axes of arrays."""
+"""Reductions by index, as `sum(expr for i in n if condition)`, and along axes of arrays."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from slomodel.ir.expr import Affine, Axes, Expr
 from slomodel.problem import Check
 
 _NEUTRAL = {"prod": 1.0, "max": -math.inf, "min": math.inf, "logsumexp": -math.inf}
-"""What stands for an element that `if` leaves out."""
+"""The value that replaces an element excluded by `if`."""
 
 
 _BY_INDEX = ("sum", "mean", *_NEUTRAL)
@@ -61,7 +61,7 @@ def comprehension(node: Comprehension, request: ValueRequest) -> Steps:
         if one is not None:
             condition = yield ValueRequest(one, inner)
             if condition.rank:
-                message = f"the condition of a sum is one truth value, not {show(condition)}"
+                message = f"the condition of a sum must be one truth value, not {show(condition)}"
                 raise shape_error("E212", message, one.span, "index its arrays: `y[i] > 0`")
             conditions.append(condition)
     holds = reduce(partial(combine, land), conditions) if conditions else None
@@ -107,7 +107,7 @@ def _sum(
 
 
 MOST_UNROLLED = 32
-"""Products of so many factors are written out, longer ones are a recurrence."""
+"""Products of at most this many factors are written out; longer ones are recurrences."""
 
 _Reduction = Callable[[Expr, Axes], Expr]
 
@@ -123,7 +123,7 @@ def reduced(
 ) -> Value:
     """`prod`, `max`, `min` or `logsumexp` of a value over some labels and some axes.
 
-    A label that the value does not depend on counts as often as it has values.
+    The value counts once per value of a label that it does not depend on.
     """
     value = settled(value)
     absent = [label for label in labels if label not in value.labels]
@@ -147,24 +147,24 @@ def softened(value: Value, axis: int, model: Elaboration, span: Span) -> Value:
 
 
 def require_nonempty(name: str, model: Elaboration, dims: Sequence[Dim], span: Span) -> None:
-    """Of nothing there is no mean and no largest element: an error now, or at bind."""
+    """Raise an error for a mean or extreme of no elements, now or at bind."""
     for dim in dims:
         at_least_one = is_at_least_zero(dim - 1)
         if at_least_one is False:
-            message = f"the {name} of nothing is not defined"
+            message = f"the {name} of no elements is undefined"
             raise shape_error("E212", message, span, "take it over at least one element")
         if at_least_one is None:
             condition = ge(build.size_of(dim), 1.0)
-            model.checks.append(Check(condition, span.text, span, f"`{span.text}` is of nothing"))
+            model.checks.append(Check(condition, span.text, span, f"`{span.text}` has no elements"))
 
 
 def _product(expr: Expr, axes: Axes) -> Expr:
-    """Both forms have the right derivative where factors are 0, which a quotient has not."""
+    """The product of factors; both forms have the right derivative where factors are 0."""
     for axis in reversed(axes):
         dim = expr.shape[axis]
         if dim.is_literal and 1 <= dim.const <= MOST_UNROLLED:
             elements = [_element(expr, axis, k) for k in range(dim.const)]
-            # In pairs, so that the graph stays shallow.
+            # In pairs, so that the graph remains shallow.
             expr = balanced(mul, elements)
         else:
             expr = build.product_over(expr, axis)

@@ -1,4 +1,4 @@
-"""Names: what a model has declared so far, and what is bound where an expression stands."""
+"""Names: those declared so far, and those bound at an expression."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from slomodel.problem import Bound, Check, LookupBound
 
 _MOST_NOT_FINITE = 10
 CONSTANTS = {"pi": Const(math.pi, sp.pi), "e": Const(math.e, sp.E)}
-"""Names that stand for a number where nothing declares them."""
+"""Names of constants, unless the model declares them."""
 
 SymbolKind: TypeAlias = Literal["dim", "data", "variable", "definition", "function"]
 
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """A declared name. With neither dim, value nor fn its declaration has failed."""
+    """A declared name; without dim, value and fn, its declaration has failed."""
 
     name: str
     kind: SymbolKind
@@ -44,7 +44,7 @@ class Symbol:
 
 @dataclass(slots=True)
 class Elaboration:
-    """What elaboration gathers: symbols in order, and what comes along with expressions.
+    """State of elaboration: symbols in order, and what evaluation of expressions records.
 
     `later` holds the places of names that a later statement declares, `functions` every `fn`;
     `masked` the choices that `masked` made, `masks` the names of data with that attribute,
@@ -71,12 +71,12 @@ class Elaboration:
     steps: int = 0
 
     def label(self, name: str, dim: Dim, start: Dim | None = None, is_range: bool = False) -> Label:
-        """A new index label, later in order than all before."""
+        """A new index label, which sorts after all earlier ones."""
         self.labels += 1
         return Label(name, dim, start or Dim(), self.labels, is_range)
 
     def declare(self, symbol: Symbol) -> None:
-        """Add a name; one that failed before may not be told twice."""
+        """Add a name; an error about it is reported once."""
         known = self.symbols.get(symbol.name)
         if known is not None:
             raise error(
@@ -90,11 +90,11 @@ class Elaboration:
         self.later.pop(symbol.name, None)
 
     def require(self, bound: Bound) -> None:
-        """Have an index tested once sizes are known."""
+        """Record an index to be tested once sizes are known."""
         self.bounds[bound] = None
 
     def note(self, value: Value, span: Span) -> None:
-        """Remember the first place that made a node; one that is never finite is warned of."""
+        """Record the first span of a node; warn if the node is never finite."""
         node = value.expr
         if node in self.spans:
             return
@@ -110,12 +110,12 @@ class Elaboration:
         self.warnings[diagnostic] = None
 
     def _warn_not_finite(self, fact: str, span: Span) -> None:
-        """Warn once: what stands around a place that was told of is not finite because of it."""
+        """Warn once: an enclosing expression is not finite for the same reason."""
         told = [w.span for w in self.warnings if w.code == "W205" and w.span is not None]
         inner = any(span.start <= one.start and one.end <= span.end for one in told)
         if not inner and len(told) < _MOST_NOT_FINITE:
             message = f"{fact}, whatever the variables are"
-            remedy = "a run needs an objective that is finite: change this number"
+            remedy = "the objective must be finite for a run: change this number"
             self.warn(Diagnostic("W205", message, span, help=remedy, severity="warning"))
 
 
@@ -129,7 +129,7 @@ _ARTICLE = {
 
 
 def described(symbol: Symbol) -> str:
-    """`y is data`, for notes."""
+    """A symbol and its kind, as in `y is data`."""
     return f"`{symbol.name}` is {_ARTICLE[symbol.kind]}"
 
 
@@ -138,7 +138,7 @@ Local: TypeAlias = Label | Value
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The names that an expression sees: index labels and parameters, then the model's."""
+    """The names visible to an expression: index labels and parameters, then the model's."""
 
     model: Elaboration
     local: Mapping[str, Local] = field(default_factory=dict)
@@ -147,7 +147,7 @@ class Scope:
         return replace(self, local={**self.local, **names})
 
     def find(self, name: Name) -> Local | Symbol:
-        """What a name stands for; raises a StatementError where nothing, or where it has failed."""
+        """The meaning of a name. Raises StatementError if it is unknown or has failed."""
         local = self.local.get(name.text)
         if local is not None:
             return local
@@ -165,7 +165,7 @@ class Scope:
             remedy = f"move its declaration up, it is on line {later.line}"
             return error("E201", message, name.span, remedy)
         known = [*self.local, *self.model.symbols]
-        message = f"nothing is called `{name.text}`"
+        message = f"unknown name `{name.text}`"
         remedy = foreign_name_hint(name.text, name.span, known)
         remedy = remedy or suggestion(name.text, known)
         remedy = remedy or f"declare it before, as in `data {name.text}`"
@@ -176,7 +176,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class ValueRequest:
-    """A request for the value of a node; `row` lets a transposed vector through."""
+    """A request for the value of a node; `row` permits a transposed vector."""
 
     node: Node
     scope: Scope

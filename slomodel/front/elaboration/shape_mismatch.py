@@ -1,4 +1,4 @@
-"""Messages about operands that do not fit: marks on both, where their dims come from, a remedy."""
+"""Messages about shapes that do not match: marks, the origin of the dims, a remedy."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST_NOTED = 4
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """An operand of an operator: its place, the nodes it consists of, its value."""
+    """An operand of an operator: span, nodes and value."""
 
     span: Span
     nodes: tuple[Node, ...]
@@ -33,7 +33,7 @@ class Operand:
 
     @property
     def name(self) -> str:
-        """The declared name that the operand is, or an empty text."""
+        """The name that the operand consists of, or an empty text."""
         only = self.nodes[0] if len(self.nodes) == 1 else None
         return only.text if isinstance(only, Name) else ""
 
@@ -45,7 +45,7 @@ class Operand:
 
     @property
     def bracketed(self) -> str:
-        """The text as an operand of any operator: in parentheses unless it is a name or closed."""
+        """The text as an operand of any operator: in parentheses if it needs them."""
         simple = (
             isinstance(self.nodes[0], (Name, NumberLiteral, Index, FunctionCall))
             and len(self.nodes) == 1
@@ -71,7 +71,7 @@ def marks(*operands: Operand) -> tuple[Mark, ...]:
 
 
 def note(scope: Scope, pairs: Iterable[tuple[Operand, Axis]]) -> str:
-    """Where the dims at fault come from: `A is [m, n] (line 4), y is [n] (line 4)`."""
+    """The origin of the dims: `A is [m, n] (line 4), y is [n] (line 4)`."""
     found: list[str] = []
     for one, axis in pairs:
         symbols = _symbols(scope, one.nodes)
@@ -85,7 +85,7 @@ def note(scope: Scope, pairs: Iterable[tuple[Operand, Axis]]) -> str:
 
 
 def _symbols(scope: Scope, nodes: Sequence[Node]) -> list[Symbol]:
-    """The declared arrays that stand in some nodes, in the order of the text."""
+    """The declared arrays that occur in some nodes, in the order of the text."""
     found: dict[str, Symbol] = {}
     stack: list[Node] = list(reversed(nodes))
     while stack:
@@ -101,7 +101,7 @@ def _symbols(scope: Scope, nodes: Sequence[Node]) -> list[Symbol]:
 def unequal(
     scope: Scope, what: str, span: Span, operands: Sequence[Operand], remedy: str = ""
 ) -> StatementError:
-    """Shapes that an elementwise operation needs equal; `what` names the operation."""
+    """The error for unequal shapes in an elementwise operation, which `what` names."""
     arrays = [one for one in operands if one.value.axes]
     left = arrays[0]
     right = next(o for o in arrays if _clash(left.value.axes, o.value.axes) is not None)
@@ -120,7 +120,7 @@ def unequal(
 
 
 def _matrix_product(what: str, left: Operand, right: Operand) -> str:
-    """The remedy where `*` was meant as the matrix product, as in other languages."""
+    """The remedy if `*` was meant as the matrix product, as in other languages."""
     a, b = left.value.axes, right.value.axes
     if what != "`*`" or len(a) + len(b) < 3:
         return ""
@@ -134,7 +134,7 @@ def _matrix_product(what: str, left: Operand, right: Operand) -> str:
 
 
 def _clash(a: Sequence[Axis], b: Sequence[Axis]) -> tuple[Axis, Axis] | None:
-    """The first pair of axes that do not fit; None where all fit."""
+    """The first pair of axes that differ; None if all agree."""
     if len(a) != len(b):
         longer = a if len(a) > len(b) else b
         shorter = b if len(a) > len(b) else a
@@ -164,11 +164,11 @@ def _remedy(scope: Scope, left: Operand, right: Operand) -> str:
         if symbol is not None and symbol.kind in ("data", "variable") and None not in other:
             word = "data" if symbol.kind == "data" else "var"
             return f"did you mean `{word} {symbol.name}{show_axes(other)}`?"
-    return "shapes are equal when their dims have equal names; no size broadcasts"
+    return "shapes are equal if their dims have equal names; sizes do not broadcast"
 
 
 def unfit_product(scope: Scope, span: Span, left: Operand, right: Operand) -> StatementError:
-    """`@` whose inner dims differ."""
+    """The error for `@` with different inner dims."""
     a, b = left.value.axes, right.value.axes
     remedy = ""
     if len(b) == 2 and a[-1] == b[1]:
@@ -189,7 +189,7 @@ def unfit_product(scope: Scope, span: Span, left: Operand, right: Operand) -> St
 
 
 def parenthesised(node: ProductChain, k: int) -> str:
-    """`y .* (X @ w)` for `y * X @ w`, where term k of the chain did not fit; else empty."""
+    """The remedy `y .* (X @ w)` for `y * X @ w`, if term k of the chain did not fit; else empty."""
     if node.rest[k].op not in ("*", ".*") or k + 1 >= len(node.rest):
         return ""
     if node.rest[k + 1].op != "@":

@@ -1,4 +1,4 @@
-"""Functions of a model: declared by `fn`, and expanded at each call with elementwise arguments."""
+"""Functions of a model: declared by `fn`, applied elementwise, and expanded at each call."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from slomodel.functions import FUNCTIONS
 
 
 def declare_fn(statement: Fn, model: Elaboration) -> None:
-    """A function; the names and functions in its body must be known: it cannot call itself."""
+    """Declare a function; its body may only use names and functions declared before."""
     name = statement.name
     if name.text in FUNCTIONS or name.text in ARRAY_FUNCTIONS:
         message = f"`{name.text}` is a function of the language"
@@ -42,7 +42,7 @@ def declare_fn(statement: Fn, model: Elaboration) -> None:
     parameters = [parameter.text for parameter in statement.parameters]
     for k, parameter in enumerate(statement.parameters):
         if parameter.text in parameters[:k]:
-            message = f"two parameters are called `{parameter.text}`"
+            message = f"two parameters have the name `{parameter.text}`"
             raise error("E202", message, parameter.span, "give one of them another name")
     _check_names(statement, model)
     model.declare(Symbol(name.text, "function", name.span, fn=statement))
@@ -68,7 +68,7 @@ def _check_names(statement: Fn, model: Elaboration) -> None:
 
 
 def _nodes(statement: Fn) -> Iterator[Node]:
-    """The nodes of a function's body in the order of the text, those above before those below."""
+    """The nodes of a function's body in the order of the text, parents before children."""
     stack: list[Node] = [statement.body]
     while stack:
         node = stack.pop()
@@ -77,7 +77,7 @@ def _nodes(statement: Fn) -> Iterator[Node]:
 
 
 def _check_call(statement: Fn, called: Name, model: Elaboration) -> None:
-    """A function calls those declared before it: neither itself nor one that comes back to it."""
+    """Raise an error if a function calls itself, directly or through others."""
     remedy = "a function is expanded where it is used: write a sum by index instead"
     if called.text == statement.name.text:
         raise error("E222", f"`{called.text}` calls itself", called.span, remedy)
@@ -85,7 +85,7 @@ def _check_call(statement: Fn, called: Name, model: Elaboration) -> None:
         return
     path = _way_back(called.text, statement.name.text, model)
     if any(name in model.symbols for name in path):
-        raise StatementError(None)  # the circle was told at its first function
+        raise StatementError(None)  # the cycle was reported at its first function
     if path:
         names = ", which calls ".join(f"`{name}`" for name in path)
         raise error("E222", f"`{statement.name.text}` calls {names}", called.span, remedy)
@@ -93,7 +93,7 @@ def _check_call(statement: Fn, called: Name, model: Elaboration) -> None:
 
 
 def _way_back(start: str, goal: str, model: Elaboration) -> list[str]:
-    """The names along calls from one function to another, both included; empty where none is."""
+    """The names on a path of calls between two functions, both included; empty if there is none."""
     paths = {start: [start]}
     waiting = [start]
     while waiting:
@@ -109,9 +109,9 @@ def _way_back(start: str, goal: str, model: Elaboration) -> list[str]:
 
 
 def _expanded(node: FunctionCall, scope: Scope) -> Steps:
-    """A function of the model: its body with each element of the arguments as a scalar.
+    """Apply a function of the model elementwise: its body sees the arguments as scalars.
 
-    The axes of the arguments become index labels, so that the body reads by element.
+    The axes of the arguments become index labels while the body is evaluated.
     """
     symbol = scope.model.symbols[node.function.text]
     fn = symbol.fn
@@ -136,8 +136,8 @@ def _expanded(node: FunctionCall, scope: Scope) -> Steps:
     }
     body = yield ValueRequest(fn.body, Scope(scope.model, local))
     if body.rank:
-        message = f"`{fn.name.text}` must give a number for each element, and gives {show(body)}"
-        remedy = "a function is applied by element; define arrays with `let`"
+        message = f"`{fn.name.text}` must give one number per element, not {show(body)}"
+        remedy = "functions are applied elementwise; define arrays with `let`"
         raise shape_error("E222", message, fn.body.span, remedy, marks=marks(*operands))
     return as_axes(body, [label for label in labels if label is not None], axes)
 

@@ -1,4 +1,4 @@
-"""What an expression of a model is worth: a graph node with index labels and named axes."""
+"""Values of expressions: graph nodes with index labels and named axes."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from slomodel.ir.expr import Const, Einsum, Expr, Map
 from slomodel.ir.function import ScalarFunction
 
 Axis: TypeAlias = Dim | None
-"""One axis of a value; None is an axis made by `None` in an index, which alone broadcasts."""
+"""One axis of a value; None is an axis created by `None` in an index: only that broadcasts."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Label:
     """An index variable in scope: it takes `dim` values, `start`, `start + 1`, ….
 
-    `order` counts labels as they are made. `is_range` says that its domain was a `range`.
+    `order` numbers labels in the order of construction; `is_range` if the domain was a `range`.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Value:
     """An array of shape `axes` for each value of the index `labels` that it depends on.
 
     The node `expr` has an axis for each label, in the labels' order, then one for each axis
-    that is not None. `row` is where a vector was transposed and not yet multiplied by `@`.
+    that is not None. `row` is the span of a transposed vector that is not yet multiplied by `@`.
     """
 
     expr: Expr
@@ -50,7 +50,7 @@ class Value:
 
     @property
     def dims(self) -> Shape:
-        """The axes of the node beyond the labels."""
+        """The numbers of the node's axes that are not labels."""
         return self.expr.shape[len(self.labels) :]
 
 
@@ -73,12 +73,12 @@ def show_axes(axes: Sequence[Axis]) -> str:
 
 
 def is_square(value: Value) -> bool:
-    """True for a matrix with one dim on both axes."""
+    """Whether a value is a matrix with the same dim on both axes."""
     return value.rank == 2 and value.axes[0] is not None and value.axes[0] == value.axes[1]
 
 
 def merged(values: Sequence[Value]) -> tuple[Axis, ...] | None:
-    """The axes of an elementwise result; None where shapes differ. Scalars go with any."""
+    """The axes of an elementwise result; None if shapes differ. Scalars fit any shape."""
     result: tuple[Axis, ...] = ()
     for value in values:
         if not value.axes:
@@ -96,14 +96,14 @@ def merged(values: Sequence[Value]) -> tuple[Axis, ...] | None:
 
 
 def union(values: Iterable[Value]) -> tuple[Label, ...]:
-    """Every label of the values, in their canonical order."""
+    """All labels of the values, in canonical order."""
     return tuple(sorted({x for v in values for x in v.labels}, key=lambda label: label.order))
 
 
 def combine(function: ScalarFunction, *values: Value) -> Value:
-    """A scalar function applied elementwise; labels meet by identity, axes by position.
+    """A scalar function applied elementwise, matching labels by identity and axes by position.
 
-    The shapes are the caller's to check with `merged`.
+    The caller checks the shapes by `merged`.
     """
     if not any(value.axes or value.labels for value in values):
         numbers = [value.expr for value in values]
@@ -128,7 +128,7 @@ def combine(function: ScalarFunction, *values: Value) -> Value:
 
 
 def settled(value: Value) -> Value:
-    """The value with every axis made by `None` turned into one of size 1."""
+    """The value with every axis created by `None` as an axis of size 1."""
     if None not in value.axes:
         return value
     dims = tuple(literal(1) if axis is None else axis for axis in value.axes)
@@ -140,9 +140,9 @@ def settled(value: Value) -> Value:
 
 
 def as_axes(value: Value, labels: Sequence[Label], axes: Sequence[Axis]) -> Value:
-    """A value without axes, with `labels` turned into axes: one for each entry not None.
+    """A value without axes, with `labels` turned into axes: one per entry that is not None.
 
-    The labels it lacks are broadcast.
+    It is broadcast along labels that it does not depend on.
     """
     kept = tuple(label for label in value.labels if label not in labels)
     every = (*kept, *labels)
@@ -173,7 +173,7 @@ def squared(value: Value) -> Value:
 
 
 def square_root(value: Value) -> Value:
-    """`sqrt`: of a sum of squares the norm, of a square the absolute value."""
+    """`sqrt`, which is the norm of a sum of squares and the absolute value of a square."""
     node = value.expr
     if isinstance(node, Map) and node.function is square:
         return combine(abs, replace(value, expr=node.operands[0]))
@@ -181,7 +181,7 @@ def square_root(value: Value) -> Value:
 
 
 def _root_of(node: Expr) -> Expr | None:
-    """`s` when the node is the root of a sum of squares `s`."""
+    """s if the node is the root of a sum of squares s, else None."""
     return node.operands[0] if isinstance(node, Map) and node.function is root else None
 
 

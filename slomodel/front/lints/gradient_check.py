@@ -1,4 +1,4 @@
-"""The gradient that kernels give, against a derivative that shares nothing with them."""
+"""Check of the kernels' gradient against a derivative computed without them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from slomodel.reference import Array, evaluate
 
 Vector = NDArray[np.float64]
 
-# A complex step loses nothing to cancellation, so it can be far below any rounding.
+# A complex step suffers no cancellation, so it can be far below the unit roundoff.
 STEP = 1e-100
 # Beyond this many elements a variable is probed along random directions.
 MOST_ELEMENTS = 200
@@ -26,12 +26,12 @@ def gradient_deviation(
     gradient: Mapping[Input, Vector],
     rng: np.random.Generator,
 ) -> dict[str, float]:
-    """For each variable the worst |g·v − d| / ‖g‖‖v‖ over directions v; d is by complex step.
+    """Largest |g·v − d| / ‖g‖‖v‖ over directions v, for each variable.
 
-    `gradient` holds the gradient's part of each variable, g all of them: one that is 0 but for
-    rounding is right where others are of size 1. d is taken through the reference
-    interpreter, along every unit vector or, for more than 200 elements, along random ones.
-    Where g is zero the deviation is absolute.
+    g is the whole gradient, of which `gradient` holds the part of each variable: a part that is
+    zero up to rounding is accepted beside others of magnitude 1. d is the derivative along v by a
+    complex step through the reference interpreter; v are all unit vectors or, beyond 200 elements,
+    random directions. If g is zero the deviation is absolute.
     """
     norm = _norm(gradient.values())
     return {
@@ -47,7 +47,7 @@ def gradient_deviation(
 
 
 def _norm(parts: Iterable[Vector]) -> float:
-    """Of the finite numbers of all parts, without overflow."""
+    """Norm of the finite entries of all parts, without overflow."""
     numbers = np.concatenate([np.ravel(part) for part in parts] or [np.zeros(0)])
     numbers = numbers[np.isfinite(numbers)]
     largest = float(np.max(np.abs(numbers), initial=0.0))

@@ -1,7 +1,7 @@
-"""What is known of every node at the start for all data: one number, or constant along axes.
+"""Values of nodes at the start that hold for all data: a single number, or constant along axes.
 
-Abstract interpretation: a variable that starts as a number is that number in every element, data
-may be anything. What is claimed holds for exact arithmetic and finite data.
+Abstract interpretation: a variable initialised by a number has it in every element; data may have
+any values. The facts hold in exact arithmetic, for finite data.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from slomodel.ir.walk import postorder
 
 @dataclass(frozen=True, slots=True)
 class InitialFact:
-    """`value` of every element where one is known; all agree along `constant_axes`."""
+    """`value` of all elements, if known; the elements are equal along `constant_axes`."""
 
     value: float | None = None
     constant_axes: frozenset[int] = frozenset()
@@ -43,7 +43,7 @@ class InitialFact:
 
 
 def initial_facts(roots: Sequence[Expr], starts: Mapping[Input, float]) -> dict[Expr, InitialFact]:
-    """The facts of every node under the roots, where some variables start as numbers."""
+    """The facts of all nodes under the roots, given the variables that start as numbers."""
     facts: dict[Expr, InitialFact] = {}
     for node in postorder(*roots):
         if isinstance(node, Input):
@@ -61,7 +61,7 @@ def _everywhere(node: Expr, value: float | None) -> InitialFact:
 
 @singledispatch
 def _fact(node: Expr, operands: list[InitialFact]) -> InitialFact:
-    """The fact of a node from those of its operands; nothing where no rule says more."""
+    """The fact of a node from those of its operands; nothing known without a rule."""
     return InitialFact()
 
 
@@ -108,7 +108,7 @@ def _(node: Einsum, operands: list[InitialFact]) -> InitialFact:
 
 
 def is_constant_along(node: Einsum, label: int, operands: Sequence[InitialFact]) -> bool:
-    """True where every operand is alike along its axes of a label."""
+    """Whether every operand is constant along its axes with this label."""
     return all(
         axis in one.constant_axes
         for own, one in zip(node.inputs, operands, strict=True)

@@ -1,4 +1,4 @@
-"""Remarks about kinks and jumps of an objective: functions that are not C¹, and their places."""
+"""Warnings about kinks and jumps of an objective: functions that are not C¹, with positions."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def nonsmooth_warnings(
     checks: Sequence[Check] = (),
     arrays: Mapping[str, NDArray[np.float64]] = MappingProxyType({}),
 ) -> list[Diagnostic]:
-    """A warning for each node that depends on x and is not C¹; `place` is for nodes without one.
+    """A warning for each node that depends on x and is not C¹; `place` serves nodes without a span.
 
-    Kinks that a product smooths, as in |t|³, are not warned of.
+    Kinks that a product smooths, as in |t|³, give no warning.
     """
     limits = lower_limits(data, checks, arrays)
     order = differentiated(objective)
@@ -76,7 +76,7 @@ def smoothness_of(node: Map, limits: Mapping[Expr, float]) -> int:
 
 
 def _least(node: Expr, limits: Mapping[Expr, float]) -> float:
-    """Lower bound of the elements of a node; -inf where none is known."""
+    """Lower bound on the elements of a node; -inf if none is known."""
     if isinstance(node, Const):
         return float(node.value)
     if isinstance(node, Map) and node.function in (abs, square, relu):
@@ -91,9 +91,9 @@ def lower_limits(
     checks: Sequence[Check],
     arrays: Mapping[str, NDArray[np.float64]] = MappingProxyType({}),
 ) -> dict[Expr, float]:
-    """Lower bounds of data, and of nodes that the model's checks bound, as `check s > 1`.
+    """Lower bounds on data, and on nodes that the model's checks bound, such as `check s > 1`.
 
-    `arrays` are data by name; data whose values are not known yet are assumed to be at least 0.
+    `arrays` are data by name; data without values are assumed to be at least 0.
     """
     found: dict[Expr, float] = {}
     for one in data:
@@ -121,7 +121,7 @@ def lower_limits(
 
 
 def _has_kink(node: Map, varying: set[Expr]) -> bool:
-    """A `where` has none where its condition is fixed, or its branches meet smoothly."""
+    """Whether a node may have a kink: not a `where` that never switches or is smooth there."""
     if node.function is not where:
         return True
     return node.operands[0] in varying and not is_continuously_differentiable(node, varying)
@@ -137,10 +137,10 @@ def _remark(function: ScalarFunction, span: Span) -> Diagnostic:
 def smoothness(
     problem: Problem, arrays: Mapping[str, NDArray[np.float64]] = MappingProxyType({})
 ) -> int:
-    """How often the objective is continuously differentiable: the least over its functions.
+    """Lower bound on the order of continuous differentiability of the objective.
 
-    `arrays` are data by name; the values of others are unknown. A lower bound: the join of a
-    `where` may be smoother than is proved.
+    It is the least over its functions, and a joint of a `where` may be smoother than is proved.
+    `arrays` are data by name; the values of others are unknown.
     """
     variables: set[Expr] = set(problem.inputs)
     order = differentiated(problem.objective)
@@ -157,14 +157,14 @@ def smoothness(
 
 
 def _order(node: Map, moving: set[Expr], limits: Mapping[Expr, float]) -> int:
-    """How often a function is differentiable where it stands; a fixed choice is no kink."""
+    """Order of differentiability of a node; a constant choice has no kink."""
     if node.function is not where:
         return smoothness_of(node, limits)
     return max(0, continuity_order(node, moving)) if node.operands[0] in moving else ANALYTIC
 
 
 def smoothness_class(problem: Problem, arrays: Mapping[str, NDArray[np.float64]]) -> str:
-    """The smoothness as people write it."""
+    """The smoothness class in words."""
     degree = smoothness(problem, arrays)
     if degree >= ANALYTIC:
         return "smooth (derivatives of every order on its domain)"
@@ -174,7 +174,7 @@ def smoothness_class(problem: Problem, arrays: Mapping[str, NDArray[np.float64]]
 
 
 def kinks_of_data(problem: Problem, binding: Binding) -> list[Diagnostic]:
-    """Warnings of kinks that the numbers of data make: a delta below 0 of `huber`."""
+    """Warnings about kinks that depend on the values of data, such as delta < 0 in `huber`."""
     span = problem.spans.get(problem.objective) or next(iter(problem.spans.values()), None)
     if span is None or not kinks_depend_on_data(problem):
         return []
@@ -185,6 +185,6 @@ def kinks_of_data(problem: Problem, binding: Binding) -> list[Diagnostic]:
 
 
 def kinks_depend_on_data(problem: Problem) -> bool:
-    """Whether there is a function whose class of smoothness depends on data."""
+    """Whether the smoothness of some function depends on data."""
     order = postorder(problem.objective)
     return any(isinstance(n, Map) and n.function.smoothness_above is not None for n in order)

@@ -1,4 +1,4 @@
-"""A warning of starts from which products of variables cannot leave: all zero, or all equal."""
+"""A warning about starts that products of variables cannot leave: all zero, or all equal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _REMEDY_OF_SADDLE = "unless the optimum is there, start at random: `init normal(
 
 
 def with_saddle_warning(problem: Problem) -> Problem:
-    """The problem with a warning where no step leaves its start, whatever the data."""
+    """The problem with a warning if no step can leave its start, whatever the data."""
     starts = {v.node: s for v in problem.variables if (s := _number(v)) is not None}
     order = postorder(problem.objective) if starts else []
     moving = dependents(order, lambda n: isinstance(n, Input) and n.role == "variable")
@@ -51,7 +51,7 @@ def with_saddle_warning(problem: Problem) -> Problem:
 
 
 def _number(variable: Variable) -> float | None:
-    """The one number that all elements start as."""
+    """The number that all elements start from."""
     named = {"zeros": 0.0, "ones": 1.0}
     init = variable.init
     return init.parameters[0] if init.kind == "number" else named.get(init.kind)
@@ -69,13 +69,13 @@ def _factors(node: Expr, moving: set[Expr]) -> list[_Factor]:
 
 
 def _is_suspect(node: Expr, factors: list[_Factor], facts: _Facts) -> bool:
-    """Whether a product may be one that its start holds fast: the gradient decides."""
+    """Whether the start may be stationary for a product; the gradient decides."""
     zero = sum(facts[operand].is_zero for operand, _ in factors)
     return zero > 1 or next(_units(node, factors, facts), None) is not None
 
 
 def _variables(factors: list[_Factor], dim: Dim | None = None) -> tuple[Input, ...]:
-    """The variables below some factors, of all shapes or with an axis of one dim."""
+    """The variables below some factors; with `dim`, those that have an axis of that dim."""
     found = inputs(*(operand for operand, _ in factors))
     return tuple(v for v in found if v.role == "variable" and (dim is None or dim in v.shape))
 
@@ -83,9 +83,9 @@ def _variables(factors: list[_Factor], dim: Dim | None = None) -> tuple[Input, .
 def _stuck(
     factors: list[_Factor], slopes: Mapping[Input, Expr], facts: _Facts, solved: bool
 ) -> tuple[Input, ...]:
-    """The variables of a product of which two factors are zero, where their gradient is too.
+    """The variables of a product with two zero factors, if their gradient is zero too.
 
-    A square counts where variables that are 0 make it so, unless the problem is `solved` there.
+    A square counts if its variables are 0, unless the problem is `solved` there.
     """
     zero = [factor for factor in factors if facts[factor[0]].is_zero]
     found = _variables(zero) if len(zero) > 1 else ()
@@ -97,10 +97,10 @@ def _stuck(
 def _in_step(
     node: Expr, factors: list[_Factor], slopes: Mapping[Input, Expr], facts: _Facts
 ) -> Iterator[tuple[Dim, tuple[Input, ...]]]:
-    """Dims over which a product sums terms that are alike, with the variables they are made of.
+    """Dims over which a product sums equal terms, with the variables in these.
 
-    The terms are the hidden units of a factorisation or a network: no step tells them apart where
-    the gradient is alike along them too.
+    The terms are the hidden units of a factorisation or a network: if the gradient is constant
+    along them as well, they remain equal in every step.
     """
     for dim, having in _units(node, factors, facts):
         found = _variables(having, dim)
@@ -114,7 +114,7 @@ def _in_step(
 def _units(
     node: Expr, factors: list[_Factor], facts: _Facts
 ) -> Iterator[tuple[Dim, list[_Factor]]]:
-    """Dims that factors of unlike axes, all alike along them, are summed over; those factors."""
+    """Dims that are summed over, along which factors of unlike axes are constant; the factors."""
     if not isinstance(node, Einsum):
         return
     known = [facts[operand] for operand in node.operands]

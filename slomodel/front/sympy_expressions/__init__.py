@@ -1,1 +1,1 @@
-"""SymPy expressions to a Problem."""
+"""Translation of SymPy expressions to a Problem."""

@@ -1,7 +1,7 @@
-"""From a SymPy expression to a problem. Nothing is simplified and nothing is differentiated here.
+"""From a SymPy expression to a problem, without simplification or differentiation.
 
-SymPy's own rewriting happens when an expression is made: `sqrt(x**2)` of a real symbol is
-`Abs(x)`, `x/x` is 1 and `exp(log(x) + 1)` is `E*x` before they are seen here.
+SymPy itself rewrites an expression when it is constructed: `sqrt(x**2)` of a real symbol becomes
+`Abs(x)`, `x/x` becomes 1 and `exp(log(x) + 1)` becomes `E*x` before they are read here.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def problem_from_sympy(
     dims: Mapping[str, int] | None = None,
     shapes: Mapping[str, tuple[int, ...]] | None = None,
 ) -> Problem:
-    """The problem whose objective is a SymPy expression of one real number.
+    """The problem with a real scalar SymPy expression as its objective.
 
     Names in `data_names` are data, of the `shapes` given; names in limits and shapes and in `dims`
     are sizes; all others are variables, in natural order or in that of `variables`. Raises a
@@ -100,7 +100,7 @@ def _whole(declared: DataDeclaration) -> DataDeclaration:
 
 
 def _scalar_objective(expr: sp.Basic) -> sp.Expr:
-    """The expression, or the element of a 1 x 1 matrix; anything else is refused."""
+    """The expression, or the element of a 1 x 1 matrix; anything else is an error."""
     if isinstance(expr, (sp.MatrixBase, sp.MatrixExpr)):
         if expr.shape != (1, 1):
             rows, columns = expr.shape
@@ -116,14 +116,14 @@ def _scalar_objective(expr: sp.Basic) -> sp.Expr:
         if isinstance(expr, (sp.Lambda, sp.Poly)):
             raise unsupported_node(expr)
         message = f"the objective must be a number, and this is of kind {type(expr).__name__}"
-        raise error("E401", message, expr, "give one expression; add several up with weights")
+        raise error("E401", message, expr, "give one expression; add several with weights")
     return expr
 
 
 def _rolled(
     objective: sp.Expr, scope: IndexScope, declared: DeclaredNames
 ) -> tuple[Rolled, Input | None]:
-    """The graph with long sums gathered, and the vector of all variables where that takes one."""
+    """The graph with long sums rolled, and the vector of all variables if that needs one."""
     vector = packed(declared, scope.translation)
     graph = _graph(objective, scope)
     rolled = Rolled(graph)
@@ -136,7 +136,7 @@ def _graph(objective: sp.Expr, scope: IndexScope) -> Expr:
     try:
         return run(SymPyRequest(objective, scope), _rule).expr
     except StatementError as error:
-        # What rules shared with model text refuse.
+        # Errors of rules that are shared with model text.
         raise error.kind(error.diagnostic or str(error)) from None
 
 

@@ -1,4 +1,4 @@
-"""Errors about a SymPy expression: the code, the sub-expression, and what to write instead."""
+"""Errors about a SymPy expression: code, sub-expression, and what to write instead."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LONGEST = 100
 
 
 def shown(node: sp.Basic) -> str:
-    """The node as SymPy prints it, cut where that is long; SymPy's printer would recurse."""
+    """The node as SymPy prints it, truncated if long: SymPy's printer would recurse."""
     if _is_small(node):
         text = " ".join(str(node).split())
         return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
@@ -45,7 +45,7 @@ def _is_small(node: sp.Basic) -> bool:
 
 
 def place(node: sp.Basic) -> Span:
-    """The node as a source text of its own, for messages."""
+    """The node as a source text for messages."""
     source = SourceText(shown(node), "<SymPy expression>")
     return Span(source, 0, len(source.text))
 
@@ -57,19 +57,19 @@ def error(
     remedy: str = "",
     kind: type[SlomodelError] = ModelSyntaxError,
 ) -> SlomodelError:
-    """The error to raise; the node is shown below the sentence."""
+    """The error to raise; the message shows the node below the sentence."""
     span = None if node is None else place(node)
     return kind(Diagnostic(code, message, span, help=remedy))
 
 
 class Origins(Mapping[Expr, Span]):
-    """The SymPy node that each node of a graph comes from, as a span once it is asked for."""
+    """Map from nodes of a graph to the SymPy nodes they stem from, as spans."""
 
     def __init__(self) -> None:
         self._origins: dict[Expr, sp.Basic] = {}
 
     def note(self, node: Expr, origin: sp.Basic) -> None:
-        """Remember the first origin of a node."""
+        """Record the first origin of a node."""
         self._origins.setdefault(node, origin)
 
     def __getitem__(self, node: Expr) -> Span:
@@ -88,15 +88,15 @@ class Origins(Mapping[Expr, Span]):
 _COMPLEX = (sp.conjugate, sp.re, sp.im, sp.arg, sp.Adjoint, sp.polar_lift)
 _JUMPS = (sp.floor, sp.ceiling, sp.Mod, sp.frac, sp.Heaviside)
 _SENTENCES: tuple[tuple[tuple[type[sp.Basic], ...], str, str], ...] = (
-    ((sp.Derivative, sp.Subs), "a Derivative is not worked out", "call `.doit()` on it first"),
-    ((sp.Integral,), "an Integral is not worked out", "call `.doit()`, or write a Sum"),
+    ((sp.Derivative, sp.Subs), "a Derivative is not evaluated", "call `.doit()` on it first"),
+    ((sp.Integral,), "an Integral is not evaluated", "call `.doit()`, or write a Sum"),
     ((sp.Limit, sp.Order), "limits and orders are not numbers", "call `.doit()`, `.removeO()`"),
-    ((sp.DiracDelta,), "a DiracDelta is not a function", "leave it out, or write a smooth peak"),
-    (_JUMPS, "this function jumps, and its slope says nothing", "write a smooth step, like tanh"),
+    ((sp.DiracDelta,), "a DiracDelta is not a function", "omit it, or write a smooth peak"),
+    (_JUMPS, "this function jumps, and its slope is useless", "write a smooth step, like tanh"),
     (
         (sp.Determinant, sp.Inverse),
         "determinants and inverses of matrices cannot be computed yet",
-        "of a small matrix write the elements: `sp.Matrix(M).det()`",
+        "for a small matrix write the elements: `sp.Matrix(M).det()`",
     ),
     ((sp.Lambda,), "a Lambda is a function, not a number", "apply it to its arguments"),
     ((sp.Poly,), "a Poly is not an expression", "write `poly.as_expr()`"),
@@ -104,10 +104,10 @@ _SENTENCES: tuple[tuple[tuple[type[sp.Basic], ...], str, str], ...] = (
 
 
 def unsupported_node(node: sp.Basic) -> SlomodelError:
-    """The refusal of a node that has no rule."""
+    """The error for a node without a rule."""
     if isinstance(node, _COMPLEX):
-        remedy = "make symbols with `real=True`, and transpose with `.T`"
-        message = "a model is made of real numbers, and this is for complex ones"
+        remedy = "declare symbols with `real=True`, and transpose by `.T`"
+        message = "models have real numbers only, and this is for complex ones"
         return error("E403", message, node, remedy, DomainError)
     if isinstance(node, AppliedUndef):
         name = node.func.__name__
@@ -124,17 +124,17 @@ def unsupported_node(node: sp.Basic) -> SlomodelError:
 
 
 def check_number(node: sp.Expr) -> None:
-    """Refuse an atom that is not a finite real number of double precision."""
+    """Raise an error for a number that is not a finite real in double precision."""
     if not node.is_number or not node.is_Atom:
         raise unsupported_node(node)
     if node.is_finite is not True:
         message = f"`{node}` is not a finite number"
-        raise error("E412", message, node, "a model is made of finite numbers", DomainError)
+        raise error("E412", message, node, "constants of a model must be finite", DomainError)
     if node.is_real is not True:
         message = f"`{node}` is not a real number"
-        raise error("E403", message, node, "a model is made of real numbers", DomainError)
+        raise error("E403", message, node, "constants of a model must be real", DomainError)
     if math.isinf(_double(node)):
-        message = "a number is beyond the largest double, 1.8e308"
+        message = "a number exceeds the largest double, 1.8e308"
         raise error("E412", message, node, "scale the model", DomainError)
 
 

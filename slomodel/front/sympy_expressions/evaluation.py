@@ -16,18 +16,18 @@ from slomodel.ir.expr import Const, Einsum, Expr, Input
 
 @dataclass(frozen=True, slots=True)
 class SymPyRequest:
-    """A request for the value of a node where it stands."""
+    """A request for the value of a node in a scope."""
 
     node: sp.Basic
     scope: IndexScope
 
 
 Steps: TypeAlias = Generator[SymPyRequest, Value, Value]
-"""A rule in progress: it yields requests, receives their values, and returns its own."""
+"""A running rule: it yields requests, receives their values, and returns its own."""
 
 
 def run(first: SymPyRequest, rule: Callable[[SymPyRequest], Steps]) -> Value:
-    """The value of a request; equal requests are answered once."""
+    """The value of a request; equal requests are evaluated once."""
     done: dict[SymPyRequest, Value] = {}
     stack = [(first, rule(first))]
     answer: Value | None = None
@@ -47,7 +47,7 @@ def run(first: SymPyRequest, rule: Callable[[SymPyRequest], Steps]) -> Value:
 
 
 def note(scope: IndexScope, expr: Expr, origin: sp.Basic) -> None:
-    """Remember what a node stands for, below the axes along which it is constant."""
+    """Record the origin of a node, below the axes along which it is constant."""
     while isinstance(expr, Einsum) and build.is_broadcast(expr):
         expr = expr.operands[0]
     if not isinstance(expr, (Const, Input)):

@@ -1,4 +1,4 @@
-"""One look at a whole SymPy expression: what it names, and whether every part has a rule."""
+"""Scan of a whole SymPy expression: its names, and whether every part has a rule."""
 
 from __future__ import annotations
 
@@ -22,12 +22,11 @@ MATRIX_RULES = (
 )
 FIXED_MATRICES = (sp.Identity, sp.ZeroMatrix, sp.OneMatrix)
 _LOGIC = (sp.And, sp.Or, sp.Not)
-# Three quotes would end the docstring; the only backslashes that Python reads without a word.
 
 
 @dataclass(slots=True)
 class FreeNames:
-    """What an expression names: `objects` by name, and how they are used.
+    """Names of an expression: `objects` by name, and how they are used.
 
     `uses` holds the indices of each IndexedBase with its nodes, `sizes` the names in shapes and
     limits, `indices` the free names in indices, each with a node for messages.
@@ -39,16 +38,16 @@ class FreeNames:
     indices: dict[str, sp.Basic] = field(default_factory=dict)
 
     def add(self, name: str, found: sp.Basic) -> None:
-        """One name stands for one object."""
+        """Raise an error if one name stands for two objects."""
         known = self.objects.setdefault(name, found)
         if known != found:
             message = f"`{name}` names two objects: {described(known)} and {described(found)}"
-            remedy = "make each symbol once and use it everywhere, or give one another name"
+            remedy = "construct each symbol once and use it everywhere, or rename one"
             raise error("E402", message, None, remedy)
 
 
 def described(found: sp.Basic) -> str:
-    """The constructor that makes an object, with the assumptions of a symbol."""
+    """The constructor call of an object, with the assumptions of a symbol, as text."""
     if isinstance(found, sp.Symbol):
         return str(sp.srepr(found))
     shape = "" if found.shape is None else f" of shape {found.shape}"
@@ -62,7 +61,7 @@ def name_of(found: sp.Basic) -> str:
 
 
 def scan(roots: Iterable[sp.Basic], scope: IndexScope) -> FreeNames:
-    """Everything that expressions name. Raises a SlomodelError for a part without a rule."""
+    """The names of some expressions. Raises SlomodelError for a part without a rule."""
     found = FreeNames()
     stack = [(root, scope) for root in roots]
     seen: set[tuple[sp.Basic, IndexScope]] = set()
@@ -77,7 +76,7 @@ def scan(roots: Iterable[sp.Basic], scope: IndexScope) -> FreeNames:
 def _below(
     node: sp.Basic, scope: IndexScope, found: FreeNames
 ) -> Sequence[tuple[sp.Basic, IndexScope]]:
-    """The parts of a node to look at next; names are added to `found`."""
+    """The parts of a node to scan next; names are added to `found`."""
     if isinstance(node, (sp.Symbol, Idx)):
         _symbol(node, scope, found)
         return ()
@@ -102,7 +101,7 @@ def _below(
 
 
 def _plain(node: sp.Basic, scope: IndexScope, found: FreeNames) -> Sequence[sp.Basic]:
-    """The parts of a node that binds no index."""
+    """The parts of a node that does not bind an index."""
     if isinstance(node, sp.MatrixSymbol):
         found.add(node.name, node)
         _sizes(node.shape, scope, found)
@@ -125,7 +124,7 @@ def _plain(node: sp.Basic, scope: IndexScope, found: FreeNames) -> Sequence[sp.B
     if isinstance(node, sp.Pow):
         _refuse_complex_power(node)
     if isinstance(node, sp.Piecewise) and node.args[-1].cond is not sp.true:
-        message = "a Piecewise says nothing where none of its conditions holds"
+        message = "a Piecewise is undefined where none of its conditions holds"
         raise error("E411", message, node, "end it with `(value, True)`")
     if isinstance(node, _LOGIC):
         _refuse_truth_symbols(node.args, node)
@@ -136,9 +135,9 @@ def _plain(node: sp.Basic, scope: IndexScope, found: FreeNames) -> Sequence[sp.B
 
 
 def _refuse_matrices(parts: Iterable[sp.Basic], node: sp.Basic) -> None:
-    """SymPy lets functions of numbers stand around matrices."""
+    """Raise an error for a matrix in a scalar function, which SymPy permits."""
     if any(isinstance(part, (sp.MatrixExpr, sp.MatrixBase)) for part in parts):
-        message = "a number is expected where a matrix stands"
+        message = "a number is expected in place of a matrix"
         remedy = "write a Sum over its elements `M[i, j]`, or a Trace"
         raise error("E410", message, node, remedy, ShapeError)
 
@@ -166,20 +165,20 @@ def _symbol(node: sp.Basic, scope: IndexScope, found: FreeNames) -> None:
 
 
 def _require_real(symbol: sp.Symbol) -> None:
-    """Symbols without assumptions are real; those declared to be something else are refused."""
+    """Raise an error for a symbol declared not to be real; without assumptions it is real."""
     if symbol.is_commutative is False:
         message = f"`{symbol.name}` does not commute, as numbers do"
         raise error("E403", message, symbol, "use MatrixSymbol for matrices", DomainError)
     declared_complex = symbol.is_complex is True and symbol.is_real is None
     if declared_complex or symbol.is_extended_real is False or symbol.is_infinite is True:
         message = f"`{symbol.name}` is declared not to be a real number"
-        remedy = "a model is made of real numbers: use the real and imaginary parts as symbols"
+        remedy = "models have real numbers only: use the real and imaginary parts as symbols"
         raise error("E403", message, symbol, remedy, DomainError)
 
 
 def _base(node: sp.IndexedBase, scope: IndexScope, found: FreeNames) -> None:
     if not isinstance(node.label, sp.Symbol):
-        raise error("E404", "an IndexedBase is made of a name", node, "like IndexedBase('x')")
+        raise error("E404", "an IndexedBase needs a name", node, "like IndexedBase('x')")
     found.add(node.label.name, node)
     _sizes(node.shape or (), scope, found)
 

@@ -25,14 +25,14 @@ from slomodel.problem import Bound, LookupBound
 
 
 def sum_over(request: SymPyRequest) -> Steps:
-    """A Sum as one contraction; a term without the index counts as often as it has values."""
+    """A Sum as one contraction; a term without the index counts once per value of the index."""
     labels, inner = enter(request.node, request.scope)
     body = yield SymPyRequest(request.node.function, inner)
     return total(body, labels, ())
 
 
 def product_over(request: SymPyRequest) -> Steps:
-    """A Product; a factor 0 has the right derivative."""
+    """A Product, with the right derivative where a factor is 0."""
     labels, inner = enter(request.node, request.scope)
     body = yield SymPyRequest(request.node.function, inner)
     return reduced("prod", body, Elaboration(SourceText("")), place(request.node), labels=labels)
@@ -52,7 +52,7 @@ def matrix_element(request: SymPyRequest) -> Steps:
 
 
 def element(base: Value, indices: Sequence[sp.Basic], node: sp.Basic, scope: IndexScope) -> Steps:
-    """The element of an array at some indices, for each value of the labels in them.
+    """The elements of an array at some indices, for all values of the labels in these.
 
     An index may be, or contain, elements of data: they must be whole numbers.
     """
@@ -102,7 +102,7 @@ def _check_table(table: Value, axis: Dim, node: sp.Basic, scope: IndexScope) -> 
 def _transposition(
     forms: Sequence[AffineIndex | Value], labels: Sequence[Label], shape: Shape
 ) -> tuple[int, ...] | None:
-    """The operand's axis for each label, where each label runs through a whole axis in order."""
+    """The operand's axis for each label, if each label runs through a whole axis in order."""
     axes: dict[Label, int] = {}
     for axis, (form, dim) in enumerate(zip(forms, shape, strict=True)):
         if isinstance(form, Value):
@@ -117,7 +117,7 @@ def _transposition(
 
 
 def _check(form: AffineIndex, axis: Dim, node: sp.Basic, scope: IndexScope) -> None:
-    """Refuse an index that leaves its axis; have it tested at bind where sizes decide."""
+    """Raise an error for an index outside its axis; test it at bind if that depends on sizes."""
     counts = [label.dim for label in form.labels]
     if any(count == Dim() for count in counts):
         return

@@ -1,4 +1,4 @@
-"""Matrix expressions: sums, products, transposes, traces; a vector is a matrix of one column."""
+"""Matrix expressions: sums, products, transposes, traces. A vector is a matrix of one column."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def matrix_symbol(request: SymPyRequest) -> Steps:
 
 
 def fixed(request: SymPyRequest) -> Steps:
-    """Identity, ZeroMatrix, OneMatrix."""
+    """The constant matrices Identity, ZeroMatrix and OneMatrix."""
     yield from ()
     shape = tuple(size(part, request.scope) for part in request.node.shape)
     if isinstance(request.node, sp.Identity):
@@ -53,10 +53,10 @@ def fixed(request: SymPyRequest) -> Steps:
 
 
 def explicit(request: SymPyRequest) -> Steps:
-    """A matrix of written elements: each is put in its place."""
+    """A matrix given by its elements."""
     rows, columns = request.node.shape
     if rows * columns > _MOST_WRITTEN_OUT:
-        message = f"a matrix of {rows} x {columns} elements written out is too large"
+        message = f"a matrix of {rows} x {columns} explicit elements is too large"
         remedy = "use a MatrixSymbol, and give numbers in data="
         raise error("E410", message, request.node, remedy, MissingRule)
     shape = (literal(rows), literal(columns))
@@ -119,7 +119,7 @@ def product(request: SymPyRequest) -> Steps:
 
 
 def trace(request: SymPyRequest) -> Steps:
-    """A trace; of a product, one contraction that never makes the product's matrix."""
+    """A trace; of a product, a contraction that never forms the product's matrix."""
     inner = request.node.arg
     if isinstance(inner, sp.MatAdd):
         parts: list[Value] = []
@@ -139,11 +139,11 @@ def trace(request: SymPyRequest) -> Steps:
 
 
 def matrix_power(request: SymPyRequest) -> Steps:
-    """A whole power of a square matrix by repeated squaring."""
+    """An integer power of a square matrix, by repeated squaring."""
     base = yield SymPyRequest(request.node.base, request.scope)
     exponent = request.node.exp
     if not exponent.is_Integer or not 1 <= exponent <= _HIGHEST_POWER:
-        message = f"a matrix power has a fixed whole exponent, 1 to {_HIGHEST_POWER}"
+        message = f"a matrix power needs a whole exponent from 1 to {_HIGHEST_POWER}"
         raise error("E410", message, request.node, "write the product out", MissingRule)
     if not is_square(base):
         message = f"a power needs a square matrix, not {show(base)}"
@@ -176,7 +176,7 @@ def _factors(
 def _keyed(
     factors: Sequence[Value], node: sp.Basic, cyclic: bool = False
 ) -> list[tuple[Value, tuple[int, int]]]:
-    """Factors with keys of their axes, neighbours sharing one; the last and first where cyclic."""
+    """Factors with keys of their axes: neighbours share one, and last and first if `cyclic`."""
     for left, right in pairwise(factors):
         if left.axes[1] != right.axes[0]:
             raise _unequal(node, (left, right))
@@ -188,4 +188,4 @@ def _keyed(
 def _unequal(node: sp.Basic, values: Sequence[Value]) -> SlomodelError:
     shapes = " and ".join(show(value) for value in values)
     message = f"matrices of shape {shapes} do not fit"
-    return error("E410", message, node, "SymPy lets sizes of different names pass", ShapeError)
+    return error("E410", message, node, "SymPy accepts sizes of different names", ShapeError)

@@ -1,4 +1,4 @@
-"""What the names of a SymPy expression are: variables, data or sizes, and of which shape."""
+"""Classification of the names of a SymPy expression: variables, data or sizes, and shapes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NAMED = (sp.Symbol, sp.IndexedBase, sp.MatrixSymbol)
 
 @dataclass(frozen=True, slots=True)
 class DeclaredNames:
-    """What a model declares."""
+    """The declarations of a model."""
 
     variables: tuple[Variable, ...]
     data: tuple[DataDeclaration, ...]
@@ -36,18 +36,18 @@ class DeclaredNames:
 
 
 def listed(variables: object) -> tuple[sp.Basic | str, ...]:
-    """The variables as the caller gives them: one, or several in order, by object or name."""
+    """The variables as given by the caller: one, or several in order, by object or name."""
     one_by_one = isinstance(variables, (list, tuple, sp.Tuple, sp.MatrixBase))
     entries = tuple(variables) if one_by_one else (variables,)  # type: ignore[arg-type]
     for entry in entries:
         if not isinstance(entry, (str, *NAMED)):
             message = f"`{entry}` in variables= is not a symbol, IndexedBase, MatrixSymbol or name"
-            remedy = "of an array give the whole: `[x]`, not `[x[0], x[1]]`"
+            remedy = "give the whole array: `[x]`, not `[x[0], x[1]]`"
             raise error("E405", message, None, remedy)
     names = [entry if isinstance(entry, str) else name_of(entry) for entry in entries]
     for name, times in Counter(names).items():
         if times > 1:
-            raise error("E405", f"`{name}` is twice in variables=")
+            raise error("E405", f"`{name}` occurs twice in variables=")
     return entries
 
 
@@ -86,11 +86,11 @@ def declare(
     )
 
 
-_NO_VARIABLE = "name them: `compile(expr, [x])` makes a model of a constant too"
+_NO_VARIABLE = "name them: `compile(expr, [x])` accepts a constant too"
 
 
 def _natural(name: str) -> tuple[tuple[int, str], ...]:
-    """x2 before x10: runs of digits count as numbers."""
+    """Sort key with x2 before x10: runs of digits count as numbers."""
     parts = re.split(r"([0-9]+)", name)
     return tuple((int(part), "") if part.isdecimal() else (-1, part) for part in parts)
 
@@ -132,15 +132,15 @@ def _check_variable(name: str, found: FreeNames) -> None:
         remedy = f"write `Sum(term, ({name}, 0, n - 1))`, or give dims={{{name!r}: …}}"
         raise error("E406", message, found.indices[name], remedy)
     if isinstance(node, sp.Symbol) and node.is_integer is True:
-        message = f"the variable `{name}` is declared a whole number, and variables are real"
-        remedy = "make it without `integer=True`, or give it in data= or dims="
+        message = f"the variable `{name}` is declared as an integer, and variables are real"
+        remedy = "declare it without `integer=True`, or give it in data= or dims="
         raise error("E403", message, node, remedy, DomainError)
 
 
 def _shape(
     name: str, found: FreeNames, given: tuple[int, ...] | None, translation: Translation
 ) -> Shape:
-    """The shape as the object states it, else from what is given and how it is indexed."""
+    """The shape stated by the object, else inferred from given data and from indices."""
     node = found.objects.get(name)
     if node is None or isinstance(node, sp.Symbol):
         return ()
@@ -152,13 +152,13 @@ def _shape(
 
 
 def _shapeless(name: str, node: sp.Basic) -> SlomodelError:
-    message = f"the shape of `{name}` is not known: nothing indexes it"
+    message = f"the shape of `{name}` is unknown: it is never indexed"
     remedy = f"write `IndexedBase({name!r}, shape=(n,))`"
     return error("E409", message, node, remedy, ShapeError)
 
 
 def packed(declared: DeclaredNames, translation: Translation) -> Input | None:
-    """The vector whose elements all variables are from now on; None where they are to stay."""
+    """The vector that replaces all variables by its elements; None if they are not replaced."""
     count = len(declared.variables)
     if count < LEAST_TERMS or any(one.shape for one in declared.variables):
         return None
@@ -170,7 +170,7 @@ def packed(declared: DeclaredNames, translation: Translation) -> Input | None:
 
 
 def unpacked(graph: Expr, vector: Input, declared: DeclaredNames) -> Expr:
-    """The graph over the variables themselves."""
+    """The graph in terms of the variables themselves."""
     nodes = [one.node for one in declared.variables]
     (made,) = substitute((graph,), {_element(vector, k): node for k, node in enumerate(nodes)})
     return made

@@ -1,4 +1,4 @@
-"""Numbers: everything between the sums, elements and traces of an expression, as one graph."""
+"""Scalar expressions: the nodes between sums, elements and traces, as one graph."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _HALVES = (sp.Rational(1, 2), sp.Rational(-1, 2))
 
 
 def is_leaf(node: sp.Basic) -> bool:
-    """True for what has a rule of its own among numbers, square roots included."""
+    """Whether a scalar node has a rule of its own; square roots have."""
     return isinstance(node, _LEAVES) or is_root(node)
 
 
@@ -32,7 +32,7 @@ def is_root(node: sp.Basic) -> bool:
 
 
 def scalar(request: SymPyRequest) -> Steps:
-    """The graph of an expression of leaves, each broadcast to the labels of all."""
+    """The graph of an expression of leaves, each broadcast to all labels."""
     values: dict[sp.Basic, Value] = {}
     for leaf in _leaves(request.node):
         values[leaf] = yield SymPyRequest(leaf, request.scope)
@@ -47,7 +47,7 @@ def scalar(request: SymPyRequest) -> Steps:
 
 
 def _leaves(root: sp.Basic) -> list[sp.Basic]:
-    """The leaves below a node, each once; of `1/sqrt(t)` also `sqrt(t)`, as products have it."""
+    """The distinct leaves below a node; for `1/sqrt(t)` also `sqrt(t)`, as in products."""
     found: dict[sp.Basic, None] = {}
     seen: set[sp.Basic] = set()
     stack = [root]
@@ -66,7 +66,7 @@ def _leaves(root: sp.Basic) -> list[sp.Basic]:
 
 
 def _along(value: Value, labels: tuple[Label, ...]) -> Expr:
-    """The node of a value, constant along the labels that it lacks; a scalar stays one."""
+    """The node of a value, broadcast along labels that it lacks unless it is a scalar."""
     if not value.labels:
         return value.expr
     axes = tuple(labels.index(label) for label in value.labels)
@@ -74,14 +74,14 @@ def _along(value: Value, labels: tuple[Label, ...]) -> Expr:
 
 
 def _refuse_equalities(graphs: Mapping[sp.Basic, Expr]) -> None:
-    """`==` of a variable holds at single points, where a branch has another derivative."""
+    """Raise an error for `==` on variables, which holds at isolated points only."""
     for part, graph in graphs.items():
         if not isinstance(graph, Map) or graph.function not in (eq, ne):
             continue
         for one in inputs(graph):
             if one.role == "variable":
-                message = f"an equality of the variable `{one.name}` holds at single points only"
-                remedy = "compare with `<=` or `>=`, or test data alone"
+                message = f"an equality on the variable `{one.name}` only holds at isolated points"
+                remedy = "compare with `<=` or `>=`, or test data only"
                 raise error("E411", message, part, remedy)
 
 
@@ -97,7 +97,7 @@ def symbol(request: SymPyRequest) -> Steps:
 
 
 def root(request: SymPyRequest) -> Steps:
-    """`sqrt`; of a sum of squares it is the norm, of a square the absolute value."""
+    """`sqrt`, which is the norm of a sum of squares and the absolute value of a square."""
     base = yield SymPyRequest(request.node.base, request.scope)
     result = square_root(base)
     return combine(div, number(1.0), result) if request.node.exp.is_negative else result

@@ -1,4 +1,4 @@
-"""Where a SymPy node stands: the indices bound by the sums around it, and sizes and names."""
+"""Scopes of SymPy nodes: indices bound by enclosing sums, sizes and names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LARGEST = 10**15
 
 @dataclass(slots=True)
 class Translation:
-    """What the translation of an expression gathers: named arrays, known sizes, and bounds.
+    """State of the translation of an expression: named arrays, known sizes, and bounds.
 
     `values` holds the arrays and sizes by name; `inner` the indices that each sum binds; `whole`
     the data that index, whose elements have to be whole numbers.
@@ -40,7 +40,7 @@ class Translation:
     labels: int = 0
 
     def size(self, dim: Dim) -> int | None:
-        """The number that a dim is, which may be negative; None where a size is not known."""
+        """The value of a dim, which may be negative; None if a size is not known."""
         if any(name not in self.sizes for name, _ in dim.terms):
             return None
         return dim.const + sum(c * self.sizes[name] for name, c in dim.terms)
@@ -48,7 +48,7 @@ class Translation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IndexScope:
-    """The index labels by the SymPy symbol that they are."""
+    """The index labels in scope, by SymPy symbol."""
 
     translation: Translation
     labels: Mapping[sp.Basic, Label] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class IndexScope:
 
 
 def affine(node: sp.Basic, scope: IndexScope) -> AffineIndex:
-    """A whole number that is affine in indices and sizes; E406 where it is not."""
+    """The affine form of a whole number in indices and sizes. Raises E406 if it is not affine."""
     if not isinstance(node, sp.Expr):
         raise _not_affine(node)
     total = AffineIndex(Dim())
@@ -85,12 +85,12 @@ def _atom(atom: sp.Expr, node: sp.Expr, scope: IndexScope) -> AffineIndex:
 
 
 def _not_affine(node: sp.Basic) -> SlomodelError:
-    message = "an index or limit is made of indices, sizes and whole numbers"
+    message = "an index or limit may contain indices, sizes and whole numbers"
     return error("E406", message, node, "write it like `i`, `i + 1`, `2*i` or `n - 1 - i`")
 
 
 def size(node: sp.Basic, scope: IndexScope) -> Dim:
-    """A size or limit, affine in sizes alone."""
+    """A size or limit that is affine in sizes alone."""
     form = affine(node, scope)
     if form.labels:
         name = next(iter(form.labels)).name

@@ -1,4 +1,4 @@
-"""Shapes of an IndexedBase that states none, from its indices and from the data given for it."""
+"""Inference of the shape of an IndexedBase without one, from its indices and its data."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ Use = tuple[sp.Basic, tuple[Form, ...]]
 def inferred(
     name: str, uses: Sequence[Use], given: tuple[int, ...] | None, translation: Translation
 ) -> Shape:
-    """Each axis as long as the largest index needs, or as the data given for it.
+    """Axes as long as the largest index needs, or as long as those of the given data.
 
-    Where a larger index depends on sizes, the smaller one is tested at bind.
+    If sizes decide which index is larger, the other is tested at bind.
     """
     rank = len(uses[0][1])
     for node, forms in uses:
@@ -61,7 +61,7 @@ def _extent(name: str, uses: Sequence[Use], axis: int, translation: Translation)
 
 
 def _grows(difference: Dim) -> bool:
-    """True where a difference is at least 0 for all sizes that are large enough."""
+    """Whether a difference is at least 0 for all sufficiently large sizes."""
     if difference.is_literal:
         return difference.const >= 0
     return all(coefficient > 0 for _, coefficient in difference.terms)
@@ -81,6 +81,6 @@ def _undecided(name: str, node: sp.Basic, a: Dim, b: Dim) -> SlomodelError:
 
 
 def _fitted(dim: Dim, size: int, translation: Translation) -> Dim:
-    """The dim where the data may decide or agree with it; their own number where it is known."""
+    """The dim, if the size of the data may define or equal it; else that size as a number."""
     known = translation.size(dim)
     return dim if known in (None, size) else literal(size)

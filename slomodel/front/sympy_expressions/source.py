@@ -1,4 +1,4 @@
-"""A SymPy expression with what was said of its names: it is kept, and pickled at any depth."""
+"""A SymPy expression with its variables and data, stored to be pickled at any depth."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _Record = tuple[object, tuple[int, ...]]
 
 
 def is_expression(source: object, variables: object) -> bool:
-    """True for what SymPy made, and with `variables` for a number."""
+    """Whether an object is a SymPy expression; a number is one if `variables` are given."""
     if isinstance(source, (sp.Basic, sp.MatrixBase)):
         return True
     is_number = isinstance(source, (int, float)) and not isinstance(source, bool)
@@ -30,7 +30,7 @@ def is_expression(source: object, variables: object) -> bool:
 
 
 def by_name(given: Mapping[str, _Value]) -> dict[str, _Value]:
-    """Values by name; a symbol, IndexedBase or MatrixSymbol as key stands for its name."""
+    """Values by name; keys may be symbols, IndexedBases or MatrixSymbols, for their names."""
     return {name_of(key) if isinstance(key, NAMED) else key: v for key, v in given.items()}
 
 
@@ -44,7 +44,7 @@ class SymPySource:
 
     @staticmethod
     def of(expr: object, variables: object, data: Mapping[str, object]) -> SymPySource:
-        """The source of what was given to `compile`."""
+        """The source for the arguments of `compile`."""
         if isinstance(expr, sp.MatrixBase):
             expr = expr.as_immutable()
         elif isinstance(expr, (int, float)):
@@ -52,16 +52,16 @@ class SymPySource:
         return SymPySource(expr, None if variables is None else listed(variables), frozenset(data))
 
     def problem(self, data: Mapping[str, object], dims: Mapping[str, int]) -> Problem:
-        """The problem, with shapes from the arrays in `data` where the expression has none."""
+        """The problem; shapes that the expression does not state come from the arrays in `data`."""
         shapes = {name: found for name, v in data.items() if (found := _shape(v)) is not None}
         return problem_from_sympy(self.expr, self.variables, self.data_names, dims, shapes)
 
     def latex(self) -> str:
-        """The objective as SymPy prints it. Raises TargetLimit where it is nested too deep."""
+        """The objective as SymPy prints it. Raises TargetLimit if it is nested too deeply."""
         try:
             return rf"\min \; {sp.latex(self.expr)}"
         except RecursionError:
-            message = "the expression is nested too deep for SymPy's printer"
+            message = "the expression is nested too deeply for SymPy's printer"
             remedy = "print parts of it"
             raise TargetLimit(Diagnostic("E801", message, help=remedy)) from None
 
@@ -83,12 +83,12 @@ def _shape(value: object) -> tuple[int, ...] | None:
         return tuple(value.shape)
     try:
         return np.asarray(value).shape
-    except Exception:  # What it is, is told where the data is bound.
+    except Exception:  # The error about its type is raised when the data are bound.
         return None
 
 
 def _flat(root: sp.Basic) -> list[_Record]:
-    """The nodes in postorder: an atom itself, or a kind with the places of its parts."""
+    """The nodes in postorder: an atom itself, or a class with the positions of its arguments."""
     place: dict[sp.Basic, int] = {}
     records: list[_Record] = []
     stack = [root]

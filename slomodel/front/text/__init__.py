@@ -1,1 +1,1 @@
-"""Model text to a syntax tree, with messages for what is no model."""
+"""The text of a model: parsing to a syntax tree, formatting, LaTeX."""

@@ -1,4 +1,4 @@
-"""From parser reductions to the syntax tree: one method for each rule of the grammar."""
+"""Construction of the syntax tree: one method for each rule of the grammar."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ from slomodel.front.text.syntax import (
 from slomodel.front.text.syntax_errors import messages
 
 Children: TypeAlias = list[Any]
-"""What the grammar's rule keeps: tokens, nodes, and None for a part left out."""
+"""Children in a rule of the grammar: tokens, nodes, and None for a part left out."""
 
 _LONGEST_SIZE = 15
 
 
 class TreeBuilder(Transformer[Token, ModelTree]):
-    """Runs during the parse, so that no depth of nesting recurses.
+    """Builds the tree during the parse, so that deep nesting does not recurse.
 
-    What the grammar cannot refuse (`x²` as a name) is collected in `problems`.
+    Errors that the grammar cannot express (`x²` as a name) are collected in `problems`.
     """
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class TreeBuilder(Transformer[Token, ModelTree]):
         self.begin(SourceText(""))
 
     def begin(self, source: SourceText) -> None:
-        """Make ready for another text."""
+        """Start on another text."""
         self.source = source
         self.problems: list[Diagnostic] = []
         self.warnings: list[Diagnostic] = []

@@ -1,6 +1,6 @@
-"""The standard layout of a model: one statement a line, even spaces, comments kept.
+"""The standard layout of a model: one statement per line, even spacing, comments preserved.
 
-Only white space and `;` change: a test of the result compares all tokens and comments.
+Only white space and `;` change: the result is checked to have the same tokens and comments.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _KEYWORDS = ("MODEL", "DIM", "DATA", "VAR", "LET", "FN", "CHECK", "MINIMIZE", "M
 
 @dataclass(slots=True)
 class _Line:
-    """Parts of code and the comment after it; a comment alone has no code but its indent."""
+    """Parts of code and the comment after them; a comment on its own line has only an indent."""
 
     parts: list[str]
     comment: str = ""
@@ -37,7 +37,7 @@ class _Line:
 
 @dataclass(slots=True)
 class _Page:
-    """The lines so far; `fresh` says that the next token begins one."""
+    """The lines so far; `fresh` if the next token begins a new one."""
 
     lines: list[_Line] = field(default_factory=list)
     fresh: bool = True
@@ -51,7 +51,7 @@ class _Page:
 
 
 def formatted(source: SourceText) -> str:
-    """The text of a model in the standard layout. Raises ModelSyntaxError where it is no model."""
+    """The text of a model in the standard layout. Raises ModelSyntaxError if it is not a model."""
     parse(source)
     found = tokens(source)
     page = _Page()
@@ -73,7 +73,7 @@ def formatted(source: SourceText) -> str:
 
 
 def _lay_out(page: _Page, statement: Sequence[Token], gaps: Sequence[str]) -> None:
-    """Add the lines of a statement; `gaps[k]` is what stands before its token k."""
+    """Add the lines of a statement; `gaps[k]` is the white space and comments before token k."""
     kinds = [token.type for token in statement if token.type != "SEMICOLON"]
     words = [str(token) for token in statement if token.type != "SEMICOLON"]
     open_brackets: list[str] = []
@@ -98,12 +98,12 @@ def _lay_out(page: _Page, statement: Sequence[Token], gaps: Sequence[str]) -> No
             open_brackets.append(token.type)
         pending = ""
         k += 1
-    # What stands after a last `;` is told with the next statement.
+    # Comments after a last `;` belong to the next statement.
     _comments(page, pending, 0)
 
 
 def _comments(page: _Page, gap: str, indent: int) -> bool:
-    """Add the comments of a gap; True where a blank line stands right before what follows."""
+    """Add the comments of a gap; return whether the gap ends with a blank line."""
     parts = _NEWLINE.split(gap)
     blank = False
     for number, part in enumerate(parts):
@@ -124,7 +124,7 @@ def _comments(page: _Page, gap: str, indent: int) -> bool:
 
 
 def _joined(lines: Sequence[_Line]) -> str:
-    """The text: comments after code aligned where lines with one follow each other."""
+    """The text, with comments after code aligned on consecutive lines."""
     result: list[str] = []
     for run in _runs(lines):
         width = max(len(line.code.rstrip()) for line in run)
@@ -138,7 +138,7 @@ def _joined(lines: Sequence[_Line]) -> str:
 
 
 def _runs(lines: Sequence[_Line]) -> Iterator[list[_Line]]:
-    """Lines whose comments are aligned, together; every other line alone."""
+    """Groups of consecutive lines whose comments are aligned; every other line alone."""
     run: list[_Line] = []
     for line in lines:
         code = line.code
@@ -161,17 +161,17 @@ _CLOSING = ("RPAR", "RSQB")
 
 
 def padded(keyword: str, kind: str) -> str:
-    """A keyword with the space after it: declarations begin in one column."""
+    """A keyword padded with spaces, so that declarations begin in one column."""
     return keyword.ljust(_WIDEST_KEYWORD) + " " if kind in _PADDED else keyword + " "
 
 
 def is_sign(kinds: Sequence[str], k: int) -> bool:
-    """True for a `+` or `-` with nothing on its left."""
+    """Whether token k is a `+` or `-` without a left operand."""
     return kinds[k] == "ADDOP" and (k == 0 or kinds[k - 1] not in ENDS_OPERAND)
 
 
 def is_attached(kinds: Sequence[str], k: int) -> bool:
-    """True where token k belongs on the line of the one before: a call, an index, a transpose."""
+    """Whether token k follows the one before without a break: a call, an index, a transpose."""
     if kinds[k] == "LPAR":
         return kinds[k - 1] == "NAME"
     return kinds[k] in ("LSQB", "TRANSPOSE", "COMMA")
@@ -194,7 +194,7 @@ def space_before(kinds: Sequence[str], words: Sequence[str], k: int, innermost: 
 
 
 def _is_tight(kind: str, word: str, innermost: str) -> bool:
-    """Powers stand close, and so do sums and multiples in an index: `x^2`, `x[2*i+1]`."""
+    """Whether an operator has no spaces: powers, and sums and multiples in an index: `x[2*i+1]`."""
     if kind == "POWOP":
         return word != ".^"
     return innermost == "LSQB" and (kind == "ADDOP" or word == "*")

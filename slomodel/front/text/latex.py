@@ -1,4 +1,4 @@
-"""Names, numbers and brackets in LaTeX."""
+"""The text of a model as LaTeX: names, numbers, expressions, objective and definitions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from slomodel.front.text.syntax import (
 from slomodel.functions import FUNCTIONS
 
 SUM, ATOM = 1, 5
-"""How strongly a text binds: a sum needs brackets in a product, an atom nowhere."""
+"""Binding strengths: a sum needs brackets in a product, an atom never does."""
 
 _GREEK = frozenset(
     (
@@ -52,14 +52,14 @@ _PARTS = re.compile(r"(.*?[^\W\d_])_?(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class TeX:
-    """A piece of LaTeX and how strongly it binds."""
+    """A piece of LaTeX and its binding strength."""
 
     text: str
     strength: int
 
 
 def bracketed(piece: TeX, least: int) -> str:
-    """The text, in brackets where it binds less strongly than `least`."""
+    """The text, in brackets if it binds less strongly than `least`."""
     return piece.text if piece.strength >= least else rf"\left({piece.text}\right)"
 
 
@@ -86,7 +86,7 @@ def _escaped(word: str) -> str:
 
 
 def number_of(text: str) -> TeX:
-    """A number as it is written; an exponent as a power of ten."""
+    """A number as written, with its exponent as a power of ten."""
     mantissa, _, exponent = text.lower().partition("e")
     if not exponent:
         return TeX(text, ATOM)
@@ -106,7 +106,7 @@ _BIG = {"sum": r"\sum", "prod": r"\prod", "max": r"\max", "min": r"\min"}
 
 
 def called(node: FunctionCall, operands: Sequence[TeX]) -> TeX:
-    """A call, in the notation that its function has in print."""
+    """A call, in the printed notation of its function."""
     name, texts = node.function.text, [one.text for one in operands]
     latex = FUNCTIONS[name].latex if name in FUNCTIONS else _COMMANDS.get(name, "")
     if node.kwargs:
@@ -162,7 +162,7 @@ def _limits(iteration: Iteration, domain: TeX) -> tuple[str, str]:
 
 
 def _before(stop: str, node: object) -> str:
-    """One less than where a range stops."""
+    """The last value of a range: one less than its stop."""
     if isinstance(node, NumberLiteral) and node.value.is_integer():
         return f"{int(node.value) - 1}"
     last = node.rest[-1] if isinstance(node, SumChain) else None
@@ -212,7 +212,7 @@ def _definition(statement: Let | Fn) -> str:
 
 
 def _unindexed(text: str) -> str:
-    """A text that an index may follow: TeX takes no second one, so a first goes into a group."""
+    """A text that an index may follow: TeX allows one subscript, so a text with one is grouped."""
     return f"{{{text}}}" if "_" in text else text
 
 
@@ -233,7 +233,7 @@ def _text(root: Expr) -> str:
 
 
 def _rule(node: Node, operands: Sequence[TeX]) -> TeX:
-    """The text of a node from those of its children."""
+    """The LaTeX of a node from that of its children."""
     match node:
         case NumberLiteral() | Name() | String() | NoneLiteral():
             return _leaf(node)
@@ -295,7 +295,7 @@ def _sum(node: SumChain, operands: Sequence[TeX]) -> TeX:
 
 
 def _product(node: ProductChain, operands: Sequence[TeX]) -> TeX:
-    """Factors beside each other; what `/` divides becomes a fraction."""
+    """Factors side by side; quotients by `/` become fractions."""
     factors = [bracketed(operands[0], _PRODUCT)]
     single = operands[0]
     for term, operand in zip(node.rest, operands[1:], strict=True):

@@ -1,4 +1,4 @@
-"""From the text of a model to its syntax tree, or to messages about what is wrong with it."""
+"""Parsing: from the text of a model to its syntax tree, or to messages about its errors."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from slomodel.ir.node import without_gc
 _MOST_MESSAGES = 10
 _BOM = "\ufeff"
 _NESTING = (Negate, Not, Power, Transpose, Index, FunctionCall, Comprehension)
-# A parse fills the one builder that the parser was made with.
+# The parser is constructed with one builder, which every parse fills.
 _ONE_AT_A_TIME = Lock()
 
 
@@ -47,7 +47,7 @@ _ONE_AT_A_TIME = Lock()
 def parse(source: SourceText) -> ModelTree:
     """The syntax tree of a model.
 
-    Raises ModelSyntaxError with every mistake found, in the order of the text.
+    Raises ModelSyntaxError with all errors, in the order of the text.
     """
     _check_length(source.text.encode("utf-8", "surrogatepass"), source.name)
     beyond = beyond_limits(source)
@@ -68,7 +68,7 @@ def parse(source: SourceText) -> ModelTree:
 def read_source(path: Path) -> SourceText:
     """The text of a model file, UTF-8 with or without a byte order mark.
 
-    Raises ModelSyntaxError when the file cannot be read or is not text.
+    Raises ModelSyntaxError if the file cannot be read or is not text.
     """
     try:
         with path.open("rb") as file:
@@ -118,12 +118,12 @@ def _machine() -> tuple[Lark, TreeBuilder]:
 
 @cache
 def _lexer() -> Lark:
-    """Splits into tokens without parsing, for what stands before a mistake."""
+    """A lexer without parser, for the text before an error."""
     return Lark(grammar_path().read_text(encoding="utf-8"), parser=None, lexer="basic")
 
 
 def _run(source: SourceText) -> tuple[ModelTree | None, list[Diagnostic]]:
-    """Parse; after a mistake go on at the next statement."""
+    """Parse; after an error continue at the next statement."""
     lark, builder = _machine()
     builder.begin(source)
     problems: list[Diagnostic] = []
@@ -147,12 +147,12 @@ def _run(source: SourceText) -> tuple[ModelTree | None, list[Diagnostic]]:
     return program, sorted(once.values(), key=lambda p: p.span.start if p.span else 0)
 
 
-# Messages about a keyword itself: going on at that keyword would say them twice.
+# Messages about a keyword itself: to continue at that keyword would repeat them.
 _USES_UP_KEYWORD = frozenset(("E103", "E120"))
 
 
 def _deepest(program: ModelTree) -> Node | None:
-    """A node nested too deep, if there is one; brackets alone were counted before."""
+    """A node nested too deeply, if there is one; brackets were counted before."""
     stack = [(root, 0) for statement in program.order for root in roots(statement)]
     while stack:
         node, depth = stack.pop()
@@ -179,7 +179,7 @@ def _not_text(path: Path, reason: str, remedy: str) -> ModelSyntaxError:
 
 
 def _nearby(path: Path) -> str:
-    """Models in the folder of a file that is not there."""
+    """The remedy for a missing file: the models in its folder."""
     try:
         found = sorted(p.name for p in path.parent.glob("*.slo"))[:5] if not path.exists() else []
     except (OSError, ValueError):
@@ -191,9 +191,9 @@ def _nearby(path: Path) -> str:
 LONGEST_TEXT = 2_000_000
 """Bytes of a model's text."""
 DEEPEST = 5_000
-"""Levels of nesting, counted in brackets and in operators with one operand or a chain of them."""
+"""Levels of nesting, counted in brackets and in unary operators or chains of them."""
 MOST_SIGNS = 50_000
-"""Names, numbers, texts, brackets and other signs of one statement."""
+"""Tokens of one statement: names, numbers, texts, brackets and other signs."""
 
 _KEYWORDS = "|".join(STATEMENTS)
 _SIGN = re.compile(
@@ -204,11 +204,11 @@ _SIGN = re.compile(
 
 
 def beyond_limits(source: SourceText) -> Diagnostic | None:
-    """The message about a text nested too deep, or with too long a statement."""
+    """The message about a text that is nested too deeply or has a statement that is too long."""
     depth = count = 0
     for match in _SIGN.finditer(source.text):
         kind = match.lastgroup
-        # What no grammar has room for is a mistake of its own, however often it comes.
+        # An unmatched closing bracket is an error of its own, however often it occurs.
         if kind == "comment" or (kind == "close" and not depth):
             continue
         count += 1

@@ -1,7 +1,7 @@
 """The syntax tree of a model, as the text states it; names and shapes are not resolved here.
 
-Nodes compare by identity and print shortly: generated methods would recurse on deep trees.
-A node's span covers its parentheses, so it slices back to what an operand looks like.
+Nodes compare by identity and have no generated `repr`, which would recurse on deep trees.
+The span of a node includes its parentheses, so that it is the operand as written.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ATTRIBUTES = ("symmetric", "mask", "whole", "one_based")
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class NumberLiteral:
-    """A literal; `text` is how it was written, without underscores."""
+    """A literal; `text` is its spelling without underscores."""
 
     value: float
     text: str
@@ -34,7 +34,7 @@ class Name:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class String:
-    """A text in double quotes; `text` is what stands between them."""
+    """A string literal; `text` is without the double quotes."""
 
     text: str
     span: Span
@@ -57,7 +57,7 @@ class Negate:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ChainTerm:
-    """An operator of a flat chain with the operand on its right."""
+    """An operator of a flat chain with its right operand."""
 
     op: str
     operand: Expr
@@ -221,7 +221,7 @@ class DimDecl:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class DataDecl:
-    """A data array, or a scalar where `shape` is empty; names that share a `from` each hold it.
+    """A data array, or a scalar where `shape` is empty; names that share a `from` each have it.
 
     The elements of index data are positions along `domain`.
     """
@@ -237,7 +237,7 @@ class DataDecl:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class VarDecl:
-    """A variable; names that share an `init` each hold it."""
+    """A variable; names that share an `init` each have it."""
 
     name: Name
     shape: tuple[Size, ...]
@@ -271,7 +271,7 @@ class CheckStatement:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ObjectiveStatement:
-    """`sense` is `minimize` or `maximize`; `sense_span` is where that word stands."""
+    """`sense` is `minimize` or `maximize`; `sense_span` is the span of that word."""
 
     sense: str
     name: Name | None
@@ -285,9 +285,9 @@ Statement: TypeAlias = DimDecl | DataDecl | VarDecl | Let | Fn | CheckStatement 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ModelTree:
-    """A parsed model: `order` holds every declaration as written, the rest sorts it by kind.
+    """A parsed model: `order` holds all statements as written, the other fields by kind.
 
-    `warnings` are remarks about the text that do not stop it from being a model.
+    `warnings` are about the text; it is a model all the same.
     """
 
     name: Name | None

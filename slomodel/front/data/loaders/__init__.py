@@ -1,4 +1,4 @@
-"""Kinds of data files by their suffix; one more kind is one file here and one row below."""
+"""Formats of data files by suffix; a new format is one file here and one row below."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ __all__ = ["FORMATS", "Content", "FileFormat", "Raw", "Table", "UnreadableFile",
 
 @dataclass(frozen=True, slots=True)
 class FileFormat:
-    """How one kind of file is read: `read(file, key)` gives its content or raises UnreadableFile.
+    """A file format: `read(file, key)` returns the content or raises UnreadableFile.
 
-    `keys` is what a key names in such a file: an array, which defaults to the name of the data;
-    a column, where no key means all of them; or nothing.
+    `keys` is what a key names in such a file: an array (by default that with the name of the
+    data), a column (by default all of them), or nothing.
     """
 
     read: Callable[[BinaryIO, str], Content]

@@ -1,4 +1,4 @@
-"""What a loader gives, what it raises, and the pieces that loaders of text share."""
+"""Result and error of the loaders, and what loaders of text have in common."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Raw: TypeAlias = NDArray[np.generic]
-"""An array as a file holds it, of any kind of numbers."""
+"""An array as stored in a file, of any numeric type."""
 
 _WIDEST = 30
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
@@ -20,10 +20,10 @@ _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Numbers (rows, columns) from a kind of file that knows no other shape.
+    """Numbers (rows, columns) from a file format that stores tables only.
 
-    One column may stand for a vector, and one number for a scalar. `names` are those of the
-    columns, empty where the file has none.
+    One column may serve as a vector, one number as a scalar. `names` are those of the columns,
+    empty if the file has none.
     """
 
     values: Raw
@@ -34,7 +34,7 @@ Content: TypeAlias = Raw | Table
 
 
 class UnreadableFile(Exception):
-    """A file that is not read: what it is or has, as the end of a sentence, and the remedy."""
+    """A file that cannot be read: `reason` completes a sentence about it; with the remedy."""
 
     def __init__(self, code: str, reason: str, remedy: str = "") -> None:
         Exception.__init__(self, reason)
@@ -58,11 +58,11 @@ def refuse_utf16(file: BinaryIO) -> None:
 
 
 def not_utf8(what: str = "") -> UnreadableFile:
-    return UnreadableFile("E305", f"is not UTF-8 text{what}", "save it in the encoding UTF-8")
+    return UnreadableFile("E305", f"is not UTF-8 text{what}", "save it as UTF-8")
 
 
 def limit_bytes(file: BinaryIO, most: int) -> int:
-    """The size of a file, which may be `most` bytes; it is then read from its start."""
+    """The size of a file, rewound to its start. Raises UnreadableFile above `most` bytes."""
     size = file.seek(0, io.SEEK_END)
     file.seek(0)
     if size > most:
@@ -72,7 +72,7 @@ def limit_bytes(file: BinaryIO, most: int) -> int:
 
 
 def in_bytes(size: int) -> str:
-    """A size for a person: in GB, MB or bytes."""
+    """A number of bytes as text, in GB, MB or bytes."""
     for unit, name in ((10**9, "GB"), (10**6, "MB")):
         if size >= unit:
             return f"{size / unit:.3g} {name}"
@@ -80,7 +80,7 @@ def in_bytes(size: int) -> str:
 
 
 def missing_entry(kind: str, name: str, names: Sequence[str]) -> UnreadableFile:
-    """There is no array or column `name` among `names`."""
+    """The error for an array or column `name` that is not among `names`."""
     close = get_close_matches(name, names, n=1)
     guess = f"did you mean `{shown(close[0])}`? " if close else ""
     listed = ", ".join(f"`{shown(one)}`" for one in names[:10])
@@ -90,11 +90,11 @@ def missing_entry(kind: str, name: str, names: Sequence[str]) -> UnreadableFile:
 
 
 def shown(text: str) -> str:
-    """Text from a file as a message shows it: on one line, and not long."""
+    """Text from a file as a message shows it: on one line, and truncated."""
     plain = printable(text)
     return plain if len(plain) <= _WIDEST else plain[: _WIDEST - 1] + "…"
 
 
 def printable(text: str) -> str:
-    """The text on one line, each character that moves a terminal replaced."""
+    """The text on one line, with control characters replaced."""
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)

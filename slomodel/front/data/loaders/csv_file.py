@@ -1,4 +1,4 @@
-"""Tables of numbers as text, cells separated by a comma, a semicolon or a tab."""
+"""Tables of numbers as text, with cells separated by commas, semicolons or tabs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NEARLY = re.compile(
     (?:[ed][+-]?\d++)?) (?:\s*[-+]\s*[\d.]++(?=[ij]))? [\sij)]*+ (?:\#.*)?""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""No number here, and one elsewhere: 1_000, a minus from print, 1d0, 0x1F, 1+2j, `1 # kg`."""
+"""Not a number here, but one elsewhere: 1_000, a typographic minus, 1d0, 0x1F, 1+2j, `1 # kg`."""
 _OTHER = 'write a number there, or read another column, as in `"file.csv:column"`'
 _PLAIN = "write it as a plain number, like 1000, -1.5 or 1e-3"
 _GROUPS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+", re.ASCII)
@@ -48,7 +48,7 @@ Line = tuple[int, str]
 
 @dataclass(frozen=True, slots=True)
 class TableLayout:
-    """What the first line tells: where it is, what separates cells, how many, their names."""
+    """What the first line shows: its number, the delimiter, the number of cells, their names."""
 
     line: int
     delimiter: str
@@ -59,9 +59,9 @@ class TableLayout:
 def read_csv(file: BinaryIO, column: str) -> Table:
     """The numbers (rows, columns) of a table, or the columns named in `column`, in that order.
 
-    `column` is one name, or several with commas between. Names stand in a header line, which is
-    one that holds no number, nor what may be meant for one, or holds one of them. Blank
-    lines and lines that start with `#` are left out; cells may be quoted with `"`.
+    `column` is one name, or several separated by commas. The first line is a header if none of its
+    cells is, or may be meant as, a number, or if it contains one of these names. Blank lines and
+    lines that start with `#` are skipped; cells may be quoted with `"`.
     """
     try:
         with text_of(file, _MOST_BYTES) as text:
@@ -86,7 +86,7 @@ def _table(text: TextIO, column: str) -> Table:
         return Table(_checked(rows, layout, wanted), tuple(names))
     numbers = _fast(rows, layout.delimiter)
     if numbers is None or numbers.shape[1] != layout.width or np.isinf(numbers).any():
-        # Again, a cell at a time: to tell the place of a fault, or that inf is written so.
+        # Again, cell by cell: to find the position of an error, or to see that inf is written.
         text.seek(0)
         rows = (line for line in _lines(text) if line[0] >= start[0])
         numbers = _checked(rows, layout, range(layout.width))
@@ -113,14 +113,14 @@ def _layout(first: Line, column: str) -> TableLayout:
     others = [k for k, known in enumerate(numeric) if not known]
     nearly = [k for k in others if _NEARLY.fullmatch(cells[k])]
     if (any(numeric) or nearly) and not has_column:
-        # A text among numbers is a wrong cell or a name: nobody but the writer can tell.
-        fault = _fault(first, (nearly or others)[0], layout)
+        # A text among numbers may be a wrong cell or a name: only the author knows.
+        fault = _cell_error(first, (nearly or others)[0], layout)
         remedy = "write a number there, or a header line without numbers"
         raise UnreadableFile(
             fault.code, fault.reason, remedy if fault.remedy == _OTHER else fault.remedy
         )
     if not any(cells):
-        raise _fault(first, 0, layout)
+        raise _cell_error(first, 0, layout)
     return TableLayout(first[0], delimiter, len(cells), tuple(cells))
 
 
@@ -135,13 +135,13 @@ def _cells(line: Line, delimiter: str) -> list[str]:
 
 
 def _names(column: str, known: Sequence[str]) -> list[str]:
-    """The columns that `a,b` names; a header may hold such a text as one name."""
+    """The columns named by `a,b`; a header may contain that text as a single name."""
     return [column] if column in known else [name.strip() for name in column.split(",")]
 
 
 def _column(name: str, layout: TableLayout) -> int:
     if not layout.names:
-        reason = f"has no column `{shown(name)}`, for its first line holds numbers and not names"
+        reason = f"has no column `{shown(name)}`: its first line holds numbers, not names"
         raise UnreadableFile("E304", reason, "write the names of the columns in the first line")
     if name not in layout.names:
         raise missing_entry("column", name, layout.names)
@@ -151,7 +151,7 @@ def _column(name: str, layout: TableLayout) -> int:
 
 
 def _fast(rows: Iterator[Line], delimiter: str) -> NDArray[np.float64] | None:
-    """The numbers of plain rows; None where a cell is quoted or anything is wrong."""
+    """The numbers of plain rows; None if a cell is quoted or anything is wrong."""
     try:
         return np.loadtxt(
             (text for _, text in rows), delimiter=delimiter, comments=None, ndmin=2, dtype="f8"
@@ -165,7 +165,7 @@ def _fast(rows: Iterator[Line], delimiter: str) -> NDArray[np.float64] | None:
 def _checked(
     rows: Iterator[Line], layout: TableLayout, wanted: Sequence[int]
 ) -> NDArray[np.float64]:
-    """The numbers in the columns `wanted`, or UnreadableFile with the place of the first fault."""
+    """The numbers in the columns `wanted`. Raises UnreadableFile for the first wrong cell."""
     numbers = array("d")
     for line in rows:
         cells = _cells(line, layout.delimiter)
@@ -177,13 +177,13 @@ def _checked(
             cell = cells[k].strip()
             number = float(cell) if _NUMBER.fullmatch(cell) else None
             if number is None or (math.isinf(number) and "n" not in cell.lower()):
-                raise _fault(line, k, layout)
+                raise _cell_error(line, k, layout)
             numbers.append(number)
     return np.frombuffer(numbers, dtype=np.float64).reshape(-1, len(wanted))
 
 
-def _fault(line: Line, k: int, layout: TableLayout) -> UnreadableFile:
-    """What is wrong with cell `k` (from 0) of a line."""
+def _cell_error(line: Line, k: int, layout: TableLayout) -> UnreadableFile:
+    """The error for cell `k` (from 0) of a line."""
     cell = _cells(line, layout.delimiter)[k].strip()
     place = f"in line {line[0]}, column {k + 1}"
     if layout.names and layout.names[k]:

@@ -1,4 +1,4 @@
-"""JSON: an object of nested lists, one array a key, or one nested list of numbers."""
+"""JSON: an object with one array (nested lists) per key, or one nested list of numbers."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from slomodel.front.data.loaders.content import (
     text_of,
 )
 
-# Every number becomes a Python object of 32 bytes, so 2 bytes of text may be 16 times as much.
+# A number becomes a Python object of 32 bytes, 16 times the 2 bytes that its text may have.
 _MOST_BYTES = 200_000_000
 
 
 def read_json(file: BinaryIO, key: str) -> Raw:
-    """The array `key` of an object, or the one array of a file that is a list or a number.
+    """The array `key` of an object, or the only array of a file that is a list or a number.
 
     NaN, Infinity and -Infinity are numbers, true and false are 1 and 0; null is refused.
     """
@@ -51,7 +51,7 @@ def read_json(file: BinaryIO, key: str) -> Raw:
 
 
 def _number(text: str) -> float:
-    # Whole numbers too: a model computes with floats, and digits without end cost no time.
+    # Integers as floats too: parsing one of a million digits would take quadratic time.
     number = float(text)
     if math.isinf(number):
         raise UnreadableFile("E316", f"has the number `{shown(text)}`, which no float64 can hold")
@@ -71,14 +71,14 @@ def _array(value: object, key: str) -> Raw:
     try:
         array: Raw = np.asarray(value)
     except ValueError:
-        raise _fault(value, key) from None
+        raise _element_error(value, key) from None
     if array.dtype.kind not in "bf":
-        raise _fault(value, key)
+        raise _element_error(value, key)
     return array
 
 
-def _fault(value: object, key: str) -> UnreadableFile:
-    """The first element, in reading order, that a rectangular array of numbers cannot have."""
+def _element_error(value: object, key: str) -> UnreadableFile:
+    """The error for the first element that does not fit into a rectangular array of numbers."""
     sizes: list[int] = []
     first = value
     while isinstance(first, list):
@@ -103,7 +103,7 @@ def _fault(value: object, key: str) -> UnreadableFile:
 
 
 def _too_deep() -> UnreadableFile:
-    return UnreadableFile("E316", "has lists nested deeper than an array has axes")
+    return UnreadableFile("E316", "has lists nested deeper than an array can be")
 
 
 def _kind(item: object) -> str:

@@ -1,4 +1,4 @@
-"""Matrix Market (.mtx): a dense or sparse matrix as text, given as a dense array."""
+"""Matrix Market (.mtx): a dense or sparse matrix as text, read as a dense array."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _LEAST_BYTES_AN_ENTRY = 4
 _BOM = b"\xef\xbb\xbf"
 _WHOLE, _FLOAT = rb"[+-]?\d++", rb"[+-]?(?:(?:\d++\.?+\d*+|\.\d++)(?:e[+-]?\d++)?|nan|inf|infinity)"
 _ENTRIES = {"real": (_FLOAT,), "double": (_FLOAT,), "complex": (_FLOAT, _FLOAT), "pattern": ()}
-"""What the entries of a field are written as; those of others are whole numbers."""
+"""Patterns of the numbers of an entry, by field; other fields have whole numbers."""
 _HEADER = re.compile(rb"(?:[ \t\r]*(?:%.*)?\n)*.*\n?")
 
 
 def read_matrix_market(file: BinaryIO, _key: str) -> Table:
-    """The matrix of the file, a vector as one column; entries a sparse file leaves out are 0."""
+    """The matrix of the file (a vector is one column); entries absent from a sparse file are 0."""
     from scipy.io import mminfo, mmread
     from scipy.sparse import issparse
 
@@ -39,8 +39,8 @@ def read_matrix_market(file: BinaryIO, _key: str) -> Table:
     text = file.read().removeprefix(_BOM)
     if not text:
         raise UnreadableFile("E305", "is empty")
-    # Bytes and not the file: SciPy's reader (1.17) seeks in what it was given when it is thrown
-    # away, which after an error is later than the file is closed, and ends the process.
+    # Bytes, not the file: on destruction the reader of SciPy 1.17 seeks in its source; after an
+    # error the file is closed by then, and the process is aborted.
     try:
         rows, columns, entries, layout, field, _ = mminfo(io.BytesIO(text))
         _check_sizes(int(rows), int(columns), int(entries), layout, size)
@@ -60,7 +60,7 @@ def read_matrix_market(file: BinaryIO, _key: str) -> Table:
 
 
 def _check_sizes(rows: int, columns: int, entries: int, layout: str, size: int) -> None:
-    """Before anything is allocated: the header of a small file can ask for any size."""
+    """Check sizes before anything is allocated: the header of a small file can state any."""
     dense = rows * columns * _BYTES_A_NUMBER
     if dense > _MOST_DENSE_BYTES:
         reason = (
@@ -71,11 +71,11 @@ def _check_sizes(rows: int, columns: int, entries: int, layout: str, size: int) 
             "E317", reason, "models compute with dense arrays; take a part of the matrix"
         )
     if layout == "coordinate" and entries * _LEAST_BYTES_AN_ENTRY > size:
-        raise UnreadableFile("E305", f"is cut short: its header promises {entries} entries")
+        raise UnreadableFile("E305", f"is cut short: its header states {entries} entries")
 
 
 def _check_entries(text: bytes, layout: str, field: str) -> None:
-    """Each line is an entry and no more: of `1d5` SciPy's reader would take the 1."""
+    """Check that each line is exactly one entry: of `1d5` SciPy's reader would take the 1."""
     place = (_WHOLE, _WHOLE) if layout == "coordinate" else ()
     entry = rb"[ \t]+".join((*place, *_ENTRIES.get(field, (_WHOLE,))))
     other = rb"^(?![ \t]*(?:" + entry + rb")?[ \t]*\r?$).+"
@@ -86,5 +86,5 @@ def _check_entries(text: bytes, layout: str, field: str) -> None:
         line = text.count(b"\n", 0, found.start()) + 1
         written = shown(found[0].decode(errors="replace").strip())
         reason = f"has `{written}` in line {line}, where an entry of `{layout} {field}` is expected"
-        remedy = "write row, column and number" if place else "write one number a line"
+        remedy = "write row, column and number" if place else "write one number per line"
         raise UnreadableFile("E316", reason, f"{remedy}, like {'1 1 ' if place else ''}-1.5e-3")

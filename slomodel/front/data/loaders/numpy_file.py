@@ -11,7 +11,8 @@ from slomodel.front.data.loaders.content import Raw, UnreadableFile, in_bytes, m
 
 _NPY, _ZIP, _PICKLE = b"\x93NUMPY", b"PK", b"\x80"
 _MOST_UNPACKED, _MOST_TIMES = 1_000_000_000, 100
-"""An array larger than the one may not take more than so many times the bytes it is packed in."""
+"""Limits against zip bombs: an array of more bytes than the first number may not exceed its packed
+size by more than the second, a factor."""
 
 
 def read_npy(file: BinaryIO, _key: str) -> Raw:
@@ -20,7 +21,7 @@ def read_npy(file: BinaryIO, _key: str) -> Raw:
     if not isinstance(loaded, np.ndarray):
         raise UnreadableFile("E305", "is not what its ending `.npy` says", "name it .npz")
     if file.read(1):
-        raise UnreadableFile("E305", "goes on after its array", "write one array, by numpy.save")
+        raise UnreadableFile("E305", "has data after its array", "write one array, by numpy.save")
     return loaded
 
 
@@ -50,20 +51,20 @@ def read_npz(file: BinaryIO, key: str) -> Raw:
 
 
 def _loaded(file: BinaryIO, kind: str) -> object:
-    # NumPy takes a file that begins like no array for a pickle; only pickles begin so.
+    # NumPy reports a pickle for any unknown beginning; only real pickles get that message.
     begin = file.read(len(_NPY))
     file.seek(0)
     if not begin:
         raise UnreadableFile("E305", "is empty")
     if not begin.startswith((_NPY, _ZIP, _PICKLE)):
         raise UnreadableFile(
-            "E305", f"is no {kind} file", "write it with numpy.save or numpy.savez"
+            "E305", f"is not a valid {kind} file", "write it with numpy.save or numpy.savez"
         )
     try:
         return np.load(file, allow_pickle=False)
     except (OSError, MemoryError):
         raise
-    except Exception as error:  # Anything: the header of an array is parsed as Python.
+    except Exception as error:  # Any exception: NumPy parses the header of an array as Python.
         raise _damaged(error) from None
 
 
@@ -77,7 +78,7 @@ def _damaged(error: Exception) -> UnreadableFile:
 
 
 def _check_packing(archive: zipfile.ZipFile, key: str) -> None:
-    """A few bytes may unpack to any number of them."""
+    """Check the unpacked size: a few bytes may unpack to any number of them."""
     for one in archive.infolist():
         if one.filename in (key, f"{key}.npy") and one.file_size > max(
             _MOST_UNPACKED, _MOST_TIMES * one.compress_size

@@ -1,1 +1,1 @@
-"""Syntax errors: where a parse stopped, which message that deserves, and what to do."""
+"""Syntax errors: where parsing failed, the message, and its remedy."""

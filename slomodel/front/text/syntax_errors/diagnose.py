@@ -1,4 +1,4 @@
-"""Which message a failed parse deserves: special cases in order, then what was expected."""
+"""Choice of the message for a syntax error: special cases in order, then what was expected."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OPENS = {"RPAR": "(", "RSQB": "["}
 
 
 def diagnose(failure: Failure) -> Diagnostic:
-    """The message for where a parse stopped."""
+    """The message for a failed parse."""
     for case in _CASES:
         found = case(failure)
         if found is not None:
@@ -60,7 +60,7 @@ def _unreadable(f: Failure) -> Diagnostic | None:
 def _after_dot(f: Failure) -> str:
     """The remedy for a dot that begins nothing, or an empty text."""
     if _is_range(f):
-        return "a range is written `range(a, b)`, and leaves out its end"
+        return "a range is written `range(a, b)`, and excludes its end"
     word = re.match(r"\.([^\W\d]\w*)(?:\(([^()]*)\))?", f.rest_of_line)
     if word is None or f.previous is None:
         return ""
@@ -68,7 +68,7 @@ def _after_dot(f: Failure) -> str:
 
 
 def _number(f: Failure) -> Diagnostic | None:
-    """What runs on right after a number: `2x`, `0x10`, `1__0`, `1e`, `1.2.3`."""
+    """Characters right after a number: `2x`, `0x10`, `1__0`, `1e`, `1.2.3`."""
     last = f.previous
     if last is None or last.type != "NUMBER" or not f.adjacent:
         return None
@@ -87,7 +87,7 @@ def _number(f: Failure) -> Diagnostic | None:
 
 
 def _attribute(f: Failure) -> Diagnostic | None:
-    """A misspelt word after a declaration of data was read as an attribute."""
+    """A misspelt word after a declaration of data, which was read as an attribute."""
     if f.statement != "DATA" or f.open_brackets:
         return None
     names: list[Token] = []
@@ -171,7 +171,7 @@ def _slice(f: Failure) -> Diagnostic | None:
 
 
 def _is_range(f: Failure) -> bool:
-    """True in the domain of a sum: `for i in 0..n`, `i=1..n`."""
+    """Whether parsing failed in the domain of a sum: `for i in 0..n`, `i=1..n`."""
     binds = {"_IN", "EQUAL"} & set(_types(f.level))
     return bool(binds) and f.previous is not None and str(f.previous).endswith(".")
 
@@ -180,7 +180,7 @@ def _equal(f: Failure) -> Diagnostic | None:
     if f.found != "EQUAL":
         return None
     if f.statement == "VAR" and not f.open_brackets:
-        return messages.wrong_equal(f.span, "where a variable starts is said by `init`")
+        return messages.wrong_equal(f.span, "the start of a variable is given by `init`")
     heads = f.statement in ("FN", "LET") and "EQUAL" not in _types(f.before)
     if heads:
         return None
@@ -192,7 +192,7 @@ def _equal(f: Failure) -> Diagnostic | None:
 
 
 def _statement(f: Failure) -> Diagnostic | None:
-    """A line that begins with a word that is no keyword."""
+    """A line that begins with a word that is not a keyword."""
     starts = f.first_on_line or f.before[-1].type == "SEMICOLON"
     if not starts or f.found not in ("NAME", "NUMBER") or (f.before and not f.after_operand):
         return None
@@ -228,9 +228,9 @@ def _closing(f: Failure) -> Diagnostic | None:
         return None
     opening = f.open_brackets[-1] if f.open_brackets else None
     if opening is None:
-        return messages.closes_nothing(f.span, None)
+        return messages.unmatched(f.span, None)
     if opening != _OPENS[f.found]:
-        return messages.closes_nothing(f.span, span_of(f.source, opening))
+        return messages.unmatched(f.span, span_of(f.source, opening))
     return None
 
 

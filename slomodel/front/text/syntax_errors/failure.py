@@ -1,4 +1,4 @@
-"""Where a parse stopped, and what stood around: the facts that syntax messages are made from."""
+"""Where a parse failed and what surrounds it: the facts behind a syntax message."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from slomodel.front.text.syntax import STATEMENTS
 
 END = "$END"
 UNKNOWN = ""
-"""Token type of a text that begins no token."""
+"""Token type of a text that does not begin any token."""
 
 _STATEMENT_TYPES = frozenset(word.upper() for word in STATEMENTS)
 ENDS_OPERAND = frozenset(("NAME", "NUMBER", "RPAR", "RSQB", "TRANSPOSE", "NONE", "STRING"))
@@ -25,9 +25,10 @@ _UNREADABLE = re.compile(r'"[^\r\n]*|\w+|[\s\S]')
 
 @dataclass(frozen=True)
 class Failure:
-    """`found` came where one of the terminals `accepts` was due; `before` is its statement so far.
+    """A token of type `found` where one of the terminals `accepts` was expected.
 
-    At the end of the text `found` has type `END` and its span is empty, right after the last token.
+    `before` is its statement so far. At the end of the text `found` is `END`, with an empty span
+    right after the last token.
     """
 
     source: SourceText
@@ -46,7 +47,7 @@ class Failure:
 
     @property
     def after_operand(self) -> bool:
-        """An expression could have ended right before."""
+        """Whether an expression may have ended right before."""
         return self.previous is not None and self.previous.type in ENDS_OPERAND
 
     @property
@@ -79,12 +80,12 @@ class Failure:
 
     @cached_property
     def open_brackets(self) -> tuple[Token, ...]:
-        """Brackets of the statement that nothing has closed yet, outermost first."""
+        """Brackets of the statement that are still open, outermost first."""
         return tuple(self.before[k] for k in self._open)
 
     @cached_property
     def level(self) -> tuple[Token, ...]:
-        """Tokens right inside the innermost open bracket, those of nested brackets left out."""
+        """Tokens inside the innermost open bracket, without those inside nested brackets."""
         begin = self._open[-1] + 1 if self._open else 0
         depth, found = 0, []
         for token in self.before[begin:]:
@@ -106,7 +107,7 @@ class Failure:
 
 
 def span_of(source: SourceText, token: Token) -> Span:
-    """The characters of a token."""
+    """The span of a token."""
     start = token.start_pos or 0
     return Span(source, start, start + len(token))
 
@@ -138,7 +139,7 @@ def failure_of(lexer: Lark, source: SourceText, begin: int, error: UnexpectedInp
 
 
 def blank_before(text: str, begin: int) -> str:
-    """`text` with all before `begin` blanked, so that positions stay true."""
+    """`text` with all before `begin` blanked, so that positions are preserved."""
     return " " * begin + text[begin:]
 
 

@@ -1,4 +1,4 @@
-"""The wording of every syntax message, by code; what a message needs comes as spans and texts."""
+"""The wording of all syntax messages, one function for each."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _SPELLINGS = {
     "}": ")",
     "\u00a0": " ",
 }
-"""What a character of other notations is written as."""
+"""Spellings here of characters of other notations."""
 
 _REMEDIES = {
     "%": "a comment begins with `#`",
@@ -51,7 +51,7 @@ _REMEDIES = {
     "\\": "write names as they are, `alpha` or `α`",
     "$": "write the formula without it",
 }
-"""What to do about a character that no other stands for."""
+"""Remedies for characters without a spelling here."""
 
 _SYNONYMS = {
     "min": "minimize",
@@ -107,13 +107,13 @@ _LONGEST_SHOWN = 40
 
 
 def shown(text: str) -> str:
-    """`text` as a message quotes it: cut when long, invisible characters by their code."""
+    """`text` as a message quotes it: truncated if long, invisible characters by their code."""
     short = text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"
     return "`" + "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in short) + "`"
 
 
 def expectation(accepts: Collection[str]) -> str:
-    """What a set of terminals amounts to, in the language's words."""
+    """A set of terminals in words."""
     rest, words = set(accepts), []
     if "MULOP" in rest:
         words.append("an operator")
@@ -129,13 +129,13 @@ def expectation(accepts: Collection[str]) -> str:
 
 
 def similar_statement(word: str) -> str:
-    """The statement keyword that `word` was meant to be, or an empty text."""
+    """The keyword of a statement that `word` is probably meant to be, or an empty text."""
     close = get_close_matches(word.lower(), STATEMENTS, n=1, cutoff=0.7)
     return _SYNONYMS.get(word.lower(), close[0] if close else "")
 
 
 def _listed_statements() -> str:
-    """Every keyword that begins a statement, as a message lists them."""
+    """All keywords that begin a statement, as a list in a message."""
     words = [f"`{word}`" for word in STATEMENTS]
     return ", ".join(words[:-1]) + " or " + words[-1]
 
@@ -145,7 +145,7 @@ def unexpected(span: Span, expected: str, found: str, remedy: str = "") -> Diagn
 
 
 def unknown_character(span: Span, meant: str = "") -> Diagnostic:
-    """A character that begins nothing in the language; `meant` is the remedy where one is known."""
+    """A character that does not begin any token; `meant` is the remedy, if known."""
     char = span.text[:1]
     better = _SPELLINGS.get(char)
     remedy = meant or (f"write `{better}`" if better else _REMEDIES.get(char, "remove it"))
@@ -168,7 +168,7 @@ def reserved(span: Span, meant: str = "") -> Diagnostic:
         "if": "choose values with `where(condition, a, b)`",
         "for": "a sum is `sum(x[i] for i in n)`, a definition by index `let y[i in n] = x[i]^2`",
         "while": "a model has no loops: `sum(x[i] for i in n)`, `let y[i in n] = x[i]^2`",
-        "import": "a model has the functions that `slomodel functions` lists, and no others",
+        "import": "a model can only call the functions that `slomodel functions` lists",
     }
     return Diagnostic(
         "E103",
@@ -179,7 +179,7 @@ def reserved(span: Span, meant: str = "") -> Diagnostic:
 
 
 def unknown_statement(span: Span, is_definition: bool, is_function: bool = False) -> Diagnostic:
-    """A word where a statement begins that is no keyword."""
+    """A word at the beginning of a statement that is not a keyword."""
     better = similar_statement(span.text)
     remedy = f"statements begin with {_listed_statements()}"
     if is_definition:
@@ -202,11 +202,11 @@ def unclosed(span: Span, opening: Span, found: str) -> Diagnostic:
     )
 
 
-def closes_nothing(span: Span, opening: Span | None) -> Diagnostic:
-    """A closing bracket without an opening one, or of the other kind."""
+def unmatched(span: Span, opening: Span | None) -> Diagnostic:
+    """A closing bracket without an opening one, or with one of the other kind."""
     if opening is None:
-        message = f"{shown(span.text)} closes nothing"
-        return Diagnostic("E106", message, span, help="remove it, or add the bracket that opens")
+        message = f"unmatched {shown(span.text)}"
+        return Diagnostic("E106", message, span, help="remove it, or add the opening bracket")
     message = f"{shown(opening.text)} is closed by {shown(span.text)}"
     note = f"opened at {opening.line}:{opening.column}"
     remedy = f"close it with `{')' if opening.text == '(' else ']'}`"
@@ -219,9 +219,9 @@ def malformed_number(span: Span, reason: str) -> Diagnostic:
 
 
 def outside_float(span: Span) -> Diagnostic:
-    message = f"{shown(span.text)} is not a number: its size does not fit a 64-bit float"
+    message = f"{shown(span.text)} is not a number: its magnitude does not fit a 64-bit float"
     return Diagnostic(
-        "E107", message, span, help="sizes go from 5e-324 to 1.8e308; scale the model"
+        "E107", message, span, help="magnitudes range from 5e-324 to 1.8e308; scale the model"
     )
 
 
@@ -235,7 +235,7 @@ def missing_operator(span: Span, left: str, right: str) -> Diagnostic:
     if len(left + right) > _LONGEST_SHOWN:
         remedy = ""
     elif left in FUNCTIONS:
-        message = f"the argument of {shown(left)} stands in parentheses"
+        message = f"the argument of {shown(left)} is written in parentheses"
         remedy = f"write `{left}({right})`"
     elif left.endswith("'"):
         remedy = f"write `{left} @ {right}` for the matrix product"
@@ -247,7 +247,7 @@ def missing_operator(span: Span, left: str, right: str) -> Diagnostic:
 
 
 def not_an_identifier(span: Span) -> Diagnostic:
-    """A name with a character that names cannot have; the first such is pointed at."""
+    """A name with characters that names cannot have; the span is that of the first."""
     text = span.text
     k = next((k for k in range(len(text)) if not ("_" + text[: k + 1]).isidentifier()), 0)
     char = text[k]
@@ -260,7 +260,7 @@ def not_an_identifier(span: Span) -> Diagnostic:
         remedy = "digits are 0 to 9"
     return Diagnostic(
         "E109",
-        f"{shown(text)} is not a name: {shown(char)} (U+{ord(char):04X} {named}) is no letter",
+        f"{shown(text)} is not a name: {shown(char)} (U+{ord(char):04X} {named}) is not a letter",
         Span(span.source, span.start + k, span.start + k + 1),
         help=remedy,
     )
@@ -271,8 +271,8 @@ def unterminated_text(span: Span) -> Diagnostic:
 
 
 def single_quote(span: Span) -> Diagnostic:
-    remedy = 'a text stands in double quotes, as in `einsum("ij,jk->ik", A, B)`'
-    return Diagnostic("E110", "`'` transposes what stands before it", span, help=remedy)
+    remedy = 'a text is written in double quotes, as in `einsum("ij,jk->ik", A, B)`'
+    return Diagnostic("E110", "`'` transposes its left operand", span, help=remedy)
 
 
 def chained_comparison(span: Span) -> Diagnostic:
@@ -292,7 +292,7 @@ def constraint(span: Span) -> Diagnostic:
 
 
 def trailing_comma(comma: Span, found: str) -> Diagnostic:
-    message = f"a comma stands right before {found}"
+    message = f"unexpected comma before {found}"
     return Diagnostic("E113", message, comma, help="remove it, or add what should follow")
 
 
@@ -316,18 +316,18 @@ def late_iteration(span: Span) -> Diagnostic:
 
 
 def condition_as_value(span: Span) -> Diagnostic:
-    message = f"{shown(span.text)} makes a condition, and a number is expected"
+    message = f"{shown(span.text)} makes a condition, where a number is expected"
     remedy = "choose values with `where(condition, a, b)`"
     return Diagnostic("E117", message, span, help=remedy)
 
 
 def number_as_condition(span: Span) -> Diagnostic:
-    message = f"{shown(span.text)} joins conditions, and before it stands a number"
+    message = f"{shown(span.text)} joins conditions, but its left operand is a number"
     return Diagnostic("E117", message, span, help="compare the number, as in `x > 0`")
 
 
 def unknown_attribute(span: Span) -> Diagnostic:
-    """A word after a data declaration that is no attribute."""
+    """A word after a data declaration that is not an attribute."""
     close = get_close_matches(span.text, ATTRIBUTES, n=1)
     statement = similar_statement(span.text)
     known = ", ".join(f"`{one}`" for one in ATTRIBUTES)
@@ -350,7 +350,7 @@ def statement_too_long(span: Span, most: int) -> Diagnostic:
 
 def late_model(span: Span, meant: str = "") -> Diagnostic:
     remedy = meant or "move it to the top, or remove it"
-    return Diagnostic("E120", "`model` comes first, and once", span, help=remedy)
+    return Diagnostic("E120", "`model` must come first, and only once", span, help=remedy)
 
 
 def empty(span: Span) -> Diagnostic:
@@ -371,21 +371,21 @@ def not_a_size(span: Span) -> Diagnostic:
 def stray_if(span: Span) -> Diagnostic:
     return Diagnostic(
         "E124",
-        "`if` stands only after the iterations of a sum",
+        "`if` may only follow the iterations of a sum",
         span,
         help="choose values with `where(condition, a, b)`",
     )
 
 
 def positional_after_keyword(span: Span) -> Diagnostic:
-    message = "an argument without a name comes after one with a name"
+    message = "an argument without a name follows one with a name"
     return Diagnostic("E125", message, span, help="put it first, or name it too")
 
 
 def unknown_attribute_access(span: Span, meant: str) -> Diagnostic:
-    """A dot with neither `.T` nor an operator."""
-    remedy = meant or "only `.T` follows a dot; a product by elements is `.*`"
-    return Diagnostic("E126", "`.` begins nothing here", span, help=remedy)
+    """A dot that begins neither `.T` nor an operator."""
+    remedy = meant or "only `.T` may follow a dot; an elementwise product is `.*`"
+    return Diagnostic("E126", "unexpected `.`", span, help=remedy)
 
 
 def continued_on_next_line(span: Span) -> Diagnostic:

@@ -1,4 +1,4 @@
-"""What to do about a parse that stopped: habits of other languages by their surroundings."""
+"""Remedies for syntax errors: habits of other languages, recognised by their context."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ _MODULES = frozenset(
     ("np", "numpy", "jnp", "torch", "tf", "math", "Math", "sp", "scipy", "cp", "cvxpy", "ca", "nn")
 )
 _LONGEST_SHOWN = 60
-_RANGE = "a range is written `range(a, b)`, and leaves out its end: `for i in range(1, n)`"
-_NO_ARRAYS = "arrays are not written out: declare `data A[n]`, and give the numbers with data="
+_RANGE = "a range is written `range(a, b)`, and excludes its end: `for i in range(1, n)`"
+_NO_ARRAYS = "there are no array literals: declare `data A[n]`, and give the numbers with data="
 _STARTS = (
     "a start is a number, `uniform(a, b)`, `normal(mu, s)`, `zeros`, `ones`, `eye` or data: "
     "declare `data x0[n]`, and write `init x0`"
@@ -54,7 +54,7 @@ def hint(f: Failure) -> str:
 
 
 def _is_group(f: Failure) -> bool:
-    """True in parentheses that are not those of a call."""
+    """Whether the innermost bracket is a parenthesis that does not belong to a call."""
     inner = f.open_brackets[-1] if f.open_brackets else None
     at = next((k for k, token in enumerate(f.before) if token is inner), 0)
     return at > 0 and f.before[at].type == "LPAR" and f.before[at - 1].type != "NAME"
@@ -63,7 +63,7 @@ def _is_group(f: Failure) -> bool:
 def _declaration(f: Failure, inner: str) -> str:
     """What to write in a declaration of data or variables."""
     if f.found == "LPAR":
-        return "sizes stand in brackets, as in `x[3]`"
+        return "sizes are written in brackets, as in `x[3]`"
     if f.found == "LSQB":
         return "write all sizes in one pair of brackets, as in `A[m, n]`"
     if f.found == "COLON":
@@ -89,7 +89,7 @@ def _colon(f: Failure, types: list[str], inner: str) -> str:
         return "a definition is written with `=`"
     if inner == "LPAR" and "EQUAL" in types:
         return _BOUND_BEFORE
-    return "an index stands in brackets, as in `x[1:3]`" if inner == "LPAR" else ""
+    return "an index is written in brackets, as in `x[1:3]`" if inner == "LPAR" else ""
 
 
 def _equal_or_name(f: Failure) -> str:
@@ -105,7 +105,7 @@ def _equal_or_name(f: Failure) -> str:
 
 
 def of_character(f: Failure) -> str:
-    """The remedy for a character that begins nothing, where its place tells what is meant."""
+    """The remedy for a character that begins no token, if the context shows what is meant."""
     char = f.text[:1]
     if char == "|" and not f.after_operand:
         if f.rest_of_line.startswith("||"):
@@ -113,7 +113,7 @@ def of_character(f: Failure) -> str:
         return "the absolute value is written `abs(x)`"
     if char == "\\" and f.after_operand:
         return (
-            "nothing divides from the left: for `A \\ b` make `x` a variable, "
+            "there is no left division: for `A \\ b` declare a variable `x`, "
             "and minimise `sumsq(A @ x - b)`"
         )
     if char == "!" and f.after_operand:
@@ -129,7 +129,7 @@ def of_character(f: Failure) -> str:
 
 
 def access_hint(operand: str, word: str, arguments: str | None, rest: str) -> str:
-    """What to write for `operand.word`, with `(arguments)` where those are not None.
+    """What to write for `operand.word`, followed by `(arguments)` unless those are None.
 
     `rest` is the line from the dot on.
     """
@@ -137,7 +137,7 @@ def access_hint(operand: str, word: str, arguments: str | None, rest: str) -> st
         path = re.match(r"(?:\.\w+)+", rest)
         last = path[0].rpartition(".")[2] if path else word
         called = f"`{last}(…)`" if re.match(r"(?:\.\w+)+\(", rest) else f"`{last}`"
-        return f"what a model has is called without the name of a module: write {called}"
+        return f"functions are called without the name of a module: write {called}"
     if word in ("shape", "size", "length", "ndim"):
         return "the size of an axis is its dim: write its name, such as `n` of `x[n]`"
     if word in ("dot", "matmul"):
