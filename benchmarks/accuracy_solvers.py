@@ -1,4 +1,4 @@
-"""Solvers that run until a value is reached: ours, SciPy and optax, with our kernels or JAX."""
+"""Solvers that run until a value is reached: slomodel, SciPy and optax, with kernels of both."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Functions:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A model, what its value is divided by, and the least value of the quotient."""
+    """A model, a divisor of its value, and the least value of the quotient."""
 
     name: str
     model: slomodel.Model
@@ -42,11 +42,11 @@ class Problem:
 
 
 class Reached(Exception):
-    """The gap is small enough, or the time is up."""
+    """Raised if the gap is small enough, or the time is up."""
 
 
 class Watch:
-    """Notes when values come near the least one; stops the run there, and after `limit` seconds."""
+    """Records when values approach the least one; stops the run there, or after `limit` seconds."""
 
     def __init__(self, problem: Problem, gap: float, limit: float) -> None:
         self._goal = problem.samples * (problem.least + gap)
@@ -55,7 +55,7 @@ class Watch:
         self.begin()
 
     def begin(self) -> None:
-        """Start the clock; what was done until now was compiling."""
+        """Start the clock; all work before was compilation."""
         self._began = time.process_time()
 
     def look(self, value: float) -> bool:
@@ -90,7 +90,7 @@ def _traced(
     name: str,
 ) -> tuple[Callable[..., object], Callable[..., object], Callable[..., object]]:
     """JAX's compiled value with gradient, product and plain value, over x (n,) and data."""
-    in_jax(name)  # sets JAX up: one thread, double precision
+    in_jax(name)  # configures JAX: one thread, double precision
     import jax
     import jax.numpy as jnp
 

@@ -2,11 +2,12 @@
 
     python benchmarks/against_peers.py [--quick] [--model NAME] [--backend NAME] [--markdown]
 
-One thread for every library, the clock is the CPU time of the process, all take turns over 20
-points. What is not installed (extra `bench`) is left out. `by hand` is the careful NumPy of
-by_hand.py, which multiplies small matrices first; `by layers` does what the formula says. A ratio
-is the median over pairs of neighbouring runs, peer / ours: above 1 slomodel is faster. NumPy is
-timed under both settings of malloc; the others under the one that keeps memory, which favours them.
+Every library has one thread; the clock is the CPU time of the process; all alternate over 20
+points. Libraries that are not installed (extra `bench`) are omitted. `by hand` is the careful NumPy
+of by_hand.py, which multiplies small matrices first; `by layers` follows the formula. A ratio is
+the median over pairs of neighbouring runs, peer / slomodel: above 1 slomodel is faster. NumPy is
+timed under both settings of malloc; the others under the one that retains memory, which favours
+them.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ MOST_DEVIATION = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One case under one memory setting: microseconds a call, and each peer's ratio to ours."""
+    """One case under one memory setting: microseconds per call, and the ratio of each peer."""
 
     model: str
     size: str
@@ -53,7 +54,7 @@ class Row:
 
     @property
     def best(self) -> tuple[str, float]:
-        """The quickest peer and its ratio."""
+        """The fastest peer and its ratio."""
         return min(self.ratios.items(), key=lambda item: item[1])
 
 
@@ -80,7 +81,7 @@ def measured(case: Case, malloc: str, backend: str, quick: bool, names: list[str
     table = seconds(list(calls.values()), POINTS, 2e-3 if quick else 1e-2, clock)
     ratios = np.median(table[:, 1:] / table[:, :1], axis=0)
     found = dict(zip(list(calls)[1:], map(float, ratios), strict=True))
-    # After the timing: the arrays hold what many calls have left in them.
+    # After the timing, so that the arrays hold the results of many calls.
     worst = 0.0
     for k in (0, POINTS - 1):
         value, parts = case.hand(unpacked[k], known)
@@ -114,7 +115,7 @@ def rows_here(options: argparse.Namespace) -> list[Row]:
 
 
 def table(rows: list[Row], markdown: bool) -> str:
-    """A line a row, a column a peer."""
+    """One line per row, one column per peer."""
     names = list(dict.fromkeys(name for row in rows for name in row.ratios))
     heads = ("model", "size", "malloc", "n", "ours us", *names, "best peer")
     cells = [heads]

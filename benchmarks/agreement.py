@@ -1,13 +1,13 @@
-"""Do all targets agree? Random graphs and every model, against the reference interpreter.
+"""Agreement of all targets with the reference interpreter, on random graphs and every model.
 
     python benchmarks/agreement.py [--graphs 10000] [--seed 0] [--flag -O3]
 
-Value, gradient and Hessian-vector product of numpy, numexpr and c may differ from what the
-reference interpreter finds by 1e-12 of what the terms sum to without their signs (measured: how
-far the result moves where every number met on the way is off a little). A graph is given by its
-number: `throw(default_rng(number), kind, STEPS, largest)` makes it again. Many graphs share one C
-file. What the text of C says is compiled with `--flag`; -O3 is what the product uses. The exit
-status is 1 where anything differs by more, or raises.
+Value, gradient and Hessian-vector product of numpy, numexpr and c may differ from those of the
+reference interpreter by 1e-12 relative to the sum of the magnitudes of the terms (measured by
+perturbing every intermediate number). A graph is identified by its number:
+`throw(default_rng(number), kind, STEPS, largest)` constructs it again. Many graphs share one C
+file, which is compiled with `--flag`; slomodel itself uses -O3. The exit status is 1 if anything
+differs by more, or raises.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ STEPS = 6
 TOGETHER = 50
 """Graphs in one C file."""
 SIZES = (3, 3, 4, 17)
-"""The largest dim, in turn: short loops, and such of several blocks."""
+"""Largest dims, in turn: short loops, and loops of several blocks."""
 
 
 def graph(number: int) -> Question:
-    """The question of this number."""
+    """The case of this number."""
     rng = np.random.default_rng(number)
     kind = tuple(KINDS)[number % len(KINDS)]
     with np.errstate(all="ignore"):
@@ -54,14 +54,14 @@ def models() -> Iterator[tuple[str, Question]]:
 
 
 class Tally:
-    """The largest difference of each target, and what is wrong."""
+    """The largest difference of each target, and the failures."""
 
     def __init__(self) -> None:
         self.largest = dict.fromkeys(("numpy", "numexpr", "c"), 0.0)
         self.wrong: list[str] = []
 
     def compare(self, named: list[tuple[str, Question]]) -> None:
-        """Ask every target about some questions; those of c are compiled together."""
+        """Evaluate some cases on every target; those of c are compiled together."""
         wanted = [expected(question, np.random.default_rng(1)) for _, question in named]
         questions = [question for _, question in named]
         found = {
@@ -78,7 +78,7 @@ class Tally:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print the largest differences; 1 when one is too large."""
+    """Print the largest differences; return 1 if one is too large."""
     parser = argparse.ArgumentParser(description="Compare all targets on random graphs.")
     parser.add_argument("--graphs", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0, help="number of the first graph")

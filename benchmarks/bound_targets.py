@@ -1,4 +1,4 @@
-"""How many times the constants proved bounds may be, by class of objective and radius."""
+"""Targets for the ratio of proved bounds to the constants, by class of objective and radius."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Bars = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Bars by radius of `RADII` for the worst instance and centre; `gated` ones are to be met."""
+    """Targets by radius of `RADII` for the worst instance and centre; `gated` ones must be met."""
 
     name: str
     draw: Draw

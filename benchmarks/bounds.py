@@ -1,14 +1,14 @@
-"""How loose proved bounds are: beside a strong lower estimate, and beside the paper's sampling.
+"""Tightness of proved bounds against strong estimates from below and the paper's sampling.
 
     python benchmarks/bounds.py [--model NAME] [--radius R ...] [--markdown | --json]
     python benchmarks/bounds.py --fresh [--only CLASS] [--kept FILE] [--markdown]
     python benchmarks/bounds.py --large [--only CASE] [--markdown]
 
-For every model and radius: bound / lower and paper / lower for L1 and for L2, where `lower` is
-the largest value found by ascents from several seeds and by the paper's 100 random pairs, which
-are `paper` alone. Since `lower` may be below the constant, bound / lower overstates looseness. A
-bound below `lower` is marked and makes the exit status 1. Times are CPU times; that of the first
-radius has the work at the centre too. A model whose file leaves data open gets small random data.
+For every model and radius: bound / lower and paper / lower for L1 and for L2, where `lower` is the
+largest value found by ascents from several seeds and by the paper's 100 random pairs; `paper` uses
+those pairs only. Since `lower` may be below the constant, bound / lower overstates looseness. A
+bound below `lower` is marked, and the exit status is 1. Times are CPU times; that of the first
+radius includes the work at the centre. Models without data in their file get small random data.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from slomodel.bounds import Bounds
 RADII = (1e-3, 1e-2, 0.1, 1.0)
 SEEDS = 2
 PAIRS = 100
-# An estimate from a difference of two Hessians is right to about this share.
+# Relative accuracy of an estimate from a difference of two Hessians.
 RESOLVED = 1e-6
 
 
@@ -113,7 +113,7 @@ def _others() -> dict[str, dict[str, np.ndarray]]:
 
 
 OTHERS = _others()
-"""The models that other benchmarks do not have, with the data that their files leave open."""
+"""The models that other benchmarks lack, with data where their files have none."""
 
 
 def models(only: str | None) -> Iterator[slomodel.Model]:
@@ -167,7 +167,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     form.add_argument("--json", action="store_true", dest="as_json")
     parser.add_argument("--fresh", action="store_true", help="targets on random instances")
     parser.add_argument("--large", action="store_true", help="up to a million unknowns")
-    parser.add_argument("--only", metavar="NAME", help="classes or cases whose name holds this")
+    parser.add_argument("--only", metavar="NAME", help="classes or cases whose name contains this")
     parser.add_argument("--kept", type=Path, metavar="FILE", help="estimates of earlier runs")
     asked = parser.parse_args(arguments)
     if asked.fresh:
@@ -193,7 +193,7 @@ def _facts() -> str:
 
 
 def _fresh(only: str | None, kept: Path | None, markdown: bool) -> int:
-    """Print the targets, met or missed, and every case; the exit status."""
+    """Print the targets, met or missed, and every case; return the exit status."""
     classes, every, is_passed = fresh_tables(only, kept)
     tables = (in_columns(one, markdown) for one in (classes, every))
     print("\n\n".join([_facts(), *tables]))

@@ -1,10 +1,10 @@
-"""The targets of proved bounds on fresh instances: the worst ratio to a strong estimate from below.
+"""Targets of proved bounds on random instances: the worst ratio to a strong estimate from below.
 
-Of each class and radius the largest bound / lower over all instances and centres is set against
-its bar. `lower` is the most that many ascents reach in the ball or in a smaller one, so a ratio
-overstates looseness. Lower estimates do not depend on how bounds are found: with `kept` they are
-read from a file of lines and added to it, so that a run that was ended goes on, and a later one
-costs the bounds alone.
+For each class and radius the largest bound / lower over all instances and centres is compared with
+its target. `lower` is the largest value that many ascents reach in the ball or in a smaller one, so
+that ratios overstate looseness. Lower estimates do not depend on the bounds: with `kept` they are
+read from a file and added to it, so that an interrupted run continues, and later runs only compute
+bounds.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SUMMARY = ("class", "cases", *(f"L1 {r:g}" for r in RADII), *(f"L2 {r:g}" for r 
 SUMMARY = (*SUMMARY, "s, n", "verdict")
 SAMPLES = 200
 RESOLVED = 1e-6
-"""An estimate from a difference of two Hessians is right to about this share."""
+"""Relative accuracy of an estimate from a difference of two Hessians."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class FreshRow:
         return min(*self.ratios(0), *self.ratios(1)) < 1.0 - RESOLVED
 
     def cells(self) -> tuple[str, ...]:
-        """A line of the table of all cases, its ratios as L1 / L2."""
+        """A line of the table of all cases, with ratios as L1 / L2."""
         pairs = zip(self.ratios(0), self.ratios(1), strict=True)
         ratios = (f"{first:.3f} / {second:.3f}" for first, second in pairs)
         name = (self.target.name, self.instance, self.centre, str(self.n))
@@ -66,7 +66,7 @@ class FreshRow:
 
 
 class Lower:
-    """Estimates from below, kept in a file of lines where one is given."""
+    """Estimates from below, stored in a file if one is given."""
 
     def __init__(self, kept: Path | None) -> None:
         self._kept = kept
@@ -77,7 +77,7 @@ class Lower:
                 self._known[key] = values
 
     def __call__(self, target: str, one: Instance, name: str) -> tuple[tuple[float, float], ...]:
-        """By radius the larger of what ascents reach there and in smaller balls."""
+        """The largest value that ascents reach in each ball or in smaller ones."""
         least, found = (0.0, 0.0), []
         for radius in RADII:
             seen = self._seen(target, one, name, radius)
@@ -100,7 +100,7 @@ class Lower:
 
 
 def fresh_rows(only: str | None, kept: Path | None) -> Iterator[FreshRow]:
-    """A row for each class (those whose name holds `only`), instance and centre."""
+    """A row for each class (with `only` in its name), instance and centre."""
     lower = Lower(kept)
     for k, target in enumerate(TARGETS):
         if only is not None and only not in target.name:
@@ -120,7 +120,7 @@ def _bounds(one: Instance, centre: Array) -> tuple[tuple[Bounds, ...], float]:
 
 
 def summary(rows: Sequence[FreshRow]) -> list[tuple[str, ...]]:
-    """A line for each class: the worst ratios with the bars missed, and the largest cost."""
+    """A line for each class: the worst ratios, with missed targets, and the largest cost."""
     lines = [SUMMARY]
     for target in dict.fromkeys(row.target for row in rows):
         own = [row for row in rows if row.target is target]
@@ -140,7 +140,7 @@ def summary(rows: Sequence[FreshRow]) -> list[tuple[str, ...]]:
 
 
 def told(row: FreshRow) -> str:
-    """One line while a run goes."""
+    """One line of progress."""
     return "  ".join(row.cells()) + (" BELOW AN ESTIMATE" if row.is_passed else "")
 
 

@@ -1,14 +1,14 @@
-"""Searches for a bound that does not hold, on random graphs.
+"""Search for a bound that does not hold, on random graphs.
 
     python benchmarks/bounds_fuzz.py [--cases 100000] [--seed 0] [--steps 4] [--slow-every 4]
 
-A case is a graph with a centre and a radius. Its bound is set against the best points that
-Lanczos, ascents and random pairs find; where they come near it, 60 digits decide. At the end the
-worst cases are decided in 60 digits, however near they came. A graph is given by its number and
-kind: `throw(default_rng(number), kind, steps)` makes it again. Every bound that is passed is
-printed with these, and every exception; the exit status is then 1. The slow strategies are asked
-of one graph in `--slow-every`. At some radii the bound is also asked of 2^k f(2^l x), |k| and |l|
-up to 400. `--kinds` are those of graphs to make, by default all.
+A case is a graph with a centre and a radius. Its bound is compared with the best points that
+Lanczos, ascents and random pairs find; if they come close, 60 digits decide. At the end the worst
+cases are decided in 60 digits in any case. A graph is identified by its number and kind:
+`throw(default_rng(number), kind, steps)` constructs it again. Every exceeded bound is printed with
+these, and every exception; the exit status is then 1. The slow rules run on one graph in
+`--slow-every`. At some radii the bound of 2^k f(2^l x) is tested too, |k| and |l| up to 400.
+`--kinds` selects the kinds of graphs, by default all.
 """
 
 from __future__ import annotations
@@ -46,22 +46,22 @@ ALL_KINDS = (*KINDS, *WITH_LITERALS)
 EVERY = lipschitz.STRATEGIES
 SLOW = (interval_entries, separable_sums, layered_networks)
 MORE_OFTEN = {"rows": 3, "long rows": 1, "layers": 3, "layers of classes": 3}
-"""What some of the slow strategies are for."""
+"""Kinds of graphs that slow rules are for."""
 RARE = {
     "long rows": (20, "rows"),
     "layers": (3, "smooth"),
     "layers of classes": (3, "smooth"),
     "chains": (3, "polynomial"),
 }
-"""Graphs that take longer are one in so many of their kind; in place of the others come those
-of another kind.
+"""Kinds of graphs that take longer, which are used once in this many times; other kinds replace the
+others.
 """
 SECONDS_BETWEEN = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What makes a graph again."""
+    """Identification of a graph, from which it can be constructed again."""
 
     number: int
     kind: str
@@ -70,7 +70,7 @@ class Origin:
 
 @dataclass(slots=True)
 class Worst:
-    """The cases whose bounds came nearest to being passed, and how many there were."""
+    """The cases whose bounds were most nearly exceeded, and counts."""
 
     size: int
     total: int = 0
@@ -94,7 +94,7 @@ class Worst:
             heappushpop(self.kept, entry)
 
     def fail(self, error: Exception, origin: Origin) -> None:
-        """Note an exception, which a question for bounds must not raise; each place once."""
+        """Record an exception, which bounds must not raise; once per line of code."""
         last = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{last.filename}:{last.lineno}"
         self.raised[place] += 1
@@ -102,7 +102,7 @@ class Worst:
             print(f"RAISED {error!r} at {place}: {origin}", flush=True)
 
     def recheck(self) -> int:
-        """How many of the worst are passed in 60 digits."""
+        """The number of worst cases that are exceeded in 60 digits."""
         found = [entry for entry in self.kept if entry[2].exactly_above(entry[3])]
         for _, _, case, which, origin in found:
             print(f"PASSED IN 60 DIGITS {which}: {describe(case, which, origin)}", flush=True)
@@ -152,7 +152,7 @@ def run(
     slow_every: int,
     kinds: Sequence[str] = ALL_KINDS,
 ) -> int:
-    """Search, tell, and the exit status."""
+    """Search, report, and return the exit status."""
     worst, began = Worst(size), time.perf_counter()
     told = began
     for number in count(seed):

@@ -1,7 +1,7 @@
-"""Bounds of large objectives: the cost of one centre, of a further radius, and the memory.
+"""Bounds of large objectives: cost of one centre, of a further radius, and memory.
 
-Each case runs in a process of its own, so that its peak is its own. Targets, told but not enforced:
-1 s of CPU time at 40,000 unknowns and 10 s at a million, with the radius asked first.
+Each case runs in its own process, which measures its peak of memory. Targets, reported but not
+enforced: 1 s of CPU time at 40,000 unknowns and 10 s at a million, with the first radius.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _rosenbrock(n: int, rng: Generator) -> slomodel.Model:
 
 
 def _completion(n: int, rng: Generator) -> slomodel.Model:
-    """Of a square matrix 30 % are known."""
+    """A square matrix of which 30 % of the entries are known."""
     side, rank = _square(n)
     M = rng.standard_normal((side, side))
     data = {"M": M, "Omega": (rng.random(M.shape) < 0.3).astype(float)}
@@ -100,12 +100,12 @@ def measure(case: str, n: int) -> tuple[str, ...]:
 
 
 def _megabytes() -> float:
-    """The most memory that the process has had."""
+    """Peak memory of the process."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
 
 
 def large_table(only: str | None, sizes: Sequence[int] = SIZES) -> list[tuple[str, ...]]:
-    """Heads and a line for each case and size; what takes too long or breaks says so."""
+    """Heads and a line for each case and size; failures and timeouts are reported."""
     lines: list[tuple[str, ...]] = [HEADS]
     for n in sizes:
         for case in CASES:

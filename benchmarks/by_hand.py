@@ -1,7 +1,7 @@
-"""Value and gradient of the models in models/, written by hand in NumPy: the yardstick.
+"""Value and gradient of the models in models/, hand-written in NumPy: the reference for timings.
 
 Each function takes the variables and the data by name and returns the value and the gradient by
-variable, computed the way a careful NumPy user would: products in a cheap order, nothing twice.
+variable, computed as a careful NumPy user would: products in a cheap order, nothing twice.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What is timed: the models of models/ with data, at sizes from two unknowns to a million."""
+"""The timed cases: the models of models/ with data, from two unknowns to a million."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ minimize sumsq(y - w4' @ W3 @ W2 @ W1 @ Z)
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A model with what its file leaves open, and its value and gradient by hand.
+    """A model with data, and its hand-written value and gradient.
 
-    `stated` are the arrays and defaults of the file, which only the hand version has to be told.
+    `stated` are the arrays and defaults of the file, which only the hand-written version needs.
     """
 
     model: str
@@ -54,9 +54,9 @@ class Case:
 
 
 def cases(quick: bool = False, only: str | None = None) -> Iterator[Case]:
-    """The cases one after another, so that one holds memory at a time; `quick` has no large ones.
+    """The cases one after another, so that only one holds memory; `quick` omits large ones.
 
-    `only` names a model. What the files leave open is drawn anew for each case from one seed.
+    `only` names a model. Data without a file are drawn for each case from the same seed.
     """
     for model, small, large in _SIZES:
         if only not in (None, model):
@@ -103,7 +103,7 @@ def _case(model: str, sizes: tuple[int, ...]) -> Case:
 
 
 def _drawn(model: str, sizes: tuple[int, ...]) -> Arrays:
-    """The data that a model's file asks for."""
+    """The data that a model's file needs."""
     rng = np.random.default_rng(1)
     if model == "matrix_completion":
         M = rng.standard_normal((sizes[0], 5)) @ rng.standard_normal((5, sizes[1]))
@@ -124,7 +124,7 @@ def _drawn(model: str, sizes: tuple[int, ...]) -> Arrays:
 
 
 def stated(model: str) -> Arrays:
-    """The arrays that a model's file names, and the defaults that it states."""
+    """The arrays and the defaults that a model's file states."""
     defaults = {
         "softplus_net": {"lam": 1e-3},
         "robust_logistic": {"lam": 0.1, "eps": 1.0},

@@ -1,4 +1,4 @@
-"""How good the choices of slomodel/codegen/cost.py are: as chosen, all fused, not fused, timed."""
+"""Quality of the choices of slomodel/codegen/cost.py: timed as chosen, all fused, and not fused."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CHAINS = {
 
 
 def check(clock: Callable[[], float]) -> str:
-    """A table, one line a case: microseconds each way, and the choice against the better one."""
+    """A table, one line per case: microseconds of each variant, and chosen against best."""
     lines = [f"{'case':36s}{'chosen us':>11s}{'fused us':>11s}{'not us':>11s}{'chosen/best':>13s}"]
     good = []
     for name, models, xs in _compared():

@@ -2,8 +2,8 @@
 
     python benchmarks/compile_time.py [--quick] [--markdown]
 
-CPU seconds of this process and of the C compiler that it starts, with nothing kept from before:
-the cache of compiled kernels is empty. The grammar is loaded before, data are in memory. Targets:
+CPU seconds of this process and of the C compiler that it starts, with an empty cache of compiled
+kernels. The grammar is loaded before, and data are in memory. Targets:
 at most 2 s with target c and 0.5 s with numexpr for every model; and for one model of many sizes
 at most twice the time of its smallest (evaluation of the first gradient left out of that).
 """
@@ -49,7 +49,7 @@ class Row:
 
     @property
     def made(self) -> float:
-        """Seconds for compiling alone."""
+        """Seconds of compilation."""
         return self.seconds - self.evaluation
 
     @property
@@ -58,7 +58,7 @@ class Row:
 
 
 def measured(case: Case, target: str) -> Row:
-    """The quickest of a few times: what disturbs only adds."""
+    """The shortest of a few times, since disturbances only add."""
     times = []
     for _ in range(REPEATS):
         with tempfile.TemporaryDirectory() as folder:

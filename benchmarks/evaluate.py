@@ -1,19 +1,20 @@
-"""Times `value_and_gradient` of the models against NumPy written by hand.
+"""Times `value_and_gradient` of the models against hand-written NumPy.
 
     python benchmarks/evaluate.py [--rewrites] [--quick] [--model NAME] [--markdown | --json]
 
-The hand version, the model and the model for plain NumPy take turns over 20 different points, so
-that nothing is kept from one call to the next. A ratio is the median over pairs of neighbouring
-runs, model / hand: below 1 the model is faster. The hand version gets its variables unpacked and
-returns a dict; the model takes and returns flat vectors. Both get new arrays after every five
-points. On one thread the clock is the CPU time of the process. All is done in two processes: one
-whose malloc keeps freed memory, which favours the hand version, and one with default settings.
+The hand-written version, the model and the model for plain NumPy alternate over 20 different
+points, so that no result is reused between calls. A ratio is the median over pairs of neighbouring
+runs, model / hand: below 1 the model is faster. The hand-written version receives its variables
+unpacked and returns a dict; the model takes and returns flat vectors. Both get new arrays after
+every five points. On one thread the clock is the CPU time of the process. Everything runs in two
+processes: one whose malloc retains freed memory, which favours the hand-written version, and one
+with default settings.
 
-Targets, told but not enforced: `kept` ratio at most 1.5, first gradient within 2 s of `compile`,
-all memory beyond data, one point and one gradient at most 1.2 times the largest array that the hand
-version makes (a page is free). Where other libraries are installed (extra `bench`), the table and
-the targets of `against_peers.py` follow. The exit status is 1 only when a gradient is wrong or
-something breaks.
+Targets, reported but not enforced: `kept` ratio at most 1.5, first gradient within 2 s of
+`compile`, all memory beyond data, one point and one gradient at most 1.2 times the largest array
+that the hand version makes (a page is free). Where other libraries are installed (extra `bench`),
+the table and the targets of `against_peers.py` follow. The exit status is 1 only if a gradient is
+wrong or an exception is raised.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from benchmarks.points import POINTS, deviation, pieces, points
 from benchmarks.rewrites import report
 
 # Twice in six processes one of two models with the same text was half as fast for the whole
-# process. The cause is not known: new arrays so often keep one bad draw from being a row.
+# process. The cause is unknown: new arrays this often prevent that one bad draw decides a row.
 PLACES = 4
 MOST_RATIO = 1.5
 MOST_COMPILE = 2.0
@@ -73,7 +74,7 @@ class Row:
 
     @property
     def missed(self) -> tuple[str, ...]:
-        """The targets that this row does not reach."""
+        """The targets that this row misses."""
         misses = {
             "ratio": self.malloc == "kept" and self.auto_ratio > MOST_RATIO,
             "compile": self.compile_ms > 1e3 * MOST_COMPILE,
@@ -83,7 +84,7 @@ class Row:
 
 
 def measured(case: Case, malloc: str, quick: bool, threads: int) -> Row:
-    """One row. On several threads the clock is the wall's."""
+    """One row. On several threads the clock is wall-clock time."""
     clock = time.process_time if threads == 1 else time.perf_counter
     start = cpu_seconds()
     auto = _compiled(case, "auto")
@@ -138,7 +139,7 @@ def rows_here(options: argparse.Namespace) -> list[Row]:
 
 
 def one_source() -> bool:
-    """Whether the text for ten thousand and for a million unknowns differs in its size alone."""
+    """Whether the texts for ten thousand and for a million unknowns differ only in sizes."""
     texts = [
         slomodel.compile(MODELS / "rosenbrock.slo", dims={"n": n}, backend="numexpr")
         .source()
@@ -207,7 +208,7 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print the table; 1 when a gradient is wrong."""
+    """Print the table; return 1 if a gradient is wrong."""
     options = parsed(arguments)
     if options.rewrites:
         return report(options, __file__, in_columns, MOST_DEVIATION)

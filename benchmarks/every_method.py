@@ -6,8 +6,8 @@
 A cost is that until f is a recorded value to eight digits; on the models, which have none, until
 the run ends in success (gradient below 1e-6 times the scale). Times are those of the processor.
 Evaluations are values, gradients and products with the Hessian, one each. `x` marks a run without
-that, within S seconds (default 5), and `-` a method that is not for such a problem; both count as
-100 times the best. A name of a direction stands for norm-armijo along it. FILE holds outcomes of
+that, within S seconds (default 5), and `-` a method that does not apply to the problem; both count
+as 100 times the best. A name of a direction stands for norm-armijo along it. FILE holds outcomes of
 earlier runs: those of solvers not named are taken from there.
 """
 
@@ -35,7 +35,7 @@ AUTO = "auto"
 UNSOLVED = 100.0
 
 Outcomes = dict[str, dict[str, Outcome | None]]
-"""By problem and solver; None where the solver is not for the problem."""
+"""Outcomes by problem and solver; None if the solver does not apply."""
 
 Price = Callable[[Cost], float]
 PRICES: Mapping[str, Price] = {
@@ -80,14 +80,14 @@ def keep(file: Path, found: dict[str, Outcomes]) -> None:
 
 
 def price(outcome: Outcome | None, of: Price) -> float | None:
-    """The price of a run that solved its problem."""
+    """The cost of a run that solved its problem."""
     return of(outcome.reached) if outcome and outcome.reached else None
 
 
 def ratios(outcomes: Outcomes, of: Price) -> dict[str, dict[str, float]]:
-    """By solver and problem its price / that of the best single method.
+    """Cost relative to that of the best single method, by solver and problem.
 
-    Problems that none solves are left out.
+    Problems that no method solves are omitted.
     """
     found: dict[str, dict[str, float]] = {}
     for problem, row in outcomes.items():
@@ -102,7 +102,7 @@ def ratios(outcomes: Outcomes, of: Price) -> dict[str, dict[str, float]]:
 
 
 def table(outcomes: Outcomes, of: Price, markdown: bool) -> str:
-    """A line a problem, a column a solver; the best single method is named."""
+    """One line per problem, one column per solver; the best single method is named."""
     solvers = list(dict.fromkeys(solver for row in outcomes.values() for solver in row))
     lines = [("problem", *solvers, "best", "auto / best")]
     against = ratios(outcomes, of).get(AUTO, {})
@@ -141,7 +141,7 @@ def summary(outcomes: Outcomes, markdown: bool) -> str:
 
 
 def run(options: argparse.Namespace) -> dict[str, Outcomes]:
-    """Every named solver on every problem of the groups, beside what was kept."""
+    """All named solvers on all problems of the groups, with stored outcomes."""
     every = {**SOLVERS, **(PEERS if options.peers else {})}
     names: Sequence[str] = options.solver or list(every)
     found = kept(options.keep)

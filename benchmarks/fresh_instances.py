@@ -1,4 +1,4 @@
-"""Fresh instances for the targets of proved bounds: models with random data and centres."""
+"""Random instances for the targets of proved bounds: models with random data and centres."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ FUNCTIONS: dict[str, Callable[[Array], Array]] = {
 
 
 def _outputs(function: str, model: slomodel.Model, x: Array, X: Array) -> Array:
-    """What a regression network answers (N,)."""
+    """The output of a regression network (N,)."""
     values = model.unpack(x)
     hidden = X
     for k in range(1, len(values) // 2):
@@ -181,7 +181,7 @@ def _trained(model: slomodel.Model, start: Array) -> Array:
 def networks(
     functions: Sequence[str], shapes: Sequence[tuple[tuple[int, ...], int]], coder: bool = False
 ) -> Draw:
-    """One network for each shape (widths, N), its function by turns."""
+    """One network for each shape (widths, N), with functions in rotation."""
 
     def draw(rng: Generator) -> Iterator[Instance]:
         for k, (widths, N) in enumerate(shapes):

@@ -1,11 +1,11 @@
-"""Value and gradient on a CUDA device: the share of its bandwidth, and JAX on the same card.
+"""Value and gradient on a CUDA device: fraction of its bandwidth, and JAX on the same card.
 
     python benchmarks/gpu.py            every model, elementwise ones of 10⁶ to 10⁸ elements
     python benchmarks/gpu.py --quick    small sizes
     python benchmarks/gpu.py --json
 
-Points and results lie on the device, in double precision; times are medians of calls that end with
-the value on the host. Compiling is not timed. Without a device it ends with a sentence.
+Points and results are on the device, in double precision; times are medians of calls that end with
+the value on the host. Compilation is not timed. Without a device it prints a message and ends.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ CALLS = 21
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One model at one size: microseconds a call, against what; `share` is of the bandwidth."""
+    """One model at one size: microseconds per call, a peer, and `share` of the bandwidth."""
 
     model: str
     unknowns: int
@@ -67,7 +67,7 @@ def microseconds(call: Callable[[], object]) -> float:
 
 
 def copy_bandwidth(elements: int) -> float:
-    """Bytes a second, read and written, of a copy of so many doubles."""
+    """Bytes per second, read and written, of a copy of this many doubles."""
     import cupy
 
     source, target = (cupy.asarray(np.zeros(elements)) for _ in range(2))
@@ -109,7 +109,7 @@ def of_models(quick: bool) -> list[Row]:
 
 
 def _jax(case: Case, model: slomodel.Model, x: Array) -> float | None:
-    """JAX's time for the same, with variables and data on the device; None where it is missing."""
+    """JAX's time for the same, with variables and data on the device; None without JAX."""
     evaluate = in_jax(case.model) if case.model in FORMULAS else None
     if evaluate is None:
         return None

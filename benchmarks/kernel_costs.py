@@ -1,11 +1,11 @@
-"""Measures what elementwise kernels cost, as slomodel/codegen/cost.py and the functions have it.
+"""Measures the costs of elementwise kernels that slomodel/codegen/cost.py and the functions state.
 
     python benchmarks/kernel_costs.py            the costs, to be read before they are copied
     python benchmarks/kernel_costs.py --check    how often the choice of cost.py is a good one
 
-Costs an element are slopes in cache, on one thread: of a ufunc with `out=`, and of what a function
+Costs per element are slopes in cache, on one thread: of a ufunc with `out=`, and of what a function
 adds to a kernel that reads and adds its operands anyway. A function that no target spells is
-measured as the text generated of its form, of which its cost is the sum. With `--check` typical
+measured by the text generated for its form, whose costs add up to its own. With `--check` typical
 kernels and the models of models/ are generated three times, as chosen, all fused and not fused, and
 timed against each other on `--threads` threads.
 """
@@ -45,7 +45,7 @@ Call = Callable[[], object]
 
 
 def nanoseconds(call: Call) -> float:
-    """Nanoseconds a call, the loop around it left out: the median over runs."""
+    """Nanoseconds per call without the loop around it: the median over runs."""
     clock = time.process_time if numexpr.get_num_threads() == 1 else time.perf_counter
     call()
     start = time.perf_counter()
@@ -105,7 +105,7 @@ def kernel_nanoseconds(text: str, n: int) -> float:
 
 
 def added_nanoseconds(function: ScalarFunction, n: int) -> float:
-    """What one use of the function adds to a kernel over n elements."""
+    """The cost that one use of the function adds to a kernel over n elements."""
     if function.result == "bool":
         term = function.spelling["numexpr"].format(*_names(function, 0))
         with_it = kernel_nanoseconds(f"where({term}, x2, x3)", n)
@@ -135,7 +135,7 @@ def form_nanoseconds(function: ScalarFunction, target: str, n: int) -> float:
 
 
 def measured(function: ScalarFunction) -> Cost:
-    """Nanoseconds an element by NumPy and in a kernel."""
+    """Nanoseconds per element by NumPy and in a kernel."""
     if not function.spelling:
         found = []
         for target in ("numpy", "numexpr"):

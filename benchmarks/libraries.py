@@ -1,8 +1,8 @@
-"""Value and gradient of the benchmark's models in other libraries, as their users would write them.
+"""Value and gradient of the benchmark's models in other libraries, written as their users would.
 
 JAX's formulas are those of `peers.py`; PyTorch's are here, over `xp`, which is torch. CasADi and
-numba, which need a form of their own, are for the models that have a sensible one there. Libraries
-that are not installed are left out.
+numba, which need separate formulations, only have the models that suit them. Libraries that are not
+installed are omitted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from benchmarks.peers import in_jax
 
 Value = Callable[[ModuleType, dict[str, Any], dict[str, Any]], Any]
 Peer = Callable[[Arrays], tuple[float, Array]]
-"""Of the variables by name the value and the flat gradient, both ready."""
+"""A function from variables by name to the value and the flat gradient, both computed."""
 
 
 def sym_tensor(xp: ModuleType, v: dict[str, Any], data: dict[str, Any]) -> Any:
@@ -160,7 +160,7 @@ def _torch(model: str, data: Arrays, compiled: bool) -> Peer:
 
 
 def numba_loops(model: str, data: Arrays) -> Peer | None:
-    """Loops by hand for numba; None where the model is products of matrices, which are BLAS."""
+    """Hand-written loops for numba; None for products of matrices, which are BLAS calls."""
     if model == "rosenbrock":
         return _rosenbrock_loop(float(data["a"]), float(data["b"]))
     if model == "student_t":
@@ -218,7 +218,7 @@ def _student_t_loop(t: Array, y: Array, nu: float) -> Peer:
 
 
 def casadi_vm(model: str, data: Arrays) -> Peer | None:
-    """CasADi's own machine on MX expressions, through its buffer; None for what it has no form."""
+    """CasADi's virtual machine on MX expressions, through its buffer; None if not formulated."""
     import casadi
 
     if model != "rosenbrock":
@@ -259,9 +259,9 @@ PEERS: dict[str, tuple[str, Callable[[str, Arrays], Peer | None]]] = {
     "numba": ("numba", numba_loops),
     "casadi": ("casadi", casadi_vm),
 }
-"""Each peer's module, and what makes it for a model and its data."""
+"""The module of each peer, and its constructor for a model and its data."""
 
 
 def installed() -> list[str]:
-    """The peers whose library is here."""
+    """The peers whose library is installed."""
     return [name for name, (module, _) in PEERS.items() if find_spec(module) is not None]

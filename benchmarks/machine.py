@@ -16,7 +16,7 @@ import numpy as np
 from threadpoolctl import threadpool_info
 
 # glibc gives freed blocks of 128 KiB and more back to the system and faults them in again at the
-# next call; told to keep them, a NumPy process is up to three times as fast.
+# next call; if it retains them, a NumPy process is up to three times as fast.
 MALLOC: dict[str, dict[str, str]] = {
     "kept": {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40)},
     "default": {},
@@ -27,9 +27,9 @@ _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMEX
 
 
 def run_again(script: str, arguments: Sequence[str], malloc: str, threads: int) -> object:
-    """What a script prints as json in a process of its own; its errors pass through.
+    """The JSON that a script prints in its own process, with its standard error passed on.
 
-    Raises CalledProcessError where it ends with an error.
+    Raises CalledProcessError if it ends with an error.
     """
     kept = {key: value for key, value in os.environ.items() if not key.startswith("MALLOC_")}
     environment = kept | MALLOC[malloc] | dict.fromkeys(_THREADS, str(threads))
@@ -66,7 +66,7 @@ def description(threads: int) -> dict[str, str]:
 
 
 def _processor() -> str:
-    """Name and vector width where the system tells them."""
+    """Name and vector width, if the system reports them."""
     file = Path("/proc/cpuinfo")
     facts: Mapping[str, str] = {}
     if file.exists():

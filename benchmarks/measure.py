@@ -17,16 +17,16 @@ Call = Callable[[int], object]
 
 
 def cpu_seconds() -> float:
-    """CPU seconds of this process and of all that it has waited for, a C compiler too."""
+    """CPU seconds of this process and of the child processes that it waited for."""
     others = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + others.ru_utime + others.ru_stime
 
 
 def seconds(calls: Sequence[Call], points: int, block: float, clock: Callable[[], float]) -> Array:
-    """Seconds a call, one row a pair of runs, one column a computation.
+    """Seconds per call: one row per pair of runs, one column per computation.
 
-    The runs take turns, in another order each time, so that a busy spell of the machine meets all.
-    Each run lasts about `block` seconds and moves on from point to point with every call.
+    The runs alternate in changing order, so that a busy period of the machine affects all alike.
+    Each run lasts about `block` seconds, and uses the next point in every call.
     """
     for call in calls:
         call(0)
@@ -50,7 +50,7 @@ def _number(call: Call, block: float) -> int:
 
 
 class _Watched(np.ndarray):
-    """An array that notes the size of every array computed from it, views left out."""
+    """An array that records the size of every array computed from it, except views."""
 
     largest: ClassVar[int] = 0
 
@@ -97,7 +97,7 @@ def _noted(result: object) -> object:
 
 
 def largest_by_hand(hand: Evaluate, variables: Arrays, data: Arrays) -> int:
-    """Elements of the largest array that the hand version makes, its gradient included."""
+    """Elements of the largest array of the hand-written version, its gradient included."""
     _Watched.largest = 0
     hand(_watched(variables), _watched(data))
     return _Watched.largest
@@ -108,10 +108,10 @@ def _watched(arrays: Arrays) -> Arrays:
 
 
 def memory(call: Call, n: int) -> int:
-    """Numbers in all arrays that a model makes at its first call and holds, and in a later call's.
+    """Elements of all arrays that a model allocates in its first call and holds, and later.
 
-    One point and one result (n,) are not counted: a caller's. Blocks that live in the nearest cache
-    lie on the stack and are not seen.
+    One point and one result (n,) belong to the caller and are not counted. Cache-sized blocks are
+    on the stack and not included.
     """
     tracemalloc.start()
     try:
@@ -124,7 +124,7 @@ def memory(call: Call, n: int) -> int:
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    # A few Python objects, which are not arrays, come and go with every call.
+    # Every call creates a few Python objects that are not arrays.
     objects = 4096
     later = max(0, peak - before - 8 * n - objects)
     return max(0, sum(arrays) + later - 16 * n) // 8

@@ -1,6 +1,6 @@
 """The models as other users write them: networks layer by layer in NumPy, every model in JAX.
 
-`by_hand.py` multiplies small matrices first; these do what their formula says, in its order.
+`by_hand.py` multiplies small matrices first; these follow the formula, in its order.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ LAYERED: dict[str, Evaluate] = {
 def in_jax(model: str) -> Evaluate | None:
     """The compiled value and gradient of a model in double precision; None without JAX.
 
-    On one thread, unless the caller's environment says otherwise.
+    On one thread, unless the environment sets another number.
     """
     os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
     try:

@@ -1,4 +1,4 @@
-"""Points to evaluate a model at, and how far its results are from those by hand."""
+"""Points at which models are evaluated, and deviations from the hand-written results."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def deviation(case: Case, models: list[slomodel.Model], xs: list[Array]) -> floa
 
 
 def distance(model: slomodel.Model, x: Array, value: float, parts: Arrays) -> float:
-    """How far a model's value and gradient at x (n,) are from these, relative to the largest."""
+    """Deviation of a model's value and gradient at x (n,) from these, relative to the largest."""
     gradient = model.pack(parts)
     own_value, own = model.value_and_gradient(x)
     slopes = float(np.abs(own - gradient).max() / np.abs(gradient).max())

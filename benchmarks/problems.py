@@ -1,4 +1,4 @@
-"""What the solvers are compared on: published problems, regressions of NIST, the models."""
+"""Problems for comparing solvers: published problems, regressions of NIST, the models."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.by_hand import Array
 from benchmarks.cases import cases, standardised_case
 from tests import cutest_problems, nist_problems
 
-# How far above a recorded value f may be: this share of it, or this where it is 0.
+# Tolerance above a recorded value: relative, or absolute if the value is 0.
 REACHED = 1e-8
 
 
@@ -20,7 +20,7 @@ REACHED = 1e-8
 class Problem:
     """A model with its start; `recorded` are the values of its stationary points, least first.
 
-    Those are known, and solvers are asked for a gradient below `gtol`; a model of models/ has none.
+    For these, solvers aim at a gradient below `gtol`; models of models/ have no recorded values.
     """
 
     name: str

@@ -1,14 +1,14 @@
-"""What the passes save: each model with passes off and on, against NumPy by hand and JAX.
+"""Savings by the passes: each model with passes off and on, against hand-written NumPy and JAX.
 
     python benchmarks/evaluate.py --rewrites [--quick] [--model NAME] [--markdown | --json]
 
 `by hand` is the careful NumPy of by_hand.py, `layers` a network layer by layer, as its formula
-says (peers.py), `jax` its compiled value and gradient, where JAX is there. All take turns over 20
-points, on one thread, in CPU time, in a process that keeps freed memory, which favours the peers.
+says (peers.py), `jax` its compiled value and gradient, if JAX is installed. All alternate over 20
+points, on one thread, in CPU time, in a process that retains freed memory, which favours the peers.
 A speed is the median over pairs of neighbouring runs, peer / model: above 1 the model is faster.
 
-Targets, told but not enforced: the models of `TARGETS` so many times as fast as the best of the
-peers that do what the formula says, and nothing slower than 0.9 times NumPy by hand.
+Targets, reported but not enforced: the models of `TARGETS` faster by the stated factors than the
+best of the peers that follow the formula, and nothing slower than 0.9 times hand-written NumPy.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ PEERS = ("by hand", "layers", "jax")
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """One case. Times in microseconds a call, speeds peer / model with the passes on."""
+    """One case: times in microseconds per call, and speeds peer / model with passes on."""
 
     model: str
     size: str
@@ -56,14 +56,14 @@ class Saved:
 
     @property
     def peer(self) -> str:
-        """The best peer that does what the formula says; by hand for models that have no other."""
+        """The best peer that follows the formula; `by hand` for models without another."""
         formula = {name: self.us[name] for name in ("layers", "jax") if name in self.us}
         own = formula if "layers" in formula else {**formula, "by hand": self.us["by hand"]}
         return min(own, key=own.__getitem__)
 
     @property
     def missed(self) -> tuple[str, ...]:
-        """The targets that this row does not reach."""
+        """The targets that this row misses."""
         target = TARGETS.get(self.model)
         slow = target is not None and self.speeds[self.peer] < target
         behind = self.speeds["by hand"] < LEAST_BY_HAND
@@ -97,7 +97,7 @@ def measured(case: Case, quick: bool) -> Saved:
 
 
 def with_jax(row: Saved, case: Case, quick: bool) -> Saved:
-    """The row with JAX, where it is installed: its threads would count in what runs beside it."""
+    """The row with JAX, if installed, timed separately: its threads would add to the CPU time."""
     evaluate = in_jax(case.model)
     if evaluate is None:
         return row
@@ -122,7 +122,7 @@ def _compiled(case: Case, rewrites: bool) -> slomodel.Model:
 
 
 def _turns(calls: dict[str, Call], quick: bool) -> tuple[dict[str, float], dict[str, float]]:
-    """Microseconds of each computation, and how many times as long as the first it takes."""
+    """Microseconds of each computation, and its time relative to the first."""
     block = 2e-3 if quick else 1e-2
     table = seconds(list(calls.values()), POINTS, block, time.process_time)
     times = 1e6 * np.median(table, axis=0)
@@ -136,7 +136,7 @@ def _turns(calls: dict[str, Call], quick: bool) -> tuple[dict[str, float], dict[
 def _jax_call(
     evaluate: Evaluate, xs: list[Arrays], data: Arrays
 ) -> Callable[[int], tuple[float, Arrays]]:
-    """JAX takes and gives its own arrays of the variables, and has its own of the data."""
+    """JAX's function over its own arrays of variables and data."""
     import jax.numpy
 
     own = {name: jax.numpy.asarray(array) for name, array in data.items()}
@@ -177,7 +177,7 @@ def cells(rows: list[Saved]) -> list[tuple[str, ...]]:
 
 
 def report(options: argparse.Namespace, script: str, shown: Callable[..., str], most: float) -> int:
-    """Print the table; 1 when a gradient deviates by more than `most`."""
+    """Print the table; return 1 if a gradient deviates by more than `most`."""
     chosen = ["--rewrites", *(["--quick"] if options.quick else [])]
     chosen += ["--model", options.model] if options.model else []
     machine = description(1)

@@ -1,4 +1,4 @@
-"""One run of one solver on one problem: what it found and what it cost."""
+"""One run of one solver on one problem: its result and its cost."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from slomodel.solve.directions.table import DIRECTIONS
 from slomodel.solve.run.monitor import State
 
 MOST_STEPS = 10_000_000
-# Wall seconds for one of the processor, where others use it too.
+# Wall-clock seconds per second of CPU time, on a busy machine.
 BUSY = 6.0
-# A run shorter than SHORT seconds is made REPEATS times more.
+# A run shorter than SHORT seconds is repeated REPEATS times.
 SHORT = 0.1
 REPEATS = 4
 
@@ -42,7 +42,7 @@ class Cost:
 class Outcome:
     """The end of a run, its whole cost and the cost until a recorded value was `reached`.
 
-    Where the problem has no recorded value, a run that ends in success has reached one.
+    Without a recorded value, a run that ends in success counts as having reached one.
     """
 
     fun: float
@@ -53,11 +53,11 @@ class Outcome:
 
 
 Solver = Callable[[Problem, float], Outcome | None]
-"""(problem, most seconds) to an outcome; None where the method is not for such a problem."""
+"""A function from (problem, time limit) to an outcome; None if the method does not apply."""
 
 
 class _Target:
-    """Notes what a run had cost when f first was a recorded value."""
+    """Records the cost of a run at the first time that f has a recorded value."""
 
     def __init__(self, problem: Problem) -> None:
         self.first: Cost | None = None
@@ -72,7 +72,7 @@ class _Target:
 
 
 def own(method: str, **options: object) -> Solver:
-    """A method of the product."""
+    """A method of slomodel."""
 
     def run(problem: Problem, seconds: float) -> Outcome | None:
         target = _Target(problem)
@@ -94,7 +94,7 @@ def own(method: str, **options: object) -> Solver:
 
         start = time.process_time()
         try:
-            solve(2)  # compiles what the method needs
+            solve(2)  # compiles the kernels that the method needs
         except SlomodelError:
             return None
         target.first = None
@@ -108,7 +108,7 @@ def own(method: str, **options: object) -> Solver:
 
 
 def ending(found: Solution) -> str:
-    """The status; a callback stops for want of time."""
+    """The status; a callback only stops a run at the time limit."""
     return "max_time" if found.status == "user_stopped" else found.status.value
 
 
@@ -140,7 +140,7 @@ class _Watched:
 
 
 def scipys(method: str, **options: object) -> Solver:
-    """A method of SciPy with our stop rule, the norm being the largest entry as SciPy has it."""
+    """A method of SciPy with the same stopping rule, in the maximum norm that SciPy uses."""
 
     def run(problem: Problem, seconds: float) -> Outcome:
         f, g = problem.model.value_and_gradient(problem.x0)
@@ -164,7 +164,7 @@ def scipys(method: str, **options: object) -> Solver:
 
 
 def measured(solver: Solver, problem: Problem, seconds: float) -> Outcome | None:
-    """The outcome, with the times of the quickest of a few runs where they are short."""
+    """The outcome, with the shortest times of a few runs if these are short."""
     best = solver(problem, seconds)
     for _ in range(REPEATS if best and best.cost.seconds < SHORT else 0):
         again = solver(problem, seconds)
@@ -178,7 +178,7 @@ SOLVERS: Mapping[str, Solver] = {
     **{name: own("norm-armijo", direction=name) for name in DIRECTIONS},
     **{name: own(name) for name in ("std-armijo", "pgd", "tgd", "agp", "gd", "ngd", "adgd", "bpg")},
 }
-"""The methods of the product by name, a direction standing for norm-armijo along it."""
+"""The methods of slomodel by name; a direction stands for norm-armijo along it."""
 
 PEERS: Mapping[str, Solver] = {
     "L-BFGS-B": scipys("L-BFGS-B", ftol=0.0, maxiter=MOST_STEPS, maxfun=MOST_STEPS),

@@ -6,8 +6,8 @@
 Every weight starts in U[0, 1e-3], where the gradient almost vanishes, and so do the Hessian and
 all derivatives up to the ninth. The optimum is the sum of the squared singular values of the data
 beyond the fourth; a gap is f / optimum − 1. A run has S seconds of the processor (default 10).
-Peers have the kernels of the product too; optax, if it is installed (extra `bench`), has the
-objective in JAX over the compressed data, which is the same one.
+Peers use slomodel's kernels; optax, if installed (extra `bench`), uses JAX on the compressed data,
+which defines the same objective.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def beside_saddle() -> tuple[slomodel.Model, float]:
 
 
 def own(method: str, **options: object) -> Solver:
-    """A method of the product; None where it is not for this model."""
+    """A method of slomodel; None if it does not apply to this model."""
 
     def run(model: slomodel.Model, x0: Array, seconds: float) -> End | None:
         start = time.process_time()
@@ -88,7 +88,7 @@ class _OutOfTime(Exception):
 
 
 def scipys(method: str, **options: object) -> Solver:
-    """A method of SciPy; the lowest value that it met."""
+    """A method of SciPy; the lowest value that it evaluated."""
 
     def run(model: slomodel.Model, x0: Array, seconds: float) -> End:
         start = time.process_time()
@@ -160,7 +160,7 @@ HEADS = ("method", f"within {WANTED:g}", "least gap", "median", "largest", "seco
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, list[End]], float]:
-    """The ends of every run by solver, beside what was kept, and the optimum."""
+    """The results of all runs by solver, stored ones included, and the optimum."""
     model, optimum = beside_saddle()
     model.hvp(model.x0(0), model.x0(1))
     every = solvers()

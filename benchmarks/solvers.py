@@ -44,19 +44,19 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """Values asked for until the end, ours / theirs."""
+        """Ratio of evaluations to the end, slomodel / SciPy."""
         return self.ours.cost.values / self.theirs.cost.values
 
     @property
     def ratio_reached(self) -> float:
-        """The same until the recorded value; inf and 0 where one of the two never reaches it."""
+        """The same until the recorded value; inf or 0 if one of the two never reaches it."""
         if self.ours.reached is None:
             return np.inf
         return self.ours.reached.values / self.theirs.reached.values if self.theirs.reached else 0.0
 
 
 def row_of(problem: Problem, solver: str, seconds: float) -> Row | None:
-    """The row of a solver; None where it is not for such a problem."""
+    """The row of a solver; None if it does not apply."""
     ours = measured(SOLVERS[solver], problem, seconds)
     theirs = measured(PEERS[PEER], problem, seconds)
     if ours is None or theirs is None:
@@ -85,7 +85,7 @@ def cells(row: Row) -> tuple[str, ...]:
 
 
 def summary(rows: Sequence[Row]) -> str:
-    """How many are reached, and the medians of the ratios."""
+    """The number of problems solved, and the medians of the ratios."""
     reached = sum(row.reached for row in rows)
     peer = sum(row.theirs.reached is not None for row in rows)
     whole = float(np.median([row.ratio for row in rows]))

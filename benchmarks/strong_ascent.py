@@ -16,7 +16,7 @@ CLIMBS = 25
 SHARES = (1.0, 0.5, 0.2, 0.05)
 SETTLED = 1e-7
 SHIFT = 0.3
-"""Share of the old direction in a step for D³f, whose plain power method may cycle."""
+"""Weight of the old direction in a step for D³f, whose plain power method may cycle."""
 STEP_OF_THIRD = 6e-6
 STEP_OF_FOURTH = 2e-4
 
@@ -24,7 +24,7 @@ STEP_OF_FOURTH = 2e-4
 def strong_ascent(
     model: Model, centre: Array, radius: float, rng: Generator, starts: int = STARTS
 ) -> tuple[float, float]:
-    """The largest ‖H(x)v‖ and ‖D³f(x)[v, v]‖ met; D³f by differences of H within the ball."""
+    """The largest ‖H(x)v‖ and ‖D³f(x)[v, v]‖ evaluated; D³f by differences of H in the ball."""
     ball = Ball(centre, radius)
     points = [ball.at(d / norm(d)) for d in rng.standard_normal((starts, model.n))]
     outward = unit(centre)
@@ -70,7 +70,7 @@ def _third(model: Model, ball: Ball, x: Array, v: Array) -> tuple[float, Array, 
 
 
 def _turn(model: Model, ball: Ball, x: Array, v: Array) -> Array:
-    """D³f(x)[v, v] (n,), the mean over a stretch of the ball."""
+    """D³f(x)[v, v] (n,), averaged over a segment in the ball."""
     t = min(STEP_OF_THIRD * max(1.0, float(np.abs(x).max())), ball.radius)
     ahead, behind = ball.inside(x + t * v), ball.inside(x - t * v)
     distance = norm(ahead - behind)
@@ -104,5 +104,5 @@ def _climb(model: Model, ball: Ball, x: Array, form: Form, rng: Generator) -> fl
 
 
 def norm_at(model: Model, ball: Ball, x: Array, v: Array, form: Form) -> float:
-    """What a form is at x without a better v."""
+    """The value of a form at x without a better v."""
     return norm(model.hvp(x, v)) if form is _second else norm(_turn(model, ball, x, v))

@@ -1,4 +1,4 @@
-"""What the benchmark against other libraries is to reach, and whether it does."""
+"""Targets of the benchmark against other libraries, and whether they are met."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 Ratios = Mapping[tuple[str, str], Mapping[str, float]]
-"""By model and size the ratio of each peer, peer / ours: above 1 ours is faster."""
+"""Ratios peer / slomodel by model and size: above 1 slomodel is faster."""
 
 BY_HAND, LAYERS = "NumPy by hand", "NumPy by layers"
 LONG = {("student_t", "1000000"): 2.4, ("softplus_net", ""): 1.8}
 """Rows with a target of their own against the best peer."""
 REWRITTEN = {"linear_autoencoder": 60.0, "deep_linear": 60.0, "sym_tensor": 10.0}
-"""Against the best peer that does what the formula says: the hand versions multiply small first."""
+"""Targets against the best peer that follows the formula; hand-written code reorders products."""
 TINY = ("rosenbrock", "2")
 LEAST_TINY = 0.35
 
@@ -24,7 +24,7 @@ def mean(ratios: Iterable[float]) -> float:
 
 
 def told(ratios: Ratios) -> list[str]:
-    """A line for each target: what was found, and whether that is enough."""
+    """A line for each target: the measured value, and whether it meets the target."""
     best = {row: min(found.values()) for row, found in ratios.items()}
     usual = [ratio for row, ratio in best.items() if row != TINY]
     jax = [found["jax"] for found in ratios.values() if "jax" in found]
@@ -39,7 +39,7 @@ def told(ratios: Ratios) -> list[str]:
     for (model, size), found in ratios.items():
         if model in REWRITTEN:
             plain = {name: ratio for name, ratio in found.items() if name != BY_HAND}
-            # Of the tensor there is one version in NumPy, which is as clever as they come.
+            # The tensor has a single version in NumPy, which is already optimised.
             plain = found if model == "sym_tensor" or not plain else plain
             lines.append(_line(f"best peer, {model}", min(plain.values()), REWRITTEN[model]))
         if (model, size) in LONG:

@@ -4,10 +4,10 @@
 
 The linear autoencoder and the deep linear network of models/ from their own starts, divided by
 their 6,000 samples; and the symmetric tensor from the planted vectors with noise of 0.6, because
-from small starts most runs end at other minima, whoever runs. Ours is `method="auto"`. SciPy's
+from small starts most runs of any solver end at other minima. Ours is `method="auto"`. SciPy's
 L-BFGS-B, CG and trust-ncg and optax's L-BFGS run with our kernels and with those of JAX. CPU
-seconds of one thread; compiling is not counted. A number is the median over the starts, inf where
-more than half of them do not get there in time. Targets: 5 times the best of SciPy and optax with
+seconds of one thread, without compilation. A number is the median over the starts, inf if more than
+half of them do not get there in time. Targets: 5 times the best of SciPy and optax with
 JAX's gradients as geometric mean, and none slower.
 """
 
@@ -66,7 +66,7 @@ def near(x: Array) -> Callable[[int], Array]:
 
 
 def measured(problem: Problem, solver: Solver, starts: int, limit: float) -> list[float]:
-    """Seconds to the gap from each start; inf where it is not reached."""
+    """Seconds to the gap from each start; inf if it is not reached."""
     found = []
     for seed in range(starts):
         x0 = problem.start(seed)
@@ -80,7 +80,7 @@ def measured(problem: Problem, solver: Solver, starts: int, limit: float) -> lis
 
 
 def warm(problem: Problem, names: list[str]) -> None:
-    """Everything that is compiled is compiled before any clock starts."""
+    """Compile everything before any clock starts."""
     x = problem.start(0)
     sources = [kernels, *([jax_functions] if any("JAX" in name for name in names) else [])]
     for source in sources:
@@ -91,7 +91,7 @@ def warm(problem: Problem, names: list[str]) -> None:
 
 
 def available() -> list[str]:
-    """The solvers whose libraries are here."""
+    """The solvers whose libraries are installed."""
     try:
         import jax  # noqa: F401
         import optax  # noqa: F401
@@ -101,7 +101,7 @@ def available() -> list[str]:
 
 
 def summary(medians: dict[str, dict[str, float]]) -> str:
-    """How much sooner we are there than the best peer with JAX's gradients."""
+    """Time of the best peer with JAX's gradients relative to slomodel's."""
     ratios = {}
     for problem, times in medians.items():
         peers = {name: t for name, t in times.items() if name.endswith("JAX")}

@@ -1,4 +1,4 @@
-"""Proved Lipschitz constants over balls, a formula for them, and what sampling makes of it.
+"""Lipschitz constants over balls: proved bounds, a formula, and estimates by sampling.
 
 python examples/bounds_over_balls.py
 """
@@ -25,8 +25,8 @@ for radius in (0.01, 0.1, 1.0):
     sampled = model.sample_bounds(x, radius, samples=100, method="pairs")
     print(f"{radius:6g} {proved.at(radius).L1:14.6g} {sampled.L1:18.6g}")
 
-print("\nHow the bound over the ball of radius 0.1 comes about:")
+print("\nDerivation of the bound over the ball of radius 0.1:")
 print(proved.at(0.1).explain())
 
-print("\nFor any centre, by the norm of X there:")
+print("\nFor any centre, in terms of the norm of X there:")
 print("L1(r) =", model.bound_formula("L1"))

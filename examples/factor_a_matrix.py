@@ -1,4 +1,4 @@
-"""Complete a matrix of low rank from a third of its entries; the mask is part of the model.
+"""Complete a low-rank matrix from a third of its entries; the mask is part of the model.
 
 python examples/factor_a_matrix.py
 """

@@ -1,4 +1,4 @@
-"""Fit a curve to measurements: a robust fit of a decay, with outliers that least squares follows.
+"""Fit a curve to measurements: a robust fit of a decay, and least squares, misled by outliers.
 
 python examples/fit_a_curve.py
 """

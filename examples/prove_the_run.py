@@ -1,4 +1,4 @@
-"""A run that carries its proof: constants proved over balls, the promises of the theory checked.
+"""A run with proofs: proved constants over balls, and the theorems' inequalities checked.
 
 python examples/prove_the_run.py
 """
@@ -10,7 +10,7 @@ model = slomodel.compile("var x[2] minimize (x[0]^2 + x[1] - 11)^2 + (x[0] + x[1
 for options in (
     {"method": "norm-armijo"},
     {"method": "tgd"},
-    {"method": "pgd", "D": "auto", "gtol": 5.0, "scaled": False},  # a proof a step takes its time
+    {"method": "pgd", "D": "auto", "gtol": 5.0, "scaled": False},  # one proof per step takes time
 ):
     found = model.solve(x0=[0.0, 0.0], verify=True, max_time=20.0, **options)
     print(f"{options}\n  x = {found.x}, {found.status} after {found.nit} steps")

@@ -1,4 +1,4 @@
-"""Take the kernels away: a module that needs NumPy alone, written, imported and called.
+"""Export the kernels as a module that only needs NumPy, import it and call it.
 
 python examples/take_the_source.py
 """

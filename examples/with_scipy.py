@@ -1,4 +1,4 @@
-"""Both ways between slomodel and SciPy, and a model from a SymPy expression.
+"""slomodel's kernels in SciPy, its methods through SciPy, and a model from a SymPy expression.
 
 python examples/with_scipy.py
 """

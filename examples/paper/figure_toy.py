@@ -1,7 +1,7 @@
 """Section 1: the Lipschitz constant of the two-weight softplus toy over balls of radius 1/4.
 
-True (the largest |eigenvalue| of the Hessian on a fine grid of each ball, so from below by a hair),
-proved (`model.bounds`) and sampled as the paper does it (`--rounds` random pairs of points).
+True (the largest |eigenvalue| of the Hessian on a fine grid of each ball, slightly from below),
+proved (`model.bounds`) and sampled as in the paper (`--rounds` random pairs of points).
 
     python examples/paper/figure_toy.py --rounds 100
 """
@@ -52,7 +52,7 @@ def figure(maps: dict[str, Array]) -> Figure:
 
 
 def main() -> None:
-    """Fill the maps, print how far proved and sampled lie from the truth, draw."""
+    """Fill the maps, print the ratios of proved and sampled to true, draw."""
     parser = arguments("figure_toy", methods=())
     parser.add_argument("--steps", type=int, default=11, help="balls along each axis (11)")
     given = parser.parse_args()

@@ -1,8 +1,8 @@
 """Section 5: evaluations against ε on the hard instance, d = 4, and the radius R_T against Δ/√ε.
 
-Theory: ε^(-d/2) for all but agp, ε^(-3d/8) for agp, logarithms left out. The paper's gd has L1 of
-the level set, past 1e800; this one is given L1 over B(0, Δ/√ε). Starts: the paper's, 0, from which
-x2 stays 0, and `--rounds` times (0, u) with u uniform in [0, 0.1].
+Theory: ε^(-d/2) for all but agp, ε^(-3d/8) for agp, up to logarithms. The paper's gd uses L1 of the
+level set, above 1e800; here it uses L1 over B(0, Δ/√ε). Starts: the paper's start 0, from which x2
+remains 0, and `--rounds` times (0, u) with u uniform in [0, 0.1].
 
     python examples/paper/hard_instance.py --rounds 2 --seconds 4
 """
@@ -25,7 +25,7 @@ def figure(at_zero: list[Reached], far: list[Reached]) -> Figure:
     for method in dict.fromkeys(run.method for run in at_zero):
         own = [run for run in at_zero if run.method == method]
         eps, counts = [run.tolerance**2 for run in own], [run.evaluations for run in own]
-        # tgd and pgd take the same steps for long; dashes let the one be seen under the other.
+        # tgd and pgd take the same steps for a long time; dashes make both visible.
         line = "o--" if method == "tgd" else "o-"
         left.loglog(eps, counts, line, color=COLOURS[method], label=method, ms=3)
     eps = np.array([1e-4, 3e-3])

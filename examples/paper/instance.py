@@ -1,4 +1,4 @@
-"""Runs on the hard instance of Section 5, d = 4, and lines fitted to what they needed."""
+"""Runs on the hard instance of Section 5, d = 4, and lines fitted to their costs."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ DEGREE = 4
 R2, R3 = 0.11, 0.08
 TOLERANCES = tuple(0.1 * 2.0 ** (-k / 2) for k in range(21))
 """√ε, from 0.1 to 1e-4."""
-# Below this the bends of r at small x no longer matter much.
+# Below this the curvature of r at small x hardly matters.
 SMALL = 0.05
 HEADER = "method", "start", "least √ε", "exponent of ε", "theory", "exponent of R_T"
 
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """A run that got to ‖∇f‖ < √ε: how many evaluations it took, and how far from 0 it is."""
+    """A run that reached ‖∇f‖ < √ε: its evaluations, and its distance from 0."""
 
     method: str
     Delta: float
@@ -36,9 +36,9 @@ class Reached:
 
 
 def over_ball(Delta: float) -> Callable[[Array, float], tuple[float, float]]:
-    """(centre (2,), radius) → (L1, L2) over the ball, from the largest entries of each derivative.
+    """L1 and L2 over the ball about a centre (2,), from the largest entries of each derivative.
 
-    L2 is that of the pieces: over x1 = 1, where the Hessian jumps, there is none.
+    L2 is that of the pieces: across x1 = 1, where the Hessian jumps, none exists.
     """
 
     def constants(center: Array, radius: float) -> tuple[float, float]:
@@ -66,16 +66,16 @@ def methods(Delta: float, tolerance: float) -> dict[str, Mapping[str, object]]:
 
 @cache
 def compiled(Delta: float) -> slomodel.Model:
-    """The model, its kernels made, so that no run's time holds that."""
+    """The model with its kernels compiled, so that run times exclude that."""
     model = slomodel.compile(MODELS / "hard_instance.slo", data={"Delta": Delta})
     model.value_and_gradient(model.x0())
     return model
 
 
 def measure(method: str, x0: Array, seconds: float, Delta: float = 1.0) -> list[Reached]:
-    """From a start (2,), one tolerance after another until a run takes more than `seconds`.
+    """Runs from a start (2,) for decreasing tolerances, until one takes more than `seconds`.
 
-    Each takes about twice the time of the one before, so none follows one of half the time.
+    Each takes about twice as long as the one before, so that none follows one of half that time.
     """
     model = compiled(Delta)
     found = []

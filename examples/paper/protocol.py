@@ -1,8 +1,8 @@
-"""The protocol of the tables: every method from the same starts, for the same time, written down.
+"""The protocol of the tables: every method from the same starts, for the same time.
 
-A run has a process with one thread to itself and ends after so many seconds of that process on
-the processor, so that a busy machine gives the same table as an idle one. What a run found is
-kept as a file; the same command again does only the runs that are not there yet.
+A run has its own process with one thread, and ends after a given CPU time, so that a busy machine
+gives the same table as an idle one. Each run is stored as a file; repeating the command only makes
+the missing runs.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ OUR_METHODS: dict[str, Options] = {
 }
 METHODS = PAPER_METHODS | OUR_METHODS
 TOLERANCE = 1e-15
-# agp works towards its tolerance from the first step: C1 and C2 are powers of it.
+# agp depends on its tolerance from the first step: C1 and C2 are powers of it.
 TOLERANCES = {"agp": 1e-12}
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
-# Wall seconds a second of the processor may take on a busy machine before a run is cut.
+# Wall-clock seconds per second of CPU time, on a busy machine, after which a run is cut.
 PATIENCE = 30.0
 CURVE_POINTS = 300
 
@@ -56,7 +56,7 @@ CURVE_POINTS = 300
 class Case:
     """A model with data, starts uniform in [low, high], and its least value, None if unknown.
 
-    `replace` puts other text in the place of some in the model's file.
+    `replace` maps parts of the model's text to other text.
     """
 
     name: str
@@ -84,9 +84,9 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a run of `seconds` found; (k,) curves against seconds on the processor.
+    """Result of a run of `seconds`, with curves (k,) against CPU time.
 
-    A method that is refused (bpg without a constant) has its reason in `status` and no numbers.
+    For a method that cannot run (bpg without a constant) `status` holds the reason.
     """
 
     case: str
@@ -108,7 +108,7 @@ class Run:
 
 
 class Watch:
-    """A callback that keeps the curve and stops the run after so many seconds of the processor."""
+    """A callback that records the curve and stops the run after a given CPU time."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -132,7 +132,7 @@ _compiled: dict[str, slomodel.Model] = {}
 
 
 def execute(case: Case, method: str, round_: int, seconds: float) -> Run:
-    """One run, in a process that keeps the models it has compiled."""
+    """One run, in a process that caches compiled models."""
     if case.name not in _compiled:
         _compiled[case.name] = case.compile()
     model = _compiled[case.name]
@@ -165,7 +165,7 @@ def execute(case: Case, method: str, round_: int, seconds: float) -> Run:
 
 
 def kept(folder: Path, case: Case, method: str, round_: int, seconds: float) -> Run:
-    """The run from its file, made and written in one move where there is none."""
+    """The run from its file; a missing file is computed and written atomically."""
     path = run_path(folder, case, method, round_, seconds)
     if path.exists():
         return Run(**json.loads(path.read_text(encoding="utf-8")))
@@ -180,7 +180,7 @@ def kept(folder: Path, case: Case, method: str, round_: int, seconds: float) -> 
 
 
 def run_path(folder: Path, case: Case, method: str, round_: int, seconds: float) -> Path:
-    """A file name that tells all that the run depends on but for the program."""
+    """A file name that encodes everything that the run depends on, except the program."""
     plain = "".join(c if c.isalnum() or c in ".-" else "_" for c in case.name)
     return folder / plain / f"{method.replace(' ', '_')}-{round_}-{seconds:g}s.json"
 
@@ -193,7 +193,7 @@ def all_runs(
     seconds: float,
     workers: int,
 ) -> list[Run]:
-    """Every run, over `workers` processes, with a progress bar; what is done stays on Ctrl-C."""
+    """All runs, over `workers` processes, with a progress bar; Ctrl-C preserves finished runs."""
     os.environ.update(dict.fromkeys(THREADS, "1"))
     jobs = [(case, m, k) for k in range(rounds) for case in cases for m in methods]
     with Progress() as progress, ProcessPoolExecutor(workers, get_context("spawn")) as pool:
@@ -206,13 +206,13 @@ def all_runs(
                 progress.update(task, advance=1, description=f"{run.case}: {run.method}")
         except KeyboardInterrupt:
             pool.shutdown(wait=False, cancel_futures=True)
-            progress.console.print("Stopped; the same command goes on from here.")
+            progress.console.print("Stopped; the same command continues from here.")
             raise
     return [future.result() for future in futures]
 
 
 def of_case(runs: Sequence[Run], case: Case) -> Iterator[tuple[str, list[Run]]]:
-    """(method, its runs that were not refused) in the order they were asked for."""
+    """(method, its successful runs), in the order requested."""
     for method in dict.fromkeys(run.method for run in runs):
         yield (
             method,

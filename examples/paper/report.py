@@ -1,4 +1,4 @@
-"""Tables beside the paper's, figures, and the command line of every script."""
+"""Tables beside those of the paper, figures, and the command line of every script."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ COLOURS = {
     "lbfgs exact": "#2ca02c",
     "auto": "#000000",
 }
-# The least gap that is told; where f* is not 0 it is the spacing of numbers near f*.
+# The least gap that is reported; unless f* is 0, it is the spacing of numbers near f*.
 FLOOR = 1e-32
 MOST_COLUMNS = 6
-# Where f* is the least value seen, gaps this far below that of the start say only who saw it.
+# If f* is the least value seen, gaps this far below that of the start only show who saw it.
 SEEN = 1e-6
 COLOURS_OF_A_FILE = 256
 EPS = float(np.finfo(np.float64).eps)
@@ -58,9 +58,9 @@ def main(
     published: Published | None = None,
     methods: Sequence[str] = tuple(METHODS),
 ) -> None:
-    """Run a table as the command line says; print it, draw its figure, write both below --out.
+    """Run a table by the options of the command line; print it, draw its figure, write both.
 
-    Where nothing was published, all cases share two tables of averages; `methods` are the default.
+    Without published numbers, all cases share two tables of averages; `methods` are the default.
     """
     given = arguments(name, [case.name for case in cases], defaults=methods).parse_args()
     chosen = [case for case in cases if case.name in given.cases]
@@ -86,11 +86,11 @@ def arguments(
     methods: Sequence[str] = tuple(METHODS),
     defaults: Sequence[str] = (),
 ) -> argparse.ArgumentParser:
-    """The options that every script takes, and --cases where there are any."""
+    """The options of every script, and --cases if there are any."""
     parser = argparse.ArgumentParser(prog=f"{name}.py")
     for option, kind, default, text in (
         ("--rounds", int, 20, "starts of each case (20, as in the paper)"),
-        ("--seconds", float, 10.0, "seconds on the processor a run (10, as in the paper)"),
+        ("--seconds", float, 10.0, "CPU seconds per run (10, as in the paper)"),
         ("--workers", int, 1, "processes, one thread each (1)"),
         ("--out", Path, Path("out/paper"), "folder for runs, table and figure (out/paper)"),
     ):
@@ -106,7 +106,7 @@ def arguments(
 
 
 def table(case: Case, runs: Sequence[Run], paper: Mapping[str, tuple[float, ...]]) -> str:
-    """Markdown: one row a method, the paper's numbers in the last columns."""
+    """Markdown: one row per method, the paper's numbers in the last columns."""
     lines = [f"### {case.name}", "", *heading(HEADER)]
     for method, found in of_case(runs, case):
         *values, evaluations = summary(case, found)
@@ -123,7 +123,7 @@ def heading(cells: Sequence[str]) -> list[str]:
 
 
 def overview(cases: Sequence[Case], runs: Sequence[Run]) -> str:
-    """Markdown: one row a case, one column a method; average gaps, then average gradient norms."""
+    """Markdown: one row per case, one column per method; average gaps, then gradient norms."""
     lines = []
     for title, place in (("value gap, average", 3), ("‖∇f‖, average", 1)):
         lines += [f"### {title}", "", *heading(["case", *dict.fromkeys(r.method for r in runs)])]
@@ -135,7 +135,7 @@ def overview(cases: Sequence[Case], runs: Sequence[Run]) -> str:
 
 
 def summary(case: Case, runs: Sequence[Run]) -> tuple[float, ...]:
-    """Gradient norm best and average, gap best and average, evaluations a run."""
+    """Gradient norm best and average, gap best and average, evaluations per run."""
     if not runs:
         return (math.nan,) * 5
     norms = np.array([run.gradient_norm for run in runs])
@@ -151,7 +151,7 @@ def summary(case: Case, runs: Sequence[Run]) -> tuple[float, ...]:
 
 
 def lowest(case: Case, runs: Sequence[Run]) -> float:
-    """f*, or where it is not known the least value of any run."""
+    """f*, or the least value of any run if f* is unknown."""
     if case.least is not None:
         return case.least
     return min((run.fun for _, found in of_case(runs, case) for run in found), default=math.nan)
@@ -164,7 +164,7 @@ def gap(case: Case, funs: Sequence[float]) -> Array:
 
 
 def number(value: float) -> str:
-    """Two digits; a dash for what is not there."""
+    """Two digits; a dash for a missing number."""
     if math.isnan(value):
         return "–"
     return f"{value:.1e}" if value else "0"
@@ -179,7 +179,7 @@ def save(drawn: Figure, path: Path) -> None:
 
 
 def figure(cases: Sequence[Case], runs: Sequence[Run], seen: Collection[str]) -> Figure:
-    """Gradient norm above value gap, against time, one column a case: the first round's curves.
+    """Gradient norm above value gap, against time, one column per case: curves of the first round.
 
     `seen`: names of the cases whose f* is the least value seen.
     """
@@ -209,7 +209,7 @@ def figure(cases: Sequence[Case], runs: Sequence[Run], seen: Collection[str]) ->
 
 
 def curve(axes: Axes, times: Sequence[float], values: Array, method: str) -> None:
-    """One run; the first point stands at the first millisecond."""
+    """One run; the first point is drawn at 1 ms."""
     axes.plot(
         np.maximum(times, 1e-3),
         np.maximum(values, FLOOR),
@@ -222,6 +222,6 @@ def curve(axes: Axes, times: Sequence[float], values: Array, method: str) -> Non
 def label(axes: Axes, what: str) -> None:
     axes.set_xscale("log")
     axes.set_yscale("log")
-    axes.set_xlabel("seconds on the processor")
+    axes.set_xlabel("CPU seconds")
     axes.set_ylabel(what)
     axes.grid(visible=True, which="major", alpha=0.3)

@@ -1,8 +1,8 @@
 """Table 2 and Figure 2: the linear autoencoder 22-20-10-4-10-22 on 6,000 points of ijcnn1.
 
-The paper's gaps are those of a mean over the 22 · 6,000 entries: bpg stays at the start, near 0,
-where our mean is 0.028 above f* and theirs 0.029. So X is divided by √132,000 here. The paper takes
-the least value seen for f*; it is known: Σ_{i>4} σ_i(X)², what four singular values leave of X.
+The paper's gaps are those of a mean over the 22 · 6,000 entries: bpg remains at the start, near 0,
+where our mean is 0.028 above f* and theirs 0.029. So X is divided by √132,000 here. The paper uses
+the least value seen as f*; it is known: Σ_{i>4} σ_i(X)², the error of the best rank 4.
 
     python examples/paper/table_autoencoder.py --rounds 20 --seconds 10
 """

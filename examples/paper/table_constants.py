@@ -1,8 +1,9 @@
-"""How far the sampled constants of Section 6 lie below the truth, and the proved ones above it.
+"""Sampled constants of Section 6 against the true ones, and proved ones.
 
-L1 over balls of radius 1 (the D of pgd and tgd) at the start and where norm-armijo is after some
-steps. The truth lies between what an ascent finds, a value that some point of the ball has, and the
-proof. `--rounds` starts; the paper's estimate is from 100 random pairs.
+L1 over balls of radius 1 (the D of pgd and tgd) about the start and about the point that
+norm-armijo reaches after some steps. The true constant lies between the result of an ascent, which
+is attained in the ball, and the proved bound. `--rounds` starts; the paper's estimate is from 100
+random pairs.
 
     python examples/paper/table_constants.py --rounds 3
 """
@@ -27,14 +28,14 @@ HEADER = "case", "after", "sampled L1", "ascent", "proved", "sampled / ascent", 
 
 
 def centers(case: Case, model: slomodel.Model, round_: int) -> Iterator[tuple[int, Array]]:
-    """The start, and where norm-armijo is after so many steps."""
+    """The start, and the point of norm-armijo after some steps."""
     x0 = case.x0(model.n, round_)
     for steps in STEPS:
         yield steps, model.solve("norm-armijo", x0, max_iter=steps, gtol=1e-15).x
 
 
 def constants(model: slomodel.Model, center: Array) -> tuple[float, float, float]:
-    """Sampled as in the paper, found by ascent, proved."""
+    """L1 sampled as in the paper, by ascent, and proved."""
     sampled = model.sample_bounds(center, RADIUS, PAIRS, method="pairs").L1
     return sampled, model.sample_bounds(center, RADIUS).L1, model.bounds(center, RADIUS).L1
 
