@@ -1,4 +1,4 @@
-"""Arrays that start at a cache line, and on which side of the bus an array lies."""
+"""Arrays aligned to cache lines, and transfers between host and device."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LINE = 64
 
 
 def aligned_empty(shape: tuple[int, ...], kind: np.dtype[np.float64]) -> NDArray[np.float64]:
-    """An array in C order with anything in it."""
+    """An uninitialised array in C order, aligned to a cache line."""
     size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
     raw = np.empty(size + _LINE, np.uint8)
     start = -raw.ctypes.data % _LINE
@@ -19,13 +19,13 @@ def aligned_empty(shape: tuple[int, ...], kind: np.dtype[np.float64]) -> NDArray
 
 
 def is_on_device(value: object) -> bool:
-    """True for an array of CuPy. Where CuPy has not been imported there are none."""
+    """Whether a value is an array of CuPy; not if CuPy has not been imported."""
     cupy = sys.modules.get("cupy")
     return cupy is not None and isinstance(value, cupy.ndarray)
 
 
 def empty_on_device(size: int, kind: str) -> NDArray[np.float64]:
-    """An array (size,) of CuPy without values."""
+    """An uninitialised array (size,) of CuPy."""
     import cupy
 
     made: NDArray[np.float64] = cupy.empty(size, kind)
@@ -33,5 +33,5 @@ def empty_on_device(size: int, kind: str) -> NDArray[np.float64]:
 
 
 def on_host(value: object) -> object:
-    """The array of NumPy with the numbers of one of CuPy; anything else as it is."""
+    """An array of CuPy copied to one of NumPy; any other value unchanged."""
     return value.get() if is_on_device(value) else value  # type: ignore[attr-defined]

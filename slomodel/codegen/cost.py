@@ -1,7 +1,7 @@
-"""What elementwise kernels cost, so that each is printed for the quicker of NumPy and numexpr.
+"""Cost of elementwise kernels, so that each is printed for the faster of NumPy and numexpr.
 
 The costs in the functions' records are of NumPy 2.4 and numexpr 2.14 (no VML) on one thread of an
-x86-64 machine with AVX-512; `benchmarks/kernel_costs.py` measures them anew. Where NumPy has no
+x86-64 machine with AVX-512; `benchmarks/kernel_costs.py` measures them again. Where NumPy has no
 vector code (older processors) both call the same libm and the choice hardly matters.
 """
 
@@ -23,28 +23,28 @@ NUMEXPR_CALL = 690.0
 # From this many elements on numexpr wakes its other threads, which takes this long.
 THREADS_FROM = 2048
 THREADS_WAKE = 20_000.0
-# A gain from threads is not counted on: for one kernel two threads gave 1.0 to 2.1, by how busy the
-# machine was. Nor is a kernel's single pass over arrays beyond the cache: of nine models of a
+# No gain from threads is assumed: for one kernel two threads gave 1.0 to 2.1, depending on the load
+# of the machine. Nor is a kernel's single pass over arrays beyond the cache: of nine models of a
 # million elements it was quicker in none, as it reads in short turns from many places.
 
 QUICK = 0.3
-"""Nanoseconds in which an element is computed about as quickly as it is read from memory."""
+"""Nanoseconds per element below which computing it takes no longer than reading it from memory."""
 
 
 def numpy_time(functions: Iterable[ScalarFunction], elements: int) -> float:
-    """Nanoseconds for one pass an operation."""
+    """Nanoseconds of one pass per operation."""
     return sum(NUMPY_CALL + elements * cost_of(function).numpy for function in functions)
 
 
 def numexpr_time(functions: Iterable[ScalarFunction], elements: int) -> float:
-    """Nanoseconds for one kernel of all operations."""
+    """Nanoseconds of one kernel for all operations."""
     work = sum(cost_of(function).numexpr for function in functions)
     waking = THREADS_WAKE if elements >= THREADS_FROM else 0.0
     return NUMEXPR_CALL + waking + elements * work
 
 
 def is_quick(function: ScalarFunction) -> bool:
-    """Whether an element is computed about as quickly as it is read from memory."""
+    """Whether computing an element takes no longer than reading it from memory."""
     return cost_of(function).numpy <= QUICK
 
 

@@ -1,4 +1,4 @@
-"""The functions that are generated, and their programs for some sizes and one target."""
+"""Functions to generate, and their programs for given sizes and one target."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ EntryName = Literal["value", "value_and_gradient", "hvp", "gauss_newton"]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A function to generate: `scalar` is returned, `arrays` go into `out`, one a variable.
+    """A function to generate: `scalar` is returned, `arrays` go to `out`, one per variable.
 
-    `directions` are the inputs that stand for a second vector argument, one a variable.
+    `directions` are the inputs that represent a second vector argument, one per variable.
     """
 
     name: EntryName
@@ -41,9 +41,9 @@ def program_of(
     spells: Callable[[ScalarFunction], bool],
     prints: Callable[[ScalarFunction], bool] | None,
 ) -> Program:
-    """An entry lowered and scheduled for a target that spells and fuses such functions.
+    """An entry lowered and scheduled for a target that spells and fuses the given functions.
 
-    Where there is a direction the variables are the centre. The roots end with the arrays.
+    If there are directions, the variables are the centre. The arrays are the last roots.
     """
     roots = lower(entry.roots, numbers, spells)
     return schedule(

@@ -1,4 +1,4 @@
-"""Which elementwise nodes are computed together in one kernel.
+"""Grouping of elementwise nodes that are computed in one kernel.
 
 A node joins the kernel of its users when all its uses lie in that one kernel and it has the
 kernel's shape; a value that several kernels need is written out once and read by them.
@@ -22,7 +22,7 @@ MOST_DEPTH = 50
 
 @dataclass(slots=True)
 class Group:
-    """A kernel in the making: its root and the nodes fused so far, with their multiplicities.
+    """A kernel under construction: its root and the nodes fused so far, with their multiplicities.
 
     A node used twice is printed twice, so its operands count twice: `printed` is the text's size.
     """
@@ -40,7 +40,7 @@ def group(
     users: Mapping[Expr, Sequence[Expr]],
     alone: set[Expr],
 ) -> dict[Expr, Group]:
-    """For each elementwise array node of `order` its group; nodes of `alone` are never joined."""
+    """The group of each elementwise array node of `order`; nodes in `alone` are never joined."""
     found: dict[Expr, Group] = {}
     for node in reversed(order):
         if forms[node] is not Form.ELEMENTWISE or not isinstance(node, Map) or not node.rank:
@@ -84,7 +84,7 @@ def _in_full(node: Expr, user: Expr) -> bool:
 
 
 def worth_fusing(group: Group, elements: int) -> bool:
-    """Whether one kernel beats one NumPy pass an operation, for arrays of this many elements."""
+    """Whether one kernel beats one NumPy pass per operation, for this many elements."""
     functions = [node.function for node in group.times]
     return len(functions) > 1 and numexpr_time(functions, elements) < numpy_time(
         functions, elements

@@ -1,4 +1,4 @@
-"""From an objective to callable kernels: derivatives once, a plan a set of sizes, arrays a bind."""
+"""From an objective to kernels: derivatives once, plans per set of sizes, arrays per bind."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ TARGETS: dict[str, Target] = {
     target.name: target
     for target in (NATIVE, PythonTarget(NUMEXPR), PythonTarget(NUMPY), CUPY, CUDA)
 }
-"""Every target by name."""
+"""All targets by name."""
 
 ENTRIES: tuple[EntryName, ...] = ("value", "value_and_gradient", "hvp")
 
 
 class Derivatives:
-    """The entries of an objective; each is differentiated when first asked for, before any size.
+    """The entries of an objective; each is differentiated when first requested, for all sizes.
 
-    `known` are facts about the data that save work; `given` is the gradient where it is there.
+    `known` are facts about the data that save work; `given` is the gradient, if known.
     """
 
     def __init__(
@@ -72,19 +72,19 @@ class Derivatives:
 
     @cached_property
     def squares(self) -> tuple[Square, ...]:
-        """Squares of which the objective is a sum, up to a constant; none where it is not."""
+        """Squares whose sum is the objective up to a constant; empty if there are none."""
         with self._lock:
             return squares(self.objective, self.variables)
 
     @cached_property
     def gauss_newton(self) -> tuple[Expr, ...]:
-        """The product of Gauss and Newton's matrix, of an objective that is a sum of squares."""
+        """Product with the Gauss–Newton matrix, for an objective that is a sum of squares."""
         with self._lock:
             return gauss_newton(self.squares, self._along, self._known)
 
     @cached_property
     def degree(self) -> int | None:
-        """The degree of a polynomial objective, from above; None of another."""
+        """Upper bound on the degree of a polynomial objective; None for others."""
         with self._lock:
             return degree(self.objective, self.variables)
 
@@ -93,7 +93,7 @@ class Derivatives:
         return dict(zip(self.variables, self.directions, strict=True))
 
     def entry(self, name: EntryName) -> Entry:
-        """The function to generate under this name."""
+        """The entry of this name."""
         if name == "value":
             return Entry(name, self.objective)
         if name == "value_and_gradient":
@@ -132,12 +132,12 @@ class Compiled:
         self._lock = threading.RLock()
 
     def serves(self, derivatives: Derivatives, numbers: Mapping[str, int], target: Target) -> bool:
-        """True when these are the kernels of such derivatives, sizes and target."""
+        """Whether these are the kernels for the given derivatives, sizes and target."""
         same = self.derivatives is derivatives and self.target is target
         return same and self.numbers == dict(numbers)
 
     def maker(self, name: EntryName) -> Maker:
-        """From data to the function of this name."""
+        """The constructor of the function of this name from data."""
         with self._lock:
             if name not in self._makers:
                 entry = self.derivatives.entry(name)
@@ -151,7 +151,7 @@ class Compiled:
         return self.target.source(self.name, entries, self._layout, self.numbers)
 
     def completed(self, data: Mapping[str, Vector]) -> Mapping[str, Vector]:
-        """The data with what is made of it once."""
+        """The data with the arrays prepared from them."""
         if not self._layout.prepared:
             return data
         with self._lock:
@@ -168,17 +168,17 @@ class Evaluate(Protocol):
 
 
 class _Own(threading.local):
-    """What a thread has for itself: its functions by name.
+    """Functions of one thread by name.
 
-    `fresh` gives of a vector (n,) the value and a new gradient, at once; None where that is not
-    quicker than to fill a given array, or nothing has been asked yet.
+    `fresh` maps a vector (n,) to the value and a new gradient; None before the first request, or if
+    that is not faster than filling a given array.
     """
 
     fresh: Callable[[Vector], tuple[float, Vector]] | None = None
 
 
 class Kernels:
-    """The generated functions over some data. Each thread has working arrays of its own."""
+    """The generated functions over given data. Each thread has its own working arrays."""
 
     def __init__(self, compiled: Compiled, data: Mapping[str, Vector]) -> None:
         self.compiled = compiled

@@ -1,4 +1,4 @@
-"""The flat vectors of a model: which slice of x is which variable, and what data it takes."""
+"""Layout of the flat vectors of a model, and its data."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ Default = float | tuple[float, ...]
 class Layout:
     """Variables in declaration order, one after another in C order; data by name.
 
-    `precision` is the type that everything is computed in, `defaults` are values of data that a
-    caller may leave out, `prepared` says of data that is made of other data what it is, and
-    `attributes` what is promised of data: `symmetric`, `mask`.
+    `precision` is the type of all computations, `defaults` are values of optional data, `prepared`
+    maps data that are computed from other data to their graphs, and `attributes` are those declared
+    for data: `symmetric`, `mask`.
     """
 
     variables: tuple[Input, ...]
@@ -39,7 +39,7 @@ class Layout:
 
     @property
     def given(self) -> tuple[Input, ...]:
-        """The data that a caller gives."""
+        """The data given by the caller."""
         return tuple(node for node in self.data if node not in self.prepared)
 
     def constants(self) -> list[str]:
@@ -51,7 +51,7 @@ class Layout:
         return [*lines, f"n = {start}"]
 
     def pieces(self, vector: str) -> tuple[dict[Input, str], list[str], list[str]]:
-        """Names for the parts of a vector of length n: views made once, scalars read every call."""
+        """Names for the parts of a vector (n,): views defined once, scalars read at every call."""
         names: dict[Input, str] = {}
         views, reads = [], []
         for k, node in enumerate(self.variables):
@@ -77,9 +77,9 @@ class Layout:
 
 
 def plain(text: str) -> str:
-    """A user's names as comments and docstrings can hold them: nothing ends the line or the text.
+    """A user's name escaped for comments and docstrings: it cannot end the line or the text.
 
-    A SymPy symbol may have any name, `\\alpha` or a program, and all but quotes are shown.
+    A SymPy symbol may have any name, `\\alpha` or a program; all characters but quotes are shown.
     """
     escaped = text.replace("\\", "\\\\").replace('"', "'")
     return "".join(c if c.isprintable() else f"\\\\u{ord(c):04x}" for c in escaped)

@@ -1,4 +1,4 @@
-"""The one place where generated source is executed. It holds only names that slomodel made."""
+"""The only place where generated source is executed; all names in it are chosen by slomodel."""
 
 from __future__ import annotations
 

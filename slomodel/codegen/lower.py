@@ -1,4 +1,4 @@
-"""Lowering: the same functions in the few simple forms that a schedule can run.
+"""Lowering: the same functions in the few simple forms that a schedule can execute.
 
 After it every `Einsum` is one of: a sum along axes of one operand, a permutation, a broadcast, or
 a product of two operands with at least one summed label, whose output is batch labels, then the
@@ -96,7 +96,7 @@ def _on_diagonal(value: Expr, unique: Axes, output: Axes) -> Expr:
 
 
 class _Terms:
-    """The operands of one Einsum with their labels, while it is taken apart."""
+    """The operands of one Einsum with their labels, during its decomposition."""
 
     def __init__(self, node: Einsum, sizes: Sizes) -> None:
         self.operands = list(node.operands)
@@ -109,14 +109,14 @@ class _Terms:
         ]
 
     def take_scalars(self) -> list[Expr]:
-        """Scalar operands and sizes of labels that nothing has, to be multiplied in at the end."""
+        """Scalar operands, and sizes of labels without operand: factors multiplied at the end."""
         scalars = [operand for operand in self.operands if not operand.rank]
         self.labels = [own for own in self.labels if own]
         self.operands = [operand for operand in self.operands if operand.rank]
         return [*self.factors, *scalars]
 
     def take_diagonals(self) -> None:
-        """Turn a label that an operand has twice into a gather of its diagonal."""
+        """Replace a label that an operand has twice by a gather of the diagonal."""
         for k, own in enumerate(self.labels):
             unique = tuple(dict.fromkeys(own))
             if len(unique) < len(own):
@@ -126,7 +126,7 @@ class _Terms:
                 self.labels[k] = unique
 
     def sum_alone(self, output: Axes) -> None:
-        """Sum each operand along the labels that it alone has, before any product."""
+        """Sum each operand along the labels that occur in it alone, before any product."""
         for k, own in enumerate(self.labels):
             others = {label for j, labels in enumerate(self.labels) if j != k for label in labels}
             alone = [label for label in own if label not in others and label not in output]
@@ -224,7 +224,7 @@ def _pair(
 
 
 def _laid_out(operand: Expr, labels: Axes, wanted: Axes, blocks: Blocks) -> tuple[Expr, Axes]:
-    """The operand itself where its blocks lie together in memory, else permuted into `wanted`.
+    """The operand itself if its blocks are contiguous in memory, else permuted into `wanted`.
 
     A permutation that is the operand of a product is one that the schedule copies.
     """
@@ -285,14 +285,14 @@ class Blocks:
         return self.batch + self.left + self.right
 
     def fits(self, labels: Axes) -> bool:
-        """True when an operand's batch labels lead and its other blocks each lie together."""
+        """Whether an operand's batch labels lead and its other blocks are each contiguous."""
         rest = labels[len(self.batch) :]
         free = tuple(label for label in rest if label not in self.summed)
         in_order = rest in (free + self.summed, self.summed + free)
         return labels[: len(self.batch)] == self.batch and in_order
 
     def summed_last(self, labels: Axes) -> bool:
-        """True when the summed block is the last of an operand that fits."""
+        """Whether the summed block is the last of an operand that needs no permutation."""
         return labels[len(labels) - len(self.summed) :] == self.summed
 
 
@@ -300,7 +300,7 @@ _COMMUTATIVE = (add, mul)
 
 
 def shared(roots: tuple[Expr, ...]) -> tuple[Expr, ...]:
-    """Lowered roots with one node for what has been computed in another order before."""
+    """Lowered roots, where sums and products that differ in the order of operands are one node."""
     seen: set[Expr] = set()
 
     def rule(node: Expr) -> Expr:
@@ -312,7 +312,7 @@ def shared(roots: tuple[Expr, ...]) -> tuple[Expr, ...]:
 
 
 def _swapped(node: Expr, seen: set[Expr]) -> Expr | None:
-    """The node from what was seen before, with its two operands in the other order."""
+    """The equal node with swapped operands among those `seen`, permuted to this node's order."""
     if len(node.operands) != 2 or node.operands[0] is node.operands[1]:
         return None
     if isinstance(node, Map) and node.function in _COMMUTATIVE:

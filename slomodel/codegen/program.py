@@ -1,6 +1,6 @@
-"""A program: the steps, in order, that compute some roots, and where each result lives.
+"""A program: the ordered steps that compute some roots, and the storage of each result.
 
-It names no target: every backend prints the same programs.
+It does not depend on the target: every backend prints the same programs.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Stage = Literal["data", "centre", "call"]
 
 
 class Form(Enum):
-    """How a lowered node comes to be."""
+    """How a lowered node is computed."""
 
     INPUT = "input"
     CONSTANT = "constant"
@@ -55,7 +55,7 @@ class Form(Enum):
 
 
 def form_of(node: Expr) -> Form:
-    """The form of a lowered node by itself."""
+    """The form of a lowered node, regardless of its users."""
     if isinstance(node, Input):
         return Form.INPUT
     if isinstance(node, Const):
@@ -84,7 +84,7 @@ def _form_of_einsum(node: Einsum) -> Form:
 
 
 def is_slice(index: tuple[Index, ...]) -> bool:
-    """True when each output axis runs along one axis of the operand, and no two along the same."""
+    """Whether each output axis runs along one axis of the operand, and no two along the same."""
     if not all(isinstance(one, Affine) for one in index):
         return False
     runs = [[axis for axis, c in enumerate(one.coefficients) if c] for one in affine(index)]
@@ -93,7 +93,7 @@ def is_slice(index: tuple[Index, ...]) -> bool:
 
 
 def scattered(node: Expr, single: set[Expr]) -> Scatter | None:
-    """The operand of an addition that is a slice filled into zeros: it can be added in place.
+    """The operand of an addition that is a slice inside zeros: it can be added in place.
 
     `single` holds the nodes with one use.
     """
@@ -110,7 +110,7 @@ def scattered(node: Expr, single: set[Expr]) -> Scatter | None:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A preallocated array, used by one node or, one after another, by several."""
+    """A preallocated array, used by one node or by several in succession."""
 
     shape: Shape
     dtype: DType
@@ -120,10 +120,10 @@ class Slot:
 class Step:
     """One node computed into its storage.
 
-    `fused` are the elementwise nodes evaluated with it, in order, `node` last; those of what is put
-    into a slice are computed right there. `in_place` names
-    the operand whose storage the result takes over. An accumulation reads its start and what is
-    added to a part of it; `added` is the scatter that says to which.
+    `fused` are the elementwise nodes evaluated with it, in order, `node` last; those of a value
+    that is put into a slice are computed there. `in_place` is the operand whose storage the result
+    reuses. An accumulation reads its start and the array that is added to a part of it; `added` is
+    the scatter that determines the part.
     """
 
     node: Expr

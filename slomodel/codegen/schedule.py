@@ -1,4 +1,4 @@
-"""From lowered roots to a program: what is computed when, together with what, and into where."""
+"""From lowered roots to a program: order, fusion and storage."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def schedule(
     outputs: Sequence[Expr] = (),
     centre: Sequence[Input] = (),
 ) -> Program:
-    """The program of lowered `roots` whose values change with `arguments` from call to call.
+    """The program of lowered `roots` for calls that differ in `arguments`.
 
     `outputs` are roots whose arrays the caller provides, in order; a root that cannot be computed
-    right into its array is left for the caller to copy. `centre` are arguments that often stay the
-    same from call to call, so that what stands on them alone is a stage of its own. `prints` says
-    which functions can be fused into one kernel; None means one operation a step. `numbers` are the
-    sizes of the named dims: they decide which kernels pay.
+    directly in its array has to be copied by the caller. `centre` are arguments that are often
+    equal in successive calls, so that nodes that depend on them alone form a separate stage.
+    `prints` says which functions can be fused into one kernel; None means one operation per step.
+    `numbers` are the sizes of the named dims: they decide which kernels pay.
     """
     plan = _Plan(tuple(roots), set(arguments), set(centre), prints, numbers)
     steps = plan.steps()
@@ -77,7 +77,7 @@ class _Plan:
         self.put = {node.operands[0] for node in self.order if self._puts(node)}
 
     def _accumulations(self) -> dict[Expr, Scatter]:
-        """Additions of a filled-in slice, which is then added in place and never made."""
+        """Additions of a slice inside zeros, which is added in place and never materialised."""
         added: dict[Expr, Scatter] = {}
         for node in self.order:
             scatter = scattered(node, self.single)
@@ -96,7 +96,7 @@ class _Plan:
         return self.forms[node] in _VIEWS and node not in self.copied
 
     def steps(self) -> list[Step]:
-        """Every node that is computed, in order: the data's, a centre's, each call's."""
+        """All computed nodes, in order: those of the data, of a centre, of each call."""
         made: dict[Stage, list[Step]] = {"data": [], "centre": [], "call": []}
         for node in self.order:
             if self._is_computed(node):
@@ -110,7 +110,7 @@ class _Plan:
         return "centre" if node in self.moving else "data"
 
     def _must_copy(self, node: Expr) -> bool:
-        """Views that somebody needs as an array of its own, in C order."""
+        """Views that some user needs as a separate array, in C order."""
         form = self.forms[node]
         if form not in _VIEWS:
             return False
@@ -169,14 +169,14 @@ class _Plan:
         return tuple(sorted(times, key=self.place.__getitem__))
 
     def _puts(self, node: Expr) -> bool:
-        """True for a scatter to a slice whose operand nothing else reads: it is computed there."""
+        """Whether a node is a scatter to a slice in which its operand can be computed directly."""
         if self.forms[node] is not Form.PUT or node in self.absorbed:
             return False
         assert isinstance(node, Scatter)
         return is_slice(node.index) and self._is_used_by(node.operands[0], node)
 
     def _is_used_by(self, node: Expr, user: Expr) -> bool:
-        """True for an elementwise array that only this user reads, in its stage."""
+        """Whether a node is an elementwise array with this only user, in the same stage."""
         if node not in self.single or self.forms[node] is not Form.ELEMENTWISE or not node.rank:
             return False
         root = node not in self.groups or self.groups[node].root is node

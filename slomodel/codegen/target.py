@@ -1,4 +1,4 @@
-"""What a target is: how it turns an entry into source and into a function."""
+"""Targets: how an entry becomes source text and a function."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from slomodel.codegen.layout import Layout
 
 Vector = NDArray[np.float64]
 Maker = Callable[[Mapping[str, Vector]], Callable[..., float]]
-"""Makes, of data by name, a function of vectors; the last one is filled where there are arrays."""
+"""Constructs a function of vectors from data by name; the last vector receives the arrays."""
 
 
 class Target(Protocol):

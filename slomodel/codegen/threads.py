@@ -1,4 +1,4 @@
-"""How many threads kernels use: one setting for numexpr, target `c` and the BLAS."""
+"""The number of threads of kernels: one setting for numexpr, target `c` and the BLAS."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from slomodel.errors import Diagnostic, DomainError
 
 @contextmanager
 def threads(number: int | None) -> Iterator[None]:
-    """Use `number` threads for the time of the block; None leaves everything as it is.
+    """Use `number` threads inside the block; None changes nothing.
 
-    The setting is the process's: two blocks at once in two threads would undo each other's.
-    Raises DomainError for less than one, or for more than numexpr was started with room for
-    (the environment's NUMEXPR_MAX_THREADS).
+    The setting is global: simultaneous blocks in two threads would undo each other's. Raises
+    DomainError for less than one, or for more than numexpr reserved at its start (the environment
+    variable NUMEXPR_MAX_THREADS).
     """
     if number is None:
         yield

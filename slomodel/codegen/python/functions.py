@@ -1,4 +1,4 @@
-"""The source of one generated function: what it prepares once, and what every call does."""
+"""The source of one generated function: preparation, and the body of each call."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from slomodel.ir.walk import inputs
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """An entry with its program for some sizes and one target."""
+    """An entry with its program for given sizes and one target."""
 
     entry: Entry
     program: Program
@@ -107,10 +107,10 @@ def _stage_lines(planned: Planned, scope: GeneratedNames, stage: str) -> list[st
 
 
 def _centre_lines(planned: Planned, scope: GeneratedNames) -> tuple[list[str], list[str]]:
-    """Names that are kept between calls, and the lines that a call at another point begins with.
+    """Names that persist between calls, and the lines at the start of a call at another point.
 
-    The point is compared by its bits. While the lines run no point is known: they may be broken
-    off in between.
+    Points are compared bit by bit. While the lines run no point is recorded, since they may be
+    interrupted.
     """
     lines = _stage_lines(planned, scope, "centre")
     if not lines:
@@ -142,7 +142,7 @@ def _titled(title: str, lines: list[str]) -> list[str]:
 
 
 def plan_preparation(layout: Layout, numbers: Numbers) -> Program | None:
-    """The program for the prepared data of a layout: NumPy's for every target. None without any."""
+    """The program of the prepared data of a layout, by NumPy for every target; None without."""
     if not layout.prepared:
         return None
     roots = lower(tuple(layout.prepared.values()), numbers, NUMPY.spells)
@@ -151,7 +151,7 @@ def plan_preparation(layout: Layout, numbers: Numbers) -> Program | None:
 
 
 def preparation_lines(program: Program, layout: Layout) -> list[str]:
-    """`prepare(data)`, which gives the prepared data by name."""
+    """The source of `prepare(data)`, which returns the prepared data by name."""
     names, reads = layout.arrays(inputs(*program.roots))
     scope = GeneratedNames(program, layout, names)
     steps = [line for step in program.steps for line in rule(step, NUMPY)(step, scope)]

@@ -1,4 +1,4 @@
-"""Names in generated source: of sizes, inputs, arrays, views and scalars. All are made here."""
+"""Names in generated source: of sizes, inputs, arrays, views and scalars."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def number(value: float) -> str:
 
 
 class GeneratedNames:
-    """The names of one generated function, and the lines that make them before any call."""
+    """The names of one generated function, and the lines that define them before any call."""
 
     def __init__(self, program: Program, layout: Layout, inputs: Mapping[Input, str]) -> None:
         self.program = program
@@ -40,7 +40,7 @@ class GeneratedNames:
         self._placed: dict[Expr, str] = {}
 
     def ref(self, node: Expr) -> str:
-        """The text that stands for the value of a node."""
+        """The source text of a node's value."""
         if isinstance(node, Const):
             return number(node.value)
         if isinstance(node, Input):
@@ -56,7 +56,7 @@ class GeneratedNames:
         return self.view(node)
 
     def put(self, node: Expr, text: str) -> None:
-        """Let a node be computed into a part of another's array."""
+        """Place a node's value in a part of another node's array."""
         self._placed[node] = text
 
     def view(self, node: Expr) -> str:
@@ -74,7 +74,7 @@ class GeneratedNames:
             return slice_view(node.index, node.shape, base, self.sizes.text)
         if isinstance(node, Reshape):
             return f"{base}.reshape({self.sizes.shape(node.shape)})"
-        raise TargetLimit(f"a {type(node).__name__} node is no view")
+        raise TargetLimit(f"a {type(node).__name__} node is not a view")
 
     def alias(self, text: str, prefix: str = "w") -> str:
         """A name for an array expression that is evaluated once, before any call."""
@@ -93,13 +93,13 @@ class GeneratedNames:
         return self.sizes.shape(shape)
 
     def slots(self) -> list[str]:
-        """Lines that make the working arrays."""
+        """Lines that allocate the working arrays."""
         return [
             f"b{k} = np.empty({self.shape(one.shape)}, {'bool' if one.dtype == 'bool' else 'real'})"
             for k, one in enumerate(self.program.slots)
         ]
 
     def is_flat(self, node: Expr) -> bool:
-        """True when the node's array lies in C order without gaps."""
+        """Whether the node's array is contiguous in C order."""
         computed = node in self.program.slot_of or node in self.program.outputs
         return computed or isinstance(node, (Input, Reshape))

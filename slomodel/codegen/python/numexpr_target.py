@@ -29,7 +29,7 @@ def elementwise(step: Step, scope: GeneratedNames) -> list[str]:
     kernel = _KernelText(scope)
     for node in step.fused:
         kernel.add(node)
-    # numexpr 2.14 wants ex_uses_vml whenever a keyword is given.
+    # numexpr 2.14 requires ex_uses_vml whenever a keyword is given.
     keywords = [f"out={scope.ref(step.node)}", "ex_uses_vml=False"]
     if scope.precision == "float32":
         # Its maximum, minimum and sign are double whatever they are given.
@@ -39,7 +39,7 @@ def elementwise(step: Step, scope: GeneratedNames) -> list[str]:
 
 
 class _KernelText:
-    """The text of a kernel in the making; `names` maps arrays to the kernel's names for them."""
+    """The text of a kernel under construction; `names` maps arrays to their names in it."""
 
     def __init__(self, scope: GeneratedNames) -> None:
         self.names: dict[str, str] = {}
@@ -50,7 +50,7 @@ class _KernelText:
         self._double = scope.precision == "float64"
 
     def add(self, node: Expr) -> None:
-        """Print one operation, whose operands are printed or come from outside."""
+        """Print one operation, whose operands are printed already or are inputs of the kernel."""
         assert isinstance(node, Map)
         operands = [self._operand(node, k) for k in range(len(node.operands))]
         self._texts[node] = node.function.spelling["numexpr"].format(*operands)

@@ -1,4 +1,4 @@
-"""Target `numpy`: one ufunc call an operation, into preallocated arrays."""
+"""Target `numpy`: one ufunc call per operation, into preallocated arrays."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def spells(function: ScalarFunction) -> bool:
 
 
 def operand_text(node: Map, k: int, scope: GeneratedNames) -> str:
-    """Operand k of an elementwise node, with axes of size 1 where it is broadcast."""
+    """Operand k of an elementwise node, with axes of size 1 along which it is broadcast."""
     operand = node.operands[k]
     text = scope.ref(operand)
     if not operand.rank or operand.rank == node.rank:

@@ -129,7 +129,7 @@ def _batched(node: Einsum, blocks: Blocks, scope: GeneratedNames) -> list[str]:
 
 
 def view_lines(step: Step, scope: GeneratedNames) -> list[str]:
-    """A view that is written out, or one element read."""
+    """A view that is copied, or a single element."""
     node, target = step.node, scope.ref(step.node)
     if not node.operands[0].rank:
         return [f"np.copyto({target}, {scope.ref(node.operands[0])})"]
@@ -140,7 +140,7 @@ def view_lines(step: Step, scope: GeneratedNames) -> list[str]:
 
 
 def take_lines(step: Step, scope: GeneratedNames) -> list[str]:
-    """Elements at positions that are worked out once."""
+    """Elements at positions that are computed once."""
     node, operand = step.node, step.node.operands[0]
     assert isinstance(node, Gather)
     source = _flattened(operand, scope)
@@ -178,7 +178,7 @@ def put_lines(step: Step, scope: GeneratedNames) -> list[str]:
 
 
 def slice_lines(node: Expr, scope: GeneratedNames) -> tuple[list[str], str]:
-    """Zeros round the slice that a scatter fills, all over where it is no run, and the slice."""
+    """The lines that zero the target outside the slice of a scatter, and that slice."""
     assert isinstance(node, Scatter)
     target, operand = scope.ref(node), node.operands[0]
     part = _part(node.index, operand, target, scope)
