@@ -145,7 +145,7 @@ def _along(
 
 @dataclass(frozen=True, slots=True)
 class CentreNorms:
-    """At least ‖H(c)‖ and ‖D³f(c)‖; +inf where the entries are not known."""
+    """Upper bounds on ‖H(c)‖ and ‖D³f(c)‖; +inf if the entries are not known."""
 
     hessian: float
     third: float

@@ -88,7 +88,7 @@ def _best(node: Expr, graph: _Graph, facts: Facts) -> _Plan | None:
 
 
 def _planned(found: SumOfSquares, graph: _Graph, facts: Facts) -> _Plan | None:
-    """The walk down from a form over as many of its labels as can be samples."""
+    """The plan for a form with as many of its labels as possible as samples."""
     form = found.form
     varying = {form.labels[axis] for axis in graph.varying[form.node]}
     candidates = set(form.labels) - varying - set(found.node.output)

@@ -1,4 +1,4 @@
-"""Logarithms of softmax: of an element that underflows the logarithm is still a number."""
+"""Logarithms of softmax, which are finite for elements that underflow."""
 
 from __future__ import annotations
 

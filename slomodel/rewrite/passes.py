@@ -50,8 +50,8 @@ class Change:
 class Optimized:
     """An objective after the passes, and the facts for which it equals the one before.
 
-    `joint` is the same with its gradient where both were rewritten together. `prepared` says what
-    the data inputs are made of that it has and the one before has not.
+    `joint` is the objective with its gradient, if both were rewritten together. `prepared` maps its
+    new data inputs to the graphs that they are computed from.
     """
 
     objective: Expr

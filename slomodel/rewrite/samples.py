@@ -74,7 +74,7 @@ class Refused:
 
 
 def refused(*ats: At) -> Refused:
-    """The labels that some nodes have."""
+    """The refusal of all labels that occur in some nodes."""
     labels = (k for at in ats for k, axis in enumerate(at.place) if axis is not None)
     return Refused(frozenset(labels))
 
@@ -124,7 +124,7 @@ class Samples:
         return self._scaling(node, right, left)
 
     def _scaling(self, node: Map, form: At, scale: At) -> Linear | Refused:
-        """`form` times or over data of its samples; it has all other axes of the node."""
+        """`form` times or divided by data of its samples; it has all other axes of the node."""
         if scale.node in self.moving or scale.own:
             return refused(scale)
         factor = scale.over(self.shape)

@@ -10,7 +10,7 @@ from slomodel.solve.status import Sense
 
 @dataclass(frozen=True, slots=True)
 class Controls:
-    """Checked when made: DomainError for the first one out of its range.
+    """Limits and tolerances of a run. Raises DomainError for the first one outside its range.
 
     `seed` is for methods that draw random numbers; every run records it.
     """

@@ -115,7 +115,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """No step: the one that L1 gives is refused, and with twice the L1 it is asked for again."""
+    """No step: the step with this L1 is rejected, and is to be repeated with twice the L1."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,7 +129,7 @@ def _real(x: Any) -> Any:
 
 
 def _rounded(value: Array, error: Real, roundings: int) -> Bounded[Real]:
-    """The value with what `roundings` of its elements, by (1) to (3), add to the error."""
+    """The value, its error increased by `roundings` rounding errors per element by (1) to (3)."""
     result = Bounded(value, error)
     own = up_mul(_real(gamma(roundings)), result.size)
     return Bounded(value, up_add(error, own))

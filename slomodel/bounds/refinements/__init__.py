@@ -1,1 +1,1 @@
-"""Bounds that look a second time at what a rule found, where that may be loose."""
+"""Refinements: tighter bounds for the enclosures of a rule that may be loose."""

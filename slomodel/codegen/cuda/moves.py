@@ -34,7 +34,7 @@ def _on_host(table: Expr) -> str:
 
 
 class Mover:
-    """Prints what has a kernel of its own."""
+    """Printer of the nodes that have their own kernels."""
 
     def __init__(self, regions: Fusion, names: DeviceNames, sizes: Sizes) -> None:
         self._regions = regions
@@ -66,7 +66,7 @@ class Mover:
         return Moved((self._filled(name, node, text),))
 
     def copied(self, name: str, node: Expr, target: str) -> Kernel | None:
-        """The elements of a node, wherever they lie, in C order from `target` on."""
+        """The kernel that copies the elements of a node in C order to `target`."""
         self._names.begin()
         if not prod(self._shape(node)):
             return None

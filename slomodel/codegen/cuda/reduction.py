@@ -36,7 +36,7 @@ class Cut:
 
     @property
     def step(self) -> int:
-        """How far it goes on to its next place."""
+        """The distance from one of its places to the next."""
         return THREADS // self.across * self.parts
 
     @property

@@ -1,4 +1,4 @@
-"""The system's C compiler, and the libraries it has made, kept by what they were made from.
+"""The system's C compiler, and a cache of compiled libraries by their source.
 
 The cache is a directory of the user's own (mode 0700, owner checked, no symbolic link); a library
 is written under another name and renamed, so that two processes never see half of one. Where

@@ -49,7 +49,7 @@ def _declarations(text: str) -> str:
 
 
 def _binary(function: ScalarFunction) -> list[str]:
-    """Functions of the library of two numbers, as the spelling of a record shows them."""
+    """The library functions with two arguments that the spelling of a record calls."""
     calls = _ONE_CALL.findall(function.spelling.get("c", ""))
     return [name for name, operands in calls if operands.count(",") == 1]
 

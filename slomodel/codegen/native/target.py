@@ -19,9 +19,9 @@ class LongText(TargetLimit):
 
 @dataclass(frozen=True, slots=True)
 class NativeTarget:
-    """One C function an entry. Needs a C compiler; TargetLimit says so where there is none.
+    """One C function per entry. Needs a C compiler; raises TargetLimit without one.
 
-    `longest` is how many characters a text may have that is compiled; None allows any.
+    `longest` limits the characters of a text that is compiled; None allows any length.
     """
 
     name: str = "c"

@@ -60,7 +60,7 @@ def dense(
 
 
 def by_turns(*rules: Rule) -> Rule:
-    """A rule that takes several by turns, the first for FIRST_TURN evaluations."""
+    """A rule that alternates between several, the first for FIRST_TURN evaluations."""
 
     def start(evaluate: Evaluator, at: Iterate, delta_bar: float) -> Direction:
         directions = tuple(rule.start(evaluate, at, delta_bar) for rule in rules)

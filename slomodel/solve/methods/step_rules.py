@@ -46,7 +46,7 @@ class Length(Protocol):
 
 
 class FreeMethod(ABC):
-    """A method that takes such steps: it asks for no constant and nothing is promised of it."""
+    """A method that takes such steps, without constants and without theorem inequalities."""
 
     __slots__ = ()
     needs = Needs.nothing

@@ -51,7 +51,7 @@ def proofs_note(run: RunState, seconds: float, parameters: Mapping[str, object])
 
 
 def stationary_start(sense: Sense) -> str:
-    """What to make of a start where the gradient vanishes already."""
+    """The message for a start at which the gradient vanishes."""
     other = "minimum" if sense == "maximize" else "maximum"
     return (
         f"The start is already stationary: it may be a saddle or a {other}. Unless it is a "

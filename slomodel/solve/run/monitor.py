@@ -130,13 +130,13 @@ def display_of(
 
 
 def check_callback(callback: object) -> None:
-    """Raises DomainError for what cannot be called."""
+    """Raise DomainError for a callback that is not callable."""
     if callback is not None and not callable(callback):
         raise bad_value("callback", "a function of the run's state", callback)
 
 
 def wants_stop(callback: Callback, state: State) -> bool:
-    """None and False go on; True and StopIteration stop; any other answer is a TypeError."""
+    """Whether the callback ends the run, by True or StopIteration. May raise TypeError."""
     try:
         answer: object = callback(state)
     except StopIteration:
