@@ -29,7 +29,7 @@ from benchmarks.by_hand import Array
 from benchmarks.choices import check
 from slomodel.codegen import cost
 from slomodel.codegen.kernels import TARGETS, Compiled, Derivatives, Kernels
-from slomodel.codegen.load import load
+from slomodel.codegen.runtime import load
 from slomodel.functions import TABLE
 from slomodel.ir import build
 from slomodel.ir.dims import literal

@@ -44,8 +44,22 @@ def function_lengths(path: Path) -> Iterator[tuple[str, int]]:
 
 
 def short_files() -> list[str]:
-    """Files of slomodel with fewer than 60 lines."""
-    return [relative(path) for path in package() if file_length(path) < SHORT]
+    """Files of slomodel with fewer than 60 lines that hold code.
+
+    An `__init__.py` with a docstring alone is not counted: it makes a folder a package and says
+    what is in it, so that no other file could take its lines. The report states how many there are.
+    """
+    return [
+        relative(path)
+        for path in package()
+        if file_length(path) < SHORT and not is_only_a_docstring(path)
+    ]
+
+
+def is_only_a_docstring(path: Path) -> bool:
+    """Whether a file is an `__init__.py` without any statement but its docstring."""
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    return path.name == "__init__.py" and all(isinstance(node, ast.Expr) for node in body)
 
 
 def repeated_class_names() -> dict[str, list[str]]:
@@ -70,9 +84,9 @@ def report() -> str:
         lines += [f"{length:6}  {name}" for name, length in longest]
     repeated = repeated_class_names()
     short = short_files()
-    inits = sum(name.endswith("__init__.py") for name in short)
-    lines.append(f"Files of slomodel with fewer than {SHORT} lines: {len(short)}")
-    lines[-1] += f", {inits} of them __init__.py"
+    names = sum(map(is_only_a_docstring, package()))
+    lines.append(f"Files of slomodel with code and fewer than {SHORT} lines: {len(short)}")
+    lines.append(f"Files of slomodel with the docstring of a package alone: {names}")
     lines.append(f"Class names that several files define: {len(repeated)}")
     lines += [f"        {name}: {', '.join(where)}" for name, where in repeated.items()]
     return "\n".join(lines)

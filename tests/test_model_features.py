@@ -136,7 +136,7 @@ def test_the_graph_as_text_needs_no_sizes() -> None:
 
 
 def test_generated_functions_take_plain_data_and_check_it() -> None:
-    from slomodel.codegen.load import load
+    from slomodel.codegen.runtime import load
 
     model = slomodel.compile(REGRESSION, data=DATA)
     module = load(model.source("numpy"), "standalone")
@@ -169,7 +169,7 @@ def test_a_start_is_not_what_a_user_drew_with_the_same_seed() -> None:
 @pytest.mark.parametrize("target", ["numpy", "numexpr"])
 def test_a_standalone_module_refuses_names_that_it_does_not_know(target: str) -> None:
     """A misspelt name would leave a default where a value was given."""
-    from slomodel.codegen.load import load
+    from slomodel.codegen.runtime import load
 
     module = load(slomodel.compile(REGRESSION, data=DATA).source(target), "standalone")
     x = np.zeros(6)

@@ -33,7 +33,7 @@ def schedule(
     `prints` says which functions can be fused into one kernel; None means one operation per step.
     `numbers` are the sizes of the named dims: they decide which kernels pay.
     """
-    plan = _Plan(tuple(roots), set(arguments), set(centre), prints, numbers)
+    plan = _Analysis(tuple(roots), set(arguments), set(centre), prints, numbers)
     steps = plan.steps()
     storage = Storage(plan.roots, tuple(outputs), plan.base)
     storage.place(steps)
@@ -50,7 +50,7 @@ def schedule(
     )
 
 
-class _Plan:
+class _Analysis:
     """Forms, stages and groups of the nodes under some roots."""
 
     def __init__(

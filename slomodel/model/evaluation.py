@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
-from slomodel.codegen.arrays import empty_on_device, is_on_device
 from slomodel.codegen.entry import EntryName
 from slomodel.codegen.kernels import Compiled, Evaluate, Kernels
+from slomodel.codegen.runtime import empty_on_device, is_on_device
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.front.data.bind import Binding
 from slomodel.front.data.points import FLOAT64, Point, Vector, VectorLayout, start, vector_layout

@@ -12,7 +12,7 @@ import numpy as np
 import sympy as sp
 
 from slomodel.codegen.automatic import Automatic
-from slomodel.codegen.threads import threads as limited
+from slomodel.codegen.runtime import threads as limited
 from slomodel.front.data.bind import bind
 from slomodel.front.data.points import Point, Vector
 from slomodel.front.explanation import explanation, warn

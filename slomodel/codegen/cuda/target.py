@@ -9,7 +9,7 @@ from slomodel.codegen.cuda.module import cuda_text, module_text
 from slomodel.codegen.cuda.source import unit
 from slomodel.codegen.entry import Entry
 from slomodel.codegen.layout import Layout
-from slomodel.codegen.load import load
+from slomodel.codegen.runtime import load
 from slomodel.codegen.target import Maker
 from slomodel.errors import Diagnostic, TargetLimit
 

@@ -11,11 +11,11 @@ import numexpr
 import numpy as np
 from numpy.typing import NDArray
 
-from slomodel.codegen.arrays import aligned_empty
 from slomodel.codegen.entry import Entry
 from slomodel.codegen.layout import Layout
 from slomodel.codegen.native.compiler import library
 from slomodel.codegen.native.source import Unit
+from slomodel.codegen.runtime import aligned_empty
 from slomodel.codegen.target import Maker
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.ir.dims import concrete

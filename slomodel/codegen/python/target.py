@@ -10,11 +10,11 @@ import numpy as np
 
 from slomodel.codegen.entry import Entry
 from slomodel.codegen.layout import Layout
-from slomodel.codegen.load import load
 from slomodel.codegen.python.functions import plan, plan_preparation
 from slomodel.codegen.python.module import module_text
 from slomodel.codegen.python.numpy_target import NUMPY
 from slomodel.codegen.python.statements import Printer
+from slomodel.codegen.runtime import load
 from slomodel.codegen.target import Maker, Vector
 from slomodel.ir.dims import concrete
 

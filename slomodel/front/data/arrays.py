@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from slomodel.codegen.arrays import aligned_empty
+from slomodel.codegen.runtime import aligned_empty
 from slomodel.errors import Diagnostic, DomainError, Span
 from slomodel.front.data.loaders import (
     FORMATS,

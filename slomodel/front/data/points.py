@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from slomodel.codegen.arrays import is_on_device
+from slomodel.codegen.runtime import is_on_device
 from slomodel.errors import Diagnostic, DomainError, ShapeError
 from slomodel.front.data.bind import Binding
 from slomodel.front.data.user_arrays import kind_in_words, user_array

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from slomodel.codegen.arrays import on_host
+from slomodel.codegen.runtime import on_host
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.front.data.loaders import Raw
 

@@ -12,7 +12,7 @@ from codegen.cuda import standin
 
 import slomodel
 from slomodel.codegen.cuda.host import DIRECT
-from slomodel.codegen.load import load
+from slomodel.codegen.runtime import load
 
 TEXT = """dim n, m
 data A[m, n]
