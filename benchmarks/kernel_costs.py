@@ -116,8 +116,8 @@ def added_nanoseconds(function: ScalarFunction, n: int) -> float:
 
 
 def form_nanoseconds(function: ScalarFunction, target: str, n: int) -> float:
-    """One call of the text generated for the function of n elements, less that of their sum; of
-    numexpr in as few kernels as it takes.
+    """Time of a call of the generated text of the function on n elements, less that of their sum;
+    with numexpr in as few kernels as possible.
     """
     given = operands(n)
     names = _names(function, 0)

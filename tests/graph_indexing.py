@@ -85,7 +85,7 @@ def scatter(maker: Maker) -> None:
 
 
 def look_up(maker: Maker) -> None:
-    """Elements at places that data say: along one axis, the others whole; any place any times."""
+    """Elements at positions given by data, along one axis or all; positions may repeat."""
     node = maker.pick(least_rank=1)
     table, size = drawn_table(maker, node.shape[0])
     rest = range(table.rank, table.rank + node.rank - 1)

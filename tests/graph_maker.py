@@ -100,7 +100,7 @@ class Maker:
         self.unused[node] = None
 
     def pick(self, least_rank: int = 0, most_rank: int = MAX_RANK) -> Expr:
-        """A node of the pool with that many axes; made by a sum or a broadcast if none has."""
+        """A node of the pool with that many axes, or one constructed by a sum or a broadcast."""
         options = [node for node in self.pool if least_rank <= node.rank <= most_rank]
         node = self.one_of(options or self.pool)
         self.unused.pop(node, None)

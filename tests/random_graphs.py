@@ -82,7 +82,7 @@ def start_rows(maker: Maker) -> None:
 
 
 def chain(maker: Maker, activations: Sequence[ScalarFunction | None] = ()) -> Expr:
-    """A product (width, m) of one to three matrices with data, or what a network answers."""
+    """A product (width, m) of one to three matrices with data, or the output of a network."""
     width, m = maker.dim(), named("m")
     signal: Expr = maker.data((width, m), maker.numbers((width, m)))
     for k in range(maker.whole(1, 3)):

@@ -1,4 +1,4 @@
-"""Data from files and callers: what is read, what is cast, and what each refusal says."""
+"""Data from files and callers: reading, casting, and the text of each error."""
 
 import pickle
 import zipfile

@@ -123,7 +123,7 @@ def compiled(text: str) -> slomodel.Model:
 @settings(max_examples=30)
 @given(example=graphs(max_steps=6), data=st.data())
 def test_facts_hold(value: float, example: Example, data: st.DataObject) -> None:
-    """Of every node of a value and its gradient, at a start where some variables are a number."""
+    """Facts of all nodes of a value and its gradient, if some variables start as numbers."""
     fixed = data.draw(st.lists(st.sampled_from(example.variables), unique=True))
     values = {
         node: np.full_like(array, value) if node in fixed else array

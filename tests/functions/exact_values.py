@@ -128,7 +128,7 @@ def columns(function: ScalarFunction, rows: Sequence[Point]) -> list[NDArray[np.
 def evaluate_at(
     build: Callable[..., Expr | None], function: ScalarFunction, point: Point
 ) -> float | None:
-    """`build(*inputs)` at a point; truth values enter as constants. None where it is None."""
+    """`build(*inputs)` at a point; truth values are constants. None if `build` returns None."""
     kinds = operand_types(function)
     inputs = [
         const(bool(value)) if kind == "bool" else variable(f"v{k}", ())

@@ -188,7 +188,7 @@ def test_extremes(name: str, x: float, value: float) -> None:
     ],
 )
 def test_extremes_of_two_operands(name: str, point: Point, value: float) -> None:
-    """In the meaning and in the form for targets that cannot spell it."""
+    """Both the NumPy meaning and the form for targets without a spelling."""
     function = TABLE[name]
     assert function.stable is not None
     stable = evaluate_at(function.stable, function, point)
