@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from types import FrameType
 
+import numpy as np
 import pytest
 
 from slomodel import functions as fn
-from slomodel.codegen.kernels import TARGETS, Compiled, Derivatives
+from slomodel.codegen.kernels import TARGETS, Compiled, Derivatives, Kernels
+from slomodel.codegen.native import pieces
 from slomodel.ir import build
 from slomodel.ir.dims import named
 from slomodel.ir.expr import Affine, Expr, Input
@@ -71,3 +74,37 @@ def lines_run(chain: tuple[Expr, Input], target: str) -> int:
 def test_four_times_the_length_is_four_times_the_work(chain, target: str) -> None:
     short, long = (lines_run(chain(length), target) for length in (100, 400))
     assert long < 4.25 * short
+
+
+@pytest.mark.parametrize("chain", [numbers, elementwise, reversed_each_time])
+def test_no_function_in_c_grows_with_the_chain(chain) -> None:
+    # A compiler's time for one function grows faster than its length.
+    objective, variable = chain(600)
+    own = Compiled("chain", Derivatives(objective, [variable]), [], {"n": 100}, TARGETS["c"])
+    text = own.source(("value_and_gradient",))
+    functions = re.split(r"^(?:static )?(?:void|double) ", text, flags=re.MULTILINE)
+    assert max(map(len, functions[1:])) < pieces.LONG + 20_000
+
+
+@pytest.mark.parametrize("chain", [numbers, elementwise, reversed_each_time])
+def test_a_function_in_pieces_gives_the_same_numbers(
+    chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    objective, variable = chain(20)
+    derivatives = Derivatives(objective, [variable])
+    size = 7 if variable.rank else 1
+    point = np.random.default_rng(0).normal(size=size)
+    found = []
+    for most in (10**9, 0):
+        monkeypatch.setattr(pieces, "LONG", most)
+        monkeypatch.setattr(pieces, "_PIECE", 500)
+        compiled = Compiled("chain", derivatives, [], {"n": 7}, TARGETS["c"])
+        assert ("_piece_1" in compiled.source()) == (not most)
+        gradient, product = np.full(size, np.nan), np.full(size, np.nan)
+        kernels = Kernels(compiled, {})
+        value = kernels.function("value_and_gradient")(point, gradient)
+        for _ in range(2):  # the second one finds what depends on the point alone
+            kernels.function("hvp")(point, np.ones(size), product)
+        found.append([value, *gradient, *product])
+    # To the last digits: the compiler may take a vector form of a function here and not there.
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-13)

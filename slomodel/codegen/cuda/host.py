@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slomodel.codegen.cuda.kernel import Kernel
-from slomodel.codegen.cuda.products import Call
-from slomodel.codegen.cuda.source import Unit
+from slomodel.codegen.cuda.kernel import Call, Kernel
+from slomodel.codegen.cuda.source import DeviceUnit
 from slomodel.codegen.program import Stage
 from slomodel.codegen.python.statements import indented
 
@@ -14,7 +13,7 @@ DIRECT = 65536
 """From this many unknowns on kernels work in a caller's arrays of CuPy: copies would cost more."""
 
 
-def entry_lines(unit: Unit) -> list[str]:
+def entry_lines(unit: DeviceUnit) -> list[str]:
     """`make_NAME(data)`, which makes arrays and kernels and returns the function NAME."""
     entry = unit.entry
     host = _Host(unit)
@@ -54,7 +53,7 @@ class _Host:
     A long vector of CuPy is not copied: what works on it is given it, or made, at every call.
     """
 
-    def __init__(self, unit: Unit) -> None:
+    def __init__(self, unit: DeviceUnit) -> None:
         self.unit = unit
         self.prelude: list[str] = []
         self.moving = set(self._vectors()) if unit.n >= DIRECT else set()

@@ -16,70 +16,79 @@ from slomodel.codegen.cuda.names import DeviceNames
 from slomodel.codegen.cuda.prelude import THREADS
 from slomodel.codegen.cuda.reduction import Cut, cut
 from slomodel.codegen.loops.access import merged_axes
-from slomodel.codegen.loops.fusion import Fusion, Read, Region
-from slomodel.codegen.native.passes import indented
-from slomodel.codegen.native.places import Places, Pointer
-from slomodel.ir.expr import Expr, Extreme, Map
+from slomodel.codegen.loops.nest import (
+    Computed,
+    Element,
+    Nest,
+    Operand,
+    Reduce,
+    Reduction,
+    Scalar,
+    Store,
+)
+from slomodel.codegen.loops.plain import start_of
+from slomodel.codegen.loops.pointers import Pointer, Pointers
+from slomodel.codegen.loops.text import indented
+from slomodel.ir.expr import Expr
 
 Axis = tuple[int, tuple[int, ...]]
 
 
-class LoopKernels(Places):
-    """Prints one region with at least one axis."""
+class LoopKernels:
+    """Prints one nest with at least one axis, all of them fixed."""
 
-    regions: Fusion
-    names: DeviceNames
-
-    def __init__(self, region: Region, regions: Fusion, names: DeviceNames) -> None:
-        super().__init__(region, regions, names, names.numbers)
-        self.texts: dict[Expr, str] = {}
+    def __init__(self, nest: Nest, names: DeviceNames) -> None:
+        names.begin()
+        self.nest = nest
+        self.names = names
+        self.shape = nest.shape
+        self.pointers = Pointers(nest, names.base)
+        self.texts: dict[int, str] = {}
         self.loads: dict[str, str] = {}
         self.steps: dict[str, tuple[int, ...]] = {}
         self.axes: list[str] = []
         self.scalars: list[str] = []
-        self.sums = [node for node in region.nodes if not regions.is_value(node)]
+        self.sums = [one for one in nest.statements if isinstance(one, Reduce)]
 
-    def kernels(self, name: str, kept: Sequence[int] | None) -> list[Kernel]:
+    def kernels(self, name: str) -> list[Kernel]:
         """One kernel, or two where sums are cut into parts."""
-        self.names.begin()
-        if 0 in self.region.shape:
+        if 0 in self.shape:
             return self._of_nothing(name)
-        pointers = self.reserve()
-        rank = range(self.rank)
-        outer = list(rank) if kept is None else list(kept)
-        inner = [axis for axis in rank if axis not in outer]
-        first, second = self._merged(outer, pointers), self._merged(inner, pointers)
+        rank = range(len(self.shape))
+        kept = _kept(self.sums[0]) if self.sums else tuple(rank)
+        inner = [axis for axis in rank if axis not in kept]
+        first, second = self._merged(kept), self._merged(inner)
         # Steps follow the merged axes: those of the result, then those summed along.
         self.axes = [f"i{k}" for k in range(len(first) + len(second))]
-        for k, pointer in enumerate(pointers):
+        for k, pointer in enumerate(self.pointers):
             self.steps[pointer.name] = tuple(own[k] for _, own in (*first, *second))
         body = self._body()
-        if kept is None:
+        if not self.sums:
             return [self._plain(name, first, body)]
         return self._reducing(name, first, second, body)
 
-    def _merged(self, axes: Sequence[int], pointers: Sequence[Pointer]) -> list[Axis]:
-        shape = [self.region.shape[axis] for axis in axes]
-        every = [[p.access.strides[axis] for axis in axes] for p in pointers]
-        return merged_axes(shape, every) if pointers else [(prod(shape), ())]
+    def _merged(self, axes: Sequence[int]) -> list[Axis]:
+        shape = [self.shape[axis] for axis in axes]
+        every = [[one.position.strides[axis] for axis in axes] for one in self.pointers]
+        return merged_axes(shape, every) if every else [(prod(shape), ())]
 
     def _kind(self) -> str:
-        reach = max((_reach(p, self.region.shape) for p in self.pointers.values()), default=0)
-        return index_type(self.region.shape, reach)
+        reach = max((_reach(one, self.shape) for one in self.pointers), default=0)
+        return index_type(self.shape, reach)
 
     def _heads(self, used: Sequence[str]) -> list[str]:
         """Pointers that these lines use, and numbers that are the same at every place."""
         lines, text = [], "\n".join(used)
-        for pointer in self.pointers.values():
+        for pointer in self.pointers:
             if f"{pointer.name}[" not in text:
                 continue
-            offset = f" + {pointer.access.offset}" if pointer.access.offset else ""
+            offset = f" + {pointer.position.offset}" if pointer.position.offset else ""
             kind = "real" if pointer.writes else "const real"
             lines.append(f"{kind} *const {pointer.name} = {pointer.base}{offset};")
         return [*lines, *self.scalars]
 
     def _written(self) -> list[str]:
-        return [p.base.split(" ", 1)[0] for p in self.pointers.values() if p.writes]
+        return [p.base.split(" ", 1)[0] for p in self.pointers if p.writes]
 
     def _element(self, pointer: Pointer) -> str:
         return f"{pointer.name}[{place(self.axes, self.steps[pointer.name])}]"
@@ -87,42 +96,45 @@ class LoopKernels(Places):
     def _body(self) -> list[str]:
         """The statements at one place: operands are read, values made, sums taken along."""
         lines: list[str] = []
-        for node in self.region.nodes:
-            texts = [self._operand(read, lines) for read in self.regions.reads(node)]
-            if not self.regions.is_value(node):
-                lines.append(self._taken_along(node, texts))
+        for k, one in enumerate(self.nest.statements):
+            if isinstance(one, Store):
+                assert isinstance(one.target, Element)
+                target = self._element(self.pointers.of(one.target))
+                lines.append(f"{target} = {self._operand(one.value, lines)};")
                 continue
-            text = texts[0]
-            if isinstance(node, Map):
-                text = node.function.spelling["c"].format(*texts)
-            self.texts[node] = f"t{len(self.texts)}"
-            lines.append(f"const real {self.texts[node]} = {text};")
-            if node in self.regions.stored:
-                lines.append(f"{self._element(self.target(node))} = {self.texts[node]};")
+            texts = [self._operand(operand, lines) for operand in one.operands]
+            if isinstance(one, Reduce):
+                lines.append(self._taken_along(one, texts))
+                continue
+            text = one.function.spelling["c"].format(*texts) if one.function else texts[0]
+            self.texts[k] = f"t{len(self.texts)}"
+            lines.append(f"const real {self.texts[k]} = {text};")
         return lines
 
-    def _operand(self, read: Read, lines: list[str]) -> str:
-        if self.is_here(read):
-            return self.texts[read.node]
-        found = self.read(read)
-        text = found if isinstance(found, str) else self._element(found)
-        if isinstance(found, str) and "[" not in text:
-            return text
+    def _operand(self, operand: Operand, lines: list[str]) -> str:
+        if isinstance(operand, Computed):
+            return self.texts[operand.statement]
+        if isinstance(operand, Scalar):
+            text = self.names.number(operand.node)
+            return self._loaded(text, self.scalars) if "[" in text else text
+        assert isinstance(operand, Element)
+        return self._loaded(self._element(self.pointers.of(operand)), lines)
+
+    def _loaded(self, text: str, lines: list[str]) -> str:
         if text not in self.loads:
             self.loads[text] = f"v{len(self.loads)}"
-            read_here = self.scalars if isinstance(found, str) else lines
-            read_here.append(f"const real {self.loads[text]} = {text};")
+            lines.append(f"const real {self.loads[text]} = {text};")
         return self.loads[text]
 
-    def _taken_along(self, node: Expr, texts: Sequence[str]) -> str:
-        k = self.sums.index(node)
-        if isinstance(node, Extreme):
-            return f"a{k} = {_join(node)}(a{k}, {texts[0]});"
+    def _taken_along(self, one: Reduce, texts: Sequence[str]) -> str:
+        k = self.sums.index(one)
+        if one.op != "sum":
+            return f"a{k} = {_JOINS[one.op]}(a{k}, {texts[0]});"
         first = f"(double){texts[0]}" if self.names.single else texts[0]
         return f"a{k} += {' * '.join([first, *texts[1:]])};"
 
     def _plain(self, name: str, axes: Sequence[Axis], body: Sequence[str]) -> Kernel:
-        size, kind = prod(self.region.shape), self._kind()
+        size, kind = prod(self.shape), self._kind()
         lines = over(size, kind, [*decoded("i", self.axes, [n for n, _ in axes], kind), *body])
         blocks = grid(size, THREADS)
         lines = [*self._heads(lines), *lines]
@@ -165,11 +177,11 @@ class LoopKernels(Places):
         both = f"{first} && {inside}" if share.kept > 1 else first
         guarded = [f"if ({inside}) {{", *indented([*outer, *body]), "}"]
         return [
-            *(f"double a{k} = {_start(node)};" for k, node in enumerate(self.sums)),
+            *(f"double a{k} = {start_of(one.op)};" for k, one in enumerate(self.sums)),
             *(guarded if share.kept > 1 else body),
             *(
-                f"a{k} = {_tree(node)}(shared, a{k}, {share.across});"
-                for k, node in enumerate(self.sums)
+                f"a{k} = slo_{one.op}_block(shared, a{k}, {share.across});"
+                for k, one in enumerate(self.sums)
             ),
             f"if ({both}) {{",
             *indented([*(outer if share.kept > 1 else []), *results]),
@@ -177,7 +189,8 @@ class LoopKernels(Places):
         ]
 
     def _scalar_results(self) -> list[str]:
-        return [self.names.located(node)[0] for node in self.sums if not node.rank]
+        targets = [one.target for one in self.sums]
+        return [self.names.located(one.node)[0] for one in targets if isinstance(one, Scalar)]
 
     def _lies_along_kept(self, first: Sequence[Axis], second: Sequence[Axis]) -> bool:
         """True where neighbours in memory are neighbours along the result."""
@@ -189,25 +202,26 @@ class LoopKernels(Places):
     def _results(self, share: Cut, first: Sequence[Axis]) -> list[str]:
         """What the first threads of a block do with the totals."""
         lines = []
-        for k, node in enumerate(self.sums):
-            steps = self._result_steps(node, len(first))
-            names = self.axes[: len(first)]
+        names = self.axes[: len(first)]
+        for k, one in enumerate(self.sums):
+            steps: tuple[int, ...] = (0,) * len(first)
+            pointer = None
+            if isinstance(one.target, Element):
+                pointer = self.pointers.of(one.target)
+                steps = self.steps[pointer.name][: len(first)]
             if share.parts > 1:
                 size = len(self.sums) * share.parts * share.kept
                 steps = (*steps, share.kept)
                 inside = place([*names, "blockIdx.y"], steps, k * share.parts * share.kept)
                 lines.append(f"{self.names.partial(size)}[{inside}] = a{k};")
-            elif node.rank:
-                pointer = self.target(node)
+            elif pointer is not None:
                 lines.append(f"{pointer.name}[{place(names, steps)}] = a{k};")
             else:
-                lines.append(f"({self.names.base(node)})[0] = a{k};")
+                lines.append(f"({self._result(one)})[0] = a{k};")
         return lines
 
-    def _result_steps(self, node: Expr, axes: int) -> tuple[int, ...]:
-        if not node.rank:
-            return (0,) * axes
-        return self.steps[self.target(node).name][:axes]
+    def _result(self, one: Reduce) -> str:
+        return self.names.base(_node(one))
 
     def _joining(self, name: str, share: Cut) -> Kernel:
         """The kernel that joins the parts: one block an element."""
@@ -215,14 +229,14 @@ class LoopKernels(Places):
         size = len(self.sums) * share.parts * share.kept
         q = self.names.partial(size)
         inside: list[str] = []
-        for k, node in enumerate(self.sums):
-            one = f"{q}[{place('ro', (share.kept, 1), k * share.parts * share.kept)}]"
+        for k, one in enumerate(self.sums):
+            part = f"{q}[{place('ro', (share.kept, 1), k * share.parts * share.kept)}]"
             inside += [
-                f"double a{k} = {_start(node)};",
+                f"double a{k} = {start_of(one.op)};",
                 f"for (int r = threadIdx.x; r < {share.parts}; r += {THREADS})",
-                f"    a{k} = {_double_join(node)}(a{k}, {one});",
-                f"a{k} = {_tree(node)}(shared, a{k}, 1);",
-                f"if (threadIdx.x == 0) ({self.names.base(node)})[o] = a{k};",
+                f"    a{k} = {_JOINS[one.op]}(a{k}, {part});",
+                f"a{k} = slo_{one.op}_block(shared, a{k}, 1);",
+                f"if (threadIdx.x == 0) ({self._result(one)})[o] = a{k};",
             ]
         lines = [
             f"__shared__ double shared[{THREADS}];",
@@ -237,34 +251,31 @@ class LoopKernels(Places):
     def _of_nothing(self, name: str) -> list[Kernel]:
         """Sums of no elements."""
         lines: list[str] = []
-        for node in self.sums:
-            size = prod(self.regions.accesses.shape(node))
+        for one in self.sums:
+            size = self.names.size(_node(one))
             if size:
-                target = f"({self.names.base(node)})[i]"
-                lines += over(size, "int", [f"{target} = {_start(node)};"])
+                lines += over(size, "int", [f"({self._result(one)})[i] = {start_of(one.op)};"])
         if not lines:
             return []
         return [kernel(name, self.names.taken, [*self.names.taken], (1, 1), THREADS, lines)]
 
 
 def _reach(pointer: Pointer, shape: Sequence[int]) -> int:
-    strides = pointer.access.strides
+    strides = pointer.position.strides
     return sum((n - 1) * abs(step) for n, step in zip(shape, strides, strict=True))
 
 
-def _start(node: Expr) -> str:
-    if isinstance(node, Extreme):
-        return "-INFINITY" if node.which == "max" else "INFINITY"
-    return "0.0"
+def _kept(one: Reduce) -> tuple[int, ...]:
+    """The axes along which a reduction does not run."""
+    if isinstance(one.target, Scalar):
+        return ()
+    return tuple(k for k, stride in enumerate(one.target.position.strides) if stride)
 
 
-def _join(node: Extreme) -> str:
-    return "slo_larger" if node.which == "max" else "slo_smaller"
+def _node(one: Reduce) -> Expr:
+    node = one.target.node if isinstance(one.target, Scalar) else one.target.array
+    assert isinstance(node, Expr)
+    return node
 
 
-def _double_join(node: Expr) -> str:
-    return _join(node) if isinstance(node, Extreme) else "slo_plus"
-
-
-def _tree(node: Expr) -> str:
-    return f"slo_{node.which}_block" if isinstance(node, Extreme) else "slo_sum_block"
+_JOINS: dict[Reduction, str] = {"sum": "slo_plus", "max": "slo_larger", "min": "slo_smaller"}

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from slomodel.codegen.cuda.host import entry_lines
 from slomodel.codegen.cuda.kernel import Kernel
 from slomodel.codegen.cuda.prelude import prelude
-from slomodel.codegen.cuda.source import Unit
+from slomodel.codegen.cuda.source import DeviceUnit
 from slomodel.codegen.layout import Layout, plain
 from slomodel.codegen.python.functions import plan_preparation, preparation_lines
 from slomodel.codegen.python.module import (
@@ -117,7 +117,7 @@ def _arrays(data):
 
 
 def module_text(
-    name: str, units: Sequence[Unit], layout: Layout, numbers: Mapping[str, int]
+    name: str, units: Sequence[DeviceUnit], layout: Layout, numbers: Mapping[str, int]
 ) -> str:
     """A module with `make_NAME(data)` and, for single calls, `NAME(x, data)` for each entry."""
     kernels = [kernel for one in units for kernel in one.kernels]

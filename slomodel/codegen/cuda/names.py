@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import final
 
 from slomodel.codegen.layout import Layout, plain
 from slomodel.codegen.loops.access import Numbers
-from slomodel.codegen.loops.fusion import Fusion
+from slomodel.codegen.loops.names import at, constant, input_texts, is_stored, starts
+from slomodel.codegen.loops.nest import Element, IndexArray, IndexTable, Integers, Output, Scalar
 from slomodel.codegen.loops.workspace import Memory
-from slomodel.codegen.native.names import Names
-from slomodel.codegen.program import Form
+from slomodel.codegen.python.views import flat_positions
 from slomodel.ir.dims import concrete, show_shape
 from slomodel.ir.expr import Const, Expr, Input
 
@@ -25,50 +26,61 @@ class Array:
     size: int
 
 
-class DeviceNames(Names):
-    """The names of an entry; `taken` are the arrays that were named since `begin`."""
+@final
+class DeviceNames:
+    """The names of an entry; `taken` are the arrays that were named since `begin`.
+
+    `tables` are the index arrays, each with the text by which the host computes it.
+    """
 
     def __init__(
-        self,
-        regions: Fusion,
-        memory: Memory,
-        layout: Layout,
-        directions: Sequence[Input],
-        numbers: Numbers,
+        self, memory: Memory, layout: Layout, directions: Sequence[Input], numbers: Numbers
     ) -> None:
-        super().__init__(regions, memory, layout, directions, numbers)
         self.numbers = numbers
-        self.n = self._begin[-1]
+        self.begins = starts(layout.variables, numbers)
+        self.n = self.begins[-1]
         self.single = layout.precision == "float32"
         self.taken: dict[str, Array] = {}
         self.buffers: dict[tuple[int, int], str] = {}
         self.remarks: dict[str, str] = {}
-        self._sizes = {f"d{k}": _elements(node, numbers) for k, node in enumerate(layout.data)}
+        self.tables: dict[IndexArray, tuple[str, str]] = {}
+        self._memory = memory
+        self._dims = layout.sizes
+        self._inputs = input_texts(layout, directions, numbers)
+        self._sizes = {f"d{k}": self.size(node) for k, node in enumerate(layout.data)}
+        self._scalars: dict[Expr, str] = {}
 
     def begin(self) -> None:
         """Forget which arrays were named."""
         self.taken = {}
 
-    def base(self, node: Expr) -> str:
+    def size(self, node: Expr) -> int:
+        """The number of elements of a node."""
+        return prod(concrete(node.shape, self.numbers))
+
+    def base(self, array: Expr | Output) -> str:
         """The address of the first element, which is marked as named."""
-        text = super().base(node)
-        if not isinstance(node, Input) and self._memory.places[node].output is None:
-            return self._buffer(node)
-        return self.marked(text)
+        if isinstance(array, Output):
+            return self._marked(at("g", self.begins[array.k]))
+        if isinstance(array, Input):
+            return self._marked(self._inputs[array])
+        place = self._memory.places[array]
+        if place.output is not None:
+            return self._marked(at("g", self.begins[place.output]))
+        return self._buffer(array, place.start)
 
     def located(self, node: Expr) -> tuple[str, int]:
         """The array that a node lies in, and at which place it begins."""
         name, _, offset = self.base(node).partition(" + ")
         return name, int(offset or 0)
 
-    def marked(self, text: str) -> str:
-        """An address in a vector or in data, marked as named."""
+    def _marked(self, text: str) -> str:
         name = text.split(" ", 1)[0]
         self.taken[name] = Array(name, "real", self._sizes.get(name, self.n))
         return text
 
-    def _buffer(self, node: Expr) -> str:
-        start, size = self._memory.places[node].start, max(1, _elements(node, self.numbers))
+    def _buffer(self, node: Expr, start: int) -> str:
+        size = max(1, self.size(node))
         name = self.buffers.setdefault((start, size), f"b{len(self.buffers)}")
         shape = plain(show_shape(node.shape))
         shapes = self.remarks.setdefault(name, shape)
@@ -77,23 +89,57 @@ class DeviceNames(Names):
         self.taken[name] = Array(name, "real", size)
         return name
 
-    def table(self, name: str, size: int) -> str:
-        """A list of positions, marked as named."""
-        self.taken[name] = Array(name, "long long", size)
+    def integers(self, integers: Integers) -> str:
+        """An index array, marked as named."""
+        assert not isinstance(integers, IndexTable), "tables of a text are printed with it"
+        if isinstance(integers, Expr):
+            name, _ = self.located(integers)
+            self.taken[name] = Array(name, "long long", self.size(integers))
+            return name
+        if integers not in self.tables:
+            self.tables[integers] = (f"l{len(self.tables) + 1}", self._table(integers))
+        name = self.tables[integers][0]
+        self.taken[name] = Array(name, "long long", integers.size)
         return name
+
+    def _table(self, one: IndexArray) -> str:
+        own = (one.iterated, one.indexed, self._dims.text, _on_host)
+        positions = flat_positions(one.index, *own)
+        text = f"np.ravel({positions})"
+        if one.kind == "order":
+            return f'np.argsort({text}, kind="stable")'
+        if one.kind == "starts":
+            return f"np.searchsorted(np.sort({text}), np.arange({one.size}))"
+        return text
 
     def partial(self, size: int) -> str:
         """The array for sums over parts, marked as named."""
         self.taken["q"] = Array("q", "double", size)
         return "q"
 
-    def scalar(self, node: Expr) -> str:
+    def number(self, node: Expr) -> str:
         """The value of a node of rank 0, of the type of the others: a double would widen them."""
-        text = super().scalar(node)
-        is_bool = isinstance(node, Const) and isinstance(node.value, bool)
-        is_number = isinstance(node, Const) or self._regions.forms[node] is Form.ONES
-        return f"(real){text}" if self.single and is_number and not is_bool else text
+        known = constant(node, self.numbers)
+        if known is not None:
+            is_bool = isinstance(node, Const) and isinstance(node.value, bool)
+            return f"(real){known}" if self.single and not is_bool else known
+        if is_stored(node, self._memory):
+            return f"({self.base(node)})[0]"
+        return self._scalars.setdefault(node, f"s{len(self._scalars)}")
+
+    def is_stored(self, node: Expr) -> bool:
+        """True for a number that lies in memory; others are variables of one kernel."""
+        return is_stored(node, self._memory)
+
+    def element(self, one: Element | Scalar) -> str:
+        """The one element of an access without axes."""
+        if isinstance(one, Scalar):
+            return self.number(one.node)
+        return f"({self.base(one.array)})[{one.position.offset}]"
 
 
-def _elements(node: Expr, numbers: Numbers) -> int:
-    return prod(concrete(node.shape, numbers))
+def _on_host(table: Expr) -> str:
+    """The array of the host with the elements of a table."""
+    if not isinstance(table, Input):
+        raise TypeError("tables of indices are prepared before the device works")
+    return f"data[{table.name!r}]"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slomodel.codegen.native.prelude import scalars
+from slomodel.codegen.loops.text import helpers
 
 THREADS = 256
 """Threads of a block; the text counts on it."""
@@ -42,5 +42,5 @@ def prelude(text: str, single: bool) -> str:
     """Types, the functions of numbers that a text calls, and reductions over a block."""
     kind = f"typedef {'float' if single else 'double'} real;"
     device = "static __device__ __forceinline__ "
-    common = _HEAD + scalars(text) + _DOUBLES + _BLOCKS
+    common = _HEAD + helpers(text) + _DOUBLES + _BLOCKS
     return kind + common.replace("static inline ", device)

@@ -6,18 +6,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from slomodel.codegen.cuda.kernel import Kernel
+from slomodel.codegen.cuda.kernel import Call, Kernel, call
 from slomodel.codegen.cuda.loops import LoopKernels
-from slomodel.codegen.cuda.moves import Mover
+from slomodel.codegen.cuda.moves import (
+    collection_kernel,
+    copy_kernel,
+    fill_kernel,
+    recurrence_kernel,
+)
 from slomodel.codegen.cuda.names import DeviceNames
-from slomodel.codegen.cuda.products import Call, call
-from slomodel.codegen.cuda.scalars import scalar_kernel
+from slomodel.codegen.cuda.plain import plain_kernel, scalar_kernel
 from slomodel.codegen.entry import Entry
 from slomodel.codegen.layout import Layout
+from slomodel.codegen.loops.construct import blocks, copied_output
 from slomodel.codegen.loops.fusion import Fusion
+from slomodel.codegen.loops.nest import Block, Collection, Contraction, Copy, Fill, Nest
+from slomodel.codegen.loops.planning import planned
 from slomodel.codegen.loops.workspace import Memory
-from slomodel.codegen.native.names import starts
-from slomodel.codegen.native.planning import planned
 from slomodel.codegen.program import Stage
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Const, Einsum, Expr
@@ -37,7 +42,7 @@ class Buffer:
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class DeviceUnit:
     """What an entry needs on the device.
 
     `work` is what runs in each stage, `data` the names of the data by its number, `tables` the
@@ -61,27 +66,23 @@ class Unit:
         return [one for one in every if isinstance(one, Kernel)]
 
 
-def unit(entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Unit:
+def unit(entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> DeviceUnit:
     """The kernels and calls of an entry for some sizes."""
     program, arrays = planned(entry, layout, numbers)
     roots = program.roots
-    regions = Fusion(program, numbers, in_order=False)
-    memory = Memory(regions, arrays)
-    names = DeviceNames(regions, memory, layout, entry.directions, numbers)
-    writer = _Writer(entry.name, regions, names, layout)
+    fusion = Fusion(program, numbers, in_order=False)
+    memory = Memory(fusion, arrays)
+    names = DeviceNames(memory, layout, entry.directions, numbers)
+    writer = _Writer(entry.name, fusion, names)
     work: dict[Stage, tuple[Work, ...]] = {
         stage: tuple(writer.stage(stage)) for stage in ("data", "centre", "call")
     }
-    begin = starts(layout.variables, numbers)
-    left = [
-        writer.copied(root, f"g + {begin[k]}" if begin[k] else "g")
-        for k, root in enumerate(arrays)
-        if k not in memory.given
-    ]
-    work["call"] += tuple(one for one in left if one is not None)
+    for k, root in enumerate(arrays):
+        if k not in memory.given:
+            work["call"] += tuple(writer.block(copied_output(root, k, fusion)))
     used = {node.name for node in inputs(*roots)}
     data = {f"d{k}": node.name for k, node in enumerate(layout.data) if node.name in used}
-    value = None if entry.scalar is None else _scalar(roots[0], regions, names)
+    value = None if entry.scalar is None else _scalar(roots[0], fusion, names)
     partial = max(
         (
             a.size
@@ -97,14 +98,22 @@ def unit(entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Unit:
         Buffer(name, start, size, names.remarks[name])
         for (start, size), name in names.buffers.items()
     )
-    return Unit(
-        entry, work, data, buffers, memory.size, tuple(writer.tables), partial, names.n, value
+    return DeviceUnit(
+        entry,
+        work,
+        data,
+        buffers,
+        memory.size,
+        tuple(names.tables.values()),
+        partial,
+        names.n,
+        value,
     )
 
 
-def _scalar(root: Expr, regions: Fusion, names: DeviceNames) -> str:
+def _scalar(root: Expr, fusion: Fusion, names: DeviceNames) -> str:
     """The host's text for the value of a root."""
-    access = regions.accesses.of(root)
+    access = fusion.accesses.of(root)
     base = access.base
     if isinstance(base, Const):
         return f"float({str(float(base.value))!r})"  # a text, which may be nan or inf
@@ -117,41 +126,38 @@ def _scalar(root: Expr, regions: Fusion, names: DeviceNames) -> str:
 class _Writer:
     """The kernels and calls of an entry, numbered in order."""
 
-    def __init__(self, name: str, regions: Fusion, names: DeviceNames, layout: Layout) -> None:
+    def __init__(self, name: str, fusion: Fusion, names: DeviceNames) -> None:
         self._name = name
-        self._regions = regions
+        self._fusion = fusion
         self._names = names
-        self._mover = Mover(regions, names, layout.sizes)
         self._count = 0
-        self.tables: list[tuple[str, str]] = []
 
     def stage(self, stage: Stage) -> list[Work]:
         work: list[Work] = []
-        for place, region in enumerate(self._regions.regions):
+        for region in self._fusion.regions:
             if region.stage == stage:
-                work += self._region(place)
+                for block in blocks(region, self._fusion):
+                    work += self.block(block)
         return work
 
-    def copied(self, root: Expr, target: str) -> Kernel | None:
-        """A root that has not been computed right into the result."""
-        return self._mover.copied(self._next(), root, target)
-
-    def _next(self) -> str:
-        self._count += 1
-        return f"{self._name}_{self._count}"
-
-    def _region(self, place: int) -> Sequence[Work]:
-        region = self._regions.regions[place]
-        if not region.alone:
-            if not region.shape:
-                return scalar_kernel(self._next(), region, self._regions, self._names)
-            loop = LoopKernels(region, self._regions, self._names)
-            return loop.kernels(self._next(), self._regions.regions[place].kept)
-        (node,) = region.nodes
-        if self._regions.is_matrix_product(node):
-            assert isinstance(node, Einsum)
-            made = call(node, self._regions, self._names)
+    def block(self, block: Block) -> Sequence[Work]:
+        """What computes a block; nothing where that has no elements."""
+        names = self._names
+        if isinstance(block, Contraction):
+            made = call(block, names)
             return [made] if made else []
-        moved = self._mover.moved(self._next(), node)
-        self.tables += moved.tables
-        return moved.kernels
+        self._count += 1
+        name = f"{self._name}_{self._count}"
+        if isinstance(block, Nest):
+            if not block.axes:
+                return scalar_kernel(name, block, names)
+            if not block.is_blocked:
+                return plain_kernel(name, block, names)
+            return LoopKernels(block, names).kernels(name)
+        if isinstance(block, Fill):
+            return fill_kernel(name, block, names)
+        if isinstance(block, Copy):
+            return copy_kernel(name, block, names)
+        if isinstance(block, Collection):
+            return collection_kernel(name, block, names)
+        return recurrence_kernel(name, block, names)

@@ -279,12 +279,22 @@ class Fusion:
         return self.owners.get(base, base)
 
     def _copied(self) -> Iterator[Expr]:
-        """Operands of matrix products of which a block of axes is not one axis of memory."""
+        """Operands that cannot be read where they lie.
+
+        Those of a matrix product need each block of axes as one axis of memory, those of a gather
+        or scatter at listed places their elements in C order.
+        """
         for step in self.program.steps:
             if self.is_matrix_product(step.node):
                 for k, operand in enumerate(step.node.operands):
                     if not self._is_matrix(step.node, k):
                         yield operand
+            elif step.form in (Form.TAKE, Form.PUT) and not self.collects(step.node):
+                operand = step.node.operands[0]
+                access, shape = self.accesses.of(operand), self.accesses.shape(operand)
+                is_moved = is_listed(step.node) or step.form is Form.PUT
+                if is_moved and operand.rank and access.strides != c_order(shape):
+                    yield operand
 
     def _is_matrix(self, node: Expr, k: int) -> bool:
         assert isinstance(node, Einsum)

@@ -1,4 +1,4 @@
-"""The C text of one loop: blocks of elements that stay in the cache, one pass an operation.
+"""The C text of a nest with fixed axes: blocks that stay in the cache, one pass an operation.
 
 Each pass is a loop of its own, without sums or branches, so that the compiler can use vector
 instructions and the vector forms of exp, log, sin, …: a sine and a cosine in one loop would become
@@ -11,21 +11,24 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from slomodel.codegen.loops.access import Numbers, merged_axes
-from slomodel.codegen.loops.fusion import Fusion, Read, Region, elements
-from slomodel.codegen.native.fills import rolling
-from slomodel.codegen.native.names import Names
-from slomodel.codegen.native.passes import (
-    BLOCK,
-    Pass,
-    append,
-    indented,
-    share_temporaries,
-    write_over,
+from slomodel.codegen.loops.access import merged_axes
+from slomodel.codegen.loops.names import Names
+from slomodel.codegen.loops.nest import (
+    Apply,
+    Computed,
+    Element,
+    Fill,
+    Nest,
+    Operand,
+    Reduce,
+    Scalar,
+    Store,
 )
-from slomodel.codegen.native.places import Places, Pointer
-from slomodel.codegen.program import Form
-from slomodel.ir.expr import Expr, Extreme, Map
+from slomodel.codegen.loops.plain import start_of
+from slomodel.codegen.loops.pointers import Pointer, Pointers
+from slomodel.codegen.loops.text import indented
+from slomodel.codegen.native.passes import BLOCK, Pass, append, share_temporaries, write_over
+from slomodel.codegen.native.plain import fill_line, fill_lines
 
 _LONGEST = 300
 """Characters of an expression that is printed within another one."""
@@ -33,6 +36,7 @@ _LONGEST = 300
 
 Axes = Sequence[tuple[int, tuple[int, ...]]]
 """Axes of a loop, each a size and the steps of the pointers along it."""
+Rolling = dict[str, list[tuple[int, Reduce]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,150 +76,218 @@ class Total:
         return f"{self.result} = {f'a{self.k}' if self.largest else settled};"
 
 
-class LoopPrinter(Places):
-    """Prints one region."""
+def rolling(nest: Nest, names: Names) -> Rolling:
+    """Arrays that a loop fills as it goes: what adds to each, with the offset of its places.
 
-    def __init__(self, region: Region, regions: Fusion, names: Names, numbers: Numbers) -> None:
-        super().__init__(region, regions, names, numbers)
-        self.texts: dict[Expr, str] = {}
-        self.temporaries: list[str] = []
+    The largest offset comes first: its statement meets places that nothing has been added to, and
+    may write instead of adding. Only for loops along one axis in which every place that is added to
+    moves on by one: then nothing beyond the largest offset, and all of a block before it, has been
+    reached when a block begins.
+    """
+    if len(nest.axes) != 1 or not nest.axes[0].size:
+        return {}
+    zeros = {one.array for one in nest.fills if isinstance(one, Fill)}
+    found: Rolling = {}
+    spoilt: set[str] = set()
+    for one in nest.statements:
+        if isinstance(one, Reduce) and isinstance(one.target, Element):
+            position, base = one.target.position, names.base(one.target.array)
+            if position.strides != (1,) or position.offset < 0:
+                spoilt.add(base)
+            if one.target.array in zeros:
+                found.setdefault(base, []).append((position.offset, one))
+    return {
+        base: sorted(own, key=lambda pair: -pair[0])
+        for base, own in found.items()
+        if base not in spoilt
+    }
+
+
+class BlockedLoop:
+    """Prints one nest. `axes` are those of its loops, `totals` what it adds up to numbers."""
+
+    def __init__(self, nest: Nest, names: Names) -> None:
+        self.nest = nest
+        self.names = names
+        self.pointers = Pointers(nest, names.base)
         self.totals: list[Total] = []
-        self.late: list[tuple[str, Pointer]] = []
+        self.rolling = rolling(nest, names)
+        self.axes: Axes = ()
+        self.body: list[str] = []
+        # Where the result of a statement is stored first: it is computed right there.
+        self._stored: dict[int, Store] = {}
+        for one in nest.statements:
+            if isinstance(one, Store) and isinstance(one.value, Computed):
+                self._stored.setdefault(one.value.statement, one)
+        self._summed: set[int] = set()
+        self._uses = self._counted()
+        self._texts: dict[int, str] = {}
+        self._temporaries: list[str] = []
+        self._late: list[tuple[str, Pointer]] = []
+        self.is_loop = bool(nest.axes) and 0 not in nest.shape
+        if self.is_loop:
+            self.axes = merged_axes(nest.shape, [one.position.strides for one in self.pointers])
+            for k, pointer in enumerate(self.pointers):
+                pointer.steps = tuple(own[k] for _, own in self.axes)
+            self._summed = self._summed_alone()
+            self.body = self._printed()
 
     def lines(self) -> list[str]:
         """The whole loop, with what comes before and after it."""
-        if not self.rank:
-            return self._scalar_lines()
-        if 0 in self.region.shape:
-            return self._lines_of_nothing()
-        pointers = self.reserve()
-        axes = merged_axes(self.region.shape, [p.access.strides for p in pointers])
-        for k, pointer in enumerate(pointers):
-            pointer.steps = tuple(own[k] for _, own in axes)
-        return self._framed(axes, self._body())
+        if not self.nest.axes:
+            return [*self.fills(), *self._scalar_lines()]
+        if not self.is_loop:
+            return [*self.fills(), *self._lines_of_nothing()]
+        before, after = self.ends()
+        inside = [*(one.start for one in self.totals), *before, *self.loops()]
+        lines = ["{", *indented([*inside, *(one.end for one in self.totals), *after]), "}"]
+        return [*self.fills(), *lines]
 
-    def _framed(self, axes: Axes, body: list[str]) -> list[str]:
-        """The passes over one block in their loops, with what comes before and after these."""
-        before, after = self._ends(axes)
-        lines = [*(one.start for one in self.totals), *before, *self._nest(axes, body)]
-        return ["{", *indented([*lines, *(one.end for one in self.totals), *after]), "}"]
+    def fills(self) -> list[str]:
+        """The first contents of arrays that the loop does not fill as it goes."""
+        rolled = self.rolling
+        every = [one for one in self.nest.fills if self.names.base(one.array) not in rolled]
+        return [line for one in every for line in fill_lines(one, self.names)]
 
-    def _body(self) -> list[str]:
+    def _counted(self) -> dict[int, int]:
+        """How often each value is read by other statements."""
+        uses: dict[int, int] = {}
+        for one in self.nest.statements:
+            if not isinstance(one, Store):
+                for operand in one.operands:
+                    if isinstance(operand, Computed):
+                        uses[operand.statement] = uses.get(operand.statement, 0) + 1
+        return uses
+
+    def _printed(self) -> list[str]:
         """The passes over one block."""
         passes: list[Pass] = []
-        filled = rolling(self.region, self.regions)
-        last = {node for nodes in filled.values() for _, node in nodes}
-        for node in self.region.nodes:
-            if self.regions.is_value(node):
-                self._add_value(node, passes)
-            elif node not in last:
-                self._add_sum(node, passes)
-        for nodes in filled.values():
-            for k, (_, node) in enumerate(nodes):
-                text = self._operand(next(self.regions.reads(node)))
-                place = self.target(node).element()
+        last = {id(one) for own in self.rolling.values() for _, one in own}
+        for k, one in enumerate(self.nest.statements):
+            if isinstance(one, Apply):
+                self._add_value(k, one, passes)
+            elif isinstance(one, Reduce):
+                if id(one) not in last:
+                    self._add_sum(one, passes)
+            elif not self._is_first(one):
+                assert isinstance(one.target, Element)
+                place = _element(self.pointers.of(one.target))
+                append(passes, f"{place} = {self._operand(one.value)};", alone=False)
+        for own in self.rolling.values():
+            for k, (_, one) in enumerate(own):
+                assert isinstance(one.target, Element)
+                place = _element(self.pointers.of(one.target))
+                text = self._operand(one.operands[0])
                 # Those that add meet in one place what others wrote there in another turn.
                 append(passes, f"{place} {'+=' if k else '='} {text};", alone=bool(k))
-        for temporary, pointer in self.late:
-            write_over(passes, temporary, pointer.name, pointer.element())
-        self.temporaries = share_temporaries(passes)
+        for temporary, pointer in self._late:
+            write_over(passes, temporary, pointer.name, _element(pointer))
+        self._temporaries = share_temporaries(passes)
         return [line for one in passes for line in one.lines()]
 
-    def _add_value(self, node: Expr, passes: list[Pass]) -> None:
-        text = self._value(node)
-        costly = isinstance(node, Map) and node.function.costly
-        place = self.target(node) if node in self.regions.stored else None
+    def _is_first(self, one: Store) -> bool:
+        """True for the store that goes with the statement that computes its value."""
+        value = one.value
+        return isinstance(value, Computed) and self._stored[value.statement] is one
+
+    def _add_value(self, k: int, one: Apply, passes: list[Pass]) -> None:
+        text = self._value(one)
+        costly = one.function is not None and one.function.costly
+        store = self._stored.get(k)
+        place = None
+        if store is not None and isinstance(store.target, Element):
+            place = self.pointers.of(store.target)
         if place is not None and not place.reads:
-            target = place.element()
+            text_of = _element(place)
         elif place is not None:
-            target = f"{self._temporary()}[i]"
-            self.late.append((self.temporaries[-1], place))
-        elif costly or self.uses.get(node, 0) > 1 or len(text) > _LONGEST or self._is_summed(node):
-            target = f"{self._temporary()}[i]"
+            text_of = f"{self._temporary()}[i]"
+            self._late.append((self._temporaries[-1], place))
+        elif costly or self._uses.get(k, 0) > 1 or len(text) > _LONGEST or k in self._summed:
+            text_of = f"{self._temporary()}[i]"
         else:
-            self.texts[node] = text
+            self._texts[k] = text
             return
-        self.texts[node] = target
-        append(passes, f"{target} = {text};", alone=costly)
+        self._texts[k] = text_of
+        append(passes, f"{text_of} = {text};", alone=costly)
 
-    def _value(self, node: Expr) -> str:
-        texts = [self._operand(read) for read in self.regions.reads(node)]
-        if isinstance(node, Map):
-            return node.function.spelling["c"].format(*texts)
-        return texts[0]
+    def _value(self, one: Apply) -> str:
+        texts = [self._operand(operand) for operand in one.operands]
+        return one.function.spelling["c"].format(*texts) if one.function else texts[0]
 
-    def _operand(self, read: Read) -> str:
-        if self.is_here(read):
-            return self.texts[read.node]
-        found = self.read(read)
-        return found if isinstance(found, str) else found.element()
+    def _operand(self, operand: Operand) -> str:
+        if isinstance(operand, Computed):
+            return self._texts[operand.statement]
+        if isinstance(operand, Scalar):
+            return self.names.number(operand.node)
+        assert isinstance(operand, Element)
+        return _element(self.pointers.of(operand))
 
-    def _is_summed(self, node: Expr) -> bool:
-        """True where a total over the block is taken of exactly this value."""
-        for user in self.region.nodes:
-            if not self.regions.is_value(user) and len(list(self.regions.reads(user))) == 1:
-                target = self.target(user) if user.rank else None
-                whole = target is None or not target.steps or not target.steps[-1]
-                if whole and any(read.node is node for read in self.regions.reads(user)):
-                    return True
-        return False
+    def _summed_alone(self) -> set[int]:
+        """The values of which exactly, and by themselves, a total over the block is taken."""
+        found = set()
+        for one in self.nest.statements:
+            if isinstance(one, Reduce) and len(one.operands) == 1:
+                (operand,) = one.operands
+                steps = () if isinstance(one.target, Scalar) else self.pointers.of(one.target).steps
+                if isinstance(operand, Computed) and not (steps and steps[-1]):
+                    found.add(operand.statement)
+        return found
 
     def _temporary(self) -> str:
-        self.temporaries.append(f"t{len(self.temporaries)}")
-        return self.temporaries[-1]
+        self._temporaries.append(f"t{len(self._temporaries)}")
+        return self._temporaries[-1]
 
-    def _add_sum(self, node: Expr, passes: list[Pass]) -> None:
-        texts = [self._operand(read) for read in self.regions.reads(node)]
+    def _add_sum(self, one: Reduce, passes: list[Pass]) -> None:
+        texts = [self._operand(operand) for operand in one.operands]
         text = " * ".join(texts)
-        largest = f"slo_{node.which}" if isinstance(node, Extreme) else ""
-        target = self.target(node) if node.rank else None
+        largest = "" if one.op == "sum" else f"slo_{one.op}"
+        target = self.pointers.of(one.target) if isinstance(one.target, Element) else None
         if target is not None and target.steps and target.steps[-1]:
-            place = target.element()
+            place = _element(target)
             added = f"{largest}({place}, {text})" if largest else f"{place} + {text}"
             append(passes, f"{place} = {added};", alone=True)
             return
-        arrays = [one.removesuffix("[i]") for one in texts]
-        plain = all(one.endswith("[i]") for one in texts) and all(map(str.isidentifier, arrays))
+        arrays = [part.removesuffix("[i]") for part in texts]
+        plain = all(part.endswith("[i]") for part in texts) and all(map(str.isidentifier, arrays))
         if not plain or len(arrays) > 2:
             arrays = [self._temporary()]
             append(passes, f"{arrays[0]}[i] = {text};", alone=False)
         name = f"{largest}_of" if largest else ("slo_total", "slo_dot")[len(arrays) - 1]
         total = f"{name}({', '.join(arrays)}, m)"
-        if target is None:
-            statement = self._into_scalar(node, total, largest)
+        if isinstance(one.target, Scalar):
+            own = Total(len(self.totals), self.names.number(one.target.node), largest)
+            self.totals.append(own)
+            statement = own.adding(total)
         elif largest:
+            assert target is not None
             statement = f"{target.name}[0] = {largest}({target.name}[0], {total});"
         else:
+            assert target is not None
             statement = f"{target.name}[0] += {total};"
         passes.append(Pass([statement], alone=True, once=True))
 
-    def _into_scalar(self, node: Expr, total: str, largest: str) -> str:
-        """The statement that takes the total of a block along."""
-        own = Total(len(self.totals), self.names.scalar(node), largest)
-        self.totals.append(own)
-        return own.adding(total)
-
-    def _nest(self, axes: Axes, body: list[str], part: tuple[str, str] | None = None) -> list[str]:
+    def loops(self, part: tuple[str, str] | None = None) -> list[str]:
         """The loops round the passes, and the pointers at the start of each block.
 
         `part` is where the outermost loop begins and ends, if not with its axis.
         """
+        axes = self.axes
         size = axes[-1][0] if axes else 1
         blocked = size > BLOCK or (part is not None and len(axes) == 1)
         ranges = [("0", str(length)) for length, _ in axes]
         ranges[:1] = [part] if part else ranges[:1]
         width = min(BLOCK, size)
-        inner = [f"real {name}[{width}] ALIGNED;" for name in self.temporaries]
+        inner = [f"real {name}[{width}] ALIGNED;" for name in self._temporaries]
         if blocked:
             end = ranges[-1][1]
             inner = [f"const long m = {end} - s < {BLOCK} ? {end} - s : {BLOCK};", *inner]
         else:
             inner = [f"const long m = {size};", *inner]
-        used = set(re.findall(r"\bp\d+\b", "\n".join(body)))
-        for pointer in self.pointers.values():
+        used = set(re.findall(r"\bp\d+\b", "\n".join(self.body)))
+        for pointer in self.pointers:
             if pointer.name in used:
-                inner.append(self._declared(pointer, blocked))
-        lines = [*inner, *body]
+                inner.append(_declared(pointer, blocked))
+        lines = [*inner, *self.body]
         if blocked:
             first, last = ranges[-1]
             head = f"for (long s = {first}; s < {last}; s += {BLOCK}) {{"
@@ -226,56 +298,66 @@ class LoopPrinter(Places):
             lines = [head, *indented(lines), "}"]
         return lines
 
-    def _ends(self, axes: Axes) -> tuple[list[str], list[str]]:
+    def ends(self) -> tuple[list[str], list[str]]:
         """Zeros before and after what the loop fills as it goes."""
         before, after = [], []
-        size = axes[-1][0] if axes else 1
-        for node, nodes in rolling(self.region, self.regions).items():
-            base, start = self.names.base(node), nodes[0][0]
-            end = elements(self.regions.accesses.shape(node)) - start - size
-            before.append(f"slo_fill({base}, {start}, 0.0);")
-            after.append(f"slo_fill({base} + {start + size}, {end}, 0.0);")
+        size = self.axes[-1][0] if self.axes else 1
+        whole = {self.names.base(one.array): one for one in self.nest.fills}
+        for base, own in self.rolling.items():
+            fill, start = whole[base], own[0][0]
+            assert isinstance(fill, Fill)
+            before.append(fill_line(base, start, 0.0))
+            after.append(fill_line(f"{base} + {start + size}", fill.size - start - size, 0.0))
         return before, after
-
-    def _declared(self, pointer: Pointer, blocked: bool) -> str:
-        parts = [pointer.base]
-        if pointer.access.offset:
-            parts.append(str(pointer.access.offset))
-        for k, step in enumerate(pointer.steps[:-1]):
-            if step:
-                parts.append(f"i{k} * {step}")
-        if blocked and pointer.steps[-1]:
-            parts.append(f"s * {pointer.steps[-1]}")
-        kind = "real" if pointer.writes else "const real"
-        return f"{kind} *const {pointer.name} = {' + '.join(parts)};"
 
     def _lines_of_nothing(self) -> list[str]:
         """Sums of no elements; arrays that are added to have been filled before."""
-        lines = []
-        for node in self.region.nodes:
-            if not node.rank and not self.regions.is_value(node):
-                value = "0.0"
-                if isinstance(node, Extreme):
-                    value = "-INFINITY" if node.which == "max" else "INFINITY"
-                lines.append(f"{self.names.scalar(node)} = {value};")
-        return lines
+        return [
+            f"{self.names.number(one.target.node)} = {start_of(one.op)};"
+            for one in self.nest.statements
+            if isinstance(one, Reduce) and isinstance(one.target, Scalar)
+        ]
 
     def _scalar_lines(self) -> list[str]:
         """Statements without a loop."""
         lines = []
-        for node in self.region.nodes:
-            texts = [self._scalar_operand(read) for read in self.regions.reads(node)]
-            if isinstance(node, Map) and self.regions.forms[node] is Form.ELEMENTWISE:
-                text = node.function.spelling["c"].format(*texts)
-                lines.append(f"{self.names.scalar(node)} = {text};")
-                continue
-            base, (offset, _) = self.names.base(node), self.target_access(node)
-            sign = "=" if self.regions.is_value(node) else "+="
-            lines.append(f"({base})[{offset}] {sign} {texts[0]};")
+        for k, one in enumerate(self.nest.statements):
+            if isinstance(one, Store):
+                lines.append(f"{self._place(one.target)} = {self._scalar(one.value)};")
+            elif isinstance(one, Apply):
+                texts = [self._scalar(operand) for operand in one.operands]
+                self._texts[k] = (
+                    one.function.spelling["c"].format(*texts) if one.function else texts[0]
+                )
+            else:
+                lines.append(f"{self._place(one.target)} += {self._scalar(one.operands[0])};")
         return lines
 
-    def _scalar_operand(self, read: Read) -> str:
-        access = self.regions.accesses.of(read.node)
-        if not access.base.rank:
-            return self.names.scalar(access.base)
-        return f"({self.names.base(access.base)})[{access.offset}]"
+    def _scalar(self, operand: Operand) -> str:
+        if isinstance(operand, Computed):
+            return self._texts[operand.statement]
+        assert isinstance(operand, (Element, Scalar))
+        return self._place(operand)
+
+    def _place(self, place: Element | Scalar) -> str:
+        if isinstance(place, Scalar):
+            return self.names.number(place.node)
+        return f"({self.names.base(place.array)})[{place.position.offset}]"
+
+
+def _element(pointer: Pointer) -> str:
+    step = pointer.steps[-1] if pointer.steps else 0
+    return f"{pointer.name}[{'i' if step == 1 else f'i * {step}' if step else '0'}]"
+
+
+def _declared(pointer: Pointer, blocked: bool) -> str:
+    parts = [pointer.base]
+    if pointer.position.offset:
+        parts.append(str(pointer.position.offset))
+    for k, step in enumerate(pointer.steps[:-1]):
+        if step:
+            parts.append(f"i{k} * {step}")
+    if blocked and pointer.steps[-1]:
+        parts.append(f"s * {pointer.steps[-1]}")
+    kind = "real" if pointer.writes else "const real"
+    return f"{kind} *const {pointer.name} = {' + '.join(parts)};"

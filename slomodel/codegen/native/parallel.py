@@ -12,14 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from slomodel.codegen.loops.access import Numbers
-from slomodel.codegen.loops.fusion import Fusion, Region
-from slomodel.codegen.native.fills import rolling
-from slomodel.codegen.native.loops import Axes, LoopPrinter
-from slomodel.codegen.native.names import Names
-from slomodel.codegen.native.passes import BLOCK, indented
-from slomodel.codegen.program import Form
-from slomodel.ir.expr import Map
+from slomodel.codegen.loops.nest import Apply, Element, Reduce, Store
+from slomodel.codegen.loops.pointers import Pointer
+from slomodel.codegen.loops.text import indented
+from slomodel.codegen.native.loops import Axes, BlockedLoop
+from slomodel.codegen.native.passes import BLOCK
 
 LONG = 4_000_000
 """Operations on numbers that take some hundred microseconds, and threads some ten to start."""
@@ -49,105 +46,110 @@ class Parts:
         return [f"const long lo = {low};", f"const long hi = {high};"]
 
 
-class SharedPrinter(LoopPrinter):
-    """Prints one region; `function` is that of a part, called `name`, where the loop is cut."""
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """The statements of a loop, and those of the function of a part where it is cut."""
 
-    def __init__(
-        self,
-        region: Region,
-        regions: Fusion,
-        names: Names,
-        numbers: Numbers,
-        name: str,
-        heads: Sequence[str],
-    ) -> None:
-        LoopPrinter.__init__(self, region, regions, names, numbers)
-        self.name = name
-        self.heads = heads
-        self.function: list[str] = []
+    lines: list[str]
+    function: list[str]
 
-    def _framed(self, axes: Axes, body: list[str]) -> list[str]:
-        parts = self._parts(axes)
-        if parts is None:
-            return LoopPrinter._framed(self, axes, body)
-        nest = self._nest(axes, body, ("lo", "hi"))
-        scalars = sorted(set(re.findall(r"\bs\d+\b", "\n".join(body))))
-        before, after = self._ends(axes)
-        width = max(1, 2 * len(self.totals))
-        self._print_function(nest, scalars, [*parts.ends(axes[0][0]), f"out += k * {width};"])
-        places = 2 * parts.number - 1 if parts.overlap else parts.number
-        edges, again = self._edges(parts)
-        lines = [
-            *(one.start for one in self.totals),
-            *before,
-            *edges,
-            f"const real in[] = {{{', '.join(scalars) or '0'}}};",
-            f"double out[{places * width}];",
-            f"const slo_job job = {{{self.name}, c, in, out, {parts.number}, 0, 0, 1}};",
-            "slo_share(job, (long)blas[2]);",
-            *again,
-            f"for (long k = 0; k < {places if self.totals else 0}; k++) {{",
-            *indented([line for one in self.totals for line in one.joining(width)]),
-            "}",
-            *(one.end for one in self.totals),
-            *after,
-        ]
-        return ["{", *indented(lines), "}"]
 
-    def _parts(self, axes: Axes) -> Parts | None:
-        """The parts of a loop; None where they would be too few or would meet."""
-        costs = [
-            _COSTLY if isinstance(node, Map) and node.function.costly else 1
-            for node in self.region.nodes
-        ]
-        overlap = self._overlap()
-        short = prod(self.region.shape) * sum(costs) < LONG
-        if self.region.stage != "call" or short or overlap is None or not axes:
-            return None
-        inner, end = prod(size for size, _ in axes[1:]), axes[0][0]
-        step = max(1, -(-_PART // inner), -(-end // _MOST))
-        if len(axes) == 1:
-            step = -(-step // BLOCK) * BLOCK
-        number = -(-end // step)
-        return Parts(step, number, overlap) if number > 1 and overlap <= step else None
+def shared_lines(loop: BlockedLoop, name: str, heads: Sequence[str]) -> Shared:
+    """A loop in parts, each a call of function `name` that begins with `heads`, if that pays."""
+    parts = _parts(loop) if loop.is_loop and loop.axes else None
+    if parts is None:
+        return Shared(loop.lines(), [])
+    nest = loop.loops(("lo", "hi"))
+    scalars = sorted(set(re.findall(r"\bs\d+\b", "\n".join(loop.body))))
+    before, after = loop.ends()
+    width = max(1, 2 * len(loop.totals))
+    ends = [*parts.ends(loop.axes[0][0]), f"out += k * {width};"]
+    places = 2 * parts.number - 1 if parts.overlap else parts.number
+    edges, again = _edges(loop, parts, name)
+    lines = [
+        *(one.start for one in loop.totals),
+        *before,
+        *edges,
+        f"const real in[] = {{{', '.join(scalars) or '0'}}};",
+        f"double out[{places * width}];",
+        f"const slo_job job = {{{name}, c, in, out, {parts.number}, 0, 0, 1}};",
+        "slo_share(job, (long)blas[2]);",
+        *again,
+        f"for (long k = 0; k < {places if loop.totals else 0}; k++) {{",
+        *indented([line for one in loop.totals for line in one.joining(width)]),
+        "}",
+        *(one.end for one in loop.totals),
+        *after,
+    ]
+    function = _function(loop, name, nest, scalars, [*heads, *ends])
+    return Shared([*loop.fills(), "{", *indented(lines), "}"], function)
 
-    def _overlap(self) -> int | None:
-        """By how many elements the places of neighbouring parts overlap; None where they mix."""
-        filled = rolling(self.region, self.regions)
-        rolled = {node for nodes in filled.values() for _, node in nodes}
-        for node in self.region.nodes:
-            if self.regions.is_value(node) or not node.rank or node in rolled:
-                continue
-            steps = self.target(node).steps
-            if self.regions.forms[node] in (Form.PUT, Form.ACCUMULATE) or not steps or not steps[0]:
-                return None
-        return max((nodes[0][0] - nodes[-1][0] for nodes in filled.values()), default=0)
 
-    def _edges(self, parts: Parts) -> tuple[list[str], list[str]]:
-        """Zeros where parts meet, and the elements there that are left over."""
-        if not parts.overlap:
-            return [], []
-        size = parts.overlap
-        places = [
-            f"{self.names.base(node)} + {nodes[0][0] - size} + k * {parts.step}"
-            for node, nodes in rolling(self.region, self.regions).items()
-        ]
-        loop = f"for (long k = 1; k < {parts.number}; k++) {{"
-        swaps = [f"real kept{j}[{size}];" for j in range(len(places))]
-        swaps += [f"slo_copy(kept{j}, {place}, {size});" for j, place in enumerate(places)]
-        adds = [f"slo_join({place}, kept{j}, {size});" for j, place in enumerate(places)]
-        run = f"{self.name}(c, in, {parts.number - 1} + k, out);"
-        fills = [f"slo_fill({place}, {size}, 0.0);" for place in places]
-        return [loop, *indented(fills), "}"], [loop, *indented([*swaps, run, *adds]), "}"]
+def _parts(loop: BlockedLoop) -> Parts | None:
+    """The parts of a loop; None where they would be too few or would meet."""
+    axes, work = loop.axes, 0
+    for one in loop.nest.statements:
+        if not isinstance(one, Store):
+            costly = isinstance(one, Apply) and one.function is not None and one.function.costly
+            work += _COSTLY if costly else 1
+    overlap = _overlap(loop)
+    if prod(loop.nest.shape) * work < LONG or overlap is None:
+        return None
+    inner, end = prod(size for size, _ in axes[1:]), axes[0][0]
+    step = max(1, -(-_PART // inner), -(-end // _MOST))
+    if len(axes) == 1:
+        step = -(-step // BLOCK) * BLOCK
+    number = -(-end // step)
+    return Parts(step, number, overlap) if number > 1 and overlap <= step else None
 
-    def _print_function(self, nest: list[str], scalars: list[str], heads: list[str]) -> None:
-        given = [f"const real {name} = in[{k}];" for k, name in enumerate(scalars)]
-        ends = [line for one in self.totals for line in one.handing_on()]
-        arguments = "void *const *c, const real *in, long k, double *out"
-        lines = [*self.heads, *heads, *given, *(one.start for one in self.totals), *nest, *ends]
-        self.function = [
-            f"static void {self.name}({arguments}) {{",
-            *indented(["(void)in, (void)out;", *lines]),
-            "}",
-            "",
-        ]
+
+def _overlap(loop: BlockedLoop) -> int | None:
+    """By how many elements the places of neighbouring parts overlap; None where they mix."""
+    rolled = {id(one) for own in loop.rolling.values() for _, one in own}
+    targets: list[Pointer] = []
+    for one in loop.nest.statements:
+        if isinstance(one, Reduce) and isinstance(one.target, Element) and id(one) not in rolled:
+            targets.append(loop.pointers.of(one.target))
+    bases = [one.base for one in targets]
+    if len(set(bases)) < len(bases) or not all(_is_apart(one, loop.axes) for one in targets):
+        return None
+    return max((own[0][0] - own[-1][0] for own in loop.rolling.values()), default=0)
+
+
+def _is_apart(pointer: Pointer, axes: Axes) -> bool:
+    """True where places differ whenever the index along the outermost axis does."""
+    reach = sum((size - 1) * abs(step) for (size, _), step in zip(axes, pointer.steps, strict=True))
+    outer = abs(pointer.steps[0])
+    return reach - (axes[0][0] - 1) * outer < outer
+
+
+def _edges(loop: BlockedLoop, parts: Parts, name: str) -> tuple[list[str], list[str]]:
+    """Zeros where parts meet, and the elements there that are left over."""
+    if not parts.overlap:
+        return [], []
+    size = parts.overlap
+    places = [
+        f"{base} + {own[0][0] - size} + k * {parts.step}" for base, own in loop.rolling.items()
+    ]
+    head = f"for (long k = 1; k < {parts.number}; k++) {{"
+    swaps = [f"real kept{j}[{size}];" for j in range(len(places))]
+    swaps += [f"slo_copy(kept{j}, {place}, {size});" for j, place in enumerate(places)]
+    adds = [f"slo_join({place}, kept{j}, {size});" for j, place in enumerate(places)]
+    run = f"{name}(c, in, {parts.number - 1} + k, out);"
+    fills = [f"slo_fill({place}, {size}, 0.0);" for place in places]
+    return [head, *indented(fills), "}"], [head, *indented([*swaps, run, *adds]), "}"]
+
+
+def _function(
+    loop: BlockedLoop, name: str, nest: list[str], scalars: list[str], heads: Sequence[str]
+) -> list[str]:
+    given = [f"const real {scalar} = in[{k}];" for k, scalar in enumerate(scalars)]
+    ends = [line for one in loop.totals for line in one.handing_on()]
+    arguments = "void *const *c, const real *in, long k, double *out"
+    lines = [*heads, *given, *(one.start for one in loop.totals), *nest, *ends]
+    return [
+        f"static void {name}({arguments}) {{",
+        *indented(["(void)in, (void)out;", *lines]),
+        "}",
+        "",
+    ]

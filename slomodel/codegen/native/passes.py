@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from slomodel.codegen.loops.text import indented
+
 BLOCK = 512
 """Elements that a pass runs over: some tens of such blocks fit in the nearest cache."""
 _TEMPORARY = re.compile(r"\bt\d+\b")
@@ -67,7 +69,3 @@ def append(passes: list[Pass], statement: str, *, alone: bool) -> None:
         passes.append(Pass([statement], alone))
     else:
         last.statements.append(statement)
-
-
-def indented(lines: Sequence[str]) -> list[str]:
-    return [line if line.startswith("#") else f"    {line}" for line in lines]

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from slomodel.functions import maximum, minimum
+from slomodel.codegen.loops.text import called, helpers
 from slomodel.ir.function import ScalarFunction, every_function
 
-_CALLED = re.compile(r"\b([a-z_]\w*)\(")
-_DEFINED = re.compile(r"^static inline \w+ (\w+)\(", re.MULTILINE)
 _ONE_CALL = re.compile(r"(\w+)\(([^()]*)\)")
-_EVERYWHERE = (maximum, minimum)
-"""Functions whose helpers `EXTREME` calls in every text."""
 
 
 def prelude(text: str, single: bool) -> str:
@@ -20,24 +15,18 @@ def prelude(text: str, single: bool) -> str:
     # The macros come after the declarations that they would change.
     names = _macros(text) if single else ""
     kind = f"typedef {'float' if single else 'double'} real;\n"
-    return kind + _TYPES + _declarations(text) + names + _BRANCHES + scalars(text) + _LOOPS
-
-
-def scalars(text: str) -> str:
-    """Definitions of the helpers that scalar functions in a text call, for C and CUDA."""
-    sources = [part for one in _used(text) for part in _definitions(one.c.source)]
-    return "".join(f"{source}\n" for source in dict.fromkeys(sources))
+    return kind + _TYPES + _declarations(text) + names + _BRANCHES + helpers(text) + _LOOPS
 
 
 def _macros(text: str) -> str:
     """By these a text in single precision calls the library's functions of floats."""
-    names = sorted({name for one in _used(text) for name in one.c.library})
+    names = sorted({name for one in called(text) for name in one.c.library})
     return "".join(f"#define {name} {name}f\n" for name in names)
 
 
 def _declarations(text: str) -> str:
     """Functions of the C library that a text calls, with the vector forms that they have."""
-    levels = {name: level for one in _used(text) for name, level in one.c.library.items()}
+    levels = {name: level for one in called(text) for name, level in one.c.library.items()}
     binary = {name for one in every_function() for name in _binary(one)}
     lines = []
     for name, level in sorted(levels.items()):
@@ -52,20 +41,6 @@ def _binary(function: ScalarFunction) -> list[str]:
     """The library functions with two arguments that the spelling of a record calls."""
     calls = _ONE_CALL.findall(function.spelling.get("c", ""))
     return [name for name, operands in calls if operands.count(",") == 1]
-
-
-def _used(text: str) -> Iterator[ScalarFunction]:
-    """The functions whose helpers or functions of the library a text calls."""
-    names = set(_CALLED.findall(text))
-    for function in every_function():
-        own = {*_DEFINED.findall(function.c.source), *function.c.library}
-        if function in _EVERYWHERE or not names.isdisjoint(own):
-            yield function
-
-
-def _definitions(source: str) -> list[str]:
-    """The helpers of a record one by one, as several records may have one in common."""
-    return [part.strip() for part in re.split(r"^(?=static )", source, flags=re.M) if part]
 
 
 _TYPES = """

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from slomodel.codegen.loops.access import c_order, merged_axes
-from slomodel.codegen.loops.fusion import Fusion, elements
-from slomodel.codegen.lower import Blocks
-from slomodel.codegen.native.names import Names
-from slomodel.codegen.native.passes import indented
-from slomodel.ir.expr import Axes, Einsum, Expr
+from slomodel.codegen.loops.access import merged_axes
+from slomodel.codegen.loops.fusion import elements
+from slomodel.codegen.loops.names import Names
+from slomodel.codegen.loops.nest import Contraction, Element, Scalar
+from slomodel.codegen.loops.text import indented
+from slomodel.ir.expr import Axes
 
 SMALL = 4096
 """Up to so many multiplications a product is written out as loops."""
@@ -26,11 +26,11 @@ class _Side:
     result: int
 
 
-def product_lines(node: Einsum, regions: Fusion, names: Names) -> list[str]:
+def product_lines(node: Contraction, names: Names) -> list[str]:
     """The statements that compute a product into its place."""
-    printer = _Product(node, regions, names)
-    if 0 in printer.sizes.values():
-        size = elements(regions.accesses.shape(node))
+    printer = _Product(node, names)
+    if 0 in node.sizes:
+        size = elements([node.sizes[k] for k in (*node.batch, *node.rows, *node.columns)])
         return [f"slo_fill({printer.texts[2]}, {size}, 0.0);"] if size else []
     return printer.lines()
 
@@ -38,33 +38,19 @@ def product_lines(node: Einsum, regions: Fusion, names: Names) -> list[str]:
 class _Product:
     """One product: the strides of both operands and the result along every label."""
 
-    def __init__(self, node: Einsum, regions: Fusion, names: Names) -> None:
+    def __init__(self, node: Contraction, names: Names) -> None:
         self.node = node
-        self.blocks = Blocks.of_node(node)
-        numbers = regions.accesses.numbers
-        self.sizes = {label: dim.size(numbers) for label, dim in enumerate(node.dims)}
-        accesses = [regions.accesses.of(operand) for operand in node.operands]
+        self.sizes = node.sizes
         self.steps = [
-            dict(zip(own, access.strides, strict=True))
-            for own, access in zip(node.inputs, accesses, strict=True)
+            _strides(one, len(node.sizes)) for one in (node.left, node.right, node.result)
         ]
-        own = c_order(regions.accesses.shape(node))
-        self.steps.append(dict(zip(node.output, own, strict=True)))
-        self.texts = [
-            f"({names.base(a.base)}) + {a.offset}" if a.base.rank else self._one(a.base, names)
-            for a in accesses
-        ]
-        self.texts.append(names.base(node))
-        self.is_plain = all(a.base.rank for a in accesses)
-
-    @staticmethod
-    def _one(scalar: Expr, names: Names) -> str:
-        """The address of a number that stands for a whole array: all its steps are 0."""
-        return f"&(const real){{{names.scalar(scalar)}}}"
+        self.texts = [_address(one, names) for one in (node.left, node.right)]
+        self.texts.append(names.base(node.result.array))
+        self.is_plain = not any(isinstance(one, Scalar) for one in (node.left, node.right))
 
     def lines(self) -> list[str]:
-        work = elements(list(self.sizes.values()))
-        batch = elements([self.sizes[label] for label in self.blocks.batch])
+        work = elements(self.sizes)
+        batch = elements([self.sizes[label] for label in self.node.batch])
         call = None
         if work // batch > SMALL and self.is_plain:
             call = self._blas()
@@ -79,16 +65,16 @@ class _Product:
     def _over_batch(self, body: list[str]) -> list[str]:
         """The body for every place of the batch, with a, b and c at its matrices."""
         moves = ["", "", ""]
-        for k, label in enumerate(self.blocks.batch):
+        for k, label in enumerate(self.node.batch):
             for j in range(3):
-                step = self.steps[j].get(label, 0)
+                step = self.steps[j][label]
                 moves[j] += f" + q{k} * {step}" if step else ""
         lines = [
             f"const real *a = a0{moves[0]}, *b = b0{moves[1]};",
             f"real *c = c0{moves[2]};",
             *body,
         ]
-        for k, label in reversed(list(enumerate(self.blocks.batch))):
+        for k, label in reversed(list(enumerate(self.node.batch))):
             size = self.sizes[label]
             lines = [f"for (long q{k} = 0; q{k} < {size}; q{k}++) {{", *indented(lines), "}"]
         return lines
@@ -96,7 +82,7 @@ class _Product:
     def _side(self, labels: Axes) -> _Side | None:
         """The labels as one axis; None where their steps do not allow it."""
         sizes = [self.sizes[label] for label in labels]
-        every = [[steps.get(label, 0) for label in labels] for steps in self.steps]
+        every = [[steps[label] for label in labels] for steps in self.steps]
         merged = merged_axes(sizes, every)
         if len(merged) > 1:
             return None
@@ -108,8 +94,7 @@ class _Product:
     def _blas(self) -> list[str] | None:
         """A call of gemm or gemv; None where no leading dimension describes the operands."""
         rows, columns, summed = (
-            self._side(labels)
-            for labels in (self.blocks.left, self.blocks.right, self.blocks.summed)
+            self._side(labels) for labels in (self.node.rows, self.node.columns, self.node.summed)
         )
         if rows is None or columns is None or summed is None:
             return None
@@ -148,25 +133,25 @@ class _Product:
 
     def _loops(self) -> list[str]:
         """Loops of fixed length, the innermost along the result where its operand lies so."""
-        labels = [*self.blocks.left, *self.blocks.summed, *self.blocks.right]
-        inner_sums = not self.blocks.right or self.steps[1].get(self.blocks.right[-1], 0) != 1
+        labels = [*self.node.rows, *self.node.summed, *self.node.columns]
+        inner_sums = not self.node.columns or self.steps[1][self.node.columns[-1]] != 1
         if inner_sums:
-            labels = [*self.blocks.left, *self.blocks.right, *self.blocks.summed]
+            labels = [*self.node.rows, *self.node.columns, *self.node.summed]
         places = ["", "", ""]
         for label in labels:
             for j in range(3):
-                step = self.steps[j].get(label, 0)
+                step = self.steps[j][label]
                 places[j] += f" + l{label} * {step}" if step else ""
         product = f"a[0{places[0]}] * b[0{places[1]}]"
-        free = elements([self.sizes[k] for k in (*self.blocks.left, *self.blocks.right)])
+        free = elements([self.sizes[k] for k in (*self.node.rows, *self.node.columns)])
         if inner_sums:
-            summed = self.blocks.summed
+            summed = self.node.summed
             lines = [
                 "real t = 0.0;",
                 *self._for([f"t += {product};"], summed),
                 f"c[0{places[2]}] = t;",
             ]
-            return self._for(lines, (*self.blocks.left, *self.blocks.right))
+            return self._for(lines, (*self.node.rows, *self.node.columns))
         body = self._for([f"c[0{places[2]}] += {product};"], labels)
         return [f"slo_fill(c, {free}, 0.0);", *body]
 
@@ -179,6 +164,17 @@ class _Product:
                 "}",
             ]
         return lines
+
+
+def _strides(one: Element | Scalar, rank: int) -> tuple[int, ...]:
+    return (0,) * rank if isinstance(one, Scalar) else one.position.strides
+
+
+def _address(one: Element | Scalar, names: Names) -> str:
+    """The address of an operand; a number stands for a whole array, of which all steps are 0."""
+    if isinstance(one, Scalar):
+        return f"&(const real){{{names.number(one.node)}}}"
+    return f"({names.base(one.array)}) + {one.position.offset}"
 
 
 def _leading(rows: int, row_step: int, columns: int, column_step: int) -> tuple[str, int] | None:

@@ -8,18 +8,28 @@ from dataclasses import dataclass
 
 from slomodel.codegen.entry import Entry
 from slomodel.codegen.layout import Layout, described, plain
-from slomodel.codegen.loops.fusion import Fusion, Region
+from slomodel.codegen.loops.construct import blocks, copied_output, located
+from slomodel.codegen.loops.fusion import Fusion
+from slomodel.codegen.loops.names import starts
+from slomodel.codegen.loops.nest import Block, Contraction, Copy, Fill, Nest, Recurrence
+from slomodel.codegen.loops.planning import planned
+from slomodel.codegen.loops.text import indented
 from slomodel.codegen.loops.workspace import Memory
 from slomodel.codegen.native.compiler import FLAGS
-from slomodel.codegen.native.fills import alone_lines, copy_lines, element, fill_lines
-from slomodel.codegen.native.names import Names, starts
-from slomodel.codegen.native.parallel import SharedPrinter
-from slomodel.codegen.native.passes import indented
-from slomodel.codegen.native.planning import planned
+from slomodel.codegen.native.loops import BlockedLoop
+from slomodel.codegen.native.names import EntryNames
+from slomodel.codegen.native.parallel import shared_lines
+from slomodel.codegen.native.pieces import pieces
+from slomodel.codegen.native.plain import (
+    copy_lines,
+    fill_lines,
+    plain_lines,
+    recurrence_lines,
+)
 from slomodel.codegen.native.prelude import SHARES, prelude
 from slomodel.codegen.native.products import product_lines
 from slomodel.codegen.program import Stage
-from slomodel.ir.expr import Einsum, Expr, Input
+from slomodel.ir.expr import Input
 from slomodel.ir.walk import inputs
 
 
@@ -41,9 +51,9 @@ def unit(entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Unit:
     """The C functions of an entry for some sizes."""
     program, arrays = planned(entry, layout, numbers)
     roots = program.roots
-    regions = Fusion(program, numbers, in_order=True)
-    memory = Memory(regions, arrays)
-    names = Names(regions, memory, layout, entry.directions, numbers)
+    fusion = Fusion(program, numbers, in_order=True)
+    memory = Memory(fusion, arrays)
+    names = EntryNames(memory, layout, entry.directions, numbers)
     used = {node.name for node in inputs(*roots)}
     data = [
         f"const {_kind(node)} *const d{k} = c[{k + 5}]; (void)d{k};"
@@ -51,17 +61,20 @@ def unit(entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Unit:
         if node.name in used
     ]
     common = [*_HEADS, *data]
-    writer = _Writer(regions, names, numbers, entry.name, common)
+    writer = _Writer(fusion, names, entry.name, common)
     begin = starts(layout.variables, numbers)
-    forget, once = _once(writer.stage("centre"), memory.size, begin[-1])
-    prepare, call = [*writer.stage("data"), *forget], [*once, *writer.stage("call")]
+    last: list[str] = []
     for k, root in enumerate(arrays):
         if k not in memory.given:
-            call += copy_lines(regions, names, root, f"g + {begin[k]}")
+            last += copy_lines(copied_output(root, k, fusion), names)
     if entry.scalar is not None:
-        call.append(f"return {element(regions.accesses.of(roots[0]), names)};")
+        value = located(fusion.accesses.of(roots[0]))
+        last.append(f"return {names.element(value)};")
     else:
-        call.append("return 0.0;")
+        last.append("return 0.0;")
+    forget, once = _once(writer.stage("centre"), memory.size, begin[-1])
+    prepare = [*writer.stage("data"), *forget]
+    call = [*once, *writer.stage("call", last)]
     lines = [
         *writer.functions,
         f"void prepare_{entry.name}(void **c) {{",
@@ -73,9 +86,9 @@ def unit(entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Unit:
         "}",
     ]
     kept = begin[-1] + 1 if once else 0
-    work = sum(map(regions.work, regions.regions))
+    work = sum(map(fusion.work, fusion.regions))
     text = "\n".join(lines) + "\n"
-    return Unit(text, memory.size + kept, begin[-1], work, bool(writer.functions))
+    return Unit(text, memory.size + kept, begin[-1], work, writer.shares)
 
 
 def _kind(node: Input) -> str:
@@ -83,7 +96,7 @@ def _kind(node: Input) -> str:
     return "long" if node.dtype == "whole" else "real"
 
 
-def _declared(names: Names, lines: list[str]) -> list[str]:
+def _declared(names: EntryNames, lines: list[str]) -> list[str]:
     """The scalars that the lines use as variables."""
     used = set(re.findall(r"\bs\d+\b", "\n".join(lines)))
     wanted = [name for name in names.variables if name in used]
@@ -130,45 +143,52 @@ _HEADS = [
 
 
 class _Writer:
-    """The statements of the regions of a stage; `functions` are those of parts of loops."""
+    """The statements of the regions of a stage; `functions` are those that they call.
 
-    def __init__(
-        self,
-        regions: Fusion,
-        names: Names,
-        numbers: Mapping[str, int],
-        entry: str,
-        heads: Sequence[str],
-    ) -> None:
-        self._regions = regions
+    `shares` says whether one of them is a part of a loop that threads share.
+    """
+
+    def __init__(self, fusion: Fusion, names: EntryNames, entry: str, heads: Sequence[str]) -> None:
+        self._fusion = fusion
         self._names = names
-        self._numbers = numbers
         self._entry = entry
         self._heads = heads
         self.functions: list[str] = []
+        self.shares = False
 
-    def stage(self, stage: Stage) -> list[str]:
-        lines: list[str] = []
-        for place, region in enumerate(self._regions.regions):
+    def stage(self, stage: Stage, last: Sequence[str] = ()) -> list[str]:
+        """The statements of a stage, and the `last` ones of its function."""
+        parts: list[list[str]] = []
+        for place, region in enumerate(self._fusion.regions):
             if region.stage == stage:
-                lines += self._region(region, place)
-        return lines
+                for block in blocks(region, self._fusion):
+                    parts.append(self._block(block, stage, f"{self._entry}_{place}"))
+        made = pieces(f"{self._entry}_{stage}", parts, list(last), self._heads)
+        self.functions += made.functions
+        return made.lines
 
-    def _region(self, region: Region, place: int) -> list[str]:
-        if region.alone:
-            return self._alone(region.nodes[0])
-        fills = fill_lines(region, self._regions, self._names)
-        name = f"{self._entry}_{place}"
-        own = (region, self._regions, self._names, self._numbers)
-        printer = SharedPrinter(*own, name, self._heads)
-        lines = printer.lines()
-        self.functions += printer.function
-        return fills + lines
+    def _block(self, block: Block, stage: Stage, name: str) -> list[str]:
+        if isinstance(block, Nest):
+            return self._nest(block, stage, name)
+        if isinstance(block, Contraction):
+            return product_lines(block, self._names)
+        if isinstance(block, Recurrence):
+            return recurrence_lines(block, self._names)
+        if isinstance(block, Copy):
+            return copy_lines(block, self._names)
+        assert isinstance(block, Fill), "only a loop without an order collects slices"
+        return fill_lines(block, self._names)
 
-    def _alone(self, node: Expr) -> list[str]:
-        if isinstance(node, Einsum) and node.operands:
-            return product_lines(node, self._regions, self._names)
-        return alone_lines(node, self._regions, self._names)
+    def _nest(self, nest: Nest, stage: Stage, name: str) -> list[str]:
+        if not nest.is_blocked:
+            return plain_lines(nest, self._names)
+        loop = BlockedLoop(nest, self._names)
+        if stage != "call":
+            return loop.lines()
+        shared = shared_lines(loop, name, self._heads)
+        self.functions += shared.function
+        self.shares |= bool(shared.function)
+        return shared.lines
 
 
 def _header(name: str, units: Sequence[Unit], layout: Layout, numbers: Mapping[str, int]) -> str:

@@ -1,0 +1,79 @@
+"""Long functions as several: a compiler's time grows faster than the length of one function."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from slomodel.codegen.loops.text import indented
+
+LONG = 60_000
+"""Characters of a function from which on it is cut: gcc 12 takes about half a second for these."""
+_PIECE = 15_000
+"""Characters of a piece, for which gcc is far in the range where its time is proportional."""
+_SCALAR = re.compile(r"\bs\d+\b")
+_ASSIGNED = re.compile(r"^\s*(s\d+) = ", re.MULTILINE)
+
+Lines = list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """What stands in the function itself, and the functions that it calls."""
+
+    lines: Lines
+    functions: Lines
+
+
+def pieces(name: str, blocks: Sequence[Lines], last: Lines, heads: Sequence[str]) -> Pieces:
+    """Blocks of statements and the `last` ones of a function, in pieces if they are long.
+
+    Scalars that several pieces use are handed on in the array `scalars`. Each is assigned once.
+    `heads` are the declarations that the blocks stand on.
+    """
+    if sum(len(line) for block in blocks for line in block) <= LONG:
+        return Pieces([line for block in blocks for line in block] + last, [])
+    groups = _grouped(blocks)
+    texts = ["\n".join(lines) for lines in (*groups, last)]
+    used = [set(_SCALAR.findall(text)) for text in texts]
+    times: dict[str, int] = {}
+    for scalars in used:
+        for scalar in scalars:
+            times[scalar] = times.get(scalar, 0) + 1
+    order = sorted((one for one, n in times.items() if n > 1), key=lambda one: int(one[1:]))
+    place = {scalar: f"scalars[{k}]" for k, scalar in enumerate(order)}
+    functions, calls = [], []
+    for k, lines in enumerate(groups):
+        assigned = set(_ASSIGNED.findall(texts[k]))
+        given = [f"const real {one} = {place[one]};" for one in _sorted(used[k] - assigned)]
+        own = _sorted(assigned)
+        kept = [f"{place[one]} = {one};" for one in own if one in place]
+        declared = [f"real {', '.join(own)};"] if own else []
+        functions += [
+            f"static void {name}_piece_{k}(void *const *c, real *scalars) {{",
+            *indented(["(void)scalars;", *heads, *given, *declared, *lines, *kept]),
+            "}",
+            "",
+        ]
+        calls.append(f"{name}_piece_{k}(c, scalars);")
+    read = [f"{one} = {place[one]};" for one in _sorted(used[-1])]
+    return Pieces([f"real scalars[{max(1, len(order))}];", *calls, *read, *last], functions)
+
+
+def _sorted(scalars: set[str]) -> list[str]:
+    return sorted(scalars, key=lambda one: int(one[1:]))
+
+
+def _grouped(blocks: Sequence[Lines]) -> list[Lines]:
+    """Neighbouring blocks together, up to the length of a piece."""
+    groups: list[Lines] = []
+    room = 0
+    for block in blocks:
+        length = sum(map(len, block))
+        if length > room:
+            groups.append([])
+            room = _PIECE
+        groups[-1] += block
+        room -= length
+    return groups
