@@ -78,7 +78,7 @@ def archive(path: str | os.PathLike[str], what: str, writer: str) -> dict[str, A
         remedy = f"give the path of a file written by {writer}"
         raise DomainError(Diagnostic("E601", message, help=remedy)) from None
     except ValueError:
-        reason = "it is no npz file, or a damaged one"
+        reason = "it is not a valid npz file"
         raise no_such_file(path, what, writer, reason) from None
 
 

@@ -117,9 +117,9 @@ def write(path: Path, kind: str) -> None:
     [
         ("missing", "cannot read `{}`: no such file or directory"),
         ("folder", "cannot read `{}`: is a directory"),
-        ("text", "`{}` is not a saved solution: it is no npz file, or a damaged one"),
-        ("cut short", "`{}` is not a saved solution: it is no npz file, or a damaged one"),
-        ("objects", "`{}` is not a saved solution: it is no npz file, or a damaged one"),
+        ("text", "`{}` is not a saved solution: it is not a valid npz file"),
+        ("cut short", "`{}` is not a saved solution: it is not a valid npz file"),
+        ("objects", "`{}` is not a saved solution: it is not a valid npz file"),
         ("other arrays", "`{}` is not a saved solution: it holds x"),
         ("array", "`{}` is not a saved solution: it holds a single array"),
         ("other format", "`{}` is not a saved solution: its format is that of another version"),
