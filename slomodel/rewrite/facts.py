@@ -55,7 +55,7 @@ class Facts:
         return self.asked[key]
 
     def forget(self) -> None:
-        """Keep the answers and let go of the data: nothing new can be asked."""
+        """Release the data and retain the answers: no further queries are possible."""
         self._values = {}
 
     def agrees(self, other: Facts) -> bool:

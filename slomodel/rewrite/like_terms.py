@@ -218,13 +218,13 @@ def _index(node: Expr) -> tuple[Index, ...]:
 
 
 def _is_walked(column: Column) -> bool:
-    """True for inner nodes that are not one node in all terms."""
+    """Whether a column holds inner nodes that differ between the terms."""
     return _is_inner(column[0]) and column.count(column[0]) < len(column)
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Some of a number of like terms, `rows`, in this order."""
+    """A selection `rows` of like terms, in this order."""
 
     like: LikeTerms
     rows: Integers

@@ -271,7 +271,7 @@ def minimum(a: Interval, b: Interval) -> Interval:
 
 
 def truths(true: Truths, false: Truths) -> Interval:
-    """Truth values from where they surely hold and where they surely do not."""
+    """Truth values from the elements that certainly hold and those that certainly do not."""
     return Interval(np.where(true, 1.0, 0.0), np.where(false, 0.0, 1.0))
 
 

@@ -196,7 +196,7 @@ def _joined(blocks: Sequence[Sequence[Interval]]) -> list[Interval]:
 
 
 def _most_pieces(boxes: Mapping[Input, Interval], count: int) -> int:
-    """Longer boxes of one argument have more pieces; those of several have pieces^k."""
+    """The number of pieces per argument: more for long boxes of one argument."""
     if len(boxes) > 1:
         return _MOST_PIECES
     longest = max(float(np.max(box.rad, initial=0.0)) for box in boxes.values())

@@ -123,7 +123,7 @@ def sparse_rows(setting: Setting, affine: Sequence[Expr]) -> dict[Expr, SparseRo
 
 
 def _rows(own: _Entries) -> SparseRows:
-    """A row that has two entries of one column is no longer than the sum of all."""
+    """The rows; the norm of one with two entries in a column is bounded by the sum of all."""
     p = own.size.shape[-1]
     column, size = own.column.reshape(-1, p), own.size.reshape(-1, p)
     ordered = np.sort(column, axis=1)

@@ -140,7 +140,7 @@ def majorant_terms(setting: Setting) -> Series | None:
 
 
 def _lowered(f: Polynomial, chain: Mapping[tuple[int, ...], float]) -> Polynomial:
-    """The smaller of two bounds of each part; what one has not is 0."""
+    """The smaller of two bounds on each part; missing entries count as 0."""
     keys = [tuple(int(e) for e in exponent) for exponent in f.exponents]
     least = [0.0 if sum(key) > 2 else np.inf for key in keys]
     other = [chain.get(key, least[k]) for k, key in enumerate(keys)]

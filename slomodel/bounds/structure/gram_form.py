@@ -211,7 +211,7 @@ def _factors(node: Einsum) -> list[tuple[Expr, Axes]]:
 
 
 def _with_data(order: Sequence[Expr], moving: Collection[Expr]) -> set[Expr]:
-    """The products that move and have data in them, however deep."""
+    """The products that depend on x and contain data at any depth."""
     found: set[Expr] = set()
     for node in order:
         if not isinstance(node, Einsum) or node not in moving or not _is_product(node):

@@ -190,7 +190,7 @@ class Fusion:
                 yield Read(operand, tuple(range(operand.rank)))
 
     def collects(self, node: Expr) -> bool:
-        """True for an array whose elements add up what is put into its slices."""
+        """Whether a node is an array that sums what is put into its slices."""
         return self._collected is not None and self._collected.holds(node)
 
     def terms(self, node: Expr) -> list[Term]:

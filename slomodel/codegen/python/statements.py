@@ -311,7 +311,7 @@ def rule(step: Step, target: Printer) -> Callable[[Step, GeneratedNames], list[s
 
 
 def _put_lines(step: Step, scope: GeneratedNames, target: Printer) -> list[str]:
-    """What is put into a slice, computed right there."""
+    """The lines that compute an array directly in the slice that it is put into."""
     operand = step.fused[-1]
     lines, part = slice_lines(step.node, scope)
     scope.put(operand, part)

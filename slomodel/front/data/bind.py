@@ -258,14 +258,14 @@ def _positions(declared: DataDeclaration, array: Array, sizes: Mapping[str, int]
 
 
 def _first(name: str, array: Array, wrong: NDArray[np.bool_]) -> tuple[str, float]:
-    """The first element that is marked: how it is written, and its value."""
+    """The first marked element: its name and its value."""
     first = tuple(int(k) for k in np.argwhere(wrong)[0])
     place = f"{name}[{', '.join(map(str, first))}]" if first else name
     return place, float(array[first])
 
 
 def _larger(declared: DataDeclaration, array: Array, least: int) -> str:
-    """The size that the largest position asks for."""
+    """The remedy: the size that the largest position needs."""
     assert declared.domain is not None
     name = _single(declared.domain)
     wanted = max(int(array.max()) + 1 - least, 0)

@@ -84,7 +84,7 @@ def _sum(
     condition: Value | None,
     groups: Mapping[Label, Value],
 ) -> Value:
-    """The sum or mean of the terms for which the condition holds, of each group by itself."""
+    """The sum or mean of the terms for which the condition holds, per group if there are groups."""
     counted = number(1.0)
     if condition is not None:
         counted = combine(where, condition, counted, number(0.0))

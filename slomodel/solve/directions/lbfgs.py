@@ -62,7 +62,7 @@ class LBFGS:
         return norm(out)
 
     def fallback(self, at: Iterate, out: Vector) -> float:
-        """−g in the scale of H: γ‖g‖ long, and of the length of the search before any pair."""
+        """−g scaled as by H, to length γ‖g‖; before the first pair to the length of the search."""
         gamma = self.gamma if self.count else min(self._delta_bar / at.gnorm, LARGEST)
         return along_minus(at, gamma, out)
 

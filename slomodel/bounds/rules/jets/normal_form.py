@@ -86,7 +86,7 @@ def _aligned(node: Map, form: Callable[..., Expr]) -> Expr:
 
 
 def _power(node: Map, variables: Collection[Expr]) -> Expr:
-    """A small whole power as squares and products; a moving exponent by exp and log."""
+    """A small integer power by squares and products; a variable exponent by exp and log."""
     exponent = node.operands[1]
     if isinstance(exponent, Const):
         p = exponent.value

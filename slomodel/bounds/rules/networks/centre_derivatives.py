@@ -60,7 +60,7 @@ def _backward(own: Numbers) -> Backward:
 
 
 def _padded(z: Array, like: Array) -> Array:
-    """Zeros for the derivative of the 1 below."""
+    """`z` padded with zeros, the derivative of the constant input 1."""
     missing = len(like) - z.shape[1]
     return np.pad(z, ((0, 0), (0, missing), (0, 0)))
 

@@ -91,7 +91,7 @@ def _choices(factors: Key, q: int) -> list[tuple[Key, Key]]:
 
 
 def bounded(own: Bundle, terms: Terms, by: Alternatives, slope: float, norm: Norm) -> Array:
-    """At least the term's largest value by each alternative (R,)."""
+    """Upper bounds on the term's largest value by each alternative (R,)."""
     result = np.full(len(by.term), np.inf)
     rows = max(_MOST_NUMBERS // max(terms.c.shape[1], 1), 1)
     for q in (2, 3, 4):

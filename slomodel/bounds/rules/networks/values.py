@@ -69,7 +69,7 @@ class Values:
 
 
 def oriented(array: Array, units: int | None) -> Array:
-    """Units (or features) in front of samples; one row where there is one unit."""
+    """The array with units (or features) before samples; one row if there is one unit."""
     if units is None:
         return array[np.newaxis]
     return array if units == 0 else array.T
