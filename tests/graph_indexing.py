@@ -1,4 +1,4 @@
-"""The steps that move elements or go along axes: Gather, Scatter, Reshape, Extreme, Scan."""
+"""Steps that move elements or act along axes: Gather, Scatter, Reshape, Extreme, Scan."""
 
 from __future__ import annotations
 

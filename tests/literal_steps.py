@@ -1,4 +1,4 @@
-"""Steps with written numbers of every size: 1e-16 to 1e16 stand where a constant can.
+"""Steps with literals of every magnitude: 1e-16 to 1e16 where a constant can occur.
 
 Most come in pairs s and 1/s, so that what is computed is of ordinary size: s φ(t/s), a threshold of
 s t at s a, a term 1e-13 t under a factor of 1e13. Numbers that ought to be the same are often off

@@ -1,4 +1,4 @@
-"""Random graphs as those of `strategies.graphs`, from a Generator: many, small, of every scale."""
+"""Random graphs like those of `strategies.graphs`, from a Generator: many, small, of all scales."""
 
 from __future__ import annotations
 

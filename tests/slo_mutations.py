@@ -1,4 +1,4 @@
-"""Texts near models: tokens of models and of other notations dropped, doubled, swapped, put in."""
+"""Texts close to models: tokens dropped, doubled, swapped or inserted."""
 
 import re
 from collections.abc import Sequence

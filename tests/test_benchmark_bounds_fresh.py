@@ -1,4 +1,4 @@
-"""The targets of proved bounds: what counts as missed, and what a later run reads again."""
+"""Targets of proved bounds: what counts as missed, and what a later run reads from a file."""
 
 from collections.abc import Iterator
 from pathlib import Path

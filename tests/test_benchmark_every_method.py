@@ -1,4 +1,4 @@
-"""What the comparison of `auto` with every single method computes from outcomes."""
+"""Computations from outcomes in the comparison of `auto` with every single method."""
 
 from pathlib import Path
 

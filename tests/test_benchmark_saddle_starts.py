@@ -1,4 +1,4 @@
-"""The optimum that the benchmark of starts beside a saddle measures gaps to, and its runs."""
+"""The benchmark of starts beside a saddle: its optimum and its runs."""
 
 import numpy as np
 import pytest

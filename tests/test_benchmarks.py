@@ -1,4 +1,4 @@
-"""The benchmarks run, and the sizes they tell are right where they can be counted by hand."""
+"""The benchmarks run, and the sizes that they report are right where they can be counted."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""The hand-written NumPy of benchmarks/ has the published values, so that it can judge others."""
+"""The hand-written NumPy of benchmarks/ has the published values: it is a reference for others."""
 
 from itertools import permutations
 

@@ -1,4 +1,4 @@
-"""The command line: what it prints, what it writes, and its exit codes."""
+"""The command line: output, files and exit codes."""
 
 import json
 import runpy

@@ -1,4 +1,4 @@
-"""`slomodel check` on good models, `slomodel functions`, and what the command line loads."""
+"""`slomodel check` on good models, `slomodel functions`, and the modules that are loaded."""
 
 import json
 import re

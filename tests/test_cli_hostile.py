@@ -1,4 +1,4 @@
-"""The command line as somebody uses it who reads no manual."""
+"""The command line in the hands of somebody who has not read the manual."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""`slomodel report`: the page says what the model and the run say, and needs nothing beside it."""
+"""`slomodel report`: the page is self-contained and agrees with the model and the run."""
 
 from __future__ import annotations
 

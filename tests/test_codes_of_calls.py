@@ -1,4 +1,4 @@
-"""Every mistake that a caller can make has a code and says what to do."""
+"""Every error that a caller can make has a code and a remedy."""
 
 import ast
 from collections.abc import Callable

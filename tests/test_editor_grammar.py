@@ -1,4 +1,4 @@
-"""The grammar for editors colours what the compiler's own lexer reads."""
+"""The grammar for editors highlights what the compiler's own lexer reads."""
 
 from __future__ import annotations
 

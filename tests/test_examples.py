@@ -1,4 +1,4 @@
-"""The short examples run as their first lines say, and what they print is right."""
+"""The short examples run as their first lines state, and print right results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Meaning at edges, where obvious formulas give NaN or a wrong number: value, gradient, Hessian."""
+"""Edge cases where obvious formulas give NaN or a wrong number: value, gradient, Hessian."""
 
 import math
 import warnings

@@ -1,4 +1,4 @@
-"""grammar/reference.md: its models compile, what it says is refused is, and it knows every code."""
+"""grammar/reference.md: its models compile, its errors are errors, and it lists every code."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The language rule by rule: what each gives, or the code and the words it is refused with."""
+"""The language rule by rule: the value of each, or code and words of the error."""
 
 import warnings
 

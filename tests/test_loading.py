@@ -1,4 +1,4 @@
-"""What is loaded when: public names on first use, no library for a version number."""
+"""Lazy loading: public names on first use, and no library for a version number."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""One whole message for each code that no bad model shows: files, SymPy, options."""
+"""One whole message for each code without a bad model: files, SymPy, options."""
 
 import os
 import sys

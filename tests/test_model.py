@@ -1,4 +1,4 @@
-"""What a model takes and gives: sources, points, data of any kind, fresh arrays, the solver."""
+"""Input and output of a model: sources, points, data of any kind, fresh arrays, the solver."""
 
 from pathlib import Path
 

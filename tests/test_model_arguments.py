@@ -1,4 +1,4 @@
-"""What a caller may hand to a model's methods, and what is said of the rest."""
+"""Arguments of a model's methods, and the errors for invalid ones."""
 
 from __future__ import annotations
 

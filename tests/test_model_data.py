@@ -1,4 +1,4 @@
-"""The data that models/ ships: published invariants, and planted problems that are planted."""
+"""The data shipped in models/: published invariants, and planted solutions."""
 
 import hashlib
 from functools import reduce

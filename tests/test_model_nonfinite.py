@@ -1,4 +1,4 @@
-"""A NaN or infinity is traced to the sub-expression, element and operands that made it."""
+"""A NaN or infinity is traced to the sub-expression, element and operands of its origin."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What is told of a model: warnings, refused data, where a NaN is from; and texts of any size."""
+"""Reports about a model: warnings, rejected data, origins of NaN; for texts of any length."""
 
 import warnings
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""Models that are bound again, pickled, used by many threads, or written out as a module."""
+"""Models that are bound again, pickled, used by many threads, or exported as a module."""
 
 import pickle
 import subprocess

@@ -1,4 +1,4 @@
-"""Every model beside the nine: its value by hand, its derivatives by complex steps."""
+"""The models beside the nine: hand-written values, and derivatives by complex steps."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The scripts of examples/paper run from the command line, and their numbers are the runs'."""
+"""The scripts of examples/paper run from the command line, and print the numbers of the runs."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Pictures of runs: what is drawn, on which axes, and what is left on disk."""
+"""Plots of runs: curves, axes and files."""
 
 import sys
 from dataclasses import replace

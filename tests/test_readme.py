@@ -1,4 +1,4 @@
-"""The examples of the README: models compile, Python runs, and solves what it says."""
+"""The examples of the README: models compile, and the Python code runs as described."""
 
 import re
 import runpy

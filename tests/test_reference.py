@@ -1,4 +1,4 @@
-"""The reference interpreter against plain loops, its errors, and where a NaN first appears."""
+"""The reference interpreter against plain loops, its errors, and the first NaN."""
 
 from __future__ import annotations
 

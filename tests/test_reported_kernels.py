@@ -1,4 +1,4 @@
-"""What users of neighbouring tools reported of kernels: sums, memory, names, whole numbers."""
+"""Problems reported by users of similar tools, about kernels: sums, memory, names, integers."""
 
 from __future__ import annotations
 

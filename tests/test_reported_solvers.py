@@ -1,4 +1,4 @@
-"""What users of neighbouring optimisers reported, as models, for every method and direction."""
+"""Problems reported by users of similar optimisers, as models, for every method and direction."""
 
 from __future__ import annotations
 

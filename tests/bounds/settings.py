@@ -1,4 +1,4 @@
-"""What bounds are asked of, from the text of a model."""
+"""Settings of bounds from the text of a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Constants of derivatives: their roundings are in bounds, however large a factor makes them."""
+"""Constants in derivatives: their rounding errors are bounded, whatever factor amplifies them."""
 
 from __future__ import annotations
 

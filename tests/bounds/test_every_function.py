@@ -1,4 +1,4 @@
-"""Every function of the language: over every ball a bound, or a reason with a place in the text."""
+"""Every function of the language: a bound over every ball, or a reason with a position."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Bounds of many unknowns: no array of n² numbers, nor of many times n, is made."""
+"""Bounds for many unknowns: without arrays of n² numbers, or of many times n."""
 
 from __future__ import annotations
 

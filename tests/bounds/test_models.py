@@ -1,4 +1,4 @@
-"""Every model of models/: a bound or a reason at each radius, above all that is seen."""
+"""Every model of models/: a bound or a reason at each radius, above all estimates."""
 
 import math
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""No answer depends on the order of the rules, nor on which balls were asked about before."""
+"""Results depend neither on the order of the rules nor on earlier balls."""
 
 from collections.abc import Callable, Sequence
 

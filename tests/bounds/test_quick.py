@@ -1,4 +1,4 @@
-"""The quick bound: never below the least, and near it for polynomials."""
+"""The quick bound: never below the best one, and close to it for polynomials."""
 
 import math
 

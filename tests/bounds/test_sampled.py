@@ -1,4 +1,4 @@
-"""Estimates: from below, near where ascent can get, repeatable, and never called a bound."""
+"""Estimates from below: close to the results of ascents, repeatable, never called bounds."""
 
 import math
 

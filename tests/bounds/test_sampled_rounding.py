@@ -1,4 +1,4 @@
-"""Estimates over balls so small that rounding is most of what two points differ by."""
+"""Estimates over balls so small that differences are mostly rounding errors."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Bounds of s·f, and of f in other units of x, are those of f scaled: no number but f's counts."""
+"""Bounds scale with f and with the units of x: no absolute number enters."""
 
 from __future__ import annotations
 

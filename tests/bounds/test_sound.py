@@ -1,4 +1,4 @@
-"""No point of a ball shows more than a bound over it allows: random graphs, models, rechecks."""
+"""No point of a ball violates a bound: random graphs, models, rechecks."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Sums of parts of unlike kinds: what the parts are, and bounds no larger than theirs together."""
+"""Sums of parts of unlike kinds: the parts, and bounds no larger than their sum."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A proof that has begun can be stopped in the middle, whichever rule is at work."""
+"""A proof in progress can be stopped, whichever rule is running."""
 
 import numpy as np
 import pytest

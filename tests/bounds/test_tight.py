@@ -1,4 +1,4 @@
-"""Every strategy is exact somewhere: a claim that is 1 % smaller would be below the truth."""
+"""Every rule is exact somewhere: a result that is 1 % smaller would be false."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Points of a ball that show how large both constants are at least: the opponent of every bound."""
+"""Points of a ball that give lower bounds on both constants: the opponents of every bound."""
 
 from __future__ import annotations
 

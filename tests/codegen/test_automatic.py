@@ -1,4 +1,4 @@
-"""The default backend: `c` where a compiler works, numexpr elsewhere, and one line that says so."""
+"""The default backend: `c` if a compiler works, else numexpr with a warning."""
 
 from __future__ import annotations
 

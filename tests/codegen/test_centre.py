@@ -1,4 +1,4 @@
-"""What depends on the point alone, where there is a direction too, is done once a point."""
+"""Nodes that depend on the point alone, beside a direction, are computed once per point."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A C compiler that does not end."""
+"""A C compiler that does not terminate."""
 
 from __future__ import annotations
 

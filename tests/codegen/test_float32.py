@@ -1,4 +1,4 @@
-"""Single precision: everything is computed in it, and nothing in double by way of a literal."""
+"""Single precision: all computation is in it, none in double because of a literal."""
 
 from __future__ import annotations
 

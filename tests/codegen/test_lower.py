@@ -1,4 +1,4 @@
-"""Lowering keeps every value, and leaves only the forms that a schedule can run."""
+"""Lowering preserves every value, and leaves only forms that a schedule can execute."""
 
 from __future__ import annotations
 

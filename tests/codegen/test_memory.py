@@ -1,4 +1,4 @@
-"""Target `c`: how much its workspace holds beyond data, the point and the gradient."""
+"""Target `c`: size of the workspace beyond data, the point and the gradient."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Target `c`: special values, vectors of any kind, and what its compiler and cache may meet."""
+"""Target `c`: special values, vectors of any kind, failures of its compiler and cache."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What takes long of data is computed once per bind: no call reads the data again."""
+"""Costly functions of data are computed once per bind: no call reads the data again."""
 
 from __future__ import annotations
 

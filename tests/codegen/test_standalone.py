@@ -1,4 +1,4 @@
-"""Modules of source as people take them away: with NumPy and numexpr, and nothing else."""
+"""Modules of source in an environment with NumPy and numexpr only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One compiled numexpr kernel in two threads ends the process; ours are one a thread."""
+"""A compiled numexpr kernel in two threads aborts the process; each thread has its own."""
 
 from __future__ import annotations
 

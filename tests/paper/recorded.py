@@ -1,4 +1,4 @@
-"""Runs of the recorded problems, whose constants over a ball are known, with all their points."""
+"""Runs of the recorded problems, with known constants over balls and all their points."""
 
 from dataclasses import dataclass
 from functools import cache

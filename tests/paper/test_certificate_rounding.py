@@ -1,4 +1,4 @@
-"""At the floor of f a certificate calls no rounding a violation; a wrong constant stays one."""
+"""At the resolution of f rounding is not reported as a violation; a wrong constant is."""
 
 import mpmath
 import numpy as np

@@ -1,4 +1,4 @@
-"""Corollary 3.2 and its theorem: the two inequalities of norm-armijo, and how far it travels."""
+"""Corollary 3.2 and its theorem: the two inequalities of norm-armijo, and its total travel."""
 
 from typing import Any
 

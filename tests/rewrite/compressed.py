@@ -1,4 +1,4 @@
-"""Models of some data, of which a part is used, and what is told of their compression."""
+"""Models of which a part of the data is used, and reports about their compression."""
 
 import re
 

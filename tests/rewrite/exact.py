@@ -1,4 +1,4 @@
-"""Functions of numbers to any accuracy, and the points over the whole double range to try."""
+"""Scalar functions to any accuracy, and test points over the whole range of doubles."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,4 +1,4 @@
-"""Orthogonal compression: where it fires and where it must not, with the values it had."""
+"""Orthogonal compression: when it applies and when it must not, with unchanged values."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Contraction order: which products are taken in another order, and that they stay the same."""
+"""Contraction order: reordered products, with unchanged values."""
 
 import numpy as np
 import pytest

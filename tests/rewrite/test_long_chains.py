@@ -1,4 +1,4 @@
-"""Chains of 20,000 nodes of every kind through all that happens to a graph before it is printed.
+"""Chains of 20,000 nodes of every kind through all stages before printing.
 
 Python's stack is 1,000 calls deep: a constructor, rule or pass that calls itself along a chain
 fails here.

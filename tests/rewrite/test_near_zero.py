@@ -1,4 +1,4 @@
-"""Compressed sums of squares near the value 0: nothing is lost that the full sum has."""
+"""Compressed sums of squares near the value 0: as accurate as the full sum."""
 
 from pathlib import Path
 

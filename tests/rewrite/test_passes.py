@@ -1,4 +1,4 @@
-"""The passes as a whole: what they change is told, and can be left out."""
+"""The passes as a whole: reports of their changes, and how to omit them."""
 
 import numpy as np
 import pytest

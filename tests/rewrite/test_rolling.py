@@ -1,4 +1,4 @@
-"""Sums that are written out become sums along an axis, and mean the same."""
+"""Sums that are written out become sums along an axis, with the same value."""
 
 from __future__ import annotations
 

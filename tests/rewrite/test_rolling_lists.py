@@ -1,4 +1,4 @@
-"""Written sums whose indices follow no rule: a table says where each term reads."""
+"""Written sums whose indices are irregular: a table gives the index of each term."""
 
 from __future__ import annotations
 

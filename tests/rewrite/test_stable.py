@@ -1,4 +1,4 @@
-"""What the pass turns into what, however it is written, and what it leaves alone."""
+"""Patterns and replacements of the stable forms, however written, and what they leave alone."""
 
 from __future__ import annotations
 

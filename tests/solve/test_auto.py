@@ -1,4 +1,4 @@
-"""What `auto` chooses, from models of every kind; directions that take turns."""
+"""Choices of `auto` for models of every kind; directions in alternation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs that are written down and taken up again: the same trajectory to the bit."""
+"""Checkpoints: a resumed run has the same trajectory, bit for bit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Budgets, callback, progress, Ctrl-C: a run stops where it is told to, at its best point."""
+"""Budgets, callback, progress, Ctrl-C: a run stops as requested, at its best point."""
 
 import signal
 import time

@@ -1,4 +1,4 @@
-"""Every method on hard starts: it stops with a truthful status, and a success is one."""
+"""Every method on hard starts: it ends with a truthful status."""
 
 import json
 from collections.abc import Callable

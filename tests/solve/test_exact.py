@@ -1,4 +1,4 @@
-"""Exact line search along polynomials, against all roots of the polynomial that was put in."""
+"""Exact line search along polynomials, against all roots of the given polynomial."""
 
 from __future__ import annotations
 

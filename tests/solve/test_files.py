@@ -1,4 +1,4 @@
-"""Files of starts, solutions and checkpoints that are something else: refused, and at once."""
+"""Invalid files of starts, solutions and checkpoints: an error at once."""
 
 import os
 import pickle

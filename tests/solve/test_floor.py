@@ -1,4 +1,4 @@
-"""The floor of floating point: which point counts as the best, and when a run is at its end."""
+"""The resolution of f: which point counts as the best, and when a run has ended."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Names of other solvers' options and methods are answered with ours."""
+"""Messages translate names of other solvers' options and methods."""
 
 import pytest
 from solve.objectives import parabola

@@ -1,4 +1,4 @@
-"""Runs that end where the gradient vanishes and the objective falls on say so; others do not."""
+"""Runs that end where the gradient vanishes but the objective decreases further report it."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A jump of f is no rounding: no run climbs it, and none calls its foot a solution."""
+"""A jump of f is not a rounding error: no run climbs it, and none takes its foot as a solution."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Sources of constants: what the samples estimate, what too small a constant leads to."""
+"""Sources of constants: sampled estimates, and the consequences of too small ones."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Checkpoints that an earlier version wrote in the middle of a run go on as that run did."""
+"""Checkpoints written by an earlier version in the middle of a run resume that run."""
 
 import json
 from functools import cache

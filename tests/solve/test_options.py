@@ -1,4 +1,4 @@
-"""What is asked for is checked before anything runs; each failure says what is taken."""
+"""Options are checked before anything runs; each error states what is accepted."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Proved constants: taken where they exist, and steps as long as their own ball allows."""
+"""Proved constants: used where they exist, and steps as long as their own ball permits."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""Steps with the constants that models prove: what they promise, seen from outside."""
+"""Steps with proved constants of models: the theorems' inequalities, checked independently."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Leaving saddles: least eigenvalues against dense ones, and what a run says of them."""
+"""Leaving saddles: least eigenvalues against dense ones, and the report of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objectives that compute in float32: the floor is theirs, and their minima are a success."""
+"""Objectives computed in float32: their resolution counts, and their minima are a success."""
 
 from __future__ import annotations
 

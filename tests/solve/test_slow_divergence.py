@@ -1,4 +1,4 @@
-"""Objectives that go to minus infinity ever slower, and bounded ones that look like them."""
+"""Objectives that tend to minus infinity ever more slowly, and bounded ones that resemble them."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Runs from several starts: their order, their processes, and what they say together."""
+"""Runs from several starts: order, processes, and the common summary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every way a run can end, each on an objective that ends so."""
+"""Every way a run can end, each on an objective with that end."""
 
 import numpy as np
 import pytest

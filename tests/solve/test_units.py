@@ -1,4 +1,4 @@
-"""Variables in units of their own: what is a reason for success, and how runs go on."""
+"""Variables in different units: reasons for success, and how runs continue."""
 
 from __future__ import annotations
 

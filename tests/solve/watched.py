@@ -1,4 +1,4 @@
-"""A method with every step written down, beside the fields that the recorded runs have."""
+"""A method that records every step, with the fields of the recorded runs."""
 
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,4 +1,4 @@
-"""Sums of fourth powers: bounds of multiples, what is not bounded closely, and ends of spectra."""
+"""Sums of fourth powers: bounds of multiples, loose cases, and extreme eigenvalues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Largest values on the sphere by branch and bound: nothing attained is above."""
+"""Largest values of polynomials on the sphere by branch and bound: above every attained value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Largest values of quartic forms: exact where these are known, close to what ascents reach."""
+"""Largest values of quartic forms: exact where known, close to the results of ascents elsewhere."""
 
 from __future__ import annotations
 

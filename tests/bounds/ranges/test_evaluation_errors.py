@@ -1,4 +1,4 @@
-"""How far off computed values may be, against many digits."""
+"""Bounds on evaluation errors, against many digits."""
 
 import mpmath
 import numpy as np

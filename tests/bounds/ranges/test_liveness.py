@@ -1,4 +1,4 @@
-"""Elements that only a branch not taken reads decide nothing: pairs i >= j of a sum over i < j."""
+"""Elements read only by a branch not taken are ignored: pairs i >= j of a sum over i < j."""
 
 import numpy as np
 import pytest

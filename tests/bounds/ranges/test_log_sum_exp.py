@@ -1,4 +1,4 @@
-"""Derivatives of log Σ exp: attained constants, and nothing above for random weights."""
+"""Derivatives of log Σ exp: attained constants, and random weights below the bounds."""
 
 from __future__ import annotations
 

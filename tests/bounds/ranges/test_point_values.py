@@ -1,4 +1,4 @@
-"""Values with errors that run along, against exact rationals and 50 digits."""
+"""Values with propagated errors, against exact rationals and 50 digits."""
 
 from fractions import Fraction
 

@@ -1,4 +1,4 @@
-"""Ranges of elements over wide boxes, and of functions of any scale."""
+"""Ranges of elements over wide boxes, and of functions of any magnitude."""
 
 from __future__ import annotations
 

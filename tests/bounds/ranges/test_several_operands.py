@@ -1,4 +1,4 @@
-"""No pair of points shows more than the bounds of functions of several numbers, in any order.
+"""Bounds of functions of several arguments hold at all pairs of points, in any order.
 
 Gradients are difference quotients of the definitions in 120 digits, so that a derivative rule that
 is wrong shows here too.

@@ -1,4 +1,4 @@
-"""How smooth objectives are shown to be over boxes."""
+"""Smoothness that is proved of objectives over boxes."""
 
 from __future__ import annotations
 

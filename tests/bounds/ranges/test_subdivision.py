@@ -1,4 +1,4 @@
-"""Ranges over pieces that are cut again: steep places far narrower than the ball are found."""
+"""Ranges by repeated subdivision: steep places far narrower than the ball are detected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""H(c) and D³f(c) along the same directions: norms where they are known, and no value above."""
+"""H(c) and D³f(c) along the same directions: known norms, and no attained value above."""
 
 from __future__ import annotations
 

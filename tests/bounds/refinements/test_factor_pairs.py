@@ -1,4 +1,4 @@
-"""D³f at the centre of ‖U V - M‖²: exact for vectors, close to what ascents reach for matrices."""
+"""D³f at the centre of ‖U V - M‖²: exact for vectors, close to ascents for matrices."""
 
 from __future__ import annotations
 

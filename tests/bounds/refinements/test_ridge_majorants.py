@@ -1,4 +1,4 @@
-"""Majorants along the ball: exact where the chord is, above what is attained, less than ranges."""
+"""Majorants along the ball: exact for chords, above attained values, below ranges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of ‖(W_m + h_m) .. (W_1 + h_1) X - Y‖²: nothing attained is above, and what is attained."""
+"""Parts of ‖(W_m + h_m) .. (W_1 + h_1) X - Y‖²: bounds above all attained values, and tight."""
 
 from __future__ import annotations
 

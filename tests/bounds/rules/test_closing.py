@@ -1,4 +1,4 @@
-"""Norms of forms by blocks, and how bounds by block close."""
+"""Norms of forms by blocks, and the closure of bounds by blocks."""
 
 import math
 

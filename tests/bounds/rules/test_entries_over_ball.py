@@ -1,4 +1,4 @@
-"""Entries over the ball: as the radius goes to 0 the bounds are those of the centre."""
+"""Entries over the ball: as the radius tends to 0 the bounds tend to those at the centre."""
 
 import numpy as np
 import pytest

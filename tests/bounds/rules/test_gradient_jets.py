@@ -1,4 +1,4 @@
-"""Norms by blocks through the gradient's graph: a rule for all that there is, none too small."""
+"""Norms by blocks through the gradient's graph: a rule for every node, and sound bounds."""
 
 import math
 

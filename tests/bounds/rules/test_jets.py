@@ -1,4 +1,4 @@
-"""Jets of nodes of a gradient graph: no derivative of a node is above them; some are tight."""
+"""Jets of nodes of a gradient graph: bounds above all derivatives, and tight ones."""
 
 import numpy as np
 import pytest

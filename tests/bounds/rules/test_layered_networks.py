@@ -1,4 +1,4 @@
-"""Networks of layers: recognition, exact derivatives at the centre, tight cases, nothing above."""
+"""Layered networks: recognition, exact derivatives at the centre, tight cases, sound bounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""log Σ exp: closed bounds at any radius, exact where they are attained, nothing above."""
+"""log Σ exp: closed-form bounds at any radius, exact where attained."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gram form and chains of matrices: the same values, exact scalar chains, nothing above."""
+"""Gram form and chains of matrices: equal values, exact scalar chains, sound bounds."""
 
 from __future__ import annotations
 

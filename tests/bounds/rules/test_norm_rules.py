@@ -1,4 +1,4 @@
-"""Norms of arrays, and how they pass through products, sums and moves: sound, and tight somewhere.
+"""Norms of arrays through products, sums and moves: sound, and tight somewhere.
 
 Soundness is checked on random arrays with norms computed by NumPy from the definition.
 """

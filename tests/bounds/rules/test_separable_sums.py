@@ -1,4 +1,4 @@
-"""Sums over elements: what is recognised, exact constants, and no claim below what is attained."""
+"""Sums over elements: recognition, exact constants, and sound bounds."""
 
 from __future__ import annotations
 

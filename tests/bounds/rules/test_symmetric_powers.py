@@ -1,4 +1,4 @@
-"""Sums of powers of vectors: recognised however written, exact where nothing cancels."""
+"""Sums of powers of vectors: recognised in any spelling, exact without cancellation."""
 
 from __future__ import annotations
 

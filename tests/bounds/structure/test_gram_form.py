@@ -1,4 +1,4 @@
-"""A sum of squares in Gram form has the range of what was written."""
+"""A sum of squares in Gram form has the range of the original."""
 
 import re
 

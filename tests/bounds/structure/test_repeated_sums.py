@@ -1,4 +1,4 @@
-"""A sum over a label that no factor has counts its products several times: no rule forgets that."""
+"""A sum over a label without factor counts its products several times, in every rule."""
 
 from __future__ import annotations
 

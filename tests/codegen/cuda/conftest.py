@@ -1,4 +1,4 @@
-"""The stand-in for CuPy, for tests that ask for it."""
+"""The stand-in for CuPy, for tests that request it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays of CuPy in and out, and what kernels do not take."""
+"""Arrays of CuPy as input and output, and arguments that kernels reject."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark for devices: refused with a sentence, and run whole on the stand-in."""
+"""The benchmark for devices: a message without a device, and a whole run on the stand-in."""
 
 from __future__ import annotations
 

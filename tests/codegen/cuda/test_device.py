@@ -1,4 +1,4 @@
-"""What is said where CuPy, a driver or a device is missing."""
+"""Messages without CuPy, a driver or a device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The very CUDA text, run on the CPU in several orders of its threads, against NumPy."""
+"""The unchanged CUDA text, run on the CPU in several orders of its threads, against NumPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults put into the emitted text are seen: by orders of threads, edges of arrays, or values."""
+"""Faults injected into the generated text are detected: thread orders, array edges, values."""
 
 from __future__ import annotations
 
