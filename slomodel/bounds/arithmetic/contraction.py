@@ -160,7 +160,7 @@ def _word(labels: Sequence[int]) -> str:
 def _underflow(
     sizes: Sequence[Array], radii: Sequence[Array | None], largest: Sequence[Array], terms: int
 ) -> float:
-    """At least what products lost below the smallest double can make of a sum; mostly 0.
+    """Upper bound on the effect of underflowing products on a sum; mostly 0.
 
     Each loss is at most 2^-1074 times the factors that follow.
     """

@@ -60,7 +60,7 @@ class Interval:
 
     @property
     def rad(self) -> Array:
-        """At least the distance of `mid` from the ends."""
+        """Upper bound on the distance of `mid` from the ends."""
         if self.is_point:
             return np.zeros_like(self.lo)
         return self.rad_about(self.mid)

@@ -74,7 +74,7 @@ def gamma(n: float) -> float:
 
 
 def up_add(a: Real, b: Real) -> Real:
-    """At least a + b, and a + b itself where that is a double.
+    """Upper bound on a + b, and a + b itself where that is a double.
 
     s = fl(a + b) has the error e with a + b = s + e exactly (Knuth's TwoSum), so s is enough
     where e <= 0.
@@ -122,7 +122,7 @@ def _sum_error(a: Real, b: Real, s: Any) -> Any:
 
 
 def up_mul(a: Real, b: Real) -> Real:
-    """At least a b; 0 where a or b is 0, also against an infinite factor.
+    """Upper bound on a b; 0 where a or b is 0, also against an infinite factor.
 
     The zero must be exact: a bound that was rounded to 0 is not one.
     """
@@ -144,7 +144,7 @@ def put(which: Any, value: float, x: Any) -> Any:
 
 
 def up_div(a: Real, b: Real) -> Real:
-    """At least a / b; 0 where a is exactly 0 and b is not; +inf for 0 / 0."""
+    """Upper bound on a / b; 0 where a is exactly 0 and b is not; +inf for 0 / 0."""
     if _are_numbers(a, b) and b != 0.0:
         return cast("Real", np.float64(0.0 if a == 0.0 else _next(float(a) / float(b))))
     with np.errstate(all="ignore"):
@@ -153,7 +153,7 @@ def up_div(a: Real, b: Real) -> Real:
 
 
 def up_sqrt(x: Real) -> Real:
-    """At least the root of x; 0 at 0."""
+    """Upper bound on the root of x; 0 at 0."""
     if isinstance(x, float):
         root = sqrt(float(x)) if x >= 0.0 else inf
         return cast("Real", np.float64(0.0 if root == 0.0 else _next(root)))
@@ -168,7 +168,7 @@ def down_sqrt(x: Real) -> Real:
 
 
 def up_pow(x: float, k: int) -> float:
-    """At least x^k for x >= 0 and a whole k >= 0, by rounded products; 0^0 is 1."""
+    """Upper bound on x^k for x >= 0 and a whole k >= 0, by rounded products; 0^0 is 1."""
     result = 1.0
     for _ in range(k):
         result = x if result == 1.0 else up_mul(result, x)
@@ -176,7 +176,7 @@ def up_pow(x: float, k: int) -> float:
 
 
 def up_sum(x: Array, axis: Axis = None) -> Array:
-    """At least the sum along the axes: |fl(Σ) - Σ| <= γ_N Σ|x|, and Σ|x| <= fl(Σ|x|)/(1 - γ_N).
+    """Upper bound on the sum along axes: |fl(Σ) - Σ| <= γ_N Σ|x|, and Σ|x| <= fl(Σ|x|)/(1 - γ_N).
 
     γ_N / (1 - γ_N) <= γ_2N, which is what is used. Exact for one term and where all are 0.
     """
@@ -203,7 +203,7 @@ _SMALL_SQUARE, _LARGE_SQUARE = 1e-250, 1e290
 
 
 def up_norm(x: Array, axis: Axis = None) -> Array:
-    """At least the Euclidean norm along the axes; +inf for an array that is not finite.
+    """Upper bound on the Euclidean norm along the axes; +inf for an array that is not finite.
 
     Scaled by a power of two, so that no square over- or underflows to a wrong size: with y =
     2^-e |x| <= 1, ‖x‖ = 2^e sqrt(Σ y²), each square off by u relatively or 2^-1074. Sums of a

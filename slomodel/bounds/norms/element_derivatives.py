@@ -59,7 +59,7 @@ class Weighted:
 
 
 def second_order(parts: Sequence[Weighted]) -> float:
-    """At least ‖H‖."""
+    """Upper bound on ‖H‖."""
     return max(*second_order_ends(parts), 0.0)
 
 
@@ -121,12 +121,12 @@ def third_order(
 
 
 def third_by_size(parts: Sequence[Weighted], enough: float = 0.0) -> float:
-    """At least ‖D³f‖, by the sizes of the derivatives; not made less than `enough`."""
+    """Upper bound on ‖D³f‖, by the sizes of the derivatives; not refined below `enough`."""
     return _absolute(parts, 3, _magnitude, enough)
 
 
 def third_spread(parts: Sequence[Weighted]) -> float:
-    """At least what D³f may be off that of the middles in norm."""
+    """Upper bound on the norm of the difference of D³f from that of the midpoints."""
     return _absolute(parts, 3, _rad)
 
 
@@ -138,7 +138,7 @@ def middle_third(parts: Sequence[Weighted]) -> Sum:
 
 
 def fourth_order(parts: Sequence[Weighted]) -> float:
-    """At least ‖D⁴f‖: by Banach it is the largest |D⁴f[v, v, v, v]| of unit v."""
+    """Upper bound on ‖D⁴f‖: by Banach it is the largest |D⁴f[v, v, v, v]| of unit v."""
     return max(fourth_order_ends(parts))
 
 

@@ -21,7 +21,7 @@ _STEPS = 12
 
 
 def cubic_by_fourth_powers(rows: Rows, d: Array) -> float:
-    """At least max Σ d_i |a_i·v|³ over unit v, d >= 0: (Σ d (a·v)² Σ d (a·v)⁴)^½ by Cauchy."""
+    """Upper bound on max Σ d_i |a_i·v|³, unit v, d >= 0: by Cauchy (Σ d (a·v)² Σ d (a·v)⁴)^½."""
     fourth = fourth_powers(rows, d)
     if not np.isfinite(fourth):
         return fourth
@@ -53,7 +53,7 @@ def _by_ascent(A: Array, d: Array, k: int) -> float:
 
 
 def fourth_powers(rows: Rows, d: Array) -> float:
-    """At least max Σ d_i (a_i·v)⁴ over unit v, for d >= 0; inf where that would be long.
+    """Upper bound on max Σ d_i (a_i·v)⁴ over unit v, for d >= 0; inf where that would be long.
 
     With β_i = ‖a_i‖²/n and R_i = a_i a_iᵀ - β_i I, of trace 0: (a_i·v)² = β_i + ⟨R_i, v vᵀ - I/n⟩,
     the second of Frobenius norm (1 - 1/n)^½, so that with σ = Σ d β² the sum is at most

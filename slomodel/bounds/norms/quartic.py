@@ -132,7 +132,7 @@ def sum_of_fourth_powers(rows: Rows, d: Array) -> Quartic:
 
 
 def largest_quartic(q: Quartic, effort: float = 1.0) -> float:
-    """At least max q(v) over unit v.
+    """Upper bound on max q(v) over unit v.
 
     q(v) <= λ_max(G - M) for every M with svec(v vᵀ)ᵀ M svec(v vᵀ) = 0 for all v, which is so when
     the entries of M that belong to the same product of variables, with their weights, add up to 0.

@@ -36,7 +36,7 @@ def shares(u: Interval) -> Interval:
 
 
 def largest_variance(p: Interval) -> Array:
-    """At least ‖diag p - p pᵀ‖ over weights p in intervals (h, N): (N,).
+    """Upper bound on ‖diag p - p pᵀ‖ over weights p in intervals (h, N): (N,).
 
     It is at most max p, its row sums are at most 2 p_k (1 - p_k), and with them it is at most 1/2.
     """

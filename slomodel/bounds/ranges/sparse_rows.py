@@ -69,7 +69,7 @@ class _Entries:
 
 
 def largest_eigenvalue_of_sizes(parts: Sequence[tuple[SparseRows, Array]], n: int) -> float:
-    """At least ‖Σ d_i |a_i||a_i|ᵀ‖ over all parts, d >= 0.
+    """Upper bound on ‖Σ d_i |a_i||a_i|ᵀ‖ over all parts, d >= 0.
 
     For M >= 0 symmetric and any v > 0, λ_max(M) <= max_j (M v)_j / v_j (Collatz-Wielandt).
     """

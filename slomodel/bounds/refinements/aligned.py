@@ -136,7 +136,7 @@ def _by_eigenvectors(setting: Setting, H: Interval) -> Aligned | None:
 
 
 def _norms(T: Interval, V: Array, p: int) -> tuple[float, float]:
-    """At least the norms of T[·, P, P] and T[·, P, Q], V = (P, Q), T (p, n, n) along P."""
+    """Upper bound on the norms of T[·, P, P] and T[·, P, Q], V = (P, Q), T (p, n, n) along P."""
     n = len(V)
     image = T.mid @ V
     size = up_mul(float(up_norm(T.magnitude)), float(up_norm(V)))

@@ -22,7 +22,7 @@ _ROUNDINGS = 1e-14
 
 
 def pair_third(setting: Setting) -> float:
-    """At least ‖D³f(c)‖ of f = w ‖U V - Y‖² and a quadratic, U (p, k) and V (k, q); else inf.
+    """Upper bound on ‖D³f(c)‖ of f = w ‖U V - Y‖² and a quadratic, U (p, k) and V (k, q); else inf.
 
     The part of degree 3 is f_3(A, B) = 2 w ⟨U B + A V, A B⟩, and so for all μ, ν > 0
 
@@ -63,7 +63,7 @@ def _pair(setting: Setting, factors: list[tuple[Expr, bool]]) -> tuple[Array, Ar
 
 
 def _largest(U: Array, V: Array) -> float:
-    """At least max over unit (y, z) of the quartic form for about the best μ and ν."""
+    """Upper bound on max over unit (y, z) of the quartic form for about the best μ and ν."""
     k = U.shape[1]
     size = max(float(np.abs(U).max(initial=0.0)), float(np.abs(V).max(initial=0.0)))
     if size == 0.0:

@@ -83,7 +83,7 @@ def fourth_forms(parts: Sequence[Weighted]) -> tuple[Quartic, Quartic, Quartic] 
 
 
 def third_nearby(third: Third, fourth: Quartic, largest: float, radius: float) -> float:
-    """At least ‖D³f‖ within r of the centre, q(v) = Σ sup|φ''''| (a·v)⁴ <= F at most.
+    """Upper bound on ‖D³f‖ within r of the centre, q(v) = Σ sup|φ''''| (a·v)⁴ <= F at most.
 
     |D³f(c + d)[v, v, v]| <= ‖T[v, v]‖ + Σ sup|φ''''| |a·d| |a·v|³, and by Hölder the sum is at
     most r F^¼ q(v)^¾ <= r (F q(v))^½. As (x + y)² <= (1 + λ) x² + (1 + 1/λ) y² for λ > 0, its

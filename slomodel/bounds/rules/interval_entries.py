@@ -139,7 +139,7 @@ def _bounded(setting: Setting, ball: Ball, box: Interval) -> Cells:
 
 
 def _norms(a: Interval, norm: Callable[[Array], Array]) -> tuple[Array, Array]:
-    """At least the norm of each entry's interval, and about the least it can be at a middle."""
+    """Upper bounds on the norms of the entries' intervals, and estimates for their midpoints."""
     middle, spread, most = np.split(norm(np.concatenate([a.mid, a.rad, a.magnitude])), 3)
     with np.errstate(invalid="ignore"):
         return np.minimum(up_add(middle, spread), most), middle - spread

@@ -64,7 +64,7 @@ class Rest:
     is_cubic: bool = True
 
     def over(self, setting: Setting, radius: float) -> tuple[tuple[float, float, float], int, str]:
-        """At least sup ‖D^k‖, k = 2, 3, 4, how smooth they are, and why not more."""
+        """Upper bound on sup ‖D^k‖, k = 2, 3, 4, how smooth they are, and why not more."""
         if self.sparse:
             found = of_sparse(setting, self.sparse, radius)
             order = int(np.isfinite(found.L1)) + int(np.isfinite(found.L2))

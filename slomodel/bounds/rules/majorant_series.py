@@ -45,7 +45,7 @@ class Series:
         return min(whole, total([both, *(term for k, term in terms.items() if k > 3)]))
 
     def _both(self, radius: float) -> float:
-        """At least ‖H(c) + D³f(c)[h]‖ for ‖h‖ <= r, by directions; inf where these are unknown."""
+        """Upper bound on ‖H(c) + D³f(c)[h]‖ for ‖h‖ <= r, by directions; inf without these."""
         if self.aligned is None or 3 not in self.sizes:
             return float(np.inf)
         return self.aligned.growth(radius, float(up_mul(6.0, self.sizes[3])))

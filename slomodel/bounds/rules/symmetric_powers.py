@@ -129,7 +129,7 @@ def _symmetric_part(Y: Interval) -> Interval:
 
 
 def _form_norm(a: Interval) -> float:
-    """At least the norm of a symmetric form of any order."""
+    """Upper bound on the norm of a symmetric form of any order."""
     mid, order, d = a.mid, len(a.shape), a.shape[0]
     slack = float(up_norm(a.rad))
     if order == 3 and d <= MOST_COLUMNS_CUBIC:
@@ -180,7 +180,7 @@ def _pair(k: int, alpha: float, first: float, second: float) -> Monomials:
 
 
 def _third_norm(centre: Centre) -> float:
-    """At least ‖D³f(c)‖/w; inf for many unknowns.
+    """Upper bound on ‖D³f(c)‖/w; inf for many unknowns.
 
     f_3(h)/w = -2 C(k, 3) Σ R(c_i^(k-3), h_i³) + Σ_ij 2 k(k-1) α^(k-2) γ β + k(k-1)(k-2) α^(k-3)
     β² β', both orders of i and j together, and D³f is 6 times its symmetric form.

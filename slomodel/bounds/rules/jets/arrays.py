@@ -96,7 +96,7 @@ def product(pairs: Sequence[tuple[Jet, Jet]]) -> Jet:
 
 
 def shift(a: Array, radii: Array, radius: float) -> Array:
-    """At least the norm of Σ_b a[.., b] h_b over the ball, ‖h_b‖ <= radii[b], ‖h‖ <= radius."""
+    """Upper bound on the norm of Σ_b a[.., b] h_b for ‖h_b‖ <= radii[b], ‖h‖ <= radius."""
     if radius == 0.0:
         return np.zeros(a.shape[:-1])
     with np.errstate(all="ignore"):

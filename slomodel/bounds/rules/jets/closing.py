@@ -22,7 +22,7 @@ from slomodel.bounds.rules.jets.arrays import shift
 
 
 def form_norm(A: Array) -> float:
-    """At least the norm of a symmetric form, from bounds >= 0 of its blocks' norms (B, .., B).
+    """Upper bound on the norm of a symmetric form, from bounds on its blocks' norms (B, .., B).
 
     Of order 2 by the spectral norm, 3 by `trilinear_norm`, 4 by the spectral norm of the unfolding
     (B², B²): T[v, v, v, v] is a quadratic form in v⊗v, whose length is 1.

@@ -59,7 +59,7 @@ class Prepared:
         return sum(prod(self.scope.shape(node)) for node in self.order)
 
     def at_centre(self, node: Expr, norm: Norm) -> float:
-        """At least the norm of a node at the centre."""
+        """Upper bound on the norm of a node at the centre."""
         key = (node, norm)
         if key not in self.measured:
             value = self.enclosed(node)[node]

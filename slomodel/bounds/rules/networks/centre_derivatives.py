@@ -153,7 +153,7 @@ def _unknowns(values: Values) -> int:
 
 
 def network_hessian_norm(values: Values) -> float:
-    """At least the norm of the Hessian at the centre; inf where it would take long."""
+    """Upper bound on the norm of the Hessian at the centre; inf where it would take long."""
     if _unknowns(values) ** 2 * values.samples > _MOST_HESSIAN:
         return float(np.inf)
     ranges = ranges_of(values)
@@ -226,7 +226,7 @@ def _shifted(own: Numbers, back: Backward, layer: int, unit: int) -> list[tuple[
 
 
 def network_third_norm(values: Values) -> float:
-    """At least the norm of the third derivative at the centre; inf where it would take long."""
+    """Upper bound on the norm of D³f at the centre; inf where it would take long."""
     n, widest = _unknowns(values), max(level.u.lo.size for level in values.levels)
     longest = max(max(level.W.shape) for level in values.levels)
     if n > _MOST_THIRD_UNKNOWNS or n * n * widest * longest > _MOST_THIRD:

@@ -33,7 +33,7 @@ class Loss:
         return ranges, smooth
 
     def over(self, o: Interval, is_large: bool = False) -> tuple[list[Array], Smoothness]:
-        """At least ‖D^k g_i‖, k = 1 to 4, over intervals o (h, N): (N,) each."""
+        """Upper bound on ‖D^k g_i‖, k = 1 to 4, over intervals o (h, N): (N,) each."""
         if self.weight is None and len(self.singles) == 1:
             _, (first, *higher), smooth = self.singles[0].sizes(o, is_large)
             gradient = settled(np.asarray(up_norm(first, 0)))
