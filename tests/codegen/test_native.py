@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sympy as sp
+from codegen.cuda import everything
 from hypothesis import given
 from strategies import Example, graphs
 
@@ -86,6 +87,14 @@ def test_lengths_round_those_of_blocks(n: int) -> None:
     if n:
         expected[np.argmax(point**2)] += 2 * point[np.argmax(point**2)]
     np.testing.assert_allclose(out, expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("n", [0, 1, 33])
+def test_every_kind_of_loop(n: int) -> None:
+    # Of nothing too: then the gradient of a recurrence has parts of one element less.
+    assert (
+        everything.differs(everything.evaluated(n, "c"), everything.evaluated(n, "numpy")) < 1e-12
+    )
 
 
 @pytest.mark.parametrize("n", [10, 10_000])

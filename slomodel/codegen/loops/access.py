@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from slomodel.ir.dims import concrete
+from slomodel.ir.dims import Dim
 from slomodel.ir.expr import Affine, Einsum, Expr, Gather, Reshape, affine
 
 Numbers = Mapping[str, int]
@@ -36,14 +36,15 @@ def along(
     offset = 0
     moved = [0] * rank
     for one, stride in zip(index, strides, strict=True):
-        offset += stride * _signed(one, numbers)
+        offset += stride * _number(one.offset, numbers)
         for axis, coefficient in enumerate(one.coefficients):
             moved[axis] += stride * coefficient
     return offset, tuple(moved)
 
 
-def _signed(one: Affine, numbers: Numbers) -> int:
-    return one.offset.const + sum(c * numbers[name] for name, c in one.offset.terms)
+def _number(dim: Dim, numbers: Numbers) -> int:
+    """The number that a dim stands for, which may be negative."""
+    return dim.const + sum(c * numbers[name] for name, c in dim.terms)
 
 
 class Accesses:
@@ -55,7 +56,8 @@ class Accesses:
         self._kept: dict[Expr, Access] = {}
 
     def shape(self, node: Expr) -> tuple[int, ...]:
-        return concrete(node.shape, self.numbers)
+        """The sizes of a node's axes: 0 for `n - 1` of a recurrence over no elements."""
+        return tuple(max(0, _number(dim, self.numbers)) for dim in node.shape)
 
     def of(self, node: Expr) -> Access:
         """The access of a node by its own axes."""

@@ -28,7 +28,7 @@ from slomodel.codegen.native.plain import (
 )
 from slomodel.codegen.native.prelude import SHARES, prelude
 from slomodel.codegen.native.products import product_lines
-from slomodel.codegen.program import Stage
+from slomodel.codegen.program import Program, Stage
 from slomodel.ir.expr import Input
 from slomodel.ir.walk import inputs
 
@@ -63,18 +63,11 @@ def unit(entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Unit:
     common = [*_HEADS, *data]
     writer = _Writer(fusion, names, entry.name, common)
     begin = starts(layout.variables, numbers)
-    last: list[str] = []
-    for k, root in enumerate(arrays):
-        if k not in memory.given:
-            last += copy_lines(copied_output(root, k, fusion), names)
-    if entry.scalar is not None:
-        value = located(fusion.accesses.of(roots[0]))
-        last.append(f"return {names.element(value)};")
-    else:
-        last.append("return 0.0;")
     forget, once = _once(writer.stage("centre"), memory.size, begin[-1])
     prepare = [*writer.stage("data"), *forget]
-    call = [*once, *writer.stage("call", last)]
+    parts = writer.blocks("call")
+    last = _last(entry, program, memory, fusion, names)
+    call = [*once, *writer.joined("call", parts, last)]
     lines = [
         *writer.functions,
         f"void prepare_{entry.name}(void **c) {{",
@@ -89,6 +82,20 @@ def unit(entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Unit:
     work = sum(map(fusion.work, fusion.regions))
     text = "\n".join(lines) + "\n"
     return Unit(text, memory.size + kept, begin[-1], work, writer.shares)
+
+
+def _last(
+    entry: Entry, program: Program, memory: Memory, fusion: Fusion, names: EntryNames
+) -> list[str]:
+    """What a call ends with: arrays that were computed elsewhere, and the value."""
+    lines: list[str] = []
+    for k, root in enumerate(program.roots[len(program.roots) - len(entry.arrays) :]):
+        if k not in memory.given:
+            lines += copy_lines(copied_output(root, k, fusion), names)
+    if entry.scalar is None:
+        return [*lines, "return 0.0;"]
+    value = located(fusion.accesses.of(program.roots[0]))
+    return [*lines, f"return {names.element(value)};"]
 
 
 def _kind(node: Input) -> str:
@@ -156,14 +163,22 @@ class _Writer:
         self.functions: list[str] = []
         self.shares = False
 
-    def stage(self, stage: Stage, last: Sequence[str] = ()) -> list[str]:
-        """The statements of a stage, and the `last` ones of its function."""
-        parts: list[list[str]] = []
-        for place, region in enumerate(self._fusion.regions):
-            if region.stage == stage:
-                for block in blocks(region, self._fusion):
-                    parts.append(self._block(block, stage, f"{self._entry}_{place}"))
-        made = pieces(f"{self._entry}_{stage}", parts, list(last), self._heads)
+    def stage(self, stage: Stage) -> list[str]:
+        """The statements of a stage."""
+        return self.joined(stage, self.blocks(stage), [])
+
+    def blocks(self, stage: Stage) -> list[list[str]]:
+        """The statements of each block of a stage."""
+        return [
+            self._block(block, stage, f"{self._entry}_{place}")
+            for place, region in enumerate(self._fusion.regions)
+            if region.stage == stage
+            for block in blocks(region, self._fusion)
+        ]
+
+    def joined(self, stage: Stage, parts: Sequence[list[str]], last: list[str]) -> list[str]:
+        """The statements of all blocks, in functions of their own where they are many."""
+        made = pieces(f"{self._entry}_{stage}", parts, last, self._heads)
         self.functions += made.functions
         return made.lines
 
