@@ -41,6 +41,7 @@ from slomodel.functions.elementary import (
     tan,
     tanh,
 )
+from slomodel.functions.gamma import digamma, lgamma
 from slomodel.functions.partials import partial, symbols
 from slomodel.functions.piecewise import abs, clip, huber, maximum, minimum, relu, root, sign
 from slomodel.functions.power import pow, powlog
@@ -71,6 +72,7 @@ __all__ = [
     "cos",
     "cosh",
     "differentiated",
+    "digamma",
     "div",
     "eq",
     "erf",
@@ -82,6 +84,7 @@ __all__ = [
     "hypot",
     "land",
     "le",
+    "lgamma",
     "lnot",
     "log",
     "log1p",

@@ -15,7 +15,7 @@ from slomodel.functions.arithmetic import add, div, mul, neg, sub
 from slomodel.functions.power import pow
 from slomodel.ir.exact import carried
 from slomodel.ir.expr import Const, Expr
-from slomodel.ir.function import ScalarFunction, every_function
+from slomodel.ir.function import ScalarFunction, every_family, every_function
 
 _Operand = TypeVar("_Operand")
 
@@ -42,9 +42,15 @@ def _functions() -> Mapping[type[sp.Basic], ScalarFunction]:
 
 
 @cache
+def _families() -> Mapping[type[sp.Basic], Callable[[int], ScalarFunction]]:
+    """The families whose members are read from SymPy's nodes of a number n and an operand."""
+    return {family.sympy: family.member for family in every_family()}
+
+
+@cache
 def known() -> tuple[type[sp.Basic], ...]:
     """SymPy's kinds of nodes with a rule here, except for symbols and numbers."""
-    return (sp.Add, sp.Mul, sp.Pow, sp.Piecewise, *_functions())
+    return (sp.Add, sp.Mul, sp.Pow, sp.Piecewise, *_functions(), *_families())
 
 
 @cache
@@ -121,6 +127,8 @@ def _node(node: sp.Basic, done: Mapping[sp.Basic, Expr]) -> Expr:
     function = _functions().get(node.func)
     if function is not None:
         return balanced(function, operands) if node.func in _ANY_NUMBER else function(*operands)
+    if node.func in _families() and node.args[0].is_Integer and node.args[0].is_nonnegative:
+        return _families()[node.func](int(node.args[0]))(*operands[1:])
     if isinstance(node, sp.Symbol):
         raise MissingRule(f"the symbol `{node}` stands for nothing")
     names = ", ".join(known_functions())

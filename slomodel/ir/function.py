@@ -205,8 +205,37 @@ class ScalarFunction:
 _DEFINED: dict[str, ScalarFunction] = {}
 
 
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Functions of one number, numbered from 0, each the derivative of the one before.
+
+    - `name`: the names of its members but for the first few are this and n.
+    - `sympy`: the SymPy class of (n, x) that is read as the member n of x.
+    - `member`: the member n, whose record is made when it is first wanted.
+    """
+
+    name: str
+    sympy: type[sp.Basic]
+    member: Callable[[int], ScalarFunction]
+
+    def __post_init__(self) -> None:
+        _FAMILIES.append(self)
+
+
+_FAMILIES: list[Family] = []
+
+
+def every_family() -> tuple[Family, ...]:
+    """All families defined so far."""
+    return tuple(_FAMILIES)
+
+
 def defined(name: str) -> ScalarFunction:
     """The function of this name (used to load a pickled graph)."""
+    for family in _FAMILIES:
+        number = name.removeprefix(family.name)
+        if name not in _DEFINED and number.isdecimal():
+            return family.member(int(number))
     return _DEFINED[name]
 
 

@@ -93,9 +93,9 @@ def nearby(function: ScalarFunction) -> list[tuple[Point, Point]]:
 
 
 def jump(values: list[tuple[float, float]]) -> float:
-    """The largest difference of two finite values."""
-    finite = [abs(a - b) for a, b in values if np.isfinite(a) and np.isfinite(b)]
-    return max(finite)
+    """The largest difference of two finite values, relative to them where they are above 1."""
+    finite = [pair for pair in values if np.isfinite(pair).all()]
+    return max(abs(a - b) / max(1.0, abs(a)) for a, b in finite)
 
 
 SMOOTH_TESTED = [f for f in TABLE.values() if "bool" not in operand_types(f)]

@@ -1,14 +1,23 @@
 """Records of functions are complete and consistent: other tables are generated from them."""
 
+import pickle
 import re
 
 import numpy as np
 import pytest
+import sympy as sp
 
 from slomodel.bounds.ranges.values import OPERATIONS
 from slomodel.functions import FUNCTIONS, TABLE
-from slomodel.functions.translate import known
-from slomodel.ir.function import RangeRule, ScalarFunction, every_function
+from slomodel.functions.translate import known, to_graph
+from slomodel.ir.build import variable
+from slomodel.ir.function import (
+    RangeRule,
+    ScalarFunction,
+    defined,
+    every_family,
+    every_function,
+)
 from tests.functions.exact_values import columns, evaluate_at, exact, operand_types, points
 
 EVERY = pytest.mark.parametrize("function", every_function(), ids=str)
@@ -82,3 +91,12 @@ def test_what_it_says_of_ranges_fits(function: ScalarFunction) -> None:
         assert len(stated.by_operand) == (function.arity if several else 0)
         assert all(list(points) == sorted(points) for points in stated.critical_points)
         assert stated.image[0] < stated.image[1]
+
+
+def test_members_of_a_family_are_made_when_they_are_wanted() -> None:
+    for family in every_family():
+        ninth = defined(f"{family.name}9")
+        assert pickle.loads(pickle.dumps(ninth)) is ninth is family.member(9)
+        x = sp.Symbol("x", positive=True)
+        operand = variable("x", ())
+        assert to_graph(family.sympy(9, x), {x: operand}) is ninth(operand)

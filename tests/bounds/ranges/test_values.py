@@ -75,15 +75,16 @@ def test_ranges_are_attained(function, k):
     """Each end is a value at an end of the operand or at a stationary point, but for rounding."""
     a = _boxes(function, 6, edge=0.01)
     result = derivative_range(function, k, a)
+    count = 25 if "gamma" in function.name else 200  # the exact values of these take long
     for i in range(6):
-        grid = np.linspace(a.lo[i], a.hi[i], 201)
+        grid = np.linspace(a.lo[i], a.hi[i], count + 1)
         values = [_value(function, k, x) for x in grid]
         known = [v for v in values if v is not None]
         size = max(*map(abs, known), mp.mpf(1e-300))
         # A grid misses a smooth top by at most |f''| h^2 / 8.
         bends = [_value(function, k + 2, x) for x in grid]
         bend = max(abs(b) for b in bends if b is not None)
-        miss = bend * mp.mpf(float(a.hi[i] - a.lo[i]) / 200) ** 2 / 4
+        miss = bend * mp.mpf(float(a.hi[i] - a.lo[i]) / count) ** 2 / 4
         slack = 2e-14 * size + miss
         if np.isfinite(result.hi[i]):
             assert result.hi[i] <= max(known) + slack

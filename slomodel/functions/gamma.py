@@ -1,0 +1,207 @@
+"""The logarithm of the gamma function and its derivatives, the polygamma functions, for x > 0.
+
+SciPy and the C library have the logarithm. In C the derivatives are shifted by their recurrence to
+where the asymptotic series (DLMF 5.11.2, 5.15.8) has all digits. All derivatives of the polygamma
+functions are monotone, as they are completely monotone up to their sign.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import numpy as np
+import sympy as sp
+
+from slomodel.functions.piecewise import Reals
+from slomodel.ir.expr import Expr
+from slomodel.ir.function import C, Cost, Family, Monotonicity, Partial, ScalarFunction
+
+_POSITIVE = (0.0, math.inf)
+_SMALL = 1e-30
+"""Below it lgamma(x) is lgamma(1e-30) - log(x / 1e-30) to all digits."""
+_FAR = 1e20
+"""From here on psi_n(x) is ((n-1)!^(1/n) / x)^n to all digits; zeta(n+1, x) underflows early."""
+
+
+def _terms(x: Reals) -> Reals:
+    """Near a zero the terms of a value are about 2."""
+    return np.full(np.shape(x), 2.0)
+
+
+def _stepped(values: Reals, x: Reals, n: int) -> Reals:
+    """Values at real parts, with a complex step let through by the derivative polygamma(n)."""
+    if not np.iscomplexobj(x):
+        return values
+    slope: Reals = np.asarray(polygamma(n).numpy(np.real(x)), dtype=np.float64)
+    stepped: Reals = values + 1j * np.imag(x) * slope
+    return stepped
+
+
+def _positive(x: Reals) -> Reals:
+    """The real parts, NaN below 0; -0 as 0."""
+    real = np.real(x)
+    return np.where(real < 0.0, np.nan, real + 0.0)
+
+
+def _polygamma_as_partial(n: int) -> Partial:
+    def partial(x: Expr) -> Expr:
+        return polygamma(n)(x)
+
+    return partial
+
+
+_OPERAND = "np.where({0} < 0.0, np.nan, {0} + 0.0)"
+
+
+def _spelling(call: str, c: str) -> dict[str, str]:
+    return {"numpy": f"np.copyto({{out}}, {call})", "scalar": call, "c": c}
+
+
+def _lgamma_numpy(x: Reals) -> Reals:
+    """SciPy's is infinite at subnormal numbers, where this is -log x."""
+    from scipy import special
+
+    real = _positive(x)
+    small = np.log(np.minimum(real, _SMALL) / _SMALL)
+    return _stepped(special.gammaln(np.maximum(real, _SMALL)) - small, x, 0)
+
+
+lgamma: ScalarFunction = ScalarFunction(
+    "lgamma",
+    1,
+    definition=sp.loggamma,
+    numpy=_lgamma_numpy,
+    partials=(_polygamma_as_partial(0),),
+    spelling=_spelling(
+        f"(special.gammaln(np.maximum({_OPERAND}, {_SMALL}))"
+        f" - np.log(np.minimum({_OPERAND}, {_SMALL}) / {_SMALL}))",
+        "slo_lgamma({0})",
+    ),
+    cost=Cost(25.0),
+    domain=(_POSITIVE,),
+    ranges=Monotonicity(
+        ((1.4616321449683623,), *((),) * 8),
+        image=(-0.12148629053584963, math.inf),
+        error_scale=_terms,
+    ),
+    costly=True,
+    meaning="log of the gamma function, log((x - 1)!), for x > 0",
+    signature="lgamma(x)",
+    foreign_names=("loggamma", "gammaln"),
+    sympy=(sp.loggamma,),
+    c=C({"lgamma": 0}, "static inline real slo_lgamma(real x) { return x < 0 ? NAN : lgamma(x); }"),
+)
+
+# psi(x) = psi(x + m) - 1/x - ... - 1/(x + m - 1), and log x - 1/(2x) - sum of B_2k / (2k x^2k).
+_DIGAMMA_C = """\
+static inline real slo_digamma(real x) {
+    if (!(x > 0)) return x == 0 ? -INFINITY : NAN;
+    real below = 0;
+    for (; x < 10; x += 1) below += 1 / x;
+    const real q = 1 / x / x;
+    const real series = q * (1.0 / 12 - q * (1.0 / 120 - q * (1.0 / 252 - q * (1.0 / 240
+        - q * (1.0 / 132 - q * (691.0 / 32760 - q * (1.0 / 12)))))));
+    return log(x) - 0.5 / x - series - below;
+}"""
+
+# psi_n(x) / (-1)^(n+1) n! is the sum of (x + k)^-(n+1) over k >= 0; from x on, with r = 1 / x, it
+# is r^n (1/n + r/2 + sum of B_2k (2k+n-1)! / ((2k)! n!) r^2k).
+_POLYGAMMA_C = """\
+static inline real slo_polygamma(int n, real x) {
+    real factorial = n % 2 ? 1 : -1, below = 0;
+    for (int k = 2; k <= n; k++) factorial *= k;
+    if (!(x > 0)) return x == 0 ? factorial * INFINITY : NAN;
+    for (; x < 12 + n; x += 1) {
+        real power = x;
+        for (int k = 0; k < n; k++) power *= x;
+        below += 1 / power;
+    }
+    const real r = 1 / x;
+    real power = factorial, series = 1.0 / n + 0.5 * r, ratio = 0.5 * (n + 1) * r * r;
+    for (int k = 0; k < n; k++) power *= r;
+    for (int k = 1; k <= 9; k++) {
+        const real bernoulli = k == 1 ? 1.0 / 6 : k == 2 ? -1.0 / 30 : k == 3 ? 1.0 / 42
+            : k == 4 ? -1.0 / 30 : k == 5 ? 5.0 / 66 : k == 6 ? -691.0 / 2730 : k == 7 ? 7.0 / 6
+            : k == 8 ? -3617.0 / 510 : 43867.0 / 798;
+        series += bernoulli * ratio;
+        ratio *= r * r * (2 * k + n) * (2 * k + n + 1) / ((2 * k + 1) * (2 * k + 2));
+    }
+    return power * series + factorial * below;
+}"""
+
+
+def _digamma_numpy(x: Reals) -> Reals:
+    from scipy import special
+
+    return _stepped(special.psi(_positive(x)), x, 1)
+
+
+digamma: ScalarFunction = ScalarFunction(
+    "digamma",
+    1,
+    definition=lambda x: sp.polygamma(0, x),
+    numpy=_digamma_numpy,
+    partials=(_polygamma_as_partial(1),),
+    spelling=_spelling(f"special.psi({_OPERAND})", "slo_digamma({0})"),
+    cost=Cost(18.0),
+    domain=(_POSITIVE,),
+    ranges=Monotonicity(((),) * 8, error_scale=_terms),
+    costly=True,
+    meaning="derivative of lgamma",
+    signature="digamma(x)",
+    foreign_names=("psi",),
+    c=C({"log": 1}, _DIGAMMA_C),
+)
+
+
+@cache
+def polygamma(n: int) -> ScalarFunction:
+    """The derivative of digamma of order n."""
+    return _derivative(n) if n else digamma
+
+
+def _derivative(n: int) -> ScalarFunction:
+    sign = 1.0 if n % 2 else -1.0
+    factor = sign * math.factorial(n)
+    root = math.factorial(n - 1) ** (1.0 / n)
+
+    def value(x: Reals) -> Reals:
+        from scipy import special
+
+        real = _positive(x)
+        with np.errstate(all="ignore"):
+            far = sign * np.power(root / real, n)
+            near = factor * special.zeta(n + 1, real)
+        return _stepped(np.where(real > _FAR, far, near), x, n + 1)
+
+    name = "trigamma" if n == 1 else f"polygamma_{n}"
+    return ScalarFunction(
+        name,
+        1,
+        definition=lambda x: sp.polygamma(n, x),
+        numpy=value,
+        partials=(_polygamma_as_partial(n + 1),),
+        spelling=_spelling(
+            f"np.where({{0}} > {_FAR}, {sign} * np.power({root!r} / {{0}}, {n}),"
+            f" {factor} * special.zeta({n + 1}, {_OPERAND}))",
+            f"slo_polygamma({n}, {{0}})",
+        ),
+        cost=Cost(250.0),
+        domain=(_POSITIVE,),
+        ranges=Monotonicity(
+            ((),) * 8,
+            image=_POSITIVE if n % 2 else (-math.inf, 0.0),
+        ),
+        ulps={"numpy": 8 + n, "c": 4 + n},
+        costly=True,
+        meaning=f"derivative of digamma of order {n}" if n > 1 else "derivative of digamma",
+        signature="trigamma(x)" if n == 1 else "",
+        c=C(source=_POLYGAMMA_C),
+    )
+
+
+POLYGAMMAS = Family("polygamma_", sp.polygamma, polygamma)
+trigamma = polygamma(1)
+# Members that tables of functions show; the others are made when they are derivatives.
+tetragamma, pentagamma = polygamma(2), polygamma(3)
