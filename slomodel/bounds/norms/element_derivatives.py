@@ -38,10 +38,15 @@ Ends = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Weighted:
-    """Rows of one part of the sum, and intervals (m,) of w_i times a derivative by sorted slots."""
+    """Rows of one part of the sum, and intervals (m,) of w_i times a derivative by sorted slots.
+
+    `dominating` are by argument intervals whose ends, as diagonal matrices in (a_p·v), lie below
+    and above the Hessian of each w_i φ_i in Loewner's order; empty where they are not known.
+    """
 
     rows: tuple[Rows, ...]
     ranges: Mapping[Slots, Interval]
+    dominating: tuple[Interval, ...] = ()
 
     @property
     def columns(self) -> int:
@@ -76,8 +81,9 @@ def second_order_ends(parts: Sequence[Weighted]) -> Ends:
 
 
 def _one_side(one: Weighted, sign: float) -> dict[Slots, Array]:
-    """Upper ends of sign · w φ_pp; the middles of w φ_pq and their radii, 2 R_pq |x y| <= R_pq (δ
-    x² + y²/δ), on the diagonal.
+    """Weights of a_p a_qᵀ whose sum is above sign · H: upper ends of sign · w φ_pp; the middles of
+    w φ_pq and their radii, 2 R_pq |x y| <= R_pq (δ x² + y²/δ), on the diagonal. Or, for elements
+    of which these are larger, the diagonal matrix that dominates.
     """
     weights: dict[Slots, Array] = {}
 
@@ -95,6 +101,14 @@ def _one_side(one: Weighted, sign: float) -> dict[Slots, Array]:
         weights[p, q] = sign * a.mid
         for own, other in ((p, q), (q, p)):
             add(own, up_mul(a.rad, quotient(one.rows[other].length, one.rows[own].length)))
+    if one.dominating:
+        diagonal = [a.hi if sign > 0.0 else -a.lo for a in one.dominating]
+        squares = [rows.length**2 for rows in one.rows]
+        before = np.stack([weights[p, p] * s for p, s in enumerate(squares)])
+        after = np.stack([d * s for d, s in zip(diagonal, squares, strict=True)])
+        is_less = (np.max(after, 0) < np.max(before, 0)) & (np.sum(after, 0) <= np.sum(before, 0))
+        for (p, q), array in weights.items():
+            weights[p, q] = np.where(is_less, diagonal[p] if p == q else 0.0, array)
     return weights
 
 

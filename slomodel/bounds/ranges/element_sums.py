@@ -13,13 +13,9 @@ from numpy.typing import NDArray
 from slomodel.bounds.arithmetic.interval import Interval, interval
 from slomodel.bounds.arithmetic.rounding import Array, Truths, up_add, up_mul
 from slomodel.bounds.norms.element_derivatives import Weighted
-from slomodel.bounds.norms.loewner import Rows
-from slomodel.bounds.ranges.elements import (
-    ElementRanges,
-    Slots,
-    derivative_graphs,
-    element_ranges,
-)
+from slomodel.bounds.norms.loewner import Rows, quotient
+from slomodel.bounds.ranges.element_functions import Slots, derivative_graphs
+from slomodel.bounds.ranges.elements import ElementRanges, close_ranges
 from slomodel.bounds.ranges.enclose import boxed, enclose, live_in
 from slomodel.bounds.ranges.hessian import jacobians
 from slomodel.bounds.ranges.smoothness import span_of
@@ -143,7 +139,14 @@ def part_ranges(setting: Setting, part: ElementSum[AnyRows], radius: float) -> E
         span = span_of(node, setting.spans, setting.objective)
         if span is not None:
             spans[made] = span
-    return element_ranges(part.own.value, part.graphs, boxes, part.data, spans)
+    lengths = [rows.length for rows in part.rows]
+    ratios: dict[Slots, Array] = {
+        (p, q): quotient(other, own)
+        for p, own in enumerate(lengths)
+        for q, other in enumerate(lengths)
+        if p != q
+    }
+    return close_ranges(part.own.value, part.graphs, boxes, part.data, spans, ratios)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,5 +166,6 @@ def parts_over_ball(setting: Setting, parts: Sequence[ElementSum[Rows]], radius:
         if least < order:
             order, reason = least, ranges.smooth.reason
         scaled = {slots: part.weight * a for slots, a in ranges.derivatives.items()}
-        found.append(Weighted(part.rows, scaled))
+        dominating = tuple(part.weight * a for a in ranges.dominating)
+        found.append(Weighted(part.rows, scaled, dominating))
     return Over(found, order, reason)

@@ -5,17 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import combinations_with_replacement
 from operator import itemgetter
 
 import numpy as np
 
-from slomodel.bounds.arithmetic.interval import Interval, whole_power
+from slomodel.bounds.arithmetic.interval import Interval, meet, whole_power
 from slomodel.bounds.arithmetic.rounding import Array
 from slomodel.bounds.ranges.derivatives import derivative_ranges
+from slomodel.bounds.ranges.element_functions import Functions, Slots, functions_of
 from slomodel.bounds.ranges.enclose import enclose
 from slomodel.bounds.ranges.smoothness import Smoothness, smoothness
-from slomodel.bounds.ranges.subdivision import Pieces, Search
+from slomodel.bounds.ranges.subdivision import (
+    ANY,
+    CLOSE,
+    TIGHT,
+    Family,
+    Pieces,
+    Search,
+    Whole,
+    cluster_ends,
+    clustered,
+)
 from slomodel.bounds.structure.separable import affine_nodes
 from slomodel.calculus import jvp
 from slomodel.errors import Span
@@ -24,7 +34,6 @@ from slomodel.ir.expr import Expr, Input, Map
 from slomodel.ir.function import ANALYTIC, ScalarFunction
 from slomodel.ir.walk import dependents, postorder
 
-Slots = tuple[int, ...]
 _MOST_NUMBERS = 2**17
 """Elements times pieces, of blocks of elements."""
 _MOST_OPERATIONS = 2**24
@@ -34,9 +43,20 @@ _BLOCK = 2**16
 _AT_ONCE = 2**13
 """So many numbers stay in fast memory."""
 _MOST_PIECES = 32
+_FEW_PIECES = 6
+"""Of each of several arguments, where a search subdivides them further."""
 _MOST_NUMBERS_OF_ONE = 2**13
-_MOST_SEARCHED = 2**13
-"""Pieces of more elements are not cut again, which would take seconds for many."""
+_ONE_BY_ONE = 2**13
+_ONE_BY_ONE_OF_SEVERAL = 2**7
+"""Pieces of more elements, by their number of arguments, are not subdivided further for each by
+itself, which would take seconds.
+"""
+_MOST_CLUSTERS = (2**9, 2**7, 2**6)
+"""By the number of arguments."""
+_LONGER = 0.125
+"""A cluster's box is longer than its elements' by this fraction, as far as the clusters suffice."""
+_OF_DATA = 0.5
+"""Data of a cluster may differ by `_LONGER` / `_OF_DATA`, relative to their mean magnitude."""
 _SHORT = 0.05
 """Of one argument there are more pieces, until they are as short as this."""
 _NARROW = 1e-5
@@ -47,20 +67,16 @@ their widths.
 
 @dataclass(frozen=True, slots=True)
 class ElementRanges:
-    """For m elements the ranges (m,) of φ's derivatives by arguments, by sorted slots."""
+    """For m elements the ranges (m,) of φ's derivatives by arguments, by sorted slots.
+
+    `dominating` are by argument p the hulls of φ_pp ± Σ_q δ_pq |φ_pq|, q ≠ p: where δ_pq δ_qp >= 1,
+    φ's Hessian lies in Loewner's order between the diagonal matrices of their ends. Empty where no
+    ratios δ are given.
+    """
 
     derivatives: Mapping[Slots, Interval]
     smooth: Smoothness
-
-
-def derivative_graphs(value: Expr, arguments: Sequence[Input], least: int = 2) -> dict[Slots, Expr]:
-    """The partial derivatives from an order to the fourth as graphs of scalars."""
-    found: dict[Slots, Expr] = {(): value}
-    count = len(arguments)
-    for order in (1, 2, 3, 4):
-        for slots in combinations_with_replacement(range(count), order):
-            (found[slots],) = jvp((found[slots[:-1]],), {arguments[slots[-1]]: const(1.0)})
-    return {slots: graph for slots, graph in found.items() if len(slots) >= least}
+    dominating: Sequence[Interval] = ()
 
 
 def element_ranges(
@@ -74,32 +90,118 @@ def element_ranges(
 
     Hypothesis: each argument lies in its box and each datum in its interval.
     """
+    functions = functions_of(value, graphs, len(boxes), {})
+    return _ranges(functions, boxes, data, spans, _ONE_BY_ONE if len(boxes) == 1 else 0)
+
+
+def close_ranges(
+    value: Expr,
+    graphs: Mapping[Slots, Expr],
+    boxes: Mapping[Input, Interval],
+    data: Mapping[Input, Interval],
+    spans: Mapping[Expr, Span],
+    ratios: Mapping[Slots, Array],
+) -> ElementRanges:
+    """`element_ranges` as close for many elements as for a few, and of several arguments too, with
+    the `dominating` ranges for ratios δ_pq (m,), p ≠ q.
+
+    Of many elements those with nearly the same box are searched together: each element's ranges lie
+    in those over the hull of a cluster's boxes.
+    """
+    functions = functions_of(value, graphs, len(boxes), ratios)
+    data = {**data, **functions.ratios}
+    most = _ONE_BY_ONE if len(boxes) == 1 else _ONE_BY_ONE_OF_SEVERAL
     count = next(iter(boxes.values())).shape[0]
-    table = _of_the_table(value, tuple(boxes))
-    work = len(postorder(*graphs.values()))
+    if count <= most or _of_the_table(value, tuple(boxes)) or not _are_wide(boxes):
+        return _ranges(functions, boxes, data, spans, most)
+    cluster, hulls = _clusters({**boxes, **data}, tuple(boxes), _MOST_CLUSTERS[len(boxes) - 1])
+    own = {one: hulls[one] for one in boxes}
+    others = _ranges(functions, own, {one: hulls[one] for one in data}, spans, most)
+    found = _ranges(functions, boxes, data, spans, 0)
+
+    def closer(a: Interval, b: Interval) -> Interval:
+        return meet(a, b.each(itemgetter(cluster)))
+
+    derivatives = {k: closer(a, others.derivatives[k]) for k, a in found.derivatives.items()}
+    pairs = zip(found.dominating, others.dominating, strict=True)
+    return ElementRanges(derivatives, found.smooth, [closer(a, b) for a, b in pairs])
+
+
+def _clusters(
+    known: Mapping[Input, Interval], arguments: Sequence[Input], most: int
+) -> tuple[Whole, dict[Input, Interval]]:
+    """The cluster (m,) of each element, and the hulls of each cluster's intervals."""
+    count = known[arguments[0]].shape[0]
+    wide = {one: a.each(lambda x: np.broadcast_to(x, (count,))) for one, a in known.items()}
+    points = []
+    for one, a in wide.items():
+        if one in arguments:
+            unit = float(np.mean(a.rad)) * 2.0
+            points += [a.lo / unit, a.hi / unit]
+        elif float(np.ptp(a.mid)) > 0.0:
+            points.append(_OF_DATA * a.mid / float(np.mean(a.magnitude)))
+    cluster = clustered(np.nan_to_num(np.stack(points)), _LONGER, most)
+    low = np.stack([a.lo for a in wide.values()])
+    high = np.stack([a.hi for a in wide.values()])
+    ends = cluster_ends(low, high, cluster, int(cluster.max()) + 1)
+    return cluster, dict(zip(wide, map(Interval, *ends), strict=True))
+
+
+def _ranges(
+    functions: Functions,
+    boxes: Mapping[Input, Interval],
+    data: Mapping[Input, Interval],
+    spans: Mapping[Expr, Span],
+    searched: int,
+) -> ElementRanges:
+    """Over pieces, which are subdivided where there are at most `searched` elements."""
+    count = next(iter(boxes.values())).shape[0]
+    table = _of_the_table(functions.value, tuple(boxes))
+    work = len(postorder(*functions.graphs))
     pieces = 1 if table else _count_of_pieces(boxes, min(count, _BLOCK), work)
-    search = None
-    if len(boxes) == 1 and pieces > 1 and table is None and count <= _MOST_SEARCHED:
-        search = Search(tuple(graphs.values()), next(iter(boxes)), data, count)
+    if len(boxes) > 1 and count <= searched:
+        pieces = min(pieces, _FEW_PIECES)
     block = max(_AT_ONCE // pieces ** len(boxes), 1)
+    search = None
+    if pieces > 1 and table is None and count <= searched:
+        orders = [*map(len, functions.derivatives), *(2 for _ in functions.sums)]
+        search = Search([_factor(order, len(boxes)) for order in orders], count)
     found, smooth = [], []
     for start in range(0, max(count, 1), block):
         which = slice(start, start + block)
-        own = _Block(value, graphs, _taken(which, boxes), _taken(which, data), pieces)
+        own = _Block(functions, _taken(which, boxes), _taken(which, data), pieces)
         ranges = own.enclosed(table is None)
-        smooth.append(smoothness(value, ranges, len(boxes) + 1, spans))
+        smooth.append(smoothness(functions.value, ranges, len(boxes) + 1, spans))
         if search is not None:
             search.add(own.pieces_of(ranges, start))
         else:
             found.append(own.hulls(ranges) if table is None else own.by_turns(table))
-    hulls = search.found() if search is not None else _joined(found)
     worst = min(smooth, key=lambda one: int(np.min(one.order, initial=ANALYTIC)))
-    return ElementRanges(dict(zip(graphs, hulls, strict=True)), worst)
+    if search is not None:
+        is_smooth = int(np.min(worst.order, initial=ANALYTIC)) == ANALYTIC
+        slopes = functions.slopes if is_smooth else {}
+        hulls = search.found(Family(functions.graphs, boxes, data, slopes))
+    else:
+        hulls = _joined(found)
+    derivatives, dominating = functions.named(hulls)
+    return ElementRanges(derivatives, worst, dominating)
+
+
+def _factor(order: int, arguments: int) -> float:
+    """How close the search for ranges of derivatives of an order is to come: closest for L1."""
+    if order == 2:
+        return CLOSE
+    return TIGHT if arguments == 1 or order == 3 else ANY
+
+
+def _are_wide(boxes: Mapping[Input, Interval]) -> bool:
+    """Whether a division of the boxes would make ranges closer."""
+    return any((box.rad > _NARROW * box.magnitude).any() for box in boxes.values())
 
 
 def _count_of_pieces(boxes: Mapping[Input, Interval], count: int, work: int) -> int:
     """The number of pieces that each box is cut into; `work`: the nodes to enclose over each."""
-    if not any((box.rad > _NARROW * box.magnitude).any() for box in boxes.values()):
+    if not _are_wide(boxes):
         return 1
     most = _MOST_NUMBERS if len(boxes) < 3 else min(_MOST_NUMBERS, _MOST_OPERATIONS // work)
     pieces = int((most / max(count, 1)) ** (1.0 / len(boxes)))
@@ -137,8 +239,7 @@ def _of_the_table(value: Expr, arguments: tuple[Input, ...]) -> _Turning | None:
 class _Block:
     """Some of the elements, their boxes cut into `pieces` each."""
 
-    value: Expr
-    graphs: Mapping[Slots, Expr]
+    functions: Functions
     boxes: Mapping[Input, Interval]
     data: Mapping[Input, Interval]
     pieces: int
@@ -151,7 +252,7 @@ class _Block:
         """Over the pieces, an axis for those of each argument and one of elements."""
         axes = len(self.boxes)
         known = {one: _alone(a, range(axes)) for one, a in self.data.items()}
-        roots = [self.value, *self.graphs.values()] if with_derivatives else [self.value]
+        roots = (self.functions.value, *(self.functions.graphs if with_derivatives else ()))
         return enclose(roots, {**_pieces(self.boxes, self.pieces), **known}, {}, axes + 1)
 
     def hulls(self, found: Mapping[Expr, Interval]) -> list[Interval]:
@@ -161,25 +262,25 @@ class _Block:
             lo, hi = np.min(a.lo, axis=along), np.max(a.hi, axis=along)
             return Interval(*(np.broadcast_to(end, (self.count,)) for end in (lo, hi)))
 
-        return [hull(found[graph]) for graph in self.graphs.values()]
+        return [hull(found[graph]) for graph in self.functions.graphs]
 
     def pieces_of(self, found: Mapping[Expr, Interval], start: int) -> Pieces:
-        """The pieces of one argument, of elements from number `start` on."""
-        shape = (self.pieces, self.count)
+        """The pieces, of elements from number `start` on."""
+        shape = (*(self.pieces,) * len(self.boxes), self.count)
 
         def flat(a: Interval) -> Interval:
             return a.each(lambda array: np.broadcast_to(array, shape).ravel())
 
-        (box,) = _pieces(self.boxes, self.pieces).values()
+        boxes = tuple(flat(box) for box in _pieces(self.boxes, self.pieces).values())
         element = np.broadcast_to(np.arange(start, start + self.count), shape).ravel()
-        return Pieces(flat(box), element, tuple(flat(found[one]) for one in self.graphs.values()))
+        return Pieces(boxes, element, tuple(flat(found[one]) for one in self.functions.graphs))
 
     def by_turns(self, table: _Turning) -> list[Interval]:
         """(φ(c u + d))^(k) = c^k φ^(k)(c u + d)."""
         found = enclose([table.inner, table.slope], {**self.boxes, **self.data}, {}, 1)
         wide = partial(np.broadcast_to, shape=(self.count,))
         inner, slope = (found[one].each(wide) for one in (table.inner, table.slope))
-        orders = [len(slots) for slots in self.graphs]
+        orders = [len(slots) for slots in self.functions.derivatives]
         derivatives = derivative_ranges(table.function, orders, inner)
         pairs = zip(orders, derivatives, strict=True)
         return [whole_power(slope, order) * a for order, a in pairs]

@@ -1,4 +1,4 @@
-"""Ranges of functions of one argument over pieces that are cut again where they tell little."""
+"""Ranges of functions of a few arguments over pieces, subdivided where the ranges are loose."""
 
 from __future__ import annotations
 
@@ -9,98 +9,146 @@ from operator import itemgetter
 import numpy as np
 from numpy.typing import NDArray
 
-from slomodel.bounds.arithmetic.interval import Interval
+from slomodel.bounds.arithmetic.interval import Interval, meet, point
 from slomodel.bounds.arithmetic.rounding import Array, Truths
 from slomodel.bounds.ranges.enclose import enclose
 from slomodel.ir.expr import Expr, Input
 
 Whole = NDArray[np.intp]
-_TIGHT = 1.05
-"""A piece is cut where a size is so many times one that the function attains for sure."""
+TIGHT, CLOSE, ANY = 1.05, 1.002, float("inf")
+"""A piece is subdivided where a magnitude exceeds one that is surely attained by this factor."""
 _PARTS = 4
-_ROUNDS = 10
-_LARGEST = 3
-"""So many pieces of an element are cut at once, those of the largest sizes."""
+_ROUNDS = (10, 20, 8)
+"""By the number of arguments; a round subdivides pieces along one of them."""
+_LARGEST = (3, 8, 8)
+"""So many pieces of an element are subdivided in a round, those of the largest magnitudes."""
+TINY = float(np.finfo(np.float64).tiny)
+_MOST_NUMBERS = 2**24
+"""Pieces times graphs that a search encloses in all: about two seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Functions of arguments in boxes (m,) and of data; `slopes` are derivatives by each argument.
+
+    A function without an entry there is enclosed by intervals alone, others by the mean value
+    theorem as well: the hypothesis is that these are continuously differentiable on the boxes.
+    """
+
+    graphs: tuple[Expr, ...]
+    boxes: Mapping[Input, Interval]
+    data: Mapping[Input, Interval]
+    slopes: Mapping[Expr, tuple[Expr, ...]] = field(default_factory=dict)
+
+    def ranges(self, boxes: Sequence[Interval], element: Whole) -> tuple[Interval, ...]:
+        """Those (q,) of each graph over boxes (q,) of each argument, of these elements (q,)."""
+        flat = {one: a.each(np.ravel) for one, a in self.data.items()}
+        own = {
+            one: a if a.shape == (1,) else a.each(itemgetter(element)) for one, a in flat.items()
+        }
+        wide = [g for graph in self.graphs for g in (graph, *self.slopes.get(graph, ()))]
+        found = enclose(wide, {**dict(zip(self.boxes, boxes, strict=True)), **own}, {}, 1)
+        result = {graph: found[graph] for graph in self.graphs}
+        if self.slopes:
+            centres = [point(box.mid) for box in boxes]
+            at = dict(zip(self.boxes, centres, strict=True))
+            values = enclose(list(self.slopes), {**at, **own}, {}, 1)
+            for graph, slopes in self.slopes.items():
+                moved = values[graph]
+                for box, centre, slope in zip(boxes, centres, slopes, strict=True):
+                    moved = moved + found[slope] * (box - centre)
+                result[graph] = meet(result[graph], moved)
+        shape = element.shape
+        return tuple(result[g].each(lambda x: np.broadcast_to(x, shape)) for g in self.graphs)
 
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """Intervals of the argument (q,) with the element that each belongs to, and on them those of
-    each graph.
+    """Intervals (q,) of each argument with the element that each box belongs to, and on them those
+    of each graph.
     """
 
-    box: Interval
+    boxes: tuple[Interval, ...]
     element: Whole
     ranges: tuple[Interval, ...]
 
     def take(self, which: Truths) -> Pieces:
         part = itemgetter(which)
-        ranges = tuple(a.each(part) for a in self.ranges)
-        return Pieces(self.box.each(part), self.element[which], ranges)
+        boxes, ranges = (tuple(a.each(part) for a in own) for own in (self.boxes, self.ranges))
+        return Pieces(boxes, self.element[which], ranges)
 
 
 @dataclass(slots=True)
 class Search:
-    """Hulls of the graphs' ranges for m elements, from pieces of their boxes.
+    """Hulls of the ranges of some graphs for m elements, from pieces of their boxes.
 
-    An interval that holds a value of the function says how large it is at least; a piece is cut
-    until no size is `_TIGHT` times the largest of these. `data` are (m,) or (1,).
+    An interval that contains a value of the function says how large it is at least; a piece is
+    subdivided until no magnitude is the graph's factor times the largest of these.
     """
 
-    graphs: Sequence[Expr]
-    argument: Input
-    data: Mapping[Input, Interval]
+    factors: Sequence[float]
     count: int
     hulls: list[Interval] = field(init=False)
     least: Array = field(init=False)
     left: list[Pieces] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        shape = (len(self.graphs), self.count)
+        shape = (len(self.factors), self.count)
         self.least = np.zeros(shape)
         nothing = np.full(shape, np.inf)
         self.hulls = [Interval(a, -a) for a in nothing]
 
-    def add(self, pieces: Pieces, last: bool = False) -> None:
-        """Pieces that cover their elements; those that are tight, or `last`, go into the hulls."""
+    def add(self, pieces: Pieces) -> None:
+        """Pieces that cover their elements."""
         for own, a in zip(self.least, pieces.ranges, strict=True):
             np.maximum.at(own, pieces.element, a.mignitude)
-        loose = np.logical_or.reduce(self._loose(pieces))
-        if last:
-            loose[:] = False
-        done = pieces.take(~loose)
-        for hull, a in zip(self.hulls, done.ranges, strict=True):
-            np.minimum.at(hull.lo, done.element, a.lo)
-            np.maximum.at(hull.hi, done.element, a.hi)
-        if loose.any():
-            self.left.append(pieces.take(loose))
+        self.left.append(self._without_tight(pieces))
 
-    def found(self) -> list[Interval]:
-        """The hulls, after the cuts."""
-        for turn in range(_ROUNDS):
-            if not self.left:
+    def found(self, family: Family) -> list[Interval]:
+        """The hulls, after subdivisions of the pieces."""
+        numbers, k = 0, len(family.boxes) - 1
+        for _ in range(_ROUNDS[k]):
+            pieces = self._without_tight(_joined(self.left))
+            if not len(pieces.element) or numbers > _MOST_NUMBERS:
                 break
-            pieces = _joined(self.left)
-            cut = _largest(pieces, self._loose(pieces))
-            new = _cut(self.graphs, self.argument, self.data, pieces.take(cut))
-            self.left.clear()
-            self.add(_joined([pieces.take(~cut), new]), last=turn == _ROUNDS - 1)
+            cut = _largest(pieces, self._loose(pieces), _LARGEST[k])
+            self.left = [pieces.take(~cut)]
+            new = _subdivided(family, pieces.take(cut))
+            numbers += len(new.element) * len(new.ranges)
+            self.add(new)
+        self._enlarge(_joined(self.left))
         return self.hulls
 
+    def _without_tight(self, pieces: Pieces) -> Pieces:
+        """The loose ones; the others go into the hulls."""
+        loose = np.logical_or.reduce(self._loose(pieces))
+        if loose.all():
+            return pieces
+        self._enlarge(pieces.take(~loose))
+        return pieces.take(loose)
+
+    def _enlarge(self, pieces: Pieces) -> None:
+        for own, a in zip(self.hulls, pieces.ranges, strict=True):
+            np.minimum.at(own.lo, pieces.element, a.lo)
+            np.maximum.at(own.hi, pieces.element, a.hi)
+
     def _loose(self, pieces: Pieces) -> list[Truths]:
-        pairs = zip(pieces.ranges, self.least, strict=True)
-        return [a.magnitude > _TIGHT * own[pieces.element] for a, own in pairs]
+        known = zip(pieces.ranges, self.least, self.factors, strict=True)
+        with np.errstate(all="ignore"):  # inf 0, which nothing exceeds
+            return [a.magnitude > factor * own[pieces.element] for a, own, factor in known]
 
 
-def _largest(pieces: Pieces, loose: Sequence[Truths]) -> Truths:
-    """Which pieces are among the largest of their element, for any graph for which it is loose."""
+def _largest(pieces: Pieces, loose: Sequence[Truths], count: int) -> Truths:
+    """Which pieces are among the `count` largest of their element, for any graph for which they are
+    loose.
+    """
     chosen = np.zeros(len(pieces.element), dtype=bool)
     for a, own in zip(pieces.ranges, loose, strict=True):
         (places,) = np.nonzero(own)
         order = places[np.lexsort((-a.magnitude[places], pieces.element[places]))]
         element = pieces.element[order]
         rank = np.arange(len(order)) - np.searchsorted(element, element)
-        chosen[order[rank < _LARGEST]] = True
+        chosen[order[rank < count]] = True
     return chosen
 
 
@@ -110,27 +158,65 @@ def _joined(parts: Sequence[Pieces]) -> Pieces:
         return Interval(np.concatenate(lows), np.concatenate(highs))
 
     return Pieces(
-        all_of([one.box for one in parts]),
+        tuple(all_of(own) for own in zip(*(one.boxes for one in parts), strict=True)),
         np.concatenate([one.element for one in parts]),
         tuple(all_of(own) for own in zip(*(one.ranges for one in parts), strict=True)),
     )
 
 
-def _cut(
-    graphs: Sequence[Expr], argument: Input, data: Mapping[Input, Interval], pieces: Pieces
-) -> Pieces:
-    """Equal parts of each piece, neighbours with a common end, and the ranges on these."""
-    low, high = pieces.box.lo, pieces.box.hi
-    with np.errstate(all="ignore"):
-        inner = [low + (high - low) * (k / _PARTS) for k in range(1, _PARTS)]
-    ends = [low]
-    for end in inner:
-        ends.append(np.clip(np.where(np.isfinite(end), end, low), ends[-1], high))
-    ends.append(high)
-    box = Interval(np.concatenate(ends[:-1]), np.concatenate(ends[1:]))
+def _subdivided(family: Family, pieces: Pieces) -> Pieces:
+    """Equal parts of each piece along its longest side, relative to the element's box, neighbours
+    with a common end, and the ranges on these.
+    """
     element = np.tile(pieces.element, _PARTS)
-    flat = {one: a.each(np.ravel) for one, a in data.items()}
-    own = {one: a if a.shape == (1,) else a.each(itemgetter(element)) for one, a in flat.items()}
-    found = enclose(graphs, {argument: box, **own}, {}, 1)
-    wide = tuple(found[g].each(lambda x: np.broadcast_to(x, element.shape)) for g in graphs)
-    return Pieces(box, element, wide)
+    wholes = [box.rad[pieces.element] for box in family.boxes.values()]
+    pairs = zip(pieces.boxes, wholes, strict=True)
+    longest = np.argmax([box.rad / np.maximum(whole, TINY) for box, whole in pairs], axis=0)
+    boxes = []
+    for k, box in enumerate(pieces.boxes):
+        low, high = box.lo, box.hi
+        with np.errstate(all="ignore"):
+            inner = [low + (high - low) * (part / _PARTS) for part in range(1, _PARTS)]
+        ends = [low]
+        for end in inner:
+            ends.append(np.clip(np.where(np.isfinite(end), end, low), ends[-1], high))
+        ends.append(high)
+        own = longest == k
+        lows = [np.where(own, end, low) for end in ends[:-1]]
+        highs = [np.where(own, end, high) for end in ends[1:]]
+        boxes.append(Interval(np.concatenate(lows), np.concatenate(highs)))
+    return Pieces(tuple(boxes), element, family.ranges(boxes, element))
+
+
+def clustered(points: Array, tolerance: float, most: int) -> Whole:
+    """The cluster (m,) of each point (d, m), at most `most` of them: boxes are halved along their
+    longest side until none is longer than the tolerance.
+    """
+    cluster = np.zeros(points.shape[1], dtype=np.intp)
+    count = 1
+    while count < most:
+        low, high = cluster_ends(points, points, cluster, count)
+        spread = high - low
+        longest = np.argmax(spread, axis=0)
+        width = np.take_along_axis(spread, longest[np.newaxis], axis=0)[0]
+        wide = np.flatnonzero(width > tolerance)
+        if not len(wide):
+            break
+        wide = wide[np.argsort(-width[wide], kind="stable")][: most - count]
+        fresh = np.full(count, -1, dtype=np.intp)
+        fresh[wide] = count + np.arange(len(wide))
+        middle = 0.5 * low + 0.5 * high
+        side = longest[cluster]
+        value = np.take_along_axis(points, side[np.newaxis], axis=0)[0]
+        upper = (fresh[cluster] >= 0) & (value > middle[side, cluster])
+        cluster = np.where(upper, fresh[cluster], cluster)
+        count += len(wide)
+    return cluster
+
+
+def cluster_ends(low: Array, high: Array, cluster: Whole, count: int) -> tuple[Array, Array]:
+    """The least of `low` and the largest of `high` (d, m) in each cluster, (d, count)."""
+    order = np.argsort(cluster, kind="stable")
+    starts = np.searchsorted(cluster[order], np.arange(count))
+    least = np.minimum.reduceat(low[:, order], starts, axis=1)
+    return least, np.maximum.reduceat(high[:, order], starts, axis=1)

@@ -11,8 +11,9 @@ from slomodel.bounds.arithmetic.rounding import Array, down_mul, up, up_add, up_
 from slomodel.bounds.norms.fourth_powers import attained, fourth_powers
 from slomodel.bounds.norms.loewner import Rows, quadratic_sum, upper_end
 from slomodel.bounds.norms.quartic import MOST_COLUMNS, largest_quartic, sum_of_fourth_powers
+from slomodel.bounds.ranges.element_functions import Slots
 from slomodel.bounds.ranges.element_sums import ElementSum
-from slomodel.bounds.ranges.elements import Slots, element_ranges
+from slomodel.bounds.ranges.elements import element_ranges
 from slomodel.ir.expr import Expr
 
 SHARES = (0.0, 0.5, 1.0)

@@ -10,10 +10,10 @@ from math import prod
 import numpy as np
 
 from slomodel.bounds.arithmetic.interval import Interval
-from slomodel.bounds.arithmetic.rounding import Array, up_add, up_mul
+from slomodel.bounds.arithmetic.rounding import Array, up_add
 from slomodel.bounds.enclosure import add
 from slomodel.bounds.norms.element_derivatives import fourth_order, second_order, third_order
-from slomodel.bounds.norms.loewner import Rows, Slots, by_lengths, quotient
+from slomodel.bounds.norms.loewner import Rows, Slots, by_lengths
 from slomodel.bounds.ranges.element_sums import (
     MOST_NUMBERS,
     MOST_VARIABLES,
@@ -134,8 +134,9 @@ def of_sparse(
         if least < order:
             order, reason = least, found.smooth.reason
         ranges = {slots: part.weight * a for slots, a in found.derivatives.items()}
+        dominating = [part.weight * a for a in found.dominating]
         for side, sign in zip(sides, (1.0, -1.0), strict=True):
-            side += _one_side(part.rows, ranges, sign)
+            side += _one_side(part.rows, ranges, dominating, sign)
         every = product(range(len(part.rows)), repeat=3)
         sizes = {slots: ranges[tuple(sorted(slots))].magnitude for slots in every}
         weights = by_lengths(part.rows, sizes)
@@ -151,17 +152,17 @@ def of_sparse(
     return Candidate(RULE, first, second, reason, trace)
 
 
-def _one_side(rows: Sequence[SparseRows], ranges: Mapping[Slots, Interval], sign: float) -> Weights:
+def _one_side(
+    rows: Sequence[SparseRows],
+    ranges: Mapping[Slots, Interval],
+    dominating: Sequence[Interval],
+    sign: float,
+) -> Weights:
     """Weights d >= 0 with sign · H <= Σ d a aᵀ."""
     found = []
     for p, own in enumerate(rows):
-        a = ranges[p, p]
-        d = np.maximum(a.hi if sign > 0.0 else -a.lo, 0.0)
-        for q, other in enumerate(rows):
-            if q != p:
-                size = ranges[min(p, q), max(p, q)].magnitude
-                d = up_add(d, up_mul(size, quotient(other.length, own.length)))
-        found.append((own, d))
+        a = ranges[p, p] if len(rows) == 1 else dominating[p]
+        found.append((own, np.maximum(a.hi if sign > 0.0 else -a.lo, 0.0)))
     return found
 
 

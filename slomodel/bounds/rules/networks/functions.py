@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from slomodel.bounds.arithmetic.interval import Interval
 from slomodel.bounds.arithmetic.rounding import Array, up_mul
-from slomodel.bounds.ranges.elements import Slots, element_ranges
+from slomodel.bounds.ranges.element_functions import Slots
+from slomodel.bounds.ranges.elements import element_ranges
 from slomodel.bounds.ranges.smoothness import Smoothness
 from slomodel.bounds.structure.separable import Elements
 from slomodel.errors import Span
