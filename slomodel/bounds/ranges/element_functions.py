@@ -28,7 +28,7 @@ def derivative_graphs(value: Expr, arguments: Sequence[Input], least: int = 2) -
 
 
 @dataclass(frozen=True, slots=True)
-class Functions:
+class ElementDerivatives:
     """φ, its derivatives by sorted slots, and by argument p the sums φ_pp ± Σ_q δ_pq φ_pq, q ≠ p,
     of every choice of signs; with the derivatives of all these as far as they are known.
     """
@@ -57,7 +57,7 @@ class Functions:
 
 def functions_of(
     value: Expr, graphs: Mapping[Slots, Expr], count: int, ratios: Mapping[Slots, Array]
-) -> Functions:
+) -> ElementDerivatives:
     """Of `count` arguments; without row sums where there are no ratios δ_pq (m,), p ≠ q."""
     inputs = {pair: Input(f"ratio {pair}", "data", ()) for pair in ratios}
 
@@ -81,4 +81,4 @@ def functions_of(
         for graph, signs in zip(sums[-1], every, strict=True):
             slopes[graph] = tuple(row_sum(p, signs, r) for r in range(count))
     data = {one: point(ratios[pair]) for pair, one in inputs.items()}
-    return Functions(value, graphs, tuple(sums), data, slopes)
+    return ElementDerivatives(value, graphs, tuple(sums), data, slopes)

@@ -12,16 +12,16 @@ import numpy as np
 from slomodel.bounds.arithmetic.interval import Interval, meet, whole_power
 from slomodel.bounds.arithmetic.rounding import Array
 from slomodel.bounds.ranges.derivatives import derivative_ranges
-from slomodel.bounds.ranges.element_functions import Functions, Slots, functions_of
+from slomodel.bounds.ranges.element_functions import ElementDerivatives, Slots, functions_of
 from slomodel.bounds.ranges.enclose import enclose
 from slomodel.bounds.ranges.smoothness import Smoothness, smoothness
 from slomodel.bounds.ranges.subdivision import (
     ANY,
     CLOSE,
     TIGHT,
-    Family,
     Pieces,
     Search,
+    SearchedFunctions,
     Whole,
     cluster_ends,
     clustered,
@@ -148,7 +148,7 @@ def _clusters(
 
 
 def _ranges(
-    functions: Functions,
+    functions: ElementDerivatives,
     boxes: Mapping[Input, Interval],
     data: Mapping[Input, Interval],
     spans: Mapping[Expr, Span],
@@ -180,7 +180,7 @@ def _ranges(
     if search is not None:
         is_smooth = int(np.min(worst.order, initial=ANALYTIC)) == ANALYTIC
         slopes = functions.slopes if is_smooth else {}
-        hulls = search.found(Family(functions.graphs, boxes, data, slopes))
+        hulls = search.found(SearchedFunctions(functions.graphs, boxes, data, slopes))
     else:
         hulls = _joined(found)
     derivatives, dominating = functions.named(hulls)
@@ -239,7 +239,7 @@ def _of_the_table(value: Expr, arguments: tuple[Input, ...]) -> _Turning | None:
 class _Block:
     """Some of the elements, their boxes cut into `pieces` each."""
 
-    functions: Functions
+    functions: ElementDerivatives
     boxes: Mapping[Input, Interval]
     data: Mapping[Input, Interval]
     pieces: int

@@ -28,7 +28,7 @@ _MOST_NUMBERS = 2**24
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class SearchedFunctions:
     """Functions of arguments in boxes (m,) and of data; `slopes` are derivatives by each argument.
 
     A function without an entry there is enclosed by intervals alone, others by the mean value
@@ -104,7 +104,7 @@ class Search:
             np.maximum.at(own, pieces.element, a.mignitude)
         self.left.append(self._without_tight(pieces))
 
-    def found(self, family: Family) -> list[Interval]:
+    def found(self, family: SearchedFunctions) -> list[Interval]:
         """The hulls, after subdivisions of the pieces."""
         numbers, k = 0, len(family.boxes) - 1
         for _ in range(_ROUNDS[k]):
@@ -164,7 +164,7 @@ def _joined(parts: Sequence[Pieces]) -> Pieces:
     )
 
 
-def _subdivided(family: Family, pieces: Pieces) -> Pieces:
+def _subdivided(family: SearchedFunctions, pieces: Pieces) -> Pieces:
     """Equal parts of each piece along its longest side, relative to the element's box, neighbours
     with a common end, and the ranges on these.
     """
