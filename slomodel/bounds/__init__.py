@@ -7,7 +7,7 @@ from slomodel.bounds.ranges.evaluation_errors import gradient_error, value_error
 from slomodel.bounds.result import Bounds
 from slomodel.bounds.sampled import sample
 from slomodel.bounds.setting import Setting
-from slomodel.bounds.stopping import stopped_by
+from slomodel.bounds.stopping import current_work, stopped_by
 
 __all__ = [
     "EFFORTS",
@@ -15,6 +15,7 @@ __all__ = [
     "Setting",
     "bound_formula",
     "bounds",
+    "current_work",
     "effort_of",
     "gradient_error",
     "quick_bound",

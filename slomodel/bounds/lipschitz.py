@@ -22,7 +22,7 @@ from slomodel.bounds.enclosure import (
 from slomodel.bounds.result import Bounds, Claim, Constant, checked_radius, shown
 from slomodel.bounds.rules.entries_over_ball import entries_over_ball
 from slomodel.bounds.rules.gradient_jets import gradient_jets, is_long
-from slomodel.bounds.rules.interval_entries import interval_entries
+from slomodel.bounds.rules.interval_entries import interval_entries, is_small
 from slomodel.bounds.rules.large_sums import large_sums
 from slomodel.bounds.rules.layered_networks import layered_networks
 from slomodel.bounds.rules.log_sum_exps import log_sum_exps
@@ -32,10 +32,11 @@ from slomodel.bounds.rules.separable_sums import separable_sums
 from slomodel.bounds.rules.symmetric_powers import symmetric_powers
 from slomodel.bounds.setting import Candidate, Setting, once_per_setting
 from slomodel.bounds.split import split
-from slomodel.bounds.stopping import pause
+from slomodel.bounds.stopping import pause, working_on
 from slomodel.bounds.structure.gram_form import as_written, in_gram_form
 from slomodel.bounds.structure.negative_powers import with_negative_powers
 from slomodel.bounds.units import Units, units_of_objective, units_of_variables
+from slomodel.bounds.useless import useless_bound
 from slomodel.calculus.degree import degree
 from slomodel.errors import Diagnostic, DomainError, MissingRule
 from slomodel.ir.exact import without_rounding
@@ -104,7 +105,8 @@ def bounds(setting: Setting, radius: float) -> Bounds:
     asked = in_gram_form(with_negative_powers(setting))
     claims = _in_other_units(asked, radius, _claims(asked, radius))
     gradient = _constant((*claims.L1, *_from_centre(asked, radius, claims)))
-    hessian = _constant(claims.L2)
+    useless = useless_bound(setting, radius, gradient.best.value)
+    gradient, hessian = replace(gradient, useless=useless), _constant(claims.L2)
     return Bounds(
         L1=gradient.best.value,
         L2=hessian.best.value,
@@ -223,7 +225,11 @@ def sum_of_parts(setting: Setting, radius: float) -> Candidate | None:
     parts = split(as_written(setting))
     if len(parts) < 2:
         return None
-    found = [(_least_of_part(in_gram_form(part), radius), part.variables) for part in parts]
+    rules = _rules_of_parts(setting)
+    found = [
+        (_least_of_part(in_gram_form(one), radius, rules[one.n == setting.n]), one.variables)
+        for one in parts
+    ]
     total = add_by_variables(found, setting.variables)
     known = centre_norms(setting)
     centre = total.centre.least(DerivativeBounds(both_ends(known.hessian), known.third))
@@ -246,9 +252,20 @@ def sum_of_parts(setting: Setting, radius: float) -> Candidate | None:
     )
 
 
-def _least_of_part(part: Setting, radius: float) -> Enclosure:
+def _rules_of_parts(setting: Setting) -> tuple[Sequence[Strategy], Sequence[Strategy]]:
+    """Rules for parts that read some of the variables, and for those that read all.
+
+    Cells over the ball of f show what its parts cancel; cells of parts in as many variables only
+    repeat that work, so they are left out where those of f are tried.
+    """
+    if not is_small(setting):
+        return STRATEGIES, STRATEGIES
+    return STRATEGIES, tuple(one for one in STRATEGIES if one is not interval_entries)
+
+
+def _least_of_part(part: Setting, radius: float, rules: Sequence[Strategy]) -> Enclosure:
     """The least of each bound over the rules, both constants over the ball with them."""
-    answers = _answers(part, radius, STRATEGIES)
+    answers = _answers(part, radius, rules)
     claims = _as_claims(answers, radius)
     first = min(one.value for one in (*claims.L1, *_from_centre(part, radius, claims)))
     second = min(one.value for one in claims.L2)
@@ -300,7 +317,8 @@ def _answer(
         with np.errstate(all="ignore"):  # what over- or underflows is rounded outward
             if is_skipped is not None and is_skipped(setting):
                 return None
-            return strategy(setting, radius)
+            with working_on(strategy.__name__.replace("_", " ")):
+                return strategy(setting, radius)
     except MissingRule as gap:
         return Candidate(strategy.__name__.replace("_", " "), math.inf, math.inf, str(gap))
 

@@ -31,9 +31,13 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """One Lipschitz constant: the best claim first, then the others in order."""
+    """One Lipschitz constant: the best claim first, then the others in order.
+
+    `useless` says why a finite one is of no use, and what makes it so large; empty where it is.
+    """
 
     claims: tuple[Claim, ...]
+    useless: str = ""
 
     @property
     def best(self) -> Claim:
@@ -48,9 +52,9 @@ class Constant:
 
     @property
     def reason(self) -> str:
-        """Why the constant is inf: the first reason of a claim; empty where it is finite."""
+        """Why the constant is inf, the first reason of a claim, or useless; else empty."""
         if math.isfinite(self.best.value):
-            return ""
+            return self.useless
         return next((claim.reason for claim in self.claims if claim.reason), "")
 
 
@@ -86,7 +90,7 @@ class Bounds:
 
     @property
     def reason(self) -> str:
-        """Why L1 or, where L1 is finite, L2 is inf; empty where both are finite."""
+        """Why L1 or, if that is not, L2 is inf or useless; empty where neither is."""
         return self.gradient.reason or self.hessian.reason
 
     def at(self, radius: float) -> Bounds:
@@ -130,6 +134,7 @@ class Bounds:
         sign = "≤" if self.source == "analytic" else "about"
         for name, constant in (("L1", self.gradient), ("L2", self.hessian)):
             lines.append(f"{name} {sign} {shown(constant.best.value)}")
+            lines += [f"   {constant.useless}"] if constant.useless else []
             lines += _branches(constant.claims)
         return "\n".join(lines)
 

@@ -1,4 +1,5 @@
-"""Interrupting a proof: long loops call `pause`, which calls the check set by `stopped_by`.
+"""Interrupting and watching a proof: long loops call `pause`, which calls the check set by
+`stopped_by`; `current_work` says what the proof does.
 
 An exception raised by the check ends the proof, so that a bound is returned whole or not at all.
 """
@@ -12,6 +13,7 @@ from contextvars import ContextVar
 Check = Callable[[], None]
 """Returns, or raises the exception that ends the proof."""
 
+_WORK: ContextVar[str] = ContextVar("work", default="")
 _CHECK: ContextVar[Check | None] = ContextVar("check", default=None)
 
 
@@ -30,3 +32,18 @@ def stopped_by(check: Check | None) -> Iterator[None]:
         yield
     finally:
         _CHECK.reset(token)
+
+
+@contextmanager
+def working_on(what: str) -> Iterator[None]:
+    """Name the work of the block, a rule for instance, for a check that shows it."""
+    token = _WORK.set(what)
+    try:
+        yield
+    finally:
+        _WORK.reset(token)
+
+
+def current_work() -> str:
+    """What the proof works on; empty where that is not named."""
+    return _WORK.get()

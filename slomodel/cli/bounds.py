@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 
 import click
 
-from slomodel.bounds import EFFORTS, Bounds
+from slomodel.bounds import EFFORTS, Bounds, current_work, stopped_by
 from slomodel.bounds.result import shown
 from slomodel.cli import options
 from slomodel.cli.errors import handled_errors
@@ -42,6 +45,10 @@ OPTIONS = (
     click.option("--explain", is_flag=True, help="Print every rule with its result."),
     options.MODEL[-1],
 )
+
+_SILENT, _EVERY = 2.0, 0.5
+"""Seconds before the first line about the work, and between two of them."""
+_ERASE = "\r\x1b[K"
 
 
 class Radii(click.Command):
@@ -100,17 +107,47 @@ def bounds(
         model = asked.model()
         check_ready(asked, model)
         center = start_from(at) if at else model.x0(seed)
-        if sampled:
-            first = model.sample_bounds(center, radii[0], seed=seed)
-        else:
-            first = model.bounds(center, radii[0], effort)
-        found = [first, *(first.at(radius) for radius in radii[1:])]
+        with shown_work():
+            if sampled:
+                first = model.sample_bounds(center, radii[0], seed=seed)
+            else:
+                first = model.bounds(center, radii[0], effort)
+            found = [first, *(first.at(radius) for radius in radii[1:])]
         if as_json:
             print_json({"model": model.name, "bounds": [document(one) for one in found]})
         elif explain:
             click.echo("\n\n".join(one.explain() for one in found))
         else:
             click.echo(table(found))
+
+
+@contextmanager
+def shown_work() -> Iterator[None]:
+    """Say on a terminal, on standard error, what a proof works on once it takes `_SILENT` seconds.
+
+    The line is written between parts of the work and erased at the end.
+    """
+    if not sys.stderr.isatty():
+        yield
+        return
+    start = shown = monotonic()
+
+    def show() -> None:
+        nonlocal shown
+        now = monotonic()
+        if now - start >= _SILENT and now - shown >= _EVERY:
+            shown = now
+            line = f"proving bounds for {now - start:.0f} s: {current_work()} (Ctrl-C stops)"
+            sys.stderr.write(f"{_ERASE}{line}")
+            sys.stderr.flush()
+
+    try:
+        with stopped_by(show):
+            yield
+    finally:
+        if shown > start:
+            sys.stderr.write(_ERASE)
+            sys.stderr.flush()
 
 
 def document(found: Bounds) -> dict[str, object]:

@@ -17,6 +17,7 @@ EXACT: dict[str, tuple[str, list[float], float, dict[str, object], float, float]
     "quadratic": ("var x, y minimize 3 * x * y", [1.0, 2.0], 1e9, {}, 3.0, 0.0),
     "interval_entries": ("var x minimize exp(x)", [0.0], 1.0, {}, math.e, math.e),
     "gradient_jets": ("var x minimize exp(x)", [0.0], 1.0, {}, math.e, math.e),
+    "entries_over_ball": ("var x minimize exp(x)", [0.0], 1.0, {}, math.e, math.e),
     "majorant_series": ("var x minimize x^4", [2.0], 1.0, {}, 108.0, 72.0),
     "separable_sums": (
         "data A[1, 2] var x[2] minimize sum(softplus(A @ x))",
@@ -61,7 +62,10 @@ EXACT: dict[str, tuple[str, list[float], float, dict[str, object], float, float]
 }
 
 
-@pytest.mark.parametrize("strategy", lipschitz.STRATEGIES, ids=lambda one: one.__name__)
+RULES = (*lipschitz.STRATEGIES, *lipschitz.CLOSER)
+
+
+@pytest.mark.parametrize("strategy", RULES, ids=lambda one: one.__name__)
 def test_one_percent_less_would_be_too_little(strategy: lipschitz.Strategy) -> None:
     text, centre, radius, data, L1, L2 = EXACT[strategy.__name__]
     found = strategy(setting(text, centre, **data), radius)

@@ -76,6 +76,13 @@ class Cells:
         return Cells(box, L, low, other.reason or self.reason)
 
 
+def is_small(setting: Setting) -> bool:
+    """Whether there are few variables and one cell is within the effort."""
+    if not 0 < setting.n <= MOST_VARIABLES:
+        return False
+    return numbers_a_cell(setting) <= setting.effort.count(INTERVAL_FLOPS)
+
+
 def interval_entries(setting: Setting, radius: float) -> Candidate | None:
     """L1 = max ‖H‖, L2 = max ‖D³f‖ over cells that cover the ball, for at most six variables.
 
@@ -83,13 +90,10 @@ def interval_entries(setting: Setting, radius: float) -> Candidate | None:
     then it is so on the ball, and both are Lipschitz constants there in the 2-norm. For a cell with
     H in M ± R entry by entry, ‖H‖ <= min(‖M‖ + ‖R‖, ‖|M| + R‖), and so for D³f.
     """
-    n = setting.n
-    if not 0 < n <= MOST_VARIABLES:
+    if not is_small(setting):
         return None
+    n, effort = setting.n, setting.effort
     numbers = numbers_a_cell(setting)
-    effort = setting.effort
-    if numbers > effort.count(INTERVAL_FLOPS):
-        return None
     centre = np.concatenate([np.ravel(setting.values[v]) for v in setting.variables])
     ball = Ball(centre, radius)
     cells = _bounded(setting, ball, around(centre, radius).each(lambda array: array[np.newaxis]))

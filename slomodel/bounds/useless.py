@@ -1,0 +1,190 @@
+"""Bounds that are finite but useless: far beyond the curvature seen in the ball, and why."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from slomodel.bounds.arithmetic.interval import Interval, interval
+from slomodel.bounds.arithmetic.rounding import Array
+from slomodel.bounds.ball import Ball, Vector, norm, unit
+from slomodel.bounds.ranges.derivatives import derivative_range
+from slomodel.bounds.ranges.smoothness import place
+from slomodel.bounds.ranges.taylor_ranges import taylor_ranges
+from slomodel.bounds.setting import Setting, once_per_setting
+from slomodel.calculus import jvp
+from slomodel.errors import MissingRule
+from slomodel.ir.expr import Expr, Input, Map
+from slomodel.ir.walk import dependents, postorder
+from slomodel.reference import evaluate, evaluate_all
+
+USELESS = 1e12
+"""A bound so many times the curvature seen at points of the ball is useless. Steps of length 1/L1
+would be as much too short: moves of 1e-12 change no more than the last digits of x.
+"""
+_RANDOM_POINTS = 4
+_ORDERS = 3
+_MOST_NUMBERS = 2**20
+"""Of slopes for Taylor ranges; beyond these, ranges are those over the box round the ball."""
+_MARKED = 10.0
+"""A node is named where its range, or that of a derivative, exceeds what is seen by this factor
+more than its operands' ranges do.
+"""
+_LEAST = 1e-300
+
+
+def useless_bound(setting: Setting, radius: float, L1: float) -> str:
+    """Why a finite L1 over a ball is useless; empty where it is not, and where no curvature is seen
+    with which to compare.
+    """
+    if not (0.0 < radius < math.inf and 0.0 < L1 < math.inf and setting.n):
+        return ""
+    if USELESS * _curvature_at_centre(setting) >= L1:
+        return ""
+    points = list(_points(setting, radius))
+    seen = max(_curvature(setting, x) for x in points)
+    if not 0.0 < seen < L1 / USELESS:
+        return ""
+    text = f"the bound is useless: {L1 / seen:.1e} times the curvature seen in the ball"
+    try:
+        culprit = _culprit(setting, radius, points)
+    except MissingRule:
+        culprit = ""
+    return f"{text}; {culprit}" if culprit else text
+
+
+@once_per_setting
+def _curvature_at_centre(setting: Setting) -> float:
+    return _curvature(setting, _flat(setting, setting.values))
+
+
+@once_per_setting
+def _product(setting: Setting) -> tuple[tuple[Input, ...], tuple[Expr, ...]]:
+    """Inputs for a direction, by variable, and the graphs of the Hessian times that direction."""
+    along = tuple(Input(f"along {v.name}", "variable", v.shape) for v in setting.variables)
+    return along, jvp(setting.gradient, dict(zip(setting.variables, along, strict=True)))
+
+
+def _curvature(setting: Setting, x: Vector) -> float:
+    """‖H(x)v‖ for a random unit v (n,), or for the unit vector along H(x)v where that is larger."""
+    along, graphs = _product(setting)
+    generator = np.random.default_rng(0)
+    v, seen = unit(generator.standard_normal(setting.n)), 0.0
+    for _ in range(2):
+        if v is None:
+            break
+        at = {**_parted(setting, setting.variables, x), **_parted(setting, along, v)}
+        with np.errstate(all="ignore"):
+            found = evaluate(graphs, {**setting.values, **at}, setting.sizes)
+        product = np.concatenate([np.ravel(a) for a in found])
+        size = norm(product)
+        seen = max(seen, size) if math.isfinite(size) else seen
+        v = unit(product)
+    return seen
+
+
+def _points(setting: Setting, radius: float) -> Iterator[Vector]:
+    """Points of the ball (n,): its centre, the boundary along the gradient, towards 0 and at random
+    places, the same for every call.
+    """
+    centre = _flat(setting, setting.values)
+    ball = Ball(centre, radius)
+    generator = np.random.default_rng(0)
+    with np.errstate(all="ignore"):
+        slopes = evaluate(setting.gradient, setting.values, setting.sizes)
+    gradient = np.concatenate([np.ravel(a) for a in slopes])
+    random = [generator.standard_normal(setting.n) for _ in range(_RANDOM_POINTS)]
+    yield centre
+    yield ball.inside(np.zeros(setting.n))
+    for direction in (gradient, -gradient, -centre, *random):
+        along = unit(direction)
+        if along is not None:
+            yield ball.at(along)
+
+
+def _flat(setting: Setting, values: Mapping[Input, Array]) -> Vector:
+    return np.concatenate([np.ravel(values[v]) for v in setting.variables])
+
+
+def _parted(setting: Setting, inputs: tuple[Input, ...], x: Vector) -> dict[Input, Array]:
+    """A vector (n,) as the arrays of all variables, by the inputs that stand for these."""
+    parts, start = {}, 0
+    for one, variable in zip(inputs, setting.variables, strict=True):
+        shape = np.shape(setting.values[variable])
+        count = math.prod(shape)
+        parts[one] = x[start : start + count].reshape(shape)
+        start += count
+    return parts
+
+
+def _culprit(setting: Setting, radius: float, points: list[Vector]) -> str:
+    """The sub-expression whose range over the ball, or that of a derivative of it, exceeds what is
+    seen at the points by the largest factor more than its operands' do.
+    """
+    found = taylor_ranges(setting, radius, _MOST_NUMBERS)
+    ranges = {node: _hull(found[node]) for node in postorder(setting.objective)}
+    seen = _seen(setting, points)
+    order = postorder(setting.objective)
+    moving = dependents(order, lambda node: node in setting.variables)
+    excess = {node: _ratio(ranges[node], seen[node]) if node in moving else 1.0 for node in order}
+    worst, text = _MARKED, ""
+    for node in order:
+        if node not in moving or node.dtype != "real":
+            continue
+        before = max((excess[o] for o in node.operands), default=1.0)
+        for what, own, other in _properties(node, ranges, seen, moving):
+            gained = _ratio(own, other) / before
+            if gained > worst:
+                worst = gained
+                where = place(node, setting.spans, setting.objective)
+                high, low = (f"{float(a.magnitude):.1e}" for a in (own, other))
+                text = f"for all that is proved, {where} has {what} up to {high}; seen is {low}"
+    return text
+
+
+def _seen(setting: Setting, points: list[Vector]) -> dict[Expr, Interval]:
+    """The interval of each node's elements at points of the ball, as far as they are finite."""
+    result: dict[Expr, Interval] = {}
+    for x in points:
+        values = {**setting.values, **_parted(setting, setting.variables, x)}
+        for node, array in evaluate_all([setting.objective], values, setting.sizes).items():
+            finite = np.asarray(array, dtype=np.float64)
+            finite = finite[np.isfinite(finite)]
+            if finite.size:
+                own = interval(np.min(finite), np.max(finite))
+                before = result.get(node, own)
+                low, high = np.minimum(own.lo, before.lo), np.maximum(own.hi, before.hi)
+                result[node] = Interval(low, high)
+    zero = Interval(np.zeros(()), np.zeros(()))
+    return {node: result.get(node, zero) for node in postorder(setting.objective)}
+
+
+def _properties(
+    node: Expr, ranges: Mapping[Expr, Interval], seen: Mapping[Expr, Interval], moving: set[Expr]
+) -> Iterator[tuple[str, Interval, Interval]]:
+    """The node's values and its derivatives by operands: over the box, and where they are seen."""
+    yield "values", ranges[node], seen[node]
+    if not isinstance(node, Map):
+        return
+    over, at = ([known[one] for one in node.operands] for known in (ranges, seen))
+    for k in range(1, _ORDERS + 1):
+        for j, operand in enumerate(node.operands):
+            if operand in moving and operand.dtype == "real":
+                orders = tuple(k if i == j else 0 for i in range(len(node.operands)))
+                own, other = (derivative_range(node.function, orders, *one) for one in (over, at))
+                yield f"a derivative of order {k}", own, other
+
+
+def _hull(a: Interval) -> Interval:
+    """One interval for all elements."""
+    if not a.lo.size:
+        return Interval(np.zeros(()), np.zeros(()))
+    return interval(np.min(a.lo), np.max(a.hi))
+
+
+def _ratio(own: Interval, seen: Interval) -> float:
+    """How many times the magnitude seen the magnitude over the box is; at least 1."""
+    high, low = float(own.magnitude), max(float(seen.magnitude), _LEAST)
+    return max(min(high, 1e300) / low, 1.0) if math.isfinite(high) else 1e300

@@ -1,0 +1,52 @@
+"""Bounds that are finite but useless say so, and name the sub-expression that makes them so."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import slomodel
+
+# The inner expressions are 0 for all x, which intervals do not see.
+CANCELLING = "sum(x) * cos(x[0])^2 + sum(x) * sin(x[0])^2 - sum(x)"
+USELESS = {
+    "exponential": (f"let a = {CANCELLING}\nminimize exp(50 * a) + sumsq(x)", "exp(50 * a)"),
+    "hyperbolic": (f"let a = {CANCELLING}\nminimize cosh(50 * a) + sumsq(x)", "cosh(50 * a)"),
+    "divisor": (f"let d = 1e-9 + ({CANCELLING})^2\nminimize 1e-9 / d + sumsq(x)", "in line 2"),
+}
+
+
+@pytest.mark.parametrize("name", USELESS)
+def test_the_reason_names_the_sub_expression(name: str) -> None:
+    text, culprit = USELESS[name]
+    model = slomodel.compile(f"dim n var x[n]\n{text}", dims={"n": 8})
+    found = model.bounds(np.full(8, 0.3), 1.0)
+    curvature = 2.0  # of sumsq(x), as the other term is constant
+    assert 1e12 * curvature < found.L1 < np.inf
+    told = re.search(r"useless: (\S+) times the curvature seen in the ball", found.reason)
+    assert told is not None
+    assert float(told[1]) == pytest.approx(found.L1 / curvature, rel=0.1)
+    assert culprit in found.reason
+    assert found.reason in found.explain()
+    assert found.gradient.reason == found.reason
+
+
+USEFUL = {
+    "large and true": ("var x minimize exp(x)", [0.0], 50.0),
+    "flat at the centre": ("var x minimize x^4", [1e-9], 1.0),
+    "polynomial": ("var x[3] minimize sumsq(x)^3", [1e-3, 0.0, 0.0], 1e3),
+    "linear": ("var x[3] minimize sum(x)", [1.0, 2.0, 3.0], 1e6),
+    "tiny": ("var x[3] minimize 1e-200 * sumsq(x)", [1.0, 2.0, 3.0], 1.0),
+    "point": ("var x[3] minimize exp(sumsq(x))", [1.0, 2.0, 3.0], 0.0),
+}
+
+
+@pytest.mark.parametrize("name", USEFUL)
+def test_a_bound_that_is_nearly_attained_is_not_useless(name: str) -> None:
+    text, centre, radius = USEFUL[name]
+    found = slomodel.compile(text).bounds(np.array(centre), radius)
+    assert np.inf > found.L1
+    assert found.reason == ""
+    assert "useless" not in found.explain()
