@@ -133,6 +133,17 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True)
+class TupleCount:
+    """The size of a dim that data decide: how many tuples an index set has.
+
+    `count` is a scalar graph over data alone; it may use the dims of counts before it.
+    """
+
+    dim: str
+    count: Expr
+
+
+@dataclass(frozen=True, slots=True)
 class LookupBound:
     """A table of indices, computed from data, whose elements must lie inside an axis of a size."""
 
@@ -159,6 +170,7 @@ class Problem:
     checks: tuple[Check, ...] = ()
     bounds: tuple[Bound, ...] = ()
     lookups: tuple[LookupBound, ...] = ()
+    counts: tuple[TupleCount, ...] = ()
     name: str = "model"
     sense: Sense = "minimize"
     objective_name: str = "objective"

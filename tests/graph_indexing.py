@@ -91,8 +91,7 @@ def look_up(maker: Maker) -> None:
     rest = range(table.rank, table.rank + node.rank - 1)
     shape = (*table.shape, *node.shape[1:])
     index = [Lookup(tuple(range(table.rank)), table), *(unit(axis, len(shape)) for axis in rest)]
-    if size:
-        maker.add(limited(build.gather(node, index, shape)))
+    maker.add(limited(build.gather(node, index, shape)) if size else fn.sin(node))
 
 
 def add_up(maker: Maker) -> None:
@@ -101,11 +100,11 @@ def add_up(maker: Maker) -> None:
     dim = maker.dim()
     table = maker.whole_data((node.shape[0],), maker.size(dim))
     index = [Lookup((0,), table), *(unit(axis, node.rank) for axis in range(node.rank))]
-    if maker.chance():
+    if node.rank < MAX_RANK and maker.chance():
+        maker.add(build.scatter(node, index, (dim, *node.shape)))
+    else:
         index.pop(1)
         maker.add(build.scatter(node, index, (dim, *node.shape[1:])))
-    elif node.rank < MAX_RANK:
-        maker.add(build.scatter(node, index, (dim, *node.shape)))
 
 
 def drawn_table(maker: Maker, dim: Dim) -> tuple[Input, int]:

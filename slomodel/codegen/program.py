@@ -22,6 +22,7 @@ from slomodel.ir.expr import (
     Index,
     Input,
     Iota,
+    Listing,
     Map,
     Scan,
     Scatter,
@@ -52,6 +53,7 @@ class Form(Enum):
     EXTREME = "extreme"
     SCAN = "scan"
     TRIANGLE = "triangle"
+    LISTING = "listing"
 
 
 def form_of(node: Expr) -> Form:
@@ -70,6 +72,8 @@ def form_of(node: Expr) -> Form:
         return Form.EXTREME if isinstance(node, Extreme) else Form.SCAN
     if isinstance(node, Triangle):
         return Form.TRIANGLE
+    if isinstance(node, Listing):
+        return Form.LISTING
     if isinstance(node, Gather):
         return Form.SLICE if is_slice(node.index) else Form.TAKE
     return Form.PUT if isinstance(node, Scatter) else Form.RESHAPE

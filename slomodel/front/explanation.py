@@ -35,7 +35,7 @@ def explanation(problem: Problem, binding: Binding, changes: Sequence[Change] = 
     lines.append(f"unknowns   {_unknowns(problem, binding.sizes)}")
     lines.append(f"smoothness {smoothness_class(problem, binding.arrays)}")
     lines += [f"rewritten  sums: {remark}" for remark in problem.remarks]
-    once = 0.0 if binding.unsized else work_once(problem.objective, binding.sizes)
+    once = work_once(problem.objective, binding.sizes) if binding.has_all_sizes else 0.0
     if once >= _LEAST_REPORTED:
         lines.append(f"once       {once:.3g} operations on data alone are done once per bind")
     for change in changes:

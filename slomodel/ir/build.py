@@ -10,7 +10,7 @@ from __future__ import annotations
 from slomodel.errors import ShapeError
 from slomodel.ir.dims import Dim, Shape, show_shape
 from slomodel.ir.elementwise import aligned, apply, apply_along
-from slomodel.ir.expr import Const, Einsum, Expr, Input, Iota, Triangle
+from slomodel.ir.expr import Const, Einsum, Expr, Input, Iota, Listed, Listing, Triangle
 from slomodel.ir.linear import (
     broadcast,
     einsum,
@@ -51,6 +51,7 @@ __all__ = [
     "inner",
     "iota",
     "is_broadcast",
+    "listing",
     "matmul",
     "ones",
     "outer",
@@ -109,6 +110,13 @@ def triangle(operand: Expr) -> Expr:
     if operand.rank != 2 or operand.dtype != "real":
         raise ShapeError(f"a triangular factor needs a matrix, not {show_shape(operand.shape)}")
     return Triangle(operand)
+
+
+def listing(what: Listed, operand: Expr, dim: Dim) -> Expr:
+    """Positions (dim,) that a vector of data decides (see `Listing`)."""
+    if operand.rank != 1 or operand.dtype == "bool":
+        raise ShapeError(f"the lists of an index set come of vectors, not of {operand!r}")
+    return Listing(what, operand, dim)
 
 
 def identity(dim: Dim) -> Expr:

@@ -32,6 +32,8 @@ __all__ = [
     "Index",
     "Input",
     "Iota",
+    "Listed",
+    "Listing",
     "Lookup",
     "Map",
     "Multiset",
@@ -49,6 +51,7 @@ __all__ = [
 
 Role = Literal["variable", "data", "direction"]
 Which = Literal["max", "min"]
+Listed = Literal["parent", "offset", "select"]
 Axes = tuple[int, ...]
 Exact: TypeAlias = Union[Fraction, "sp.Expr"]
 """A real number without rounding."""
@@ -268,6 +271,22 @@ class Triangle(Expr):
         return interned(cls, (operand,), (size, size), "real")
 
 
+class Listing(Expr):
+    """Whole numbers that data decide, one for each tuple of an index set; of data alone.
+
+    - "parent", "offset": of counts c (m,) each k, c[k] times, and beside it 0, …, c[k] - 1.
+    - "select": of numbers (m,) the positions of those that are not 0, in order.
+
+    The length is a dim whose size the data decide.
+    """
+
+    __slots__ = ("what",)
+    what: Listed
+
+    def __new__(cls, what: Listed, operand: Expr, dim: Dim) -> Listing:
+        return interned(cls, (operand,), (dim,), "real", what=what)
+
+
 def tables(index: tuple[Index, ...]) -> tuple[Expr, ...]:
     """The arrays of whole numbers that an index reads, each once."""
     return tuple(dict.fromkeys(one.table for one in index if isinstance(one, Lookup)))
@@ -311,6 +330,8 @@ def remake(node: Expr, operands: tuple[Expr, ...]) -> Expr:
         return Scan(operands[0], operands[1], node.axis)
     if isinstance(node, Triangle):
         return Triangle(operands[0])
+    if isinstance(node, Listing):
+        return Listing(node.what, operands[0], node.shape[0])
     raise TypeError(f"{type(node).__name__} has no operands")
 
 

@@ -16,6 +16,7 @@ from slomodel.ir.expr import (
     Gather,
     Input,
     Iota,
+    Listing,
     Map,
     Reshape,
     Scan,
@@ -51,6 +52,8 @@ def flatten(root: Expr) -> list[_Record]:
             own = (node.axis,)
         elif isinstance(node, Triangle):
             own = ()
+        elif isinstance(node, Listing):
+            own = (node.what, node.shape[0])
         else:
             own = (node.shape,)
         records.append((type(node).__name__, tuple(place[o] for o in node.operands), own))
@@ -70,6 +73,7 @@ _KINDS: dict[str, Callable[..., Expr]] = {
     "Extreme": lambda operands, *own: Extreme(operands[0], *own),
     "Scan": lambda operands, *own: Scan(*operands, *own),
     "Triangle": lambda operands: Triangle(operands[0]),
+    "Listing": lambda operands, what, dim: Listing(what, operands[0], dim),
 }
 
 
@@ -85,5 +89,7 @@ def _reduce(node: Expr) -> tuple[Callable[..., Expr], tuple[list[_Record]]]:
     return restore, (flatten(node),)
 
 
-for _kind in (Input, Const, Iota, Map, Einsum, Gather, Scatter, Reshape, Extreme, Scan, Triangle):
+for _kind in (
+    *(Input, Const, Iota, Map, Einsum, Gather, Scatter, Reshape, Extreme, Scan, Triangle, Listing),
+):
     copyreg.pickle(_kind, _reduce)

@@ -11,6 +11,7 @@ from slomodel.ir.expr import (
     Gather,
     Index,
     Input,
+    Listing,
     Lookup,
     Map,
     Multiset,
@@ -51,6 +52,8 @@ def _what(node: Expr, number: dict[Expr, int]) -> str:
         return f"{name}[{', '.join(_index(one, number) for one in node.index)}]"
     if isinstance(node, Extreme):
         return f"{node.which}{list(node.axes)}"
+    if isinstance(node, Listing):
+        return node.what
     if isinstance(node, Scan):
         return f"scan[{node.axis}]"
     return type(node).__name__.lower()

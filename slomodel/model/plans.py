@@ -111,7 +111,7 @@ class Plans:
         """
         derivatives, sizes = self.written, binding.sizes
         made: Mapping[Input, Expr] = {}
-        if not binding.unsized:
+        if binding.has_all_sizes:
             optimum, derivatives = self._optimum(binding)
             made = optimum.prepared
             sizes = optimum.joint.sizes if optimum.joint else sizes
@@ -127,7 +127,7 @@ class Plans:
 
     def changes(self, binding: Binding) -> tuple[Change, ...]:
         """The changes that the passes made for a binding."""
-        return () if binding.unsized else self._optimum(binding)[0].changes
+        return self._optimum(binding)[0].changes if binding.has_all_sizes else ()
 
     def _optimum(self, binding: Binding) -> tuple[Optimized, Derivatives]:
         problem = self._problem

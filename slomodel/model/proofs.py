@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from slomodel.bounds import Setting, bounds, gradient_error, quick_bound, stopped_by, value_error
 from slomodel.bounds.ranges.enclose import boxed, elements_read
-from slomodel.ir.expr import Input, tables_of
-from slomodel.ir.walk import inputs, postorder, with_tables
+from slomodel.ir.expr import Input
+from slomodel.ir.walk import dependents, inputs, postorder
 from slomodel.model.plans import known_of
 from slomodel.problem import Problem
 from slomodel.reference import evaluate
+from slomodel.rewrite.prepared import prepared
 from slomodel.solve import Proof
 
 Array = NDArray[np.float64]
@@ -48,21 +49,22 @@ def setting_of(problem: Problem, values: Values, sizes: Mapping[str, int]) -> Se
         node: np.where(np.isfinite(values[node]) | live.get(node, node in used), values[node], 0.0)
         for node in unknown
     }
-    return replace(setting, values={**values, **hidden})
+    return replace(setting, values={**setting.values, **hidden})
 
 
 def _with_tables(setting: Setting) -> Setting:
-    """The setting with every table of indices that is computed from data as data itself."""
+    """The setting with what is prepared from the data, tables of indices above all, as data."""
     order = postorder(setting.objective)
-    tables = dict.fromkeys(table for node in order for table in tables_of(node))
-    computed = [table for table in tables if not isinstance(table, Input)]
-    if not computed:
+    varying = dependents(order, lambda node: node in setting.variables)
+    named = [node for node in setting.spans if node in varying]
+    (objective, *rest), made = prepared((setting.objective, *named), ())
+    if not made:
         return setting
-    found = evaluate(computed, setting.values, setting.sizes)
-    made = [Input(f"I[{k}]", "data", one.shape, "whole") for k, one in enumerate(computed)]
+    found = evaluate(list(made.values()), setting.values, setting.sizes)
     values = {**setting.values, **dict(zip(made, map(_reals, found), strict=True))}
-    new = with_tables((setting.objective,), dict(zip(computed, made, strict=True)))
-    return replace(setting.rewritten(new, setting.known), values=values)
+    known = replace(setting.known, finite=setting.known.finite.union(made))
+    spans = {node: setting.spans[old] for old, node in zip(named, rest, strict=True)}
+    return replace(setting, objective=objective, values=values, known=known, spans=spans)
 
 
 def _reals(array: NDArray[np.generic]) -> Array:

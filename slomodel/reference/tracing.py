@@ -15,6 +15,7 @@ from slomodel.ir.expr import (
     Extreme,
     Gather,
     Input,
+    Listing,
     Map,
     Reshape,
     Scan,
@@ -121,6 +122,11 @@ def _(node: Extreme, k: int, which: Truths, operands: list[Array], sizes: Sizes)
 def _(node: Scan, k: int, which: Truths, operands: list[Array], sizes: Sizes) -> Truths:
     turned = np.flip(which, node.axis)
     return np.flip(np.logical_or.accumulate(turned, axis=node.axis), node.axis)
+
+
+@read.register
+def _(node: Listing, k: int, which: Truths, operands: list[Array], sizes: Sizes) -> Truths:
+    return _all(operands[k])
 
 
 @read.register

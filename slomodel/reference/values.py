@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import singledispatch
 from itertools import combinations_with_replacement
 from string import ascii_letters
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from slomodel.ir.expr import (
     Index,
     Input,
     Iota,
+    Listing,
     Lookup,
     Map,
     Multiset,
@@ -220,6 +221,24 @@ def _(node: Extreme, operands: list[Array], sizes: Sizes) -> Array:
     if node.which == "max":
         return np.asarray(np.max(operands[0], axis=node.axes, initial=-np.inf))
     return np.asarray(np.min(operands[0], axis=node.axes, initial=np.inf))
+
+
+@meaning.register
+def _(node: Listing, operands: list[Array], sizes: Sizes) -> Array:
+    first = operands[0]
+    match node.what:
+        case "parent" | "offset":
+            counts = first.astype(np.intp)
+            found = np.repeat(np.arange(len(counts)), counts)
+            if node.what == "offset":
+                found = np.arange(len(found)) - (np.cumsum(counts) - counts)[found]
+        case "select":
+            found = np.flatnonzero(first)
+        case _:
+            assert_never(node.what)
+    if found.shape != concrete(node.shape, sizes):
+        raise ShapeError(f"an index set has {len(found)} tuples, not {show_shape(node.shape)}")
+    return found.astype(np.float64)
 
 
 @meaning.register

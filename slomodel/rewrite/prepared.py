@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from slomodel.ir.expr import Expr, Input, Triangle, tables_of
+from slomodel.ir.expr import Expr, Input, Listing, Triangle, tables_of
 from slomodel.ir.walk import dependents, inputs, postorder, substitute, users, with_tables
 from slomodel.rewrite.work import moves
 
@@ -15,13 +15,16 @@ def prepared(
     """The roots over new data inputs, and what each of these is computed from.
 
     Prepared are the tables that indices read, which become arrays of whole numbers whatever the
-    precision, and what depends on data alone through a factorisation. Other constant parts take
-    about as long as reading the data: each function computes them for itself.
+    precision, and what depends on data alone through a factorisation or the lists of an index
+    set. Other constant parts take about as long as reading the data: each function computes them.
     """
     names = {*taken, *(node.name for node in inputs(*roots))}
+    roots, parts = _parts(roots, names)
     roots, whole = _tables(roots, names)
-    roots, factors = _factors(roots, names)
-    return roots, {**whole, **factors}
+    # Each is computed from the data as given: a table may contain what became an input before.
+    computed = substitute(tuple(whole.values()), parts)
+    made = {one: part for one, part in parts.items() if isinstance(one, Input)}
+    return roots, {**made, **dict(zip(whole, computed, strict=True))}
 
 
 def _tables(roots: tuple[Expr, ...], names: set[str]) -> tuple[tuple[Expr, ...], dict[Input, Expr]]:
@@ -38,23 +41,29 @@ def _tables(roots: tuple[Expr, ...], names: set[str]) -> tuple[tuple[Expr, ...],
     return tuple(new[root] for root in roots), found
 
 
-def _factors(
-    roots: tuple[Expr, ...], names: set[str]
-) -> tuple[tuple[Expr, ...], dict[Input, Expr]]:
-    """The roots with an input for each part that depends on data through a factorisation."""
+def _parts(roots: tuple[Expr, ...], names: set[str]) -> tuple[tuple[Expr, ...], dict[Expr, Expr]]:
+    """The roots with an input for each part of data through a factorisation or an index set."""
     order = postorder(*roots)
-    factored = dependents(order, lambda node: isinstance(node, Triangle))
+    factored = dependents(order, lambda node: isinstance(node, (Triangle, Listing)))
     if not factored:
         return roots, {}
     moving = dependents(order, moves)
+    # Data are numbers: what computes truth values from them is left to each function.
+    computing = moving | {node for node in order if node.dtype == "bool"}
     above = users(order)
     made: dict[Expr, Expr] = {}
     for node in order:
-        once = node in factored and node not in moving
-        if once and (node in roots or any(user in moving for user in above[node])):
+        once = node in factored and node not in computing
+        if once and (node in roots or any(_computes(one, node, computing) for one in above[node])):
             made[node] = Input(_name("R", names), "data", node.shape)
     result = substitute(roots, made)
-    return result, {new: node for node, new in made.items() if isinstance(new, Input)}
+    return result, {new: node for node, new in made.items()}
+
+
+def _computes(user: Expr, node: Expr, computing: Collection[Expr]) -> bool:
+    """Whether a user computes with a node, and does not only look indices up in it."""
+    count = len(user.operands) - len(tables_of(user))
+    return user in computing and node in user.operands[:count]
 
 
 def _name(letter: str, names: set[str]) -> str:

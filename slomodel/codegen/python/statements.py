@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 from slomodel.codegen.lower import Blocks
 from slomodel.codegen.program import Form, Step, is_slice
@@ -18,6 +19,7 @@ from slomodel.ir.expr import (
     Gather,
     Index,
     Input,
+    Listing,
     Scan,
     Scatter,
     affine,
@@ -269,6 +271,25 @@ def triangle_lines(step: Step, scope: GeneratedNames) -> list[str]:
     ]
 
 
+def listing_lines(step: Step, scope: GeneratedNames) -> list[str]:
+    """The positions of an index set; the data decide how many they are."""
+    node = step.node
+    assert isinstance(node, Listing)
+    own = scope.ref(node.operands[0])
+    match node.what:
+        case "parent" | "offset":
+            counts = f"{own}.astype(int)"
+            text = f"np.repeat(np.arange(len({own})), {counts})"
+            if node.what == "offset":
+                start = f"np.cumsum({counts}) - {counts}"
+                text = f"np.arange({counts}.sum()) - np.repeat({start}, {counts})"
+        case "select":
+            text = f"np.flatnonzero({own})"
+        case _:
+            assert_never(node.what)
+    return [f"np.copyto({scope.ref(node)}, {text})"]
+
+
 LINES: dict[Form, Rule] = {
     Form.SUM: sum_lines,
     Form.PRODUCT: product_lines,
@@ -283,6 +304,7 @@ LINES: dict[Form, Rule] = {
     Form.EXTREME: extreme_lines,
     Form.SCAN: scan_lines,
     Form.TRIANGLE: triangle_lines,
+    Form.LISTING: listing_lines,
 }
 
 

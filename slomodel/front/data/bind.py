@@ -28,13 +28,20 @@ _AGREE = "give arrays whose sizes agree"
 class Binding:
     """Arrays of the data and sizes of the dims, as far as they are known.
 
-    `missing` names the data without values, `unsized` the dims without a size.
+    `missing` names the data without values, `unsized` the dims without a size, and `uncounted` the
+    index sets whose tuples the data that are missing decide.
     """
 
     arrays: Mapping[str, Array]
     sizes: Mapping[str, int]
     missing: tuple[str, ...]
     unsized: tuple[str, ...]
+    uncounted: tuple[str, ...] = ()
+
+    @property
+    def has_all_sizes(self) -> bool:
+        """Whether every array of the model has a known shape."""
+        return not self.unsized and not self.uncounted
 
     def require_sizes(self) -> None:
         """Raise ShapeError while the size of a dim is unknown."""
@@ -86,9 +93,11 @@ def bind(
                 arrays[declaration.name] = _symmetric(arrays[declaration.name])
     _check_lengths(problem, sizes)
     _check_bounds(problem, sizes)
+    sizes |= _tuple_counts(problem, arrays, sizes)
+    uncounted = tuple(one.dim for one in problem.counts if one.dim not in sizes)
     _check_lookups(problem, arrays, sizes)
     _check_conditions(problem, arrays, sizes)
-    return Binding(arrays, sizes, missing, unsized)
+    return Binding(arrays, sizes, missing, unsized, uncounted)
 
 
 def _error(code: str, message: str, span: Span | None = None, remedy: str = "") -> DomainError:
@@ -272,6 +281,19 @@ def _larger(declared: DataDeclaration, array: Array, least: int) -> str:
     if name is None:
         return f"`{declared.domain}` has to be at least {wanted}"
     return f"dims={{{name!r}: {wanted - declared.domain.const}}}"
+
+
+def _tuple_counts(
+    problem: Problem, arrays: Mapping[str, Array], sizes: Mapping[str, int]
+) -> dict[str, int]:
+    """How many tuples the index sets have, where the data that decide it are there."""
+    nodes = {d.node: arrays[d.name] for d in problem.data if d.name in arrays}
+    found: dict[str, int] = {}
+    for one in problem.counts:
+        known = {**sizes, **found}
+        if nodes.keys() >= set(inputs(one.count)) and known.keys() >= set(_sizes_in(one.count)):
+            found[one.dim] = int(evaluate([one.count], dict(nodes), known)[0])
+    return found
 
 
 def _check_lookups(problem: Problem, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> None:

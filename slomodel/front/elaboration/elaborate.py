@@ -177,6 +177,7 @@ def _problem(
         (*gathered.checks, *model.checks),
         tuple(model.bounds),
         tuple(model.lookups),
+        tuple(model.tuple_counts),
         name="model" if program.name is None else program.name.text,
         sense="maximize" if statement.sense == "maximize" else "minimize",
         objective_name="objective" if statement.name is None else statement.name.text,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import TypeAlias
 
-from slomodel.front.elaboration.errors import error, misplaced_row
+from slomodel.front.elaboration.errors import StatementError, error, misplaced_row
 from slomodel.front.elaboration.scope import ValueRequest
 from slomodel.front.elaboration.values import Value
 
@@ -17,31 +17,49 @@ MOST_EXPANDED = 60_000
 
 
 def run(request: ValueRequest, rule: Callable[[ValueRequest], Steps | Value]) -> Value:
-    """The value of a request; `rule` returns the steps for a node, or its value at once."""
+    """The value of a request; `rule` returns the steps for a node, or its value at once.
+
+    A StatementError is raised in the rule that made the request, which may have another way.
+    """
     stack: list[tuple[ValueRequest, Steps]] = []
     pending: ValueRequest | None = request
-    value: Value | None = None
+    outcome: Value | StatementError | None = None
     while True:
-        if pending is not None:
-            current = pending
-            result = rule(current)
-            if isinstance(result, Value):
-                value = _checked(current, result)
-            else:
-                stack.append((current, result))
-                value = None
-            _count(current, request)
-        if not stack:
-            assert value is not None
-            return value
-        current, steps = stack[-1]
         try:
-            pending = next(steps) if value is None else steps.send(value)
-            value = None
-        except StopIteration as stop:
-            stack.pop()
-            pending = None
-            value = _checked(current, stop.value)
+            if pending is not None:
+                current, pending = pending, None
+                result = rule(current)
+                if isinstance(result, Value):
+                    outcome = _checked(current, result)
+                else:
+                    stack.append((current, result))
+                    outcome = None
+                _count(current, request)
+            if not stack:
+                assert isinstance(outcome, Value)
+                return outcome
+            pending, outcome = _advanced(stack, outcome)
+        except StatementError as problem:
+            if not stack:
+                raise
+            outcome = problem
+
+
+def _advanced(
+    stack: list[tuple[ValueRequest, Steps]], outcome: Value | StatementError | None
+) -> tuple[ValueRequest | None, Value | None]:
+    """The next request of the last rule, or its value; the rule leaves the stack with that."""
+    current, steps = stack[-1]
+    try:
+        if isinstance(outcome, StatementError):
+            return steps.throw(outcome), None
+        return (next(steps) if outcome is None else steps.send(outcome)), None
+    except StopIteration as stop:
+        stack.pop()
+        return None, _checked(current, stop.value)
+    except StatementError:
+        stack.pop()
+        raise
 
 
 def _checked(request: ValueRequest, value: Value) -> Value:

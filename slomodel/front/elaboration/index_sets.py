@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from slomodel.front.elaboration.affine_index import size
 from slomodel.front.elaboration.errors import error
 from slomodel.front.elaboration.scope import Scope, described
 from slomodel.front.elaboration.values import Label, Value, combine, number, value_of
-from slomodel.front.text.syntax import Expr, FunctionCall, Iteration
+from slomodel.front.text.syntax import Expr, FunctionCall, Iteration, Name
 from slomodel.functions import add, mul
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, named
@@ -20,15 +20,19 @@ def bind_iterations(
     """A label for each `i in domain`, and the scope in which they are bound."""
     made: dict[str, Label] = {}
     for iteration in iterations:
-        name = iteration.name.text
-        clash = _clash(name, scope, made)
-        if clash:
-            raise error("E202", clash, iteration.name.span, "give the index another name")
-        made[name] = _label(iteration, scope, made)
+        check_name(iteration.name, scope, made)
+        made[iteration.name.text] = label_of(iteration, scope.with_local(made))
     return tuple(made.values()), scope.with_local(made)
 
 
-def _clash(name: str, scope: Scope, made: dict[str, Label]) -> str:
+def check_name(name: Name, scope: Scope, others: Collection[str]) -> None:
+    """Raise StatementError for the name of an index that means something already."""
+    clash = _clash(name.text, scope, others)
+    if clash:
+        raise error("E202", clash, name.span, "give the index another name")
+
+
+def _clash(name: str, scope: Scope, made: Collection[str]) -> str:
     if name in made:
         return f"two indices have the name `{name}`"
     if name in scope.local:
@@ -37,9 +41,9 @@ def _clash(name: str, scope: Scope, made: dict[str, Label]) -> str:
     return f"the index would hide a declared name: {described(symbol)}" if symbol else ""
 
 
-def _label(iteration: Iteration, scope: Scope, made: dict[str, Label]) -> Label:
-    domain, model = iteration.domain, scope.model
-    inner = scope.with_local(made)
+def label_of(iteration: Iteration, inner: Scope) -> Label:
+    """The label of `i in domain`, whose bounds are made of dims."""
+    domain, model = iteration.domain, inner.model
     if not (isinstance(domain, FunctionCall) and domain.function.text == "range"):
         extent = size(domain, inner)
         is_name = len(extent.terms) == 1 and extent.terms[0][1] == 1 and not extent.const

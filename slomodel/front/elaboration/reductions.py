@@ -9,7 +9,7 @@ from functools import partial, reduce
 from slomodel.errors import Span
 from slomodel.front.elaboration.affine_index import is_at_least_zero
 from slomodel.front.elaboration.contraction import total
-from slomodel.front.elaboration.errors import error, shape_error, suggestion
+from slomodel.front.elaboration.errors import StatementError, error, shape_error, suggestion
 from slomodel.front.elaboration.evaluation import Steps
 from slomodel.front.elaboration.grouping import (
     conjuncts,
@@ -20,6 +20,7 @@ from slomodel.front.elaboration.grouping import (
 )
 from slomodel.front.elaboration.index_sets import bind_iterations, size_product
 from slomodel.front.elaboration.scope import Elaboration, Scope, ValueRequest
+from slomodel.front.elaboration.tuples import TupleSet, has_dependent_range, tuple_set
 from slomodel.front.elaboration.values import Label, Value, combine, number, settled, show
 from slomodel.front.text.syntax import Comprehension
 from slomodel.functions import div, ge, land, mul, where
@@ -34,6 +35,8 @@ _NEUTRAL = {"prod": 1.0, "max": -math.inf, "min": math.inf, "logsumexp": -math.i
 """The value that replaces an element excluded by `if`."""
 
 
+_OUTSIDE = ("E210", "E211")
+"""Codes of an index that leaves its axis, which a condition may prevent."""
 _BY_INDEX = ("sum", "mean", *_NEUTRAL)
 
 
@@ -44,10 +47,44 @@ def comprehension(node: Comprehension, request: ValueRequest) -> Steps:
         message = f"`{name}` does not take `for`"
         remedy = suggestion(name, _BY_INDEX) or "`sum`, `mean` and `prod` do"
         raise error("E212", message, node.function.span, remedy)
+    if has_dependent_range(node.iterations, scope):
+        return (yield from _over_list(node, scope, guarded=False))
     labels, inner = bind_iterations(node.iterations, scope)
-    groups: dict[Label, Value] = {}
+    whole = TupleSet(labels, inner, {}, conjuncts(node.condition))
+    if node.condition is None:
+        return (yield from _over(node, scope, whole))
+    # A condition may be what keeps an index inside its axis.
+    before = dict(scope.model.bounds)
+    try:
+        result = yield from _over(node, scope, whole)
+    except StatementError as problem:
+        if problem.diagnostic is None or problem.diagnostic.code not in _OUTSIDE:
+            raise
+        scope.model.bounds = before
+        try:
+            return (yield from _over_list(node, scope, guarded=True))
+        except StatementError:
+            raise problem from None
+    return result
+
+
+def _over_list(node: Comprehension, scope: Scope, guarded: bool) -> Steps:
+    """A reduction over tuples that data decide."""
+    tuples = yield from tuple_set(node.iterations, conjuncts(node.condition), scope, guarded)
+    if tuples.groups and node.function.text not in ("sum", "mean"):
+        around = ", ".join(f"`{label.name}`" for label in tuples.groups)
+        message = f"`{node.function.text}` over a range that depends on {around} from around it"
+        remedy = "write it over a whole range with `if`, or as a sum"
+        raise error("E212", message, node.span, remedy)
+    return (yield from _over(node, scope, tuples))
+
+
+def _over(node: Comprehension, scope: Scope, tuples: TupleSet) -> Steps:
+    """A reduction of terms over a set of tuples, some of which conditions leave out."""
+    name, labels, inner = node.function.text, tuples.labels, tuples.scope
+    groups = dict(tuples.groups)
     conditions: list[Value] = []
-    left = conjuncts(node.condition)
+    left = tuples.left
     if name in ("sum", "mean"):
         for key in keys_of(left, inner, labels):
             value = yield ValueRequest(key.expr, inner)
@@ -55,19 +92,20 @@ def comprehension(node: Comprehension, request: ValueRequest) -> Steps:
                 groups[key.label], inside = position(key, value, scope)
                 conditions += [] if inside is None else [inside]
                 left = tuple(one for one in left if one is not key.equation)
-        inner = inner.with_local({label.name: value for label, value in groups.items()})
+        known = {label.name: value for label, value in groups.items() if label not in tuples.groups}
+        inner = inner.with_local(known)
     body = yield ValueRequest(node.body, inner)
-    for one in left if groups else (node.condition,):
-        if one is not None:
-            condition = yield ValueRequest(one, inner)
-            if condition.rank:
-                message = f"the condition of a sum must be one truth value, not {show(condition)}"
-                raise shape_error("E212", message, one.span, "index its arrays: `y[i] > 0`")
-            conditions.append(condition)
+    as_written = node.condition is not None and left == conjuncts(node.condition)
+    for one in (node.condition,) if as_written else left:
+        assert one is not None
+        condition = yield ValueRequest(one, inner)
+        if condition.rank:
+            message = f"the condition of a sum must be one truth value, not {show(condition)}"
+            raise shape_error("E212", message, one.span, "index its arrays: `y[i] > 0`")
+        conditions.append(condition)
     holds = reduce(partial(combine, land), conditions) if conditions else None
     if name == "mean":
-        dims = [label.dim for label in labels]
-        require_nonempty(name, scope.model, dims, node.span)
+        require_nonempty(name, scope.model, [label.dim for label in labels], node.span)
     if name in ("sum", "mean"):
         return _sum(scope, node, labels, body, holds, groups)
     if holds is not None:

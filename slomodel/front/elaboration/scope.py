@@ -15,9 +15,9 @@ from slomodel.front.elaboration.foreign_names import foreign_name_hint
 from slomodel.front.elaboration.values import Label, Value
 from slomodel.front.text.syntax import Fn, Name, Node
 from slomodel.functions import div
-from slomodel.ir.dims import Dim
+from slomodel.ir.dims import Dim, named
 from slomodel.ir.expr import Const, Expr, Map
-from slomodel.problem import Bound, Check, LookupBound
+from slomodel.problem import Bound, Check, LookupBound, TupleCount
 
 _MOST_NOT_FINITE = 10
 CONSTANTS = {"pi": Const(math.pi, sp.pi), "e": Const(math.e, sp.E)}
@@ -50,6 +50,7 @@ class Elaboration:
     `masked` the choices that `masked` made, `masks` the names of data with that attribute,
     `counts` the sizes of means with `if`, `files` the first name that each `from` reads. `whole`
     holds the data of whole numbers, with the size of the axis that they index if it is declared.
+    `tuple_counts` are the sizes of index sets that data decide, each after those it uses.
     `bounds`, `lookups` and `warnings` are ordered sets.
     """
 
@@ -60,6 +61,7 @@ class Elaboration:
     spans: dict[Expr, Span] = field(default_factory=dict)
     bounds: dict[Bound, None] = field(default_factory=dict)
     lookups: dict[LookupBound, None] = field(default_factory=dict)
+    tuple_counts: list[TupleCount] = field(default_factory=list)
     whole: dict[Expr, Dim | None] = field(default_factory=dict)
     checks: list[Check] = field(default_factory=list)
     warnings: dict[Diagnostic, None] = field(default_factory=dict)
@@ -74,6 +76,12 @@ class Elaboration:
         """A new index label, which sorts after all earlier ones."""
         self.labels += 1
         return Label(name, dim, start or Dim(), self.labels, is_range)
+
+    def tuple_label(self, count: Expr) -> Label:
+        """A new label over a dim whose size is `count`, a scalar of data alone."""
+        name = f"tuples[{len(self.tuple_counts) + 1}]"
+        self.tuple_counts.append(TupleCount(name, count))
+        return self.label("", named(name))
 
     def declare(self, symbol: Symbol) -> None:
         """Add a name; an error about it is reported once."""

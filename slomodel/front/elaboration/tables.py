@@ -33,6 +33,7 @@ from slomodel.ir.expr import (
     Gather,
     Input,
     Iota,
+    Listing,
     Map,
     Reshape,
     Scatter,
@@ -124,7 +125,7 @@ def _is_whole(node: Expr, known: Mapping[Expr, bool], whole: Mapping[Expr, Dim |
         return node in whole
     if isinstance(node, Const):
         return node.dtype == "bool" or float(node.value).is_integer()
-    if node.dtype == "bool" or isinstance(node, Iota):
+    if node.dtype == "bool" or isinstance(node, (Iota, Listing)):
         return True  # a condition on data, or positions
     if isinstance(node, Map):
         return node.function in _WHOLE and all(known[operand] for operand in node.operands)
