@@ -12,7 +12,7 @@ from slomodel.errors import Diagnostic, DomainError
 from slomodel.front.data.points import Vector
 from slomodel.solve import Sense, Solution
 from slomodel.solve.options import whole
-from slomodel.solve.run.monitor import display_of
+from slomodel.solve.run.live import display_of
 from slomodel.solve.run.multistart import many
 
 

@@ -14,7 +14,7 @@ from slomodel.errors import Diagnostic, DomainError
 from slomodel.front.data.points import Point, Vector, VectorLayout
 from slomodel.ir.expr import Const
 from slomodel.solve import Solution
-from slomodel.solve.facts import Facts, Product
+from slomodel.solve.facts import ObjectiveFacts, Product
 
 
 class CompiledObjective:
@@ -46,11 +46,11 @@ class CompiledObjective:
         return self._eps
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> ObjectiveFacts:
         known = self._derivatives
         weights = [square.weight for square in known.squares]
         signed = not all(isinstance(w, Const) and w.value >= 0.0 for w in weights)
-        return Facts(True, bool(known.squares), known.degree, self._smooth, signed)
+        return ObjectiveFacts(True, bool(known.squares), known.degree, self._smooth, signed)
 
     def load(self, product: Product) -> None:
         self._function(product)

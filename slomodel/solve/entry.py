@@ -20,8 +20,9 @@ from slomodel.solve.objective import Evaluator, Objective
 from slomodel.solve.options import flag, start_vector
 from slomodel.solve.run.checkpoint import Asked, Keeper, read_checkpoint
 from slomodel.solve.run.driver import minimize
+from slomodel.solve.run.live import display_of
 from slomodel.solve.run.message import counted, message
-from slomodel.solve.run.monitor import Callback, Monitor, Progress, check_callback, display_of
+from slomodel.solve.run.monitor import Callback, Monitor, Progress, check_callback
 from slomodel.solve.run.resume import agreed, check_objective, start_of
 from slomodel.solve.run.run_state import RunState
 from slomodel.solve.run.saddle_escape import watch_of

@@ -20,7 +20,7 @@ class Curved(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class ObjectiveFacts:
     """`curvature`: it has products with its Hessian; `squares`: and with Gauss and Newton's matrix.
 
     `signed`: some squares are subtracted, or the signs of their weights are unknown.
@@ -35,15 +35,15 @@ class Facts:
     signed: bool = False
 
 
-NO_FACTS = Facts()
+NO_FACTS = ObjectiveFacts()
 
 
 @runtime_checkable
-class Compiled(Curved, Protocol):
+class DescribedObjective(Curved, Protocol):
     """An objective that knows of itself."""
 
     @property
-    def facts(self) -> Facts: ...
+    def facts(self) -> ObjectiveFacts: ...
 
     def load(self, product: Product) -> None:
         """Make these products ready, so that the first is no slower than others."""
@@ -54,16 +54,16 @@ class Compiled(Curved, Protocol):
         ...
 
 
-def facts_of(objective: object) -> Facts:
+def facts_of(objective: object) -> ObjectiveFacts:
     """What an objective says of itself, or what can be seen of it."""
-    if isinstance(objective, Compiled):
+    if isinstance(objective, DescribedObjective):
         return objective.facts
-    return Facts(curvature=isinstance(objective, Curved))
+    return ObjectiveFacts(curvature=isinstance(objective, Curved))
 
 
-def compiled_facts(objective: object) -> Facts:
+def compiled_facts(objective: object) -> ObjectiveFacts:
     """The facts of a compiled objective; none of others.
 
     User-supplied Hessian products may be expensive: they are used only by methods that need them.
     """
-    return objective.facts if isinstance(objective, Compiled) else NO_FACTS
+    return objective.facts if isinstance(objective, DescribedObjective) else NO_FACTS

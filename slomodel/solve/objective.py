@@ -12,7 +12,7 @@ import numpy as np
 
 from slomodel.errors import Diagnostic, ShapeError
 from slomodel.solve.controls import Controls
-from slomodel.solve.facts import Compiled, Curved, Product
+from slomodel.solve.facts import Curved, DescribedObjective, Product
 from slomodel.solve.norms import EPS, Vector, norm, ratio
 from slomodel.solve.options import bad_value
 from slomodel.solve.status import Status
@@ -229,7 +229,7 @@ class Evaluator:
         if product in self._loaded:
             return
         self._loaded.add(product)
-        if isinstance(self._objective, Compiled):
+        if isinstance(self._objective, DescribedObjective):
             began = perf_counter()
             self._objective.load(product)
             took = perf_counter() - began
@@ -254,5 +254,5 @@ class Evaluator:
         self.check_time()
         self._load("gauss_newton")
         self.nhev += 1
-        assert isinstance(self._objective, Compiled)
+        assert isinstance(self._objective, DescribedObjective)
         np.multiply(self._objective.gauss_newton(x, v), self.sign, out=out)

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from slomodel.errors import Diagnostic, DomainError, ShapeError
-from slomodel.solve.facts import NO_FACTS, Facts
+from slomodel.solve.facts import NO_FACTS, ObjectiveFacts
 from slomodel.solve.hints import COMMON, closest, option_hint
 from slomodel.solve.norms import Vector
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class MethodContext:
     """What the defaults of a method depend on besides its options.
 
     `estimated`: its Lipschitz constants are or may be, or it takes none. `proves`: they are, or
@@ -28,7 +28,7 @@ class Setting:
     gtol: float
     estimated: bool = True
     proves: bool = False
-    facts: Facts = NO_FACTS
+    facts: ObjectiveFacts = NO_FACTS
 
 
 def number(

@@ -74,11 +74,11 @@ class Ball:
 class OwnBall:
     """Every step has a ball of its own: `region` finds it, with its constants, at a point."""
 
-    region: Callable[[Iterate, ConstantsOver], Region]
+    region: Callable[[Iterate, ConstantsOver], EpochRegion]
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
+class EpochRegion:
     """The ball of one epoch round its centre (n,), with the constants (None: not asked for).
 
     `estimated`: the constants may be too small.
@@ -93,7 +93,7 @@ class Region:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class AcceptedStep:
     """A new point, its distance from the last one, and whether it was put on the boundary.
 
     `at_boundary` is a fact of how the point was made, not a comparison of computed norms.
@@ -134,11 +134,11 @@ class Halt:
 class Stepper(Protocol):
     """A subroutine at work on one run: its buffers and memory."""
 
-    def enter(self, region: Region) -> Region:
+    def enter(self, region: EpochRegion) -> EpochRegion:
         """The region of a new epoch with the constants as this subroutine uses them."""
         ...
 
-    def step(self, current: Iterate, region: Region) -> Step | Halt | Violation:
+    def step(self, current: Iterate, region: EpochRegion) -> AcceptedStep | Halt | Violation:
         """One step from `current` inside `region`.
 
         The arrays of `current` stay untouched until the step after.

@@ -12,10 +12,10 @@ import slomodel
 from slomodel.solve import Functions, objective, solve
 from slomodel.solve.controls import Controls
 from slomodel.solve.directions.alternating import Turns
-from slomodel.solve.directions.direction import Gradient, Pair
+from slomodel.solve.directions.direction import Gradient, SecantPair
 from slomodel.solve.directions.gauss_newton import GaussNewton
 from slomodel.solve.directions.mixed_newton import STAY, MixedNewton
-from slomodel.solve.facts import Facts, Product
+from slomodel.solve.facts import ObjectiveFacts, Product
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.subroutine import Iterate
 
@@ -83,7 +83,7 @@ class Recorded(Gradient):
         self.asked.append(int(at.f))
         return 1.0
 
-    def learn(self, pair: Pair) -> None:
+    def learn(self, pair: SecantPair) -> None:
         self.learned += 1
 
     def fallback(self, at: Iterate, out: Vector) -> float:
@@ -101,7 +101,7 @@ def test_turns() -> None:
     for k in range(30):
         turns.propose(Iterate(x, float(k), x, 1.0), out)
         turns.fallback(Iterate(x, float(k), x, 1.0), out)
-        turns.learn(Pair(x, x, 1.0, 1.0, 1.0))
+        turns.learn(SecantPair(x, x, 1.0, 1.0, 1.0))
         evaluate.value(x)
     asked = [direction.asked for direction in directions]
     assert asked == [[0, 1, 2, *range(21, 30)], [*range(3, 9)], [*range(9, 21)]]
@@ -120,13 +120,13 @@ def test_turns_say_whose_step_it_was() -> None:
         def __init__(self, name: str) -> None:
             self.name = name
 
-        def learn(self, pair: Pair) -> None:
+        def learn(self, pair: SecantPair) -> None:
             seen[self.name].append(pair.own)
 
     turns = Turns(evaluate, (Watching("a"), Watching("b")), work=2)
     for own in (True, False, True, True, False, True):
         turns.propose(Iterate(x, 0.0, x, 1.0), out)
-        turns.learn(Pair(x, x, 1.0, 1.0, 1.0, own))
+        turns.learn(SecantPair(x, x, 1.0, 1.0, 1.0, own))
         evaluate.value(x)
     assert seen == {
         "a": [True, False, False, False, False, False],
@@ -140,10 +140,10 @@ def test_damping_is_learned_from_own_steps() -> None:
     evaluate = Evaluator(objective, Controls())
     f, g = objective.value_and_gradient(np.ones(1))
     at = Iterate(np.ones(1), f, g, float(abs(g[0])))
-    short = Pair(np.full(1, 1e-12), np.full(1, 1e-12), 1e-24, 1e-12, 1e-12)
+    short = SecantPair(np.full(1, 1e-12), np.full(1, 1e-12), 1e-24, 1e-12, 1e-12)
     v = np.empty(1)
 
-    def proposed(*pairs: Pair) -> float:
+    def proposed(*pairs: SecantPair) -> float:
         direction = GaussNewton(evaluate, at, 10.0)
         for pair in pairs:
             direction.propose(at, v)
@@ -197,7 +197,7 @@ class Square:
     """
 
     n = 1
-    facts = Facts(curvature=True, squares=True)
+    facts = ObjectiveFacts(curvature=True, squares=True)
 
     def __init__(self, c: float) -> None:
         self.c = c

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from solve.objectives import Vector
 
-from slomodel.solve.directions.direction import Gradient, Pair
+from slomodel.solve.directions.direction import Gradient, SecantPair
 from slomodel.solve.directions.lbfgs import LBFGS
-from slomodel.solve.line_search.initial_step import INITIAL_STEPS, Memory
+from slomodel.solve.line_search.initial_step import INITIAL_STEPS, StepMemory
 from slomodel.solve.norms import norm, slope_along
 from slomodel.solve.subroutine import Iterate
 
@@ -17,8 +17,8 @@ from slomodel.solve.subroutine import Iterate
 WITHOUT_WARNINGS = np.errstate(all="ignore")
 
 
-def pair_of(s: Vector, y: Vector) -> Pair:
-    return Pair(s, y, float(s @ y), norm(s), norm(y))
+def pair_of(s: Vector, y: Vector) -> SecantPair:
+    return SecantPair(s, y, float(s @ y), norm(s), norm(y))
 
 
 def at(g: Vector) -> Iterate:
@@ -123,14 +123,14 @@ def test_minus_the_gradient_is_never_lost_to_underflow() -> None:
 
 def test_first_steps() -> None:
     s, y = np.array([0.0, 2.0]), np.array([1.0, 4.0])
-    memory = Memory(pair_of(s, y), 0.25)
+    memory = StepMemory(pair_of(s, y), 0.25)
     first = {name: rule(10.0, memory) for name, rule in INITIAL_STEPS.items()}
     assert first == pytest.approx({"full": 10.0, "bb": 0.5, "unit": 1.0, "memory": 1.0})
     capped = {rule(0.1, memory) for rule in INITIAL_STEPS.values()}
     assert capped == {0.1}
-    for other in (Memory(), Memory(pair_of(s, -y)), Memory(pair_of(s, 0.0 * y))):
+    for other in (StepMemory(), StepMemory(pair_of(s, -y)), StepMemory(pair_of(s, 0.0 * y))):
         assert INITIAL_STEPS["bb"](10.0, other) == 10.0
-    assert INITIAL_STEPS["memory"](10.0, Memory()) == 10.0
+    assert INITIAL_STEPS["memory"](10.0, StepMemory()) == 10.0
 
 
 @given(

@@ -15,7 +15,7 @@ from slomodel.solve.run.driver import minimize
 from slomodel.solve.run.monitor import Monitor
 from slomodel.solve.run.run_state import RunState
 from slomodel.solve.stagnation.resolution import GAIN, IDLE_STEPS, SHORT, Floor
-from slomodel.solve.subroutine import Ball, Halt, Iterate, Needs, Region
+from slomodel.solve.subroutine import Ball, EpochRegion, Halt, Iterate, Needs
 
 
 def point(f: float, gnorm: float) -> Iterate:
@@ -79,10 +79,10 @@ class Halting:
     def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> "Halting":
         return self
 
-    def enter(self, region: Region) -> Region:
+    def enter(self, region: EpochRegion) -> EpochRegion:
         return region
 
-    def step(self, current: Iterate, region: Region) -> Halt:
+    def step(self, current: Iterate, region: EpochRegion) -> Halt:
         return Halt(Status.precision, "seen", self.better)
 
 

@@ -14,7 +14,7 @@ from slomodel.errors import DomainError
 from slomodel.solve import METHODS, Functions, solve
 from slomodel.solve.controls import Controls
 from slomodel.solve.directions.conjugate_gradient import ConjugateGradient
-from slomodel.solve.directions.direction import Pair
+from slomodel.solve.directions.direction import SecantPair
 from slomodel.solve.directions.newton import Newton, balance
 from slomodel.solve.directions.newton_cg import NewtonCG
 from slomodel.solve.directions.table import DIRECTIONS
@@ -115,7 +115,7 @@ def test_conjugate_gradients_descend_whatever_the_step(seed: int, n: int) -> Non
     generator = np.random.default_rng(seed)
     s, y, g = generator.normal(size=(3, n))
     direction = ConjugateGradient(n)
-    direction.learn(Pair(s, y, float(s @ y), norm(s), norm(y)))
+    direction.learn(SecantPair(s, y, float(s @ y), norm(s), norm(y)))
     v = np.empty(n)
     direction.propose(Iterate(np.zeros(n), 0.0, g, norm(g)), v)
     assert g @ v <= -(7.0 / 8.0 - 1e-12) * (g @ g)
@@ -130,7 +130,7 @@ def test_conjugate_gradients_are_conjugate_after_an_exact_step() -> None:
         direction.propose(Iterate(x, 0.0, g, norm(g)), v)
         s = -(g @ v) / (v @ H @ v) * v
         y = H @ s
-        direction.learn(Pair(s, y, float(s @ y), norm(s), norm(y)))
+        direction.learn(SecantPair(s, y, float(s @ y), norm(s), norm(y)))
         steps.append(s)
         x = x + s
     assert norm(x) <= 1e-12

@@ -7,13 +7,13 @@ import pytest
 from numpy.testing import assert_allclose
 from solve.objectives import Vector, cases, recorded_problem, traces
 
-from slomodel.solve.constants.source import BallFunction, Function
+from slomodel.solve.constants.source import BallFunction, GivenFunction
 from slomodel.solve.controls import Controls
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.run.driver import minimize
 from slomodel.solve.run.monitor import Monitor
 from slomodel.solve.run.run_state import RunState
-from slomodel.solve.subroutine import Ball, Halt, Iterate, Needs, Region, Step
+from slomodel.solve.subroutine import AcceptedStep, Ball, EpochRegion, Halt, Iterate, Needs
 
 
 @dataclass(frozen=True)
@@ -38,17 +38,17 @@ class TruncatedRun:
     method: Truncated
     evaluate: Evaluator
 
-    def enter(self, region: Region) -> Region:
+    def enter(self, region: EpochRegion) -> EpochRegion:
         return region
 
-    def step(self, current: Iterate, region: Region) -> Step | Halt:
+    def step(self, current: Iterate, region: EpochRegion) -> AcceptedStep | Halt:
         assert region.L1 is not None
         assert region.L2 is None
         rate = self.method.overshoot * min(1.0 / region.L1, region.ball.d / current.gnorm)
         x = current.x - rate * current.g
         g = np.empty_like(x)
         new = Iterate(x, self.evaluate.value(x), g, self.evaluate.gradient(x, g))
-        return Step(new, rate * current.gnorm, at_boundary=False)
+        return AcceptedStep(new, rate * current.gnorm, at_boundary=False)
 
 
 def run_of(problem: str, method: Truncated, controls: Controls, source: BallFunction) -> RunState:
@@ -56,7 +56,7 @@ def run_of(problem: str, method: Truncated, controls: Controls, source: BallFunc
     x0 = np.array(traces()["problems"][problem]["x0"])
     run = RunState(Iterate(x0, np.nan, np.empty_like(x0), np.nan), controls)
     monitor = Monitor(evaluate, None, None)
-    minimize(method, evaluate, monitor, run, Function(source))
+    minimize(method, evaluate, monitor, run, GivenFunction(source))
     assert monitor.recorder.history().epoch[-1] <= run.epoch
     return run
 

@@ -13,7 +13,7 @@ from slomodel.solve.objective import Evaluator
 from slomodel.solve.run.driver import minimize
 from slomodel.solve.run.monitor import Monitor
 from slomodel.solve.run.run_state import RunState
-from slomodel.solve.subroutine import Halt, Iterate, Region, Step, Subroutine
+from slomodel.solve.subroutine import AcceptedStep, EpochRegion, Halt, Iterate, Subroutine
 
 
 @dataclass
@@ -36,12 +36,12 @@ class WatchedRun:
     evaluate: Evaluator
     rows: list[dict[str, Any]]
 
-    def enter(self, region: Region) -> Region:
+    def enter(self, region: EpochRegion) -> EpochRegion:
         return self.run.enter(region)
 
-    def step(self, current: Iterate, region: Region) -> Step | Halt:
+    def step(self, current: Iterate, region: EpochRegion) -> AcceptedStep | Halt:
         taken = self.run.step(current, region)
-        assert isinstance(taken, Step)
+        assert isinstance(taken, AcceptedStep)
         row = {"x": taken.point.x.copy(), "f": taken.point.f, "gnorm": taken.point.gnorm}
         row |= {"step": taken.length, "nfev": self.evaluate.nfev, "ngev": self.evaluate.njev}
         run = self.run

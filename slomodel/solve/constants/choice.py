@@ -7,7 +7,13 @@ from collections.abc import Mapping
 
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.constants.proved import Analytic, AnalyticElseSampled, Prove
-from slomodel.solve.constants.source import SAMPLES, Function, LipschitzSource, Number, Sampled
+from slomodel.solve.constants.source import (
+    SAMPLES,
+    GivenFunction,
+    GivenNumber,
+    LipschitzSource,
+    Sampled,
+)
 from slomodel.solve.options import bad_value, choice, number, whole
 
 NAMES = ("auto", "analytic", "sampled")
@@ -36,9 +42,9 @@ def lipschitz_source(
         return AnalyticElseSampled(Analytic(prove), sampled)
     _require_no_samples(given)
     if callable(option):
-        return Function(option)
+        return GivenFunction(option)
     if isinstance(option, numbers.Real):
-        return Number(number("lipschitz", option, 0.0, closed=True))
+        return GivenNumber(number("lipschitz", option, 0.0, closed=True))
     wanted = f"{', '.join(map(repr, NAMES))}, a number ≥ 0 or a function"
     raise bad_value("lipschitz", wanted, option)
 

@@ -47,7 +47,7 @@ class LipschitzSource(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class GivenNumber:
     """One L1 for every ball, given as `option`."""
 
     L1: float
@@ -66,7 +66,7 @@ class Number:
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class GivenFunction:
     """The user's (centre (n,), radius) -> L1 or (L1, L2); inf where it knows none."""
 
     function: BallFunction
@@ -108,7 +108,7 @@ class Sampled:
         return {"lipschitz": self.name, "samples": self.samples, "safety": self.safety}
 
     def start(self, evaluate: Evaluator, seed: int) -> ConstantsOver:
-        return Samples(self, evaluate, np.random.default_rng(seed))
+        return SampledConstants(self, evaluate, np.random.default_rng(seed))
 
     def second_ratio(
         self, evaluate: Evaluator, generator: Generator, centre: Iterate, radius: float
@@ -153,7 +153,7 @@ class Sampled:
 
 
 @dataclass(frozen=True, slots=True)
-class Samples:
+class SampledConstants:
     """The estimates of one run; the generator goes on from ball to ball."""
 
     source: Sampled

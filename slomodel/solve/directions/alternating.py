@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from slomodel.solve.directions.direction import Direction, Pair
+from slomodel.solve.directions.direction import Direction, SecantPair
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.subroutine import Iterate
@@ -42,7 +42,7 @@ class Turns:
             self._until = self._evaluate.work + self._length
         return self._now.propose(at, out)
 
-    def learn(self, pair: Pair) -> None:
+    def learn(self, pair: SecantPair) -> None:
         """All learn, whoever made the step: a memory of pairs stays up to date."""
         others = replace(pair, own=False)
         for direction in self._directions:

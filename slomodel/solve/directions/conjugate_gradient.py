@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from slomodel.solve.directions.direction import Pair, along_minus
+from slomodel.solve.directions.direction import SecantPair, along_minus
 from slomodel.solve.norms import Vector, norm, ratio
 from slomodel.solve.subroutine import Iterate
 
@@ -47,7 +47,7 @@ class ConjugateGradient:
         beta = first - second * ratio(float(self._s.dot(at.g)), self._sy)
         return max(beta, -LEAST_BETA * ratio(at.gnorm, self._snorm))
 
-    def learn(self, pair: Pair) -> None:
+    def learn(self, pair: SecantPair) -> None:
         np.copyto(self._s, pair.s)
         np.copyto(self._y, pair.y)
         self._sy, self._snorm, self._ynorm = pair.sy, pair.snorm, pair.ynorm

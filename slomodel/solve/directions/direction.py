@@ -15,7 +15,7 @@ IDLE_STEPS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class SecantPair:
     """The last step s and the change y of the gradient, both (n,), with their products.
 
     `y` is valid until the next step. `own`: the step is along the last proposal of the direction
@@ -45,7 +45,7 @@ class Direction(Protocol):
         """Write v (n,) into `out`; return its norm."""
         ...
 
-    def learn(self, pair: Pair) -> None:
+    def learn(self, pair: SecantPair) -> None:
         """Take in the pair of an accepted step."""
         ...
 
@@ -64,7 +64,7 @@ class Gradient:
         np.negative(at.g, out=out)
         return at.gnorm
 
-    def learn(self, pair: Pair) -> None:
+    def learn(self, pair: SecantPair) -> None:
         pass
 
     fallback = propose

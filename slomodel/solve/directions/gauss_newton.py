@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from slomodel.solve.directions.direction import Pair, along_minus
+from slomodel.solve.directions.direction import SecantPair, along_minus
 from slomodel.solve.directions.newton import dense
 from slomodel.solve.norms import LARGEST, Vector, norm
 from slomodel.solve.objective import Evaluator
@@ -58,7 +58,7 @@ class GaussNewton:
         self._predicted = float(g.dot(p)) - 0.5 * float(p.dot(values * p))
         return self._length
 
-    def learn(self, pair: Pair) -> None:
+    def learn(self, pair: SecantPair) -> None:
         """Raise the damping where the line search shortened the step.
 
         After a step along another direction the predicted length and decrease of f do not apply.

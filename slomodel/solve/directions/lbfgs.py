@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from slomodel.solve.directions.direction import Pair, along_minus
+from slomodel.solve.directions.direction import SecantPair, along_minus
 from slomodel.solve.norms import EPS, LARGEST, Vector, norm, ratio
 from slomodel.solve.subroutine import Iterate
 
@@ -66,7 +66,7 @@ class LBFGS:
         gamma = self.gamma if self.count else min(self._delta_bar / at.gnorm, LARGEST)
         return along_minus(at, gamma, out)
 
-    def learn(self, pair: Pair) -> None:
+    def learn(self, pair: SecantPair) -> None:
         s, y, sy = pair.s, pair.y, pair.sy
         gamma = ratio(sy, pair.ynorm, pair.ynorm)
         # A symmetric positive definite Hessian of condition κ keeps ⟨s,y⟩ ≥ 2‖s‖‖y‖√κ/(κ+1); below

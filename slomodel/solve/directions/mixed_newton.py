@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from slomodel.solve.directions.direction import Pair
+from slomodel.solve.directions.direction import SecantPair
 from slomodel.solve.directions.gauss_newton import POOR, GaussNewton
 from slomodel.solve.directions.newton import Newton
 from slomodel.solve.norms import Vector
@@ -42,7 +42,7 @@ class MixedNewton:
     def units(self) -> Vector | None:
         return (self._newton if self._left else self._gauss).units
 
-    def learn(self, pair: Pair) -> None:
+    def learn(self, pair: SecantPair) -> None:
         self._gauss.learn(replace(pair, own=pair.own and not self._left))
 
     def fallback(self, at: Iterate, out: Vector) -> float:

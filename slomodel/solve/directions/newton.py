@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from slomodel.solve.directions.direction import Pair, along_minus
+from slomodel.solve.directions.direction import SecantPair, along_minus
 from slomodel.solve.norms import EPS, LARGEST, Vector, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.subroutine import Iterate
@@ -47,7 +47,7 @@ class Newton:
         out *= -scale
         return norm(out)
 
-    def learn(self, pair: Pair) -> None:
+    def learn(self, pair: SecantPair) -> None:
         pass
 
     def fallback(self, at: Iterate, out: Vector) -> float:

@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from slomodel.solve.directions.direction import Pair
+from slomodel.solve.directions.direction import SecantPair
 from slomodel.solve.norms import ratio
 
 
 @dataclass(slots=True)
-class Memory:
+class StepMemory:
     """What the rules look back on: the last step's pair and the last accepted δ."""
 
-    pair: Pair | None = None
+    pair: SecantPair | None = None
     delta: float | None = None
 
 
-def full(longest: float, memory: Memory) -> float:
+def full(longest: float, memory: StepMemory) -> float:
     """The paper's δ̄/‖v‖ (alg:lsearch)."""
     return longest
 
 
-def bb(longest: float, memory: Memory) -> float:
+def bb(longest: float, memory: StepMemory) -> float:
     """Barzilai-Borwein ⟨s,s⟩/⟨s,y⟩ of the last step; `full` where ⟨s,y⟩ ≤ 0."""
     pair = memory.pair
     if pair is None or not pair.sy > 0.0:
@@ -31,17 +31,17 @@ def bb(longest: float, memory: Memory) -> float:
     return min(longest, step) if step > 0.0 else longest
 
 
-def unit(longest: float, memory: Memory) -> float:
+def unit(longest: float, memory: StepMemory) -> float:
     """min(1, δ̄/‖v‖), for directions that carry their own length."""
     return min(1.0, longest)
 
 
-def memory_of_last(longest: float, memory: Memory) -> float:
+def memory_of_last(longest: float, memory: StepMemory) -> float:
     """4 × the last accepted δ."""
     return longest if memory.delta is None else min(longest, 4.0 * memory.delta)
 
 
-InitialStep = Callable[[float, Memory], float]
+InitialStep = Callable[[float, StepMemory], float]
 
 INITIAL_STEPS: dict[str, InitialStep] = {
     "full": full,

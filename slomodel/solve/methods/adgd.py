@@ -10,7 +10,7 @@ import numpy as np
 
 from slomodel.solve.methods.step_rules import FreeMethod
 from slomodel.solve.norms import norm
-from slomodel.solve.options import Setting, number
+from slomodel.solve.options import MethodContext, number
 from slomodel.solve.subroutine import Iterate
 
 # Growth of a step where neither the change of the gradient nor an earlier growth limits it.
@@ -32,11 +32,11 @@ class AdGD(FreeMethod):
     def parameters(self) -> dict[str, float | str]:
         return {"lam0": self.lam0}
 
-    def rule(self) -> ByCurvature:
-        return ByCurvature(self.lam0)
+    def rule(self) -> SecantLength:
+        return SecantLength(self.lam0)
 
 
-class ByCurvature:
+class SecantLength:
     """λ_k‖∇f‖, with what λ_k is made from."""
 
     def __init__(self, lam0: float) -> None:
@@ -64,6 +64,6 @@ class ByCurvature:
         return new.f < old.f and new.gnorm >= old.gnorm
 
 
-def adgd(given: Mapping[str, object], setting: Setting) -> AdGD:
+def adgd(given: Mapping[str, object], context: MethodContext) -> AdGD:
     """AdGD with its default λ_0 = 1e-6."""
     return AdGD(number("lam0", given.get("lam0", 1e-6), 0.0))

@@ -11,26 +11,26 @@ import numpy as np
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.constants.choice import lipschitz_source
 from slomodel.solve.constants.proved import Prove, unproved
-from slomodel.solve.constants.source import LipschitzSource, Number
-from slomodel.solve.methods.agp_inner import Outcome, Pair, Task, UntilGuilty
+from slomodel.solve.constants.source import GivenNumber, LipschitzSource
+from slomodel.solve.methods.agp_inner import NCPair, Outcome, Subproblem, UntilGuilty
 from slomodel.solve.methods.ball import SLACK, fixed_radius
 from slomodel.solve.methods.gradient_steps import Wandering, within_noise
 from slomodel.solve.norms import Vector, norm
 from slomodel.solve.objective import Evaluator
-from slomodel.solve.options import Setting, bad_value, choice
+from slomodel.solve.options import MethodContext, bad_value, choice
 from slomodel.solve.stagnation.diagnosis import explain_limit
 from slomodel.solve.stagnation.resolution import Floor
 from slomodel.solve.stagnation.unbounded import FarProbe
 from slomodel.solve.subroutine import (
+    AcceptedStep,
     Ball,
     Constants,
     ConstantsOver,
+    EpochRegion,
     Halt,
     Iterate,
     Needs,
     OwnBall,
-    Region,
-    Step,
     Violation,
 )
 from slomodel.solve.verify.certificate import Promise
@@ -81,7 +81,7 @@ class AGP:
                 raise bad_value("D", f"a number ≥ 6ε^¼ = {least:g}", self.D)
         return AGPRun(self, evaluate, start, tolerance)
 
-    def _region(self, start: Iterate, constants: ConstantsOver) -> Region:
+    def _region(self, start: Iterate, constants: ConstantsOver) -> EpochRegion:
         """The ball of an epoch with the constants over three times its radius."""
         D = self.D or LEAST_D
         if self.lift == "paper" and self.D is None:
@@ -97,7 +97,9 @@ class AGP:
                 break
             D, found = D_next, larger
         ball = Ball(D, 0.0, OVER)
-        return Region(start.x.copy(), ball, found.L1, found.second, found.source, found.estimated)
+        return EpochRegion(
+            start.x.copy(), ball, found.L1, found.second, found.source, found.estimated
+        )
 
 
 def both(constants: ConstantsOver, start: Iterate, D: float) -> Constants:
@@ -128,7 +130,7 @@ class AGPRun:
         self._doubled = False
         self._s = np.empty_like(start.x)
 
-    def enter(self, region: Region) -> Region:
+    def enter(self, region: EpochRegion) -> EpochRegion:
         """The region with L2 lifted and the margin d that belongs to it."""
         assert region.L2 is not None
         if not self._doubled:
@@ -140,7 +142,7 @@ class AGPRun:
         L2 = max(region.L2, 36.0 * self._tolerance / (D * D))
         return replace(region, L2=L2, ball=Ball(D, 2.0 * root / math.sqrt(L2), OVER))
 
-    def step(self, current: Iterate, region: Region) -> Step | Halt | Violation:
+    def step(self, current: Iterate, region: EpochRegion) -> AcceptedStep | Halt | Violation:
         """x̄ ↦ p, b⁽¹⁾, b⁽²⁾, or where rounding leaves none of them the best point that there is."""
         if self._probe.due:
             halt = self._probe.look(current, self._s)
@@ -165,10 +167,10 @@ class AGPRun:
             return self._why_no_gain(current, region)
         return self._accept(current, new, region, facts, at_boundary=out.flag in (1, 3))
 
-    def _task(self, current: Iterate, region: Region) -> Task:
+    def _task(self, current: Iterate, region: EpochRegion) -> Subproblem:
         assert region.L1 is not None
         assert region.L2 is not None
-        return Task(
+        return Subproblem(
             evaluate=self._evaluate,
             start=current,
             centre=region.centre,
@@ -182,7 +184,7 @@ class AGPRun:
         )
 
     def _of_the_pair(
-        self, task: Task, region: Region, out: Outcome, facts: dict[str, float | str]
+        self, task: Subproblem, region: EpochRegion, out: Outcome, facts: dict[str, float | str]
     ) -> Iterate | None:
         """b⁽¹⁾ where it is low enough, else b⁽²⁾ where it is; None without a pair."""
         assert region.L2 is not None
@@ -208,8 +210,8 @@ class AGPRun:
         low = f <= task.start.f - least + task.noise
         return self._complete(x, f) if low and math.isfinite(f) else None
 
-    def _first(self, task: Task, out: Outcome, pair: Pair) -> tuple[Vector, float, str]:
-        """b⁽¹⁾: the lowest of ŷ_1 … ŷ_{t−1} and u, and of ŷ_t and z, equally admissible."""
+    def _first(self, task: Subproblem, out: Outcome, pair: NCPair) -> tuple[Vector, float, str]:
+        """b⁽¹⁾: the lowest of ŷ_1 … ŷ_{t−1} and u; and of ŷ_t and z, which are as good."""
         found: list[tuple[Vector, float, str]] = []
         if out.best is not None:
             found.append((out.best.x, out.best.f, f"y{out.best_at}"))
@@ -218,7 +220,9 @@ class AGPRun:
             found += out.extra
         return min(found, key=lambda one: one[1])
 
-    def _otherwise(self, task: Task, out: Outcome, facts: dict[str, float | str]) -> Iterate | None:
+    def _otherwise(
+        self, task: Subproblem, out: Outcome, facts: dict[str, float | str]
+    ) -> Iterate | None:
         """The best or calmest ŷ or a gradient step, where f is lower, or ‖g‖ at the floor of f."""
         start, noise = task.start, self._floor.noise(task.start)
         if out.best is not None and out.best.f < start.f - noise:
@@ -248,10 +252,10 @@ class AGPRun:
         self,
         current: Iterate,
         new: Iterate,
-        region: Region,
+        region: EpochRegion,
         facts: dict[str, float | str],
         at_boundary: bool,
-    ) -> Step | Halt | Violation:
+    ) -> AcceptedStep | Halt | Violation:
         """The step, if it descends as the theorem says: by C1‖x⁺ − x̄‖². Paper: eq:C1C2:AGP."""
         assert region.L2 is not None
         length = norm(np.subtract(new.x, current.x, out=self._s))
@@ -269,7 +273,7 @@ class AGPRun:
         self._floor.lowest = min(self._floor.lowest, new.f) if holds else new.f
         self._largest_f = max(self._largest_f, abs(new.f))
         self._probe.count(at_boundary)
-        return Step(
+        return AcceptedStep(
             new, length, at_boundary, holds and excess > 0.0, violates=not holds, facts=facts
         )
 
@@ -279,7 +283,7 @@ class AGPRun:
         self._doubled = True
         return Violation()
 
-    def _why_no_gain(self, at: Iterate, region: Region) -> Halt:
+    def _why_no_gain(self, at: Iterate, region: EpochRegion) -> Halt:
         reach = max(region.ball.D, norm(at.x))
         limit = f"D = {region.ball.D:.3g}, L1 = {region.L1:.3g} and L2 = {region.L2:.3g}"
         return explain_limit(self._evaluate, self._floor, at, reach, limit)
@@ -288,14 +292,14 @@ class AGPRun:
 def agp_source(given: Mapping[str, object], prove: Prove | None) -> LipschitzSource:
     """The source of L1 and L2; DomainError for a number, which is one of them."""
     source = lipschitz_source(given, prove, second=True)
-    if isinstance(source, Number):
+    if isinstance(source, GivenNumber):
         message = "lipschitz is one number, and agp needs L1 and L2"
         remedy = "give a function of centre and radius that returns (L1, L2)"
         raise DomainError(Diagnostic("E604", message, help=remedy))
     return source
 
 
-def agp(given: Mapping[str, object], setting: Setting) -> AGP:
+def agp(given: Mapping[str, object], context: MethodContext) -> AGP:
     """AGP with its defaults."""
     D = fixed_radius(given["D"]) if "D" in given else None
-    return AGP(D, choice("lift", given.get("lift", LIFTS[0]), LIFTS), setting.gtol)
+    return AGP(D, choice("lift", given.get("lift", LIFTS[0]), LIFTS), context.gtol)

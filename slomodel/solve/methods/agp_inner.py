@@ -19,7 +19,7 @@ ROUNDING = 32.0
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class Subproblem:
     """f̂(x) = f(x) + α‖x − x̄‖² on the ball X round `centre`, and what the method needs of it.
 
     `noise` is the rounding error of a difference of values near x̄. `literal`: no test is made
@@ -61,7 +61,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class NCPair:
     """u and v with f̂(u) < f̂(v) + ⟨∇f̂(v), u − v⟩ + (α/2)‖u − v‖². Paper: defn:nc-pair.
 
     v is x̂_j; `name` says whether u is ŷ_j or w.
@@ -87,7 +87,7 @@ class Outcome:
     flag: int = 0
     t: int = 0
     point: Iterate | None = None
-    pair: Pair | None = None
+    pair: NCPair | None = None
     w: str = ""
     best: Iterate | None = None
     best_at: int = 0
@@ -101,7 +101,7 @@ class UntilGuilty:
     Paper: alg:AGP-UPG.
     """
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Subproblem) -> None:
         self._task = task
         self._kappa = task.steepest / task.alpha
         root = math.sqrt(self._kappa)
@@ -238,7 +238,7 @@ class UntilGuilty:
         excess = task.lifted(y, f) - self._fhat_at_x(j) - allowed
         return excess <= task.noise
 
-    def _find(self, w: Vector, f_w: float, fhat_w: float) -> Pair | None:
+    def _find(self, w: Vector, f_w: float, fhat_w: float) -> NCPair | None:
         """Find-NC-Pair: the first pair whose inequality holds by more than its rounding error.
 
         Paper: alg:NC-Pair.
@@ -258,5 +258,5 @@ class UntilGuilty:
                 terms = float(np.abs(slope).dot(np.abs(apart)))
                 rounding = task.noise + ROUNDING * task.evaluate.eps * terms
                 if distance > 0.0 and fhat < self._fhat_at_x(j) + above - rounding:
-                    return Pair(u, f, v, name, j)
+                    return NCPair(u, f, v, name, j)
         return None

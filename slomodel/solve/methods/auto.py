@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slomodel.solve.facts import Facts
+from slomodel.solve.facts import ObjectiveFacts
 
 FEW = 20
 """Unknowns for which a matrix a step costs no more than the rest of the step."""
@@ -10,7 +10,7 @@ REACH = 10.0
 """δ̄ over max(1, ‖x0‖): directions that carry their own length are held back by less."""
 
 
-def chosen(facts: Facts, n: int) -> tuple[str, str]:
+def chosen(facts: ObjectiveFacts, n: int) -> tuple[str, str]:
     """A direction for n unknowns, and what it was chosen for.
 
     The first that applies: kinks, or no Hessian and many unknowns: `lbfgs`. No Hessian and few:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from slomodel.solve.norms import norm
-from slomodel.solve.options import Setting, bad_value, number
+from slomodel.solve.options import MethodContext, bad_value, number
 
 # A D that equals its least value but for rounding is accepted.
 SLACK = 1e-12
@@ -21,7 +21,7 @@ def margin(value: object, *, closed: bool) -> float:
     return number("d", value, 0.0, closed=closed)
 
 
-def radius(given: Mapping[str, object], setting: Setting, d: float) -> float:
+def radius(given: Mapping[str, object], context: MethodContext, d: float) -> float:
     """The radius D; when none is given max(1, ‖x0‖), or 1 where constants are estimated.
 
     Samples say less the larger the ball is. The default is large enough for d and any √ε ≤ gtol.
@@ -29,8 +29,8 @@ def radius(given: Mapping[str, object], setting: Setting, d: float) -> float:
     value = given.get("D")
     if value is not None:
         return fixed_radius(value)
-    by_start = 1.0 if setting.estimated else norm(setting.x0)
-    return max(1.0, by_start, 4.0 * setting.gtol, 4.0 * d)
+    by_start = 1.0 if context.estimated else norm(context.x0)
+    return max(1.0, by_start, 4.0 * context.gtol, 4.0 * d)
 
 
 def fixed_radius(value: object) -> float:

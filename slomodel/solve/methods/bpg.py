@@ -12,13 +12,13 @@ from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.constants.proved import Prove, Quick, unproved
 from slomodel.solve.constants.relative import Adaptable
 from slomodel.solve.constants.source import LipschitzSource
-from slomodel.solve.facts import Facts
+from slomodel.solve.facts import ObjectiveFacts
 from slomodel.solve.methods.gd import UNBOUNDED, given_constant
 from slomodel.solve.methods.gradient_steps import DescentRun
 from slomodel.solve.norms import Vector, norm, power
 from slomodel.solve.objective import Evaluator
-from slomodel.solve.options import Setting, number
-from slomodel.solve.subroutine import ConstantsOver, Iterate, Needs, OwnBall, Region
+from slomodel.solve.options import MethodContext, number
+from slomodel.solve.subroutine import ConstantsOver, EpochRegion, Iterate, Needs, OwnBall
 from slomodel.solve.verify.certificate import Promise
 from slomodel.solve.verify.inequalities import of_bregman_steps
 
@@ -57,15 +57,15 @@ class BPG:
         return DescentRun(move, evaluate, start, ends_at_boundary=False)
 
 
-def whole_space(start: Iterate, constants: ConstantsOver) -> Region:
+def whole_space(start: Iterate, constants: ConstantsOver) -> EpochRegion:
     """The one region of the run; its L1 is L."""
     found = constants(start, 0.0)
     if found.unproved:
         raise unproved(0.0, found.unproved)
-    return Region(start.x.copy(), UNBOUNDED, found.L1, None, found.source, found.estimated)
+    return EpochRegion(start.x.copy(), UNBOUNDED, found.L1, None, found.source, found.estimated)
 
 
-def mirror_step(p: float, current: Iterate, region: Region, out: Vector) -> bool:
+def mirror_step(p: float, current: Iterate, region: EpochRegion, out: Vector) -> bool:
     """Write x⁺ = −s·v/‖v‖ into `out` (n,), v = ∇f/L − ∇h(x), s(1 + s^{p−2}) = ‖v‖.
 
     Paper: prob:BPG-sub. Where v is past the largest number, x⁺ is x.
@@ -99,7 +99,9 @@ def norm_of_step(r: float, p: float) -> float:
     return s
 
 
-def bpg_source(given: Mapping[str, object], prove: Prove | None, facts: Facts) -> LipschitzSource:
+def bpg_source(
+    given: Mapping[str, object], prove: Prove | None, facts: ObjectiveFacts
+) -> LipschitzSource:
     """L where it is given, else from bounds of the Hessian; DomainError where there are none."""
     found = given_constant(given)
     if found:
@@ -124,6 +126,6 @@ def _kernel_power(given: Mapping[str, object], degree: int | None) -> float:
     return number("p", p, LEAST_P, closed=True)
 
 
-def bpg(given: Mapping[str, object], setting: Setting) -> BPG:
+def bpg(given: Mapping[str, object], context: MethodContext) -> BPG:
     """BPG with its default: p is the degree of the objective, 2 for a linear one."""
-    return BPG(_kernel_power(given, setting.facts.degree))
+    return BPG(_kernel_power(given, context.facts.degree))

@@ -11,15 +11,15 @@ from slomodel.solve.methods.gradient_steps import DescentRun
 from slomodel.solve.methods.tgd import truncate
 from slomodel.solve.norms import norm
 from slomodel.solve.objective import Evaluator
-from slomodel.solve.options import Setting
+from slomodel.solve.options import MethodContext
 from slomodel.solve.subroutine import (
     Ball,
     Constants,
     ConstantsOver,
+    EpochRegion,
     Iterate,
     Needs,
     OwnBall,
-    Region,
 )
 from slomodel.solve.verify.certificate import Promise
 from slomodel.solve.verify.inequalities import of_certified_steps
@@ -60,19 +60,19 @@ class Certified:
         return DescentRun(truncate, evaluate, start, ends_at_boundary=False)
 
 
-def certified(name: str, setting: Setting, margin_given: bool) -> Certified:
+def certified(name: str, context: MethodContext, margin_given: bool) -> Certified:
     """The method under this name. Raises DomainError for estimates and for a margin d."""
     if margin_given:
         message = "d is the margin of a fixed D, and D='auto' has none"
         raise DomainError(Diagnostic("E604", message, help="leave d or D out"))
-    if not setting.proves:
+    if not context.proves:
         message = "D='auto' takes steps that are proved, and samples prove nothing"
         remedy = "give lipschitz='analytic' of a compiled model, a number or a function, or a D"
         raise DomainError(Diagnostic("E604", message, help=remedy))
     return Certified(name)
 
 
-def largest_proved(start: Iterate, constants: ConstantsOver) -> Region:
+def largest_proved(start: Iterate, constants: ConstantsOver) -> EpochRegion:
     """The ball of a certified step from `start`, its radius within 10 % of the largest.
 
     δ·L1(δ) grows with δ, so each ball asked about halves the search at least: where it is too
@@ -110,7 +110,7 @@ def quotient(g: float, L1: float, otherwise: float) -> float:
     return g / L1 if 0.0 < L1 < math.inf and g / L1 < math.inf else otherwise
 
 
-def region(start: Iterate, radius: float, proved: Constants) -> Region:
+def region(start: Iterate, radius: float, proved: Constants) -> EpochRegion:
     """The ball with its constant; the centre is not copied, since the epoch is one step."""
     ball = Ball(radius, radius)
-    return Region(start.x, ball, proved.L1, None, proved.source, proved.estimated)
+    return EpochRegion(start.x, ball, proved.L1, None, proved.source, proved.estimated)

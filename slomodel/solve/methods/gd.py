@@ -11,13 +11,13 @@ import numpy as np
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.constants.choice import lipschitz_source
 from slomodel.solve.constants.proved import Prove, unproved
-from slomodel.solve.constants.source import LipschitzSource, Number
+from slomodel.solve.constants.source import GivenNumber, LipschitzSource
 from slomodel.solve.methods.ball import radius
 from slomodel.solve.methods.gradient_steps import DescentRun
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
-from slomodel.solve.options import Setting, number
-from slomodel.solve.subroutine import Ball, ConstantsOver, Iterate, Needs, OwnBall, Region
+from slomodel.solve.options import MethodContext, number
+from slomodel.solve.subroutine import Ball, ConstantsOver, EpochRegion, Iterate, Needs, OwnBall
 from slomodel.solve.verify.certificate import Promise
 from slomodel.solve.verify.inequalities import of_a_fixed_step
 
@@ -53,17 +53,19 @@ class GD:
     def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> DescentRun:
         return DescentRun(descend, evaluate, start, ends_at_boundary=False)
 
-    def _region(self, start: Iterate, constants: ConstantsOver) -> Region:
+    def _region(self, start: Iterate, constants: ConstantsOver) -> EpochRegion:
         """The one region of the run. L1 = 0 over the ball takes the first step to its boundary."""
         D = 0.0 if self.D is None else self.D
         found = constants(start, D)
         if found.unproved:
             raise unproved(D, found.unproved)
-        whole = Region(start.x.copy(), UNBOUNDED, found.L1, None, found.source, self.D is not None)
+        whole = EpochRegion(
+            start.x.copy(), UNBOUNDED, found.L1, None, found.source, self.D is not None
+        )
         return whole if found.L1 > 0.0 else replace(whole, L1=start.gnorm / D)
 
 
-def descend(current: Iterate, region: Region, out: Vector) -> bool:
+def descend(current: Iterate, region: EpochRegion, out: Vector) -> bool:
     """Write x − ∇f/L1 into `out` (n,); nothing else limits the step."""
     assert region.L1 is not None
     np.divide(current.g, -region.L1, out=out)
@@ -71,7 +73,7 @@ def descend(current: Iterate, region: Region, out: Vector) -> bool:
     return False
 
 
-def given_constant(given: Mapping[str, object]) -> Number | None:
+def given_constant(given: Mapping[str, object]) -> GivenNumber | None:
     """The source that the option L is, if given; DomainError beside other options of constants."""
     if "L" not in given:
         return None
@@ -79,7 +81,7 @@ def given_constant(given: Mapping[str, object]) -> Number | None:
         if name in given:
             message = f"{name} is for the constant of a ball, and L gives one"
             raise DomainError(Diagnostic("E604", message, help=f"leave {name} or L out"))
-    return Number(number("L", given["L"], 0.0), option="L")
+    return GivenNumber(number("L", given["L"], 0.0), option="L")
 
 
 def gd_source(given: Mapping[str, object], prove: Prove | None) -> LipschitzSource:
@@ -87,6 +89,6 @@ def gd_source(given: Mapping[str, object], prove: Prove | None) -> LipschitzSour
     return given_constant(given) or lipschitz_source(given, prove)
 
 
-def gd(given: Mapping[str, object], setting: Setting) -> GD:
+def gd(given: Mapping[str, object], context: MethodContext) -> GD:
     """GD with its defaults: the ball is that of pgd."""
-    return GD(None if "L" in given else radius(given, setting, 0.0))
+    return GD(None if "L" in given else radius(given, context, 0.0))

@@ -15,11 +15,11 @@ from slomodel.solve.stagnation.diagnosis import explain_limit
 from slomodel.solve.stagnation.resolution import SHORT, Floor
 from slomodel.solve.stagnation.unbounded import FarProbe
 from slomodel.solve.status import Status
-from slomodel.solve.subroutine import Halt, Iterate, Region, Step, Violation
+from slomodel.solve.subroutine import AcceptedStep, EpochRegion, Halt, Iterate, Violation
 
 # (from, region, out (n,)): writes the new point; True when the ball or the margin, and not
 # L1, set the length of the step.
-Move = Callable[[Iterate, Region, Vector], bool]
+Move = Callable[[Iterate, EpochRegion, Vector], bool]
 
 # ‖g‖ is at a new extreme when beyond the last by this share. IDLE_STEPS gradient steps lower it
 # by more where the condition is below 1e11.
@@ -53,12 +53,12 @@ class DescentRun:
         self._spare = Iterate(np.empty_like(start.x), 0.0, np.empty_like(start.g), 0.0)
         self._s = np.empty_like(start.x)
 
-    def enter(self, region: Region) -> Region:
+    def enter(self, region: EpochRegion) -> EpochRegion:
         """The region with L1 lifted to the least that the method's proof allows."""
         assert region.L1 is not None
         return replace(region, L1=max(region.L1, self._least_L1))
 
-    def step(self, current: Iterate, region: Region) -> Step | Halt | Violation:
+    def step(self, current: Iterate, region: EpochRegion) -> AcceptedStep | Halt | Violation:
         """The move; a Violation where an estimated L1 proves too small or nothing is finite."""
         assert region.L1 is not None
         if self._probe.due:
@@ -91,14 +91,14 @@ class DescentRun:
         free = math.inf == region.ball.D
         self._probe.count(cut_short or (free and new.gnorm >= current.gnorm))
         at_boundary = cut_short and self._ends_at_boundary
-        return Step(new, length, at_boundary, holds and excess > 0.0, violates=not holds)
+        return AcceptedStep(new, length, at_boundary, holds and excess > 0.0, violates=not holds)
 
-    def _within_noise(self, current: Iterate, excess: float, region: Region) -> bool:
+    def _within_noise(self, current: Iterate, excess: float, region: EpochRegion) -> bool:
         """Whether the descent condition, missed by `excess`, holds within the error of f."""
         far = reach(region, current)
         return within_noise(self._floor, self._evaluate, current, excess, self._largest_f, far)
 
-    def _why_no_gain(self, at: Iterate, region: Region, violates: bool = False) -> Halt:
+    def _why_no_gain(self, at: Iterate, region: EpochRegion, violates: bool = False) -> Halt:
         """Why the step is below the spacing of numbers, or many gained nothing."""
         if violates:
             detail = (
@@ -124,7 +124,7 @@ def within_noise(
     return excess <= floor.noise(at)
 
 
-def reach(region: Region, at: Iterate) -> float:
+def reach(region: EpochRegion, at: Iterate) -> float:
     """How far from `at` a step may go: by D, or by max(1, ‖x‖) where no ball bounds it."""
     D = region.ball.D
     return D if math.inf > D else max(1.0, norm(at.x))

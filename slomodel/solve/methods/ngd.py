@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from slomodel.solve.methods.step_rules import FreeMethod
 from slomodel.solve.norms import LARGEST, norm
-from slomodel.solve.options import Setting, number
+from slomodel.solve.options import MethodContext, number
 from slomodel.solve.subroutine import Iterate
 
 SHARE = 0.01
@@ -52,7 +52,7 @@ class FixedLength:
         return new.f < old.f
 
 
-def ngd(given: Mapping[str, object], setting: Setting) -> NGD:
+def ngd(given: Mapping[str, object], context: MethodContext) -> NGD:
     """NGD with its default: d = max(1, ‖x0‖)/100."""
-    by_start = SHARE * min(max(1.0, norm(setting.x0)), LARGEST)
+    by_start = SHARE * min(max(1.0, norm(context.x0)), LARGEST)
     return NGD(number("d", given.get("d", by_start), 0.0))

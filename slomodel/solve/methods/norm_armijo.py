@@ -9,17 +9,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from slomodel.solve.constants.proved import Prove
-from slomodel.solve.directions.direction import Pair
+from slomodel.solve.directions.direction import SecantPair
 from slomodel.solve.directions.table import DIRECTIONS
 from slomodel.solve.line_search.armijo import Found, LineSearch
 from slomodel.solve.line_search.exact import Ray
-from slomodel.solve.line_search.initial_step import INITIAL_STEPS, WANTS_PAIRS, Memory
+from slomodel.solve.line_search.initial_step import INITIAL_STEPS, WANTS_PAIRS, StepMemory
 from slomodel.solve.norms import EPS, LARGEST, Vector, norm, slope_along
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.stagnation.diagnosis import explain_failure
 from slomodel.solve.stagnation.resolution import Floor
 from slomodel.solve.stagnation.unbounded import FarProbe
-from slomodel.solve.subroutine import Ball, Halt, Iterate, Needs, Region, Step
+from slomodel.solve.subroutine import AcceptedStep, Ball, EpochRegion, Halt, Iterate, Needs
 from slomodel.solve.verify.certificate import Moment, Promise
 from slomodel.solve.verify.inequalities import by_curvature, of_line_search
 
@@ -129,14 +129,14 @@ class NormArmijoRun:
         """Start at `start`, without memory of earlier steps."""
         method, rule = self._method, DIRECTIONS[self._method.direction]
         self._direction = rule.start(self._evaluate, start, method.delta_bar)
-        self._memory = Memory()
+        self._memory = StepMemory()
         self._floor = Floor(start, rule.idle, self._evaluate.eps)
         self._search = LineSearch(self._evaluate, self._floor, start, method.theta, method.sigma)
 
-    def enter(self, region: Region) -> Region:
+    def enter(self, region: EpochRegion) -> EpochRegion:
         return region
 
-    def step(self, current: Iterate, region: Region) -> Step | Halt:
+    def step(self, current: Iterate, region: EpochRegion) -> AcceptedStep | Halt:
         """x + δv with δ from the line search. Paper: alg:lsearch."""
         v, D = self._v, region.ball.D
         if self._probe.due:
@@ -163,7 +163,7 @@ class NormArmijoRun:
         taken = self._accept(current, found, vnorm, full_length, own)
         return replace(taken, in_units=True) if in_units else taken
 
-    def _restart_or_halt(self, current: Iterate, D: float) -> Step | Halt:
+    def _restart_or_halt(self, current: Iterate, D: float) -> AcceptedStep | Halt:
         """Where no step gains anything: a step of `way_down` and a start without memory, or a halt.
 
         The memory may be of places where f is far steeper. There is no restart with a direction
@@ -181,7 +181,7 @@ class NormArmijoRun:
             return halt
         self._restarts += 1
         self._begin(new)
-        return Step(new, norm(way.step), at_boundary=False, in_units=True)
+        return AcceptedStep(new, norm(way.step), at_boundary=False, in_units=True)
 
     def _related_direction(self, at: Iterate, v: Vector) -> tuple[float, float, bool]:
         """Write a direction with ⟨g,v⟩ ≤ −α‖g‖‖v‖ into v (n,).
@@ -222,14 +222,14 @@ class NormArmijoRun:
 
     def _accept(
         self, old: Iterate, found: Found, vnorm: float, full_length: bool, own: bool
-    ) -> Step:
+    ) -> AcceptedStep:
         new = found.point
         self._memory.delta = found.delta
         self._probe.count(full_length)
         if self._wants_pairs:
             s = np.subtract(new.x, old.x, out=self._s)
             y = np.subtract(new.g, old.g, out=self._y)
-            pair = Pair(s, y, float(s.dot(y)), norm(s), norm(y), own)
+            pair = SecantPair(s, y, float(s.dot(y)), norm(s), norm(y), own)
             self._memory.pair = pair
             self._direction.learn(pair)
-        return Step(new, found.delta * vnorm, full_length, found.by_rounding)
+        return AcceptedStep(new, found.delta * vnorm, full_length, found.by_rounding)

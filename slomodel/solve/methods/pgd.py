@@ -11,8 +11,8 @@ from slomodel.solve.methods.ball import margin, radius, require_epoch_descent
 from slomodel.solve.methods.gradient_steps import DescentRun
 from slomodel.solve.norms import Vector, norm
 from slomodel.solve.objective import Evaluator
-from slomodel.solve.options import Setting
-from slomodel.solve.subroutine import Ball, Iterate, Needs, Region
+from slomodel.solve.options import MethodContext
+from slomodel.solve.subroutine import Ball, EpochRegion, Iterate, Needs
 from slomodel.solve.verify.certificate import Promise
 from slomodel.solve.verify.inequalities import of_gradient_steps
 
@@ -44,7 +44,7 @@ class PGD:
         return DescentRun(project, evaluate, start, ends_at_boundary=True)
 
 
-def project(current: Iterate, region: Region, out: Vector) -> bool:
+def project(current: Iterate, region: EpochRegion, out: Vector) -> bool:
     """Write the gradient step into `out` (n,), projected where it leaves the ball; True then.
 
     Paper: eq:A:GP. L1 = 0 asks for an infinite step, whose projection exists.
@@ -67,7 +67,7 @@ def project(current: Iterate, region: Region, out: Vector) -> bool:
     return True
 
 
-def pgd(given: Mapping[str, object], setting: Setting) -> PGD:
+def pgd(given: Mapping[str, object], context: MethodContext) -> PGD:
     """PGD with its defaults: d = 0."""
     d = margin(given.get("d", 0.0), closed=True)
-    return PGD(radius(given, setting, d), d)
+    return PGD(radius(given, context, d), d)

@@ -10,11 +10,11 @@ import numpy as np
 from slomodel.solve.line_search.armijo import LineSearch
 from slomodel.solve.norms import EPS, LARGEST, norm
 from slomodel.solve.objective import Evaluator
-from slomodel.solve.options import Setting, number
+from slomodel.solve.options import MethodContext, number
 from slomodel.solve.stagnation.diagnosis import explain_limit
 from slomodel.solve.stagnation.resolution import Floor
 from slomodel.solve.stagnation.unbounded import FarProbe
-from slomodel.solve.subroutine import Ball, Halt, Iterate, Needs, Region, Step
+from slomodel.solve.subroutine import AcceptedStep, Ball, EpochRegion, Halt, Iterate, Needs
 from slomodel.solve.verify.certificate import Moment, Promise
 from slomodel.solve.verify.inequalities import descends
 
@@ -66,10 +66,10 @@ class StdArmijoRun:
         self._v = np.empty_like(start.x)
         self._last = np.empty_like(start.x)
 
-    def enter(self, region: Region) -> Region:
+    def enter(self, region: EpochRegion) -> EpochRegion:
         return region
 
-    def step(self, current: Iterate, region: Region) -> Step | Halt:
+    def step(self, current: Iterate, region: EpochRegion) -> AcceptedStep | Halt:
         """x − δ∇f with δ from the line search. Paper: eqn:lsearch-rule over [0, δ̄]."""
         v, first, gnorm = self._v, self.delta_first, current.gnorm
         if self._probe.due:
@@ -91,10 +91,10 @@ class StdArmijoRun:
         full_length = found.delta >= first * (1.0 - 4.0 * EPS)
         # Steps δ̄∇f that shrink lead to a minimiser; those that do not may lead nowhere.
         self._probe.count(full_length and found.point.gnorm >= gnorm)
-        return Step(found.point, found.delta * gnorm, full_length, found.by_rounding)
+        return AcceptedStep(found.point, found.delta * gnorm, full_length, found.by_rounding)
 
 
-def std_armijo(given: Mapping[str, object], setting: Setting) -> StdArmijo:
+def std_armijo(given: Mapping[str, object], context: MethodContext) -> StdArmijo:
     """StdArmijo with its defaults."""
     return StdArmijo(
         delta_bar=number("delta_bar", given.get("delta_bar", 1.0), 0.0),

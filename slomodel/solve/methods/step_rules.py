@@ -15,7 +15,7 @@ from slomodel.solve.stagnation.diagnosis import explain_limit
 from slomodel.solve.stagnation.resolution import GAIN, Floor
 from slomodel.solve.stagnation.unbounded import FarProbe
 from slomodel.solve.status import Status
-from slomodel.solve.subroutine import Ball, Halt, Iterate, Needs, Region, Step
+from slomodel.solve.subroutine import AcceptedStep, Ball, EpochRegion, Halt, Iterate, Needs
 from slomodel.solve.verify.certificate import Promise
 from slomodel.solve.verify.inequalities import NOTHING
 
@@ -79,10 +79,10 @@ class FreeRun:
         self._spare = Iterate(np.empty_like(start.x), 0.0, np.empty_like(start.g), 0.0)
         self._s: Vector = np.empty_like(start.x)
 
-    def enter(self, region: Region) -> Region:
+    def enter(self, region: EpochRegion) -> EpochRegion:
         return region
 
-    def step(self, current: Iterate, region: Region) -> Step | Halt:
+    def step(self, current: Iterate, region: EpochRegion) -> AcceptedStep | Halt:
         """x − t∇f/‖∇f‖ with t of the rule, shortened while f or g is not finite."""
         if self._probe.due:
             halt = self._probe.look(current, self._s)
@@ -104,13 +104,13 @@ class FreeRun:
         detail = "The objective is not finite a small step away along minus the gradient."
         return Halt(Status.line_search_stalled, detail)
 
-    def _take(self, old: Iterate, new: Iterate, length: float) -> Step | Halt:
+    def _take(self, old: Iterate, new: Iterate, length: float) -> AcceptedStep | Halt:
         if self._settled.note(new, self._floor.noise(new)):
             return self._why_no_gain(old)
         self._rule.took(old, new, length)
         self._probe.count(self._rule.full(old, new))
         self._spare = old
-        return Step(new, length, at_boundary=False)
+        return AcceptedStep(new, length, at_boundary=False)
 
     def _why_no_gain(self, at: Iterate) -> Halt:
         reach = max(1.0, norm(at.x))

@@ -10,7 +10,7 @@ from slomodel.solve.constants.choice import lipschitz_source, proofs_alone, prov
 from slomodel.solve.constants.proved import Prove
 from slomodel.solve.constants.source import LipschitzSource
 from slomodel.solve.directions.table import DIRECTIONS, Rule
-from slomodel.solve.facts import NO_FACTS, Facts
+from slomodel.solve.facts import NO_FACTS, ObjectiveFacts
 from slomodel.solve.hints import method_hint
 from slomodel.solve.line_search.exact import LARGEST_DEGREE
 from slomodel.solve.line_search.initial_step import INITIAL_STEPS
@@ -27,7 +27,7 @@ from slomodel.solve.methods.pgd import pgd
 from slomodel.solve.methods.std_armijo import std_armijo
 from slomodel.solve.methods.tgd import tgd
 from slomodel.solve.norms import LARGEST, Vector, norm
-from slomodel.solve.options import Setting, check_names, choice, number
+from slomodel.solve.options import MethodContext, check_names, choice, number
 from slomodel.solve.subroutine import Subroutine
 
 Options = Mapping[str, object]
@@ -41,34 +41,36 @@ class Method:
     """
 
     options: tuple[str, ...]
-    build: Callable[[Options, Setting], Subroutine]
+    build: Callable[[Options, MethodContext], Subroutine]
     what: str
     needs: str = "nothing"
-    source: Callable[[Options, Prove | None, Facts], LipschitzSource] | None = None
+    source: Callable[[Options, Prove | None, ObjectiveFacts], LipschitzSource] | None = None
 
 
-def norm_armijo(given: Options, setting: Setting) -> NormArmijo:
+def norm_armijo(given: Options, context: MethodContext) -> NormArmijo:
     """The paper's method: along −g unless another direction is asked for."""
-    return line_search(given, setting, direction="gradient")
+    return line_search(given, context, direction="gradient")
 
 
-def auto(given: Options, setting: Setting) -> NormArmijo:
+def auto(given: Options, context: MethodContext) -> NormArmijo:
     """The paper's method along the direction that suits the objective (auto.py)."""
-    direction, reason = chosen(setting.facts, len(setting.x0))
-    found = line_search(given, setting, direction, REACH)
+    direction, reason = chosen(context.facts, len(context.x0))
+    found = line_search(given, context, direction, REACH)
     return found if "direction" in given else replace(found, chosen_for=reason)
 
 
-def line_search(given: Options, setting: Setting, direction: str, reach: float = 1.0) -> NormArmijo:
+def line_search(
+    given: Options, context: MethodContext, direction: str, reach: float = 1.0
+) -> NormArmijo:
     """NormArmijo with its defaults; `direction` is the one taken when none is given.
 
     δ̄ = reach·max(1, ‖x0‖) is fixed for the run, as the theorem asks; a norm past the largest
     number is as good as that number.
     """
-    farthest = min(reach * max(1.0, norm(setting.x0)), LARGEST)
+    farthest = min(reach * max(1.0, norm(context.x0)), LARGEST)
     direction = choice("direction", given.get("direction", direction), DIRECTIONS)
     rule = DIRECTIONS[direction]
-    check_suits(direction, rule, setting)
+    check_suits(direction, rule, context)
     search = choice("line_search", given.get("line_search", "armijo"), ("armijo", "exact"))
     return NormArmijo(
         delta_bar=number("delta_bar", given.get("delta_bar", farthest), 0.0),
@@ -79,14 +81,14 @@ def line_search(given: Options, setting: Setting, direction: str, reach: float =
         initial_step=choice(
             "initial_step", given.get("initial_step", rule.initial_step), INITIAL_STEPS
         ),
-        degree=degree_for_exact(setting.facts) if search == "exact" else None,
+        degree=degree_for_exact(context.facts) if search == "exact" else None,
     )
 
 
-def check_suits(direction: str, rule: Rule, setting: Setting) -> None:
+def check_suits(direction: str, rule: Rule, context: MethodContext) -> None:
     """Raises DomainError where the objective has not what the direction needs, or is too large."""
-    n = len(setting.x0)
-    if rule.squares and not setting.facts.squares:
+    n = len(context.x0)
+    if rule.squares and not context.facts.squares:
         message = f"direction={direction!r} needs a sum of squares that the compiler sees"
         remedy = "write the objective as sumsq(…) or sum((…)^2 …), or use direction='newton'"
     elif rule.most is not None and n > rule.most:
@@ -97,7 +99,7 @@ def check_suits(direction: str, rule: Rule, setting: Setting) -> None:
     raise DomainError(Diagnostic("E604", message, help=remedy))
 
 
-def degree_for_exact(facts: Facts) -> int:
+def degree_for_exact(facts: ObjectiveFacts) -> int:
     """The degree of the polynomial; DomainError where it is none, or of too high a degree."""
     if facts.degree is not None and facts.degree <= LARGEST_DEGREE:
         return facts.degree
@@ -122,17 +124,17 @@ _LINE_SEARCH = (
 _BALL = ("D", "d", "lipschitz", "samples", "safety")
 
 
-def of_a_ball(given: Options, prove: Prove | None, facts: Facts) -> LipschitzSource:
+def of_a_ball(given: Options, prove: Prove | None, facts: ObjectiveFacts) -> LipschitzSource:
     """The constants that `lipschitz` asks for."""
     return lipschitz_source(given, prove)
 
 
-def of_both(given: Options, prove: Prove | None, facts: Facts) -> LipschitzSource:
+def of_both(given: Options, prove: Prove | None, facts: ObjectiveFacts) -> LipschitzSource:
     """L1 and L2 of agp."""
     return agp_source(given, prove)
 
 
-def of_a_step(given: Options, prove: Prove | None, facts: Facts) -> LipschitzSource:
+def of_a_step(given: Options, prove: Prove | None, facts: ObjectiveFacts) -> LipschitzSource:
     """The constant of a fixed step."""
     return gd_source(given, prove)
 
@@ -185,7 +187,7 @@ def method_of(
     x0: Vector,
     gtol: float,
     prove: Prove | None = None,
-    facts: Facts = NO_FACTS,
+    facts: ObjectiveFacts = NO_FACTS,
 ) -> tuple[Subroutine, LipschitzSource | None]:
     """The method called `name` for a run from x0 (n,), and the source of its constants.
 
@@ -195,12 +197,12 @@ def method_of(
     check_names(name, options, method.options)
     given = {option: value for option, value in options.items() if value is not None}
     if method.source is None:
-        found = method.build(given, Setting(x0, gtol, facts=facts))
+        found = method.build(given, MethodContext(x0, gtol, facts=facts))
         if isinstance(found, NormArmijo):
             found = replace(found, prove=prove)
         return found, None
     source = method.source(given, prove, facts)
-    setting = Setting(x0, gtol, source.estimated, proves(source), facts)
+    context = MethodContext(x0, gtol, source.estimated, proves(source), facts)
     if "d" in method.options and is_auto(given):
-        return certified(name, setting, "d" in given), proofs_alone(source)
-    return method.build(given, setting), source
+        return certified(name, context, "d" in given), proofs_alone(source)
+    return method.build(given, context), source

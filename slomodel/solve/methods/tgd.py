@@ -11,8 +11,8 @@ from slomodel.solve.methods.ball import margin, radius, require_epoch_descent
 from slomodel.solve.methods.gradient_steps import DescentRun
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
-from slomodel.solve.options import Setting, bad_value
-from slomodel.solve.subroutine import Ball, Iterate, Needs, Region
+from slomodel.solve.options import MethodContext, bad_value
+from slomodel.solve.subroutine import Ball, EpochRegion, Iterate, Needs
 from slomodel.solve.verify.certificate import Promise
 from slomodel.solve.verify.inequalities import of_gradient_steps
 
@@ -51,7 +51,7 @@ class TGD:
         return DescentRun(truncate, evaluate, start, ends_at_boundary=False, least_L1=least)
 
 
-def truncate(current: Iterate, region: Region, out: Vector) -> bool:
+def truncate(current: Iterate, region: EpochRegion, out: Vector) -> bool:
     """Write the gradient step into `out` (n,), cut to length d where it is longer; True then.
 
     Paper: eqn:meta-TG.
@@ -68,10 +68,10 @@ def truncate(current: Iterate, region: Region, out: Vector) -> bool:
     return cut
 
 
-def tgd(given: Mapping[str, object], setting: Setting) -> TGD:
+def tgd(given: Mapping[str, object], context: MethodContext) -> TGD:
     """TGD with its defaults: d = D/4."""
     if "d" in given:
         d = margin(given["d"], closed=False)
-        return TGD(radius(given, setting, d), d)
-    D = radius(given, setting, 0.0)
+        return TGD(radius(given, context, d), d)
+    D = radius(given, context, 0.0)
     return TGD(D, D / 4.0)

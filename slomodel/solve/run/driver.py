@@ -19,13 +19,13 @@ from slomodel.solve.stagnation.stationary_point import falls_beyond
 from slomodel.solve.stagnation.unbounded import Drift, depth
 from slomodel.solve.status import Status
 from slomodel.solve.subroutine import (
+    AcceptedStep,
     ConstantsOver,
+    EpochRegion,
     Halt,
     Iterate,
     Needs,
     OwnBall,
-    Region,
-    Step,
     Stepper,
     Subroutine,
     Violation,
@@ -120,7 +120,7 @@ def left_saddle(watch: SaddleWatch, monitor: Monitor, run: RunState) -> bool:
             watch.judge(run.current, run.tolerance)
         return False
     run.status, run.detail, run.remedy = None, "", ""
-    run.accept(Step(found, norm(found.x - run.current.x), at_boundary=True))
+    run.accept(AcceptedStep(found, norm(found.x - run.current.x), at_boundary=True))
     monitor.record(run.current, run.step, run.epoch)
     run.stop_asked = monitor.tell(run.current, run.step, run.epoch)
     return True
@@ -186,7 +186,9 @@ def one_epoch(
     run.region = None
 
 
-def open_region(subroutine: Subroutine, start: Iterate, constants: ConstantsOver | None) -> Region:
+def open_region(
+    subroutine: Subroutine, start: Iterate, constants: ConstantsOver | None
+) -> EpochRegion:
     """The ball round the epoch's first point, with the constants that the subroutine needs."""
     ball = subroutine.ball
     if isinstance(ball, OwnBall):
@@ -195,16 +197,16 @@ def open_region(subroutine: Subroutine, start: Iterate, constants: ConstantsOver
     # The arrays of `start` live until the step after the next.
     centre = start.x if ball.ends_every_step else start.x.copy()
     if subroutine.needs is Needs.nothing:
-        return Region(centre, ball)
+        return EpochRegion(centre, ball)
     assert constants is not None, f"{subroutine.name} needs Lipschitz constants"
     found = constants(start, ball.over * ball.D)
     if found.unproved:
         raise unproved(ball.over * ball.D, found.unproved)
     L2 = found.L2 if subroutine.needs is Needs.L1_and_L2 else None
-    return Region(centre, ball, found.L1, L2, found.source, found.estimated)
+    return EpochRegion(centre, ball, found.L1, L2, found.source, found.estimated)
 
 
-def inflated(region: Region, at: Iterate) -> Region:
+def inflated(region: EpochRegion, at: Iterate) -> EpochRegion:
     """The region with L1 and L2 doubled; L1 = 0 becomes what takes a step from `at` out by D."""
     assert region.L1 is not None
     L2 = None if region.L2 is None else 2.0 * region.L2
@@ -227,7 +229,7 @@ def has_ended(run: RunState, k: int) -> bool:
     return run.status is not None
 
 
-def ends_epoch(taken: Step, region: Region) -> bool:
+def ends_epoch(taken: AcceptedStep, region: EpochRegion) -> bool:
     """Whether the new point lies in the margin [D−d, D] of the epoch's ball."""
     ball = region.ball
     if taken.at_boundary or ball.ends_every_step:

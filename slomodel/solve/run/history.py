@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slomodel.solve.norms import Vector, norm
-from slomodel.solve.subroutine import Region
+from slomodel.solve.subroutine import EpochRegion
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class EpochLog:
         self._records: list[EpochRecord] = []
         self._count = 0
 
-    def add(self, region: Region, iterations: int, violations: int) -> None:
+    def add(self, region: EpochRegion, iterations: int, violations: int) -> None:
         single = region.ball.ends_every_step and region.L1 is None
         if single and not iterations:
             return

@@ -1,20 +1,25 @@
-"""The line that shows a run while it goes on; on a terminal only."""
+"""The display of a run in progress: a live line on a terminal, or the user's own object."""
 
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.live import Live
-from rich.text import Text
-
+from slomodel.solve.options import bad_value
 from slomodel.solve.run.monitor import Progress, State
+
+# The library that draws is loaded by the runs that are watched.
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
 
 
 class LiveLine:
     """One line on standard error, redrawn at each update and removed at the end."""
 
     def __init__(self, console: Console, max_time: float | None, counted: str) -> None:
+        from rich.live import Live
+
         self._live = Live(console=console, auto_refresh=False, transient=True)
         self._counted = counted
         self._limit = "" if max_time is None else f" of {max_time:g}"
@@ -27,6 +32,8 @@ class LiveLine:
         self._live.stop()
 
     def _line(self, state: State) -> Text:
+        from rich.text import Text
+
         line = Text(no_wrap=True, overflow="ellipsis")
         line.append(f"{self._counted} {state.k:<9,}", style="bold")
         line.append(f"  f {state.fun:<15.8g}")
@@ -37,5 +44,25 @@ class LiveLine:
 
 def live_line(max_time: float | None, counted: str = "iteration") -> Progress | None:
     """The display of a run, or None where nobody watches; `counted` is what k counts."""
+    from rich.console import Console
+
     console = Console(file=sys.stderr, highlight=False)
     return LiveLine(console, max_time, counted) if console.is_terminal else None
+
+
+def display_of(
+    progress: object, max_time: float | None, counted: str = "iteration"
+) -> Progress | None:
+    """The display asked for: the live line for True, None for None, False or where nobody watches.
+
+    `counted` is what the line counts.
+    Raises DomainError for what is no display.
+    """
+    if progress is None or progress is False:
+        return None
+    if progress is True:
+        return live_line(max_time, counted)
+    if isinstance(progress, Progress) and not isinstance(progress, type):
+        return progress
+    wanted = "True, False or an object with update(state) and close()"
+    raise bad_value("progress", wanted, progress)

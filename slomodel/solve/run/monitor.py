@@ -108,27 +108,6 @@ class Monitor:
         )
 
 
-def display_of(
-    progress: object, max_time: float | None, counted: str = "iteration"
-) -> Progress | None:
-    """The display asked for: the live line for True, None for None, False or where nobody watches.
-
-    `counted` is what the line counts.
-    Raises DomainError for what is no display.
-    """
-    if progress is None or progress is False:
-        return None
-    if progress is True:
-        # The library that draws is loaded for those who watch.
-        from slomodel.solve.run.live import live_line
-
-        return live_line(max_time, counted)
-    if isinstance(progress, Progress) and not isinstance(progress, type):
-        return progress
-    wanted = "True, False or an object with update(state) and close()"
-    raise bad_value("progress", wanted, progress)
-
-
 def check_callback(callback: object) -> None:
     """Raise DomainError for a callback that is not callable."""
     if callback is not None and not callable(callback):

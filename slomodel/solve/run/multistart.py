@@ -22,7 +22,7 @@ class RunFrom(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class StartTask:
     """Run k of many, in what is left of the time; None where nothing is."""
 
     run: RunFrom
@@ -51,7 +51,7 @@ def many(
     Raises DomainError where not one run was made.
     """
     began = perf_counter()
-    task = Task(run, seed, None if max_time is None else began + max_time)
+    task = StartTask(run, seed, None if max_time is None else began + max_time)
     sign = -1.0 if sense == "maximize" else 1.0
     runs: list[Solution] = []
     try:
@@ -73,7 +73,7 @@ def many(
     return replace(runs[0], runs=tuple(runs), starts=starts)
 
 
-def made(task: Task, starts: int, workers: int) -> Iterator[Solution]:
+def made(task: StartTask, starts: int, workers: int) -> Iterator[Solution]:
     """The runs as they end: in this process, or in several."""
     if workers == 1:
         for k in range(starts):

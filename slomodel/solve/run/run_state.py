@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from slomodel.solve.constants.proved import Clocked
 from slomodel.solve.controls import Controls
-from slomodel.solve.facts import NO_FACTS, Facts
+from slomodel.solve.facts import NO_FACTS, ObjectiveFacts
 from slomodel.solve.run.history import EpochLog
 from slomodel.solve.stagnation.stationary_point import SoFar
 from slomodel.solve.status import Status
-from slomodel.solve.subroutine import Halt, Iterate, Region, Step
+from slomodel.solve.subroutine import AcceptedStep, EpochRegion, Halt, Iterate
 from slomodel.solve.verify.certificate import Certifier
 
 
@@ -36,12 +36,12 @@ class RunState:
     rounding_steps: int = 0
     violations: int = 0
     best: Iterate | None = None
-    facts: Facts = NO_FACTS
+    facts: ObjectiveFacts = NO_FACTS
     first_f: float = math.nan
     first_size: float = 0.0
     stop_asked: bool = False
     depth: float = -math.inf
-    region: Region | None = None
+    region: EpochRegion | None = None
     first: int = 0
     violations_before: int = 0
     epochs: EpochLog = field(default_factory=EpochLog)
@@ -62,7 +62,7 @@ class RunState:
             self.current = seen.best or self.current
             self.end(seen.status, seen.detail, seen.remedy)
 
-    def accept(self, taken: Step) -> None:
+    def accept(self, taken: AcceptedStep) -> None:
         old, new = self.current, taken.point
         rises = new.f > old.f and not taken.by_rounding
         if rises and (self.best is None or old.f < self.best.f):

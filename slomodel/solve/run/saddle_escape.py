@@ -9,7 +9,7 @@ import numpy as np
 
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.constants.proved import Prove
-from slomodel.solve.facts import Facts
+from slomodel.solve.facts import ObjectiveFacts
 from slomodel.solve.norms import Vector, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.options import bad_value
@@ -160,7 +160,7 @@ class SaddleWatch:
 
 def watch_of(
     wanted: object,
-    facts: Facts,
+    facts: ObjectiveFacts,
     evaluate: Evaluator,
     prove: Prove | None,
     seed: int,

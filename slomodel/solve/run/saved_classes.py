@@ -10,20 +10,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from slomodel.solve.constants.proved import Clocked, FirstProved, SignedErrors
-from slomodel.solve.constants.source import Sampled, Samples
+from slomodel.solve.constants.source import Sampled, SampledConstants
 from slomodel.solve.directions.alternating import Turns
 from slomodel.solve.directions.conjugate_gradient import ConjugateGradient
-from slomodel.solve.directions.direction import Gradient, Pair
+from slomodel.solve.directions.direction import Gradient, SecantPair
 from slomodel.solve.directions.gauss_newton import GaussNewton
 from slomodel.solve.directions.lbfgs import LBFGS
 from slomodel.solve.directions.mixed_newton import MixedNewton
 from slomodel.solve.directions.newton import Newton
 from slomodel.solve.directions.newton_cg import NewtonCG
-from slomodel.solve.facts import Facts
+from slomodel.solve.facts import ObjectiveFacts
 from slomodel.solve.line_search.armijo import LineSearch
 from slomodel.solve.line_search.exact import Ray
-from slomodel.solve.line_search.initial_step import Memory
-from slomodel.solve.methods import adgd
+from slomodel.solve.line_search.initial_step import StepMemory
+from slomodel.solve.methods.adgd import SecantLength
 from slomodel.solve.methods.agp import AGPRun
 from slomodel.solve.methods.gradient_steps import DescentRun, Wandering
 from slomodel.solve.methods.ngd import FixedLength
@@ -36,9 +36,9 @@ from slomodel.solve.run.saddle_escape import SaddleWatch
 from slomodel.solve.stagnation.curvature import Ritz
 from slomodel.solve.stagnation.resolution import Floor
 from slomodel.solve.stagnation.unbounded import Drift, FarProbe
-from slomodel.solve.subroutine import Ball, Constants, Iterate, Region
-from slomodel.solve.verify import inequalities
+from slomodel.solve.subroutine import Ball, Constants, EpochRegion, Iterate
 from slomodel.solve.verify.certificate import Certifier, Promise, Tally
+from slomodel.solve.verify.inequalities import CurvatureDescent, Epochs
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,22 +61,22 @@ _TABLE = (
     SavedClass(EpochLog, "EpochLog"),
     SavedClass(EpochRecord, "EpochRecord", created=True),
     SavedClass(Iterate, "Iterate", created=True),
-    SavedClass(Region, "Region", created=True),
+    SavedClass(EpochRegion, "Region", created=True),
     SavedClass(Ball, "Ball", created=True),
-    SavedClass(Facts, "Facts"),
+    SavedClass(ObjectiveFacts, "Facts"),
     # Lipschitz constants.
     SavedClass(Constants, "Constants", created=True),
     SavedClass(Clocked, "Clocked"),
     SavedClass(FirstProved, "FirstProved"),
     SavedClass(Sampled, "Sampled"),
-    SavedClass(Samples, "Samples"),
+    SavedClass(SampledConstants, "Samples"),
     SavedClass(SignedErrors, "SignedErrors"),
     # Methods.
     SavedClass(AGPRun, "AGPRun"),
     SavedClass(DescentRun, "DescentRun"),
     SavedClass(FreeRun, "FreeRun"),
     SavedClass(FixedLength, "FixedLength"),
-    SavedClass(adgd.ByCurvature, "ByCurvature"),
+    SavedClass(SecantLength, "ByCurvature"),
     SavedClass(NormArmijo, "NormArmijo"),
     SavedClass(NormArmijoRun, "NormArmijoRun"),
     SavedClass(StdArmijoRun, "StdArmijoRun"),
@@ -89,9 +89,9 @@ _TABLE = (
     SavedClass(Newton, "Newton"),
     SavedClass(NewtonCG, "NewtonCG"),
     SavedClass(Turns, "Turns"),
-    SavedClass(Pair, "Pair", created=True),
+    SavedClass(SecantPair, "Pair", created=True),
     SavedClass(LineSearch, "LineSearch"),
-    SavedClass(Memory, "Memory"),
+    SavedClass(StepMemory, "Memory"),
     SavedClass(Ray, "Ray"),
     # Stagnation, saddles and unbounded objectives.
     SavedClass(Floor, "Floor"),
@@ -106,8 +106,8 @@ _TABLE = (
     SavedClass(Promise, "Promise"),
     SavedClass(Tally, "Tally"),
     SavedClass(ProvedCurvature, "ProvedCurvature"),
-    SavedClass(inequalities.ByCurvature, "ByCurvature"),
-    SavedClass(inequalities.Epochs, "Epochs"),
+    SavedClass(CurvatureDescent, "ByCurvature"),
+    SavedClass(Epochs, "Epochs"),
 )
 
 SAVED = {entry.cls: entry for entry in _TABLE}

@@ -11,7 +11,7 @@ from slomodel.solve.constants.proved import EvaluationErrors
 from slomodel.solve.norms import EPS, Vector
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.stagnation.resolution import ROUNDING
-from slomodel.solve.subroutine import Iterate, Region, Step
+from slomodel.solve.subroutine import AcceptedStep, EpochRegion, Iterate
 
 NO_STEP = -1
 Since = Literal["step", "epoch", "run"]
@@ -28,8 +28,8 @@ class Moment:
     """
 
     old: Iterate
-    taken: Step
-    region: Region
+    taken: AcceptedStep
+    region: EpochRegion
     root: float
     ends: bool
     epoch_x: Vector
@@ -212,7 +212,13 @@ class Certifier:
         self._clean = self._all_clean = True
 
     def took(
-        self, old: Iterate, taken: Step, region: Region, root: float, ends: bool, k: int
+        self,
+        old: Iterate,
+        taken: AcceptedStep,
+        region: EpochRegion,
+        root: float,
+        ends: bool,
+        k: int,
     ) -> None:
         """Check step k."""
         if self._x0 is None:

@@ -9,14 +9,14 @@ import numpy as np
 
 from slomodel.solve.norms import EPS, Vector, norm, power
 from slomodel.solve.stagnation.resolution import ROUNDING
-from slomodel.solve.subroutine import Region
+from slomodel.solve.subroutine import EpochRegion
 from slomodel.solve.verify.certificate import EXEMPT, Moment, Promise
 
 # D ≥ 6ε^¼ and the like are compared with this relative slack.
 SLACK = 1e-12
 # A distance of two points of norm up to r has an error of a few eps·r.
 OF_DISTANCE = 8.0
-Constant = Callable[[Region, float], float]
+Constant = Callable[[EpochRegion, float], float]
 """(region, √ε) -> C1 or C2."""
 COVERED = ("p", "b1", "b2")
 # For |τ| below NEAR_TANGENT (1 + τ)^q is a series of SERIES_TERMS terms, whose remainder is below
@@ -145,10 +145,10 @@ def of_gradient_steps(with_margin: bool) -> tuple[Promise, ...]:
     def radius(moment: Moment) -> float:
         return moment.root / 2.0 + (2.0 * moment.region.ball.d if with_margin else 0.0)
 
-    def c1(region: Region, root: float) -> float:
+    def c1(region: EpochRegion, root: float) -> float:
         return first_constant(region) / 2.0
 
-    def c2(region: Region, root: float) -> float:
+    def c2(region: EpochRegion, root: float) -> float:
         L1 = first_constant(region)
         return root * root / (2.0 * L1) if L1 > 0.0 else 0.0
 
@@ -162,11 +162,11 @@ def of_accelerated_steps() -> tuple[Promise, ...]:
     def radius(moment: Moment) -> float:
         return 3.0 * moment.region.ball.d
 
-    def c1(region: Region, root: float) -> float:
+    def c1(region: EpochRegion, root: float) -> float:
         assert region.L2 is not None
         return math.sqrt(region.L2 * root) / 24.0
 
-    def c2(region: Region, root: float) -> float:
+    def c2(region: EpochRegion, root: float) -> float:
         assert region.L2 is not None
         return root * math.sqrt(root) / (10.0 * math.sqrt(region.L2))
 
@@ -273,7 +273,7 @@ def of_line_search(sigma: float, alpha: float) -> tuple[Promise, ...]:
     )
 
 
-class ByCurvature:
+class CurvatureDescent:
     """norm-armijo's second inequality: θσ(1 − σ)α²ε/(2·L1).
 
     L1 is lifted to (1 − σ)α√ε/δ̄, which the paper takes from L1 ≥ 1. Paper: cor:lsearch-1.
@@ -302,14 +302,14 @@ def by_curvature(
     name = "a step lowers f by theta*sigma*(1-sigma)*alpha^2*eps/(2*L1)"
     if constant is None:
         return Promise(name, says_nothing, made=False)
-    return Promise(name, ByCurvature(constant, sigma, theta, alpha))
+    return Promise(name, CurvatureDescent(constant, sigma, theta, alpha))
 
 
 def says_nothing(moment: Moment) -> None:
     """A promise that is not made says nothing."""
 
 
-def first_constant(region: Region) -> float:
+def first_constant(region: EpochRegion) -> float:
     """L1 of a region that has one."""
     assert region.L1 is not None
     return region.L1
