@@ -1,4 +1,4 @@
-"""What Algorithm 1 asks of a subroutine 𝒜: constants, ball, and one step."""
+"""What Algorithm 1 requires of a subroutine 𝒜: the set of an epoch, its constants, and a step."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Protocol
 
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
+from slomodel.solve.sets.convex_set import Set
 from slomodel.solve.status import Status
 
 
@@ -58,38 +59,30 @@ ConstantsOver = Callable[[Iterate, float], Constants]
 
 
 @dataclass(frozen=True, slots=True)
-class Ball:
-    """Radius D and margin d of every epoch; constants are asked for over radius `over`·D."""
-
-    D: float
-    d: float
-    over: float = 1.0
-
-    @property
-    def ends_every_step(self) -> bool:
-        return self.d == self.D
-
-
-@dataclass(frozen=True, slots=True)
-class OwnBall:
-    """Every step has a ball of its own: `region` finds it, with its constants, at a point."""
-
-    region: Callable[[Iterate, ConstantsOver], EpochRegion]
-
-
-@dataclass(frozen=True, slots=True)
 class EpochRegion:
-    """The ball of one epoch round its centre (n,), with the constants (None: not asked for).
+    """The set of one epoch, which began at `centre` (n,), with its margin and constants.
 
-    `estimated`: the constants may be too small.
+    The epoch ends at the first point within the margin `d` of the boundary. L1 and L2 are None
+    where the method needs none; `estimated`: they may be too small.
     """
 
     centre: Vector
-    ball: Ball
+    set: Set
+    d: float
     L1: float | None = None
     L2: float | None = None
     source: str = "none"
     estimated: bool = False
+
+    @property
+    def D(self) -> float:
+        """The radius of the set."""
+        return self.set.radius
+
+    @property
+    def ends_every_step(self) -> bool:
+        """Whether the margin is the whole set, so that every epoch is one step."""
+        return self.d == self.D
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +141,7 @@ class Stepper(Protocol):
 
 
 class Subroutine(Protocol):
-    """A method as a value: its parameters, the constants it needs and over which ball."""
+    """A method as a value: its parameters, the constants it needs and over which set."""
 
     @property
     def name(self) -> str: ...
@@ -157,10 +150,15 @@ class Subroutine(Protocol):
     def needs(self) -> Needs: ...
 
     @property
-    def ball(self) -> Ball | OwnBall: ...
-
-    @property
     def parameters(self) -> dict[str, float | str]: ...
+
+    def region(self, start: Iterate, constants: ConstantsOver | None) -> EpochRegion:
+        """The set of the epoch that begins at `start`, with the constants that are needed.
+
+        The arrays of `start` stay untouched until the step after the next. DomainError where a
+        constant that has to be proved has no proof.
+        """
+        ...
 
     def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> Stepper:
         """A run from `start`; DomainError when √ε, the tolerance, does not suit the ball."""

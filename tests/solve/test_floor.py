@@ -9,13 +9,14 @@ from solve.objectives import parabola
 
 from slomodel.solve import Status
 from slomodel.solve.controls import Controls
+from slomodel.solve.methods.ball import ball_of_a_step
 from slomodel.solve.norms import EPS
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.run.driver import minimize
 from slomodel.solve.run.monitor import Monitor
 from slomodel.solve.run.run_state import RunState
 from slomodel.solve.stagnation.resolution import GAIN, IDLE_STEPS, SHORT, Floor
-from slomodel.solve.subroutine import Ball, EpochRegion, Halt, Iterate, Needs
+from slomodel.solve.subroutine import ConstantsOver, EpochRegion, Halt, Iterate, Needs
 
 
 def point(f: float, gnorm: float) -> Iterate:
@@ -70,11 +71,13 @@ class Halting:
     better: Iterate
     name: str = "halting"
     needs: Needs = Needs.nothing
-    ball: Ball = Ball(1.0, 1.0)  # noqa: RUF009 (frozen)
 
     @property
     def parameters(self) -> dict[str, float | str]:
         return {}
+
+    def region(self, start: Iterate, constants: ConstantsOver | None) -> EpochRegion:
+        return ball_of_a_step(start, 1.0)
 
     def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> "Halting":
         return self

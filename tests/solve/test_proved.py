@@ -66,7 +66,7 @@ def searched(g: float, L1: Callable[[float], float], x: float = 0.0) -> tuple[fl
     start = Iterate(np.array([x]), 0.0, np.array([g]), g)
     region = largest_proved(start, over)
     assert region.L1 is not None
-    return region.ball.D, region.L1, len(asked)
+    return region.D, region.L1, len(asked)
 
 
 @pytest.mark.parametrize(

@@ -7,20 +7,30 @@ import pytest
 from numpy.testing import assert_allclose
 from solve.objectives import Vector, cases, recorded_problem, traces
 
+from slomodel.solve import solve
 from slomodel.solve.constants.source import BallFunction, GivenFunction
 from slomodel.solve.controls import Controls
+from slomodel.solve.methods.ball import ball_with_constant
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.run.driver import minimize
 from slomodel.solve.run.monitor import Monitor
 from slomodel.solve.run.run_state import RunState
-from slomodel.solve.subroutine import AcceptedStep, Ball, EpochRegion, Halt, Iterate, Needs
+from slomodel.solve.subroutine import (
+    AcceptedStep,
+    ConstantsOver,
+    EpochRegion,
+    Halt,
+    Iterate,
+    Needs,
+)
 
 
 @dataclass(frozen=True)
 class Truncated:
     """x − g·min(1/L1, d/‖g‖), the paper's eqn:meta-TG."""
 
-    ball: Ball
+    D: float
+    d: float
     name: str = "truncated"
     needs: Needs = Needs.L1
     overshoot: float = 1.0
@@ -28,6 +38,9 @@ class Truncated:
     @property
     def parameters(self) -> dict[str, float | str]:
         return {}
+
+    def region(self, start: Iterate, constants: ConstantsOver | None) -> EpochRegion:
+        return ball_with_constant(start, self.D, self.d, constants)
 
     def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> "TruncatedRun":
         return TruncatedRun(self, evaluate)
@@ -44,7 +57,7 @@ class TruncatedRun:
     def step(self, current: Iterate, region: EpochRegion) -> AcceptedStep | Halt:
         assert region.L1 is not None
         assert region.L2 is None
-        rate = self.method.overshoot * min(1.0 / region.L1, region.ball.d / current.gnorm)
+        rate = self.method.overshoot * min(1.0 / region.L1, region.d / current.gnorm)
         x = current.x - rate * current.g
         g = np.empty_like(x)
         new = Iterate(x, self.evaluate.value(x), g, self.evaluate.gradient(x, g))
@@ -71,7 +84,7 @@ def test_epochs_of_a_recorded_run() -> None:
         return max(4.0, 12.0 * (float(np.linalg.norm(centre)) + radius) ** 2 - 4.0), np.inf
 
     controls = Controls(gtol=params["gtol"], scaled=False, max_iter=params["max_iter"])
-    run = run_of("quartic", Truncated(Ball(params["D"], params["d"])), controls, source)
+    run = run_of("quartic", Truncated(params["D"], params["d"]), controls, source)
     assert run.status == "converged"
     assert set(asked) == {params["D"]}
     records = run.epochs.records()
@@ -81,19 +94,19 @@ def test_epochs_of_a_recorded_run() -> None:
     assert_allclose(run.current.x, case["x_final"], rtol=1e-8)
 
 
-def test_constants_are_asked_for_over_a_multiple_of_the_radius() -> None:
-    asked: list[float] = []
+def test_constants_of_agp_are_queried_over_three_times_the_radius() -> None:
+    radii: list[float] = []
 
     def source(centre: Vector, radius: float) -> tuple[float, float]:
-        asked.append(radius)
+        radii.append(radius)
         return 50.0, 7.0
 
-    method = Truncated(Ball(0.5, 0.1, over=3.0))
-    run_of("quartic", method, Controls(max_iter=30), source)
-    assert set(asked) == {1.5}
+    x0 = traces()["problems"]["quartic"]["x0"]
+    solve(recorded_problem("quartic"), x0, method="agp", D=0.5, lipschitz=source, max_iter=5)
+    assert set(radii) == {1.5}
 
 
 def test_a_step_out_of_the_ball_is_a_bug() -> None:
-    method = Truncated(Ball(0.25, 0.2), overshoot=3.0)
-    with pytest.raises(AssertionError, match="left the ball"):
+    method = Truncated(0.25, 0.2, overshoot=3.0)
+    with pytest.raises(AssertionError, match="left the set"):
         run_of("expsum", method, Controls(), lambda centre, radius: (1.0, 1.0))

@@ -18,19 +18,18 @@ from slomodel.solve.methods.gradient_steps import Wandering, within_noise
 from slomodel.solve.norms import Vector, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.options import MethodContext, bad_value, choice
+from slomodel.solve.sets.ball import EuclideanBall
 from slomodel.solve.stagnation.diagnosis import explain_limit
 from slomodel.solve.stagnation.resolution import Floor
 from slomodel.solve.stagnation.unbounded import FarProbe
 from slomodel.solve.subroutine import (
     AcceptedStep,
-    Ball,
     Constants,
     ConstantsOver,
     EpochRegion,
     Halt,
     Iterate,
     Needs,
-    OwnBall,
     Violation,
 )
 from slomodel.solve.verify.certificate import Promise
@@ -63,10 +62,6 @@ class AGP:
     needs = Needs.L1_and_L2
 
     @property
-    def ball(self) -> OwnBall:
-        return OwnBall(self._region)
-
-    @property
     def parameters(self) -> dict[str, float | str]:
         return ({} if self.D is None else {"D": self.D}) | {"lift": self.lift}
 
@@ -81,8 +76,9 @@ class AGP:
                 raise bad_value("D", f"a number ≥ 6ε^¼ = {least:g}", self.D)
         return AGPRun(self, evaluate, start, tolerance)
 
-    def _region(self, start: Iterate, constants: ConstantsOver) -> EpochRegion:
+    def region(self, start: Iterate, constants: ConstantsOver | None) -> EpochRegion:
         """The ball of an epoch with the constants over three times its radius."""
+        assert constants is not None
         D = self.D or LEAST_D
         if self.lift == "paper" and self.D is None:
             D = max(D, 6.0 * math.sqrt(self.gtol))
@@ -96,10 +92,9 @@ class AGP:
             if larger.unproved or not D_next * math.sqrt(larger.second) <= wanted:
                 break
             D, found = D_next, larger
-        ball = Ball(D, 0.0, OVER)
-        return EpochRegion(
-            start.x.copy(), ball, found.L1, found.second, found.source, found.estimated
-        )
+        centre = start.x.copy()
+        ball = EuclideanBall(centre, D)
+        return EpochRegion(centre, ball, 0.0, found.L1, found.second, found.source, found.estimated)
 
 
 def both(constants: ConstantsOver, start: Iterate, D: float) -> Constants:
@@ -136,11 +131,11 @@ class AGPRun:
         if not self._doubled:
             self._doublings = 0
         self._doubled = False
-        D, root = region.ball.D, math.sqrt(self._tolerance)
+        D, root = region.D, math.sqrt(self._tolerance)
         if self._literal:
-            return replace(region, L2=max(region.L2, 1.0), ball=Ball(D, 2.0 * root, OVER))
+            return replace(region, L2=max(region.L2, 1.0), d=2.0 * root)
         L2 = max(region.L2, 36.0 * self._tolerance / (D * D))
-        return replace(region, L2=L2, ball=Ball(D, 2.0 * root / math.sqrt(L2), OVER))
+        return replace(region, L2=L2, d=2.0 * root / math.sqrt(L2))
 
     def step(self, current: Iterate, region: EpochRegion) -> AcceptedStep | Halt | Violation:
         """x̄ ↦ p, b⁽¹⁾, b⁽²⁾, or where rounding leaves none of them the best point that there is."""
@@ -173,8 +168,7 @@ class AGPRun:
         return Subproblem(
             evaluate=self._evaluate,
             start=current,
-            centre=region.centre,
-            radius=region.ball.D - region.ball.d,
+            inside=region.set.shrunk(region.d),
             alpha=2.0 * math.sqrt(region.L2) * math.sqrt(self._tolerance),
             L1=region.L1,
             tolerance=self._tolerance,
@@ -233,7 +227,7 @@ class AGPRun:
             return out.calmest
         facts["chosen"] = "gradient"
         x = start.x - start.g / task.steepest
-        if not task.inside(x):
+        if not task.inside.in_interior(x):
             return None
         new = self._complete(x, self._evaluate.value(x))
         if new is None or new.f > start.f + noise:
@@ -264,11 +258,11 @@ class AGPRun:
         C1 = math.sqrt(region.L2 * self._tolerance) / 24.0
         excess = max(new.f - current.f + C1 * length * length, new.f - self._floor.lowest)
         holds = within_noise(
-            self._floor, self._evaluate, current, excess, self._largest_f, region.ball.D
+            self._floor, self._evaluate, current, excess, self._largest_f, region.D
         )
         if region.estimated and not holds:
             return self._double()
-        if self._wandering.note(new, self._floor.noise(new), length / region.ball.D):
+        if self._wandering.note(new, self._floor.noise(new), length / region.D):
             return self._why_no_gain(current, region)
         self._floor.lowest = min(self._floor.lowest, new.f) if holds else new.f
         self._largest_f = max(self._largest_f, abs(new.f))
@@ -284,8 +278,8 @@ class AGPRun:
         return Violation()
 
     def _why_no_gain(self, at: Iterate, region: EpochRegion) -> Halt:
-        reach = max(region.ball.D, norm(at.x))
-        limit = f"D = {region.ball.D:.3g}, L1 = {region.L1:.3g} and L2 = {region.L2:.3g}"
+        reach = max(region.D, norm(at.x))
+        limit = f"D = {region.D:.3g}, L1 = {region.L1:.3g} and L2 = {region.L2:.3g}"
         return explain_limit(self._evaluate, self._floor, at, reach, limit)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from slomodel.solve.norms import Vector, norm
 from slomodel.solve.objective import Evaluator
+from slomodel.solve.sets.convex_set import Set
 from slomodel.solve.subroutine import Iterate
 
 # Inner iterations of one call, √κ·log(1/ε) by the theorem. A ball with a kink would take millions.
@@ -20,7 +21,7 @@ ROUNDING = 32.0
 
 @dataclass(frozen=True, slots=True)
 class Subproblem:
-    """f̂(x) = f(x) + α‖x − x̄‖² on the ball X round `centre`, and what the method needs of it.
+    """f̂(x) = f(x) + α‖x − x̄‖² on the set X, `inside`, and what the method needs of it.
 
     `noise` is the rounding error of a difference of values near x̄. `literal`: no test is made
     that the paper does not state, but for those of rounding.
@@ -28,8 +29,7 @@ class Subproblem:
 
     evaluate: Evaluator
     start: Iterate
-    centre: Vector
-    radius: float
+    inside: Set
     alpha: float
     L1: float
     tolerance: float
@@ -50,14 +50,11 @@ class Subproblem:
         """∇f̂ at x (n,), from ∇f there."""
         return g + (2.0 * self.alpha) * (x - self.start.x)
 
-    def inside(self, x: Vector) -> bool:
-        """Whether x is in the interior of X."""
-        return norm(x - self.centre) < self.radius
-
     def project(self, x: Vector) -> Vector:
-        """The nearest point of X to a point outside of it."""
-        away = x - self.centre
-        return self.centre + away * (self.radius / norm(away))
+        """The point of X nearest to x (n,)."""
+        nearest = np.empty_like(x)
+        self.inside.project(x, nearest)
+        return nearest
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +129,7 @@ class UntilGuilty:
         """Iteration t; False where it cannot go on without a flag."""
         task, out, t = self._task, self._out, self._out.t
         trial = self._x[t - 1] - self._slope_x[t - 1] / task.steepest
-        inside = task.inside(trial)
+        inside = task.inside.in_interior(trial)
         y = trial if inside else task.project(trial)
         f = task.evaluate.value(y)
         if not math.isfinite(f) or not self._keeps_to_it(y, f):
@@ -170,7 +167,7 @@ class UntilGuilty:
         """
         task, out, t = self._task, self._out, self._out.t
         z = y - slope / task.steepest
-        inside = task.inside(z)
+        inside = task.inside.in_interior(z)
         z = z if inside else task.project(z)
         f = task.evaluate.value(z)
         fhat = task.lifted(z, f)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
+from slomodel.solve.constants.proved import unproved
 from slomodel.solve.norms import norm
 from slomodel.solve.options import MethodContext, bad_value, number
+from slomodel.solve.sets.ball import EuclideanBall
+from slomodel.solve.subroutine import ConstantsOver, EpochRegion, Iterate
 
 # A D that equals its least value but for rounding is accepted.
 SLACK = 1e-12
@@ -47,3 +51,27 @@ def require_epoch_descent(D: float, d: float, tolerance: float) -> None:
     if least > D * (1.0 + SLACK):
         terms = f"√ε/2 + 2d = {least:g}" if d > 0.0 else f"√ε/2 = {least:g}"
         raise bad_value("D", f"a number ≥ {terms}", D)
+
+
+def ball_with_constant(
+    start: Iterate, D: float, d: float, constants: ConstantsOver | None
+) -> EpochRegion:
+    """The ball B(start, D) with margin d and L1 over it; DomainError where L1 has no bound."""
+    assert constants is not None
+    centre = start.x if d == D else start.x.copy()
+    found = constants(start, D)
+    if found.unproved:
+        raise unproved(D, found.unproved)
+    ball = EuclideanBall(centre, D)
+    return EpochRegion(centre, ball, d, found.L1, None, found.source, found.estimated)
+
+
+def whole_space(start: Iterate) -> EpochRegion:
+    """All of ℝⁿ: the run is one epoch."""
+    centre = start.x.copy()
+    return EpochRegion(centre, EuclideanBall(centre, math.inf), 0.0)
+
+
+def ball_of_a_step(start: Iterate, D: float) -> EpochRegion:
+    """The ball B(start, D) of a single step; its centre is not copied."""
+    return EpochRegion(start.x, EuclideanBall(start.x, D), D)

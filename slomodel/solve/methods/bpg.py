@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -13,12 +13,13 @@ from slomodel.solve.constants.proved import Prove, Quick, unproved
 from slomodel.solve.constants.relative import Adaptable
 from slomodel.solve.constants.source import LipschitzSource
 from slomodel.solve.facts import ObjectiveFacts
-from slomodel.solve.methods.gd import UNBOUNDED, given_constant
+from slomodel.solve.methods.ball import whole_space
+from slomodel.solve.methods.gd import given_constant
 from slomodel.solve.methods.gradient_steps import DescentRun
 from slomodel.solve.norms import Vector, norm, power
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.options import MethodContext, number
-from slomodel.solve.subroutine import ConstantsOver, EpochRegion, Iterate, Needs, OwnBall
+from slomodel.solve.subroutine import ConstantsOver, EpochRegion, Iterate, Needs
 from slomodel.solve.verify.certificate import Promise
 from slomodel.solve.verify.inequalities import of_bregman_steps
 
@@ -41,10 +42,6 @@ class BPG:
     needs = Needs.L1
 
     @property
-    def ball(self) -> OwnBall:
-        return OwnBall(whole_space)
-
-    @property
     def parameters(self) -> dict[str, float | str]:
         return {"p": self.p}
 
@@ -52,17 +49,18 @@ class BPG:
     def promises(self) -> tuple[Promise, ...]:
         return of_bregman_steps(self.p)
 
+    def region(self, start: Iterate, constants: ConstantsOver | None) -> EpochRegion:
+        """The one region of the run; its L1 is L."""
+        assert constants is not None
+        found = constants(start, 0.0)
+        if found.unproved:
+            raise unproved(0.0, found.unproved)
+        whole = whole_space(start)
+        return replace(whole, L1=found.L1, source=found.source, estimated=found.estimated)
+
     def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> DescentRun:
         move = partial(mirror_step, self.p)
         return DescentRun(move, evaluate, start, ends_at_boundary=False)
-
-
-def whole_space(start: Iterate, constants: ConstantsOver) -> EpochRegion:
-    """The one region of the run; its L1 is L."""
-    found = constants(start, 0.0)
-    if found.unproved:
-        raise unproved(0.0, found.unproved)
-    return EpochRegion(start.x.copy(), UNBOUNDED, found.L1, None, found.source, found.estimated)
 
 
 def mirror_step(p: float, current: Iterate, region: EpochRegion, out: Vector) -> bool:

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.constants.proved import unproved
+from slomodel.solve.methods.ball import ball_of_a_step
 from slomodel.solve.methods.gradient_steps import DescentRun
 from slomodel.solve.methods.tgd import truncate
 from slomodel.solve.norms import norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.options import MethodContext
 from slomodel.solve.subroutine import (
-    Ball,
     Constants,
     ConstantsOver,
     EpochRegion,
     Iterate,
     Needs,
-    OwnBall,
 )
 from slomodel.solve.verify.certificate import Promise
 from slomodel.solve.verify.inequalities import of_certified_steps
@@ -45,16 +44,16 @@ class Certified:
     needs = Needs.L1
 
     @property
-    def ball(self) -> OwnBall:
-        return OwnBall(largest_proved)
-
-    @property
     def parameters(self) -> dict[str, float | str]:
         return {"D": "auto"}
 
     @property
     def promises(self) -> tuple[Promise, ...]:
         return of_certified_steps()
+
+    def region(self, start: Iterate, constants: ConstantsOver | None) -> EpochRegion:
+        assert constants is not None
+        return largest_proved(start, constants)
 
     def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> DescentRun:
         return DescentRun(truncate, evaluate, start, ends_at_boundary=False)
@@ -85,7 +84,7 @@ def largest_proved(start: Iterate, constants: ConstantsOver) -> EpochRegion:
     if math.inf == at_point.L1:
         raise unproved(0.0, at_point.unproved or "L1 is infinite")
     if g == 0.0:
-        return region(start, 0.0, at_point)
+        return region_of(start, 0.0, at_point)
     proved, low, high = at_point, 0.0, quotient(g, at_point.L1, cap)
     trial = high
     for _ in range(TRIALS):
@@ -102,7 +101,7 @@ def largest_proved(start: Iterate, constants: ConstantsOver) -> EpochRegion:
         trial = math.sqrt(low) * math.sqrt(high) if low > 0.0 else SHRINK * high
     if low == 0.0:
         raise unproved(trial, found.unproved or "L1 is infinite")
-    return region(start, low, proved)
+    return region_of(start, low, proved)
 
 
 def quotient(g: float, L1: float, otherwise: float) -> float:
@@ -110,7 +109,7 @@ def quotient(g: float, L1: float, otherwise: float) -> float:
     return g / L1 if 0.0 < L1 < math.inf and g / L1 < math.inf else otherwise
 
 
-def region(start: Iterate, radius: float, proved: Constants) -> EpochRegion:
-    """The ball with its constant; the centre is not copied, since the epoch is one step."""
-    ball = Ball(radius, radius)
-    return EpochRegion(start.x, ball, proved.L1, None, proved.source, proved.estimated)
+def region_of(start: Iterate, radius: float, proved: Constants) -> EpochRegion:
+    """The ball of one step with its constant."""
+    ball = ball_of_a_step(start, radius)
+    return replace(ball, L1=proved.L1, source=proved.source, estimated=proved.estimated)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -12,17 +11,14 @@ from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.constants.choice import lipschitz_source
 from slomodel.solve.constants.proved import Prove, unproved
 from slomodel.solve.constants.source import GivenNumber, LipschitzSource
-from slomodel.solve.methods.ball import radius
+from slomodel.solve.methods.ball import radius, whole_space
 from slomodel.solve.methods.gradient_steps import DescentRun
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.options import MethodContext, number
-from slomodel.solve.subroutine import Ball, ConstantsOver, EpochRegion, Iterate, Needs, OwnBall
+from slomodel.solve.subroutine import ConstantsOver, EpochRegion, Iterate, Needs
 from slomodel.solve.verify.certificate import Promise
 from slomodel.solve.verify.inequalities import of_a_fixed_step
-
-UNBOUNDED = Ball(math.inf, 0.0)
-"""The ball of a run that is one epoch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +35,6 @@ class GD:
     needs = Needs.L1
 
     @property
-    def ball(self) -> OwnBall:
-        return OwnBall(self._region)
-
-    @property
     def parameters(self) -> dict[str, float | str]:
         return {} if self.D is None else {"D": self.D}
 
@@ -50,19 +42,19 @@ class GD:
     def promises(self) -> tuple[Promise, ...]:
         return of_a_fixed_step()
 
-    def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> DescentRun:
-        return DescentRun(descend, evaluate, start, ends_at_boundary=False)
-
-    def _region(self, start: Iterate, constants: ConstantsOver) -> EpochRegion:
+    def region(self, start: Iterate, constants: ConstantsOver | None) -> EpochRegion:
         """The one region of the run. L1 = 0 over the ball takes the first step to its boundary."""
+        assert constants is not None
         D = 0.0 if self.D is None else self.D
         found = constants(start, D)
         if found.unproved:
             raise unproved(D, found.unproved)
-        whole = EpochRegion(
-            start.x.copy(), UNBOUNDED, found.L1, None, found.source, self.D is not None
-        )
-        return whole if found.L1 > 0.0 else replace(whole, L1=start.gnorm / D)
+        L1 = found.L1 if found.L1 > 0.0 else start.gnorm / D
+        estimated = self.D is not None
+        return replace(whole_space(start), L1=L1, source=found.source, estimated=estimated)
+
+    def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> DescentRun:
+        return DescentRun(descend, evaluate, start, ends_at_boundary=False)
 
 
 def descend(current: Iterate, region: EpochRegion, out: Vector) -> bool:

@@ -88,7 +88,7 @@ class DescentRun:
         self._floor.lowest = min(self._floor.lowest, new.f) if holds else new.f
         self._largest_f = max(self._largest_f, abs(new.f))
         # Without a ball, steps that shrink lead to a minimiser; those that do not may lead nowhere.
-        free = math.inf == region.ball.D
+        free = math.inf == region.D
         self._probe.count(cut_short or (free and new.gnorm >= current.gnorm))
         at_boundary = cut_short and self._ends_at_boundary
         return AcceptedStep(new, length, at_boundary, holds and excess > 0.0, violates=not holds)
@@ -126,7 +126,7 @@ def within_noise(
 
 def reach(region: EpochRegion, at: Iterate) -> float:
     """How far from `at` a step may go: by D, or by max(1, ‖x‖) where no ball bounds it."""
-    D = region.ball.D
+    D = region.D
     return D if math.inf > D else max(1.0, norm(at.x))
 
 

@@ -14,12 +14,20 @@ from slomodel.solve.directions.table import DIRECTIONS
 from slomodel.solve.line_search.armijo import Found, LineSearch
 from slomodel.solve.line_search.exact import Ray
 from slomodel.solve.line_search.initial_step import INITIAL_STEPS, WANTS_PAIRS, StepMemory
+from slomodel.solve.methods.ball import ball_of_a_step
 from slomodel.solve.norms import EPS, LARGEST, Vector, norm, slope_along
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.stagnation.diagnosis import explain_failure
 from slomodel.solve.stagnation.resolution import Floor
 from slomodel.solve.stagnation.unbounded import FarProbe
-from slomodel.solve.subroutine import AcceptedStep, Ball, EpochRegion, Halt, Iterate, Needs
+from slomodel.solve.subroutine import (
+    AcceptedStep,
+    ConstantsOver,
+    EpochRegion,
+    Halt,
+    Iterate,
+    Needs,
+)
 from slomodel.solve.verify.certificate import Moment, Promise
 from slomodel.solve.verify.inequalities import by_curvature, of_line_search
 
@@ -47,10 +55,6 @@ class NormArmijo:
 
     name = "norm-armijo"
     needs = Needs.nothing
-
-    @property
-    def ball(self) -> Ball:
-        return Ball(self.delta_bar, self.delta_bar)
 
     @property
     def parameters(self) -> dict[str, float | str]:
@@ -84,6 +88,9 @@ class NormArmijo:
             return None
         return ProvedCurvature(self.prove, over_last_two=bb)
 
+    def region(self, start: Iterate, constants: ConstantsOver | None) -> EpochRegion:
+        return ball_of_a_step(start, self.delta_bar)
+
     def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> NormArmijoRun:
         return NormArmijoRun(self, evaluate, start)
 
@@ -97,7 +104,7 @@ class ProvedCurvature:
         self._before = 0.0
 
     def __call__(self, moment: Moment) -> float:
-        L1 = self._prove(moment.old.x, moment.region.ball.D).L1
+        L1 = self._prove(moment.old.x, moment.region.D).L1
         before, self._before = self._before, L1
         return max(L1, before) if self._over_last_two else L1
 
@@ -138,7 +145,7 @@ class NormArmijoRun:
 
     def step(self, current: Iterate, region: EpochRegion) -> AcceptedStep | Halt:
         """x + δv with δ from the line search. Paper: alg:lsearch."""
-        v, D = self._v, region.ball.D
+        v, D = self._v, region.D
         if self._probe.due:
             halt = self._probe.look(current, np.multiply(v, self.delta, out=self._s))
             if halt:

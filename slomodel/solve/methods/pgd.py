@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
-from slomodel.solve.methods.ball import margin, radius, require_epoch_descent
+from slomodel.solve.methods.ball import (
+    ball_with_constant,
+    margin,
+    radius,
+    require_epoch_descent,
+)
 from slomodel.solve.methods.gradient_steps import DescentRun
-from slomodel.solve.norms import Vector, norm
+from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.options import MethodContext
-from slomodel.solve.subroutine import Ball, EpochRegion, Iterate, Needs
+from slomodel.solve.subroutine import ConstantsOver, EpochRegion, Iterate, Needs
 from slomodel.solve.verify.certificate import Promise
 from slomodel.solve.verify.inequalities import of_gradient_steps
 
@@ -28,10 +31,6 @@ class PGD:
     needs = Needs.L1
 
     @property
-    def ball(self) -> Ball:
-        return Ball(self.D, self.d)
-
-    @property
     def parameters(self) -> dict[str, float | str]:
         return {"D": self.D, "d": self.d}
 
@@ -39,32 +38,21 @@ class PGD:
     def promises(self) -> tuple[Promise, ...]:
         return of_gradient_steps(self.d > 0.0)
 
+    def region(self, start: Iterate, constants: ConstantsOver | None) -> EpochRegion:
+        return ball_with_constant(start, self.D, self.d, constants)
+
     def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> DescentRun:
         require_epoch_descent(self.D, self.d, tolerance)
         return DescentRun(project, evaluate, start, ends_at_boundary=True)
 
 
 def project(current: Iterate, region: EpochRegion, out: Vector) -> bool:
-    """Write the gradient step into `out` (n,), projected where it leaves the ball; True then.
+    """Write the gradient step into `out` (n,), projected where it leaves the set; True then.
 
-    Paper: eq:A:GP. L1 = 0 asks for an infinite step, whose projection exists.
+    Paper: eq:A:GP.
     """
-    D, centre, L1 = region.ball.D, region.centre, region.L1
-    assert L1 is not None
-    # From inside the ball a step longer than its diameter ends outside.
-    if current.gnorm <= 2.0 * D * L1:
-        np.divide(current.g, -L1, out=out)
-        out += current.x
-        from_centre = np.subtract(out, centre)
-        distance = norm(from_centre)
-        if distance <= D:
-            return False
-    else:
-        from_centre = (current.x - centre) * (L1 / current.gnorm) - current.g / current.gnorm
-        distance = norm(from_centre)
-    np.multiply(from_centre, D / distance, out=out)
-    out += centre
-    return True
+    assert region.L1 is not None
+    return region.set.project_step(current.x, current.g, current.gnorm, region.L1, out)
 
 
 def pgd(given: Mapping[str, object], context: MethodContext) -> PGD:

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from slomodel.solve.line_search.armijo import LineSearch
+from slomodel.solve.methods.ball import ball_of_a_step
 from slomodel.solve.norms import EPS, LARGEST, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.options import MethodContext, number
 from slomodel.solve.stagnation.diagnosis import explain_limit
 from slomodel.solve.stagnation.resolution import Floor
 from slomodel.solve.stagnation.unbounded import FarProbe
-from slomodel.solve.subroutine import AcceptedStep, Ball, EpochRegion, Halt, Iterate, Needs
+from slomodel.solve.subroutine import (
+    AcceptedStep,
+    ConstantsOver,
+    EpochRegion,
+    Halt,
+    Iterate,
+    Needs,
+)
 from slomodel.solve.verify.certificate import Moment, Promise
 from slomodel.solve.verify.inequalities import descends
 
@@ -34,10 +43,6 @@ class StdArmijo:
     needs = Needs.nothing
 
     @property
-    def ball(self) -> Ball:
-        return Ball(np.inf, np.inf)
-
-    @property
     def parameters(self) -> dict[str, float | str]:
         return {"delta_bar": self.delta_bar, "theta": self.theta, "sigma": self.sigma}
 
@@ -47,6 +52,9 @@ class StdArmijo:
             return self.sigma * moment.taken.length * moment.old.gnorm
 
         return (descends("a step lowers f by sigma*|step|*|gradient|", least),)
+
+    def region(self, start: Iterate, constants: ConstantsOver | None) -> EpochRegion:
+        return ball_of_a_step(start, math.inf)
 
     def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> StdArmijoRun:
         return StdArmijoRun(self, evaluate, start)

@@ -9,13 +9,21 @@ from typing import Protocol
 import numpy as np
 
 from slomodel.solve.directions.direction import IDLE_STEPS
+from slomodel.solve.methods.ball import whole_space
 from slomodel.solve.norms import LARGEST, Vector, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.stagnation.diagnosis import explain_limit
 from slomodel.solve.stagnation.resolution import GAIN, Floor
 from slomodel.solve.stagnation.unbounded import FarProbe
 from slomodel.solve.status import Status
-from slomodel.solve.subroutine import AcceptedStep, Ball, EpochRegion, Halt, Iterate, Needs
+from slomodel.solve.subroutine import (
+    AcceptedStep,
+    ConstantsOver,
+    EpochRegion,
+    Halt,
+    Iterate,
+    Needs,
+)
 from slomodel.solve.verify.certificate import Promise
 from slomodel.solve.verify.inequalities import NOTHING
 
@@ -52,12 +60,11 @@ class FreeMethod(ABC):
     needs = Needs.nothing
 
     @property
-    def ball(self) -> Ball:
-        return Ball(math.inf, 0.0)
-
-    @property
     def promises(self) -> tuple[Promise, ...]:
         return (NOTHING,)
+
+    def region(self, start: Iterate, constants: ConstantsOver | None) -> EpochRegion:
+        return whole_space(start)
 
     @abstractmethod
     def rule(self) -> Length:

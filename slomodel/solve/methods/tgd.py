@@ -7,12 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slomodel.solve.methods.ball import margin, radius, require_epoch_descent
+from slomodel.solve.methods.ball import (
+    ball_with_constant,
+    margin,
+    radius,
+    require_epoch_descent,
+)
 from slomodel.solve.methods.gradient_steps import DescentRun
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.options import MethodContext, bad_value
-from slomodel.solve.subroutine import Ball, EpochRegion, Iterate, Needs
+from slomodel.solve.subroutine import ConstantsOver, EpochRegion, Iterate, Needs
 from slomodel.solve.verify.certificate import Promise
 from slomodel.solve.verify.inequalities import of_gradient_steps
 
@@ -32,16 +37,15 @@ class TGD:
     needs = Needs.L1
 
     @property
-    def ball(self) -> Ball:
-        return Ball(self.D, self.d)
-
-    @property
     def parameters(self) -> dict[str, float | str]:
         return {"D": self.D, "d": self.d}
 
     @property
     def promises(self) -> tuple[Promise, ...]:
         return of_gradient_steps(True)
+
+    def region(self, start: Iterate, constants: ConstantsOver | None) -> EpochRegion:
+        return ball_with_constant(start, self.D, self.d, constants)
 
     def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> DescentRun:
         if self.d < tolerance:
@@ -56,7 +60,7 @@ def truncate(current: Iterate, region: EpochRegion, out: Vector) -> bool:
 
     Paper: eqn:meta-TG.
     """
-    d, L1 = region.ball.d, region.L1
+    d, L1 = region.d, region.L1
     assert L1 is not None
     cut = current.gnorm > L1 * d
     if cut:

@@ -5,9 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-import numpy as np
-
-from slomodel.solve.constants.proved import unproved
 from slomodel.solve.constants.source import LipschitzSource
 from slomodel.solve.norms import EPS, norm
 from slomodel.solve.objective import BudgetSpent, Evaluator
@@ -20,12 +17,9 @@ from slomodel.solve.stagnation.unbounded import Drift, depth
 from slomodel.solve.status import Status
 from slomodel.solve.subroutine import (
     AcceptedStep,
-    ConstantsOver,
     EpochRegion,
     Halt,
     Iterate,
-    Needs,
-    OwnBall,
     Stepper,
     Subroutine,
     Violation,
@@ -70,7 +64,7 @@ def minimize(
                 run.status, run.stop_asked = None, False
         while run.status is None:
             if run.region is None:
-                run.region = stepper.enter(open_region(subroutine, run.current, constants))
+                run.region = stepper.enter(subroutine.region(run.current, constants))
                 run.first, run.violations_before = monitor.k, run.violations
             one_epoch(stepper, evaluate, monitor, run, keeper, drift)
             if run.status is Status.converged:
@@ -152,7 +146,10 @@ def one_epoch(
     keeper: Keeper | None = None,
     drift: Drift | None = None,
 ) -> None:
-    """Iterate in B(x₀^τ, D) until ‖x_{k+1} − x₀^τ‖ ∈ [D−d, D] or the run ends."""
+    """Iterate in the epoch's set until x_{k+1} lies in its margin or the run ends.
+
+    For the ball B(x₀^τ, D) the margin is ‖x_{k+1} − x₀^τ‖ ∈ [D−d, D].
+    """
     assert run.region is not None
     try:
         while True:
@@ -186,31 +183,11 @@ def one_epoch(
     run.region = None
 
 
-def open_region(
-    subroutine: Subroutine, start: Iterate, constants: ConstantsOver | None
-) -> EpochRegion:
-    """The ball round the epoch's first point, with the constants that the subroutine needs."""
-    ball = subroutine.ball
-    if isinstance(ball, OwnBall):
-        assert constants is not None
-        return ball.region(start, constants)
-    # The arrays of `start` live until the step after the next.
-    centre = start.x if ball.ends_every_step else start.x.copy()
-    if subroutine.needs is Needs.nothing:
-        return EpochRegion(centre, ball)
-    assert constants is not None, f"{subroutine.name} needs Lipschitz constants"
-    found = constants(start, ball.over * ball.D)
-    if found.unproved:
-        raise unproved(ball.over * ball.D, found.unproved)
-    L2 = found.L2 if subroutine.needs is Needs.L1_and_L2 else None
-    return EpochRegion(centre, ball, found.L1, L2, found.source, found.estimated)
-
-
 def inflated(region: EpochRegion, at: Iterate) -> EpochRegion:
     """The region with L1 and L2 doubled; L1 = 0 becomes what takes a step from `at` out by D."""
     assert region.L1 is not None
     L2 = None if region.L2 is None else 2.0 * region.L2
-    return replace(region, L1=2.0 * region.L1 or at.gnorm / region.ball.D, L2=L2)
+    return replace(region, L1=2.0 * region.L1 or at.gnorm / region.D, L2=L2)
 
 
 def has_ended(run: RunState, k: int) -> bool:
@@ -230,11 +207,10 @@ def has_ended(run: RunState, k: int) -> bool:
 
 
 def ends_epoch(taken: AcceptedStep, region: EpochRegion) -> bool:
-    """Whether the new point lies in the margin [D−d, D] of the epoch's ball."""
-    ball = region.ball
-    if taken.at_boundary or ball.ends_every_step:
+    """Whether the new point lies in the margin of the epoch's set: [D−d, D] from its centre."""
+    if taken.at_boundary or region.ends_every_step:
         return True
-    distance = norm(np.subtract(taken.point.x, region.centre))
-    slack = 8.0 * EPS * (ball.D + norm(taken.point.x))
-    assert distance <= ball.D + slack, "a step left the ball of its epoch"
-    return distance >= ball.D - ball.d
+    x = taken.point.x
+    slack = 8.0 * EPS * (region.D + norm(x))
+    assert region.set.contains(x, slack), "a step left the set of its epoch"
+    return region.set.in_margin(x, region.d)

@@ -79,7 +79,7 @@ class EpochLog:
         self._count = 0
 
     def add(self, region: EpochRegion, iterations: int, violations: int) -> None:
-        single = region.ball.ends_every_step and region.L1 is None
+        single = region.ends_every_step and region.L1 is None
         if single and not iterations:
             return
         self._count += 1
@@ -90,7 +90,7 @@ class EpochLog:
                 first=self._count,
                 count=1,
                 centre_norm=norm(region.centre),
-                D=region.ball.D,
+                D=region.D,
                 L1=region.L1,
                 L2=region.L2,
                 source=region.source,

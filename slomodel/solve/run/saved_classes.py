@@ -6,7 +6,7 @@ earlier versions can be resumed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from slomodel.solve.constants.proved import Clocked, FirstProved, SignedErrors
@@ -33,12 +33,17 @@ from slomodel.solve.methods.step_rules import FreeRun, Settled
 from slomodel.solve.run.history import EpochLog, EpochRecord
 from slomodel.solve.run.run_state import RunState
 from slomodel.solve.run.saddle_escape import SaddleWatch
+from slomodel.solve.sets.ball import EuclideanBall
+from slomodel.solve.sets.box import Box
 from slomodel.solve.stagnation.curvature import Ritz
 from slomodel.solve.stagnation.resolution import Floor
 from slomodel.solve.stagnation.unbounded import Drift, FarProbe
-from slomodel.solve.subroutine import Ball, Constants, EpochRegion, Iterate
+from slomodel.solve.subroutine import Constants, EpochRegion, Iterate
 from slomodel.solve.verify.certificate import Certifier, Promise, Tally
 from slomodel.solve.verify.inequalities import CurvatureDescent, Epochs
+
+Parts = dict[str, object]
+"""The codes of an object's attributes, by their names in the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +51,33 @@ class SavedClass:
     """A class, its name in checkpoints, and the attributes that have another name there.
 
     `created`: an object may be constructed from the file alone, where the run that continues has
-    none yet; of every other class the run has one, and the file sets its attributes.
+    none yet; of every other class the run has one, and the file sets its attributes. `upgrade`
+    turns the saved attributes of earlier versions into those of now.
     """
 
     cls: type
     name: str
     attributes: Mapping[str, str] = field(default_factory=dict)
     created: bool = False
+    upgrade: Callable[[Parts], Parts] | None = None
+
+
+def _region_with_set(parts: Parts) -> Parts:
+    """An epoch's region, which was saved with its radius and margin before it had a set."""
+    ball = parts.get("ball")
+    if not isinstance(ball, list):
+        return parts
+    _, number, _, size = ball
+    centre = parts["centre"]
+    assert isinstance(centre, list)
+    # The centre comes first, so that the ball can refer to the same array.
+    held = {"centre": ["same", centre[1]], "radius": size["D"]}
+    return {
+        "centre": centre,
+        **{name: part for name, part in parts.items() if name not in {"centre", "ball"}},
+        "set": ["object", number, "EuclideanBall", held],
+        "d": size["d"],
+    }
 
 
 _TABLE = (
@@ -61,8 +86,9 @@ _TABLE = (
     SavedClass(EpochLog, "EpochLog"),
     SavedClass(EpochRecord, "EpochRecord", created=True),
     SavedClass(Iterate, "Iterate", created=True),
-    SavedClass(EpochRegion, "Region", created=True),
-    SavedClass(Ball, "Ball", created=True),
+    SavedClass(EpochRegion, "Region", created=True, upgrade=_region_with_set),
+    SavedClass(EuclideanBall, "EuclideanBall", created=True),
+    SavedClass(Box, "Box", created=True),
     SavedClass(ObjectiveFacts, "Facts"),
     # Lipschitz constants.
     SavedClass(Constants, "Constants", created=True),

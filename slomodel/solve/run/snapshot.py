@@ -8,7 +8,7 @@ generator is omitted (functions, evaluators, options): the run that continues ha
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from enum import Enum
 
 import numpy as np
@@ -112,7 +112,7 @@ class Thawer:
             return generator
         raise ValueError(kind)
 
-    def _object(self, number: int, name: str, parts: Mapping[str, Code], fresh: object) -> object:
+    def _object(self, number: int, name: str, parts: dict[str, Code], fresh: object) -> object:
         entry = SAVED.get(type(fresh))
         same = entry is not None and entry.name == name and id(fresh) not in self._filled
         if not same:
@@ -125,7 +125,7 @@ class Thawer:
         self._made[number] = made
         before = _attributes(made) if same else {}
         renamed = {saved: attribute for attribute, saved in entry.attributes.items()}
-        for saved, code in parts.items():
+        for saved, code in (entry.upgrade(parts) if entry.upgrade else parts).items():
             attribute = renamed.get(saved, saved)
             object.__setattr__(made, attribute, self.thaw(code, before.get(attribute)))
         return made

@@ -86,7 +86,7 @@ def of_epochs(
     def whole(moment: Moment) -> tuple[float, float] | None:
         if not moment.ends:
             return None
-        wanted = moment.root * moment.region.ball.D / share
+        wanted = moment.root * moment.region.D / share
         fall = moment.epoch_f - moment.taken.point.f
         error = ROUNDING * EPS * wanted + by_spacing(moment)
         return (wanted - fall, error) if moment.clean and not exempt(moment) else EXEMPT
@@ -115,7 +115,7 @@ class Epochs:
             return None
         if not moment.all_clean or exempt(moment):
             return EXEMPT
-        self._sum += moment.root * moment.region.ball.D / self._share
+        self._sum += moment.root * moment.region.D / self._share
         fall = moment.start_f - moment.taken.point.f
         # The rounding error of a sum grows with its number of terms, one per epoch.
         self._count += 1
@@ -124,7 +124,7 @@ class Epochs:
 
 def travel(moment: Moment) -> tuple[float, float]:
     """‖x_k − x_0‖ ≤ D in every epoch. Paper: eq:truncated."""
-    x, D = moment.taken.point.x, moment.region.ball.D
+    x, D = moment.taken.point.x, moment.region.D
     distance = norm(np.subtract(x, moment.region.centre))
     return distance - D, OF_DISTANCE * EPS * (D + norm(x))
 
@@ -134,7 +134,7 @@ def admissible(least: Callable[[Moment], float]) -> Promise:
 
     def excess(moment: Moment) -> tuple[float, float]:
         wanted = least(moment)
-        return wanted * (1.0 - SLACK) - moment.region.ball.D, 0.0
+        return wanted * (1.0 - SLACK) - moment.region.D, 0.0
 
     return Promise("D is as large as the theorem asks", excess)
 
@@ -143,7 +143,7 @@ def of_gradient_steps(with_margin: bool) -> tuple[Promise, ...]:
     """pgd and tgd. Paper: lemma:condition-GP, lemma:condition-TG, theorem:meta-complexity-GP."""
 
     def radius(moment: Moment) -> float:
-        return moment.root / 2.0 + (2.0 * moment.region.ball.d if with_margin else 0.0)
+        return moment.root / 2.0 + (2.0 * moment.region.d if with_margin else 0.0)
 
     def c1(region: EpochRegion, root: float) -> float:
         return first_constant(region) / 2.0
@@ -160,7 +160,7 @@ def of_accelerated_steps() -> tuple[Promise, ...]:
     """agp with its lifted L2. Paper: eq:C1C2:AGP, theorem:meta-complexity-AGP."""
 
     def radius(moment: Moment) -> float:
-        return 3.0 * moment.region.ball.d
+        return 3.0 * moment.region.d
 
     def c1(region: EpochRegion, root: float) -> float:
         assert region.L2 is not None
@@ -286,7 +286,7 @@ class CurvatureDescent:
         self._sigma, self._theta, self._alpha = sigma, theta, alpha
 
     def __call__(self, moment: Moment) -> tuple[float, float] | None:
-        root, D, alpha, sigma = moment.root, moment.region.ball.D, self._alpha, self._sigma
+        root, D, alpha, sigma = moment.root, moment.region.D, self._alpha, self._sigma
         L1 = max(self._constant(moment), (1.0 - sigma) * alpha * root / D)
         if not 0.0 < L1 < math.inf:
             return None

@@ -1,0 +1,1 @@
+"""Closed convex sets: what an iteration is confined to."""

@@ -1,0 +1,72 @@
+"""The Euclidean ball, the set of Algorithm 1's epochs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from slomodel.solve.norms import EPS, Vector, norm
+
+# A point counts as on the boundary up to this multiple of the rounding error of its distance.
+ON_BOUNDARY = 8.0
+
+
+@dataclass(frozen=True, slots=True)
+class EuclideanBall:
+    """{x : ‖x − centre‖ ≤ radius}, centre (n,); the whole space where the radius is inf."""
+
+    centre: Vector
+    radius: float
+
+    @property
+    def diameter(self) -> float:
+        return 2.0 * self.radius
+
+    def contains(self, x: Vector, slack: float = 0.0) -> bool:
+        return norm(np.subtract(x, self.centre)) <= self.radius + slack
+
+    def in_interior(self, x: Vector) -> bool:
+        return norm(x - self.centre) < self.radius
+
+    def in_margin(self, x: Vector, d: float) -> bool:
+        return norm(np.subtract(x, self.centre)) >= self.radius - d
+
+    def shrunk(self, d: float) -> EuclideanBall:
+        return EuclideanBall(self.centre, self.radius - d)
+
+    def project(self, x: Vector, out: Vector) -> bool:
+        from_centre = np.subtract(x, self.centre)
+        distance = norm(from_centre)
+        if distance <= self.radius:
+            np.copyto(out, x)
+            return False
+        np.multiply(from_centre, self.radius / distance, out=out)
+        out += self.centre
+        return True
+
+    def project_step(self, x: Vector, g: Vector, gnorm: float, L: float, out: Vector) -> bool:
+        # A step longer than the diameter ends outside, so that only its direction matters.
+        if gnorm <= self.diameter * L:
+            np.divide(g, -L, out=out)
+            out += x
+            return self.project(out, out)
+        from_centre = (x - self.centre) * (L / gnorm) - g / gnorm
+        np.multiply(from_centre, self.radius / norm(from_centre), out=out)
+        out += self.centre
+        return True
+
+    def tangent(self, x: Vector, v: Vector, out: Vector) -> None:
+        np.copyto(out, v)
+        from_centre = np.subtract(x, self.centre)
+        distance = norm(from_centre)
+        rounding = ON_BOUNDARY * EPS * (self.radius + norm(x))
+        if distance == 0.0 or distance < self.radius - rounding:
+            return
+        normal = from_centre / distance
+        outward = float(normal.dot(v))
+        if outward > 0.0:
+            out -= outward * normal
+
+    def interior_point(self) -> Vector:
+        return self.centre.copy()

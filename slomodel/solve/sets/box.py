@@ -1,0 +1,74 @@
+"""Boxes: lower and upper bounds on the variables, either of which may be infinite."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from slomodel.solve.norms import Vector, norm
+
+# Distance of an interior point from the one finite bound of a variable, in units of
+# max(1, |bound|).
+INWARD = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """{x : low ≤ x ≤ high}, both (n,) with low < high; ±inf where a variable has no bound."""
+
+    low: Vector
+    high: Vector
+
+    @property
+    def diameter(self) -> float:
+        sides = np.subtract(self.high, self.low)
+        return norm(sides) if np.isfinite(sides).all() else math.inf
+
+    @property
+    def radius(self) -> float:
+        return 0.5 * self.diameter
+
+    def contains(self, x: Vector, slack: float = 0.0) -> bool:
+        if slack == 0.0:
+            return bool(((self.low <= x) & (x <= self.high)).all())
+        nearest = np.empty_like(x)
+        self.project(x, nearest)
+        return norm(x - nearest) <= slack
+
+    def in_interior(self, x: Vector) -> bool:
+        return bool(((self.low < x) & (x < self.high)).all())
+
+    def in_margin(self, x: Vector, d: float) -> bool:
+        return bool(((x - self.low <= d) | (self.high - x <= d)).any())
+
+    def shrunk(self, d: float) -> Box:
+        return Box(self.low + d, self.high - d)
+
+    def project(self, x: Vector, out: Vector) -> bool:
+        inside = self.contains(x)
+        np.clip(x, self.low, self.high, out=out)
+        return not inside
+
+    def project_step(self, x: Vector, g: Vector, gnorm: float, L: float, out: Vector) -> bool:
+        if L > 0.0:
+            # Overflow of a step gives ±inf, whose projection is a bound.
+            with np.errstate(over="ignore"):
+                np.divide(g, -L, out=out)
+                out += x
+        else:
+            np.copyto(out, np.where(g > 0.0, -math.inf, np.where(g < 0.0, math.inf, x)))
+        return self.project(out, out)
+
+    def tangent(self, x: Vector, v: Vector, out: Vector) -> None:
+        leaves = ((x <= self.low) & (v < 0.0)) | ((x >= self.high) & (v > 0.0))
+        np.copyto(out, np.where(leaves, 0.0, v))
+
+    def interior_point(self) -> Vector:
+        low, high = np.isfinite(self.low), np.isfinite(self.high)
+        with np.errstate(invalid="ignore"):
+            middle = 0.5 * self.low + 0.5 * self.high
+            above = self.low + INWARD * np.maximum(1.0, np.abs(self.low))
+            below = self.high - INWARD * np.maximum(1.0, np.abs(self.high))
+        return np.select([low & high, low, high], [middle, above, below], default=0.0)
