@@ -79,6 +79,11 @@ class Prover:
         self._last: tuple[Array, Setting] | None = None
         self._check: Callable[[], None] | None = None
 
+    @property
+    def errors(self) -> Prover:
+        """The bounds on the errors of evaluation, which are its own."""
+        return self
+
     def stop_by(self, check: Callable[[], None]) -> None:
         """Call `check` regularly during proofs; an exception that it raises ends the proof."""
         self._check = check

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slomodel.errors import Diagnostic, DomainError
-from slomodel.solve.constants.proved import Clocked, Prove, errors_of, stop_by
+from slomodel.solve.constants.proved import Clocked, ProofSource, Prove, SignedErrors, proof_source
 from slomodel.solve.constants.source import LipschitzSource
 from slomodel.solve.controls import Controls
 from slomodel.solve.facts import compiled_facts, facts_of
@@ -54,7 +54,7 @@ def solve(
     progress: Progress | bool | None = None,
     unpack: Unpack | None = None,
     diagnose: Diagnose | None = None,
-    prove: Prove | None = None,
+    prove: Prove | ProofSource | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     resume: str | os.PathLike[str] | None = None,
     verify: bool = False,
@@ -70,8 +70,8 @@ def solve(
     the parts of x for `Solution.variables`; `diagnose` says in a sentence what is not finite at
     a point; `prove` bounds the constants over balls. A run that does not converge has a status;
     it is not an exception. The run is written to `checkpoint` every few seconds; `resume` goes on
-    with one to the same bits, and then x0 need not be given. `verify` checks on the run what the
-    theorems promise of the method: the Solution's `certificate`.
+    with one to the same bits, and then x0 need not be given. `verify` checks the inequalities of
+    the method's theorems on the run: the Solution's `certificate`.
     """
     if flag("verify", verify):
         options["verify"] = True
@@ -86,22 +86,26 @@ def solve(
     verified = bool(wanted.pop("verify", False))
     second_order = wanted.pop("second_order", None)
     if verified and second_order:
-        message = "verify checks what the paper promises, and second_order takes other steps too"
+        message = (
+            "verify checks the inequalities of the paper, and second_order takes other steps too"
+        )
         raise DomainError(Diagnostic("E604", message, help="leave one of the two out"))
-    clocked = None if prove is None else Clocked(prove)
+    proofs = None if prove is None else Clocked(proof_source(prove))
     with np.errstate(all="ignore"):
         subroutine, lipschitz = method_of(
-            asked.method, wanted, start, asked.gtol, clocked, facts_of(objective)
+            asked.method, wanted, start, asked.gtol, proofs, facts_of(objective)
         )
     evaluate = Evaluator(objective, controls)
-    stop_by(evaluate.check_time, prove)
-    watch = watch_of(second_order, facts_of(objective), evaluate, clocked, asked.seed)
+    if proofs:
+        proofs.stop_by(evaluate.check_time)
+    watch = watch_of(second_order, facts_of(objective), evaluate, proofs, asked.seed)
     monitor = Monitor(evaluate, callback, display_of(progress, max_time))
     point = unknown(start) if saved is None else saved.point
-    run = RunState(point, controls, proofs=clocked, facts=compiled_facts(objective))
+    run = RunState(point, controls, proofs=proofs, facts=compiled_facts(objective))
     if verified:
-        errors = errors_of(prove, evaluate.sign)
-        run.certifier = Certifier(getattr(subroutine, "promises", ()), errors, evaluate)
+        errors = proofs.errors if proofs else None
+        signed = None if errors is None else SignedErrors(errors, evaluate.sign)
+        run.certifier = Certifier(subroutine.inequalities, signed, evaluate)
     if saved is not None:
         check_objective(saved, objective, evaluate.sign)
     keeper = Keeper(checkpoint, asked, start, saved) if checkpoint or saved else None

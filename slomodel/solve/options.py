@@ -5,30 +5,13 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from slomodel.errors import Diagnostic, DomainError, ShapeError
-from slomodel.solve.facts import NO_FACTS, ObjectiveFacts
 from slomodel.solve.hints import COMMON, closest, option_hint
 from slomodel.solve.norms import Vector
-
-
-@dataclass(frozen=True, slots=True)
-class MethodContext:
-    """What the defaults of a method depend on besides its options.
-
-    `estimated`: its Lipschitz constants are or may be, or it takes none. `proves`: they are, or
-    can be had, without.
-    """
-
-    x0: Vector
-    gtol: float
-    estimated: bool = True
-    proves: bool = False
-    facts: ObjectiveFacts = NO_FACTS
 
 
 def number(

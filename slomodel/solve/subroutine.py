@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Protocol
+from typing import Literal, Protocol
 
-from slomodel.solve.norms import Vector
+from slomodel.solve.norms import EPS, Vector
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.sets.convex_set import Set
 from slomodel.solve.status import Status
@@ -92,8 +92,8 @@ class AcceptedStep:
     `at_boundary` is a fact of how the point was made, not a comparison of computed norms.
     `by_rounding`: the descent asked for was missed, by no more than the rounding error of f.
     `violates`: it was missed by more, so that a constant given by the user is too small.
-    `in_units`: the direction descends enough only with rescaled variables, so that the theorems
-    promise nothing.
+    `in_units`: the direction descends enough only with rescaled variables, so that no theorem
+    applies.
     `facts` are what the method says of the step besides.
     """
 
@@ -124,6 +124,65 @@ class Halt:
     remedy: str = ""
 
 
+Since = Literal["step", "epoch", "run"]
+"""The step, epoch or run at whose start the value is compared with the new one."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedStep:
+    """A step from `old`, with everything that a theorem's inequality may refer to.
+
+    `root` is √ε; `ends`: the step ended its epoch, which began at `epoch_x` (n,) with the value
+    `epoch_f`; the run began at x0 (n,) with the value `start_f`. `clean`: no step of the epoch,
+    or with `all_clean` of the run, was at the resolution of f. `eps` is the unit roundoff of f.
+    """
+
+    old: Iterate
+    taken: AcceptedStep
+    region: EpochRegion
+    root: float
+    ends: bool
+    epoch_x: Vector
+    epoch_f: float
+    x0: Vector
+    start_f: float
+    clean: bool
+    all_clean: bool
+    eps: float = EPS
+
+    @property
+    def decrease(self) -> float:
+        """f_{k−1} − f_k."""
+        return self.old.f - self.taken.point.f
+
+    def since(self, since: Since) -> tuple[Vector, float]:
+        """The point (n,) whose value the new one is compared with, and that value."""
+        if since == "run":
+            return self.x0, self.start_f
+        return (self.epoch_x, self.epoch_f) if since == "epoch" else (self.old.x, self.old.f)
+
+
+Excess = Callable[[CheckedStep], "tuple[float, float] | None"]
+"""By how much an inequality is violated, negative where it holds with room, and the error of that
+number besides the evaluation error of f; None where it does not refer to the step. NaN: the step is
+exempt."""
+
+EXEMPT = (math.nan, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class TheoremInequality:
+    """An inequality that a theorem states about the steps of a method, by its name.
+
+    It `applies` unless it needs constants or options that the run does not have.
+    """
+
+    name: str
+    excess: Excess
+    applies: bool = True
+    since: Since = "step"
+
+
 class Stepper(Protocol):
     """A subroutine at work on one run: its buffers and memory."""
 
@@ -151,6 +210,11 @@ class Subroutine(Protocol):
 
     @property
     def parameters(self) -> dict[str, float | str]: ...
+
+    @property
+    def inequalities(self) -> tuple[TheoremInequality, ...]:
+        """What the theorems state about every run of the method."""
+        ...
 
     def region(self, start: Iterate, constants: ConstantsOver | None) -> EpochRegion:
         """The set of the epoch that begins at `start`, with the constants that are needed.

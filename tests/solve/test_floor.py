@@ -16,7 +16,14 @@ from slomodel.solve.run.driver import minimize
 from slomodel.solve.run.monitor import Monitor
 from slomodel.solve.run.run_state import RunState
 from slomodel.solve.stagnation.resolution import GAIN, IDLE_STEPS, SHORT, Floor
-from slomodel.solve.subroutine import ConstantsOver, EpochRegion, Halt, Iterate, Needs
+from slomodel.solve.subroutine import (
+    ConstantsOver,
+    EpochRegion,
+    Halt,
+    Iterate,
+    Needs,
+    TheoremInequality,
+)
 
 
 def point(f: float, gnorm: float) -> Iterate:
@@ -75,6 +82,10 @@ class Halting:
     @property
     def parameters(self) -> dict[str, float | str]:
         return {}
+
+    @property
+    def inequalities(self) -> tuple[TheoremInequality, ...]:
+        return ()
 
     def region(self, start: Iterate, constants: ConstantsOver | None) -> EpochRegion:
         return ball_of_a_step(start, 1.0)

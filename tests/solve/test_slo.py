@@ -22,6 +22,7 @@ from slomodel.solve.subroutine import (
     Halt,
     Iterate,
     Needs,
+    TheoremInequality,
 )
 
 
@@ -38,6 +39,10 @@ class Truncated:
     @property
     def parameters(self) -> dict[str, float | str]:
         return {}
+
+    @property
+    def inequalities(self) -> tuple[TheoremInequality, ...]:
+        return ()
 
     def region(self, start: Iterate, constants: ConstantsOver | None) -> EpochRegion:
         return ball_with_constant(start, self.D, self.d, constants)

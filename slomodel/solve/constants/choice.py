@@ -6,7 +6,7 @@ import numbers
 from collections.abc import Mapping
 
 from slomodel.errors import Diagnostic, DomainError
-from slomodel.solve.constants.proved import Analytic, AnalyticElseSampled, Prove
+from slomodel.solve.constants.proved import Analytic, AnalyticElseSampled, ProofSource
 from slomodel.solve.constants.source import (
     SAMPLES,
     GivenFunction,
@@ -20,7 +20,7 @@ NAMES = ("auto", "analytic", "sampled")
 
 
 def lipschitz_source(
-    given: Mapping[str, object], prove: Prove | None, *, second: bool = False
+    given: Mapping[str, object], prove: ProofSource | None, *, second: bool = False
 ) -> LipschitzSource:
     """The source that the options `lipschitz`, `samples` and `safety` ask for; `second`: L2 too.
 
@@ -49,16 +49,6 @@ def lipschitz_source(
     raise bad_value("lipschitz", wanted, option)
 
 
-def proves(source: LipschitzSource) -> bool:
-    """Whether the source may be taken at its word: it is no estimate, or need not be one."""
-    return not source.estimated or isinstance(source, AnalyticElseSampled)
-
-
-def proofs_alone(source: LipschitzSource) -> LipschitzSource:
-    """The source without the estimates that it falls back on."""
-    return source.analytic if isinstance(source, AnalyticElseSampled) else source
-
-
 def _require_no_samples(given: Mapping[str, object]) -> None:
     for name in ("samples", "safety"):
         if name in given:
@@ -66,7 +56,7 @@ def _require_no_samples(given: Mapping[str, object]) -> None:
             raise DomainError(Diagnostic("E604", message, help=f"leave {name} or lipschitz out"))
 
 
-def _required(prove: Prove | None) -> Prove:
+def _required(prove: ProofSource | None) -> ProofSource:
     if prove is None:
         message = "lipschitz='analytic' needs a compiled model: plain functions have no bounds"
         remedy = "use 'sampled', a number or a function of centre and radius"

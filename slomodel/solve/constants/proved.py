@@ -28,27 +28,6 @@ Prove = Callable[[Vector, float], Proof]
 """(centre (n,), radius) -> Proof."""
 
 
-@runtime_checkable
-class Quick(Protocol):
-    """A source of proofs with one for whoever asks about many balls."""
-
-    def __call__(self, centre: Vector, radius: float) -> Proof: ...
-
-    def quick(self, centre: Vector, radius: float) -> Proof:
-        """A bound of L1 alone, in little time where it can be had so."""
-        ...
-
-
-@runtime_checkable
-class Stoppable(Protocol):
-    """A source of proofs that a run can interrupt."""
-
-    def stop_by(self, check: Callable[[], None]) -> None:
-        """Call `check` every so often during proofs; an exception that it raises ends the proof."""
-        ...
-
-
-@runtime_checkable
 class EvaluationErrors(Protocol):
     """Bounds on the rounding errors of evaluation; inf where none is known."""
 
@@ -59,6 +38,51 @@ class EvaluationErrors(Protocol):
     def gradient_error(self, x: Vector, g: Vector) -> float:
         """Bound on the norm of the error of g (n,) as the gradient at x (n,)."""
         ...
+
+
+@runtime_checkable
+class ProofSource(Protocol):
+    """A source of proved constants, as a compiled model has it."""
+
+    @property
+    def errors(self) -> EvaluationErrors | None:
+        """Bounds on the errors of evaluation; None where the source has none."""
+        ...
+
+    def __call__(self, centre: Vector, radius: float) -> Proof:
+        """Upper bounds on L1 and L2 over the ball round `centre` (n,)."""
+        ...
+
+    def quick(self, centre: Vector, radius: float) -> Proof:
+        """An upper bound on L1 alone, in little time where a cheap rule has one."""
+        ...
+
+    def stop_by(self, check: Callable[[], None]) -> None:
+        """Call `check` every so often during proofs; an exception that it raises ends the proof."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ProofFunction:
+    """A plain function of centre (n,) and radius as a source of proofs."""
+
+    function: Prove
+
+    errors = None
+
+    def __call__(self, centre: Vector, radius: float) -> Proof:
+        return self.function(centre, radius)
+
+    def quick(self, centre: Vector, radius: float) -> Proof:
+        return self.function(centre, radius)
+
+    def stop_by(self, check: Callable[[], None]) -> None:
+        """A plain function is not interrupted."""
+
+
+def proof_source(prove: Prove | ProofSource) -> ProofSource:
+    """The source of proofs that a caller has given, which may be a plain function."""
+    return prove if isinstance(prove, ProofSource) else ProofFunction(prove)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,31 +104,26 @@ class SignedErrors:
         return found if math.isfinite(found) else 0.0
 
 
-def stop_by(check: Callable[[], None], prove: object) -> None:
-    """Have a source of proofs call `check` during proofs, if it is `Stoppable`."""
-    if isinstance(prove, Stoppable):
-        prove.stop_by(check)
-
-
-def errors_of(prove: object, sign: float) -> EvaluationErrors | None:
-    """The error bounds of a source of proofs, if it has any."""
-    return SignedErrors(prove, sign) if isinstance(prove, EvaluationErrors) else None
-
-
 class Clocked:
-    """Proofs, with their number, the seconds that they took, and those of the longest."""
+    """A source of proofs that counts them, with their total time and the longest, in seconds."""
 
-    def __init__(self, prove: Prove) -> None:
+    def __init__(self, source: ProofSource) -> None:
         self.number = 0
         self.seconds = self.longest = 0.0
-        self._prove = prove
+        self._source = source
+
+    @property
+    def errors(self) -> EvaluationErrors | None:
+        return self._source.errors
 
     def __call__(self, centre: Vector, radius: float) -> Proof:
-        return self._timed(self._prove, centre, radius)
+        return self._timed(self._source, centre, radius)
 
     def quick(self, centre: Vector, radius: float) -> Proof:
-        ask = self._prove.quick if isinstance(self._prove, Quick) else self._prove
-        return self._timed(ask, centre, radius)
+        return self._timed(self._source.quick, centre, radius)
+
+    def stop_by(self, check: Callable[[], None]) -> None:
+        self._source.stop_by(check)
 
     def _timed(self, ask: Prove, centre: Vector, radius: float) -> Proof:
         began = perf_counter()
@@ -121,10 +140,15 @@ class Clocked:
 class Analytic:
     """Proved bounds; a ball without one has L1 = inf and the reason in `unproved`."""
 
-    prove: Prove
+    prove: ProofSource
 
     name = "analytic"
     estimated = False
+    gives_second = True
+
+    @property
+    def without_estimates(self) -> Analytic:
+        return self
 
     @property
     def parameters(self) -> dict[str, float | str]:
@@ -150,6 +174,11 @@ class AnalyticElseSampled:
 
     name = "auto"
     estimated = True
+    gives_second = True
+
+    @property
+    def without_estimates(self) -> Analytic:
+        return self.analytic
 
     @property
     def parameters(self) -> dict[str, float | str]:

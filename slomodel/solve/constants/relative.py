@@ -41,6 +41,11 @@ class Adaptable:
 
     name = "analytic"
     estimated = False
+    gives_second = False
+
+    @property
+    def without_estimates(self) -> Adaptable:
+        return self
 
     @property
     def parameters(self) -> dict[str, float | str]:

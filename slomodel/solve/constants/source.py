@@ -30,13 +30,24 @@ BallFunction = Callable[[Vector, float], object]
 
 
 class LipschitzSource(Protocol):
-    """A way to get constants."""
+    """A source of Lipschitz constants.
+
+    `estimated`: some may be too small. `gives_second`: it can have L2 too.
+    """
 
     @property
     def name(self) -> str: ...
 
     @property
     def estimated(self) -> bool: ...
+
+    @property
+    def gives_second(self) -> bool: ...
+
+    @property
+    def without_estimates(self) -> LipschitzSource | None:
+        """The source without the estimates that it falls back on; None if it has nothing else."""
+        ...
 
     @property
     def parameters(self) -> dict[str, float | str]: ...
@@ -55,6 +66,11 @@ class GivenNumber:
 
     name = "number"
     estimated = False
+    gives_second = False
+
+    @property
+    def without_estimates(self) -> GivenNumber:
+        return self
 
     @property
     def parameters(self) -> dict[str, float | str]:
@@ -73,6 +89,11 @@ class GivenFunction:
 
     name = "function"
     estimated = False
+    gives_second = True
+
+    @property
+    def without_estimates(self) -> GivenFunction:
+        return self
 
     @property
     def parameters(self) -> dict[str, float | str]:
@@ -102,6 +123,8 @@ class Sampled:
 
     name = "sampled"
     estimated = True
+    gives_second = True
+    without_estimates = None
 
     @property
     def parameters(self) -> dict[str, float | str]:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from slomodel.solve.methods.context import MethodContext
 from slomodel.solve.methods.step_rules import FreeMethod
 from slomodel.solve.norms import norm
-from slomodel.solve.options import MethodContext, number
+from slomodel.solve.options import number
 from slomodel.solve.subroutine import Iterate
 
 # Growth of a step where neither the change of the gradient nor an earlier growth limits it.

@@ -10,14 +10,15 @@ import numpy as np
 
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.constants.choice import lipschitz_source
-from slomodel.solve.constants.proved import Prove, unproved
-from slomodel.solve.constants.source import GivenNumber, LipschitzSource
+from slomodel.solve.constants.proved import ProofSource, unproved
+from slomodel.solve.constants.source import LipschitzSource
 from slomodel.solve.methods.agp_inner import NCPair, Outcome, Subproblem, UntilGuilty
 from slomodel.solve.methods.ball import SLACK, fixed_radius
+from slomodel.solve.methods.context import MethodContext
 from slomodel.solve.methods.gradient_steps import Wandering, within_noise
 from slomodel.solve.norms import Vector, norm
 from slomodel.solve.objective import Evaluator
-from slomodel.solve.options import MethodContext, bad_value, choice
+from slomodel.solve.options import bad_value, choice
 from slomodel.solve.sets.ball import EuclideanBall
 from slomodel.solve.stagnation.diagnosis import explain_limit
 from slomodel.solve.stagnation.resolution import Floor
@@ -30,9 +31,9 @@ from slomodel.solve.subroutine import (
     Halt,
     Iterate,
     Needs,
+    TheoremInequality,
     Violation,
 )
-from slomodel.solve.verify.certificate import Promise
 from slomodel.solve.verify.inequalities import of_accelerated_steps
 
 # Constants are asked for over 3D, where every x̂_t lies.
@@ -66,7 +67,7 @@ class AGP:
         return ({} if self.D is None else {"D": self.D}) | {"lift": self.lift}
 
     @property
-    def promises(self) -> tuple[Promise, ...]:
+    def inequalities(self) -> tuple[TheoremInequality, ...]:
         return of_accelerated_steps()
 
     def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> AGPRun:
@@ -283,10 +284,10 @@ class AGPRun:
         return explain_limit(self._evaluate, self._floor, at, reach, limit)
 
 
-def agp_source(given: Mapping[str, object], prove: Prove | None) -> LipschitzSource:
+def agp_source(given: Mapping[str, object], prove: ProofSource | None) -> LipschitzSource:
     """The source of L1 and L2; DomainError for a number, which is one of them."""
     source = lipschitz_source(given, prove, second=True)
-    if isinstance(source, GivenNumber):
+    if not source.gives_second:
         message = "lipschitz is one number, and agp needs L1 and L2"
         remedy = "give a function of centre and radius that returns (L1, L2)"
         raise DomainError(Diagnostic("E604", message, help=remedy))

@@ -6,8 +6,9 @@ import math
 from collections.abc import Mapping
 
 from slomodel.solve.constants.proved import unproved
+from slomodel.solve.methods.context import MethodContext
 from slomodel.solve.norms import norm
-from slomodel.solve.options import MethodContext, bad_value, number
+from slomodel.solve.options import bad_value, number
 from slomodel.solve.sets.ball import EuclideanBall
 from slomodel.solve.subroutine import ConstantsOver, EpochRegion, Iterate
 

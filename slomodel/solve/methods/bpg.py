@@ -9,18 +9,18 @@ from functools import partial
 import numpy as np
 
 from slomodel.errors import Diagnostic, DomainError
-from slomodel.solve.constants.proved import Prove, Quick, unproved
+from slomodel.solve.constants.proved import ProofSource, unproved
 from slomodel.solve.constants.relative import Adaptable
 from slomodel.solve.constants.source import LipschitzSource
 from slomodel.solve.facts import ObjectiveFacts
 from slomodel.solve.methods.ball import whole_space
+from slomodel.solve.methods.context import MethodContext
 from slomodel.solve.methods.gd import given_constant
 from slomodel.solve.methods.gradient_steps import DescentRun
 from slomodel.solve.norms import Vector, norm, power
 from slomodel.solve.objective import Evaluator
-from slomodel.solve.options import MethodContext, number
-from slomodel.solve.subroutine import ConstantsOver, EpochRegion, Iterate, Needs
-from slomodel.solve.verify.certificate import Promise
+from slomodel.solve.options import number
+from slomodel.solve.subroutine import ConstantsOver, EpochRegion, Iterate, Needs, TheoremInequality
 from slomodel.solve.verify.inequalities import of_bregman_steps
 
 LEAST_P = 2.0
@@ -46,7 +46,7 @@ class BPG:
         return {"p": self.p}
 
     @property
-    def promises(self) -> tuple[Promise, ...]:
+    def inequalities(self) -> tuple[TheoremInequality, ...]:
         return of_bregman_steps(self.p)
 
     def region(self, start: Iterate, constants: ConstantsOver | None) -> EpochRegion:
@@ -98,7 +98,7 @@ def norm_of_step(r: float, p: float) -> float:
 
 
 def bpg_source(
-    given: Mapping[str, object], prove: Prove | None, facts: ObjectiveFacts
+    given: Mapping[str, object], prove: ProofSource | None, facts: ObjectiveFacts
 ) -> LipschitzSource:
     """L where it is given, else from bounds of the Hessian; DomainError where there are none."""
     found = given_constant(given)
@@ -110,8 +110,7 @@ def bpg_source(
             reason = "the objective is not seen to be a polynomial"
         message = f"bpg needs a constant L with L·h − f and L·h + f convex, and {reason}"
         raise DomainError(Diagnostic("E604", message, help="give L and p, or use norm-armijo"))
-    ask = prove.quick if isinstance(prove, Quick) else prove
-    return Adaptable(ask, facts.degree, _kernel_power(given, facts.degree))
+    return Adaptable(prove.quick, facts.degree, _kernel_power(given, facts.degree))
 
 
 def _kernel_power(given: Mapping[str, object], degree: int | None) -> float:

@@ -8,19 +8,19 @@ from dataclasses import dataclass, replace
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.constants.proved import unproved
 from slomodel.solve.methods.ball import ball_of_a_step
+from slomodel.solve.methods.context import MethodContext
 from slomodel.solve.methods.gradient_steps import DescentRun
 from slomodel.solve.methods.tgd import truncate
 from slomodel.solve.norms import norm
 from slomodel.solve.objective import Evaluator
-from slomodel.solve.options import MethodContext
 from slomodel.solve.subroutine import (
     Constants,
     ConstantsOver,
     EpochRegion,
     Iterate,
     Needs,
+    TheoremInequality,
 )
-from slomodel.solve.verify.certificate import Promise
 from slomodel.solve.verify.inequalities import of_certified_steps
 
 # A radius within this share of the largest is near enough: most of the decrease is in the first
@@ -48,7 +48,7 @@ class Certified:
         return {"D": "auto"}
 
     @property
-    def promises(self) -> tuple[Promise, ...]:
+    def inequalities(self) -> tuple[TheoremInequality, ...]:
         return of_certified_steps()
 
     def region(self, start: Iterate, constants: ConstantsOver | None) -> EpochRegion:

@@ -9,15 +9,15 @@ import numpy as np
 
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.constants.choice import lipschitz_source
-from slomodel.solve.constants.proved import Prove, unproved
+from slomodel.solve.constants.proved import ProofSource, unproved
 from slomodel.solve.constants.source import GivenNumber, LipschitzSource
 from slomodel.solve.methods.ball import radius, whole_space
+from slomodel.solve.methods.context import MethodContext
 from slomodel.solve.methods.gradient_steps import DescentRun
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
-from slomodel.solve.options import MethodContext, number
-from slomodel.solve.subroutine import ConstantsOver, EpochRegion, Iterate, Needs
-from slomodel.solve.verify.certificate import Promise
+from slomodel.solve.options import number
+from slomodel.solve.subroutine import ConstantsOver, EpochRegion, Iterate, Needs, TheoremInequality
 from slomodel.solve.verify.inequalities import of_a_fixed_step
 
 
@@ -39,7 +39,7 @@ class GD:
         return {} if self.D is None else {"D": self.D}
 
     @property
-    def promises(self) -> tuple[Promise, ...]:
+    def inequalities(self) -> tuple[TheoremInequality, ...]:
         return of_a_fixed_step()
 
     def region(self, start: Iterate, constants: ConstantsOver | None) -> EpochRegion:
@@ -76,7 +76,7 @@ def given_constant(given: Mapping[str, object]) -> GivenNumber | None:
     return GivenNumber(number("L", given["L"], 0.0), option="L")
 
 
-def gd_source(given: Mapping[str, object], prove: Prove | None) -> LipschitzSource:
+def gd_source(given: Mapping[str, object], prove: ProofSource | None) -> LipschitzSource:
     """L where it is given, else the constants that pgd would take."""
     return given_constant(given) or lipschitz_source(given, prove)
 

@@ -71,9 +71,9 @@ class DescentRun:
         if length == 0.0 or math.inf == region.L1:
             return self._why_no_gain(current, region)
         new.f = self._evaluate.value(new.x)
-        promised = 0.5 * (region.L1 * length) * length
+        wanted = 0.5 * (region.L1 * length) * length
         # Against the lowest f too, lest many rises within the noise add up.
-        excess = max(new.f - current.f + promised, new.f - self._floor.lowest)
+        excess = max(new.f - current.f + wanted, new.f - self._floor.lowest)
         holds = self._within_noise(current, excess, region)
         if not math.isfinite(new.f) or (region.estimated and not holds):
             return Violation()

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from slomodel.solve.methods.context import MethodContext
 from slomodel.solve.methods.step_rules import FreeMethod
 from slomodel.solve.norms import LARGEST, norm
-from slomodel.solve.options import MethodContext, number
+from slomodel.solve.options import number
 from slomodel.solve.subroutine import Iterate
 
 SHARE = 0.01

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from slomodel.solve.constants.proved import Prove
+from slomodel.solve.constants.proved import ProofSource
 from slomodel.solve.directions.direction import SecantPair
 from slomodel.solve.directions.table import DIRECTIONS
 from slomodel.solve.line_search.armijo import Found, LineSearch
@@ -22,13 +22,14 @@ from slomodel.solve.stagnation.resolution import Floor
 from slomodel.solve.stagnation.unbounded import FarProbe
 from slomodel.solve.subroutine import (
     AcceptedStep,
+    CheckedStep,
     ConstantsOver,
     EpochRegion,
     Halt,
     Iterate,
     Needs,
+    TheoremInequality,
 )
-from slomodel.solve.verify.certificate import Moment, Promise
 from slomodel.solve.verify.inequalities import by_curvature, of_line_search
 
 # Limit on the restarts of a stalled run from descent steps found in other units.
@@ -51,7 +52,7 @@ class NormArmijo:
     initial_step: str
     degree: int | None = None
     chosen_for: str = ""
-    prove: Prove | None = None
+    prove: ProofSource | None = None
 
     name = "norm-armijo"
     needs = Needs.nothing
@@ -72,7 +73,7 @@ class NormArmijo:
         }
 
     @property
-    def promises(self) -> tuple[Promise, ...]:
+    def inequalities(self) -> tuple[TheoremInequality, ...]:
         # Along −g the cosine is 1, whatever is asked of a direction.
         alpha = 1.0 if self.direction == "gradient" else self.alpha
         return (
@@ -80,8 +81,8 @@ class NormArmijo:
             by_curvature(self._curvature(), self.sigma, self.theta, alpha),
         )
 
-    def _curvature(self) -> Callable[[Moment], float] | None:
-        """L1 for the second inequality, where that is promised and bounds can be had."""
+    def _curvature(self) -> Callable[[CheckedStep], float] | None:
+        """L1 for the second inequality, where it applies and there are bounds."""
         full = self.initial_step == "full" and self.degree is None
         bb = self.initial_step == "bb" and self.direction == "gradient" and self.degree is None
         if self.prove is None or not (full or bb):
@@ -98,13 +99,13 @@ class NormArmijo:
 class ProvedCurvature:
     """L1 over B(x_{k−1}, δ̄), and with `over_last_two` over B(x_{k−2}, δ̄) if that is larger."""
 
-    def __init__(self, prove: Prove, over_last_two: bool) -> None:
+    def __init__(self, prove: ProofSource, over_last_two: bool) -> None:
         self._prove = prove
         self._over_last_two = over_last_two
         self._before = 0.0
 
-    def __call__(self, moment: Moment) -> float:
-        L1 = self._prove(moment.old.x, moment.region.D).L1
+    def __call__(self, step: CheckedStep) -> float:
+        L1 = self._prove(step.old.x, step.region.D).L1
         before, self._before = self._before, L1
         return max(L1, before) if self._over_last_two else L1
 

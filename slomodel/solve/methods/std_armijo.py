@@ -10,21 +10,23 @@ import numpy as np
 
 from slomodel.solve.line_search.armijo import LineSearch
 from slomodel.solve.methods.ball import ball_of_a_step
+from slomodel.solve.methods.context import MethodContext
 from slomodel.solve.norms import EPS, LARGEST, norm
 from slomodel.solve.objective import Evaluator
-from slomodel.solve.options import MethodContext, number
+from slomodel.solve.options import number
 from slomodel.solve.stagnation.diagnosis import explain_limit
 from slomodel.solve.stagnation.resolution import Floor
 from slomodel.solve.stagnation.unbounded import FarProbe
 from slomodel.solve.subroutine import (
     AcceptedStep,
+    CheckedStep,
     ConstantsOver,
     EpochRegion,
     Halt,
     Iterate,
     Needs,
+    TheoremInequality,
 )
-from slomodel.solve.verify.certificate import Moment, Promise
 from slomodel.solve.verify.inequalities import descends
 
 
@@ -47,9 +49,9 @@ class StdArmijo:
         return {"delta_bar": self.delta_bar, "theta": self.theta, "sigma": self.sigma}
 
     @property
-    def promises(self) -> tuple[Promise, ...]:
-        def least(moment: Moment) -> float:
-            return self.sigma * moment.taken.length * moment.old.gnorm
+    def inequalities(self) -> tuple[TheoremInequality, ...]:
+        def least(step: CheckedStep) -> float:
+            return self.sigma * step.taken.length * step.old.gnorm
 
         return (descends("a step lowers f by sigma*|step|*|gradient|", least),)
 

@@ -23,8 +23,8 @@ from slomodel.solve.subroutine import (
     Halt,
     Iterate,
     Needs,
+    TheoremInequality,
 )
-from slomodel.solve.verify.certificate import Promise
 from slomodel.solve.verify.inequalities import NOTHING
 
 # Factor by which a trial where f or g is not finite is shortened, and how often: 1e308 becomes 0.
@@ -54,13 +54,13 @@ class Length(Protocol):
 
 
 class FreeMethod(ABC):
-    """A method that takes such steps, without constants and without theorem inequalities."""
+    """A method with such steps: it needs no constant, and no theorem inequality applies to it."""
 
     __slots__ = ()
     needs = Needs.nothing
 
     @property
-    def promises(self) -> tuple[Promise, ...]:
+    def inequalities(self) -> tuple[TheoremInequality, ...]:
         return (NOTHING,)
 
     def region(self, start: Iterate, constants: ConstantsOver | None) -> EpochRegion:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from slomodel.errors import Diagnostic, DomainError
-from slomodel.solve.constants.choice import lipschitz_source, proofs_alone, proves
-from slomodel.solve.constants.proved import Prove
+from slomodel.solve.constants.choice import lipschitz_source
+from slomodel.solve.constants.proved import ProofSource
 from slomodel.solve.constants.source import LipschitzSource
 from slomodel.solve.directions.table import DIRECTIONS, Rule
 from slomodel.solve.facts import NO_FACTS, ObjectiveFacts
@@ -20,6 +20,7 @@ from slomodel.solve.methods.auto import REACH, chosen
 from slomodel.solve.methods.ball import is_auto
 from slomodel.solve.methods.bpg import bpg, bpg_source
 from slomodel.solve.methods.certified_steps import certified
+from slomodel.solve.methods.context import MethodContext
 from slomodel.solve.methods.gd import gd, gd_source
 from slomodel.solve.methods.ngd import ngd
 from slomodel.solve.methods.norm_armijo import NormArmijo
@@ -27,7 +28,7 @@ from slomodel.solve.methods.pgd import pgd
 from slomodel.solve.methods.std_armijo import std_armijo
 from slomodel.solve.methods.tgd import tgd
 from slomodel.solve.norms import LARGEST, Vector, norm
-from slomodel.solve.options import MethodContext, check_names, choice, number
+from slomodel.solve.options import check_names, choice, number
 from slomodel.solve.subroutine import Subroutine
 
 Options = Mapping[str, object]
@@ -44,7 +45,7 @@ class Method:
     build: Callable[[Options, MethodContext], Subroutine]
     what: str
     needs: str = "nothing"
-    source: Callable[[Options, Prove | None, ObjectiveFacts], LipschitzSource] | None = None
+    source: Callable[[Options, ProofSource | None, ObjectiveFacts], LipschitzSource] | None = None
 
 
 def norm_armijo(given: Options, context: MethodContext) -> NormArmijo:
@@ -82,6 +83,7 @@ def line_search(
             "initial_step", given.get("initial_step", rule.initial_step), INITIAL_STEPS
         ),
         degree=degree_for_exact(context.facts) if search == "exact" else None,
+        prove=context.proofs,
     )
 
 
@@ -124,17 +126,17 @@ _LINE_SEARCH = (
 _BALL = ("D", "d", "lipschitz", "samples", "safety")
 
 
-def of_a_ball(given: Options, prove: Prove | None, facts: ObjectiveFacts) -> LipschitzSource:
+def of_a_ball(given: Options, prove: ProofSource | None, facts: ObjectiveFacts) -> LipschitzSource:
     """The constants that `lipschitz` asks for."""
     return lipschitz_source(given, prove)
 
 
-def of_both(given: Options, prove: Prove | None, facts: ObjectiveFacts) -> LipschitzSource:
+def of_both(given: Options, prove: ProofSource | None, facts: ObjectiveFacts) -> LipschitzSource:
     """L1 and L2 of agp."""
     return agp_source(given, prove)
 
 
-def of_a_step(given: Options, prove: Prove | None, facts: ObjectiveFacts) -> LipschitzSource:
+def of_a_step(given: Options, prove: ProofSource | None, facts: ObjectiveFacts) -> LipschitzSource:
     """The constant of a fixed step."""
     return gd_source(given, prove)
 
@@ -186,7 +188,7 @@ def method_of(
     options: Options,
     x0: Vector,
     gtol: float,
-    prove: Prove | None = None,
+    proofs: ProofSource | None = None,
     facts: ObjectiveFacts = NO_FACTS,
 ) -> tuple[Subroutine, LipschitzSource | None]:
     """The method called `name` for a run from x0 (n,), and the source of its constants.
@@ -196,13 +198,8 @@ def method_of(
     method = METHODS[choice("method", name, METHODS, hint=method_hint(name))]
     check_names(name, options, method.options)
     given = {option: value for option, value in options.items() if value is not None}
-    if method.source is None:
-        found = method.build(given, MethodContext(x0, gtol, facts=facts))
-        if isinstance(found, NormArmijo):
-            found = replace(found, prove=prove)
-        return found, None
-    source = method.source(given, prove, facts)
-    context = MethodContext(x0, gtol, source.estimated, proves(source), facts)
-    if "d" in method.options and is_auto(given):
-        return certified(name, context, "d" in given), proofs_alone(source)
+    source = None if method.source is None else method.source(given, proofs, facts)
+    context = MethodContext(x0, gtol, source, proofs, facts)
+    if source is not None and "d" in method.options and is_auto(given):
+        return certified(name, context, "d" in given), source.without_estimates
     return method.build(given, context), source

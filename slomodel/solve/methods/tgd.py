@@ -13,12 +13,12 @@ from slomodel.solve.methods.ball import (
     radius,
     require_epoch_descent,
 )
+from slomodel.solve.methods.context import MethodContext
 from slomodel.solve.methods.gradient_steps import DescentRun
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
-from slomodel.solve.options import MethodContext, bad_value
-from slomodel.solve.subroutine import ConstantsOver, EpochRegion, Iterate, Needs
-from slomodel.solve.verify.certificate import Promise
+from slomodel.solve.options import bad_value
+from slomodel.solve.subroutine import ConstantsOver, EpochRegion, Iterate, Needs, TheoremInequality
 from slomodel.solve.verify.inequalities import of_gradient_steps
 
 
@@ -41,7 +41,7 @@ class TGD:
         return {"D": self.D, "d": self.d}
 
     @property
-    def promises(self) -> tuple[Promise, ...]:
+    def inequalities(self) -> tuple[TheoremInequality, ...]:
         return of_gradient_steps(True)
 
     def region(self, start: Iterate, constants: ConstantsOver | None) -> EpochRegion:

@@ -67,7 +67,7 @@ def constants_note(run: RunState) -> str:
     epochs = run.epochs.records()
     if any(epoch.source == "sampled" for epoch in epochs):
         return f"The sampled L1 was too small for {steps}, and doubled."
-    return f"The given L1 is too small: {steps} did not descend as it promises."
+    return f"The given L1 is too small: {steps} did not descend as it implies."
 
 
 def counted(number: int, noun: str) -> str:

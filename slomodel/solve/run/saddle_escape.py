@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from slomodel.errors import Diagnostic, DomainError
-from slomodel.solve.constants.proved import Prove
+from slomodel.solve.constants.proved import ProofSource
 from slomodel.solve.facts import ObjectiveFacts
 from slomodel.solve.norms import Vector, norm
 from slomodel.solve.objective import Evaluator
@@ -43,7 +43,7 @@ class SaddleWatch:
     2|λ|³/(3·L2²) at t = 2|λ|/L2; farther steps often gain far more.
     """
 
-    def __init__(self, evaluate: Evaluator, prove: Prove | None, seed: int) -> None:
+    def __init__(self, evaluate: Evaluator, prove: ProofSource | None, seed: int) -> None:
         self.left = 0
         self._evaluate = evaluate
         self._prove = prove
@@ -162,7 +162,7 @@ def watch_of(
     wanted: object,
     facts: ObjectiveFacts,
     evaluate: Evaluator,
-    prove: Prove | None,
+    prove: ProofSource | None,
     seed: int,
 ) -> SaddleWatch | None:
     """The watch that the option `second_order` asks for; DomainError where there is no Hessian."""

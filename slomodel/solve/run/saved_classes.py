@@ -38,8 +38,8 @@ from slomodel.solve.sets.box import Box
 from slomodel.solve.stagnation.curvature import Ritz
 from slomodel.solve.stagnation.resolution import Floor
 from slomodel.solve.stagnation.unbounded import Drift, FarProbe
-from slomodel.solve.subroutine import Constants, EpochRegion, Iterate
-from slomodel.solve.verify.certificate import Certifier, Promise, Tally
+from slomodel.solve.subroutine import Constants, EpochRegion, Iterate, TheoremInequality
+from slomodel.solve.verify.certificate import Certifier, Tally
 from slomodel.solve.verify.inequalities import CurvatureDescent, Epochs
 
 Parts = dict[str, object]
@@ -92,7 +92,7 @@ _TABLE = (
     SavedClass(ObjectiveFacts, "Facts"),
     # Lipschitz constants.
     SavedClass(Constants, "Constants", created=True),
-    SavedClass(Clocked, "Clocked"),
+    SavedClass(Clocked, "Clocked", {"_source": "_prove"}),
     SavedClass(FirstProved, "FirstProved"),
     SavedClass(Sampled, "Sampled"),
     SavedClass(SampledConstants, "Samples"),
@@ -128,8 +128,8 @@ _TABLE = (
     SavedClass(Ritz, "Ritz", created=True),
     SavedClass(SaddleWatch, "SaddleWatch"),
     # The certificate.
-    SavedClass(Certifier, "Certifier"),
-    SavedClass(Promise, "Promise"),
+    SavedClass(Certifier, "Certifier", {"_inequalities": "_promises"}),
+    SavedClass(TheoremInequality, "Promise", {"applies": "made"}),
     SavedClass(Tally, "Tally"),
     SavedClass(ProvedCurvature, "ProvedCurvature"),
     SavedClass(CurvatureDescent, "ByCurvature"),

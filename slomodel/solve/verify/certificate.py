@@ -1,77 +1,30 @@
-"""What the theorems promise, checked on a run: one line a promise."""
+"""The inequalities of the theorems, checked on a run: one line per inequality."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
-from typing import Literal
 
 from slomodel.solve.constants.proved import EvaluationErrors
 from slomodel.solve.norms import EPS, Vector
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.stagnation.resolution import ROUNDING
-from slomodel.solve.subroutine import AcceptedStep, EpochRegion, Iterate
+from slomodel.solve.subroutine import (
+    AcceptedStep,
+    CheckedStep,
+    EpochRegion,
+    Iterate,
+    Since,
+    TheoremInequality,
+)
 
 NO_STEP = -1
-Since = Literal["step", "epoch", "run"]
-"""The step, epoch or run at whose start the value is compared with the new one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """A step from `old` that was taken, and what a promise may speak of.
-
-    `root` is √ε; `ends`: the step ended its epoch, which began at `epoch_x` (n,) with the value
-    `epoch_f`; the run began at x0 (n,) with the value `start_f`. `clean`: no step of the epoch was
-    at the floor of f, or in the run where `all_clean`. `eps` is the rounding unit of f.
-    """
-
-    old: Iterate
-    taken: AcceptedStep
-    region: EpochRegion
-    root: float
-    ends: bool
-    epoch_x: Vector
-    epoch_f: float
-    x0: Vector
-    start_f: float
-    clean: bool
-    all_clean: bool
-    eps: float = EPS
-
-    @property
-    def fall(self) -> float:
-        """f_{k−1} − f_k."""
-        return self.old.f - self.taken.point.f
-
-    def since(self, since: Since) -> tuple[Vector, float]:
-        """The point (n,) whose value the new one is compared with, and that value."""
-        if since == "run":
-            return self.x0, self.start_f
-        return (self.epoch_x, self.epoch_f) if since == "epoch" else (self.old.x, self.old.f)
-
-
-Excess = Callable[[Moment], "tuple[float, float] | None"]
-"""How much a promise is missed by, below 0 where it holds with room, and the error of that number
-besides the rounding of f; None where it says nothing of the step. NaN: the step is exempt."""
-
-EXEMPT = (math.nan, 0.0)
-
-
-@dataclass(frozen=True, slots=True)
-class Promise:
-    """An inequality by its name; one that is `made` to the reader only with given constants."""
-
-    name: str
-    excess: Excess
-    made: bool = True
-    since: Since = "step"
 
 
 @dataclass(slots=True)
 class Tally:
-    """The count of one promise while the run lasts."""
+    """The checks of one inequality during a run."""
 
     checked: int = 0
     violated: int = 0
@@ -82,10 +35,11 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """How a promise was kept. `worst` is the largest excess in units of the evaluation error.
+    """The result of the checks of one inequality, which was `made` if it applies to the run.
 
-    `exempt` counts the steps at the floor of f and those that rounding made otherwise than the
-    method says. `worst_k` is −1 where nothing was checked.
+    `worst` is the largest excess in units of the evaluation error, at step `worst_k`, which is −1
+    where nothing was checked. `exempt` counts the steps at the resolution of f and those that
+    rounding made otherwise than the method says.
     """
 
     name: str
@@ -133,7 +87,8 @@ _LEGEND = (
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """The promises of a run and the sources of its constants; `estimated`: those may be too small.
+    """The theorem inequalities of a run and where its constants are from; `estimated`: these may be
+    too small.
 
     With proved constants a violation is a fault of this package, with given or sampled ones it
     says that they are too small.
@@ -150,7 +105,7 @@ class Certificate:
 
     @property
     def summary(self) -> str:
-        """A verdict, one line a promise, and what the numbers mean."""
+        """A verdict, one line per inequality, and what the numbers mean."""
         width = max((len(line.name) for line in self.lines), default=0)
         text = [self._verdict(), *(line.told(width) for line in self.lines)]
         if any(line.checked for line in self.lines):
@@ -160,11 +115,11 @@ class Certificate:
     def _verdict(self) -> str:
         checked = [line for line in self.lines if line.checked]
         broken = sum(line.violated > 0 for line in checked)
-        verdict = "Nothing that the theorems promise could be checked."
+        verdict = "No inequality of the theorems could be checked."
         if checked:
-            verdict = "All that was checked of what the theorems promise holds."
+            verdict = "Every inequality of the theorems that was checked holds."
         if broken:
-            verdict = f"{broken} of the {len(checked)} promises that were checked are broken."
+            verdict = f"{broken} of the {len(checked)} inequalities that were checked are violated."
         constants = ", ".join(_SOURCES.get(source, source) for source in self.sources)
         if constants and self.estimated:
             constants += ", which may be too small where the run went"
@@ -195,14 +150,14 @@ class Certifier:
 
     def __init__(
         self,
-        promises: Iterable[Promise],
+        inequalities: Iterable[TheoremInequality],
         errors: EvaluationErrors | None = None,
         evaluate: Evaluator | None = None,
     ) -> None:
         self._evaluate = evaluate
-        self._promises = tuple(promises)
+        self._inequalities = tuple(inequalities)
         self._errors = errors
-        self._tallies = [Tally() for _ in self._promises]
+        self._tallies = [Tally() for _ in self._inequalities]
         self._sources: dict[str, str] = {}
         self._estimated = False
         self._x0: Vector | None = None
@@ -225,39 +180,39 @@ class Certifier:
             self._x0, self._start_f = old.x.copy(), old.f
         if self._new_epoch or self._epoch_x is None:
             self._epoch_x, self._epoch_f, self._clean = old.x.copy(), old.f, True
-        promised = not (taken.by_rounding or taken.in_units)
-        self._clean = self._clean and promised
-        self._all_clean = self._all_clean and promised
+        clean = not (taken.by_rounding or taken.in_units)
+        self._clean = self._clean and clean
+        self._all_clean = self._all_clean and clean
         if region.source != "none":
             self._sources[region.source] = region.source
             self._estimated = self._estimated or region.estimated
         eps = self._evaluate.eps if self._evaluate else EPS
-        moment = Moment(
+        step = CheckedStep(
             *(old, taken, region, root, ends, self._epoch_x, self._epoch_f),
             *(self._x0, self._start_f, self._clean, self._all_clean, eps),
         )
-        for promise, tally in zip(self._promises, self._tallies, strict=True):
-            found = promise.excess(moment) if promise.made else None
+        for inequality, tally in zip(self._inequalities, self._tallies, strict=True):
+            found = inequality.excess(step) if inequality.applies else None
             if found is not None:
                 excess, error = found
-                error += self._rounding(moment, promise.since)
+                error += self._rounding(step, inequality.since)
                 if excess > error:
-                    error += self._evaluation_error(moment, promise.since)
+                    error += self._evaluation_error(step, inequality.since)
                 count(tally, excess, error, k)
         self._new_epoch = ends
 
-    def _rounding(self, moment: Moment, since: Since) -> float:
+    def _rounding(self, step: CheckedStep, since: Since) -> float:
         """The expected rounding error of a difference of two values of f.
 
         f may be a difference of large terms: where its error is not known, its value at the start
         of the epoch stands for their magnitude.
         """
-        size = max(abs(moment.taken.point.f), abs(moment.since(since)[1]))
+        size = max(abs(step.taken.point.f), abs(step.since(since)[1]))
         if self._errors is None:
-            size = max(size, abs(moment.epoch_f))
-        return ROUNDING * moment.eps * size
+            size = max(size, abs(step.epoch_f))
+        return ROUNDING * step.eps * size
 
-    def _evaluation_error(self, moment: Moment, since: Since) -> float:
+    def _evaluation_error(self, step: CheckedStep, since: Since) -> float:
         """A bound on the errors of both values of f and on the effect of that of the gradient.
 
         With a gradient that is off by e a step s decreases f by up to ‖e‖‖s‖ less. The bound takes
@@ -265,17 +220,17 @@ class Certifier:
         """
         if self._errors is None:
             return 0.0
-        x, f = moment.since(since)
-        new = moment.taken.point
+        x, f = step.since(since)
+        new = step.taken.point
         values = self._errors.value_error(x, f) + self._errors.value_error(new.x, new.f)
-        old = moment.old
-        return values + self._errors.gradient_error(old.x, old.g) * moment.taken.length
+        old = step.old
+        return values + self._errors.gradient_error(old.x, old.g) * step.taken.length
 
     def certificate(self) -> Certificate:
         """What was found so far."""
         lines = tuple(
-            Line(p.name, p.made, t.checked, t.violated, t.exempt, t.worst, t.worst_k)
-            for p, t in zip(self._promises, self._tallies, strict=True)
+            Line(p.name, p.applies, t.checked, t.violated, t.exempt, t.worst, t.worst_k)
+            for p, t in zip(self._inequalities, self._tallies, strict=True)
         )
         return Certificate(lines, tuple(self._sources), self._estimated)
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from slomodel.solve.norms import EPS, Vector, norm, power
 from slomodel.solve.stagnation.resolution import ROUNDING
-from slomodel.solve.subroutine import EpochRegion
-from slomodel.solve.verify.certificate import EXEMPT, Moment, Promise
+from slomodel.solve.subroutine import EXEMPT, CheckedStep, EpochRegion, TheoremInequality
 
 # D ≥ 6ε^¼ and the like are compared with this relative slack.
 SLACK = 1e-12
@@ -25,48 +24,48 @@ NEAR_TANGENT = 1e-2
 SERIES_TERMS = 12
 
 
-def exempt(moment: Moment) -> bool:
+def exempt(step: CheckedStep) -> bool:
     """Whether the step was made at the floor of f, or by a rule that the theorem does not know."""
-    chosen = moment.taken.facts.get("chosen", COVERED[0])
-    taken = moment.taken
+    chosen = step.taken.facts.get("chosen", COVERED[0])
+    taken = step.taken
     return taken.by_rounding or taken.in_units or chosen not in COVERED
 
 
 def descends(
     name: str,
-    least: Callable[[Moment], float | None],
-    inexact: Callable[[Moment], float] | None = None,
-) -> Promise:
+    least: Callable[[CheckedStep], float | None],
+    inexact: Callable[[CheckedStep], float] | None = None,
+) -> TheoremInequality:
     """f_{k−1} − f_k is at least what `least` says; None: nothing is said of the step.
 
     `least` has a relative error of a few roundings; `inexact` is the effect on f of the rounding of
     the step itself.
     """
 
-    def excess(moment: Moment) -> tuple[float, float] | None:
-        wanted = least(moment)
+    def excess(step: CheckedStep) -> tuple[float, float] | None:
+        wanted = least(step)
         if wanted is None:
             return None
-        if exempt(moment):
+        if exempt(step):
             return EXEMPT
         error = ROUNDING * EPS * abs(wanted)
-        return wanted - moment.fall, error + (inexact(moment) if inexact else 0.0)
+        return wanted - step.decrease, error + (inexact(step) if inexact else 0.0)
 
-    return Promise(name, excess)
+    return TheoremInequality(name, excess)
 
 
-def by_spacing(moment: Moment) -> float:
+def by_spacing(step: CheckedStep) -> float:
     """Loss of descent by the rounding of a gradient step: ‖∇f‖ times the rounding error of x⁺.
 
     For x⁺ off by ρ, and for the projection, the proofs of descent lose at most about ‖∇f‖‖ρ‖.
     """
-    r = max(norm(moment.old.x), norm(moment.taken.point.x))
-    return OF_DISTANCE * EPS * r * moment.old.gnorm
+    r = max(norm(step.old.x), norm(step.taken.point.x))
+    return OF_DISTANCE * EPS * r * step.old.gnorm
 
 
 def of_epochs(
     C1: Constant, C2: Constant, share: float, inside: bool, names: tuple[str, str]
-) -> tuple[Promise, ...]:
+) -> tuple[TheoremInequality, ...]:
     """Condition 2.1 and what follows: travel, descent and number of epochs; `names`: of C1 and C2.
 
     An epoch that ends in its margin descends by √ε·D/share. `inside`: C2 needs ‖∇f‖ > √ε at the
@@ -74,29 +73,29 @@ def of_epochs(
     Paper: cond-1, cond-2, eq:truncated, lemma:meta-epoch, theorem:meta-complexity.
     """
 
-    def first(moment: Moment) -> float:
-        return C1(moment.region, moment.root) * moment.taken.length**2
+    def first(step: CheckedStep) -> float:
+        return C1(step.region, step.root) * step.taken.length**2
 
-    def second(moment: Moment) -> float | None:
-        new = moment.taken.point
-        if moment.ends or (inside and new.gnorm <= moment.root):
+    def second(step: CheckedStep) -> float | None:
+        new = step.taken.point
+        if step.ends or (inside and new.gnorm <= step.root):
             return None
-        return C2(moment.region, moment.root)
+        return C2(step.region, step.root)
 
-    def whole(moment: Moment) -> tuple[float, float] | None:
-        if not moment.ends:
+    def whole(step: CheckedStep) -> tuple[float, float] | None:
+        if not step.ends:
             return None
-        wanted = moment.root * moment.region.D / share
-        fall = moment.epoch_f - moment.taken.point.f
-        error = ROUNDING * EPS * wanted + by_spacing(moment)
-        return (wanted - fall, error) if moment.clean and not exempt(moment) else EXEMPT
+        wanted = step.root * step.region.D / share
+        fall = step.epoch_f - step.taken.point.f
+        error = ROUNDING * EPS * wanted + by_spacing(step)
+        return (wanted - fall, error) if step.clean and not exempt(step) else EXEMPT
 
     return (
         descends(f"a step lowers f by {names[0]}*|step|^2", first, by_spacing),
         descends(f"a step inside its ball lowers f by {names[1]}", second, by_spacing),
-        Promise("an epoch stays within D of its start", travel),
-        Promise(f"an epoch lowers f by sqrt(eps)*D/{share:g}", whole, since="epoch"),
-        Promise(
+        TheoremInequality("an epoch stays within D of its start", travel),
+        TheoremInequality(f"an epoch lowers f by sqrt(eps)*D/{share:g}", whole, since="epoch"),
+        TheoremInequality(
             f"epochs so far <= 1 + {share:g}*(f(x0) - f)/(sqrt(eps)*D)", Epochs(share), since="run"
         ),
     )
@@ -110,40 +109,40 @@ class Epochs:
         self._sum = 0.0
         self._count = 0
 
-    def __call__(self, moment: Moment) -> tuple[float, float] | None:
-        if not moment.ends:
+    def __call__(self, step: CheckedStep) -> tuple[float, float] | None:
+        if not step.ends:
             return None
-        if not moment.all_clean or exempt(moment):
+        if not step.all_clean or exempt(step):
             return EXEMPT
-        self._sum += moment.root * moment.region.D / self._share
-        fall = moment.start_f - moment.taken.point.f
+        self._sum += step.root * step.region.D / self._share
+        fall = step.start_f - step.taken.point.f
         # The rounding error of a sum grows with its number of terms, one per epoch.
         self._count += 1
-        return self._sum - fall, (ROUNDING + self._count) * EPS * self._sum + by_spacing(moment)
+        return self._sum - fall, (ROUNDING + self._count) * EPS * self._sum + by_spacing(step)
 
 
-def travel(moment: Moment) -> tuple[float, float]:
+def travel(step: CheckedStep) -> tuple[float, float]:
     """‖x_k − x_0‖ ≤ D in every epoch. Paper: eq:truncated."""
-    x, D = moment.taken.point.x, moment.region.D
-    distance = norm(np.subtract(x, moment.region.centre))
+    x, D = step.taken.point.x, step.region.D
+    distance = norm(np.subtract(x, step.region.centre))
     return distance - D, OF_DISTANCE * EPS * (D + norm(x))
 
 
-def admissible(least: Callable[[Moment], float]) -> Promise:
+def admissible(least: Callable[[CheckedStep], float]) -> TheoremInequality:
     """D is at least what the theorem asks."""
 
-    def excess(moment: Moment) -> tuple[float, float]:
-        wanted = least(moment)
-        return wanted * (1.0 - SLACK) - moment.region.D, 0.0
+    def excess(step: CheckedStep) -> tuple[float, float]:
+        wanted = least(step)
+        return wanted * (1.0 - SLACK) - step.region.D, 0.0
 
-    return Promise("D is as large as the theorem asks", excess)
+    return TheoremInequality("D is as large as the theorem asks", excess)
 
 
-def of_gradient_steps(with_margin: bool) -> tuple[Promise, ...]:
+def of_gradient_steps(with_margin: bool) -> tuple[TheoremInequality, ...]:
     """pgd and tgd. Paper: lemma:condition-GP, lemma:condition-TG, theorem:meta-complexity-GP."""
 
-    def radius(moment: Moment) -> float:
-        return moment.root / 2.0 + (2.0 * moment.region.d if with_margin else 0.0)
+    def radius(step: CheckedStep) -> float:
+        return step.root / 2.0 + (2.0 * step.region.d if with_margin else 0.0)
 
     def c1(region: EpochRegion, root: float) -> float:
         return first_constant(region) / 2.0
@@ -156,11 +155,11 @@ def of_gradient_steps(with_margin: bool) -> tuple[Promise, ...]:
     return (*of_epochs(c1, c2, 4.0, inside=False, names=names), admissible(radius))
 
 
-def of_accelerated_steps() -> tuple[Promise, ...]:
+def of_accelerated_steps() -> tuple[TheoremInequality, ...]:
     """agp with its lifted L2. Paper: eq:C1C2:AGP, theorem:meta-complexity-AGP."""
 
-    def radius(moment: Moment) -> float:
-        return 3.0 * moment.region.d
+    def radius(step: CheckedStep) -> float:
+        return 3.0 * step.region.d
 
     def c1(region: EpochRegion, root: float) -> float:
         assert region.L2 is not None
@@ -174,44 +173,44 @@ def of_accelerated_steps() -> tuple[Promise, ...]:
     return (*of_epochs(c1, c2, 32.0, inside=True, names=names), admissible(radius))
 
 
-def of_certified_steps() -> tuple[Promise, ...]:
+def of_certified_steps() -> tuple[TheoremInequality, ...]:
     """D="auto": δ‖∇f‖ − L1δ²/2 for a step of length δ."""
 
-    def least(moment: Moment) -> float:
-        delta, L1 = moment.taken.length, first_constant(moment.region)
-        return delta * moment.old.gnorm - 0.5 * L1 * delta * delta
+    def least(step: CheckedStep) -> float:
+        delta, L1 = step.taken.length, first_constant(step.region)
+        return delta * step.old.gnorm - 0.5 * L1 * delta * delta
 
     return (
         descends("a step lowers f by |step|*|gradient| - L1/2*|step|^2", least, by_spacing),
-        Promise("a step stays in the ball of its L1", travel),
+        TheoremInequality("a step stays in the ball of its L1", travel),
     )
 
 
-def of_a_fixed_step() -> tuple[Promise, ...]:
+def of_a_fixed_step() -> tuple[TheoremInequality, ...]:
     """gd: (L/2)‖x_k − x_{k−1}‖²."""
     return (
         descends(
             "a step lowers f by L/2*|step|^2",
-            lambda moment: 0.5 * first_constant(moment.region) * moment.taken.length**2,
+            lambda step: 0.5 * first_constant(step.region) * step.taken.length**2,
             by_spacing,
         ),
     )
 
 
-def of_bregman_steps(p: float) -> tuple[Promise, ...]:
+def of_bregman_steps(p: float) -> tuple[TheoremInequality, ...]:
     """bpg: L·D_h(x_{k−1}, x_k)."""
 
-    def least(moment: Moment) -> float:
-        return first_constant(moment.region) * bregman(p, moment.old.x, moment.taken.point.x)
+    def least(step: CheckedStep) -> float:
+        return first_constant(step.region) * bregman(p, step.old.x, step.taken.point.x)
 
-    def inexact(moment: Moment) -> float:
+    def inexact(step: CheckedStep) -> float:
         """If ∇f(x) + L(∇h(x⁺) − ∇h(x)) = e instead of 0, f falls by up to ‖e‖‖x⁺ − x‖ less.
 
         The errors are those of rounding x⁺ and of the terms of ∇f/L − ∇h(x).
         """
-        L, r = first_constant(moment.region), max(norm(moment.old.x), norm(moment.taken.point.x))
+        L, r = first_constant(step.region), max(norm(step.old.x), norm(step.taken.point.x))
         of_h = L * (1.0 + (p - 1.0) * power(r, p - 2.0)) * r
-        return OF_DISTANCE * EPS * (moment.old.gnorm + of_h) * moment.taken.length
+        return OF_DISTANCE * EPS * (step.old.gnorm + of_h) * step.taken.length
 
     return (descends("a step lowers f by L*D_h(x, x+)", least, inexact),)
 
@@ -250,16 +249,16 @@ def _beyond_tangent(q: float, tau: float) -> float:
     return max(math.expm1(q * math.log1p(tau)) - q * tau, 0.0)
 
 
-def of_line_search(sigma: float, alpha: float) -> tuple[Promise, ...]:
+def of_line_search(sigma: float, alpha: float) -> tuple[TheoremInequality, ...]:
     """norm-armijo's first inequality, and the travel. Paper: cor:lsearch-1, its theorem."""
 
-    def radius(moment: Moment) -> tuple[float, float]:
-        if not moment.all_clean:
+    def radius(step: CheckedStep) -> tuple[float, float]:
+        if not step.all_clean:
             return EXEMPT
-        new = moment.taken.point
-        fall = max(moment.start_f - new.f, 0.0)
-        wanted = sigma * alpha * moment.root
-        gone = norm(np.subtract(new.x, moment.x0))
+        new = step.taken.point
+        fall = max(step.start_f - new.f, 0.0)
+        wanted = sigma * alpha * step.root
+        gone = norm(np.subtract(new.x, step.x0))
         # The rounding of x at each step adds up along the way.
         error = ROUNDING * EPS * wanted * (norm(new.x) + gone)
         return wanted * gone - fall, error
@@ -267,9 +266,9 @@ def of_line_search(sigma: float, alpha: float) -> tuple[Promise, ...]:
     return (
         descends(
             "a step lowers f by sigma*alpha*sqrt(eps)*|step|",
-            lambda moment: sigma * alpha * moment.root * moment.taken.length,
+            lambda step: sigma * alpha * step.root * step.taken.length,
         ),
-        Promise("|x - x0| <= (f(x0) - f)/(sigma*alpha*sqrt(eps))", radius, since="run"),
+        TheoremInequality("|x - x0| <= (f(x0) - f)/(sigma*alpha*sqrt(eps))", radius, since="run"),
     )
 
 
@@ -280,33 +279,33 @@ class CurvatureDescent:
     """
 
     def __init__(
-        self, constant: Callable[[Moment], float], sigma: float, theta: float, alpha: float
+        self, constant: Callable[[CheckedStep], float], sigma: float, theta: float, alpha: float
     ) -> None:
         self._constant = constant
         self._sigma, self._theta, self._alpha = sigma, theta, alpha
 
-    def __call__(self, moment: Moment) -> tuple[float, float] | None:
-        root, D, alpha, sigma = moment.root, moment.region.D, self._alpha, self._sigma
-        L1 = max(self._constant(moment), (1.0 - sigma) * alpha * root / D)
+    def __call__(self, step: CheckedStep) -> tuple[float, float] | None:
+        root, D, alpha, sigma = step.root, step.region.D, self._alpha, self._sigma
+        L1 = max(self._constant(step), (1.0 - sigma) * alpha * root / D)
         if not 0.0 < L1 < math.inf:
             return None
         share = self._theta * sigma * (1.0 - sigma) * alpha * alpha / 2.0
         wanted = share * root * root / L1
-        return EXEMPT if exempt(moment) else (wanted - moment.fall, ROUNDING * EPS * wanted)
+        return EXEMPT if exempt(step) else (wanted - step.decrease, ROUNDING * EPS * wanted)
 
 
 def by_curvature(
-    constant: Callable[[Moment], float] | None, sigma: float, theta: float, alpha: float
-) -> Promise:
+    constant: Callable[[CheckedStep], float] | None, sigma: float, theta: float, alpha: float
+) -> TheoremInequality:
     """The second inequality, with `constant` for L1 over the ball of the step; None: not made."""
     name = "a step lowers f by theta*sigma*(1-sigma)*alpha^2*eps/(2*L1)"
     if constant is None:
-        return Promise(name, says_nothing, made=False)
-    return Promise(name, CurvatureDescent(constant, sigma, theta, alpha))
+        return TheoremInequality(name, says_nothing, applies=False)
+    return TheoremInequality(name, CurvatureDescent(constant, sigma, theta, alpha))
 
 
-def says_nothing(moment: Moment) -> None:
-    """A promise that is not made says nothing."""
+def says_nothing(step: CheckedStep) -> None:
+    """The excess of an inequality that does not apply."""
 
 
 def first_constant(region: EpochRegion) -> float:
@@ -315,4 +314,4 @@ def first_constant(region: EpochRegion) -> float:
     return region.L1
 
 
-NOTHING = Promise("a step lowers f", says_nothing, made=False)
+NOTHING = TheoremInequality("a step lowers f", says_nothing, applies=False)

@@ -1,0 +1,35 @@
+"""What the defaults of a method depend on besides its options."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from slomodel.solve.constants.proved import ProofSource
+from slomodel.solve.constants.source import LipschitzSource
+from slomodel.solve.facts import NO_FACTS, ObjectiveFacts
+from slomodel.solve.norms import Vector
+
+
+@dataclass(frozen=True, slots=True)
+class MethodContext:
+    """The start x0 (n,), the tolerance, and what is known of the objective and its constants.
+
+    `constants` is the source that the options name, None for a method that takes no constants;
+    `proofs` is the source of proved bounds, None for plain functions.
+    """
+
+    x0: Vector
+    gtol: float
+    constants: LipschitzSource | None = None
+    proofs: ProofSource | None = None
+    facts: ObjectiveFacts = NO_FACTS
+
+    @property
+    def estimated(self) -> bool:
+        """Whether Lipschitz constants may be estimates, or there are none."""
+        return self.constants is None or self.constants.estimated
+
+    @property
+    def proves(self) -> bool:
+        """Whether there is a source of constants that are not estimates."""
+        return self.constants is not None and self.constants.without_estimates is not None
