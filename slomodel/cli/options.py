@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import reduce
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from slomodel.model.plans import BACKENDS, PRECISIONS, TARGET_NAMES
 from slomodel.solve import DIRECTIONS, METHODS
+from slomodel.solve.run_options import DEFAULTS, OPTIONS, type_of
 
 F = TypeVar("F", bound=Callable[..., object])
 Decorator = Callable[[F], F]
@@ -52,6 +53,15 @@ class NumberOrWord(click.ParamType):  # type: ignore[type-arg]
             return value
 
 
+def _run_option(name: str) -> Decorator[Any]:
+    """The option of every run called `name`; a flag, with its opposite if it is on by default."""
+    flag, kind = f"--{name.replace('_', '-')}", type_of(name)
+    if kind is not bool:
+        return click.option(flag, type=kind, help=OPTIONS[name].meaning)
+    switch = f"{flag}/--no-{flag[2:]}" if DEFAULTS[name] else flag
+    return click.option(switch, is_flag=True, default=None, help=OPTIONS[name].meaning)
+
+
 MODEL = (
     click.argument("file", type=FILE),
     click.option(
@@ -82,21 +92,7 @@ RUN = (
     ),
     click.option("--direction", metavar="NAME", help=f"Search direction: {', '.join(DIRECTIONS)}."),
     click.option("--initial-step", metavar="NAME", help="First trial step of a line search."),
-    click.option(
-        "--gtol",
-        type=float,
-        help="Stop when the gradient norm is below this times min(1, max(|f|, gradient norm at "
-        "the start)) [1e-6].",
-    ),
-    click.option(
-        "--scaled/--no-scaled",
-        default=None,
-        help="With --no-scaled, stop when the gradient norm is below --gtol itself.",
-    ),
-    click.option("--max-iter", type=int, help="Maximal number of iterations [100000]."),
-    click.option("--max-time", type=float, help="Most seconds."),
-    click.option("--max-nfev", type=int, help="Maximal number of evaluations of the objective."),
-    click.option("--seed", type=int, help="Seed of the random start and of samples [0]."),
+    *(_run_option(name) for name, one in OPTIONS.items() if one.meaning),
     click.option(
         "--starts",
         type=int,
@@ -142,16 +138,7 @@ RUN = (
         "--p", "p", type=float, help="bpg: power of the kernel [degree of the objective]."
     ),
     click.option("--lam0", type=float, help="adgd: the first step over the gradient norm [1e-6]."),
-    click.option(
-        "--verify", is_flag=True, default=None, help="Check the theorems' inequalities on the run."
-    ),
     click.option("--threads", type=int, help="Threads of the kernels and the BLAS."),
-    click.option(
-        "--second-order",
-        is_flag=True,
-        default=None,
-        help="Leave saddles along negative curvature, and report the curvature at the end.",
-    ),
     click.option("--checkpoint", type=FILE, help="Write the run to this npz every few seconds."),
     click.option("--resume", type=FILE, help="Continue the run in a file of --checkpoint."),
     click.option(

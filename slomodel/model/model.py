@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sympy as sp
@@ -29,6 +29,7 @@ from slomodel.model.plans import Plans, backend_of, precision_of, target_of
 from slomodel.problem import Problem
 from slomodel.rewrite import chosen
 from slomodel.solve import Callback, Progress, Solution, solve
+from slomodel.solve.run_options import RunOptions
 
 # Loaded by the methods that need it: its import takes a sixth of the time of all the others.
 if TYPE_CHECKING:
@@ -95,64 +96,48 @@ class Model(Evaluating):
         a vector (n,), named arrays or a Solution. `callback(state)` is called at the start and
         after every step with `state.k .x .fun .gradient_norm .step .epoch .time .nfev .njev .nhev`,
         and stops the run by returning True. `progress=True` shows a live line on a terminal; an
-        object with `update(state)` and `close()` replaces that display. `threads` is the number
-        that kernels and the BLAS use, in the whole process while the run lasts. `checkpoint` is a
-        file that the run is written to every few seconds; `resume` continues such a file, bit for
-        bit (with the same `threads`). `verify` checks the inequalities of the theorems on the run:
-        see `solution.certificate.summary`. With `starts` there are that many runs, from `x0(seed)`,
-        `x0(seed + 1)`, …, in `workers` processes, each with one thread unless `threads` is given;
-        the best is returned, with `runs` and `summary` of all. `options` are those of the method.
-        The result's `status` says how it ended; only wrong input raises.
+        object with `update(state)` and `close()` is a display of your own. `threads` is for the
+        kernels and the BLAS, in the whole process during the run. The run is written to the file
+        `checkpoint` every few seconds; `resume` continues such a file to the same bits (with the
+        same `threads`). `verify` checks the theorems of the method on the run: see
+        `solution.certificate.summary`. With `starts` there are that many runs, from `x0(seed)`,
+        `x0(seed + 1)`, …, in `workers` processes, with one thread each unless `threads` is given;
+        the best is returned, with `runs` and `summary` of all. `options` are `second_order` and
+        those of the method. The result's `status` says how it ended; only wrong input raises.
         """
+        run_options: dict[str, Any] = {
+            "gtol": gtol,
+            "scaled": scaled,
+            "max_iter": max_iter,
+            "max_time": max_time,
+            "max_nfev": max_nfev,
+            "seed": seed,
+            "verify": verify,
+            **options,
+        }
+        sense = self._problem.sense
         if starts is not None or workers is not None:
             run = partial(
-                self.solve,
-                method,
-                gtol=gtol,
-                scaled=scaled,
-                max_iter=max_iter,
-                max_time=max_time,
-                max_nfev=max_nfev,
-                seed=seed,
-                callback=callback,
-                progress=None,
-                verify=verify,
-                threads=threads or 1,
-                checkpoint=None,
-                resume=None,
-                starts=None,
-                workers=None,
-                x0=None,
-                **options,
+                self.solve, method, callback=callback, threads=threads or 1, **run_options
             )
             alone = {"x0": x0, "checkpoint": checkpoint, "resume": resume, "callback": callback}
-            how = Starts(starts, workers, seed, self._problem.sense, max_time, progress)
-            return from_starts(run, self.x0, how, alone)
+            checked, _ = RunOptions.of({**run_options, "sense": sense})
+            return from_starts(run, self.x0, Starts(starts, workers, checked, progress), alone)
         first = None if x0 is None else start_point(x0, self._vectors)
         if resume is None and first is None:
             first = self.x0(seed)
         from slomodel.model.proofs import Prover
 
-        known = self._compiled.derivatives
+        compiled, smooth = self._compiled, self._plans.smooth(self._binding)
         objective = CompiledObjective(
-            self.n,
-            self._function,
-            known,
-            self._plans.smooth(self._binding),
-            self._compiled.precision,
+            self.n, self._function, compiled.derivatives, smooth, compiled.precision
         )
         with limited(threads):
             return solve(
                 objective,
                 first,
                 method=method,
-                sense=self._problem.sense,
-                gtol=gtol,
-                scaled=scaled,
-                max_iter=max_iter,
-                max_time=max_time,
-                max_nfev=max_nfev,
-                seed=seed,
+                sense=sense,
                 callback=callback,
                 progress=progress,
                 unpack=self.unpack,
@@ -160,8 +145,7 @@ class Model(Evaluating):
                 prove=Prover(self._setting),
                 checkpoint=checkpoint,
                 resume=resume,
-                verify=verify,
-                **options,
+                **run_options,
             )
 
     def source(self, target: str = "auto") -> str:

@@ -10,10 +10,11 @@ import numpy as np
 
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.front.data.points import Vector
-from slomodel.solve import Sense, Solution
+from slomodel.solve import Solution
 from slomodel.solve.options import whole
 from slomodel.solve.run.live import display_of
 from slomodel.solve.run.multistart import many
+from slomodel.solve.run_options import RunOptions
 
 
 class RunOf(Protocol):
@@ -26,13 +27,11 @@ class RunOf(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Starts:
-    """Number of starts and of processes, first seed, and how the runs are shown."""
+    """How many starts there are, in how many processes, with which options and display."""
 
     starts: object
     workers: object
-    seed: int
-    sense: Sense
-    max_time: float | None
+    options: RunOptions
     progress: object
 
 
@@ -51,16 +50,16 @@ def from_starts(
         if value is not None and (name != "callback" or workers > 1):
             others = "workers" if name == "callback" else "starts"
             raise _refused(f"{name} does not go with several {others}", f"leave {name} out")
-    if count > 1 and np.array_equal(x0(how.seed), x0(how.seed + 1), equal_nan=True):
+    if count > 1 and np.array_equal(x0(how.options.seed), x0(how.options.seed + 1), equal_nan=True):
         raise _refused(
             "every start would be the same: the model draws no variable at random",
             "write an init such as `var x[n] init normal(0, 1)`, or leave starts out",
         )
-    display = display_of(how.progress, how.max_time, f"of {count} starts")
+    display = display_of(how.progress, how.options.max_time, f"of {count} starts")
     if workers > 1:
-        # Errors appear here; and forked processes share the modules that this loads.
-        run(seed=how.seed, max_iter=1)
-    return many(run, count, how.seed, workers, how.sense, how.max_time, display)
+        # What is wrong shows here, and what this loads the processes share.
+        run(seed=how.options.seed, max_iter=1)
+    return many(run, count, workers, how.options, display)
 
 
 def _refused(message: str, remedy: str) -> DomainError:

@@ -9,25 +9,24 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.constants.proved import Clocked, ProofSource, Prove, SignedErrors, proof_source
 from slomodel.solve.constants.source import LipschitzSource
-from slomodel.solve.controls import Controls
 from slomodel.solve.facts import compiled_facts, facts_of
 from slomodel.solve.methods.table import method_of
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator, Objective
-from slomodel.solve.options import flag, start_vector
-from slomodel.solve.run.checkpoint import Asked, Keeper, read_checkpoint
+from slomodel.solve.options import start_vector
+from slomodel.solve.run.checkpoint import Keeper, Trajectory, read_checkpoint
 from slomodel.solve.run.driver import minimize
 from slomodel.solve.run.live import display_of
 from slomodel.solve.run.message import counted, message
 from slomodel.solve.run.monitor import Callback, Monitor, Progress, check_callback
 from slomodel.solve.run.resume import agreed, check_objective, start_of
 from slomodel.solve.run.run_state import RunState
-from slomodel.solve.run.saddle_escape import watch_of
+from slomodel.solve.run.saddle_escape import SaddleWatch, watch_of
 from slomodel.solve.run.solution import Solution
-from slomodel.solve.status import Sense, Status
+from slomodel.solve.run_options import RunOptions
+from slomodel.solve.status import Status
 from slomodel.solve.subroutine import Iterate, Subroutine
 from slomodel.solve.verify.certificate import Certifier
 
@@ -43,13 +42,6 @@ def solve(
     x0: ArrayLike | None,
     *,
     method: str = "norm-armijo",
-    sense: Sense = "minimize",
-    gtol: float = 1e-6,
-    scaled: bool = True,
-    max_iter: int = 100_000,
-    max_time: float | None = None,
-    max_nfev: int | None = None,
-    seed: int = 0,
     callback: Callback | None = None,
     progress: Progress | bool | None = None,
     unpack: Unpack | None = None,
@@ -57,7 +49,6 @@ def solve(
     prove: Prove | ProofSource | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     resume: str | os.PathLike[str] | None = None,
-    verify: bool = False,
     **options: object,
 ) -> Solution:
     """Find a point with ‖∇f‖ < gtol·s from x0 (n,); s = min(1, max(|f(x0)|, ‖∇f(x0)‖)).
@@ -66,49 +57,29 @@ def solve(
     after every step; it returns None or False to go on, True to stop. `progress` is a display, or
     True for a live line where standard error is a terminal.
 
-    `options` are those of the method (see methods.py); None means the default. `unpack` names
-    the parts of x for `Solution.variables`; `diagnose` says in a sentence what is not finite at
-    a point; `prove` bounds the constants over balls. A run that does not converge has a status;
-    it is not an exception. The run is written to `checkpoint` every few seconds; `resume` goes on
-    with one to the same bits, and then x0 need not be given. `verify` checks the inequalities of
-    the method's theorems on the run: the Solution's `certificate`.
+    `options` are those of every run (`RunOptions`) and of the method (`METHODS`); None means the
+    default of a method's option. `unpack` names the parts of x for `Solution.variables`;
+    `diagnose` says in a sentence what is not finite at a point; `prove` bounds the constants over
+    balls. A run that does not converge has a status; it is not an exception. The run is written to
+    `checkpoint` every few seconds; `resume` continues one to the same bits, and then x0 need not
+    be given.
     """
-    if flag("verify", verify):
-        options["verify"] = True
-    asked = Asked(method, options, sense, gtol, scaled, seed)
+    run_options, of_method = RunOptions.of(options)
+    trajectory = Trajectory(method, of_method, run_options)
     saved = None if resume is None else read_checkpoint(resume)
-    asked = asked if saved is None else agreed(saved, asked)
-    controls = Controls(sense, asked.gtol, asked.scaled, max_iter, max_time, max_nfev, asked.seed)
+    trajectory = trajectory if saved is None else agreed(saved, trajectory)
     start = start_vector(x0, objective.n) if saved is None else start_of(saved, x0)
     check_callback(callback)
-    # A norm past the largest number is inf, not a warning.
-    wanted = dict(asked.options)
-    verified = bool(wanted.pop("verify", False))
-    second_order = wanted.pop("second_order", None)
-    if verified and second_order:
-        message = (
-            "verify checks the inequalities of the paper, and second_order takes other steps too"
-        )
-        raise DomainError(Diagnostic("E604", message, help="leave one of the two out"))
     proofs = None if prove is None else Clocked(proof_source(prove))
-    with np.errstate(all="ignore"):
-        subroutine, lipschitz = method_of(
-            asked.method, wanted, start, asked.gtol, proofs, facts_of(objective)
-        )
-    evaluate = Evaluator(objective, controls)
-    if proofs:
-        proofs.stop_by(evaluate.check_time)
-    watch = watch_of(second_order, facts_of(objective), evaluate, proofs, asked.seed)
-    monitor = Monitor(evaluate, callback, display_of(progress, max_time))
+    evaluate = Evaluator(objective, trajectory.run)
+    display = display_of(progress, trajectory.run.max_time)
+    monitor = Monitor(evaluate, callback, display)
     point = unknown(start) if saved is None else saved.point
-    run = RunState(point, controls, proofs=proofs, facts=compiled_facts(objective))
-    if verified:
-        errors = proofs.errors if proofs else None
-        signed = None if errors is None else SignedErrors(errors, evaluate.sign)
-        run.certifier = Certifier(subroutine.inequalities, signed, evaluate)
+    run = RunState(point, trajectory.run, proofs=proofs, facts=compiled_facts(objective))
+    subroutine, lipschitz, watch = _set_up(trajectory, objective, start, evaluate, run)
     if saved is not None:
         check_objective(saved, objective, evaluate.sign)
-    keeper = Keeper(checkpoint, asked, start, saved) if checkpoint or saved else None
+    keeper = Keeper(checkpoint, trajectory, start, saved) if checkpoint or saved else None
     try:
         # A trial outside the domain or past the largest number is rejected, not warned about.
         with np.errstate(all="ignore"):
@@ -121,6 +92,33 @@ def solve(
         run.detail = f"{run.detail} {_nonfinite_points(run, evaluate, diagnose)}".strip()
     variables = unpack(run.current.x.copy()) if unpack else {}
     return outcome(run, evaluate, monitor, subroutine, lipschitz, variables)
+
+
+def _set_up(
+    trajectory: Trajectory,
+    objective: Objective,
+    start: Vector,
+    evaluate: Evaluator,
+    run: RunState,
+) -> tuple[Subroutine, LipschitzSource | None, SaddleWatch | None]:
+    """The method, the source of its constants and the watch for saddles; `run` gets its certifier.
+
+    Raises DomainError for options that do not suit the method or the objective.
+    """
+    options, proofs, facts = trajectory.run, run.proofs, facts_of(objective)
+    # A norm past the largest number is inf, not a warning.
+    with np.errstate(all="ignore"):
+        subroutine, lipschitz = method_of(
+            trajectory.method, trajectory.options, start, options.gtol, proofs, facts
+        )
+    watch = watch_of(bool(options.second_order), facts, evaluate, proofs, options.seed)
+    errors = None
+    if proofs:
+        proofs.stop_by(evaluate.check_time)
+        errors = proofs.errors and SignedErrors(proofs.errors, evaluate.sign)
+    if options.verify:
+        run.certifier = Certifier(subroutine.inequalities, errors, evaluate)
+    return subroutine, lipschitz, watch
 
 
 def unknown(x: Vector) -> Iterate:
@@ -156,7 +154,7 @@ def outcome(
         epochs=run.epochs.records(),
         method=subroutine.name,
         parameters=parameters,
-        seed=run.controls.seed,
+        seed=run.options.seed,
         rounding_steps=run.rounding_steps,
         violations=run.violations,
         certificate=run.certifier.certificate() if run.certifier else None,

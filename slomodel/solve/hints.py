@@ -5,27 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from difflib import get_close_matches
 
-COMMON = (
-    "method",
-    "x0",
-    "gtol",
-    "scaled",
-    "max_iter",
-    "max_time",
-    "max_nfev",
-    "seed",
-    "callback",
-    "progress",
-    "threads",
-    "checkpoint",
-    "resume",
-    "verify",
-    "second_order",
-    "starts",
-    "workers",
-)
-"""What `Model.solve` takes whatever the method is."""
-
 _ELSEWHERE = {
     "max_iter": ("maxiter", "maxit", "max_iters", "max_iterations", "iterations", "n_iter"),
     "max_nfev": ("maxfev", "maxfun", "max_evaluations", "max_fev", "max_nfe"),
@@ -72,14 +51,14 @@ METHODS_ELSEWHERE = {
 """What those who ask for a method by its name elsewhere are told."""
 
 
-def option_hint(name: str, taken: Collection[str]) -> str:
-    """What to write instead of the unknown option `name`; `taken` are the method's own."""
+def option_hint(name: str, known: Collection[str]) -> str:
+    """What to write instead of the unknown option `name`; `known` are those that there are."""
     plain = name.lower().replace("-", "_")
     if plain in _NEEDLESS:
         return _NEEDLESS[plain].format(name)
     if plain in _MEANT:
         return f"did you mean {_MEANT[plain]!r}?"
-    return closest(name, (*taken, *COMMON)) or f"leave {name} out"
+    return closest(name, known) or f"leave {name} out"
 
 
 def method_hint(name: object) -> str:

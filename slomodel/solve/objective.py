@@ -11,10 +11,10 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from slomodel.errors import Diagnostic, ShapeError
-from slomodel.solve.controls import Controls
 from slomodel.solve.facts import Curved, DescribedObjective, Product
 from slomodel.solve.norms import EPS, Vector, norm, ratio
 from slomodel.solve.options import bad_value
+from slomodel.solve.run_options import RunOptions
 from slomodel.solve.status import Status
 
 # A central difference with h = eps^DIFFERENCE_POWER balances rounding, eps/h, and truncation, h².
@@ -141,12 +141,12 @@ class Evaluator:
         *("nfev", "nhev", "njev", "nonfinite", "sign", "started"),
     )
 
-    def __init__(self, objective: Objective, controls: Controls) -> None:
-        max_nfev, max_time = controls.max_nfev, controls.max_time
+    def __init__(self, objective: Objective, options: RunOptions) -> None:
+        max_nfev, max_time = options.max_nfev, options.max_time
         self._objective = objective
         self._loaded: set[Product] = set()
         self._max_nfev = math.inf if max_nfev is None else max_nfev
-        self.sign = -1.0 if controls.sense == "maximize" else 1.0
+        self.sign = -1.0 if options.sense == "maximize" else 1.0
         self.started = perf_counter()
         self._max_time = math.inf if max_time is None else max_time
         self.deadline = self.started + self._max_time

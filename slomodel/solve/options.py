@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from slomodel.errors import Diagnostic, DomainError, ShapeError
-from slomodel.solve.hints import COMMON, closest, option_hint
+from slomodel.solve.hints import closest
 from slomodel.solve.norms import Vector
 
 
@@ -63,22 +63,6 @@ def bad_value(name: str, wanted: str, value: object, hint: str = "") -> DomainEr
     found = shown if len(shown) <= 60 else f"a {type(value).__name__}"
     remedy = hint or f"give {name} as {wanted}"
     return DomainError(Diagnostic("E602", f"{name}: expected {wanted}, found {found}", help=remedy))
-
-
-def check_names(method: str, given: Mapping[str, object], taken: Iterable[str]) -> None:
-    """Every given option is one that the method takes."""
-    taken = tuple(taken)
-    for name in given:
-        if name in taken:
-            continue
-        raise DomainError(
-            Diagnostic(
-                "E604",
-                f"{method} has no option {name!r}; it takes {listed(taken)}; "
-                f"every run takes {listed(COMMON)}",
-                help=option_hint(name, taken),
-            )
-        )
 
 
 def listed(names: Iterable[str]) -> str:

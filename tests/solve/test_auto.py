@@ -10,13 +10,13 @@ from solve.objectives import Vector, rosenbrock
 
 import slomodel
 from slomodel.solve import Functions, objective, solve
-from slomodel.solve.controls import Controls
 from slomodel.solve.directions.alternating import Turns
 from slomodel.solve.directions.direction import Gradient, SecantPair
 from slomodel.solve.directions.gauss_newton import GaussNewton
 from slomodel.solve.directions.mixed_newton import STAY, MixedNewton
 from slomodel.solve.facts import ObjectiveFacts, Product
 from slomodel.solve.objective import Evaluator
+from slomodel.solve.run_options import RunOptions
 from slomodel.solve.subroutine import Iterate
 
 T = np.linspace(0.1, 2.0, 8)
@@ -94,7 +94,7 @@ class Recorded(Gradient):
 def test_turns() -> None:
     """Of 3, 6, 12 and 24 evaluations, the first one's again after the last one's."""
     objective = Functions(lambda x: float(x @ x), lambda x: 2.0 * x, 1)
-    evaluate = Evaluator(objective, Controls())
+    evaluate = Evaluator(objective, RunOptions())
     directions = Recorded(), Recorded(), Recorded()
     turns = Turns(evaluate, directions, work=3)
     x, out = np.ones(1), np.empty(1)
@@ -112,7 +112,7 @@ def test_turns() -> None:
 def test_turns_say_whose_step_it_was() -> None:
     """Curvature is learned from every step, lengths only from one's own."""
     objective = Functions(lambda x: float(x @ x), lambda x: 2.0 * x, 1)
-    evaluate = Evaluator(objective, Controls())
+    evaluate = Evaluator(objective, RunOptions())
     x, out = np.ones(1), np.empty(1)
     seen: dict[str, list[bool]] = {"a": [], "b": []}
 
@@ -137,7 +137,7 @@ def test_turns_say_whose_step_it_was() -> None:
 def test_damping_is_learned_from_own_steps() -> None:
     """The same direction whatever steps of others come between."""
     objective = Square(1.0)
-    evaluate = Evaluator(objective, Controls())
+    evaluate = Evaluator(objective, RunOptions())
     f, g = objective.value_and_gradient(np.ones(1))
     at = Iterate(np.ones(1), f, g, float(abs(g[0])))
     short = SecantPair(np.full(1, 1e-12), np.full(1, 1e-12), 1e-24, 1e-12, 1e-12)
@@ -238,7 +238,7 @@ def test_mixed_newton() -> None:
 
 def test_mixed_newton_returns() -> None:
     objective = Square(1.0)
-    evaluate = Evaluator(objective, Controls())
+    evaluate = Evaluator(objective, RunOptions())
     f, g = objective.value_and_gradient(np.ones(1))
     at = Iterate(np.ones(1), f, g, float(abs(g[0])))
     direction = MixedNewton(evaluate, at, 1.0)

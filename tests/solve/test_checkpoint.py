@@ -100,7 +100,7 @@ def test_every_class_with_state_has_a_saved_name(
     verify = method != "auto"
     path = tmp_path / "run.npz"
     solve(Rosenbrock(), X0, method=method, max_iter=3, checkpoint=path, verify=verify, **options)
-    assert omitted <= {"Controls", "Evaluator"}
+    assert omitted <= {"RunOptions", "Evaluator"}
 
 
 def test_saved_names_are_unique_among_classes_made_from_the_file() -> None:

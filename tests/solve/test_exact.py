@@ -14,9 +14,9 @@ from solve.objectives import Vector, parabola
 import slomodel
 from slomodel.errors import DomainError
 from slomodel.solve import Functions, State, solve
-from slomodel.solve.controls import Controls
 from slomodel.solve.line_search.exact import Ray
 from slomodel.solve.objective import Evaluator
+from slomodel.solve.run_options import RunOptions
 from slomodel.solve.subroutine import Iterate
 
 SIGMA = 0.3
@@ -27,7 +27,7 @@ def ray_along(phi: Polynomial, sigma: float, degree: int) -> tuple[Ray, Iterate]
     """A search along the only axis there is, from 0."""
     objective = Functions(lambda x: float(phi(x[0])), lambda x: np.array([phi.deriv()(x[0])]), 1)
     at = Iterate(np.zeros(1), float(phi(0.0)), np.array([phi.deriv()(0.0)]), abs(phi.deriv()(0.0)))
-    return Ray(Evaluator(objective, Controls()), degree, sigma, at), at
+    return Ray(Evaluator(objective, RunOptions()), degree, sigma, at), at
 
 
 def best_by_hand(phi: Polynomial, sigma: float, longest: float) -> float:

@@ -8,13 +8,13 @@ from numpy.testing import assert_array_equal
 from solve.objectives import parabola
 
 from slomodel.solve import Status
-from slomodel.solve.controls import Controls
 from slomodel.solve.methods.ball import ball_of_a_step
 from slomodel.solve.norms import EPS
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.run.driver import minimize
 from slomodel.solve.run.monitor import Monitor
 from slomodel.solve.run.run_state import RunState
+from slomodel.solve.run_options import RunOptions
 from slomodel.solve.stagnation.resolution import GAIN, IDLE_STEPS, SHORT, Floor
 from slomodel.solve.subroutine import (
     ConstantsOver,
@@ -101,7 +101,7 @@ class Halting:
 
 
 def test_the_better_point_of_a_halt_is_the_result() -> None:
-    controls = Controls()
+    controls = RunOptions()
     evaluate = Evaluator(parabola(), controls)
     run = RunState(Iterate(np.zeros(2), 0.0, np.zeros(2), 0.0), controls)
     better = Iterate(np.ones(2), 0.5, np.ones(2), 1.0)

@@ -8,8 +8,8 @@ from solve.objectives import Vector, elementwise, parabola
 from slomodel.errors import DomainError
 from slomodel.solve import Functions, load_solution, solve
 from slomodel.solve.constants.source import GROUP_BYTES, Sampled, in_unit_ball, steepest_pair
-from slomodel.solve.controls import Controls
 from slomodel.solve.objective import Evaluator
+from slomodel.solve.run_options import RunOptions
 from slomodel.solve.subroutine import Iterate
 
 METHODS = pytest.mark.parametrize("method", ["pgd", "tgd"])
@@ -21,7 +21,7 @@ def quadratic(H: Vector) -> Functions:
 
 def estimate(objective: Functions, centre: Vector, radius: float, **options: float) -> float:
     """L1 over the ball by Sampled."""
-    evaluate = Evaluator(objective, Controls())
+    evaluate = Evaluator(objective, RunOptions())
     at = Iterate(centre, 0.0, np.empty_like(centre), 0.0)
     source = Sampled(**{"samples": 60, "safety": 1.0} | options)
     with np.errstate(all="ignore"):

@@ -32,8 +32,10 @@ PROVED = [path for path in FILES if path.stem in {"pgd-analytic", "tgd-certified
 )
 def test_an_old_checkpoint_is_taken_up_as_it_was_left(path: Path) -> None:
     found = model().solve(resume=path, max_iter=20)
-    asked = read_checkpoint(path).asked
-    whole = model().solve(asked.method, gtol=asked.gtol, max_iter=20, **asked.options)
+    saved = read_checkpoint(path).trajectory
+    options = {**saved.run.trajectory(), **saved.options, "max_iter": 20}
+    del options["sense"]
+    whole = model().solve(saved.method, **options)
     assert len(FILES) > 20
     assert (found.nit, found.nfev, found.status) == (whole.nit, whole.nfev, whole.status)
     # Another BLAS rounds otherwise: what is lost by forgetting a memory is far more.

@@ -15,9 +15,9 @@ from solve.test_second_derivatives import Quadratic, Rosenbrock, symmetric
 import slomodel
 from slomodel.errors import DomainError
 from slomodel.solve import Proof, solve
-from slomodel.solve.controls import Controls
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.run.saddle_escape import SaddleWatch
+from slomodel.solve.run_options import RunOptions
 from slomodel.solve.stagnation.curvature import least_eigenvalue, shown_above
 from slomodel.solve.subroutine import Iterate
 
@@ -26,7 +26,7 @@ TWO_VALLEYS = "var x, y\nminimize x^2 - y^2 + y^4 / 4"
 
 
 def of(H: np.ndarray) -> Evaluator:
-    return Evaluator(Quadratic(H), Controls())
+    return Evaluator(Quadratic(H), RunOptions())
 
 
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 30))
@@ -86,7 +86,7 @@ def test_a_maximum_is_left_downwards_whatever_the_sense() -> None:
 def test_the_step_has_the_certified_decrease() -> None:
     """2|λ|³/(3·L2²), with L2 = 6·|y| ≤ 6 on the unit ball round 0 and λ = −2."""
     model = slomodel.compile(TWO_VALLEYS)
-    evaluate = Evaluator(model, Controls())
+    evaluate = Evaluator(model, RunOptions())
     watch = SaddleWatch(evaluate, lambda centre, radius: Proof(10.0, 6.0 * max(radius, 1.0)), 0)
     at = Iterate(np.zeros(2), 0.0, np.zeros(2), 0.0)
     found = watch.leave(at)

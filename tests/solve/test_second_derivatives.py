@@ -12,7 +12,6 @@ from solve.objectives import Vector
 
 from slomodel.errors import DomainError
 from slomodel.solve import METHODS, Functions, solve
-from slomodel.solve.controls import Controls
 from slomodel.solve.directions.conjugate_gradient import ConjugateGradient
 from slomodel.solve.directions.direction import SecantPair
 from slomodel.solve.directions.newton import Newton, balance
@@ -20,6 +19,7 @@ from slomodel.solve.directions.newton_cg import NewtonCG
 from slomodel.solve.directions.table import DIRECTIONS
 from slomodel.solve.norms import norm
 from slomodel.solve.objective import Evaluator
+from slomodel.solve.run_options import RunOptions
 from slomodel.solve.subroutine import Iterate
 
 
@@ -73,7 +73,7 @@ def proposed(rule: type[Newton | NewtonCG], H: Vector, x: Vector) -> Vector:
     problem = Quadratic(H)
     at = point_of(problem, x)
     v = np.empty_like(x)
-    vnorm = rule(Evaluator(problem, Controls()), at, 1.0).propose(at, v)
+    vnorm = rule(Evaluator(problem, RunOptions()), at, 1.0).propose(at, v)
     assert vnorm == pytest.approx(norm(v))
     return v
 

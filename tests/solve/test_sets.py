@@ -11,10 +11,10 @@ from scipy.optimize import lsq_linear, minimize
 from solve.objectives import Vector
 
 from slomodel.solve import Functions
-from slomodel.solve.controls import Controls
 from slomodel.solve.methods.gradient_steps import DescentRun
 from slomodel.solve.methods.pgd import project
 from slomodel.solve.objective import Evaluator
+from slomodel.solve.run_options import RunOptions
 from slomodel.solve.sets.ball import EuclideanBall
 from slomodel.solve.sets.box import Box
 from slomodel.solve.sets.convex_set import Set
@@ -116,7 +116,7 @@ def least_squares() -> tuple[Functions, Vector, Vector, Box]:
 def test_projected_gradients_over_a_box_find_the_minimiser_on_a_face() -> None:
     """pgd with a box as the set of its epoch, against two solvers of SciPy."""
     objective, A, b, box = least_squares()
-    evaluate = Evaluator(objective, Controls())
+    evaluate = Evaluator(objective, RunOptions())
     x = projection(box, np.ones(5))
     g = np.empty(5)
     current = Iterate(x, evaluate.value(x), g, evaluate.gradient(x, g))

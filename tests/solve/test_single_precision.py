@@ -15,10 +15,10 @@ from solve.objectives import Vector
 import slomodel
 from slomodel.model.objective import CompiledObjective
 from slomodel.solve import METHODS, Functions, Solution, solve
-from slomodel.solve.controls import Controls
 from slomodel.solve.directions.table import DIRECTIONS
 from slomodel.solve.norms import EPS, norm
 from slomodel.solve.objective import CurvedFunctions, Evaluator
+from slomodel.solve.run_options import RunOptions
 from slomodel.solve.stagnation.curvature import least_eigenvalue, shown_above
 
 MODELS = Path(__file__).parent.parent.parent / "models"
@@ -157,7 +157,7 @@ def test_eps_is_that_of_the_kernels() -> None:
         objective = CompiledObjective(
             compiled.n, compiled._function, known.derivatives, True, known.precision
         )
-        assert Evaluator(objective, Controls()).eps == eps
+        assert Evaluator(objective, RunOptions()).eps == eps
 
 
 def single_bowl(x: Vector) -> np.floating:
@@ -207,7 +207,7 @@ def test_differences_are_as_wide_as_float32_needs() -> None:
         lambda x: stiffness * x.astype(np.float32),
         3,
     )
-    evaluate = Evaluator(plain, Controls())
+    evaluate = Evaluator(plain, RunOptions())
     x, v, out = np.array([1.3, 0.7, -0.4]), np.array([1.0, 1.0, 1.0]), np.empty(3)
     evaluate.gradient(x, out)
     evaluate.hvp(x, v, out)
@@ -218,7 +218,7 @@ def test_nothing_is_shown_beyond_float32() -> None:
     """The least eigenvalue is −1e-9 beside 1: products in float32 cannot show that it is ≥ 0."""
     plain = Functions(lambda x: np.float32(0.0), lambda x: np.zeros(2, np.float32), 2)
     curved = CurvedFunctions(plain, lambda x, v: np.array([1.0, -1e-9]) * v)
-    evaluate = Evaluator(curved, Controls())
+    evaluate = Evaluator(curved, RunOptions())
     assert shown_above(evaluate, np.zeros(2), -1e-8)
     evaluate.gradient(np.zeros(2), np.empty(2))
     assert not shown_above(evaluate, np.zeros(2), -1e-8)

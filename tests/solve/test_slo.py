@@ -9,12 +9,12 @@ from solve.objectives import Vector, cases, recorded_problem, traces
 
 from slomodel.solve import solve
 from slomodel.solve.constants.source import BallFunction, GivenFunction
-from slomodel.solve.controls import Controls
 from slomodel.solve.methods.ball import ball_with_constant
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.run.driver import minimize
 from slomodel.solve.run.monitor import Monitor
 from slomodel.solve.run.run_state import RunState
+from slomodel.solve.run_options import RunOptions
 from slomodel.solve.subroutine import (
     AcceptedStep,
     ConstantsOver,
@@ -69,7 +69,7 @@ class TruncatedRun:
         return AcceptedStep(new, rate * current.gnorm, at_boundary=False)
 
 
-def run_of(problem: str, method: Truncated, controls: Controls, source: BallFunction) -> RunState:
+def run_of(problem: str, method: Truncated, controls: RunOptions, source: BallFunction) -> RunState:
     evaluate = Evaluator(recorded_problem(problem), controls)
     x0 = np.array(traces()["problems"][problem]["x0"])
     run = RunState(Iterate(x0, np.nan, np.empty_like(x0), np.nan), controls)
@@ -88,7 +88,7 @@ def test_epochs_of_a_recorded_run() -> None:
         asked.append(radius)
         return max(4.0, 12.0 * (float(np.linalg.norm(centre)) + radius) ** 2 - 4.0), np.inf
 
-    controls = Controls(gtol=params["gtol"], scaled=False, max_iter=params["max_iter"])
+    controls = RunOptions(gtol=params["gtol"], scaled=False, max_iter=params["max_iter"])
     run = run_of("quartic", Truncated(params["D"], params["d"]), controls, source)
     assert run.status == "converged"
     assert set(asked) == {params["D"]}
@@ -114,4 +114,4 @@ def test_constants_of_agp_are_queried_over_three_times_the_radius() -> None:
 def test_a_step_out_of_the_ball_is_a_bug() -> None:
     method = Truncated(0.25, 0.2, overshoot=3.0)
     with pytest.raises(AssertionError, match="left the set"):
-        run_of("expsum", method, Controls(), lambda centre, radius: (1.0, 1.0))
+        run_of("expsum", method, RunOptions(), lambda centre, radius: (1.0, 1.0))

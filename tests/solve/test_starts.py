@@ -17,6 +17,7 @@ from slomodel.errors import DomainError
 from slomodel.solve import Solution, State, solve
 from slomodel.solve.run.multistart import many
 from slomodel.solve.run.processes import Pool
+from slomodel.solve.run_options import RunOptions
 from slomodel.solve.status import Status
 
 VALUES = [3.0, 1.0, math.nan, 1.0 + 1e-9, 7.0, -math.inf]
@@ -44,16 +45,16 @@ def seeds(solution: Solution) -> list[int]:
 
 @pytest.mark.parametrize("workers", [1, 2, 9])
 def test_the_best_is_first_and_what_is_no_number_last(workers: int) -> None:
-    found = many(Valued(), 6, 0, workers, "minimize")
+    found = many(Valued(), 6, workers, RunOptions())
     assert seeds(found) == [5, 1, 3, 0, 4, 2]
     assert (found.seed, found.fun, found.starts) == (5, -math.inf, 6)
-    highest = many(Valued(), 6, 0, workers, "maximize")
+    highest = many(Valued(), 6, workers, RunOptions(sense="maximize"))
     assert seeds(highest) == [4, 0, 3, 1, 5, 2]
-    assert seeds(many(Valued(), 2, 3, workers, "minimize")) == [3, 4]
+    assert seeds(many(Valued(), 2, workers, RunOptions(seed=3))) == [3, 4]
 
 
 def test_the_summary_counts_endings_and_objectives() -> None:
-    lines = many(Valued(), 6, 0, 1, "minimize").summary.splitlines()
+    lines = many(Valued(), 6, 1, RunOptions()).summary.splitlines()
     assert lines[0] == "6 starts: 6 converged"
     assert [line.split() for line in lines[1:4]] == [
         ["objective", "-inf", "1", "of", "seed", "5"],
@@ -71,7 +72,7 @@ def test_time_is_that_of_all(workers: int) -> None:
         time.sleep(0.05)
         return ended(seed, float(seed))
 
-    found = many(run, 100, 0, workers, "minimize", max_time=0.12)
+    found = many(run, 100, workers, RunOptions(max_time=0.12))
     assert 1 <= len(found.runs) <= 3 * workers
     assert f"{100 - len(found.runs)} not made" in found.summary
     if workers == 1:
@@ -87,7 +88,7 @@ def test_an_error_of_one_is_that_of_all() -> None:
 
     for workers in (1, 2):
         with pytest.raises(DomainError, match="no start there"):
-            many(Valued(fail), 6, 0, workers, "minimize")
+            many(Valued(fail), 6, workers, RunOptions())
 
 
 def test_a_process_that_dies_costs_its_run_alone() -> None:
@@ -95,11 +96,11 @@ def test_a_process_that_dies_costs_its_run_alone() -> None:
         if seed == 1:
             os._exit(9)
 
-    found = many(Valued(die), 6, 0, 2, "minimize")
+    found = many(Valued(die), 6, 2, RunOptions())
     assert seeds(found) == [5, 3, 0, 4, 2]
     assert "1 not made" in found.summary
     with pytest.raises(DomainError, match="every process died"):
-        many(Valued(lambda seed: os._exit(9)), 6, 0, 2, "minimize")
+        many(Valued(lambda seed: os._exit(9)), 6, 2, RunOptions())
 
 
 def test_what_a_display_is_told() -> None:
@@ -115,7 +116,7 @@ def test_what_a_display_is_told() -> None:
             self.closed += 1
 
     display = Display()
-    many(Valued(), 3, 0, 1, "minimize", display=display)
+    many(Valued(), 3, 1, RunOptions(), display=display)
     assert [state.k for state in display.states] == [1, 2, 3]
     assert [state.fun for state in display.states] == [3.0, 1.0, 1.0]
     assert display.closed == 1
@@ -197,10 +198,10 @@ def test_ctrl_c_in_one_process_keeps_what_there_is() -> None:
         if seed == 2:
             raise KeyboardInterrupt
 
-    assert seeds(many(Valued(strike), 6, 0, 1, "minimize")) == [1, 0]
+    assert seeds(many(Valued(strike), 6, 1, RunOptions())) == [1, 0]
 
     def run(*, seed: int, max_time: float | None) -> Solution:
         return ended(seed, float(seed), Status.interrupted if seed == 1 else Status.converged)
 
-    assert seeds(many(run, 6, 0, 1, "minimize")) == [0, 1]
-    assert np.isfinite(many(run, 1, 0, 1, "minimize").fun)
+    assert seeds(many(run, 6, 1, RunOptions())) == [0, 1]
+    assert np.isfinite(many(run, 1, 1, RunOptions()).fun)

@@ -14,11 +14,11 @@ from solve.objectives import Vector
 
 import slomodel
 from slomodel.solve import METHODS, Functions, solve
-from slomodel.solve.controls import Controls
 from slomodel.solve.directions.newton import balance
 from slomodel.solve.directions.table import DIRECTIONS
 from slomodel.solve.norms import EPS, norm
 from slomodel.solve.objective import Evaluator
+from slomodel.solve.run_options import RunOptions
 from slomodel.solve.stagnation.scaled_descent import rounding_of, spacing, way_down
 from slomodel.solve.subroutine import Iterate
 
@@ -199,7 +199,7 @@ def test_minima_are_a_success_in_any_units(name: str, options: dict[str, str]) -
 
 
 def at(objective: Functions, x: Vector) -> tuple[Evaluator, Iterate]:
-    evaluate = Evaluator(objective, Controls())
+    evaluate = Evaluator(objective, RunOptions())
     g = np.empty_like(x)
     gnorm = evaluate.gradient(x, g)
     return evaluate, Iterate(x, evaluate.value(x), g, gnorm)

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 from solve.objectives import recorded_problem, traces
 
-from slomodel.solve.controls import Controls
 from slomodel.solve.methods.norm_armijo import NormArmijoRun
 from slomodel.solve.methods.std_armijo import StdArmijoRun
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.run.driver import minimize
 from slomodel.solve.run.monitor import Monitor
 from slomodel.solve.run.run_state import RunState
+from slomodel.solve.run_options import RunOptions
 from slomodel.solve.subroutine import AcceptedStep, EpochRegion, Halt, Iterate, Subroutine
 
 
@@ -55,7 +55,7 @@ def watched_rows(case: dict[str, Any], method: Subroutine) -> list[dict[str, Any
     params = case["params"]
     x0 = np.array(traces()["problems"][case["problem"]]["x0"])
     watched = Watched(method)
-    controls = Controls(gtol=params["gtol"], scaled=False, max_iter=params["max_iter"])
+    controls = RunOptions(gtol=params["gtol"], scaled=False, max_iter=params["max_iter"])
     evaluate = Evaluator(recorded_problem(case["problem"]), controls)
     start = Iterate(x0, np.nan, np.empty_like(x0), np.nan)
     minimize(watched, evaluate, Monitor(evaluate, None, None), RunState(start, controls))

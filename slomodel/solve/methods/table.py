@@ -28,7 +28,8 @@ from slomodel.solve.methods.pgd import pgd
 from slomodel.solve.methods.std_armijo import std_armijo
 from slomodel.solve.methods.tgd import tgd
 from slomodel.solve.norms import LARGEST, Vector, norm
-from slomodel.solve.options import check_names, choice, number
+from slomodel.solve.options import choice, number
+from slomodel.solve.run_options import check_names
 from slomodel.solve.subroutine import Subroutine
 
 Options = Mapping[str, object]

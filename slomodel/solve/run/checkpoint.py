@@ -18,6 +18,7 @@ from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.run.monitor import Monitor
 from slomodel.solve.run.snapshot import Code, Freezer, Thawer
+from slomodel.solve.run_options import RunOptions
 from slomodel.solve.subroutine import Iterate
 
 FORMAT = "slomodel checkpoint 1"
@@ -29,18 +30,16 @@ _NAMED = ("x0", "rows", "point", "gradient")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What the trajectory of a run depends on besides the objective and the budgets.
+class Trajectory:
+    """What the iterates of a run depend on besides the objective: method, options, `run` options.
 
-    Of a checkpoint, `options` are those that are numbers or texts, `not_held` names the others.
+    Of a checkpoint, `options` are those of the method that are numbers or texts, `not_held` names
+    the others, and the budgets in `run` are the defaults.
     """
 
     method: str
     options: Mapping[str, object]
-    sense: str
-    gtol: float
-    scaled: bool
-    seed: int
+    run: RunOptions
     not_held: tuple[str, ...] = ()
 
 
@@ -49,7 +48,7 @@ class Saved:
     """A checkpoint that was read; `point` is the last one of the run."""
 
     path: str
-    asked: Asked
+    trajectory: Trajectory
     x0: Vector
     point: Iterate
     rows: Vector
@@ -65,13 +64,13 @@ class Keeper:
     def __init__(
         self,
         path: str | os.PathLike[str] | None,
-        asked: Asked,
+        trajectory: Trajectory,
         x0: Vector,
         saved: Saved | None = None,
     ) -> None:
         self.saved = saved
         self._path = None if path is None else Path(path)
-        self._asked = asked
+        self._trajectory = trajectory
         self._x0 = x0
         self._parts: dict[str, object] = {}
         self._due = 0.0
@@ -103,7 +102,7 @@ class Keeper:
         code = freezer.freeze(self._parts)
         text = {
             "format": FORMAT,
-            "asked": _plain(self._asked),
+            "asked": _plain(self._trajectory),
             "f": at.f,
             "gnorm": at.gnorm,
             "seconds": now - evaluate.started,
@@ -132,7 +131,7 @@ def read_checkpoint(path: str | os.PathLike[str]) -> Saved:
         x, g = arrays["point"], arrays["gradient"]
         return Saved(
             path=os.fspath(path),
-            asked=Asked(**text["asked"]),
+            trajectory=_trajectory(text["asked"]),
             x0=arrays["x0"],
             point=Iterate(x, float(text["f"]), g, float(text["gnorm"])),
             rows=arrays["rows"],
@@ -145,20 +144,32 @@ def read_checkpoint(path: str | os.PathLike[str]) -> Saved:
         raise _refused(os.fspath(path), "it is of another version, or damaged") from None
 
 
-def _plain(asked: Asked) -> dict[str, object]:
-    """The same for JSON."""
-    given = {name: value for name, value in asked.options.items() if value is not None}
-    given = {k: v.item() if isinstance(v, np.generic) else v for k, v in given.items()}
+def _plain(trajectory: Trajectory) -> dict[str, object]:
+    """The same as JSON values. `method`, `options` and `not_held` stand beside the run options."""
+    given = {k: _number(v) for k, v in trajectory.options.items() if v is not None}
     held = {k: v for k, v in given.items() if isinstance(v, str | bool | int | float)}
     return {
-        "method": asked.method,
+        "method": trajectory.method,
         "options": held,
-        "sense": asked.sense,
-        "gtol": float(asked.gtol),
-        "scaled": bool(asked.scaled),
-        "seed": int(asked.seed),
+        **{name: _number(value) for name, value in trajectory.run.trajectory().items()},
         "not_held": sorted(given.keys() - held.keys()),
     }
+
+
+def _number(value: object) -> object:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _trajectory(saved: Mapping[str, object]) -> Trajectory:
+    """The trajectory of its JSON values; run options may stand among those of the method too."""
+    flat = dict(saved)
+    method, options, not_held = (flat.pop(name) for name in ("method", "options", "not_held"))
+    if not (isinstance(options, dict) and isinstance(not_held, list)):
+        raise TypeError(options)
+    run, others = RunOptions.of({**flat, **options})
+    if others.keys() & flat.keys():
+        raise KeyError(*others)
+    return Trajectory(str(method), others, run, tuple(map(str, not_held)))
 
 
 def _refused(path: str, reason: str) -> DomainError:

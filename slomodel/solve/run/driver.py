@@ -49,7 +49,7 @@ def minimize(
             evaluate_start(evaluate, monitor, run)
         if run.status is None:
             stepper = subroutine.stepper(evaluate, run.current, run.tolerance)
-            constants = lipschitz.start(evaluate, run.controls.seed) if lipschitz else None
+            constants = lipschitz.start(evaluate, run.options.seed) if lipschitz else None
             drift = Drift(evaluate, run.current.x)
             parts = {
                 "run": run,
@@ -133,7 +133,7 @@ def evaluate_start(evaluate: Evaluator, monitor: Monitor, run: RunState) -> None
         run.end(Status.nonfinite_start)
         return
     scale = min(1.0, max(abs(start.f), start.gnorm)) or 1.0
-    run.tolerance = run.controls.gtol * (scale if run.controls.scaled else 1.0)
+    run.tolerance = run.options.gtol * (scale if run.options.scaled else 1.0)
     run.depth, run.first_f, run.first_size = depth(start.f), start.f, norm(start.x)
     run.stop_asked = monitor.tell(start, 0.0, run.epoch)
 
@@ -201,7 +201,7 @@ def has_ended(run: RunState, k: int) -> bool:
         run.end(Status.user_stopped)
     elif point.f < run.depth:
         run.end(Status.unbounded)
-    elif k >= run.controls.max_iter:
+    elif k >= run.options.max_iter:
         run.end(Status.max_iter)
     return run.status is not None
 

@@ -16,7 +16,7 @@ _SAMPLED = "lipschitz='sampled'"
 def message(run: RunState, evaluate: Evaluator, nit: int, parameters: Mapping[str, object]) -> str:
     """The status's sentence, what was seen, the counts, and the remedy."""
     assert run.status is not None
-    sense = run.controls.sense
+    sense = run.options.sense
     counts = (
         f"{counted(nit, 'iteration')}, {counted(evaluate.nfev, 'value')}, "
         f"{counted(evaluate.njev, 'gradient')}."

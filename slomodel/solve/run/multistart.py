@@ -12,7 +12,8 @@ from typing import Protocol
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.run.monitor import Progress, State
 from slomodel.solve.run.solution import Solution
-from slomodel.solve.status import Sense, Status
+from slomodel.solve.run_options import RunOptions
+from slomodel.solve.status import Status
 
 
 class RunFrom(Protocol):
@@ -39,20 +40,19 @@ class StartTask:
 def many(
     run: RunFrom,
     starts: int,
-    seed: int,
     workers: int,
-    sense: Sense,
-    max_time: float | None = None,
+    options: RunOptions,
     display: Progress | None = None,
 ) -> Solution:
     """The best of the runs from seeds seed, seed + 1, …, with all that were made as its `runs`.
 
-    `max_time` is for all of them together. Ctrl-C ends those under way, and no other begins.
-    Raises DomainError where not one run was made.
+    `max_time` of the options is for all of them together. Ctrl-C ends those in progress, and no
+    other begins. Raises DomainError where not one run was made.
     """
     began = perf_counter()
-    task = StartTask(run, seed, None if max_time is None else began + max_time)
-    sign = -1.0 if sense == "maximize" else 1.0
+    deadline = None if options.max_time is None else began + options.max_time
+    task = StartTask(run, options.seed, deadline)
+    sign = -1.0 if options.sense == "maximize" else 1.0
     runs: list[Solution] = []
     try:
         for solution in made(task, starts, min(workers, starts)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,23 +11,28 @@ from numpy.typing import ArrayLike
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Objective
-from slomodel.solve.run.checkpoint import Asked, Saved
+from slomodel.solve.run.checkpoint import Saved, Trajectory
+from slomodel.solve.run_options import RunOptions
 
-_UNASKED = {"method": "auto", "gtol": 1e-6, "scaled": True, "seed": 0}
+UNASKED_METHOD = "auto"
 # Values of one objective at one point, as a share of |f| there or of 1; threads change the last
 # digits.
 _SAME = 1e-9
 
 
-def agreed(saved: Saved, asked: Asked) -> Asked:
-    """What to go on with: that of the checkpoint, with the options that it cannot hold.
+def agreed(saved: Saved, asked: Trajectory) -> Trajectory:
+    """The trajectory to continue: that of the checkpoint, with the options that it cannot hold.
 
-    Raises DomainError where the call asks for something else than the checkpoint says.
+    Budgets are those of the call. DomainError where another option differs from the checkpoint.
     """
-    there = saved.asked
-    for name, unasked in _UNASKED.items():
-        if getattr(asked, name) not in (getattr(there, name), unasked):
-            raise _differs(name, getattr(there, name), getattr(asked, name))
+    there = saved.trajectory
+    if asked.method not in (there.method, UNASKED_METHOD):
+        raise _differs("method", there.method, asked.method)
+    before: dict[str, Any] = there.run.trajectory()
+    defaults = RunOptions().trajectory()
+    for name, value in asked.run.trajectory().items():
+        if value not in (before[name], defaults[name]):
+            raise _differs(name, before[name], value)
     options = dict(there.options)
     given = {name: value for name, value in asked.options.items() if value is not None}
     for name, value in given.items():
@@ -38,7 +44,7 @@ def agreed(saved: Saved, asked: Asked) -> Asked:
         if name not in given:
             message = f"the checkpoint was written with a {name} that it cannot hold"
             raise DomainError(Diagnostic("E604", message, help=f"give {name} again"))
-    return replace(there, options=options)
+    return replace(there, options=options, run=replace(asked.run, **before))
 
 
 def start_of(saved: Saved, x0: ArrayLike | None) -> Vector:

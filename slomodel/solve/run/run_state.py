@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass, field
 
 from slomodel.solve.constants.proved import Clocked
-from slomodel.solve.controls import Controls
 from slomodel.solve.facts import NO_FACTS, ObjectiveFacts
 from slomodel.solve.run.history import EpochLog
+from slomodel.solve.run_options import RunOptions
 from slomodel.solve.stagnation.stationary_point import SoFar
 from slomodel.solve.status import Status
 from slomodel.solve.subroutine import AcceptedStep, EpochRegion, Halt, Iterate
@@ -26,7 +26,7 @@ class RunState:
     """
 
     current: Iterate
-    controls: Controls
+    options: RunOptions
     tolerance: float = 0.0
     status: Status | None = None
     detail: str = ""

@@ -12,7 +12,6 @@ from slomodel.solve.constants.proved import ProofSource
 from slomodel.solve.facts import ObjectiveFacts
 from slomodel.solve.norms import Vector, norm
 from slomodel.solve.objective import Evaluator
-from slomodel.solve.options import bad_value
 from slomodel.solve.stagnation.curvature import LARGEST_SHOWN, Ritz, least_eigenvalue, shown_above
 from slomodel.solve.stagnation.resolution import ROUNDING
 from slomodel.solve.stagnation.stationary_point import SoFar, falls_beyond
@@ -159,17 +158,15 @@ class SaddleWatch:
 
 
 def watch_of(
-    wanted: object,
+    wanted: bool,
     facts: ObjectiveFacts,
     evaluate: Evaluator,
     prove: ProofSource | None,
     seed: int,
 ) -> SaddleWatch | None:
-    """The watch that the option `second_order` asks for; DomainError where there is no Hessian."""
-    if wanted is None or wanted is False:
+    """The watch of the option `second_order`; DomainError where there is no Hessian."""
+    if not wanted:
         return None
-    if wanted is not True:
-        raise bad_value("second_order", "True or False", wanted)
     if not facts.curvature:
         message = "second_order=True needs products with the Hessian, which are not given"
         raise DomainError(Diagnostic("E604", message, help="leave it out, or compile a model"))

@@ -82,7 +82,7 @@ def _region_with_set(parts: Parts) -> Parts:
 
 _TABLE = (
     # The run and its record.
-    SavedClass(RunState, "Run"),
+    SavedClass(RunState, "Run", {"options": "controls"}),
     SavedClass(EpochLog, "EpochLog"),
     SavedClass(EpochRecord, "EpochRecord", created=True),
     SavedClass(Iterate, "Iterate", created=True),
