@@ -1,4 +1,4 @@
-"""The resolution of f: which point counts as the best, and when a run has ended."""
+"""Stagnation: which point counts as the best, and when a run has nothing left to gain."""
 
 from dataclasses import dataclass
 
@@ -8,6 +8,7 @@ from numpy.testing import assert_array_equal
 from solve.objectives import parabola
 
 from slomodel.solve import Status
+from slomodel.solve.directions.direction import IDLE_STEPS
 from slomodel.solve.methods.ball import ball_of_a_step
 from slomodel.solve.norms import EPS
 from slomodel.solve.objective import Evaluator
@@ -15,7 +16,8 @@ from slomodel.solve.run.driver import minimize
 from slomodel.solve.run.monitor import Monitor
 from slomodel.solve.run.run_state import RunState
 from slomodel.solve.run_options import RunOptions
-from slomodel.solve.stagnation.resolution import GAIN, IDLE_STEPS, SHORT, Floor
+from slomodel.solve.stagnation.resolution import Resolution
+from slomodel.solve.stagnation.stagnation import LOWERED, SHORT, Stagnation
 from slomodel.solve.subroutine import (
     ConstantsOver,
     EpochRegion,
@@ -31,17 +33,17 @@ def point(f: float, gnorm: float) -> Iterate:
 
 
 def test_best_is_the_least_gradient_among_points_that_f_cannot_tell_apart() -> None:
-    floor = Floor(point(1.0, 8.0))
-    floor.note(point(0.5, 4.0), 1.0, 1.0)
-    assert floor.best is None
+    resolution = Resolution(point(1.0, 8.0))
+    resolution.record(point(0.5, 4.0))
+    assert resolution.best is None
     last = point(0.5 - EPS, 1.0)
-    floor.note(last, 1.0, 1.0)
-    floor.note(point(0.5 - 2.0 * EPS, 2.0), 1.0, 1.0)
-    assert floor.best is not None
-    assert floor.best.gnorm == 1.0
-    assert floor.best.x is not last.x
-    floor.note(point(0.4, 3.0), 1.0, 1.0)
-    assert floor.best is None
+    resolution.record(last)
+    resolution.record(point(0.5 - 2.0 * EPS, 2.0))
+    assert resolution.best is not None
+    assert resolution.best.gnorm == 1.0
+    assert resolution.best.x is not last.x
+    resolution.record(point(0.4, 3.0))
+    assert resolution.best is None
 
 
 @pytest.mark.parametrize(
@@ -49,7 +51,7 @@ def test_best_is_the_least_gradient_among_points_that_f_cannot_tell_apart() -> N
     [
         (1.0, 1.0, 1.0, True),
         (1.0, 0.99999, 1.0, True),
-        (1.0, 0.5 * GAIN, 1.0, False),
+        (1.0, 0.5 * LOWERED, 1.0, False),
         (0.5, 1.0, 1.0, False),
         (1.0 - 1e-6, 1.0, 0.1 * SHORT, True),
         (2.0, 1.0, 0.1 * SHORT, False),
@@ -63,11 +65,12 @@ def test_a_run_ends_when_nothing_is_gained(
     factor_f: float, factor_g: float, length: float, ends: bool
 ) -> None:
     f, gnorm = (-1.0 if factor_f > 1.0 else 1.0), 1.0
-    floor = Floor(point(f, gnorm))
+    evaluate = Evaluator(parabola(), RunOptions())
+    stagnation = Stagnation.of_searches(evaluate, point(f, gnorm))
     answers = []
     for _ in range(IDLE_STEPS):
         f, gnorm = f * factor_f, gnorm * factor_g
-        answers.append(floor.note(point(f, gnorm), length, 1.0))
+        answers.append(stagnation.after(point(f, gnorm), length))
     assert answers == [False] * (IDLE_STEPS - 1) + [ends]
 
 

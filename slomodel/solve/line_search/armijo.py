@@ -1,4 +1,4 @@
-"""Armijo backtracking on a normalised interval, with an end at the resolution of f."""
+"""Armijo backtracking on a normalised interval, which ends at the resolution of f."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
-from slomodel.solve.stagnation.resolution import Floor
+from slomodel.solve.stagnation.resolution import Resolution
 from slomodel.solve.subroutine import Iterate
 
 # Trials whose change of f is rounding only, each costing a gradient, before a search gives up:
 # the first may still overshoot; once δ is below 1/L a shorter one gains nothing.
-FLOOR_TRIALS = 12
+ROUNDING_TRIALS = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An accepted point with its δ; `by_rounding` when it passed the rule of the floor."""
+    """An accepted point with its δ; `by_rounding`: f changed by no more than its resolution."""
 
     point: Iterate
     delta: float
@@ -31,15 +31,21 @@ class LineSearch:
 
     A trial that changes f by no more than its rounding error is accepted when it lowers ‖g‖.
     A trial where f or g is not finite is rejected. `trials` counts those of the last search.
-    Paper: alg:lsearch, eqn:lsearch-rule. Floor: the idea of Hager & Zhang's approximate Wolfe.
+    Paper: alg:lsearch, eqn:lsearch-rule. Below the resolution: the idea of Hager &
+    Zhang's approximate Wolfe conditions.
     """
 
     def __init__(
-        self, evaluate: Evaluator, floor: Floor, start: Iterate, theta: float, sigma: float
+        self,
+        evaluate: Evaluator,
+        resolution: Resolution,
+        start: Iterate,
+        theta: float,
+        sigma: float,
     ) -> None:
         self.trials = 0
         self._evaluate = evaluate
-        self._floor = floor
+        self._resolution = resolution
         self._theta = theta
         self._sigma = sigma
         self._spare = Iterate(np.empty_like(start.x), 0.0, np.empty_like(start.g), 0.0)
@@ -53,17 +59,17 @@ class LineSearch:
         """
         self.trials = 0
         new = self._spare
-        noise = self._floor.noise(at)
+        noise = self._resolution.noise(at)
         # Below the lowest f so far plus its noise, lest many small rises add up.
-        floor_band = (at.f - noise, max(min(at.f, self._floor.lowest) + noise, at.f))
-        floor_trials = 0
-        while floor_trials < FLOOR_TRIALS:
+        band = (at.f - noise, max(min(at.f, self._resolution.lowest) + noise, at.f))
+        rounding_trials = 0
+        while rounding_trials < ROUNDING_TRIALS:
             np.multiply(v, delta, out=new.x)
             new.x += at.x
             f = self._evaluate.value(new.x)
             self.trials += 1
             armijo = -math.inf < f <= at.f + self._sigma * (delta * vnorm) * slope and f < at.f
-            if armijo or floor_band[0] <= f <= floor_band[1]:
+            if armijo or band[0] <= f <= band[1]:
                 if f == at.f and np.array_equal(new.x, at.x):
                     break
                 new.f = f
@@ -71,6 +77,6 @@ class LineSearch:
                 if new.gnorm < (math.inf if armijo else at.gnorm):
                     self._spare = at
                     return Found(new, delta, by_rounding=not armijo)
-                floor_trials += not armijo
+                rounding_trials += not armijo
             delta *= self._theta
         return None

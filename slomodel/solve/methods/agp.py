@@ -15,14 +15,11 @@ from slomodel.solve.constants.source import LipschitzSource
 from slomodel.solve.methods.agp_inner import NCPair, Outcome, Subproblem, UntilGuilty
 from slomodel.solve.methods.ball import SLACK, fixed_radius
 from slomodel.solve.methods.context import MethodContext
-from slomodel.solve.methods.gradient_steps import Wandering, within_noise
 from slomodel.solve.norms import Vector, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.options import bad_value, choice
 from slomodel.solve.sets.ball import EuclideanBall
-from slomodel.solve.stagnation.diagnosis import explain_limit
-from slomodel.solve.stagnation.resolution import Floor
-from slomodel.solve.stagnation.unbounded import FarProbe
+from slomodel.solve.stagnation.stagnation import Stagnation
 from slomodel.solve.subroutine import (
     AcceptedStep,
     Constants,
@@ -118,9 +115,7 @@ class AGPRun:
         self._evaluate = evaluate
         # With gtol = 0 the run goes on to the floor, and α has to be something.
         self._tolerance = max(tolerance, evaluate.eps * start.gnorm)
-        self._floor = Floor(start, eps=evaluate.eps)
-        self._wandering = Wandering(start)
-        self._probe = FarProbe(evaluate, start.f)
+        self._stagnation = Stagnation.of_fixed_steps(evaluate, start)
         self._largest_f = abs(start.f)
         self._doublings = 0
         self._doubled = False
@@ -140,10 +135,9 @@ class AGPRun:
 
     def step(self, current: Iterate, region: EpochRegion) -> AcceptedStep | Halt | Violation:
         """x̄ ↦ p, b⁽¹⁾, b⁽²⁾, or where rounding leaves none of them the best point that there is."""
-        if self._probe.due:
-            halt = self._probe.look(current, self._s)
-            if halt:
-                return halt
+        halt = self._stagnation.look_far(current, self._s)
+        if halt:
+            return halt
         task = self._task(current, region)
         if not math.isfinite(task.steepest) or self._doublings > DOUBLINGS:
             return self._why_no_gain(current, region)
@@ -173,7 +167,7 @@ class AGPRun:
             alpha=2.0 * math.sqrt(region.L2) * math.sqrt(self._tolerance),
             L1=region.L1,
             tolerance=self._tolerance,
-            noise=2.0 * self._floor.noise(current),
+            noise=2.0 * self._stagnation.resolution.noise(current),
             checks=region.estimated,
             literal=self._literal,
         )
@@ -219,7 +213,7 @@ class AGPRun:
         self, task: Subproblem, out: Outcome, facts: dict[str, float | str]
     ) -> Iterate | None:
         """The best or calmest ŷ or a gradient step, where f is lower, or ‖g‖ at the floor of f."""
-        start, noise = task.start, self._floor.noise(task.start)
+        start, noise = task.start, self._stagnation.resolution.noise(task.start)
         if out.best is not None and out.best.f < start.f - noise:
             facts["chosen"] = "best"
             return out.best
@@ -257,17 +251,16 @@ class AGPRun:
         if length == 0.0:
             return self._why_no_gain(current, region)
         C1 = math.sqrt(region.L2 * self._tolerance) / 24.0
-        excess = max(new.f - current.f + C1 * length * length, new.f - self._floor.lowest)
-        holds = within_noise(
-            self._floor, self._evaluate, current, excess, self._largest_f, region.D
-        )
+        resolution = self._stagnation.resolution
+        excess = max(new.f - current.f + C1 * length * length, new.f - resolution.lowest)
+        holds = resolution.within_noise(self._evaluate, current, excess, self._largest_f, region.D)
         if region.estimated and not holds:
             return self._double()
-        if self._wandering.note(new, self._floor.noise(new), length / region.D):
+        if self._stagnation.after(new, length / region.D):
             return self._why_no_gain(current, region)
-        self._floor.lowest = min(self._floor.lowest, new.f) if holds else new.f
+        resolution.lowest = min(resolution.lowest, new.f) if holds else new.f
         self._largest_f = max(self._largest_f, abs(new.f))
-        self._probe.count(at_boundary)
+        self._stagnation.probe.count(at_boundary)
         return AcceptedStep(
             new, length, at_boundary, holds and excess > 0.0, violates=not holds, facts=facts
         )
@@ -281,7 +274,7 @@ class AGPRun:
     def _why_no_gain(self, at: Iterate, region: EpochRegion) -> Halt:
         reach = max(region.D, norm(at.x))
         limit = f"D = {region.D:.3g}, L1 = {region.L1:.3g} and L2 = {region.L2:.3g}"
-        return explain_limit(self._evaluate, self._floor, at, reach, limit)
+        return self._stagnation.explain(at, reach, limit)
 
 
 def agp_source(given: Mapping[str, object], prove: ProofSource | None) -> LipschitzSource:

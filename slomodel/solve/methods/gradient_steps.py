@@ -11,19 +11,13 @@ import numpy as np
 from slomodel.solve.directions.direction import IDLE_STEPS
 from slomodel.solve.norms import Vector, norm
 from slomodel.solve.objective import Evaluator
-from slomodel.solve.stagnation.diagnosis import explain_limit
-from slomodel.solve.stagnation.resolution import SHORT, Floor
-from slomodel.solve.stagnation.unbounded import FarProbe
+from slomodel.solve.stagnation.stagnation import Stagnation
 from slomodel.solve.status import Status
 from slomodel.solve.subroutine import AcceptedStep, EpochRegion, Halt, Iterate, Violation
 
 # (from, region, out (n,)): writes the new point; True when the ball or the margin, and not
 # L1, set the length of the step.
 Move = Callable[[Iterate, EpochRegion, Vector], bool]
-
-# ‖g‖ is at a new extreme when beyond the last by this share. IDLE_STEPS gradient steps lower it
-# by more where the condition is below 1e11.
-DRIFT = 1e-9
 
 
 class DescentRun:
@@ -46,9 +40,7 @@ class DescentRun:
         self._evaluate = evaluate
         self._ends_at_boundary = ends_at_boundary
         self._least_L1 = least_L1
-        self._floor = Floor(start, eps=evaluate.eps)
-        self._wandering = Wandering(start)
-        self._probe = FarProbe(evaluate, start.f)
+        self._stagnation = Stagnation.of_fixed_steps(evaluate, start)
         self._largest_f = abs(start.f)
         self._spare = Iterate(np.empty_like(start.x), 0.0, np.empty_like(start.g), 0.0)
         self._s = np.empty_like(start.x)
@@ -61,10 +53,10 @@ class DescentRun:
     def step(self, current: Iterate, region: EpochRegion) -> AcceptedStep | Halt | Violation:
         """The move; a Violation where an estimated L1 proves too small or nothing is finite."""
         assert region.L1 is not None
-        if self._probe.due:
-            halt = self._probe.look(current, self._s)
-            if halt:
-                return halt
+        halt = self._stagnation.look_far(current, self._s)
+        if halt:
+            return halt
+        resolution = self._stagnation.resolution
         new = self._spare
         cut_short = self._move(current, region, new.x)
         length = norm(np.subtract(new.x, current.x, out=self._s))
@@ -73,30 +65,30 @@ class DescentRun:
         new.f = self._evaluate.value(new.x)
         wanted = 0.5 * (region.L1 * length) * length
         # Against the lowest f too, lest many rises within the noise add up.
-        excess = max(new.f - current.f + wanted, new.f - self._floor.lowest)
+        excess = max(new.f - current.f + wanted, new.f - resolution.lowest)
         holds = self._within_noise(current, excess, region)
         if not math.isfinite(new.f) or (region.estimated and not holds):
             return Violation()
         new.gnorm = self._evaluate.gradient(new.x, new.g)
         if not math.isfinite(new.gnorm):
             return Violation()
-        share = length / reach(region, current)
-        if self._wandering.note(new, self._floor.noise(new), share):
+        if self._stagnation.after(new, length / reach(region, current)):
             return self._why_no_gain(current, region, violates=not holds)
         self._spare = current
         # A rise that the user's L1 brought about is not held against the steps after it.
-        self._floor.lowest = min(self._floor.lowest, new.f) if holds else new.f
+        resolution.lowest = min(resolution.lowest, new.f) if holds else new.f
         self._largest_f = max(self._largest_f, abs(new.f))
         # Without a ball, steps that shrink lead to a minimiser; those that do not may lead nowhere.
         free = math.inf == region.D
-        self._probe.count(cut_short or (free and new.gnorm >= current.gnorm))
+        self._stagnation.probe.count(cut_short or (free and new.gnorm >= current.gnorm))
         at_boundary = cut_short and self._ends_at_boundary
         return AcceptedStep(new, length, at_boundary, holds and excess > 0.0, violates=not holds)
 
     def _within_noise(self, current: Iterate, excess: float, region: EpochRegion) -> bool:
         """Whether the descent condition, missed by `excess`, holds within the error of f."""
         far = reach(region, current)
-        return within_noise(self._floor, self._evaluate, current, excess, self._largest_f, far)
+        resolution = self._stagnation.resolution
+        return resolution.within_noise(self._evaluate, current, excess, self._largest_f, far)
 
     def _why_no_gain(self, at: Iterate, region: EpochRegion, violates: bool = False) -> Halt:
         """Why the step is below the spacing of numbers, or many gained nothing."""
@@ -107,47 +99,10 @@ class DescentRun:
             )
             return Halt(Status.line_search_stalled, detail)
         limit = f"L1 = {region.L1:.3g}"
-        return explain_limit(self._evaluate, self._floor, at, reach(region, at), limit)
-
-
-def within_noise(
-    floor: Floor, evaluate: Evaluator, at: Iterate, excess: float, largest_f: float, far: float
-) -> bool:
-    """Whether an inequality missed by `excess` holds within the error of f, measured if need be."""
-    if excess <= floor.noise(at):
-        return True
-    # Up to this share of the largest |f| seen it may be rounding where f is a difference of large
-    # terms.
-    if not excess <= math.sqrt(evaluate.eps) * largest_f:
-        return False
-    floor.measure(evaluate, at, far)
-    return excess <= floor.noise(at)
+        return self._stagnation.explain(at, reach(region, at), limit)
 
 
 def reach(region: EpochRegion, at: Iterate) -> float:
     """How far from `at` a step may go: by D, or by max(1, ‖x‖) where no ball bounds it."""
     D = region.D
     return D if math.inf > D else max(1.0, norm(at.x))
-
-
-class Wandering:
-    """Counts steps in which ‖g‖ stays in the range seen and f falls by rounding or hardly.
-
-    A fixed step size lowers ‖g‖ long after f shows nothing, so any new extreme is progress.
-    """
-
-    def __init__(self, start: Iterate) -> None:
-        self._low = self._high = start.gnorm
-        self._f = start.f
-        self._steps = 0
-
-    def note(self, point: Iterate, noise: float, share: float) -> bool:
-        """Take in a point and the share of D that led to it; True after IDLE_STEPS idle steps."""
-        low, high = self._low * (1.0 - DRIFT), self._high * (1.0 + DRIFT)
-        self._steps += 1
-        if point.f < self._f - noise and share > SHORT:
-            self._f, self._low, self._high, self._steps = point.f, point.gnorm, point.gnorm, 0
-        elif not low <= point.gnorm <= high:
-            self._low, self._high = min(self._low, point.gnorm), max(self._high, point.gnorm)
-            self._steps = 0
-        return self._steps >= IDLE_STEPS

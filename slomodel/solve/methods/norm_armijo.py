@@ -17,8 +17,7 @@ from slomodel.solve.line_search.initial_step import INITIAL_STEPS, WANTS_PAIRS, 
 from slomodel.solve.methods.ball import ball_of_a_step
 from slomodel.solve.norms import EPS, LARGEST, Vector, norm, slope_along
 from slomodel.solve.objective import Evaluator
-from slomodel.solve.stagnation.diagnosis import explain_failure
-from slomodel.solve.stagnation.resolution import Floor
+from slomodel.solve.stagnation.stagnation import Stagnation
 from slomodel.solve.stagnation.unbounded import FarProbe
 from slomodel.solve.subroutine import (
     AcceptedStep,
@@ -111,7 +110,7 @@ class ProvedCurvature:
 
 
 class NormArmijoRun:
-    """One run of NormArmijo: buffers, the direction's memory, the floor of f.
+    """One run of NormArmijo: buffers, the direction's memory, signs of stagnation.
 
     `delta`, `delta_first` and `trials` tell of the last step.
     """
@@ -125,7 +124,6 @@ class NormArmijoRun:
         self._begin(start)
         self._wants_pairs = self._direction.wants_pairs or method.initial_step in WANTS_PAIRS
         self._restarts = 0
-        self._probe = FarProbe(evaluate, start.f)
         self._ray = None
         if method.degree is not None:
             self._ray = Ray(evaluate, method.degree, method.sigma, start)
@@ -133,13 +131,14 @@ class NormArmijoRun:
         self._s = np.empty_like(start.x)
         self._y = np.empty_like(start.x)
 
-    def _begin(self, start: Iterate) -> None:
+    def _begin(self, start: Iterate, probe: FarProbe | None = None) -> None:
         """Start at `start`, without memory of earlier steps."""
         method, rule = self._method, DIRECTIONS[self._method.direction]
         self._direction = rule.start(self._evaluate, start, method.delta_bar)
         self._memory = StepMemory()
-        self._floor = Floor(start, rule.idle, self._evaluate.eps)
-        self._search = LineSearch(self._evaluate, self._floor, start, method.theta, method.sigma)
+        self._stagnation = Stagnation.of_searches(self._evaluate, start, rule.idle, probe)
+        resolution = self._stagnation.resolution
+        self._search = LineSearch(self._evaluate, resolution, start, method.theta, method.sigma)
 
     def enter(self, region: EpochRegion) -> EpochRegion:
         return region
@@ -147,8 +146,8 @@ class NormArmijoRun:
     def step(self, current: Iterate, region: EpochRegion) -> AcceptedStep | Halt:
         """x + δv with δ from the line search. Paper: alg:lsearch."""
         v, D = self._v, region.D
-        if self._probe.due:
-            halt = self._probe.look(current, np.multiply(v, self.delta, out=self._s))
+        if self._stagnation.probe.due:
+            halt = self._stagnation.look_far(current, np.multiply(v, self.delta, out=self._s))
             if halt:
                 return halt
         vnorm, slope, own = self._related_direction(current, v)
@@ -164,7 +163,7 @@ class NormArmijoRun:
             longest = first = min(D / vnorm, LARGEST)
             found = self._last_resort(current, vnorm, longest, again)
             own = in_units = False
-        if found is None or self._floor.note(found.point, found.delta * vnorm, D):
+        if found is None or self._stagnation.after(found.point, found.delta * vnorm / D):
             return self._restart_or_halt(current, D)
         self.delta, self.delta_first = found.delta, first
         full_length = found.delta >= longest * (1.0 - 4.0 * EPS)
@@ -177,7 +176,7 @@ class NormArmijoRun:
         The memory may be of places where f is far steeper. There is no restart with a direction
         that depends on the units of the variables: it would only stall again.
         """
-        halt, way = explain_failure(self._evaluate, self._floor, current, D)
+        halt, way = self._stagnation.explain_search(current, D)
         any_units = DIRECTIONS[self._method.direction].any_units
         if way is None or not any_units or self._restarts == RESTARTS:
             return halt
@@ -188,7 +187,7 @@ class NormArmijoRun:
         if not (-math.inf < new.f < at.f and math.isfinite(new.gnorm)):
             return halt
         self._restarts += 1
-        self._begin(new)
+        self._begin(new, self._stagnation.probe)
         return AcceptedStep(new, norm(way.step), at_boundary=False, in_units=True)
 
     def _related_direction(self, at: Iterate, v: Vector) -> tuple[float, float, bool]:
@@ -219,7 +218,9 @@ class NormArmijoRun:
         `again` is false when that search was just made.
         """
         found = self._along_gradient(at, vnorm, longest) if again else None
-        if found is None and self._floor.measure(self._evaluate, at, longest * vnorm):
+        if found is None and self._stagnation.resolution.measure(
+            self._evaluate, at, longest * vnorm
+        ):
             found = self._along_gradient(at, vnorm, longest)
         return found
 
@@ -233,7 +234,7 @@ class NormArmijoRun:
     ) -> AcceptedStep:
         new = found.point
         self._memory.delta = found.delta
-        self._probe.count(full_length)
+        self._stagnation.probe.count(full_length)
         if self._wants_pairs:
             s = np.subtract(new.x, old.x, out=self._s)
             y = np.subtract(new.g, old.g, out=self._y)

@@ -11,12 +11,10 @@ import numpy as np
 from slomodel.solve.line_search.armijo import LineSearch
 from slomodel.solve.methods.ball import ball_of_a_step
 from slomodel.solve.methods.context import MethodContext
-from slomodel.solve.norms import EPS, LARGEST, norm
+from slomodel.solve.norms import EPS, LARGEST, norm, ratio
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.options import number
-from slomodel.solve.stagnation.diagnosis import explain_limit
-from slomodel.solve.stagnation.resolution import Floor
-from slomodel.solve.stagnation.unbounded import FarProbe
+from slomodel.solve.stagnation.stagnation import Stagnation
 from slomodel.solve.subroutine import (
     AcceptedStep,
     CheckedStep,
@@ -70,9 +68,9 @@ class StdArmijoRun:
         self.delta_first = method.delta_bar
         self.trials = 0
         self._evaluate = evaluate
-        self._floor = Floor(start, eps=evaluate.eps)
-        self._search = LineSearch(evaluate, self._floor, start, method.theta, method.sigma)
-        self._probe = FarProbe(evaluate, start.f)
+        self._stagnation = Stagnation.of_searches(evaluate, start)
+        resolution = self._stagnation.resolution
+        self._search = LineSearch(evaluate, resolution, start, method.theta, method.sigma)
         self._v = np.empty_like(start.x)
         self._last = np.empty_like(start.x)
 
@@ -82,25 +80,26 @@ class StdArmijoRun:
     def step(self, current: Iterate, region: EpochRegion) -> AcceptedStep | Halt:
         """x − δ∇f with δ from the line search. Paper: eqn:lsearch-rule over [0, δ̄]."""
         v, first, gnorm = self._v, self.delta_first, current.gnorm
-        if self._probe.due:
-            halt = self._probe.look(current, np.multiply(v, self.delta, out=self._last))
+        stagnation = self._stagnation
+        if stagnation.probe.due:
+            halt = stagnation.look_far(current, np.multiply(v, self.delta, out=self._last))
             if halt:
                 return halt
         np.negative(current.g, out=v)
         longest = min(first * gnorm, LARGEST)
         found = self._search.search(current, v, gnorm, -gnorm, first)
         self.trials = self._search.trials
-        if found is None and self._floor.measure(self._evaluate, current, longest):
+        if found is None and stagnation.resolution.measure(self._evaluate, current, longest):
             found = self._search.search(current, v, gnorm, -gnorm, first)
             self.trials += self._search.trials
-        if found is None or self._floor.note(found.point, found.delta * gnorm, longest):
+        if found is None or stagnation.after(found.point, ratio(found.delta * gnorm, longest)):
             reach = max(1.0, norm(current.x), longest)
             limit = f"delta_bar = {first:.3g}"
-            return explain_limit(self._evaluate, self._floor, current, reach, limit)
+            return stagnation.explain(current, reach, limit)
         self.delta = found.delta
         full_length = found.delta >= first * (1.0 - 4.0 * EPS)
         # Steps δ̄∇f that shrink lead to a minimiser; those that do not may lead nowhere.
-        self._probe.count(full_length and found.point.gnorm >= gnorm)
+        stagnation.probe.count(full_length and found.point.gnorm >= gnorm)
         return AcceptedStep(found.point, found.delta * gnorm, full_length, found.by_rounding)
 
 

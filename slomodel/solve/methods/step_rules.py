@@ -8,13 +8,10 @@ from typing import Protocol
 
 import numpy as np
 
-from slomodel.solve.directions.direction import IDLE_STEPS
 from slomodel.solve.methods.ball import whole_space
 from slomodel.solve.norms import LARGEST, Vector, norm
 from slomodel.solve.objective import Evaluator
-from slomodel.solve.stagnation.diagnosis import explain_limit
-from slomodel.solve.stagnation.resolution import GAIN, Floor
-from slomodel.solve.stagnation.unbounded import FarProbe
+from slomodel.solve.stagnation.stagnation import Stagnation
 from slomodel.solve.status import Status
 from slomodel.solve.subroutine import (
     AcceptedStep,
@@ -80,9 +77,7 @@ class FreeRun:
     def __init__(self, rule: Length, evaluate: Evaluator, start: Iterate) -> None:
         self._rule = rule
         self._evaluate = evaluate
-        self._floor = Floor(start, eps=evaluate.eps)
-        self._settled = Settled(start)
-        self._probe = FarProbe(evaluate, start.f)
+        self._stagnation = Stagnation.of_free_steps(evaluate, start)
         self._spare = Iterate(np.empty_like(start.x), 0.0, np.empty_like(start.g), 0.0)
         self._s: Vector = np.empty_like(start.x)
 
@@ -91,10 +86,9 @@ class FreeRun:
 
     def step(self, current: Iterate, region: EpochRegion) -> AcceptedStep | Halt:
         """x − t∇f/‖∇f‖ with t of the rule, shortened while f or g is not finite."""
-        if self._probe.due:
-            halt = self._probe.look(current, self._s)
-            if halt:
-                return halt
+        halt = self._stagnation.look_far(current, self._s)
+        if halt:
+            return halt
         new, length = self._spare, min(self._rule.propose(current), LARGEST)
         for _ in range(SHRINKINGS):
             np.divide(current.g, -current.gnorm, out=self._s)
@@ -112,28 +106,13 @@ class FreeRun:
         return Halt(Status.line_search_stalled, detail)
 
     def _take(self, old: Iterate, new: Iterate, length: float) -> AcceptedStep | Halt:
-        if self._settled.note(new, self._floor.noise(new)):
+        if self._stagnation.after(new):
             return self._why_no_gain(old)
         self._rule.took(old, new, length)
-        self._probe.count(self._rule.full(old, new))
+        self._stagnation.probe.count(self._rule.full(old, new))
         self._spare = old
         return AcceptedStep(new, length, at_boundary=False)
 
     def _why_no_gain(self, at: Iterate) -> Halt:
         reach = max(1.0, norm(at.x))
-        return explain_limit(self._evaluate, self._floor, at, reach, self._rule.limit)
-
-
-class Settled:
-    """Counts steps in a row in which f stays within its rounding error and ‖g‖ is not lowered."""
-
-    def __init__(self, start: Iterate) -> None:
-        self._f, self._gnorm, self._steps = start.f, start.gnorm, 0
-
-    def note(self, point: Iterate, noise: float) -> bool:
-        """Take in a point; True after IDLE_STEPS idle steps."""
-        if abs(point.f - self._f) > noise or point.gnorm < GAIN * self._gnorm:
-            self._f, self._gnorm, self._steps = point.f, point.gnorm, 0
-        else:
-            self._steps += 1
-        return self._steps >= IDLE_STEPS
+        return self._stagnation.explain(at, reach, self._rule.limit)

@@ -25,18 +25,19 @@ from slomodel.solve.line_search.exact import Ray
 from slomodel.solve.line_search.initial_step import StepMemory
 from slomodel.solve.methods.adgd import SecantLength
 from slomodel.solve.methods.agp import AGPRun
-from slomodel.solve.methods.gradient_steps import DescentRun, Wandering
+from slomodel.solve.methods.gradient_steps import DescentRun
 from slomodel.solve.methods.ngd import FixedLength
 from slomodel.solve.methods.norm_armijo import NormArmijo, NormArmijoRun, ProvedCurvature
 from slomodel.solve.methods.std_armijo import StdArmijoRun
-from slomodel.solve.methods.step_rules import FreeRun, Settled
+from slomodel.solve.methods.step_rules import FreeRun
 from slomodel.solve.run.history import EpochLog, EpochRecord
 from slomodel.solve.run.run_state import RunState
 from slomodel.solve.run.saddle_escape import SaddleWatch
 from slomodel.solve.sets.ball import EuclideanBall
 from slomodel.solve.sets.box import Box
 from slomodel.solve.stagnation.curvature import Ritz
-from slomodel.solve.stagnation.resolution import Floor
+from slomodel.solve.stagnation.resolution import Resolution
+from slomodel.solve.stagnation.stagnation import ChangeGain, RangeGain, SearchGain, Stagnation
 from slomodel.solve.stagnation.unbounded import Drift, FarProbe
 from slomodel.solve.subroutine import Constants, EpochRegion, Iterate, TheoremInequality
 from slomodel.solve.verify.certificate import Certifier, Tally
@@ -80,6 +81,42 @@ def _region_with_set(parts: Parts) -> Parts:
     }
 
 
+def _run_with_stagnation(parts: Parts) -> Parts:
+    """A method at work, saved when its signs of stagnation were objects of their own."""
+    floor = parts.get("_floor")
+    if not isinstance(floor, list):
+        return parts
+    number, old = floor[1], floor[3]
+    names = ("lowest", "eps", "steepest", "best", "_scale", "_best_gnorm", "_anchor", "_measured")
+    resolution = ["object", number, "Resolution", {name: old[name] for name in names}]
+    idle, gain = _saved_gain(parts, number, old)
+    held = {
+        "resolution": resolution,
+        "probe": parts["_probe"],
+        "_gain": gain,
+        "_idle": idle,
+        "_idle_steps": old["_idle_steps"],
+    }
+    # At the place of the resolution, to which the line search refers.
+    renamed = {name: "_stagnation" if name == "_floor" else name for name in parts}
+    upgraded = {renamed[name]: part for name, part in parts.items()}
+    upgraded["_stagnation"] = ["object", f"{number} stagnation", "Stagnation", held]
+    omitted = {"_probe", "_settled", "_wandering"}
+    return {name: part for name, part in upgraded.items() if name not in omitted}
+
+
+def _saved_gain(parts: Parts, number: int, floor: Parts) -> tuple[object, list[object]]:
+    """The number of idle steps and the code of the gain of `_run_with_stagnation`."""
+    for name, cls in (("_wandering", "RangeGain"), ("_settled", "ChangeGain")):
+        known = parts.get(name)
+        if isinstance(known, list):
+            state = {key: part for key, part in known[3].items() if key != "_steps"}
+            return known[3]["_steps"], ["object", known[1], cls, state]
+    state = {"_first_f": floor["_first_f"], "_f": floor["_mark_f"], "_gnorm": floor["_mark"]}
+    state["_resolution"] = ["same", number]
+    return floor["_idle"], ["object", f"{number} gain", "SearchGain", state]
+
+
 _TABLE = (
     # The run and its record.
     SavedClass(RunState, "Run", {"options": "controls"}),
@@ -98,14 +135,14 @@ _TABLE = (
     SavedClass(SampledConstants, "Samples"),
     SavedClass(SignedErrors, "SignedErrors"),
     # Methods.
-    SavedClass(AGPRun, "AGPRun"),
-    SavedClass(DescentRun, "DescentRun"),
-    SavedClass(FreeRun, "FreeRun"),
+    SavedClass(AGPRun, "AGPRun", upgrade=_run_with_stagnation),
+    SavedClass(DescentRun, "DescentRun", upgrade=_run_with_stagnation),
+    SavedClass(FreeRun, "FreeRun", upgrade=_run_with_stagnation),
     SavedClass(FixedLength, "FixedLength"),
     SavedClass(SecantLength, "ByCurvature"),
     SavedClass(NormArmijo, "NormArmijo"),
-    SavedClass(NormArmijoRun, "NormArmijoRun"),
-    SavedClass(StdArmijoRun, "StdArmijoRun"),
+    SavedClass(NormArmijoRun, "NormArmijoRun", upgrade=_run_with_stagnation),
+    SavedClass(StdArmijoRun, "StdArmijoRun", upgrade=_run_with_stagnation),
     # Directions and line searches.
     SavedClass(ConjugateGradient, "ConjugateGradient"),
     SavedClass(GaussNewton, "GaussNewton"),
@@ -116,13 +153,15 @@ _TABLE = (
     SavedClass(NewtonCG, "NewtonCG"),
     SavedClass(Turns, "Turns"),
     SavedClass(SecantPair, "Pair", created=True),
-    SavedClass(LineSearch, "LineSearch"),
+    SavedClass(LineSearch, "LineSearch", {"_resolution": "_floor"}),
     SavedClass(StepMemory, "Memory"),
     SavedClass(Ray, "Ray"),
     # Stagnation, saddles and unbounded objectives.
-    SavedClass(Floor, "Floor"),
-    SavedClass(Settled, "Settled"),
-    SavedClass(Wandering, "Wandering"),
+    SavedClass(Stagnation, "Stagnation"),
+    SavedClass(Resolution, "Resolution"),
+    SavedClass(SearchGain, "SearchGain"),
+    SavedClass(RangeGain, "RangeGain"),
+    SavedClass(ChangeGain, "ChangeGain"),
     SavedClass(Drift, "Drift"),
     SavedClass(FarProbe, "FarProbe"),
     SavedClass(Ritz, "Ritz", created=True),

@@ -9,7 +9,7 @@ import numpy as np
 
 from slomodel.solve.norms import Vector, norm, ratio
 from slomodel.solve.objective import Evaluator
-from slomodel.solve.stagnation.resolution import PROBES, Floor
+from slomodel.solve.stagnation.resolution import PROBES, Resolution
 from slomodel.solve.stagnation.scaled_descent import CLEAR, WayDown, rounding_of, spacing, way_down
 from slomodel.solve.status import Status
 from slomodel.solve.subroutine import Halt, Iterate
@@ -44,22 +44,24 @@ def shortest_clear(
 
 
 def explain_failure(
-    evaluate: Evaluator, floor: Floor, at: Iterate, longest: float
+    evaluate: Evaluator, resolution: Resolution, at: Iterate, longest: float
 ) -> tuple[Halt, WayDown | None]:
     """Why no step along −g of length up to `longest` gains anything, and a step that does, if any.
 
-    The point examined is the best one at the floor, else `at`. Rounding counts as the reason only
-    if no other direction of `way_down` descends either.
+    The point examined is the best one at the resolution of f, else `at`. Rounding counts as the
+    reason only if no other direction of `way_down` descends either.
     """
-    halt, noise = explained(evaluate, floor, at, longest)
+    halt, noise = explained(evaluate, resolution, at, longest)
     if halt.status is not Status.precision:
         return halt, None
-    at = floor.best or at
+    at = resolution.best or at
     way = way_down(evaluate, at, noise, longest)
     return (other_units(evaluate, halt, way), way) if way else (halt, None)
 
 
-def explained(evaluate: Evaluator, floor: Floor, at: Iterate, longest: float) -> tuple[Halt, float]:
+def explained(
+    evaluate: Evaluator, resolution: Resolution, at: Iterate, longest: float
+) -> tuple[Halt, float]:
     """The diagnosis by a step along −g, of length up to `longest`, and the noise of f there.
 
     The step is long enough for f to change significantly. A smooth f with this gradient changes by
@@ -67,16 +69,16 @@ def explained(evaluate: Evaluator, floor: Floor, at: Iterate, longest: float) ->
     search, or poor scaling. The opposite change shows a gradient of the wrong sign, any other a
     kink or a wrong gradient.
     """
-    at = floor.best or at
-    floor.measure(evaluate, at, longest)
-    blur = Blur.at(evaluate, floor, at)
-    noise = max(floor.noise(at), blur.value)
+    at = resolution.best or at
+    resolution.measure(evaluate, at, longest)
+    blur = Blur.at(evaluate, resolution, at)
+    noise = max(resolution.noise(at), blur.value)
     seen = f"Gradient norm {at.gnorm:.3g}, rounding error of the objective about {noise:.2g}"
     v = at.g / -at.gnorm
-    t = shortest_clear(evaluate, at, v, noise, longest, floor.eps * longest)
+    t = shortest_clear(evaluate, at, v, noise, longest, resolution.eps * longest)
     if t > longest:
         halt = too_short(evaluate, at, t, noise, longest)
-        return halt or Halt(Status.precision, f"{seen}.", floor.best), noise
+        return halt or Halt(Status.precision, f"{seen}.", resolution.best), noise
     trial = Trial.along(evaluate, at, v, t)
     # The error of the expected change by that of the slopes, and of the change itself.
     ending = trial.ending(t * blur.slope + noise)
@@ -90,13 +92,13 @@ def explained(evaluate: Evaluator, floor: Floor, at: Iterate, longest: float) ->
         ending, trial = Status.precision, valley
     elif not trial.finite:
         detail = f"{seen}; {t:.2g} away along minus the gradient the objective is not finite."
-        return Halt(Status.line_search_stalled, detail, floor.best), noise
+        return Halt(Status.line_search_stalled, detail, resolution.best), noise
     detail = (
         f"{seen}; a step of {trial.t:.2g} along minus the gradient changes the objective by "
         f"{evaluate.sign * trial.change:.3g}, by its gradients "
         f"{evaluate.sign * trial.expected:.3g}."
     )
-    return Halt(ending, detail, floor.best), noise
+    return Halt(ending, detail, resolution.best), noise
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,16 +109,16 @@ class Blur:
     value: float
 
     @staticmethod
-    def at(evaluate: Evaluator, floor: Floor, at: Iterate) -> Blur:
+    def at(evaluate: Evaluator, resolution: Resolution, at: Iterate) -> Blur:
         """Measured by the gradients a few ulps of x away; a slope that jumps there has no blur."""
         g, slopes, spread = np.empty_like(at.g), np.abs(at.g), 0.0
         for k in (-PROBES, PROBES):
-            evaluate.gradient(at.x * (1.0 + k * floor.eps), g)
+            evaluate.gradient(at.x * (1.0 + k * resolution.eps), g)
             np.maximum(slopes, np.abs(g), out=slopes)
             spread = max(spread, norm(g - at.g))
-        # A change in more than half the digits is a jump, not rounding (as in `Floor.measure`).
-        slope = spread if spread <= math.sqrt(floor.eps) * floor.steepest else 0.0
-        value = rounding_of(at.x, slopes, floor.eps)
+        # A change in more than half the digits is a jump, not rounding: see `Resolution.measure`.
+        slope = spread if spread <= math.sqrt(resolution.eps) * resolution.steepest else 0.0
+        value = rounding_of(at.x, slopes, resolution.eps)
         return Blur(slope, value if math.isfinite(value) else 0.0)
 
 
@@ -219,16 +221,18 @@ def too_short(
     return Halt(Status.line_search_stalled, detail, remedy=LONGER)
 
 
-def explain_limit(evaluate: Evaluator, floor: Floor, at: Iterate, reach: float, limit: str) -> Halt:
+def explain_limit(
+    evaluate: Evaluator, resolution: Resolution, at: Iterate, reach: float, limit: str
+) -> Halt:
     """Why steps from `at` gained nothing, if they may be too short; `limit` names what limits them.
 
     As `explain_failure`, but the resolution of f is not the reason where a step of up to `reach`
     that f resolves descends.
     """
-    halt, noise = explained(evaluate, floor, at, reach)
+    halt, noise = explained(evaluate, resolution, at, reach)
     if halt.status is not Status.precision:
         return halt
-    t = CLEAR * ratio(floor.noise(at), at.gnorm)
+    t = CLEAR * ratio(resolution.noise(at), at.gnorm)
     if 0.0 < t <= reach:
         change = evaluate.value(at.x - (t / at.gnorm) * at.g) - at.f
         if change < -noise:
@@ -237,6 +241,6 @@ def explain_limit(evaluate: Evaluator, floor: Floor, at: Iterate, reach: float, 
                 f"the objective by {evaluate.sign * change:.3g}."
             )
             return Halt(Status.line_search_stalled, detail, remedy=LONGER)
-    at = floor.best or at
+    at = resolution.best or at
     way = way_down(evaluate, at, noise, reach)
     return other_units(evaluate, halt, way) if way else halt

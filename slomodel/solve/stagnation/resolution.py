@@ -1,10 +1,9 @@
-"""The floor of floating point: the resolution of f in a run, and when steps gain nothing."""
+"""The resolution of f in a run: the smallest difference of values that is not rounding."""
 
 from __future__ import annotations
 
 import math
 
-from slomodel.solve.directions.direction import IDLE_STEPS
 from slomodel.solve.norms import EPS
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.stagnation.scaled_descent import in_magnitudes
@@ -17,35 +16,24 @@ PROBES = 4
 # Ratio of the lengths tried until f changes at all; not 2, which would keep the bits of x and
 # so could find the one length after another where rounding cancels.
 STRETCH = 1.7
-# The share of ‖g‖ whose loss is a gain.
-GAIN = 0.9
-# Steps below this share of the longest are hardly any: towards a kink f may be halved without end
-# by ever shorter ones, along one fall by a little each, and with a wrong gradient by an ulp each.
-SHORT = 1e-12
-# They gain something where f falls by this share of its whole fall and of itself at the start,
-# as towards a pole.
-STEEP = 1e-3
 
 
-class Floor:
-    """The resolution of f on one run, the lowest f so far, and the best point at the floor.
+class Resolution:
+    """The resolution of f on one run, the lowest f so far, and the best point at the resolution.
 
     `best` is a copy of the point of least ‖g‖ among those that f cannot tell from the last one;
-    None when that is the last one.
+    None when that is the last one. `steepest` is the largest ‖g‖ seen.
     """
 
-    def __init__(self, start: Iterate, idle_steps: int = IDLE_STEPS, eps: float = EPS) -> None:
+    def __init__(self, start: Iterate, eps: float = EPS) -> None:
         self.lowest = start.f
         self.eps = eps
-        self._first_f = start.f
-        self._scale = abs(start.f)
         self.steepest = start.gnorm
         self.best: Iterate | None = None
-        self._best_gnorm = self._mark = start.gnorm
-        self._anchor = self._mark_f = start.f
+        self._scale = abs(start.f)
+        self._best_gnorm = start.gnorm
+        self._anchor = start.f
         self._measured = 0.0
-        self._idle = 0
-        self._idle_steps = idle_steps
 
     def noise(self, at: Iterate) -> float:
         """A change of f near `at` that may be rounding only."""
@@ -72,29 +60,31 @@ class Floor:
             self._measured = max(self._measured, 2.0 * spread)
         return self._measured > before
 
-    def note(self, point: Iterate, length: float, longest: float) -> bool:
-        """Take in an accepted point; True when `idle_steps` have gained nothing.
+    def within_noise(
+        self, evaluate: Evaluator, at: Iterate, excess: float, largest_f: float, far: float
+    ) -> bool:
+        """Whether an inequality violated by `excess` holds within the error of f.
 
-        A gain is a lower ‖g‖, or an f lower by more than its noise after a step that is not short,
-        or by a good part of its whole fall.
+        The error is measured if need be, with steps of length up to `far`; `largest_f` is the
+        largest |f| seen.
         """
+        if excess <= self.noise(at):
+            return True
+        # Up to this fraction of the largest |f| it may be rounding where f is a difference of
+        # large terms.
+        if not excess <= math.sqrt(evaluate.eps) * largest_f:
+            return False
+        self.measure(evaluate, at, far)
+        return excess <= self.noise(at)
+
+    def record(self, point: Iterate) -> None:
+        """Take in an accepted point."""
         self.lowest = min(self.lowest, point.f)
         self.steepest = max(self.steepest, point.gnorm)
-        noise = self.noise(point)
-        if point.f < self._anchor - noise:
+        if point.f < self._anchor - self.noise(point):
             self._anchor = point.f
             self.best = None
             self._best_gnorm = point.gnorm
         elif point.gnorm < self._best_gnorm:
             self.best = point.copy()
             self._best_gnorm = point.gnorm
-        fallen = self._mark_f - point.f
-        steep = STEEP * max(self._first_f - point.f, abs(self._first_f))
-        short = length <= SHORT * longest and fallen <= steep
-        fell = fallen > noise and not short
-        if fell or point.gnorm < GAIN * self._mark:
-            self._mark, self._mark_f = point.gnorm, point.f
-            self._idle = 0
-        else:
-            self._idle += 1
-        return self._idle >= self._idle_steps

@@ -1,0 +1,158 @@
+"""Stagnation of a run: steps that gain nothing, for its three kinds of steps, and long steps."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from slomodel.solve.directions.direction import IDLE_STEPS
+from slomodel.solve.norms import Vector
+from slomodel.solve.objective import Evaluator
+from slomodel.solve.stagnation.diagnosis import explain_failure, explain_limit
+from slomodel.solve.stagnation.resolution import Resolution
+from slomodel.solve.stagnation.scaled_descent import WayDown
+from slomodel.solve.stagnation.unbounded import FarProbe
+from slomodel.solve.subroutine import Halt, Iterate
+
+# ‖g‖ counts as lowered below this fraction of its value at the last gain.
+LOWERED = 0.9
+# Steps below this fraction of the longest are negligible: towards a kink f may be halved without
+# end by ever shorter ones, along one decrease by a little each, and with a wrong gradient by an
+# ulp each.
+SHORT = 1e-12
+# Short steps gain something where f falls by this fraction of its whole decrease and of its value
+# at the start, as towards a pole.
+STEEP = 1e-3
+# ‖g‖ is at a new extreme when beyond the last one by this relative amount. IDLE_STEPS gradient
+# steps lower it by more where the condition number is below 1e11.
+DRIFT = 1e-9
+
+
+class Gain(Protocol):
+    """What counts as a gain, for a kind of steps; with the reference values of the last gain."""
+
+    def gained(self, point: Iterate, noise: float, fraction: float) -> bool:
+        """Whether `point` gains something; `noise` is the resolution of f there.
+
+        `fraction` is the length of the step that led to it in units of the longest allowed.
+        """
+        ...
+
+
+class SearchGain:
+    """Line searches lower f at every step: a gain is a clearly lower ‖g‖ or a resolved decrease.
+
+    The decrease counts after a step that is not short, or if it is a good part of the whole.
+    """
+
+    def __init__(self, start: Iterate, resolution: Resolution) -> None:
+        self._resolution = resolution
+        self._first_f = self._f = start.f
+        self._gnorm = start.gnorm
+
+    def gained(self, point: Iterate, noise: float, fraction: float) -> bool:
+        self._resolution.record(point)
+        decrease = self._f - point.f
+        steep = STEEP * max(self._first_f - point.f, abs(self._first_f))
+        negligible = fraction <= SHORT and decrease <= steep
+        gained = (decrease > noise and not negligible) or point.gnorm < LOWERED * self._gnorm
+        if gained:
+            self._f, self._gnorm = point.f, point.gnorm
+        return gained
+
+
+class RangeGain:
+    """Fixed step sizes lower ‖g‖ long after f shows nothing: any new extreme of ‖g‖ is a gain."""
+
+    def __init__(self, start: Iterate) -> None:
+        self._low = self._high = start.gnorm
+        self._f = start.f
+
+    def gained(self, point: Iterate, noise: float, fraction: float) -> bool:
+        low, high = self._low * (1.0 - DRIFT), self._high * (1.0 + DRIFT)
+        if point.f < self._f - noise and fraction > SHORT:
+            self._f, self._low, self._high = point.f, point.gnorm, point.gnorm
+            return True
+        if low <= point.gnorm <= high:
+            return False
+        self._low, self._high = min(self._low, point.gnorm), max(self._high, point.gnorm)
+        return True
+
+
+class ChangeGain:
+    """Where f may rise, any resolved change of f counts, and a clearly lower ‖g‖."""
+
+    def __init__(self, start: Iterate) -> None:
+        self._f, self._gnorm = start.f, start.gnorm
+
+    def gained(self, point: Iterate, noise: float, fraction: float) -> bool:
+        if abs(point.f - self._f) > noise or point.gnorm < LOWERED * self._gnorm:
+            self._f, self._gnorm = point.f, point.gnorm
+            return True
+        return False
+
+
+class Stagnation:
+    """Whether a run still gains something, and whether its long steps lead nowhere.
+
+    A run stagnates after `idle_steps` steps in a row without a gain. Steps of full length in a row
+    are a sign that f has no lower bound, which a probe far out confirms or not.
+    """
+
+    def __init__(
+        self,
+        evaluate: Evaluator,
+        start: Iterate,
+        gain: Gain,
+        resolution: Resolution,
+        idle_steps: int = IDLE_STEPS,
+        probe: FarProbe | None = None,
+    ) -> None:
+        self.resolution = resolution
+        self.probe = probe or FarProbe(evaluate, start.f)
+        self._evaluate = evaluate
+        self._gain = gain
+        self._idle = 0
+        self._idle_steps = idle_steps
+
+    @staticmethod
+    def of_searches(
+        evaluate: Evaluator,
+        start: Iterate,
+        idle_steps: int = IDLE_STEPS,
+        probe: FarProbe | None = None,
+    ) -> Stagnation:
+        """That of a line search."""
+        resolution = Resolution(start, evaluate.eps)
+        gain = SearchGain(start, resolution)
+        return Stagnation(evaluate, start, gain, resolution, idle_steps, probe)
+
+    @staticmethod
+    def of_fixed_steps(evaluate: Evaluator, start: Iterate) -> Stagnation:
+        """That of steps whose length a Lipschitz constant gives."""
+        return Stagnation(evaluate, start, RangeGain(start), Resolution(start, evaluate.eps))
+
+    @staticmethod
+    def of_free_steps(evaluate: Evaluator, start: Iterate) -> Stagnation:
+        """That of steps along which f may rise."""
+        return Stagnation(evaluate, start, ChangeGain(start), Resolution(start, evaluate.eps))
+
+    def after(self, point: Iterate, fraction: float = 1.0) -> bool:
+        """Take in an accepted point; True when the run stagnates.
+
+        `fraction` is the length of the step that led to it in units of the longest allowed.
+        """
+        gained = self._gain.gained(point, self.resolution.noise(point), fraction)
+        self._idle = 0 if gained else self._idle + 1
+        return self._idle >= self._idle_steps
+
+    def look_far(self, at: Iterate, step: Vector) -> Halt | None:
+        """After many steps of full length, follow `step` (n,) far out; a Halt if f is unbounded."""
+        return self.probe.look(at, step) if self.probe.due else None
+
+    def explain(self, at: Iterate, reach: float, limit: str) -> Halt:
+        """Why steps from `at`, whose length `limit` names, gain nothing (`explain_limit`)."""
+        return explain_limit(self._evaluate, self.resolution, at, reach, limit)
+
+    def explain_search(self, at: Iterate, longest: float) -> tuple[Halt, WayDown | None]:
+        """Why no step up to `longest` gains anything, and one that does (`explain_failure`)."""
+        return explain_failure(self._evaluate, self.resolution, at, longest)
