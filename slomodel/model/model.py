@@ -96,14 +96,14 @@ class Model(Evaluating):
         a vector (n,), named arrays or a Solution. `callback(state)` is called at the start and
         after every step with `state.k .x .fun .gradient_norm .step .epoch .time .nfev .njev .nhev`,
         and stops the run by returning True. `progress=True` shows a live line on a terminal; an
-        object with `update(state)` and `close()` is a display of your own. `threads` is for the
-        kernels and the BLAS, in the whole process during the run. The run is written to the file
-        `checkpoint` every few seconds; `resume` continues such a file to the same bits (with the
-        same `threads`). `verify` checks the theorems of the method on the run: see
-        `solution.certificate.summary`. With `starts` there are that many runs, from `x0(seed)`,
-        `x0(seed + 1)`, …, in `workers` processes, with one thread each unless `threads` is given;
-        the best is returned, with `runs` and `summary` of all. `options` are `second_order` and
-        those of the method. The result's `status` says how it ended; only wrong input raises.
+        object with `update(state)` and `close()` replaces that display. `threads` is the number
+        that kernels and the BLAS use, in the whole process while the run lasts. `checkpoint` is a
+        file that the run is written to every few seconds; `resume` continues such a file, bit for
+        bit (with the same `threads`). `verify` checks the inequalities of the theorems on the run:
+        see `solution.certificate.summary`. With `starts` there are that many runs, from `x0(seed)`,
+        `x0(seed + 1)`, …, in `workers` processes, each with one thread unless `threads` is given;
+        the best is returned, with `runs` and `summary` of all. `options` are those of the method,
+        and `second_order`. The result's `status` says how it ended; only wrong input raises.
         """
         run_options: dict[str, Any] = {
             "gtol": gtol,

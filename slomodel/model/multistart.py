@@ -27,7 +27,7 @@ class RunOf(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Starts:
-    """How many starts there are, in how many processes, with which options and display."""
+    """Number of starts and of processes, the options of every run, and the display."""
 
     starts: object
     workers: object
@@ -57,7 +57,7 @@ def from_starts(
         )
     display = display_of(how.progress, how.options.max_time, f"of {count} starts")
     if workers > 1:
-        # What is wrong shows here, and what this loads the processes share.
+        # Errors appear here; and forked processes share the modules that this loads.
         run(seed=how.options.seed, max_iter=1)
     return many(run, count, workers, how.options, display)
 

@@ -68,23 +68,25 @@ class RunOptions:
             trajectory=True,
         ),
     ] = True
-    max_iter: Annotated[int, RunOption("Most iterations [100000].", _at_least(0))] = 100_000
+    max_iter: Annotated[int, RunOption("Maximal number of iterations [100000].", _at_least(0))] = (
+        100_000
+    )
     max_time: Annotated[float | None, RunOption("Most seconds.", _nonnegative)] = None
-    max_nfev: Annotated[int | None, RunOption("Most objective values.", _at_least(1))] = None
+    max_nfev: Annotated[
+        int | None, RunOption("Maximal number of evaluations of the objective.", _at_least(1))
+    ] = None
     seed: Annotated[
         int,
         RunOption("Seed of the random start and of samples [0].", _at_least(0), trajectory=True),
     ] = 0
     verify: Annotated[
         bool,
-        RunOption(
-            "Check the inequalities of the method's theorems on the run.", flag, trajectory=True
-        ),
+        RunOption("Check the theorems' inequalities on the run.", flag, trajectory=True),
     ] = False
     second_order: Annotated[
         bool | None,
         RunOption(
-            "Leave saddles along negative curvature, and say what is known of it at the end.",
+            "Leave saddles along negative curvature, and report the curvature at the end.",
             flag,
             trajectory=True,
         ),

@@ -51,7 +51,7 @@ class Length(Protocol):
 
 
 class FreeMethod(ABC):
-    """A method with such steps: it needs no constant, and no theorem inequality applies to it."""
+    """A method that takes such steps, without constants and without theorem inequalities."""
 
     __slots__ = ()
     needs = Needs.nothing
