@@ -34,7 +34,6 @@ def test_an_old_checkpoint_is_taken_up_as_it_was_left(path: Path) -> None:
     found = model().solve(resume=path, max_iter=20)
     saved = read_checkpoint(path).trajectory
     options = {**saved.run.trajectory(), **saved.options, "max_iter": 20}
-    del options["sense"]
     whole = model().solve(saved.method, **options)
     assert len(FILES) > 20
     assert (found.nit, found.nfev, found.status) == (whole.nit, whole.nfev, whole.status)
