@@ -14,13 +14,16 @@ from numpy.typing import NDArray
 from slomodel.solve import Functions
 
 Vector = NDArray[np.float64]
-TRACES = Path(__file__).parent.parent / "data" / "solver_traces.json"
+TRACES = Path(__file__).parent.parent / "data" / "solver_traces"
 
 
 @cache
 def traces() -> dict[str, Any]:
-    """The recorded runs: problems, conventions, cases."""
-    data: dict[str, Any] = json.loads(TRACES.read_text(encoding="utf-8"))
+    """The recorded runs: problems, conventions, and the cases of every method."""
+    data: dict[str, Any] = json.loads((TRACES / "problems.json").read_text(encoding="utf-8"))
+    files = sorted(path for path in TRACES.glob("*.json") if path.name != "problems.json")
+    found = (json.loads(path.read_text(encoding="utf-8")) for path in files)
+    data["cases"] = [case for of_method in found for case in of_method]
     return data
 
 
