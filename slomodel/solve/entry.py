@@ -122,7 +122,7 @@ def _set_up(
 
 
 def unknown(x: Vector) -> Iterate:
-    """The point x (n,) before anything is known there."""
+    """The point x (n,) before f and its gradient are computed."""
     return Iterate(x.copy(), math.nan, np.full_like(x, math.nan), math.nan)
 
 

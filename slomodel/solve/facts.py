@@ -1,4 +1,4 @@
-"""What is known of an objective besides its values: from the compiler, or from what it can do."""
+"""What is known of an objective besides its values, from the compiler or from its methods."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Product = Literal["hvp", "gauss_newton"]
 
 @runtime_checkable
 class Curved(Protocol):
-    """An objective that has products with its Hessian too."""
+    """An objective with Hessian–vector products."""
 
     def hvp(self, x: Vector, v: Vector) -> Vector:
         """The Hessian at x times v, all (n,)."""
@@ -21,7 +21,7 @@ class Curved(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ObjectiveFacts:
-    """`curvature`: it has products with its Hessian; `squares`: and with Gauss and Newton's matrix.
+    """`curvature`: it has products with its Hessian; `squares`: and with the Gauss–Newton matrix.
 
     `signed`: some squares are subtracted, or the signs of their weights are unknown.
     `degree` is that of a polynomial, from above; None of anything else. `smooth`: it is known to
@@ -40,29 +40,29 @@ NO_FACTS = ObjectiveFacts()
 
 @runtime_checkable
 class DescribedObjective(Curved, Protocol):
-    """An objective that knows of itself."""
+    """An objective that describes its structure, as compiled models do."""
 
     @property
     def facts(self) -> ObjectiveFacts: ...
 
     def load(self, product: Product) -> None:
-        """Make these products ready, so that the first is no slower than others."""
+        """Prepare these products, so that the first takes no longer than the others."""
         ...
 
     def gauss_newton(self, x: Vector, v: Vector) -> Vector:
-        """The matrix of Gauss and Newton at x times v, all (n,); asked of sums of squares only."""
+        """The Gauss–Newton matrix at x times v, all (n,); for sums of squares only."""
         ...
 
 
 def facts_of(objective: object) -> ObjectiveFacts:
-    """What an objective says of itself, or what can be seen of it."""
+    """The facts that an objective states, or those that its methods imply."""
     if isinstance(objective, DescribedObjective):
         return objective.facts
     return ObjectiveFacts(curvature=isinstance(objective, Curved))
 
 
 def compiled_facts(objective: object) -> ObjectiveFacts:
-    """The facts of a compiled objective; none of others.
+    """The facts of a compiled objective; NO_FACTS for any other.
 
     User-supplied Hessian products may be expensive: they are used only by methods that need them.
     """

@@ -1,4 +1,4 @@
-"""Files of arrays: written in one move, whole or not at all, and read with nothing run."""
+"""Files of arrays: written atomically, and read without executing anything."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def archive(path: str | os.PathLike[str], what: str, writer: str) -> dict[str, A
 
 
 def no_such_file(path: str | os.PathLike[str], what: str, writer: str, reason: str) -> DomainError:
-    """The error of a file that is something else than was asked for."""
+    """The error of a file of another kind than was requested."""
     message = f"`{os.fspath(path)}` is not {what}: {reason}"
     remedy = f"give a file written by {writer}"
     return DomainError(Diagnostic("E601", message, help=remedy))

@@ -1,4 +1,4 @@
-"""What a caller probably meant: names of other solvers' options and methods."""
+"""Suggestions for misspelt options and methods, and for the names that other solvers use."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ METHODS_ELSEWHERE = {
         "{0} is a direction here: method norm-armijo (or auto) with direction {0}",
     ),
 }
-"""What those who ask for a method by its name elsewhere are told."""
+"""Suggestions for the names that methods have in other packages."""
 
 
 def option_hint(name: str, known: Collection[str]) -> str:

@@ -1,4 +1,4 @@
-"""What the solvers ask of an objective, and the counted access to it."""
+"""What the solvers require of an objective, and the counted access to it."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class Evaluator:
     """The objective in the solver's sense (always minimised), with counts and budgets.
 
     `nfev` counts the points where a value was needed, `njev` those where a gradient was, `nhev`
-    products with the Hessian. Where a value and a gradient are needed, the value is asked for
+    products with the Hessian. Where a value and a gradient are needed, the value is computed
     first, so that it counts once. `nonfinite` counts the points where either was not finite, of
     which `last_nonfinite` is the last.
     """
@@ -184,14 +184,14 @@ class Evaluator:
         return self.sign * self._watched(float(self._objective.value(x)), x)
 
     def _watched(self, number: float, x: Vector) -> float:
-        """A number found at x (n,), which is kept where that is not finite."""
+        """A number computed at x (n,); x is stored if the number is not finite."""
         if not math.isfinite(number):
             self.nonfinite += 1
             self.last_nonfinite = x.copy()
         return number
 
     def go_on(self, seconds: float, nfev: int, njev: int, nhev: int) -> None:
-        """Count from what a run had used up when it was left."""
+        """Continue the counts and the clock of an interrupted run."""
         self.started = perf_counter() - seconds
         self.deadline = self.started + self._max_time
         self.nfev, self.njev, self.nhev = nfev, njev, nhev
@@ -225,7 +225,7 @@ class Evaluator:
             self._difference(x, v, out)
 
     def _load(self, product: Product) -> None:
-        """What a compiler takes before the first product is not time of the run."""
+        """Prepare a product; the time for it does not count for the run."""
         if product in self._loaded:
             return
         self._loaded.add(product)
@@ -250,7 +250,7 @@ class Evaluator:
         out *= ratio(vnorm, norm(above - below))
 
     def gauss_newton(self, x: Vector, v: Vector, out: Vector) -> None:
-        """Write the matrix of Gauss and Newton at x times v into `out`; counted as `hvp`."""
+        """Write the Gauss–Newton matrix at x times v into `out`; counted as `hvp`."""
         self.check_time()
         self._load("gauss_newton")
         self.nhev += 1

@@ -1,4 +1,4 @@
-"""Checks of what a caller asks for; each failure names the option, its range and the value."""
+"""Checks of option values; each error names the option, its range and the value."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def number(
 
 
 def whole(name: str, value: object, low: int) -> int:
-    """A whole number of at least `low`."""
+    """An integer ≥ `low`."""
     if isinstance(value, numbers.Integral) and not isinstance(value, bool):
         count = int(value)
         if count >= low:

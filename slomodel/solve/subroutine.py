@@ -15,7 +15,7 @@ from slomodel.solve.status import Status
 
 
 class Needs(Enum):
-    """The Lipschitz constants that a subroutine asks for."""
+    """The Lipschitz constants that a subroutine needs."""
 
     nothing = 0
     L1 = 1
@@ -37,7 +37,7 @@ class Iterate:
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """L1 and L2 (None: not known) over a ball, and the source; `estimated`: perhaps too small.
+    """L1 and L2 (None: unknown) over a ball, and their source; `estimated`: may be too small.
 
     `unproved` says why a source of proofs has no L1 for the ball, which is then inf.
     """
@@ -50,7 +50,7 @@ class Constants:
 
     @property
     def second(self) -> float:
-        """L2, inf where there is none."""
+        """L2; inf if it is unknown."""
         return math.inf if self.L2 is None else self.L2
 
 
@@ -90,7 +90,7 @@ class AcceptedStep:
     """A new point, its distance from the last one, and whether it was put on the boundary.
 
     `at_boundary` is a fact of how the point was made, not a comparison of computed norms.
-    `by_rounding`: the descent asked for was missed, by no more than the rounding error of f.
+    `by_rounding`: the required descent was missed by no more than the rounding error of f.
     `violates`: it was missed by more, so that a constant given by the user is too small.
     `in_units`: the direction descends enough only with rescaled variables, so that no theorem
     applies.

@@ -1,4 +1,4 @@
-"""Which source of Lipschitz constants the options of a method ask for."""
+"""The source of Lipschitz constants that the options of a method select."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMES = ("auto", "analytic", "sampled")
 def lipschitz_source(
     given: Mapping[str, object], prove: ProofSource | None, *, second: bool = False
 ) -> LipschitzSource:
-    """The source that the options `lipschitz`, `samples` and `safety` ask for; `second`: L2 too.
+    """The source for the options `lipschitz`, `samples` and `safety`; `second`: with L2.
 
     `prove` is None for an objective of which nothing but values is known; `auto` then samples.
     """

@@ -1,4 +1,4 @@
-"""Constants that someone proves: `lipschitz="analytic"`, and `"auto"` while there is a proof."""
+"""Proved constants: `lipschitz="analytic"`, and `"auto"` where a proof exists."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from slomodel.solve.subroutine import Constants, ConstantsOver, Iterate
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """Upper bounds over a ball, inf where there is none; then the reason why."""
+    """Upper bounds on L1 and L2 over a ball; inf, with the `reason`, where none is known."""
 
     L1: float
     L2: float
@@ -191,7 +191,7 @@ class AnalyticElseSampled:
 
 @dataclass(frozen=True, slots=True)
 class FirstProved:
-    """The constants of a proof where there is one, of samples elsewhere; `second`: L2 is needed."""
+    """Proved constants where a proof exists, else sampled ones; `second`: L2 is needed."""
 
     proved: ConstantsOver
     sampled: ConstantsOver
@@ -204,7 +204,7 @@ class FirstProved:
 
 
 def unproved(radius: float, reason: str) -> DomainError:
-    """What a run that may use nothing but proofs ends with."""
+    """The error of a run that requires a proof where none exists."""
     message = f"L1 has no proved bound over the ball of radius {radius:.3g}: {reason}"
     remedy = "give a smaller D, or lipschitz='auto' or 'sampled'"
     return DomainError(Diagnostic("E606", message, help=remedy))

@@ -16,8 +16,8 @@ from slomodel.solve.norms import Vector, power
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.subroutine import Constants, ConstantsOver, Iterate
 
-# Radii asked about: the first cells, refined until the constant is within CLOSE of the least that
-# the bounds allow, or MOST were asked.
+# Radii of the first cells, which are refined until the constant is within a factor CLOSE of the
+# least that the bounds allow, or MOST radii were tried.
 RADII = (0.25, 1.0, 4.0, 64.0, 8192.0)
 MOST = 16
 CLOSE = 1.1

@@ -1,4 +1,4 @@
-"""Where the Lipschitz constants of an epoch come from: a number, a function, samples."""
+"""Sources of the Lipschitz constants of an epoch: a number, a function, samples."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from slomodel.solve.subroutine import Constants, ConstantsOver, Iterate
 SAMPLES = 30
 # Two arrays (points, n) of one group are kept; pairs are formed inside a group.
 GROUP_BYTES = 2**28
-# Pairs closer than this share of the radius tell nothing that others do not, and rounding of
-# the gradient more.
+# Pairs closer than this fraction of the radius add no information but the rounding error of the
+# gradient.
 CLOSE = 1e-6
 
 
@@ -59,7 +59,7 @@ class LipschitzSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class GivenNumber:
-    """One L1 for every ball, given as `option`."""
+    """A user-supplied L1 for every ball, the value of `option`."""
 
     L1: float
     option: str = "lipschitz"
@@ -83,7 +83,7 @@ class GivenNumber:
 
 @dataclass(frozen=True, slots=True)
 class GivenFunction:
-    """The user's (centre (n,), radius) -> L1 or (L1, L2); inf where it knows none."""
+    """A user-supplied function (centre (n,), radius) -> L1 or (L1, L2); inf where unknown."""
 
     function: BallFunction
 
@@ -177,7 +177,7 @@ class Sampled:
 
 @dataclass(frozen=True, slots=True)
 class SampledConstants:
-    """The estimates of one run; the generator goes on from ball to ball."""
+    """The estimates of one run, which share a random generator."""
 
     source: Sampled
     evaluate: Evaluator

@@ -1,4 +1,4 @@
-"""Directions by turns, so that a run needs no good guess of which one suits it."""
+"""Directions that alternate, so that no run depends on the choice of one of them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Turns:
         return self._now.propose(at, out)
 
     def learn(self, pair: SecantPair) -> None:
-        """All learn, whoever made the step: a memory of pairs stays up to date."""
+        """All directions learn from every step, so that each memory of pairs is up to date."""
         others = replace(pair, own=False)
         for direction in self._directions:
             direction.learn(pair if direction is self._now else others)

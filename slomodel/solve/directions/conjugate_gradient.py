@@ -8,8 +8,8 @@ from slomodel.solve.directions.direction import SecantPair, along_minus
 from slomodel.solve.norms import Vector, norm, ratio
 from slomodel.solve.subroutine import Iterate
 
-# β is kept above this share of ‖g‖/‖s‖, from below, as Hager & Zhang do with η = 0.01: a
-# truncation at 0 would restart too often, none at all can lose convergence.
+# Lower bound on β in units of ‖g‖/‖s‖, as in Hager & Zhang with η = 0.01: truncation at 0 would
+# restart too often, and without any convergence can be lost.
 LEAST_BETA = 0.01
 
 

@@ -1,4 +1,4 @@
-"""What a line search asks of a direction, and the simplest one."""
+"""What a line search requires of a direction, and the simplest one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from slomodel.solve.norms import LARGEST, Vector, norm
 from slomodel.solve.subroutine import Iterate
 
-# Steps without a gain before a run is at its end.
+# Number of steps without a gain after which a run ends.
 IDLE_STEPS = 200
 
 

@@ -13,8 +13,8 @@ from slomodel.solve.subroutine import Iterate
 # Damping, in units of the scaled matrix, whose diagonal is at most 1.
 FIRST_DAMPING = 1e-3
 MOST_DAMPING = 1e10
-# The share of the predicted decrease that was had: above GOOD the damping is lowered by RELIEF,
-# below POOR raised by the same.
+# Ratio of the actual to the predicted decrease: above GOOD the damping is divided by RELIEF,
+# below POOR multiplied by it.
 GOOD, POOR = 0.75, 0.25
 RELIEF = 10.0
 
@@ -72,11 +72,11 @@ class GaussNewton:
             self._predicted = 0.0
 
     def share(self, at: Iterate) -> float:
-        """The share of the predicted decrease that led to `at`; 0 where the step was cut short."""
+        """Ratio of the actual to the predicted decrease at `at`; 0 where the step was shortened."""
         return (self._f - at.f) / self._predicted if self._predicted > 0.0 else 0.0
 
     def forget(self) -> None:
-        """The steps to come are others': nothing is predicted of them."""
+        """Discard the prediction: the next steps are along another direction."""
         self._predicted = self._length = 0.0
 
     def fallback(self, at: Iterate, out: Vector) -> float:
@@ -84,7 +84,7 @@ class GaussNewton:
         return along_minus(at, min(self._delta_bar / at.gnorm, LARGEST), out)
 
     def _judge(self, share: float, least: float) -> None:
-        """Adapt the damping to the share of the predicted decrease that the last step had.
+        """Adapt the damping to the ratio of the actual to the predicted decrease of the last step.
 
         Below `least` the damping is lost to rounding in every element of M's diagonal, each of
         which may have become far smaller than D's.

@@ -1,4 +1,4 @@
-"""Gauss and Newton's direction or Newton's, by how well the first one predicts."""
+"""The Gauss–Newton or the Newton direction, by how well the first one predicts the decrease."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.subroutine import Iterate
 
-# Steps along Newton's direction before Gauss and Newton's is tried again.
+# Steps along the Newton direction before the Gauss–Newton direction is tried again.
 STAY = 8
 
 
 class MixedNewton:
-    """Gauss and Newton's direction until a step has a poor share of the decrease it predicts.
+    """The Gauss–Newton direction until a step attains little of the predicted decrease.
 
     Then the second derivatives it leaves out matter, and Newton's is taken for STAY steps.
     The idea of Dennis, Gay & Welsch, An adaptive nonlinear least-squares algorithm (1981).
@@ -27,7 +27,7 @@ class MixedNewton:
     def __init__(self, evaluate: Evaluator, start: Iterate, delta_bar: float) -> None:
         self._gauss = GaussNewton(evaluate, start, delta_bar)
         self._newton = Newton(evaluate, start, delta_bar)
-        # As after steps of Newton's: nothing that was predicted is to be judged.
+        # As after Newton steps: there is no prediction to judge.
         self._left = 1
 
     def propose(self, at: Iterate, out: Vector) -> float:

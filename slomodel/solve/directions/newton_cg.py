@@ -11,11 +11,10 @@ from slomodel.solve.norms import LARGEST, Vector, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.subroutine import Iterate
 
-# Hessian-vector products for one direction: so many, and not more than twice the unknowns.
+# Hessian–vector products for one direction, and at most twice the number of unknowns.
 MOST_PRODUCTS = 250
 FEWEST_PRODUCTS = 10
-# ‖Hv + g‖ asked for, as a share of ‖g‖: √(‖g‖/‖g₀‖), so that the run converges faster than
-# linearly, and never more than this.
+# Relative tolerance on ‖Hv + g‖/‖g‖: √(‖g‖/‖g₀‖), for superlinear convergence, and at most this.
 LOOSEST = 0.5
 
 

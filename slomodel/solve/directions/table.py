@@ -19,7 +19,7 @@ from slomodel.solve.subroutine import Iterate
 # Of directions that take the units of the variables into account: where these differ by 1e6, a
 # step to the minimum may have a cosine of 1e-6 with −∇f.
 LEAST_COSINE = 1e-8
-# They gain at every step, until they gain nothing.
+# Their steps gain something at every step until none gains anything.
 FEW_IDLE_STEPS = 10
 # Evaluations along the first of several directions that take turns.
 FIRST_TURN = 60
@@ -27,7 +27,7 @@ FIRST_TURN = 60
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How a direction is made for a run, from its start and δ̄, and what it needs.
+    """The construction of a direction for a run, from its start and δ̄, and what it requires.
 
     `initial_step` is the first trial it goes with; `squares`: it needs a sum of squares; `most`
     is the largest n it is for. `alpha` is the least cosine with −∇f, `idle` the number of steps

@@ -52,7 +52,7 @@ class Ray:
     def minimiser(
         self, at: Iterate, v: Vector, vnorm: float, slope: float, longest: float
     ) -> float | None:
-        """t in (0, longest] of the least f(x + tv), slope = ⟨g,v⟩/‖v‖; None: not to be found.
+        """The minimiser t in (0, longest] of f(x + tv), slope = ⟨g,v⟩/‖v‖; None if none was found.
 
         A step below the spacing of numbers near x is rounding; what follows expects nothing.
         """

@@ -11,7 +11,7 @@ from slomodel.solve.norms import ratio
 
 @dataclass(slots=True)
 class StepMemory:
-    """What the rules look back on: the last step's pair and the last accepted δ."""
+    """The memory of the rules: the pair of the last step and the last accepted δ."""
 
     pair: SecantPair | None = None
     delta: float | None = None

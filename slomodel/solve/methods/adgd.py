@@ -1,4 +1,4 @@
-"""Adaptive gradient descent: the step from how much the gradient changed along the last one."""
+"""Adaptive gradient descent: step sizes from the change of the gradient along the last step."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class AdGD(FreeMethod):
 
 
 class SecantLength:
-    """λ_k‖∇f‖, with what λ_k is made from."""
+    """The length λ_k‖∇f‖, with the state that determines λ_k."""
 
     def __init__(self, lam0: float) -> None:
         self._lam = lam0

@@ -33,7 +33,7 @@ from slomodel.solve.subroutine import (
 )
 from slomodel.solve.verify.inequalities import of_accelerated_steps
 
-# Constants are asked for over 3D, where every x̂_t lies.
+# Constants are needed over 3D, where every x̂_t lies.
 OVER = 3.0
 LEAST_D = 0.1
 GROW = 4.0  # where L2 allows, at most to the size of x
@@ -108,7 +108,7 @@ def both(constants: ConstantsOver, start: Iterate, D: float) -> Constants:
 
 
 class AGPRun:
-    """One run of AGP. `call` tells of the last step: see CALL."""
+    """One run of AGP."""
 
     def __init__(self, method: AGP, evaluate: Evaluator, start: Iterate, tolerance: float) -> None:
         self._literal = method.lift == "paper"
@@ -134,7 +134,7 @@ class AGPRun:
         return replace(region, L2=L2, d=2.0 * root / math.sqrt(L2))
 
     def step(self, current: Iterate, region: EpochRegion) -> AcceptedStep | Halt | Violation:
-        """x̄ ↦ p, b⁽¹⁾, b⁽²⁾, or where rounding leaves none of them the best point that there is."""
+        """x̄ ↦ p, b⁽¹⁾, b⁽²⁾, or the best point available where rounding excludes these."""
         halt = self._stagnation.look_far(current, self._s)
         if halt:
             return halt
@@ -212,7 +212,7 @@ class AGPRun:
     def _otherwise(
         self, task: Subproblem, out: Outcome, facts: dict[str, float | str]
     ) -> Iterate | None:
-        """The best or calmest ŷ or a gradient step, where f is lower, or ‖g‖ at the floor of f."""
+        """The best or calmest ŷ or a gradient step that lowers f, or ‖g‖ at the resolution of f."""
         start, noise = task.start, self._stagnation.resolution.noise(task.start)
         if out.best is not None and out.best.f < start.f - noise:
             facts["chosen"] = "best"
@@ -266,7 +266,7 @@ class AGPRun:
         )
 
     def _double(self) -> Violation:
-        """Ask for the step again, with L1 and L2 doubled."""
+        """Request the step again, with L1 and L2 doubled."""
         self._doublings += 1
         self._doubled = True
         return Violation()

@@ -93,7 +93,7 @@ class Outcome:
 
 
 class UntilGuilty:
-    """The inner iterations from x̄. All ŷ_j, x̂_j and ∇f̂(x̂_j) are kept; nothing is evaluated twice.
+    """The inner iterations from x̄. All ŷ_j, x̂_j and ∇f̂(x̂_j) are stored; nothing is evaluated twice.
 
     Paper: alg:AGP-UPG.
     """
@@ -217,7 +217,7 @@ class UntilGuilty:
         return True
 
     def _fhat_at_x(self, j: int) -> float:
-        """f̂(x̂_j), found when first asked for."""
+        """f̂(x̂_j), computed when first needed."""
         known = self._fhat_x[j]
         if known is None:
             x = self._x[j]

@@ -1,4 +1,4 @@
-"""`method="auto"`: the direction that suits what is known of an objective."""
+"""`method="auto"`: the direction by the structure of the objective."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ REACH = 10.0
 
 
 def chosen(facts: ObjectiveFacts, n: int) -> tuple[str, str]:
-    """A direction for n unknowns, and what it was chosen for.
+    """A direction for n unknowns, and the reason for the choice.
 
     The first that applies: kinks, or no Hessian and many unknowns: `lbfgs`. No Hessian and few:
     `lbfgs/newton`. A quadratic: `newton-cg`, whose conjugate gradients solve it in a step where

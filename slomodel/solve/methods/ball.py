@@ -1,4 +1,4 @@
-"""Radius D and margin d of the epochs' balls: defaults and what the theorems ask of them."""
+"""Radius D and margin d of the epochs' balls: defaults, and the conditions of the theorems."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SLACK = 1e-12
 
 
 def is_auto(given: Mapping[str, object]) -> bool:
-    """Whether D='auto' is asked for: every step has a ball of its own."""
+    """Whether D='auto' is requested: every step has a ball of its own."""
     return isinstance(given.get("D"), str) and given["D"] == "auto"
 
 
@@ -39,7 +39,7 @@ def radius(given: Mapping[str, object], context: MethodContext, d: float) -> flo
 
 
 def fixed_radius(value: object) -> float:
-    """A radius that is given as a number."""
+    """A radius that the user supplies as a number."""
     if isinstance(value, str):
         remedy = "give a number, or leave D out; D='auto' goes with pgd and tgd alone"
         raise bad_value("D", "a finite number > 0", value, remedy)

@@ -1,4 +1,4 @@
-"""Certified steps, `D="auto"`: each goes as far as the bound over its own ball proves."""
+"""Certified steps, `D="auto"`: each as long as the bound over its own ball allows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from slomodel.solve.verify.inequalities import of_certified_steps
 # A radius within this share of the largest is near enough: most of the decrease is in the first
 # half of the step.
 NEAR = 0.1
-# Balls asked about for one step. Each factor of ten by which inf is left behind takes one.
+# Balls tried for one step. Each factor of ten until L1 is finite takes one.
 TRIALS = 60
 SHRINK = 0.1
 
@@ -74,7 +74,7 @@ def certified(name: str, context: MethodContext, margin_given: bool) -> Certifie
 def largest_proved(start: Iterate, constants: ConstantsOver) -> EpochRegion:
     """The ball of a certified step from `start`, its radius within 10 % of the largest.
 
-    δ·L1(δ) grows with δ, so each ball asked about halves the search at least: where it is too
+    δ·L1(δ) grows with δ, so each ball tried halves the search at least: where it is too
     large, ‖g‖/L1 of it is still proved, by the same L1; where it is not, no δ beyond ‖g‖/L1 is.
     L1 = 0 would allow any δ: max(1, ‖x‖) is taken.
     Raises DomainError where no ball has a finite L1.

@@ -1,4 +1,4 @@
-"""What the defaults of a method depend on besides its options."""
+"""The context of a method's defaults: start, tolerance, constants and objective."""
 
 from __future__ import annotations
 

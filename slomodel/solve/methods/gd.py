@@ -23,7 +23,7 @@ from slomodel.solve.verify.inequalities import of_a_fixed_step
 
 @dataclass(frozen=True, slots=True)
 class GD:
-    """x − ∇f/L, L given, or L1 over B(x0, D) once and for all. Paper: eqn:GD-bound.
+    """x − ∇f/L for a user-supplied L, or for L1 over B(x0, D), computed once. Paper: eqn:GD-bound.
 
     Outside that ball nothing is proved: wherever f falls by less than the condition asks, L is
     doubled. A given L is taken at its word.
@@ -66,7 +66,7 @@ def descend(current: Iterate, region: EpochRegion, out: Vector) -> bool:
 
 
 def given_constant(given: Mapping[str, object]) -> GivenNumber | None:
-    """The source that the option L is, if given; DomainError beside other options of constants."""
+    """The option L as a source, if given; DomainError beside other options for constants."""
     if "L" not in given:
         return None
     for name in ("D", "lipschitz", "samples", "safety"):
@@ -77,7 +77,7 @@ def given_constant(given: Mapping[str, object]) -> GivenNumber | None:
 
 
 def gd_source(given: Mapping[str, object], prove: ProofSource | None) -> LipschitzSource:
-    """L where it is given, else the constants that pgd would take."""
+    """The user's L, else the constants that pgd uses."""
     return given_constant(given) or lipschitz_source(given, prove)
 
 

@@ -1,4 +1,4 @@
-"""Steps whose length a Lipschitz constant gives, and the check that they descend."""
+"""Steps whose length a Lipschitz constant determines, and the check of their descent."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class DescentRun:
         self._s = np.empty_like(start.x)
 
     def enter(self, region: EpochRegion) -> EpochRegion:
-        """The region with L1 lifted to the least that the method's proof allows."""
+        """The region with L1 raised to the least value that the method's proof allows."""
         assert region.L1 is not None
         return replace(region, L1=max(region.L1, self._least_L1))
 
@@ -85,7 +85,7 @@ class DescentRun:
         return AcceptedStep(new, length, at_boundary, holds and excess > 0.0, violates=not holds)
 
     def _within_noise(self, current: Iterate, excess: float, region: EpochRegion) -> bool:
-        """Whether the descent condition, missed by `excess`, holds within the error of f."""
+        """Whether the descent condition, violated by `excess`, holds within the error of f."""
         far = reach(region, current)
         resolution = self._stagnation.resolution
         return resolution.within_noise(self._evaluate, current, excess, self._largest_f, far)
@@ -103,6 +103,6 @@ class DescentRun:
 
 
 def reach(region: EpochRegion, at: Iterate) -> float:
-    """How far from `at` a step may go: by D, or by max(1, ‖x‖) where no ball bounds it."""
+    """The longest step from `at`: D, or max(1, ‖x‖) where no ball bounds it."""
     D = region.D
     return D if math.inf > D else max(1.0, norm(at.x))

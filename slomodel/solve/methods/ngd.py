@@ -16,7 +16,7 @@ SHARE = 0.01
 
 @dataclass(frozen=True, slots=True)
 class NGD(FreeMethod):
-    """x − d·∇f/‖∇f‖: f may rise, and near a minimiser it goes to and fro.
+    """x − d·∇f/‖∇f‖: f may rise, and near a minimiser the iterates oscillate.
 
     Grimmer (2019), SIAM J. Optim. 29(2), with a constant step; known to work for convex f only.
     """
@@ -35,7 +35,7 @@ class NGD(FreeMethod):
 
 @dataclass(frozen=True, slots=True)
 class FixedLength:
-    """The length d, whatever was seen."""
+    """The constant length d."""
 
     d: float
 

@@ -40,7 +40,7 @@ class NormArmijo:
     """Steps of length at most δ̄ along a gradient-related direction; needs no constant.
 
     D = d = δ̄: every step ends its epoch. With the `degree` of a polynomial the search is exact.
-    `chosen_for` says what a direction was chosen for that was not asked for.
+    `chosen_for` is the reason for a direction that was not requested.
     """
 
     delta_bar: float
@@ -73,7 +73,7 @@ class NormArmijo:
 
     @property
     def inequalities(self) -> tuple[TheoremInequality, ...]:
-        # Along −g the cosine is 1, whatever is asked of a direction.
+        # Along −g the cosine is 1, whatever is required of a direction.
         alpha = 1.0 if self.direction == "gradient" else self.alpha
         return (
             *of_line_search(self.sigma, alpha),

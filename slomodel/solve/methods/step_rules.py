@@ -1,4 +1,4 @@
-"""Steps along −∇f whose length a rule sets, with no inequality that bounds f: it may rise."""
+"""Steps along −∇f whose length a rule sets, without a bound on f, which may rise."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Length(Protocol):
 
     @property
     def limit(self) -> str:
-        """What sets the length, for messages."""
+        """The parameter that sets the length, for messages."""
         ...
 
     def propose(self, current: Iterate) -> float:
@@ -46,7 +46,7 @@ class Length(Protocol):
         ...
 
     def full(self, old: Iterate, new: Iterate) -> bool:
-        """Whether the step may be one of many that lead nowhere."""
+        """Whether the step may be one of many without a limit point."""
         ...
 
 
@@ -72,7 +72,7 @@ class FreeMethod(ABC):
 
 
 class FreeRun:
-    """One run of a rule for the length. The run returns the lowest point that it saw."""
+    """One run of a rule for the length, which returns its lowest point."""
 
     def __init__(self, rule: Length, evaluate: Evaluator, start: Iterate) -> None:
         self._rule = rule

@@ -1,4 +1,4 @@
-"""The methods by name: the options each takes, and how it is built from them."""
+"""The methods by name: the options of each, and its construction from them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Method:
 
 
 def norm_armijo(given: Options, context: MethodContext) -> NormArmijo:
-    """The paper's method: along −g unless another direction is asked for."""
+    """The paper's method: along −g unless another direction is requested."""
     return line_search(given, context, direction="gradient")
 
 
@@ -89,7 +89,7 @@ def line_search(
 
 
 def check_suits(direction: str, rule: Rule, context: MethodContext) -> None:
-    """Raises DomainError where the objective has not what the direction needs, or is too large."""
+    """Raise DomainError where the objective lacks what the direction needs, or n is too large."""
     n = len(context.x0)
     if rule.squares and not context.facts.squares:
         message = f"direction={direction!r} needs a sum of squares that the compiler sees"
@@ -103,7 +103,7 @@ def check_suits(direction: str, rule: Rule, context: MethodContext) -> None:
 
 
 def degree_for_exact(facts: ObjectiveFacts) -> int:
-    """The degree of the polynomial; DomainError where it is none, or of too high a degree."""
+    """The degree of the polynomial; DomainError if f is not one, or of too high a degree."""
     if facts.degree is not None and facts.degree <= LARGEST_DEGREE:
         return facts.degree
     known = "is not seen to be one" if facts.degree is None else f"has degree {facts.degree}"
@@ -128,7 +128,7 @@ _BALL = ("D", "d", "lipschitz", "samples", "safety")
 
 
 def of_a_ball(given: Options, prove: ProofSource | None, facts: ObjectiveFacts) -> LipschitzSource:
-    """The constants that `lipschitz` asks for."""
+    """The constants for the option `lipschitz`."""
     return lipschitz_source(given, prove)
 
 

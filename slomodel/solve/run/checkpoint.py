@@ -1,4 +1,4 @@
-"""Checkpoints: a run written down every few seconds, and taken up again to the bit."""
+"""Checkpoints: a run is stored every few seconds, and can be resumed bit for bit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from slomodel.solve.subroutine import Iterate
 
 FORMAT = "slomodel checkpoint 1"
 SECONDS = 5.0
-# Writing takes at most this share of a run.
+# Writing takes at most this fraction of the time of a run.
 SHARE = 0.05
 _COUNTS = ("nfev", "njev", "nhev")
 _NAMED = ("x0", "rows", "point", "gradient")
@@ -59,7 +59,7 @@ class Saved:
 
 
 class Keeper:
-    """Writes checkpoints of one run to `path`, and puts `saved` back at its start."""
+    """Writes checkpoints of one run to `path`, and restores `saved` at its start."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class Keeper:
         self._due = 0.0
 
     def follow(self, evaluate: Evaluator, monitor: Monitor, parts: dict[str, object]) -> None:
-        """Take the objects that a run consists of, and bring them to where it was left.
+        """Store the objects that a run consists of, and restore their saved state.
 
         An object that takes the place of another one has to be put into `parts`.
 

@@ -60,7 +60,7 @@ def minimize(
             }
             if keeper:
                 keeper.follow(evaluate, monitor, parts)
-                # A run that was at its end is asked again whether it is.
+                # Whether a run that had ended has ended under the present options is tested again.
                 run.status, run.stop_asked = None, False
         while run.status is None:
             if run.region is None:
@@ -121,7 +121,7 @@ def left_saddle(watch: SaddleWatch, monitor: Monitor, run: RunState) -> bool:
 
 
 def evaluate_start(evaluate: Evaluator, monitor: Monitor, run: RunState) -> None:
-    """f, g and what is measured against them: the tolerance and the depth called unbounded.
+    """Compute f, g and what depends on them: the tolerance, and the value that counts as unbounded.
 
     The scale s = min(1, max(|f|, ‖g‖)), 1 where that is 0: a flat or tiny f is not solved at once.
     """
@@ -184,7 +184,7 @@ def one_epoch(
 
 
 def inflated(region: EpochRegion, at: Iterate) -> EpochRegion:
-    """The region with L1 and L2 doubled; L1 = 0 becomes what takes a step from `at` out by D."""
+    """The region with L1 and L2 doubled; L1 = 0 becomes ‖g‖/D, whose step has length D."""
     assert region.L1 is not None
     L2 = None if region.L2 is None else 2.0 * region.L2
     return replace(region, L1=2.0 * region.L1 or at.gnorm / region.D, L2=L2)

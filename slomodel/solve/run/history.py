@@ -1,4 +1,4 @@
-"""What a run records: one row a point, one entry a stretch of like epochs."""
+"""The record of a run: one row per point, and one entry per sequence of like epochs."""
 
 from __future__ import annotations
 

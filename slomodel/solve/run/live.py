@@ -43,7 +43,7 @@ class LiveLine:
 
 
 def live_line(max_time: float | None, counted: str = "iteration") -> Progress | None:
-    """The display of a run, or None where nobody watches; `counted` is what k counts."""
+    """The display of a run, or None without a terminal; `counted` is what k counts."""
     from rich.console import Console
 
     console = Console(file=sys.stderr, highlight=False)
@@ -53,7 +53,7 @@ def live_line(max_time: float | None, counted: str = "iteration") -> Progress | 
 def display_of(
     progress: object, max_time: float | None, counted: str = "iteration"
 ) -> Progress | None:
-    """The display asked for: the live line for True, None for None, False or where nobody watches.
+    """The requested display: the live line for True; None for None, False or without a terminal.
 
     `counted` is what the line counts.
     Raises DomainError for what is no display.

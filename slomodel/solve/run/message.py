@@ -34,7 +34,7 @@ def message(run: RunState, evaluate: Evaluator, nit: int, parameters: Mapping[st
 
 
 def proofs_note(run: RunState, seconds: float, parameters: Mapping[str, object]) -> str:
-    """Where most of a time limit went to proving constants: how much, and what takes less."""
+    """If proofs of constants took most of the time limit: how much, and an alternative."""
     proofs = run.proofs
     if run.status is not Status.max_time or not proofs or proofs.seconds <= 0.5 * seconds:
         return ""
@@ -60,7 +60,7 @@ def stationary_start(sense: Sense) -> str:
 
 
 def constants_note(run: RunState) -> str:
-    """What the run has shown of its Lipschitz constants; empty if nothing."""
+    """What the run has shown about its Lipschitz constants; empty if nothing."""
     if not run.violations:
         return ""
     steps = counted(run.violations, "step")

@@ -1,4 +1,4 @@
-"""What the user sees and says during a run: history, callback, progress."""
+"""The user's side of a run: history, callback, progress."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Monitor:
         self._next_update = 0.0
 
     def record(self, point: Iterate, step: float, epoch: int) -> None:
-        """Take in the next point, x0 first."""
+        """Record the next point, x0 first."""
         self._now = perf_counter()
         evaluate = self._evaluate
         time = self._now - evaluate.started
@@ -69,12 +69,12 @@ class Monitor:
         self.k += 1
 
     def restore(self, rows: Vector) -> None:
-        """Go on after the rows (k, 5) of an earlier run."""
+        """Continue after the rows (k, 5) of an earlier run."""
         self.recorder.restore(rows)
         self.k = len(rows) - 1
 
     def tell(self, point: Iterate, step: float, epoch: int) -> bool:
-        """Pass the point just recorded on; True when the callback asks to stop."""
+        """Pass on the point just recorded; True when the callback requests a stop."""
         if self._progress is not None and self._now >= self._next_update:
             self._progress.update(self._state(point, step, epoch))
             self._next_update = self._now + PROGRESS_SECONDS

@@ -1,4 +1,4 @@
-"""Many starts of one objective: every run, the best first, and what they say together."""
+"""Several starts of one objective: all runs, the best one first."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class RunFrom(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StartTask:
-    """Run k of many, in what is left of the time; None where nothing is."""
+    """Run k of several, in the remaining time; None if there is none."""
 
     run: RunFrom
     seed: int
@@ -93,7 +93,7 @@ def made(task: StartTask, starts: int, workers: int) -> Iterator[Solution]:
 
 
 def rank(solution: Solution, sign: float) -> tuple[bool, float, int]:
-    """Lowest objective first, those that are no number last; of equals the first seed."""
+    """The sort key: lowest objective first, NaN last, ties by seed."""
     known = not math.isnan(solution.fun)
     return not known, sign * solution.fun if known else 0.0, solution.seed
 

@@ -1,4 +1,4 @@
-"""What several runs of one objective say together."""
+"""A summary of several runs of one objective."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from slomodel.solve.run.history import History
 from slomodel.solve.status import Status
 
 # Objectives that differ by less, relative to the larger, count as the same one; and where they
-# are near 0, by less than this share of what the runs began with.
+# are near 0, by less than this fraction of the first values.
 SAME = 1e-6
 SAME_OF_FIRST = 1e-10
 MOST_VALUES = 6

@@ -1,4 +1,4 @@
-"""Tasks by number in several processes: what each gives, as soon as it is there."""
+"""Numbered tasks in several processes, with the results in order of completion."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Pool(Generic[T]):
         self._ring.send_bytes(b"stop")
 
     def _stop(self) -> None:
-        """Ctrl-C for the tasks that run, or no more waiting for them."""
+        """Interrupt the running tasks, or give them up."""
         self._bell.recv_bytes()
         self._given_up = self._stopping
         self._stopping = True
@@ -124,7 +124,7 @@ def _context() -> ForkContext | SpawnContext:
 
 
 def _work(task: Callable[[int], T], there: Connection, others: list[Connection]) -> None:
-    """What a process does: numbers in, results out, until its parent closes the pipe.
+    """The loop of a process: numbers in, results out, until its parent closes the pipe.
 
     Ctrl-C cuts the task that runs, never the sending of what it gave; numbers that come later
     are answered with None.
@@ -177,7 +177,7 @@ def _answer(
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Ctrl-C waits meanwhile: a process begins before it has its handler."""
+    """Block Ctrl-C while a process starts, before it has its handler."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if MASKS else set()
     try:
         yield

@@ -1,4 +1,4 @@
-"""Taking a run up again: what the checkpoint says, what the call says, and the objective."""
+"""Resuming a run: agreement of the checkpoint with the call and the objective."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def agreed(saved: Saved, asked: Trajectory) -> Trajectory:
 
 
 def start_of(saved: Saved, x0: ArrayLike | None) -> Vector:
-    """The x0 (n,) of the run to resume; DomainError where another one is asked for."""
+    """The x0 (n,) of the run to resume; DomainError where another one is requested."""
     if x0 is None or np.array_equal(np.asarray(x0), saved.x0):
         return saved.x0
     message = f"x0 is not the one that the run in `{saved.path}` began with"

@@ -1,4 +1,4 @@
-"""Where a run stands: its point, its epoch, what it has recorded, and how it ended."""
+"""The state of a run: its point, its epoch, its record, and how it ended."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from slomodel.solve.verify.certificate import Certifier
 
 @dataclass(slots=True)
 class RunState:
-    """Where a run stands and how it ended; `tolerance` is √ε, set from f and g at the start.
+    """The state of a run and how it ended; `tolerance` is √ε, set from f and g at the start.
 
     `best` is the lowest point left behind by a step that rises by more than rounding. `region` is
     that of the epoch that is open, if one is; it began after step `first`, with
-    `violations_before` in all. `proofs` are what is asked for constants, if anyone is. The
+    `violations_before` in all. `proofs` is the source of proved constants, if any. The
     run began with the value `first_f` and ‖x‖ = `first_size`.
     """
 

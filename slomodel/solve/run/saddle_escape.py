@@ -1,4 +1,4 @@
-"""`second_order=True`: leaving points where the gradient vanishes but the Hessian is not ≥ 0."""
+"""`second_order=True`: leaving stationary points at which the Hessian is not ⪰ 0."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ GROWTH = 3
 # whose Hessian almost vanishes the gain is far away.
 FARTHEST = 4.0
 HALVINGS = 60
-# The share of the decrease |λ|t²/2 that a step of length t has to have.
+# The fraction of the decrease |λ|t²/2 that a step of length t must attain.
 SIGMA = 0.3
-# Radii of balls, in units of max(1, ‖x‖), over which L2 is asked for.
+# Radii of balls, in units of max(1, ‖x‖), over which L2 is bounded.
 RADII = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 NOT_JUDGED = "The run ended before second_order had judged its last point, which may be a saddle."
 
@@ -90,12 +90,12 @@ class SaddleWatch:
 
     @property
     def verdict(self) -> str:
-        """What the run has shown of saddles; that nothing was shown of its end, if so."""
+        """What the run has shown about saddles and about its last point."""
         saddles = f"{self.left} saddle{'' if self.left == 1 else 's'} left. " if self.left else ""
         return saddles + self._judged
 
     def judge(self, at: Iterate, tolerance: float) -> None:
-        """Say what is known of the least eigenvalue λ of the Hessian at a run's last point (n,)."""
+        """Determine what is known of the least eigenvalue λ of the Hessian at the last point."""
         self._judged = self._said_of(at, tolerance)
 
     def _said_of(self, at: Iterate, tolerance: float) -> str:
@@ -145,7 +145,7 @@ class SaddleWatch:
         return lengths if not L2 else [*lengths, min(-2.0 * ritz.value / L2, farthest)]
 
     def _constant(self, x: Vector, step: Callable[[float], float]) -> float | None:
-        """L2 over a ball that holds a step of length step(L2); None where no proof is at hand."""
+        """L2 over a ball that contains a step of length step(L2); None without a proof."""
         for share in RADII if self._prove else ():
             assert self._prove is not None
             radius = share * max(1.0, norm(x))

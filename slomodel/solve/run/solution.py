@@ -1,4 +1,4 @@
-"""The result of a run: SciPy's fields, the history, and a file to keep it in."""
+"""The result of a run: SciPy's fields, the history, and its file format."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Solution:
         return getattr(self, name)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to one npz file, in one move; `load_solution` reads it back.
+        """Write everything to one npz file, atomically; `load_solution` reads it back.
 
         Raises DomainError where the file cannot be written.
         """
@@ -96,7 +96,7 @@ class Solution:
 
 
 def _arrays(solution: Solution) -> dict[str, NDArray[np.generic]]:
-    """One run as arrays by name; a text holds what is none."""
+    """One run as arrays by name; everything else is in a JSON text."""
     text: Mapping[str, object] = {
         "format": FORMAT,
         "status": solution.status.value,

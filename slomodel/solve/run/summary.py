@@ -24,7 +24,7 @@ _WIDTH = 88
 
 
 def summary(solution: Mapping[str, object]) -> str:
-    """One line a field, as SciPy prints its results; long arrays are cut in the middle."""
+    """One line per field, as SciPy prints its results; long arrays are abbreviated."""
     indent = max(map(len, _SHOWN)) + 2
     lines = []
     for name in _SHOWN:

@@ -1,4 +1,4 @@
-"""The least eigenvalue of a Hessian: found by Lanczos' method, shown by a factorisation."""
+"""The least eigenvalue of a Hessian: estimated by Lanczos, bounded by a factorisation."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Ritz:
 
     @property
     def noise(self) -> float:
-        """An eigenvalue of this size may be rounding only."""
+        """An eigenvalue of this magnitude may be rounding only."""
         return NOISE * self.eps * math.sqrt(len(self.vector)) * self.largest
 
 

@@ -1,4 +1,4 @@
-"""Stagnation of a run: steps that gain nothing, for its three kinds of steps, and long steps."""
+"""Stagnation: steps that gain nothing, for three kinds of steps, and long steps without end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DRIFT = 1e-9
 
 
 class Gain(Protocol):
-    """What counts as a gain, for a kind of steps; with the reference values of the last gain."""
+    """The criterion for a gain of one kind of steps, with the values at the last gain."""
 
     def gained(self, point: Iterate, noise: float, fraction: float) -> bool:
         """Whether `point` gains something; `noise` is the resolution of f there.
@@ -121,19 +121,19 @@ class Stagnation:
         idle_steps: int = IDLE_STEPS,
         probe: FarProbe | None = None,
     ) -> Stagnation:
-        """That of a line search."""
+        """The stagnation of a line search."""
         resolution = Resolution(start, evaluate.eps)
         gain = SearchGain(start, resolution)
         return Stagnation(evaluate, start, gain, resolution, idle_steps, probe)
 
     @staticmethod
     def of_fixed_steps(evaluate: Evaluator, start: Iterate) -> Stagnation:
-        """That of steps whose length a Lipschitz constant gives."""
+        """The stagnation of steps whose length a Lipschitz constant determines."""
         return Stagnation(evaluate, start, RangeGain(start), Resolution(start, evaluate.eps))
 
     @staticmethod
     def of_free_steps(evaluate: Evaluator, start: Iterate) -> Stagnation:
-        """That of steps along which f may rise."""
+        """The stagnation of steps along which f may rise."""
         return Stagnation(evaluate, start, ChangeGain(start), Resolution(start, evaluate.eps))
 
     def after(self, point: Iterate, fraction: float = 1.0) -> bool:

@@ -67,7 +67,7 @@ class Beyond:
 
 
 def falls_beyond(evaluate: Evaluator, at: Iterate, so_far: SoFar) -> Beyond | None:
-    """A lower point along the direction of least curvature at a stationary point; None: none found.
+    """A lower point along the direction of least curvature at a stationary point, if one is found.
 
     Costs n Hessian products, or PRODUCTS for n > FEW, and more where an eigenvalue is about 0;
     values only where the curvature is negative, here or further out.

@@ -60,7 +60,7 @@ class Line:
         return "violated" if self.violated else "held"
 
     def told(self, width: int) -> str:
-        """One line of text, the name in `width` columns."""
+        """One line of text, with the name in `width` columns."""
         parts = [f"{self.name.ljust(width)}  {self.state}"]
         if self.checked:
             count = self.violated or self.checked
@@ -87,8 +87,9 @@ _LEGEND = (
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """The theorem inequalities of a run and where its constants are from; `estimated`: these may be
-    too small.
+    """The theorem inequalities of a run and the sources of its constants.
+
+    `estimated`: the constants may be too small.
 
     With proved constants a violation is a fault of this package, with given or sampled ones it
     says that they are too small.
@@ -227,7 +228,7 @@ class Certifier:
         return values + self._errors.gradient_error(old.x, old.g) * step.taken.length
 
     def certificate(self) -> Certificate:
-        """What was found so far."""
+        """The certificate of the steps so far."""
         lines = tuple(
             Line(p.name, p.applies, t.checked, t.violated, t.exempt, t.worst, t.worst_k)
             for p, t in zip(self._inequalities, self._tallies, strict=True)
@@ -236,7 +237,7 @@ class Certifier:
 
 
 def count(tally: Tally, excess: float, error: float, k: int) -> None:
-    """Take in one check; an excess is a violation only beyond the error."""
+    """Record one check; an excess is a violation only beyond the error."""
     if math.isnan(excess):
         tally.exempt += 1
         return

@@ -25,7 +25,7 @@ SERIES_TERMS = 12
 
 
 def exempt(step: CheckedStep) -> bool:
-    """Whether the step was made at the floor of f, or by a rule that the theorem does not know."""
+    """Whether the step was at the resolution of f, or by a rule that the theorem does not cover."""
     chosen = step.taken.facts.get("chosen", COVERED[0])
     taken = step.taken
     return taken.by_rounding or taken.in_units or chosen not in COVERED
@@ -36,7 +36,7 @@ def descends(
     least: Callable[[CheckedStep], float | None],
     inexact: Callable[[CheckedStep], float] | None = None,
 ) -> TheoremInequality:
-    """f_{k−1} − f_k is at least what `least` says; None: nothing is said of the step.
+    """f_{k−1} − f_k ≥ least(step); where `least` is None the inequality does not refer to the step.
 
     `least` has a relative error of a few roundings; `inexact` is the effect on f of the rounding of
     the step itself.
@@ -129,7 +129,7 @@ def travel(step: CheckedStep) -> tuple[float, float]:
 
 
 def admissible(least: Callable[[CheckedStep], float]) -> TheoremInequality:
-    """D is at least what the theorem asks."""
+    """D is at least the value that the theorem requires."""
 
     def excess(step: CheckedStep) -> tuple[float, float]:
         wanted = least(step)
@@ -250,7 +250,7 @@ def _beyond_tangent(q: float, tau: float) -> float:
 
 
 def of_line_search(sigma: float, alpha: float) -> tuple[TheoremInequality, ...]:
-    """norm-armijo's first inequality, and the travel. Paper: cor:lsearch-1, its theorem."""
+    """norm-armijo's first inequality, and the distance from x0. Paper: cor:lsearch-1."""
 
     def radius(step: CheckedStep) -> tuple[float, float]:
         if not step.all_clean:
@@ -297,7 +297,7 @@ class CurvatureDescent:
 def by_curvature(
     constant: Callable[[CheckedStep], float] | None, sigma: float, theta: float, alpha: float
 ) -> TheoremInequality:
-    """The second inequality, with `constant` for L1 over the ball of the step; None: not made."""
+    """The second inequality, with `constant` for L1 over the step's ball; None: not applicable."""
     name = "a step lowers f by theta*sigma*(1-sigma)*alpha^2*eps/(2*L1)"
     if constant is None:
         return TheoremInequality(name, says_nothing, applies=False)
@@ -309,7 +309,7 @@ def says_nothing(step: CheckedStep) -> None:
 
 
 def first_constant(region: EpochRegion) -> float:
-    """L1 of a region that has one."""
+    """L1 of a region with a constant."""
     assert region.L1 is not None
     return region.L1
 
