@@ -1,4 +1,4 @@
-"""Kernels that mostly move numbers: copies, collected slices, listed places, recurrences."""
+"""Kernels of fills, copies, sums of slices and recurrences."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from slomodel.codegen.loops.nest import (
 
 
 def fill_kernel(name: str, fill: Fill, names: DeviceNames) -> list[Kernel]:
-    """One number in every element of an array."""
+    """The kernel that sets all elements of an array to one number."""
     names.begin()
     target = names.base(fill.array)
     number = f"(real){fill.value!r}" if names.single else f"{fill.value!r}"
@@ -30,7 +30,7 @@ def fill_kernel(name: str, fill: Fill, names: DeviceNames) -> list[Kernel]:
 
 
 def copy_kernel(name: str, copy: Copy, names: DeviceNames) -> list[Kernel]:
-    """The elements of an array, wherever they lie, in C order."""
+    """The kernel that copies elements into C order."""
     names.begin()
     target, size, kind = names.base(copy.array), prod(copy.shape), index_type(copy.shape)
     axes = [f"i{k}" for k in range(len(copy.shape))]
@@ -40,7 +40,7 @@ def copy_kernel(name: str, copy: Copy, names: DeviceNames) -> list[Kernel]:
 
 
 def collection_kernel(name: str, node: Collection, names: DeviceNames) -> list[Kernel]:
-    """Each element of the result adds up what is put there."""
+    """The kernel in which each element of the result sums what is put there."""
     names.begin()
     size, kind = prod(node.shape), index_type(node.shape)
     axes = [f"i{k}" for k in range(len(node.shape))]
@@ -56,7 +56,7 @@ def collection_kernel(name: str, node: Collection, names: DeviceNames) -> list[K
 
 
 def _part(k: int, one: PlacedSlice, kind: str, names: DeviceNames) -> list[str]:
-    """One array that reaches a part of the result: which element of it is put here, if any."""
+    """The lines that add the element of a slice at this place of the result, if there is one."""
     own = [f"k{k}_{axis}" for axis in range(len(one.shape))]
     lines, conditions = [], []
     for axis, run in enumerate(one.runs):

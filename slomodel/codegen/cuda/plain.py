@@ -1,7 +1,7 @@
 """Kernels of nests as they stand: without axes, or with bounds and positions of any kind.
 
-A thread takes a place along the outer axes, as far as no two of these write to one element, and
-goes through the others in order.
+Threads share the outer axes, as far as no two of them write to the same element; each goes
+through the inner axes in order.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from slomodel.codegen.loops.plain import PlainLoops
 
 
 def plain_kernel(name: str, nest: Nest, names: DeviceNames) -> list[Kernel]:
-    """One kernel. What its reductions add up is the result: arrays hold nothing before."""
+    """The kernel of a nest with axes; its reductions start from nothing."""
     names.begin()
     for element in _elements(nest):
         names.base(element.array)
@@ -53,7 +53,7 @@ def _elements(nest: Nest) -> list[Element]:
 
 
 def _threads(nest: Nest) -> int:
-    """How many of the outer axes threads can share: their places in every target are apart."""
+    """The number of outer axes that threads can share without writing to the same element."""
     targets = [one.target for one in nest.statements if not isinstance(one, Apply)]
     fixed = next((k for k, axis in enumerate(nest.axes) if not axis.is_fixed), len(nest.axes))
     arrays = [one.array for one in targets if isinstance(one, Element)]
@@ -63,7 +63,7 @@ def _threads(nest: Nest) -> int:
 
 
 def _apart(target: Element, nest: Nest, most: int) -> int:
-    """The number of outer axes, up to `most`, at whose places a target has elements of its own."""
+    """The number of outer axes, up to `most`, along which the elements of a target differ."""
     if not target.position.is_affine:
         return 0
     strides = [*target.position.strides, *[0] * len(nest.axes)][: len(nest.axes)]

@@ -1,7 +1,7 @@
-"""Arrays that are summed from slices, element by element, where a loop has no order.
+"""Sums of slices on a device, computed for each element of the result.
 
-Threads that add to one place would have to take turns. Instead each element of such an array adds
-up, in the order of the program, whatever is put there.
+Threads that add to the same element would have to wait for each other. Instead each element of
+the result sums what is put there, in the order of the program.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Term = tuple[Expr, tuple[Index, ...] | None]
 class Collected:
     """The sums of slices of a program.
 
-    `partial` are those that another one continues: they are never computed by themselves.
+    `partial` are those that another one continues; they are not computed themselves.
     """
 
     steps: dict[Expr, Step]

@@ -56,7 +56,7 @@ from slomodel.ir.expr import (
 
 
 def blocks(region: Region, fusion: Fusion) -> list[Block]:
-    """What computes the nodes of a region, in order."""
+    """The loop form of a region."""
     if not region.alone:
         return [nest(region, fusion)]
     (node,) = region.nodes
@@ -83,20 +83,20 @@ def blocks(region: Region, fusion: Fusion) -> list[Block]:
 
 
 def copied_output(root: Expr, k: int, fusion: Fusion) -> Copy:
-    """The copy of a root that has not been computed right into the result."""
+    """The copy of a root that was not computed in the caller's array."""
     access = fusion.accesses.of(root)
     return Copy(Output(k), fusion.accesses.shape(root), located(access))
 
 
 def located(access: Access) -> Element | Scalar:
-    """An element by the axes of its node; a number where there is one for all."""
+    """The element of a node at an index over its axes, or the number that all elements equal."""
     if not access.base.rank:
         return Scalar(access.base)
     return Element(access.base, Position(access.offset, access.strides))
 
 
 def nest(region: Region, fusion: Fusion) -> Nest:
-    """The loop of a region: values at each index, and what they are taken along in."""
+    """The loops of a region: the values at each index and the reductions of them."""
     rank = len(region.shape)
     statements: list[Statement] = []
     computed: dict[Expr, int] = {}
@@ -136,7 +136,7 @@ def _reduction(node: Expr) -> Reduction:
 
 
 def _target(node: Expr, rank: int, fusion: Fusion) -> Element | Scalar:
-    """Where a sum, an extreme, a scatter or an accumulation goes, by the axes of its loop."""
+    """The target of a sum, an extreme, a scatter or an accumulation, over the axes of its loop."""
     if not node.rank:
         return Scalar(node)
     own, owner = c_order(fusion.accesses.shape(node)), fusion.owners[node]
@@ -159,7 +159,7 @@ def _own(node: Expr, shape: Sequence[int]) -> Element:
 
 
 def _fills(region: Region, fusion: Fusion) -> tuple[Fill | Copy, ...]:
-    """What arrays hold before the loop adds to them: one number, or another array."""
+    """The initial contents of the arrays that a loop adds to: one number, or another array."""
     found: list[Fill | Copy] = []
     for node in region.nodes:
         if not node.rank or fusion.is_value(node) or not fusion.in_order:
@@ -176,7 +176,7 @@ def _fills(region: Region, fusion: Fusion) -> tuple[Fill | Copy, ...]:
 
 
 def _moved(node: Gather | Scatter, fusion: Fusion) -> list[Block]:
-    """Elements read from, or added to, listed places."""
+    """A gather or scatter whose index is not affine."""
     source = located(fusion.accesses.of(node.operands[0]))
     if not fusion.in_order:
         if isinstance(node, Gather):
@@ -200,7 +200,7 @@ def _moved(node: Gather | Scatter, fusion: Fusion) -> list[Block]:
 def _listed(
     index: Sequence[Index], inside: Position, shape: Sequence[int], numbers: Numbers
 ) -> Position:
-    """The place in memory of an index over a loop of some shape, with a table for each axis."""
+    """The place in memory that an index of a loop over `shape` gives, with tables where needed."""
     moving = list(zip(index, inside.strides, strict=True))
     plain = [(one, stride) for one, stride in moving if isinstance(one, Affine)]
     offset, steps = along([one for one, _ in plain], [s for _, s in plain], len(shape), numbers)
@@ -226,7 +226,7 @@ def _unit(k: int, rank: int) -> tuple[int, ...]:
 
 
 def _taken(node: Gather, source: Element | Scalar, fusion: Fusion) -> Nest:
-    """Without an order: each element reads at its own listed position."""
+    """A gather on a device, over the flat result and a table of flat positions."""
     operand = node.operands[0]
     size = elements(fusion.accesses.shape(node))
     place = IndexRead(IndexArray(size, node.index, node.shape, operand.shape), Position(0, (1,)))
@@ -237,7 +237,7 @@ def _taken(node: Gather, source: Element | Scalar, fusion: Fusion) -> Nest:
 
 
 def _sorted(node: Scatter, source: Element | Scalar, fusion: Fusion) -> Nest:
-    """Without an order: each element adds up, in order, the elements that are listed for it."""
+    """A scatter on a device: each element of the result sums, in order, the elements put there."""
     operand = node.operands[0]
     size, total = (elements(fusion.accesses.shape(one)) for one in (operand, node))
     own = (node.index, operand.shape, node.shape)

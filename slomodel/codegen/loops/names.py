@@ -1,4 +1,4 @@
-"""Where arrays lie and what numbers are called, for every printer of the loop form."""
+"""Names of arrays and numbers that all printers of the loop form share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from slomodel.ir.expr import Const, Einsum, Expr, Input
 
 
 class Names(Protocol):
-    """The texts of addresses of arrays, of numbers and of index arrays."""
+    """Names of one printer: the text of an address, of a number, of an index array."""
 
     def base(self, array: Expr | Output) -> str: ...
 
@@ -28,7 +28,7 @@ class Names(Protocol):
 
 
 def starts(variables: Sequence[Input], numbers: Numbers) -> list[int]:
-    """Where each variable begins in the flat vector, and at last its length."""
+    """The offset of each variable in the flat vector, followed by its length."""
     places = [0]
     for node in variables:
         places.append(places[-1] + prod(concrete(node.shape, numbers)))
@@ -53,7 +53,7 @@ def at(name: str, offset: int) -> str:
 
 
 def constant(node: Expr, numbers: Numbers) -> str | None:
-    """The text of a number that is known: a constant or a product of sizes; None for others."""
+    """The text of a constant or of a product of sizes; None for another node."""
     if isinstance(node, Const):
         return literal(node.value)
     if isinstance(node, Einsum) and not node.operands:
@@ -62,5 +62,5 @@ def constant(node: Expr, numbers: Numbers) -> str | None:
 
 
 def is_stored(node: Expr, memory: Memory) -> bool:
-    """True for what lies in memory."""
+    """Whether a node lies in memory."""
     return isinstance(node, Input) or node in memory.places

@@ -1,8 +1,8 @@
 """The loop form: axes, index arrays, loads, values, reductions and stores, as frozen values.
 
-It stands between the schedule and the text. `construct` makes it of a program, and C and CUDA are
-printers of it: what they need to know of a node is here, and names of arrays are all that they add.
-An index i runs over the axes of a nest, the first one outermost.
+It stands between the schedule and the text: `construct` builds it from a program, and C and CUDA
+are printers of it. It holds everything that they need to know about a node; they add only the
+names of arrays. An index i runs over the axes of a nest, of which the first is the outermost.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class IndexArray:
-    """Whole numbers, `size` of them, that are known before any call.
+    """`size` integers that are computed before any call.
 
-    They are the positions in C order, in an array of shape `indexed`, that `index` gives for every
-    element of `iterated`: as they come, or for sums over equal positions (compressed rows) the
-    `order` that sorts them and the `starts` of the runs of each position in that order.
+    `index` gives for every element of shape `iterated` a position, in C order, in an array of shape
+    `indexed`. The array holds these positions; or, for sums over equal positions (compressed rows),
+    the `order` that sorts them, or where in that order each position `starts`.
     """
 
     size: int
@@ -40,13 +40,13 @@ class IndexArray:
 
 @dataclass(frozen=True, slots=True)
 class IndexTable:
-    """Whole numbers that are part of the text."""
+    """Integers that are printed as a part of the text."""
 
     values: tuple[int, ...]
 
 
 Integers = IndexArray | IndexTable | Expr
-"""An array of whole numbers; an `Expr` is one that a caller gives as such."""
+"""An array of integers; an `Expr` is integer data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +60,9 @@ class IndexRead:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """The number `offset + Σ strides[k]·i[k] + Σ lookups`: a place in memory, or a bound.
+    """The integer `offset + Σ strides[k]·i[k] + Σ lookups`: a place in memory, or a bound.
 
-    Axes beyond the last stride count with 0.
+    Missing strides count as 0.
     """
 
     offset: int = 0
@@ -104,7 +104,7 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """The element of an array, seen as flat, at a position."""
+    """The element at a position of an array, which is taken as flat, in C order."""
 
     array: Expr | Output
     position: Position
@@ -119,7 +119,7 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """What an earlier statement, of this number, computed at the same index."""
+    """The result of an earlier statement, given by its number, at the same index."""
 
     statement: int
 
@@ -136,7 +136,7 @@ Operand = Element | Scalar | Computed | Count
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """A scalar function of operands; None stands for the operand itself."""
+    """A scalar function of operands; without a function, the operand itself."""
 
     function: ScalarFunction | None
     operands: tuple[Operand, ...]
@@ -155,9 +155,9 @@ Reduction = Literal["sum", "max", "min"]
 
 @dataclass(frozen=True, slots=True)
 class Reduce:
-    """The product of operands taken along into a target: added, or the larger or smaller kept.
+    """Combine the product of the operands with a target: their sum, or the larger or smaller.
 
-    The axes that the position of the target does not depend on are those reduced.
+    The reduction runs along the axes on which the position of the target does not depend.
     """
 
     op: Reduction
@@ -170,7 +170,7 @@ Statement = Apply | Store | Reduce
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """An array whose `size` elements are one number."""
+    """An array whose `size` elements are all equal to `value`."""
 
     array: Expr | Output
     size: int
@@ -179,7 +179,7 @@ class Fill:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """The elements of `source` over `shape`, in C order, as an array of their own."""
+    """A copy, in C order, of the elements of `source` over `shape`."""
 
     array: Expr | Output
     shape: tuple[int, ...]
@@ -188,7 +188,7 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Nest:
-    """Loops over axes round statements; `fills` are what the targets of reductions hold before."""
+    """Statements inside loops over axes; `fills` initialise the targets of reductions."""
 
     axes: tuple[Axis, ...]
     statements: tuple[Statement, ...]
@@ -196,7 +196,7 @@ class Nest:
 
     @property
     def is_blocked(self) -> bool:
-        """True where a loop can go by blocks: its axes are fixed and its positions affine."""
+        """Whether the axes are fixed and the positions affine, so that blocks can be used."""
         return all(axis.is_fixed for axis in self.axes) and all(
             _is_plain(one) for statement in self.statements for one in operands(statement)
         )
@@ -207,7 +207,7 @@ class Nest:
 
 
 def operands(statement: Statement) -> tuple[Operand, ...]:
-    """What a statement reads, and at last what it writes."""
+    """The operands that a statement reads, followed by its target."""
     if isinstance(statement, Apply):
         return statement.operands
     if isinstance(statement, Store):
@@ -216,7 +216,7 @@ def operands(statement: Statement) -> tuple[Operand, ...]:
 
 
 def places(statement: Statement) -> list[Element]:
-    """The elements that a statement reads and writes, the one that it writes last."""
+    """The elements of arrays that a statement reads, followed by the one that it writes."""
     return [one for one in operands(statement) if isinstance(one, Element)]
 
 
@@ -228,7 +228,7 @@ def _is_plain(operand: Operand) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Recurrence:
-    """`y[i] = a[i]·y[i - 1] + b[i]` along one axis, from `y[0] = b[0]`, for all of the others."""
+    """`y[i] = a[i]·y[i - 1] + b[i]`, `y[0] = b[0]`, along one axis for each index of the others."""
 
     shape: tuple[int, ...]
     axis: int
@@ -239,9 +239,9 @@ class Recurrence:
 
 @dataclass(frozen=True, slots=True)
 class Contraction:
-    """`result = Σ left·right` over the summed labels: a product of matrices for each of a batch.
+    """`result = Σ left·right` over the summed labels: a batch of matrix products.
 
-    The positions of the three have a stride for each label; `sizes` are the labels' lengths.
+    Labels are numbers, of sizes `sizes`; the three positions have a stride for each label.
     """
 
     sizes: tuple[int, ...]
@@ -256,9 +256,9 @@ class Contraction:
 
 @dataclass(frozen=True, slots=True)
 class AlongAxis:
-    """Where along an axis of a result the elements of a slice lie: `offset + step·i[axis]`.
+    """The positions of a slice along one axis of a result: `offset + step·i[axis]`.
 
-    Without an axis it is the one place `offset`.
+    Without an axis it is the single position `offset`.
     """
 
     offset: int
@@ -268,7 +268,10 @@ class AlongAxis:
 
 @dataclass(frozen=True, slots=True)
 class PlacedSlice:
-    """An array, or number, over `shape`, that is added to a slice; a run for each axis of that."""
+    """An array, or number, over `shape` that is added to a slice.
+
+    `runs` holds one entry for each axis of the result; it is empty where the slice is all of it.
+    """
 
     shape: tuple[int, ...]
     operand: Element | Scalar
@@ -277,7 +280,7 @@ class PlacedSlice:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """An array of which each element adds up, in order, what the slices have there."""
+    """A sum of slices, computed for each element of the result in the order of the slices."""
 
     array: Expr
     shape: tuple[int, ...]
@@ -288,7 +291,7 @@ Block = Nest | Fill | Copy | Recurrence | Contraction | Collection
 
 
 def depth(target: Element | Scalar) -> int:
-    """How many axes, from the outermost on, have to be known for the place of a target."""
+    """The number of outer axes on which the place of a target depends."""
     return 0 if isinstance(target, Scalar) else _depth(target.position)
 
 

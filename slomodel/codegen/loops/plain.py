@@ -1,4 +1,4 @@
-"""The text of nests as they stand, one loop an axis: bounds and positions may be of any kind."""
+"""The text of any nest, with one loop per axis; bounds may depend on outer indices."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def start_of(op: Reduction) -> str:
 
 
 class PlainLoops:
-    """Prints one nest, with `kind` for the type of an index.
+    """Prints one nest; `kind` is the C type of an index.
 
-    `tables` are the lines that define index arrays of the text. A reduction has a total of its own
-    inside the axes that the place of its target depends on; `fresh` says that this total is the
+    `tables` are the lines that define the index arrays of the text. A reduction has its own total
+    inside the axes on which its target depends; `fresh` says that this total is the
     result, and that nothing was there before.
     """
 

@@ -1,4 +1,4 @@
-"""The places in memory that move with a loop, each with a name of its own."""
+"""Pointers: the places in memory that a loop reads and writes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from slomodel.ir.expr import Expr
 
 @dataclass(slots=True)
 class Pointer:
-    """A name for a place in memory; `steps` are those along the axes of the loop as printed."""
+    """A named place in memory; `steps` are its strides along the axes of the loop as printed."""
 
     name: str
     base: str

@@ -1,4 +1,4 @@
-"""Long functions as several: a compiler's time grows faster than the length of one function."""
+"""Division of long functions: the compiler's time grows faster than a function's length."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from slomodel.codegen.loops.text import indented
 
 LONG = 60_000
-"""Characters of a function from which on it is cut: gcc 12 takes about half a second for these."""
+"""Characters of a function above which it is divided; gcc 12 takes about 0.5 s for so many."""
 _PIECE = 15_000
-"""Characters of a piece, for which gcc is far in the range where its time is proportional."""
+"""Characters of a piece, at which gcc's time is still proportional to the length."""
 _SCALAR = re.compile(r"\bs\d+\b")
 _ASSIGNED = re.compile(r"^\s*(s\d+) = ", re.MULTILINE)
 
@@ -20,17 +20,17 @@ Lines = list[str]
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """What stands in the function itself, and the functions that it calls."""
+    """The statements of the function itself and the functions that it calls."""
 
     lines: Lines
     functions: Lines
 
 
 def pieces(name: str, blocks: Sequence[Lines], last: Lines, heads: Sequence[str]) -> Pieces:
-    """Blocks of statements and the `last` ones of a function, in pieces if they are long.
+    """The blocks of statements of a function and its `last` ones, divided if they are long.
 
-    Scalars that several pieces use are handed on in the array `scalars`. Each is assigned once.
-    `heads` are the declarations that the blocks stand on.
+    Scalars that several pieces use are passed in the array `scalars`; each is assigned once.
+    `heads` are the declarations that every piece begins with.
     """
     if sum(len(line) for block in blocks for line in block) <= LONG:
         return Pieces([line for block in blocks for line in block] + last, [])

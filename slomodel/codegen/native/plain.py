@@ -1,4 +1,4 @@
-"""The C text of nests of any kind, of recurrences, and of what arrays hold before a loop."""
+"""The C text of nests of any kind, recurrences, copies, and initial contents of arrays."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def fill_line(base: str, size: int, value: float) -> str:
 
 
 def fill_lines(fill: Fill | Copy, names: Names) -> list[str]:
-    """The statements that give an array its first contents."""
+    """The statements that initialise an array."""
     if isinstance(fill, Copy):
         return copy_lines(fill, names)
     return [fill_line(names.base(fill.array), fill.size, fill.value)]
