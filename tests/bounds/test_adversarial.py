@@ -286,5 +286,5 @@ def test_the_whole_space() -> None:
 
 
 def test_a_function_that_the_language_lacks_is_refused_when_it_is_read() -> None:
-    with pytest.raises(slomodel.ModelSyntaxError, match="no function is called `bessel`"):
+    with pytest.raises(slomodel.ModelSyntaxError, match="unknown function `bessel`"):
         slomodel.compile("var x, y minimize bessel(y, x)")

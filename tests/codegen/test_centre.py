@@ -20,7 +20,7 @@ minimize sum((((A - mean(A)) / sqrt(mean((A - mean(A)).^2))) @ w - log(y)).^4)
     for once in ("sqrt", "log(", "subtract(d0"):
         assert once in model.source()
         assert once not in called
-    assert "operations on data alone are done once a bind" in model.explain()
+    assert "operations on data alone are done once per bind" in model.explain()
     A = (data["A"] - data["A"].mean()) / data["A"].std()
     w = rng.standard_normal(5)
     np.testing.assert_allclose(model.value(w), ((A @ w - np.log(data["y"])) ** 4).sum(), rtol=1e-12)
