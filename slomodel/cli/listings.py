@@ -42,7 +42,9 @@ def _listed(entries: Sequence[FunctionEntry], title: str) -> str:
 def _in_full(entry: FunctionEntry) -> str:
     lines = [entry.signature, f"  {entry.meaning}"]
     if entry.is_scalar:
-        lines.append(f"  elementwise; domain: {entry.domain}; smoothness: {entry.smoothness}")
+        unknown = "" if entry.has_bounds else "; bounds: unknown"
+        facts = f"domain: {entry.domain}; smoothness: {entry.smoothness}{unknown}"
+        lines.append(f"  elementwise; {facts}")
     return "\n".join(lines)
 
 

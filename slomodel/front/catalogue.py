@@ -13,7 +13,7 @@ from slomodel.front.elaboration.arguments import signature
 from slomodel.front.elaboration.array_functions import ARRAY_FUNCTIONS
 from slomodel.front.elaboration.errors import suggestion
 from slomodel.functions import FUNCTIONS
-from slomodel.ir.function import ANALYTIC, ScalarFunction
+from slomodel.ir.function import ANALYTIC, RangeRule, ScalarFunction
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,7 @@ class FunctionEntry:
     is_scalar: bool
     domain: str = ""
     smoothness: str = ""
+    has_bounds: bool = True
 
     def facts(self) -> dict[str, object]:
         """The entry as data for JSON."""
@@ -37,6 +38,7 @@ class FunctionEntry:
             "kind": kind,
             "domain": self.domain or None,
             "smoothness": self.smoothness or None,
+            "bounds": self.has_bounds,
         }
 
 
@@ -64,8 +66,10 @@ def entries_of(name: str) -> list[FunctionEntry]:
 def _scalar(name: str, function: ScalarFunction) -> FunctionEntry:
     parameters = [one.name for one in signature(function.signature).parameters]
     smoothness = _smoothness(function, parameters)
-    domain = _domain(function)
-    return FunctionEntry(name, function.signature, function.meaning, True, domain, smoothness)
+    domain, has_bounds = _domain(function), function.ranges is not RangeRule.UNKNOWN
+    return FunctionEntry(
+        name, function.signature, function.meaning, True, domain, smoothness, has_bounds
+    )
 
 
 def _domain(function: ScalarFunction) -> str:

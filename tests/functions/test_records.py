@@ -1,14 +1,19 @@
 """Records of functions are complete and consistent: other tables are generated from them."""
 
+import math
 import pickle
 import re
 
 import numpy as np
 import pytest
 import sympy as sp
+from click.testing import CliRunner
 
+import slomodel
 from slomodel.bounds.ranges.values import OPERATIONS
-from slomodel.functions import FUNCTIONS, TABLE
+from slomodel.cli import main
+from slomodel.front.catalogue import entries_of
+from slomodel.functions import FUNCTIONS, TABLE, add, sin
 from slomodel.functions.translate import known, to_graph
 from slomodel.ir.build import variable
 from slomodel.ir.function import (
@@ -100,3 +105,28 @@ def test_members_of_a_family_are_made_when_they_are_wanted() -> None:
         x = sp.Symbol("x", positive=True)
         operand = variable("x", ())
         assert to_graph(family.sympy(9, x), {x: operand}) is ninth(operand)
+
+
+def test_a_function_without_bounds_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A record may state no ranges: values and derivatives work, and a bound gives the reason."""
+    record = ScalarFunction(
+        "unbounded_sine",
+        1,
+        definition=sp.sin,
+        numpy=np.sin,
+        partials=(lambda x: record(add(x, math.pi / 2)),),
+        stable=sin,
+        ranges=RangeRule.UNKNOWN,
+        meaning="sine without bounds",
+        signature="unbounded_sine(x)",
+    )
+    monkeypatch.setitem(FUNCTIONS, "unbounded_sine", record)
+    model = slomodel.compile("var x\nminimize unbounded_sine(x)^2")
+    assert model.value([0.5]) == pytest.approx(math.sin(0.5) ** 2)
+    found = model.bounds([0.5], 0.1)
+    assert math.inf == found.L1
+    assert "line 2 is by `unbounded_sine`, whose bounds are unknown" in found.gradient.reason
+    told = CliRunner().invoke(main, ["functions", "unbounded_sine"]).stdout
+    assert told.endswith("; bounds: unknown\n")
+    (entry,) = entries_of("unbounded_sine")
+    assert entry.facts()["bounds"] is False

@@ -11,6 +11,7 @@ from slomodel.bounds.ranges.liveness import Live, Sizes, read_by
 from slomodel.bounds.ranges.smoothness import place
 from slomodel.bounds.setting import Setting
 from slomodel.ir.expr import Expr, Input, Map
+from slomodel.ir.function import RangeRule
 from slomodel.ir.walk import dependents, postorder
 
 _ORDERS = 3
@@ -32,6 +33,8 @@ def unbounded(setting: Setting, radius: float) -> str:
             if _is_unbounded(node, k, found[node], operands, moving):
                 what = "value" if k == 0 else f"derivative of order {k}"
                 found_at = place(node, setting.spans, setting.objective)
+                if node.function.ranges is RangeRule.UNKNOWN:
+                    return f"{found_at} is by `{node.function}`, whose bounds are unknown"
                 return f"{found_at} has an unbounded {what} in the ball"
     return "a product of derivatives is beyond the largest number, 1.8e308"
 
