@@ -13,7 +13,7 @@ from slomodel.calculus.guards import Guard, guard_of_operand, intersection, rest
 from slomodel.calculus.symmetry import twin
 from slomodel.errors import ShapeError
 from slomodel.functions import add, div, eq, ge, lnot, mul, where
-from slomodel.functions.partials import partial
+from slomodel.functions.translate import partial
 from slomodel.ir import build
 from slomodel.ir.expr import (
     Const,

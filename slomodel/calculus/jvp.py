@@ -10,7 +10,7 @@ from functools import singledispatch
 
 from slomodel.calculus.gradient import gradient, ties, total
 from slomodel.functions import div, mul, where
-from slomodel.functions.partials import partial
+from slomodel.functions.translate import partial
 from slomodel.ir import build
 from slomodel.ir.expr import Einsum, Expr, Extreme, Gather, Map, Reshape, Scan, Scatter
 from slomodel.ir.walk import dependents, postorder

@@ -42,10 +42,9 @@ from slomodel.functions.elementary import (
     tanh,
 )
 from slomodel.functions.gamma import digamma, lgamma
-from slomodel.functions.partials import partial, symbols
 from slomodel.functions.piecewise import abs, clip, huber, maximum, minimum, relu, root, sign
 from slomodel.functions.power import pow, powlog
-from slomodel.functions.translate import to_graph
+from slomodel.functions.translate import partial, symbols, to_graph
 from slomodel.ir.function import DISCONTINUOUS, ScalarFunction, every_function
 
 TABLE: dict[str, ScalarFunction] = {

@@ -1,9 +1,12 @@
-"""From a SymPy expression of numbers to a graph. No text is read, only SymPy's own nodes."""
+"""From SymPy expressions of numbers to graphs, and derivatives of records by their definitions.
+
+No text is read, only SymPy's own nodes.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TypeVar
 
@@ -178,3 +181,31 @@ def _piecewise(node: sp.Piecewise, done: Mapping[sp.Basic, Expr]) -> Expr:
     for branch in reversed(node.args[:-1]):
         graph = compare.where(done[branch.cond], done[branch.expr], graph)
     return graph
+
+
+def symbols(function: ScalarFunction) -> tuple[sp.Symbol, ...]:
+    """One SymPy symbol an operand, real where the operand is a number."""
+    types = function.operand_types or ("real",) * function.arity
+    return tuple(
+        sp.Symbol(f"x{k}", real=True) if dtype == "real" else sp.Symbol(f"x{k}")
+        for k, dtype in enumerate(types)
+    )
+
+
+def partial(function: ScalarFunction, k: int, operands: Sequence[Expr]) -> Expr | None:
+    """The derivative by operand k at the operands, None where it is zero everywhere.
+
+    Its shape is that of `function(*operands)`, or () where it is constant.
+    """
+    if function.partials is not None:
+        return function.partials[k](*operands)
+    derivative = _derivative(function, k)
+    if derivative.is_zero:
+        return None
+    return to_graph(derivative, dict(zip(symbols(function), operands, strict=True)))
+
+
+@cache
+def _derivative(function: ScalarFunction, k: int) -> sp.Expr:
+    own = symbols(function)
+    return sp.diff(function.definition(*own), own[k])

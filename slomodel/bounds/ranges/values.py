@@ -31,7 +31,7 @@ from slomodel.bounds.arithmetic.interval import (
     within,
 )
 from slomodel.bounds.arithmetic.rounding import Array, Truths, down_add, down_ulps, up_add, up_ulps
-from slomodel.functions import partials, to_graph
+from slomodel.functions import symbols, to_graph
 from slomodel.functions.compound import same, still
 from slomodel.ir.build import variable
 from slomodel.ir.expr import Const, Expr, Input, Map
@@ -91,12 +91,12 @@ def _value_range(function: ScalarFunction, *operands: Interval) -> Interval:
         return Interval(np.full(shape, -np.inf), np.full(shape, np.inf))
     if isinstance(function.ranges, Monotonicity):
         return _monotone(function, function.ranges, operands)
-    symbols = partials.symbols(function)
-    inputs = tuple(variable(symbol.name, ()) for symbol in symbols)
+    own = symbols(function)
+    inputs = tuple(variable(symbol.name, ()) for symbol in own)
     graph = (
         function.stable(*inputs)
         if function.stable is not None
-        else to_graph(function.definition(*symbols), dict(zip(symbols, inputs, strict=True)))
+        else to_graph(function.definition(*own), dict(zip(own, inputs, strict=True)))
     )
     return elementwise(graph, dict(zip(inputs, operands, strict=True)))
 

@@ -14,7 +14,7 @@ from slomodel import functions as fn
 from slomodel.bounds.arithmetic.interval import interval, point
 from slomodel.bounds.ranges.derivatives import derivative_range
 from slomodel.bounds.ranges.values import value_range
-from slomodel.functions import partials
+from slomodel.functions import symbols
 from slomodel.functions.compound import hypot, logaddexp, xlogx
 from slomodel.ir.function import ANALYTIC, ScalarFunction
 
@@ -26,7 +26,7 @@ _EXACT = [f for f in _SMOOTH if f is not fn.tan]
 
 @cache
 def _exact(function: ScalarFunction, k: int):
-    (x,) = partials.symbols(function)
+    (x,) = symbols(function)
     return sp.lambdify(x, sp.diff(function.definition(x), x, k), "mpmath")
 
 
