@@ -176,7 +176,7 @@ xlogx = ScalarFunction(
     stable=lambda x: mul(x, log(where(eq(x, 0.0), 1.0, x))),
     domain=((0.0, math.inf),),
     ranges=Monotonicity(((math.exp(-1.0),), (), (), (), ())),
-    ulps={"numpy": 8},
+    ulps={"numpy": 8, "numexpr": 8, "c": 8},
     costly=True,
     meaning="x log(x), 0 at 0",
 )
@@ -196,7 +196,7 @@ xlogx1p = ScalarFunction(
     stable=lambda x: mul(add(1.0, x), log1p(where(eq(x, -1.0), 0.0, x))),
     domain=((-1.0, math.inf),),
     ranges=Monotonicity(((math.expm1(-1.0),), (), (), (), ())),
-    ulps={"numpy": 8},
+    ulps={"numpy": 8, "numexpr": 8, "c": 8},
     costly=True,
     meaning="(1 + x) log(1 + x), 0 at -1",
 )

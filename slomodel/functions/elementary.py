@@ -219,7 +219,7 @@ sech2: ScalarFunction = ScalarFunction(
     stable=_sech2_stable,
     domain=(_EVERYWHERE,),
     ranges=Monotonicity(TANH_CRITICAL[1:], image=(0.0, 1.0)),
-    ulps={"numpy": 12},
+    ulps={"numpy": 12, "numexpr": 8, "c": 8},
     costly=True,
     meaning="1/cosh(x)^2",
 )
@@ -253,7 +253,7 @@ sech_asinh: ScalarFunction = ScalarFunction(
     stable=_sech_asinh_stable,
     domain=(_EVERYWHERE,),
     ranges=Monotonicity(_ASINH.critical_points[1:], image=(0.0, 1.0)),
-    ulps={"numpy": 8},
+    ulps={"numpy": 8, "numexpr": 8, "c": 8},
     costly=True,
     meaning="1/sqrt(1 + x^2)",
 )

@@ -147,6 +147,7 @@ digamma: ScalarFunction = ScalarFunction(
     cost=Cost(18.0),
     domain=(_POSITIVE,),
     ranges=Monotonicity(((),) * 8, error_scale=_terms),
+    ulps={"c": 6},
     costly=True,
     meaning="derivative of lgamma",
     signature="digamma(x)",

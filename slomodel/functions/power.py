@@ -104,6 +104,7 @@ powlog: ScalarFunction = ScalarFunction(
     ),
     stable=lambda x, p: mul(pow(x, p), _log_above(0.0, x, p)),
     domain=((0.0, math.inf), (-math.inf, math.inf)),
+    ulps={"numpy": 8, "numexpr": 8, "c": 8},
     costly=True,
     meaning="x^p log(x), its limit 0 at x = 0 for p > 0",
     unary_form=lambda x, p: mul(exp(mul(p, log(x))), log(x)),
