@@ -100,9 +100,10 @@ static inline real slo_digamma(real x) {
     real below = 0;
     for (; x < 10; x += 1) below += 1 / x;
     const real q = 1 / x / x;
-    const real series = q * (1.0 / 12 - q * (1.0 / 120 - q * (1.0 / 252 - q * (1.0 / 240
-        - q * (1.0 / 132 - q * (691.0 / 32760 - q * (1.0 / 12)))))));
-    return log(x) - 0.5 / x - series - below;
+    const real c[] = {1.0 / 12, 1.0 / 120, 1.0 / 252, 1.0 / 240, 1.0 / 132, 691.0 / 32760};
+    real series = q / 12;
+    for (int k = 5; k >= 0; k--) series = q * (c[k] - series);
+    return log(x) - 1 / (2 * x) - series - below;
 }"""
 
 # psi_n(x) / (-1)^(n+1) n! is the sum of (x + k)^-(n+1) over k >= 0; from x on, with r = 1 / x, it
@@ -118,7 +119,7 @@ static inline real slo_polygamma(int n, real x) {
         below += 1 / power;
     }
     const real r = 1 / x;
-    real power = factorial, series = 1.0 / n + 0.5 * r, ratio = 0.5 * (n + 1) * r * r;
+    real power = factorial, series = 1 / (real)n + r / 2, ratio = r * r * (n + 1) / 2;
     for (int k = 0; k < n; k++) power *= r;
     for (int k = 1; k <= 9; k++) {
         const real bernoulli = k == 1 ? 1.0 / 6 : k == 2 ? -1.0 / 30 : k == 3 ? 1.0 / 42

@@ -11,6 +11,12 @@ from codegen.cuda.everything import LENGTHS, compiled, differs, evaluated
 
 import slomodel
 from slomodel.codegen.cuda import kernel
+from slomodel.codegen.kernels import TARGETS, Compiled, Derivatives, Kernels
+from slomodel.functions import add, mul
+from slomodel.functions.translate import balanced
+from slomodel.ir import build
+from slomodel.ir.dims import named
+from tests.functions.test_ulps import MEASURED
 
 
 @pytest.mark.usefixtures("cupy_on_cpu")
@@ -19,6 +25,30 @@ def test_every_kind_of_kernel_at_lengths_round_those_of_blocks(n: int) -> None:
     # Products with the Hessian at fewer lengths: their kernels take as long to compile again.
     results = 2 if n in (0, 33, 257) else 1
     assert differs(evaluated(n, "cupy", results), evaluated(n, "numpy", results)) < 1e-12
+
+
+@pytest.mark.usefixtures("cupy_on_cpu")
+@pytest.mark.parametrize(("dtype", "rtol"), [("float64", 1e-13), ("float32", 2e-5)])
+def test_every_function(dtype: str, rtol: float) -> None:
+    """The gradient of a sum of p * f(y) by p is f(y): all functions in one text."""
+    n = named("n")
+    points = np.random.default_rng(0).uniform(0.1, 3.0, (3, 40))
+    weights = [build.variable(f"p{k}", (n,)) for k in range(len(MEASURED))]
+    operands = [build.variable(f"y{k}", (n,)) for k in range(3)]
+    terms = [
+        build.sum_over(mul(p, function(*operands[: function.arity])), (0,))
+        for p, function in zip(weights, MEASURED, strict=True)
+    ]
+    derivatives = Derivatives(balanced(add, terms), [*weights, *operands])
+    text = Compiled("own", derivatives, [], {"n": 40}, TARGETS["cupy"], dtype)
+    out = np.zeros(40 * (len(weights) + 3))
+    point = np.concatenate([np.ones(40 * len(weights)), *points])
+    Kernels(text, {}).function("value_and_gradient")(point, out)
+    found = out.reshape(-1, 40)[: len(weights)]
+    with np.errstate(all="ignore"):
+        for row, function in zip(found, MEASURED, strict=True):
+            expected = np.asarray(function.numpy(*points[: function.arity]), float)
+            np.testing.assert_allclose(row, expected, rtol, rtol, err_msg=str(function))
 
 
 def test_long_indices(
