@@ -85,6 +85,9 @@ class Enclosure:
     reason: str = ""
 
 
+NO_BOUNDS = Enclosure()
+
+
 def add(parts: Sequence[Enclosure]) -> Enclosure:
     """The enclosure of a sum: norms by the triangle inequality, spectra by λ_max(A + B) <=
     λ_max(A) + λ_max(B); as smooth as its least smooth part.

@@ -1,17 +1,18 @@
-"""The least bound that any strategy can prove, for each of the two constants by itself."""
+"""The flow of a bound: split f into parts, ask the rules, add the parts, close, take the least."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
 from slomodel.bounds.centre import centre_norms, is_third_within
-from slomodel.bounds.close import close, first_by_slope, moved
+from slomodel.bounds.close import Closed, close, first_by_slope, moved
 from slomodel.bounds.enclosure import (
+    NO_BOUNDS,
     DerivativeBounds,
     Enclosure,
     add_by_variables,
@@ -20,16 +21,9 @@ from slomodel.bounds.enclosure import (
     norm_of,
 )
 from slomodel.bounds.result import Bounds, Claim, Constant, checked_radius, shown
-from slomodel.bounds.rules.entries_over_ball import entries_over_ball
-from slomodel.bounds.rules.gradient_jets import gradient_jets, is_long
+from slomodel.bounds.rules.gradient_jets import is_long
 from slomodel.bounds.rules.interval_entries import interval_entries, is_small
-from slomodel.bounds.rules.large_sums import large_sums
-from slomodel.bounds.rules.layered_networks import layered_networks
-from slomodel.bounds.rules.log_sum_exps import log_sum_exps
-from slomodel.bounds.rules.majorant_series import majorant_series
-from slomodel.bounds.rules.quadratic import linear, quadratic
-from slomodel.bounds.rules.separable_sums import separable_sums
-from slomodel.bounds.rules.symmetric_powers import symmetric_powers
+from slomodel.bounds.rules.table import RULES, BoundRule
 from slomodel.bounds.setting import Candidate, Setting, once_per_setting
 from slomodel.bounds.split import split
 from slomodel.bounds.stopping import pause, working_on
@@ -41,54 +35,23 @@ from slomodel.calculus.degree import degree
 from slomodel.errors import Diagnostic, DomainError, MissingRule
 from slomodel.ir.exact import without_rounding
 
-Strategy = Callable[[Setting, float], Candidate | None]
-
-STRATEGIES: tuple[Strategy, ...] = (
-    linear,
-    quadratic,
-    separable_sums,
-    large_sums,
-    layered_networks,
-    log_sum_exps,
-    interval_entries,
-    gradient_jets,
-    majorant_series,
-    symmetric_powers,
-)
-"""Every way to a bound, in any order; each is sound alone, and the least answer counts."""
-
-LONG: Mapping[Strategy, Callable[[Setting], bool]] = {gradient_jets: is_long}
-"""Strategies left out where they take long and another one's answer is enough."""
-
-OF_ELEMENTS: tuple[Strategy, ...] = (
-    separable_sums,
-    large_sums,
-    layered_networks,
-    log_sum_exps,
-)
-"""Those that look for sums over elements, which the Gram form hides; they take what is written."""
-
-CLOSER: tuple[Strategy, ...] = (entries_over_ball,)
-"""Rules that cost more, for where the others leave a gap to the derivatives at the centre."""
-
-UNLIMITED: tuple[Strategy, ...] = (linear, quadratic)
-"""Those that hold over the whole space too."""
-
-QUICK: tuple[Strategy, ...] = (linear, quadratic, majorant_series)
-"""Those that take milliseconds, for whoever asks about many balls."""
-
 NO_RULE = "no rule gives a bound over this ball"
 CENTRE = "‖H(c)‖ + r·L2"
+LEAST = "least of all rules"
+_ROUNDINGS = 1e-12
 PARTS = "sum of parts"
 
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """What the strategies say of both constants, and of ‖H(c)‖ where all of them know it."""
+    """What the rules say of both constants, of ‖H(c)‖ where all of them know it, and the least of
+    their bounds on each derivative.
+    """
 
     L1: tuple[Claim, ...]
     L2: tuple[Claim, ...]
     centre: tuple[Claim, ...] = ()
+    enclosure: Enclosure = NO_BOUNDS
 
 
 @without_rounding()
@@ -104,9 +67,10 @@ def bounds(setting: Setting, radius: float) -> Bounds:
             raise DomainError(Diagnostic("E606", message, help="give a finite centre"))
     asked = in_gram_form(with_negative_powers(setting))
     claims = _in_other_units(asked, radius, _claims(asked, radius))
-    gradient = _constant((*claims.L1, *_from_centre(asked, radius, claims)))
+    closed = _closed(asked, radius, claims)
+    gradient = _constant((*claims.L1, *closed.L1))
     useless = useless_bound(setting, radius, gradient.best.value)
-    gradient, hessian = replace(gradient, useless=useless), _constant(claims.L2)
+    gradient, hessian = replace(gradient, useless=useless), _constant((*claims.L2, *closed.L2))
     return Bounds(
         L1=gradient.best.value,
         L2=hessian.best.value,
@@ -135,6 +99,7 @@ def _in_other_units(setting: Setting, radius: float, claims: Claims) -> Claims:
         tuple(claim for one in parts for claim in one.L1),
         tuple(claim for one in parts for claim in one.L2),
         claims.centre,
+        claims.enclosure,
     )
 
 
@@ -166,11 +131,11 @@ def _claims_at_centre(setting: Setting) -> Claims:
 @without_rounding()
 def quick_bound(setting: Setting, radius: float) -> float:
     """A bound of L1 that takes little time; it may be inf where `bounds` has another one."""
-    claims = _claims(setting, checked_radius(radius), QUICK)
+    claims = _claims(setting, checked_radius(radius), [rule for rule in RULES if rule.is_quick])
     return min(claim.value for claim in claims.L1)
 
 
-def _claims(setting: Setting, radius: float, asked: Sequence[Strategy] | None = None) -> Claims:
+def _claims(setting: Setting, radius: float, rules: Sequence[BoundRule] | None = None) -> Claims:
     """One claim a rule that has an answer; no rule is asked where none can have one."""
     if setting.n == 0:
         nothing = (Claim("no unknowns", 0.0),)
@@ -179,27 +144,31 @@ def _claims(setting: Setting, radius: float, asked: Sequence[Strategy] | None = 
         if not np.all(np.isfinite(array)):
             refused = (Claim("none", math.inf, f"data `{node.name}` has NaN or inf"),)
             return Claims(refused, refused)
-    strategies: Sequence[Strategy] = UNLIMITED if radius == math.inf else asked or STRATEGIES
-    return _as_claims(_answers(setting, radius, strategies), radius)
+    if radius == math.inf:
+        rules = [rule for rule in RULES if rule.is_unlimited]
+    return _as_claims(_answers(setting, radius, rules), radius)
 
 
-def _answers(setting: Setting, radius: float, strategies: Sequence[Strategy]) -> list[Candidate]:
-    """What each rule says, then the sum over parts and closer rules where these may be less."""
-    written = as_written(setting)
+def _answers(
+    setting: Setting, radius: float, rules: Sequence[BoundRule] | None = None
+) -> list[Candidate]:
+    """What each of the rules says; of all rules unless some are given, with the sum over parts."""
+    every = list(RULES) if rules is None else rules
+    if rules is None:
+        every = [*every, BoundRule(sum_of_parts, is_long=is_long)]
     answers: list[Candidate] = []
-    for strategy in sorted(strategies, key=lambda one: one in LONG):
-        is_skipped = LONG.get(strategy) if any(map(_is_enough, answers)) else None
-        own = written if strategy in OF_ELEMENTS else setting
-        found = _answer(strategy, own, radius, is_skipped)
-        answers += [] if found is None else [found]
-    if strategies is not STRATEGIES:
-        return answers
-    is_enough = any(map(_is_enough, answers))
-    found = _answer(sum_of_parts, setting, radius, is_long if is_enough else None)
-    answers += [] if found is None else [found]
-    if _leave_a_gap(setting, answers):
-        closer = [_answer(strategy, setting, radius) for strategy in CLOSER]
-        answers += [one for one in closer if one is not None]
+    gap = setting.effort.gap
+    for stage in range(3):
+        asked = [rule for rule in every if rule.stage == stage]
+        if stage == 2 and asked and not _leave_a_gap(setting, answers, gap):
+            break
+        is_enough = any(one.is_enough and _is_finite(one) for one in answers)
+        for rule in asked:
+            found = _answer(rule, setting, radius, is_enough)
+            if found is not None:
+                answers.append(found)
+                if rule.reads_written and _is_finite(found):
+                    gap = setting.effort.gap_of_sums
     return answers
 
 
@@ -214,6 +183,7 @@ def _as_claims(answers: Sequence[Candidate], radius: float) -> Claims:
             for one in answers
         ),
         _known(answers),
+        least([one.enclosed for one in answers]),
     )
 
 
@@ -248,40 +218,43 @@ def sum_of_parts(setting: Setting, radius: float) -> Candidate | None:
         total.reason,
         trace,
         rule2=f"{PARTS}: {L2.rule}",
+        hessian=norm_of(centre.second) if math.isfinite(norm_of(centre.second)) else None,
         enclosure=enclosure,
     )
 
 
-def _rules_of_parts(setting: Setting) -> tuple[Sequence[Strategy], Sequence[Strategy]]:
-    """Rules for parts that read some of the variables, and for those that read all.
+def _rules_of_parts(
+    setting: Setting,
+) -> tuple[Sequence[BoundRule] | None, Sequence[BoundRule] | None]:
+    """Rules for parts that read some of the variables, and for those that read all; None for all
+    rules.
 
     Cells over the ball of f show what its parts cancel; cells of parts in as many variables only
     repeat that work, so they are left out where those of f are tried.
     """
     if not is_small(setting):
-        return STRATEGIES, STRATEGIES
-    return STRATEGIES, tuple(one for one in STRATEGIES if one is not interval_entries)
+        return None, None
+    others = [rule for rule in RULES if rule.bound is not interval_entries]
+    return None, [rule for rule in others if not rule.closes_gaps]
 
 
-def _least_of_part(part: Setting, radius: float, rules: Sequence[Strategy]) -> Enclosure:
+def _least_of_part(part: Setting, radius: float, rules: Sequence[BoundRule] | None) -> Enclosure:
     """The least of each bound over the rules, both constants over the ball with them."""
-    answers = _answers(part, radius, rules)
-    claims = _as_claims(answers, radius)
-    first = min(one.value for one in (*claims.L1, *_from_centre(part, radius, claims)))
-    second = min(one.value for one in claims.L2)
-    enclosure = least([one.enclosed for one in answers]) if answers else Enclosure()
-    over = enclosure.over.least(DerivativeBounds(both_ends(first), second))
-    constant = _constant(claims.L1), _constant(claims.L2)
-    return replace(enclosure, over=over, reason=constant[0].reason or constant[1].reason)
+    claims = _as_claims(_answers(part, radius, rules), radius)
+    closed = _closed(part, radius, claims)
+    first, second = _constant((*claims.L1, *closed.L1)), _constant((*claims.L2, *closed.L2))
+    over = DerivativeBounds(both_ends(first.best.value), second.best.value)
+    enclosure = claims.enclosure
+    reason = first.reason or second.reason
+    return replace(enclosure, over=enclosure.over.least(over), reason=reason)
 
 
-def _leave_a_gap(setting: Setting, answers: Sequence[Candidate]) -> bool:
-    """Whether a bound is far above the same derivative at the centre: L1(r) >= ‖H(c)‖ and L2(r) >=
-    ‖D³f(c)‖, so closer rules can win at most the ratio to these.
+def _leave_a_gap(setting: Setting, answers: Sequence[Candidate], gap: float) -> bool:
+    """Whether a bound is `gap` times the same derivative at the centre: L1(r) >= ‖H(c)‖ and L2(r)
+    >= ‖D³f(c)‖, so closer rules can win at most the ratio to these.
 
     Not of a polynomial: its series is exact there, and ranges of its nodes add nothing.
     """
-    gap = setting.effort.gap
     if math.isinf(gap) or degree(setting.objective, setting.variables) is not None:
         return False
     with np.errstate(all="ignore"):
@@ -290,13 +263,14 @@ def _leave_a_gap(setting: Setting, answers: Sequence[Candidate]) -> bool:
     L2 = min((one.L2 for one in answers), default=math.inf)
     if not math.isfinite(centre.hessian):
         return False  # the entries take too long, or are not finite at the centre itself
-    if math.isinf(centre.third):  # unknown: there is a gap where a closer rule can know it
+    third = min((centre.third, *(one.enclosed.centre.third for one in answers)))
+    if math.isinf(third):  # unknown: there is a gap where a closer rule can know it
         return is_third_within(setting) or centre.hessian < L1 / gap
-    return centre.hessian < L1 / gap or centre.third < L2 / gap
+    return centre.hessian < L1 / gap or third < L2 / gap
 
 
-def _is_enough(answer: Candidate) -> bool:
-    return answer.is_enough and math.isfinite(answer.L1) and math.isfinite(answer.L2)
+def _is_finite(answer: Candidate) -> bool:
+    return math.isfinite(answer.L1) and math.isfinite(answer.L2)
 
 
 def _known(answers: Sequence[Candidate]) -> tuple[Claim, ...]:
@@ -305,45 +279,55 @@ def _known(answers: Sequence[Candidate]) -> tuple[Claim, ...]:
     return tuple(found) if len(found) == len(answers) else ()
 
 
-def _answer(
-    strategy: Strategy,
-    setting: Setting,
-    radius: float,
-    is_skipped: Callable[[Setting], bool] | None = None,
-) -> Candidate | None:
-    """What a strategy claims; a rule that it lacks is no answer, with what it lacks as reason."""
+def _answer(rule: BoundRule, setting: Setting, radius: float, is_enough: bool) -> Candidate | None:
+    """What a rule claims, None where it is left out or does not apply; where something is missing
+    for it, that is the reason of its answer.
+    """
     pause()
+    own = as_written(setting) if rule.reads_written else setting
     try:
         with np.errstate(all="ignore"):  # what over- or underflows is rounded outward
-            if is_skipped is not None and is_skipped(setting):
+            if is_enough and rule.is_long is not None and rule.is_long(own):
                 return None
-            with working_on(strategy.__name__.replace("_", " ")):
-                return strategy(setting, radius)
+            with working_on(rule.name):
+                return rule.bound(own, radius)
     except MissingRule as gap:
-        return Candidate(strategy.__name__.replace("_", " "), math.inf, math.inf, str(gap))
+        return Candidate(rule.name, math.inf, math.inf, str(gap))
 
 
 def _sound(value: float) -> float:
-    assert value >= 0.0, "a strategy claims a bound that is negative or NaN"
+    assert value >= 0.0, "a rule claims a bound that is negative or NaN"
     return float(value)
 
 
-def _from_centre(setting: Setting, radius: float, over: Claims) -> tuple[Claim, ...]:
-    """L1(r) ≤ ‖H(c)‖ + r·L2(r), the least L2 and the least bound over the ball of radius 0.
+def _closed(setting: Setting, radius: float, over: Claims) -> Claims:
+    """What Taylor's formula gives from the least bound on each derivative, whoever it is from.
 
-    Where L2 is finite, H is Lipschitz with it on the ball: ‖H(x)‖ ≤ ‖H(c)‖ + L2‖x − c‖. Nothing is
-    asked of the centre where r·L2 alone is no less than another bound, or all have told already.
+    H is Lipschitz with the least L2, and so L1 <= ‖H(c)‖ + r·L2, where the centre is bounded over
+    the ball of radius 0: not if r·L2 alone is no less than another bound, or all rules know H(c).
     """
-    slope = min(claim.value for claim in over.L2)
-    if not (0.0 < radius < math.inf and math.isfinite(slope)):
-        return ()
-    added = float(moved(0.0, radius, slope))
-    if added >= min(claim.value for claim in over.L1):
-        return ()
-    known = over.centre or _claims_at_centre(setting).L1
-    centre = min(known, key=lambda claim: claim.value)
-    trace = (f"‖H(c)‖ ≤ {shown(centre.value)} ({centre.rule})", f"r·L2 ≤ {shown(added)}")
-    return (Claim(CENTRE, first_by_slope(both_ends(centre.value), radius, slope), trace=trace),)
+    first, second = (min(claim.value for claim in claims) for claims in (over.L1, over.L2))
+    if not 0.0 < radius < math.inf:
+        return Claims((), ())
+    centre, added = over.enclosure.centre, float(moved(0.0, radius, second))
+    own: tuple[Claim, ...] = ()
+    if math.isfinite(second) and added < first:
+        known = Claims(over.centre, ()) if over.centre else _claims_at_centre(setting)
+        best = min(known.L1, key=lambda claim: claim.value)
+        third = min((claim.value for claim in known.L2), default=math.inf)
+        centre = centre.least(DerivativeBounds(both_ends(best.value), third))
+        trace = (f"‖H(c)‖ ≤ {shown(best.value)} ({best.rule})", f"r·L2 ≤ {shown(added)}")
+        own = (Claim(CENTRE, first_by_slope(centre.second, radius, second), trace=trace),)
+    ball = over.enclosure.over.least(DerivativeBounds(both_ends(first), second))
+    closure = close(replace(over.enclosure, centre=centre, over=ball), radius)
+    first = min((first, *(claim.value for claim in own)))
+    return Claims((*own, *_if_less(closure.first, first)), _if_less(closure.second, second))
+
+
+def _if_less(found: Closed, known: float) -> tuple[Claim, ...]:
+    """The claim where it is less by more than roundings."""
+    is_less = (1.0 + _ROUNDINGS) * found.value < known
+    return (Claim(f"{LEAST}: {found.rule}", found.value),) if is_less else ()
 
 
 def _constant(claims: Sequence[Claim]) -> Constant:

@@ -28,7 +28,7 @@ def squares(objective: Expr, variables: Collection[Expr]) -> tuple[Square, ...]:
     """
     order = postorder(objective)
     moving = dependents(order, set(variables).__contains__)
-    outermost = _outermost(objective, moving)
+    outermost = outermost_squares(objective, moving)
     stand_ins = {
         node: build.data(f"square {k}", residual.shape)
         for k, (node, residual) in enumerate(outermost.items())
@@ -62,7 +62,7 @@ def gauss_newton(
     return substitute(products, doubled)
 
 
-def _outermost(objective: Expr, moving: Collection[Expr]) -> dict[Expr, Expr]:
+def outermost_squares(objective: Expr, moving: Collection[Expr]) -> dict[Expr, Expr]:
     """The outermost squares below the objective that depend on x: node to residual."""
     found: dict[Expr, Expr] = {}
     seen, stack = {objective}, [objective]

@@ -10,6 +10,7 @@ from slomodel import functions as fn
 from slomodel.bounds import Bounds, Setting, bounds, lipschitz
 from slomodel.bounds.result import shown
 from slomodel.bounds.rules.quadratic import linear
+from slomodel.bounds.rules.table import BoundRule
 from slomodel.bounds.setting import Candidate
 from slomodel.errors import MissingRule
 from slomodel.ir import build
@@ -20,6 +21,7 @@ X = build.variable("x", (literal(2),))
 A = build.data("a", (literal(2),))
 INF = math.inf
 
+Bound = Callable[[Setting, float], Candidate | None]
 Use = Callable[..., Callable[[float], Bounds]]
 
 
@@ -35,9 +37,8 @@ def claims(L1: float, L2: float, rule: str, reason: str = "") -> Callable[..., C
 def asked(monkeypatch: pytest.MonkeyPatch) -> Use:
     """`asked(strategy, …)`: the bounds of Σx² by these strategies alone, as a function of r."""
 
-    def use(*strategies: object) -> Callable[[float], Bounds]:
-        monkeypatch.setattr(lipschitz, "STRATEGIES", strategies)
-        monkeypatch.setattr(lipschitz, "CLOSER", ())
+    def use(*strategies: Bound) -> Callable[[float], Bounds]:
+        monkeypatch.setattr(lipschitz, "RULES", tuple(map(BoundRule, strategies)))
         return lambda radius: bounds(setting(build.inner(X, X)), radius)
 
     return use

@@ -14,6 +14,7 @@ import slomodel
 from benchmarks.bounds import OTHERS, models
 from benchmarks.cases import cases
 from slomodel.bounds import Setting, bounds, lipschitz
+from slomodel.bounds.rules.table import BoundRule
 from slomodel.bounds.setting import Candidate
 
 RADII = (0.0, 0.01, 1.0)
@@ -34,9 +35,9 @@ NAMES = [
 pytestmark = pytest.mark.filterwarnings("ignore::slomodel.ModelWarning")
 
 
-def shuffled(rng: np.random.Generator) -> list[lipschitz.Strategy]:
-    order = rng.permutation(len(lipschitz.STRATEGIES))
-    return [lipschitz.STRATEGIES[k] for k in order]
+def shuffled(rng: np.random.Generator) -> list[BoundRule]:
+    order = rng.permutation(len(lipschitz.RULES))
+    return [lipschitz.RULES[k] for k in order]
 
 
 def compiled(name: str) -> slomodel.Model:
@@ -64,7 +65,7 @@ def require_one_answer(
     """Forwards by the rules as they stand, and backwards by the rules shuffled."""
     expected = answers(make, RADII)
     with monkeypatch.context() as patch:
-        patch.setattr(lipschitz, "STRATEGIES", tuple(shuffled(rng)))
+        patch.setattr(lipschitz, "RULES", tuple(shuffled(rng)))
         assert answers(make, RADII[::-1]) == expected
 
 
@@ -132,10 +133,9 @@ def test_a_long_rule_is_left_out_whatever_the_order(
         asked.append(radius)
         return Candidate("long", 2.0, 2.0)
 
-    monkeypatch.setattr(lipschitz, "LONG", {long: lambda setting: large})
-    monkeypatch.setattr(lipschitz, "CLOSER", ())
-    for order in ((enough, long), (long, enough)):
-        monkeypatch.setattr(lipschitz, "STRATEGIES", order)
+    rules = BoundRule(enough), BoundRule(long, is_long=lambda setting: large)
+    for order in (rules, rules[::-1]):
+        monkeypatch.setattr(lipschitz, "RULES", order)
         found = bounds(setting("var x minimize exp(x)", [0.0]), 1.0)
         constant = 3.0 if large else 2.0
         assert (constant, constant) == (found.L1, found.L2)

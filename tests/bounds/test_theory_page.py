@@ -9,10 +9,9 @@ import pytest
 from bounds.settings import setting
 from bounds.test_tight import EXACT
 
-from slomodel.bounds import lipschitz
+from slomodel.bounds.rules.table import RULES, BoundRule
 
 PAGE = Path(__file__).parents[2] / "docs" / "bounds.md"
-RULES = (*lipschitz.STRATEGIES, *lipschitz.CLOSER)
 
 
 def sections() -> dict[str, str]:
@@ -23,10 +22,10 @@ def sections() -> dict[str, str]:
     return {name: text for heading, text in named for name in heading.split(", ")}
 
 
-def public_name(rule: lipschitz.Strategy) -> str:
+def public_name(rule: BoundRule) -> str:
     """The rule as claims name it, without the inequality that gave the number."""
-    text, centre, radius, data, _, _ = EXACT[rule.__name__]
-    found = rule(setting(text, centre, **data), radius)
+    text, centre, radius, data, _, _ = EXACT[rule.bound.__name__]
+    found = rule.bound(setting(text, centre, **data), radius)
     assert found is not None
     return found.rule.split(":")[0]
 

@@ -7,6 +7,7 @@ import pytest
 from bounds.settings import setting
 
 from slomodel.bounds import bounds, lipschitz
+from slomodel.bounds.rules.table import RULES, BoundRule
 
 S2 = math.sqrt(3.0) / 18.0  # the largest |σ''|
 A = np.array([[3.0, 4.0]])
@@ -62,13 +63,10 @@ EXACT: dict[str, tuple[str, list[float], float, dict[str, object], float, float]
 }
 
 
-RULES = (*lipschitz.STRATEGIES, *lipschitz.CLOSER)
-
-
-@pytest.mark.parametrize("strategy", RULES, ids=lambda one: one.__name__)
-def test_one_percent_less_would_be_too_little(strategy: lipschitz.Strategy) -> None:
-    text, centre, radius, data, L1, L2 = EXACT[strategy.__name__]
-    found = strategy(setting(text, centre, **data), radius)
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.bound.__name__)
+def test_one_percent_less_would_be_too_little(rule: BoundRule) -> None:
+    text, centre, radius, data, L1, L2 = EXACT[rule.bound.__name__]
+    found = rule.bound(setting(text, centre, **data), radius)
     assert found is not None
     for claimed, exact in ((found.L1, L1), (found.L2, L2)):
         assert exact * (1.0 - 1e-15) <= claimed
@@ -120,8 +118,8 @@ INEQUALITIES: dict[str, tuple[str, list[float], float, dict[str, object], dict[s
 def test_every_inequality_of_a_strategy_is_exact_somewhere(name: str) -> None:
     """Their values in its explanation, rounded up to six digits, are not 1 % off."""
     text, centre, radius, data, exact = INEQUALITIES[name]
-    (strategy,) = (one for one in lipschitz.STRATEGIES if name.startswith(one.__name__))
-    found = strategy(setting(text, centre, **data), radius)
+    (rule,) = (rule for rule in RULES if name.startswith(rule.bound.__name__))
+    found = rule.bound(setting(text, centre, **data), radius)
     assert found is not None
     told = dict(line.split(" ≤ ") for line in found.trace)
     for inequality, value in exact.items():

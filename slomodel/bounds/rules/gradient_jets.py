@@ -22,7 +22,7 @@ from slomodel.bounds.rules.jets.closing import (
 )
 from slomodel.bounds.rules.jets.mixed_norms import canonical, measure
 from slomodel.bounds.rules.jets.norm_graph import Prepared, prepare
-from slomodel.bounds.rules.jets.propagate import Ball, propagate
+from slomodel.bounds.rules.jets.propagate import BallJets, propagate
 from slomodel.bounds.setting import Candidate, Setting, once_per_setting
 from slomodel.ir.walk import postorder
 
@@ -110,12 +110,12 @@ def _smooth(setting: Setting, radius: float) -> Smoothness:
 
 
 @once_per_setting
-def _centre(setting: Setting) -> Ball:
+def _centre(setting: Setting) -> BallJets:
     """The jets at the centre."""
     return propagate(prepare(setting), 0.0)
 
 
-def _by_block(prepared: Prepared, ball: Ball) -> tuple[Array, Array, Array]:
+def _by_block(prepared: Prepared, ball: BallJets) -> tuple[Array, Array, Array]:
     """D^k ∇f for k = 1, 2, 3, symmetric arrays with k + 1 axes of blocks."""
     variables = prepared.setting.variables
     blocks = [prepared.blocks[variable.name] for variable in variables]

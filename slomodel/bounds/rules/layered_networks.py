@@ -147,7 +147,7 @@ def _at_centre(setting: Setting, order: int) -> float:
     assert prepared is not None
     norm = network_hessian_norm if order == 2 else network_third_norm
     rest, _, _ = prepared.rest.over(setting, 0.0)
-    found = float(up_add(norm(prepared.values), rest[order - 2]))
+    found = float(up_add(norm(prepared.values, setting.effort), rest[order - 2]))
     if order == 3 or not np.isfinite(found):
         found = min(found, _over_centre(setting).bounds[order - 2])
     return found

@@ -9,6 +9,7 @@ import slomodel.functions as table
 from slomodel.bounds.setting import Setting
 from slomodel.bounds.structure.gram_form import as_written
 from slomodel.calculus import degree, gradient
+from slomodel.calculus.squares import outermost_squares
 from slomodel.ir import build
 from slomodel.ir.expr import Axes, Einsum, Expr, Input, Map
 from slomodel.ir.linear import repeats
@@ -29,15 +30,11 @@ class SumOfSquares:
 def sums_of_squares(setting: Setting) -> Iterator[SumOfSquares]:
     """The sums of squares of which the objective is a multiple, up to a quadratic."""
     variables = set(setting.variables)
-    order = postorder(setting.objective)
-    moving = dependents(order, variables.__contains__)
-    for node in reversed(order):
+    moving = dependents(postorder(setting.objective), variables.__contains__)
+    for node, residual in outermost_squares(setting.objective, moving).items():
         if not isinstance(node, Einsum) or len(node.operands) != 2 or node.output:
             continue
-        residual = node.operands[0]
-        if residual is not node.operands[1] or residual not in moving:
-            continue
-        if node.inputs[0] != node.inputs[1] or len(node.dims) != residual.rank:
+        if len(node.dims) != residual.rank:
             continue
         stand_in = build.data("sum of squares", ())
         (others,) = substitute((setting.objective,), {node: stand_in})

@@ -30,7 +30,7 @@ from slomodel.ir.function import ANALYTIC
 
 
 @dataclass(slots=True)
-class Ball:
+class BallJets:
     """A ball round the centre of `prepared`, and what is known of the nodes there.
 
     `ranges` are intervals over the box round the ball, `orders` how often each node is
@@ -41,7 +41,7 @@ class Ball:
     radius: float
     ranges: dict[Expr, Interval]
     orders: dict[Expr, int]
-    below: Ball | None
+    below: BallJets | None
     found: dict[tuple[Expr, Norm], Jet] = field(default_factory=dict)
     derivatives: dict[Expr, Derivatives] = field(default_factory=dict)
 
@@ -61,9 +61,9 @@ class Ball:
 def propagate(
     prepared: Prepared,
     radius: float,
-    centre: Ball | None = None,
+    centre: BallJets | None = None,
     known: Mapping[Expr, Interval] = MappingProxyType({}),
-) -> Ball:
+) -> BallJets:
     """The jets over the ball of this radius; `centre` are those of radius 0, which sharpen them.
 
     `known` are intervals of some nodes over the ball, which need not hold over the box round it.
@@ -78,7 +78,7 @@ def propagate(
         if radius
         else prepared.enclosed(*prepared.roots)
     )
-    ball = Ball(prepared, radius, ranges, _orders(prepared, ranges), centre)
+    ball = BallJets(prepared, radius, ranges, _orders(prepared, ranges), centre)
     for node in prepared.order:
         for norm in prepared.norms.get(node, ()):
             pause()
@@ -102,7 +102,7 @@ def _orders(prepared: Prepared, ranges: dict[Expr, Interval]) -> dict[Expr, int]
     return result
 
 
-def _jet(ball: Ball, node: Expr, norm: Norm) -> Jet:
+def _jet(ball: BallJets, node: Expr, norm: Norm) -> Jet:
     own = ball.prepared
     value = own.at_centre(node, norm)
     if node not in own.scope.moving:
@@ -127,12 +127,12 @@ def _jet(ball: Ball, node: Expr, norm: Norm) -> Jet:
     return _elementwise(ball, node, rule, norm)
 
 
-def _least(ball: Ball, operand: Expr, options: Options) -> Jet:
+def _least(ball: BallJets, operand: Expr, options: Options) -> Jet:
     found = jets.least([ball.look(operand, word) for (word,) in options.norms])
     return jets.multiple(options.factor, found)
 
 
-def _capped(ball: Ball, node: Expr, norm: Norm, jet: Jet) -> Jet:
+def _capped(ball: BallJets, node: Expr, norm: Norm, jet: Jet) -> Jet:
     """No larger than in a larger norm, nor than at the centre with what the ball adds to it."""
     own = ball.prepared
     larger = [o for o in own.norms[node] if (node, o) in ball.found and below(norm, o)]
@@ -149,7 +149,7 @@ def _capped(ball: Ball, node: Expr, norm: Norm, jet: Jet) -> Jet:
     return jets.centred(jet, centre, orders, ball.radii, ball.radius)
 
 
-def _chosen(ball: Ball, node: Map, rule: Choice, norm: Norm) -> Jet:
+def _chosen(ball: BallJets, node: Map, rule: Choice, norm: Norm) -> Jet:
     """Which elements come from which operand: surely all from one, or it is not known."""
     taken = _taken(ball, node)
     for k, all_of_it in enumerate(taken):
@@ -162,7 +162,7 @@ def _chosen(ball: Ball, node: Map, rule: Choice, norm: Norm) -> Jet:
     return jets.largest(parts) if set(norm) <= {"m"} else jets.total(parts)
 
 
-def _taken(ball: Ball, node: Map) -> tuple[bool, bool]:
+def _taken(ball: BallJets, node: Map) -> tuple[bool, bool]:
     """Whether every element surely is the first operand's, and the second's."""
     aligned = [_laid(ball.ranges[o], node, k) for k, o in enumerate(node.operands)]
     if node.function is table.where:
@@ -177,7 +177,7 @@ def _laid(a: Interval, node: Map, k: int) -> Interval:
     return a.each(partial(np.expand_dims, axis=missing))
 
 
-def _elementwise(ball: Ball, node: Map, rule: Elementwise, norm: Norm) -> Jet:
+def _elementwise(ball: BallJets, node: Map, rule: Elementwise, norm: Norm) -> Jet:
     if node not in ball.derivatives:
         ball.derivatives[node] = _derivatives(ball, node, rule.operand)
     look: Callable[[Options], Jet] = partial(_least, ball, rule.operand)
@@ -187,7 +187,7 @@ def _elementwise(ball: Ball, node: Map, rule: Elementwise, norm: Norm) -> Jet:
     return composed(ball.derivatives[node], inner, norm)
 
 
-def _derivatives(ball: Ball, node: Map, operand: Expr) -> Derivatives:
+def _derivatives(ball: BallJets, node: Map, operand: Expr) -> Derivatives:
     """The ranges of φ and its derivatives over those of the operands."""
     shape = ball.prepared.scope.shape(node)
     place = next(k for k, o in enumerate(node.operands) if o is operand)
@@ -205,7 +205,7 @@ def _derivatives(ball: Ball, node: Map, operand: Expr) -> Derivatives:
     return Derivatives.of([neutral(node, a, ball.prepared.live) for a in wide])
 
 
-def _narrowed(ball: Ball, node: Expr) -> Interval:
+def _narrowed(ball: BallJets, node: Expr) -> Interval:
     """The range of a node: over the box, and within its largest entry's way from the centre."""
     box = ball.ranges[node]
     if ball.radius == 0.0 or ball.orders[node] < 0:

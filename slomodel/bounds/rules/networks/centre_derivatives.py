@@ -5,6 +5,9 @@ them for the third derivative. A result is a polynomial in numbers that are know
 bounds M of their sizes; with p factors at most, and sums of at most D terms, it is off by at most
 κ = (1 + η)^p - 1 + γ_D of the same polynomial of the bounds M, along directions of ones: row sums
 bound the norm of what is not negative, A[v, v, v] <= Σ A_ijk (|v_i|³ + |v_j|³ + |v_k|³) / 3.
+
+Written out by hand because it takes 5 to 20 times less than intervals of the Hessian's graph do: 5
+and 39 ms for 57 unknowns and 100 samples, 11 and 218 ms for two hidden layers of 89 unknowns.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slomodel.bounds.arithmetic.rounding import Array, gamma, up_add, up_mul
+from slomodel.bounds.effort import DEFAULT, Effort
 from slomodel.bounds.norms.cubic import cubic_norm
 from slomodel.bounds.norms.loewner import Sum
 from slomodel.bounds.norms.spectral import symmetric_norm
@@ -23,9 +27,12 @@ from slomodel.bounds.rules.networks.values import Values
 from slomodel.bounds.stopping import pause
 
 _FACTORS = 40
-_MOST_HESSIAN = 8e9
-_MOST_THIRD = 6e8
+_FLOPS_OF_HESSIAN, _FLOPS_OF_THIRD = 0.125, 1.75
+"""Operations for each product of two unknowns with a sample, in matrix products of several numbers
+at once, and with an element of the widest layer.
+"""
 _MOST_THIRD_UNKNOWNS = 100
+"""The norm of a cubic form of more variables is not bounded closely."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +159,9 @@ def _unknowns(values: Values) -> int:
     return sum(level.W.shape[0] * level.rows.A.shape[1] for level in values.levels)
 
 
-def network_hessian_norm(values: Values) -> float:
-    """Upper bound on the norm of the Hessian at the centre; inf where it would take long."""
-    if _unknowns(values) ** 2 * values.samples > _MOST_HESSIAN:
+def network_hessian_norm(values: Values, effort: Effort = DEFAULT) -> float:
+    """Upper bound on the norm of the Hessian at the centre; inf beyond the effort."""
+    if _unknowns(values) ** 2 * values.samples > effort.count(_FLOPS_OF_HESSIAN):
         return float(np.inf)
     ranges = ranges_of(values)
     own = numbers_of(values, ranges, bound=False)
@@ -225,11 +232,11 @@ def _shifted(own: Numbers, back: Backward, layer: int, unit: int) -> list[tuple[
     return found
 
 
-def network_third_norm(values: Values) -> float:
-    """Upper bound on the norm of D³f at the centre; inf where it would take long."""
+def network_third_norm(values: Values, effort: Effort = DEFAULT) -> float:
+    """Upper bound on the norm of the third derivative at the centre; inf beyond the effort."""
     n, widest = _unknowns(values), max(level.u.lo.size for level in values.levels)
     longest = max(max(level.W.shape) for level in values.levels)
-    if n > _MOST_THIRD_UNKNOWNS or n * n * widest * longest > _MOST_THIRD:
+    if n > _MOST_THIRD_UNKNOWNS or n * n * widest * longest > effort.count(_FLOPS_OF_THIRD):
         return float(np.inf)
     ranges = ranges_of(values)
     own = numbers_of(values, ranges, bound=False)
