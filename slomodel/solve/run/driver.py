@@ -211,6 +211,8 @@ def ends_epoch(taken: AcceptedStep, region: EpochRegion) -> bool:
     if taken.at_boundary or region.ends_every_step:
         return True
     x = taken.point.x
+    if not region.set.in_margin(x, region.d):
+        return False
     slack = 8.0 * EPS * (region.D + norm(x))
     assert region.set.contains(x, slack), "a step left the set of its epoch"
-    return region.set.in_margin(x, region.d)
+    return True

@@ -29,7 +29,7 @@ class Set(Protocol):
         ...
 
     def in_margin(self, x: Vector, d: float) -> bool:
-        """Whether x (n,), a point of the set, is within d of the boundary."""
+        """Whether x (n,) is within d of the boundary, or outside."""
         ...
 
     def shrunk(self, d: float) -> Set:
