@@ -5,21 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Literal, Protocol
 
 from slomodel.solve.norms import EPS, Vector
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.sets.convex_set import Set
 from slomodel.solve.status import Status
-
-
-class Needs(Enum):
-    """The Lipschitz constants that a subroutine needs."""
-
-    nothing = 0
-    L1 = 1
-    L1_and_L2 = 2
 
 
 @dataclass(slots=True)
@@ -200,13 +191,10 @@ class Stepper(Protocol):
 
 
 class Subroutine(Protocol):
-    """A method as a value: its parameters, the constants it needs and over which set."""
+    """A method as a value: its parameters, its theorem inequalities, and the set of an epoch."""
 
     @property
     def name(self) -> str: ...
-
-    @property
-    def needs(self) -> Needs: ...
 
     @property
     def parameters(self) -> dict[str, float | str]: ...

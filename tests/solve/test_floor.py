@@ -23,7 +23,6 @@ from slomodel.solve.subroutine import (
     EpochRegion,
     Halt,
     Iterate,
-    Needs,
     TheoremInequality,
 )
 
@@ -80,7 +79,6 @@ class Halting:
 
     better: Iterate
     name: str = "halting"
-    needs: Needs = Needs.nothing
 
     @property
     def parameters(self) -> dict[str, float | str]:

@@ -21,7 +21,6 @@ from slomodel.solve.subroutine import (
     EpochRegion,
     Halt,
     Iterate,
-    Needs,
     TheoremInequality,
 )
 
@@ -33,7 +32,6 @@ class Truncated:
     D: float
     d: float
     name: str = "truncated"
-    needs: Needs = Needs.L1
     overshoot: float = 1.0
 
     @property

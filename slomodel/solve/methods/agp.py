@@ -27,7 +27,6 @@ from slomodel.solve.subroutine import (
     EpochRegion,
     Halt,
     Iterate,
-    Needs,
     TheoremInequality,
     Violation,
 )
@@ -57,7 +56,6 @@ class AGP:
     gtol: float
 
     name = "agp"
-    needs = Needs.L1_and_L2
 
     @property
     def parameters(self) -> dict[str, float | str]:

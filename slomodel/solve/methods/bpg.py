@@ -20,7 +20,7 @@ from slomodel.solve.methods.gradient_steps import DescentRun
 from slomodel.solve.norms import Vector, norm, power
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.options import number
-from slomodel.solve.subroutine import ConstantsOver, EpochRegion, Iterate, Needs, TheoremInequality
+from slomodel.solve.subroutine import ConstantsOver, EpochRegion, Iterate, TheoremInequality
 from slomodel.solve.verify.inequalities import of_bregman_steps
 
 LEAST_P = 2.0
@@ -39,7 +39,6 @@ class BPG:
     p: float
 
     name = "bpg"
-    needs = Needs.L1
 
     @property
     def parameters(self) -> dict[str, float | str]:

@@ -18,7 +18,6 @@ from slomodel.solve.subroutine import (
     ConstantsOver,
     EpochRegion,
     Iterate,
-    Needs,
     TheoremInequality,
 )
 from slomodel.solve.verify.inequalities import of_certified_steps
@@ -40,8 +39,6 @@ class Certified:
     """
 
     name: str
-
-    needs = Needs.L1
 
     @property
     def parameters(self) -> dict[str, float | str]:

@@ -17,7 +17,7 @@ from slomodel.solve.methods.gradient_steps import DescentRun
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.options import number
-from slomodel.solve.subroutine import ConstantsOver, EpochRegion, Iterate, Needs, TheoremInequality
+from slomodel.solve.subroutine import ConstantsOver, EpochRegion, Iterate, TheoremInequality
 from slomodel.solve.verify.inequalities import of_a_fixed_step
 
 
@@ -32,7 +32,6 @@ class GD:
     D: float | None
 
     name = "gd"
-    needs = Needs.L1
 
     @property
     def parameters(self) -> dict[str, float | str]:

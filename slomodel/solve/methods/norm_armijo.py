@@ -26,7 +26,6 @@ from slomodel.solve.subroutine import (
     EpochRegion,
     Halt,
     Iterate,
-    Needs,
     TheoremInequality,
 )
 from slomodel.solve.verify.inequalities import by_curvature, of_line_search
@@ -54,7 +53,6 @@ class NormArmijo:
     prove: ProofSource | None = None
 
     name = "norm-armijo"
-    needs = Needs.nothing
 
     @property
     def parameters(self) -> dict[str, float | str]:

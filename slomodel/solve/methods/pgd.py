@@ -15,7 +15,7 @@ from slomodel.solve.methods.context import MethodContext
 from slomodel.solve.methods.gradient_steps import DescentRun
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
-from slomodel.solve.subroutine import ConstantsOver, EpochRegion, Iterate, Needs, TheoremInequality
+from slomodel.solve.subroutine import ConstantsOver, EpochRegion, Iterate, TheoremInequality
 from slomodel.solve.verify.inequalities import of_gradient_steps
 
 
@@ -27,7 +27,6 @@ class PGD:
     d: float
 
     name = "pgd"
-    needs = Needs.L1
 
     @property
     def parameters(self) -> dict[str, float | str]:

@@ -22,7 +22,6 @@ from slomodel.solve.subroutine import (
     EpochRegion,
     Halt,
     Iterate,
-    Needs,
     TheoremInequality,
 )
 from slomodel.solve.verify.inequalities import descends
@@ -40,7 +39,6 @@ class StdArmijo:
     sigma: float
 
     name = "std-armijo"
-    needs = Needs.nothing
 
     @property
     def parameters(self) -> dict[str, float | str]:

@@ -19,7 +19,6 @@ from slomodel.solve.subroutine import (
     EpochRegion,
     Halt,
     Iterate,
-    Needs,
     TheoremInequality,
 )
 from slomodel.solve.verify.inequalities import NOTHING
@@ -54,7 +53,6 @@ class FreeMethod(ABC):
     """A method that takes such steps, without constants and without theorem inequalities."""
 
     __slots__ = ()
-    needs = Needs.nothing
 
     @property
     def inequalities(self) -> tuple[TheoremInequality, ...]:

@@ -18,7 +18,7 @@ from slomodel.solve.methods.gradient_steps import DescentRun
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.options import bad_value
-from slomodel.solve.subroutine import ConstantsOver, EpochRegion, Iterate, Needs, TheoremInequality
+from slomodel.solve.subroutine import ConstantsOver, EpochRegion, Iterate, TheoremInequality
 from slomodel.solve.verify.inequalities import of_gradient_steps
 
 
@@ -34,7 +34,6 @@ class TGD:
     d: float
 
     name = "tgd"
-    needs = Needs.L1
 
     @property
     def parameters(self) -> dict[str, float | str]:
