@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
+from threading import Lock
 
 import numpy as np
 import sympy as sp
@@ -18,6 +19,8 @@ from slomodel.ir.expr import Expr
 from slomodel.ir.function import C, Cost, Family, Monotonicity, Partial, ScalarFunction
 
 _POSITIVE = (0.0, math.inf)
+_making = Lock()
+"""A record is made once, whichever thread wants it first."""
 _SMALL = 1e-30
 """Below it lgamma(x) is lgamma(1e-30) - log(x / 1e-30) to all digits."""
 _FAR = 1e20
@@ -157,9 +160,14 @@ digamma: ScalarFunction = ScalarFunction(
 )
 
 
-@cache
 def polygamma(n: int) -> ScalarFunction:
     """The derivative of digamma of order n."""
+    with _making:
+        return _member(n)
+
+
+@cache
+def _member(n: int) -> ScalarFunction:
     return _derivative(n) if n else digamma
 
 
