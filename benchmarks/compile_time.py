@@ -1,19 +1,28 @@
 """Times from `slomodel.compile` to the first gradient, for every model and target.
 
     python benchmarks/compile_time.py [--quick] [--markdown]
+    python benchmarks/compile_time.py --chains [NODES …] [--only NAME] [--seconds 100] [--markdown]
 
 CPU seconds of this process and of the C compiler that it starts, with an empty cache of compiled
 kernels. The grammar is loaded before, and data are in memory. Targets:
 at most 2 s with target c and 0.5 s with numexpr for every model; and for one model of many sizes
 at most twice the time of its smallest (evaluation of the first gradient left out of that).
+
+With `--chains` it is the long chains of `chains.py` instead, of 10², 10³, … nodes: seconds for the
+problem (text to graph), and from there to the first gradient on each target, to the first
+Hessian-vector product on numexpr, and to the text for CUDA. The exponent of growth is the slope
+between the two longest that were measured: 1 is in proportion. A length that by that slope would
+take more than `--seconds` is left out.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import sys
 import tempfile
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +33,7 @@ if __package__ in (None, ""):  # run as a script
 
 import slomodel
 from benchmarks.cases import Case, cases, standardised_case
+from benchmarks.chains import CHAINS, chain
 from benchmarks.evaluate import in_columns
 from benchmarks.machine import description
 from benchmarks.measure import cpu_seconds
@@ -31,6 +41,7 @@ from slomodel.codegen.native import compiler
 
 MOST = {"c": 2.0, "numexpr": 0.5}
 MOST_GROWTH = 2.0
+LENGTHS = [100, 1_000, 10_000, 100_000]
 REPEATS = 3
 LEAST = 0.1
 """Times below count as this: a loop of one element has no blocks, large arrays a first touch."""
@@ -115,19 +126,103 @@ def summary(rows: list[Row]) -> str:
     return "\n".join(lines)
 
 
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """Seconds of one stage for chains of one kind, by the number of nodes."""
+
+    chain: str
+    stage: str
+    seconds: dict[int, float]
+
+    @property
+    def exponent(self) -> float:
+        """The slope in logarithms between the two longest; nan with fewer."""
+        pairs = sorted(self.seconds.items())[-2:]
+        if len(pairs) < 2:
+            return math.nan
+        (shorter, quick), (longer, slow) = pairs
+        return math.log(slow / quick) / math.log(longer / shorter)
+
+    def expected(self, nodes: int) -> float:
+        """Seconds for so many nodes, by the slope so far, which is taken for at least 1."""
+        if not self.seconds:
+            return 0.0
+        longest = max(self.seconds)
+        slope = 1.0 if math.isnan(self.exponent) else max(1.0, self.exponent)
+        return self.seconds[longest] * (nodes / longest) ** slope
+
+
+STAGES: dict[str, Callable[[slomodel.Model], object]] = {
+    "numpy": lambda model: model.gradient(np.ones(model.n)),
+    "numexpr": lambda model: model.gradient(np.ones(model.n)),
+    "numexpr hvp": lambda model: model.hvp(np.ones(model.n), np.ones(model.n)),
+    "c": lambda model: model.gradient(np.ones(model.n)),
+    "cuda text": lambda model: model.source("cuda"),
+}
+"""What is timed after the problem is there; the first word is the backend."""
+
+
+def chain_growth(name: str, lengths: Sequence[int], most: float) -> list[Growth]:
+    """The growth of each stage for one kind of chain."""
+    rows = {stage: Growth(name, stage, {}) for stage in ("problem", *STAGES)}
+    for nodes in lengths:
+        if rows["problem"].expected(nodes) > most:
+            break
+        made = chain(name, nodes)
+        for stage, act in STAGES.items():
+            if rows[stage].expected(nodes) > most:
+                continue
+            with tempfile.TemporaryDirectory() as folder:
+                os.environ["XDG_CACHE_HOME"] = folder
+                compiler._directory.cache_clear()
+                backend = stage.split()[0].replace("cuda", "numpy")
+                began = cpu_seconds()
+                model = slomodel.compile(made.source, data=made.data, backend=backend)
+                compiled = cpu_seconds()
+                act(model)
+                rows[stage].seconds[nodes] = cpu_seconds() - compiled
+            before = rows["problem"].seconds.get(nodes, math.inf)
+            rows["problem"].seconds[nodes] = min(before, compiled - began)
+    return list(rows.values())
+
+
+def growth_table(rows: Sequence[Growth], lengths: Sequence[int], markdown: bool) -> str:
+    heads = ("chain", "stage", *(f"{nodes:,}" for nodes in lengths), "exponent")
+    cells = [
+        (
+            *(row.chain, row.stage),
+            *(f"{row.seconds[n]:.2f}" if n in row.seconds else "-" for n in lengths),
+            "-" if math.isnan(row.exponent) else f"{row.exponent:.2f}",
+        )
+        for row in rows
+    ]
+    return in_columns([heads, *cells], markdown)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description="Time compiling to the first gradient.")
     parser.add_argument("--quick", action="store_true", help="small sizes only")
     parser.add_argument("--markdown", action="store_true", help="a table for a document")
+    parser.add_argument("--chains", nargs="*", type=int, metavar="NODES", help="long chains")
+    parser.add_argument("--only", choices=CHAINS, help="chains of this kind")
+    parser.add_argument("--seconds", type=float, default=100.0, help="the most for a measurement")
     options = parser.parse_args(arguments)
     slomodel.compile("var x\nminimize x^2", backend="numexpr").value_and_gradient(np.ones(1))
+    facts = "\n".join(f"- {key}: {value}" for key, value in description(1).items())
+    if options.chains is not None:
+        lengths = options.chains or LENGTHS[: 2 if options.quick else None]
+        grown: list[Growth] = []
+        for name in [options.only] if options.only else CHAINS:
+            grown += chain_growth(name, lengths, options.seconds)
+            print(name, file=sys.stderr, flush=True)
+        print(f"{facts}\n\n{growth_table(grown, lengths, options.markdown)}")
+        return 0
     rows = []
     for case in (*cases(options.quick), standardised_case()):
         rows += [measured(case, target) for target in MOST]
         print(f"{case.model} {case.size}", file=sys.stderr, flush=True)
-    facts = [f"- {key}: {value}" for key, value in description(1).items()]
-    print("\n\n".join(["\n".join(facts), table(rows, options.markdown), summary(rows)]))
+    print("\n\n".join([facts, table(rows, options.markdown), summary(rows)]))
     return 0
 
 
