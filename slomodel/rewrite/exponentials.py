@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 from slomodel.functions import (
     add,
@@ -50,50 +51,147 @@ from slomodel.rewrite.matching import (
 _ONE = Const(1.0)
 
 
-def logarithm(node: Map) -> Expr | None:
-    """log of cosh, of a sigmoid, of 1 + x, of a sum of exponentials."""
-    inside = node.operands[0]
-    if is_map(inside, cosh):
-        return logcosh(inside.operands[0])
-    if is_map(inside, sigmoid):
-        return neg(softplus(neg(inside.operands[0])))
-    if is_map(inside, sech2):
-        return mul(-2.0, logcosh(inside.operands[0]))
-    return _of_exponentials(summands(inside), inside) or _of_one_more(inside) or _scaled_sum(node)
+class Logarithms:
+    """Logarithms of sums of exponentials in one graph, in time proportional to the graph.
 
+    A sum with more than one user, one of the nodes `shared`, has one logarithm, which those of the
+    sums that it is a term of are computed from; other sums are taken apart. So the logarithms of
+    all n partial sums of one sum are 2 n nodes, and not n².
+    """
 
-def log_of_one_more(node: Map) -> Expr | None:
-    """log1p of an exponential, or of a sum of them."""
-    inside = node.operands[0]
-    return _of_exponentials([Part(_ONE, ()), *summands(inside)], inside)
+    def __init__(self, shared: Collection[Expr]) -> None:
+        self._shared = shared
+        self._of_sums: dict[Expr, Expr | None] = {}
+        self._shifted: dict[Expr, _Shifted | None] = {}
 
+    def logarithm(self, node: Map) -> Expr | None:
+        """log of cosh, of a sigmoid, of 1 + x, of a sum of exponentials."""
+        inside = node.operands[0]
+        if is_map(inside, cosh):
+            return logcosh(inside.operands[0])
+        if is_map(inside, sigmoid):
+            return neg(softplus(neg(inside.operands[0])))
+        if is_map(inside, sech2):
+            return mul(-2.0, logcosh(inside.operands[0]))
+        return self._of_sum(inside) or _of_one_more(inside) or self._of_scaled_sum(inside)
 
-def _of_exponentials(terms: Sequence[Part], total: Expr) -> Expr | None:
-    """log of the sum of the terms, each 1, an exponential, or a sum of exponentials."""
-    ones = sum(term.node is _ONE for term in terms)
-    with_one = ones == 1
-    exponents = [term for term in terms if term.node is not _ONE]
-    sums = [exponential_sum(term.node) for term in exponents]
-    plain = [term.inner(exp) for term in exponents]
-    if (
-        not exponents
-        or ones > 1
-        or any(a is None and b is None for a, b in zip(sums, plain, strict=True))
-    ):
+    def of_one_more(self, node: Map) -> Expr | None:
+        """log1p of an exponential, or of a sum of them."""
+        inside = node.operands[0]
+        terms = [Part(_ONE, ()), *summands(inside, self._shared)]
+        for term in terms:
+            if is_map(term.node, add) and self._of_sum(term.node) is None:
+                return None
+        return self._joined(terms, inside)
+
+    def _of_sum(self, total: Expr) -> Expr | None:
+        """log of a sum of exponentials, of those of its terms first that have one of their own."""
+        stack = [total]
+        while stack:
+            node = stack[-1]
+            if node in self._of_sums:
+                stack.pop()
+                continue
+            terms = summands(node, self._shared)
+            waiting = [
+                term.node
+                for term in terms
+                if is_map(term.node, add) and term.node not in self._of_sums
+            ]
+            if waiting and node not in waiting:
+                stack += waiting
+                continue
+            self._of_sums[node] = None if waiting else self._joined(terms, node)
+            stack.pop()
+        return self._of_sums[total]
+
+    def _joined(self, terms: Sequence[Part], total: Expr) -> Expr | None:
+        """log of the sum of the terms: 1, exponentials, sums of exponentials, sums with a log."""
+        ones = sum(term.node is _ONE for term in terms)
+        rest = [term for term in terms if term.node is not _ONE]
+        if not rest or ones > 1:
+            return None
+        sums = [exponential_sum(term.node) for term in rest]
+        if len(rest) == 1 and sums[0] is not None and ones:
+            found = log1p_sum_exp(sums[0].x, sums[0].axes)
+            return Part(_ordered(found, sums[0]), rest[0].axes).along(total.shape)
+        if len(rest) == 1 and sums[0] is None and not ones:
+            return None
+        logarithms: list[Expr] = []
+        for term, summed in zip(rest, sums, strict=True):
+            inner = term.inner(exp)
+            if summed is not None:
+                inner = Part(_ordered(logsumexp(summed.x, summed.axes), summed), term.axes)
+            elif inner is None:
+                known = self._of_sums.get(term.node)
+                inner = None if known is None else Part(known, term.axes)
+            if inner is None:
+                return None
+            logarithms.append(inner.along(total.shape))
+        joined = balanced(logaddexp, logarithms)
+        return softplus(joined) if ones else joined
+
+    def _of_scaled_sum(self, inside: Expr) -> Expr | None:
+        """log of a sum of exponentials times or over numbers: log(mean(exp(x)))."""
+        if not is_map(inside, mul, div):
+            return None
+        assert isinstance(inside, Map)
+        if inside.function is div:
+            part = parts_of(inside)[0]
+            summed = exponential_sum(part.node)
+            if summed is not None and inside.operands[1] is count(summed.x, summed.axes):
+                mean = _ordered(log_mean_exp(summed.x, summed.axes), summed)
+                return Part(mean, part.axes).along(inside.shape)
+        found = self._shifted_product(inside)
+        return add(found.shift.along(inside.shape), log(found.rest)) if found else None
+
+    def _shifted_product(self, product: Expr) -> _Shifted | None:
+        """A product or quotient with a sum of exponentials, the exponents less their largest."""
+        stack = [product]
+        while stack:
+            node = stack[-1]
+            if node in self._shifted:
+                stack.pop()
+                continue
+            if not is_map(node, mul, div):
+                self._shifted[node] = _shifted_sum(node)
+                continue
+            assert isinstance(node, Map)
+            above = node.operands if node.function is mul else node.operands[:1]
+            waiting = [one for one in above if one not in self._shifted]
+            if waiting:
+                stack += waiting
+                continue
+            self._shifted[node] = self._times_others(node, above)
+            stack.pop()
+        return self._shifted[product]
+
+    def _times_others(self, node: Map, above: Sequence[Expr]) -> _Shifted | None:
+        """The node with the first of its operands `above` that has a shifted form in that form."""
+        for k, operand in enumerate(above):
+            found = self._shifted[operand]
+            if found is not None:
+                shift = Part(found.shift.node, tuple(node.axes[k][j] for j in found.shift.axes))
+                operands = [found.rest if j == k else one for j, one in enumerate(node.operands)]
+                rest = build.apply_along(node.function, operands, node.axes, node.shape)
+                return _Shifted(shift, rest)
         return None
-    if len(exponents) == 1 and with_one and sums[0] is not None:
-        found = log1p_sum_exp(sums[0].x, sums[0].axes)
-        return Part(_ordered(found, sums[0]), exponents[0].axes).along(total.shape)
-    logarithms: list[Expr] = []
-    for term, inner, summed in zip(exponents, plain, sums, strict=True):
-        if summed is not None:
-            inner = Part(_ordered(logsumexp(summed.x, summed.axes), summed), term.axes)
-        assert inner is not None
-        logarithms.append(inner.along(total.shape))
-    if len(logarithms) == 1 and not with_one and sums[0] is None:
+
+
+@dataclass(frozen=True, slots=True)
+class _Shifted:
+    """A node as exp(shift) * rest."""
+
+    shift: Part
+    rest: Expr
+
+
+def _shifted_sum(node: Expr) -> _Shifted | None:
+    summed = exponential_sum(node)
+    if summed is None:
         return None
-    joined = balanced(logaddexp, logarithms)
-    return softplus(joined) if with_one else joined
+    shift, rest = shifted_sum(summed.x, summed.axes)
+    return _Shifted(whole(_ordered(shift, summed)), _ordered(rest, summed))
 
 
 def _ordered(node: Expr, summed: ExponentialSum) -> Expr:
@@ -115,40 +213,6 @@ def _of_one_more(inside: Expr) -> Expr | None:
 
 def _is_sum(node: Map) -> bool:
     return node.function.name in ("add", "sub")
-
-
-def _scaled_sum(node: Map) -> Expr | None:
-    """log of a sum of exponentials times or over numbers: log(mean(exp(x)))."""
-    inside = node.operands[0]
-    path: list[tuple[Map, int]] = []
-    part = whole(inside)
-    while isinstance(part.node, Map) and part.node.function in (mul, div):
-        parts = part.parts()
-        above = parts if part.node.function is mul else parts[:1]
-        k = next((k for k, one in enumerate(above) if _may_hold_sum(one.node)), 0)
-        path.append((part.node, k))
-        part = parts[k]
-    summed = exponential_sum(part.node)
-    if summed is None or not path:
-        return None
-    if len(path) == 1 and _is_mean(path[0][0], summed):
-        mean = _ordered(log_mean_exp(summed.x, summed.axes), summed)
-        return Part(mean, part.axes).along(inside.shape)
-    shift, rest = shifted_sum(summed.x, summed.axes)
-    rest = _ordered(rest, summed)
-    for one, k in reversed(path):
-        operands = [rest if j == k else operand for j, operand in enumerate(one.operands)]
-        rest = build.apply_along(one.function, operands, one.axes, one.shape)
-    moved = Part(_ordered(shift, summed), part.axes).along(inside.shape)
-    return add(moved, log(rest))
-
-
-def _is_mean(node: Map, summed: ExponentialSum) -> bool:
-    return node.function is div and node.operands[1] is count(summed.x, summed.axes)
-
-
-def _may_hold_sum(node: Expr) -> bool:
-    return is_map(node, mul, div) or exponential_sum(node) is not None
 
 
 def difference(node: Map) -> Expr | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from slomodel.functions import add, div, exp, mul, neg, sub
@@ -111,17 +111,20 @@ def two_terms(node: Map) -> list[Term]:
     return [scaled(left), scaled(right, -1.0 if node.function is sub else 1.0)]
 
 
-def summands(node: Expr) -> list[Part]:
-    """The terms of a sum of any length; the node alone where it is none, or a very long one."""
+def summands(node: Expr, closed: Collection[Expr] = (), most: int = _MOST_TERMS) -> list[Part]:
+    """The terms of a sum; the node alone where it is not a sum, or has more than `most` terms.
+
+    Terms that are among the nodes `closed` are not taken apart.
+    """
     result: list[Part] = []
     stack = [whole(node)]
     while stack:
         part = stack.pop()
-        if is_map(part.node, add):
+        if is_map(part.node, add) and (part.node is node or part.node not in closed):
             stack += reversed(part.parts())
         else:
             result.append(part)
-        if len(result) + len(stack) > _MOST_TERMS:
+        if len(result) + len(stack) > most:
             return [whole(node)]
     return result
 
@@ -167,16 +170,31 @@ def is_shifted(x: Expr) -> bool:
 
 def varies(node: Expr) -> bool:
     """True when a variable is among the node's inputs."""
-    seen: set[Expr] = set()
-    stack = [node]
-    while stack:
-        one = stack.pop()
-        if isinstance(one, Input) and one.role == "variable":
-            return True
-        if one not in seen:
-            seen.add(one)
-            stack.extend(one.operands)
-    return False
+    return Varying()(node)
+
+
+class Varying:
+    """Whether a variable is among a node's inputs, cached: each node is visited once."""
+
+    def __init__(self) -> None:
+        self._known: dict[Expr, bool] = {}
+
+    def __call__(self, node: Expr) -> bool:
+        stack = [node]
+        while stack:
+            one = stack[-1]
+            if one in self._known:
+                stack.pop()
+                continue
+            if isinstance(one, Input) or any(self._known.get(o) for o in one.operands):
+                self._known[one] = not isinstance(one, Input) or one.role == "variable"
+                continue
+            waiting = [o for o in one.operands if o not in self._known]
+            if waiting:
+                stack.append(waiting[-1])
+            else:
+                self._known[one] = False
+        return self._known[node]
 
 
 def same(parts: Sequence[Part]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from math import fabs
 
 from slomodel.functions import (
@@ -27,61 +28,88 @@ from slomodel.ir.expr import Const, Einsum, Expr, Map
 from slomodel.rewrite.matching import (
     Part,
     Term,
+    Varying,
     is_map,
     parts_of,
     same,
     scaled,
     summands,
     two_terms,
-    varies,
 )
 
 _MOST_SIDES = 8
 _SMALLEST, _LARGEST = 1e-300, 1e300
 
 
-def square_root(node: Map) -> Expr | None:
-    """The root of a square, of a sum of squares that may all vanish, of a scaled one."""
-    inside = node.operands[0]
-    if is_map(inside, square):
-        return abs(inside.operands[0])
-    terms = summands(inside)
-    if not all(_is_quadratic(term) and varies(term.node) for term in terms):
-        return None
-    bases = [term.inner(square) for term in terms]
-    if 1 < len(terms) <= _MOST_SIDES and all(base is not None for base in bases):
-        return balanced(hypot, [base.along(node.shape) for base in bases if base is not None])
-    return root(inside)
+class Roots:
+    """Square roots in one graph; a sum that is one of the nodes `shared` is looked at once."""
 
+    def __init__(self, shared: Collection[Expr]) -> None:
+        self._shared = shared
+        self._varies = Varying()
+        self._quadratic: dict[Expr, bool] = {}
 
-def _is_quadratic(part: Part) -> bool:
-    """A square or a sum of squares, times or over what does not vary."""
-    while True:
-        node = part.node
-        if is_map(node, square):
-            return True
-        if isinstance(node, Einsum):
-            return _is_sum_of_squares(node)
-        if not is_map(node, mul, div):
+    def square_root(self, node: Map) -> Expr | None:
+        """The root of a square, of a sum of squares that may all vanish, of a scaled one."""
+        inside = node.operands[0]
+        if is_map(inside, square):
+            return abs(inside.operands[0])
+        if not self._are_quadratic(inside):
+            return None
+        bases = [term.inner(square) for term in summands(inside, most=_MOST_SIDES)]
+        if len(bases) > 1 and all(base is not None for base in bases):
+            return balanced(hypot, [base.along(node.shape) for base in bases if base is not None])
+        return root(inside)
+
+    def _are_quadratic(self, total: Expr) -> bool:
+        """Whether all terms are squares that vary, those of a shared sum first."""
+        stack = [total]
+        while stack:
+            node = stack[-1]
+            if node in self._quadratic:
+                stack.pop()
+                continue
+            terms = summands(node, self._shared)
+            sums = {one.node for one in terms if is_map(one.node, add) and one.node is not node}
+            waiting = [one for one in sums if one not in self._quadratic]
+            if waiting:
+                stack += waiting
+                continue
+            self._quadratic[node] = all(
+                self._quadratic[term.node] if term.node in sums else self._is_quadratic(term)
+                for term in terms
+            )
+        return self._quadratic[total]
+
+    def _is_quadratic(self, part: Part) -> bool:
+        """A square or a sum of squares, times or over what does not vary."""
+        if not self._varies(part.node):
             return False
-        left, right = part.parts()
-        if not varies(right.node):
-            part = left
-        elif is_map(node, mul) and not varies(left.node):
-            part = right
-        else:
+        while True:
+            node = part.node
+            if is_map(node, square):
+                return True
+            if isinstance(node, Einsum):
+                return self._is_sum_of_squares(node)
+            if not is_map(node, mul, div):
+                return False
+            left, right = part.parts()
+            if not self._varies(right.node):
+                part = left
+            elif is_map(node, mul) and not self._varies(left.node):
+                part = right
+            else:
+                return False
+
+    def _is_sum_of_squares(self, node: Einsum) -> bool:
+        """A sum of squares, each times fixed scalars."""
+        if len(set(node.output)) != len(node.output):
             return False
-
-
-def _is_sum_of_squares(node: Einsum) -> bool:
-    """A sum of squares, each times fixed scalars."""
-    if len(set(node.output)) != len(node.output):
-        return False
-    pairs = zip(node.operands, node.inputs, strict=True)
-    arrays = [(one, labels) for one, labels in pairs if one.rank or varies(one)]
-    if len(arrays) == 1:
-        return is_map(arrays[0][0], square)
-    return len(arrays) == 2 and arrays[0] == arrays[1]
+        pairs = zip(node.operands, node.inputs, strict=True)
+        arrays = [(one, labels) for one, labels in pairs if one.rank or self._varies(one)]
+        if len(arrays) == 1:
+            return is_map(arrays[0][0], square)
+        return len(arrays) == 2 and arrays[0] == arrays[1]
 
 
 def squared(node: Map) -> Expr | None:

@@ -24,7 +24,7 @@ from slomodel.functions import (
 from slomodel.ir import build
 from slomodel.ir.expr import Const, Einsum, Expr, Map, remake
 from slomodel.ir.function import ScalarFunction
-from slomodel.ir.walk import postorder
+from slomodel.ir.walk import postorder, users
 from slomodel.rewrite import entropies, exponentials, hyperbolic, roots
 from slomodel.rewrite.log_softmax import log_softmax
 
@@ -37,13 +37,10 @@ _SUMS: tuple[_Rule, ...] = (
     hyperbolic.shifted_softplus,
 )
 _RULES: dict[ScalarFunction, tuple[_Rule, ...]] = {
-    log: (log_softmax, exponentials.logarithm, hyperbolic.logarithm),
-    log1p: (exponentials.log_of_one_more,),
     add: (exponentials.difference, roots.rectifier, *_SUMS),
     sub: (exponentials.difference, roots.rectifier, *_SUMS),
     div: (hyperbolic.quotient, exponentials.quotient, hyperbolic.reciprocal),
     mul: (roots.product, entropies.entropy, roots.scale),
-    sqrt: (roots.square_root,),
     square: (roots.squared, hyperbolic.power_of_exponential),
     abs: (roots.magnitude,),
     where: (roots.choice,),
@@ -57,15 +54,26 @@ def stable(root: Expr) -> Expr:
 
 def rewritten(root: Expr) -> Mapping[Expr, Expr]:
     """What each node under the root has become."""
+    order = postorder(root)
+    above = users(order)
     done: dict[Expr, Expr] = {}
-    for node in postorder(root):
+    shared: set[Expr] = set()
+    logarithms = exponentials.Logarithms(shared)
+    rules = _RULES | {
+        log: (log_softmax, logarithms.logarithm, hyperbolic.logarithm),
+        log1p: (logarithms.of_one_more,),
+        sqrt: (roots.Roots(shared).square_root,),
+    }
+    for node in order:
         operands = tuple(done[operand] for operand in node.operands)
         made = node if operands == node.operands else _remade(node, operands)
-        better = _better(made)
+        better = _better(made, rules)
         while better is not None:
-            made, better = better, _better(better)
+            made, better = better, _better(better, rules)
         assert made.shape == node.shape
         done[node] = made
+        if len(above[node]) > 1:
+            shared.add(made)
     return done
 
 
@@ -78,12 +86,12 @@ def _remade(node: Expr, operands: tuple[Expr, ...]) -> Expr:
     return remake(node, operands)
 
 
-def _better(node: Expr) -> Expr | None:
+def _better(node: Expr, rules: Mapping[ScalarFunction, tuple[_Rule, ...]]) -> Expr | None:
     if isinstance(node, Einsum):
         return entropies.summed_entropy(node)
     if not isinstance(node, Map):
         return None
-    for rule in _RULES.get(node.function, ()):
+    for rule in rules.get(node.function, ()):
         found = rule(node)
         if found is not None:
             return build.broadcast(found, (), node.shape) if not found.rank else found
