@@ -165,7 +165,7 @@ class Model(Evaluating):
         """Report on the compilation: shapes, smoothness, rewrites, and where kernels run."""
         report = explanation(self._problem, self._binding, self._plans.changes(self._binding))
         target = self._compiled.target
-        reason = target.reason if isinstance(target, Automatic) else None
+        reason = (target.reason or target.note) if isinstance(target, Automatic) else None
         return f"{report}\nbackend    {self.backend}" + (f": {reason}" if reason else "")
 
     def bounds(self, center: Point, radius: float, effort: str = "default") -> Bounds:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +16,8 @@ import pytest
 import slomodel
 from slomodel.codegen import automatic
 from slomodel.codegen.native import compiler
+from slomodel.codegen.python.duration import python_seconds
+from slomodel.codegen.python.numexpr_target import NUMEXPR
 
 TEXT = "dim n\nvar x[n]\nminimize sum(exp(x[i]) * x[i] + x[i]^2 for i in range(n))"
 X = np.array([0.5, -1.0, 2.0])
@@ -110,13 +113,55 @@ def test_the_compiler_is_lost_between_two_entries(only: Callable[[str], Path]) -
     check(found)
 
 
-def test_a_long_text_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(automatic, "_SHORT", automatic.NativeTarget(longest=1000))
+@pytest.mark.parametrize("evaluations", [0, 10**9])
+def test_compiling_for_seconds_is_weighed(
+    evaluations: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By how often the kernels are expected to run; either choice is told."""
+    monkeypatch.setattr(automatic, "QUICK", 0.0)
+    monkeypatch.setattr(automatic, "EVALUATIONS", evaluations)
+    found = model()
+    if evaluations:
+        check(found)
+    else:
+        with pytest.warns(slomodel.BackendWarning, match=r"numexpr runs the kernels: compiling"):
+            check(found)
+    assert found.backend == ("c" if evaluations else "numexpr")
+    assert f"backend    {found.backend}: compiling its" in found.explain()
+    assert model(backend="c").value(X) == pytest.approx(VALUE, rel=1e-14)
+
+
+def test_a_text_in_the_cache_is_not_weighed(monkeypatch: pytest.MonkeyPatch) -> None:
+    check(model(backend="c"))
+    monkeypatch.setattr(automatic, "QUICK", 0.0)
+    monkeypatch.setattr(automatic, "EVALUATIONS", 0)
     found = model()
     check(found)
-    assert found.backend == "numexpr"
-    assert "would take long" in found.explain()
-    assert model(backend="c").value(X) == pytest.approx(VALUE, rel=1e-14)
+    assert (found.backend, found.explain().splitlines()[-1]) == ("c", "backend    c")
+
+
+def test_a_recurrence_of_many_definitions_runs_on_c() -> None:
+    steps = 300
+    lets = "".join(f"let p{k} = tanh(0.7*p{k - 1} + x[{k % 3}])\n" for k in range(1, steps))
+    text = f"var x[3]\nlet p0 = x[0]\n{lets}minimize p{steps - 1}^2"
+    found = slomodel.compile(text)
+    found.gradient(X)
+    assert found.backend == "c"
+
+
+def test_an_estimate_is_near_the_time_of_a_call() -> None:
+    """To a factor of five, on a machine that others use too."""
+    lets = "".join(f"let p{k} = tanh(0.7*p{k - 1} + x[{k % 3}])\n" for k in range(1, 200))
+    found = slomodel.compile(f"var x[3]\nlet p0 = x[0]\n{lets}minimize p199^2", backend="numexpr")
+    found.gradient(X)
+    compiled = found._compiled
+    entry = compiled.derivatives.entry("value_and_gradient")
+    told = python_seconds(entry, compiled._layout, {}, NUMEXPR)
+    began = time.process_time()
+    for _ in range(50):
+        found.gradient(X)
+    measured = (time.process_time() - began) / 50
+    assert told / 5 < measured < 5 * told
 
 
 def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,9 +46,7 @@ _lock = threading.Lock()
 
 def library(text: str, single: bool) -> ctypes.CDLL:
     """The compiled text. Raises TargetLimit where no compiler can make it."""
-    flags = (*FLAGS, *(("-fsingle-precision-constant",) if single else ()))
-    if len(text) > _LONG_TEXT:
-        flags = (*flags, "-O1")
+    flags = _flags(text, single)
     failed = missing()
     with _lock:
         for command in compilers():
@@ -59,9 +57,25 @@ def library(text: str, single: bool) -> ctypes.CDLL:
     raise failed
 
 
-def _loaded(command: str, flags: tuple[str, ...], text: str) -> ctypes.CDLL:
+def is_compiled(text: str, single: bool) -> bool:
+    """Whether the first compiler has compiled the text before, so that it only has to be loaded."""
+    flags = _flags(text, single)
+    return any(_is_own(_path(command, flags, text)) for command in compilers()[:1])
+
+
+def _flags(text: str, single: bool) -> tuple[str, ...]:
+    precision = ("-fsingle-precision-constant",) if single else ()
+    return (*FLAGS, *precision, *(("-O1",) if len(text) > _LONG_TEXT else ()))
+
+
+def _path(command: str, flags: tuple[str, ...], text: str) -> Path:
+    """Where the user's cache has the library that is compiled from the text."""
     key = hashlib.sha256("\0".join([text, *flags, *_machine(command)]).encode()).hexdigest()[:32]
-    path = _directory() / f"{key}.so"
+    return _directory() / f"{key}.so"
+
+
+def _loaded(command: str, flags: tuple[str, ...], text: str) -> ctypes.CDLL:
+    path = _path(command, flags, text)
     if not _is_own(path):
         _compile(command, flags, text, path)
     try:

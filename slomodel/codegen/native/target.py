@@ -8,24 +8,30 @@ from dataclasses import dataclass
 from slomodel.codegen.entry import Entry
 from slomodel.codegen.layout import Layout
 from slomodel.codegen.native.binding import bound
-from slomodel.codegen.native.source import joined, unit
+from slomodel.codegen.native.source import Unit, joined, unit
 from slomodel.codegen.target import Maker
-from slomodel.errors import TargetLimit
 
 
-class LongText(TargetLimit):
-    """The C text of an entry is longer than was allowed."""
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """One entry as C text, not yet compiled."""
+
+    text: str
+    unit: Unit
+    entry: Entry
+    layout: Layout
+    numbers: Mapping[str, int]
+
+    def maker(self) -> Maker:
+        """Compiles the text: the function of the entry for any data of these sizes."""
+        return bound(self.text, self.unit, self.entry, self.layout, self.numbers)
 
 
 @dataclass(frozen=True, slots=True)
 class NativeTarget:
-    """One C function per entry. Needs a C compiler; raises TargetLimit without one.
-
-    `longest` limits the characters of a text that is compiled; None allows any length.
-    """
+    """One C function per entry. Needs a C compiler; raises TargetLimit without one."""
 
     name: str = "c"
-    longest: int | None = None
     on_device: bool = False
     instead: str = ""
 
@@ -38,13 +44,16 @@ class NativeTarget:
         """One C file with the functions of all entries."""
         return joined(name, [unit(entry, layout, numbers) for entry in entries], layout, numbers)
 
+    def printed(
+        self, name: str, entry: Entry, layout: Layout, numbers: Mapping[str, int]
+    ) -> Printed:
+        """The text of one entry."""
+        made = unit(entry, layout, numbers)
+        return Printed(joined(name, [made], layout, numbers), made, entry, layout, numbers)
+
     def maker(self, name: str, entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Maker:
         """The function of one entry for any data of these sizes."""
-        made = unit(entry, layout, numbers)
-        text = joined(name, [made], layout, numbers)
-        if self.longest is not None and len(text) > self.longest:
-            raise LongText(f"the C text of {entry.name} has {len(text)} characters")
-        return bound(text, made, entry, layout, numbers)
+        return self.printed(name, entry, layout, numbers).maker()
 
 
 NATIVE = NativeTarget()
