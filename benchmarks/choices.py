@@ -1,4 +1,4 @@
-"""Quality of the choices of slomodel/codegen/cost.py: timed as chosen, all fused, and not fused."""
+"""Quality of the choices of functions/cost.py: timed as chosen, all fused, and not fused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures the costs of elementwise kernels that slomodel/codegen/cost.py and the functions state.
+"""Measures the costs of elementwise kernels that functions/cost.py and the functions state.
 
     python benchmarks/kernel_costs.py            the costs, to be read before they are copied
     python benchmarks/kernel_costs.py --check    how often the choice of cost.py is a good one
@@ -27,10 +27,9 @@ if __package__ in (None, ""):  # run as a script
 
 from benchmarks.by_hand import Array
 from benchmarks.choices import check
-from slomodel.codegen import cost
 from slomodel.codegen.kernels import TARGETS, Compiled, Derivatives, Kernels
 from slomodel.codegen.runtime import load
-from slomodel.functions import TABLE
+from slomodel.functions import TABLE, cost
 from slomodel.ir import build
 from slomodel.ir.dims import literal
 from slomodel.ir.expr import Expr

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from slomodel.codegen.layout import Layout
-from slomodel.codegen.lower import Sizes as Numbers
 from slomodel.codegen.lower import lower
 from slomodel.codegen.program import Program
 from slomodel.codegen.schedule import schedule
+from slomodel.functions.cost import Sizes as Numbers
 from slomodel.ir.expr import Expr, Input
 from slomodel.ir.function import ScalarFunction
 

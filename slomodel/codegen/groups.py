@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from slomodel.codegen.cost import numexpr_time, numpy_time
 from slomodel.codegen.program import Form
+from slomodel.functions.cost import numexpr_time, numpy_time
 from slomodel.ir.expr import Expr, Map
 
 # numexpr 2.14 takes 63 inputs, 255 registers and about 200 nested parentheses; half of each

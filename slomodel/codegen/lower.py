@@ -8,21 +8,18 @@ the target cannot spell their stable forms. Sizes decide only the order of contr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 
-import opt_einsum
-
 from slomodel.codegen.powers import power_by_products
 from slomodel.functions import add, mul, pow
+from slomodel.functions.cost import Sizes, cheapest
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, Shape, concrete
 from slomodel.ir.expr import Affine, Axes, Const, Einsum, Expr, Map
 from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import rewrite
-
-Sizes = Mapping[str, int]
 
 
 def lower(
@@ -180,14 +177,7 @@ class _Terms:
     def _path(self, output: Axes) -> list[tuple[int, ...]]:
         if len(self.operands) < 3:
             return [(0, 1)] * (len(self.operands) - 1)
-        kept = tuple(label for label in output if any(label in own for own in self.labels))
-        letters = [opt_einsum.get_symbol(label) for label in range(len(self.dims))]
-        spec = ",".join("".join(letters[label] for label in own) for own in self.labels)
-        spec += "->" + "".join(letters[label] for label in kept)
-        shapes = [concrete(operand.shape, self.sizes) for operand in self.operands]
-        method = "optimal" if len(self.operands) < 7 else "greedy"
-        path, _ = opt_einsum.contract_path(spec, *shapes, shapes=True, optimize=method)
-        return [tuple(step) for step in path]
+        return cheapest(self.labels, output, concrete(self.dims, self.sizes))[0]
 
 
 def _pair(

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from slomodel.functions import mul, sqrt
+from slomodel.functions.cost import own_work
 from slomodel.ir import build
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Axes, Einsum, Expr, remake
@@ -26,7 +27,7 @@ from slomodel.rewrite.labels import placed, product
 from slomodel.rewrite.samples import At, Linear, Refused, Samples
 from slomodel.rewrite.squares import Factor, SumOfSquares, sums_of_squares, varying_axes
 from slomodel.rewrite.triangles import Stack
-from slomodel.rewrite.work import moves, own_work
+from slomodel.rewrite.work import moves
 
 # A factorisation may cost as much as this many gradients: solvers ask for hundreds and more.
 _MOST_CALLS = 200.0

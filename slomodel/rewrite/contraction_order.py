@@ -13,12 +13,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from slomodel.functions.cost import Sizes, cheapest, work_of_product
 from slomodel.ir import build
 from slomodel.ir.dims import Shape, concrete
 from slomodel.ir.expr import Axes, Einsum, Expr, Input, remake
 from slomodel.ir.walk import dependents, postorder, users
 from slomodel.rewrite.facts import Facts
-from slomodel.rewrite.work import Sizes, cheapest, moves, work_of_product
+from slomodel.rewrite.work import moves
 
 _MOST_TERMS = 30
 # An order that saves less than this share is not worth another text.

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import slomodel
-from slomodel.codegen.cost import cost_of, is_quick
 from slomodel.codegen.kernels import TARGETS, Compiled, Derivatives
 from slomodel.errors import MissingRule
 from slomodel.functions import FUNCTIONS, TABLE, mul, square
+from slomodel.functions.cost import cost_of, is_quick
 from slomodel.ir import build
 from slomodel.ir.dims import named
 from slomodel.ir.function import Cost, ScalarFunction

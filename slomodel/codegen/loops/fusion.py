@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
-from slomodel.codegen.cost import is_quick
 from slomodel.codegen.loops.access import Access, Accesses, Numbers, c_order, merged_axes
 from slomodel.codegen.loops.collected import Collected, Term
 from slomodel.codegen.lower import Blocks
 from slomodel.codegen.program import Form, Program, Stage, Step
+from slomodel.functions.cost import is_quick
 from slomodel.ir.expr import (
     Affine,
     Axes,

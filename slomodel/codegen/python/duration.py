@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from math import prod
 
-from slomodel.codegen.cost import NUMPY_CALL, QUICK, cost_of, numexpr_time, numpy_time
 from slomodel.codegen.entry import Entry
 from slomodel.codegen.layout import Layout
-from slomodel.codegen.lower import Sizes as Numbers
 from slomodel.codegen.program import Step
 from slomodel.codegen.python.functions import plan
 from slomodel.codegen.python.statements import Printer
+from slomodel.functions.cost import NUMPY_CALL, QUICK, cost_of, numexpr_time, numpy_time
+from slomodel.functions.cost import Sizes as Numbers
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Map
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from slomodel.codegen.entry import Entry, program_of
 from slomodel.codegen.layout import Layout
-from slomodel.codegen.lower import Sizes as Numbers
 from slomodel.codegen.lower import lower
 from slomodel.codegen.program import Form, Program
 from slomodel.codegen.python.names import GeneratedNames
 from slomodel.codegen.python.numpy_target import NUMPY
 from slomodel.codegen.python.statements import TRIANGLE_SOURCE, Printer, indented, rule
 from slomodel.codegen.schedule import schedule
+from slomodel.functions.cost import Sizes as Numbers
 from slomodel.ir.expr import Input
 from slomodel.ir.walk import inputs
 

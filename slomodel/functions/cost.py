@@ -1,4 +1,7 @@
-"""Cost of elementwise kernels, so that each is printed for the faster of NumPy and numexpr.
+"""Cost of evaluations: time of elementwise kernels, operations of a node, cheapest order of pairs.
+
+Passes compare operations, since a pass is the same for every target. Kernels compare nanoseconds:
+each is printed for the faster of NumPy and numexpr.
 
 The costs in the functions' records are of NumPy 2.4 and numexpr 2.14 (no VML) on one thread of an
 x86-64 machine with AVX-512; `benchmarks/kernel_costs.py` measures them again. Where NumPy has no
@@ -7,13 +10,19 @@ vector code (older processors) both call the same libm and the choice hardly mat
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
+import opt_einsum
+
 from slomodel.errors import MissingRule
-from slomodel.ir.expr import Input, Map
+from slomodel.ir.dims import concrete
+from slomodel.ir.expr import Axes, Einsum, Expr, Gather, Input, Map, Reshape
 from slomodel.ir.function import Cost, ScalarFunction
 from slomodel.ir.walk import postorder
+
+Sizes = Mapping[str, int]
 
 NUMPY_CALL = 350.0
 # Measured 880: a little less, so that two plain operations are fused for few elements as they are
@@ -26,6 +35,9 @@ THREADS_WAKE = 20_000.0
 # No gain from threads is assumed: for one kernel two threads gave 1.0 to 2.1, depending on the load
 # of the machine. Nor is a kernel's single pass over arrays beyond the cache: of nine models of a
 # million elements it was quicker in none, as it reads in short turns from many places.
+
+_MANY_TERMS = 9
+"""From so many factors on the search for the best order would take longer than it saves."""
 
 QUICK = 0.3
 """Nanoseconds per element below which computing it takes no longer than reading it from memory."""
@@ -62,3 +74,39 @@ def cost_of(function: ScalarFunction) -> Cost:
     parts = [n for n in postorder(function.stable(*operands)) if isinstance(n, Map)]
     found = [cost_of(node.function) for node in parts]
     return Cost(sum(one.numpy for one in found), sum(one.numexpr for one in found))
+
+
+def own_work(node: Expr, sizes: Sizes) -> float:
+    """Operations of one node, its operands given."""
+    if isinstance(node, Einsum):
+        return work_of_product(node.inputs, node.output, concrete(node.dims, sizes))
+    if isinstance(node, (Input, Gather, Reshape)):
+        return 0.0
+    passes = len(node.operands) if isinstance(node, Map) else 1
+    return float(max(passes, 1) * math.prod(concrete(node.shape, sizes)))
+
+
+def work_of_product(terms: Sequence[Axes], output: Axes, dims: Sequence[int]) -> float:
+    """Operations of a contraction pair by pair, in its cheapest order."""
+    if len(terms) < 2:
+        summed = len(set(output)) < len(dims)
+        return float(math.prod(dims)) if summed else 0.0
+    if len(terms) == 2:
+        summed = bool({*terms[0], *terms[1]} - set(output))
+        return float(math.prod(dims)) * (2.0 if summed else 1.0)
+    return cheapest(terms, output, dims)[1]
+
+
+def cheapest(
+    terms: Sequence[Axes], output: Axes, dims: Sequence[int]
+) -> tuple[list[tuple[int, ...]], float]:
+    """The order in which to multiply three or more terms, as opt_einsum writes it, and its work."""
+    present = {label for own in terms for label in own}
+    kept = dict.fromkeys(label for label in output if label in present)
+    letters = [opt_einsum.get_symbol(label) for label in range(len(dims))]
+    sides = ["".join(letters[label] for label in own) for own in (*terms, tuple(kept))]
+    shapes = [tuple(dims[label] for label in own) for own in terms]
+    method = "optimal" if len(terms) < _MANY_TERMS else "greedy"
+    spec = f"{','.join(sides[:-1])}->{sides[-1]}"
+    path, info = opt_einsum.contract_path(spec, *shapes, shapes=True, optimize=method)
+    return [tuple(step) for step in path], float(info.opt_cost)
