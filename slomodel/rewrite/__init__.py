@@ -1,9 +1,18 @@
 """Passes from graph to graph: the same function with better values, or with less work."""
 
 from slomodel.rewrite.facts import Facts
-from slomodel.rewrite.passes import PASSES, Change, Optimized, Pass, chosen, optimized
+from slomodel.rewrite.passes import (
+    PASSES,
+    Change,
+    Formulated,
+    Optimized,
+    Pass,
+    chosen,
+    formulated,
+    optimized,
+)
 from slomodel.rewrite.rolling import Rolled
-from slomodel.rewrite.stable import carried, rewritten, stable
+from slomodel.rewrite.stable import rewritten, stable
 from slomodel.rewrite.symmetry import Joint
 from slomodel.rewrite.work import work_once
 
@@ -11,12 +20,13 @@ __all__ = [
     "PASSES",
     "Change",
     "Facts",
+    "Formulated",
     "Joint",
     "Optimized",
     "Pass",
     "Rolled",
-    "carried",
     "chosen",
+    "formulated",
     "optimized",
     "rewritten",
     "stable",

@@ -1,12 +1,17 @@
-"""The passes in the order they run in, and their running: the same objective with less work.
+"""How a graph is rewritten: one list of passes, in the order in which they run.
 
-A pass is proved in its file. Here its result is weighed: one that is no less work is not taken.
+`PASSES` states of each its law, what the graph after it has in common with the one before, and why
+it stands where it stands. Proofs are in the files of the passes. Two things are not passes. The
+constructors of nodes apply the exact identities of the functions' records (`x * 1` is `x`), so
+every graph is canonical at any time. And a target lowers what it is given (`codegen/lower.py`) to
+the simple forms that it can run, last, since no structure is recognised in them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal, TypeVar
 
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.ir.expr import Expr, Input
@@ -14,26 +19,111 @@ from slomodel.rewrite.compression import compression
 from slomodel.rewrite.contraction_order import contraction_order
 from slomodel.rewrite.facts import Facts
 from slomodel.rewrite.prepared import prepared
+from slomodel.rewrite.rolling import Rolled
+from slomodel.rewrite.stable import carried, rewritten
 from slomodel.rewrite.symmetry import Joint, symmetry
 from slomodel.rewrite.work import work, work_of_call
 
+When = Literal["model", "data"]
+"""When a pass runs: once a model, before any size is known, or once for each set of sizes and data.
+"""
+
 Run = Callable[[Expr, Facts], tuple[Expr, tuple[str, ...]]]
+_Note = TypeVar("_Note")
 
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """A graph to a graph of the same value; with it a sentence on each thing that was changed."""
+    """A rewriting of the objective: when it runs, its law, and the reason for its place.
+
+    `run` is a graph to a graph, with a sentence on each thing that was changed; None where more
+    than a graph is carried along, by a function of this module. Such a run is weighed: a result
+    that is no less work is not taken.
+    """
 
     name: str
-    run: Run
+    when: When
+    law: str
+    reason: str
+    run: Run | None = None
 
+
+SYMMETRY = "symmetry"
 
 PASSES: tuple[Pass, ...] = (
-    Pass("orthogonal compression", compression),
-    Pass("contraction order", contraction_order),
+    Pass(
+        "rolling",
+        "model",
+        "the same terms in another order of addition: a difference of roundings times the sum of "
+        "their magnitudes",
+        "first, as it compares terms as they were written, and all that follows is then as long "
+        "as the model and not as its text",
+    ),
+    Pass(
+        "stable forms",
+        "model",
+        "no value is worse for any operands, and where both are accurate they agree to a few "
+        "roundings",
+        "before any derivative, so that derivatives are those of the stable forms, and before work "
+        "is counted, as softplus(x) is other work than log(1 + exp(x))",
+    ),
+    Pass(
+        "orthogonal compression",
+        "data",
+        "a sum of squares over wide data is the one over the R of its QR factorisation, to the "
+        "rounding of an orthogonal transform",
+        "the first that needs sizes and data: the order of a product depends on the sizes it "
+        "leaves",
+        compression,
+    ),
+    Pass(
+        "contraction order",
+        "data",
+        "the same product, pair by pair in another order: roundings times the product of the "
+        "magnitudes",
+        "before derivatives, as the reverse sweep through pairs shares the partial products",
+        contraction_order,
+    ),
+    Pass(
+        SYMMETRY,
+        "data",
+        "a sum over a symmetric array counts each distinct element once, with a whole weight",
+        "last, as it folds the objective and its gradient together, and folded sums are none that "
+        "other passes recognise",
+    ),
 )
-SYMMETRY = "symmetry"
-"""The pass that comes last and takes the gradient along."""
+"""All passes, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Formulated:
+    """An objective after the passes that run once a model."""
+
+    rolled: Rolled
+    became: Mapping[Expr, Expr]
+
+    @property
+    def objective(self) -> Expr:
+        return self.became[self.rolled.root]
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What rolling did, a sentence each."""
+        return tuple(self.rolled.remarks)
+
+    @property
+    def gathered(self) -> frozenset[Expr]:
+        """The nodes that stand for sums that were written out."""
+        return frozenset(self.became.get(node, node) for node in self.rolled.origins)
+
+    def notes(self, notes: Mapping[Expr, _Note]) -> dict[Expr, _Note]:
+        """Notes on nodes of the graph as it was written, as notes on what those have become."""
+        return carried(self.rolled.notes(notes), self.became)
+
+
+def formulated(rolled: Rolled) -> Formulated:
+    """A rolled objective in stable forms."""
+    return Formulated(rolled, rewritten(rolled.root))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +153,7 @@ class Optimized:
 
 def chosen(rewrites: bool | Collection[str]) -> tuple[str, ...]:
     """The names of the passes that a caller asks for. Raises DomainError for a name not there."""
-    names = (*(one.name for one in PASSES), SYMMETRY)
+    names = tuple(one.name for one in PASSES if one.when == "data")
     if isinstance(rewrites, bool):
         return names if rewrites else ()
     remedy = f"give True, False or some of {', '.join(names)}"
@@ -92,7 +182,7 @@ def optimized(
     changes: list[Change] = []
     before: float | None = None
     for one in PASSES:
-        if one.name not in names:
+        if one.run is None or one.name not in names:
             continue
         made, notes = one.run(objective, facts)
         if made is objective:

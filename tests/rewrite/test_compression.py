@@ -108,8 +108,8 @@ def test_fires_on_sympy(name: str) -> None:
 def test_random_graphs_keep_their_values(example: Example) -> None:
     """The passes give the same number, by the plain interpreter, for any graph and data."""
     data = {node: np.asarray(example.values[node], float) for node in example.data}
-    for one in PASSES:
-        made, _ = one.run(example.objective, Facts(example.sizes, data))
+    for run in (one.run for one in PASSES if one.run is not None):
+        made, _ = run(example.objective, Facts(example.sizes, data))
         (found,) = evaluate([made], example.values, example.sizes)
         (expected,) = evaluate([example.objective], example.values, example.sizes)
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)

@@ -23,6 +23,12 @@ def test_passes_have_names_of_their_own() -> None:
     assert len({one.name for one in PASSES}) == len(PASSES)
 
 
+def test_every_pass_states_its_law_and_its_place() -> None:
+    assert all(one.law and one.reason for one in PASSES)
+    when = [one.when for one in PASSES]
+    assert when == sorted(when, reverse=True)
+
+
 def test_what_was_rewritten_is_told() -> None:
     told = slomodel.compile(CHAIN, data=drawn(4, 50)).explain()
     assert "rewritten  contraction order: " in told

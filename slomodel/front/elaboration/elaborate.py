@@ -32,7 +32,7 @@ from slomodel.ir.expr import Expr
 from slomodel.ir.node import without_gc
 from slomodel.ir.walk import inputs
 from slomodel.problem import Check, DataDeclaration, DimDeclaration, Problem, Variable
-from slomodel.rewrite import Rolled, carried, rewritten
+from slomodel.rewrite import Rolled, formulated
 
 _MOST_MESSAGES = 20
 _UNUSED = "use it, or leave it out"
@@ -163,14 +163,14 @@ def _problem(
     model.checks += nonempty_checks(objective, model.counts, model.spans)
     statement = program.objectives[0]
     rolled = Rolled(objective)
-    became = rewritten(rolled.root)
-    spans = carried(rolled.notes(model.spans), became)
+    made = formulated(rolled)
+    spans = made.notes(model.spans)
     data = (*data, *table_declarations(rolled))
     place, checks = statement.expr.span, gathered.checks
-    for remark in nonsmooth_warnings(became[rolled.root], spans, place, data, checks):
+    for remark in nonsmooth_warnings(made.objective, spans, place, data, checks):
         model.warn(remark)
     return Problem(
-        became[rolled.root],
+        made.objective,
         tuple(gathered.variables),
         data,
         tuple(gathered.dims),
@@ -183,8 +183,8 @@ def _problem(
         objective_name="objective" if statement.name is None else statement.name.text,
         source=model.source,
         spans=spans,
-        remarks=tuple(rolled.remarks),
-        gathered=frozenset(became.get(node, node) for node in rolled.origins),
+        remarks=made.remarks,
+        gathered=made.gathered,
         warnings=tuple(sorted(model.warnings, key=lambda w: w.span.start if w.span else 0)),
     )
 

@@ -28,7 +28,7 @@ from slomodel.front.sympy_expressions.scalars import is_root, root, scalar, symb
 from slomodel.front.sympy_expressions.scope import IndexScope, Translation
 from slomodel.ir.expr import Expr, Input
 from slomodel.problem import DataDeclaration, Problem
-from slomodel.rewrite import Rolled, carried, rewritten
+from slomodel.rewrite import Rolled, formulated
 
 _MOST_WARNINGS = 20
 
@@ -74,13 +74,13 @@ def problem_from_sympy(
     found = scan((objective, *named), scope)
     declared = declare(found, order, data_names, shapes or {}, translation)
     rolled, vector = _rolled(objective, scope, declared)
-    became = rewritten(rolled.root)
-    places = carried(rolled.notes(translation.places), became)
+    made = formulated(rolled)
+    places = made.notes(translation.places)
     named_data = (_whole(one) if one.node in translation.whole else one for one in declared.data)
     data = (*named_data, *table_declarations(rolled))
-    warnings = nonsmooth_warnings(became[rolled.root], places, place(objective), data)
+    warnings = nonsmooth_warnings(made.objective, places, place(objective), data)
     return Problem(
-        became[rolled.root],
+        made.objective,
         declared.variables,
         data,
         declared.dims,
@@ -89,8 +89,8 @@ def problem_from_sympy(
         spans=places,
         warnings=tuple(warnings[:_MOST_WARNINGS]),
         vector=vector,
-        remarks=tuple(rolled.remarks),
-        gathered=frozenset(became.get(node, node) for node in rolled.origins),
+        remarks=made.remarks,
+        gathered=made.gathered,
     )
 
 
