@@ -137,6 +137,15 @@ def factors(part: Part) -> list[Part]:
     return [*(left.parts() if is_map(left.node, mul) else [left]), right]
 
 
+def product_with(parts: Sequence[Part], k: int, instead: Expr, shape: Shape) -> Expr:
+    """The product of the parts, in their order, with another node in place of part k."""
+    wide = [instead if j == k else part.along(shape) for j, part in enumerate(parts)]
+    result = wide[0]
+    for one in wide[1:]:
+        result = mul(result, one)
+    return result
+
+
 @dataclass(frozen=True, slots=True)
 class ExponentialSum:
     """`sum(exp(x))` over `axes` of x; `order` puts the other axes into those of the result."""
@@ -195,8 +204,3 @@ class Varying:
             else:
                 self._known[one] = False
         return self._known[node]
-
-
-def same(parts: Sequence[Part]) -> bool:
-    """True for one node along the same axes."""
-    return all(part == parts[0] for part in parts)

@@ -1,44 +1,15 @@
-"""Stable forms of roots, absolute values and rectifiers."""
+"""Square roots of sums of squares, which may all vanish at once."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from math import fabs
 
-from slomodel.functions import (
-    abs,
-    add,
-    div,
-    ge,
-    gt,
-    hypot,
-    le,
-    lt,
-    minimum,
-    mul,
-    neg,
-    relu,
-    root,
-    softplus,
-    square,
-    where,
-)
+from slomodel.functions import add, div, hypot, mul, root, square
 from slomodel.functions.translate import balanced
-from slomodel.ir.expr import Const, Einsum, Expr, Map
-from slomodel.rewrite.matching import (
-    Part,
-    Term,
-    Varying,
-    is_map,
-    parts_of,
-    same,
-    scaled,
-    summands,
-    two_terms,
-)
+from slomodel.ir.expr import Einsum, Expr, Map
+from slomodel.rewrite.matching import Part, Varying, is_map, summands
 
 _MOST_SIDES = 8
-_SMALLEST, _LARGEST = 1e-300, 1e300
 
 
 class Roots:
@@ -50,10 +21,8 @@ class Roots:
         self._quadratic: dict[Expr, bool] = {}
 
     def square_root(self, node: Map) -> Expr | None:
-        """The root of a square, of a sum of squares that may all vanish, of a scaled one."""
+        """The root of a sum of squares that may all vanish, or of a scaled one."""
         inside = node.operands[0]
-        if is_map(inside, square):
-            return abs(inside.operands[0])
         if not self._are_quadratic(inside):
             return None
         bases = [term.inner(square) for term in summands(inside, most=_MOST_SIDES)]
@@ -110,143 +79,3 @@ class Roots:
         if len(arrays) == 1:
             return is_map(arrays[0][0], square)
         return len(arrays) == 2 and arrays[0] == arrays[1]
-
-
-def squared(node: Map) -> Expr | None:
-    """The square of a norm, of a length, of an absolute value."""
-    inside = node.operands[0]
-    if is_map(inside, root):
-        return inside.operands[0]
-    if is_map(inside, abs):
-        return square(inside.operands[0])
-    if isinstance(inside, Map) and inside.function is hypot:
-        a, b = (part.along(node.shape) for part in parts_of(inside))
-        return add(square(a), square(b))
-    return None
-
-
-def magnitude(node: Map) -> Expr | None:
-    """The absolute value of a square."""
-    inside = node.operands[0]
-    return inside if is_map(inside, square) else None
-
-
-def product(node: Map) -> Expr | None:
-    """x x, and a rectifier written as x times a step."""
-    first, second = node.operands
-    if first is not second and not is_map(first, where) and not is_map(second, where):
-        return None
-    left, right = parts_of(node)
-    if same([left, right]):
-        return square(left.along(node.shape))
-    for x, step in ((left, right), (right, left)):
-        if _is_step(step, x):
-            return relu(x.along(node.shape))
-    return None
-
-
-def _is_step(step: Part, x: Part) -> bool:
-    """1 where x is positive, 0 where it is negative."""
-    if not is_map(step.node, where):
-        return False
-    condition, one, other = step.parts()
-    values = [part.node.value for part in (one, other) if isinstance(part.node, Const)]
-    compared = _sign_of(condition)
-    return compared is not None and compared[1] == x and values == _ordered(compared[0])
-
-
-def _ordered(positive: bool) -> list[float]:
-    return [1.0, 0.0] if positive else [0.0, 1.0]
-
-
-def choice(node: Map) -> Expr | None:
-    """A rectifier written as a choice by sign: where(x >= 0, x, 0)."""
-    condition, *branches = parts_of(node)
-    compared = _sign_of(condition)
-    if compared is None:
-        return None
-    positive, x = compared
-    taken, other = branches if positive else branches[::-1]
-    is_zero = isinstance(other.node, Const) and other.node.value == 0.0
-    return relu(x.along(node.shape)) if taken == x and is_zero else None
-
-
-def _sign_of(condition: Part) -> tuple[bool, Part] | None:
-    """Whether a comparison with 0 holds for positive numbers, and what it compares."""
-    if not is_map(condition.node, gt, ge, lt, le):
-        return None
-    left, right = condition.parts()
-    greater = is_map(condition.node, gt, ge)
-    if isinstance(right.node, Const) and right.node.value == 0.0:
-        return greater, left
-    if isinstance(left.node, Const) and left.node.value == 0.0:
-        return not greater, right
-    return None
-
-
-def rectifier(node: Map) -> Expr | None:
-    """x + |x|, |x| - x, x - min(x, 0), relu(x) - x, relu(x) + softplus(-|x|), with factors."""
-    first, second = two_terms(node)
-    for one, other in ((first, second), (second, first)):
-        found = _rectified(one, other, node)
-        if found is not None:
-            return found
-    return None
-
-
-def _rectified(one: Term, other: Term, node: Map) -> Expr | None:
-    if one.core is None or other.core is None or one.coefficient == 0.0:
-        return None
-    alike = one.coefficient == other.coefficient
-    if not alike and one.coefficient != -other.coefficient:
-        return None
-    c, x = other.coefficient, one.core
-    bent = other.core
-    if bent.inner(abs) == x:
-        positive = x.along(node.shape)
-        return mul(2.0 * c, relu(positive if alike else neg(positive)))
-    if not alike and bent.inner(relu) == x:
-        return mul(c, relu(neg(x.along(node.shape))))
-    if is_map(bent.node, minimum) and not alike and _least(bent) == x:
-        return mul(one.coefficient, relu(x.along(node.shape)))
-    inner = x.inner(relu)
-    if inner is not None and alike and _below_zero(bent) == inner:
-        return mul(c, softplus(inner.along(node.shape)))
-    return None
-
-
-def _least(part: Part) -> Part | None:
-    """`x` of min(x, 0)."""
-    left, right = part.parts()
-    for x, zero in ((left, right), (right, left)):
-        if isinstance(zero.node, Const) and zero.node.value == 0.0:
-            return x
-    return None
-
-
-def _below_zero(part: Part) -> Part | None:
-    """`x` of softplus(-|x|)."""
-    inside = part.inner(softplus)
-    term = scaled(inside) if inside is not None else None
-    if term is None or term.core is None or term.coefficient != -1.0:
-        return None
-    return term.core.inner(abs)
-
-
-def scale(node: Map) -> Expr | None:
-    """A power of two times a constant times x: the two constants are one, exactly."""
-    if not any(isinstance(operand, Const) for operand in node.operands):
-        return None
-    for k, part in enumerate(parts_of(node)):
-        rest = node.operands[1 - k]
-        if not isinstance(part.node, Const) or not is_map(rest, mul) or rest.shape != node.shape:
-            continue
-        assert isinstance(rest, Map)
-        inner = [operand for operand in rest.operands if isinstance(operand, Const)]
-        others = [part for part in parts_of(rest) if not isinstance(part.node, Const)]
-        both = [part.node.value, *(constant.value for constant in inner)]
-        if len(others) == 1 and any(fabs(value) in (0.5, 1.0, 2.0) for value in both):
-            constant = both[0] * both[1]
-            if _SMALLEST < fabs(constant) < _LARGEST:
-                return mul(constant, others[0].along(node.shape))
-    return None

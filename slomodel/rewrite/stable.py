@@ -9,42 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from slomodel.functions import (
-    abs,
-    add,
-    div,
-    log,
-    log1p,
-    mul,
-    sqrt,
-    square,
-    sub,
-    where,
-)
+from slomodel.functions import div, log, log1p, mul, sqrt
 from slomodel.ir import build
 from slomodel.ir.expr import Const, Einsum, Expr, Map, remake
 from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import postorder, users
-from slomodel.rewrite import entropies, exponentials, hyperbolic, roots
-from slomodel.rewrite.log_softmax import log_softmax
+from slomodel.rewrite.exponential_sums import Logarithms, log_softmax, soft_quotient
+from slomodel.rewrite.roots import Roots
+from slomodel.rewrite.stable_forms import elementwise, merged_constants, summed_entropy
 
-_Rule = Callable[[Map], Expr | None]
+Rule = Callable[[Map], Expr | None]
 _Note = TypeVar("_Note")
-
-_SUMS: tuple[_Rule, ...] = (
-    hyperbolic.halves,
-    hyperbolic.centred_sigmoid,
-    hyperbolic.shifted_softplus,
-)
-_RULES: dict[ScalarFunction, tuple[_Rule, ...]] = {
-    add: (exponentials.difference, roots.rectifier, *_SUMS),
-    sub: (exponentials.difference, roots.rectifier, *_SUMS),
-    div: (hyperbolic.quotient, exponentials.quotient, hyperbolic.reciprocal),
-    mul: (roots.product, entropies.entropy, roots.scale),
-    square: (roots.squared, hyperbolic.power_of_exponential),
-    abs: (roots.magnitude,),
-    where: (roots.choice,),
-}
 
 
 def stable(root: Expr) -> Expr:
@@ -58,11 +33,13 @@ def rewritten(root: Expr) -> Mapping[Expr, Expr]:
     above = users(order)
     done: dict[Expr, Expr] = {}
     shared: set[Expr] = set()
-    logarithms = exponentials.Logarithms(shared)
-    rules = _RULES | {
-        log: (log_softmax, logarithms.logarithm, hyperbolic.logarithm),
+    logarithms = Logarithms(shared)
+    rules: dict[ScalarFunction, tuple[Rule, ...]] = {
+        log: (log_softmax, logarithms.of_sum, elementwise, logarithms.of_scaled_sum),
         log1p: (logarithms.of_one_more,),
-        sqrt: (roots.Roots(shared).square_root,),
+        sqrt: (elementwise, Roots(shared).square_root),
+        div: (elementwise, soft_quotient),
+        mul: (elementwise, merged_constants),
     }
     for node in order:
         operands = tuple(done[operand] for operand in node.operands)
@@ -86,12 +63,12 @@ def _remade(node: Expr, operands: tuple[Expr, ...]) -> Expr:
     return remake(node, operands)
 
 
-def _better(node: Expr, rules: Mapping[ScalarFunction, tuple[_Rule, ...]]) -> Expr | None:
+def _better(node: Expr, rules: Mapping[ScalarFunction, tuple[Rule, ...]]) -> Expr | None:
     if isinstance(node, Einsum):
-        return entropies.summed_entropy(node)
+        return summed_entropy(node)
     if not isinstance(node, Map):
         return None
-    for rule in rules.get(node.function, ()):
+    for rule in rules.get(node.function, (elementwise,)):
         found = rule(node)
         if found is not None:
             return build.broadcast(found, (), node.shape) if not found.rank else found

@@ -1,4 +1,4 @@
-"""Stable forms of what is made of exponentials and logarithms."""
+"""Stable forms of sums of exponentials, along axes or written out: their logs and quotients."""
 
 from __future__ import annotations
 
@@ -7,22 +7,14 @@ from dataclasses import dataclass
 
 from slomodel.functions import (
     add,
-    cosh,
     div,
     exp,
-    expm1,
     log,
-    log1p,
     logaddexp,
-    logcosh,
     mul,
     neg,
-    sech2,
-    sigmoid,
     softplus,
-    square,
     sub,
-    tanh,
 )
 from slomodel.functions.shifted import (
     count,
@@ -34,17 +26,17 @@ from slomodel.functions.shifted import (
 )
 from slomodel.functions.translate import balanced
 from slomodel.ir import build
-from slomodel.ir.expr import Const, Einsum, Expr, Map
+from slomodel.ir.expr import Const, Einsum, Expr, Gather, Map
 from slomodel.rewrite.matching import (
     ExponentialSum,
     Part,
-    Term,
     exponential_sum,
     factors,
     is_map,
+    is_shifted,
     parts_of,
+    product_with,
     summands,
-    two_terms,
     whole,
 )
 
@@ -64,16 +56,24 @@ class Logarithms:
         self._of_sums: dict[Expr, Expr | None] = {}
         self._shifted: dict[Expr, _Shifted | None] = {}
 
-    def logarithm(self, node: Map) -> Expr | None:
-        """log of cosh, of a sigmoid, of 1 + x, of a sum of exponentials."""
+    def of_sum(self, node: Map) -> Expr | None:
+        """log of a sum of exponentials and at most one 1."""
+        return self._of_sum(node.operands[0])
+
+    def of_scaled_sum(self, node: Map) -> Expr | None:
+        """log of a sum of exponentials times or over numbers: log(mean(exp(x)))."""
         inside = node.operands[0]
-        if is_map(inside, cosh):
-            return logcosh(inside.operands[0])
-        if is_map(inside, sigmoid):
-            return neg(softplus(neg(inside.operands[0])))
-        if is_map(inside, sech2):
-            return mul(-2.0, logcosh(inside.operands[0]))
-        return self._of_sum(inside) or _of_one_more(inside) or self._of_scaled_sum(inside)
+        if not is_map(inside, mul, div):
+            return None
+        assert isinstance(inside, Map)
+        if inside.function is div:
+            part = parts_of(inside)[0]
+            summed = exponential_sum(part.node)
+            if summed is not None and inside.operands[1] is count(summed.x, summed.axes):
+                mean = _ordered(log_mean_exp(summed.x, summed.axes), summed)
+                return Part(mean, part.axes).along(inside.shape)
+        found = self._shifted_product(inside)
+        return add(found.shift.along(inside.shape), log(found.rest)) if found else None
 
     def of_one_more(self, node: Map) -> Expr | None:
         """log1p of an exponential, or of a sum of them."""
@@ -131,20 +131,6 @@ class Logarithms:
         joined = balanced(logaddexp, logarithms)
         return softplus(joined) if ones else joined
 
-    def _of_scaled_sum(self, inside: Expr) -> Expr | None:
-        """log of a sum of exponentials times or over numbers: log(mean(exp(x)))."""
-        if not is_map(inside, mul, div):
-            return None
-        assert isinstance(inside, Map)
-        if inside.function is div:
-            part = parts_of(inside)[0]
-            summed = exponential_sum(part.node)
-            if summed is not None and inside.operands[1] is count(summed.x, summed.axes):
-                mean = _ordered(log_mean_exp(summed.x, summed.axes), summed)
-                return Part(mean, part.axes).along(inside.shape)
-        found = self._shifted_product(inside)
-        return add(found.shift.along(inside.shape), log(found.rest)) if found else None
-
     def _shifted_product(self, product: Expr) -> _Shifted | None:
         """A product or quotient with a sum of exponentials, the exponents less their largest."""
         stack = [product]
@@ -198,65 +184,13 @@ def _ordered(node: Expr, summed: ExponentialSum) -> Expr:
     return build.transpose(node, summed.order)
 
 
-def _of_one_more(inside: Expr) -> Expr | None:
-    """log(1 + x) and log(1 - x)."""
-    if not isinstance(inside, Map) or not _is_sum(inside):
-        return None
-    terms = two_terms(inside)
-    for k, term in enumerate(terms):
-        if term == Term(1.0, None):
-            other = parts_of(inside)[1 - k].along(inside.shape)
-            negative = k == 0 and inside.function is not add
-            return log1p(neg(other) if negative else other)
-    return None
-
-
-def _is_sum(node: Map) -> bool:
-    return node.function.name in ("add", "sub")
-
-
-def difference(node: Map) -> Expr | None:
-    """c exp(x) - c, c - c tanh(x)^2, c - c sigmoid(x)."""
-    constant, term = sorted(two_terms(node), key=lambda one: one.core is not None)
-    core = term.core
-    if constant.core is not None or core is None or constant.coefficient != -term.coefficient:
-        return None
-    exponent, under_sigmoid = core.inner(exp), core.inner(sigmoid)
-    squared = core.inner(square)
-    under_tanh = squared.inner(tanh) if squared is not None else None
-    if exponent is not None:
-        return mul(term.coefficient, expm1(exponent.along(node.shape)))
-    if under_tanh is not None:
-        return mul(constant.coefficient, sech2(under_tanh.along(node.shape)))
-    if under_sigmoid is not None:
-        return mul(constant.coefficient, sigmoid(neg(under_sigmoid.along(node.shape))))
-    return None
-
-
-def quotient(node: Map) -> Expr | None:
-    """y / (1 + exp(x)), y exp(x) / (1 + exp(x)), y exp(x) / sum(exp(x))."""
+def soft_quotient(node: Map) -> Expr | None:
+    """y exp(x) / sum(exp(x))."""
     above, below = parts_of(node)
-    parts = factors(above)
-    if is_map(below.node, add):
-        terms = below.parts()
-        places = [k for k, term in enumerate(terms) if term.node is _ONE]
-        exponential = terms[1 - places[0]] if places else None
-        exponent = exponential.inner(exp) if exponential is not None else None
-        if exponent is None:
-            return None
-        x = exponent.along(node.shape)
-        found = next((k for k, part in enumerate(parts) if part == exponential), None)
-        if found is not None:
-            return _product(parts, found, sigmoid(x), node)
-        return mul(above.along(node.shape), sigmoid(neg(x)))
-    return _soft(parts, below, node)
-
-
-def _soft(parts: Sequence[Part], below: Part, node: Map) -> Expr | None:
-    """A product with an exponential, or a sum of such, over the sum of the exponentials."""
     summed = exponential_sum(below.node)
     if summed is None or summed.order != tuple(range(len(summed.order))):
         return None
+    parts = factors(above)
     for k, part in enumerate(parts):
         exponent = part.inner(exp)
         if exponent is None or exponent.node is not summed.x:
@@ -264,7 +198,7 @@ def _soft(parts: Sequence[Part], below: Part, node: Map) -> Expr | None:
         kept = [axis for j, axis in enumerate(part.axes) if j not in summed.axes]
         if tuple(kept) == below.axes:
             soft = Part(softmax(summed.x, summed.axes), part.axes)
-            return _product(parts, k, soft.along(node.shape), node)
+            return product_with(parts, k, soft.along(node.shape), node.shape)
     return None if summed.order else _soft_mean(parts, summed, node)
 
 
@@ -280,14 +214,62 @@ def _soft_mean(parts: Sequence[Part], summed: ExponentialSum, node: Map) -> Expr
         operands = [shifted if one is exponential else one for one in above.operands]
         mean = build.einsum(operands, above.inputs, above.output, above.dims)
         mean = Part(mean, part.axes).along(node.shape)
-        return div(_product(parts, k, mean, node), total)
+        return div(product_with(parts, k, mean, node.shape), total)
     return None
 
 
-def _product(parts: Sequence[Part], k: int, instead: Expr, node: Map) -> Expr:
-    """The product of parts with part k replaced."""
-    wide = [instead if j == k else part.along(node.shape) for j, part in enumerate(parts)]
-    result = wide[0]
-    for one in wide[1:]:
-        result = mul(result, one)
-    return result
+def log_softmax(node: Map) -> Expr | None:
+    """log(exp(x) / sum(exp(x))) as x - m - log(sum(exp(x - m))), both parts at most 0.
+
+    Also of elements of softmax.
+    """
+    inside = node.operands[0]
+    quotient = inside.operands[0] if isinstance(inside, Gather) else inside
+    if not is_map(quotient, div):
+        return None
+    assert isinstance(quotient, Map)
+    found = _shifted(quotient) or _of_one(quotient) or _of_two(quotient)
+    if found is None or not isinstance(inside, Gather):
+        return found
+    return build.gather(found, inside.index, inside.shape)
+
+
+def _shifted(quotient: Map) -> Expr | None:
+    """Of softmax as it is computed: exponentials shifted by the largest, over their sum."""
+    above, below = parts_of(quotient)
+    exponent = above.inner(exp)
+    is_sum = isinstance(below.node, Einsum) and below.node.operands == (above.node,)
+    if exponent is None or not is_sum or not is_shifted(exponent.node):
+        return None
+    total = Part(log(below.node), below.axes)
+    return sub(exponent.along(quotient.shape), total.along(quotient.shape))
+
+
+def _of_one(quotient: Map) -> Expr | None:
+    """Of the exponential of one element over the sum of all."""
+    above, below = parts_of(quotient)
+    exponent, summed = above.inner(exp), exponential_sum(below.node)
+    if exponent is None or summed is None or summed.order:
+        return None
+    element = exponent.node
+    if not isinstance(element, Gather) or element.operands[0] is not summed.x:
+        return None
+    shift, total = shifted_sum(summed.x, summed.axes)
+    shape = quotient.shape
+    less = sub(exponent.along(shape), Part(shift, below.axes).along(shape))
+    return sub(less, Part(log(total), below.axes).along(shape))
+
+
+def _of_two(quotient: Map) -> Expr | None:
+    """log(exp(x) / (exp(x) + exp(y))) is -softplus(y - x)."""
+    above, below = parts_of(quotient)
+    x = above.inner(exp)
+    if x is None or not is_map(below.node, add):
+        return None
+    terms = below.parts()
+    for one, other in (terms, terms[::-1]):
+        y = other.inner(exp)
+        if one == above and y is not None:
+            shape = quotient.shape
+            return neg(softplus(sub(y.along(shape), x.along(shape))))
+    return None

@@ -1,0 +1,219 @@
+"""Stable forms: what is written on the left becomes what stands on the right, where a guard holds.
+
+The law of each: for no operands is the value worse than that of what was written, in magnitude and
+in the range where there is one; where both are accurate they agree to a few roundings. What sums
+along axes or of any number of terms become is in `exponential_sums` and `roots`.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from math import fabs
+
+from slomodel.functions import (
+    abs,
+    add,
+    cosh,
+    div,
+    exp,
+    expm1,
+    ge,
+    gt,
+    hypot,
+    le,
+    log,
+    log1p,
+    logcosh,
+    lt,
+    minimum,
+    mul,
+    neg,
+    relu,
+    root,
+    sech2,
+    sigmoid,
+    sinh,
+    softplus,
+    sqrt,
+    square,
+    sub,
+    tanh,
+    where,
+    xlogx,
+    xlogx1p,
+)
+from slomodel.ir import build
+from slomodel.ir.expr import Const, Einsum, Expr, Map
+from slomodel.ir.function import ScalarFunction
+from slomodel.rewrite.matching import Term, is_map, parts_of, scaled, two_terms, whole
+from slomodel.rewrite.patterns import Form, Match, heads, heads_of, number, operand, rest
+
+_SMALLEST, _LARGEST = 1e-300, 1e300
+
+x, y, c, d, e = operand("x"), operand("y"), number("c"), number("d"), number("e")
+
+
+def _are_opposite(m: Match) -> bool:
+    """Whether y is -x, and x the one that is not written as a negative."""
+    one, other = scaled(m.parts[x]), scaled(m.parts[y])
+    opposite = one.core is not None and one.core == other.core
+    return opposite and 0.0 <= one.coefficient == -other.coefficient
+
+
+def _is_multiple(m: Match) -> bool:
+    """Whether d y is -c x."""
+    inside = scaled(m.parts[x])
+    return inside.core == m.parts[y] and m[d] == -m[c] * inside.coefficient
+
+
+def _is_one_more(m: Match) -> bool:
+    """Whether y is 1 + x, along the same axes."""
+    one, u = m.parts[y], m.parts[x]
+    if not isinstance(one.node, Map) or one.axes != u.axes or one.node.shape != u.node.shape:
+        return False
+    others = [term for term in two_terms(one.node) if term != Term(1.0, None)]
+    return others == [scaled(whole(u.node))]
+
+
+_EXP_ABOVE_ONE = add(1.0, exp(x))
+
+FORMS: tuple[Form, ...] = (
+    # Logarithms.
+    Form(log(cosh(x)), logcosh(x)),
+    Form(log(mul(c, cosh(x))), add(log(c), logcosh(x)), lambda m: m[c] > 1.0),
+    Form(log(sigmoid(x)), neg(softplus(neg(x)))),
+    Form(log(sech2(x)), mul(-2.0, logcosh(x))),
+    Form(log(exp(x)), x),
+    Form(log(add(1.0, x)), log1p(x)),
+    Form(log(sub(1.0, x)), log1p(neg(x))),
+    # Differences that cancel, and rectifiers.
+    Form(add(mul(c, exp(x)), d), mul(c, expm1(x)), lambda m: m[d] == -m[c]),
+    Form(add(mul(c, square(tanh(x))), d), mul(d, sech2(x)), lambda m: m[d] == -m[c]),
+    Form(add(mul(c, sigmoid(x)), d), mul(d, sigmoid(neg(x))), lambda m: m[d] == -m[c]),
+    Form(add(mul(c, abs(x)), mul(d, x)), mul(mul(2.0, c), relu(x)), lambda m: m[d] == m[c]),
+    Form(add(mul(c, abs(x)), mul(d, x)), mul(mul(2.0, c), relu(neg(x))), lambda m: m[d] == -m[c]),
+    Form(add(mul(c, relu(x)), mul(d, x)), mul(c, relu(neg(x))), lambda m: m[d] == -m[c]),
+    Form(add(mul(c, minimum(x, 0.0)), mul(d, x)), mul(d, relu(x)), lambda m: m[d] == -m[c]),
+    Form(
+        add(mul(c, relu(x)), mul(d, softplus(mul(e, abs(x))))),
+        mul(c, softplus(x)),
+        lambda m: m[c] == m[d] and m[e] == -1.0,
+    ),
+    Form(
+        add(mul(c, exp(x)), mul(d, exp(y))),
+        mul(mul(2.0, c), cosh(x)),
+        lambda m: m[c] == m[d] and _are_opposite(m),
+    ),
+    Form(
+        add(mul(c, exp(x)), mul(d, exp(y))),
+        mul(mul(2.0, c), sinh(x)),
+        lambda m: m[c] == -m[d] and _are_opposite(m),
+    ),
+    Form(
+        add(mul(c, sigmoid(x)), d),
+        mul(mul(0.5, c), tanh(mul(0.5, x))),
+        lambda m: m[d] == -0.5 * m[c],
+    ),
+    Form(add(mul(c, softplus(x)), mul(d, y)), mul(c, softplus(neg(x))), _is_multiple),
+    # Quotients of exponentials.
+    Form(div(mul(rest, exp(x)), square(_EXP_ABOVE_ONE)), mul(rest, mul(0.25, sech2(mul(0.5, x))))),
+    Form(div(y, square(_EXP_ABOVE_ONE)), mul(y, square(sigmoid(neg(x))))),
+    Form(div(mul(c, sinh(x)), mul(d, cosh(x))), div(mul(c, tanh(x)), d)),
+    Form(div(mul(c, expm1(x)), mul(d, _EXP_ABOVE_ONE)), div(mul(c, tanh(mul(0.5, x))), d)),
+    Form(div(mul(rest, exp(x)), _EXP_ABOVE_ONE), mul(rest, sigmoid(x))),
+    Form(div(y, _EXP_ABOVE_ONE), mul(y, sigmoid(neg(x)))),
+    Form(div(1.0, exp(x)), exp(neg(x))),
+    # Products.
+    Form(mul(x, x), square(x)),
+    *(
+        Form(mul(where(is_positive, 1.0, 0.0), x), relu(x))
+        for is_positive in (gt(x, 0.0), ge(x, 0.0), lt(0.0, x), le(0.0, x))
+    ),
+    *(
+        Form(mul(where(is_negative, 0.0, 1.0), x), relu(x))
+        for is_negative in (lt(x, 0.0), le(x, 0.0), gt(0.0, x), ge(0.0, x))
+    ),
+    Form(
+        mul(mul(c, x), mul(d, log(x))), mul(c, mul(d, xlogx(x))), lambda m: fabs(m[c] * m[d]) >= 1.0
+    ),
+    Form(
+        mul(mul(c, y), mul(d, log1p(x))),
+        mul(c, mul(d, xlogx1p(x))),
+        lambda m: fabs(m[c] * m[d]) >= 1.0 and _is_one_more(m),
+    ),
+    # Choices by sign.
+    *(
+        Form(where(is_positive, x, 0.0), relu(x))
+        for is_positive in (gt(x, 0.0), ge(x, 0.0), lt(0.0, x), le(0.0, x))
+    ),
+    *(
+        Form(where(is_negative, 0.0, x), relu(x))
+        for is_negative in (lt(x, 0.0), le(x, 0.0), gt(0.0, x), ge(0.0, x))
+    ),
+    # Roots, squares and absolute values.
+    Form(sqrt(square(x)), abs(x)),
+    Form(square(root(x)), x),
+    Form(square(abs(x)), square(x)),
+    Form(square(hypot(x, y)), add(square(x), square(y))),
+    Form(square(exp(x)), exp(mul(2.0, x))),
+    Form(abs(square(x)), square(x)),
+)
+"""Tried in this order; the first that matches is taken."""
+
+
+def _by_function() -> dict[ScalarFunction, tuple[tuple[frozenset[ScalarFunction], Form], ...]]:
+    ordered = sorted(FORMS, key=lambda form: form.function.name)
+    return {
+        function: tuple((heads(form.pattern), form) for form in forms)
+        for function, forms in groupby(ordered, key=lambda form: form.function)
+    }
+
+
+_FORMS_OF = _by_function()
+
+
+def elementwise(node: Map) -> Expr | None:
+    """The node by the first form that matches it."""
+    function = add if node.function is sub else node.function
+    forms = _FORMS_OF.get(function)
+    if forms is None:
+        return None
+    present = heads_of(node)
+    for needed, form in forms:
+        if needed <= present:
+            found = form.applied(node)
+            if found is not None:
+                return found
+    return None
+
+
+def merged_constants(node: Map) -> Expr | None:
+    """A power of two times a constant times x: the two constants are one, exactly."""
+    if not any(isinstance(one, Const) for one in node.operands):
+        return None
+    for k, part in enumerate(parts_of(node)):
+        inner = node.operands[1 - k]
+        if not isinstance(part.node, Const) or not is_map(inner, mul) or inner.shape != node.shape:
+            continue
+        assert isinstance(inner, Map)
+        constants = [one for one in inner.operands if isinstance(one, Const)]
+        others = [one for one in parts_of(inner) if not isinstance(one.node, Const)]
+        both = [part.node.value, *(one.value for one in constants)]
+        if len(others) == 1 and any(fabs(value) in (0.5, 1.0, 2.0) for value in both):
+            constant = both[0] * both[1]
+            if _SMALLEST < fabs(constant) < _LARGEST:
+                return mul(constant, others[0].along(node.shape))
+    return None
+
+
+def summed_entropy(node: Einsum) -> Expr | None:
+    """The sum of x log(x), or of (1 + x) log(1 + x)."""
+    if len(node.operands) != 2 or node.inputs[0] != node.inputs[1]:
+        return None
+    if not any(is_map(one, log, log1p) for one in node.operands):
+        return None
+    product = mul(*node.operands)
+    found = elementwise(product) if isinstance(product, Map) else None
+    if found is None or not is_map(found, xlogx, xlogx1p):
+        return None
+    return build.einsum([found], node.inputs[:1], node.output, node.dims)
