@@ -187,9 +187,14 @@ class Kernels:
         self._lock = threading.RLock()
         self._completed: Mapping[str, Vector] | None = None
 
+    def made(self, name: EntryName) -> Evaluate | None:
+        """The function of this name for the calling thread, where it has been compiled."""
+        found: Evaluate | None = getattr(self.own, name, None)
+        return found
+
     def function(self, name: EntryName) -> Evaluate:
         """The function of this name for the calling thread."""
-        made: Evaluate | None = getattr(self.own, name, None)
+        made = self.made(name)
         if made is None:
             made = self.compiled.maker(name)(self._complete())
             setattr(self.own, name, made)

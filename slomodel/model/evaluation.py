@@ -16,6 +16,7 @@ from slomodel.front.data.points import FLOAT64, Point, Vector, VectorLayout, sta
 from slomodel.front.source import Recipe
 from slomodel.ir.expr import Input
 from slomodel.model.plans import Plans
+from slomodel.model.waiting import waiting
 from slomodel.problem import Problem
 from slomodel.solve.options import whole
 
@@ -129,7 +130,15 @@ class Evaluating:
 
     def _function(self, name: EntryName) -> Evaluate:
         self._binding.require_data()
-        return self._kernels.function(name)
+        return self._kernel(name)
+
+    def _kernel(self, name: EntryName) -> Evaluate:
+        """The kernel of this name for the calling thread; a long compilation is shown."""
+        made = self._kernels.made(name)
+        if made is None:
+            with waiting(f"compiling {name} of {self.name} for {self.backend}"):
+                made = self._kernels.function(name)
+        return made
 
     @property
     def _vectors(self) -> VectorLayout:

@@ -26,6 +26,7 @@ from slomodel.model.evaluation import Evaluating
 from slomodel.model.multistart import Starts, from_starts
 from slomodel.model.objective import CompiledObjective, start_point
 from slomodel.model.plans import Plans, backend_of, precision_of, target_of
+from slomodel.model.waiting import waiting
 from slomodel.problem import Problem
 from slomodel.rewrite import chosen
 from slomodel.solve import Callback, Progress, Solution, solve
@@ -178,8 +179,9 @@ class Model(Evaluating):
         from slomodel.bounds import bounds, effort_of
 
         chosen = effort_of(effort)
-        setting = self._setting(self._vectors.vector(center))
-        return bounds(replace(setting, effort=chosen), radius)
+        with waiting(f"bounds of {self.name}"):
+            setting = self._setting(self._vectors.vector(center))
+            return bounds(replace(setting, effort=chosen), radius)
 
     def sample_bounds(
         self,
@@ -297,8 +299,10 @@ def compile(
     Every failure is a SlomodelError.
     """
     recipe = recipe_of(source, variables, data, dims, backend, dtype, chosen(rewrites))
-    problem = recipe.problem()
+    with waiting("compiling"):
+        problem = recipe.problem()
     warn(problem.warnings, strict)
-    model = Model.of(recipe, problem)
+    with waiting("compiling"):
+        model = Model.of(recipe, problem)
     warn(kinks_of_data(problem, model._binding), strict)
     return model

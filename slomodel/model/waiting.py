@@ -1,0 +1,53 @@
+"""What a terminal shows while a call takes long: what is being done, and for how many seconds."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+PATIENCE = 2.0
+"""Seconds after which the line appears."""
+
+_busy = threading.Lock()
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """Inside the block, `what` and the seconds on standard error, if that is a terminal.
+
+    The line appears after `PATIENCE` and is erased at the end, also by an error or Ctrl-C. One line
+    at a time: a block inside another and the workers of a process show none.
+    """
+    stream = sys.stderr
+    if stream is None or not stream.isatty() or multiprocessing.parent_process() is not None:
+        yield
+        return
+    if not _busy.acquire(blocking=False):
+        yield
+        return
+    ended = threading.Event()
+    shower = threading.Thread(target=_show, args=(what, stream, ended), daemon=True)
+    try:
+        shower.start()
+        yield
+    finally:
+        ended.set()
+        shower.join()
+        _busy.release()
+
+
+def _show(what: str, stream: TextIO, ended: threading.Event) -> None:
+    width, seconds = 0, PATIENCE
+    while not ended.wait(PATIENCE if not width else 1.0):
+        line = f"{what}: {seconds:.0f} s"
+        width = max(width, len(line))
+        stream.write(f"\r{line}")
+        stream.flush()
+        seconds += 1.0
+    if width:
+        stream.write(f"\r{' ' * width}\r")
+        stream.flush()
