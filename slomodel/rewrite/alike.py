@@ -10,27 +10,25 @@ from slomodel.ir.expr import Axes, Einsum, Expr, Map
 _DEEPEST = 40
 
 
-def alike(left: Expr, left_labels: Axes, right: Expr, right_labels: Axes) -> bool:
-    """True when both are the same products and functions of the same nodes, label by label.
-
-    Some that are equal are not found: terms in another grouping, very deep ones.
-    """
-    if left is right:
-        return left_labels == right_labels
-    if set(left_labels) != set(right_labels):
-        return False
-    keys = _Keys()
-    return keys.number(left, left_labels, 0) == keys.number(right, right_labels, 0)
-
-
-class _Keys:
-    """Numbers for nodes along labels: equal numbers, equal arrays."""
+class Alike:
+    """Cached queries whether two nodes are the same array; each is numbered once a labelling."""
 
     def __init__(self) -> None:
         self._numbers: dict[Hashable, int] = {}
         self._known: dict[tuple[Expr, Axes], int] = {}
 
-    def number(self, node: Expr, labels: Axes, depth: int) -> int:
+    def are(self, left: Expr, left_labels: Axes, right: Expr, right_labels: Axes) -> bool:
+        """True when both are the same products and functions of the same nodes, label by label.
+
+        Some that are equal are not found: terms in another grouping, very deep ones.
+        """
+        if left is right:
+            return left_labels == right_labels
+        if set(left_labels) != set(right_labels):
+            return False
+        return self._number(left, left_labels, 0) == self._number(right, right_labels, 0)
+
+    def _number(self, node: Expr, labels: Axes, depth: int) -> int:
         node, labels = at = _viewed(node, labels)
         if at not in self._known:
             key = at if depth > _DEEPEST else self._key(node, labels, depth + 1)
@@ -40,7 +38,7 @@ class _Keys:
     def _key(self, node: Expr, labels: Axes, depth: int) -> Hashable:
         if isinstance(node, Map):
             parts = [
-                self.number(operand, tuple(labels[axis] for axis in axes), depth)
+                self._number(operand, tuple(labels[axis] for axis in axes), depth)
                 for operand, axes in zip(node.operands, node.axes, strict=True)
             ]
             return node.function, *(sorted(parts) if node.function in (add, mul) else parts)

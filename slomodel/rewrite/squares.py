@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from slomodel.functions import mul, square
 from slomodel.ir.dims import Shape
 from slomodel.ir.expr import Axes, Einsum, Expr, Map
-from slomodel.rewrite.alike import alike
+from slomodel.rewrite.alike import Alike
 
 _MOST_FACTORS = 12
 
@@ -19,9 +19,6 @@ class Factor:
 
     node: Expr
     labels: Axes
-
-    def is_like(self, other: Factor) -> bool:
-        return alike(self.node, self.labels, other.node, other.labels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +46,15 @@ def sums_of_squares(node: Expr, moving: frozenset[Expr]) -> Iterator[SumOfSquare
     if len(present) < len(node.dims):
         return  # it counts an axis that nothing has
     factors, through = _factors(node, moving)
+    alike = Alike()
     for k, factor in enumerate(factors):
         if factor.node not in moving or len(set(factor.labels)) < len(factor.labels):
             continue
-        same = [j for j, one in enumerate(factors) if one.is_like(factor)]
+        same = [
+            j
+            for j, one in enumerate(factors)
+            if alike.are(one.node, one.labels, factor.node, factor.labels)
+        ]
         if len(same) == 2 and same[0] == k:
             others = tuple(one for j, one in enumerate(factors) if j not in same)
             every = through.union(factors[j].node for j in same[1:])
