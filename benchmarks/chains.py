@@ -56,7 +56,7 @@ def _definitions(
 def product(steps: int) -> Chain:
     """The square of a product by definitions."""
     text = _definitions(steps, "x[0]", lambda k: f"p{k - 1} * x[{k}]", lambda p: f"({p} - 1)^2")
-    return Chain(text, at=1.0)
+    return Chain(text, at=1.001)
 
 
 def quotients(steps: int) -> Chain:

@@ -93,6 +93,10 @@ KINDS: dict[str, Callable[[list[Expr]], Expr]] = {
 }
 
 
+PRINTED = ("logs of partial sums", "recurrence", "product")
+"""Kinds whose Hessian-vector products are printed too; for all it would take a minute."""
+
+
 def stages(kind: str, n: int) -> tuple[dict[str, int], int]:
     """Calls of each stage, and the nodes of the stable graph."""
     x, terms = elements(n)
@@ -112,11 +116,12 @@ def stages(kind: str, n: int) -> tuple[dict[str, int], int]:
         "passes", lambda: (optimized(made["stabilise"][0], Facts({}, {}), chosen(True)).objective,)
     )
     stage("gradient", lambda: gradient(made["passes"][0], [x]))
-    direction = build.direction("x", x.shape)
-    stage("product", lambda: jvp(made["gradient"], {x: direction}))
-    layout = Layout((x,), (), Sizes(()), "float64", {}, {}, {})
-    entry = Entry("hvp", None, made["product"], (direction,))
-    counts["source"] = calls(lambda: TARGETS["numexpr"].source("m", [entry], layout, {}))
+    if kind in PRINTED:
+        direction = build.direction("x", x.shape)
+        stage("product", lambda: jvp(made["gradient"], {x: direction}))
+        layout = Layout((x,), (), Sizes(()), "float64", {}, {}, {})
+        entry = Entry("hvp", None, made["product"], (direction,))
+        counts["source"] = calls(lambda: TARGETS["numexpr"].source("m", [entry], layout, {}))
     return counts, len(postorder(*made["stabilise"]))
 
 
