@@ -13,7 +13,6 @@ from slomodel.codegen.entry import Entry
 from slomodel.codegen.layout import Layout
 from slomodel.codegen.native.compiler import compilers, is_compiled, missing
 from slomodel.codegen.native.target import NATIVE, Printed
-from slomodel.codegen.python.duration import python_seconds
 from slomodel.codegen.python.numexpr_target import NUMEXPR
 from slomodel.codegen.python.target import PythonTarget
 from slomodel.codegen.target import Maker, Target
@@ -89,7 +88,7 @@ class Automatic:
         wait = SECONDS_PER_CHARACTER * length
         if wait <= QUICK or is_compiled(printed.text, printed.layout.precision == "float32"):
             return True
-        slow = python_seconds(printed.entry, printed.layout, printed.numbers, NUMEXPR)
+        slow = _PYTHON.seconds(printed.entry, printed.layout, printed.numbers)
         told = (
             f"compiling its {length:,} characters of C takes about {wait:.2g} s, "
             f"an evaluation on numexpr about {1e3 * slow:.2g} ms"

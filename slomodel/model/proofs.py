@@ -16,7 +16,7 @@ from slomodel.ir.walk import dependents, inputs, postorder
 from slomodel.model.plans import known_of
 from slomodel.problem import Problem
 from slomodel.reference import evaluate
-from slomodel.rewrite.prepared import prepared
+from slomodel.rewrite.work import prepared
 from slomodel.solve import Proof
 
 Array = NDArray[np.float64]

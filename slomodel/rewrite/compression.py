@@ -23,8 +23,7 @@ from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Axes, Einsum, Expr, remake
 from slomodel.ir.walk import dependents, inputs, postorder, substitute, users
 from slomodel.rewrite.facts import Facts
-from slomodel.rewrite.labels import placed, product
-from slomodel.rewrite.samples import At, Linear, Refused, Samples
+from slomodel.rewrite.samples import At, Linear, Refused, Samples, placed, product
 from slomodel.rewrite.squares import Factor, SumOfSquares, sums_of_squares, varying_axes
 from slomodel.rewrite.triangles import Stack
 from slomodel.rewrite.work import moves

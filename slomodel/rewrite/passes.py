@@ -18,11 +18,10 @@ from slomodel.ir.expr import Expr, Input
 from slomodel.rewrite.compression import compression
 from slomodel.rewrite.contraction_order import contraction_order
 from slomodel.rewrite.facts import Facts
-from slomodel.rewrite.prepared import prepared
 from slomodel.rewrite.rolling import Rolled
 from slomodel.rewrite.stable import carried, rewritten
 from slomodel.rewrite.symmetry import Joint, symmetry
-from slomodel.rewrite.work import work, work_of_call
+from slomodel.rewrite.work import prepared, work, work_of_call
 
 When = Literal["model", "data"]
 """When a pass runs: once a model, before any size is known, or once for each set of sizes and data.

@@ -8,16 +8,35 @@ on one axis. Where a node cannot be linear over a sample label, the label is ref
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from slomodel.functions import add, div, lnot, mul, neg, sub, where
 from slomodel.ir import build
-from slomodel.ir.dims import Shape
+from slomodel.ir.dims import Dim, Shape
 from slomodel.ir.expr import Axes, Einsum, Expr, Map
-from slomodel.rewrite.labels import Place, placed, product
 
 Build = Callable[[Sequence[Expr]], Expr]
+Place = tuple[int | None, ...]
+"""For each sample label the axis that a node has it on."""
+
+
+def placed(samples: Sequence[int | None], labels: Axes) -> Place:
+    """The axis that each sample label is on, for a node with these labels."""
+    return tuple(
+        labels.index(label) if label is not None and label in labels else None for label in samples
+    )
+
+
+def product(
+    operands: Sequence[Expr], labels: Sequence[Axes], output: Axes, dims: Mapping[int, Dim]
+) -> Expr:
+    """An einsum whose labels are any numbers, of sizes `dims`."""
+    every = dict.fromkeys(label for own in (*labels, output) for label in own)
+    number = {label: k for k, label in enumerate(every)}
+    inputs = [tuple(number[label] for label in own) for own in labels]
+    result = tuple(number[label] for label in output)
+    return build.einsum(operands, inputs, result, [dims[label] for label in every])
 
 
 @dataclass(frozen=True, slots=True)

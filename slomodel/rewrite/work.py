@@ -1,13 +1,13 @@
-"""How much work an evaluation is: the scalar operations of a call, counted from the graph."""
+"""What a call has to repeat, counted in scalar operations, and what is computed once per bind."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from slomodel.calculus import NOTHING, Known, gradient
 from slomodel.functions.cost import Sizes, own_work
-from slomodel.ir.expr import Expr, Input
-from slomodel.ir.walk import dependents, inputs, postorder
+from slomodel.ir.expr import Expr, Input, Listing, Triangle, tables_of
+from slomodel.ir.walk import dependents, inputs, postorder, substitute, users, with_tables
 
 
 def moves(node: Expr) -> bool:
@@ -36,3 +36,67 @@ def work_once(root: Expr, sizes: Sizes) -> float:
     order = postorder(root)
     moving = dependents(order, moves)
     return sum(own_work(node, sizes) for node in order if node not in moving)
+
+
+def prepared(
+    roots: tuple[Expr, ...], taken: Collection[str]
+) -> tuple[tuple[Expr, ...], Mapping[Input, Expr]]:
+    """The roots over new data inputs, and what each of these is computed from.
+
+    Prepared are the tables that indices read, which become arrays of whole numbers whatever the
+    precision, and what depends on data alone through a factorisation or the lists of an index
+    set. Other constant parts take about as long as reading the data: each function computes them.
+    """
+    names = {*taken, *(node.name for node in inputs(*roots))}
+    roots, parts = _parts(roots, names)
+    roots, whole = _tables(roots, names)
+    # Each is computed from the data as given: a table may contain what became an input before.
+    computed = substitute(tuple(whole.values()), parts)
+    made = {one: part for one, part in parts.items() if isinstance(one, Input)}
+    return roots, {**made, **dict(zip(whole, computed, strict=True))}
+
+
+def _tables(roots: tuple[Expr, ...], names: set[str]) -> tuple[tuple[Expr, ...], dict[Input, Expr]]:
+    """The roots with an input of type "whole" for each table that an index reads."""
+    made: dict[Expr, Expr] = {}
+    for node in postorder(*roots):
+        for table in tables_of(node):
+            if table not in made and table.dtype != "whole":
+                made[table] = Input(_name("I", names), "data", table.shape, "whole")
+    if not made:
+        return roots, {}
+    new = with_tables(roots, made)
+    found = {one: table for table, one in made.items() if isinstance(one, Input)}
+    return tuple(new[root] for root in roots), found
+
+
+def _parts(roots: tuple[Expr, ...], names: set[str]) -> tuple[tuple[Expr, ...], dict[Expr, Expr]]:
+    """The roots with an input for each part of data through a factorisation or an index set."""
+    order = postorder(*roots)
+    factored = dependents(order, lambda node: isinstance(node, (Triangle, Listing)))
+    if not factored:
+        return roots, {}
+    moving = dependents(order, moves)
+    # Data are numbers: what computes truth values from them is left to each function.
+    computing = moving | {node for node in order if node.dtype == "bool"}
+    above = users(order)
+    made: dict[Expr, Expr] = {}
+    for node in order:
+        once = node in factored and node not in computing
+        if once and (node in roots or any(_computes(one, node, computing) for one in above[node])):
+            made[node] = Input(_name("R", names), "data", node.shape)
+    result = substitute(roots, made)
+    return result, {new: node for node, new in made.items()}
+
+
+def _computes(user: Expr, node: Expr, computing: Collection[Expr]) -> bool:
+    """Whether a user computes with a node, and does not only look indices up in it."""
+    count = len(user.operands) - len(tables_of(user))
+    return user in computing and node in user.operands[:count]
+
+
+def _name(letter: str, names: set[str]) -> str:
+    """A name that is not yet used, and that no model text can have."""
+    name = next(text for k in range(1, len(names) + 2) if (text := f"{letter}[{k}]") not in names)
+    names.add(name)
+    return name

@@ -16,8 +16,6 @@ import pytest
 import slomodel
 from slomodel.codegen import automatic
 from slomodel.codegen.native import compiler
-from slomodel.codegen.python.duration import python_seconds
-from slomodel.codegen.python.numexpr_target import NUMEXPR
 
 TEXT = "dim n\nvar x[n]\nminimize sum(exp(x[i]) * x[i] + x[i]^2 for i in range(n))"
 X = np.array([0.5, -1.0, 2.0])
@@ -156,7 +154,7 @@ def test_an_estimate_is_near_the_time_of_a_call() -> None:
     found.gradient(X)
     compiled = found._compiled
     entry = compiled.derivatives.entry("value_and_gradient")
-    told = python_seconds(entry, compiled._layout, {}, NUMEXPR)
+    told = automatic._PYTHON.seconds(entry, compiled._layout, {})
     began = time.process_time()
     for _ in range(50):
         found.gradient(X)

@@ -11,7 +11,7 @@ from slomodel.codegen.kernels import TARGETS, Compiled, Derivatives, Kernels
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, literal, named
 from slomodel.ir.expr import Affine, Expr, Input, Lookup
-from slomodel.rewrite.prepared import prepared
+from slomodel.rewrite.work import prepared
 
 LENGTHS = (0, 1, 31, 32, 33, 255, 256, 257, 1000)
 _N = named("n")
