@@ -9,7 +9,7 @@ from slomodel.front.elaboration.errors import StatementError, error
 from slomodel.front.elaboration.scope import Elaboration, Scope, Symbol
 from slomodel.front.elaboration.values import Value
 from slomodel.front.text.syntax import Expr as Syntax
-from slomodel.front.text.syntax import Name, Node, children
+from slomodel.front.text.syntax import FunctionCall, Name, Node, children
 from slomodel.functions import (
     abs,
     add,
@@ -45,8 +45,12 @@ _WHOLE = (abs, add, clip, maximum, minimum, mul, neg, relu, sign, square, sub, w
 """Functions that take whole numbers to whole numbers."""
 
 
+_CALLED = ("abs", "max", "min", "where")
+"""What an index may call."""
+
+
 def reads_arrays(item: Syntax, scope: Scope) -> bool:
-    """Whether an index names anything but dims and indices: it may be a table then."""
+    """Whether an index uses arrays or functions, not only dims and indices: it may be a table."""
     stack: list[Node] = [item]
     while stack:
         node = stack.pop()
@@ -56,6 +60,8 @@ def reads_arrays(item: Syntax, scope: Scope) -> bool:
                 return True
             if isinstance(found, Symbol) and found.value is not None:
                 return True
+        if isinstance(node, FunctionCall) and node.function.text in _CALLED:
+            return True
         stack += children(node)
     return False
 
