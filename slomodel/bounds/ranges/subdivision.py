@@ -13,6 +13,7 @@ from slomodel.bounds.arithmetic.interval import Interval, meet, point
 from slomodel.bounds.arithmetic.rounding import Array, Truths
 from slomodel.bounds.ranges.enclose import enclose
 from slomodel.ir.expr import Expr, Input
+from slomodel.ir.walk import postorder
 
 Whole = NDArray[np.intp]
 TIGHT, CLOSE, ANY = 1.05, 1.002, float("inf")
@@ -23,8 +24,12 @@ _ROUNDS = (10, 20, 8)
 _LARGEST = (3, 8, 8)
 """So many pieces of an element are subdivided in a round, those of the largest magnitudes."""
 TINY = float(np.finfo(np.float64).tiny)
-_MOST_NUMBERS = 2**24
-"""Pieces times graphs that a search encloses in all: about two seconds."""
+_VERY_LOOSE = 2.0
+"""Pieces that are loose by this factor come first, with as many times the work."""
+_MOST_OPERATIONS = (2**28, 3 * 2**21, 2**21)
+"""By the number of arguments, pieces times nodes that a search encloses in all, up to the round in
+which that is exceeded: about a second for several arguments.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,19 +110,28 @@ class Search:
         self.left.append(self._without_tight(pieces))
 
     def found(self, family: SearchedFunctions) -> list[Interval]:
-        """The hulls, after subdivisions of the pieces."""
-        numbers, k = 0, len(family.boxes) - 1
-        for _ in range(_ROUNDS[k]):
-            pieces = self._without_tight(_joined(self.left))
-            if not len(pieces.element) or numbers > _MOST_NUMBERS:
-                break
-            cut = _largest(pieces, self._loose(pieces), _LARGEST[k])
-            self.left = [pieces.take(~cut)]
-            new = _subdivided(family, pieces.take(cut))
-            numbers += len(new.element) * len(new.ranges)
-            self.add(new)
+        """The hulls, after subdivisions of the pieces: of several arguments first of pieces that
+        are very loose, in which far less work reaches far more.
+        """
+        k = len(family.boxes) - 1
+        for least in (_VERY_LOOSE, 1.0) if k else (1.0,):
+            self._subdivide(family, least, _ROUNDS[k], _MOST_OPERATIONS[k] * least)
         self._enlarge(_joined(self.left))
         return self.hulls
+
+    def _subdivide(self, family: SearchedFunctions, least: float, rounds: int, most: float) -> None:
+        """Subdivide pieces that are loose by a factor of at least `least`, within so much work."""
+        operations, nodes = 0, len(postorder(*family.graphs))
+        for _ in range(rounds):
+            pieces = self._without_tight(_joined(self.left))
+            self.left = [pieces]
+            cut = _largest(pieces, self._loose(pieces, least), _LARGEST[len(family.boxes) - 1])
+            if not cut.any() or operations > most:
+                break
+            self.left = [pieces.take(~cut)]
+            new = _subdivided(family, pieces.take(cut))
+            operations += len(new.element) * nodes
+            self.add(new)
 
     def _without_tight(self, pieces: Pieces) -> Pieces:
         """The loose ones; the others go into the hulls."""
@@ -132,10 +146,12 @@ class Search:
             np.minimum.at(own.lo, pieces.element, a.lo)
             np.maximum.at(own.hi, pieces.element, a.hi)
 
-    def _loose(self, pieces: Pieces) -> list[Truths]:
+    def _loose(self, pieces: Pieces, least: float = 1.0) -> list[Truths]:
         known = zip(pieces.ranges, self.least, self.factors, strict=True)
         with np.errstate(all="ignore"):  # inf 0, which nothing exceeds
-            return [a.magnitude > factor * own[pieces.element] for a, own, factor in known]
+            return [
+                a.magnitude > max(factor, least) * own[pieces.element] for a, own, factor in known
+            ]
 
 
 def _largest(pieces: Pieces, loose: Sequence[Truths], count: int) -> Truths:
