@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from slomodel.bounds.arithmetic.rounding import up
+from slomodel.bounds.arithmetic.rounding import up_ldexp
 from slomodel.bounds.setting import Setting
 from slomodel.functions import mul
 from slomodel.ir import build
@@ -59,12 +59,7 @@ class Units:
 
 def _scaled(bound: float, exponent: int) -> float:
     """Upper bound on 2^exponent times a bound >= 0."""
-    try:
-        result = math.ldexp(bound, exponent)
-    except OverflowError:
-        return math.inf
-    is_exact = result >= np.finfo(np.float64).tiny or bound == 0.0
-    return result if is_exact else float(up(result))
+    return float(up_ldexp(bound, exponent))
 
 
 def _clamped(exponent: int) -> int:

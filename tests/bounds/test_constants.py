@@ -15,6 +15,7 @@ from random_graphs import throw
 
 import slomodel.functions as table
 from slomodel.bounds import Setting, bounds
+from slomodel.bounds.arithmetic.bounded import Bounded
 from slomodel.bounds.norms.loewner import Rows, cubic_sum, quadratic_sum
 from slomodel.bounds.norms.power_sums import Moments, power_sums
 from slomodel.ir import build
@@ -109,23 +110,23 @@ def test_sums_over_rows_whose_products_underflow() -> None:
     """Σ d a bᵀ and Σ t a b c with d a a number without all its digits, b and c large."""
     small, large = np.array([[1.1e-200]]), np.array([[1.3e200]])
     zero = np.zeros(1)
-    a, b = Rows(small, small[0], zero), Rows(large, large[0], zero)
+    a, b = Rows(Bounded(small, zero), small[0]), Rows(Bounded(large, zero), large[0])
     d = np.array([1.7e-121])
     found = quadratic_sum([a, b], {(0, 1): d})
     exact_sum = 2 * Fraction(d[0]) * Fraction(small[0, 0]) * Fraction(large[0, 0])
-    assert abs(Fraction(found.array[0, 0]) - exact_sum) <= Fraction(found.slack)
+    assert abs(Fraction(found.value[0, 0]) - exact_sum) <= Fraction(found.error)
     root = np.sqrt(large)
-    c = Rows(root, root[0], zero)
+    c = Rows(Bounded(root, zero), root[0])
     third = cubic_sum([a, c], {(0, 1, 1): d})
     exact_sum = Fraction(d[0]) * Fraction(small[0, 0]) * Fraction(root[0, 0]) ** 2
-    assert abs(Fraction(third.array[0, 0, 0]) - exact_sum) <= Fraction(third.slack)
+    assert abs(Fraction(third.value[0, 0, 0]) - exact_sum) <= Fraction(third.error)
 
 
 @pytest.mark.parametrize("q", [2, 3, 4])
 def test_power_sums_of_small_rows_with_large_weights(q: int) -> None:
     row, c = np.array([[1.1e-170, 0.7e-165]]), np.array([[1e300]])
     length = np.linalg.norm(row * 1e160, axis=1) * 1e-160 * (1.0 + 1e-15)
-    moments = Moments(Rows(row, length, np.zeros(1)))
+    moments = Moments(Rows(Bounded(row, np.zeros(1)), length))
     truth = Fraction(c[0, 0]) * (sum(Fraction(one) ** 2 for one in row[0])) ** (q // 2)
     truth *= Fraction(0.7e-165) if q == 3 else 1
     assert Fraction(float(power_sums(moments, c, q)[0])) >= truth

@@ -20,14 +20,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import isqrt, prod
+from math import inf, isnan, isqrt, prod
 from typing import Any, Generic
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slomodel.bounds.arithmetic.interval import Interval
 from slomodel.bounds.arithmetic.rounding import (
     SMALLEST,
+    UNIT,
     Array,
     Real,
     gamma,
@@ -45,59 +47,57 @@ class Bounded(Generic[Real]):
     stack), or one for each element. ‖·‖ is the operator norm of what is left: the absolute value
     of a number, the length of a vector, the spectral norm of a matrix, the largest |T[u, v, w]| at
     unit vectors. It is at most the root of the sum of squares, ‖·‖_F, by which rounding errors are
-    bounded: those of elements at most by e_jk make one of at most ‖e‖_F.
+    bounded: those of elements at most by e_jk make one of at most ‖e‖_F. All rules but that for a
+    shift hold for ‖·‖_F in the place of ‖·‖, so that of such errors arrays may be reshaped.
     """
 
     value: Array
     error: Real
 
     @cached_property
-    def size(self) -> Real:
+    def magnitude(self) -> Real:
         """Upper bounds on ‖value_i‖_F."""
         leading = np.ndim(self.error)
         if leading == 0:
-            size: Real = _real(float(up_norm(self.value)))
+            magnitude: Real = _real(float(up_norm(self.value)))
         elif leading == self.value.ndim:
-            size = _real(np.abs(self.value))
+            magnitude = _real(np.abs(self.value))
         else:
-            size = _real(up_norm(self.value, tuple(range(leading, self.value.ndim))))
-        return size
+            magnitude = _real(up_norm(self.value, tuple(range(leading, self.value.ndim))))
+        return magnitude
 
     @property
     def norm(self) -> Real:
         """Upper bounds on ‖X_i‖."""
-        return up_add(self.size, self.error)
+        return up_add(self.magnitude, self.error)
 
     @property
     def transposed(self) -> Bounded[Real]:
         """Matrices transposed."""
-        return Bounded(np.swapaxes(self.value, -1, -2), self.error)
+        return _of_magnitude(np.swapaxes(self.value, -1, -2), self.error, self.magnitude)
 
     def __add__(self, other: Bounded[Real]) -> Bounded[Real]:
         """‖X + Y - fl(A + B)‖ <= e_A + e_B + u ‖fl(A + B)‖_F, by (1)."""
         with np.errstate(all="ignore"):
-            total = self.value + other.value
-        return _rounded(total, up_add(self.error, other.error), 1)
+            return _rounded(self.value + other.value, self.error + other.error)
 
     def __sub__(self, other: Bounded[Real]) -> Bounded[Real]:
         """As a sum."""
         with np.errstate(all="ignore"):
-            difference = self.value - other.value
-        return _rounded(difference, up_add(self.error, other.error), 1)
+            return _rounded(self.value - other.value, self.error + other.error)
 
     def times(self, factor: float) -> Bounded[Real]:
         """‖c X - fl(c A)‖ <= |c| e_A + u ‖fl(c A)‖_F + η N^½, N elements a norm, by (2)."""
         with np.errstate(all="ignore"):
             product = factor * self.value
-        moved = up_mul(_real(abs(factor)), self.error)
-        return _rounded(product, up_add(moved, self._underflow(product, 1)), 1)
+            return _rounded(product, abs(factor) * self.error + self._underflow(product, 1))
 
     def columns_times(self, factors: Array) -> Bounded[Real]:
         """‖X diag(c) - fl(A diag(c))‖ <= max|c| e_A + u ‖fl(A diag(c))‖_F + η N^½, by (2)."""
         with np.errstate(all="ignore"):
             product = self.value * factors[..., np.newaxis, :]
-        moved = up_mul(_real(np.max(np.abs(factors), axis=-1)), self.error)
-        return _rounded(product, up_add(moved, self._underflow(product, 1)), 1)
+            moved = np.max(np.abs(factors), axis=-1) * self.error
+            return _rounded(product, moved + self._underflow(product, 1))
 
     def __matmul__(self, other: Bounded[Real]) -> Bounded[Real]:
         """Matrices (.., m, k) and (.., k, n): with Y within e_B of B,
@@ -108,19 +108,65 @@ class Bounded(Generic[Real]):
         by γ_k (|A||B|)_ij + k η at most, by (4), of which |A||B| has a norm ‖·‖_F of at most ‖A‖_F
         ‖B‖_F.
         """
+        k = self.value.shape[-1]
         with np.errstate(all="ignore"):
             product = self.value @ other.value
-        k = self.value.shape[-1]
-        own = up_add(up_mul(_real(gamma(k)), self.size), self.error)
-        moved = up_mul(up_add(self.size, self.error), other.error)
-        error = up_add(up_mul(own, other.size), moved)
-        return Bounded(product, up_add(error, self._underflow(product, k)))
+            own = gamma(k) * (self.magnitude * other.magnitude) + self._underflow(product, k)
+            moved = self.error * other.magnitude + (self.magnitude + self.error) * other.error
+            return Bounded(product, _outward(own + moved))
 
-    def _underflow(self, result: Array, products: int) -> Real:
+    def __mul__(self, other: Bounded[Real]) -> Bounded[Real]:
+        """Elementwise, with errors by element: |x y - fl(a b)| <= |a| e_b + (|b| + e_b) e_a + u
+        |fl(a b)| + η, by (2).
+        """
+        with np.errstate(all="ignore"):
+            product = self.value * other.value
+            moved = self.magnitude * other.error + (other.magnitude + other.error) * self.error
+            return _rounded(product, moved + SMALLEST)
+
+    def symmetric(self) -> Bounded[Real]:
+        """(A + Aᵀ)/2 of matrices of which the exact ones are symmetric; ‖·‖ is that of Aᵀ too.
+
+        Halves are exact but for an underflow of η each, and their sum is off by (1).
+        """
+        with np.errstate(all="ignore"):
+            mean = 0.5 * self.value + 0.5 * np.swapaxes(self.value, -1, -2)
+            return _rounded(mean, self.error + self._underflow(mean, 2))
+
+    def plus_identity(self, s: Real) -> Bounded[Real]:
+        """X + s I. By (1) a diagonal matrix of rounding errors is added, of norm u max|fl(A + sI)|
+        over the diagonal.
+        """
+        total = self.value + np.multiply.outer(s, np.eye(self.value.shape[-1]))
+        diagonal = np.abs(np.diagonal(total, axis1=-2, axis2=-1))
+        own: Real = _real(gamma(1) * np.max(diagonal, axis=-1, initial=0.0))
+        return Bounded(total, _outward(self.error + own))
+
+    def _underflow(self, result: Array, products: int) -> float:
         """η N^½ for each of so many products in every element; N^½ taken to an integer above."""
         entries = prod(result.shape[np.ndim(self.error) :])
-        underflow: Real = _real(float(products * (isqrt(entries) + 1)) * SMALLEST)
-        return underflow
+        return float(products * (isqrt(entries) + 1)) * SMALLEST
+
+
+def _outward(error: Real) -> Real:
+    """Upper bounds of what was computed by at most 16 roundings as sums of at most 8 products of
+    two or, in the end, three numbers >= 0 of which the last is at most 1; +inf for NaN.
+
+    By (3) and (4), and as 1 / (1 - γ_16) <= 1 + γ_32, the exact sum is at most the computed one
+    times that and 8 η, of which the last product and sum here take two roundings more.
+    """
+    outward: Real = error * (1.0 + gamma(40)) + 16.0 * SMALLEST
+    if isinstance(outward, float):
+        return _real(inf) if isnan(outward) else outward
+    outward[np.isnan(outward)] = np.inf
+    return outward
+
+
+def _of_magnitude(value: Array, error: Real, magnitude: Real) -> Bounded[Real]:
+    """With a magnitude that is known, which is kept where the property would keep it."""
+    result = Bounded(value, error)
+    vars(result)["magnitude"] = magnitude
+    return result
 
 
 def _real(x: Any) -> Any:
@@ -128,11 +174,10 @@ def _real(x: Any) -> Any:
     return x
 
 
-def _rounded(value: Array, error: Real, roundings: int) -> Bounded[Real]:
-    """The value, its error increased by `roundings` rounding errors per element by (1) to (3)."""
-    result = Bounded(value, error)
-    own = up_mul(_real(gamma(roundings)), result.size)
-    return Bounded(value, up_add(error, own))
+def _rounded(value: Array, error: Real) -> Bounded[Real]:
+    """The value with what the rounding of its elements, by (1) or (2), adds to the error."""
+    magnitude = Bounded(value, error).magnitude
+    return _of_magnitude(value, _outward(error + gamma(1) * magnitude), magnitude)
 
 
 def exact(value: Array) -> Bounded[float]:
@@ -140,9 +185,32 @@ def exact(value: Array) -> Bounded[float]:
     return Bounded(value, 0.0)
 
 
+def computed(value: Array, ulps: int) -> Bounded[Array]:
+    """The values of a function that is off by at most so many steps, with errors by element.
+
+    A step at y is at most 2 u |y|, or η; the exact value may be at the next larger exponent.
+    """
+    return Bounded(value, _outward(2.0 * UNIT * (ulps + 1) * np.abs(value) + SMALLEST * (ulps + 1)))
+
+
 def exact_stack(value: Array) -> Bounded[Array]:
     """The array itself, with one error for each entry of its first axis."""
     return Bounded(value, np.zeros(len(value)))
+
+
+def normalised(A: Array) -> tuple[Bounded[float], int]:
+    """A finite A as 2^e B with elements of B of at most 1: exact but for an underflow of η each."""
+    e = int(np.frexp(np.max(np.abs(A), initial=0.0))[1])
+    B = exact(np.ldexp(A, -e))
+    return (B if e <= 0 else Bounded(B.value, B._underflow(A, 1))), e
+
+
+def normalised_stack(A: Array) -> tuple[Bounded[Array], NDArray[np.intp]]:
+    """Each entry of a finite stack (p, ..) as 2^e B; see `normalised`."""
+    others = tuple(range(1, A.ndim))
+    e = np.frexp(np.max(np.abs(A), axis=others, initial=0.0))[1]
+    B = exact_stack(np.ldexp(A, -np.expand_dims(e, others)))
+    return Bounded(B.value, np.where(e <= 0, 0.0, B._underflow(A, 1))), e
 
 
 def midpoint(a: Interval) -> Bounded[float]:
@@ -155,6 +223,29 @@ def midpoints(a: Interval) -> Bounded[Array]:
     return Bounded(np.asarray(a.mid), np.asarray(up_norm(a.rad, tuple(range(1, len(a.shape))))))
 
 
+def mean_of_orders(one: Bounded[float]) -> Bounded[float]:
+    """The mean over all orders of the axes of T (n, n, n) near a symmetric form.
+
+    An element is the sum of six divided by 6, each through at most 4 roundings: by (2) to (4) off
+    by γ_4 times the mean of their sizes, of which ‖·‖_F is at most ‖T‖_F, and by η.
+    """
+    T = one.value
+    mean = (T + T.transpose(0, 2, 1) + T.transpose(1, 0, 2)) / 6.0
+    own = gamma(4) * one.magnitude + one._underflow(T, 2)
+    return Bounded(mean + mean.transpose(2, 1, 0), _outward(one.error + own))
+
+
+def symmetrised(one: Bounded[float]) -> Bounded[float]:
+    """`mean_of_orders`, exactly symmetric: the elements of sorted indices at all orders of them.
+
+    As the exact mean is symmetric, an element is off by no more at the other places.
+    """
+    mean = mean_of_orders(one)
+    i = np.sort(np.indices(mean.value.shape).reshape(3, -1), axis=0)
+    alike = np.asarray(mean.value[i[0], i[1], i[2]].reshape(mean.value.shape))
+    return Bounded(alike, mean.error)
+
+
 def beside(a: Bounded[float], p: float, b: Bounded[float], q: float) -> Bounded[float]:
     """[p A, q B]: ‖[p A, q B]‖² is the norm of p² A Aᵀ + q² B Bᵀ.
 
@@ -163,3 +254,34 @@ def beside(a: Bounded[float], p: float, b: Bounded[float], q: float) -> Bounded[
     left, right = a.times(p), b.times(q)
     both = np.concatenate([left.value, right.value], axis=1)
     return Bounded(both, up_add(left.error, right.error))
+
+
+def shifted(B: Array, t: Array) -> Array:
+    """t I - B for matrices (.., n, n) and numbers t (..)."""
+    result = -B
+    diagonal = np.arange(B.shape[-1])
+    result[..., diagonal, diagonal] += t[..., np.newaxis]
+    return result
+
+
+def runs_through(B: Array, t: Array) -> bool:
+    """Whether Cholesky's method ends on every t I - B, with factors that are finite."""
+    try:
+        return bool(np.isfinite(np.linalg.cholesky(shifted(B, t))).all())
+    except np.linalg.LinAlgError:
+        return False
+
+
+def proved_end(t: Real, trace: Real, n: int) -> Real:
+    """Upper bounds on λ_max(B) of B (n, n) where Cholesky's method has run through on t I - B.
+
+    `trace` is at least Σ|b_ii|, and the largest |b_ij| is from 1/2 to 1. With A the computed
+    t I - B, A + Δ = RᵀR >= 0 for the computed R, |Δ| <= γ_(n+1) |Rᵀ||R| (Higham, theorem 10.3) and
+    ‖|Rᵀ||R|‖ <= ‖R‖_F² = tr(A + Δ) <= tr A / (1 - γ_(n+1)), so that λ_min(A) >= -γ_(2n+2) tr A
+    (Rump 2006). The diagonal of A is off by u (t + |b_ii|) at most. As b_ij² is about
+    (t - b_ii)(t - b_jj) at most, n t + Σ|b_ii| is at least 1/4, and u times that more than what
+    underflows. All is together less than γ_(4n+16) (n t + Σ|b_ii|).
+    """
+    order: Real = _real(float(n))
+    rate: Real = _real(gamma(4 * n + 16))
+    return up_add(t, up_mul(rate, up_add(up_mul(order, t), trace)))

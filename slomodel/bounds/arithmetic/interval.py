@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from slomodel.bounds.arithmetic.rounding import (
     LARGEST,
     LIBM_ULPS,
+    SMALLEST_NORMAL,
     Array,
     Axis,
     Truths,
@@ -173,7 +174,7 @@ def _product_of_points(a: Array, b: Array) -> Interval:
         p = np.multiply(a, b)
         size = np.abs(p)
         exact = (np.abs(np.frexp(a)[0]) == 0.5) | (np.abs(np.frexp(b)[0]) == 0.5)
-        exact &= (size >= np.finfo(np.float64).tiny) & (size <= LARGEST)
+        exact &= (size >= SMALLEST_NORMAL) & (size <= LARGEST)
         exact |= (a == 0.0) | (b == 0.0)
         return _narrowed(interval(np.where(exact, p, down(p)), np.where(exact, p, up(p))))
 

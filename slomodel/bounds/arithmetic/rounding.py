@@ -22,6 +22,7 @@ UNIT = 2.0**-53
 """Half the distance from 1 to the next double."""
 SMALLEST = 5e-324
 LARGEST = float(np.finfo(np.float64).max)
+SMALLEST_NORMAL = 2.0**-1022
 LIBM_ULPS = 4
 """Steps by which NumPy's elementary functions may be off; NumPy's own tests hold them to it."""
 _STEP = UNIT * (1.0 + 2.0 * UNIT)
@@ -167,6 +168,46 @@ def down_sqrt(x: Real) -> Real:
         return cast("Real", np.maximum(down(np.sqrt(np.maximum(x, 0.0))), 0.0))
 
 
+def nonnegative_sum(computed: Array, roundings: int, lost: float) -> Array:
+    """At least a sum of products >= 0 that is computed by so many roundings at most for each, and
+    has lost so much to underflow at most.
+
+    The exact one is at most (fl + lost) / (1 - γ), and 1 / (1 - γ_k) <= 1 + γ_2k.
+    """
+    with np.errstate(all="ignore"):
+        enlarged = (computed + lost) * (1.0 + gamma(2 * roundings + 8))
+        return np.asarray(_no_nan(enlarged, inf))
+
+
+def up_reduceat(a: Array, starts: NDArray[np.intp]) -> Array:
+    """At least the sums over the runs of a >= 0 (m,) that begin at `starts`; see `up_sum`.
+
+    Exact zeros stay.
+    """
+    growth = 1.0 + gamma(2 * len(a) + 4)
+    return np.asarray(_no_nan(np.add.reduceat(a, starts) * growth, inf))
+
+
+def underflow(products: int) -> float:
+    """What so many products may lose to underflow, in all: η/2 each."""
+    return products * SMALLEST
+
+
+def up_ldexp(x: Array | float, e: NDArray[np.intp] | int) -> Array:
+    """At least x 2^e, which is rounded only where it is subnormal; +inf for NaN."""
+    with np.errstate(all="ignore"):
+        result = np.asarray(np.ldexp(x, e))
+        small = (np.abs(result) < SMALLEST_NORMAL) & np.not_equal(x, 0.0)
+        return np.asarray(_no_nan(np.where(small, up(result), result), inf))
+
+
+def up_matmul(a: Array, b: Array) -> Array:
+    """At least A B for arrays >= 0, (.., m, k) and (k,) or (k, n); see `nonnegative_sum`."""
+    k = b.shape[0]
+    with np.errstate(all="ignore"):
+        return nonnegative_sum(np.asarray(a @ b), k, underflow(k + 1))
+
+
 def up_pow(x: float, k: int) -> float:
     """Upper bound on x^k for x >= 0 and a whole k >= 0, by rounded products; 0^0 is 1."""
     result = 1.0
@@ -226,7 +267,7 @@ def up_norm(x: Array, axis: Axis = None) -> Array:
         total = up_mul(squares, np.float64(up(1.0 + gamma(2 * terms + 2))))
         slack = np.where(e == _NO_EXPONENT, 0.0, up(terms * SMALLEST))
         norm = up_sqrt(up_add(total, slack))
-        return _upward(norm, e)
+        return up_ldexp(norm, np.where(e == _NO_EXPONENT, 0, e))
 
 
 def down_norm(x: Array, axis: Axis = None) -> Array:
@@ -255,13 +296,6 @@ def _scaled(x: Array, axis: Axis) -> tuple[Array, NDArray[np.intp], int]:
     return scaled, own, max(size.size // max(own.size, 1), 1)
 
 
-def _upward(norm: Array, e: NDArray[np.intp]) -> Array:
-    """2^e norm rounded up; ldexp rounds only where the result is subnormal."""
-    result = np.ldexp(norm, np.where(e == _NO_EXPONENT, 0, e))
-    small = (result < np.finfo(np.float64).tiny) & (norm > 0.0)
-    return np.asarray(_no_nan(np.where(small, up(result), result), np.inf))
-
-
 def _finite_down(x: Array) -> Array:
     return np.where(np.isfinite(x), down(x), LARGEST)
 
@@ -281,25 +315,12 @@ def up_ulps(x: Array, ulps: int = LIBM_ULPS) -> Array:
         return np.asarray(_no_nan(np.where(np.isinf(x), x, moved), inf))
 
 
+def steps_at(x: Array, steps: float) -> Array:
+    """So many steps of doubles at |x|; NaN for an x that is not finite."""
+    with np.errstate(all="ignore"):
+        return np.asarray(steps * np.spacing(np.abs(x)))
+
+
 def down_ulps(x: Array, ulps: int = LIBM_ULPS) -> Array:
     """At most every number within so many steps of x; -inf and NaN give -inf."""
     return -up_ulps(-np.asarray(x), ulps)
-
-
-GROWTH = 1.0 + 2.0**-46
-FLOOR = 1e-70
-"""Products of four such numbers are far from underflow."""
-
-
-def settled(x: Array) -> Array:
-    """Upper bounds >= 0 enlarged by what the roundings of an operation may have taken from them.
-
-    An operation of at most 100 roundings (all that are settled have fewer) has a relative error of
-    2^-46 at most, by which its result is enlarged; what comes near underflow is enlarged to
-    `FLOOR`. Zeros are exact, so that 0 times infinity is 0. NaN becomes inf.
-    """
-    y = np.asarray(x * GROWTH)
-    if not (y >= FLOOR).all():
-        y[np.isnan(y)] = np.inf
-        y[(y > 0.0) & (y < FLOOR)] = FLOOR
-    return y

@@ -7,17 +7,17 @@ from math import sqrt
 
 import numpy as np
 
+from slomodel.bounds.arithmetic.bounded import Bounded, exact, mean_of_orders, symmetrised
 from slomodel.bounds.arithmetic.rounding import (
-    SMALLEST,
+    SMALLEST_NORMAL,
     Array,
-    gamma,
-    up,
     up_add,
+    up_ldexp,
     up_mul,
     up_norm,
     up_sqrt,
 )
-from slomodel.bounds.norms.loewner import Sum, mean_of_orders, symmetrised
+from slomodel.bounds.arithmetic.sums_of_products import error_of_gram, errors_of_grams
 from slomodel.bounds.norms.quartic import largest_quartic, square_of_cubic
 from slomodel.bounds.norms.spectral import DENSE_EIGEN, spectral_norm, stack_norm, upper_eigenvalue
 
@@ -36,35 +36,31 @@ _CLOSE = 1.1
 """A bound within this factor of a value that is attained is good enough."""
 
 
-def cubic_norm(one: Sum) -> float:
+def cubic_norm(one: Bounded[float]) -> float:
     """At least the norm of the exact symmetric form.
 
     By `trilinear_norm` for few variables, for more by `split_norm` and `_squared_norm`, and for
     many by T = sym(w ⊗ I) + T': for unit v sym(w ⊗ I)[v, v, v] = w·v, so that ‖T‖ <= ‖w‖ + ‖T'‖,
     with w = 3 tr T / (n + 2), which takes the traces out of T'.
     """
-    n = len(one.array)
-    if not np.isfinite(one.array).all():
+    n = len(one.value)
+    if not np.isfinite(one.value).all():
         return float(np.inf)
     if n <= _FEW_COLUMNS:
         exactly = symmetrised(one)
-        return float(up_add(trilinear_norm(exactly.array[np.newaxis])[0], exactly.slack))
-    T = mean_of_orders(one.array)
-    rounding = float(up_mul(2e-15, float(up_norm(T))))
-    w = 3.0 * np.einsum("ijj->i", T) / (n + 2)
-    eye = np.eye(n) / 3.0
-    spread = np.multiply.outer(w, eye)
-    rest = T - (spread + spread.transpose(1, 0, 2) + spread.transpose(1, 2, 0))
-    parts = up_add(float(up_norm(w)), spectral_norm(rest.reshape(n, n * n)))
-    rounding = float(up_add(rounding, up_mul(1e-15, up_mul(3.0 * np.sqrt(n), float(up_norm(w))))))
-    least = min(spectral_norm(T.reshape(n, n * n)), float(parts))
+        return float(up_add(trilinear_norm(exactly.value[np.newaxis])[0], exactly.error))
+    T = mean_of_orders(one)
+    w = 3.0 * np.einsum("ijj->i", T.value) / (n + 2)
+    rest = exact(T.value) - mean_of_orders(exact(np.multiply.outer(w, np.eye(n))))
+    parts = up_add(float(up_norm(w)), spectral_norm(rest.value.reshape(n, n * n)))
+    least = min(spectral_norm(T.value.reshape(n, n * n)), float(up_add(parts, rest.error)))
     if n <= _MOST_COLUMNS_SQUARED:
-        S = symmetrised(one).array
+        S = symmetrised(one).value
         split, attained = split_norm(S)
         least = min(least, split)
         if least > _CLOSE * attained:
             least = min(least, _squared_norm(S))
-    return float(up_add(least, up_add(one.slack, rounding)))
+    return float(up_add(least, T.error))
 
 
 def split_norm(T: Array) -> tuple[float, float]:
@@ -84,23 +80,24 @@ def split_norm(T: Array) -> tuple[float, float]:
     T = np.ldexp(T, -e)
     M = T.reshape(n, n * n)
     V = np.linalg.eigh(M @ M.T)[1][:, ::-1]
-    length, size, p = float(up_norm(V)), float(up_norm(T)), min(_SPACE, n - 1)
-    rounding = up_mul(gamma(4 * n + 16), up_mul(length, length))
-    defect = up_add(float(up_norm(V.T @ V - np.eye(n))), rounding)
-    R = T
+    p, vectors = min(_SPACE, n - 1), exact(V)
+    defect = (vectors.transposed @ vectors - exact(np.eye(n))).norm
+    along = exact(M)
     for _ in range(3):
-        R = np.tensordot(R, V, (0, 0))
-    R = 0.5 * (R + R.transpose(1, 0, 2))
-    slack = up_mul(up_mul(4.0, up_mul(rounding, length)), size)
-    slack = up_add(slack, up_mul(5.0, up_mul(defect, size)) if defect < 0.1 else np.inf)
+        turned = along.transposed @ vectors
+        along = Bounded(turned.value.reshape(n, n * n), turned.error)
+    mean = Bounded(along.value.reshape(n, n, n).transpose(2, 0, 1), along.error).symmetric()
+    R = mean.value.transpose(1, 2, 0)
+    moved = up_mul(5.0, up_mul(defect, exact(M).magnitude)) if defect < 0.1 else np.inf
+    error = up_add(mean.error, moved)
     own, mixed = (square_norm(R[:p, :p, rest]) for rest in (slice(p), slice(p, n)))
     form = np.zeros((2, 2, 2))
     form[0, 0, 0] = own
     form[0, 0, 1] = form[0, 1, 0] = form[1, 0, 0] = mixed
     form[0, 1, 1] = form[1, 0, 1] = form[1, 1, 0] = _unfolded(R[:p, p:, p:])
     form[1, 1, 1] = _unfolded(R[p:, p:, p:])
-    bound = up_add(float(trilinear_norm(form[np.newaxis])[0]), slack)
-    return float(up(np.ldexp(float(bound), e))), float(np.ldexp(_attained(T, V[:, :_STARTS]), e))
+    bound = up_add(float(trilinear_norm(form[np.newaxis])[0]), error)
+    return float(up_ldexp(float(bound), e)), float(np.ldexp(_attained(T, V[:, :_STARTS]), e))
 
 
 def square_norm(T: Array) -> float:
@@ -111,7 +108,7 @@ def square_norm(T: Array) -> float:
     T = 0.5 * (T + T.transpose(1, 0, 2))
     e = int(np.frexp(norm)[1])
     root = up_sqrt(largest_quartic(square_of_cubic(np.ldexp(T, -e))))
-    return min(norm, float(up(np.ldexp(root, e))))
+    return min(norm, float(up_ldexp(root, e)))
 
 
 def _unfolded(T: Array) -> float:
@@ -129,7 +126,7 @@ def _attained(T: Array, starts: Array) -> float:
             length = float(np.linalg.norm(image))
             best = max(best, length)
             v = image + 0.3 * length * v
-            v = v / max(float(np.linalg.norm(v)), 1e-300)
+            v = v / max(float(np.linalg.norm(v)), SMALLEST_NORMAL)
     return best
 
 
@@ -148,10 +145,9 @@ def _squared_norm(T: Array) -> float:
     rows, columns = i[:, np.newaxis], j[:, np.newaxis]
     weight = np.where(i == j, 1.0, np.sqrt(2.0))
     G = 0.5 * (A[rows, i, columns, j] + A[rows, j, columns, i]) * np.multiply.outer(weight, weight)
-    square = up_mul(float(up_norm(M)), float(up_norm(M)))
-    slack = up_mul(gamma(8 * n + 64), up_mul(8.0, square))
-    bound = up_sqrt(up_add(upper_eigenvalue(0.5 * (G + G.T), 1e-3), slack))
-    return float(up(np.ldexp(bound, e)))
+    near = Bounded(G, error_of_gram(M)).symmetric()
+    bound = up_sqrt(up_add(upper_eigenvalue(near.value, 1e-3), near.error))
+    return float(up_ldexp(bound, e))
 
 
 def trilinear_norm(T: Array) -> Array:
@@ -172,17 +168,14 @@ def trilinear_norm(T: Array) -> Array:
         return result
     e = np.frexp(result[fine])[1]
     proved = _mixed(np.ldexp(T[fine], -e[:, None, None, None]))
-    # The scaled forms have norm at most 1; a subnormal result is moved up by more than a step.
-    scaled = up_add(np.ldexp(proved, e), np.where(e < -1000, 4.0 * SMALLEST, 0.0))
-    result[fine] = np.minimum(result[fine], scaled)
+    result[fine] = np.minimum(result[fine], up_ldexp(proved, e))
     return result
 
 
 def _mixed(T: Array) -> Array:
     """The least over θ of the bound, for forms of size 1.
 
-    Each entry of A and B is off by γ Σ|T||T| and each of these sums has a Frobenius norm of at most
-    ‖T‖_F²; with a shift s, λ_max(G) = λ_max(G + sI) - s <= ‖G + sI‖ - s.
+    With a shift s, λ_max(G) = λ_max(G + sI) - s <= ‖G + sI‖ - s.
     """
     n = T.shape[1]
     pairs = list(combinations_with_replacement(range(n), 2))
@@ -190,17 +183,17 @@ def _mixed(T: Array) -> Array:
     weight = np.where(i == j, 1.0, sqrt(2.0))
     A = np.einsum("pijm,pklm->pijkl", T, T)
     B = 0.5 * (A.transpose(0, 1, 3, 2, 4) + A.transpose(0, 1, 3, 4, 2))
-    squared = np.square(up_norm(T, (1, 2, 3)))
+    error = errors_of_grams(T.reshape(len(T), n * n, n))
     thetas = _THETAS if n <= _MANY else _FEW_THETAS
     mixed = np.concatenate([(1.0 - theta) * A + theta * B for theta in thetas])
     G = weight[:, None] * mixed[:, i[:, None], j[:, None], i, j] * weight
-    shift = np.asarray(up_norm(G, (1, 2)))
-    size = up_add(4.0 * np.tile(squared, len(thetas)), 4.0 * shift)
-    slack = up_mul(np.asarray(gamma(8 * n + 64)), size)
+    near = Bounded(G, np.tile(error, len(thetas))).symmetric()
     if len(pairs) > DENSE_EIGEN:
-        ends = np.array([upper_eigenvalue(0.5 * (one + one.T), _SHARE) for one in G])
+        ends = np.array([upper_eigenvalue(one, _SHARE) for one in near.value])
+        bounds = up_add(ends, near.error)
     else:
-        ends = up_add(stack_norm(G + shift[:, None, None] * np.eye(len(pairs))), -shift)
-    bounds = up_add(ends, slack)
+        shift = near.magnitude
+        shifted = near.plus_identity(shift)
+        bounds = up_add(up_add(stack_norm(shifted.value), -shift), shifted.error)
     least = np.min(bounds.reshape(len(thetas), len(T)), axis=0)
     return np.asarray(up_sqrt(np.maximum(least, 0.0)))

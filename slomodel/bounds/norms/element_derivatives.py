@@ -11,14 +11,14 @@ from itertools import product
 
 import numpy as np
 
+from slomodel.bounds.arithmetic.bounded import Bounded, exact
 from slomodel.bounds.arithmetic.interval import Interval
-from slomodel.bounds.arithmetic.rounding import Array, up_add, up_mul, up_norm
+from slomodel.bounds.arithmetic.rounding import Array, up_add, up_mul
 from slomodel.bounds.norms.cubic import cubic_norm
 from slomodel.bounds.norms.fourth_powers import attained, cubic_by_fourth_powers, fourth_powers
 from slomodel.bounds.norms.loewner import (
     Rows,
     Slots,
-    Sum,
     by_lengths,
     cubic_sum,
     largest_eigenvalue,
@@ -50,7 +50,7 @@ class Weighted:
 
     @property
     def columns(self) -> int:
-        return int(self.rows[0].A.shape[1])
+        return int(self.rows[0].value.shape[1])
 
     @property
     def is_ridge(self) -> bool:
@@ -144,7 +144,7 @@ def third_spread(parts: Sequence[Weighted]) -> float:
     return _absolute(parts, 3, _rad)
 
 
-def middle_third(parts: Sequence[Weighted]) -> Sum:
+def middle_third(parts: Sequence[Weighted]) -> Bounded[float]:
     """D³f of the middles of the ranges."""
     n = parts[0].columns
     sums = [cubic_sum(one.rows, one.of_order(3, _mid)) for one in parts]
@@ -223,11 +223,5 @@ def _below(slots: Slots, a: Interval) -> Array:
     return _above(slots, -a)
 
 
-def _total(sums: Sequence[Sum], shape: tuple[int, ...]) -> Sum:
-    """The sum; a few roundings of each entry more."""
-    total, slack, size = np.zeros(shape), 0.0, 0.0
-    for one in sums:
-        total = total + one.array
-        slack = float(up_add(slack, one.slack))
-        size = float(up_add(size, float(up_norm(one.array))))
-    return Sum(total, float(up_add(slack, up_mul(1e-15 * len(sums), size))))
+def _total(sums: Sequence[Bounded[float]], shape: tuple[int, ...]) -> Bounded[float]:
+    return reduce(Bounded.__add__, sums) if sums else exact(np.zeros(shape))

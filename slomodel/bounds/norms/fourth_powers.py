@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from slomodel.bounds.arithmetic.rounding import Array, gamma, up, up_add, up_div, up_mul, up_sqrt
+from slomodel.bounds.arithmetic.rounding import Array, up, up_add, up_div, up_mul, up_sqrt
+from slomodel.bounds.arithmetic.sums_of_products import error_of_sum
 from slomodel.bounds.norms.loewner import Rows, dot, largest_eigenvalue, quadratic_sum
 from slomodel.bounds.norms.spectral import upper_eigenvalue
 
-_TINY = 1e-250
 _MOST_SYMMETRIC = 800
 _MOST_ROWS = 2048
 _MOST_PRODUCTS = 2e9
@@ -35,8 +35,8 @@ def attained(rows: Rows, d: Array, order: int) -> float:
     """
     if not np.isfinite(d).all():
         return float(np.inf)
-    fourth = _by_ascent(rows.A, d, 4)
-    return fourth if order == 4 else float(np.sqrt(fourth * _by_ascent(rows.A, d, 2)))
+    fourth = _by_ascent(rows.value, d, 4)
+    return fourth if order == 4 else float(np.sqrt(fourth * _by_ascent(rows.value, d, 2)))
 
 
 def _by_ascent(A: Array, d: Array, k: int) -> float:
@@ -84,28 +84,29 @@ def _on_grid(d: Array) -> Array:
 
 
 def _found(rows: Rows, d: Array) -> float:
-    m, n = rows.A.shape
+    m, n = rows.value.shape
     if m == 0:
         return 0.0
-    least = _fourth_powers(rows, d, np.sum(rows.A * rows.A, axis=1) / n, float(up(1.0 - 1.0 / n)))
+    beta = np.sum(np.square(rows.value), axis=1) / n
+    least = _fourth_powers(rows, d, beta, float(up(1.0 - 1.0 / n)))
     return least if m > n else min(least, _fourth_powers(rows, d, np.zeros(m), 1.0))
 
 
 def _fourth_powers(rows: Rows, d: Array, beta: Array, share: float) -> float:
     """The bound for one β, `share` the square of the length of v vᵀ - I/n."""
-    m, n = rows.A.shape
-    K = _gram_of_squares(rows.A, beta, np.sqrt(d)) if np.isfinite(d).all() else None
+    m, n = rows.value.shape
+    K = _gram_of_squares(rows.value, beta, np.sqrt(d)) if np.isfinite(d).all() else None
     if K is None:
         return float(np.inf)
-    squares = up_mul(rows.length, rows.length)
-    sizes = up_mul(gamma(8 * (m + n) + 64), dot(d, up_mul(squares, squares)))
-    errors = dot(d, up_mul(up_mul(squares, rows.length), rows.error))
-    slack = up_add(up_add(up_mul(16.0, sizes), up_mul(64.0, errors)), _TINY)
+    # R is at most twice l² in length, so that K and the other two terms are, for the rows as
+    # computed, of at most 16 such sums, each of products of squares of sums of n products.
+    roundings = 16 * (8 * (m + n) + 64)
+    error = error_of_sum(d, [rows.length] * 4, [rows.error] * 4, roundings, K.size)
     spread = up_mul(share, upper_eigenvalue(K)) if share > 0.0 else 0.0
     middle = dot(d, np.square(beta))
     tilted = largest_eigenvalue(quadratic_sum([rows], {(0, 0): d * beta}))
     tilt = max(up_add(tilted, -middle), 0.0)
-    return float(up_add(up_add(middle, up_mul(2.0, tilt)), up_add(spread, slack)))
+    return float(up_add(up_add(middle, up_mul(2.0, tilt)), up_add(spread, error)))
 
 
 def _gram_of_squares(A: Array, beta: Array, weight: Array) -> Array | None:

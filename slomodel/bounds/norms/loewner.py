@@ -1,8 +1,7 @@
 """Sums Σ d_i a_i a_iᵀ and Σ t_i a_i⊗a_i⊗a_i over rows a_i, and bounds of their norms.
 
-Matrices are computed in doubles; what their roundings, and the errors of the rows, may do to the
-norm is added up beside them as one number. With rows of length l_i a sum of m products of n
-numbers, in any order, is off by at most γ_(m+2) Σ |d_i| l_i² in norm.
+Matrices are computed in doubles, with what their roundings and the errors of the rows may do to the
+norm as their error.
 """
 
 from __future__ import annotations
@@ -14,48 +13,46 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from slomodel.bounds.arithmetic.bounded import Bounded, exact, midpoints, normalised
 from slomodel.bounds.arithmetic.interval import Interval
 from slomodel.bounds.arithmetic.rounding import (
-    SMALLEST,
     Array,
-    gamma,
-    up,
     up_add,
+    up_div,
+    up_ldexp,
     up_mul,
     up_norm,
     up_sum,
 )
+from slomodel.bounds.arithmetic.sums_of_products import error_of_sum
 from slomodel.bounds.norms.spectral import DENSE_EIGEN, spectral_norm
 
 Slots = tuple[int, ...]
-_TINY = 1e-250
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows within `error` (m,) of those of A (m, n), and no longer than `length` (m,)."""
+    """Rows (m, n) with their errors, as computed and exact no longer than `length` (m,)."""
 
-    A: Array
+    near: Bounded[Array]
     length: Array
-    error: Array
     fourths: dict[bytes, float] = field(default_factory=dict, init=False, repr=False)
     """Cached bounds on Σ d_i (a_i·v)⁴ by the weights d (m,)."""
 
     @classmethod
     def of(cls, rows: Interval) -> Rows:
-        mid = rows.mid
-        return cls(mid, np.asarray(up_norm(rows.magnitude, 1)), np.asarray(up_norm(rows.rad, 1)))
+        return cls(midpoints(rows), np.asarray(up_norm(rows.magnitude, 1)))
+
+    @property
+    def value(self) -> Array:
+        return self.near.value
+
+    @property
+    def error(self) -> Array:
+        return self.near.error
 
     def take(self, which: NDArray[np.intp]) -> Rows:
-        return Rows(self.A[which], self.length[which], self.error[which])
-
-
-@dataclass(frozen=True, slots=True)
-class Sum:
-    """A symmetric array near the exact one, and how far off that may be in norm."""
-
-    array: Array
-    slack: float
+        return Rows(Bounded(self.value[which], self.error[which]), self.length[which])
 
 
 def dot(a: Array, b: Array) -> float:
@@ -63,105 +60,79 @@ def dot(a: Array, b: Array) -> float:
     return float(up_sum(up_mul(a, b)))
 
 
-def quadratic_sum(rows: Sequence[Rows], weights: Mapping[Slots, Array]) -> Sum:
+def quadratic_sum(rows: Sequence[Rows], weights: Mapping[Slots, Array]) -> Bounded[float]:
     """Σ_(p<=q) of Σ_i d_i a_p,i a_q,iᵀ, with its transpose where p < q."""
-    n = rows[0].A.shape[1]
-    total, slack = np.zeros((n, n)), 0.0
+    n = rows[0].value.shape[1]
+    total, error = np.zeros((n, n)), 0.0
     for (p, q), d in weights.items():
-        a, b = rows[p], rows[q]
-        if not d.any():
-            continue
-        part = (a.A.T * d) @ b.A
-        total += part if p == q else part + part.T
-        size, twice = np.abs(d), 1.0 if p == q else 2.0
-        rounding = up_mul(gamma(len(d) + 8), dot(size, up_mul(a.length, b.length)))
-        rounding = up_add(rounding, _underflowed(n, b.length))
-        moved = up_add(up_mul(a.length, b.error), up_mul(a.error, b.length))
-        own = up_add(float(rounding), up_mul(3.0, dot(size, moved)))
-        slack = float(up_add(slack, up_mul(twice, own)))
-    return Sum(total, float(up_add(slack, _TINY)))
+        if d.any():
+            part = (rows[p].value.T * d) @ rows[q].value
+            total += part if p == q else part + part.T
+            own = _error(d, [rows[p], rows[q]], len(weights))
+            error = up_add(error, own if p == q else up_mul(2.0, own))
+    return Bounded(total, float(error))
 
 
-def _underflowed(entries: int, later: Array) -> float:
-    """Upper bound on the norm of the underflow errors of d_i a_i in Σ d_i a_i b_iᵀ.
+def _error(d: Array, rows: Sequence[Rows], sums: int) -> float:
+    """That of Σ d_i a_i ⊗ b_i .. beside its transpose in a sum of so many."""
+    entries, roundings = rows[0].value.shape[1] ** len(rows), len(d) + len(rows) + 1 + sums
+    return error_of_sum(
+        d, [one.length for one in rows], [one.error for one in rows], roundings, entries
+    )
 
-    Each element of d_i a_i is off by at most the smallest double, which ‖b_i‖ multiplies; `entries`
-    is the number of elements of a_i and `later` (m,) has the ‖b_i‖.
-    """
-    return float(up_mul(up_mul(SMALLEST, float(entries)), float(up_sum(later))))
 
-
-def largest_eigenvalue(one: Sum) -> float:
+def largest_eigenvalue(one: Bounded[float]) -> float:
     """At least λ_max of the exact matrix, and at least 0."""
     return max(upper_end(one), 0.0)
 
 
-def upper_end(one: Sum) -> float:
-    """At least λ_max of the exact matrix, below 0 too: λ_max(S) <= λ_max(S + sI) - s."""
-    if not np.isfinite(one.array).all():
+def upper_end(one: Bounded[float]) -> float:
+    """At least λ_max of the exact symmetric matrix, below 0 too: λ_max(S) <= λ_max(S + sI) - s."""
+    if not np.isfinite(one.value).all():
         return float(np.inf)
-    S = 0.5 * one.array + 0.5 * one.array.T
-    if 0 < len(S) <= DENSE_EIGEN:
-        least, rounding = _dense_end(S), up_mul(4e-16, float(up_norm(S)))
-        return float(up_add(least, up_add(one.slack, rounding)))
-    norm = spectral_norm(S)
-    rounding = up_mul(4e-16, up_add(float(up_norm(S)), up_mul(4.0, norm)))
-    least = norm
-    if norm > 0.0 and float(np.min(np.diag(S))) < 0.0:
-        shifted = S + norm * np.eye(len(S))
-        least = min(norm, float(up_add(spectral_norm(shifted), -norm)))
-    return float(up_add(least, up_add(one.slack, rounding)))
+    S = one.symmetric()
+    if 0 < len(S.value) <= DENSE_EIGEN:
+        return float(up_add(_dense_end(S.value), S.error))
+    norm = spectral_norm(S.value)
+    least = float(up_add(norm, S.error))
+    if norm > 0.0 and float(np.min(np.diag(S.value))) < 0.0:
+        shifted = S.plus_identity(norm)
+        end = up_add(spectral_norm(shifted.value), shifted.error)
+        least = min(least, float(up_add(end, -norm)))
+    return least
 
 
 def _dense_end(S: Array) -> float:
     """At least λ_max of a symmetric matrix: from its computed eigenpairs V, Λ
 
-        λ_max(S) <= λ_max(VΛVᵀ) + ‖S - VΛVᵀ‖_F,  λ_max(VΛVᵀ) <= λ + |λ| ‖VᵀV - I‖_F
+        λ_max(S) <= λ_max(VΛVᵀ) + ‖S - VΛVᵀ‖,  λ_max(VΛVᵀ) <= λ + |λ| ‖VᵀV - I‖
 
-    for the largest λ, as |‖Vᵀx‖² - 1| is at most the last norm for unit x. The products have the
-    error of their sums, as in `spectral`.
+    for the largest λ, as |‖Vᵀx‖² - 1| is at most the last norm for unit x.
     """
-    largest = float(np.max(np.abs(S)))
-    if largest == 0.0:
-        return 0.0
-    e = int(np.frexp(largest)[1])
-    B, n = np.ldexp(S, -e), len(S)
-    values, V = np.linalg.eigh(B)
-    lengths = up_norm(V, 0)
-    squares = up_mul(lengths, lengths)
-    weight = dot(np.abs(values), squares)
-    products = up_mul(gamma(2 * n + 8), up_add(float(up_sum(squares)), 1.0))
-    defect = up_add(float(up_norm(V.T @ V - np.eye(n))), products)
-    residual = float(up_norm(B - (V * values) @ V.T))
-    rounding = up_mul(up_add(gamma(2 * n + 8), 4e-16), up_add(weight, float(up_norm(B))))
-    top = float(values[-1])
-    spread = up_add(up_mul(abs(top), defect), up_add(residual, up_add(rounding, _TINY)))
-    end = up_add(top, spread)
-    return float(up(np.ldexp(end, e)))
+    B, e = normalised(S)
+    values, V = np.linalg.eigh(B.value)
+    vectors, top = exact(V), float(values[-1])
+    defect = (vectors.transposed @ vectors - exact(np.eye(len(S)))).norm
+    residual = (B - vectors.columns_times(values) @ vectors.transposed).norm
+    end = up_add(top, up_add(up_mul(abs(top), defect), residual))
+    return float(up_ldexp(float(end), e))
 
 
-def cubic_sum(rows: Sequence[Rows], weights: Mapping[Slots, Array]) -> Sum:
+def cubic_sum(rows: Sequence[Rows], weights: Mapping[Slots, Array]) -> Bounded[float]:
     """Σ over slots (p, q, r) and i of t_i a_p,i ⊗ a_q,i ⊗ a_r,i, every order of slots given."""
-    n = rows[0].A.shape[1]
-    total, slack = np.zeros((n, n, n)), 0.0
+    n = rows[0].value.shape[1]
+    total, error = np.zeros((n, n, n)), 0.0
     for (p, q, r), t in weights.items():
         if not t.any():
             continue
         a, b, c = rows[p], rows[q], rows[r]
         if p == q == r:
-            total += _cubes(a.A, t)
+            total += _cubes(a.value, t)
         else:
             for j in range(n):
-                total[j] += (b.A.T * (t * a.A[:, j])) @ c.A
-        size = np.abs(t)
-        lengths = up_mul(up_mul(a.length, b.length), c.length)
-        slack = float(up_add(slack, up_mul(gamma(len(t) + 12), dot(size, lengths))))
-        for later in (c.length, up_mul(b.length, c.length)):
-            slack = float(up_add(slack, _underflowed(n**2, later)))
-        for one, two, three in ((a, b, c), (b, a, c), (c, a, b)):
-            moved = up_mul(one.error, up_mul(two.length, three.length))
-            slack = float(up_add(slack, up_mul(7.0, dot(size, moved))))
-    return Sum(total, float(up_add(slack, _TINY)))
+                total[j] += (b.value.T * (t * a.value[:, j])) @ c.value
+        error = up_add(error, _error(t, [a, b, c], len(weights)))
+    return Bounded(total, float(error))
 
 
 def _cubes(A: Array, t: Array) -> Array:
@@ -173,20 +144,6 @@ def _cubes(A: Array, t: Array) -> Array:
         part = (own.T * (t * A[:, j])) @ own
         total[j, j:, j:] = total[j:, j, j:] = total[j:, j:, j] = part
     return total
-
-
-def symmetrised(one: Sum) -> Sum:
-    """The mean over all orders of the axes, the entries of sorted indices at all orders of them."""
-    T = mean_of_orders(one.array)
-    rounding = up_mul(2e-15, float(up_norm(T)))
-    i = np.sort(np.indices(T.shape).reshape(3, -1), axis=0)
-    exactly = np.asarray(T[i[0], i[1], i[2]].reshape(T.shape))
-    return Sum(exactly, float(up_add(one.slack, rounding)))
-
-
-def mean_of_orders(T: Array) -> Array:
-    T = (T + T.transpose(0, 2, 1) + T.transpose(1, 0, 2)) / 6.0
-    return np.asarray(T + T.transpose(2, 1, 0))
 
 
 class Measured(Protocol):
@@ -215,6 +172,4 @@ def by_lengths(rows: Sequence[Measured], weights: Mapping[Slots, Array]) -> dict
 
 def quotient(a: Array, b: Array) -> Array:
     """a / b for lengths, so that (a / b) (b / a) >= 1; 0 where one is exactly 0."""
-    with np.errstate(all="ignore"):
-        ratio: Array = a / b * (1.0 + 1e-15)
-    return np.where((a == 0.0) | (b == 0.0), 0.0, ratio)
+    return np.where((a == 0.0) | (b == 0.0), 0.0, up_div(a, b))

@@ -13,7 +13,15 @@ from math import comb, factorial
 import numpy as np
 from numpy.typing import NDArray
 
-from slomodel.bounds.arithmetic.rounding import FLOOR, Array, gamma, up, up_mul, up_sqrt
+from slomodel.bounds.arithmetic.rounding import (
+    SMALLEST_NORMAL,
+    Array,
+    up_add,
+    up_div,
+    up_mul,
+    up_sqrt,
+)
+from slomodel.bounds.arithmetic.upper_bounds import FLOOR, exponentials_rounded_up, rounded_up
 from slomodel.bounds.norms.spectral import spectral_norm
 from slomodel.bounds.stopping import pause
 
@@ -24,18 +32,7 @@ _CLOSE = 3e-4
 _MOST_BOXES = 6000
 _REACH = 1.5
 """Where a box that is not bounded below is parted, below its upper end."""
-_GROWTH = 1.0 + 1e-10
-_TINY = 1e-290
 _ASCENTS = 60
-
-
-def enlarged(a: Array, roundings: int) -> Array:
-    """At least the exact numbers, each off by so many roundings; exact zeros stay."""
-    with np.errstate(all="ignore"):
-        y = np.asarray(a * up(1.0 + gamma(roundings + 8)))
-        y[np.isnan(y)] = np.inf
-        y[(y > 0.0) & (y < FLOOR)] = FLOOR
-    return y
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +68,7 @@ def collected(exponents: Exponents, coefficients: Array) -> Polynomial:
     inverse = inverse.ravel()
     summed = np.asarray(np.bincount(inverse, coefficients, len(unique)), dtype=np.float64)
     most = int(np.max(np.bincount(inverse)))
-    return Polynomial(unique, enlarged(summed, most))
+    return Polynomial(unique, rounded_up(summed, most))
 
 
 def largest_value(p: Polynomial) -> float:
@@ -102,7 +99,7 @@ def monomials_bound(p: Polynomial) -> float:
     kappa = largest_monomials(p)
     # Powers are off by a few steps each, of which there are B, and the sum by its terms.
     total = np.asarray([np.sum(p.coefficients * kappa)])
-    return float(enlarged(total, 16 * p.blocks + len(kappa))[0])
+    return float(rounded_up(total, 16 * p.blocks + len(kappa))[0])
 
 
 def largest_monomials(p: Polynomial) -> Array:
@@ -130,7 +127,7 @@ def unfolding_bound(p: Polynomial) -> float:
     values = np.where(hit, p.coefficients[order][place], 0.0)
     weight = np.sqrt(np.multiply.outer(_multiplicities(rows), _multiplicities(columns)))
     every = _multiplicities(sums.reshape(-1, p.blocks)).reshape(values.shape)
-    return spectral_norm(enlarged(values * weight / every, 16))
+    return spectral_norm(rounded_up(values * weight / every, 16))
 
 
 def gradient_square(p: Polynomial) -> Polynomial:
@@ -141,9 +138,9 @@ def gradient_square(p: Polynomial) -> Polynomial:
         which = p.exponents[:, b] > 0
         lowered = p.exponents[which].copy()
         lowered[:, b] -= 1
-        a = enlarged(p.coefficients[which] * p.exponents[which, b] / degree, 2)
+        a = rounded_up(p.coefficients[which] * p.exponents[which, b] / degree, 2)
         exponents.append((lowered[:, None, :] + lowered[None, :, :]).reshape(-1, p.blocks))
-        coefficients.append(enlarged(np.multiply.outer(a, a).ravel(), 1))
+        coefficients.append(rounded_up(np.multiply.outer(a, a).ravel(), 1))
     return collected(np.concatenate(exponents), np.concatenate(coefficients))
 
 
@@ -173,7 +170,7 @@ def largest_closely(p: Polynomial) -> float:
     degree = int(p.degrees[0]) if len(p.coefficients) else 0
     if not 0.0 < scale < np.inf or not 1 < p.blocks <= _MOST_BLOCKS or degree < 3:
         return largest_value(p)
-    scaled = np.maximum(p.coefficients / scale * (1.0 + 1e-15), _TINY)
+    scaled = np.maximum(up_div(p.coefficients, np.asarray(scale)), SMALLEST_NORMAL)
     maximum, is_close = sphere_maximum(p.exponents, scaled)
     other = min(monomials_bound(p), unfolding_bound(p)) if is_close else largest_value(p)
     return min(other, float(up_mul(scale, maximum)))
@@ -191,8 +188,7 @@ def sphere_maximum(exponents: NDArray[np.int64], coefficients: Array) -> tuple[f
 
     and p times that is a sum of exponentials of affine functions: convex, so largest at a vertex. A
     u_b that is not bounded below is left out of Z, and is at its upper end in p, which rises in it.
-    The excess falls with the square of the widths, so that few boxes are ever needed. Exponentials
-    of at most 2e4 in size and their products are right to 1e-11, what underflows to 1e-300.
+    The excess falls with the square of the widths, so that few boxes are ever needed.
     """
     powers = np.asarray(exponents, dtype=np.float64)
     blocks = powers.shape[1]
@@ -221,7 +217,7 @@ def _reached(powers: Array, coefficients: Array) -> float:
         t /= np.linalg.norm(t, axis=1, keepdims=True)
         terms = coefficients * np.prod(t[:, np.newaxis, :] ** powers, axis=2)
         values = np.sum(terms, axis=1)
-        t = np.maximum(terms @ powers / (k * t), _TINY)
+        t = np.maximum(terms @ powers / (k * t), FLOOR)
     return float(np.max(values))
 
 
@@ -232,7 +228,9 @@ def _over_boxes(
     k, blocks = powers[0].sum(), powers.shape[1]
     bounded = np.isfinite(lo)
     middle = np.where(bounded, 0.5 * (lo + hi), hi)
-    half = np.where(bounded, 0.5 * (hi - lo) * (1.0 + 1e-15), 0.0)
+    with np.errstate(invalid="ignore"):
+        half = np.maximum(up_add(hi, -middle), up_add(middle, -lo))
+    half = np.where(bounded, half, 0.0)
     squares = np.where(bounded, np.exp(2.0 * middle), 0.0)
     total = np.sum(squares, axis=1)
     share = squares / total[:, np.newaxis]
@@ -242,10 +240,27 @@ def _over_boxes(
     back = _corners(np.ones_like(terms), slopes[:, :, blocks // 2 :])
     found = np.max(front @ back.transpose(0, 2, 1), axis=(1, 2))
     values = np.sum(terms, axis=1)
-    mean = terms @ powers / np.maximum(values, _TINY)[:, np.newaxis]
+    mean = terms @ powers / np.maximum(values, SMALLEST_NORMAL)[:, np.newaxis]
     width = np.where(bounded, 2.0 * half, 2.0 * _REACH)
     seen = float(np.max(values, where=bounded.all(axis=1), initial=0.0))
-    return found * _GROWTH + _TINY, width * (mean + k * share), seen
+    return _rounded_up(found, powers, middle, half), width * (mean + k * share), seen
+
+
+def _rounded_up(found: Array, powers: Array, middle: Array, half: Array) -> Array:
+    """The bounds of `_over_boxes` with their roundings, for M products of powers of degree k.
+
+    A product has the exponential of Σ p_b m_b, at most k max|m|; those of 2 m_b to the power k/2 in
+    Z^(k/2) >= 1, as one m_b is 0; and B slopes, of at most k max(half) each. What underflows is at
+    most the least normal double times the slopes.
+    """
+    (terms, blocks), k = powers.shape, float(powers[0].sum())
+    largest, widest = (float(np.max(np.abs(a), initial=0.0)) for a in (middle, half))
+    arguments = k * (2.0 * largest + blocks * widest)
+    functions = blocks + int(k) + 3
+    roundings = terms + (int(k) + 4) * (blocks + 4)
+    bounds = exponentials_rounded_up(found, arguments, blocks + 16, functions, roundings)
+    lost = terms * SMALLEST_NORMAL * float(np.exp(k * blocks * widest))
+    return np.asarray(up_add(bounds, np.asarray(2.0 * lost)))
 
 
 def _corners(terms: Array, slopes: Array) -> Array:

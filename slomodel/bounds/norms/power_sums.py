@@ -8,15 +8,27 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from slomodel.bounds.arithmetic.bounded import (
+    Bounded,
+    exact_stack,
+    normalised_stack,
+    proved_end,
+    runs_through,
+)
 from slomodel.bounds.arithmetic.rounding import (
-    SMALLEST,
+    SMALLEST_NORMAL,
     Array,
-    gamma,
+    underflow,
     up,
     up_add,
+    up_ldexp,
+    up_matmul,
     up_mul,
+    up_reduceat,
     up_sqrt,
+    up_sum,
 )
+from slomodel.bounds.arithmetic.sums_of_products import errors_by_term
 from slomodel.bounds.norms.loewner import Rows
 from slomodel.bounds.norms.spectral import stack_norm
 
@@ -24,10 +36,10 @@ Groups = tuple[NDArray[np.intp], NDArray[np.intp]]
 """Samples in the order of their groups, and where each group starts."""
 Norm = Callable[[Array], Array]
 """At least, or about, ‖S[p]‖ of symmetric matrices (p, d, d)."""
-_TINY = 1e-250
 _MOST_NUMBERS = 4_000_000
 _STEPS = 8
-_EXCESS = 1e-10
+_EXCESS, _MARGIN = 1e-10, 1e-13
+"""Of an eigenvalue and, for each row, of the largest element: where a proof starts above it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +54,12 @@ class Moments:
     rows: Rows
     groups: Groups | None = None
     finer: Moments | None = None
-    kept: dict[str, tuple[Array, Array]] = field(default_factory=dict)
+    kept: dict[str, Bounded[Array]] = field(default_factory=dict)
 
     @property
     def has_fourth(self) -> bool:
         """Whether there are few enough pairs of variables for `_fourth`."""
-        m, d = self.rows.A.shape
+        m, d = self.rows.value.shape
         return int(m * (d * (d + 1) // 2) ** 2) <= _MOST_NUMBERS
 
     def grouped(self, a: Array) -> Array:
@@ -57,42 +69,38 @@ class Moments:
         order, starts = self.groups
         return np.asarray(np.add.reduceat(a[order], starts, axis=0))
 
-    def second(self, weight: str) -> tuple[Array, Array]:
-        """Σ w z zᵀ by group and pairs of variables, w = 1, l, l² or β, and how far off it is."""
+    def second(self, weight: str) -> Bounded[Array]:
+        """Σ w z zᵀ by group and pairs of variables, w = 1, l, l² or β."""
         if weight not in self.kept and self.finer is not None:
-            self.kept[weight] = self._joined(*self.finer.second(weight))
+            self.kept[weight] = self._joined(self.finer.second(weight))
         if weight not in self.kept:
             rows, length = self.rows, self.rows.length
-            m, d = rows.A.shape
-            squared: Array = up_mul(length, length)
-            every = {"1": np.ones(m), "l": length, "l²": squared, "β": _beta(rows)}
+            m, d = rows.value.shape
+            every = {"1": np.ones(m), "l": length, "l²": up_mul(length, length), "β": _beta(rows)}
             w = every[weight]
             i, j = np.triu_indices(d)
-            outer = (rows.A[:, i] * w[:, np.newaxis]) * rows.A[:, j]
-            own: Array = up_add(
-                up_mul(np.asarray(gamma(m + 24)), squared), up_mul(3.0 * length, rows.error)
-            )
-            lost = _underflowed(d * d, length)
-            self.kept[weight] = self.grouped(outer), self._slack(up_add(up_mul(own, w), lost))
+            outer = (rows.value[:, i] * w[:, np.newaxis]) * rows.value[:, j]
+            error = errors_by_term(w, [length] * 2, [rows.error] * 2, m + 24, d * d)
+            self.kept[weight] = self._by_group(outer, error)
         return self.kept[weight]
 
-    def fourth(self) -> tuple[Array, Array]:
-        """Σ svec(z zᵀ - β I) svec(z zᵀ - β I)ᵀ by group, and the slack of all in `_fourth`."""
+    def fourth(self) -> Bounded[Array]:
+        """Σ svec(z zᵀ - β I) svec(z zᵀ - β I)ᵀ by group, with the errors of all in `_fourth`.
+
+        svec(z zᵀ - β I) is at most twice l² in length, so that all are for the rows as computed of
+        at most 17 sums of products of squares of sums of d products.
+        """
         if "R" not in self.kept:
-            rows, length = self.rows, self.rows.length
-            m, d = rows.A.shape
+            rows = self.rows
+            m, d = rows.value.shape
             i, j = np.triu_indices(d)
-            R = rows.A[:, i] * rows.A[:, j] * np.where(i == j, 1.0, np.sqrt(2.0))
+            R = rows.value[:, i] * rows.value[:, j] * np.where(i == j, 1.0, np.sqrt(2.0))
             R -= _beta(rows)[:, np.newaxis] * (i == j)
             outer = (R[:, :, np.newaxis] * R[:, np.newaxis, :]).reshape(m, -1)
-            squared: Array = up_mul(length, length)
-            fourth = up_mul(squared, squared)
-            moved = up_mul(up_mul(squared, length), rows.error)
-            own: Array = up_add(
-                up_mul(np.asarray(17.0 * gamma(8 * (m + d) + 64)), fourth), 65.0 * moved
-            )
-            lost = _underflowed(R.shape[1] ** 2, squared)
-            self.kept["R"] = self.grouped(outer), self._slack(up_add(own, lost))
+            roundings = 17 * (8 * (m + d) + 64)
+            lengths, errors = [rows.length] * 4, [rows.error] * 4
+            error = errors_by_term(np.ones(m), lengths, errors, roundings, R.shape[1] ** 2)
+            self.kept["R"] = self._by_group(outer, error)
         return self.kept["R"]
 
     def middle(self) -> Array:
@@ -100,57 +108,46 @@ class Moments:
         beta = _beta(self.rows)
         return self.grouped(beta * beta)
 
-    def _joined(self, outer: Array, own: Array) -> tuple[Array, Array]:
+    def _joined(self, finer: Bounded[Array]) -> Bounded[Array]:
         assert self.groups is not None
         assert self.finer is not None
         assert self.finer.groups is not None
         starts = np.searchsorted(self.finer.groups[1], self.groups[1])
-        growth = up(1.0 + gamma(len(own) + 4))
-        return np.add.reduceat(outer, starts, axis=0), np.add.reduceat(own, starts) * growth
+        sums = np.add.reduceat(finer.value, starts, axis=0)
+        return Bounded(sums, up_reduceat(finer.error, starts))
 
-    def _slack(self, own: Array) -> Array:
-        return up_mul(self.grouped(own), np.asarray(up(1.0 + gamma(len(own) + 4))))
-
-
-def _underflowed(entries: int, later: Array) -> Array:
-    """Upper bound (m,) on the underflow errors of a sum of `entries` products.
-
-    An intermediate product that underflows may be multiplied by `later` (m,), as by a weight of
-    1e300.
-    """
-    larger: Array = up_add(later, np.asarray(1.0))
-    return up_mul(np.asarray(8.0 * entries * SMALLEST), larger)
+    def _by_group(self, outer: Array, error: Array) -> Bounded[Array]:
+        if self.groups is None:
+            return Bounded(outer, error)
+        order, starts = self.groups
+        return Bounded(self.grouped(outer), up_reduceat(error[order], starts))
 
 
 def _beta(rows: Rows) -> Array:
     """‖z‖² / d, about: any number serves."""
-    return np.asarray(np.sum(rows.A * rows.A, axis=1) / rows.A.shape[1])
+    return np.asarray(np.sum(rows.value * rows.value, axis=1) / rows.value.shape[1])
 
 
 def largest_eigenvalues(S: Array) -> Array:
     """At least λ_max of symmetric matrices (p, n, n) >= 0 but for roundings, (p,).
 
-    If Cholesky's method runs through on tI - S, λ_max(S) <= t + γ/(1-γ) tr(tI - S) (as in
-    `cholesky_norm` of `spectral`), t just above what LAPACK finds.
+    By Cholesky's method on tI - S, as in `cholesky_norm` of `spectral`, t just above what LAPACK
+    finds.
     """
     n = S.shape[1]
-    largest = np.max(np.abs(S), axis=(1, 2), initial=0.0)
-    finite = np.isfinite(largest)
-    e = np.frexp(np.where(finite, largest, 0.0))[1]
-    B = np.ldexp(np.where(finite[:, None, None], S, 0.0), -e[:, None, None])
-    B = 0.5 * (B + B.transpose(0, 2, 1))
+    finite = np.asarray(np.isfinite(S).all(axis=(1, 2)))
+    own, e = normalised_stack(np.where(finite[:, None, None], S, 0.0))
+    B = exact_stack(own.value).symmetric()
     try:
-        t = np.maximum(np.linalg.eigvalsh(B)[:, -1], 0.0) * (1.0 + _EXCESS) + 1e-13 * n
-        np.linalg.cholesky(t[:, None, None] * np.eye(n) - B)
+        t = np.maximum(np.linalg.eigvalsh(B.value)[:, -1], 0.0) * (1.0 + _EXCESS) + _MARGIN * n
     except np.linalg.LinAlgError:
         return stack_norm(S)
-    trace = up_mul(np.asarray(float(n)), up_add(t, np.asarray(1.0)))
-    slack = up_add(up_mul(np.asarray(gamma(4 * n + 16)), trace), np.asarray(_TINY))
-    # Of the means with transposes: a unit of entries of at most 1.
-    proved = up_add(t, up_add(slack, np.asarray(4e-16 * n)))
-    with np.errstate(over="ignore"):
-        found = np.where(finite, up(np.ldexp(proved, e)), np.inf)
-    return np.where(largest == 0.0, 0.0, found)
+    if not runs_through(B.value, t):
+        return stack_norm(S)
+    trace = np.asarray(up_sum(np.abs(np.diagonal(B.value, axis1=1, axis2=2)), 1))
+    end = up_add(proved_end(t, trace, n), up_add(B.error, own.error))
+    proved = np.where(finite, up_ldexp(end, e), np.inf)
+    return np.where(S.any(axis=(1, 2)), proved, 0.0)
 
 
 def roughly(S: Array) -> Array:
@@ -158,7 +155,7 @@ def roughly(S: Array) -> Array:
     v = S @ (1.0 + 0.3 * np.cos(1.7 * np.arange(S.shape[1])))
     with np.errstate(all="ignore"):
         for _ in range(_STEPS):
-            v /= np.maximum(np.linalg.norm(v, axis=1, keepdims=True), _TINY)
+            v /= np.maximum(np.linalg.norm(v, axis=1, keepdims=True), SMALLEST_NORMAL)
             v = (S @ v[:, :, np.newaxis])[:, :, 0]
         found = np.linalg.norm(v, axis=1)
     return np.where(np.isnan(found), np.inf, found)
@@ -180,29 +177,29 @@ def power_sums(moments: Moments, c: Array, q: int, norm: Norm = largest_eigenval
 
 
 def _second(moments: Moments, c: Array, weight: str, norm: Norm) -> Array:
-    """At least λ_max(Σ c w z zᵀ); roundings and errors of rows add at most Σ c w (γ l² + 3 l e)."""
-    outer, own = moments.second(weight)
-    d = moments.rows.A.shape[1]
+    """At least λ_max(Σ c w z zᵀ)."""
+    sums = moments.second(weight)
+    d = moments.rows.value.shape[1]
     places = np.zeros((d, d), dtype=np.intp)
     i, j = np.triu_indices(d)
     places[i, j] = places[j, i] = np.arange(len(i))
-    return up_add(norm((c @ outer)[:, places]), _slack(c, own))
+    return up_add(norm((c @ sums.value)[:, places]), _error(c, sums, d * d))
 
 
 def _fourth(moments: Moments, c: Array, norm: Norm) -> Array:
     """As `fourth_powers`, by pairs of variables: σ + 2 (λ_max(Σ c β z zᵀ) - σ) + (1 - 1/d) ‖K‖."""
-    outer, own = moments.fourth()
-    d = moments.rows.A.shape[1]
+    sums = moments.fourth()
+    d = moments.rows.value.shape[1]
     pairs = d * (d + 1) // 2
-    K = (c @ outer).reshape(len(c), pairs, pairs)
+    K = (c @ sums.value).reshape(len(c), pairs, pairs)
     share = np.asarray(up(1.0 - 1.0 / d))
     spread: Array = up_mul(norm(K), share) if d > 1 else np.zeros(len(c))
     middle = c @ moments.middle()
     tilt = np.maximum(up_add(_second(moments, c, "β", norm), -middle), 0.0)
     total = up_add(up_add(middle, 2.0 * tilt), spread)
-    return up_add(total, _slack(c, own))
+    return up_add(total, _error(c, sums, pairs * pairs))
 
 
-def _slack(c: Array, own: Array) -> Array:
-    growth = np.asarray(up(1.0 + gamma(2 * len(own) + 8)))
-    return up_add(up_mul(c @ own, growth), np.asarray(_TINY))
+def _error(c: Array, sums: Bounded[Array], entries: int) -> Array:
+    """That of Σ_g c_g S_g (p,) from those of S_g, and of products that underflow in the sum."""
+    return up_add(up_matmul(c, sums.error), np.asarray(underflow(len(sums.error) * entries)))

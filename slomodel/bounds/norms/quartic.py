@@ -8,12 +8,13 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from slomodel.bounds.arithmetic.rounding import Array, gamma, up_add, up_mul, up_norm, up_sum
-from slomodel.bounds.norms.loewner import Rows, Sum, upper_end
+from slomodel.bounds.arithmetic.bounded import Bounded
+from slomodel.bounds.arithmetic.rounding import Array, gamma, up_add, up_mul, up_norm
+from slomodel.bounds.arithmetic.sums_of_products import error_of_gram, error_of_sum
+from slomodel.bounds.norms.loewner import Rows, upper_end
 from slomodel.bounds.norms.spectral import DENSE_EIGEN, upper_eigenvalue
 
 MOST_COLUMNS = 40
-_TINY = 1e-250
 _VECTORS = 6
 _WORK = 4e6
 _MOST_STEPS = 40
@@ -25,26 +26,24 @@ _SPREAD = 1e-2
 
 @dataclass(frozen=True, slots=True)
 class Quartic:
-    """q(v) = sᵀ G s, s = svec(v vᵀ) (N,), for unit v, to within `slack`; N = n(n+1)/2 and svec(S)
-    has the entries S_ii and √2 S_ij, i < j, so that its length is ‖S‖_F.
+    """q(v) = sᵀ G s, s = svec(v vᵀ) (N,), for unit v, to within the error of G; N = n(n+1)/2 and
+    svec(S) has the entries S_ii and √2 S_ij, i < j, so that its length is ‖S‖_F.
     """
 
-    G: Array
+    near: Bounded[float]
     n: int
-    slack: float
+
+    @property
+    def value(self) -> Array:
+        return self.near.value
 
     def plus(self, other: Quartic) -> Quartic:
-        """The sum; the rounding of its entries is in the slack."""
-        G = self.G + other.G
-        rounding = up_mul(4e-16, float(up_norm(G)))
-        return Quartic(G, self.n, float(up_add(up_add(self.slack, other.slack), rounding)))
+        """The sum."""
+        return Quartic(self.near + other.near, self.n)
 
     def times(self, factor: float) -> Quartic:
         """The form times a number >= 0."""
-        G = factor * self.G
-        rounding = up_mul(4e-16, float(up_norm(G)))
-        slack = up_add(up_mul(factor, self.slack), up_add(rounding, _TINY))
-        return Quartic(G, self.n, float(slack))
+        return Quartic(self.near.times(factor), self.n)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,20 +114,17 @@ def square_of_cubic(T: Array, factor: float = 1.0) -> Quartic:
     rows, columns = i[:, np.newaxis], j[:, np.newaxis]
     three = A[rows, columns, i, j] + A[rows, i, columns, j] + A[rows, j, columns, i]
     G = three * np.multiply.outer(places.weight, places.weight) * (factor / 3.0)
-    size = up_mul(8.0 * factor, up_mul(float(up_norm(M)), float(up_norm(M))))
-    return Quartic(G, n, float(up_add(up_mul(gamma(8 * T.shape[2] + 64), size), _TINY)))
+    return Quartic(Bounded(G, error_of_gram(M, factor)), n)
 
 
 def sum_of_fourth_powers(rows: Rows, d: Array) -> Quartic:
-    """Σ d_i (a_i·v)⁴ for d >= 0, the roundings as in `fourth_powers`."""
-    m, n = rows.A.shape
+    """Σ d_i (a_i·v)⁴ for d >= 0: svec(v vᵀ)ᵀ Bᵀ B svec(v vᵀ), b_i = √d_i svec(a_i a_iᵀ)."""
+    m, n = rows.value.shape
     places = Places.of(n)
-    B = rows.A[:, places.i] * rows.A[:, places.j] * places.weight * np.sqrt(d)[:, np.newaxis]
-    squares = up_mul(rows.length, rows.length)
-    sizes = float(up_sum(up_mul(d, up_mul(squares, squares))))
-    errors = float(up_sum(up_mul(d, up_mul(up_mul(squares, rows.length), rows.error))))
-    rounding = up_mul(16.0, up_mul(gamma(8 * (m + n) + 64), sizes))
-    return Quartic(B.T @ B, n, float(up_add(up_add(rounding, up_mul(64.0, errors)), _TINY)))
+    B = rows.value[:, places.i] * rows.value[:, places.j] * places.weight
+    B *= np.sqrt(d)[:, np.newaxis]
+    error = error_of_sum(d, [rows.length] * 4, [rows.error] * 4, m + 16, len(B.T) ** 2)
+    return Quartic(Bounded(B.T @ B, error), n)
 
 
 def largest_quartic(q: Quartic, effort: float = 1.0) -> float:
@@ -140,17 +136,17 @@ def largest_quartic(q: Quartic, effort: float = 1.0) -> float:
     λ_max: the first semidefinite relaxation of max q. Each is off by at most γ times its size and
     that of G. Pairs of variables that G is 0 at are left out.
     """
-    if not np.isfinite(q.G).all() or not np.isfinite(q.slack):
+    if not np.isfinite(q.value).all() or not np.isfinite(q.near.error):
         return float(np.inf)
-    own = np.flatnonzero(q.G.any(axis=0))
+    own = np.flatnonzero(q.value.any(axis=0))
     if not len(own):
-        return q.slack
-    best, moved, steps = _lowered(q.G[np.ix_(own, own)], Places.of(q.n).take(own), effort)
-    size = up_mul(float(len(best) + 16 * steps), up_add(float(up_norm(q.G)), moved))
-    slack = up_add(q.slack, up_mul(gamma(64), size))
+        return q.near.error
+    best, moved, steps = _lowered(q.value[np.ix_(own, own)], Places.of(q.n).take(own), effort)
+    size = up_mul(float(len(best) + 16 * steps), up_add(float(up_norm(q.value)), moved))
+    slack = up_add(q.near.error, up_mul(gamma(64), size))
     if len(best) > DENSE_EIGEN:
         return float(up_add(upper_eigenvalue(0.5 * (best + best.T), _SHARE), slack))
-    return max(upper_end(Sum(best, float(slack))), 0.0)
+    return max(upper_end(Bounded(best, float(slack))), 0.0)
 
 
 def _lowered(G: Array, places: Places, effort: float) -> tuple[Array, float, int]:

@@ -1,10 +1,7 @@
 """Proved upper bounds of spectral norms ‖A‖₂ of dense matrices and of stacks of them.
 
 Every function scales by a power of two first, so that nothing over- or underflows, gives +inf for
-an array that is not finite, and rounds up. γ_n as in `rounding`. A product of floating-point
-matrices has the error |fl(AB) - AB| <= γ_k |A||B|, k the length of the sums (Higham, section 3.5),
-whatever the order of summation; scaled entries of at most 1 make each of the underflowed products
-wrong by at most 2^-1074, which `_TINY` covers.
+an array that is not finite, and rounds up.
 """
 
 from __future__ import annotations
@@ -14,13 +11,21 @@ from typing import TypeVar
 
 import numpy as np
 
-from slomodel.bounds.arithmetic.bounded import Bounded
+from slomodel.bounds.arithmetic.bounded import (
+    Bounded,
+    exact,
+    exact_stack,
+    normalised,
+    normalised_stack,
+    proved_end,
+    runs_through,
+)
 from slomodel.bounds.arithmetic.rounding import (
     Array,
-    gamma,
-    up,
     up_add,
     up_div,
+    up_ldexp,
+    up_matmul,
     up_mul,
     up_norm,
     up_sqrt,
@@ -32,8 +37,10 @@ DENSE_EIGEN = 160
 """Up to this order a full eigendecomposition costs less than to look for a cheaper proof."""
 DENSE_LIMIT = 2000
 """Beyond this order only bounds without a factorisation."""
-_TINY = 1e-290
 _DAMPING = 1e-12
+"""Keeps the vectors of Collatz and Wielandt above 0."""
+_MARGIN = 1e-14
+"""Of an eigenvalue estimated as 0, for each row, where a proof starts."""
 _STEP = 8
 """Small matrices are padded to multiples of this, so that many are bounded in one stack."""
 Key = TypeVar("Key", bound=Hashable)
@@ -68,14 +75,13 @@ def spectral_norm(A: Array) -> float:
 def symmetric_norm(mid: Array, rad: Array) -> float:
     """At least ‖S‖₂ for every symmetric S within `rad` of `mid`, entry by entry.
 
-    M = (mid + midᵀ)/2 is within rad' = max(rad, radᵀ), which bounds also the rounding of M.
+    M = (mid + midᵀ)/2 is within max(rad, radᵀ) of S.
     """
     with np.errstate(all="ignore"):
-        middle = 0.5 * mid + 0.5 * mid.T
-        spread = up_add(np.maximum(rad, rad.T), up(np.abs(middle) * 2.0**-52))
-    if not (np.isfinite(middle).all() and np.isfinite(spread).all()):
+        M = Bounded(mid, np.maximum(rad, rad.T)).symmetric()
+    if not (np.isfinite(M.value).all() and np.isfinite(M.error).all()):
         return float(np.inf)
-    return float(up_add(spectral_norm(middle), spectral_norm(spread)))
+    return float(up_add(spectral_norm(M.value), spectral_norm(M.error)))
 
 
 def collatz(A: Array, steps: int = 8) -> float:
@@ -83,11 +89,10 @@ def collatz(A: Array, steps: int = 8) -> float:
 
     For a vector d > 0: ‖|A|‖₂² = λ_max(|A|ᵀ|A|) <= max_i (|A|ᵀ|A| d)_i / d_i (Collatz-Wielandt).
     """
-    B, e = _scaled(np.abs(np.asarray(A, dtype=np.float64)))
-    if B is None:
+    one, e = _scaled(np.abs(np.asarray(A, dtype=np.float64)))
+    if one is None:
         return float(e)
-    if B.shape[0] < B.shape[1]:
-        B = B.T
+    B = one.value if one.value.shape[0] >= one.value.shape[1] else one.value.T
     d = np.ones(B.shape[1])
     excess = 1.0 + (_SETTLED if B.size <= DENSE_EIGEN**2 else _SETTLED_LARGE)
     for _ in range(steps):
@@ -96,78 +101,56 @@ def collatz(A: Array, steps: int = 8) -> float:
         d = d / np.max(d) + _DAMPING
         if near:
             break
-    w = up_mul(np.asarray(B.T @ (B @ d)), _number(1.0 + gamma(2 * sum(B.shape) + 8)))
-    ratio = float(np.max(up_div(up_add(w, _number(_TINY)), d)))
-    return _unscaled(up_sqrt(ratio), e)
+    ratio = float(np.max(up_div(up_matmul(B.T, up_matmul(B, d)), d)))
+    return float(up_ldexp(up_add(up_sqrt(ratio), one.error), int(e)))
 
 
 def gram_power(A: Array, doublings: int = 3) -> float:
     """At least ‖A‖₂, at most n^(1/2^(doublings+2)) times it, by matrix products alone.
 
     With G_0 = AᵀA, G_(j+1) = G_j²: ‖A‖² = ‖G_0‖, ‖G_j‖² = ‖G_(j+1)‖ for symmetric G_j and
-    ‖G_k‖ <= ‖G_k‖_F. Each computed G_(j+1) is off by at most γ ‖G_j‖_F² in norm.
+    ‖G_k‖ <= ‖G_k‖_F.
     """
-    B, e = _scaled(np.asarray(A, dtype=np.float64))
-    if B is None:
+    one, e = _scaled(np.asarray(A, dtype=np.float64))
+    if one is None:
         return float(e)
-    if B.shape[0] < B.shape[1]:
-        B = B.T
+    first = one if one.value.shape[0] >= one.value.shape[1] else one.transposed
+    factor = exact(first.value)
     errors, exponents = [], []
-    factor = B
     for step in range(doublings + 1):
-        product = factor.T @ factor if step == 0 else factor @ factor
-        product = 0.5 * (product + product.T)
-        size = float(up_norm(factor))
-        relative = gamma(factor.shape[0] + 4)
-        errors.append(float(up_add(up_mul(relative, up_mul(size, size)), _TINY)))
-        scaled, shift = _scaled(product)
+        product = ((factor.transposed if step == 0 else factor) @ factor).symmetric()
+        scaled, shift = normalised(product.value)
+        errors.append(up_add(product.error, float(up_ldexp(scaled.error, shift))))
         exponents.append(shift)
-        if scaled is None:
-            break
-        factor = scaled
-    bound = 0.0 if scaled is None else float(up_norm(factor))
+        factor = exact(scaled.value)
+    bound = factor.norm
     for error, shift in zip(reversed(errors), reversed(exponents), strict=True):
-        exact = _unscaled(bound, int(shift)) if bound else 0.0
-        bound = float(up_sqrt(up_add(exact, error)))
-    return _unscaled(bound, e)
+        bound = up_sqrt(up_add(float(up_ldexp(bound, shift)), error))
+    return float(up_ldexp(up_add(bound, one.error), int(e)))
 
 
 def cholesky_norm(H: Array) -> float:
-    """At least ‖H‖₂ of a symmetric matrix, at most 1 + 1e-6 times it where the start is good.
-
-    If Cholesky's method runs through on A = tI - H, then A + Δ = RᵀR >= 0 with |Δ| <=
-    γ_(n+1) |Rᵀ||R| (Higham, theorem 10.3) and ‖|Rᵀ||R|‖ <= ‖R‖_F² <= tr A / (1 - γ), so that
-    λ_max(H) <= t + γ/(1-γ) tr A, to which the rounding of t - h_ii adds (Rump 2006).
-    """
+    """At least ‖H‖₂ of a symmetric matrix, at most 1 + 1e-6 times it where the start is good."""
     B, e = _scaled(np.asarray(H, dtype=np.float64))
     if B is None:
         return float(e)
-    n = len(B)
-    largest = _lanczos(B)
-    slack_factor = gamma(4 * n + 16)
+    largest = _lanczos(B.value)
     for excess in (1e-6, 1e-4, 1e-2, 1.0):
-        t = largest * (1.0 + excess) + 1e-14 * n
-        if _positive(B, t) and _positive(-B, t):
-            trace = up_add(up_mul(float(n), t), float(up_sum(np.abs(np.diag(B)))))
-            return _unscaled(float(up_add(t, up_add(up_mul(slack_factor, trace), _TINY))), e)
+        t = _above(largest, excess, len(B.value))
+        if _is_above(t, B.value) and _is_above(t, -B.value):
+            return _proved(t, B, int(e))
     return gram_power(H)
 
 
 def gram_cholesky(A: Array) -> float:
-    """At least ‖A‖₂, at most 1 + 1e-4 times it where the start is good: ‖A‖² = λ_max(AᵀA).
-
-    The computed G is off by at most γ ‖A‖_F² in norm.
-    """
-    B, e = _scaled(np.asarray(A, dtype=np.float64))
-    if B is None:
+    """At least ‖A‖₂, at most 1 + 1e-4 times it where the start is good: ‖A‖² = λ_max(AᵀA)."""
+    one, e = _scaled(np.asarray(A, dtype=np.float64))
+    if one is None:
         return float(e)
-    if B.shape[0] < B.shape[1]:
-        B = B.T
-    G = B.T @ B
-    G = 0.5 * (G + G.T)
-    size = float(up_norm(B))
-    slack = up_add(up_mul(gamma(len(B) + 4), up_mul(size, size)), _TINY)
-    return _unscaled(float(up_sqrt(up_add(upper_eigenvalue(G, 1e-4), slack))), e)
+    B = exact(one.value if one.value.shape[0] >= one.value.shape[1] else one.value.T)
+    G = (B.transposed @ B).symmetric()
+    norm = up_sqrt(up_add(upper_eigenvalue(G.value, 1e-4), G.error))
+    return float(up_ldexp(up_add(norm, one.error), int(e)))
 
 
 def upper_eigenvalue(H: Array, share: float = 1e-2) -> float:
@@ -177,27 +160,30 @@ def upper_eigenvalue(H: Array, share: float = 1e-2) -> float:
     B, e = _scaled(np.asarray(H, dtype=np.float64))
     if B is None:
         return float(e)
-    n = len(B)
+    n = len(B.value)
     if n <= DENSE_EIGEN:
         return spectral_norm(H)
-    largest = _lanczos(B, 16 if share >= 1e-3 else 100, 0.1 * share)
+    largest = _lanczos(B.value, 16 if share >= 1e-3 else 100, 0.1 * share)
     for excess in (share, 8.0 * share, 64.0 * share, 1.0):
-        t = largest * (1.0 + excess) + 1e-14 * n
-        if _positive(B, t):
-            trace = up_add(up_mul(float(n), t), float(up_sum(np.abs(np.diag(B)))))
-            slack = up_add(up_mul(gamma(4 * n + 16), trace), _TINY)
-            return _unscaled(float(up_add(t, slack)), e)
+        t = _above(largest, excess, n)
+        if _is_above(t, B.value):
+            return _proved(t, B, int(e))
     return spectral_norm(H)
 
 
-def _positive(B: Array, t: float) -> bool:
+def _above(largest: float, excess: float, n: int) -> float:
+    """Where a factorisation is tried, for an estimate of the largest eigenvalue."""
+    return largest * (1.0 + excess) + _MARGIN * n
+
+
+def _is_above(t: float, B: Array) -> bool:
     pause()
-    shifted = -B
-    shifted[np.diag_indices(len(B))] += t
-    try:
-        return bool(np.isfinite(np.linalg.cholesky(shifted)).all())
-    except np.linalg.LinAlgError:
-        return False
+    return runs_through(B, np.asarray(t))
+
+
+def _proved(t: float, B: Bounded[float], e: int) -> float:
+    end = proved_end(t, float(up_sum(np.abs(np.diag(B.value)))), len(B.value))
+    return float(up_ldexp(up_add(end, B.error), e))
 
 
 def _lanczos(B: Array, steps: int = 100, close: float = 0.0) -> float:
@@ -231,8 +217,8 @@ def _lanczos(B: Array, steps: int = 100, close: float = 0.0) -> float:
 def stack_norm(A: Array) -> Array:
     """At least ‖A[p]‖₂ for each matrix of a stack (p, m, n).
 
-    With G = fl(AᵀA) (or AAᵀ, the smaller) and the computed eigenpairs V, Λ of G: ‖G‖ <= ‖V‖² max|Λ|
-    + ‖G - VΛVᵀ‖_F, ‖V‖² <= 1 + ‖VᵀV - I‖_F; each product has the error of its sums.
+    With G = AᵀA (or AAᵀ, the smaller) and the computed eigenpairs V, Λ of G: ‖G‖ <= ‖V‖² max|Λ| +
+    ‖G - VΛVᵀ‖, ‖V‖² <= 1 + ‖VᵀV - I‖.
     """
     A = np.asarray(A, dtype=np.float64)
     result = np.full(len(A), np.inf)
@@ -242,61 +228,33 @@ def stack_norm(A: Array) -> Array:
     finite = np.asarray(np.isfinite(A).all(axis=(1, 2)))
     if min(A.shape[1:]) == 1:
         return np.asarray(up_norm(A, (1, 2)))
-    e = np.frexp(np.max(np.abs(A), axis=(1, 2), initial=0.0, where=finite[:, None, None]))[1]
-    B = np.ldexp(np.where(finite[:, None, None], A, 0.0), -e[:, None, None])
-    if B.shape[1] < B.shape[2]:
-        B = B.transpose(0, 2, 1)
-    proved = np.minimum(_eigen_bound(B), up_norm(B, (1, 2)))
-    with np.errstate(over="ignore"):
-        scaled = np.ldexp(proved, e)
-    small = (scaled < np.finfo(np.float64).tiny) & (proved > 0.0)
-    result[finite] = np.where(small, up(scaled), scaled)[finite]
+    B, e = normalised_stack(np.where(finite[:, None, None], A, 0.0))
+    if A.shape[1] < A.shape[2]:
+        B = B.transposed
+    proved = np.minimum(_eigen_bound(exact_stack(B.value)), B.magnitude)
+    result[finite] = up_ldexp(up_add(proved, B.error), e)[finite]
     return result
 
 
-def _eigen_bound(B: Array) -> Array:
+def _eigen_bound(B: Bounded[Array]) -> Array:
     """The bound of `stack_norm` for entries of at most 1 and m >= n."""
-    m, n = B.shape[1:]
-    Bt = B.transpose(0, 2, 1)
-    G = Bt @ B
-    G = 0.5 * (G + G.transpose(0, 2, 1))
-    values, V = np.linalg.eigh(G)
-    Vt = V.transpose(0, 2, 1)
-    slack = _number(gamma(2 * n + 8))
-    lengths = up_norm(V, 1)
-    total = up_sum(up_mul(lengths, lengths), 1)
-    defect = up_norm(Vt @ V - np.eye(n), (1, 2))
-    orthogonality = up_add(defect, up_mul(slack, up_add(total, _number(1.0))))
-    weight = up_sum(up_mul(np.abs(values), up_mul(lengths, lengths)), 1)
-    residual = up_add(up_norm(G - (V * values[:, None, :]) @ Vt, (1, 2)), up_mul(slack, weight))
-    size = up_norm(B, (1, 2))
-    gram = up_add(up_mul(_number(gamma(2 * m + 8)), up_mul(size, size)), _number(_TINY))
+    G = (B.transposed @ B).symmetric()
+    values, V = np.linalg.eigh(G.value)
+    vectors = exact_stack(V)
+    eye = exact_stack(np.broadcast_to(np.eye(V.shape[1]), V.shape))
+    defect = (vectors.transposed @ vectors - eye).norm
+    residual = (G - vectors.columns_times(values) @ vectors.transposed).norm
     largest = np.asarray(np.max(np.abs(values), axis=1))
-    spectrum = up_mul(up_add(_number(1.0), orthogonality), largest)
-    # Rounding of the differences G - VΛVᵀ and VᵀV - I: one unit of their entries.
-    rounding = up_mul(_number(4e-16), up_add(up_norm(G, (1, 2)), weight))
-    return np.asarray(up_sqrt(up_add(up_add(spectrum, residual), up_add(gram, rounding))))
+    spectrum = up_mul(up_add(np.ones(len(V)), defect), largest)
+    return np.asarray(up_sqrt(up_add(spectrum, residual)))
 
 
-def _number(x: float) -> Array:
-    return np.asarray(x, dtype=np.float64)
-
-
-def _scaled(A: Array) -> tuple[Array | None, int | float]:
+def _scaled(A: Array) -> tuple[Bounded[float] | None, int | float]:
     """A / 2^e with entries of at most 1, and e; no array and the norm where that is 0 or +inf."""
     largest = np.max(np.abs(A), initial=0.0)
     if not np.isfinite(largest):
         return None, np.inf
-    if largest == 0.0:
-        return None, 0.0
-    e = int(np.frexp(largest)[1])
-    return np.ldexp(A, -e), e
-
-
-def _unscaled(norm: float, e: int | float) -> float:
-    with np.errstate(over="ignore"):
-        result = float(np.ldexp(norm, int(e)))
-    return float(up(result)) if result < np.finfo(np.float64).tiny else result
+    return (None, 0.0) if largest == 0.0 else normalised(A)
 
 
 def norms_of(matrices: Mapping[Key, Bounded[float]]) -> dict[Key, float]:

@@ -7,12 +7,15 @@ from numpy.typing import NDArray
 
 import slomodel.functions as table
 from slomodel.bounds.arithmetic.interval import Interval
-from slomodel.bounds.arithmetic.rounding import Truths
+from slomodel.bounds.arithmetic.rounding import Truths, steps_at
 from slomodel.bounds.ranges.values import elementwise, may_hold
 from slomodel.ir.build import variable
 from slomodel.ir.function import ANALYTIC, ScalarFunction
 
 Orders = NDArray[np.int64]
+
+_FAR = 1e300
+"""Beyond it the distance between doubles is taken as there."""
 
 
 def order_near(function: ScalarFunction, *operands: Interval) -> Orders:
@@ -38,7 +41,7 @@ def outside(function: ScalarFunction, *operands: Interval, exactly: bool = False
     result = np.zeros((), dtype=bool)
     steps = 0.0 if exactly else 4.0
     for a, (low, high) in zip(operands, function.domain, strict=False):
-        slack = steps * np.spacing(np.minimum(a.magnitude, 1e300))
+        slack = steps_at(np.minimum(a.magnitude, _FAR), steps)
         result = result | (a.lo < low - slack) | (a.hi > high + slack)
     if function.undefined is not None:
         inputs = tuple(variable(f"x{k}", ()) for k in range(function.arity))
@@ -48,7 +51,7 @@ def outside(function: ScalarFunction, *operands: Interval, exactly: bool = False
         x, p = operands
         whole = (p.lo == p.hi) & (np.floor(p.lo) == p.lo)
         # At 0 only powers below 2 have an infinite derivative to tell of the edge.
-        slack = np.where(p.lo > 2.0, 0.0, steps * np.spacing(np.minimum(x.magnitude, 1e300)))
+        slack = np.where(p.lo > 2.0, 0.0, steps_at(np.minimum(x.magnitude, _FAR), steps))
         below = x.lo < -slack
         result = result | (~whole & below) | ((p.lo < 0.0) & x.contains(0.0))
     return np.asarray(result)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 import slomodel.functions as table
@@ -15,13 +13,15 @@ from slomodel.bounds.arithmetic.rounding import (
     down_sum,
     up,
     up_add,
+    up_div,
     up_mul,
+    up_sqrt,
     up_sum,
 )
 from slomodel.bounds.ranges.values import value_range
 
-_SKEW = math.sqrt(2.0) ** 3 / (6.0 * math.sqrt(3.0)) * (1.0 + 1e-14)
-_RANGE = math.sqrt(2.0) * (1.0 + 1e-15)
+_SKEW = float(up_sqrt(up_div(2.0, 27.0)))
+_RANGE = float(up_sqrt(2.0))
 
 
 def shares(u: Interval) -> Interval:

@@ -11,8 +11,9 @@ from math import prod
 
 import numpy as np
 
+from slomodel.bounds.arithmetic.bounded import Bounded, exact
 from slomodel.bounds.arithmetic.interval import Interval, point
-from slomodel.bounds.arithmetic.rounding import gamma, up_add, up_mul, up_norm, up_sqrt
+from slomodel.bounds.arithmetic.rounding import underflow, up_add, up_mul, up_norm, up_sqrt
 from slomodel.bounds.norms.loewner import Rows
 from slomodel.bounds.ranges.enclose import boxed, enclose
 from slomodel.bounds.setting import Array, Setting
@@ -22,7 +23,6 @@ from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Expr
 
 _PART = 1024
-_TINY = 1e-250
 
 
 def few_rows(setting: Setting, affine: Sequence[Expr]) -> dict[Expr, Rows] | None:
@@ -31,7 +31,8 @@ def few_rows(setting: Setting, affine: Sequence[Expr]) -> dict[Expr, Rows] | Non
     Hypothesis: K, the number of all rows, is at most n. None where they are too large for doubles.
     """
     found = [Rows.of(_derivatives(setting, node)) for node in affine]
-    joined = Rows(*(np.concatenate([_of(one, k) for one in found]) for k in range(3)))
+    A, error, length = (np.concatenate([_of(one, k) for one in found]) for k in range(3))
+    joined = Rows(Bounded(A, error), length)
     reduced = in_span(joined)
     if reduced is None:
         return None
@@ -42,7 +43,7 @@ def few_rows(setting: Setting, affine: Sequence[Expr]) -> dict[Expr, Rows] | Non
 
 
 def _of(rows: Rows, k: int) -> Array:
-    return (rows.A, rows.length, rows.error)[k]
+    return (rows.value, rows.error, rows.length)[k]
 
 
 def _derivatives(setting: Setting, node: Expr) -> Interval:
@@ -75,22 +76,21 @@ def in_span(rows: Rows) -> Rows | None:
     is at most ‖E‖^½ (Bhatia, Matrix Analysis, theorem X.1.1), which is added to the errors. Rows
     are scaled to lengths of at most 1 before, so that this is relative to each.
     """
-    count, n = rows.A.shape
+    count, n = rows.value.shape
     e = np.where(rows.length > 0.0, np.frexp(rows.length)[1], 0)
     if not np.isfinite(rows.length).all():
         return None
-    G = np.zeros((count, count))
+    G = exact(np.zeros((count, count)))
     for start in range(0, n, _PART):
-        part = np.ldexp(rows.A[:, start : start + _PART], -e[:, np.newaxis])
-        G += part @ part.T
-    values, V = np.linalg.eigh(G)
+        part = np.ldexp(rows.value[:, start : start + _PART], -e[:, np.newaxis])
+        one = Bounded(part, underflow(part.size))
+        G += one @ one.transposed
+    values, V = np.linalg.eigh(G.value)
     L = V * np.sqrt(np.maximum(values, 0.0))
-    # Each entry is a sum of products of rows of length 1: off by γ of its number of roundings.
-    roundings = up_mul(float(count), gamma(2 * (min(n, _PART) + n // _PART + 8)))
-    size = float(up_norm(L))
-    more = up_mul(gamma(4 * count + 16), up_add(up_mul(size, size), float(count)))
-    off = up_add(float(up_norm(G - L @ L.T)), up_add(up_add(roundings, more), _TINY))
+    root = exact(L)
+    off = (G - root @ root.transposed).norm
     moved = up_mul(np.full(count, up_sqrt(off)), np.where(rows.length > 0.0, np.ldexp(1.0, e), 0.0))
     A = np.where(rows.length[:, np.newaxis] > 0.0, np.ldexp(L, e[:, np.newaxis]), 0.0)
     length = np.maximum(rows.length, np.asarray(up_norm(A, 1)))
-    return Rows(A, length, np.asarray(up_add(rows.error, moved)))
+    moved = up_add(moved, np.full(count, underflow(count)))  # of ldexp
+    return Rows(Bounded(A, np.asarray(up_add(rows.error, moved))), length)

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slomodel.bounds.arithmetic.rounding import (
+    SMALLEST_NORMAL,
     Array,
-    gamma,
-    up,
-    up_add,
+    nonnegative_sum,
+    underflow,
     up_div,
     up_mul,
     up_norm,
@@ -42,7 +42,6 @@ _MOST_IN_A_ROW = 32
 _STEPS = 6
 _SETTLED = 1.0 + 1e-4
 _DAMPING = 1e-12
-_TINY = 1e-290
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +76,7 @@ def largest_eigenvalue_of_sizes(parts: Sequence[tuple[SparseRows, Array]], n: in
     if not parts:
         return 0.0
     terms = sum(rows.size.size for rows, _ in parts)
-    growth = np.asarray(up(1.0 + gamma(2 * terms + 64)))
+    lost = _lost(parts, terms)
     v, least = np.ones(n), np.inf
     for _ in range(_STEPS):
         w = np.zeros(n)
@@ -86,7 +85,7 @@ def largest_eigenvalue_of_sizes(parts: Sequence[tuple[SparseRows, Array]], n: in
             y = d * sum(rows.size[:, k] * v[rows.column[:, k]] for k in along)
             for k in along:
                 w += np.bincount(rows.column[:, k], rows.size[:, k] * y, n)
-        above = up_add(up_mul(w, growth), np.asarray(_TINY))
+        above = nonnegative_sum(w, terms + 4, lost)
         ratio = float(np.max(up_div(above, v)))
         if not ratio < np.inf:
             return float(np.inf)
@@ -94,8 +93,15 @@ def largest_eigenvalue_of_sizes(parts: Sequence[tuple[SparseRows, Array]], n: in
         least = min(least, ratio)
         if least <= _SETTLED * attained:
             break
-        v = w / max(float(np.max(w)), _TINY) + _DAMPING
+        v = w / max(float(np.max(w)), SMALLEST_NORMAL) + _DAMPING
     return least
+
+
+def _lost(parts: Sequence[tuple[SparseRows, Array]], terms: int) -> float:
+    """What the products of d_i, sizes and v <= 2 may lose to underflow, each with later factors."""
+    largest = max(max(1.0, float(np.max(rows.size, initial=0.0))) for rows, _ in parts)
+    weight = max(max(1.0, float(np.max(d, initial=0.0))) for _, d in parts)
+    return up_mul(underflow(8 * terms), up_mul(up_mul(largest, largest), weight))
 
 
 def sparse_rows(setting: Setting, affine: Sequence[Expr]) -> dict[Expr, SparseRows] | None:

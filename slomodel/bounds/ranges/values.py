@@ -30,7 +30,16 @@ from slomodel.bounds.arithmetic.interval import (
     whole_power,
     within,
 )
-from slomodel.bounds.arithmetic.rounding import Array, Truths, down_add, down_ulps, up_add, up_ulps
+from slomodel.bounds.arithmetic.rounding import (
+    Array,
+    Truths,
+    down_add,
+    down_ulps,
+    gamma,
+    steps_at,
+    up_add,
+    up_ulps,
+)
 from slomodel.functions import symbols, to_graph
 from slomodel.functions.compound import same, still
 from slomodel.ir.build import variable
@@ -42,7 +51,6 @@ Rule = Callable[..., Interval]
 
 _FAR = 1e6
 """Beyond it, critical points of a periodic function are not resolved: its whole image is taken."""
-_SURE = 1e-12
 _FEW = 32
 """So many different exponents are bounded one by one."""
 _BLOCK = 2**13
@@ -160,7 +168,7 @@ def _values(function: ScalarFunction, monotonicity: Monotonicity, *x: Array) -> 
             low, high = down_ulps(y, steps), up_ulps(y, steps)
         else:
             scale = np.maximum(np.abs(y), monotonicity.error_scale(*x))
-            slack = steps * np.spacing(scale)
+            slack = steps_at(scale, steps)
             low, high = np.asarray(down_add(y, -slack)), np.asarray(up_add(y, slack))
     exact = y == 0.0
     if exact.any():
@@ -239,11 +247,12 @@ def _joined(a: Interval, b: Interval, which: Truths) -> Interval:
 def _periods(at: float, period: float, a: Interval) -> tuple[Array, Array]:
     """The first and last whole m with at + m period in `a`; none where first > last.
 
-    Widened by the error of both quotients; all m where `a` is far from 0.
+    Widened by the error of both quotients, a few roundings of numbers of at most about 1 + |a| for
+    periods of at least 1; all m where `a` is far from 0.
     """
     with np.errstate(all="ignore"):
         first, last = (a.lo - at) / period, (a.hi - at) / period
-        slack = _SURE * (1.0 + a.magnitude)
+        slack = gamma(64) * (1.0 + a.magnitude)
         far = ~(a.magnitude < _FAR)
         first = np.where(far, -np.inf, np.ceil(first - slack))
         return first, np.where(far, np.inf, np.floor(last + slack))

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from slomodel.bounds.arithmetic.bounded import exact, midpoint
 from slomodel.bounds.arithmetic.interval import Interval
-from slomodel.bounds.arithmetic.rounding import Array, gamma, up_add, up_mul, up_norm, up_sqrt
+from slomodel.bounds.arithmetic.rounding import Array, up_add, up_mul, up_sqrt
 from slomodel.bounds.centre import centre_hessian, third_along
 from slomodel.bounds.norms.cubic import square_norm
 from slomodel.bounds.norms.spectral import spectral_norm
@@ -121,29 +122,25 @@ def aligned(setting: Setting) -> Aligned | None:
 def _by_eigenvectors(setting: Setting, H: Interval) -> Aligned | None:
     if not np.isfinite(H.mid).all():
         return None
-    mid = 0.5 * H.mid + 0.5 * H.mid.T
-    values, V = np.linalg.eigh(mid)
+    near = midpoint(H).symmetric()
+    values, V = np.linalg.eigh(near.value)
     values, V = values[::-1], np.ascontiguousarray(V[:, ::-1])
-    largest = float(np.max(np.abs(values)))
-    length = float(up_norm(V))
-    rounding = up_mul(gamma(4 * len(V) + 16), up_mul(length, length))
-    defect = up_add(float(up_norm(V.T @ V - np.eye(len(V)))), rounding)
+    largest, vectors = float(np.max(np.abs(values))), exact(V)
+    defect = (vectors.transposed @ vectors - exact(np.eye(len(V)))).norm
     if not defect < _MOST_DEFECT:
         return None
-    off = up_add(float(up_norm(mid - (V * values) @ V.T)), up_mul(2.0 * largest, rounding))
-    off = up_add(off, up_add(float(up_norm(H.rad)), up_mul(3.0 * largest, defect)))
+    residual = (near - vectors.columns_times(values) @ vectors.transposed).norm
+    off = up_add(residual, up_mul(3.0, up_mul(largest, defect)))
     return Aligned(setting, values, V, float(off), float(defect))
 
 
 def _norms(T: Interval, V: Array, p: int) -> tuple[float, float]:
     """Upper bound on the norms of T[·, P, P] and T[·, P, Q], V = (P, Q), T (p, n, n) along P."""
     n = len(V)
-    image = T.mid @ V
-    size = up_mul(float(up_norm(T.magnitude)), float(up_norm(V)))
-    slack = up_mul(gamma(n + 8), size)
-    slack = float(up_add(slack, up_mul(float(up_norm(T.rad)), float(up_norm(V)))))
+    along = midpoint(T.each(lambda array: array.reshape(-1, n))) @ exact(V)
+    image = along.value.reshape(-1, n, n)
     mixed = image[:, :, p:]
     unfolded = [mixed.reshape(p * n, -1), mixed.transpose(1, 0, 2).reshape(n, -1)]
     mixed_norm = min(spectral_norm(one) for one in unfolded)
     own_norm = square_norm(image[:, :, :p].transpose(0, 2, 1))
-    return float(up_add(own_norm, slack)), float(up_add(mixed_norm, slack))
+    return float(up_add(own_norm, along.error)), float(up_add(mixed_norm, along.error))

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from slomodel.bounds.arithmetic.rounding import Array, gamma, up, up_add, up_mul, up_norm
+from slomodel.bounds.arithmetic.bounded import Bounded
+from slomodel.bounds.arithmetic.rounding import (
+    SMALLEST_NORMAL,
+    Array,
+    gamma,
+    up_add,
+    up_ldexp,
+    up_mul,
+    up_norm,
+)
 from slomodel.bounds.norms.quartic import Places, Quartic, largest_quartic
 from slomodel.bounds.ranges.enclose import boxed, enclose
 from slomodel.bounds.setting import Setting
@@ -18,7 +27,6 @@ _MOST_BETWEEN = 12
 _STARTS = 8
 _STEPS = 60
 _LEAST_SHARE = 1e-3
-_ROUNDINGS = 1e-14
 
 
 def pair_third(setting: Setting) -> float:
@@ -81,9 +89,9 @@ def _largest(U: Array, V: Array) -> float:
     lengths = float(up_norm(U)), float(up_norm(V))
     sizes = up_add(up_mul(lengths[0], lengths[0]) / mu, up_mul(lengths[1], lengths[1]) / nu)
     sizes = up_mul(up_add(sizes, mu + nu), 8.0 * k)
-    slack = up_mul(up_add(gamma(len(U) + len(V) + 64), _ROUNDINGS), sizes)
-    form = Quartic(G, 2 * k, float(up_add(slack, np.finfo(np.float64).tiny)))
-    return float(up(np.ldexp(largest_quartic(form), e)))
+    slack = up_mul(gamma(len(U) + len(V) + 160), sizes)
+    form = Quartic(Bounded(G, float(slack)), 2 * k)
+    return float(up_ldexp(largest_quartic(form), e))
 
 
 def _multipliers(U: Array, V: Array) -> tuple[float, float]:
@@ -94,7 +102,8 @@ def _multipliers(U: Array, V: Array) -> tuple[float, float]:
         x /= np.linalg.norm(x, axis=(1, 2), keepdims=True)
         y, z = x[:, 0], x[:, 1]
         left, right = y @ V.T, z @ U.T
-        lengths = [np.linalg.norm(a, axis=1, keepdims=True) + 1e-300 for a in (left, right)]
+        lengths = [np.linalg.norm(a, axis=1, keepdims=True) for a in (left, right)]
+        lengths = [np.maximum(length, SMALLEST_NORMAL) for length in lengths]
         inner = np.sum(y * z, axis=1, keepdims=True)
         whole = lengths[0] + lengths[1]
         slopes = [z * whole + inner * (left @ V) / lengths[0]]

@@ -8,6 +8,7 @@ from functools import reduce
 
 import numpy as np
 
+from slomodel.bounds.arithmetic.bounded import Bounded, symmetrised
 from slomodel.bounds.arithmetic.interval import Interval
 from slomodel.bounds.arithmetic.rounding import Array, up, up_add, up_mul, up_sqrt
 from slomodel.bounds.norms.element_derivatives import (
@@ -17,7 +18,6 @@ from slomodel.bounds.norms.element_derivatives import (
     third_order,
     third_spread,
 )
-from slomodel.bounds.norms.loewner import Sum, symmetrised
 from slomodel.bounds.norms.quartic import (
     MOST_COLUMNS,
     Quartic,
@@ -34,9 +34,9 @@ _SHARE_OF_FOURTH = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Third:
-    """D³f at the centre, within the slack in norm, and at least its norm."""
+    """D³f at the centre, within the error in norm, and at least its norm."""
 
-    form: Sum | None
+    form: Bounded[float] | None
     norm: float
 
 
@@ -50,10 +50,10 @@ def third_at_centre(parts: Sequence[Weighted]) -> Third:
     if n > MOST_COLUMNS or not 0.0 < norm < np.inf:
         return Third(None, norm)
     form = symmetrised(middle_third(parts))
-    form = Sum(form.array, float(up_add(form.slack, third_spread(parts))))
+    form = Bounded(form.value, float(up_add(form.error, third_spread(parts))))
     e = int(np.frexp(norm)[1])
-    root = up_sqrt(largest_quartic(square_of_cubic(np.ldexp(form.array, -e))))
-    return Third(form, min(norm, float(up_add(float(up(np.ldexp(root, e))), form.slack))))
+    root = up_sqrt(largest_quartic(square_of_cubic(np.ldexp(form.value, -e))))
+    return Third(form, min(norm, float(up_add(float(up(np.ldexp(root, e))), form.error))))
 
 
 def fourth_forms(parts: Sequence[Weighted]) -> tuple[Quartic, Quartic, Quartic] | None:
@@ -95,9 +95,9 @@ def third_nearby(third: Third, fourth: Quartic, largest: float, radius: float) -
         return plain
     e = int(np.frexp(plain)[1])
     ratio = added / third.norm
-    T = square_of_cubic(np.ldexp(third.form.array, -e), float(up(1.0 + ratio)))
+    T = square_of_cubic(np.ldexp(third.form.value, -e), float(up(1.0 + ratio)))
     scale = up_mul(up(1.0 + up(1.0 / ratio)), up_mul(up_mul(radius, radius), largest))
     factor = float(up(np.ldexp(scale, -2 * e)))
     both = T.plus(fourth.times(factor))
     root = up_sqrt(largest_quartic(both, _FEW_STEPS))
-    return min(plain, float(up_add(float(up(np.ldexp(root, e))), third.form.slack)))
+    return min(plain, float(up_add(float(up(np.ldexp(root, e))), third.form.error)))

@@ -73,7 +73,7 @@ def end_along(
         return float(np.inf)
     gamma = tried[best][2]
     fourth = fourth_powers(ridge.rows, gamma)
-    if ridge.rows.A.shape[1] <= MOST_COLUMNS and np.isfinite(gamma).all():
+    if ridge.rows.value.shape[1] <= MOST_COLUMNS and np.isfinite(gamma).all():
         closely = largest_quartic(sum_of_fourth_powers(ridge.rows, gamma), _FEW_STEPS)
         fourth = min(fourth, closely)
     return _total(tried[best], radius, fourth)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from slomodel.bounds.arithmetic.interval import Interval, around
-from slomodel.bounds.arithmetic.rounding import Array, settled
+from slomodel.bounds.arithmetic.rounding import Array
+from slomodel.bounds.arithmetic.upper_bounds import rounded_up
 from slomodel.bounds.centre import centre_hessian, centre_norms
 from slomodel.bounds.close import Closed
 from slomodel.bounds.ranges.affine_norms import squared_lengths
@@ -166,4 +167,4 @@ def _block_norms(setting: Setting, prepared: Prepared, H: Interval) -> Array:
             part = np.ix_(block == i, block == j)
             norm = canonical("rc", mid[part].shape)
             result[i, j] = result[j, i] = measure(mid[part], rad[part], norm)
-    return settled(result)
+    return rounded_up(result)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slomodel.bounds.arithmetic.rounding import Array, up, up_add, up_mul
+from slomodel.bounds.arithmetic.rounding import Array, up_add, up_mul
+from slomodel.bounds.arithmetic.upper_bounds import rounded_up
 from slomodel.bounds.close import close
 from slomodel.bounds.effort import Effort
 from slomodel.bounds.enclosure import DerivativeBounds, Enclosure, both_ends
@@ -215,4 +216,5 @@ def _cells(count: int, radius: float, arcs: int = _ARCS) -> list[Array]:
     else:  # halves; the corner of the box at 0 is below all others
         lows = 0.5 * np.eye(count)
         shares = [np.sqrt(np.minimum(low + 0.5, 1.0 - (sum(low) - low))) for low in lows]
-    return [np.asarray(up(radius * share * (1.0 + 1e-12))) for share in shares]
+    # Cosines, sines and roots are off by a few steps each.
+    return [rounded_up(radius * share) for share in shares]

@@ -101,7 +101,7 @@ def log_sum_exps(setting: Setting, radius: float) -> Candidate | None:
 
 def _side(one: SoftmaxSum, weight: Array, share: Array) -> float:
     """At least λ_max(Σ_i w_i s_i A_iᵀ A_i), w, s >= 0."""
-    d = np.repeat(up_mul(weight, share), len(one.rows.A) // len(weight))
+    d = np.repeat(up_mul(weight, share), len(one.rows.value) // len(weight))
     return largest_eigenvalue(quadratic_sum([one.rows], {(0, 0): d}))
 
 
@@ -196,5 +196,5 @@ def _rows(setting: Setting, one: LogSum, order: Axes, k: int) -> tuple[Rows, Arr
 
     A = Rows.of(jacobians(setting, [one.u])[one.u].each(rows))
     errors = np.asarray(up_norm(A.error.reshape(-1, k), 1))
-    norms: Array = up_add(stack_norm(A.A.reshape(-1, k, n)), errors)
+    norms: Array = up_add(stack_norm(A.value.reshape(-1, k, n)), errors)
     return A, norms

@@ -205,7 +205,7 @@ def _along_ball(
 def _largest(setting: Setting, form: Quartic) -> float:
     """The largest value; cached for balls over which D⁴f is the same."""
     known = _largest_values(setting)
-    key = (form.G.tobytes(), form.slack)
+    key = (form.value.tobytes(), form.near.error)
     if key not in known:
         known[key] = largest_quartic(form)
     return known[key]
@@ -213,7 +213,7 @@ def _largest(setting: Setting, form: Quartic) -> float:
 
 @once_per_setting
 def _largest_values(setting: Setting) -> dict[tuple[bytes, float], float]:
-    """The largest values of quartic forms by their Gram matrices and slacks."""
+    """The largest values of quartic forms by their Gram matrices and their errors."""
     return {}
 
 

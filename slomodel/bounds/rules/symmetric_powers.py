@@ -8,13 +8,14 @@ from math import comb, factorial
 
 import numpy as np
 
+from slomodel.bounds.arithmetic.bounded import Bounded
 from slomodel.bounds.arithmetic.contraction import contract
 from slomodel.bounds.arithmetic.interval import Interval, point, whole_power
-from slomodel.bounds.arithmetic.rounding import Array, settled, up_add, up_div, up_mul, up_norm
+from slomodel.bounds.arithmetic.rounding import Array, up_add, up_div, up_mul, up_norm
+from slomodel.bounds.arithmetic.upper_bounds import rounded_up
 from slomodel.bounds.centre import centre_norms
 from slomodel.bounds.norms.cubic import MOST_COLUMNS_CUBIC, cubic_norm
-from slomodel.bounds.norms.loewner import Sum
-from slomodel.bounds.norms.polynomial import Polynomial, enlarged, largest_value
+from slomodel.bounds.norms.polynomial import Polynomial, largest_value
 from slomodel.bounds.norms.spectral import spectral_norm
 from slomodel.bounds.ranges.enclose import boxed, enclose
 from slomodel.bounds.refinements.aligned import aligned
@@ -78,7 +79,7 @@ def symmetric_terms(setting: Setting) -> Series | None:
     for k in sorted({sum(key) for key in own if sum(key) >= 2}):
         keys = [key for key in own if sum(key) == k]
         values = np.array([own[key] for key in keys])
-        parts[k] = Polynomial(np.array(keys), enlarged(settled(values * w), 2))
+        parts[k] = Polynomial(np.array(keys), rounded_up(rounded_up(values * w), 2))
         sizes[k] = largest_value(parts[k])
     if 3 in sizes:
         sizes[3] = min(sizes[3], float(up_div(up_mul(w, _third_norm(centre)), 6.0)))
@@ -133,7 +134,7 @@ def _form_norm(a: Interval) -> float:
     mid, order, d = a.mid, len(a.shape), a.shape[0]
     slack = float(up_norm(a.rad))
     if order == 3 and d <= MOST_COLUMNS_CUBIC:
-        return cubic_norm(Sum(mid, slack))
+        return cubic_norm(Bounded(mid, slack))
     rows = d ** (order // 2)
     return float(up_add(spectral_norm(mid.reshape(rows, -1)), slack))
 
@@ -203,7 +204,7 @@ def _third_norm(centre: Centre) -> float:
     diagonal = np.arange(m)
     own = own + blocks.each(lambda array: array[diagonal, diagonal])
     mid, rad = _placed(blocks.mid, own.mid), _placed(blocks.rad, own.rad)
-    return float(up_mul(6.0, cubic_norm(Sum(mid, float(up_norm(rad))))))
+    return float(up_mul(6.0, cubic_norm(Bounded(mid, float(up_norm(rad))))))
 
 
 def _placed(blocks: Array, own: Array) -> Array:

@@ -173,3 +173,44 @@ def test_steps_of_elementary_functions_move_both_ends():
     assert high[4] == -np.inf
     assert high[5] == np.inf
     assert low[5] == -np.inf
+
+
+def test_numbers_times_powers_of_two_are_rounded_up_only_where_they_are_subnormal():
+    x = np.array([1.0, 1 / 3, -1 / 3, 5e-324, 0.0])
+    for e in (-1074, -1060, -3, 0, 900):
+        found = r.up_ldexp(x, e)
+        for one, high in zip(x, found, strict=True):
+            truth = _exact(one) * Fraction(2) ** e
+            assert _exact(high) >= truth
+            assert _exact(high) <= truth + 2 * Fraction(5e-324)
+            assert abs(high) < r.SMALLEST_NORMAL or _exact(high) == truth
+    assert r.up_ldexp(1.0, 2000) == np.inf
+    assert r.up_ldexp(np.nan, 3) == np.inf
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-162, 1e-320, 1e150])
+def test_products_of_matrices_that_are_not_negative_are_no_less_than_the_exact_ones(scale):
+    rng = np.random.default_rng(0)
+    A, B = scale * rng.random((3, 50)), rng.random((50, 2)) * min(scale, 1.0)
+    for a, b in ((A, B), (A, B[:, 0])):
+        found = r.up_matmul(a, b).reshape(3, -1)
+        for i in range(3):
+            for j, column in enumerate(b.reshape(50, -1).T):
+                truth = sum(_exact(x) * _exact(y) for x, y in zip(a[i], column, strict=True))
+                assert truth <= _exact(found[i, j])
+                assert _exact(found[i, j]) <= truth * (1 + Fraction(1e-13)) + 200 * Fraction(5e-324)
+
+
+def test_sums_over_runs_are_no_less_than_the_exact_ones():
+    a = np.random.default_rng(0).random(1000)
+    found = r.up_reduceat(a, np.array([0, 300, 301]))
+    for high, part in zip(found, np.split(a, [300, 301]), strict=True):
+        assert _exact(high) >= sum(map(_exact, part))
+    assert (r.up_reduceat(np.zeros(5), np.array([0, 2])) == 0.0).all()
+
+
+def test_rounding_units_add_up_to_gamma():
+    for n in (1, 2, 100, 2**40):
+        exact = Fraction(n, 2**53) / (1 - Fraction(n, 2**53))
+        assert exact <= _exact(r.gamma(n)) <= exact * (1 + Fraction(1, 2**51))
+    assert r.gamma(2**53) == np.inf

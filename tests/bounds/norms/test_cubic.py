@@ -7,14 +7,16 @@ import math
 import numpy as np
 import pytest
 
+from slomodel.bounds.arithmetic.bounded import Bounded, symmetrised
 from slomodel.bounds.norms.cubic import cubic_norm, split_norm
-from slomodel.bounds.norms.loewner import Sum, symmetrised
 
 
 def turned(T: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
     """The form of a few variables along as many orthogonal directions of n."""
     Q = np.linalg.qr(rng.standard_normal((n, len(T))))[0]
-    return symmetrised(Sum(np.einsum("ijk,ai,bj,ck->abc", T, Q, Q, Q, optimize=True), 0.0)).array
+    return symmetrised(
+        Bounded(np.einsum("ijk,ai,bj,ck->abc", T, Q, Q, Q, optimize=True), 0.0)
+    ).value
 
 
 def square_times(n: int) -> np.ndarray:
@@ -32,7 +34,7 @@ def test_a_product_along_few_directions(few: int, n: int, scale: float) -> None:
     bound, attained = split_norm(T)
     assert exact * (1.0 - 1e-12) <= bound <= exact * 1.002
     assert exact * 0.99 <= attained <= exact * (1.0 + 1e-9)
-    assert exact * (1.0 - 1e-12) <= cubic_norm(Sum(T, 0.0)) <= exact * 1.002
+    assert exact * (1.0 - 1e-12) <= cubic_norm(Bounded(T, 0.0)) <= exact * 1.002
 
 
 @pytest.mark.parametrize("n", [31, 41])
@@ -40,7 +42,7 @@ def test_no_value_is_above(n: int) -> None:
     """Of forms that are large along few directions, and along all."""
     rng = np.random.default_rng(n)
     weights = np.exp(-0.3 * np.arange(n)) if n == 31 else np.ones(n)
-    T = symmetrised(Sum(rng.standard_normal((n, n, n)), 0.0)).array
+    T = symmetrised(Bounded(rng.standard_normal((n, n, n)), 0.0)).value
     T = T * weights[:, None, None] * weights[:, None] * weights
     most = 0.0
     for v in rng.standard_normal((20, n)) * weights:
@@ -51,7 +53,7 @@ def test_no_value_is_above(n: int) -> None:
     unfolded = float(np.linalg.norm(T.reshape(n, n * n), 2))
     bound = split_norm(T)[0]
     assert most <= bound <= (1.05 * most if n == 31 else np.inf)
-    assert most + 7.0 <= cubic_norm(Sum(T, 7.0)) <= unfolded * (1.0 + 1e-6) + 7.0
+    assert most + 7.0 <= cubic_norm(Bounded(T, 7.0)) <= unfolded * (1.0 + 1e-6) + 7.0
 
 
 def test_what_is_left_counts_too() -> None:
@@ -62,11 +64,11 @@ def test_what_is_left_counts_too() -> None:
         T[i, i, 25] = T[i, 25, i] = T[25, i, i] = 1.0 / 3.0
     exact = 2.0 / math.sqrt(27.0)  # y Σ x_i², at Σ x_i² = 2/3
     assert exact <= split_norm(T)[0] * (1.0 + 1e-14)
-    assert exact <= cubic_norm(Sum(T, 0.0)) * (1.0 + 1e-14)
+    assert exact <= cubic_norm(Bounded(T, 0.0)) * (1.0 + 1e-14)
 
 
 def test_zero_and_what_is_not_finite() -> None:
     assert split_norm(np.zeros((31, 31, 31))) == (0.0, 0.0)
     T = np.zeros((31, 31, 31))
     T[0, 0, 0] = np.inf
-    assert cubic_norm(Sum(T, 0.0)) == math.inf
+    assert cubic_norm(Bounded(T, 0.0)) == math.inf

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from bounds.settings import setting
 
+from slomodel.bounds.arithmetic.bounded import Bounded
 from slomodel.bounds.arithmetic.interval import Interval, point
 from slomodel.bounds.norms.element_derivatives import Weighted, fourth_order_ends, third_order
 from slomodel.bounds.norms.fourth_powers import attained, cubic_by_fourth_powers, fourth_powers
-from slomodel.bounds.norms.loewner import Rows, Sum, upper_end
+from slomodel.bounds.norms.loewner import Rows, upper_end
 from slomodel.bounds.ranges.element_functions import derivative_graphs
 from slomodel.bounds.ranges.elements import element_ranges
 from slomodel.bounds.structure.separable import elements
@@ -77,10 +78,10 @@ def test_upper_ends_of_dense_matrices(scale: float) -> None:
         values = np.linspace(-3.0, 1.0, 12)
         values = values - values[-1] + top
         S = scale * ((Q * values) @ Q.T)
-        end = upper_end(Sum(0.5 * S + 0.5 * S.T, 0.0))
+        end = upper_end(Bounded(0.5 * S + 0.5 * S.T, 0.0))
         assert scale * top <= end + 1e-14 * scale
         assert end == pytest.approx(scale * top, rel=1e-11)
-    assert upper_end(Sum(np.diag([-2.0, -4.0]), 0.0)) >= -2.0
+    assert upper_end(Bounded(np.diag([-2.0, -4.0]), 0.0)) >= -2.0
 
 
 def test_elements_in_blocks_have_the_ranges_that_they_have_alone() -> None:

@@ -7,8 +7,9 @@ import math
 import numpy as np
 import pytest
 
+from slomodel.bounds.arithmetic.bounded import Bounded, symmetrised
 from slomodel.bounds.arithmetic.interval import point
-from slomodel.bounds.norms.loewner import Rows, Sum, symmetrised
+from slomodel.bounds.norms.loewner import Rows
 from slomodel.bounds.norms.quartic import (
     Quartic,
     largest_quartic,
@@ -25,7 +26,7 @@ def rows_of(A: np.ndarray) -> Rows:
 
 
 def symmetric(T: np.ndarray) -> np.ndarray:
-    return symmetrised(Sum(T, 0.0)).array
+    return symmetrised(Bounded(T, 0.0)).value
 
 
 def product(indices: tuple[int, int, int], n: int) -> np.ndarray:
@@ -63,17 +64,17 @@ def attained(q: Quartic, rng: np.random.Generator) -> float:
     i, j = np.triu_indices(n)
     weight = np.where(i == j, 1.0, math.sqrt(2.0))
     V = rng.standard_normal((40, n))
-    shift = float(np.linalg.norm(q.G))
+    shift = float(np.linalg.norm(q.value))
     for _ in range(400):
         V /= np.linalg.norm(V, axis=1, keepdims=True)
-        image = (weight * V[:, i] * V[:, j]) @ q.G / weight
+        image = (weight * V[:, i] * V[:, j]) @ q.value / weight
         M = np.zeros((40, n, n))
         M[:, i, j] = M[:, j, i] = image
         M[:, np.arange(n), np.arange(n)] = image[:, i == j]
         V = np.einsum("kij,kj->ki", M, V) + shift * V
     V /= np.linalg.norm(V, axis=1, keepdims=True)
     s = weight * V[:, i] * V[:, j]
-    return float(np.max(np.einsum("ka,ab,kb->k", s, q.G, s)))
+    return float(np.max(np.einsum("ka,ab,kb->k", s, q.value, s)))
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -92,7 +93,7 @@ def test_random_forms_are_not_below_what_is_attained(seed: int) -> None:
 def test_a_cubic_and_quartic_form_at_one_vector_add_up() -> None:
     """For 2 (a·v)³ and 3 (a·v)⁴: 2‖a‖³ + 3 r ‖a‖⁴."""
     a = np.array([3.0, 4.0])
-    T = Sum(2.0 * np.einsum("i,j,k->ijk", a, a, a), 0.0)
+    T = Bounded(2.0 * np.einsum("i,j,k->ijk", a, a, a), 0.0)
     form = sum_of_fourth_powers(rows_of(a[np.newaxis]), np.array([3.0]))
     for radius in (0.0, 1e-3, 0.1, 10.0):
         bound = third_nearby(Third(T, 250.0), form, 1875.0, radius)
@@ -103,7 +104,7 @@ def test_a_cubic_and_quartic_form_at_one_vector_add_up() -> None:
 
 def test_a_cubic_and_a_quartic_form_at_different_vectors_do_not() -> None:
     """For v_1³ and v_2⁴ the largest of v_1³ + r e_2 v_2³ is that of one of them, or nearly."""
-    T = Sum(product((0, 0, 0), 2), 0.0)
+    T = Bounded(product((0, 0, 0), 2), 0.0)
     form = sum_of_fourth_powers(rows_of(np.array([[0.0, 1.0]])), np.ones(1))
     bound = third_nearby(Third(T, 1.0), form, 1.0, 1.0)
     assert 1.0 <= bound <= math.sqrt(2.0) * (1.0 + CLOSE)

@@ -185,9 +185,9 @@ def test_rows_in_their_span_have_the_same_inner_products(scale: float) -> None:
     A *= np.array([1.0, 1e-3, 1e3, 1.0, 1.0, 1.0])[:, np.newaxis] * scale
     found = in_span(Rows.of(point(A)))
     assert found is not None
-    assert found.A.shape == (6, 6)
+    assert found.value.shape == (6, 6)
     assert (found.error <= 1e-5 * np.linalg.norm(A / scale, axis=1) * scale + 1e-300).all()
-    B = found.A / scale
+    B = found.value / scale
     np.testing.assert_allclose(B @ B.T, (A / scale) @ (A / scale).T, rtol=1e-9, atol=1e-9)
     assert in_span(Rows.of(point(np.full((2, 9), 1e308)))) is None
 
@@ -200,8 +200,8 @@ def test_the_rows_are_within_their_errors_of_the_given_ones() -> None:
     found = in_span(Rows.of(point(A)))
     assert found is not None
     unit = np.linalg.norm(A, axis=1, keepdims=True)
-    U, _, Vt = np.linalg.svd((found.A / unit).T @ (A / unit), full_matrices=False)
-    off = np.linalg.norm(A - found.A @ (U @ Vt), axis=1)
+    U, _, Vt = np.linalg.svd((found.value / unit).T @ (A / unit), full_matrices=False)
+    off = np.linalg.norm(A - found.value @ (U @ Vt), axis=1)
     assert (off <= found.error).all()
 
 

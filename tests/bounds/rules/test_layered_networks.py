@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from slomodel.bounds.rules.networks.centre_derivatives import (
 )
 from slomodel.bounds.rules.networks.jets import NetworkJets
 from slomodel.bounds.rules.networks.sample_polynomials import partitions
+from slomodel.bounds.rules.networks.samples import by_sample
 from slomodel.bounds.rules.networks.values import Values, network_values, over_cell
 from slomodel.bounds.structure.networks import network
 
@@ -165,6 +167,21 @@ def test_what_moves_over_a_cell() -> None:
     for found in (cell.moved[1], cell.lengths[1]):
         assert np.all(exact <= found)
         assert np.all(found <= exact * (1.0 + CLOSE))
+
+
+@pytest.mark.parametrize(("rho", "x"), [(1e-200, 1e-150), (1e-320, 1e-10), (5e-324, 5e-324)])
+def test_products_of_small_radii_and_small_features_are_not_0(rho: float, x: float) -> None:
+    """u = w x moves by ρ x and z = sinh(u) by no less, however small both are; o = v z by ρ z."""
+    one = setting(
+        "data X[1,1] var W[1,1], V[1,1] minimize sumsq(V @ sinh(W @ X)) / 2",
+        [1e-170, 1e-170],
+        X=np.array([[x]]),
+    )
+    values = values_of(one)
+    cell = over_cell(values, np.full(2, rho))
+    assert Fraction(float(cell.moved[1][0])) >= Fraction(rho) * Fraction(x)
+    weight = by_sample(values, cell).weights[0, 0, 0]
+    assert Fraction(float(weight)) >= Fraction(1e-170) + Fraction(rho)
 
 
 @pytest.mark.parametrize("m", [5, 9])

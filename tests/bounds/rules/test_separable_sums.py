@@ -10,6 +10,7 @@ from bounds.fuzz import cases
 from bounds.settings import setting
 from bounds.test_sound import alone
 
+from slomodel.bounds.arithmetic.bounded import Bounded
 from slomodel.bounds.arithmetic.interval import Interval, point
 from slomodel.bounds.norms.cubic import cubic_norm
 from slomodel.bounds.norms.element_derivatives import (
@@ -21,7 +22,6 @@ from slomodel.bounds.norms.element_derivatives import (
 from slomodel.bounds.norms.fourth_powers import cubic_by_fourth_powers, fourth_powers
 from slomodel.bounds.norms.loewner import (
     Rows,
-    Sum,
 )
 from slomodel.bounds.rules.separable_sums import separable_sums
 from slomodel.bounds.structure.separable import elements
@@ -177,11 +177,13 @@ def test_cubic_norms_of_many_variables(n: int) -> None:
     """e⊗e⊗e has norm 1, and sym(w ⊗ I) has norm ‖w‖."""
     e = np.zeros((n, n, n))
     e[0, 0, 0] = 1.0
-    assert 1.0 <= cubic_norm(Sum(e, 0.0)) <= 1.0 + CLOSE
+    assert 1.0 <= cubic_norm(Bounded(e, 0.0)) <= 1.0 + CLOSE
     w, eye = np.linspace(-1.0, 2.0, n), np.eye(n)
     T = sum(np.einsum(spec, w, eye) for spec in ("i,jk->ijk", "j,ik->ijk", "k,ij->ijk")) / 3.0
     length = float(np.linalg.norm(w))
-    assert length * (1.0 - 1e-14) <= cubic_norm(Sum(np.asarray(T), 0.0)) <= length * (1.0 + 1e-6)
+    assert (
+        length * (1.0 - 1e-14) <= cubic_norm(Bounded(np.asarray(T), 0.0)) <= length * (1.0 + 1e-6)
+    )
 
 
 def test_cubic_norms_of_sums_of_cubes() -> None:
@@ -189,7 +191,7 @@ def test_cubic_norms_of_sums_of_cubes() -> None:
     n = 34
     T = np.zeros((n, n, n))
     T[np.arange(n), np.arange(n), np.arange(n)] = 1.0
-    assert 1.0 <= cubic_norm(Sum(T, 0.0)) <= 1.0 + 2e-3
+    assert 1.0 <= cubic_norm(Bounded(T, 0.0)) <= 1.0 + 2e-3
     rng = np.random.default_rng(0)
     A = rng.standard_normal((80, n))
     T = np.einsum("mi,mj,mk->ijk", A, A, A)
@@ -199,7 +201,7 @@ def test_cubic_norms_of_sums_of_cubes() -> None:
             v = A.T @ (A @ v) ** 2
             largest = max(largest, float(np.sum((A @ (v / np.linalg.norm(v))) ** 3)))
             v = v / np.linalg.norm(v)
-    assert largest <= cubic_norm(Sum(T, 0.0)) <= 2.0 * largest
+    assert largest <= cubic_norm(Bounded(T, 0.0)) <= 2.0 * largest
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 M_k has an axis of length B, the number of blocks, for each derivative: M_k[b1..bk] is at least
 ‖D_{b1..bk} u(x)[v_1..v_k]‖ over the ball and over unit vectors v_i of the blocks. All M_k are
-symmetric. Operations here take and give upper bounds, enlarged as in `settled`.
+symmetric. Operations here take and give upper bounds, enlarged as in `rounded_up`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from slomodel.bounds.arithmetic.rounding import Array, settled
+from slomodel.bounds.arithmetic.rounding import Array
+from slomodel.bounds.arithmetic.upper_bounds import rounded_up
 
 ORDER = 3
 """The highest derivative carried."""
@@ -33,14 +34,14 @@ def scaled(factor: float, a: Array) -> Array:
 
 def constant(value: float, blocks: int) -> Jet:
     """The jet of what does not vary."""
-    return (settled(np.asarray(value)), *(np.zeros((blocks,) * k) for k in range(1, ORDER + 1)))
+    return (rounded_up(np.asarray(value)), *(np.zeros((blocks,) * k) for k in range(1, ORDER + 1)))
 
 
 def variable(value: float, block: int, blocks: int) -> Jet:
     """The jet of a block: its derivative along itself is the identity of norm at most 1."""
     first = np.zeros(blocks)
     first[block] = 1.0
-    return (settled(np.asarray(value)), first, *constant(0.0, blocks)[2:])
+    return (rounded_up(np.asarray(value)), first, *constant(0.0, blocks)[2:])
 
 
 def least(jets: Sequence[Jet]) -> Jet:
@@ -52,14 +53,14 @@ def least(jets: Sequence[Jet]) -> Jet:
 
 
 def multiple(factor: float, jet: Jet) -> Jet:
-    return jet if factor == 1.0 else tuple(settled(scaled(factor, a)) for a in jet)
+    return jet if factor == 1.0 else tuple(rounded_up(scaled(factor, a)) for a in jet)
 
 
 def total(jets: Sequence[Jet]) -> Jet:
     """Bounds of a sum."""
     if len(jets) == 1:
         return jets[0]
-    return tuple(settled(np.sum(list(orders), axis=0)) for orders in zip(*jets, strict=True))
+    return tuple(rounded_up(np.sum(list(orders), axis=0)) for orders in zip(*jets, strict=True))
 
 
 def largest(jets: Sequence[Jet]) -> Jet:
@@ -88,10 +89,10 @@ def product(pairs: Sequence[tuple[Jet, Jet]]) -> Jet:
 
     mixed = both(1, 1)
     return (
-        settled(both(0, 0)),
-        settled(both(1, 0) + both(0, 1)),
-        settled(both(2, 0) + (mixed + mixed.T) + both(0, 2)),
-        settled(both(3, 0) + spread(both(2, 1)) + spread(turned(1, 2)) + both(0, 3)),
+        rounded_up(both(0, 0)),
+        rounded_up(both(1, 0) + both(0, 1)),
+        rounded_up(both(2, 0) + (mixed + mixed.T) + both(0, 2)),
+        rounded_up(both(3, 0) + spread(both(2, 1)) + spread(turned(1, 2)) + both(0, 3)),
     )
 
 
@@ -105,7 +106,7 @@ def shift(a: Array, radii: Array, radius: float) -> Array:
         ratio = np.where(size > 0.0, a / np.where(size > 0.0, size, 1.0), 0.0)
         length = size[..., 0] * np.sqrt(np.sum(ratio * ratio, axis=-1))
         whole = np.where(size[..., 0] == np.inf, np.inf, length * radius)
-    return settled(np.asarray(np.minimum(by_block, whole)))
+    return rounded_up(np.asarray(np.minimum(by_block, whole)))
 
 
 def centred(jet: Jet, centre: Sequence[Array], orders: int, radii: Array, radius: float) -> Jet:
@@ -117,6 +118,6 @@ def centred(jet: Jet, centre: Sequence[Array], orders: int, radii: Array, radius
     result = list(jet)
     for k in range(min(orders, ORDER) - 1, -1, -1):
         if k < len(centre):
-            moved = settled(centre[k] + shift(result[k + 1], radii, radius))
+            moved = rounded_up(centre[k] + shift(result[k + 1], radii, radius))
             result[k] = np.minimum(result[k], moved)
     return tuple(result)

@@ -13,7 +13,8 @@ from itertools import permutations
 
 import numpy as np
 
-from slomodel.bounds.arithmetic.rounding import Array, settled, up_norm
+from slomodel.bounds.arithmetic.rounding import Array, up_norm
+from slomodel.bounds.arithmetic.upper_bounds import rounded_up
 from slomodel.bounds.close import Closure, close
 from slomodel.bounds.enclosure import DerivativeBounds, Enclosure, both_ends
 from slomodel.bounds.norms.cubic import trilinear_norm
@@ -65,7 +66,7 @@ def stacked(parts: Sequence[tuple[int, Array]], count: int) -> Array:
 def _length(arrays: Sequence[Array]) -> Array:
     if len(arrays) == 1:
         return arrays[0]
-    return settled(np.asarray(up_norm(np.stack(arrays), 0)))
+    return rounded_up(np.asarray(up_norm(np.stack(arrays), 0)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,7 @@ def close_blocks(pieces: BlockBounds) -> Closure:
     """
     r = pieces.radius
     radii = np.full(len(pieces.hessian_blocks), r)
-    reached = settled(pieces.hessian_blocks + shift(pieces.over[1], radii, r))
+    reached = rounded_up(pieces.hessian_blocks + shift(pieces.over[1], radii, r))
     first = {
         "sup ‖H‖ by blocks": form_norm(pieces.over[0]),
         "‖H(c)‖ + r sup ‖D³f‖ by blocks": form_norm(np.minimum(pieces.over[0], reached)),

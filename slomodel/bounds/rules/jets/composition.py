@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from slomodel.bounds.arithmetic.interval import Interval
-from slomodel.bounds.arithmetic.rounding import Array, settled, up_add
+from slomodel.bounds.arithmetic.rounding import Array, up_add
+from slomodel.bounds.arithmetic.upper_bounds import rounded_up
 from slomodel.bounds.rules.jets.arrays import ORDER, Jet, spread, times
 from slomodel.bounds.rules.jets.mixed_norms import Norm, flattened, is_entrywise, measure
 
@@ -27,7 +28,7 @@ class Derivatives:
     @classmethod
     def of(cls, ranges: Sequence[Interval]) -> Derivatives:
         """From the ranges of φ and its derivatives up to `ORDER`."""
-        return cls(tuple(settled(one.magnitude) for one in ranges), ranges[1])
+        return cls(tuple(rounded_up(one.magnitude) for one in ranges), ranges[1])
 
     def largest(self, k: int) -> float:
         return float(np.max(self.sizes[k], initial=0.0))
@@ -70,10 +71,10 @@ def composed(derivatives: Derivatives, inner: Inner, norm: Norm) -> Jet:
         _x(largest[3], pair.triple()), _x(lengths[3], times(times(e[1], e[1]), e[1]))
     )
     return (
-        settled(np.asarray(lengths[0])),
-        settled(linear[0]),
-        settled(second + linear[1]),
-        settled(triple + spread(mixed) + linear[2]),
+        rounded_up(np.asarray(lengths[0])),
+        rounded_up(linear[0]),
+        rounded_up(second + linear[1]),
+        rounded_up(triple + spread(mixed) + linear[2]),
     )
 
 
@@ -124,7 +125,7 @@ def _scale(
         middle = 0.5 * low + 0.5 * high
         spread_ = max(float(up_add(high, -middle)), float(up_add(middle, -low)))
         if np.isfinite(middle):
-            sizes = settled(np.array([abs(middle), spread_]))
+            sizes = rounded_up(np.array([abs(middle), spread_]))
             found.append(_x(sizes[0], inner.own[k]) + _x(sizes[1], inner.flat[k]))
         rows = measure(derivatives.sizes[1], None, norm.replace("r", "m").replace("c", "r"))
         columns = measure(derivatives.sizes[1], None, norm.replace("c", "m"))

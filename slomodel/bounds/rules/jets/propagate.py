@@ -11,7 +11,8 @@ import numpy as np
 
 import slomodel.functions as table
 from slomodel.bounds.arithmetic.interval import Interval, around, interval, meet
-from slomodel.bounds.arithmetic.rounding import FLOOR, Array, settled, up_add
+from slomodel.bounds.arithmetic.rounding import Array, up_add
+from slomodel.bounds.arithmetic.upper_bounds import FLOOR, rounded_up
 from slomodel.bounds.ranges.derivatives import derivative_range, derivative_ranges
 from slomodel.bounds.ranges.enclose import boxed, enclose_narrowed
 from slomodel.bounds.ranges.kinks import Orders
@@ -140,7 +141,7 @@ def _capped(ball: BallJets, node: Expr, norm: Norm, jet: Jet) -> Jet:
         jet = jets.least([jet, *(ball.found[node, other] for other in larger)])
     if node not in own.scope.moving:
         return jet
-    value = settled(np.asarray(own.at_centre(node, norm)))
+    value = rounded_up(np.asarray(own.at_centre(node, norm)))
     # Continuous: the value. C^k: the derivatives up to the k-th, the next one almost everywhere.
     orders = ball.orders[node] + 1
     centre: Sequence[Array] = (value,)

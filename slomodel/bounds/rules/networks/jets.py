@@ -23,7 +23,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from slomodel.bounds.arithmetic.rounding import FLOOR, Array, settled, up_add, up_norm
+from slomodel.bounds.arithmetic.rounding import Array, up_add, up_norm
+from slomodel.bounds.arithmetic.upper_bounds import FLOOR, rounded_up
 from slomodel.bounds.norms.polynomial import collected, largest_value
 from slomodel.bounds.norms.power_sums import largest_eigenvalues, roughly
 from slomodel.bounds.rules.networks.norms import Alternatives, Terms, alternatives, bounded
@@ -130,14 +131,14 @@ class NetworkJets:
         both = []
         for jets in (self.fine, self.rough):
             along, steepest = jets.outputs(1)[1], jets.own.sizes[1]
-            squared = scaled(settled(steepest * steepest), times(along, along))
+            squared = scaled(rounded_up(steepest * steepest), times(along, along))
             none = np.zeros(len(squared.c), dtype=bool)
             both.append(Terms(squared.exponents, squared.c, none))
         exponents, values = self._bounds(both)
         still = ((self.cell.rho == 0.0) & (exponents > 0)).any(axis=1)
-        reach = settled(np.prod(np.maximum(self.cell.rho, FLOOR) ** exponents, axis=1))
-        moved = float(np.sum(settled(values * reach), where=~still))
-        change = float(settled(np.sqrt(settled(np.asarray(moved)))))
+        reach = rounded_up(np.prod(np.maximum(self.cell.rho, FLOOR) ** exponents, axis=1))
+        moved = float(np.sum(rounded_up(values * reach), where=~still))
+        change = float(rounded_up(np.sqrt(rounded_up(np.asarray(moved)))))
         return float(up_add(self.values.slope, change))
 
     def _bounds(self, both: Sequence[Terms]) -> tuple[Exponents, Array]:
@@ -175,7 +176,7 @@ def _terms(jets: Jets, k: int) -> Terms:
 
 def _largest(exponents: Exponents, values: Array) -> float:
     """At least the polynomial's largest value for t of length 1."""
-    values = settled(values)
+    values = rounded_up(values)
     if not np.isfinite(values).all():
         return float(np.inf)
     return largest_value(collected(exponents, values))

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from slomodel.bounds.arithmetic.interval import Interval, point
-from slomodel.bounds.arithmetic.rounding import Array, settled, up_norm
+from slomodel.bounds.arithmetic.rounding import Array, up_norm
+from slomodel.bounds.arithmetic.upper_bounds import floored, rounded_up
 from slomodel.bounds.ranges.log_sum_exp import cumulant_bounds, largest_variance, shares
 from slomodel.bounds.ranges.smoothness import Smoothness
 from slomodel.bounds.rules.networks.functions import ORDERS, Function
@@ -36,8 +37,8 @@ class Loss:
         """Upper bound on ‖D^k g_i‖, k = 1 to 4, over intervals o (h, N): (N,) each."""
         if self.weight is None and len(self.singles) == 1:
             _, (first, *higher), smooth = self.singles[0].sizes(o, is_large)
-            gradient = settled(np.asarray(up_norm(first, 0)))
-            return [gradient, *(np.max(a, axis=0) for a in higher)], smooth
+            gradient = rounded_up(np.asarray(up_norm(first, 0)))
+            return [gradient, *(floored(np.max(a, axis=0)) for a in higher)], smooth
         ranges, smooth = self.diagonal(o)
         return self.norms(ranges, o), smooth
 
@@ -47,10 +48,10 @@ class Loss:
         D^k of these is diagonal, so that its norm is the largest entry.
         """
         _, gradient, *higher = ranges
-        sizes = [np.max(a.magnitude, axis=0) for a in higher]
+        sizes = [floored(np.max(a.magnitude, axis=0)) for a in higher]
         if self.weight is not None:
-            p, w = shares(o), self.weight.magnitude
+            p, w = shares(o), floored(self.weight.magnitude)
             gradient = gradient + self.weight * p
-            own = cumulant_bounds(largest_variance(p))
-            sizes = [settled(a + settled(w * b)) for a, b in zip(sizes, own, strict=True)]
-        return [settled(np.asarray(up_norm(gradient.magnitude, 0))), *sizes]
+            own = [floored(one) for one in cumulant_bounds(largest_variance(p))]
+            sizes = [rounded_up(a + rounded_up(w * b)) for a, b in zip(sizes, own, strict=True)]
+        return [rounded_up(np.asarray(up_norm(gradient.magnitude, 0))), *sizes]

@@ -15,7 +15,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from slomodel.bounds.arithmetic.rounding import Array, gamma, settled, up
+from slomodel.bounds.arithmetic.rounding import Array, up_mul
+from slomodel.bounds.arithmetic.upper_bounds import floored, rounded_up
 from slomodel.bounds.norms.power_sums import Norm, largest_eigenvalues, power_sums
 from slomodel.bounds.rules.networks.sample_polynomials import Exponents, Key
 from slomodel.bounds.rules.networks.samples import Bundle, power
@@ -99,7 +100,7 @@ def bounded(own: Bundle, terms: Terms, by: Alternatives, slope: float, norm: Nor
         for start in range(0, len(which), rows):
             part = which[start : start + rows]
             result[part] = _of_power(own, terms, by.take(part), q, slope, norm)
-    return settled(result)
+    return rounded_up(result)
 
 
 def _of_power(
@@ -113,7 +114,7 @@ def _of_power(
         norms = power_norm(own, b, weights[which], q, norm)
         for k in range(int(np.max(by.picked[which, b]))):
             more = by.picked[which, b] > k
-            factor[which[more]] = settled(factor[which[more]] * norms[more])
+            factor[which[more]] = rounded_up(factor[which[more]] * norms[more])
     return factor
 
 
@@ -123,15 +124,15 @@ def _weights(own: Bundle, terms: Terms, by: Alternatives, slope: float) -> tuple
     for b, lengths in enumerate(own.lengths):
         for k in range(int(np.max(by.rest[:, b], initial=0))):
             which = by.rest[:, b] > k
-            weights[which] = settled(weights[which] * lengths)
+            weights[which] = rounded_up(weights[which] * lengths)
     factor = np.ones(len(weights))
     sloped = (by.kind == SLOPES) | (by.kind == ROOT)
-    weights[sloped] = settled(weights[sloped] * own.slopes)
+    weights[sloped] = rounded_up(weights[sloped] * own.slopes)
     squared = by.kind == CAUCHY
     weights[squared] = power(weights[squared], 2)
     factor[squared] = slope
     rooted = by.kind == ROOT
-    factor[rooted] = settled(np.sqrt(_total(weights[rooted], own.count)))
+    factor[rooted] = rounded_up(np.sqrt(_total(weights[rooted], own.count)))
     return weights, factor
 
 
@@ -144,7 +145,7 @@ def power_norm(own: Bundle, b: int, c: Array, q: int, norm: Norm = largest_eigen
     centre = _root(power_sums(own.moments[b], c, q, norm), q)
     if b == 0:
         return centre
-    return settled(centre + _moved_norm(own, b, c, q, norm, _NEGLIGIBLE * centre))
+    return rounded_up(centre + _moved_norm(own, b, c, q, norm, _NEGLIGIBLE * centre))
 
 
 def _moved_norm(own: Bundle, b: int, c: Array, q: int, norm: Norm, enough: Array) -> Array:
@@ -156,23 +157,25 @@ def _moved_norm(own: Bundle, b: int, c: Array, q: int, norm: Norm, enough: Array
     result = _root(_total(c, own.moved[q][b]), q)
     more = np.flatnonzero(result > enough)
     if len(more):
-        below = settled(c[more] * power(own.largest[b - 1, 0], q))
+        below = rounded_up(c[more] * power(own.largest[b - 1, 0], q))
         rho, scale = own.rho[b - 1], own.norms[b - 1]
         through = _moved_norm(own, b - 1, below, q, norm, np.zeros(len(more)))
-        together = settled(scale * through)
+        together = rounded_up(scale * through)
         if rho > 0.0:
             centre = _root(power_sums(own.moments[b - 1], below, q, norm), q)
-            together = settled(together + settled(rho * settled(centre + through)))
+            together = rounded_up(
+                together + floored(up_mul(np.asarray(rho), rounded_up(centre + through)))
+            )
         result[more] = np.minimum(result[more], together)
     return result
 
 
 def _total(c: Array, a: Array) -> Array:
     """Σ c_i a_i of numbers >= 0, rounded up (R,)."""
-    return settled((c @ a) * up(1.0 + gamma(len(a) + 4)))
+    return rounded_up(c @ a, len(a))
 
 
 def _root(x: Array, q: int) -> Array:
     """The q-th root for q = 2, 3, 4."""
     y = np.sqrt(x) if q != 3 else np.cbrt(x)
-    return settled(np.sqrt(y) if q == 4 else y)
+    return rounded_up(np.sqrt(y) if q == 4 else y)

@@ -8,11 +8,9 @@ import numpy as np
 
 from slomodel.bounds.arithmetic.interval import Interval, point
 from slomodel.bounds.arithmetic.rounding import Array
+from slomodel.bounds.arithmetic.sums_of_products import magnitudes
 from slomodel.bounds.ranges.log_sum_exp import shares
 from slomodel.bounds.rules.networks.values import Values
-
-SHARE = 1e-12
-"""η: a number whose error is a larger share of it counts as that much larger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +83,10 @@ def ranges_of(values: Values) -> Ranges:
 
 
 def numbers_of(values: Values, ranges: Ranges, bound: bool) -> Numbers:
-    """The middles, or bounds of the sizes of which the errors are a share η."""
+    """The middles, or the magnitudes of `sums_of_products`."""
 
     def one(a: Interval) -> Array:
-        return np.abs(a.mid) + a.rad / SHARE if bound else a.mid
+        return magnitudes(a) if bound else a.mid
 
     W = [np.abs(level.W) if bound else level.W for level in values.levels]
     z = []

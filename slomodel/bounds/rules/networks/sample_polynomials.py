@@ -10,7 +10,8 @@ from math import factorial
 import numpy as np
 from numpy.typing import NDArray
 
-from slomodel.bounds.arithmetic.rounding import Array, gamma, settled, up
+from slomodel.bounds.arithmetic.rounding import Array
+from slomodel.bounds.arithmetic.upper_bounds import rounded_up
 
 Key = tuple[int, ...]
 Exponents = NDArray[np.int64]
@@ -60,18 +61,19 @@ def added(polynomials: Sequence[Samples]) -> Samples:
         return Samples(exponents, c)
     order = np.argsort(place, kind="stable")
     starts = np.searchsorted(place[order], np.arange(len(first)))
-    growth = up(1.0 + gamma(len(codes)))
-    return Samples(exponents[first], settled(np.add.reduceat(c[order], starts, axis=0) * growth))
+    return Samples(
+        exponents[first], rounded_up(np.add.reduceat(c[order], starts, axis=0), len(codes))
+    )
 
 
 def times(p: Samples, q: Samples) -> Samples:
     exponents = p.exponents[:, np.newaxis] + q.exponents
-    c = settled(p.c[:, np.newaxis] * q.c)
+    c = rounded_up(p.c[:, np.newaxis] * q.c)
     return added([Samples(exponents.reshape(-1, p.exponents.shape[1]), c.reshape(-1, c.shape[2]))])
 
 
 def scaled(c: Array, p: Samples) -> Samples:
-    return Samples(p.exponents, settled(c * p.c))
+    return Samples(p.exponents, rounded_up(c * p.c))
 
 
 def products(u: Sequence[Samples], k: int) -> list[tuple[Key, Samples]]:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from slomodel.bounds.arithmetic.rounding import FLOOR, Array, gamma, settled, up
+from slomodel.bounds.arithmetic.rounding import Array, up_mul
+from slomodel.bounds.arithmetic.upper_bounds import FLOOR, floored, rounded_up
 from slomodel.bounds.norms.power_sums import Groups, Moments
 from slomodel.bounds.norms.spectral import stack_norm
 from slomodel.bounds.rules.networks.values import Cell, Values, over_cell
@@ -44,8 +45,8 @@ def by_sample(values: Values, cell: Cell, groups: Groups | None = None) -> Bundl
         most = np.stack([np.max(size, axis=0) for size in sizes])
         columns = [_row_norms(level.W, sizes[0], groups)]
         for size in sizes[1:]:
-            columns.append(np.max(settled(level.column_norms[:, np.newaxis] * size), axis=0))
-        weights.append(settled(np.stack(columns) + settled(rho * most)))
+            columns.append(np.max(rounded_up(level.column_norms[:, np.newaxis] * size), axis=0))
+        weights.append(rounded_up(np.stack(columns) + floored(up_mul(np.asarray(rho), most))))
         largest.append(most)
     moved = np.stack(cell.moved)
     return Bundle(
@@ -71,13 +72,13 @@ def in_groups(own: Bundle, moments: tuple[Moments, ...]) -> Bundle:
     assert groups is not None
     order, starts = groups
     sizes = np.diff(np.append(starts, len(order)))
-    growth = up(1.0 + gamma(int(np.max(sizes)) + 4))
+    longest = int(np.max(sizes))
 
     def most(a: Array) -> Array:
         return np.asarray(np.maximum.reduceat(a[..., order], starts, axis=-1))
 
     def total(a: Array) -> Array:
-        return settled(np.add.reduceat(a[..., order], starts, axis=-1) * growth)
+        return rounded_up(np.add.reduceat(a[..., order], starts, axis=-1), longest)
 
     return Bundle(
         own.rho,
@@ -139,12 +140,12 @@ def _row_norms(W: Array, size: Array, groups: Groups | None) -> Array:
         place[order] = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(order))))
         largest = np.maximum.reduceat(size[:, order], starts, axis=1)
         return _row_norms(W, largest, None)[place]
-    entries = settled(np.abs(W)[np.newaxis] * size.T[:, np.newaxis, :])
-    return settled(stack_norm(np.sign(W) * entries) + W.size * FLOOR)
+    entries = rounded_up(floored(np.abs(W))[np.newaxis] * size.T[:, np.newaxis, :])
+    return rounded_up(stack_norm(np.sign(W) * entries) + W.size * FLOOR)
 
 
 def power(a: Array, q: int) -> Array:
     result = a
     for _ in range(q - 1):
-        result = settled(result * a)
+        result = rounded_up(result * a)
     return result

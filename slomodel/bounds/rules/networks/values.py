@@ -9,7 +9,8 @@ from functools import partial
 import numpy as np
 
 from slomodel.bounds.arithmetic.interval import Interval, interval
-from slomodel.bounds.arithmetic.rounding import Array, gamma, settled, up, up_add, up_norm
+from slomodel.bounds.arithmetic.rounding import Array, up_add, up_mul, up_norm
+from slomodel.bounds.arithmetic.upper_bounds import floored, rounded_up
 from slomodel.bounds.norms.loewner import Rows
 from slomodel.bounds.norms.power_sums import Moments
 from slomodel.bounds.norms.spectral import spectral_norm
@@ -117,9 +118,9 @@ def _level(W: Array, z: Interval, u: Interval, has_bias: bool) -> Level:
     full = z.each(lambda array: np.concatenate([array, one])) if has_bias else z
     return Level(
         W,
-        spectral_norm(W),
-        np.asarray(up_norm(W, 1)),
-        np.asarray(up_norm(W, 0)),
+        float(floored(np.asarray(spectral_norm(W)))),
+        floored(up_norm(W, 1)),
+        floored(up_norm(W, 0)),
         z,
         u,
         Rows.of(full.each(np.transpose)),
@@ -173,12 +174,12 @@ def over_cell(values: Values, rho: Array) -> Cell:
     """Ranges by layers: u(x) - u(c) = W(c) (z(x) - z(c)) + h z(x) with ‖h‖_F <= rho."""
     N = values.samples
     first = values.levels[0]
-    lengths, moved = [first.rows.length], [np.zeros(N)]
+    lengths, moved = [floored(first.rows.length)], [np.zeros(N)]
     entries: Array = np.zeros(first.z.shape)
     sizes: list[list[Array]] = []
     order, reason = ANALYTIC, ""
     for k, level in enumerate(values.levels):
-        own = settled(rho[k] * lengths[k])
+        own = floored(up_mul(np.asarray(rho[k]), lengths[k]))
         u = _reached(level, moved[k], entries, own) if rho.any() else level.u
         z, largest, smooth = _sizes(values, k, u, not rho.any())
         least = int(np.min(smooth.order, initial=ANALYTIC))
@@ -189,24 +190,23 @@ def over_cell(values: Values, rho: Array) -> Cell:
             break
         after = values.levels[k + 1]
         entries = np.maximum(up_add(z.hi, -after.z.lo), up_add(after.z.hi, -z.lo))
-        entries = np.maximum(entries, 0.0)
+        entries = floored(np.maximum(entries, 0.0))
         steepest = np.max(sizes[-1][0], axis=0)
-        whole = settled(steepest * settled(settled(level.norm * moved[k]) + own))
-        moved.append(np.minimum(np.asarray(up_norm(entries, 0)), whole))
-        near = settled(np.asarray(up_norm(after.z.magnitude, 0)) + moved[-1])
-        length = np.minimum(near, np.asarray(up_norm(z.magnitude, 0)))
+        whole = rounded_up(steepest * rounded_up(rounded_up(level.norm * moved[k]) + own))
+        moved.append(np.minimum(floored(up_norm(entries, 0)), whole))
+        near = rounded_up(np.asarray(up_norm(after.z.magnitude, 0)) + moved[-1])
+        length = np.minimum(near, floored(up_norm(z.magnitude, 0)))
         if after.has_bias:
-            length = settled(np.sqrt(1.0 + settled(length * length)))
+            length = rounded_up(np.sqrt(1.0 + rounded_up(length * length)))
         lengths.append(length)
     return Cell(rho, lengths, moved, sizes[:-1], sizes[-1], order, reason)
 
 
 def _reached(level: Level, moved: Array, entries: Array, own: Array) -> Interval:
     """Where u lies (h, N)."""
-    growth = up(1.0 + gamma(2 * level.W.shape[1] + 8))
-    by_rows = settled(np.multiply.outer(level.row_norms, moved))
-    by_entries = settled(np.abs(level.W) @ entries * growth)
-    reach = settled(np.minimum(by_rows, by_entries) + own)
+    by_rows = rounded_up(np.multiply.outer(level.row_norms, moved))
+    by_entries = rounded_up(floored(np.abs(level.W)) @ entries, level.W.shape[1] + 4)
+    reach = rounded_up(np.minimum(by_rows, by_entries) + own)
     return interval(-up_add(-level.u.lo, reach), up_add(level.u.hi, reach))
 
 
@@ -219,8 +219,9 @@ def _sizes(
     is_loss = k == len(values.functions)
     if still:
         ranges, smooth = values.at_centre[k]
-        sizes = [a.magnitude for a in ranges[1:]]
+        sizes = [floored(a.magnitude) for a in ranges[1:]]
         return ranges[0], values.loss.norms(ranges, u) if is_loss else sizes, smooth
     if is_loss:
         return u, *values.loss.over(u, values.is_large)
-    return values.functions[k].sizes(u, values.is_large)
+    z, found, smooth = values.functions[k].sizes(u, values.is_large)
+    return z, [floored(one) for one in found], smooth

@@ -46,13 +46,12 @@ from math import prod, sqrt
 import numpy as np
 
 from slomodel.bounds.arithmetic.bounded import Bounded, beside
-from slomodel.bounds.arithmetic.rounding import settled
+from slomodel.bounds.arithmetic.upper_bounds import rounded_up
 from slomodel.bounds.norms.spectral import DENSE_EIGEN, norms_of
 from slomodel.bounds.rules.series.chain_gaps import Gaps, Layers
 from slomodel.bounds.rules.series.chain_wraps import wraps_of
 
 Monomials = dict[tuple[int, ...], float]
-_GROWTH = 1.0 + 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +144,11 @@ def parts(gaps: Gaps) -> Monomials:
     """Bounds of the parts of degree >= 2 by how often each layer moves."""
     low, high, wraps = Ends.of(gaps), Ends.of(gaps.turned()), wraps_of(gaps)
     result: Monomials = {}
+    roundings = 2**gaps.m + 32 * gaps.m  # of a sum over pairs of sets, and of products of gaps
     for moves in product(range(3), repeat=gaps.m):
         if sum(moves) >= 2:
-            value = _part(moves, low, high, wraps) * _GROWTH
-            result[moves] = float(settled(np.asarray(value)))
+            value = _part(moves, low, high, wraps)
+            result[moves] = float(rounded_up(np.asarray(value), roundings))
     return result
 
 

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import slomodel.functions as table
-from slomodel.bounds.arithmetic.rounding import Array
-from slomodel.bounds.norms.polynomial import Exponents, Polynomial, enlarged
+from slomodel.bounds.arithmetic.rounding import Array, up_norm
+from slomodel.bounds.arithmetic.upper_bounds import rounded_up
+from slomodel.bounds.norms.polynomial import Exponents, Polynomial
 from slomodel.bounds.rules.jets.mixed_norms import Norm, below
 from slomodel.bounds.rules.jets.norm_graph import Prepared
 from slomodel.bounds.rules.jets.norm_rules import Choice, Linear, Product
@@ -113,7 +114,7 @@ def _propagate(own: Majorants, node: Expr) -> None:
     for norm in norms:
         coefficients = own.found[node, norm]
         size = prepared.at_centre(node, norm) if (node, norm) in own.read else np.inf
-        coefficients[constant] = enlarged(np.asarray([size]), 0)
+        coefficients[constant] = rounded_up(np.asarray([size]), 0)
         for other in norms:
             if other != norm and (node, other) in own.found and below(norm, other):
                 np.minimum(coefficients, own.found[node, other], out=coefficients)
@@ -157,7 +158,7 @@ class _Kernel:
         total = np.zeros(self.count)
         for part, place in zip(parts, self.places, strict=True):
             total += np.bincount(place, weights=part, minlength=self.count)
-        return enlarged(total, 4 + sum(len(part) for part in parts))
+        return rounded_up(total, 4 + sum(len(part) for part in parts))
 
 
 def _least(own: Majorants, operand: Expr, options: Options) -> Array:
@@ -199,7 +200,7 @@ def objective_majorant(own: Majorants) -> Polynomial:
         coefficients = own.look(root, prepared.root_norm(root))
         for exponent, a in zip(own.exponents[root], coefficients, strict=True):
             key = tuple(int(e) for e in exponent)
-            block[key] = float(np.hypot(block[key], a)) * (1 + 1e-15) if key in block else float(a)
+            block[key] = float(up_norm(np.array([block[key], a])) if key in block else a)
     found: dict[tuple[int, ...], float] = {}
     for b, parts in blocks.items():
         for key in parts:
@@ -208,7 +209,7 @@ def objective_majorant(own: Majorants) -> Polynomial:
                 found[raised] = min(_by_euler(raised, blocks))
     keys = sorted(found)
     exponents = np.array(keys, dtype=np.int64).reshape(len(keys), prepared.count)
-    return Polynomial(exponents, enlarged(np.array([found[key] for key in keys]), 2))
+    return Polynomial(exponents, rounded_up(np.array([found[key] for key in keys]), 2))
 
 
 def _by_euler(

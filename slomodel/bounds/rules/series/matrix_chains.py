@@ -12,7 +12,7 @@ import numpy as np
 
 from slomodel.bounds.arithmetic.bounded import Bounded, midpoint
 from slomodel.bounds.arithmetic.interval import Interval, point
-from slomodel.bounds.arithmetic.rounding import settled
+from slomodel.bounds.arithmetic.upper_bounds import rounded_up
 from slomodel.bounds.ranges.enclose import boxed, enclose
 from slomodel.bounds.rules.series.chain_gaps import gaps_of
 from slomodel.bounds.rules.series.chain_norms import Monomials, parts
@@ -48,7 +48,7 @@ def chain_parts(setting: Setting, blocks: Sequence[str]) -> Monomials | None:
         for block, power in zip(names, layers, strict=True):
             key[block] = power
         whole = sum(layers) > 2 or chain.is_all
-        result[tuple(key)] = float(settled(np.asarray(value * weight))) if whole else np.inf
+        result[tuple(key)] = float(rounded_up(np.asarray(value * weight))) if whole else np.inf
     return result
 
 

@@ -1,0 +1,61 @@
+"""That roundings are accounted for in `bounds/arithmetic` alone, where they can be audited."""
+
+from __future__ import annotations
+
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import slomodel
+
+BOUNDS = Path(slomodel.__file__).parent / "bounds"
+# Small numbers as factors or terms, and what is known of doubles.
+SUSPECTS = re.compile(
+    r"\d+(\.\d*)?e-(1\d|[2-9]\d|\d{3})"
+    r"|finfo|nextafter|spacing|eps|EPS|SMALLEST|UNIT|gamma",
+    re.ASCII,
+)
+# By file numbers on which no proof depends, and counts of roundings with their reason beside them.
+ALLOWED: dict[str, dict[str, str]] = {
+    "lipschitz.py": {"1e-12": "bounds of two ways so close are taken as equal"},
+    "norms/power_sums.py": {
+        "1e-10": "where a factorisation is tried",
+        "1e-13": "where a factorisation is tried",
+    },
+    "norms/spectral.py": {
+        "1e-12": "any positive vector proves a bound by Collatz and Wielandt",
+        "1e-13": "where the estimate by Lanczos' method ends",
+        "1e-14": "where a factorisation is tried",
+    },
+    "norms/quartic.py": {"gamma": "of the steps, each by their magnitudes"},
+    "ranges/affine_norms.py": {"1e-14": "shifts that are tried"},
+    "ranges/sparse_rows.py": {"1e-12": "any positive vector proves a bound"},
+    "ranges/values.py": {"gamma": "of the quotient by a period"},
+    "ranges/subdivision.py": {"finfo": "how fine a division is worth while"},
+    "refinements/factor_pairs.py": {"gamma": "of a form of few variables"},
+    "refinements/ridge_majorants.py": {"gamma": "a coefficient of that name"},
+    "rules/series/matrix_chains.py": {"1e-30": "norms below it are left to other rules"},
+    "sampled.py": {
+        "eps": "estimates, which are no bounds",
+        "EPS": "estimates, which are no bounds",
+        "finfo": "estimates, which are no bounds",
+    },
+    "useless.py": {"1e-300": "when a bound is reported as useless"},
+}
+
+
+def _suspects(path: Path) -> Iterator[str]:
+    with path.open("rb") as file:
+        for token in tokenize.tokenize(file.readline):
+            if token.type in (tokenize.NUMBER, tokenize.NAME) and SUSPECTS.fullmatch(token.string):
+                yield token.string
+
+
+def test_no_rounding_is_accounted_for_outside_of_the_arithmetic() -> None:
+    found = {
+        str(path.relative_to(BOUNDS)): own
+        for path in sorted(BOUNDS.rglob("*.py"))
+        if path.parent.name != "arithmetic" and (own := set(_suspects(path)))
+    }
+    assert found == {file: set(own) for file, own in ALLOWED.items()}
