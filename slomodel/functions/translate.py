@@ -183,6 +183,7 @@ def _piecewise(node: sp.Piecewise, done: Mapping[sp.Basic, Expr]) -> Expr:
     return graph
 
 
+@cache
 def symbols(function: ScalarFunction) -> tuple[sp.Symbol, ...]:
     """One SymPy symbol an operand, real where the operand is a number."""
     types = function.operand_types or ("real",) * function.arity
