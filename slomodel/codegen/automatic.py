@@ -1,7 +1,7 @@
-"""The default backend: `c` where there is a C compiler that works, numexpr elsewhere.
+"""The default backend: `c` where a C compiler works, numexpr elsewhere.
 
-A compiler takes time in proportion to its text. Where that is seconds, it is weighed against what
-quicker evaluations save in a run of `EVALUATIONS`.
+Compiling takes time proportional to the length of the source. Where that is seconds, it is weighed
+against the time that faster evaluations save in a run of `EVALUATIONS` evaluations.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from slomodel.codegen.target import Maker, Target
 from slomodel.errors import BackendWarning, Diagnostic, TargetLimit
 
 SECONDS_PER_CHARACTER = 15e-6
-"""Of a C compiler, measured: gcc 12 takes 8e-6 to 26e-6 for chains of all kinds."""
+"""Compile time of C source; measured: gcc 12 takes 8e-6 to 26e-6 for chains of all kinds."""
 
 QUICK = 1.0
-"""Seconds that are not weighed."""
+"""Compile times up to this many seconds are not weighed."""
 
 EVALUATIONS = 10_000
-"""Gradients and products of a long run: what a model of many definitions usually takes."""
+"""Gradients and Hessian-vector products of a long run, as a large model usually needs."""
 
 LONGEST = 90.0
-"""Seconds of compiling that no run is expected to be worth; the compiler is stopped after 120."""
+"""Compile time in seconds that no run justifies; the compiler is stopped after 120."""
 
 _PYTHON = PythonTarget(NUMEXPR)
 _told: set[str] = set()
@@ -38,8 +38,8 @@ class Automatic:
     """The target of one model. `reason` says why it is not `c`; None where it is.
 
     All entries run on one target, unless the compiler fails after it has worked. A BackendWarning,
-    once for each reason, tells of what can be helped. `note` is what was weighed where `c` takes
-    seconds to compile, empty elsewhere.
+    issued once per reason, reports a cause that the user can remove. `note` reports the estimated
+    times where `c` takes seconds to compile, and is empty elsewhere.
     """
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class Automatic:
         return ""
 
     def require(self) -> None:
-        """Nothing: one of its targets always runs."""
+        """Do nothing: one of its targets always runs."""
 
     def source(
         self, name: str, entries: Sequence[Entry], layout: Layout, numbers: Mapping[str, int]
@@ -70,7 +70,7 @@ class Automatic:
         return self._chosen.source(name, entries, layout, numbers)
 
     def maker(self, name: str, entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Maker:
-        """The function of one entry: of `c`, and of numexpr where that cannot be had."""
+        """The function of one entry, from `c` or, where `c` is not available, from numexpr."""
         if self.reason is None:
             try:
                 printed = NATIVE.printed(name, entry, layout, numbers)
@@ -83,7 +83,7 @@ class Automatic:
         return _PYTHON.maker(name, entry, layout, numbers)
 
     def _is_worth(self, printed: Printed) -> bool:
-        """Whether a run saves more time than compiling takes; a text in the cache takes none."""
+        """Whether a run saves more time than compiling takes; a cached library costs nothing."""
         length = len(printed.text)
         wait = SECONDS_PER_CHARACTER * length
         if wait <= QUICK or is_compiled(printed.text, printed.layout.precision == "float32"):

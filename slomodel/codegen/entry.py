@@ -43,7 +43,8 @@ def program_of(
 ) -> Program:
     """An entry lowered and scheduled for a target that spells and fuses the given functions.
 
-    If there are directions, the variables are the centre. The arrays are the last roots.
+    If there are directions, the variables are the arguments of stage `centre`. The last roots are
+    the arrays.
     """
     roots = lower(entry.roots, numbers, spells)
     return schedule(

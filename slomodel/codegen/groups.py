@@ -24,7 +24,8 @@ MOST_DEPTH = 50
 class Group:
     """A kernel under construction: its root and the nodes fused so far, with their multiplicities.
 
-    A node used twice is printed twice, so its operands count twice: `printed` is the text's size.
+    A node used twice is printed twice, so its operands count twice; `printed` is the length of the
+    text.
     """
 
     root: Map

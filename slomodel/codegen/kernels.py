@@ -132,7 +132,7 @@ class Compiled:
         self._lock = threading.RLock()
 
     def serves(self, derivatives: Derivatives, numbers: Mapping[str, int], target: Target) -> bool:
-        """Whether these are the kernels for the given derivatives, sizes and target."""
+        """Whether these kernels belong to the given derivatives, sizes and target."""
         same = self.derivatives is derivatives and self.target is target
         return same and self.numbers == dict(numbers)
 
@@ -203,14 +203,14 @@ class Kernels:
         return made
 
     def _complete(self) -> Mapping[str, Vector]:
-        """The data with what is computed from it, which happens when it is first needed.
+        """The data and the arrays prepared from them, which are computed on first use.
 
-        Real numbers are in the kernels' precision, into which they are rounded last.
+        Real numbers are rounded to the kernels' precision as the last step.
         """
         with self._lock:
             if self._completed is None:
                 kind = self.compiled.precision
-                # NumPy's float32 of 1e300 is inf; the caller sees it as a value not finite.
+                # NumPy's float32 of 1e300 is inf; the caller sees it as a non-finite value.
                 with np.errstate(over="ignore"):
                     self._completed = {
                         name: array if array.dtype.kind == "i" else array.astype(kind, copy=False)

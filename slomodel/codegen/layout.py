@@ -79,7 +79,7 @@ class Layout:
 def plain(text: str) -> str:
     """A user's name escaped for comments and docstrings: it cannot end the line or the text.
 
-    A SymPy symbol may have any name, `\\alpha` or a program; all characters but quotes are shown.
+    A SymPy symbol may have any name, `\\alpha` or source code. Double quotes become single ones.
     """
     escaped = text.replace("\\", "\\\\").replace('"', "'")
     return "".join(c if c.isprintable() else f"\\\\u{ord(c):04x}" for c in escaped)

@@ -1,9 +1,10 @@
 """Lowering: the same functions in the few simple forms that a schedule can execute.
 
-After it every `Einsum` is one of: a sum along axes of one operand, a permutation, a broadcast, or
-a product of two operands with at least one summed label, whose output is batch labels, then the
-left operand's own, then the right's. Products without a sum have become `Map`s, and functions that
-the target cannot spell their stable forms. Sizes decide only the order of contractions.
+After it every `Einsum` is a sum along axes of one operand, a permutation, a broadcast, or a product
+of two operands with at least one summed label; the output labels of a product are the batch labels,
+then the left operand's own, then the right's. Products without a sum have become `Map`s, and
+functions that the target cannot spell are replaced by their stable forms. Sizes only determine the
+order of contractions.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def _(node: Map, sizes: Sizes) -> Expr:
         product = power_by_products(base, others[0].value)
         if product is not None:
             return build.broadcast(product, node.axes[0], node.shape)
-    # Made again because an operand may have become a broadcast, which a Map absorbs.
+    # Reconstructed because an operand may have become a broadcast, which a Map absorbs.
     return build.apply_along(node.function, node.operands, node.axes, node.shape)
 
 
@@ -70,7 +71,7 @@ def _(node: Einsum, sizes: Sizes) -> Expr:
     node = made
     unique = tuple(dict.fromkeys(node.output))
     if any(not node.dims[k].size(sizes) for k in range(len(node.dims)) if k not in unique):
-        return build.zeros(node.shape)  # a sum of nothing, whatever its factors are
+        return build.zeros(node.shape)  # an empty sum, whatever its factors are
     terms = _Terms(node, sizes)
     scale = terms.take_scalars() if node.dtype == "real" else []
     terms.take_diagonals()
@@ -106,7 +107,7 @@ class _Terms:
         ]
 
     def take_scalars(self) -> list[Expr]:
-        """Scalar operands, and sizes of labels without operand: factors multiplied at the end."""
+        """Scalar operands and sizes of labels without an operand: final factors of the result."""
         scalars = [operand for operand in self.operands if not operand.rank]
         self.labels = [own for own in self.labels if own]
         self.operands = [operand for operand in self.operands if operand.rank]
@@ -151,10 +152,10 @@ class _Terms:
         return self.operands[0], self.labels[0]
 
     def _arrange(self, path: Sequence[tuple[int, ...]]) -> None:
-        """Let equal operands take their places in the path in the order they were written in.
+        """Let equal operands enter the path in the order in which they were written.
 
-        They cost the same in any order; so their labels stay together in the products, and
-        fewer of those have to be permuted.
+        The cost is the same in any order; in this one their labels stay together in the products,
+        and fewer products have to be permuted.
         """
         leaves = [[k] for k in range(len(self.operands))]
         for step in path:
@@ -187,9 +188,9 @@ def _pair(
     dims: Shape,
     wanted: Axes,
 ) -> tuple[Expr, Axes]:
-    """The product of two operands, summed over shared labels that nobody else keeps.
+    """The product of two operands, summed over the labels that are not in `kept`.
 
-    `wanted` is the order of labels that is asked for in the end: operands are swapped for it.
+    `wanted` is the order of labels in the final result: the operands are swapped to follow it.
     """
     (a, own), (b, other) = left, right
     summed = [label for label in own if label in other and label not in kept]
@@ -216,7 +217,7 @@ def _pair(
 def _laid_out(operand: Expr, labels: Axes, wanted: Axes, blocks: Blocks) -> tuple[Expr, Axes]:
     """The operand itself if its blocks are contiguous in memory, else permuted into `wanted`.
 
-    A permutation that is the operand of a product is one that the schedule copies.
+    The schedule copies a permutation that is the operand of a product.
     """
     if blocks.fits(labels):
         return operand, labels
@@ -229,7 +230,7 @@ def _product(
     (a, own), (b, other) = left, right
     if set(own).isdisjoint(other) and wanted[: len(other)] == other:
         (a, own), (b, other) = (b, other), (a, own)
-    # The wider operand keeps its order, so that only the narrower one is ever permuted.
+    # The order of the wider operand is preserved, so that only the narrower one is ever permuted.
     if len(other) > len(own):
         (a, own), (b, other) = (b, other), (a, own)
     output = own + tuple(label for label in other if label not in own)
@@ -242,7 +243,7 @@ def _product(
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """Labels of both operands and the result, of one operand and the result, of both and summed."""
+    """Labels of a product: `batch` in both operands and the result, own ones, and summed ones."""
 
     batch: Axes
     left: Axes
@@ -251,7 +252,10 @@ class Blocks:
 
     @classmethod
     def of(cls, own: Axes, other: Axes, kept: Iterable[int]) -> Blocks:
-        """The blocks of a product of operands labelled `own` and `other`, keeping `kept`."""
+        """The blocks of a product of operands labelled `own` and `other`, for output labels `kept`.
+
+        The order of the summed labels is that of an operand that then needs no permutation.
+        """
         shared = set(own) & set(other)
         batch = tuple(label for label in own if label in shared and label in kept)
         left = tuple(label for label in own if label not in shared)
@@ -318,7 +322,7 @@ def _transposed(node: Einsum, seen: set[Expr]) -> Expr | None:
     b, a = node.inputs
     number = {label: k for k, label in enumerate(dict.fromkeys((*a, *b)))}
     own = tuple(number[label] for label in a), tuple(number[label] for label in b)
-    # As the other node has its labels: batch, those of its left operand, those of its right one.
+    # In the other node's order of labels: batch, then its left operand's, then its right one's.
     output = (*blocks.batch, *blocks.right, *blocks.left)
     dims = tuple(node.dims[label] for label in number)
     other = Einsum(node.operands[::-1], own, tuple(number[label] for label in output), dims)

@@ -45,8 +45,8 @@ def _whole(x: Expr, n: int) -> Expr:
 def _negative(x: Expr, exponent: float) -> Expr:
     """x^-q as r (r / z) with r = x^-m, m = floor(q / 2), and z = x^(q - 2m).
 
-    1 / x^q would be 0 wherever x^q overflows, though x^-q may be a subnormal number. Here a part
-    overflows only where the result is 0 in double precision.
+    1 / x^q would be 0 wherever x^q overflows, although x^-q may be a subnormal number. Here an
+    intermediate value overflows only where the result is 0 in double precision.
     """
     m = math.floor(exponent / 2.0)
     if not m:  # q is 3/2

@@ -124,10 +124,10 @@ class Slot:
 class Step:
     """One node computed into its storage.
 
-    `fused` are the elementwise nodes evaluated with it, in order, `node` last; those of a value
-    that is put into a slice are computed there. `in_place` is the operand whose storage the result
-    reuses. An accumulation reads its start and the array that is added to a part of it; `added` is
-    the scatter that determines the part.
+    `fused` are the elementwise nodes evaluated with it, in order, `node` last; if their value is
+    written to a slice, it is computed there. `in_place` is the operand whose storage the result
+    reuses. An accumulation reads its initial value and the array that is added to a slice of it;
+    `added` is the scatter that determines the slice.
     """
 
     node: Expr
@@ -149,12 +149,12 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Steps that compute `roots`: of stage `data`, of `centre` for a new one, of every call.
+    """Steps that compute `roots`, in stages: once per data, once per centre, and every call.
 
-    `slot_of` gives the place in `slots` of each array that is computed; scalars have none.
-    `outputs` gives for a root that is computed in place the index of its array in the caller's
-    result. Nodes that are not computed are views of their operand, inputs or constants; views in
-    `copied` are written out.
+    `slot_of` maps each computed array to its index in `slots`; scalars are not in it. `outputs`
+    maps a root that is computed in place to the index of its array in the caller's result. Nodes
+    that are not computed are views of their operand, inputs or constants; views in `copied` are
+    written out.
     """
 
     roots: tuple[Expr, ...]

@@ -31,7 +31,7 @@ def schedule(
     directly in its array has to be copied by the caller. `centre` are arguments that are often
     equal in successive calls, so that nodes that depend on them alone form a separate stage.
     `prints` says which functions can be fused into one kernel; None means one operation per step.
-    `numbers` are the sizes of the named dims: they decide which kernels pay.
+    `numbers` are the sizes of the named dims, which determine where fusion pays.
     """
     plan = _Analysis(tuple(roots), set(arguments), set(centre), prints, numbers)
     steps = plan.steps()
@@ -77,7 +77,7 @@ class _Analysis:
         self.put = {node.operands[0] for node in self.order if self._puts(node)}
 
     def _accumulations(self) -> dict[Expr, Scatter]:
-        """Additions of a slice inside zeros, which is added in place and never materialised."""
+        """Additions of a slice inside zeros, done in place without materialising the zeros."""
         added: dict[Expr, Scatter] = {}
         for node in self.order:
             scatter = scattered(node, self.single)
@@ -110,7 +110,7 @@ class _Analysis:
         return "centre" if node in self.moving else "data"
 
     def _must_copy(self, node: Expr) -> bool:
-        """Views that some user needs as a separate array, in C order."""
+        """Whether a node is a view that some user needs as a separate array, in C order."""
         form = self.forms[node]
         if form not in _VIEWS:
             return False
@@ -183,5 +183,5 @@ class _Analysis:
         return root and self._stage(node) == self._stage(user)
 
     def _is_own(self, node: Expr) -> bool:
-        """True when the node is computed into an array that only its one user reads."""
+        """Whether a node is computed into an array that only its one user reads."""
         return self._is_computed(node) and node in self.single and node.rank > 0

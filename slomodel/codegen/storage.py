@@ -1,4 +1,4 @@
-"""Where the arrays of a program live: slots are taken over by later results once they are free."""
+"""Where the arrays of a program live: later results reuse slots that have become free."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ class Storage:
     """Slots for the results of steps, by liveness.
 
     A slot is reused by a result of the same shape and type only, so that the program's text does
-    not depend on sizes. What is computed once per data keeps its slot, and so does what is computed
-    once per centre and read by calls.
+    not depend on sizes. The slot of a result that is computed once per data, or once per centre and
+    read by calls, is never reused.
     """
 
     def __init__(

@@ -17,11 +17,11 @@ Maker = Callable[[Mapping[str, Vector]], Callable[..., float]]
 
 
 class Target(Protocol):
-    """What source is generated for: `source` is the text that runs, `maker` compiles one entry.
+    """A language or library that source is generated for.
 
-    `on_device` says that vectors may be arrays of CuPy. `instead` names the option to use in place
-    of a target that is text alone; it is empty for one that runs. `require` raises TargetLimit
-    where the target cannot run here.
+    `source` is the text that runs; `maker` compiles one entry. `on_device` says that vectors may be
+    CuPy arrays. For a target that produces text only, `instead` names the option to use for running
+    a model; it is empty for the others. `require` raises TargetLimit where the target cannot run.
     """
 
     @property

@@ -1,1 +1,1 @@
-"""Targets `cupy` and `cuda`: kernels in CUDA C of our own, run by CuPy."""
+"""Targets `cupy` and `cuda`: generated CUDA C kernels, run by CuPy."""

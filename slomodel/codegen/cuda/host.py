@@ -1,4 +1,4 @@
-"""The Python text of one entry: arrays made once, kernels bound to them, calls in order."""
+"""The Python text of one entry: arrays allocated once, kernels bound to them, ordered calls."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from slomodel.codegen.program import Stage
 from slomodel.codegen.python.statements import indented
 
 DIRECT = 65536
-"""From this many unknowns on kernels work in a caller's arrays of CuPy: copies would cost more."""
+"""From this many unknowns on kernels work in a caller's CuPy arrays: copying would cost more."""
 
 
 def entry_lines(unit: DeviceUnit) -> list[str]:
-    """`make_NAME(data)`, which makes arrays and kernels and returns the function NAME."""
+    """`make_NAME(data)`, which allocates arrays, binds kernels and returns the function NAME."""
     entry = unit.entry
     host = _Host(unit)
     once, centre, calls = (host.stage(stage) for stage in ("data", "centre", "call"))
@@ -48,9 +48,10 @@ def entry_lines(unit: DeviceUnit) -> list[str]:
 
 
 class _Host:
-    """Names for bound kernels and views; `prelude` are the lines that make them.
+    """Names for bound kernels and views; `prelude` are the lines that construct them.
 
-    A long vector of CuPy is not copied: what works on it is given it, or made, at every call.
+    A long CuPy vector is not copied: its kernels are given it, and its views are constructed, at
+    every call.
     """
 
     def __init__(self, unit: DeviceUnit) -> None:
@@ -62,7 +63,7 @@ class _Host:
         self._kernels = 0
 
     def arrays(self) -> list[str]:
-        """Lines that make the arrays of the device."""
+        """Lines that allocate the arrays on the device."""
         unit = self.unit
         lines = ["arrays = _arrays(data)"]
         lines += [f"{short} = arrays[{name!r}]" for short, name in unit.data.items()]
@@ -86,7 +87,7 @@ class _Host:
         return ["x", *(["v"] if entry.directions else []), *(["g"] if entry.arrays else [])]
 
     def taken(self, vectors: Sequence[str]) -> list[str]:
-        """Lines that take the vectors of a call, and make the views of them."""
+        """Lines that take the vectors of a call and construct their views."""
         named = list(zip("xv", vectors, strict=False))
         if not self.moving:
             return [f"_fill({name}, {vector})" for name, vector in named]
@@ -96,7 +97,7 @@ class _Host:
         return [*lines, *room, *self._fresh]
 
     def given(self) -> list[str]:
-        """Lines that hand over the result."""
+        """Lines that return the result."""
         if "g" not in self._vectors():
             return []
         give = "_give(out, g)"

@@ -1,4 +1,4 @@
-"""A kernel with its arrays and threads, and a product that the host calls CuPy for."""
+"""Kernels with their arrays and threads, and products that the host computes by CuPy."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from slomodel.codegen.loops.text import indented
 from slomodel.ir.expr import Axes, Expr
 
 MOST_BLOCKS = 4096
-"""Blocks of a grid; threads go on to further elements at this stride."""
+"""Upper limit on the blocks of a grid; threads take further elements at the grid's stride."""
 SHORT = 2**30
-"""An index below this is an `int`, with room for a stride of the whole grid."""
+"""An index below this is an `int`: adding the stride of the whole grid cannot overflow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A kernel named `name` for `blocks` (x, y) of `threads`, over arrays in this order."""
+    """A kernel launched on `blocks` (x, y) of `threads`; `arrays` are its arguments in order."""
 
     name: str
     arrays: tuple[Array, ...]
@@ -39,7 +39,7 @@ def kernel(
     threads: int,
     body: Sequence[str],
 ) -> Kernel:
-    """A kernel with this body over the arrays that it names; those not `written` are constant."""
+    """A kernel with this body over the arrays named in it; those not `written` are `const`."""
     words = set(re.findall(r"\w+", "\n".join(body)))
     own = tuple(one for one in arrays.values() if one.name in words)
     parameters = ", ".join(
@@ -52,12 +52,12 @@ def kernel(
 
 
 def index_type(shape: Sequence[int], reach: int = 0) -> str:
-    """The type of an index over a shape and of places up to `reach`, with room for a stride."""
+    """The integer type of an index over a shape and of positions up to `reach`."""
     return "int" if max(prod(shape), reach) < SHORT else "long long"
 
 
 def decoded(index: str, names: Sequence[str], sizes: Sequence[int], kind: str) -> list[str]:
-    """Lines that give the index along each axis of a flat index in C order."""
+    """Lines that compute the index along each axis from a flat index in C order."""
     lines = []
     for k, (name, size) in enumerate(zip(names, sizes, strict=True)):
         inner = prod(sizes[k + 1 :])
@@ -80,12 +80,12 @@ def place(names: Sequence[str], steps: Sequence[int], offset: int = 0) -> str:
 
 
 def grid(elements: int, threads: int) -> tuple[int, int]:
-    """Enough blocks for so many elements, within the most there may be."""
+    """The number of blocks (x, y) for this many elements, at most `MOST_BLOCKS`."""
     return max(1, min(-(-elements // threads), MOST_BLOCKS)), 1
 
 
 def over(elements: int, kind: str, lines: Sequence[str]) -> list[str]:
-    """A loop over flat elements in which each thread takes its own."""
+    """A loop over flat elements, which the threads of the grid divide among them."""
     start = f"blockIdx.x * ({kind}){THREADS} + threadIdx.x"
     step = f"gridDim.x * ({kind}){THREADS}"
     return [
@@ -97,7 +97,7 @@ def over(elements: int, kind: str, lines: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """`matmul(left, right, out=out)`, each the text of a view of an array of the device."""
+    """`matmul(left, right, out=out)`, each the text of a view of an array on the device."""
 
     left: str
     right: str

@@ -1,9 +1,9 @@
-"""The kernels of one region: values at each place, and sums or extremes along some axes.
+"""The kernels of one region: values at each index, and sums or extremes along some axes.
 
-A block of 256 threads works on `across` elements of the result and takes 256 / `across` places of
-the sum at once; the totals of its threads are joined in a tree. Where there are few elements, the
-sum is cut into parts that further blocks take, and a second kernel joins those: all in an order
-that is the same at every call.
+A block of 256 threads works on `across` elements of the result and adds 256 / `across` terms of
+each sum at once; the totals of its threads are combined in a tree. If the result has few elements,
+the sums are cut into parts for further blocks, and a second kernel combines those. The order of
+additions is the same at every call.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class LoopKernels:
         kept = _kept(self.sums[0]) if self.sums else tuple(rank)
         inner = [axis for axis in rank if axis not in kept]
         first, second = self._merged(kept), self._merged(inner)
-        # Steps follow the merged axes: those of the result, then those summed along.
+        # Strides along the merged axes: those of the result, then the summed ones.
         self.axes = [f"i{k}" for k in range(len(first) + len(second))]
         for k, pointer in enumerate(self.pointers):
             self.steps[pointer.name] = tuple(own[k] for _, own in (*first, *second))
@@ -77,7 +77,7 @@ class LoopKernels:
         return index_type(self.shape, reach)
 
     def _heads(self, used: Sequence[str]) -> list[str]:
-        """Pointers that these lines use, and numbers that are the same at every place."""
+        """Definitions of the pointers in these lines, and of loop-invariant values."""
         lines, text = [], "\n".join(used)
         for pointer in self.pointers:
             if f"{pointer.name}[" not in text:
@@ -94,7 +94,7 @@ class LoopKernels:
         return f"{pointer.name}[{place(self.axes, self.steps[pointer.name])}]"
 
     def _body(self) -> list[str]:
-        """The statements at one place: operands are read, values made, sums taken along."""
+        """The statements at one index: load operands, compute values, add to the totals."""
         lines: list[str] = []
         for k, one in enumerate(self.nest.statements):
             if isinstance(one, Store):
@@ -171,7 +171,7 @@ class LoopKernels:
     def _totals(
         self, share: Cut, outer: list[str], body: Sequence[str], results: Sequence[str]
     ) -> list[str]:
-        """What a block does for its elements of the result; all its threads join the trees."""
+        """The sums for a block's elements of the result; all its threads take part in the trees."""
         inside = f"o < {share.kept}"
         first = f"threadIdx.x < {share.across}" if share.across > 1 else "threadIdx.x == 0"
         both = f"{first} && {inside}" if share.kept > 1 else first
@@ -193,14 +193,14 @@ class LoopKernels:
         return [self.names.located(one.node)[0] for one in targets if isinstance(one, Scalar)]
 
     def _lies_along_kept(self, first: Sequence[Axis], second: Sequence[Axis]) -> bool:
-        """True where neighbours in memory are neighbours along the result."""
+        """Whether neighbours in memory are neighbours along the result."""
         if not first or not second:
             return False
         ones = [sum(step == 1 for step in axes[-1][1]) for axes in (first, second)]
         return ones[0] > ones[1]
 
     def _results(self, share: Cut, first: Sequence[Axis]) -> list[str]:
-        """What the first threads of a block do with the totals."""
+        """The statements by which the first threads of a block store the totals."""
         lines = []
         names = self.axes[: len(first)]
         for k, one in enumerate(self.sums):
@@ -224,7 +224,7 @@ class LoopKernels:
         return self.names.base(_node(one))
 
     def _joining(self, name: str, share: Cut) -> Kernel:
-        """The kernel that joins the parts: one block an element."""
+        """The kernel that combines the parts: one block per element."""
         self.names.begin()
         size = len(self.sums) * share.parts * share.kept
         q = self.names.partial(size)
@@ -249,7 +249,7 @@ class LoopKernels:
         return kernel(f"{name}_join", self.names.taken, written, blocks, THREADS, lines)
 
     def _of_nothing(self, name: str) -> list[Kernel]:
-        """Sums of no elements."""
+        """Kernels that store the values of empty sums."""
         lines: list[str] = []
         for one in self.sums:
             size = self.names.size(_node(one))

@@ -1,4 +1,4 @@
-"""The Python module that runs the kernels through CuPy: readable, self-contained, what is run."""
+"""The Python module that runs the kernels through CuPy: readable, self-contained, as executed."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def module_text(
 def cuda_text(
     name: str, kernels: Sequence[Kernel], layout: Layout, numbers: Mapping[str, int]
 ) -> str:
-    """The CUDA C of all kernels; names of users cannot end its comment, or the text of Python."""
+    """The CUDA C of all kernels; users' names cannot end its comment or the Python string."""
     sizes = ", ".join(f"{plain(dim)} = {size}" for dim, size in numbers.items()) or "none"
     remark = f"Kernels of the model `{plain(name)}` in {layout.precision}. Sizes: {sizes}."
     head = f"/* {remark.replace('*/', '* /')} */\n"
@@ -169,7 +169,7 @@ def _table(kernels: Sequence[Kernel], layout: Layout) -> list[str]:
 
 
 def _completed(layout: Layout) -> str:
-    """What is made of the data is made by NumPy."""
+    """The lines that add the prepared data, which NumPy computes."""
     lines = [
         line.replace("(name, data[name])", "(name, cp.asarray(data[name]))")
         for line in completed(layout)

@@ -40,7 +40,7 @@ def copy_kernel(name: str, copy: Copy, names: DeviceNames) -> list[Kernel]:
 
 
 def collection_kernel(name: str, node: Collection, names: DeviceNames) -> list[Kernel]:
-    """The kernel in which each element of the result sums what is put there."""
+    """The kernel in which each element of the result sums its contributions."""
     names.begin()
     size, kind = prod(node.shape), index_type(node.shape)
     axes = [f"i{k}" for k in range(len(node.shape))]
@@ -56,7 +56,7 @@ def collection_kernel(name: str, node: Collection, names: DeviceNames) -> list[K
 
 
 def _part(k: int, one: PlacedSlice, kind: str, names: DeviceNames) -> list[str]:
-    """The lines that add the element of a slice at this place of the result, if there is one."""
+    """The lines that add the element of a slice to this element of the result, if there is one."""
     own = [f"k{k}_{axis}" for axis in range(len(one.shape))]
     lines, conditions = [], []
     for axis, run in enumerate(one.runs):
@@ -76,7 +76,7 @@ def _part(k: int, one: PlacedSlice, kind: str, names: DeviceNames) -> list[str]:
 
 
 def recurrence_kernel(name: str, node: Recurrence, names: DeviceNames) -> list[Kernel]:
-    """`y[i] = a[i] * y[i - 1] + b[i]`, one thread for each place of the other axes."""
+    """`y[i] = a[i] * y[i - 1] + b[i]`, one thread for each index of the other axes."""
     names.begin()
     shape = node.shape
     if not prod(shape):

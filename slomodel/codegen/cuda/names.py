@@ -1,4 +1,4 @@
-"""How kernels and the host call arrays: `x`, `v`, `g`, data `d0 …`, results `b0 …`."""
+"""Names of arrays in kernels and on the host: `x`, `v`, `g`, data `d0 …`, results `b0 …`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from slomodel.ir.expr import Const, Expr, Input
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """An array of the device: its name in kernels and on the host, its type and length."""
+    """An array on the device: its name in kernels and on the host, its type and length."""
 
     name: str
     kind: str
@@ -30,7 +30,7 @@ class Array:
 class DeviceNames:
     """The names of an entry; `taken` are the arrays that were named since `begin`.
 
-    `tables` are the index arrays, each with the text by which the host computes it.
+    `tables` are the index arrays, each with the host's expression for it.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class DeviceNames:
         return self._buffer(array, place.start)
 
     def located(self, node: Expr) -> tuple[str, int]:
-        """The array that a node lies in, and at which place it begins."""
+        """The array that a node lies in, and its offset there."""
         name, _, offset = self.base(node).partition(" + ")
         return name, int(offset or 0)
 
@@ -118,7 +118,7 @@ class DeviceNames:
         return "q"
 
     def number(self, node: Expr) -> str:
-        """The value of a node of rank 0, of the type of the others: a double would widen them."""
+        """The text of a scalar node's value, as `real`: a double would widen other operands."""
         known = constant(node, self.numbers)
         if known is not None:
             is_bool = isinstance(node, Const) and isinstance(node.value, bool)
@@ -128,18 +128,18 @@ class DeviceNames:
         return self._scalars.setdefault(node, f"s{len(self._scalars)}")
 
     def is_stored(self, node: Expr) -> bool:
-        """True for a number that lies in memory; others are variables of one kernel."""
+        """Whether a scalar lies in memory; other scalars are variables of one kernel."""
         return is_stored(node, self._memory)
 
     def element(self, one: Element | Scalar) -> str:
-        """The one element of an access without axes."""
+        """The single element of an access without axes."""
         if isinstance(one, Scalar):
             return self.number(one.node)
         return f"({self.base(one.array)})[{one.position.offset}]"
 
 
 def _on_host(table: Expr) -> str:
-    """The array of the host with the elements of a table."""
+    """The host's expression for the array that holds a table."""
     if not isinstance(table, Input):
         raise TypeError("tables of indices are prepared before the device works")
     return f"data[{table.name!r}]"

@@ -1,7 +1,7 @@
-"""Kernels of nests as they stand: without axes, or with bounds and positions of any kind.
+"""Kernels of nests in general: without axes, or with bounds and positions of any kind.
 
-Threads share the outer axes, as far as no two of them write to the same element; each goes
-through the inner axes in order.
+Threads divide the outer axes among them, as far as no two threads write to the same element; each
+runs over the inner axes in order.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from slomodel.codegen.loops.plain import PlainLoops
 
 
 def plain_kernel(name: str, nest: Nest, names: DeviceNames) -> list[Kernel]:
-    """The kernel of a nest with axes; its reductions start from nothing."""
+    """The kernel of a nest with axes; its reductions do not combine with earlier values."""
     names.begin()
     for element in _elements(nest):
         names.base(element.array)
@@ -53,7 +53,7 @@ def _elements(nest: Nest) -> list[Element]:
 
 
 def _threads(nest: Nest) -> int:
-    """The number of outer axes that threads can share without writing to the same element."""
+    """The number of outer axes that threads can divide without writing to the same element."""
     targets = [one.target for one in nest.statements if not isinstance(one, Apply)]
     fixed = next((k for k, axis in enumerate(nest.axes) if not axis.is_fixed), len(nest.axes))
     arrays = [one.array for one in targets if isinstance(one, Element)]
@@ -80,7 +80,7 @@ def _apart(target: Element, nest: Nest, most: int) -> int:
 
 
 def scalar_kernel(name: str, nest: Nest, names: DeviceNames) -> list[Kernel]:
-    """Numbers computed by one thread."""
+    """The kernel of a nest without axes, whose scalars one thread computes."""
     names.begin()
     lines: list[str] = []
     written: list[str] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from slomodel.codegen.loops.text import helpers
 
 THREADS = 256
-"""Threads of a block; the text counts on it."""
+"""Threads of a block; the reductions in the text depend on it."""
 
 _HEAD = """
 #define INFINITY __longlong_as_double(0x7ff0000000000000LL)
@@ -39,7 +39,7 @@ BLOCK(slo_min_block, slo_smaller)
 
 
 def prelude(text: str, single: bool) -> str:
-    """Types, the functions of numbers that a text calls, and reductions over a block."""
+    """Types, the scalar functions that a text calls, and reductions over a block."""
     kind = f"typedef {'float' if single else 'double'} real;"
     device = "static __device__ __forceinline__ "
     common = _HEAD + helpers(text) + _DOUBLES + _BLOCKS

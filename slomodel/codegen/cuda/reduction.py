@@ -1,4 +1,4 @@
-"""How a sum is shared out among the threads of a block and among blocks."""
+"""Division of a sum among the threads of a block and among blocks."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from slomodel.codegen.cuda.prelude import THREADS
 
 _MOST_PARTS = 1024
 _EACH = 8
-"""Places of a sum that a thread should have at least, before a sum is cut into parts."""
+"""Least number of terms per thread: a sum with fewer is not cut into further parts."""
 _MANY = 2**16
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """How a sum over `reduced` places is shared out, for each of `kept` elements."""
+    """Division of the sums over `reduced` terms for each of `kept` elements.
+
+    A block works on `across` elements; each sum is cut into `parts`, one block each.
+    """
 
     kept: int
     reduced: int
@@ -24,19 +27,19 @@ class Cut:
 
     @property
     def lane(self) -> str:
-        """Which of the elements of its block a thread works on."""
+        """The element of its block that a thread works on, as text."""
         return f"threadIdx.x % {self.across}" if self.across > 1 else "0"
 
     @property
     def first(self) -> str:
-        """The first place of the sum that a thread takes."""
+        """The index of the first term that a thread adds, as text."""
         depth = THREADS // self.across
         own = "threadIdx.x" if self.across == 1 else f"threadIdx.x / {self.across}"
         return own if self.parts == 1 else f"blockIdx.y * {depth} + {own}"
 
     @property
     def step(self) -> int:
-        """The distance from one of its places to the next."""
+        """The stride between the terms of a thread."""
         return THREADS // self.across * self.parts
 
     @property
@@ -45,7 +48,7 @@ class Cut:
 
 
 def cut(kept: int, reduced: int, along_kept: bool) -> Cut:
-    """Threads along the axis that lies close in memory, and parts enough to fill a device."""
+    """A division with threads along the contiguous axis, and parts enough to fill a device."""
     if kept == 1:
         across = 1
     elif along_kept:
@@ -60,5 +63,5 @@ def cut(kept: int, reduced: int, along_kept: bool) -> Cut:
 
 
 def _power(size: int) -> int:
-    """The least power of two that is not below a size, up to a block."""
+    """The least power of two that is not below a size, at most the threads of a block."""
     return min(THREADS, 1 << max(0, size - 1).bit_length())

@@ -1,4 +1,4 @@
-"""One entry for CUDA: its kernels, and what the host does before and at every call."""
+"""One entry for CUDA: its kernels, and the work of the host before and in every call."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Work = Kernel | Call
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """An array in the workspace, by its place and what lies there."""
+    """An array in the workspace: its place and its elements."""
 
     name: str
     start: int
@@ -43,10 +43,10 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class DeviceUnit:
-    """What an entry needs on the device.
+    """The kernels, calls and arrays of an entry on the device.
 
-    `work` is what runs in each stage, `data` the names of the data by its number, `tables` the
-    texts of lists of positions, `partial` the length of the array for sums over parts, `n` that of
+    `work` are the kernels and calls of each stage, `data` the names of the data by number, `tables`
+    the texts of index arrays, `partial` the length of the array for sums over parts, `n` that of
     the vectors, `value` the text of the scalar that is returned.
     """
 
@@ -67,7 +67,7 @@ class DeviceUnit:
 
 
 def unit(entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> DeviceUnit:
-    """The kernels and calls of an entry for some sizes."""
+    """The kernels and calls of an entry for the given sizes."""
     program, arrays = planned(entry, layout, numbers)
     roots = program.roots
     fusion = Fusion(program, numbers, in_order=False)
@@ -141,7 +141,7 @@ class _Writer:
         return work
 
     def block(self, block: Block) -> Sequence[Work]:
-        """What computes a block; nothing where that has no elements."""
+        """The kernels and calls that compute a block; empty if it has no elements."""
         names = self._names
         if isinstance(block, Contraction):
             made = call(block, names)

@@ -1,4 +1,4 @@
-"""Targets `cupy`, a Python module that runs kernels of our own, and `cuda`, the kernels alone."""
+"""Targets `cupy`, a Python module that runs generated kernels, and `cuda`, the kernels alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from slomodel.errors import Diagnostic, TargetLimit
 
 @dataclass(frozen=True, slots=True)
 class CupyTarget:
-    """Runs on a CUDA device through CuPy; TargetLimit says what is missing where it cannot."""
+    """Runs on a CUDA device through CuPy; TargetLimit says what is missing if it cannot run."""
 
     name: str = "cupy"
     on_device: bool = True
@@ -29,7 +29,7 @@ class CupyTarget:
     def source(
         self, name: str, entries: Sequence[Entry], layout: Layout, numbers: Mapping[str, int]
     ) -> str:
-        """A Python module of its own, with the CUDA C that it compiles."""
+        """A self-contained Python module, with the CUDA C that it compiles."""
         return module_text(name, [unit(e, layout, numbers) for e in entries], layout, numbers)
 
     def maker(self, name: str, entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Maker:
@@ -42,14 +42,14 @@ class CupyTarget:
 
 @dataclass(frozen=True, slots=True)
 class CudaTarget:
-    """The CUDA C of a model as text, for programs of one's own."""
+    """The CUDA C of a model as text, for use in other programs."""
 
     name: str = "cuda"
     on_device: bool = True
     instead: str = "backend='cupy'"
 
     def require(self) -> None:
-        """Raises TargetLimit: nothing here runs the text."""
+        """Raises TargetLimit: this target only produces text."""
         raise self._limit()
 
     def source(

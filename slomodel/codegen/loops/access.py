@@ -1,4 +1,4 @@
-"""Where the elements of a lowered node lie: a place in memory and a stride an axis."""
+"""Where the elements of a lowered node lie: a place in memory and one stride per axis."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def c_order(shape: Sequence[int]) -> tuple[int, ...]:
 def along(
     index: Sequence[Affine], strides: Sequence[int], rank: int, numbers: Numbers
 ) -> tuple[int, tuple[int, ...]]:
-    """Offset and strides, by the axes of o, of the element `index(o)` of an array."""
+    """Offset, and strides along the axes of o, of the element `index(o)` of an array."""
     offset = 0
     moved = [0] * rank
     for one, stride in zip(index, strides, strict=True):
@@ -48,7 +48,7 @@ def _number(dim: Dim, numbers: Numbers) -> int:
 
 
 class Accesses:
-    """The access of every node; `is_view` says which nodes are not computed but looked up."""
+    """The access of every node; `is_view` says which nodes are views and not computed."""
 
     def __init__(self, is_view: Callable[[Expr], bool], numbers: Numbers) -> None:
         self._is_view = is_view
@@ -60,7 +60,7 @@ class Accesses:
         return tuple(max(0, _number(dim, self.numbers)) for dim in node.shape)
 
     def of(self, node: Expr) -> Access:
-        """The access of a node by its own axes."""
+        """The access of a node along its own axes."""
         chain = [node]
         while chain[-1] not in self._kept and self._is_view(chain[-1]):
             chain.append(chain[-1].operands[0])
@@ -75,7 +75,7 @@ class Accesses:
         return self._viewed(node)
 
     def foldable(self, node: Reshape) -> bool:
-        """True when a reshape of its operand is only another way to look at it."""
+        """Whether a reshape is a view of its operand: the same memory with other strides."""
         operand = node.operands[0]
         return (
             _reshaped(self.of(operand).strides, self.shape(operand), self.shape(node)) is not None
@@ -127,9 +127,10 @@ def _reshaped(
 def merged_axes(
     shape: Sequence[int], every: Sequence[Sequence[int]]
 ) -> list[tuple[int, tuple[int, ...]]]:
-    """The axes of several accesses, those of size 1 left out and neighbours made one where all can.
+    """The axes that several accesses share, without those of size 1 and with neighbours merged.
 
-    Each is a size and one stride an access.
+    Neighbours are merged where all accesses allow it. Each axis is a size and one stride per
+    access.
     """
     result: list[tuple[int, tuple[int, ...]]] = []
     for axis, size in enumerate(shape):

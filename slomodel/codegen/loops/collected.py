@@ -1,7 +1,7 @@
 """Sums of slices on a device, computed for each element of the result.
 
-Threads that add to the same element would have to wait for each other. Instead each element of
-the result sums what is put there, in the order of the program.
+Threads that add to the same element would have to wait for each other. Instead, each element of
+the result sums its contributions in the order of the program.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from slomodel.codegen.program import Form, Program, Step, is_slice
 from slomodel.ir.expr import Expr, Index, Scatter, affine
 
 Term = tuple[Expr, tuple[Index, ...] | None]
-"""An array and where its elements are put; None for an array of the whole shape."""
+"""An array and the slice that it is added to; None for an array of the whole shape."""
 
 
 @dataclass(frozen=True, slots=True)
 class Collected:
     """The sums of slices of a program.
 
-    `partial` are those that another one continues; they are not computed themselves.
+    `partial` are those that another sum continues; they are not computed separately.
     """
 
     steps: dict[Expr, Step]
@@ -34,7 +34,7 @@ class Collected:
         return cls(steps, partial)
 
     def holds(self, node: Expr) -> bool:
-        """True for an array into whose slices others are put."""
+        """Whether a node is an array to whose slices others are added."""
         return node in self.steps and _is_sum_of_slices(self.steps[node])
 
     def terms(self, node: Expr) -> list[Term]:
@@ -49,7 +49,7 @@ class Collected:
         return self._terms[node]
 
     def _last(self, node: Expr) -> tuple[list[Term], Expr | None]:
-        """The last terms of a sum, the very last one first, and the sum before, if any."""
+        """The last terms of a sum, in reverse order, and the sum that they are added to, if any."""
         step = self.steps[node]
         if step.added is None:
             assert isinstance(node, Scatter)

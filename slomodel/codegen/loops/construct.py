@@ -1,4 +1,4 @@
-"""From the loops of a program to the loop form: a rule for each way to compute a node."""
+"""Loops of a program in loop form: one rule for each way to compute a node."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def located(access: Access) -> Element | Scalar:
 
 
 def nest(region: Region, fusion: Fusion) -> Nest:
-    """The loops of a region: the values at each index and the reductions of them."""
+    """The loops of a region: the values at each index and their reductions."""
     rank = len(region.shape)
     statements: list[Statement] = []
     computed: dict[Expr, int] = {}
@@ -200,7 +200,7 @@ def _moved(node: Gather | Scatter, fusion: Fusion) -> list[Block]:
 def _listed(
     index: Sequence[Index], inside: Position, shape: Sequence[int], numbers: Numbers
 ) -> Position:
-    """The place in memory that an index of a loop over `shape` gives, with tables where needed."""
+    """The place in memory of an index of a loop over `shape`, with index arrays where needed."""
     moving = list(zip(index, inside.strides, strict=True))
     plain = [(one, stride) for one, stride in moving if isinstance(one, Affine)]
     offset, steps = along([one for one, _ in plain], [s for _, s in plain], len(shape), numbers)

@@ -1,8 +1,8 @@
-"""Which computations run in one loop: all over one index, each element from elements at its place.
+"""Which computations share a loop: those over one index that read operands at the same index.
 
-A node joins a loop that makes what it reads at the same place, so that this never goes through
-memory; sums of such values are taken along. What reads a sum, or elements at other places, comes
-in a later loop.
+A node joins the loop that computes its operands at the same index, so that those values are not
+written to memory; sums of such values are accumulated in the same loop. A node that reads a sum, or
+elements at other indices, is computed in a later loop.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from slomodel.ir.walk import dependents, postorder, users
 VIEWS = (Form.AXES, Form.SLICE, Form.TAKE)
 STAGES: tuple[Stage, ...] = ("data", "centre", "call")
 MOST_NODES = 64
-"""A loop of more would keep more blocks than the cache holds."""
+"""The temporary blocks of a loop with more nodes would not fit in the cache."""
 _ALONE = (Form.COUNT, Form.ONES, Form.SCAN)
 
 
@@ -51,9 +51,9 @@ class Read:
 
 @dataclass(slots=True, eq=False)
 class Region:
-    """A loop over `shape` that computes `nodes` in order; `alone`: one that has code of its own.
+    """A loop over `shape` that computes `nodes` in order; `alone`: of a node with its own code.
 
-    `kept` are the axes along which its sums do not run, where that matters; None without sums.
+    `kept` are the axes that its sums do not run along, where that matters; None without sums.
     """
 
     stage: Stage
@@ -70,7 +70,7 @@ class _Open:
         self._places: dict[tuple[int, ...], dict[Axes | None, list[int]]] = {}
 
     def first(self, shape: tuple[int, ...], kept: Axes | None, earliest: int) -> int | None:
-        """The first loop from `earliest` on whose sums, if any, leave the axes `kept`."""
+        """The first loop from `earliest` on with sums, if any, along all axes but `kept`."""
         found = None
         for own, places in self._places.get(shape, {}).items():
             if kept is None or own is None or own == kept:
@@ -92,11 +92,10 @@ class Fusion:
 
     `stored` are the nodes whose values have to lie in memory, and `owners` gives the one whose
     memory each of them uses; other arrays exist a block at a time, and other scalars as variables.
-    `in_order` says that a loop takes its elements one after
-    another: it may add to what lies in memory, and write over what it has read. Without an order,
-    as on a device, the sums of a loop run along the same axes, what is put into slices of an array
-    is collected by the elements of that array, and `copied` are the views that a matrix product
-    needs as matrices of their own.
+    `in_order` says that a loop takes its elements one after another: it may add to values in
+    memory, and overwrite those that it has read. Without an order, as on a device, all sums of a
+    loop run along the same axes, each element of an array collects its contributions from slices,
+    and `copied` are the views that a matrix product needs as separate matrices.
     """
 
     def __init__(self, program: Program, numbers: Numbers, *, in_order: bool) -> None:
@@ -142,7 +141,7 @@ class Fusion:
                 self.owners[node] = node if before is None else self.owners[before]
 
     def _quick(self) -> set[Expr]:
-        """What could be made once of one array of data, but is as quick to make as to read."""
+        """Functions of one array of data that are as quick to recompute as to read from memory."""
         if not self.in_order:
             return set()
         using = users(self.order)
@@ -164,7 +163,7 @@ class Fusion:
         return "centre" if node in self._moving else "data"
 
     def is_view(self, node: Expr) -> bool:
-        """True for what is looked up where its operand lies."""
+        """Whether a node is a view: its elements are read from its operand's memory."""
         form = self.forms[node]
         if node in self.copied:
             return False
@@ -173,7 +172,7 @@ class Fusion:
         return form in VIEWS and not is_listed(node)
 
     def reads(self, node: Expr) -> Iterator[Read]:
-        """What a node computes with, by the axes of its loop."""
+        """The operands that a node reads, with the axes of its loop."""
         if self.collects(node):
             yield from (Read(term, tuple(range(term.rank))) for term, _ in self.terms(node))
         elif self.forms[node] is Form.ACCUMULATE:
@@ -190,16 +189,16 @@ class Fusion:
                 yield Read(operand, tuple(range(operand.rank)))
 
     def collects(self, node: Expr) -> bool:
-        """Whether a node is an array that sums what is put into its slices."""
+        """Whether a node is an array whose elements sum contributions from slices."""
         return self._collected is not None and self._collected.holds(node)
 
     def terms(self, node: Expr) -> list[Term]:
-        """What is added up, in order, to a node that collects."""
+        """The terms, in order, of a node that sums contributions from slices."""
         assert self._collected is not None
         return self._collected.terms(node)
 
     def start_of(self, node: Expr) -> Expr | None:
-        """What an accumulation begins with where that is not its own memory."""
+        """The initial value of an accumulation that has to be copied from elsewhere; else None."""
         if not self.in_order or self.forms[node] is not Form.ACCUMULATE:
             return None
         if self.in_place(node) is not None:
@@ -207,18 +206,18 @@ class Fusion:
         return self.steps[node].reads[0]
 
     def in_place(self, node: Expr) -> Expr | None:
-        """The node in whose memory an accumulation goes on."""
+        """The node in whose memory an accumulation is continued; None for other nodes."""
         start = self.steps[node].in_place if self.in_order and node in self.steps else None
         return None if start is None or self.is_view(start) else start
 
     def index(self, node: Expr) -> tuple[Affine, ...]:
-        """Where a scatter, or an accumulation, puts the elements of what it reads."""
+        """The index at which a scatter or an accumulation adds the elements of its operand."""
         scatter = self.steps[node].added if self.forms[node] is Form.ACCUMULATE else node
         assert isinstance(scatter, Scatter)
         return affine(scatter.index)
 
     def is_matrix_product(self, node: Expr) -> bool:
-        """True for a product of two arrays whose result has axes that only one of them has."""
+        """Whether a node is a product of two arrays that do not have the same labels."""
         if self.forms[node] is not Form.PRODUCT:
             return False
         assert isinstance(node, Einsum)
@@ -226,11 +225,11 @@ class Fusion:
         return left != right
 
     def is_value(self, node: Expr) -> bool:
-        """True for what has a value at each place of its loop; others gather over many places."""
+        """Whether a node has a value at each index of its loop; the others reduce over indices."""
         return self.forms[node] in (Form.ELEMENTWISE, Form.RESHAPE)
 
     def loop_shape(self, node: Expr) -> tuple[int, ...]:
-        """The index that the loop of a node runs over."""
+        """The shape that the loop of a node runs over."""
         if self.forms[node] is Form.ACCUMULATE:
             return self.accesses.shape(self.steps[node].reads[1])
         if isinstance(node, Map) or self._is_alone(node):
@@ -238,17 +237,14 @@ class Fusion:
         return self.accesses.shape(max(node.operands, key=lambda operand: operand.rank))
 
     def work(self, region: Region) -> int:
-        """About how many operations a region takes."""
+        """Estimated number of operations of a region."""
         node = region.nodes[0]
         if region.alone and isinstance(node, Einsum):
             return elements([dim.size(self.accesses.numbers) for dim in node.dims])
         return elements(region.shape) * len(region.nodes)
 
     def overwrites(self, node: Expr, base: Expr) -> bool:
-        """Whether a node may lie where another does that its loop, and no later one, reads.
-
-        `base` is the owner of the memory.
-        """
+        """Whether a node may take over the memory of `base`, which its loop is the last to read."""
         place = self.region_of[node]
         if not self.in_order or place == self.region_of[base] or not self.is_value(node):
             return False
@@ -257,7 +253,7 @@ class Fusion:
         return base in self._replaceable[place]
 
     def _read_in_place(self, region: Region) -> set[Expr]:
-        """The arrays of which each turn of a loop reads the element at its own place, no other."""
+        """The arrays that each iteration of a loop reads only at the iteration's own index."""
         if region.alone or not region.shape:
             return set()
         rank, size = len(region.shape), elements(region.shape)
@@ -279,10 +275,10 @@ class Fusion:
         return self.owners.get(base, base)
 
     def _copied(self) -> Iterator[Expr]:
-        """Operands that cannot be read where they lie.
+        """Operands that have to be copied before they can be read.
 
-        Those of a matrix product need each block of axes as one axis of memory, those of a gather
-        or scatter at listed places their elements in C order.
+        A matrix product needs each block of axes as one axis of memory; a gather or scatter by
+        index arrays needs the elements of its operand in C order.
         """
         for step in self.program.steps:
             if self.is_matrix_product(step.node):
@@ -340,7 +336,7 @@ class Fusion:
             self._open.add(shape, region.kept, place)
 
     def _kept(self, node: Expr) -> Axes | None:
-        """The axes that a sum leaves, where all sums of a loop have to leave the same."""
+        """The axes not summed by a node, where all sums of a loop must agree; else None."""
         if self.in_order or self.is_value(node) or self._is_alone(node):
             return None
         if not any(operand.rank for operand in node.operands):
@@ -351,7 +347,7 @@ class Fusion:
         return tuple(k for k, label in enumerate(loop_labels(node)) if label in node.output)
 
     def _joined(self, node: Expr, shape: tuple[int, ...], kept: Axes | None) -> int | None:
-        """The region of this shape nearest to what the node reads that it may join."""
+        """The first region of this shape that a node may join after its operands are computed."""
         earliest = self._start
         for read in self.reads(node):
             made = self.region_of.get(self.accesses.of(read.node).base)
@@ -366,13 +362,13 @@ class Fusion:
         return self._open.first(shape, kept, earliest)
 
     def _may_share(self, read: Read, shape: tuple[int, ...]) -> bool:
-        """Whether a loop may read what it makes: at its own place, or where it has one place."""
+        """Whether a loop may read a value that it computes: at the same index or without axes."""
         if not shape:
             return True
         return self.is_value_here(read, len(shape))
 
     def is_value_here(self, read: Read, rank: int) -> bool:
-        """True where a value made in the same loop is read at the place where it was made."""
+        """Whether an elementwise value is read at the index at which it is computed."""
         return (
             read.node in self.region_of
             and self.forms[read.node] is Form.ELEMENTWISE
@@ -404,7 +400,7 @@ class Fusion:
                 yield base
 
     def _crosses(self, node: Expr) -> bool:
-        """True for a scalar that another function reads: a later stage, or any other kernel."""
+        """Whether another function reads a scalar: that of a later stage, or another kernel."""
         made = self.region_of.get(node)
         if not self.in_order:
             return made is not None

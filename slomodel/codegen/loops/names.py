@@ -38,7 +38,7 @@ def starts(variables: Sequence[Input], numbers: Numbers) -> list[int]:
 def input_texts(
     layout: Layout, directions: Sequence[Input], numbers: Numbers
 ) -> Mapping[Input, str]:
-    """Addresses of the inputs: parts of `x` and of `v`, data `d0`, `d1`, …"""
+    """Addresses of the inputs: slices of `x` and of `v`, and data `d0`, `d1`, …"""
     begin = starts(layout.variables, numbers)
     texts: dict[Input, str] = {}
     for vector, nodes in (("x", layout.variables), ("v", directions)):

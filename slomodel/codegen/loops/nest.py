@@ -1,7 +1,7 @@
 """The loop form: axes, index arrays, loads, values, reductions and stores, as frozen values.
 
-It stands between the schedule and the text: `construct` builds it from a program, and C and CUDA
-are printers of it. It holds everything that they need to know about a node; they add only the
+It stands between the schedule and the text: `construct` builds it from a program, and the C and
+CUDA targets print it. It holds everything that they need to know about a node; they add only the
 names of arrays. An index i runs over the axes of a nest, of which the first is the outermost.
 """
 
@@ -26,9 +26,9 @@ class Output:
 class IndexArray:
     """`size` integers that are computed before any call.
 
-    `index` gives for every element of shape `iterated` a position, in C order, in an array of shape
-    `indexed`. The array holds these positions; or, for sums over equal positions (compressed rows),
-    the `order` that sorts them, or where in that order each position `starts`.
+    `index` maps every element of shape `iterated` to a position, in C order, in an array of shape
+    `indexed`. The array holds these positions or, for sums over equal positions (compressed rows),
+    the `order` that sorts them or the index in that order where each position `starts`.
     """
 
     size: int
@@ -40,7 +40,7 @@ class IndexArray:
 
 @dataclass(frozen=True, slots=True)
 class IndexTable:
-    """Integers that are printed as a part of the text."""
+    """Integers that are printed in the text."""
 
     values: tuple[int, ...]
 
@@ -51,7 +51,7 @@ Integers = IndexArray | IndexTable | Expr
 
 @dataclass(frozen=True, slots=True)
 class IndexRead:
-    """A part of a position that is read from an index array: `integers[position] * stride`."""
+    """The part of a position that is read from an index array: `integers[position] * stride`."""
 
     integers: Integers
     position: Position
@@ -60,7 +60,7 @@ class IndexRead:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """The integer `offset + Σ strides[k]·i[k] + Σ lookups`: a place in memory, or a bound.
+    """The integer `offset + Σ strides[k]·i[k] + Σ lookups`: a place in memory, or a loop bound.
 
     Missing strides count as 0.
     """
@@ -75,7 +75,7 @@ class Position:
 
     @property
     def is_fixed(self) -> bool:
-        """True for the same number at every index."""
+        """Whether the position is the same at every index."""
         return not self.lookups and not any(self.strides)
 
 
@@ -104,7 +104,7 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """The element at a position of an array, which is taken as flat, in C order."""
+    """The element at a position of an array that is read as flat, in C order."""
 
     array: Expr | Output
     position: Position
@@ -126,7 +126,7 @@ class Computed:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """The index along an axis as a real."""
+    """The index along an axis as a real number."""
 
     axis: int
 
@@ -155,7 +155,7 @@ Reduction = Literal["sum", "max", "min"]
 
 @dataclass(frozen=True, slots=True)
 class Reduce:
-    """Combine the product of the operands with a target: their sum, or the larger or smaller.
+    """Combine the product of the operands with a target by addition, maximum or minimum.
 
     The reduction runs along the axes on which the position of the target does not depend.
     """
@@ -270,7 +270,7 @@ class AlongAxis:
 class PlacedSlice:
     """An array, or number, over `shape` that is added to a slice.
 
-    `runs` holds one entry for each axis of the result; it is empty where the slice is all of it.
+    `runs` holds one entry for each axis of the result; it is empty if the slice is the whole array.
     """
 
     shape: tuple[int, ...]
@@ -291,7 +291,7 @@ Block = Nest | Fill | Copy | Recurrence | Contraction | Collection
 
 
 def depth(target: Element | Scalar) -> int:
-    """The number of outer axes on which the place of a target depends."""
+    """The number of outer axes that the position of a target depends on."""
     return 0 if isinstance(target, Scalar) else _depth(target.position)
 
 

@@ -22,16 +22,16 @@ from slomodel.codegen.loops.text import indented
 
 
 def start_of(op: Reduction) -> str:
-    """The result of a reduction over nothing."""
+    """The result of an empty reduction."""
     return {"sum": "0.0", "max": "-INFINITY", "min": "INFINITY"}[op]
 
 
 class PlainLoops:
     """Prints one nest; `kind` is the C type of an index.
 
-    `tables` are the lines that define the index arrays of the text. A reduction has its own total
-    inside the axes on which its target depends; `fresh` says that this total is the
-    result, and that nothing was there before.
+    `tables` are the lines that define the index arrays of the text. A reduction accumulates a total
+    inside the axes that its target depends on; `fresh` says that this total is stored as the
+    result and not combined with an earlier one.
     """
 
     def __init__(self, nest: Nest, names: Names, kind: str, *, fresh: bool) -> None:
@@ -48,7 +48,7 @@ class PlainLoops:
         }
 
     def lines(self, level: int) -> list[str]:
-        """The statements from the loop of this number on."""
+        """The statements of the loop of this number and of the loops inside it."""
         own = [k for k, outer in self._depths.items() if outer == level]
         inner = self._statements() if level == len(self.nest.axes) else self._loop(level)
         return [*map(self._start, own), *inner, *map(self._end, own)]

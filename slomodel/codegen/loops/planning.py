@@ -18,6 +18,6 @@ def spells(function: ScalarFunction) -> bool:
 def planned(
     entry: Entry, layout: Layout, numbers: Mapping[str, int]
 ) -> tuple[Program, tuple[Expr, ...]]:
-    """The program for some sizes, and those of its roots that are the arrays of the entry."""
+    """The program for the given sizes, and those of its roots that are the arrays of the entry."""
     program = program_of(entry, layout, numbers, spells, None)
     return program, program.roots[len(program.roots) - len(entry.arrays) :]

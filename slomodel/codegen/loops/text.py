@@ -1,4 +1,4 @@
-"""Pieces of text that C and CUDA have in common: numbers, blocks, helpers of functions."""
+"""Text that C and CUDA have in common: numbers, blocks, helpers of functions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _EVERYWHERE = (maximum, minimum)
 
 
 def literal(value: float) -> str:
-    """A number that C reads back as the very same double."""
+    """A literal that C reads back as exactly the same double."""
     if isinstance(value, bool):
         return "1" if value else "0"
     if math.isnan(value):
@@ -39,7 +39,7 @@ def helpers(text: str) -> str:
 
 
 def called(text: str) -> Iterator[ScalarFunction]:
-    """The functions whose helpers or functions of the library a text calls."""
+    """The scalar functions whose helpers or library functions a text calls."""
     names = set(_CALLED.findall(text))
     for function in every_function():
         own = {*_DEFINED.findall(function.c.source), *function.c.library}
@@ -48,5 +48,5 @@ def called(text: str) -> Iterator[ScalarFunction]:
 
 
 def _definitions(source: str) -> list[str]:
-    """The helpers of a record one by one, as several records may have one in common."""
+    """The helpers of a record one by one, as several records may share a helper."""
     return [part.strip() for part in re.split(r"^(?=static )", source, flags=re.M) if part]

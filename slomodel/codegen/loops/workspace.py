@@ -1,4 +1,4 @@
-"""Where arrays live in the workspace: places are taken over once nothing reads what lies there."""
+"""Where arrays live in the workspace: memory is reused once no later loop reads its contents."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from slomodel.codegen.program import Stage
 from slomodel.ir.expr import Expr
 
 _LINE = 8
-"""Arrays start at a cache line: this many doubles."""
+"""Doubles per cache line; arrays start at a multiple of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The first element of an array in the workspace, or of the output of this number."""
+    """The first element of an array: in the workspace, or in the output of this number."""
 
     start: int
     output: int | None = None
@@ -24,7 +24,7 @@ class Place:
 
 @dataclass(slots=True)
 class _Life:
-    """An array from the region that begins it to the last one that reads it."""
+    """The lifetime of an array: from the region that first writes it to the last that reads it."""
 
     size: int
     first: int
@@ -32,7 +32,7 @@ class _Life:
 
 
 class _Gaps:
-    """The free stretches below the end of what is taken; the lowest of each size comes first."""
+    """The free gaps below the end of the used memory; the lowest of each size comes first."""
 
     def __init__(self) -> None:
         self._starts: dict[int, list[int]] = {}
@@ -42,7 +42,7 @@ class _Gaps:
         self.most = 0
 
     def take(self, size: int) -> int:
-        """The start of the lowest stretch that has room, or else of a new one at the end."""
+        """The start of the lowest gap that is large enough, or else of new memory at the end."""
         roomy = [(starts[0], own) for own, starts in self._starts.items() if own >= size]
         if not roomy:
             start = self._end
@@ -56,7 +56,7 @@ class _Gaps:
         return start
 
     def give(self, start: int, size: int) -> None:
-        """Free a stretch, which then is one with its free neighbours."""
+        """Free a stretch of memory and merge it with neighbouring gaps."""
         end = start + size
         if end in self._by_start:
             own = self._by_start[end]
@@ -94,7 +94,7 @@ class Memory:
         self.size = self._fill()
 
     def _given(self, outputs: Sequence[Expr]) -> dict[int, Expr]:
-        """The outputs that are computed right into the caller's array."""
+        """The outputs that are computed directly in the caller's array."""
         taken: dict[Expr, int] = {}
         for k, root in enumerate(outputs):
             owner = self._owner.get(root)
@@ -127,7 +127,7 @@ class Memory:
                 for base in self._bases(node):
                     if base in self._owner and self._owner[base] in lives:
                         life = lives[self._owner[base]]
-                        # What is made once is there for every call.
+                        # A value computed in an earlier stage is needed at every call.
                         again = region.stage != self._stage(base)
                         life.last = max(life.last, end if again else place)
         for root in regions.program.roots:
@@ -145,7 +145,7 @@ class Memory:
     def _fill(self) -> int:
         """First fit: each array goes to the lowest gap among those alive at the same time.
 
-        One that is read for the last time may be written over, element by element.
+        An array that is read for the last time may be overwritten, element by element.
         """
         lives = self._lives()
         order = sorted(lives, key=lambda owner: lives[owner].first)

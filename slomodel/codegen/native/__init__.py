@@ -1,1 +1,1 @@
-"""Target `c`: one C function an entry, compiled by the system's compiler."""
+"""Target `c`: one C function per entry, compiled by the system's compiler."""

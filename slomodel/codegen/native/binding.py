@@ -1,4 +1,4 @@
-"""Calling a compiled unit: addresses are taken once, a call passes one pointer."""
+"""Calls of a compiled unit: addresses are stored once in a table, and a call passes its pointer."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from slomodel.ir.expr import Input
 
 Vector = NDArray[np.float64]
 _BRIEF = 20_000
-"""Operations on numbers that take some ten microseconds."""
+"""Scalar operations that take about ten microseconds."""
 
 
 def bound(text: str, unit: Unit, entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Maker:
-    """Compiles the text; the result makes, of some data, the function of the entry."""
+    """Compile the text; the result constructs the function of the entry from data."""
     single = layout.precision == "float32"
     made = library(text, single)
-    # To let other threads run costs as much as a short call itself.
+    # Releasing the interpreter lock costs as much as a short call itself.
     called = ctypes.PyDLL(made._name) if unit.work < _BRIEF else made
     call = called[entry.name]
-    # Without `argtypes`: a pointer is passed on as it is, which is quicker.
+    # Without `argtypes` a pointer is passed unconverted, which is quicker.
     call.restype = ctypes.c_double
     prepare = getattr(made, f"prepare_{entry.name}")
     prepare.restype, prepare.argtypes = None, [ctypes.c_void_p]
@@ -56,7 +56,7 @@ def bound(text: str, unit: Unit, entry: Entry, layout: Layout, numbers: Mapping[
 def _sharing(
     call: Callable[..., float], blas: ctypes.Array[ctypes.c_void_p]
 ) -> Callable[..., float]:
-    """The call with as many threads as numexpr uses now: one setting for all."""
+    """The call with as many threads as numexpr uses now, so that one option sets both."""
 
     def shared(pointer: ctypes.c_void_p) -> float:
         blas[2] = numexpr.get_num_threads()
@@ -67,9 +67,9 @@ def _sharing(
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """The table of addresses: of a point, a direction and a result (n,) first, then what is kept.
+    """The table of addresses: a point, a direction and a result (n,), then the arrays in `kept`.
 
-    `own` are arrays for these three, made when they are needed first.
+    `own` are arrays for the first three, allocated on first use.
     """
 
     table: ctypes.Array[ctypes.c_void_p]
@@ -79,7 +79,7 @@ class _Frame:
     own: dict[int, Vector] = field(default_factory=dict)
 
     def copy(self, place: int) -> Vector:
-        """The own array of a place, where the function works now."""
+        """The frame's own array at a place of the table, which the function now works in."""
         if place not in self.own:
             self.own[place] = aligned_empty((self.n,), self.kind)
         self.table[place] = self.own[place].ctypes.data
@@ -94,18 +94,18 @@ class _Frame:
 
 
 _LONG = 4096
-"""From this length on it pays to ask for an address instead of copying."""
+"""From this length on looking up the address of an array is quicker than copying it."""
 _POINT, _DIRECTION, _RESULT = range(3)
 
 
 def _function(call: Callable[..., float], frame: _Frame, entry: Entry) -> Callable[..., float]:
-    """The function of points; it owns its arrays, so it is for one thread at a time."""
+    """The function of points; it owns its working arrays, so it serves one thread at a time."""
     if frame.n >= _LONG:
         return partial(_long, call, frame, bool(entry.arrays))
     x = frame.copy(_POINT)
     v = frame.copy(_DIRECTION) if entry.directions else x
     g = frame.copy(_RESULT) if entry.arrays else x
-    # The pointer keeps the frame alive: what it points at lies there.
+    # The pointer holds a reference to the frame, which owns the memory that it points to.
     pointer = ctypes.c_void_p(ctypes.addressof(frame.table))
     pointer.frame = frame  # type: ignore[attr-defined]
 
@@ -137,7 +137,7 @@ def _function(call: Callable[..., float], frame: _Frame, entry: Entry) -> Callab
 
 
 def _long(call: Callable[..., float], frame: _Frame, fills: bool, *vectors: Vector) -> float:
-    """A call that copies no vector it does not have to."""
+    """A call that copies only the vectors that cannot be used in place."""
     points = vectors[:-1] if fills else vectors
     for place, point in enumerate(points):
         if not frame.takes(point, place):

@@ -1,8 +1,8 @@
 """The system's C compiler, and a cache of compiled libraries by their source.
 
-The cache is a directory of the user's own (mode 0700, owner checked, no symbolic link); a library
-is written under another name and renamed, so that two processes never see half of one. Where
-there is no such directory the libraries live for this process only.
+The cache is a private directory of the user (mode 0700, owner checked, not a symbolic link). A
+library is written under a temporary name and renamed, so that no process sees an incomplete one.
+Without such a directory the libraries live for this process only.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ FLAGS = (
 _LEVELS = (2, 1, 0)
 _SECONDS = 120
 _LONG_TEXT = 200_000
-"""Beyond so many characters the compiler's own time counts for more than what it saves."""
+"""Characters from which -O1 is used: -O3 would cost more compile time than it saves."""
 _lock = threading.Lock()
 
 
 def library(text: str, single: bool) -> ctypes.CDLL:
-    """The compiled text. Raises TargetLimit where no compiler can make it."""
+    """The compiled text. Raises TargetLimit if no compiler can compile it."""
     flags = _flags(text, single)
     failed = missing()
     with _lock:
@@ -58,7 +58,7 @@ def library(text: str, single: bool) -> ctypes.CDLL:
 
 
 def is_compiled(text: str, single: bool) -> bool:
-    """Whether the first compiler has compiled the text before, so that it only has to be loaded."""
+    """Whether the cache has the library of a text from the first compiler."""
     flags = _flags(text, single)
     return any(_is_own(_path(command, flags, text)) for command in compilers()[:1])
 
@@ -69,7 +69,7 @@ def _flags(text: str, single: bool) -> tuple[str, ...]:
 
 
 def _path(command: str, flags: tuple[str, ...], text: str) -> Path:
-    """Where the user's cache has the library that is compiled from the text."""
+    """The path in the user's cache of the library compiled from the text."""
     key = hashlib.sha256("\0".join([text, *flags, *_machine(command)]).encode()).hexdigest()[:32]
     return _directory() / f"{key}.so"
 
@@ -81,7 +81,7 @@ def _loaded(command: str, flags: tuple[str, ...], text: str) -> ctypes.CDLL:
     try:
         return ctypes.CDLL(str(path))
     except OSError:
-        # Cut off by a full disk, or made for another system: made again once.
+        # Truncated by a full disk, or built for another system: compile once more.
         _compile(command, flags, text, path)
     try:
         return ctypes.CDLL(str(path))
@@ -91,7 +91,7 @@ def _loaded(command: str, flags: tuple[str, ...], text: str) -> ctypes.CDLL:
 
 @cache
 def compilers() -> tuple[str, ...]:
-    """The paths of C compilers: $CC, cc, gcc and clang, as far as they are there."""
+    """The paths of C compilers: those of $CC, cc, gcc and clang that exist."""
     if sys.platform == "win32":
         return ()
     wanted = os.environ.get("CC", "").split()
@@ -100,7 +100,7 @@ def compilers() -> tuple[str, ...]:
 
 
 def missing() -> TargetLimit:
-    """Why there is no target `c` here, and what helps."""
+    """The error that says why target `c` is not available, with its remedy."""
     return _limit("no C compiler was found that works")
 
 
@@ -110,7 +110,7 @@ def _limit(message: str) -> TargetLimit:
 
 
 def _compile(command: str, flags: tuple[str, ...], text: str, path: Path) -> None:
-    """Make the library with the widest vector functions that this system links."""
+    """Compile the library with the widest vector functions that this system links."""
     handle, name = tempfile.mkstemp(suffix=".so", dir=path.parent)
     os.close(handle)
     made = Path(name)
@@ -152,7 +152,7 @@ def _run(command: str, flags: tuple[str, ...], text: str, path: Path, level: int
 
 
 def _ended(call: list[str], text: str) -> tuple[int, str]:
-    """The exit status and what was said. What is broken off takes the programs it runs along."""
+    """The exit status and the error output of a process; interruption kills its whole group."""
     pipe = subprocess.PIPE
     run = subprocess.Popen(call, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True)
     with run:
@@ -167,15 +167,15 @@ def _ended(call: list[str], text: str) -> tuple[int, str]:
 
 @cache
 def _machine(command: str) -> tuple[str, ...]:
-    """What a library depends on besides its text: the processor, the system, the compiler."""
+    """Everything that a library depends on besides its text: processor, system, compiler."""
     try:
         info = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
         info = platform.processor()
     lines = (line for line in info.splitlines() if line.startswith(("flags", "Features", "model")))
-    # Every core says the same; some lines differ between cores in nothing that matters.
+    # One set of lines for all cores: those that differ between cores do not matter here.
     facts = sorted(set(lines))
-    # Another version is another file; asking it for its version would take longer.
+    # Another version is another file; running it with --version would take longer.
     program = Path(command).resolve()
     known = program.stat()
     version = (str(program), str(known.st_size), str(known.st_mtime_ns))
@@ -184,7 +184,7 @@ def _machine(command: str) -> tuple[str, ...]:
 
 @cache
 def _directory() -> Path:
-    """The user's cache, or a directory for this process alone."""
+    """The user's cache, or else a temporary directory of this process."""
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     path = Path(home) / "slomodel" / "kernels"
     try:
@@ -199,7 +199,7 @@ def _directory() -> Path:
 
 
 def _is_private(path: Path) -> bool:
-    """True for a real directory of this user that nobody else can enter."""
+    """Whether a path is a directory of this user, not a link, that only the user can access."""
     found = path.lstat()
     return (
         stat.S_ISDIR(found.st_mode)
@@ -209,7 +209,7 @@ def _is_private(path: Path) -> bool:
 
 
 def _is_own(path: Path) -> bool:
-    """True for a library that is there, a real file, and this user's."""
+    """Whether a library exists, is a regular file, not a link, and belongs to this user."""
     try:
         found = path.lstat()
     except OSError:

@@ -1,8 +1,8 @@
-"""The C text of a nest with fixed axes: blocks that stay in the cache, one pass an operation.
+"""The C text of a nest with fixed axes: passes over blocks of elements that stay in the cache.
 
-Each pass is a loop of its own, without sums or branches, so that the compiler can use vector
+Each pass is a separate loop without sums or branches, so that the compiler can use vector
 instructions and the vector forms of exp, log, sin, …: a sine and a cosine in one loop would become
-one scalar call, and a sum in the loop would keep it from being vectorised.
+one scalar call, and a sum would prevent the loop from being vectorised.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from slomodel.codegen.native.passes import BLOCK, Pass, append, share_temporarie
 from slomodel.codegen.native.plain import fill_line, fill_lines
 
 _LONGEST = 300
-"""Characters of an expression that is printed within another one."""
+"""Upper limit on the characters of an expression that is printed inside another one."""
 
 
 Axes = Sequence[tuple[int, tuple[int, ...]]]
@@ -41,7 +41,7 @@ Rolling = dict[str, list[tuple[int, Reduce]]]
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """The total of number k of a loop: a sum with what its roundings lost, or an extreme."""
+    """Total number k of a loop: a sum with its accumulated rounding errors, or an extreme."""
 
     k: int
     result: str
@@ -54,18 +54,18 @@ class Total:
         return f"double a{self.k} = 0.0, e{self.k} = 0.0;"
 
     def adding(self, text: str) -> str:
-        """The statement that takes the total of a part along."""
+        """The statement that combines `text`, the total of a block or part, with this total."""
         if self.largest:
             return f"a{self.k} = {self.largest}(a{self.k}, {text});"
         return f"slo_add(&a{self.k}, &e{self.k}, {text});"
 
     def handing_on(self) -> list[str]:
-        """The statements that end a part of the loop."""
+        """The statements at the end of a part of the loop that store its total in `out`."""
         lost = [] if self.largest else [f"out[{2 * self.k + 1}] = e{self.k};"]
         return [f"out[{2 * self.k}] = a{self.k};", *lost]
 
     def joining(self, width: int) -> list[str]:
-        """The statements that take along what part k of the loop has handed on."""
+        """The statements that combine the stored total of part k of the loop with this total."""
         place = f"out[k * {width} + {2 * self.k}"
         lost = [] if self.largest else [f"e{self.k} += {place} + 1];"]
         return [self.adding(f"{place}]"), *lost]
@@ -77,12 +77,11 @@ class Total:
 
 
 def rolling(nest: Nest, names: Names) -> Rolling:
-    """Arrays that a loop fills as it goes: what adds to each, with the offset of its places.
+    """Arrays that a loop initialises on the way: the statements that add to each, with offsets.
 
-    The largest offset comes first: its statement meets places that nothing has been added to, and
-    may write instead of adding. Only for loops along one axis in which every place that is added to
-    moves on by one: then nothing beyond the largest offset, and all of a block before it, has been
-    reached when a block begins.
+    The largest offset comes first: its statement is the first to reach each element, so it may
+    store instead of adding. This holds only for loops along one axis in which all targets have
+    stride 1: when a block begins, no element beyond the largest offset has been reached.
     """
     if len(nest.axes) != 1 or not nest.axes[0].size:
         return {}
@@ -104,7 +103,7 @@ def rolling(nest: Nest, names: Names) -> Rolling:
 
 
 class BlockedLoop:
-    """Prints one nest. `axes` are those of its loops, `totals` what it adds up to numbers."""
+    """Prints one nest. `axes` are those of its loops, `totals` its reductions to scalars."""
 
     def __init__(self, nest: Nest, names: Names) -> None:
         self.nest = nest
@@ -114,7 +113,7 @@ class BlockedLoop:
         self.rolling = rolling(nest, names)
         self.axes: Axes = ()
         self.body: list[str] = []
-        # Where the result of a statement is stored first: it is computed right there.
+        # The first store of each statement's result: the result is computed directly there.
         self._stored: dict[int, Store] = {}
         for one in nest.statements:
             if isinstance(one, Store) and isinstance(one.value, Computed):
@@ -133,7 +132,7 @@ class BlockedLoop:
             self.body = self._printed()
 
     def lines(self) -> list[str]:
-        """The whole loop, with what comes before and after it."""
+        """The whole loop, with the statements before and after it."""
         if not self.nest.axes:
             return [*self.fills(), *self._scalar_lines()]
         if not self.is_loop:
@@ -144,7 +143,7 @@ class BlockedLoop:
         return [*self.fills(), *lines]
 
     def fills(self) -> list[str]:
-        """The first contents of arrays that the loop does not fill as it goes."""
+        """The initialisation of arrays that are not initialised inside the loop."""
         rolled = self.rolling
         every = [one for one in self.nest.fills if self.names.base(one.array) not in rolled]
         return [line for one in every for line in fill_lines(one, self.names)]
@@ -178,7 +177,7 @@ class BlockedLoop:
                 assert isinstance(one.target, Element)
                 place = _element(self.pointers.of(one.target))
                 text = self._operand(one.operands[0])
-                # Those that add meet in one place what others wrote there in another turn.
+                # In a pass of its own: other iterations have written elements that it adds to.
                 append(passes, f"{place} {'+=' if k else '='} {text};", alone=bool(k))
         for temporary, pointer in self._late:
             write_over(passes, temporary, pointer.name, _element(pointer))
@@ -186,7 +185,7 @@ class BlockedLoop:
         return [line for one in passes for line in one.lines()]
 
     def _is_first(self, one: Store) -> bool:
-        """True for the store that goes with the statement that computes its value."""
+        """Whether a store is the first one of its value, done where the value is computed."""
         value = one.value
         return isinstance(value, Computed) and self._stored[value.statement] is one
 
@@ -223,7 +222,7 @@ class BlockedLoop:
         return _element(self.pointers.of(operand))
 
     def _summed_alone(self) -> set[int]:
-        """The values of which exactly, and by themselves, a total over the block is taken."""
+        """The statements whose values, without further factors, are reduced over the block."""
         found = set()
         for one in self.nest.statements:
             if isinstance(one, Reduce) and len(one.operands) == 1:
@@ -267,9 +266,9 @@ class BlockedLoop:
         passes.append(Pass([statement], alone=True, once=True))
 
     def loops(self, part: tuple[str, str] | None = None) -> list[str]:
-        """The loops round the passes, and the pointers at the start of each block.
+        """The loops around the passes, with the pointers at the start of each block.
 
-        `part` is where the outermost loop begins and ends, if not with its axis.
+        `part` holds the bounds of the outermost loop, if they are not those of its axis.
         """
         axes = self.axes
         size = axes[-1][0] if axes else 1
@@ -299,7 +298,7 @@ class BlockedLoop:
         return lines
 
     def ends(self) -> tuple[list[str], list[str]]:
-        """Zeros before and after what the loop fills as it goes."""
+        """Statements that zero the elements before and after those that the loop initialises."""
         before, after = [], []
         size = self.axes[-1][0] if self.axes else 1
         whole = {self.names.base(one.array): one for one in self.nest.fills}
@@ -311,7 +310,7 @@ class BlockedLoop:
         return before, after
 
     def _lines_of_nothing(self) -> list[str]:
-        """Sums of no elements; arrays that are added to have been filled before."""
+        """Values of empty reductions to scalars; other targets have been initialised before."""
         return [
             f"{self.names.number(one.target.node)} = {start_of(one.op)};"
             for one in self.nest.statements
@@ -319,7 +318,7 @@ class BlockedLoop:
         ]
 
     def _scalar_lines(self) -> list[str]:
-        """Statements without a loop."""
+        """The statements of a nest without axes."""
         lines = []
         for k, one in enumerate(self.nest.statements):
             if isinstance(one, Store):

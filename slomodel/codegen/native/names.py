@@ -1,4 +1,4 @@
-"""How the C text calls memory, scalars and numbers. All names are made here."""
+"""Names of memory, scalars and numbers in the C text; all of them are chosen here."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class EntryNames:
         return list(self._scalars.values())
 
     def base(self, array: Expr | Output) -> str:
-        """The address of the first element of a stored node, an input or a part of the result."""
+        """The address of the first element of a stored node, an input or a slice of the result."""
         if isinstance(array, Output):
             return at("g", self._begin[array.k])
         if isinstance(array, Input):
@@ -52,12 +52,12 @@ class EntryNames:
         return self._scalars.setdefault(node, f"s{len(self._scalars)}")
 
     def element(self, one: Element | Scalar) -> str:
-        """The one element of an access without axes."""
+        """The single element of an access without axes."""
         if isinstance(one, Scalar):
             return self.number(one.node)
         return f"({self.base(one.array)})[{one.position.offset}]"
 
     def integers(self, integers: Integers) -> str:
-        """The address of index data: whole numbers that a caller gives."""
+        """The address of index data, which are user-supplied whole numbers."""
         assert isinstance(integers, Input), "index arrays of a loop in order are in the text"
         return self._inputs[integers]

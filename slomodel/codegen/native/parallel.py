@@ -1,8 +1,8 @@
-"""Long loops in parts that several threads take, with the same bits for any number of them.
+"""Long loops cut into parts for several threads; results do not depend on their number.
 
-The parts depend on sizes alone, each has totals of its own, and these are joined in the order of
-the parts. What the loop fills as it goes crosses from part to part: the last elements of a part, as
-many as its places overlap with those of the next, are left for the end.
+The parts depend on sizes alone, each has totals of its own, and these are combined in the order of
+the parts. The elements of arrays that the loop initialises on the way may overlap between
+neighbouring parts: the last iterations of a part, as many as overlap, are run at the end.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from slomodel.codegen.native.loops import Axes, BlockedLoop
 from slomodel.codegen.native.passes import BLOCK
 
 LONG = 4_000_000
-"""Operations on numbers that take some hundred microseconds, and threads some ten to start."""
+"""Scalar operations that take some hundred microseconds; starting threads takes about ten."""
 _COSTLY = 8
 _PART = 32 * BLOCK
 _MOST = 64
@@ -27,9 +27,9 @@ _MOST = 64
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """How the outermost axis is cut: `number` parts of `step`, their last `overlap` left over.
+    """Division of the outermost axis: `number` parts of `step`, without their last `overlap`.
 
-    What is left of them is counted on as further parts.
+    The iterations left over are further parts, numbered after the others.
     """
 
     step: int
@@ -37,7 +37,7 @@ class Parts:
     overlap: int
 
     def ends(self, end: int) -> list[str]:
-        """Where part k begins and ends; from constants the compiler sees what divides lengths."""
+        """The bounds of part k, written with constants so that the compiler knows the lengths."""
         step, number, over = self.step, self.number, self.overlap
         low, high = f"k * {step}", f"k + 1 < {number} ? lo + {step - over} : {end}"
         if over:
@@ -48,14 +48,14 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """The statements of a loop, and those of the function of a part where it is cut."""
+    """The statements of a loop and, if it is cut, the function that computes one part."""
 
     lines: list[str]
     function: list[str]
 
 
 def shared_lines(loop: BlockedLoop, name: str, heads: Sequence[str]) -> Shared:
-    """A loop in parts, each a call of function `name` that begins with `heads`, if that pays."""
+    """A loop cut into parts, if that pays: calls of function `name`, which begins with `heads`."""
     parts = _parts(loop) if loop.is_loop and loop.axes else None
     if parts is None:
         return Shared(loop.lines(), [])
@@ -86,7 +86,7 @@ def shared_lines(loop: BlockedLoop, name: str, heads: Sequence[str]) -> Shared:
 
 
 def _parts(loop: BlockedLoop) -> Parts | None:
-    """The parts of a loop; None where they would be too few or would meet."""
+    """The parts of a loop; None if there would be too few or if they cannot be separated."""
     axes, work = loop.axes, 0
     for one in loop.nest.statements:
         if not isinstance(one, Store):
@@ -104,7 +104,7 @@ def _parts(loop: BlockedLoop) -> Parts | None:
 
 
 def _overlap(loop: BlockedLoop) -> int | None:
-    """By how many elements the places of neighbouring parts overlap; None where they mix."""
+    """The number of elements in which neighbouring parts overlap; None if parts may mix freely."""
     rolled = {id(one) for own in loop.rolling.values() for _, one in own}
     targets: list[Pointer] = []
     for one in loop.nest.statements:
@@ -117,14 +117,14 @@ def _overlap(loop: BlockedLoop) -> int | None:
 
 
 def _is_apart(pointer: Pointer, axes: Axes) -> bool:
-    """True where places differ whenever the index along the outermost axis does."""
+    """Whether different indices along the outermost axis always give different elements."""
     reach = sum((size - 1) * abs(step) for (size, _), step in zip(axes, pointer.steps, strict=True))
     outer = abs(pointer.steps[0])
     return reach - (axes[0][0] - 1) * outer < outer
 
 
 def _edges(loop: BlockedLoop, parts: Parts, name: str) -> tuple[list[str], list[str]]:
-    """Zeros where parts meet, and the elements there that are left over."""
+    """Statements that zero the overlaps of parts, and those that add the iterations left over."""
     if not parts.overlap:
         return [], []
     size = parts.overlap

@@ -1,4 +1,4 @@
-"""The passes over one block of a loop, and the blocks of numbers that they hand on."""
+"""The passes over one block of a loop, and the temporary blocks that connect them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from slomodel.codegen.loops.text import indented
 
 BLOCK = 512
-"""Elements that a pass runs over: some tens of such blocks fit in the nearest cache."""
+"""Elements that a pass runs over: several tens of such blocks fit in the L1 cache."""
 _TEMPORARY = re.compile(r"\bt\d+\b")
 
 
 @dataclass(slots=True)
 class Pass:
-    """Statements that share a loop over the block, or (`once`) one that is for the whole block."""
+    """Statements that share a loop over the block or, if `once`, run once per block."""
 
     statements: list[str] = field(default_factory=list)
     alone: bool = False
@@ -29,7 +29,7 @@ class Pass:
 
 
 def share_temporaries(passes: Sequence[Pass]) -> list[str]:
-    """Let blocks of numbers that no later pass reads be written over; the names that are left."""
+    """Reuse temporary blocks that no later pass reads; return the names that remain."""
     last: dict[str, int] = {}
     for place, one in enumerate(passes):
         last.update(dict.fromkeys(_TEMPORARY.findall(" ".join(one.statements)), place))
@@ -46,7 +46,7 @@ def share_temporaries(passes: Sequence[Pass]) -> list[str]:
 
 
 def write_over(passes: list[Pass], temporary: str, name: str, place: str) -> None:
-    """Let the temporary lie where pointer `name` reads: at once if nothing reads there later."""
+    """Store a temporary where pointer `name` reads: directly if no later statement reads there."""
     every = [(one, k) for one in passes for k in range(len(one.statements))]
     made = next(
         k for k, (one, j) in enumerate(every) if one.statements[j].startswith(f"{temporary}[")
@@ -60,9 +60,9 @@ def write_over(passes: list[Pass], temporary: str, name: str, place: str) -> Non
 
 
 def append(passes: list[Pass], statement: str, *, alone: bool) -> None:
-    """The statement in the last loop where both may share one, else in a loop of its own.
+    """Append a statement to the last loop over the block if both may share one, else in a new loop.
 
-    Totals over the block in between do not matter: nothing in the block reads them.
+    Reductions over the block in between do not matter: no statement of the block reads them.
     """
     last = next((one for one in reversed(passes) if not one.once), None)
     if alone or last is None or last.alone:

@@ -1,4 +1,4 @@
-"""Division of long functions: the compiler's time grows faster than a function's length."""
+"""Division of long functions: compile time grows faster than a function's length."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Lines = list[str]
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """The statements of the function itself and the functions that it calls."""
+    """The statements of a divided function and the functions that it calls."""
 
     lines: Lines
     functions: Lines
@@ -66,7 +66,7 @@ def _sorted(scalars: set[str]) -> list[str]:
 
 
 def _grouped(blocks: Sequence[Lines]) -> list[Lines]:
-    """Neighbouring blocks together, up to the length of a piece."""
+    """Neighbouring blocks joined, up to the length of a piece."""
     groups: list[Lines] = []
     room = 0
     for block in blocks:

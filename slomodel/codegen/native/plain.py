@@ -1,4 +1,4 @@
-"""The C text of nests of any kind, recurrences, copies, and initial contents of arrays."""
+"""The C text of general nests, recurrences, copies and array initialisations."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def fill_lines(fill: Fill | Copy, names: Names) -> list[str]:
 
 
 def copy_lines(copy: Copy, names: Names) -> list[str]:
-    """The elements of an array, wherever they lie, in C order."""
+    """The statements that copy the elements of an array with any strides into C order."""
     target, source, shape = names.base(copy.array), copy.source, copy.shape
     if 0 in shape:
         return []
@@ -49,7 +49,7 @@ def copy_lines(copy: Copy, names: Names) -> list[str]:
 
 
 def plain_lines(nest: Nest, names: Names) -> list[str]:
-    """The loops of a nest, one an axis."""
+    """The loops of a nest, one per axis."""
     printer = PlainLoops(nest, names, "long", fresh=False)
     loops = printer.lines(0)
     fills = [line for one in nest.fills for line in fill_lines(one, names)]
@@ -57,7 +57,7 @@ def plain_lines(nest: Nest, names: Names) -> list[str]:
 
 
 def recurrence_lines(node: Recurrence, names: Names) -> list[str]:
-    """`y[i] = a[i] * y[i - 1] + b[i]` along the axis, for every place of the others."""
+    """`y[i] = a[i] * y[i - 1] + b[i]` along the axis, for every index of the others."""
     if 0 in node.shape:
         return []
 

@@ -1,4 +1,4 @@
-"""The C text before every unit: types, functions of numbers, sums, calls of BLAS."""
+"""The C text before every unit: types, scalar functions, sums, calls of BLAS."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ONE_CALL = re.compile(r"(\w+)\(([^()]*)\)")
 
 
 def prelude(text: str, single: bool) -> str:
-    """The type `real` and what the functions of a text stand on, in terms of it."""
+    """The type `real`, and the definitions in terms of it that the functions of a text need."""
     # The macros come after the declarations that they would change.
     names = _macros(text) if single else ""
     kind = f"typedef {'float' if single else 'double'} real;\n"
@@ -19,7 +19,7 @@ def prelude(text: str, single: bool) -> str:
 
 
 def _macros(text: str) -> str:
-    """By these a text in single precision calls the library's functions of floats."""
+    """Macros by which a text in single precision calls the C library's float functions."""
     names = sorted({name for one in called(text) for name in one.c.library})
     return "".join(f"#define {name} {name}f\n" for name in names)
 
@@ -193,4 +193,4 @@ static inline void slo_join(real *a, const real *b, long m) {
     for (long i = 0; i < m; i++) a[i] += b[i];
 }
 """
-"""For texts with loops that threads share."""
+"""Definitions for texts with loops that are divided among threads."""

@@ -13,12 +13,12 @@ from slomodel.codegen.loops.text import indented
 from slomodel.ir.expr import Axes
 
 SMALL = 4096
-"""Up to so many multiplications a product is written out as loops."""
+"""Up to this many multiplications a product is printed as loops."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """Labels with their sizes and the steps of the left, right and result arrays along them."""
+    """Labels merged to one axis: its size and the strides of both operands and the result."""
 
     size: int
     left: int
@@ -27,7 +27,7 @@ class _Side:
 
 
 def product_lines(node: Contraction, names: Names) -> list[str]:
-    """The statements that compute a product into its place."""
+    """The statements that compute a product into the memory of its result."""
     printer = _Product(node, names)
     if 0 in node.sizes:
         size = elements([node.sizes[k] for k in (*node.batch, *node.rows, *node.columns)])
@@ -63,7 +63,7 @@ class _Product:
         return ["{", *indented([*lines, *self._over_batch(body)]), "}"]
 
     def _over_batch(self, body: list[str]) -> list[str]:
-        """The body for every place of the batch, with a, b and c at its matrices."""
+        """The body for every index of the batch, with a, b and c pointing to its matrices."""
         moves = ["", "", ""]
         for k, label in enumerate(self.node.batch):
             for j in range(3):
@@ -80,7 +80,7 @@ class _Product:
         return lines
 
     def _side(self, labels: Axes) -> _Side | None:
-        """The labels as one axis; None where their steps do not allow it."""
+        """The labels merged to one axis; None where their strides do not allow it."""
         sizes = [self.sizes[label] for label in labels]
         every = [[steps[label] for label in labels] for steps in self.steps]
         merged = merged_axes(sizes, every)
@@ -132,7 +132,7 @@ class _Product:
         ]
 
     def _loops(self) -> list[str]:
-        """Loops of fixed length, the innermost along the result where its operand lies so."""
+        """Loops of fixed length, the innermost along columns if the right operand is contiguous."""
         labels = [*self.node.rows, *self.node.summed, *self.node.columns]
         inner_sums = not self.node.columns or self.steps[1][self.node.columns[-1]] != 1
         if inner_sums:
@@ -171,16 +171,16 @@ def _strides(one: Element | Scalar, rank: int) -> tuple[int, ...]:
 
 
 def _address(one: Element | Scalar, names: Names) -> str:
-    """The address of an operand; a number stands for a whole array, of which all steps are 0."""
+    """The address of an operand; a scalar stands for an array whose strides are all 0."""
     if isinstance(one, Scalar):
         return f"&(const real){{{names.number(one.node)}}}"
     return f"({names.base(one.array)}) + {one.position.offset}"
 
 
 def _leading(rows: int, row_step: int, columns: int, column_step: int) -> tuple[str, int] | None:
-    """How BLAS sees a matrix: `N` where rows lie along memory, `T` where columns do.
+    """A matrix as BLAS sees it: `N` if its rows are contiguous, `T` if its columns are.
 
-    The number is the leading dimension. None where neither has step 1.
+    The number is the leading dimension. None if neither has stride 1.
     """
     if column_step == 1 or columns == 1:
         return "N", max(row_step if rows > 1 else columns, columns)

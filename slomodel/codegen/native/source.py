@@ -1,4 +1,4 @@
-"""The whole C text of one entry: what is prepared once for some data, and what every call does."""
+"""The whole C text of one entry: preparation, once per data, and evaluation, in every call."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from slomodel.ir.walk import inputs
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """The C functions of an entry, the length of its workspace and of its vectors, in elements.
+    """The C functions of an entry, and the lengths of its workspace and vectors in elements.
 
-    `work` is about how many operations on numbers a call takes, `shared` whether threads share it.
+    `work` estimates the scalar operations of a call; `shared` says whether it uses several threads.
     """
 
     text: str
@@ -48,7 +48,7 @@ class Unit:
 
 
 def unit(entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Unit:
-    """The C functions of an entry for some sizes."""
+    """The C functions of an entry for the given sizes."""
     program, arrays = planned(entry, layout, numbers)
     roots = program.roots
     fusion = Fusion(program, numbers, in_order=True)
@@ -87,7 +87,7 @@ def unit(entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Unit:
 def _last(
     entry: Entry, program: Program, memory: Memory, fusion: Fusion, names: EntryNames
 ) -> list[str]:
-    """What a call ends with: arrays that were computed elsewhere, and the value."""
+    """The statements at the end of a call: copies of arrays computed elsewhere, and the value."""
     lines: list[str] = []
     for k, root in enumerate(program.roots[len(program.roots) - len(entry.arrays) :]):
         if k not in memory.given:
@@ -111,9 +111,9 @@ def _declared(names: EntryNames, lines: list[str]) -> list[str]:
 
 
 def _once(centre: list[str], start: int, n: int) -> tuple[list[str], list[str]]:
-    """What a call does where x is another than before, and how that is forgotten.
+    """Statements that invalidate the recorded x, and those that a call runs at a new x.
 
-    The last x (n,) and whether there is one lie in the workspace from `start` on.
+    The last x (n,), followed by a flag that it is valid, lies in the workspace from `start` on.
     """
     if not centre:
         return [], []
@@ -133,7 +133,7 @@ def _once(centre: list[str], start: int, n: int) -> tuple[list[str], list[str]]:
 
 
 def joined(name: str, units: Sequence[Unit], layout: Layout, numbers: Mapping[str, int]) -> str:
-    """One C file: what the functions take, what all use, the functions."""
+    """One C file: a description of the arguments, common definitions, the functions."""
     single = layout.precision == "float32"
     bodies = [one.text for one in units]
     shares = [SHARES] if any(one.shared for one in units) else []
@@ -152,7 +152,7 @@ _HEADS = [
 class _Writer:
     """The statements of the regions of a stage; `functions` are those that they call.
 
-    `shares` says whether one of them is a part of a loop that threads share.
+    `shares` says whether one of these functions computes a part of a loop for several threads.
     """
 
     def __init__(self, fusion: Fusion, names: EntryNames, entry: str, heads: Sequence[str]) -> None:
@@ -177,7 +177,7 @@ class _Writer:
         ]
 
     def joined(self, stage: Stage, parts: Sequence[list[str]], last: list[str]) -> list[str]:
-        """The statements of all blocks, in functions of their own where they are many."""
+        """The statements of all blocks, divided into functions where they are long."""
         made = pieces(f"{self._entry}_{stage}", parts, last, self._heads)
         self.functions += made.functions
         return made.lines
@@ -225,7 +225,7 @@ def _header(name: str, units: Sequence[Unit], layout: Layout, numbers: Mapping[s
         f"  gcc {' '.join(FLAGS)}",
         "    -DVECTOR_MATH=2 kernels.c -lmvec -lm -o kernels.so",
     ]
-    # Names of users cannot end the comment.
+    # Users' names cannot end the comment.
     return (
         "\n".join(["/* " + rows[0], *(f"   {r}".rstrip() for r in rows[1:]), "*/"]).replace(
             "*/", "* /"

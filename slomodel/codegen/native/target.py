@@ -23,7 +23,7 @@ class Printed:
     numbers: Mapping[str, int]
 
     def maker(self) -> Maker:
-        """Compiles the text: the function of the entry for any data of these sizes."""
+        """Compile the text; the result constructs the entry's function for data of these sizes."""
         return bound(self.text, self.unit, self.entry, self.layout, self.numbers)
 
 
@@ -36,7 +36,7 @@ class NativeTarget:
     instead: str = ""
 
     def require(self) -> None:
-        """Nothing: what is missing shows when the first entry is compiled."""
+        """Do nothing: a missing compiler is reported when the first entry is compiled."""
 
     def source(
         self, name: str, entries: Sequence[Entry], layout: Layout, numbers: Mapping[str, int]

@@ -107,9 +107,9 @@ def _stage_lines(planned: Planned, scope: GeneratedNames, stage: str) -> list[st
 
 
 def _centre_lines(planned: Planned, scope: GeneratedNames) -> tuple[list[str], list[str]]:
-    """Names that persist between calls, and the lines at the start of a call at another point.
+    """Names that persist between calls, and the lines that run in a call at a new point.
 
-    Points are compared bit by bit. While the lines run no point is recorded, since they may be
+    Points are compared bit by bit. No point is recorded while the lines run, since they may be
     interrupted.
     """
     lines = _stage_lines(planned, scope, "centre")
@@ -122,7 +122,7 @@ def _centre_lines(planned: Planned, scope: GeneratedNames) -> tuple[list[str], l
 
 
 def _finish(entry: Entry, program: Program, scope: GeneratedNames) -> list[str]:
-    """Copy what was not computed in place, hand over the arrays, return the scalar."""
+    """Lines that copy arrays not computed in place, and return the result."""
     arrays = program.roots[len(program.roots) - len(entry.arrays) :]
     lines = []
     for k, root in enumerate(arrays):
@@ -142,11 +142,11 @@ def _titled(title: str, lines: list[str]) -> list[str]:
 
 
 def plan_preparation(layout: Layout, numbers: Numbers) -> Program | None:
-    """The program of the prepared data of a layout, by NumPy for every target; None without."""
+    """The program of the prepared data of a layout, in NumPy for every target; None if empty."""
     if not layout.prepared:
         return None
     roots = lower(tuple(layout.prepared.values()), numbers, NUMPY.spells)
-    # As arguments, because what stands on them shares its working arrays.
+    # As arguments, so that results computed from the data share their working arrays.
     return schedule(roots, inputs(*roots), prints=NUMPY.prints, numbers=numbers)
 
 
@@ -171,7 +171,7 @@ def preparation_lines(program: Program, layout: Layout) -> list[str]:
 
 
 def _stored(node: Input, text: str) -> str:
-    """An array in C order of a prepared input; whole numbers are integers."""
+    """An expression for a prepared input as an array in C order, of integers if they are whole."""
     if node.dtype == "whole":
         return f"np.array(np.rint({text}), np.int64, order='C')"
     return f"np.array({text}, order='C')"

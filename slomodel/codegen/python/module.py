@@ -120,7 +120,7 @@ def constant_lines(layout: Layout, numbers: Mapping[str, int]) -> list[str]:
 
 
 def named(layout: Layout) -> list[str]:
-    """Lines that reject unknown names in `data`: a misspelt one would silently mean a default."""
+    """Lines that reject unknown names in `data`: otherwise a typo would silently use a default."""
     prepared = [node.name for node in layout.prepared]
     return [
         f"    unknown = [name for name in data if name not in shapes and name not in {prepared}]"

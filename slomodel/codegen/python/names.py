@@ -14,7 +14,7 @@ from slomodel.ir.expr import Const, Einsum, Expr, Gather, Input, Reshape
 
 
 def number(value: float) -> str:
-    """A literal that reads back as the very same double."""
+    """A literal that Python reads back as exactly the same double."""
     if isinstance(value, bool):
         return repr(value)
     if math.isnan(value):
@@ -56,7 +56,7 @@ class GeneratedNames:
         return self.view(node)
 
     def put(self, node: Expr, text: str) -> None:
-        """Place a node's value in a part of another node's array."""
+        """Record that a node's value lies in a slice of another node's array."""
         self._placed[node] = text
 
     def view(self, node: Expr) -> str:

@@ -18,7 +18,10 @@ def prints(function: ScalarFunction) -> bool:
 
 
 def spells(function: ScalarFunction) -> bool:
-    """Functions without a kernel spelling stay NumPy calls unless a stable form can be fused."""
+    """Whether a function is not replaced by its stable form.
+
+    Functions without a numexpr spelling are NumPy calls unless their stable form can be fused.
+    """
     return prints(function) or function.stable is None
 
 
@@ -32,7 +35,7 @@ def elementwise(step: Step, scope: GeneratedNames) -> list[str]:
     # numexpr 2.14 requires ex_uses_vml whenever a keyword is given.
     keywords = [f"out={scope.ref(step.node)}", "ex_uses_vml=False"]
     if scope.precision == "float32":
-        # Its maximum, minimum and sign are double whatever they are given.
+        # Its maximum, minimum and sign return doubles whatever the type of their operands.
         keywords.append('casting="same_kind"')
     arguments = ", ".join([*kernel.names, *keywords])
     return [f"{scope.kernel(kernel.text(step.node))}({arguments})"]
@@ -50,7 +53,7 @@ class _KernelText:
         self._double = scope.precision == "float64"
 
     def add(self, node: Expr) -> None:
-        """Print one operation, whose operands are printed already or are inputs of the kernel."""
+        """Print one operation; its operands have been printed or are inputs of the kernel."""
         assert isinstance(node, Map)
         operands = [self._operand(node, k) for k in range(len(node.operands))]
         self._texts[node] = node.function.spelling["numexpr"].format(*operands)
@@ -64,7 +67,7 @@ class _KernelText:
         if operand in self._texts:
             return self._texts[operand]
         if isinstance(operand, Const):
-            # numexpr works out the reciprocal of a number, and of 0 there is none.
+            # numexpr computes the reciprocal of a constant, and fails for 0.
             by_zero = node.function is div and k == 1 and operand.value == 0
             return self._constant(operand.value, as_literal=not by_zero)
         kind = "bool" if operand.dtype == "bool" else None
@@ -84,7 +87,7 @@ class _KernelText:
 
 
 def _literal(value: float) -> str:
-    """numexpr knows no names for infinities and NaN, but folds constants."""
+    """A literal for numexpr, which has no names for infinities and NaN but folds constants."""
     if isinstance(value, bool):
         return repr(value)
     if math.isnan(value):

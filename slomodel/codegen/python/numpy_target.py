@@ -37,7 +37,7 @@ def elementwise(step: Step, scope: GeneratedNames) -> list[str]:
 def _scalar(node: Map, scope: GeneratedNames) -> str:
     texts = [scope.ref(operand) for operand in node.operands]
     if node.function is where:
-        # A branch that is a Python float would raise at a later division by zero.
+        # A Python float as a branch would raise ZeroDivisionError in a later division.
         texts = [
             scope.alias(f"real({text})", "c") if isinstance(operand, Const) and k else text
             for k, (text, operand) in enumerate(zip(texts, node.operands, strict=True))

@@ -30,7 +30,7 @@ from slomodel.ir.function import ScalarFunction
 Rule = Callable[[Step, GeneratedNames], list[str]]
 
 TRIANGLE = "_triangle"
-"""The function of a generated module that gives the triangular factor of a matrix."""
+"""The function of a generated module that computes the triangular factor of a matrix."""
 
 TRIANGLE_SOURCE = '''
 def _triangle(matrix):
@@ -131,7 +131,7 @@ def _batched(node: Einsum, blocks: Blocks, scope: GeneratedNames) -> list[str]:
 
 
 def view_lines(step: Step, scope: GeneratedNames) -> list[str]:
-    """A view that is copied, or a single element."""
+    """A copy of a view, or a single element."""
     node, target = step.node, scope.ref(step.node)
     if not node.operands[0].rank:
         return [f"np.copyto({target}, {scope.ref(node.operands[0])})"]
@@ -142,7 +142,7 @@ def view_lines(step: Step, scope: GeneratedNames) -> list[str]:
 
 
 def take_lines(step: Step, scope: GeneratedNames) -> list[str]:
-    """Elements at positions that are computed once."""
+    """A gather at positions that are computed once."""
     node, operand = step.node, step.node.operands[0]
     assert isinstance(node, Gather)
     source = _flattened(operand, scope)
@@ -153,7 +153,7 @@ def take_lines(step: Step, scope: GeneratedNames) -> list[str]:
 
 
 def _places(node: Gather | Scatter, iterated: Shape, indexed: Shape, scope: GeneratedNames) -> str:
-    """The flat positions of an index, found once unless a table is computed on the way."""
+    """The flat positions of an index, computed once unless a table is computed during calls."""
     text = flat_positions(node.index, iterated, indexed, scope.sizes.text, scope.ref)
     known = all(isinstance(table, Input) for table in tables_of(node))
     return scope.alias(text, "i") if known else f"({text})"
@@ -193,14 +193,14 @@ def slice_lines(node: Expr, scope: GeneratedNames) -> tuple[list[str], str]:
 
 
 def _part(index: tuple[Index, ...], operand: Expr, target: str, scope: GeneratedNames) -> str:
-    """The slice of the target that an array, or a scalar, is put into."""
+    """The slice of the target that an array, or a scalar, is written to."""
     text = slice_view(index, operand.shape, target, scope.sizes.text)
-    # Whole numbers alone would read an element; with an ellipsis they make a view of it.
+    # Integers alone would read an element; with an ellipsis they give a view of it.
     return scope.alias(text if operand.rank else f"{text[:-1]}, ...]")
 
 
 def accumulate_lines(step: Step, scope: GeneratedNames) -> list[str]:
-    """The start, in place or copied, with an array added to a slice of it."""
+    """The initial value, in place or copied, with an array added to a slice of it."""
     assert step.added is not None
     start, term = step.reads
     target = scope.ref(step.node)
@@ -210,7 +210,7 @@ def accumulate_lines(step: Step, scope: GeneratedNames) -> list[str]:
 
 
 def count_lines(step: Step, scope: GeneratedNames) -> list[str]:
-    """The numbers 0, 1, … as reals."""
+    """The numbers 0, 1, … as real numbers."""
     dim: Dim = step.node.shape[0]
     return [f"np.copyto({scope.ref(step.node)}, np.arange({scope.sizes.text(dim)}))"]
 
@@ -227,7 +227,7 @@ def ones_lines(step: Step, scope: GeneratedNames) -> list[str]:
 
 
 def extreme_lines(step: Step, scope: GeneratedNames) -> list[str]:
-    """`np.maximum.reduce` or `np.minimum.reduce`, which keep a NaN."""
+    """`np.maximum.reduce` or `np.minimum.reduce`, which propagate NaN."""
     node = step.node
     assert isinstance(node, Extreme)
     start = "-np.inf" if node.which == "max" else "np.inf"
@@ -263,7 +263,7 @@ def scan_lines(step: Step, scope: GeneratedNames) -> list[str]:
 
 
 def triangle_lines(step: Step, scope: GeneratedNames) -> list[str]:
-    """Householder's QR: a column keeps what is small in it."""
+    """Householder QR, whose error is relative to the norm of each column."""
     target, source = scope.ref(step.node), scope.ref(step.node.operands[0])
     return [
         f"{target}.fill(0.0)",
@@ -272,7 +272,7 @@ def triangle_lines(step: Step, scope: GeneratedNames) -> list[str]:
 
 
 def listing_lines(step: Step, scope: GeneratedNames) -> list[str]:
-    """The positions of an index set; the data decide how many they are."""
+    """The positions of an index set; their number depends on the data."""
     node = step.node
     assert isinstance(node, Listing)
     own = scope.ref(node.operands[0])
@@ -313,7 +313,7 @@ class Printer:
     """A target whose source is Python.
 
     - `imports`: the import lines of its modules.
-    - `spells`: the functions it has; others are replaced by their stable forms.
+    - `spells`: the functions that it has; others are replaced by their stable forms.
     - `prints`: the functions that can be fused with others into one kernel; None for no fusion.
     - `elementwise`: the lines of one elementwise step.
     """
@@ -326,14 +326,14 @@ class Printer:
 
 
 def rule(step: Step, target: Printer) -> Callable[[Step, GeneratedNames], list[str]]:
-    """The statements of a step for a target."""
+    """The function that prints the statements of a step for a target."""
     if step.form is Form.PUT and step.fused:
         return lambda own, scope: _put_lines(own, scope, target)
     return target.elementwise if step.form is Form.ELEMENTWISE else LINES[step.form]
 
 
 def _put_lines(step: Step, scope: GeneratedNames, target: Printer) -> list[str]:
-    """The lines that compute an array directly in the slice that it is put into."""
+    """The lines that compute an array directly in the slice that it is written to."""
     operand = step.fused[-1]
     lines, part = slice_lines(step.node, scope)
     scope.put(operand, part)

@@ -22,7 +22,7 @@ from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Map
 
 _SCALAR = 100.0
-"""Nanoseconds of one operation on scalars beside the function itself: a NumPy scalar is made."""
+"""Overhead of one operation on scalars in nanoseconds: a NumPy scalar is constructed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +38,12 @@ class PythonTarget:
         return self.printer.name
 
     def require(self) -> None:
-        """Nothing: NumPy and numexpr are always there."""
+        """Do nothing: NumPy and numexpr are always available."""
 
     def source(
         self, name: str, entries: Sequence[Entry], layout: Layout, numbers: Mapping[str, int]
     ) -> str:
-        """A module of its own, which defines `make_NAME(data)` for each entry."""
+        """A self-contained module that defines `make_NAME(data)` for each entry."""
         planned = [plan(entry, layout, numbers, self.printer) for entry in entries]
         once = plan_preparation(layout, numbers)
         return module_text(name, planned, layout, numbers, self.printer, once)
@@ -78,7 +78,7 @@ class PythonTarget:
 def preparation(
     name: str, layout: Layout, numbers: Mapping[str, int]
 ) -> Callable[[Mapping[str, Vector]], Mapping[str, Vector]]:
-    """From data to what is made of it once, by name: for targets of any kind."""
+    """The function from data to the arrays prepared from them, by name; for every target."""
     text = PythonTarget(NUMPY).source(name, [], layout, numbers)
     made: Callable[[Mapping[str, Vector]], Mapping[str, Vector]]
     made = load(text, f"{name} data")["prepare"]  # type: ignore[assignment]

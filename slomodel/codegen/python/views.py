@@ -53,7 +53,7 @@ TextOf = Callable[[Dim], str]
 
 
 def axes_view(node: Einsum, base: str, shape: str) -> str:
-    """The operand `base` with its axes permuted and broadcast as the node says."""
+    """The operand `base` with its axes permuted and broadcast as in the node."""
     own = node.inputs[0]
     kept = [label for label in node.output if label in own]
     order = tuple(own.index(label) for label in kept)
@@ -91,7 +91,7 @@ def slice_view(index: tuple[Index, ...], shape: Shape, base: str, text_of: TextO
 
 
 def _slice(one: Affine, step: int, size: Dim, text_of: TextOf) -> str:
-    """`lo:hi:step` of a run; a mark at the end says that it is to be reversed."""
+    """`lo:hi:step` of a run; a mark at the end says that the slice has to be reversed."""
     low = one.offset if step > 0 else one.offset + (size - 1) * step
     if abs(step) == 1:
         text = f"{text_of(low)}:{text_of(low + size)}"
@@ -130,7 +130,7 @@ def flat_positions(
 
 
 def _looked_up(one: Lookup, rank: int, size: str, table_text: Callable[[Expr], str]) -> str:
-    """The values of a table laid along the axes of an array of some rank that it runs along."""
+    """The values of a table, broadcastable along its axes in an array of the given rank."""
     text = table_text(one.table)
     if one.table.dtype != "whole":
         text = f"np.rint({text}).astype(int)"
@@ -143,5 +143,5 @@ def _looked_up(one: Lookup, rank: int, size: str, table_text: Callable[[Expr], s
 
 
 def _only(axis: int, rank: int) -> str:
-    """Subscripts that lay a vector along one axis of an array of some rank."""
+    """Subscripts that make a vector broadcastable along one axis of an array of the given rank."""
     return ", ".join(":" if other == axis else "None" for other in range(rank))
