@@ -1,1 +1,1 @@
-"""Directed rounding, intervals and midpoint-radius numbers: every proof about floating point."""
+"""Directed rounding, intervals and midpoint–radius numbers: all proofs about floating point."""

@@ -1,6 +1,7 @@
-"""Sums of products of interval arrays, as `Einsum` means them.
+"""Sums of products of interval arrays, with the semantics of `Einsum`.
 
-Operands have `batch` leading axes in common, each of one size or 1, before those of their labels.
+The operands' `batch` leading axes, before those of their labels, broadcast: each has the common
+size or 1.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from slomodel.bounds.arithmetic.rounding import SMALLEST, Array, gamma, up, up_a
 from slomodel.ir.expr import Axes
 
 _EVERY_PRODUCT = 2**18
-"""Up to so many products each is enclosed by itself; beyond, midpoints and radii are contracted."""
+"""Largest number of products that are enclosed one by one; beyond it, midpoints are contracted."""
 _EVERY_PRODUCT_OF_POINTS = 2**12
 _FAR_FROM_UNDERFLOW = 1e-280
 _BATCH_LABEL = len(ascii_letters) - 1
@@ -34,10 +35,10 @@ Labelled = tuple[Interval, Axes]
 def contract(
     operands: Sequence[Labelled], output: Axes, dims: Sequence[int], batch: int = 0
 ) -> Interval:
-    """The sum over the labels that `output` lacks of the products of the operands.
+    """Sum of the products of the operands over the labels that `output` lacks.
 
-    An operand that comes several times with the same labels is taken to its power, so that a
-    square is not negative.
+    An operand that occurs several times with the same labels is raised to that power, so that a
+    square is never negative.
     """
     present = {label for _, own in operands for label in own}
     absent = prod(dims[k] for k in range(len(dims)) if k not in present and k not in output)
@@ -65,7 +66,7 @@ def _is_small(operands: Sequence[Labelled], dims: Sequence[int], batch: int) -> 
 
 
 def _each_product(operands: Sequence[Labelled], kept: Axes, count: int, batch: int) -> Interval:
-    """Every product enclosed by itself, then summed."""
+    """The sum with every product enclosed individually."""
     powers: dict[tuple[int, int, Axes], int] = {}
     arrays: dict[tuple[int, int, Axes], Interval] = {}
     for operand, own in operands:
@@ -92,7 +93,7 @@ def _each_product(operands: Sequence[Labelled], kept: Axes, count: int, batch: i
 
 
 def _spread_along(own: Axes, count: int, batch: int) -> Callable[[Array], Array]:
-    """A view with one axis a label, of size 1 for those that the operand lacks."""
+    """A view with one axis per label, of size 1 for labels that the operand lacks."""
 
     def view(array: Array) -> Array:
         unique = sorted(set(own))
@@ -106,10 +107,10 @@ def _spread_along(own: Axes, count: int, batch: int) -> Callable[[Array], Array]
 def _by_midpoints(
     operands: Sequence[Labelled], kept: Axes, dims: Sequence[int], batch: int
 ) -> Interval:
-    """Midpoints contracted; radii by telescoping, roundings by γ.
+    """Contraction of the midpoints; radii by telescoping, rounding errors by γ.
 
-    With A_k within e_k of M_k: |ΠA - ΠM| <= Σ_k Π_(j<k)(|M_j| + e_j) e_k Π_(j>k)|M_j|; and a sum
-    of P products of m factors in any order is off by γ_(P+m) Σ|products|, but for underflow.
+    With A_k within e_k of M_k: |ΠA - ΠM| <= Σ_k Π_(j<k)(|M_j| + e_j) e_k Π_(j>k)|M_j|; a sum of P
+    products of m factors in any order has an error of at most γ_(P+m) Σ|products| plus underflow.
     """
     labels = [own for _, own in operands]
     mids = [o.mid for o, _ in operands]
@@ -139,7 +140,7 @@ def _by_midpoints(
 
 
 def _einsum(factors: Sequence[Array], labels: Sequence[Axes], kept: Axes, batch: int) -> Array:
-    """np.einsum by pairs; a batch axis of size 1 is left out and so is broadcast."""
+    """np.einsum, two factors at a time; batch axes of size 1 are dropped and thereby broadcast."""
     words, arrays = [], []
     used: set[int] = set()
     for factor, own in zip(factors, labels, strict=True):
@@ -160,9 +161,9 @@ def _word(labels: Sequence[int]) -> str:
 def _underflow(
     sizes: Sequence[Array], radii: Sequence[Array | None], largest: Sequence[Array], terms: int
 ) -> float:
-    """Upper bound on the effect of underflowing products on a sum; mostly 0.
+    """Upper bound on the effect of underflowing products on a sum; usually 0.
 
-    Each loss is at most 2^-1074 times the factors that follow.
+    Each underflow loses at most 2^-1074 times the factors that follow.
     """
     least, most = 1.0, 1.0
     for size, radius, whole in zip(sizes, radii, largest, strict=True):
@@ -176,13 +177,13 @@ def _underflow(
 
 
 def _least_nonzero(size: Array) -> float:
-    """The least of the numbers above 0, at most 1."""
+    """The least of the positive numbers, at most 1."""
     least = float(size.min(initial=1.0))
     return least if least > 0.0 else float(size[size > 0.0].min(initial=1.0))
 
 
 def _placed(array: Array, kept: Axes, output: Axes, dims: Sequence[int], batch: int) -> Array:
-    """The array of the kept labels along the axes of the output, which may repeat labels."""
+    """The array of the kept labels with its axes ordered as the output, which may repeat labels."""
     front = array.shape[:batch]
     unique = tuple(dict.fromkeys(output))
     missing = tuple(batch + k for k, label in enumerate(unique) if label not in kept)

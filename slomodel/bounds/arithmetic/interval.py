@@ -1,7 +1,7 @@
 """Arrays of intervals with outward rounding: every result contains all real results.
 
-An end may be infinite; an infinite end is never attained, so 0 times it is 0. Truth values are
-intervals too: 1 is true, 0 false, [0, 1] undecided.
+An endpoint may be infinite; an infinite endpoint is never attained, so 0 times it is 0. Truth
+values are intervals too: 1 is true, 0 false, [0, 1] undecided.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from slomodel.bounds.arithmetic.rounding import (
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """All arrays between `lo` and `hi`, elementwise; both of one shape, lo <= hi, no NaN.
+    """The set of arrays between `lo` and `hi`, elementwise; equal shapes, lo <= hi, no NaN.
 
-    A point holds one array twice. Make them with `interval` or `point`.
+    A point interval stores one array twice. Construct instances with `interval` or `point`.
     """
 
     lo: Array
@@ -61,13 +61,13 @@ class Interval:
 
     @property
     def rad(self) -> Array:
-        """Upper bound on the distance of `mid` from the ends."""
+        """Upper bound on the distance of `mid` from the endpoints."""
         if self.is_point:
             return np.zeros_like(self.lo)
         return self.rad_about(self.mid)
 
     def rad_about(self, mid: Array) -> Array:
-        """`rad` where `mid` is known; a difference is rounded to 0 only where it is 0."""
+        """`rad` for a known `mid`; a difference is rounded to 0 only where it is exactly 0."""
         with np.errstate(all="ignore"):
             farthest = np.maximum(self.hi - mid, mid - self.lo)
             return np.asarray(np.where(farthest == 0.0, 0.0, up(farthest)))
@@ -88,7 +88,7 @@ class Interval:
         return np.asarray((self.lo <= value) & (value <= self.hi))
 
     def each(self, view: Callable[[Array], Array]) -> Interval:
-        """The same view (an index, a new shape) of both ends."""
+        """The same view (an index, a new shape) applied to both endpoints."""
         lo = np.asarray(view(self.lo))
         return Interval(lo, lo) if self.is_point else Interval(lo, np.asarray(view(self.hi)))
 
@@ -111,7 +111,7 @@ class Interval:
 
 
 def interval(lo: ArrayLike, hi: ArrayLike) -> Interval:
-    """The interval of these ends; NaN is no bound, and an end that overflowed is brought back."""
+    """The interval with these endpoints; NaN means unbounded, overflow is brought back."""
     low, high = np.asarray(lo, dtype=np.float64), np.asarray(hi, dtype=np.float64)
     if np.isfinite(low).all() and np.isfinite(high).all():
         return Interval(low, high)
@@ -121,13 +121,13 @@ def interval(lo: ArrayLike, hi: ArrayLike) -> Interval:
 
 
 def point(x: ArrayLike) -> Interval:
-    """The interval of one array of numbers; NaN is anything, ±inf all beyond the largest double."""
+    """The point interval of an array; NaN is anything, ±inf all beyond the largest double."""
     array = np.asarray(x, dtype=np.float64)
     return Interval(array, array) if np.isfinite(array).all() else interval(array, array)
 
 
 def around(center: ArrayLike, radius: ArrayLike) -> Interval:
-    """All numbers within a distance of the centre."""
+    """The interval of all numbers within a distance of the centre."""
     c, r = np.asarray(center, dtype=np.float64), np.asarray(radius, dtype=np.float64)
     return interval(down_add(c, -r), up_add(c, r))
 
@@ -138,19 +138,19 @@ def hull(a: Interval, b: Interval) -> Interval:
 
 
 def meet(a: Interval, b: Interval) -> Interval:
-    """Numbers in both; where two enclosures of one value are disjoint by a mistake, `a`."""
+    """Intersection; where two enclosures of one value are wrongly disjoint, `a`."""
     lo, hi = np.maximum(a.lo, b.lo), np.minimum(a.hi, b.hi)
     return Interval(np.where(lo <= hi, lo, a.lo), np.where(lo <= hi, hi, a.hi))
 
 
 def within(a: Interval, lo: float, hi: float) -> Interval:
-    """`a` cut to a range that the value is known to lie in."""
+    """`a` intersected with a range known to contain the value."""
     return Interval(np.clip(a.lo, lo, hi), np.clip(a.hi, lo, hi))
 
 
 def _ends(a: Interval, b: Interval, op: Callable[[Array, Array], Array]) -> tuple[Array, Array]:
-    """The least and the greatest result at the ends, with 0 for those that are not numbers (0 inf,
-    inf / inf).
+    """The least and the greatest result at the endpoints, with 0 in the place of indeterminate ones
+    (0 inf, inf / inf).
     """
     lefts = [a.lo] if a.is_point else [a.lo, a.hi]
     rights = [b.lo] if b.is_point else [b.lo, b.hi]
@@ -164,12 +164,12 @@ def _ends(a: Interval, b: Interval, op: Callable[[Array, Array], Array]) -> tupl
 
 
 def _narrowed(a: Interval) -> Interval:
-    """A point where both ends are equal everywhere."""
+    """A point interval where both endpoints are equal everywhere."""
     return Interval(a.lo, a.lo) if np.array_equal(a.lo, a.hi) else a
 
 
 def _product_of_points(a: Array, b: Array) -> Interval:
-    """Exact where a factor is a power of two, as is 1, and nothing under- or overflows."""
+    """Products of points; exact for a factor ±2^k where nothing under- or overflows."""
     with np.errstate(all="ignore"):
         p = np.multiply(a, b)
         size = np.abs(p)
@@ -180,14 +180,14 @@ def _product_of_points(a: Array, b: Array) -> Interval:
 
 
 def multiply(a: Interval, b: Interval) -> Interval:
-    """All products; x y is monotone in each factor, so extremes are at the ends."""
+    """All products; x y is monotone in each factor, so extremes are at the endpoints."""
     if a.is_point and b.is_point:
         return _product_of_points(a.lo, b.lo)
     lo, hi = _ends(a, b, np.multiply)
-    if lo.all() and hi.all():  # what follows is about ends that are 0
+    if lo.all() and hi.all():  # the remainder is about zero endpoints
         return interval(down(lo), up(hi))
     zero = ((a.lo == 0.0) & (a.hi == 0.0)) | ((b.lo == 0.0) & (b.hi == 0.0))
-    # An end 0 that was not rounded to it: of a factor with an end 0 and no sign change.
+    # Endpoints that are exactly 0, not rounded to it: factors without a change of sign.
     nonnegative = ((a.lo >= 0.0) & (b.lo >= 0.0)) | ((a.hi <= 0.0) & (b.hi <= 0.0))
     nonpositive = ((a.lo >= 0.0) & (b.hi <= 0.0)) | ((a.hi <= 0.0) & (b.lo >= 0.0))
     lo, hi = down(lo), up(hi)
@@ -197,13 +197,13 @@ def multiply(a: Interval, b: Interval) -> Interval:
 
 
 def divide(a: Interval, b: Interval) -> Interval:
-    """All quotients with divisors that are not 0; all numbers where 0 is inside the divisor."""
+    """All quotients by nonzero divisors; all real numbers where 0 is interior to the divisor."""
     if (b.lo > 0.0).all() or (b.hi < 0.0).all():
         lo, hi = _ends(a, b, np.divide)
         if lo.all() and hi.all():
             return interval(down(lo), up(hi))
     crossing = (b.lo < 0.0) & (b.hi > 0.0) | ((b.lo == 0.0) & (b.hi == 0.0))
-    # A divisor that ends at 0 reaches it from one side: that side's zero gives that infinity.
+    # A divisor approaches an endpoint 0 from one side: its signed zero gives the infinity.
     divisor = Interval(
         put((b.lo == 0.0) & (b.hi > 0.0), 0.0, b.lo), put((b.hi == 0.0) & (b.lo < 0.0), -0.0, b.hi)
     )
@@ -218,7 +218,7 @@ def divide(a: Interval, b: Interval) -> Interval:
 
 
 def square(a: Interval) -> Interval:
-    """All squares: between those of the smallest and the largest absolute value."""
+    """All squares: from that of the smallest to that of the largest absolute value."""
     with np.errstate(all="ignore"):
         least, largest = np.square(a.mignitude), np.square(a.magnitude)
     low = np.maximum(down(least), 0.0)
@@ -251,7 +251,7 @@ def whole_power(a: Interval, k: int) -> Interval:
 
 
 def increasing(function: Callable[[Array], Array], a: Interval, ulps: int = LIBM_ULPS) -> Interval:
-    """All values of an increasing function that is off by at most so many steps."""
+    """Range of an increasing function whose computed values have errors of at most `ulps` steps."""
     with np.errstate(all="ignore"):
         lo = down_ulps(np.asarray(function(a.lo), dtype=np.float64), ulps)
         hi = up_ulps(np.asarray(function(a.hi), dtype=np.float64), ulps)
@@ -259,7 +259,7 @@ def increasing(function: Callable[[Array], Array], a: Interval, ulps: int = LIBM
 
 
 def total(a: Interval, axis: Axis = None) -> Interval:
-    """The sum along axes, with the error of summation."""
+    """Sum along axes, including the error of summation."""
     return interval(down_sum(a.lo, axis), up_sum(a.hi, axis))
 
 
@@ -291,7 +291,7 @@ def equal(a: Interval, b: Interval) -> Interval:
 
 
 def choose(condition: Interval, a: Interval, b: Interval) -> Interval:
-    """`a` where the condition surely holds, `b` where it surely does not, else both."""
+    """`a` where the condition certainly holds, `b` where it certainly does not, else their hull."""
     both = hull(a, b)
     true, false = condition.lo == 1.0, condition.hi == 0.0
     return Interval(

@@ -1,8 +1,9 @@
 """Upper and lower bounds of floating-point results: `up_…` never below, `down_…` never above.
 
-IEEE double arithmetic rounds to nearest, so a result is off by at most one step of its own
-exponent; a sum of N terms in any order by γ_N Σ|terms|, γ_N = N u / (1 - N u), u = 2^-53 (Higham,
-Accuracy and Stability of Numerical Algorithms, section 4.2). NaN stands for no bound: ±inf.
+IEEE double arithmetic rounds to nearest, so the error of a result is at most one step of its own
+exponent, and that of a sum of N terms in any order at most γ_N Σ|terms|, γ_N = N u / (1 - N u), u =
+2^-53 (Higham, Accuracy and Stability of Numerical Algorithms, section 4.2). NaN as an argument
+means that no bound is known, and gives ±inf.
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ Truths = NDArray[np.bool_]
 Axis = int | tuple[int, ...] | None
 
 UNIT = 2.0**-53
-"""Half the distance from 1 to the next double."""
+"""Unit roundoff: half the distance from 1 to the next double."""
 SMALLEST = 5e-324
 LARGEST = float(np.finfo(np.float64).max)
 SMALLEST_NORMAL = 2.0**-1022
 LIBM_ULPS = 4
-"""Steps by which NumPy's elementary functions may be off; NumPy's own tests hold them to it."""
+"""Error bound, in ulps, of NumPy's elementary functions; NumPy's own tests enforce it."""
 _STEP = UNIT * (1.0 + 2.0 * UNIT)
 
 
 def up(x: Real) -> Real:
-    """A double above, for one number the next, in arrays at most two steps; NaN gives +inf."""
+    """A double above x: the next one for a scalar, at most two steps for arrays; NaN gives +inf."""
     if isinstance(x, float):
         return cast("Real", np.float64(inf if isnan(x) else nextafter(x, inf)))
     with np.errstate(all="ignore"):
@@ -38,7 +39,7 @@ def up(x: Real) -> Real:
 
 
 def down(x: Real) -> Real:
-    """A double below, for one number the next, in arrays at most two steps; NaN gives -inf."""
+    """A double below x: the next one for a scalar, at most two steps for arrays; NaN gives -inf."""
     if isinstance(x, float):
         return -up(-x)
     with np.errstate(all="ignore"):
@@ -47,12 +48,13 @@ def down(x: Real) -> Real:
 
 
 def _step(x: Any) -> Any:
-    """Numbers e with fl(x + e) > x for every double x that is finite.
+    """Numbers e with fl(x + e) > x for every finite double x.
 
-    With s the step of doubles from 2^k <= |x| < 2^(k+1), fl(φ|x|) >= fl(φ 2^k) > s/2 for φ = u (1 +
-    2u), where that does not underflow, so that x + e is nearer to x + s than to x. Where it may,
-    s/2 is a multiple of the smallest double η, which fl(φ|x|) reaches, or s is η; and η is added.
-    Rump, Zimmermann, Boldo, Melquiond, Computing predecessor and successor, BIT 2009.
+    Let s be the step of doubles from 2^k <= |x| < 2^(k+1). Then fl(φ|x|) >= fl(φ 2^k) > s/2 for φ =
+    u (1 + 2u), where that does not underflow, so that x + e is nearer to x + s than to x. Where it
+    may underflow, either s/2 is a multiple of the smallest double η, which fl(φ|x|) reaches, or s
+    is η; hence η is added. Rump, Zimmermann, Boldo, Melquiond, Computing predecessor and successor,
+    BIT 2009.
     """
     e = np.abs(x) * _STEP
     e += SMALLEST
@@ -65,10 +67,10 @@ def _no_nan(x: Any, value: float) -> Any:
 
 
 def gamma(n: float) -> float:
-    """γ_n rounded up: the relative error of n roundings; +inf from n u = 1 on.
+    """γ_n rounded up, the relative error bound of n roundings; +inf for n u >= 1.
 
-    n u is a double, a product with a power of two, and so is 1 - n u, a multiple of u, for an
-    integer n; other n are taken to the next one. The quotient alone is rounded.
+    For an integer n, n u is a double, being a product with a power of two, and so is 1 - n u, a
+    multiple of u; other n are rounded up to an integer. Only the quotient is rounded.
     """
     part = ceil(n) * UNIT
     return nextafter(part / (1.0 - part), inf) if part < 1.0 else inf
@@ -77,8 +79,8 @@ def gamma(n: float) -> float:
 def up_add(a: Real, b: Real) -> Real:
     """Upper bound on a + b, and a + b itself where that is a double.
 
-    s = fl(a + b) has the error e with a + b = s + e exactly (Knuth's TwoSum), so s is enough
-    where e <= 0.
+    s = fl(a + b) has the error e with a + b = s + e exactly (Knuth's TwoSum), so s is an upper
+    bound where e <= 0.
     """
     if _are_numbers(a, b):
         return cast("Real", np.float64(_scalar_add(float(a), float(b))))
@@ -109,7 +111,7 @@ def _next(x: float) -> float:
 
 
 def down_add(a: Real, b: Real) -> Real:
-    """At most a + b, and a + b itself where that is a double; as `up_add`."""
+    """Lower bound on a + b, and a + b itself where that is a double; as `up_add`."""
     return -up_add(-a, -b)
 
 
@@ -125,7 +127,7 @@ def _sum_error(a: Real, b: Real, s: Any) -> Any:
 def up_mul(a: Real, b: Real) -> Real:
     """Upper bound on a b; 0 where a or b is 0, also against an infinite factor.
 
-    The zero must be exact: a bound that was rounded to 0 is not one.
+    The zero must be exact: a bound that was rounded to 0 is not valid here.
     """
     if _are_numbers(a, b):
         return cast("Real", np.float64(0.0 if a == 0.0 or b == 0.0 else _next(float(a) * float(b))))
@@ -135,12 +137,12 @@ def up_mul(a: Real, b: Real) -> Real:
 
 
 def down_mul(a: Real, b: Real) -> Real:
-    """At most a b; 0 where a or b is exactly 0."""
+    """Lower bound on a b; 0 where a or b is exactly 0."""
     return -up_mul(-a, b)
 
 
 def put(which: Any, value: float, x: Any) -> Any:
-    """`value` where `which` holds, else x; x itself where it does nowhere."""
+    """`value` where `which` holds, else x; x itself if it holds nowhere."""
     return np.where(which, value, x) if which.any() else x
 
 
@@ -154,7 +156,7 @@ def up_div(a: Real, b: Real) -> Real:
 
 
 def up_sqrt(x: Real) -> Real:
-    """Upper bound on the root of x; 0 at 0."""
+    """Upper bound on the square root of x; 0 at 0."""
     if isinstance(x, float):
         root = sqrt(float(x)) if x >= 0.0 else inf
         return cast("Real", np.float64(0.0 if root == 0.0 else _next(root)))
@@ -163,16 +165,16 @@ def up_sqrt(x: Real) -> Real:
 
 
 def down_sqrt(x: Real) -> Real:
-    """At most the root of x, at least 0."""
+    """Lower bound on the square root of x, never negative."""
     with np.errstate(all="ignore"):
         return cast("Real", np.maximum(down(np.sqrt(np.maximum(x, 0.0))), 0.0))
 
 
 def nonnegative_sum(computed: Array, roundings: int, lost: float) -> Array:
-    """At least a sum of products >= 0 that is computed by so many roundings at most for each, and
-    has lost so much to underflow at most.
+    """Upper bound on a sum of products >= 0 from its computed value.
 
-    The exact one is at most (fl + lost) / (1 - γ), and 1 / (1 - γ_k) <= 1 + γ_2k.
+    Each product passes through at most `roundings` roundings, and at most `lost` was lost to
+    underflow in all: the exact sum is at most (fl + lost) / (1 - γ), and 1 / (1 - γ_k) <= 1 + γ_2k.
     """
     with np.errstate(all="ignore"):
         enlarged = (computed + lost) * (1.0 + gamma(2 * roundings + 8))
@@ -180,21 +182,21 @@ def nonnegative_sum(computed: Array, roundings: int, lost: float) -> Array:
 
 
 def up_reduceat(a: Array, starts: NDArray[np.intp]) -> Array:
-    """At least the sums over the runs of a >= 0 (m,) that begin at `starts`; see `up_sum`.
+    """Upper bounds on the sums over the runs of a >= 0 (m,) that begin at `starts`; see `up_sum`.
 
-    Exact zeros stay.
+    Exact zeros are preserved.
     """
     growth = 1.0 + gamma(2 * len(a) + 4)
     return np.asarray(_no_nan(np.add.reduceat(a, starts) * growth, inf))
 
 
 def underflow(products: int) -> float:
-    """What so many products may lose to underflow, in all: η/2 each."""
+    """Upper bound on the total that this number of products may lose to underflow: η/2 each."""
     return products * SMALLEST
 
 
 def up_ldexp(x: Array | float, e: NDArray[np.intp] | int) -> Array:
-    """At least x 2^e, which is rounded only where it is subnormal; +inf for NaN."""
+    """Upper bound on x 2^e, which is rounded only where it is subnormal; +inf for NaN."""
     with np.errstate(all="ignore"):
         result = np.asarray(np.ldexp(x, e))
         small = (np.abs(result) < SMALLEST_NORMAL) & np.not_equal(x, 0.0)
@@ -202,14 +204,14 @@ def up_ldexp(x: Array | float, e: NDArray[np.intp] | int) -> Array:
 
 
 def up_matmul(a: Array, b: Array) -> Array:
-    """At least A B for arrays >= 0, (.., m, k) and (k,) or (k, n); see `nonnegative_sum`."""
+    """Upper bound on A B for arrays >= 0, (.., m, k) and (k,) or (k, n); see `nonnegative_sum`."""
     k = b.shape[0]
     with np.errstate(all="ignore"):
         return nonnegative_sum(np.asarray(a @ b), k, underflow(k + 1))
 
 
 def up_pow(x: float, k: int) -> float:
-    """Upper bound on x^k for x >= 0 and a whole k >= 0, by rounded products; 0^0 is 1."""
+    """Upper bound on x^k for x >= 0 and an integer k >= 0, by rounded products; 0^0 is 1."""
     result = 1.0
     for _ in range(k):
         result = x if result == 1.0 else up_mul(result, x)
@@ -219,7 +221,7 @@ def up_pow(x: float, k: int) -> float:
 def up_sum(x: Array, axis: Axis = None) -> Array:
     """Upper bound on the sum along axes: |fl(Σ) - Σ| <= γ_N Σ|x|, and Σ|x| <= fl(Σ|x|)/(1 - γ_N).
 
-    γ_N / (1 - γ_N) <= γ_2N, which is what is used. Exact for one term and where all are 0.
+    The code uses γ_N / (1 - γ_N) <= γ_2N. Exact for one term and where all terms are 0.
     """
     with np.errstate(all="ignore"):
         total, slack = _sum_and_slack(x, axis)
@@ -227,7 +229,7 @@ def up_sum(x: Array, axis: Axis = None) -> Array:
 
 
 def down_sum(x: Array, axis: Axis = None) -> Array:
-    """At most the sum along the axes; see `up_sum`."""
+    """Lower bound on the sum along the axes; see `up_sum`."""
     return -up_sum(-np.asarray(x), axis)
 
 
@@ -246,9 +248,9 @@ _SMALL_SQUARE, _LARGE_SQUARE = 1e-250, 1e290
 def up_norm(x: Array, axis: Axis = None) -> Array:
     """Upper bound on the Euclidean norm along the axes; +inf for an array that is not finite.
 
-    Scaled by a power of two, so that no square over- or underflows to a wrong size: with y =
-    2^-e |x| <= 1, ‖x‖ = 2^e sqrt(Σ y²), each square off by u relatively or 2^-1074. Sums of a
-    middle size need no scale, and all roundings are in one factor.
+    Scaled by a power of two, so that squares neither over- nor underflow harmfully: with y = 2^-e
+    |x| <= 1, ‖x‖ = 2^e sqrt(Σ y²), where each square has a relative error of u or an absolute one
+    of 2^-1074. Sums of moderate magnitude need no scaling; one factor covers all roundings.
     """
     with np.errstate(all="ignore"):
         if axis is None:
@@ -271,7 +273,7 @@ def up_norm(x: Array, axis: Axis = None) -> Array:
 
 
 def down_norm(x: Array, axis: Axis = None) -> Array:
-    """At most the Euclidean norm along the axes, at least 0; as `up_norm`."""
+    """Lower bound on the Euclidean norm along the axes, never negative; as `up_norm`."""
     with np.errstate(all="ignore"):
         y, e, terms = _scaled(x, axis)
         squares = np.sum(np.square(y), axis=axis)
@@ -301,10 +303,10 @@ def _finite_down(x: Array) -> Array:
 
 
 def up_ulps(x: Array, ulps: int = LIBM_ULPS) -> Array:
-    """At least every number within so many steps of x; +inf and NaN give +inf.
+    """Upper bound on every number within `ulps` steps of x; +inf and NaN give +inf.
 
     With the step s of |x|, fl(2u (m + 1) |x|) >= (m + 1) s, or s is the smallest double, of which m
-    + 1 are added: one for the rounding of the sum.
+    + 1 are added: the additional one is for the rounding of the sum.
     """
     with np.errstate(all="ignore"):
         moved = np.abs(x) * (2.0 * UNIT * (ulps + 1))
@@ -316,11 +318,11 @@ def up_ulps(x: Array, ulps: int = LIBM_ULPS) -> Array:
 
 
 def steps_at(x: Array, steps: float) -> Array:
-    """So many steps of doubles at |x|; NaN for an x that is not finite."""
+    """`steps` steps of doubles at |x|; NaN for an x that is not finite."""
     with np.errstate(all="ignore"):
         return np.asarray(steps * np.spacing(np.abs(x)))
 
 
 def down_ulps(x: Array, ulps: int = LIBM_ULPS) -> Array:
-    """At most every number within so many steps of x; -inf and NaN give -inf."""
+    """Lower bound on every number within `ulps` steps of x; -inf and NaN give -inf."""
     return -up_ulps(-np.asarray(x), ulps)
