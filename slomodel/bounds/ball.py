@@ -1,4 +1,4 @@
-"""Points of a ball, and norms of vectors of any scale."""
+"""Closed balls, and Euclidean norms of vectors at any scale."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Vector = NDArray[np.float64]
 
 
 def norm(v: Vector) -> float:
-    """Euclidean norm of (n,), without overflow at 1e200 or loss at 1e-200."""
+    """Euclidean norm of (n,), without overflow at 1e200 or loss of accuracy at 1e-200."""
     largest = float(np.abs(v).max(initial=0.0))
     if largest == 0.0 or not math.isfinite(largest):
         return largest
@@ -28,23 +28,23 @@ def unit(v: Vector) -> Vector | None:
 
 @dataclass(frozen=True, slots=True)
 class Ball:
-    """The closed ball round a centre (n,)."""
+    """The closed ball around a centre (n,)."""
 
     centre: Vector
     radius: float
 
     def at(self, direction: Vector) -> Vector:
-        """The point of the boundary in a direction (n,) of length 1."""
+        """The point of the boundary in a direction (n,) of unit length."""
         return self.centre + self.radius * direction
 
     def inside(self, x: Vector) -> Vector:
-        """x (n,), moved to the boundary along the radius where it lies outside."""
+        """x (n,), moved radially to the boundary if it lies outside."""
         offset = x - self.centre
         length = norm(offset)
         return x if length <= self.radius else self.at(offset / length)
 
     def random(self, generator: Generator) -> Vector:
-        """A point uniform in the ball."""
+        """A point distributed uniformly in the ball."""
         n = len(self.centre)
         direction = generator.standard_normal(n)
         share = generator.random() ** (1.0 / n)

@@ -1,4 +1,4 @@
-"""The Hessian and the third derivative at the centre, entry by entry, where they fit."""
+"""The Hessian and the third derivative at the centre, elementwise, where the effort permits."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from slomodel.ir.expr import Expr
 from slomodel.ir.walk import dependents, postorder
 
 _NUMBERS_AT_ONCE = 2**21
-"""So many keep the memory that is touched small; all at once would take longer to get it."""
+"""Chunk size in numbers: allocating memory for everything at once would take longer."""
 _FLOPS_ALONG = 238.6
-"""Operations for each number of D³f along a few rows, with the norms of what comes out."""
+"""Operations per number of D³f along a few rows, including the norms of the results."""
 
 
 def is_third_within(setting: Setting) -> bool:
@@ -38,18 +38,18 @@ def is_third_within(setting: Setting) -> bool:
 
 @once_per_setting
 def centre_hessian(setting: Setting) -> Interval | None:
-    """H(c) (n, n) in symmetric intervals; None where it would take too long."""
+    """H(c) (n, n) as a symmetric interval matrix; None where it exceeds the effort."""
     return _enclosed(setting, derivatives(setting).second, 1)
 
 
 @once_per_setting
 def centre_third(setting: Setting) -> Interval | None:
-    """D³f(c) (n, n, n) in symmetric intervals; None where it would take too long."""
+    """D³f(c) (n, n, n) as a symmetric interval array; None where it exceeds the effort."""
     return _enclosed(setting, derivatives(setting).third, 2) if is_third_within(setting) else None
 
 
 def centre_entries(setting: Setting) -> Entries | None:
-    """Both, over one cell; None where either would take too long."""
+    """Both derivatives, over one cell; None where either exceeds the effort."""
     H, T = centre_hessian(setting), centre_third(setting)
     if H is None or T is None:
         return None
@@ -62,17 +62,19 @@ def centre_entries(setting: Setting) -> Entries | None:
 
 
 def third_along(setting: Setting, rows: Array) -> Interval | None:
-    """D³f(c)[p_i] (p, n, n) for the rows p_i (p, n); None where it would take too long."""
+    """D³f(c)[p_i] (p, n, n) for the rows p_i (p, n); None where it exceeds the effort."""
     return _enclosed(setting, derivatives(setting).third, 2, rows)
 
 
 def hessian_over(setting: Setting, ranges: Mapping[Expr, Interval], most: int) -> Interval | None:
-    """H (n, n) in symmetric intervals where nodes lie in `ranges`; None beyond `most` numbers."""
+    """H (n, n) as a symmetric interval matrix with nodes in `ranges`; None beyond `most`
+    numbers.
+    """
     return _enclosed(setting, derivatives(setting).second, 1, known=ranges, most=most)
 
 
 def third_over(setting: Setting, ranges: Mapping[Expr, Interval], most: int) -> Interval | None:
-    """D³f (n, n, n) in symmetric intervals where nodes lie in `ranges`, as `hessian_over`."""
+    """D³f (n, n, n) as a symmetric interval array with nodes in `ranges`, as `hessian_over`."""
     if not is_third_within(setting):
         return None
     return _enclosed(setting, derivatives(setting).third, 2, known=ranges, most=most)
@@ -89,8 +91,11 @@ def _enclosed(
     known: Mapping[Expr, Interval] = _AT_CENTRE,
     most: int | None = None,
 ) -> Interval | None:
-    """The graphs along all unit vectors of each direction, or the first along these rows; mixed
-    derivatives along unit vectors are equal. At the centre, or where nodes lie in `known` ranges.
+    """The graphs along all unit vectors of each direction, or along the rows `first` in the first
+    one.
+
+    Mixed derivatives along unit vectors are equal, so the result is intersected with its
+    transposes. Nodes have their values at the centre, or lie in the `known` ranges.
     """
     n = setting.n
     inputs = derivatives(setting)
@@ -124,7 +129,7 @@ def _along(
     rows: list[Array],
     known: Mapping[Expr, Interval],
 ) -> Interval:
-    """The graphs along the rows of each direction, an axis for each of these in front."""
+    """The graphs along the rows of each direction, with one leading axis for each direction."""
     inputs, directions = derivatives(setting), len(rows)
     boxes = boxed(setting.values, directions)
     for axis, (own, one) in enumerate(zip((inputs.v, inputs.w), rows, strict=False)):

@@ -7,10 +7,10 @@ Let f be C² with H = D²f on the closed ball of radius r round c. On the segmen
     vᵀH(x)v  <=  vᵀH(c)v + ρ ‖D³f(c)‖ + ρ²/2 sup D⁴f[v, v, w, w],
     ‖D³f(x)‖ <=  ‖D³f(c)‖ + ρ sup ‖D⁴f‖,
 
-w the unit vector along x - c, and the same for -f. So each end of the spectrum of H may be bounded
-alone, and L1 is the larger. The second and third line need D³f to be Lipschitz: the bound on D⁴f
-is inf where that is not shown. For a polynomial f = Σ f_k in h = x - c with |f_k(h)| <= s_k ‖h‖^k,
-the symmetric form of f_k has the norm s_k at most (Banach 1938), and so
+w the unit vector along x - c, and the same for -f. So each extreme eigenvalue of H may be bounded
+separately, and L1 is the larger bound. The second and third lines need D³f to be Lipschitz: the
+bound on D⁴f is inf where that is not proved. For a polynomial f = Σ f_k in h = x - c with
+|f_k(h)| <= s_k ‖h‖^k, the symmetric form of f_k has a norm of at most s_k (Banach 1938), and so
 
     L1 <= ‖H(c)‖ + Σ_(k>=3) k(k-1) s_k r^(k-2),    L2 <= Σ_(k>=3) k(k-1)(k-2) s_k r^(k-3).
 """
@@ -33,7 +33,7 @@ _NO_OTHERS: Mapping[str, float] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """A constant and the inequality that gave it, with all that were tried."""
+    """A constant and the inequality that gave it, with all inequalities that were tried."""
 
     value: float
     rule: str
@@ -47,7 +47,7 @@ class Closed:
 
 @dataclass(frozen=True, slots=True)
 class Closure:
-    """Both constants over a ball, and what they were closed from."""
+    """Both constants over a ball, and the bounds that they were closed from."""
 
     first: Closed
     second: Closed
@@ -55,19 +55,19 @@ class Closure:
 
 
 def moved(start: Real, radius: Real, slope: Real) -> Real:
-    """Upper bound within `radius` on a quantity with a Lipschitz constant `slope`, from one at the
-    centre.
+    """Upper bound over the ball on a quantity with Lipschitz constant `slope` that is at most
+    `start` at the centre.
     """
     return up_add(start, up_mul(radius, slope))
 
 
 def first_by_slope(centre: Ends, radius: float, slope: float) -> float:
-    """L1 from both ends of H(c) and a Lipschitz constant of H."""
+    """L1 from bounds on both extreme eigenvalues of H(c) and a Lipschitz constant of H."""
     return float(max(0.0, *(moved(end, radius, slope) for end in centre)))
 
 
 def first_by_fourth(centre: Ends, radius: float, third: float, fourth: Ends) -> float:
-    """L1 from both ends of H(c), ‖D³f(c)‖ and both ends of D⁴f over the ball."""
+    """L1 from bounds on both signs of H(c), on ‖D³f(c)‖ and on both signs of D⁴f over the ball."""
     found = [0.0]
     for end, last in zip(centre, fourth, strict=True):
         half = up_mul(0.5, up_mul(radius, last))

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from slomodel.errors import Diagnostic, DomainError
 
 INTERVAL_FLOPS = 64.0
-"""Operations on one interval of an array: both ends, rounded outward, and their memory."""
+"""Operations on one interval of an array: both endpoints, rounded outward, and memory traffic."""
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
     """The operations that one rule may spend at a centre or over a ball, about 1 ns each.
 
-    `gap`: rules that cost more are tried where a bound exceeds the same derivative at the centre,
-    which no bound can be below, by more than this factor; `gap_of_sums` is that where a rule for
-    sums over elements or networks has both constants, which the others seldom improve.
+    `gap`: costlier rules are tried where a bound exceeds the same derivative at the centre, which
+    no bound can be below, by more than this factor. `gap_of_sums` takes its place where a rule for
+    sums over elements or networks has bounded both constants, which the others seldom improve.
     """
 
     name: str
@@ -25,17 +25,19 @@ class Effort:
     gap_of_sums: float
 
     def count(self, each: float) -> int:
-        """How many things of so many operations each."""
+        """The number of things that fit the effort at `each` operations apiece."""
         return int(self.flops / each)
 
     def scaled(self, default: int, power: float) -> int:
-        """`default` of things whose cost grows like their number to this power; at least 1."""
+        """`default` scaled to this effort for a cost that grows like the number to `power`; at
+        least 1.
+        """
         ratio = float(self.flops / DEFAULT.flops)
         return max(1, int(default * ratio ** (1.0 / power) + 0.5))
 
 
 DEFAULT = Effort("default", 2.0**30, 2.0, 30.0)
-"""About a second for each rule that takes long."""
+"""About a second for each expensive rule."""
 EFFORTS = (
     Effort("quick", 2.0**24, float("inf"), float("inf")),
     DEFAULT,
@@ -44,7 +46,7 @@ EFFORTS = (
 
 
 def effort_of(name: object) -> Effort:
-    """The effort of this name. Raises DomainError."""
+    """The effort with this name. Raises DomainError."""
     for one in EFFORTS:
         if name == one.name:
             return one

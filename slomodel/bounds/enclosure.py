@@ -1,4 +1,4 @@
-"""Upper bounds on the derivatives of an objective or a part of it: at the centre, over a ball."""
+"""Upper bounds on the derivatives of an objective or of a part, at the centre and over a ball."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from slomodel.ir.expr import Input
 from slomodel.ir.function import ANALYTIC
 
 Ends = tuple[float, float]
-"""Upper bounds on both signs of a form: on λ_max(H) and λ_max(-H), for instance."""
+"""Upper bounds on a form and on its negative, such as λ_max(H) and λ_max(-H)."""
 UNKNOWN: Ends = (math.inf, math.inf)
 NOTHING: Ends = (0.0, 0.0)
 
 
 def both_ends(norm: float) -> Ends:
-    """The ends of a form of which only the norm is known."""
+    """The ends of a form of which only a norm bound is known."""
     return norm, norm
 
 
@@ -39,7 +39,7 @@ class DerivativeBounds:
     fourth: Ends = UNKNOWN
 
     def plus(self, other: DerivativeBounds) -> DerivativeBounds:
-        """Bounds for a sum of two functions, by the triangle inequality and end by end."""
+        """Bounds for a sum of two functions, by the triangle inequality and per end."""
         return DerivativeBounds(
             _sum(self.second, other.second),
             float(up_add(float(self.third), float(other.third))),
@@ -72,11 +72,11 @@ def _sum(a: Ends, b: Ends) -> Ends:
 
 @dataclass(frozen=True, slots=True)
 class Enclosure:
-    """Bounds at the centre and over the ball, and how often f is shown to be differentiable there.
+    """Bounds at the centre and over the ball, and how often f is proved to be differentiable there.
 
-    Hypothesis of whoever makes one: f is C^(k-1) on the ball, and C^k almost everywhere, for each
-    order k whose bound over the ball is finite, so that bound is a Lipschitz constant of D^(k-1)f.
-    `reason` says why f is not shown to be smoother.
+    Hypothesis on every instance: f is C^(k-1) on the ball, and C^k almost everywhere, for each
+    order k whose bound over the ball is finite, so that this bound is a Lipschitz constant of
+    D^(k-1)f. `reason` says why f is not proved to be smoother.
     """
 
     centre: DerivativeBounds = DerivativeBounds()
@@ -89,8 +89,8 @@ NO_BOUNDS = Enclosure()
 
 
 def add(parts: Sequence[Enclosure]) -> Enclosure:
-    """The enclosure of a sum: norms by the triangle inequality, spectra by λ_max(A + B) <=
-    λ_max(A) + λ_max(B); as smooth as its least smooth part.
+    """The enclosure of a sum: norms by the triangle inequality, spectra by λ_max(A + B) <= λ_max(A)
+    + λ_max(B); the sum is as smooth as its least smooth part.
     """
     total = Enclosure(ZERO, ZERO)
     for one in parts:
@@ -107,11 +107,12 @@ def add(parts: Sequence[Enclosure]) -> Enclosure:
 def add_by_variables(
     parts: Sequence[tuple[Enclosure, Collection[Input]]], variables: Collection[Input]
 ) -> Enclosure:
-    """The enclosure of a sum of parts, each of which reads some of the variables.
+    """The enclosure of a sum of parts that each read some of the variables.
 
     With v_p the components of a unit vector v that part p reads, vᵀHv <= Σ_p e_p ‖v_p‖², which is
     Σ_b ‖v_b‖² Σ_(p reads b) e_p over the variables b, at most the largest inner sum. The same holds
-    for D³f and D⁴f, as ‖v_p‖³ <= ‖v_p‖². Parts that share no variable do not add at all.
+    for D³f and D⁴f, as ‖v_p‖³ <= ‖v_p‖². The bounds of parts without common variables do not add
+    up.
     """
     by_variable = [add([one for one, read in parts if variable in read]) for variable in variables]
     total = add([one for one, _ in parts])

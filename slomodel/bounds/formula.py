@@ -20,7 +20,9 @@ from slomodel.ir.exact import without_rounding
 
 
 class BlockNorm(sp.Symbol):  # type: ignore[misc]
-    """The Euclidean norm of a variable at the centre; its name is `norm_` and the variable's."""
+    """The Euclidean norm of a variable at the centre, named `norm_` followed by the variable's
+    name.
+    """
 
     __slots__ = ()
 
@@ -30,9 +32,10 @@ class BlockNorm(sp.Symbol):  # type: ignore[misc]
 
 @without_rounding()
 def bound_formula(setting: Setting, which: str) -> sp.Expr:
-    """A bound of `L1` or `L2` in r and the variables' norms. Raises MissingRule if there is none.
+    """The bound `L1` or `L2` as a formula in r and the variables' norms; raises MissingRule if
+    none.
 
-    The setting's centre is 0. With ρ = ‖c‖ + r the ball lies in that of radius ρ round 0, and the
+    The setting's centre is 0. With ρ = ‖c‖ + r the ball lies in that of radius ρ around 0, and the
     majorant series there bounds both: L1 = ‖H(0)‖ + Σ_(k>=3) k(k-1) s_k ρ^(k-2). Each number is
     rounded up to six digits.
     """
@@ -50,7 +53,7 @@ def bound_formula(setting: Setting, which: str) -> sp.Expr:
 
 
 def _least(found: Sequence[Series]) -> Series:
-    """Each size as the least of those that bound it: a series that lacks a degree has it as 0."""
+    """The series of the least bounds per degree; a degree that a series lacks has the bound 0."""
     degrees = sorted({k for one in found for k in one.sizes})
     sizes = {k: min(one.sizes.get(k, 0.0) for one in found) for k in degrees}
     return replace(found[0], sizes=sizes, hessian=min(one.hessian for one in found))

@@ -1,4 +1,4 @@
-"""The flow of a bound: split f into parts, ask the rules, add the parts, close, take the least."""
+"""The pipeline of bounds: split f, apply the rules, add the parts, close, take the least."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ PARTS = "sum of parts"
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """What the rules say of both constants, of ‖H(c)‖ where all of them know it, and the least of
-    their bounds on each derivative.
+    """All claims on both constants, and on ‖H(c)‖ where every rule bounds it, with the least bound
+    on each derivative.
     """
 
     L1: tuple[Claim, ...]
@@ -85,7 +85,7 @@ def bounds(setting: Setting, radius: float) -> Bounds:
 
 
 def _in_other_units(setting: Setting, radius: float, claims: Claims) -> Claims:
-    """The claims, and those of the rescaled problem where magnitudes are extreme."""
+    """The claims, together with those of the rescaled problem where magnitudes are extreme."""
     if radius == math.inf or setting.n == 0:
         return claims
     parts = [claims]
@@ -104,7 +104,7 @@ def _in_other_units(setting: Setting, radius: float, claims: Claims) -> Claims:
 
 
 def _claims_in(units: Units, setting: Setting, radius: float) -> Claims:
-    """The finite claims of the problem in other units, converted to its own."""
+    """The finite claims of the problem in other units, converted back."""
     found = _claims(_rescaled(setting, units), units.radius(radius))
 
     def own(claims: tuple[Claim, ...], k: int) -> tuple[Claim, ...]:
@@ -130,13 +130,13 @@ def _claims_at_centre(setting: Setting) -> Claims:
 
 @without_rounding()
 def quick_bound(setting: Setting, radius: float) -> float:
-    """A bound of L1 that takes little time; it may be inf where `bounds` has another one."""
+    """A cheap bound on L1; it may be inf where `bounds` returns a finite one."""
     claims = _claims(setting, checked_radius(radius), [rule for rule in RULES if rule.is_quick])
     return min(claim.value for claim in claims.L1)
 
 
 def _claims(setting: Setting, radius: float, rules: Sequence[BoundRule] | None = None) -> Claims:
-    """One claim a rule that has an answer; no rule is asked where none can have one."""
+    """The claims of all applicable rules; none is applied where data are NaN or infinite."""
     if setting.n == 0:
         nothing = (Claim("no unknowns", 0.0),)
         return Claims(nothing, nothing)
@@ -152,7 +152,7 @@ def _claims(setting: Setting, radius: float, rules: Sequence[BoundRule] | None =
 def _answers(
     setting: Setting, radius: float, rules: Sequence[BoundRule] | None = None
 ) -> list[Candidate]:
-    """What each of the rules says; of all rules unless some are given, with the sum over parts."""
+    """The candidates of the given rules; without any given, of all rules and the sum over parts."""
     every = list(RULES) if rules is None else rules
     if rules is None:
         every = [*every, BoundRule(sum_of_parts, is_long=is_long)]
@@ -188,7 +188,7 @@ def _as_claims(answers: Sequence[Candidate], radius: float) -> Claims:
 
 
 def sum_of_parts(setting: Setting, radius: float) -> Candidate | None:
-    """Parts of unlike kinds, each by its own best rule, and what they add up to.
+    """Candidate from the sum of unlike parts, each bounded by its own best rule.
 
     The closure is that of the sum: from the centre of f itself, with ‖D³f‖ and D⁴f added.
     """
@@ -226,11 +226,11 @@ def sum_of_parts(setting: Setting, radius: float) -> Candidate | None:
 def _rules_of_parts(
     setting: Setting,
 ) -> tuple[Sequence[BoundRule] | None, Sequence[BoundRule] | None]:
-    """Rules for parts that read some of the variables, and for those that read all; None for all
-    rules.
+    """Rules for parts that read only some of the variables, and for those that read all; None means
+    all rules.
 
-    Cells over the ball of f show what its parts cancel; cells of parts in as many variables only
-    repeat that work, so they are left out where those of f are tried.
+    Cells over the ball of f capture cancellation between its parts; cells of parts in equally many
+    variables only repeat that work, so they are left out where those of f are tried.
     """
     if not is_small(setting):
         return None, None
@@ -239,7 +239,7 @@ def _rules_of_parts(
 
 
 def _least_of_part(part: Setting, radius: float, rules: Sequence[BoundRule] | None) -> Enclosure:
-    """The least of each bound over the rules, both constants over the ball with them."""
+    """The least of each bound over the rules, including both constants over the ball."""
     claims = _as_claims(_answers(part, radius, rules), radius)
     closed = _closed(part, radius, claims)
     first, second = _constant((*claims.L1, *closed.L1)), _constant((*claims.L2, *closed.L2))
@@ -250,10 +250,11 @@ def _least_of_part(part: Setting, radius: float, rules: Sequence[BoundRule] | No
 
 
 def _leave_a_gap(setting: Setting, answers: Sequence[Candidate], gap: float) -> bool:
-    """Whether a bound is `gap` times the same derivative at the centre: L1(r) >= ‖H(c)‖ and L2(r)
-    >= ‖D³f(c)‖, so closer rules can win at most the ratio to these.
+    """Whether a bound exceeds the same derivative at the centre by a factor of more than `gap`.
 
-    Not of a polynomial: its series is exact there, and ranges of its nodes add nothing.
+    As L1(r) >= ‖H(c)‖ and L2(r) >= ‖D³f(c)‖, sharper rules can gain at most the ratio to these.
+    False for polynomials: their series is exact at the centre, and ranges of their nodes add
+    nothing.
     """
     if math.isinf(gap) or degree(setting.objective, setting.variables) is not None:
         return False
@@ -262,9 +263,9 @@ def _leave_a_gap(setting: Setting, answers: Sequence[Candidate], gap: float) -> 
     L1 = min((one.L1 for one in answers), default=math.inf)
     L2 = min((one.L2 for one in answers), default=math.inf)
     if not math.isfinite(centre.hessian):
-        return False  # the entries take too long, or are not finite at the centre itself
+        return False  # the entries are too expensive, or not finite at the centre itself
     third = min((centre.third, *(one.enclosed.centre.third for one in answers)))
-    if math.isinf(third):  # unknown: there is a gap where a closer rule can know it
+    if math.isinf(third):  # unknown: a gap exists where a sharper rule can bound it
         return is_third_within(setting) or centre.hessian < L1 / gap
     return centre.hessian < L1 / gap or third < L2 / gap
 
@@ -274,19 +275,20 @@ def _is_finite(answer: Candidate) -> bool:
 
 
 def _known(answers: Sequence[Candidate]) -> tuple[Claim, ...]:
-    """What they say of ‖H(c)‖, if all do."""
+    """The claims on ‖H(c)‖, if every candidate has one."""
     found = [Claim(one.rule, _sound(one.hessian)) for one in answers if one.hessian is not None]
     return tuple(found) if len(found) == len(answers) else ()
 
 
 def _answer(rule: BoundRule, setting: Setting, radius: float, is_enough: bool) -> Candidate | None:
-    """What a rule claims, None where it is left out or does not apply; where something is missing
-    for it, that is the reason of its answer.
+    """The candidate of a rule; None where the rule is skipped or does not apply.
+
+    Where the rule raises `MissingRule`, the candidate is infinite with that reason.
     """
     pause()
     own = as_written(setting) if rule.reads_written else setting
     try:
-        with np.errstate(all="ignore"):  # what over- or underflows is rounded outward
+        with np.errstate(all="ignore"):  # overflow and underflow are rounded outward
             if is_enough and rule.is_long is not None and rule.is_long(own):
                 return None
             with working_on(rule.name):
@@ -301,10 +303,11 @@ def _sound(value: float) -> float:
 
 
 def _closed(setting: Setting, radius: float, over: Claims) -> Claims:
-    """What Taylor's formula gives from the least bound on each derivative, whoever it is from.
+    """Claims by Taylor's formula from the least bound on each derivative, over all rules.
 
-    H is Lipschitz with the least L2, and so L1 <= ‖H(c)‖ + r·L2, where the centre is bounded over
-    the ball of radius 0: not if r·L2 alone is no less than another bound, or all rules know H(c).
+    H is Lipschitz with the least L2, and so L1 <= ‖H(c)‖ + r·L2. The centre is bounded for this
+    over the ball of radius 0, unless r·L2 alone is no less than another bound, or all rules bound
+    H(c).
     """
     first, second = (min(claim.value for claim in claims) for claims in (over.L1, over.L2))
     if not 0.0 < radius < math.inf:
@@ -325,7 +328,7 @@ def _closed(setting: Setting, radius: float, over: Claims) -> Claims:
 
 
 def _if_less(found: Closed, known: float) -> tuple[Claim, ...]:
-    """The claim where it is less by more than roundings."""
+    """The claim if it is less by more than rounding errors."""
     is_less = (1.0 + _ROUNDINGS) * found.value < known
     return (Claim(f"{LEAST}: {found.rule}", found.value),) if is_less else ()
 

@@ -1,4 +1,4 @@
-"""What a question for bounds is answered with: two constants, where each is from, and why."""
+"""The result of a computation of bounds: two constants, the rules behind them, and reasons."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from slomodel.errors import Diagnostic, DomainError
 Source = Literal["analytic", "sampled"]
 Rigor = Literal["certified", "estimated"]
 LEAST_RADIUS, MOST_RADIUS = 1e-9, 1e9
-"""Those between which `doubling_radius` is sought."""
+"""The search interval of `doubling_radius`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What one rule says of one constant, and the lines that explain it or why it is inf."""
+    """One rule's bound on one constant, with the lines that explain it, or why it is inf."""
 
     rule: str
     value: float
@@ -31,9 +31,10 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """One Lipschitz constant: the best claim first, then the others in order.
+    """One Lipschitz constant: the best claim first, then the others in increasing order.
 
-    `useless` says why a finite one is of no use, and what makes it so large; empty where it is.
+    `useless` says why a finite constant is too large to be useful, and which node makes it so;
+    empty otherwise.
     """
 
     claims: tuple[Claim, ...]
@@ -45,14 +46,14 @@ class Constant:
 
     @property
     def runner_up(self) -> str:
-        """The rule of the second best claim and its value; empty where there is none."""
+        """The rule of the second best claim and its value; empty if there is none."""
         if len(self.claims) < 2 or math.isinf(self.claims[1].value):
             return ""
         return f"{self.claims[1].rule}: {shown(self.claims[1].value)}"
 
     @property
     def reason(self) -> str:
-        """Why the constant is inf, the first reason of a claim, or useless; else empty."""
+        """Why the constant is inf (the first reason of a claim) or useless; otherwise empty."""
         if math.isfinite(self.best.value):
             return self.useless
         return next((claim.reason for claim in self.claims if claim.reason), "")
@@ -60,12 +61,12 @@ class Constant:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Bounds:
-    """L1 of the gradient and L2 of the Hessian over the closed ball of `radius` round `center`.
+    """L1 of the gradient and L2 of the Hessian over the closed ball of `radius` around `center`.
 
-    From source `analytic` both are upper bounds, in floating point too, inf where there is none;
+    From source `analytic` both are upper bounds, in floating point too, inf where none is known;
     from source `sampled` both are estimates from below, less their measured rounding errors.
-    `gradient` and `hessian` hold the claims behind L1 and L2. `at(radius)` asks again at the same
-    centre, which costs little.
+    `gradient` and `hessian` hold the claims behind L1 and L2. `at(radius)` computes bounds for
+    another radius at the same centre, which is cheap.
     """
 
     L1: float
@@ -90,18 +91,18 @@ class Bounds:
 
     @property
     def reason(self) -> str:
-        """Why L1 or, if that is not, L2 is inf or useless; empty where neither is."""
+        """Why L1 or, if L1 is fine, L2 is inf or useless; empty where neither is."""
         return self.gradient.reason or self.hessian.reason
 
     def at(self, radius: float) -> Bounds:
-        """The same over another ball of this centre."""
+        """The bounds over another ball with this centre."""
         return self.at_radius(checked_radius(radius))
 
     def doubling_radius(self) -> float:
         """A radius up to which L1 is at most twice that of radius 0, within 1 % of the largest.
 
-        inf where a rule holds over the whole space, 0 where even `LEAST_RADIUS` is too much. Beyond
-        `MOST_RADIUS` no larger one is sought. A radius is asked about some 12 times.
+        inf where a rule holds over the whole space, 0 where even `LEAST_RADIUS` is too large. The
+        search ends at `MOST_RADIUS`, and evaluates about 12 radii.
         """
         twice = 2.0 * self.at(0.0).L1
         if self.at(math.inf).L1 <= twice < math.inf:
@@ -127,7 +128,9 @@ class Bounds:
         return low
 
     def explain(self) -> str:
-        """For each constant every rule with its value and what adds up to it, best first."""
+        """For each constant, every rule with its value and the terms that add up to it, best
+        first.
+        """
         lines = [
             f"ball of radius {self.radius:g} in {self.n} unknowns: {self.source}, {self.rigor}"
         ]
@@ -158,7 +161,7 @@ def _branches(claims: tuple[Claim, ...]) -> list[str]:
 
 
 def shown(value: float) -> str:
-    """Six digits of a bound, rounded up, so that the text is a bound too."""
+    """A bound with six digits, rounded up, so that the text is a bound too."""
     text = f"{value:.6g}"
     if float(text) >= value:
         return text

@@ -27,18 +27,18 @@ RANDOM_STARTS = 2
 # Steps of a difference of H, in units of max(1, ‖x‖∞): the error of the difference is least
 # near the cube root of eps.
 DIFFERENCE = 6e-6
-# A Frank-Wolfe step that gains less than this share ends an ascent.
+# A Frank-Wolfe step with a relative gain below this ends an ascent.
 GAIN = 1e-3
 SHARES = (1.0, 0.5, 0.25)
 POWER_STEPS = 3
-# Rounding is measured as the largest change over NUDGES points within FARTHEST_NUDGE units in the
-# last place of x. The errors assumed are MARGIN times that, and at least MARGIN·LEAST·eps relative.
+# Rounding errors are measured as the largest change over NUDGES points within FARTHEST_NUDGE ulps
+# of x. The errors assumed are MARGIN times that, and at least MARGIN·LEAST·eps relative.
 NUDGES = 8
 FARTHEST_NUDGE = 4
 MARGIN = 8.0
 LEAST = 4.0
-# Where rounding may be more than this fraction of a difference of gradients, a Hessian-vector
-# product is taken instead.
+# Where rounding errors may exceed this fraction of a difference of gradients, a Hessian-vector
+# product is used instead.
 TOO_CLOSE = 1e-4
 
 
@@ -55,14 +55,16 @@ class Derivatives(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The largest value seen for each constant, and how many points were looked at."""
+    """The largest value seen for each constant, and the number of points evaluated."""
 
     L1: float = 0.0
     L2: float = 0.0
     points: int = 0
 
     def saw(self, L1: float, L2: float, points: int = 1) -> Estimate:
-        """With the values at further points; those that are not finite are left out."""
+        """The estimate updated with values at further points; values that are not finite are
+        ignored.
+        """
         L1, L2 = (value if math.isfinite(value) else 0.0 for value in (L1, L2))
         return Estimate(max(self.L1, L1), max(self.L2, L2), self.points + points)
 
@@ -78,11 +80,11 @@ class Rounding:
     product: tuple[float, float]
 
     def of_gradient(self, *gradients: Vector) -> float:
-        """The error of a gradient (n,), or of the difference of two."""
+        """Error bound for a gradient (n,), or for the difference of two."""
         return _off(self.gradient, gradients)
 
     def of_product(self, *products: Vector) -> float:
-        """The error of a product (n,), or of the difference of two."""
+        """Error bound for a product (n,), or for the difference of two."""
         return _off(self.product, products)
 
 
@@ -93,8 +95,8 @@ def _off(measured: tuple[float, float], seen: tuple[Vector, ...]) -> float:
 def rounding_at(f: Derivatives, x: Vector, v: Vector, eps: float) -> Rounding:
     """The rounding errors of the gradient and of H(x)v/‖v‖, at x (n,) for a v ≠ 0 (n,).
 
-    They show as changes between neighbouring points, a few multiples of `eps` from x. The change of
-    the exact derivatives over that distance is included, and is smaller.
+    They are measured as changes between neighbouring points, a few multiples of `eps` from x. The
+    change of the exact derivatives over that distance is included, and is smaller.
     """
     along = v / norm(v)
     generator = np.random.default_rng(0)
@@ -118,9 +120,9 @@ def pairs(
 ) -> Estimate:
     """The largest ‖∇f(x) − ∇f(x')‖/‖x − x'‖ over random pairs of points uniform in the ball.
 
-    For L2 the same of H, along the direction in which H(x) − H(x') is largest after a few power
-    steps. Where x and x' are so close that rounding is most of a difference, it is replaced by
-    ‖H(x)(x − x')‖. Paper: sec:numerical.
+    For L2 the same quotient of H, along the direction in which H(x) − H(x') is largest after a few
+    power steps. Where x and x' are so close that rounding errors dominate a difference, it is
+    replaced by ‖H(x)(x − x')‖. Paper: sec:numerical.
     """
     found = Estimate()
     rounding = rounding_at(f, ball.centre, np.ones(f.n), eps)
@@ -149,9 +151,9 @@ def pairs(
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What is seen at x (n,): λ of H(x) with its eigenvector (n,), and ‖D³f(x)[w, w]‖ at best.
+    """Local estimates at x (n,): λ of H(x) with its eigenvector (n,), and about max ‖D³f(x)[w, w]‖.
 
-    `size` is |λ| less its rounding error; that of `turn` is subtracted too.
+    `size` is |λ| less its rounding error; the rounding error of `turn` is subtracted too.
     """
 
     x: Vector
@@ -170,7 +172,9 @@ class Views:
     rounding: Rounding
 
     def look(self, x: Vector, v: Vector) -> Look:
-        """The view at x (n,); the Lanczos method and the power steps for D³f start from v (n,)."""
+        """The estimates at x (n,); the Lanczos method and the power steps for D³f start from v
+        (n,).
+        """
         value, vector = largest(lambda w: self.f.hvp(x, w), v)
         turn, along = 0.0, vector
         for _ in range(POWER_STEPS if math.isfinite(value) else 0):
@@ -186,7 +190,8 @@ class Views:
     def slope(self, x: Vector, v: Vector) -> tuple[Vector, float]:
         """D³f(x)[v, v] (n,) and its norm less rounding, by a difference of H(·)v; ‖v‖ = 1.
 
-        Both points of the difference lie in the ball; 0 where that is too small for two.
+        Both points of the difference lie in the ball; the norm is 0 where it is too small for two
+        points.
         """
         t = min(DIFFERENCE * max(1.0, float(np.abs(x).max())), self.ball.radius)
         ahead, behind = self.ball.inside(x + t * v), self.ball.inside(x - t * v)
@@ -202,7 +207,7 @@ class Views:
 def ascent(
     f: Derivatives, ball: Ball, samples: int, generator: Generator, eps: float = EPS
 ) -> Estimate:
-    """Climbs from the centre and several starts towards larger ‖H‖, over `samples` points in all.
+    """Estimates by ascent of ‖H‖ from the centre and other starts, over `samples` points in all.
 
     The starts are c ± r·v, v the eigenvector of H(c), the two ends of the radius through c, and
     random points of the boundary.
@@ -226,10 +231,11 @@ def ascent(
 
 
 def _climb(views: Views, x: Vector, v: Vector) -> Iterator[Look]:
-    """Points from x (n,) on, each with a larger ‖H‖ or a trial for one, until no trial is better.
+    """Points from x (n,) on, each a trial for a larger ‖H‖, until no trial is an improvement.
 
-    At each both ends of the spectrum by Lanczos; then towards the boundary point in the direction
-    in which |vᵀH(x)v| grows fastest, v the eigenvector (a Frank-Wolfe step).
+    At each point the Lanczos method computes both extreme eigenvalues; trials move towards the
+    boundary point in the direction in which |vᵀH(x)v| grows fastest, v the eigenvector (a
+    Frank-Wolfe step).
     """
     here, ball = views.look(x, v), views.ball
     yield here
@@ -264,9 +270,9 @@ def sample(
     method: str,
     eps: float = EPS,
 ) -> Bounds:
-    """Both constants as a method estimates them; repeatable by `seed`. Raises DomainError.
+    """Both constants as estimated by a method; reproducible by `seed`. Raises DomainError.
 
-    `eps` is the rounding unit of the precision in which f computes.
+    `eps` is the machine epsilon of the precision in which f computes.
     """
     radius = checked_radius(radius)
     if method not in METHODS:

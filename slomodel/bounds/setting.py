@@ -1,4 +1,4 @@
-"""What a bound is asked of: an objective with numbers for its data, a centre, and what is known."""
+"""The input of a bound: an objective with numeric data, a centre, and the work cached for them."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ Others = ParamSpec("Others")
 
 @dataclass(frozen=True)
 class Setting:
-    """An objective over its variables at a centre; everything but x is a number.
+    """An objective of its variables at a centre; everything except x is numeric.
 
     `values` holds an array for every variable (the centre) and every data input. `written` is the
-    setting before it was brought into Gram form. `effort` budgets the work of every rule. Work that
-    is done once per centre is cached by `once_per_setting`; another setting, also one by `replace`,
+    setting before it was brought into Gram form. `effort` budgets the work of every rule. Work done
+    once per centre is cached by `once_per_setting`; any other setting, including one by `replace`,
     starts with an empty cache.
     """
 
@@ -44,7 +44,7 @@ class Setting:
 
     @cached_property
     def gradient(self) -> tuple[Expr, ...]:
-        """The gradient by variable, as graphs; no constant in them is rounded."""
+        """The gradient by variable, as graphs whose constants are not rounded."""
         with without_rounding():
             return gradient(self.objective, self.variables, self.known)
 
@@ -63,7 +63,7 @@ class Setting:
 
     @cached_property
     def tables(self) -> Mapping[Expr, Array]:
-        """The data, as what indices are looked up in."""
+        """The data, as tables for index lookups."""
         return {node: array for node, array in self.values.items() if node.role == "data"}
 
     @property
@@ -77,7 +77,7 @@ def once_per_setting(
 ) -> Callable[Concatenate[Setting, Others], Value]:
     """The function with its value cached per setting and per hashable further arguments.
 
-    A cached value must depend on nothing else, so that no answer depends on what was asked before.
+    A cached value must depend on nothing else, so that results do not depend on the order of calls.
     """
 
     @wraps(compute)
@@ -92,12 +92,12 @@ def once_per_setting(
 
 @dataclass(frozen=True)
 class Candidate:
-    """What one strategy claims for a ball: upper bounds, `inf` where it has none, and why.
+    """The result of one rule for a ball: upper bounds, `inf` where it has none, and why.
 
-    `rule` names the strategy and the inequality; `trace` are the lines that explain the number.
-    Those of L2 are `rule2` and `trace2` where they are others. `hessian` is at least ‖H(c)‖, where
-    that is known: what it would claim for L1 at the centre. `enclosure` is what both constants
-    were closed from. `is_enough`: where both are finite, rules by norms hardly have smaller ones.
+    `rule` names the rule and the inequality; `trace` holds the lines that explain the number.
+    `rule2` and `trace2` are those of L2 where they differ. `hessian` is an upper bound on ‖H(c)‖,
+    where known: the rule's bound on L1 at the centre. `enclosure` is what both constants were
+    closed from. `is_enough`: where both are finite, rules by norms hardly ever have smaller ones.
     """
 
     rule: str
@@ -113,7 +113,9 @@ class Candidate:
 
     @property
     def enclosed(self) -> Enclosure:
-        """The derivatives' bounds; those of the constants alone where the rule has no others."""
+        """The bounds on the derivatives; for a rule without them, those implied by the
+        constants.
+        """
         if self.enclosure is not None:
             return self.enclosure
         return Enclosure(over=DerivativeBounds(both_ends(self.L1), self.L2), reason=self.reason)

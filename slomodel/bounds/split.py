@@ -1,10 +1,10 @@
 """An objective as the sum of parts of unlike kinds, each of which has its own best rule.
 
 f is affine in its outermost nodes that are not linear: f = Σ_k ⟨w_k, u_k⟩ + an affine function.
-Those of one kind stay together, where their curvatures are bounded as one sum: functions of affine
-arrays elementwise, log-sum-exps of affine arrays, whatever reads the same layer of a network, and
-the others that read common variables. Quadratic terms join another part, as their derivatives are
-constant and add no looseness there.
+Terms of one kind stay together, where their curvatures are bounded as one sum: elementwise
+functions of affine arrays, log-sum-exps of affine arrays, terms that read the same layer of a
+network, and other terms that read common variables. Quadratic terms join another part, as their
+derivatives are constant and add no looseness there.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from slomodel.ir.expr import Const, Expr, Input, Map
 from slomodel.ir.walk import dependents, inputs, postorder, substitute
 
 _MOST_NODES = 2000
-"""Larger graphs are left whole."""
+"""Largest number of nodes of a graph that is split."""
 _MOST_PARTS = 8
-"""Each part takes about the time of a bound; more of them are left together."""
+"""Largest number of parts; each takes about as long as a bound of the whole."""
 
 Kind = str
 ELEMENTS, LOG_SUMS, LAYERS, OTHERS, QUADRATIC = (
@@ -44,14 +44,14 @@ ELEMENTS, LOG_SUMS, LAYERS, OTHERS, QUADRATIC = (
 
 @dataclass(slots=True)
 class TermGroup:
-    """Terms of one kind with what they share: layers of a network, or variables."""
+    """Terms of one kind and what they have in common: layers of a network, or variables."""
 
     kind: Kind
     terms: list[Expr]
     shared: set[Expr]
 
     def takes(self, other: TermGroup) -> bool:
-        """Whether both belong to one part."""
+        """Whether both groups belong to one part."""
         if self.kind != other.kind:
             return False
         return self.kind not in (LAYERS, OTHERS) or not self.shared.isdisjoint(other.shared)
@@ -59,8 +59,8 @@ class TermGroup:
 
 @once_per_setting
 def split(setting: Setting) -> tuple[Setting, ...]:
-    """The parts of a setting, each over the variables that it reads; the setting alone where all
-    of the objective is of one kind.
+    """The parts of a setting, each over the variables that it reads; only the setting itself where
+    the whole objective is of one kind.
     """
     variables = set(setting.variables)
     order = postorder(setting.objective)
@@ -81,7 +81,7 @@ def split(setting: Setting) -> tuple[Setting, ...]:
 def _terms(
     objective: Expr, varying: Collection[Expr], affine: Collection[Expr]
 ) -> tuple[list[Expr], list[Expr]]:
-    """The outermost nodes that are not linear, and those that are affine."""
+    """The outermost nonlinear nodes, and those that are affine."""
     found: list[Expr] = []
     flat: list[Expr] = []
     seen, stack = {objective}, [objective]
@@ -107,8 +107,10 @@ def _groups(
     affine: Collection[Expr],
     variables: Collection[Input],
 ) -> list[TermGroup]:
-    """The terms by kind; those that `stop_gradient` makes constant with the term that reads them,
-    quadratic ones with the first group.
+    """The terms grouped by kind.
+
+    Terms made constant by `stop_gradient` join the term that reads them, quadratic ones the first
+    group.
     """
     deep = {
         node
@@ -133,7 +135,7 @@ def _groups(
 
 
 def _join(groups: list[TermGroup], new: TermGroup) -> None:
-    """Add a group, merged with all those that it belongs to."""
+    """Add a group, merged with all groups that it belongs to."""
     apart = [group for group in groups if not group.takes(new)]
     for group in groups:
         if group.takes(new):
@@ -165,7 +167,7 @@ def _group(
 
 
 def _first_met(term: Expr, wanted: Collection[Expr]) -> set[Expr]:
-    """The wanted nodes that are met first on the way down from a term."""
+    """The first wanted nodes on every path down from a term."""
     found: set[Expr] = set()
     seen, stack = {term}, [term]
     while stack:

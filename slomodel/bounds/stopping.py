@@ -1,7 +1,8 @@
-"""Interrupting and watching a proof: long loops call `pause`, which calls the check set by
-`stopped_by`; `current_work` says what the proof does.
+"""Interruption and monitoring of proofs.
 
-An exception raised by the check ends the proof, so that a bound is returned whole or not at all.
+Long loops call `pause`, which calls the check set by `stopped_by`; `current_work` names the rule at
+work. An exception raised by the check ends the proof, so that a bound is returned whole or not at
+all.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 Check = Callable[[], None]
-"""Returns, or raises the exception that ends the proof."""
+"""A callback that returns, or raises the exception that ends the proof."""
 
 _WORK: ContextVar[str] = ContextVar("work", default="")
 _CHECK: ContextVar[Check | None] = ContextVar("check", default=None)
 
 
 def pause() -> None:
-    """Call the check in force, if any; it may raise, between two parts of the work."""
+    """Call the check in force, if any; it may raise between two units of work."""
     check = _CHECK.get()
     if check is not None:
         check()
@@ -26,7 +27,7 @@ def pause() -> None:
 
 @contextmanager
 def stopped_by(check: Check | None) -> Iterator[None]:
-    """Have proofs inside the block call `check` every so often; None for no check."""
+    """Have proofs inside the block call `check` regularly; None for no check."""
     token = _CHECK.set(check)
     try:
         yield
@@ -36,7 +37,7 @@ def stopped_by(check: Check | None) -> Iterator[None]:
 
 @contextmanager
 def working_on(what: str) -> Iterator[None]:
-    """Name the work of the block, a rule for instance, for a check that shows it."""
+    """Name the work of the block, such as a rule, for a check that displays it."""
     token = _WORK.set(what)
     try:
         yield
@@ -45,5 +46,5 @@ def working_on(what: str) -> Iterator[None]:
 
 
 def current_work() -> str:
-    """What the proof works on; empty where that is not named."""
+    """The name of the current work; empty if it has none."""
     return _WORK.get()

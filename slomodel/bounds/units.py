@@ -2,7 +2,7 @@
 
 With y = 2⁻ᵇx and g(y) = 2⁻ᵃf(2ᵇy), ∇²f = 2ᵃ⁻²ᵇ∇²g and D³f = 2ᵃ⁻³ᵇD³g: a bound for g over the ball
 of radius 2⁻ᵇr gives one for f. Multiplication by powers of two is exact, so this adds no error. It
-is needed because rules compute squares, fourth powers and products of those, and enlarge what comes
+is needed because rules compute squares, fourth powers and products of those, and round up values
 near underflow: bounds are loose where f is of magnitude 1e-120, or x of magnitude 1e-90.
 """
 
@@ -22,11 +22,11 @@ from slomodel.ir.expr import Expr
 from slomodel.ir.walk import substitute
 
 _FAR = 60
-"""Binary exponents of x up to this need no rescaling: sixth powers of 1e18 are far below 1e308."""
+"""Exponents of x up to this need no rescaling: sixth powers of 1e18 are far below 1e308."""
 _FAR_VALUE = 190
-"""The same for bounds, of which squares and fourth powers are taken: 2^190 is about 1e57."""
+"""The same for bounds, whose squares and fourth powers are formed: 2^190 is about 1e57."""
 _LARGEST = 1000
-"""Binary exponents of units are at most this, so that units and their inverses are doubles."""
+"""Largest exponent of a unit, so that units and their inverses are doubles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Units:
         return math.ldexp(radius, -self.x)
 
     def derivative(self, bound: float, k: int) -> float:
-        """From an upper bound on the k-th derivative in these units, one on the objective's own."""
+        """Upper bound on the k-th derivative of the original problem, from one in these units."""
         return _scaled(bound, self.f - k * self.x)
 
 
@@ -76,14 +76,14 @@ def units_of_variables(one: Setting, radius: float) -> Units:
     scaled = units.setting(one)
     for variable in one.variables:
         if not np.array_equal(np.ldexp(scaled.values[variable], exponent), one.values[variable]):
-            return Units()  # an element is so small that it would be rounded
+            return Units()  # some element is so small that rescaling would round it
     return units if math.ldexp(units.radius(radius), exponent) == radius else Units()
 
 
 def units_of_objective(units: Units, bounds: Sequence[float]) -> Units:
-    """A unit of about the least bound on L1, where that is of extreme magnitude in `units`.
+    """A unit near the least bound on L1, where that has an extreme magnitude in `units`.
 
-    Exponents are added: 2^(2x) times the bound may over- or underflow.
+    Exponents are added, as 2^(2x) times the bound may over- or underflow.
     """
     finite = [bound for bound in bounds if 0.0 < bound < math.inf]
     if not finite:

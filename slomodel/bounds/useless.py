@@ -1,4 +1,4 @@
-"""Bounds that are finite but useless: far beyond the curvature seen in the ball, and why."""
+"""Finite bounds that are useless, far beyond the curvature sampled in the ball, and why."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from slomodel.ir.walk import dependents, postorder
 from slomodel.reference import evaluate, evaluate_all
 
 USELESS = 1e12
-"""A bound so many times the curvature seen at points of the ball is useless. Steps of length 1/L1
-would be as much too short: moves of 1e-12 change no more than the last digits of x.
+"""A bound beyond this multiple of the curvature sampled in the ball is useless. Steps of length
+1/L1 would be too short by this factor: moves of 1e-12 change no more than the last digits of x.
 """
 _RANDOM_POINTS = 4
 _ORDERS = 3
 _MOST_NUMBERS = 2**20
-"""Of slopes for Taylor ranges; beyond these, ranges are those over the box round the ball."""
+"""Largest number of slopes for Taylor ranges; beyond it ranges are taken over the enclosing box."""
 _MARKED = 10.0
-"""A node is named where its range, or that of a derivative, exceeds what is seen by this factor
+"""A node is named where its range, or that of a derivative, exceeds the sampled one by this factor
 more than its operands' ranges do.
 """
 _LEAST = 1e-300
 
 
 def useless_bound(setting: Setting, radius: float, L1: float) -> str:
-    """Why a finite L1 over a ball is useless; empty where it is not, and where no curvature is seen
-    with which to compare.
+    """Why a finite L1 over a ball is useless; empty where it is not, or where no curvature was
+    sampled to compare with.
     """
     if not (0.0 < radius < math.inf and 0.0 < L1 < math.inf and setting.n):
         return ""
@@ -62,13 +62,13 @@ def _curvature_at_centre(setting: Setting) -> float:
 
 @once_per_setting
 def _product(setting: Setting) -> tuple[tuple[Input, ...], tuple[Expr, ...]]:
-    """Inputs for a direction, by variable, and the graphs of the Hessian times that direction."""
+    """Inputs for a direction, by variable, and graphs of the Hessian times that direction."""
     along = tuple(Input(f"along {v.name}", "variable", v.shape) for v in setting.variables)
     return along, jvp(setting.gradient, dict(zip(setting.variables, along, strict=True)))
 
 
 def _curvature(setting: Setting, x: Vector) -> float:
-    """‖H(x)v‖ for a random unit v (n,), or for the unit vector along H(x)v where that is larger."""
+    """‖H(x)v‖ for a random unit v (n,), or for the unit vector along H(x)v if that is larger."""
     along, graphs = _product(setting)
     generator = np.random.default_rng(0)
     v, seen = unit(generator.standard_normal(setting.n)), 0.0
@@ -86,8 +86,8 @@ def _curvature(setting: Setting, x: Vector) -> float:
 
 
 def _points(setting: Setting, radius: float) -> Iterator[Vector]:
-    """Points of the ball (n,): its centre, the boundary along the gradient, towards 0 and at random
-    places, the same for every call.
+    """Points of the ball (n,): the centre, the boundary along the gradient and towards 0, and
+    random points that are the same for every call.
     """
     centre = _flat(setting, setting.values)
     ball = Ball(centre, radius)
@@ -109,7 +109,9 @@ def _flat(setting: Setting, values: Mapping[Input, Array]) -> Vector:
 
 
 def _parted(setting: Setting, inputs: tuple[Input, ...], x: Vector) -> dict[Input, Array]:
-    """A vector (n,) as the arrays of all variables, by the inputs that stand for these."""
+    """A vector (n,) split into the arrays of all variables, keyed by the inputs that represent
+    them.
+    """
     parts, start = {}, 0
     for one, variable in zip(inputs, setting.variables, strict=True):
         shape = np.shape(setting.values[variable])
@@ -120,8 +122,10 @@ def _parted(setting: Setting, inputs: tuple[Input, ...], x: Vector) -> dict[Inpu
 
 
 def _culprit(setting: Setting, radius: float, points: list[Vector]) -> str:
-    """The sub-expression whose range over the ball, or that of a derivative of it, exceeds what is
-    seen at the points by the largest factor more than its operands' do.
+    """The node most responsible for the looseness.
+
+    Its range over the ball, or that of one of its derivatives, exceeds the sampled one by the
+    largest factor relative to that of its operands.
     """
     found = taylor_ranges(setting, radius, _MOST_NUMBERS)
     ranges = {node: _hull(found[node]) for node in postorder(setting.objective)}
@@ -164,7 +168,9 @@ def _seen(setting: Setting, points: list[Vector]) -> dict[Expr, Interval]:
 def _properties(
     node: Expr, ranges: Mapping[Expr, Interval], seen: Mapping[Expr, Interval], moving: set[Expr]
 ) -> Iterator[tuple[str, Interval, Interval]]:
-    """The node's values and its derivatives by operands: over the box, and where they are seen."""
+    """Intervals of the node's values and of its derivatives by operands: over the box, and as
+    sampled.
+    """
     yield "values", ranges[node], seen[node]
     if not isinstance(node, Map):
         return
@@ -185,6 +191,6 @@ def _hull(a: Interval) -> Interval:
 
 
 def _ratio(own: Interval, seen: Interval) -> float:
-    """How many times the magnitude seen the magnitude over the box is; at least 1."""
+    """Ratio of the magnitude over the box to the sampled magnitude; at least 1."""
     high, low = float(own.magnitude), max(float(seen.magnitude), _LEAST)
     return max(min(high, 1e300) / low, 1.0) if math.isfinite(high) else 1e300

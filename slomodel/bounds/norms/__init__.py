@@ -1,1 +1,1 @@
-"""Upper bounds on norms of matrices, of forms of higher degree, of polynomials on the sphere."""
+"""Upper bounds on norms of matrices, of higher-degree forms and of polynomials on the sphere."""

@@ -1,4 +1,4 @@
-"""Norms of symmetric trilinear forms: stacks of small ones, and one of many variables."""
+"""Norms of symmetric trilinear forms: stacks of small ones, and single ones in many variables."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from slomodel.bounds.norms.spectral import DENSE_EIGEN, spectral_norm, stack_nor
 _THETAS = (2 / 3, 0.85, 1.0, 1.15)
 _FEW_THETAS = (1.0,)
 _SHARE = 1e-5
-"""To such a share largest eigenvalues of large matrices are found."""
+"""Relative tolerance of the largest eigenvalues of large matrices."""
 _MANY = 3
-"""Beyond so many variables fewer mixtures are tried."""
+"""Largest number of variables for which all mixtures θ are tried."""
 _FEW_COLUMNS = 30
 _MOST_COLUMNS_SQUARED = 60
 MOST_COLUMNS_CUBIC = 100
 _SPACE = 20
 _STARTS = 4
 _CLOSE = 1.1
-"""A bound within this factor of a value that is attained is good enough."""
+"""A bound within this factor of an attained value is not refined."""
 
 
 def cubic_norm(one: Bounded[float]) -> float:
-    """At least the norm of the exact symmetric form.
+    """Upper bound on the norm of the exact symmetric form.
 
     By `trilinear_norm` for few variables, for more by `split_norm` and `_squared_norm`, and for
-    many by T = sym(w ⊗ I) + T': for unit v sym(w ⊗ I)[v, v, v] = w·v, so that ‖T‖ <= ‖w‖ + ‖T'‖,
-    with w = 3 tr T / (n + 2), which takes the traces out of T'.
+    many by T = sym(w ⊗ I) + T': for unit v, sym(w ⊗ I)[v, v, v] = w·v, so that ‖T‖ <= ‖w‖ + ‖T'‖,
+    with w = 3 tr T / (n + 2), which makes T' traceless.
     """
     n = len(one.value)
     if not np.isfinite(one.value).all():
@@ -64,13 +64,14 @@ def cubic_norm(one: Bounded[float]) -> float:
 
 
 def split_norm(T: Array) -> tuple[float, float]:
-    """At least ‖T‖, and about a value that is attained, by the directions along which T is large.
+    """Upper bound on ‖T‖, and about a value that T attains, from the directions along which T is
+    large.
 
     With orthogonal V = (P, Q), unit v = P α + Q β and R the form T in α and β, |T[v, v, v]| is at
     most |R[α, α, α]| + 3 |R[α, α, β]| + 3 |R[α, β, β]| + |R[β, β, β]|: at most the norm of a form
-    in |α| and |β|. The first two are at most |α|² times the norms of R[α, α, ·], by quartic forms
-    of few variables. A computed V is within δ >= ‖VᵀV - I‖_F of an orthogonal matrix, by which R
-    changes by at most ((1 + δ)³ - 1) ‖T‖, and each of three products by its rounding.
+    in |α| and |β|. The first two terms are at most |α|² times the norms of R[α, α, ·], bounded by
+    quartic forms of few variables. A computed V is within δ >= ‖VᵀV - I‖_F of an orthogonal matrix,
+    which changes R by at most ((1 + δ)³ - 1) ‖T‖; each of three products adds its rounding error.
     """
     n = len(T)
     largest = float(np.max(np.abs(T)))
@@ -101,7 +102,7 @@ def split_norm(T: Array) -> tuple[float, float]:
 
 
 def square_norm(T: Array) -> float:
-    """At least max ‖T[w, w]‖ over unit w, T (p, p, m)."""
+    """Upper bound on max ‖T[w, w]‖ over unit w, T (p, p, m)."""
     norm = spectral_norm(T.reshape(len(T) ** 2, -1))
     if len(T) == 1 or not 0.0 < norm < np.inf:
         return norm
@@ -112,13 +113,15 @@ def square_norm(T: Array) -> float:
 
 
 def _unfolded(T: Array) -> float:
-    """At least the norm of a form (p, m, m) by two of its unfoldings."""
+    """Upper bound on the norm of a form (p, m, m) from two of its unfoldings."""
     p, m = T.shape[:2]
     return min(spectral_norm(T.reshape(p, m * m)), spectral_norm(T.reshape(p * m, m)))
 
 
 def _attained(T: Array, starts: Array) -> float:
-    """About the largest ‖T[v, v]‖ that a shifted power method reaches from a few columns (n, s)."""
+    """About the largest ‖T[v, v]‖ that a shifted power method reaches from the columns `starts` (n,
+    s).
+    """
     best = 0.0
     for v in starts.T:
         for _ in range(20):
@@ -131,8 +134,8 @@ def _attained(T: Array, starts: Array) -> float:
 
 
 def _squared_norm(T: Array) -> float:
-    """‖T[v, v]‖² = (v⊗v)ᵀ B (v⊗v), B_ijkl = ½ Σ_m (T_ikm T_jlm + T_ilm T_jkm), as `trilinear_norm`
-    has it for θ = 1, by one factorisation on symmetric matrices.
+    """‖T[v, v]‖² = (v⊗v)ᵀ B (v⊗v), B_ijkl = ½ Σ_m (T_ikm T_jlm + T_ilm T_jkm): the case θ = 1 of
+    `trilinear_norm`, by one factorisation on symmetric matrices.
     """
     n = len(T)
     largest = float(np.max(np.abs(T)))
@@ -151,12 +154,13 @@ def _squared_norm(T: Array) -> float:
 
 
 def trilinear_norm(T: Array) -> Array:
-    """At least max |T[u, v, w]| over unit vectors, for each symmetric form of a stack (p, n, n, n).
+    """Upper bounds on max |T[u, v, w]|, unit vectors, for each symmetric form of a stack (p, n, n,
+    n).
 
-    By the norm of the unfolding (n, n²) for any form. Where T is symmetric, also: by Banach the
-    norm is max ‖T[v, v]‖ over unit v, and ‖T[v, v]‖² = (v⊗v)ᵀ G (v⊗v) for both Gram matrices
-    A_ijkl = Σ_m T_ijm T_klm and B_ijkl = ½ Σ_m (T_ikm T_jlm + T_ilm T_jkm), so for every θ its
-    square is at most λ_max((1 - θ) A + θ B) on symmetric matrices.
+    For any form, by the norm of the unfolding (n, n²). Where T is symmetric, also by Banach's
+    theorem: the norm is max ‖T[v, v]‖ over unit v, and ‖T[v, v]‖² = (v⊗v)ᵀ G (v⊗v) for both Gram
+    matrices A_ijkl = Σ_m T_ijm T_klm and B_ijkl = ½ Σ_m (T_ikm T_jlm + T_ilm T_jkm), so for every θ
+    its square is at most λ_max((1 - θ) A + θ B) on symmetric matrices.
     """
     T = np.asarray(T, dtype=np.float64)
     p, n = T.shape[:2]
@@ -173,7 +177,7 @@ def trilinear_norm(T: Array) -> Array:
 
 
 def _mixed(T: Array) -> Array:
-    """The least over θ of the bound, for forms of size 1.
+    """The least of the bounds over θ, for forms of magnitude 1.
 
     With a shift s, λ_max(G) = λ_max(G + sI) - s <= ‖G + sI‖ - s.
     """

@@ -1,5 +1,5 @@
 """Norms of the derivatives of Σ_i w_i φ_i(u_1i, .., u_ki), u_pi = a_pi·x + b_pi, from the ranges of
-those of w_i φ_i.
+the derivatives of w_i φ_i.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from slomodel.bounds.norms.loewner import (
 _MOST_COLUMNS = 100
 _MOST_PRODUCTS = 4e9
 _NEGLIGIBLE = 1e-4
-"""Radii that add so little to the norm of the middles are not bounded more closely."""
+"""Radii whose contribution relative to the norm of the midpoints is smaller are not refined."""
 
 
 Ends = tuple[float, float]
@@ -38,10 +38,11 @@ Ends = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Weighted:
-    """Rows of one part of the sum, and intervals (m,) of w_i times a derivative by sorted slots.
+    """Rows of one part of the sum, and intervals (m,) of w_i times a derivative, by sorted slots.
 
-    `dominating` are by argument intervals whose ends, as diagonal matrices in (a_p·v), lie below
-    and above the Hessian of each w_i φ_i in Loewner's order; empty where they are not known.
+    `dominating` holds, for each argument, intervals whose endpoints, as diagonal matrices in
+    (a_p·v), lie below and above the Hessian of each w_i φ_i in the Loewner order; empty where not
+    known.
     """
 
     rows: tuple[Rows, ...]
@@ -54,11 +55,11 @@ class Weighted:
 
     @property
     def is_ridge(self) -> bool:
-        """One argument, so one row an element."""
+        """Whether there is a single argument, and so one row per element."""
         return len(self.rows) == 1
 
     def of_order(self, order: int, size: Callable[[Slots, Interval], Array]) -> dict[Slots, Array]:
-        """A number for each derivative of an order, at all orders of its slots."""
+        """One number for each derivative of an order, for all permutations of its slots."""
         every = product(range(len(self.rows)), repeat=order)
         return {slots: size(slots, self.ranges[tuple(sorted(slots))]) for slots in every}
 
@@ -69,8 +70,8 @@ def second_order(parts: Sequence[Weighted]) -> float:
 
 
 def second_order_ends(parts: Sequence[Weighted]) -> Ends:
-    """At least λ_max(H) and λ_max(-H), also below 0: λ_max(Σ A(C + E)) and λ_max(-Σ A(C - E)), by
-    Loewner's order.
+    """Upper bounds on λ_max(H) and λ_max(-H), which may be negative: by the Loewner order λ_max(Σ
+    A(C + E)) and λ_max(-Σ A(C - E)).
     """
     n = parts[0].columns
     upper, lower = (
@@ -81,9 +82,11 @@ def second_order_ends(parts: Sequence[Weighted]) -> Ends:
 
 
 def _one_side(one: Weighted, sign: float) -> dict[Slots, Array]:
-    """Weights of a_p a_qᵀ whose sum is above sign · H: upper ends of sign · w φ_pp; the middles of
-    w φ_pq and their radii, 2 R_pq |x y| <= R_pq (δ x² + y²/δ), on the diagonal. Or, for elements
-    of which these are larger, the diagonal matrix that dominates.
+    """Weights of a_p a_qᵀ whose sum dominates sign · H in the Loewner order.
+
+    They are the upper endpoints of sign · w φ_pp; and the midpoints of w φ_pq, with their radii on
+    the diagonal by 2 R_pq |x y| <= R_pq (δ x² + y²/δ). For elements for which these are larger, the
+    dominating diagonal matrix is used in their place.
     """
     weights: dict[Slots, Array] = {}
 
@@ -115,9 +118,10 @@ def _one_side(one: Weighted, sign: float) -> dict[Slots, Array]:
 def third_order(
     parts: Sequence[Weighted], useless: float = float(np.inf), at_point: bool = False
 ) -> Ends:
-    """At least ‖D³f‖: by the sizes of the derivatives, and by their middles, whose sum is one form,
-    and radii; neither closely where it is at least `useless`, nor, at a point, where radii are
-    roundings.
+    """Two upper bounds on ‖D³f‖: from magnitudes, and from midpoints and radii.
+
+    The midpoints add up to one form. Neither is refined where it is at least `useless`, nor, at a
+    point, where the radii are rounding errors.
     """
     n = parts[0].columns
     products = n**3 * sum(len(one.rows[0].length) * len(one.rows) ** 3 for one in parts)
@@ -129,42 +133,42 @@ def third_order(
     enough = float(np.inf) if at_point else _NEGLIGIBLE * middle
     spread = _absolute(parts, 3, _rad, enough, useless - middle)
     by_middles = float(up_add(middle, spread))
-    # Sizes are no less than radii, so that what is hardly more than radii is not more than sizes.
+    # Magnitudes are never less than radii: if the radii dominate, magnitudes give no smaller bound.
     enough = float(np.inf) if middle <= _NEGLIGIBLE * spread else 0.0
     return _absolute(parts, 3, _magnitude, enough, min(useless, by_middles)), by_middles
 
 
 def third_by_size(parts: Sequence[Weighted], enough: float = 0.0) -> float:
-    """Upper bound on ‖D³f‖, by the sizes of the derivatives; not refined below `enough`."""
+    """Upper bound on ‖D³f‖ from magnitudes; not refined below `enough`."""
     return _absolute(parts, 3, _magnitude, enough)
 
 
 def third_spread(parts: Sequence[Weighted]) -> float:
-    """Upper bound on the norm of the difference of D³f from that of the midpoints."""
+    """Upper bound on ‖D³f - M‖, M the form of the midpoints."""
     return _absolute(parts, 3, _rad)
 
 
 def middle_third(parts: Sequence[Weighted]) -> Bounded[float]:
-    """D³f of the middles of the ranges."""
+    """D³f with all ranges replaced by their midpoints."""
     n = parts[0].columns
     sums = [cubic_sum(one.rows, one.of_order(3, _mid)) for one in parts]
     return _total(sums, (n, n, n))
 
 
 def fourth_order(parts: Sequence[Weighted]) -> float:
-    """Upper bound on ‖D⁴f‖: by Banach it is the largest |D⁴f[v, v, v, v]| of unit v."""
+    """Upper bound on ‖D⁴f‖: by Banach's theorem the largest |D⁴f[v, v, v, v]| for unit v."""
     return max(fourth_order_ends(parts))
 
 
 def fourth_order_ends(
     parts: Sequence[Weighted], useless: Ends = (float(np.inf), float(np.inf))
 ) -> Ends:
-    """At least 0, D⁴f[v, v, w, w] and -D⁴f[v, v, w, w] over all unit v and w; not closely where
-    that is at least `useless`.
+    """Upper bounds, >= 0, on D⁴f[v, v, w, w] and -D⁴f[v, v, w, w] over all unit v and w.
 
-    t (a·v)² (a·w)² counts where t is of that sign, other products by their sizes; the bounds of
-    `_absolute` hold with two of its factors at w: by lengths these are bounded alone, and Σ t
-    (a·v)² (a·w)² is by Cauchy at most the larger of Σ t (a·v)⁴ and Σ t (a·w)⁴.
+    They are not refined where they are at least `useless`. A term t (a·v)² (a·w)² counts where t
+    has that sign, other products by their magnitudes. The bounds of `_absolute` hold with two of
+    its factors at w: bounds by lengths apply to each factor alone, and by the Cauchy–Schwarz
+    inequality Σ t (a·v)² (a·w)² is at most the larger of Σ t (a·v)⁴ and Σ t (a·w)⁴.
     """
     above, below = useless
     return _absolute(parts, 4, _above, 0.0, above), _absolute(parts, 4, _below, 0.0, below)
@@ -177,8 +181,9 @@ def _absolute(
     enough: float = 0.0,
     useless: float = float(np.inf),
 ) -> float:
-    """At least Σ |t_pq..| |a_p v| |a_q v| .. over all parts and unit v; what is at most `enough` is
-    not made less, nor what is seen to be at least `useless`.
+    """Upper bound on Σ |t_pq..| |a_p v| |a_q v| .. over all parts and unit v.
+
+    A bound is not refined once it is at most `enough`, or known to stay at least `useless`.
     """
     n = parts[0].columns
     weights = [one.of_order(order, size) for one in parts]
@@ -215,7 +220,7 @@ def _rad(_slots: Slots, a: Interval) -> Array:
 
 
 def _above(slots: Slots, a: Interval) -> Array:
-    """The size of what adds to an even power, which mixed products do with either sign."""
+    """Magnitude of the positive contribution to an even power; mixed products have either sign."""
     return np.maximum(a.hi, 0.0) if len(set(slots)) == 1 else a.magnitude
 
 

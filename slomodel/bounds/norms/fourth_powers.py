@@ -1,4 +1,4 @@
-"""Bounds of sums of fourth powers Σ d_i (a_i·v)⁴, and of cubes by them, over unit vectors v."""
+"""Upper bounds on sums of fourth powers Σ d_i (a_i·v)⁴, and of cubes by them, over unit v."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ _MOST_SYMMETRIC = 800
 _MOST_ROWS = 2048
 _MOST_PRODUCTS = 2e9
 _BITS = 20
-"""Binary digits that weights are rounded up to: almost equal ones, as over two balls, have one
-bound."""
+"""Binary digits that weights are rounded up to, so that nearly equal ones share a cached bound."""
 _RELATIVE = 2.0**-48
-"""What the largest weight is enlarged by, so that its quotient is exactly 1 on that grid."""
+"""Relative enlargement of the largest weight, so that its quotient is exactly 1 on the grid."""
 _STEPS = 12
 
 
 def cubic_by_fourth_powers(rows: Rows, d: Array) -> float:
-    """Upper bound on max Σ d_i |a_i·v|³, unit v, d >= 0: by Cauchy (Σ d (a·v)² Σ d (a·v)⁴)^½."""
+    """Upper bound on max Σ d_i |a_i·v|³, unit v, d >= 0: by Cauchy–Schwarz (Σ d (a·v)² Σ d
+    (a·v)⁴)^½.
+    """
     fourth = fourth_powers(rows, d)
     if not np.isfinite(fourth):
         return fourth
@@ -30,8 +31,10 @@ def cubic_by_fourth_powers(rows: Rows, d: Array) -> float:
 
 
 def attained(rows: Rows, d: Array, order: int) -> float:
-    """About the least that `fourth_powers`, or for order 3 `cubic_by_fourth_powers`, can be, from
-    values that Σ d_i |a_i·v|^k has at some v; no bound.
+    """Estimate of the least value that `fourth_powers` (`cubic_by_fourth_powers` for order 3) can
+    have.
+
+    It comes from values that Σ d_i |a_i·v|^k attains at some v, and is not a bound.
     """
     if not np.isfinite(d).all():
         return float(np.inf)
@@ -40,7 +43,7 @@ def attained(rows: Rows, d: Array, order: int) -> float:
 
 
 def _by_ascent(A: Array, d: Array, k: int) -> float:
-    """A value of Σ d_i |a_i·v|^k after some steps of v <- its gradient."""
+    """A value of Σ d_i |a_i·v|^k after some ascent steps that replace v by the gradient."""
     v, value = A[int(np.argmax(d * np.linalg.norm(A, axis=1) ** k))], 0.0
     for _ in range(_STEPS):
         length = float(np.linalg.norm(v))
@@ -53,16 +56,16 @@ def _by_ascent(A: Array, d: Array, k: int) -> float:
 
 
 def fourth_powers(rows: Rows, d: Array) -> float:
-    """Upper bound on max Σ d_i (a_i·v)⁴ over unit v, for d >= 0; inf where that would be long.
+    """Upper bound on max Σ d_i (a_i·v)⁴ over unit v, for d >= 0; inf where it is too expensive.
 
     With β_i = ‖a_i‖²/n and R_i = a_i a_iᵀ - β_i I, of trace 0: (a_i·v)² = β_i + ⟨R_i, v vᵀ - I/n⟩,
-    the second of Frobenius norm (1 - 1/n)^½, so that with σ = Σ d β² the sum is at most
+    the second factor of Frobenius norm (1 - 1/n)^½, so that with σ = Σ d β² the sum is at most
 
         σ + 2 λ_max(Σ d_i β_i R_i) + (1 - 1/n) ‖K‖,  K_ij = √(d_i d_j) ⟨R_i, R_j⟩,
 
-    ⟨R_i, R_j⟩ = (a_i·a_j)² - β_i‖a_j‖² - β_j‖a_i‖² + n β_i β_j; or K by pairs of variables, where
-    these are fewer. Exact for one row, and for rows spread evenly. Rows of any larger space are as
-    good: of one without end, β = 0, which is less for few rows.
+    ⟨R_i, R_j⟩ = (a_i·a_j)² - β_i‖a_j‖² - β_j‖a_i‖² + n β_i β_j; or K is formed over pairs of
+    variables, where these are fewer. Exact for one row, and for rows spread evenly. The rows may be
+    embedded in a space of any larger dimension; in the limit β = 0, which is better for few rows.
     """
     largest = float(np.max(d, initial=0.0))
     if not 0.0 < largest < np.inf:
@@ -77,7 +80,7 @@ def fourth_powers(rows: Rows, d: Array) -> float:
 
 
 def _on_grid(d: Array) -> Array:
-    """Numbers no smaller, of `_BITS` binary digits each."""
+    """Numbers that are not smaller, with `_BITS` binary digits each."""
     mantissa, exponent = np.frexp(d)
     rounded = np.ldexp(np.ceil(np.ldexp(mantissa, _BITS)), exponent - _BITS)
     return np.asarray(np.maximum(rounded, d))
@@ -93,13 +96,13 @@ def _found(rows: Rows, d: Array) -> float:
 
 
 def _fourth_powers(rows: Rows, d: Array, beta: Array, share: float) -> float:
-    """The bound for one β, `share` the square of the length of v vᵀ - I/n."""
+    """The bound for one β; `share` is the squared Frobenius norm of v vᵀ - I/n."""
     m, n = rows.value.shape
     K = _gram_of_squares(rows.value, beta, np.sqrt(d)) if np.isfinite(d).all() else None
     if K is None:
         return float(np.inf)
-    # R is at most twice l² in length, so that K and the other two terms are, for the rows as
-    # computed, of at most 16 such sums, each of products of squares of sums of n products.
+    # The Frobenius norm of R is at most twice l², so that K and the other two terms are, for the
+    # computed rows, at most 16 such sums of products of squares of sums of n products each.
     roundings = 16 * (8 * (m + n) + 64)
     error = error_of_sum(d, [rows.length] * 4, [rows.error] * 4, roundings, K.size)
     spread = up_mul(share, upper_eigenvalue(K)) if share > 0.0 else 0.0
@@ -110,8 +113,8 @@ def _fourth_powers(rows: Rows, d: Array, beta: Array, share: float) -> float:
 
 
 def _gram_of_squares(A: Array, beta: Array, weight: Array) -> Array | None:
-    """K of `fourth_powers` by rows or, with the same norm, by pairs of variables; whichever of its
-    triangles is read.
+    """K of `fourth_powers` over rows or, with the same norm, over pairs of variables; a caller may
+    read either triangle.
     """
     m, n = A.shape
     pairs = n * (n + 1) // 2

@@ -1,4 +1,4 @@
-"""The eigenvalue of largest size of a symmetric operator, from below, by Lanczos' method."""
+"""Lower bound on the largest |eigenvalue| of a symmetric operator, by Lanczos' method."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ import numpy as np
 from slomodel.bounds.ball import Vector, norm, unit
 
 STEPS = 24
-# Ritz values that agree to this share are taken as converged: an estimate needs no more.
+# Ritz values that agree to this relative tolerance count as converged: estimates need no more.
 CLOSE = 1e-4
 
 
 def largest(apply: Callable[[Vector], Vector], start: Vector) -> tuple[float, Vector]:
-    """The Ritz value of largest size and its vector (n,) of length 1; NaN if H is not finite.
+    """The Ritz value of largest magnitude and its unit vector (n,); NaN if H is not finite.
 
-    Both ends of the spectrum are in view, so that ±λ do not mix. Full reorthogonalisation.
+    The Krylov space approximates both ends of the spectrum, so that eigenvalues ±λ do not mix. Full
+    reorthogonalisation.
     """
     first = unit(start)
     assert first is not None, "Lanczos starts from a vector that is not 0"
@@ -49,7 +50,7 @@ def largest(apply: Callable[[Vector], Vector], start: Vector) -> tuple[float, Ve
 
 
 def _ritz(diagonal: list[float], beside: list[float]) -> tuple[Vector, Vector]:
-    """Eigenvalues and eigenvectors of the tridiagonal matrix, whatever its scale."""
+    """Eigenvalues and eigenvectors of the tridiagonal matrix, at any scale."""
     T = np.diag(diagonal) + np.diag(beside, 1) + np.diag(beside, -1)
     scale = float(np.abs(T).max()) or 1.0
     values, vectors = np.linalg.eigh(T / scale)

@@ -1,7 +1,7 @@
-"""Sums Σ d_i a_i a_iᵀ and Σ t_i a_i⊗a_i⊗a_i over rows a_i, and bounds of their norms.
+"""Sums Σ d_i a_i a_iᵀ and Σ t_i a_i⊗a_i⊗a_i over rows a_i, and bounds on their norms.
 
-Matrices are computed in doubles, with what their roundings and the errors of the rows may do to the
-norm as their error.
+Matrices are computed in doubles; their errors are bounds, in norm, on the effect of rounding and of
+the errors of the rows.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ Slots = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows (m, n) with their errors, as computed and exact no longer than `length` (m,)."""
+    """Rows (m, n) with their errors; computed and exact rows are no longer than `length` (m,)."""
 
     near: Bounded[Array]
     length: Array
     fourths: dict[bytes, float] = field(default_factory=dict, init=False, repr=False)
-    """Cached bounds on Σ d_i (a_i·v)⁴ by the weights d (m,)."""
+    """Cached bounds on Σ d_i (a_i·v)⁴, keyed by the weights d (m,)."""
 
     @classmethod
     def of(cls, rows: Interval) -> Rows:
@@ -56,7 +56,7 @@ class Rows:
 
 
 def dot(a: Array, b: Array) -> float:
-    """At least a·b of numbers >= 0."""
+    """Upper bound on a·b for numbers >= 0."""
     return float(up_sum(up_mul(a, b)))
 
 
@@ -74,7 +74,7 @@ def quadratic_sum(rows: Sequence[Rows], weights: Mapping[Slots, Array]) -> Bound
 
 
 def _error(d: Array, rows: Sequence[Rows], sums: int) -> float:
-    """That of Σ d_i a_i ⊗ b_i .. beside its transpose in a sum of so many."""
+    """Error of Σ d_i a_i ⊗ b_i .., with its transpose, within a total of `sums` additions."""
     entries, roundings = rows[0].value.shape[1] ** len(rows), len(d) + len(rows) + 1 + sums
     return error_of_sum(
         d, [one.length for one in rows], [one.error for one in rows], roundings, entries
@@ -82,12 +82,15 @@ def _error(d: Array, rows: Sequence[Rows], sums: int) -> float:
 
 
 def largest_eigenvalue(one: Bounded[float]) -> float:
-    """At least λ_max of the exact matrix, and at least 0."""
+    """Upper bound on λ_max of the exact matrix and on 0."""
     return max(upper_end(one), 0.0)
 
 
 def upper_end(one: Bounded[float]) -> float:
-    """At least λ_max of the exact symmetric matrix, below 0 too: λ_max(S) <= λ_max(S + sI) - s."""
+    """Upper bound, possibly negative, on λ_max of the exact symmetric matrix.
+
+    For a shift s, λ_max(S) <= λ_max(S + sI) - s.
+    """
     if not np.isfinite(one.value).all():
         return float(np.inf)
     S = one.symmetric()
@@ -103,7 +106,7 @@ def upper_end(one: Bounded[float]) -> float:
 
 
 def _dense_end(S: Array) -> float:
-    """At least λ_max of a symmetric matrix: from its computed eigenpairs V, Λ
+    """Upper bound on λ_max of a symmetric matrix from its computed eigenpairs V, Λ:
 
         λ_max(S) <= λ_max(VΛVᵀ) + ‖S - VΛVᵀ‖,  λ_max(VΛVᵀ) <= λ + |λ| ‖VᵀV - I‖
 
@@ -119,7 +122,9 @@ def _dense_end(S: Array) -> float:
 
 
 def cubic_sum(rows: Sequence[Rows], weights: Mapping[Slots, Array]) -> Bounded[float]:
-    """Σ over slots (p, q, r) and i of t_i a_p,i ⊗ a_q,i ⊗ a_r,i, every order of slots given."""
+    """Σ over slots (p, q, r) and i of t_i a_p,i ⊗ a_q,i ⊗ a_r,i, with every permutation of slots
+    given.
+    """
     n = rows[0].value.shape[1]
     total, error = np.zeros((n, n, n)), 0.0
     for (p, q, r), t in weights.items():
@@ -136,7 +141,7 @@ def cubic_sum(rows: Sequence[Rows], weights: Mapping[Slots, Array]) -> Bounded[f
 
 
 def _cubes(A: Array, t: Array) -> Array:
-    """Σ t_i a_i ⊗ a_i ⊗ a_i (n, n, n); entries of the same indices are computed once."""
+    """Σ t_i a_i ⊗ a_i ⊗ a_i (n, n, n); entries with the same set of indices are computed once."""
     n = A.shape[1]
     total = np.zeros((n, n, n))
     for j in range(n):
@@ -147,7 +152,7 @@ def _cubes(A: Array, t: Array) -> Array:
 
 
 class Measured(Protocol):
-    """Rows of which the lengths (m,) are known."""
+    """Rows whose lengths (m,) are known."""
 
     @property
     def length(self) -> Array: ...
@@ -171,5 +176,5 @@ def by_lengths(rows: Sequence[Measured], weights: Mapping[Slots, Array]) -> dict
 
 
 def quotient(a: Array, b: Array) -> Array:
-    """a / b for lengths, so that (a / b) (b / a) >= 1; 0 where one is exactly 0."""
+    """a / b for lengths, rounded so that (a / b) (b / a) >= 1; 0 where either is exactly 0."""
     return np.where((a == 0.0) | (b == 0.0), 0.0, up_div(a, b))

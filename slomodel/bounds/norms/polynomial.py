@@ -1,7 +1,7 @@
 """Polynomials with coefficients >= 0 in the lengths of blocks, and their largest values.
 
 p(t) = Σ_α a_α t^α in t_b >= 0, b = 1..B; `exponents` (M, B) and `coefficients` (M,). Results are
-upper bounds: each operation enlarges by the roundings that it made.
+upper bounds: each operation is rounded up by its own rounding errors.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MOST_BLOCKS = 5
 _CLOSE = 3e-4
 _MOST_BOXES = 6000
 _REACH = 1.5
-"""Where a box that is not bounded below is parted, below its upper end."""
+"""Distance below its upper end at which a box that is unbounded below is bisected."""
 _ASCENTS = 60
 
 
@@ -49,7 +49,7 @@ class Polynomial:
         return np.asarray(self.exponents.sum(axis=1))
 
     def part(self, degree: int) -> Polynomial:
-        """The homogeneous part of this degree, without zeros."""
+        """The homogeneous part of this degree, without zero terms."""
         which = (self.degrees == degree) & (self.coefficients != 0.0)
         return Polynomial(self.exponents[which], self.coefficients[which])
 
@@ -61,7 +61,7 @@ class Polynomial:
 
 
 def collected(exponents: Exponents, coefficients: Array) -> Polynomial:
-    """Equal monomials added up."""
+    """The polynomial with equal monomials combined."""
     if not len(exponents):
         return Polynomial(exponents, coefficients)
     unique, inverse = np.unique(exponents, axis=0, return_inverse=True)
@@ -72,10 +72,10 @@ def collected(exponents: Exponents, coefficients: Array) -> Polynomial:
 
 
 def largest_value(p: Polynomial) -> float:
-    """At least max p(t) over t >= 0, ‖t‖ = 1, for homogeneous p: the least of four bounds.
+    """Upper bound on max p(t) over t >= 0, ‖t‖ = 1, for homogeneous p: the least of four bounds.
 
-    One is for p itself; as the largest value of a symmetric form on the sphere is that of
-    ‖∇p‖/degree (Banach), the root of a bound for Σ_b (∂_b p / degree)² is another.
+    Two bounds hold for p itself. As the largest value of a symmetric form on the sphere is that of
+    ‖∇p‖/degree (Banach), the square roots of both bounds on Σ_b (∂_b p / degree)² hold too.
     """
     if not p.coefficients.any():
         return 0.0
@@ -97,13 +97,13 @@ def largest_value(p: Polynomial) -> float:
 def monomials_bound(p: Polynomial) -> float:
     """Σ a_α κ(α), κ(α) the largest value of t^α on the sphere."""
     kappa = largest_monomials(p)
-    # Powers are off by a few steps each, of which there are B, and the sum by its terms.
+    # Each of B powers has an error of a few steps; the error of the sum grows with its terms.
     total = np.asarray([np.sum(p.coefficients * kappa)])
     return float(rounded_up(total, 16 * p.blocks + len(kappa))[0])
 
 
 def largest_monomials(p: Polynomial) -> Array:
-    """About κ(α) = Π (α_b/k)^(α_b/2): t^α on the sphere is largest at t_b² = α_b/k."""
+    """About κ(α) = Π (α_b/k)^(α_b/2): on the sphere t^α is largest at t_b² = α_b/k."""
     share = np.where(p.exponents > 0, p.exponents / int(p.degrees[0]), 1.0)
     return np.asarray(np.prod(share ** (p.exponents / 2.0), axis=1))
 
@@ -157,7 +157,7 @@ def _monomials(blocks: int, degree: int) -> Exponents:
 
 
 def _multiplicities(exponents: Exponents) -> Array:
-    """k! / Π α_b!, to a rounding."""
+    """k! / Π α_b!, up to rounding."""
     most = int(exponents.max(initial=0))
     degree = int(exponents[0].sum()) if len(exponents) else 0
     parts = np.array([float(factorial(k)) for k in range(most + 1)])
@@ -165,7 +165,7 @@ def _multiplicities(exponents: Exponents) -> Array:
 
 
 def largest_closely(p: Polynomial) -> float:
-    """As `largest_value`; for degrees >= 3 in few blocks, by branch and bound, almost sharp."""
+    """Like `largest_value`; almost sharp for degrees >= 3 in few blocks, by branch and bound."""
     scale = float(np.max(p.coefficients, initial=0.0))
     degree = int(p.degrees[0]) if len(p.coefficients) else 0
     if not 0.0 < scale < np.inf or not 1 < p.blocks <= _MOST_BLOCKS or degree < 3:
@@ -179,16 +179,16 @@ def largest_closely(p: Polynomial) -> float:
 def sphere_maximum(exponents: NDArray[np.int64], coefficients: Array) -> tuple[float, bool]:
     """Upper bound on max p(t) over ‖t‖ = 1 by branch and bound, and whether it is almost sharp.
 
-    p is homogeneous with exponents (M, B) and coefficients (M,) of about 1 at most. With t_b =
-    exp(u_b) the largest p(t)/‖t‖^k, k the degree, is sought over boxes of u. At a scale one t_b is
-    1 and the others are at most 1, so as many boxes -∞ <= u <= 0 as there are blocks cover all. On
-    a box with the middle m, log Σ_b exp(2 u_b) is convex, so at least its tangent:
+    p is homogeneous with exponents (M, B) and coefficients (M,) of magnitude at most about 1. With
+    t_b = exp(u_b), p(t)/‖t‖^k, k the degree, is maximised over boxes of u. By homogeneity one t_b
+    can be taken as 1 and the others as at most 1, so B boxes -∞ <= u <= 0 cover all directions. On
+    a box with the midpoint m, log Σ_b exp(2 u_b) is convex, so it is at least its tangent:
 
         ‖t‖^-k <= Z^(-k/2) exp(-k Σ_b ω_b (u_b - m_b)),  Z = Σ_b exp(2 m_b), ω_b = exp(2 m_b)/Z,
 
     and p times that is a sum of exponentials of affine functions: convex, so largest at a vertex. A
-    u_b that is not bounded below is left out of Z, and is at its upper end in p, which rises in it.
-    The excess falls with the square of the widths, so that few boxes are ever needed.
+    u_b that is unbounded below is left out of Z, and takes its upper end in p, which increases in
+    it. The excess falls with the square of the widths, so that few boxes are needed.
     """
     powers = np.asarray(exponents, dtype=np.float64)
     blocks = powers.shape[1]
@@ -209,7 +209,7 @@ def sphere_maximum(exponents: NDArray[np.int64], coefficients: Array) -> tuple[f
 
 
 def _reached(powers: Array, coefficients: Array) -> float:
-    """A value of p that is attained, about: ascents t <- ∇p / ‖∇p‖, which never fall."""
+    """About a value that p attains on the sphere, by ascents t <- ∇p / ‖∇p‖, which are monotone."""
     k, blocks = powers[0].sum(), powers.shape[1]
     t = np.vstack([np.ones(blocks), np.ones((blocks, blocks)) + 2.0 * np.eye(blocks)])
     values = np.zeros(1)
@@ -224,7 +224,9 @@ def _reached(powers: Array, coefficients: Array) -> float:
 def _over_boxes(
     powers: Array, coefficients: Array, lo: Array, hi: Array
 ) -> tuple[Array, Array, float]:
-    """Bounds (C,) over boxes, how much each block counts in them (C, B), and a value in one."""
+    """Bounds (C,) over boxes, how much each block contributes to them (C, B), and an attained
+    value.
+    """
     k, blocks = powers[0].sum(), powers.shape[1]
     bounded = np.isfinite(lo)
     middle = np.where(bounded, 0.5 * (lo + hi), hi)
@@ -247,10 +249,10 @@ def _over_boxes(
 
 
 def _rounded_up(found: Array, powers: Array, middle: Array, half: Array) -> Array:
-    """The bounds of `_over_boxes` with their roundings, for M products of powers of degree k.
+    """The bounds of `_over_boxes` rounded up, for M products of powers of degree k.
 
-    A product has the exponential of Σ p_b m_b, at most k max|m|; those of 2 m_b to the power k/2 in
-    Z^(k/2) >= 1, as one m_b is 0; and B slopes, of at most k max(half) each. What underflows is at
+    A product has the exponentials of Σ p_b m_b, at most k max|m|, of 2 m_b to the power k/2 in
+    Z^(k/2) >= 1, as one m_b is 0, and of B slopes, at most k max(half) each. Underflow loses at
     most the least normal double times the slopes.
     """
     (terms, blocks), k = powers.shape, float(powers[0].sum())
@@ -264,7 +266,7 @@ def _rounded_up(found: Array, powers: Array, middle: Array, half: Array) -> Arra
 
 
 def _corners(terms: Array, slopes: Array) -> Array:
-    """Terms (C, M) times or over the slopes (C, M, b) in all 2^b ways, (C, 2^b, M)."""
+    """Terms (C, M) times or divided by the slopes (C, M, b) in all 2^b ways, (C, 2^b, M)."""
     found = terms[:, np.newaxis, :]
     for slope in slopes.transpose(2, 0, 1)[:, :, np.newaxis, :]:
         found = np.concatenate([found * slope, found / slope], axis=1)
@@ -272,7 +274,7 @@ def _corners(terms: Array, slopes: Array) -> Array:
 
 
 def _parted(lo: Array, hi: Array, score: Array) -> tuple[Array, Array]:
-    """Each box in two along the block that counts most."""
+    """Each box bisected along the block with the largest score."""
     rows, b = np.arange(len(lo)), np.argmax(score, axis=1)
     low, high = lo[rows, b], hi[rows, b]
     cut = np.where(np.isfinite(low), 0.5 * (low + high), high - _REACH)

@@ -1,4 +1,4 @@
-"""Largest values of Σ_i c_i |z_i·v|^q over unit v, q = 2, 3, 4, for many weights c >= 0 at once."""
+"""Upper bounds on Σ_i c_i |z_i·v|^q over unit v, q = 2, 3, 4, for many weights c >= 0 at once."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ from slomodel.bounds.norms.loewner import Rows
 from slomodel.bounds.norms.spectral import stack_norm
 
 Groups = tuple[NDArray[np.intp], NDArray[np.intp]]
-"""Samples in the order of their groups, and where each group starts."""
+"""Sample indices sorted by group, and the start of each group."""
 Norm = Callable[[Array], Array]
-"""At least, or about, ‖S[p]‖ of symmetric matrices (p, d, d)."""
+"""Upper bounds on, or estimates of, ‖S[p]‖ for symmetric matrices (p, d, d)."""
 _MOST_NUMBERS = 4_000_000
 _STEPS = 8
 _EXCESS, _MARGIN = 1e-10, 1e-13
-"""Of an eigenvalue and, for each row, of the largest element: where a proof starts above it."""
+"""Where a proof starts above an eigenvalue: relative excess, and per row of the largest element."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """Rows z (N, d), and by groups of samples the sums of what weights are multiplied by.
+    """Rows z (N, d) and, by groups of samples, the sums that weights are multiplied by.
 
     Where c_g >= c_i for all i of a group g, Σ_i c_i |z_i·v|^q <= Σ_g c_g Σ_(i in g) |z_i·v|^q.
-    Without groups each sample is one; of groups that join those of `finer`, next to each other,
-    sums are sums of its.
+    Without groups each sample is a group. Where the groups are unions of consecutive groups of
+    `finer`, the sums are computed from its sums.
     """
 
     rows: Rows
@@ -58,7 +58,7 @@ class Moments:
 
     @property
     def has_fourth(self) -> bool:
-        """Whether there are few enough pairs of variables for `_fourth`."""
+        """Whether the pairs of variables are few enough for `_fourth`."""
         m, d = self.rows.value.shape
         return int(m * (d * (d + 1) // 2) ** 2) <= _MOST_NUMBERS
 
@@ -70,7 +70,7 @@ class Moments:
         return np.asarray(np.add.reduceat(a[order], starts, axis=0))
 
     def second(self, weight: str) -> Bounded[Array]:
-        """Σ w z zᵀ by group and pairs of variables, w = 1, l, l² or β."""
+        """Σ w z zᵀ per group, over pairs of variables, w = 1, l, l² or β."""
         if weight not in self.kept and self.finer is not None:
             self.kept[weight] = self._joined(self.finer.second(weight))
         if weight not in self.kept:
@@ -85,10 +85,10 @@ class Moments:
         return self.kept[weight]
 
     def fourth(self) -> Bounded[Array]:
-        """Σ svec(z zᵀ - β I) svec(z zᵀ - β I)ᵀ by group, with the errors of all in `_fourth`.
+        """Σ svec(z zᵀ - β I) svec(z zᵀ - β I)ᵀ per group, with all errors that arise in `_fourth`.
 
-        svec(z zᵀ - β I) is at most twice l² in length, so that all are for the rows as computed of
-        at most 17 sums of products of squares of sums of d products.
+        The length of svec(z zᵀ - β I) is at most 2 l², so that for the computed rows everything
+        consists of at most 17 sums of products of squares of sums of d products.
         """
         if "R" not in self.kept:
             rows = self.rows
@@ -104,7 +104,7 @@ class Moments:
         return self.kept["R"]
 
     def middle(self) -> Array:
-        """Σ β² by group."""
+        """Σ β² per group."""
         beta = _beta(self.rows)
         return self.grouped(beta * beta)
 
@@ -124,15 +124,16 @@ class Moments:
 
 
 def _beta(rows: Rows) -> Array:
-    """‖z‖² / d, about: any number serves."""
+    """About ‖z‖² / d; the bounds hold for any number."""
     return np.asarray(np.sum(rows.value * rows.value, axis=1) / rows.value.shape[1])
 
 
 def largest_eigenvalues(S: Array) -> Array:
-    """At least λ_max of symmetric matrices (p, n, n) >= 0 but for roundings, (p,).
+    """Upper bounds (p,) on λ_max of symmetric matrices (p, n, n), positive semidefinite up to
+    rounding.
 
-    By Cholesky's method on tI - S, as in `cholesky_norm` of `spectral`, t just above what LAPACK
-    finds.
+    By Cholesky factorisation of tI - S, as in `cholesky_norm` of `spectral`, with t just above the
+    eigenvalue that LAPACK computes.
     """
     n = S.shape[1]
     finite = np.asarray(np.isfinite(S).all(axis=(1, 2)))
@@ -151,7 +152,9 @@ def largest_eigenvalues(S: Array) -> Array:
 
 
 def roughly(S: Array) -> Array:
-    """About the norms of symmetric matrices >= 0 (p, d, d), from below, by a power method."""
+    """Estimates from below of the norms of matrices (p, d, d), symmetric and semidefinite: power
+    method.
+    """
     v = S @ (1.0 + 0.3 * np.cos(1.7 * np.arange(S.shape[1])))
     with np.errstate(all="ignore"):
         for _ in range(_STEPS):
@@ -162,10 +165,10 @@ def roughly(S: Array) -> Array:
 
 
 def power_sums(moments: Moments, c: Array, q: int, norm: Norm = largest_eigenvalues) -> Array:
-    """For each of the weights (p, K) at least max Σ_i c_i |z_i·v|^q over unit v, (p,).
+    """Upper bounds (p,) on max Σ_i c_i |z_i·v|^q over unit v, for each of the weights (p, K).
 
-    By |z_i·v|^(q-2) <= l_i^(q-2) and the largest eigenvalue; for q = 4, in few variables, by
-    `_fourth`, and for q = 3 by Cauchy between the sums for 2 and 4.
+    By |z_i·v|^(q-2) <= l_i^(q-2) and the largest eigenvalue; for q = 4 in few variables by
+    `_fourth`, and for q = 3 by the Cauchy–Schwarz inequality between the sums for 2 and 4.
     """
     result = _second(moments, c, ("1", "l", "l²")[q - 2], norm)
     if q > 2 and moments.has_fourth:
@@ -177,7 +180,7 @@ def power_sums(moments: Moments, c: Array, q: int, norm: Norm = largest_eigenval
 
 
 def _second(moments: Moments, c: Array, weight: str, norm: Norm) -> Array:
-    """At least λ_max(Σ c w z zᵀ)."""
+    """Upper bounds on λ_max(Σ c w z zᵀ)."""
     sums = moments.second(weight)
     d = moments.rows.value.shape[1]
     places = np.zeros((d, d), dtype=np.intp)
@@ -187,7 +190,7 @@ def _second(moments: Moments, c: Array, weight: str, norm: Norm) -> Array:
 
 
 def _fourth(moments: Moments, c: Array, norm: Norm) -> Array:
-    """As `fourth_powers`, by pairs of variables: σ + 2 (λ_max(Σ c β z zᵀ) - σ) + (1 - 1/d) ‖K‖."""
+    """`fourth_powers` over pairs of variables: σ + 2 (λ_max(Σ c β z zᵀ) - σ) + (1 - 1/d) ‖K‖."""
     sums = moments.fourth()
     d = moments.rows.value.shape[1]
     pairs = d * (d + 1) // 2
@@ -201,5 +204,5 @@ def _fourth(moments: Moments, c: Array, norm: Norm) -> Array:
 
 
 def _error(c: Array, sums: Bounded[Array], entries: int) -> Array:
-    """That of Σ_g c_g S_g (p,) from those of S_g, and of products that underflow in the sum."""
+    """Errors of Σ_g c_g S_g (p,) from those of S_g and from underflow of products in the sum."""
     return up_add(up_matmul(c, sums.error), np.asarray(underflow(len(sums.error) * entries)))

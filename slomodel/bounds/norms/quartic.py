@@ -1,4 +1,4 @@
-"""Largest values of quartic forms on the sphere, by Gram matrices on symmetric matrices."""
+"""Upper bounds on quartic forms on the sphere, by Gram matrices on symmetric matrices."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ _VECTORS = 6
 _WORK = 4e6
 _MOST_STEPS = 40
 _SHARE = 1e-3
-"""A value that is attained to such a share is not bounded more closely."""
+"""A bound within this relative tolerance of an attained value is not refined."""
 _SPREAD = 1e-2
-"""Eigenvalues within a few such shares of the largest one are lowered together."""
+"""Eigenvalues within a few of these relative distances of the largest are lowered together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quartic:
-    """q(v) = sᵀ G s, s = svec(v vᵀ) (N,), for unit v, to within the error of G; N = n(n+1)/2 and
+    """A form q(v) = sᵀ G s, s = svec(v vᵀ) (N,), for unit v, up to the error of G; N = n(n+1)/2.
+
     svec(S) has the entries S_ii and √2 S_ij, i < j, so that its length is ‖S‖_F.
     """
 
@@ -42,7 +43,7 @@ class Quartic:
         return Quartic(self.near + other.near, self.n)
 
     def times(self, factor: float) -> Quartic:
-        """The form times a number >= 0."""
+        """The form times a factor >= 0."""
         return Quartic(self.near.times(factor), self.n)
 
 
@@ -64,7 +65,7 @@ class Places:
         return Places(self.n, self.i[which], self.j[which], self.weight[which])
 
     def matrix(self, w: Array) -> Array:
-        """W (n, n) of svec(W) = w."""
+        """The matrix W (n, n) with svec(W) = w."""
         W = np.zeros((self.n, self.n))
         W[self.i, self.j] = W[self.j, self.i] = w / self.weight
         return W
@@ -78,7 +79,7 @@ class Places:
         return np.asarray(self.weight * v[self.i] * v[self.j])
 
     def monomials(self) -> NDArray[np.intp]:
-        """A number from 0 on for the product of variables that an entry of G belongs to."""
+        """Numbers from 0 on of the products of variables to which the entries of G belong."""
         first, last = np.minimum.outer(self.i, self.i), np.maximum.outer(self.j, self.j)
         one, other = np.maximum.outer(self.i, self.i), np.minimum.outer(self.j, self.j)
         small, large = np.minimum(one, other), np.maximum(one, other)
@@ -88,7 +89,9 @@ class Places:
         return np.asarray(np.cumsum(used)[codes] - 1)
 
     def evenly(self, G: Array) -> Array:
-        """The matrix of the same form in which each product of variables counts alike all over."""
+        """The matrix of the same form whose weight is spread evenly over equal products of
+        variables.
+        """
         weights = np.multiply.outer(self.weight, self.weight).ravel()
         own = self.monomials()
         share = np.bincount(own, weights * G.ravel()) / np.bincount(own, weights * weights)
@@ -101,10 +104,10 @@ def _all_monomials(n: int) -> NDArray[np.intp]:
 
 
 def square_of_cubic(T: Array, factor: float = 1.0) -> Quartic:
-    """factor · ‖T[v, v]‖² of a form (n, n, m), symmetric in the first two, entries about 1 at most.
+    """factor · ‖T[v, v]‖² of a form (n, n, m), symmetric in the first two, entries at most about 1.
 
-    Of its Gram matrices A_ijkl = Σ_m T_ijm T_klm and B_ijkl = ½ Σ_m (T_ikm T_jlm + T_ilm T_jkm)
-    the mean (A + 2 B)/3, which is symmetric in all indices.
+    Its Gram matrix is the mean (A + 2 B)/3, symmetric in all indices, of A_ijkl = Σ_m T_ijm T_klm
+    and B_ijkl = ½ Σ_m (T_ikm T_jlm + T_ilm T_jkm).
     """
     n = len(T)
     places = Places.of(n)
@@ -130,11 +133,11 @@ def sum_of_fourth_powers(rows: Rows, d: Array) -> Quartic:
 def largest_quartic(q: Quartic, effort: float = 1.0) -> float:
     """Upper bound on max q(v) over unit v.
 
-    q(v) <= λ_max(G - M) for every M with svec(v vᵀ)ᵀ M svec(v vᵀ) = 0 for all v, which is so when
-    the entries of M that belong to the same product of variables, with their weights, add up to 0.
-    Steps against the vectors of the largest eigenvalues, projected onto such M, look for the least
-    λ_max: the first semidefinite relaxation of max q. Each is off by at most γ times its size and
-    that of G. Pairs of variables that G is 0 at are left out.
+    q(v) <= λ_max(G - M) for every M with svec(v vᵀ)ᵀ M svec(v vᵀ) = 0 for all v, which holds when
+    the weighted entries of M that belong to the same product of variables add up to 0. Steps
+    against the eigenvectors of the largest eigenvalues, projected onto such M, reduce λ_max: this
+    is the first semidefinite relaxation of max q. The rounding error of each step is at most γ
+    times the magnitudes of the step and of G. Pairs of variables for which G is 0 are left out.
     """
     if not np.isfinite(q.value).all() or not np.isfinite(q.near.error):
         return float(np.inf)
@@ -150,7 +153,9 @@ def largest_quartic(q: Quartic, effort: float = 1.0) -> float:
 
 
 def _lowered(G: Array, places: Places, effort: float) -> tuple[Array, float, int]:
-    """G - M with about the least λ_max that was met, the sizes of all steps and their number."""
+    """G - M with about the least λ_max encountered, the total magnitude of the steps and their
+    number.
+    """
     count = min(max(_VECTORS, places.n // 2 if len(G) <= DENSE_EIGEN else 0), len(G))
     X = np.random.default_rng(0).standard_normal((len(G), count))
     start, moved, low = G, 0.0, 0.0
@@ -186,7 +191,9 @@ def _lowered(G: Array, places: Places, effort: float) -> tuple[Array, float, int
 
 
 def _ritz(G: Array, X: Array, rounds: int) -> tuple[Array, Array]:
-    """About the largest eigenvalues, increasing, and their vectors: Rayleigh and Ritz on powers."""
+    """About the largest eigenvalues, increasing, and their vectors, by subspace iteration
+    (Rayleigh–Ritz).
+    """
     for _ in range(rounds):
         once = G @ X
         Q = np.linalg.qr(np.concatenate([X, once, G @ once], axis=1))[0]
@@ -196,7 +203,7 @@ def _ritz(G: Array, X: Array, rounds: int) -> tuple[Array, Array]:
 
 
 def _attained(G: Array, w: Array, places: Places) -> float:
-    """About the largest q(v) that is met from the first eigenvector of W on."""
+    """About the largest q(v) encountered in ascents from the first eigenvector of W."""
     values, vectors = np.linalg.eigh(places.matrix(w))
     v = vectors[:, int(np.argmax(np.abs(values)))]
     best = 0.0

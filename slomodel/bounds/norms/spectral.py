@@ -1,6 +1,6 @@
-"""Proved upper bounds of spectral norms ‖A‖₂ of dense matrices and of stacks of them.
+"""Proved upper bounds on spectral norms ‖A‖₂ of dense matrices and of stacks of them.
 
-Every function scales by a power of two first, so that nothing over- or underflows, gives +inf for
+Every function first scales by a power of two, so that nothing over- or underflows, returns +inf for
 an array that is not finite, and rounds up.
 """
 
@@ -34,23 +34,23 @@ from slomodel.bounds.arithmetic.rounding import (
 from slomodel.bounds.stopping import pause
 
 DENSE_EIGEN = 160
-"""Up to this order a full eigendecomposition costs less than to look for a cheaper proof."""
+"""Up to this order a full eigendecomposition costs less than trying cheaper certificates."""
 DENSE_LIMIT = 2000
-"""Beyond this order only bounds without a factorisation."""
+"""Largest order at which matrices are factorised."""
 _DAMPING = 1e-12
-"""Keeps the vectors of Collatz and Wielandt above 0."""
+"""Damping that keeps the Collatz–Wielandt vectors positive."""
 _MARGIN = 1e-14
-"""Of an eigenvalue estimated as 0, for each row, where a proof starts."""
+"""Where a proof starts for an eigenvalue estimated as 0, per row of the matrix."""
 _STEP = 8
-"""Small matrices are padded to multiples of this, so that many are bounded in one stack."""
+"""Small matrices are padded to multiples of this order, so that many are bounded in one stack."""
 Key = TypeVar("Key", bound=Hashable)
 _SETTLED = 1e-7
 _SETTLED_LARGE = 1e-4
-"""A bound of ‖|A|‖² within such a share of a value that is attained is not improved."""
+"""A bound on ‖|A|‖² within this relative tolerance of an attained value is not refined."""
 
 
 def spectral_norm(A: Array) -> float:
-    """At least ‖A‖₂ of one matrix, by the sharpest certificate that its size allows."""
+    """Upper bound on ‖A‖₂ of one matrix, by the sharpest certificate affordable at its order."""
     A = np.asarray(A, dtype=np.float64)
     if not A.size:
         return 0.0
@@ -73,7 +73,7 @@ def spectral_norm(A: Array) -> float:
 
 
 def symmetric_norm(mid: Array, rad: Array) -> float:
-    """At least ‖S‖₂ for every symmetric S within `rad` of `mid`, entry by entry.
+    """Upper bound on ‖S‖₂ for every symmetric S within `rad` of `mid`, elementwise.
 
     M = (mid + midᵀ)/2 is within max(rad, radᵀ) of S.
     """
@@ -85,7 +85,7 @@ def symmetric_norm(mid: Array, rad: Array) -> float:
 
 
 def collatz(A: Array, steps: int = 8) -> float:
-    """At least ‖|A|‖₂ >= ‖A‖₂; in the limit of many steps equal to ‖|A|‖₂.
+    """Upper bound on ‖|A|‖₂ >= ‖A‖₂; it tends to ‖|A|‖₂ with the number of steps.
 
     For a vector d > 0: ‖|A|‖₂² = λ_max(|A|ᵀ|A|) <= max_i (|A|ᵀ|A| d)_i / d_i (Collatz-Wielandt).
     """
@@ -106,10 +106,10 @@ def collatz(A: Array, steps: int = 8) -> float:
 
 
 def gram_power(A: Array, doublings: int = 3) -> float:
-    """At least ‖A‖₂, at most n^(1/2^(doublings+2)) times it, by matrix products alone.
+    """Upper bound on ‖A‖₂, at most n^(1/2^(doublings+2)) times it, by matrix products alone.
 
-    With G_0 = AᵀA, G_(j+1) = G_j²: ‖A‖² = ‖G_0‖, ‖G_j‖² = ‖G_(j+1)‖ for symmetric G_j and
-    ‖G_k‖ <= ‖G_k‖_F.
+    With G_0 = AᵀA, G_(j+1) = G_j²: ‖A‖² = ‖G_0‖, ‖G_j‖² = ‖G_(j+1)‖ for symmetric G_j and ‖G_k‖ <=
+    ‖G_k‖_F.
     """
     one, e = _scaled(np.asarray(A, dtype=np.float64))
     if one is None:
@@ -130,7 +130,7 @@ def gram_power(A: Array, doublings: int = 3) -> float:
 
 
 def cholesky_norm(H: Array) -> float:
-    """At least ‖H‖₂ of a symmetric matrix, at most 1 + 1e-6 times it where the start is good."""
+    """Upper bound on ‖H‖₂ of a symmetric matrix; at most 1 + 1e-6 times it if the start is good."""
     B, e = _scaled(np.asarray(H, dtype=np.float64))
     if B is None:
         return float(e)
@@ -143,7 +143,7 @@ def cholesky_norm(H: Array) -> float:
 
 
 def gram_cholesky(A: Array) -> float:
-    """At least ‖A‖₂, at most 1 + 1e-4 times it where the start is good: ‖A‖² = λ_max(AᵀA)."""
+    """Upper bound on ‖A‖₂ by ‖A‖² = λ_max(AᵀA); at most 1 + 1e-4 times it if the start is good."""
     one, e = _scaled(np.asarray(A, dtype=np.float64))
     if one is None:
         return float(e)
@@ -154,8 +154,10 @@ def gram_cholesky(A: Array) -> float:
 
 
 def upper_eigenvalue(H: Array, share: float = 1e-2) -> float:
-    """At least λ_max of a symmetric matrix where that is above 0, to about this share; for large
-    orders one factorisation as in `cholesky_norm`, of one sign.
+    """Upper bound on λ_max of a symmetric matrix where that is positive, to relative tolerance
+    `share`.
+
+    For large orders by one factorisation as in `cholesky_norm`, for one sign only.
     """
     B, e = _scaled(np.asarray(H, dtype=np.float64))
     if B is None:
@@ -172,7 +174,7 @@ def upper_eigenvalue(H: Array, share: float = 1e-2) -> float:
 
 
 def _above(largest: float, excess: float, n: int) -> float:
-    """Where a factorisation is tried, for an estimate of the largest eigenvalue."""
+    """The shift at which a factorisation is tried, from an estimate of the largest eigenvalue."""
     return largest * (1.0 + excess) + _MARGIN * n
 
 
@@ -187,9 +189,9 @@ def _proved(t: float, B: Bounded[float], e: int) -> float:
 
 
 def _lanczos(B: Array, steps: int = 100, close: float = 0.0) -> float:
-    """About the largest |eigenvalue| of a symmetric matrix: where a proof starts, no bound.
+    """About the largest |eigenvalue| of a symmetric matrix: where a proof starts, not a bound.
 
-    It ends where eight more steps change it by a share of `close` or less.
+    It stops once eight more steps change it by a relative amount of at most `close`.
     """
     n, before = len(B), 0.0
     Q = np.zeros((min(steps, n) + 1, n))
@@ -215,7 +217,7 @@ def _lanczos(B: Array, steps: int = 100, close: float = 0.0) -> float:
 
 
 def stack_norm(A: Array) -> Array:
-    """At least ‖A[p]‖₂ for each matrix of a stack (p, m, n).
+    """Upper bounds on ‖A[p]‖₂ for each matrix of a stack (p, m, n).
 
     With G = AᵀA (or AAᵀ, the smaller) and the computed eigenpairs V, Λ of G: ‖G‖ <= ‖V‖² max|Λ| +
     ‖G - VΛVᵀ‖, ‖V‖² <= 1 + ‖VᵀV - I‖.
@@ -237,7 +239,7 @@ def stack_norm(A: Array) -> Array:
 
 
 def _eigen_bound(B: Bounded[Array]) -> Array:
-    """The bound of `stack_norm` for entries of at most 1 and m >= n."""
+    """The bound of `stack_norm` for entries of magnitude at most 1 and m >= n."""
     G = (B.transposed @ B).symmetric()
     values, V = np.linalg.eigh(G.value)
     vectors = exact_stack(V)
@@ -250,7 +252,9 @@ def _eigen_bound(B: Bounded[Array]) -> Array:
 
 
 def _scaled(A: Array) -> tuple[Bounded[float] | None, int | float]:
-    """A / 2^e with entries of at most 1, and e; no array and the norm where that is 0 or +inf."""
+    """A / 2^e with entries of magnitude at most 1, and e; or no array and the norm if it is 0 or
+    +inf.
+    """
     largest = np.max(np.abs(A), initial=0.0)
     if not np.isfinite(largest):
         return None, np.inf
@@ -258,7 +262,9 @@ def _scaled(A: Array) -> tuple[Bounded[float] | None, int | float]:
 
 
 def norms_of(matrices: Mapping[Key, Bounded[float]]) -> dict[Key, float]:
-    """At least ‖A‖₂ of each; small ones of about a shape at once, filled up with zeros."""
+    """Upper bounds on ‖A‖₂ of each matrix; small ones of similar shapes are zero-padded and
+    stacked.
+    """
     groups: dict[tuple[int, int], list[Key]] = {}
     result: dict[Key, float] = {}
     for key, one in matrices.items():
