@@ -1,4 +1,4 @@
-"""`solve`: options to method, Algorithm 1, and the outcome to a Solution."""
+"""`solve`: from options to a method, through Algorithm 1, to a Solution."""
 
 from __future__ import annotations
 
@@ -53,16 +53,16 @@ def solve(
 ) -> Solution:
     """Find a point with ‖∇f‖ < gtol·s from x0 (n,); s = min(1, max(|f(x0)|, ‖∇f(x0)‖)).
 
-    Where that is 0, and where not `scaled`, s = 1. `callback(state)` gets a State at k = 0 and
-    after every step; it returns None or False to go on, True to stop. `progress` is a display, or
-    True for a live line where standard error is a terminal.
+    If that scale is 0, or without `scaled`, s = 1. `callback(state)` gets a State at k = 0 and
+    after every step; it returns None or False to continue, True to stop. `progress` is a display,
+    or True for a live line if standard error is a terminal.
 
     `options` are those of every run (`RunOptions`) and of the method (`METHODS`); None means the
-    default of a method's option. `unpack` names the parts of x for `Solution.variables`;
-    `diagnose` says in a sentence what is not finite at a point; `prove` bounds the constants over
-    balls. A run that does not converge has a status; it is not an exception. The run is written to
-    `checkpoint` every few seconds; `resume` continues one to the same bits, and then x0 need not
-    be given.
+    default of a method's option. `unpack` splits x into the arrays of `Solution.variables`;
+    `diagnose` describes in a sentence where a point is not finite; `prove` bounds the constants
+    over balls. A run that does not converge returns a status and raises no exception. The run is
+    written to `checkpoint` every few seconds; `resume` continues a checkpoint bit for bit, in which
+    case x0 may be omitted.
     """
     run_options, of_method = RunOptions.of(options)
     trajectory = Trajectory(method, of_method, run_options)
@@ -81,7 +81,7 @@ def solve(
         check_objective(saved, objective, evaluate.sign)
     keeper = Keeper(checkpoint, trajectory, start, saved) if checkpoint or saved else None
     try:
-        # A trial outside the domain or past the largest number is rejected, not warned about.
+        # A trial outside the domain or beyond overflow is rejected without a warning.
         with np.errstate(all="ignore"):
             minimize(subroutine, evaluate, monitor, run, lipschitz, keeper, watch)
     finally:
@@ -101,12 +101,12 @@ def _set_up(
     evaluate: Evaluator,
     run: RunState,
 ) -> tuple[Subroutine, LipschitzSource | None, SaddleWatch | None]:
-    """The method, the source of its constants and the watch for saddles; `run` gets its certifier.
+    """Construct the method, its source of constants and the saddle watch; give `run` its certifier.
 
     Raises DomainError for options that do not suit the method or the objective.
     """
     options, proofs, facts = trajectory.run, run.proofs, facts_of(objective)
-    # A norm past the largest number is inf, not a warning.
+    # A norm that overflows is inf, without a warning.
     with np.errstate(all="ignore"):
         subroutine, lipschitz = method_of(
             trajectory.method, trajectory.options, start, options.gtol, proofs, facts
@@ -163,7 +163,7 @@ def outcome(
 
 
 def _nonfinite_points(run: RunState, evaluate: Evaluator, diagnose: Diagnose) -> str:
-    """How many points gave no finite number, and why the last: of a failed search, or of most."""
+    """How many points were not finite and why the last: after a failed search, or if most were."""
     last, most = evaluate.last_nonfinite, 2 * evaluate.nonfinite > evaluate.nfev
     if last is None or not (run.status in _OF_THE_SEARCH or most):
         return ""

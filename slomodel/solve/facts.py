@@ -1,4 +1,4 @@
-"""What is known of an objective besides its values, from the compiler or from its methods."""
+"""Structural facts about an objective, stated by the compiler or implied by its methods."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Curved(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ObjectiveFacts:
-    """`curvature`: it has products with its Hessian; `squares`: and with the Gauss–Newton matrix.
+    """`curvature`: Hessian products are available; `squares`: Gauss–Newton products as well.
 
-    `signed`: some squares are subtracted, or the signs of their weights are unknown.
-    `degree` is that of a polynomial, from above; None of anything else. `smooth`: it is known to
-    be continuously differentiable, or nothing is known.
+    `signed`: some squares are subtracted, or the signs of their weights are unknown. `degree` is an
+    upper bound on the degree of a polynomial; None for anything else. `smooth`: the objective is
+    known to be continuously differentiable, or nothing is known.
     """
 
     curvature: bool = False
@@ -46,7 +46,7 @@ class DescribedObjective(Curved, Protocol):
     def facts(self) -> ObjectiveFacts: ...
 
     def load(self, product: Product) -> None:
-        """Prepare these products, so that the first takes no longer than the others."""
+        """Prepare a product in advance, so that its first call takes no longer than the others."""
         ...
 
     def gauss_newton(self, x: Vector, v: Vector) -> Vector:

@@ -18,9 +18,9 @@ Array = NDArray[np.float64]
 
 @contextmanager
 def written(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A file beside `path` to write to, which takes its place at the end.
+    """A temporary file beside `path` to write to; it replaces `path` on exit.
 
-    Raises DomainError where the folder or the disk does not allow it.
+    Raises DomainError if the folder or the disk does not allow it.
     """
     target = Path(path)
     partial = target.with_name(f"{target.name}.{os.getpid()}.part")
@@ -35,7 +35,7 @@ def written(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def unwritable(path: Path, reason: OSError | str) -> DomainError:
-    """The error of a file that cannot be written."""
+    """The error for a file that cannot be written."""
     if isinstance(reason, FileNotFoundError):
         reason = f"there is no folder `{path.parent}`"
     elif isinstance(reason, OSError):
@@ -47,9 +47,9 @@ def unwritable(path: Path, reason: OSError | str) -> DomainError:
 def load(path: Path) -> Array | dict[str, Array]:
     """The array of an npy file, or those of an npz file by name; nothing is unpickled.
 
-    Raises OSError where it cannot be read, ValueError where it is damaged or something else.
+    Raises OSError if it cannot be read, ValueError if it is damaged or has another format.
     """
-    if path.exists() and not (path.is_file() or path.is_dir()):  # A pipe would be waited for.
+    if path.exists() and not (path.is_file() or path.is_dir()):  # Opening a pipe would block.
         raise OSError(errno.EINVAL, "it is not a plain file")
     with path.open("rb") as file:
         try:
@@ -60,14 +60,14 @@ def load(path: Path) -> Array | dict[str, Array]:
                 return dict(loaded.items())
         except OSError:
             raise
-        except Exception as error:  # Anything: the header of an array is parsed as Python.
+        except Exception as error:  # Any exception, since NumPy parses the header of an array as Python.
             raise ValueError("damaged") from error
 
 
 def archive(path: str | os.PathLike[str], what: str, writer: str) -> dict[str, Array]:
-    """The arrays of an npz file, which should be `what` and was written by `writer`.
+    """The arrays of an npz file, described in errors by `what` and by its `writer`.
 
-    Raises DomainError where it cannot be read.
+    Raises DomainError if it cannot be read.
     """
     try:
         found = load(Path(path))
@@ -83,7 +83,7 @@ def archive(path: str | os.PathLike[str], what: str, writer: str) -> dict[str, A
 
 
 def no_such_file(path: str | os.PathLike[str], what: str, writer: str, reason: str) -> DomainError:
-    """The error of a file of another kind than was requested."""
+    """The error for a file that is not of the requested kind."""
     message = f"`{os.fspath(path)}` is not {what}: {reason}"
     remedy = f"give a file written by {writer}"
     return DomainError(Diagnostic("E601", message, help=remedy))

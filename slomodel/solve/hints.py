@@ -48,11 +48,11 @@ METHODS_ELSEWHERE = {
         "{0} is a direction here: method norm-armijo (or auto) with direction {0}",
     ),
 }
-"""Suggestions for the names that methods have in other packages."""
+"""Suggestions for names of methods in other packages."""
 
 
 def option_hint(name: str, known: Collection[str]) -> str:
-    """What to write instead of the unknown option `name`; `known` are those that there are."""
+    """The remedy for the unknown option `name`, given the `known` ones."""
     plain = name.lower().replace("-", "_")
     if plain in _NEEDLESS:
         return _NEEDLESS[plain].format(name)
@@ -62,17 +62,17 @@ def option_hint(name: str, known: Collection[str]) -> str:
 
 
 def method_hint(name: object) -> str:
-    """What to write for a method of another package; nothing for a name that is not known."""
+    """The remedy for a method's name in another package; empty for an unknown name."""
     plain = str(name).lower().replace("_", "-")
     return METHODS_ELSEWHERE.get(plain, "").format(plain)
 
 
 def closest(name: object, names: Collection[str]) -> str:
-    """`did you mean …?` in whatever case and with - or _; nothing when no name is near."""
+    """`did you mean …?`, ignoring case and treating - as _; empty if no name is close."""
     plain = {_plain(one): one for one in names}
     exact = {one.replace("-", "_"): one for one in names}
     asked = str(name).replace("-", "_")
-    # D and d are two options: a name in its own case goes first.
+    # D and d are two options: a name in exactly this case has priority.
     near = get_close_matches(asked, exact, n=1)
     if near:
         return f"did you mean {exact[near[0]]!r}?"

@@ -1,4 +1,4 @@
-"""The source of Lipschitz constants that the options of a method select."""
+"""Selection of the source of Lipschitz constants from the options of a method."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ NAMES = ("auto", "analytic", "sampled")
 def lipschitz_source(
     given: Mapping[str, object], prove: ProofSource | None, *, second: bool = False
 ) -> LipschitzSource:
-    """The source for the options `lipschitz`, `samples` and `safety`; `second`: with L2.
+    """Source of constants for the options `lipschitz`, `samples` and `safety`; `second`: with L2.
 
-    `prove` is None for an objective of which nothing but values is known; `auto` then samples.
+    `prove` is None for an objective that only computes values and gradients; `auto` then samples.
     """
     option = given.get("lipschitz", "auto")
     if isinstance(option, str):

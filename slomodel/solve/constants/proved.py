@@ -42,7 +42,7 @@ class EvaluationErrors(Protocol):
 
 @runtime_checkable
 class ProofSource(Protocol):
-    """A source of proved constants, as a compiled model has it."""
+    """A source of proved constants, such as a compiled model."""
 
     @property
     def errors(self) -> EvaluationErrors | None:
@@ -54,17 +54,17 @@ class ProofSource(Protocol):
         ...
 
     def quick(self, centre: Vector, radius: float) -> Proof:
-        """An upper bound on L1 alone, in little time where a cheap rule has one."""
+        """An upper bound on L1 alone, computed quickly where a cheap rule applies."""
         ...
 
     def stop_by(self, check: Callable[[], None]) -> None:
-        """Call `check` every so often during proofs; an exception that it raises ends the proof."""
+        """Call `check` regularly during proofs; an exception that it raises ends the proof."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ProofFunction:
-    """A plain function of centre (n,) and radius as a source of proofs."""
+    """A plain function of centre (n,) and radius, used as a source of proofs."""
 
     function: Prove
 
@@ -77,19 +77,19 @@ class ProofFunction:
         return self.function(centre, radius)
 
     def stop_by(self, check: Callable[[], None]) -> None:
-        """A plain function is not interrupted."""
+        """Do nothing: a plain function is not interrupted."""
 
 
 def proof_source(prove: Prove | ProofSource) -> ProofSource:
-    """The source of proofs that a caller has given, which may be a plain function."""
+    """Wrap a plain function as a source of proofs; return any other source unchanged."""
     return prove if isinstance(prove, ProofSource) else ProofFunction(prove)
 
 
 @dataclass(frozen=True, slots=True)
 class SignedErrors:
-    """The errors of the objective that the solver minimises, `sign` times the one as written.
+    """Bounds on the errors of the objective as the solver sees it, `sign` times the one as written.
 
-    0 where no bound is known: then no violation is excused.
+    They are 0 where no bound is known: a violation is then never attributed to rounding.
     """
 
     errors: EvaluationErrors
@@ -105,7 +105,7 @@ class SignedErrors:
 
 
 class Clocked:
-    """A source of proofs that counts them, with their total time and the longest, in seconds."""
+    """A source of proofs that counts calls and records their total and longest time in seconds."""
 
     def __init__(self, source: ProofSource) -> None:
         self.number = 0
@@ -138,7 +138,7 @@ class Clocked:
 
 @dataclass(frozen=True, slots=True)
 class Analytic:
-    """Proved bounds; a ball without one has L1 = inf and the reason in `unproved`."""
+    """Proved constants; for a ball without a proof L1 = inf, with the reason in `unproved`."""
 
     prove: ProofSource
 
@@ -167,7 +167,7 @@ class Analytic:
 
 @dataclass(frozen=True, slots=True)
 class AnalyticElseSampled:
-    """Proved bounds, and samples over each ball for which there is none."""
+    """Proved constants, with sampled ones for each ball that has no proof."""
 
     analytic: Analytic
     sampled: Sampled

@@ -16,23 +16,23 @@ from slomodel.solve.norms import Vector, power
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.subroutine import Constants, ConstantsOver, Iterate
 
-# Radii of the first cells, which are refined until the constant is within a factor CLOSE of the
-# least that the bounds allow, or MOST radii were tried.
+# Radii of the initial cells. Cells are bisected until the constant is within a factor CLOSE of the
+# least value that the bounds allow, or until MOST radii have been used.
 RADII = (0.25, 1.0, 4.0, 64.0, 8192.0)
 MOST = 16
 CLOSE = 1.1
-# A few hundred roundings of positive numbers.
+# Bound on the relative rounding error of a few hundred operations on positive numbers.
 ROUNDING = 1e-12
 
 Bound = Callable[[float], float]
-"""t -> an upper bound of ‖∇²f‖ over ‖x‖ ≤ t."""
+"""t -> an upper bound on ‖∇²f‖ over ‖x‖ ≤ t."""
 
 
 @dataclass(frozen=True, slots=True)
 class Adaptable:
-    """L = sup over t ≥ 0 of m(t)/(1 + t^{p−2}), m(t) the largest ‖∇²f‖ over ‖x‖ ≤ t.
+    """L = sup over t ≥ 0 of m(t)/(1 + t^{p−2}), with m(t) the maximum of ‖∇²f‖ over ‖x‖ ≤ t.
 
-    ∇²h ⪰ (1 + ‖x‖^{p−2})·I for the kernel h = ‖x‖^p/p + ‖x‖²/2, so that ±∇²f ⪯ L·∇²h.
+    Since ∇²h ⪰ (1 + ‖x‖^{p−2})·I for the kernel h = ‖x‖^p/p + ‖x‖²/2, it follows that ±∇²f ⪯ L·∇²h.
     """
 
     prove: Prove
@@ -55,7 +55,8 @@ class Adaptable:
         return self._over
 
     def _over(self, at: Iterate, radius: float) -> Constants:
-        """The constant, which is that of the whole space; inf with a reason where there is none."""
+        """The constant over the whole space, whatever the ball; inf with a reason if there is none.
+        """
         origin: Vector = np.zeros_like(at.x)
         reasons: list[str] = []
 
@@ -67,15 +68,15 @@ class Adaptable:
 
         L = least_constant(bound, max(self.degree - 2, 0), self.p - 2.0)
         missing = reasons[0] if reasons else "the power p is less than the degree"
-        # A linear f would have L = 0: any L will do.
+        # A linear f would give L = 0, but any positive L is valid for it.
         return Constants(L or 1.0, None, self.name, False, "" if math.inf > L else missing)
 
 
 def least_constant(bound: Bound, k: int, q: float) -> float:
-    """sup m(t)/(1 + t^q) from above, for a Hessian of polynomials of degree k in x; inf if q < k.
+    """Upper bound on sup m(t)/(1 + t^q) for a Hessian of degree k in x; inf if q < k.
 
-    On a cell [a, b] it is at most m(b)/(1 + a^q), and what the coefficients give beyond a; the
-    cell where that is largest is cut in two.
+    On a cell [a, b] the quotient is bounded by m(b)/(1 + a^q) and by the coefficients (see
+    `Coefficients`). The cell with the largest bound is bisected.
     """
     known = {t: bound(t) for t in RADII}
     if q < k or not all(map(math.isfinite, known.values())):
@@ -103,11 +104,12 @@ def least_constant(bound: Bound, k: int, q: float) -> float:
 
 
 class Coefficients:
-    """t -> a bound of m(t')/(1 + t'^q) over all t' ≥ t, from the coefficients on lines through 0.
+    """Upper bound on m(t')/(1 + t'^q) over t' ≥ t, from the coefficients of ∇²f along lines.
 
-    There ⟨u, ∇²f(s·e)u⟩ = Σ a_j s^j, j ≤ k. V. Markov: where it is at most m on [−r, r], |a_j|·r^j
-    is at most m times the coefficient of T_k or T_{k−1}. With the largest radius R those below k
-    bound a_k better: |a_k|R^k ≤ m(R) + Σ |a_j|R^j.
+    Along a line through 0, ⟨u, ∇²f(s·e)u⟩ = Σ a_j s^j with j ≤ k. By V. Markov's inequality, a
+    polynomial bounded by m on [−r, r] has |a_j|·r^j at most m times the coefficient of T_k or
+    T_{k−1}. For a_k the lower coefficients give a better bound: |a_k|R^k ≤ m(R) + Σ |a_j|R^j, R the
+    largest radius.
     """
 
     def __init__(self, known: dict[float, float], k: int, q: float) -> None:
@@ -126,6 +128,6 @@ class Coefficients:
 
 
 def _markov(k: int, j: int) -> float:
-    """The largest |a_j| of a polynomial of degree k that is at most 1 on [−1, 1]."""
+    """The largest |a_j| of a polynomial of degree k that is bounded by 1 on [−1, 1]."""
     of = k if (k - j) % 2 == 0 else k - 1
     return float(abs(chebyshev.cheb2poly([0.0] * of + [1.0])[j]))

@@ -16,13 +16,14 @@ from slomodel.solve.objective import Evaluator
 from slomodel.solve.options import bad_value
 from slomodel.solve.subroutine import Constants, ConstantsOver, Iterate
 
-# Fewest gradients and values in all, of 10, 30 and 100, on a deep linear network (n = 416);
-# a quadratic and Rosenbrock's function hardly care, since too small an L1 is doubled.
+# On a deep linear network (n = 416) this choice, of 10, 30 and 100, needs the fewest gradients and
+# values in total. Quadratics and Rosenbrock's function are insensitive to it, since an L1 that is
+# too small is doubled.
 SAMPLES = 30
-# Two arrays (points, n) of one group are kept; pairs are formed inside a group.
+# The points are processed in groups, whose two arrays (points, n) take at most this much memory;
+# pairs are formed within a group.
 GROUP_BYTES = 2**28
-# Pairs closer than this fraction of the radius add no information but the rounding error of the
-# gradient.
+# The gradients of points closer than this fraction of the radius differ mainly by rounding error.
 CLOSE = 1e-6
 
 
@@ -32,7 +33,7 @@ BallFunction = Callable[[Vector, float], object]
 class LipschitzSource(Protocol):
     """A source of Lipschitz constants.
 
-    `estimated`: some may be too small. `gives_second`: it can have L2 too.
+    `estimated`: some constants may be too small. `gives_second`: L2 is available too.
     """
 
     @property
@@ -46,7 +47,7 @@ class LipschitzSource(Protocol):
 
     @property
     def without_estimates(self) -> LipschitzSource | None:
-        """The source without the estimates that it falls back on; None if it has nothing else."""
+        """The source without its estimates; None if nothing else is left."""
         ...
 
     @property
@@ -111,9 +112,9 @@ class GivenFunction:
 class Sampled:
     """`safety` times the largest ‖∇f(x) − ∇f(x')‖/‖x − x'‖ over pairs of `samples` points.
 
-    The points are uniform in the ball; its centre is one more. An estimate from below, never a
-    bound. Points where the gradient is not finite are left out. With `second`, L2 too: the largest
-    ‖∇f(c + h) − 2∇f(c) + ∇f(c − h)‖/‖h‖² of half as many h.
+    The points are drawn uniformly from the ball, and its centre is added. The result is an estimate
+    from below, never a bound. Points where the gradient is not finite are left out. With `second`,
+    L2 is estimated by the largest ‖∇f(c + h) − 2∇f(c) + ∇f(c − h)‖/‖h‖² over half as many steps h.
     Paper: sec:numerical.
     """
 
@@ -136,7 +137,7 @@ class Sampled:
     def second_ratio(
         self, evaluate: Evaluator, generator: Generator, centre: Iterate, radius: float
     ) -> float:
-        """The estimate of L2 without the safety factor; 0 when no pair of gradients is finite."""
+        """The estimate of L2 without the safety factor; 0 if no pair of gradients is finite."""
         n, largest = len(centre.x), 0.0
         g, other = np.empty(n), np.empty(n)
         for _ in range(max(1, self.samples // 2) if n else 0):
@@ -153,7 +154,7 @@ class Sampled:
     def largest_ratio(
         self, evaluate: Evaluator, generator: Generator, centre: Iterate, radius: float
     ) -> float:
-        """The estimate without the safety factor; inf when no gradient but the centre's is."""
+        """The estimate of L1 without safety factor; inf if all gradients but one are not finite."""
         n = len(centre.x)
         if n == 0:
             return 0.0
@@ -161,7 +162,7 @@ class Sampled:
         largest = -math.inf
         for first in range(0, self.samples, group):
             count = min(group, self.samples - first)
-            # The last row is the centre: no offset, no change of the gradient.
+            # The last row is the centre: zero offset, zero change of the gradient.
             U, G = np.zeros((count + 1, n)), np.zeros((count + 1, n))
             for u, g in zip(U[:-1], G[:-1], strict=True):
                 evaluate.check_time()
@@ -177,7 +178,7 @@ class Sampled:
 
 @dataclass(frozen=True, slots=True)
 class SampledConstants:
-    """The estimates of one run, which share a random generator."""
+    """The estimates for one run, all drawn from one random generator."""
 
     source: Sampled
     evaluate: Evaluator
@@ -201,9 +202,10 @@ def in_unit_ball(generator: Generator, n: int) -> Vector:
 
 
 def steepest_pair(U: Vector, G: Vector) -> float:
-    """The largest ‖G_i − G_j‖/‖U_i − U_j‖ over rows (m, n) that differ; −inf if none do.
+    """The largest ‖G_i − G_j‖/‖U_i − U_j‖ over distinct rows of U (m, n); −inf if all are equal.
 
-    Rows of U are of length ≤ 1. The pair is found by Gram matrices and measured directly.
+    The rows of U have length ≤ 1. The pair is selected by Gram matrices, and its ratio is then
+    computed directly.
     """
     scale = float(np.abs(G).max())
     H = G / scale if scale > 0.0 else G
@@ -218,7 +220,7 @@ def steepest_pair(U: Vector, G: Vector) -> float:
 
 
 def squared_distances(A: Vector) -> Vector:
-    """‖A_i − A_j‖² (m, m) of the rows of A (m, n), to eps times the largest."""
+    """‖A_i − A_j‖² (m, m) of the rows of A (m, n), with an error of eps times the largest."""
     products = A @ A.T
     squares = np.diag(products)
     return np.maximum(squares[:, None] + squares[None, :] - 2.0 * products, 0.0)

@@ -1,1 +1,1 @@
-"""Search directions: one file a direction, and the table of their names."""
+"""Search directions, one file per direction, and the table of their names."""

@@ -1,4 +1,4 @@
-"""Directions that alternate, so that no run depends on the choice of one of them."""
+"""Alternating directions, so that a run does not depend on the choice of a single one."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from slomodel.solve.subroutine import Iterate
 
 
 class Turns:
-    """The first direction for `work` evaluations, the next for twice as many, and so on.
+    """The first direction for `work` evaluations, the next for twice as many, and so on cyclically.
 
-    After the last comes the first again. Each goes on from where the other ended, and none keeps a
-    run for more than the half of it. Evaluations are values, gradients and products with a Hessian,
-    which cost about the same.
+    Each continues from the point that the last one reached, and none takes more than about half of
+    the work of a run. Values, gradients and Hessian products, which cost about the same, are
+    counted as evaluations.
     """
 
     wants_pairs = True
@@ -43,7 +43,7 @@ class Turns:
         return self._now.propose(at, out)
 
     def learn(self, pair: SecantPair) -> None:
-        """All directions learn from every step, so that each memory of pairs is up to date."""
+        """Pass every step to all directions, so that each memory of pairs is up to date."""
         others = replace(pair, own=False)
         for direction in self._directions:
             direction.learn(pair if direction is self._now else others)

@@ -8,17 +8,17 @@ from slomodel.solve.directions.direction import SecantPair, along_minus
 from slomodel.solve.norms import Vector, norm, ratio
 from slomodel.solve.subroutine import Iterate
 
-# Lower bound on β in units of ‖g‖/‖s‖, as in Hager & Zhang with η = 0.01: truncation at 0 would
-# restart too often, and without any convergence can be lost.
+# Lower bound on β in units of ‖g‖/‖s‖, as in Hager & Zhang with η = 0.01. Truncation at 0 would
+# restart too often; without any truncation the method may fail to converge.
 LEAST_BETA = 0.01
 
 
 class ConjugateGradient:
-    """v = −g + β s, s the last step, β = ⟨y − 2s‖y‖²/⟨s,y⟩, g⟩/⟨s,y⟩.
+    """v = −g + β s, with s the last step and β = ⟨y − 2s‖y‖²/⟨s,y⟩, g⟩/⟨s,y⟩.
 
-    Then ⟨g,v⟩ ≤ −(7/8)‖g‖² whatever the step. Without positive curvature v = −g.
-    Hager & Zhang, A new conjugate gradient method (2005), (1.3); β is that of s for d, since
-    β s is the same for every length of s.
+    Then ⟨g,v⟩ ≤ −(7/8)‖g‖² for any step. Without positive curvature v = −g. Hager & Zhang, A new
+    conjugate gradient method (2005), (1.3), with s in place of d, since β s does not depend on the
+    length of s.
     """
 
     wants_pairs = True

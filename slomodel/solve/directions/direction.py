@@ -1,4 +1,4 @@
-"""What a line search requires of a direction, and the simplest one."""
+"""The interface between line searches and directions, and the steepest descent direction."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ class SecantPair:
     """The last step s and the change y of the gradient, both (n,), with their products.
 
     `y` is valid until the next step. `own`: the step is along the last proposal of the direction
-    that learns from it; curvature can be learned from any step, a step length only from own ones.
+    that receives the pair. Curvature can be learned from any step, a step length only from such
+    steps.
     """
 
     s: Vector
@@ -46,7 +47,7 @@ class Direction(Protocol):
         ...
 
     def learn(self, pair: SecantPair) -> None:
-        """Take in the pair of an accepted step."""
+        """Update the direction with the pair of an accepted step."""
         ...
 
     def fallback(self, at: Iterate, out: Vector) -> float:
@@ -71,7 +72,7 @@ class Gradient:
 
 
 def along_minus(at: Iterate, factor: float, out: Vector) -> float:
-    """Write −factor·∇f (n,) into `out`, or −∇f where that is lost; return its norm."""
+    """Write −factor·∇f (n,) into `out`, or −∇f if that over- or underflows; return its norm."""
     np.multiply(at.g, -factor, out=out)
     vnorm = norm(out)
     if 0.0 < vnorm <= LARGEST:

@@ -20,10 +20,11 @@ RELIEF = 10.0
 
 
 class GaussNewton:
-    """v = −(M + λD)⁻¹ g with M = 2 Σ wJᵀJ, D the largest diagonal of M so far.
+    """v = −(M + λD)⁻¹ g with M = 2 Σ wJᵀJ, D the elementwise maximum of the diagonals so far.
 
-    λ falls while M predicts the decrease of f well and rises where it does not, or where the
-    line search shortens the step. Moré, The Levenberg-Marquardt algorithm (1978), scales so.
+    λ decreases while M predicts the decrease of f well, and increases where it does not or where
+    the line search shortens the step. The scaling is that of Moré, The Levenberg-Marquardt
+    algorithm (1978).
     """
 
     wants_pairs = True
@@ -59,9 +60,9 @@ class GaussNewton:
         return self._length
 
     def learn(self, pair: SecantPair) -> None:
-        """Raise the damping where the line search shortened the step.
+        """Raise the damping if the line search shortened the step.
 
-        After a step along another direction the predicted length and decrease of f do not apply.
+        After a step along another direction the prediction is discarded, since it does not apply.
         """
         if not pair.own:
             self.forget()
@@ -72,11 +73,11 @@ class GaussNewton:
             self._predicted = 0.0
 
     def share(self, at: Iterate) -> float:
-        """Ratio of the actual to the predicted decrease at `at`; 0 where the step was shortened."""
+        """Ratio of the actual to the predicted decrease at `at`; 0 if the step was shortened."""
         return (self._f - at.f) / self._predicted if self._predicted > 0.0 else 0.0
 
     def forget(self) -> None:
-        """Discard the prediction: the next steps are along another direction."""
+        """Discard the prediction, since the next step is along another direction."""
         self._predicted = self._length = 0.0
 
     def fallback(self, at: Iterate, out: Vector) -> float:
@@ -86,8 +87,8 @@ class GaussNewton:
     def _judge(self, share: float, least: float) -> None:
         """Adapt the damping to the ratio of the actual to the predicted decrease of the last step.
 
-        Below `least` the damping is lost to rounding in every element of M's diagonal, each of
-        which may have become far smaller than D's.
+        A damping below `least` would be lost to rounding in every diagonal element of M, since
+        these may have become far smaller than those of D.
         """
         if share > GOOD:
             self._damping = max(self._damping / RELIEF, least)

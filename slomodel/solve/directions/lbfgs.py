@@ -11,16 +11,17 @@ from slomodel.solve.norms import EPS, LARGEST, Vector, norm, ratio
 from slomodel.solve.subroutine import Iterate
 
 MEMORY = 10
-# Rows beyond the memory, so that the pairs are moved once in SPARE steps and not every step.
+# Spare rows of the buffers, so that the pairs are shifted once in SPARE steps, not at every step.
 SPARE = 5
 
 
 class LBFGS:
-    """v = −H g, H the inverse Hessian estimate of the last `memory` pairs.
+    """v = −H g, with H the estimate of the inverse Hessian from the last `memory` pairs.
 
-    The two-loop recursion, each loop solved at once: with R the upper triangle of S Yᵀ and D its
-    diagonal, the first loop is R a = S g, the second Rᵀ c = D a − Y r. R⁻¹ is kept, since a
-    new pair adds one column to it. Pairs with too little curvature are skipped.
+    This is the two-loop recursion with each loop written as a triangular solve: with R the upper
+    triangle of S Yᵀ and D its diagonal, the first loop is R a = S g and the second Rᵀ c = D a − Y
+    r. R⁻¹ is stored, since a new pair adds one column to it. Pairs with too little curvature are
+    skipped.
     """
 
     wants_pairs = True
@@ -62,7 +63,7 @@ class LBFGS:
         return norm(out)
 
     def fallback(self, at: Iterate, out: Vector) -> float:
-        """−g scaled as by H, to length γ‖g‖; before the first pair to the length of the search."""
+        """Write −γg into `out`, with γ that of H; before the first pair −g of the search length."""
         gamma = self.gamma if self.count else min(self._delta_bar / at.gnorm, LARGEST)
         return along_minus(at, gamma, out)
 

@@ -1,4 +1,5 @@
-"""The Gauss–Newton or the Newton direction, by how well the first one predicts the decrease."""
+"""The Gauss–Newton or the Newton direction, depending on how well the first predicts the decrease.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +17,11 @@ STAY = 8
 
 
 class MixedNewton:
-    """The Gauss–Newton direction until a step attains little of the predicted decrease.
+    """The Gauss–Newton direction until a step attains too little of the predicted decrease.
 
-    Then the second derivatives it leaves out matter, and Newton's is taken for STAY steps.
-    The idea of Dennis, Gay & Welsch, An adaptive nonlinear least-squares algorithm (1981).
+    Then the second derivatives that it neglects are significant, and Newton's direction is taken
+    for STAY steps. After Dennis, Gay & Welsch, An adaptive nonlinear least-squares algorithm
+    (1981).
     """
 
     wants_pairs = True
@@ -27,7 +29,7 @@ class MixedNewton:
     def __init__(self, evaluate: Evaluator, start: Iterate, delta_bar: float) -> None:
         self._gauss = GaussNewton(evaluate, start, delta_bar)
         self._newton = Newton(evaluate, start, delta_bar)
-        # As after Newton steps: there is no prediction to judge.
+        # As after Newton steps: there is no prediction to assess.
         self._left = 1
 
     def propose(self, at: Iterate, out: Vector) -> float:

@@ -1,4 +1,4 @@
-"""Newton directions from the whole Hessian, for few unknowns."""
+"""Newton directions from the dense Hessian, for few unknowns."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from slomodel.solve.objective import Evaluator
 from slomodel.solve.subroutine import Iterate
 
 LARGEST_DENSE = 300
-# Eigenvalues are lifted to SMALLEST·eps times the largest: below, their sign may be rounding.
+# Eigenvalues are raised to SMALLEST·eps times the largest: below that their sign may be rounding.
 SMALLEST = 16.0
 
 Product = Callable[[Vector, Vector, Vector], None]
-"""(x, v, out), all (n,): writes a matrix at x times v into `out`."""
+"""(x, v, out), all (n,): writes the product of a matrix at x with v into `out`."""
 
 
 class Newton:
-    """v = −S V |Λ|⁻¹ Vᵀ S g, where S H S = V Λ Vᵀ and S scales H to a diagonal of ones.
+    """v = −S V |Λ|⁻¹ Vᵀ S g, where S H S = V Λ Vᵀ and the scaling S gives H a unit diagonal.
 
-    Nocedal & Wright, Numerical Optimization (2006), Section 3.4: eigenvalues made positive.
+    Negative eigenvalues are replaced by their absolute values. Nocedal & Wright, Numerical
+    Optimization (2006), Section 3.4.
     """
 
     wants_pairs = False
@@ -55,7 +56,7 @@ class Newton:
 
 
 def dense(product: Product, x: Vector) -> Vector:
-    """The symmetric matrix (n, n) of the products at x (n,) with the unit vectors."""
+    """The symmetric matrix (n, n) of products at x (n,) with the unit vectors, symmetrised."""
     matrix = np.empty((len(x), len(x)))
     for unit, row in zip(np.eye(len(x)), matrix, strict=True):
         product(x, unit, row)
@@ -63,15 +64,15 @@ def dense(product: Product, x: Vector) -> Vector:
 
 
 def balance(H: Vector, eps: float = EPS) -> Vector:
-    """The scaling (n,) of variables that brings the diagonal of H (n, n) to ±1 where it can.
+    """The scaling (n,) of the variables that brings the diagonal of H (n, n) to ±1 where possible.
 
-    A diagonal element h_i below eps·h_ij²/h_j, which cannot be where H ≥ 0, is lifted to that, so
-    that the scaling is equivariant under changes of units.
+    A diagonal element h_i below eps·h_ij²/h_j, which is impossible for H ⪰ 0, is raised to that
+    value, so that the scaling is equivariant under changes of units.
     """
     H = np.abs(H)
     diagonal = np.diag(H)
     inverse = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0.0)
     size = np.maximum(diagonal, eps * (H * (H * inverse)).max(axis=1, initial=0.0))
-    # Where h_j = 0 for every nonzero h_ij, the diagonal says nothing of the units.
+    # If h_j = 0 for every nonzero h_ij, the diagonal contains no information about the units.
     size = np.where(size > 0.0, size, eps * H.max(axis=1, initial=0.0))
     return np.where(size > 0.0, 1.0 / np.sqrt(np.where(size > 0.0, size, 1.0)), 1.0)

@@ -11,7 +11,7 @@ from slomodel.solve.norms import LARGEST, Vector, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.subroutine import Iterate
 
-# Hessian–vector products for one direction, and at most twice the number of unknowns.
+# Bounds on the number of Hessian–vector products for one direction, which is otherwise 2n.
 MOST_PRODUCTS = 250
 FEWEST_PRODUCTS = 10
 # Relative tolerance on ‖Hv + g‖/‖g‖: √(‖g‖/‖g₀‖), for superlinear convergence, and at most this.
@@ -19,10 +19,10 @@ LOOSEST = 0.5
 
 
 class NewtonCG:
-    """v with Hv ≈ −g by conjugate gradients, up to the first direction of no positive curvature.
+    """v with Hv ≈ −g by conjugate gradients, up to the first direction without positive curvature.
 
-    If that is −g itself, v = −g of the length of the search.
-    Dembo & Steihaug, Truncated-Newton algorithms for large-scale optimization (1983).
+    If that direction is −g itself, v is −g scaled to the length of the search. Dembo & Steihaug,
+    Truncated-Newton algorithms for large-scale optimization (1983).
     """
 
     wants_pairs = False

@@ -1,4 +1,4 @@
-"""Search directions by name; each proposal is tested by the caller (eqn:lsearch-grc)."""
+"""Search directions by name; the caller tests each proposed direction (eqn:lsearch-grc)."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from slomodel.solve.directions.newton_cg import NewtonCG
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.subroutine import Iterate
 
-# Of directions that take the units of the variables into account: where these differ by 1e6, a
-# step to the minimum may have a cosine of 1e-6 with −∇f.
+# For directions that account for the units of the variables: where units differ by 1e6, a step to
+# the minimum may have a cosine of 1e-6 with −∇f.
 LEAST_COSINE = 1e-8
-# Their steps gain something at every step until none gains anything.
+# Second-order steps gain something at every step until none gains anything.
 FEW_IDLE_STEPS = 10
-# Evaluations along the first of several directions that take turns.
+# Evaluations along the first of several alternating directions.
 FIRST_TURN = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """The construction of a direction for a run, from its start and δ̄, and what it requires.
+    """How to construct a direction for a run, from its start and δ̄, and the requirements.
 
-    `initial_step` is the first trial it goes with; `squares`: it needs a sum of squares; `most`
-    is the largest n it is for. `alpha` is the least cosine with −∇f, `idle` the number of steps
-    without a gain that end a run. `any_units`: the direction, apart from its memory, does not
-    depend on the units of the variables.
+    `initial_step` names the rule for the first trial step; `squares`: f must be a sum of squares;
+    `most` is the largest admissible n. `alpha` is the least cosine with −∇f, `idle` the number of
+    steps without a gain that ends a run. `any_units`: the direction, apart from its memory, does
+    not depend on the units of the variables.
     """
 
     start: Callable[[Evaluator, Iterate, float], Direction]
@@ -47,7 +47,7 @@ class Rule:
 def dense(
     start: Callable[[Evaluator, Iterate, float], Direction], *, squares: bool = False
 ) -> Rule:
-    """A rule that solves with a matrix (n, n)."""
+    """Rule for a direction that solves a dense system (n, n)."""
     return Rule(
         start,
         "unit",
@@ -60,7 +60,7 @@ def dense(
 
 
 def by_turns(*rules: Rule) -> Rule:
-    """A rule that alternates between several, the first for FIRST_TURN evaluations."""
+    """Rule that alternates between several directions, the first for FIRST_TURN evaluations."""
 
     def start(evaluate: Evaluator, at: Iterate, delta_bar: float) -> Direction:
         directions = tuple(rule.start(evaluate, at, delta_bar) for rule in rules)
