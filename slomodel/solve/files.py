@@ -60,7 +60,7 @@ def load(path: Path) -> Array | dict[str, Array]:
                 return dict(loaded.items())
         except OSError:
             raise
-        except Exception as error:  # Any exception, since NumPy parses the header of an array as Python.
+        except Exception as error:  # NumPy parses the header as Python.
             raise ValueError("damaged") from error
 
 

@@ -12,14 +12,14 @@ Vector = NDArray[np.float64]
 EPS = float(np.finfo(np.float64).eps)
 LARGEST = float(np.finfo(np.float64).max)
 
-# Squares inside this range were summed without overflow and with no term of weight lost to
-# underflow: a lost square is below 1e-307, and 1e-280 is 1e27 times that.
+# Sums of squares in this range did not overflow, and lost no significant term to underflow: a lost
+# square is below 1e-307, and 1e-280 is 1e27 times that.
 _SMALL = 1e-280
 _LARGE = 1e280
 
 
 def norm(v: Vector) -> float:
-    """Euclidean norm of (n,); NaN or inf when an element is."""
+    """Euclidean norm of v (n,); NaN or inf if an element is."""
     square = float(v.dot(v))
     if _SMALL < square < _LARGE:
         return math.sqrt(square)
@@ -31,7 +31,7 @@ def norm(v: Vector) -> float:
 
 
 def slope_along(g: Vector, gnorm: float, v: Vector, vnorm: float) -> float:
-    """⟨g, v⟩/‖v‖ of two vectors (n,) with their norms, both positive and finite."""
+    """⟨g, v⟩/‖v‖ for vectors (n,) given with their norms, both positive and finite."""
     product = float(g.dot(v))
     if _SMALL < abs(product) < _LARGE:
         return product / vnorm
@@ -39,7 +39,7 @@ def slope_along(g: Vector, gnorm: float, v: Vector, vnorm: float) -> float:
 
 
 def ratio(numerator: float, *denominators: float) -> float:
-    """Quotient by each in turn; 0 where it is not finite."""
+    """The numerator divided by each denominator in turn; 0 if that is not finite."""
     for d in denominators:
         if d == 0.0:
             return 0.0
@@ -48,7 +48,7 @@ def ratio(numerator: float, *denominators: float) -> float:
 
 
 def power(base: float, exponent: float) -> float:
-    """base^exponent of a base ≥ 0, inf past the largest number."""
+    """base^exponent for a base ≥ 0; inf on overflow."""
     try:
         return math.pow(base, exponent)
     except OverflowError:

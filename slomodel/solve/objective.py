@@ -1,4 +1,4 @@
-"""What the solvers require of an objective, and the counted access to it."""
+"""The interface of objectives to the solvers, and the counted access to them."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class Objective(Protocol):
     def value(self, x: Vector) -> float: ...
 
     def value_and_gradient(self, x: Vector, out: Vector | None = None) -> tuple[float, Vector]:
-        """f and ∇f (n,). The gradient goes into `out` when that is given."""
+        """f and ∇f (n,). The gradient is written into `out` if that is given."""
         ...
 
 
 @runtime_checkable
 class Precise(Protocol):
-    """An objective that knows the rounding unit of its precision."""
+    """An objective that states the rounding unit of its precision."""
 
     @property
     def eps(self) -> float: ...
@@ -44,9 +44,9 @@ class Precise(Protocol):
 
 @dataclass(slots=True)
 class Functions:
-    """An objective made of two plain functions of x (n,).
+    """An objective defined by two plain functions of x (n,).
 
-    `eps` is the coarsest rounding unit of the numbers that they have returned.
+    `eps` is the coarsest rounding unit among the numbers that they have returned.
     """
 
     fun: Callable[[Vector], object]
@@ -61,7 +61,7 @@ class Functions:
         return scalar(answer)
 
     def _note_precision(self, answer: object) -> None:
-        """Note the precision of an answer; integers have none."""
+        """Note the precision of a returned value; integers have none."""
         kind = getattr(answer, "dtype", None)
         if isinstance(kind, np.dtype) and kind.kind == "f":
             self.eps = max(self.eps, float(np.finfo(kind).eps))
@@ -85,7 +85,7 @@ class Functions:
 
 
 def scalar(answer: object) -> float:
-    """A number, which may come as an array of one element, as SciPy allows; else DomainError."""
+    """A number, or the element of a one-element array, as SciPy allows; else DomainError."""
     if isinstance(answer, float):
         return answer
     array = np.asarray(answer)
@@ -120,7 +120,7 @@ class CurvedFunctions:
 
 
 class BudgetSpent(Exception):
-    """Raised in the middle of a step when a budget is used up; never leaves `solve`."""
+    """Raised in the middle of a step when a budget is exhausted; never leaves `solve`."""
 
     def __init__(self, status: Status) -> None:
         Exception.__init__(self, status)
@@ -130,10 +130,10 @@ class BudgetSpent(Exception):
 class Evaluator:
     """The objective in the solver's sense (always minimised), with counts and budgets.
 
-    `nfev` counts the points where a value was needed, `njev` those where a gradient was, `nhev`
-    products with the Hessian. Where a value and a gradient are needed, the value is computed
-    first, so that it counts once. `nonfinite` counts the points where either was not finite, of
-    which `last_nonfinite` is the last.
+    `nfev` counts the points at which a value was needed, `njev` those at which a gradient was, and
+    `nhev` the Hessian products. Where both a value and a gradient are needed the value is computed
+    first, so that it counts once. `nonfinite` counts the points at which either was not finite;
+    `last_nonfinite` is the last of these.
     """
 
     __slots__ = (
@@ -163,7 +163,7 @@ class Evaluator:
 
     @property
     def has_products(self) -> bool:
-        """Whether products with the Hessian are more than differences of gradients."""
+        """Whether Hessian products are more than differences of gradients."""
         return isinstance(self._objective, Curved)
 
     @property
@@ -172,9 +172,9 @@ class Evaluator:
         return self.nfev + self.njev + self.nhev
 
     def value(self, x: Vector) -> float:
-        """f at x (n,); raises BudgetSpent instead of passing a limit.
+        """f at x (n,); raises BudgetSpent before a limit would be exceeded.
 
-        The first value is always computed: a run has a point to return.
+        The first value is always computed, so that a run has a point to return.
         """
         if self.nfev:
             if self.nfev >= self._max_nfev:
@@ -184,7 +184,7 @@ class Evaluator:
         return self.sign * self._watched(float(self._objective.value(x)), x)
 
     def _watched(self, number: float, x: Vector) -> float:
-        """A number computed at x (n,); x is stored if the number is not finite."""
+        """Return a number computed at x (n,), after recording x if the number is not finite."""
         if not math.isfinite(number):
             self.nonfinite += 1
             self.last_nonfinite = x.copy()
@@ -212,9 +212,9 @@ class Evaluator:
         return self._watched(norm(out), x)
 
     def hvp(self, x: Vector, v: Vector, out: Vector) -> None:
-        """Write the Hessian at x times v into `out`, all (n,); time is checked.
+        """Write the Hessian at x times v into `out`, all (n,), after checking the time.
 
-        Of an objective without such products a central difference of two gradients.
+        For an objective without Hessian products it is a central difference of gradients.
         """
         self.check_time()
         if isinstance(self._objective, Curved):
@@ -225,7 +225,7 @@ class Evaluator:
             self._difference(x, v, out)
 
     def _load(self, product: Product) -> None:
-        """Prepare a product; the time for it does not count for the run."""
+        """Prepare a product; the time this takes is not charged to the run."""
         if product in self._loaded:
             return
         self._loaded.add(product)
@@ -246,7 +246,7 @@ class Evaluator:
         before = np.empty_like(out)
         self.gradient(below, before)
         out -= before
-        # What was moved by, after rounding.
+        # The displacement after rounding.
         out *= ratio(vnorm, norm(above - below))
 
     def gauss_newton(self, x: Vector, v: Vector, out: Vector) -> None:

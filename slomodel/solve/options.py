@@ -17,7 +17,7 @@ from slomodel.solve.norms import Vector
 def number(
     name: str, value: object, low: float, high: float = math.inf, *, closed: bool = False
 ) -> float:
-    """A finite number in (low, high), with `closed` in [low, high]."""
+    """A finite number in (low, high), or in [low, high] if `closed`."""
     if isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_):
         x = float(value)
         inside = low <= x <= high if closed else low < x < high
@@ -52,7 +52,7 @@ def choice(
     there: Collection[str],
     hint: str = "",
 ) -> str:
-    """One of the names in `there`; `hint` is what to do instead, where that is known."""
+    """One of the names in `there`; `hint` is the remedy for another one, if known."""
     if isinstance(value, str) and value in there:
         return value
     raise bad_value(name, f"one of {listed(there)}", value, hint or closest(value, there))
@@ -70,7 +70,7 @@ def listed(names: Iterable[str]) -> str:
 
 
 def start_vector(x0: ArrayLike | None, n: int) -> Vector:
-    """A float64 copy (n,) of x0, whatever real type it has."""
+    """A float64 copy (n,) of x0, which may have any real type."""
     try:
         given = np.asarray(x0)
     except ValueError as error:

@@ -1,8 +1,7 @@
 """The options that every run takes, each defined once: keyword, command line, checkpoint, checks.
 
-A field of `RunOptions` is all that a new option needs besides the code that reads it:
-`solve` takes it as a keyword, the command line as `--name`, several starts and resumed runs pass
-it on, and errors list it.
+A new option needs only a field of `RunOptions` and the code that reads it: `solve` takes it as a
+keyword, the command line as `--name`, multistart and resumed runs pass it on, and errors list it.
 """
 
 from __future__ import annotations
@@ -17,16 +16,16 @@ from slomodel.solve.options import choice, flag, listed, number, whole
 from slomodel.solve.status import Sense
 
 Check = Callable[[str, object], object]
-"""(name, value): raises DomainError for a value that the option does not take."""
+"""(name, value): raises DomainError for a value that the option does not accept."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunOption:
-    """What an option means, and the check of its values, other than None where that is allowed.
+    """The meaning of an option, and the check of its values; None is checked only if not allowed.
 
-    `meaning` is the sentence of `--help`, with the default in brackets; empty for an option that
-    the command line does not have. `trajectory`: the iterates depend on it, so that a run can be
-    resumed only with the same value; the others are budgets, which may change.
+    `meaning` is the sentence of `--help`, with the default in brackets; empty for an option that is
+    not on the command line. `trajectory`: the iterates depend on it, so that a run can be resumed
+    only with the same value; the other options are budgets, which may change.
     """
 
     meaning: str
@@ -103,7 +102,7 @@ class RunOptions:
 
     @staticmethod
     def of(given: Mapping[str, object]) -> tuple[RunOptions, dict[str, object]]:
-        """The run options among those that were given, and the others, which are the method's."""
+        """Split the given options into the run options and those of the method."""
         own: dict[str, Any] = {name: value for name, value in given.items() if name in OPTIONS}
         return RunOptions(**own), {k: v for k, v in given.items() if k not in own}
 
@@ -135,11 +134,11 @@ COMMON = (
     "starts",
     "workers",
 )
-"""What `Model.solve` takes with every method."""
+"""The options that `Model.solve` takes with every method."""
 
 
 def check_names(method: str, given: Mapping[str, object], taken: Iterable[str]) -> None:
-    """Every given option is one that the method takes."""
+    """Raise an error if some given option is not one that the method takes."""
     taken = tuple(taken)
     for name in given:
         if name in taken:

@@ -29,13 +29,12 @@ def scipy_method(
 ) -> Callable[..., OptimizeResult]:
     """A callable for `scipy.optimize.minimize(fun, x0, jac=…, method=scipy_method("…"))`.
 
-    To be called, with the name of a method, before SciPy gets it: nothing else is taken here.
+    The call takes the name of a method only; everything else is given to SciPy.
 
-    It needs the gradient (`jac=` a function, or True where `fun` returns both); `hessp=`, or a
-    function `hess=`, gives products with the Hessian to the directions that take them. SciPy's
-    `tol` is the tolerance on ‖∇f‖, `options=` are those of `Model.solve` and of the method, and
-    `maxiter` is `max_iter`. Bounds and constraints are refused. Raises DomainError for an unknown
-    method.
+    The method needs the gradient (`jac=` a function, or True where `fun` returns both). `hessp=` or
+    a function `hess=` provides Hessian products to the directions that use them. SciPy's `tol` is
+    the tolerance on ‖∇f‖, `options=` are those of `Model.solve` and of the method, and `maxiter` is
+    `max_iter`. Bounds and constraints are refused. Raises DomainError for an unknown method.
     """
     _check_name(method, alone=not (misplaced or keywords))
 
@@ -69,7 +68,7 @@ def scipy_method(
 
 
 def _result(found: Solution) -> OptimizeResult:
-    """As SciPy has it, without named arrays: SciPy cannot print an empty table."""
+    """The result in SciPy's form, without named arrays: SciPy cannot print an empty table."""
     from scipy.optimize import OptimizeResult  # costs half a second
 
     return OptimizeResult({key: value for key, value in dict(found).items() if key != "variables"})
@@ -78,9 +77,9 @@ def _result(found: Solution) -> OptimizeResult:
 def _product(
     hess: object, hessp: object, args: tuple[object, ...]
 ) -> Callable[[Vector, Vector], Vector] | None:
-    """(x, v) -> the Hessian at x times v, all (n,); None where neither function is given.
+    """(x, v) -> the Hessian at x times v, all (n,); None if neither function is given.
 
-    `hess` gives a matrix of NumPy or of scipy.sparse, or an operator; that of the last x is kept.
+    `hess` returns a matrix of NumPy or scipy.sparse, or an operator; that of the last x is cached.
     """
     if callable(hessp):
         return lambda x, v: _flat(hessp(x.copy(), v.copy(), *args))
@@ -126,16 +125,16 @@ def _refuse(jac: object, bounds: object, constraints: Sequence[object]) -> None:
 
 
 def _translated(options: dict[str, object]) -> dict[str, object]:
-    """SciPy's names of options as ours; those that only SciPy's methods have are dropped."""
+    """SciPy's names of options translated to ours; those of SciPy's methods alone are dropped."""
     names = {"maxiter": "max_iter", "tol": "gtol"}
     return {names.get(k, k): v for k, v in options.items() if k not in _SCIPY_ONLY}
 
 
 def _told(callback: Callable[..., object]) -> Callable[[State], bool | None]:
-    """SciPy's two kinds of callback: with `intermediate_result`, or with x alone."""
+    """Adapt SciPy's two kinds of callback: with `intermediate_result`, or with x alone."""
     try:
         wants_result = "intermediate_result" in inspect.signature(callback).parameters
-    except ValueError:  # some functions of C have no signature
+    except ValueError:  # some functions implemented in C have no signature
         wants_result = False
 
     def call(state: State) -> bool | None:

@@ -1,5 +1,4 @@
-"""The Gauss–Newton or the Newton direction, depending on how well the first predicts the decrease.
-"""
+"""The Gauss–Newton or the Newton direction, depending on how well the first predicts the decrease."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Line searches along a direction, and the rules for their first trial step."""
+"""Line searches along a direction, and rules for their first trial step."""

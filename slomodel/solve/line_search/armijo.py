@@ -1,4 +1,4 @@
-"""Armijo backtracking on a normalised interval, which ends at the resolution of f."""
+"""Armijo backtracking along a direction, down to the resolution of f."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from slomodel.solve.objective import Evaluator
 from slomodel.solve.stagnation.resolution import Resolution
 from slomodel.solve.subroutine import Iterate
 
-# Trials whose change of f is rounding only, each costing a gradient, before a search gives up:
-# the first may still overshoot; once δ is below 1/L a shorter one gains nothing.
+# Limit on the trials that change f by rounding only, each of which costs a gradient. The first may
+# still overshoot; once δ is below 1/L, a shorter one gains nothing.
 ROUNDING_TRIALS = 12
 
 
@@ -27,12 +27,12 @@ class Found:
 
 
 class LineSearch:
-    """δ = δ₀, θδ, θ²δ, … until f(x + δv) ≤ f(x) + σδ⟨g,v⟩.
+    """Backtracking: δ = δ₀, θδ₀, θ²δ₀, … until f(x + δv) ≤ f(x) + σδ⟨g,v⟩.
 
-    A trial that changes f by no more than its rounding error is accepted when it lowers ‖g‖.
-    A trial where f or g is not finite is rejected. `trials` counts those of the last search.
-    Paper: alg:lsearch, eqn:lsearch-rule. Below the resolution: the idea of Hager &
-    Zhang's approximate Wolfe conditions.
+    A trial that changes f by no more than its rounding error is accepted if it lowers ‖g‖. A trial
+    where f or g is not finite is rejected. `trials` is the number of trials of the last search.
+    Paper: alg:lsearch, eqn:lsearch-rule. The rule at the resolution of f follows the idea of Hager
+    & Zhang's approximate Wolfe conditions.
     """
 
     def __init__(
@@ -53,14 +53,14 @@ class LineSearch:
     def search(
         self, at: Iterate, v: Vector, vnorm: float, slope: float, delta: float
     ) -> Found | None:
-        """From `at` along v (n,) with norm and slope = ⟨g,v⟩/‖v‖ < 0; None when nothing passed.
+        """Search from `at` along v (n,), slope = ⟨g,v⟩/‖v‖ < 0; None if no trial is accepted.
 
-        The point found lies in arrays that the search after next writes again.
+        The accepted point is stored in arrays that the second search after this one overwrites.
         """
         self.trials = 0
         new = self._spare
         noise = self._resolution.noise(at)
-        # Below the lowest f so far plus its noise, lest many small rises add up.
+        # Nor above the lowest f so far by more than its noise, lest many small rises add up.
         band = (at.f - noise, max(min(at.f, self._resolution.lowest) + noise, at.f))
         rounding_trials = 0
         while rounding_trials < ROUNDING_TRIALS:

@@ -1,4 +1,4 @@
-"""Exact line search for polynomials: along a ray the objective has few coefficients."""
+"""Exact line search for polynomials, whose restriction to a ray has few coefficients."""
 
 from __future__ import annotations
 
@@ -14,29 +14,31 @@ from slomodel.solve.subroutine import Iterate
 
 # Interpolation beyond this degree loses more than half the digits.
 LARGEST_DEGREE = 16
-# Nodes lie in this part of [0, T]: at 0 value and slope are known, and close to it the values
+# Nodes lie in [NEAREST_NODE·T, T]: value and slope at 0 are known, and near 0 the values of f
 # differ by rounding only.
 NEAREST_NODE = 0.2
-# A minimiser is taken from nodes up to T where it lies between these shares of T; beside them
-# the nodes are placed anew, so many times at most.
+# A minimiser t is accepted if t/T lies in RESOLVED; otherwise the nodes are placed again with
+# another T, at most PLACINGS times in all.
 RESOLVED = (0.1, 1.5)
 PLACINGS = 12
-# T is this times what is expected or was found, but changes by no more than these factors at once:
-# a minimiser far from T is known roughly. Where f is not finite it goes down by the least.
+# T is MARGIN times the expected or last computed minimiser, but changes by factors within CHANGES,
+# since a minimiser far from T is inaccurate. Where f is not finite, T is reduced by the least
+# factor.
 MARGIN = 1.25
 CHANGES = (1e-3, 10.0)
-# Leading coefficients below this share of the largest are rounding, and would cost roots digits.
+# Leading coefficients below this fraction of the largest are rounding error, and would cost digits
+# of the roots.
 LOST = 1e-13
 NEWTON_STEPS = 3
 SHORTEST = float(np.finfo(np.float64).tiny)
 
 
 class Ray:
-    """The minimiser of f along rays from points of one run, f a polynomial of some degree.
+    """The minimiser of f along rays from the points of one run, for a polynomial f of known degree.
 
-    φ(t) = f(x + tv) is φ(0) + φ'(0)t + t²q(t), q from degree − 1 values at Chebyshev nodes. The
-    minimiser is over those t with the descent that Armijo's rule asks for, so that the theorems
-    on that rule hold.
+    φ(t) = f(x + tv) is φ(0) + φ'(0)t + t²q(t), with q interpolated at degree − 1 Chebyshev nodes.
+    The minimum is over those t that satisfy Armijo's condition, so that the theorems about that
+    rule apply.
     """
 
     def __init__(self, evaluate: Evaluator, degree: int, sigma: float, start: Iterate) -> None:
@@ -52,9 +54,10 @@ class Ray:
     def minimiser(
         self, at: Iterate, v: Vector, vnorm: float, slope: float, longest: float
     ) -> float | None:
-        """The minimiser t in (0, longest] of f(x + tv), slope = ⟨g,v⟩/‖v‖; None if none was found.
+        """The minimiser t in (0, longest] of f(x + tv), slope = ⟨g,v⟩/‖v‖; None if there is none.
 
-        A step below the spacing of numbers near x is rounding; what follows expects nothing.
+        A step below the spacing of numbers near x is rounding; the next search then has no
+        expectation.
         """
         apart = spacing(at.x, v)
         shortest = max(self._evaluate.eps * apart, SHORTEST) if apart < math.inf else SHORTEST
@@ -72,7 +75,7 @@ class Ray:
             if low * top <= found <= min(high * top, longest) or found == 0.0:
                 break
             if found < low * top:
-                # What nodes close to 0 say of places far beyond them is rounding.
+                # The interpolant at nodes close to 0 is dominated by rounding far beyond them.
                 farthest = low * top
             least, most = (top * change for change in CHANGES)
             top = min(longest, max(least, min(most, MARGIN * found)))
@@ -99,12 +102,12 @@ class Ray:
         return linear + Polynomial([0.0, 0.0, 1.0]) * q.convert()
 
     def _least(self, poly: Polynomial, most: float) -> float:
-        """s in (0, most] of the least value below the line of slope σ·slope at 0; 0: there is none.
+        """The minimiser s in (0, most] of poly below Armijo's line of slope σ·poly'(0); 0 if none.
 
-        Where the line is crossed counts too: the minimiser may lie above it.
+        The intersections with the line are candidates too: the minimiser itself may lie above it.
         """
         if len(poly) < 2:
-            # Every change over so short a ray is lost.
+            # The ray is so short that every change of f is lost to rounding.
             return 0.0
         line = Polynomial([0.0, self._sigma * float(poly.coef[1])])
         candidates = [most, *_positive_roots(poly.deriv()), *_positive_roots(poly - line)]
@@ -123,7 +126,7 @@ def _positive_roots(poly: Polynomial) -> list[float]:
 
 
 def _polished(poly: Polynomial, root: float) -> float:
-    """A root after Newton's steps: a small leading coefficient costs small roots digits."""
+    """A root refined by Newton's method: a small leading coefficient costs digits of small roots."""
     slope = poly.deriv()
     for _ in range(NEWTON_STEPS):
         below = float(slope(root))

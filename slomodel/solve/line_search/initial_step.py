@@ -1,4 +1,4 @@
-"""First trial step of a line search: a table of rules, each never above δ̄/‖v‖."""
+"""First trial step of a line search: a table of rules, none of which exceeds δ̄/‖v‖."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from slomodel.solve.norms import ratio
 
 @dataclass(slots=True)
 class StepMemory:
-    """The memory of the rules: the pair of the last step and the last accepted δ."""
+    """The data that the rules use: the pair of the last step and the last accepted δ."""
 
     pair: SecantPair | None = None
     delta: float | None = None
@@ -23,7 +23,7 @@ def full(longest: float, memory: StepMemory) -> float:
 
 
 def bb(longest: float, memory: StepMemory) -> float:
-    """Barzilai-Borwein ⟨s,s⟩/⟨s,y⟩ of the last step; `full` where ⟨s,y⟩ ≤ 0."""
+    """The Barzilai–Borwein step ⟨s,s⟩/⟨s,y⟩ of the last step; `full` where ⟨s,y⟩ ≤ 0."""
     pair = memory.pair
     if pair is None or not pair.sy > 0.0:
         return longest
@@ -32,12 +32,12 @@ def bb(longest: float, memory: StepMemory) -> float:
 
 
 def unit(longest: float, memory: StepMemory) -> float:
-    """min(1, δ̄/‖v‖), for directions that carry their own length."""
+    """min(1, δ̄/‖v‖), for directions with a length of their own."""
     return min(1.0, longest)
 
 
 def memory_of_last(longest: float, memory: StepMemory) -> float:
-    """4 × the last accepted δ."""
+    """Four times the last accepted δ."""
     return longest if memory.delta is None else min(longest, 4.0 * memory.delta)
 
 

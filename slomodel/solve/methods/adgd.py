@@ -14,7 +14,7 @@ from slomodel.solve.norms import norm
 from slomodel.solve.options import number
 from slomodel.solve.subroutine import Iterate
 
-# Growth of a step where neither the change of the gradient nor an earlier growth limits it.
+# Growth of a step that neither the change of the gradient nor earlier growth limits.
 DOUBLE = 2.0
 
 
@@ -22,7 +22,7 @@ DOUBLE = 2.0
 class AdGD(FreeMethod):
     """x − λ_k∇f, λ_k = min(λ_{k−1}·√(1 + θ_{k−1}), ‖Δx‖/(2‖Δ∇f‖)), θ_k = λ_k/λ_{k−1}.
 
-    Malitsky & Mishchenko (2020), ICML, Algorithm 1; proved for convex f, where f may rise too.
+    Malitsky & Mishchenko (2020), ICML, Algorithm 1. Proved for convex f; f need not be monotone.
     """
 
     lam0: float
@@ -52,7 +52,7 @@ class SecantLength:
         return self._lam * current.gnorm
 
     def took(self, old: Iterate, new: Iterate, length: float) -> None:
-        """λ_{k+1} from the step of length λ_k‖∇f‖, which may have been shortened."""
+        """Update λ_{k+1} after the step of length λ_k‖∇f‖, which may have been shortened."""
         lam = length / old.gnorm
         change = norm(np.subtract(new.g, old.g))
         by_gradient = length / (2.0 * change) if change > 0.0 else math.inf

@@ -32,22 +32,23 @@ from slomodel.solve.subroutine import (
 )
 from slomodel.solve.verify.inequalities import of_accelerated_steps
 
-# Constants are needed over 3D, where every x̂_t lies.
+# Constants are needed over the ball of radius 3D, which contains every x̂_t.
 OVER = 3.0
 LEAST_D = 0.1
-GROW = 4.0  # where L2 allows, at most to the size of x
-# Doublings of L1 and L2 in one epoch, by 1e9 in all.
+GROW = 4.0  # factor on D where L2 allows, up to the magnitude of x
+# Limit on doublings of L1 and L2 in one epoch: a factor of 1e9 in all.
 DOUBLINGS = 30
 LIFTS = ("scale-free", "paper")
 
 
 @dataclass(frozen=True, slots=True)
 class AGP:
-    """One step minimises f + α‖x − x̄‖² by accelerated steps until f is shown not to be convex.
+    """AGP: one step minimises f + α‖x − x̄‖² by accelerated steps until f is shown to be nonconvex.
 
-    α = 2√L2·ε^¼, X = B(x₀, D − d), d = 2ε^¼/√L2 and L2 lifted to 36√ε/D², which leaves C1, C2 and
-    the descent √ε·D/32 of an epoch as they are. `lift` "paper": d = 2ε^¼ and L2 ≥ 1 as in the
-    paper, which makes the run depend on the units of f. D = None: 0.1, or 6√gtol/√L2 if more.
+    α = 2√L2·ε^¼, X = B(x₀, D − d), d = 2ε^¼/√L2, and L2 is raised to at least 36√ε/D², which does
+    not change C1, C2 and the descent √ε·D/32 of an epoch. `lift` "paper": d = 2ε^¼ and L2 ≥ 1 as in
+    the paper, which makes the run depend on the units of f. D = None: the larger of 0.1 and
+    6√gtol/√L2.
     Paper: eqn:para-AGP-UPG.
     """
 
@@ -111,7 +112,7 @@ class AGPRun:
     def __init__(self, method: AGP, evaluate: Evaluator, start: Iterate, tolerance: float) -> None:
         self._literal = method.lift == "paper"
         self._evaluate = evaluate
-        # With gtol = 0 the run goes on to the floor, and α has to be something.
+        # With gtol = 0 the run continues to the resolution of f, and α must still be positive.
         self._tolerance = max(tolerance, evaluate.eps * start.gnorm)
         self._stagnation = Stagnation.of_fixed_steps(evaluate, start)
         self._largest_f = abs(start.f)
@@ -120,7 +121,7 @@ class AGPRun:
         self._s = np.empty_like(start.x)
 
     def enter(self, region: EpochRegion) -> EpochRegion:
-        """The region with L2 lifted and the margin d that belongs to it."""
+        """The region with L2 raised and the margin d that belongs to it."""
         assert region.L2 is not None
         if not self._doubled:
             self._doublings = 0
@@ -132,7 +133,7 @@ class AGPRun:
         return replace(region, L2=L2, d=2.0 * root / math.sqrt(L2))
 
     def step(self, current: Iterate, region: EpochRegion) -> AcceptedStep | Halt | Violation:
-        """x̄ ↦ p, b⁽¹⁾, b⁽²⁾, or the best point available where rounding excludes these."""
+        """Step from x̄ to p, b⁽¹⁾ or b⁽²⁾, or to the best point left if rounding excludes these."""
         halt = self._stagnation.look_far(current, self._s)
         if halt:
             return halt
@@ -173,7 +174,7 @@ class AGPRun:
     def _of_the_pair(
         self, task: Subproblem, region: EpochRegion, out: Outcome, facts: dict[str, float | str]
     ) -> Iterate | None:
-        """b⁽¹⁾ where it is low enough, else b⁽²⁾ where it is; None without a pair."""
+        """b⁽¹⁾ if it is low enough, else b⁽²⁾ if that is; None without a pair."""
         assert region.L2 is not None
         pair, L2, alpha = out.pair, region.L2, task.alpha
         facts["w"] = out.w
@@ -198,7 +199,7 @@ class AGPRun:
         return self._complete(x, f) if low and math.isfinite(f) else None
 
     def _first(self, task: Subproblem, out: Outcome, pair: NCPair) -> tuple[Vector, float, str]:
-        """b⁽¹⁾: the lowest of ŷ_1 … ŷ_{t−1} and u, and of ŷ_t and z, equally admissible."""
+        """b⁽¹⁾: the lowest of ŷ_1 … ŷ_{t−1} and u, and of ŷ_t and z, which are equally admissible."""
         found: list[tuple[Vector, float, str]] = []
         if out.best is not None:
             found.append((out.best.x, out.best.f, f"y{out.best_at}"))
@@ -210,7 +211,10 @@ class AGPRun:
     def _otherwise(
         self, task: Subproblem, out: Outcome, facts: dict[str, float | str]
     ) -> Iterate | None:
-        """The best or calmest ŷ or a gradient step that lowers f, or ‖g‖ at the resolution of f."""
+        """The lowest ŷ, the ŷ of least ‖∇f‖, or a gradient step, if that is an improvement.
+
+        It has to lower f, or ‖∇f‖ at the resolution of f.
+        """
         start, noise = task.start, self._stagnation.resolution.noise(task.start)
         if out.best is not None and out.best.f < start.f - noise:
             facts["chosen"] = "best"
@@ -228,7 +232,7 @@ class AGPRun:
         return new if new.f < start.f - noise or new.gnorm < start.gnorm else None
 
     def _complete(self, x: Vector, f: float) -> Iterate | None:
-        """The point x with value f and its gradient; None where one is not finite."""
+        """The point x (n,) with its value f and gradient; None if one of these is not finite."""
         g = np.empty_like(x)
         if not math.isfinite(f):
             return None
@@ -243,7 +247,7 @@ class AGPRun:
         facts: dict[str, float | str],
         at_boundary: bool,
     ) -> AcceptedStep | Halt | Violation:
-        """The step, if it descends as the theorem says: by C1‖x⁺ − x̄‖². Paper: eq:C1C2:AGP."""
+        """Accept the step if f decreases by C1‖x⁺ − x̄‖², as proved. Paper: eq:C1C2:AGP."""
         assert region.L2 is not None
         length = norm(np.subtract(new.x, current.x, out=self._s))
         if length == 0.0:
@@ -264,7 +268,7 @@ class AGPRun:
         )
 
     def _double(self) -> Violation:
-        """Request the step again, with L1 and L2 doubled."""
+        """Request that the step be repeated with L1 and L2 doubled."""
         self._doublings += 1
         self._doubled = True
         return Violation()
@@ -276,7 +280,7 @@ class AGPRun:
 
 
 def agp_source(given: Mapping[str, object], prove: ProofSource | None) -> LipschitzSource:
-    """The source of L1 and L2; DomainError for a number, which is one of them."""
+    """The source of L1 and L2; DomainError for a number, which gives only one of them."""
     source = lipschitz_source(given, prove, second=True)
     if not source.gives_second:
         message = "lipschitz is one number, and agp needs L1 and L2"

@@ -1,4 +1,4 @@
-"""Accelerated gradient projection until proven guilty, Algorithms 4 to 6 of the paper."""
+"""The inner iterations of accelerated gradient projection: Algorithms 4 to 6 of the paper."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from slomodel.solve.objective import Evaluator
 from slomodel.solve.sets.convex_set import Set
 from slomodel.solve.subroutine import Iterate
 
-# Inner iterations of one call, √κ·log(1/ε) by the theorem. A ball with a kink would take millions.
+# Limit on the inner iterations of one call, of which the theorem needs √κ·log(1/ε). A ball with a
+# kink would take millions.
 MOST = 5000
 SPENT = -1
 # Rounding error of an inner product, in units of eps times the sum of its terms.
@@ -21,10 +22,10 @@ ROUNDING = 32.0
 
 @dataclass(frozen=True, slots=True)
 class Subproblem:
-    """f̂(x) = f(x) + α‖x − x̄‖² on the set X, `inside`, and what the method needs of it.
+    """f̂(x) = f(x) + α‖x − x̄‖² on the set X, `inside`, with the constants of the method.
 
-    `noise` is the rounding error of a difference of values near x̄. `literal`: no test is made
-    that the paper does not state, but for those of rounding.
+    `noise` is the rounding error of a difference of values near x̄. `literal`: only the tests of
+    the paper are made, and those for rounding.
     """
 
     evaluate: Evaluator
@@ -42,12 +43,12 @@ class Subproblem:
         return self.L1 + 2.0 * self.alpha
 
     def lifted(self, x: Vector, f: float) -> float:
-        """f̂ at x (n,), from f there."""
+        """f̂ at x (n,), from f(x)."""
         distance = norm(x - self.start.x)
         return f + self.alpha * distance * distance
 
     def slope(self, x: Vector, g: Vector) -> Vector:
-        """∇f̂ at x (n,), from ∇f there."""
+        """∇f̂ at x (n,), from g = ∇f(x)."""
         return g + (2.0 * self.alpha) * (x - self.start.x)
 
     def project(self, x: Vector) -> Vector:
@@ -75,10 +76,9 @@ class NCPair:
 class Outcome:
     """How the inner iterations ended, after t of them. Paper: proposition:Flags.
 
-    `point` is p of flags 1, 3 and 5; `best` the lowest of ŷ_1 … ŷ_{t−1}, called y`best_at`,
-    and `calmest` that of least ‖∇f‖;
-    `extra` are the last ŷ_t and z, where f̂ is no higher than at ŷ_0. Flag 0: a trial was not
-    finite, or L1 is too small; −1: too many iterations.
+    `point` is p for flags 1, 3 and 5. Of ŷ_1 … ŷ_{t−1}, `best` has the lowest f, its index is
+    `best_at`, and `calmest` has the least ‖∇f‖. `extra` holds the last ŷ_t and z, where f̂ is not
+    above f̂(ŷ_0). Flag 0: a trial was not finite, or L1 is too small; −1: too many iterations.
     """
 
     flag: int = 0
@@ -93,7 +93,7 @@ class Outcome:
 
 
 class UntilGuilty:
-    """The inner iterations from x̄. All ŷ_j, x̂_j and ∇f̂(x̂_j) are stored; nothing is evaluated twice.
+    """The inner iterations from x̄. Every ŷ_j, x̂_j and ∇f̂(x̂_j) is computed once and stored.
 
     Paper: alg:AGP-UPG.
     """
@@ -114,7 +114,7 @@ class UntilGuilty:
         return self._kappa
 
     def run(self) -> Outcome:
-        """Iterate until one of the five flags is up, or something is not finite."""
+        """Iterate until one of the five flags is raised or a value is not finite."""
         out = self._out
         while out.flag == 0:
             if out.t >= MOST:
@@ -126,7 +126,7 @@ class UntilGuilty:
         return out
 
     def _one(self) -> bool:
-        """Iteration t; False where it cannot go on without a flag."""
+        """Carry out iteration t; False if it cannot continue and no flag is raised."""
         task, out, t = self._task, self._out, self._out.t
         trial = self._x[t - 1] - self._slope_x[t - 1] / task.steepest
         inside = task.inside.in_interior(trial)
@@ -171,7 +171,7 @@ class UntilGuilty:
         z = z if inside else task.project(z)
         f = task.evaluate.value(z)
         fhat = task.lifted(z, f)
-        # A step of the gradient of f̂ raises it only where L1 is too small.
+        # A gradient step on f̂ increases f̂ only if L1 is too small.
         if not math.isfinite(f) or (fhat > self._fhat_y[t] + task.noise and task.checks):
             return False
         if not inside:
@@ -188,7 +188,7 @@ class UntilGuilty:
         return True
 
     def _put_on_boundary(self, w: Vector, f: float) -> bool:
-        """Flag 3 with w on the boundary of X."""
+        """Raise flag 3 with w (n,) on the boundary of X."""
         g = np.empty_like(w)
         gnorm = self._task.evaluate.gradient(w, g)
         if not math.isfinite(gnorm):
@@ -197,7 +197,7 @@ class UntilGuilty:
         return True
 
     def _remember(self, y: Iterate) -> None:
-        """Keep ŷ_t, which is not the last, where f or ‖∇f‖ is the lowest so far."""
+        """Store ŷ_t, which is not the last, if its f or ‖∇f‖ is the lowest so far."""
         out = self._out
         if out.best is None or y.f < out.best.f:
             out.best, out.best_at = y, out.t
@@ -205,7 +205,7 @@ class UntilGuilty:
             out.calmest = y
 
     def _extrapolate(self) -> bool:
-        """x̂_t = ŷ_t + ω(ŷ_t − ŷ_{t−1}) with ∇f̂ there."""
+        """Compute x̂_t = ŷ_t + ω(ŷ_t − ŷ_{t−1}) and ∇f̂ there; False if it is not finite."""
         task, y = self._task, self._y
         x = y[-1] + self._omega * (y[-1] - y[-2])
         g = np.empty_like(x)
@@ -217,7 +217,7 @@ class UntilGuilty:
         return True
 
     def _fhat_at_x(self, j: int) -> float:
-        """f̂(x̂_j), computed when first needed."""
+        """f̂(x̂_j), evaluated on first use."""
         known = self._fhat_x[j]
         if known is None:
             x = self._x[j]
@@ -225,7 +225,10 @@ class UntilGuilty:
         return known
 
     def _keeps_to_it(self, y: Vector, f: float) -> bool:
-        """f̂(ŷ_t) ≤ f̂(x̂_{t−1}) + ⟨∇f̂, ·⟩ + (L̂1/2)‖·‖² within rounding, if that is to be checked."""
+        """Whether f̂(ŷ_t) ≤ f̂(x̂) + ⟨∇f̂(x̂), ŷ_t − x̂⟩ + (L̂1/2)‖ŷ_t − x̂‖², x̂ = x̂_{t−1}.
+
+        Violations within rounding are ignored; without `checks` the answer is True.
+        """
         task, j = self._task, self._out.t - 1
         if not task.checks:
             return True

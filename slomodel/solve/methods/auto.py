@@ -1,23 +1,24 @@
-"""`method="auto"`: the direction by the structure of the objective."""
+"""`method="auto"`: a direction chosen by the structure of the objective."""
 
 from __future__ import annotations
 
 from slomodel.solve.facts import ObjectiveFacts
 
 FEW = 20
-"""Unknowns for which a matrix a step costs no more than the rest of the step."""
+"""Largest n for which a matrix per step costs no more than the rest of the step."""
 REACH = 10.0
-"""δ̄ over max(1, ‖x0‖): directions that carry their own length are held back by less."""
+"""δ̄ over max(1, ‖x0‖), larger since directions with their own length need less restriction."""
 
 
 def chosen(facts: ObjectiveFacts, n: int) -> tuple[str, str]:
     """A direction for n unknowns, and the reason for the choice.
 
-    The first that applies: kinks, or no Hessian and many unknowns: `lbfgs`. No Hessian and few:
-    `lbfgs/newton`. A quadratic: `newton-cg`, whose conjugate gradients solve it in a step where
-    steps may be as long. Many unknowns: `newton-cg/lbfgs`. Few: for a sum of squares of what is no
-    polynomial, as fits of curves are, whose parameters differ by powers of ten,
-    `gauss-newton/newton`; else `newton-cg/lbfgs/newton`, after `gauss-newton` for a sum of squares.
+    The first case that applies: kinks, or many unknowns without Hessian products: `lbfgs`. Few
+    unknowns without Hessian products: `lbfgs/newton`. A quadratic: `newton-cg`, whose conjugate
+    gradients solve it in one step if the step may be that long. Many unknowns: `newton-cg/lbfgs`.
+    Few unknowns and a sum of squares of nonpolynomial residuals, as in curve fits, whose parameters
+    differ by powers of ten: `gauss-newton/newton`. Otherwise `newton-cg/lbfgs/newton`, preceded by
+    `gauss-newton` for a sum of squares.
     """
     few = n <= FEW
     size = f"{n} unknown{'' if n == 1 else 's'}"

@@ -12,24 +12,25 @@ from slomodel.solve.options import bad_value, number
 from slomodel.solve.sets.ball import EuclideanBall
 from slomodel.solve.subroutine import ConstantsOver, EpochRegion, Iterate
 
-# A D that equals its least value but for rounding is accepted.
+# A D that equals its least value up to rounding is accepted.
 SLACK = 1e-12
 
 
 def is_auto(given: Mapping[str, object]) -> bool:
-    """Whether D='auto' is requested: every step has a ball of its own."""
+    """Whether D='auto' is requested, which gives every step a ball of its own."""
     return isinstance(given.get("D"), str) and given["D"] == "auto"
 
 
 def margin(value: object, *, closed: bool) -> float:
-    """The margin d; 0 is allowed where `closed`."""
+    """The margin d; 0 is allowed if `closed`."""
     return number("d", value, 0.0, closed=closed)
 
 
 def radius(given: Mapping[str, object], context: MethodContext, d: float) -> float:
-    """The radius D; when none is given max(1, ‖x0‖), or 1 where constants are estimated.
+    """The radius D; by default max(1, ‖x0‖), or 1 if the constants are estimated.
 
-    Samples say less the larger the ball is. The default is large enough for d and any √ε ≤ gtol.
+    Samples are less informative the larger the ball is. The default is large enough for d and for
+    any √ε ≤ gtol.
     """
     value = given.get("D")
     if value is not None:
@@ -39,7 +40,7 @@ def radius(given: Mapping[str, object], context: MethodContext, d: float) -> flo
 
 
 def fixed_radius(value: object) -> float:
-    """A radius that the user supplies as a number."""
+    """A radius supplied by the user as a number."""
     if isinstance(value, str):
         remedy = "give a number, or leave D out; D='auto' goes with pgd and tgd alone"
         raise bad_value("D", "a finite number > 0", value, remedy)
@@ -47,7 +48,10 @@ def fixed_radius(value: object) -> float:
 
 
 def require_epoch_descent(D: float, d: float, tolerance: float) -> None:
-    """D ≥ √ε/2 + 2d, √ε the tolerance: an epoch then descends by √ε·D/4 (lemma:meta-epoch)."""
+    """Require D ≥ √ε/2 + 2d, so that an epoch descends by √ε·D/4 (lemma:meta-epoch).
+
+    `tolerance` is √ε.
+    """
     least = tolerance / 2.0 + 2.0 * d
     if least > D * (1.0 + SLACK):
         terms = f"√ε/2 + 2d = {least:g}" if d > 0.0 else f"√ε/2 = {least:g}"
@@ -57,7 +61,7 @@ def require_epoch_descent(D: float, d: float, tolerance: float) -> None:
 def ball_with_constant(
     start: Iterate, D: float, d: float, constants: ConstantsOver | None
 ) -> EpochRegion:
-    """The ball B(start, D) with margin d and L1 over it; DomainError where L1 has no bound."""
+    """The ball B(start, D) with margin d and L1 over it; DomainError if L1 has no bound."""
     assert constants is not None
     centre = start.x if d == D else start.x.copy()
     found = constants(start, D)
@@ -68,7 +72,7 @@ def ball_with_constant(
 
 
 def whole_space(start: Iterate) -> EpochRegion:
-    """All of ℝⁿ: the run is one epoch."""
+    """All of ℝⁿ, so that the run is a single epoch."""
     centre = start.x.copy()
     return EpochRegion(centre, EuclideanBall(centre, math.inf), 0.0)
 

@@ -24,16 +24,16 @@ from slomodel.solve.subroutine import ConstantsOver, EpochRegion, Iterate, Theor
 from slomodel.solve.verify.inequalities import of_bregman_steps
 
 LEAST_P = 2.0
-# The rounding of an exponent is magnified by the logarithm of the base, at most 710.
+# The rounding error of an exponent is amplified by the logarithm of the base, at most 710.
 ABOVE = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
 class BPG:
-    """argmin ⟨∇f(x), y⟩ + L·D_h(y, x) over y, where L·h − f and L·h + f are convex.
+    """argmin over y of ⟨∇f(x), y⟩ + L·D_h(y, x), where L·h − f and L·h + f are convex.
 
-    Then f falls by at least L·D_h(x, x⁺) ≥ (L/2)‖x⁺ − x‖² at every step, with no ball.
-    Paper: appdx:BPG, where v = ∇f − L∇h has a slip of sign.
+    Then f decreases by at least L·D_h(x, x⁺) ≥ (L/2)‖x⁺ − x‖² at every step, without any ball.
+    Paper: appdx:BPG, where the sign in v = ∇f − L∇h has to be corrected.
     """
 
     p: float
@@ -49,7 +49,7 @@ class BPG:
         return of_bregman_steps(self.p)
 
     def region(self, start: Iterate, constants: ConstantsOver | None) -> EpochRegion:
-        """The one region of the run; its L1 is L."""
+        """The single region of the run, with L as its L1."""
         assert constants is not None
         found = constants(start, 0.0)
         if found.unproved:
@@ -65,7 +65,7 @@ class BPG:
 def mirror_step(p: float, current: Iterate, region: EpochRegion, out: Vector) -> bool:
     """Write x⁺ = −s·v/‖v‖ into `out` (n,), v = ∇f/L − ∇h(x), s(1 + s^{p−2}) = ‖v‖.
 
-    Paper: prob:BPG-sub. Where v is past the largest number, x⁺ is x.
+    Paper: prob:BPG-sub. If v overflows, x⁺ = x.
     """
     assert region.L1 is not None
     x = current.x
@@ -83,8 +83,8 @@ def mirror_step(p: float, current: Iterate, region: EpochRegion, out: Vector) ->
 def norm_of_step(r: float, p: float) -> float:
     """The root s ≥ 0 of s + s^{p−1} = r to the last bits, r ≥ 0 and finite, p ≥ 2.
 
-    Newton's method from above falls to the root, since the left side is convex; the start is at
-    most about twice too large, and above the root whatever the rounding of the power.
+    Newton's method from above decreases monotonically to the root, since the left side is convex.
+    The start exceeds the root despite rounding of the power, by a factor of about two at most.
     """
     s = min(r, power(r, 1.0 / (p - 1.0)) * (1.0 + ABOVE))
     while s > 0.0:
@@ -99,7 +99,7 @@ def norm_of_step(r: float, p: float) -> float:
 def bpg_source(
     given: Mapping[str, object], prove: ProofSource | None, facts: ObjectiveFacts
 ) -> LipschitzSource:
-    """L where it is given, else from bounds of the Hessian; DomainError where there are none."""
+    """L as given, else from bounds on the Hessian; DomainError if there are none."""
     found = given_constant(given)
     if found:
         return found
@@ -113,7 +113,7 @@ def bpg_source(
 
 
 def _kernel_power(given: Mapping[str, object], degree: int | None) -> float:
-    """p, by default the degree of the objective."""
+    """The power p, by default the degree of the objective."""
     known = None if degree is None else max(LEAST_P, float(degree))
     p = given.get("p", known)
     if p is None:

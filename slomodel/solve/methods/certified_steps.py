@@ -22,20 +22,20 @@ from slomodel.solve.subroutine import (
 )
 from slomodel.solve.verify.inequalities import of_certified_steps
 
-# A radius within this share of the largest is near enough: most of the decrease is in the first
-# half of the step.
+# Relative accuracy of the radius: most of the decrease is in the first half of the step, so that a
+# radius slightly below the largest costs little.
 NEAR = 0.1
-# Balls tried for one step. Each factor of ten until L1 is finite takes one.
+# Balls tried for one step, including one for each factor of ten until L1 is finite.
 TRIALS = 60
 SHRINK = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Certified:
-    """x − δ∇f/‖∇f‖ with the largest δ that has δ·L1(B(x, δ)) ≤ ‖∇f‖; every step is an epoch.
+    """x − δ∇f/‖∇f‖ with the largest δ for which δ·L1(B(x, δ)) ≤ ‖∇f‖; every step is an epoch.
 
-    f falls by at least δ‖∇f‖ − L1·δ²/2 ≥ δ‖∇f‖/2: by ‖∇f‖²/(2·L1) where δ = ‖∇f‖/L1, and δ is
-    less where L1 jumps. (On the ball f is below its tangent plus L1‖y − x‖²/2.)
+    f decreases by at least δ‖∇f‖ − L1·δ²/2 ≥ δ‖∇f‖/2, since on the ball f is below its tangent plus
+    L1‖y − x‖²/2. That is ‖∇f‖²/(2·L1) where δ = ‖∇f‖/L1; δ is smaller where L1 jumps.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Certified:
 
 
 def certified(name: str, context: MethodContext, margin_given: bool) -> Certified:
-    """The method under this name. Raises DomainError for estimates and for a margin d."""
+    """The certified method called `name`. Raises DomainError for estimates and for a margin d."""
     if margin_given:
         message = "d is the margin of a fixed D, and D='auto' has none"
         raise DomainError(Diagnostic("E604", message, help="leave d or D out"))
@@ -71,10 +71,10 @@ def certified(name: str, context: MethodContext, margin_given: bool) -> Certifie
 def largest_proved(start: Iterate, constants: ConstantsOver) -> EpochRegion:
     """The ball of a certified step from `start`, its radius within 10 % of the largest.
 
-    δ·L1(δ) grows with δ, so each ball tried halves the search at least: where it is too
-    large, ‖g‖/L1 of it is still proved, by the same L1; where it is not, no δ beyond ‖g‖/L1 is.
-    L1 = 0 would allow any δ: max(1, ‖x‖) is taken.
-    Raises DomainError where no ball has a finite L1.
+    δ·L1(δ) increases with δ, so that each trial at least halves the search interval. If a trial δ
+    is too large, the same L1 still proves the step ‖g‖/L1; if it is not, no step beyond ‖g‖/L1 is
+    possible. L1 = 0 would allow any δ: max(1, ‖x‖) is taken.
+    Raises DomainError if no ball has a finite L1.
     """
     g, cap = start.gnorm, max(1.0, norm(start.x))
     at_point = constants(start, 0.0)
@@ -102,11 +102,11 @@ def largest_proved(start: Iterate, constants: ConstantsOver) -> EpochRegion:
 
 
 def quotient(g: float, L1: float, otherwise: float) -> float:
-    """g/L1, and `otherwise` where L1 is 0 or inf, or the quotient too large."""
+    """g/L1, or `otherwise` if L1 is 0 or inf or the quotient overflows."""
     return g / L1 if 0.0 < L1 < math.inf and g / L1 < math.inf else otherwise
 
 
 def region_of(start: Iterate, radius: float, proved: Constants) -> EpochRegion:
-    """The ball of one step with its constant."""
+    """The ball of one step with its constants."""
     ball = ball_of_a_step(start, radius)
     return replace(ball, L1=proved.L1, source=proved.source, estimated=proved.estimated)

@@ -1,4 +1,4 @@
-"""The context of a method's defaults: start, tolerance, constants and objective."""
+"""The context in which methods choose defaults: start, tolerance, constants and objective."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class MethodContext:
 
     @property
     def estimated(self) -> bool:
-        """Whether Lipschitz constants may be estimates, or there are none."""
+        """Whether Lipschitz constants may be estimates, or are absent."""
         return self.constants is None or self.constants.estimated
 
     @property

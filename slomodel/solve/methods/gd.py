@@ -25,8 +25,8 @@ from slomodel.solve.verify.inequalities import of_a_fixed_step
 class GD:
     """x − ∇f/L for a user-supplied L, or for L1 over B(x0, D), computed once. Paper: eqn:GD-bound.
 
-    Outside that ball nothing is proved: wherever f falls by less than the condition asks, L is
-    doubled. A given L is taken at its word.
+    Outside that ball nothing is proved: L is doubled wherever f decreases by less than the descent
+    condition requires. A user-supplied L is never changed.
     """
 
     D: float | None
@@ -42,7 +42,7 @@ class GD:
         return of_a_fixed_step()
 
     def region(self, start: Iterate, constants: ConstantsOver | None) -> EpochRegion:
-        """The one region of the run. L1 = 0 over the ball takes the first step to its boundary."""
+        """The single region of the run. For L1 = 0 the first step ends on the ball's boundary."""
         assert constants is not None
         D = 0.0 if self.D is None else self.D
         found = constants(start, D)
@@ -57,7 +57,7 @@ class GD:
 
 
 def descend(current: Iterate, region: EpochRegion, out: Vector) -> bool:
-    """Write x − ∇f/L1 into `out` (n,); nothing else limits the step."""
+    """Write x − ∇f/L1 into `out` (n,); the length of the step has no other limit."""
     assert region.L1 is not None
     np.divide(current.g, -region.L1, out=out)
     out += current.x
@@ -65,7 +65,7 @@ def descend(current: Iterate, region: EpochRegion, out: Vector) -> bool:
 
 
 def given_constant(given: Mapping[str, object]) -> GivenNumber | None:
-    """The option L as a source, if given; DomainError beside other options for constants."""
+    """The option L as a source, or None; DomainError together with other options for constants."""
     if "L" not in given:
         return None
     for name in ("D", "lipschitz", "samples", "safety"):
@@ -76,10 +76,10 @@ def given_constant(given: Mapping[str, object]) -> GivenNumber | None:
 
 
 def gd_source(given: Mapping[str, object], prove: ProofSource | None) -> LipschitzSource:
-    """The user's L, else the constants that pgd uses."""
+    """A user-supplied L, or else the constants that pgd uses."""
     return given_constant(given) or lipschitz_source(given, prove)
 
 
 def gd(given: Mapping[str, object], context: MethodContext) -> GD:
-    """GD with its defaults: the ball is that of pgd."""
+    """GD with its defaults, and the same ball as pgd."""
     return GD(None if "L" in given else radius(given, context, 0.0))

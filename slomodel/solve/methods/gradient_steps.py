@@ -1,4 +1,4 @@
-"""Steps whose length a Lipschitz constant determines, and the check of their descent."""
+"""Steps whose length a Lipschitz constant determines, with a check of their descent."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from slomodel.solve.stagnation.stagnation import Stagnation
 from slomodel.solve.status import Status
 from slomodel.solve.subroutine import AcceptedStep, EpochRegion, Halt, Iterate, Violation
 
-# (from, region, out (n,)): writes the new point; True when the ball or the margin, and not
-# L1, set the length of the step.
+# (from, region, out (n,)): writes the new point; True if the ball or the margin, and not L1,
+# determined the length of the step.
 Move = Callable[[Iterate, EpochRegion, Vector], bool]
 
 
 class DescentRun:
-    """One run of a `move`: f_k − f_{k−1} ≤ −(L1/2)‖x_k − x_{k−1}‖² is checked at every step.
+    """One run of a `move`, with a check of f_k − f_{k−1} ≤ −(L1/2)‖x_k − x_{k−1}‖² at every step.
 
-    A move that the ball cut short `ends_at_boundary` or not.
+    `ends_at_boundary`: a move that the ball cut short ends on its boundary.
     Paper: cond-1 with C1 = L1/2 (lemma:condition-GP, lemma:condition-TG).
     """
 
@@ -51,7 +51,7 @@ class DescentRun:
         return replace(region, L1=max(region.L1, self._least_L1))
 
     def step(self, current: Iterate, region: EpochRegion) -> AcceptedStep | Halt | Violation:
-        """The move; a Violation where an estimated L1 proves too small or nothing is finite."""
+        """One move; a Violation if an estimated L1 proves too small or a value is not finite."""
         assert region.L1 is not None
         halt = self._stagnation.look_far(current, self._s)
         if halt:
@@ -64,7 +64,7 @@ class DescentRun:
             return self._why_no_gain(current, region)
         new.f = self._evaluate.value(new.x)
         wanted = 0.5 * (region.L1 * length) * length
-        # Against the lowest f too, lest many rises within the noise add up.
+        # Compared with the lowest f too, lest many rises within the noise add up.
         excess = max(new.f - current.f + wanted, new.f - resolution.lowest)
         holds = self._within_noise(current, excess, region)
         if not math.isfinite(new.f) or (region.estimated and not holds):
@@ -75,10 +75,11 @@ class DescentRun:
         if self._stagnation.after(new, length / reach(region, current)):
             return self._why_no_gain(current, region, violates=not holds)
         self._spare = current
-        # A rise that the user's L1 brought about is not held against the steps after it.
+        # After a rise that a user-supplied L1 caused, later steps are compared with the higher
+        # value.
         resolution.lowest = min(resolution.lowest, new.f) if holds else new.f
         self._largest_f = max(self._largest_f, abs(new.f))
-        # Without a ball, steps that shrink lead to a minimiser; those that do not may lead nowhere.
+        # Without a ball, shrinking steps lead to a minimiser; f may be unbounded along others.
         free = math.inf == region.D
         self._stagnation.probe.count(cut_short or (free and new.gnorm >= current.gnorm))
         at_boundary = cut_short and self._ends_at_boundary
@@ -91,7 +92,7 @@ class DescentRun:
         return resolution.within_noise(self._evaluate, current, excess, self._largest_f, far)
 
     def _why_no_gain(self, at: Iterate, region: EpochRegion, violates: bool = False) -> Halt:
-        """Why the step is below the spacing of numbers, or many gained nothing."""
+        """The halt for a step below the spacing of numbers, or after many steps without a gain."""
         if violates:
             detail = (
                 f"With L1 = {region.L1:.3g} the steps are too long: the objective has not fallen "

@@ -18,7 +18,8 @@ SHARE = 0.01
 class NGD(FreeMethod):
     """x − d·∇f/‖∇f‖: f may rise, and near a minimiser the iterates oscillate.
 
-    Grimmer (2019), SIAM J. Optim. 29(2), with a constant step; known to work for convex f only.
+    Grimmer (2019), SIAM J. Optim. 29(2), with a constant step; convergence is known for convex f
+    only.
     """
 
     d: float

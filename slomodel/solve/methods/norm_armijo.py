@@ -30,16 +30,16 @@ from slomodel.solve.subroutine import (
 )
 from slomodel.solve.verify.inequalities import by_curvature, of_line_search
 
-# Limit on the restarts of a stalled run from descent steps found in other units.
+# Limit on the restarts of a stalled run from a descent step in other units.
 RESTARTS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class NormArmijo:
-    """Steps of length at most δ̄ along a gradient-related direction; needs no constant.
+    """Steps of length at most δ̄ along a gradient-related direction, without Lipschitz constants.
 
-    D = d = δ̄: every step ends its epoch. With the `degree` of a polynomial the search is exact.
-    `chosen_for` is the reason for a direction that was not requested.
+    D = d = δ̄, so that every step ends its epoch. With the `degree` of a polynomial the line search
+    is exact. `chosen_for` is the reason for a direction that was not requested.
     """
 
     delta_bar: float
@@ -71,7 +71,7 @@ class NormArmijo:
 
     @property
     def inequalities(self) -> tuple[TheoremInequality, ...]:
-        # Along −g the cosine is 1, whatever is required of a direction.
+        # Along −g the cosine is 1, whatever alpha the direction has.
         alpha = 1.0 if self.direction == "gradient" else self.alpha
         return (
             *of_line_search(self.sigma, alpha),
@@ -79,7 +79,7 @@ class NormArmijo:
         )
 
     def _curvature(self) -> Callable[[CheckedStep], float] | None:
-        """L1 for the second inequality, where it applies and there are bounds."""
+        """L1 for the second inequality, if that applies and bounds exist."""
         full = self.initial_step == "full" and self.degree is None
         bb = self.initial_step == "bb" and self.direction == "gradient" and self.degree is None
         if self.prove is None or not (full or bb):
@@ -94,7 +94,7 @@ class NormArmijo:
 
 
 class ProvedCurvature:
-    """L1 over B(x_{k−1}, δ̄), and with `over_last_two` over B(x_{k−2}, δ̄) if that is larger."""
+    """L1 over B(x_{k−1}, δ̄); with `over_last_two` the larger of that and L1 over B(x_{k−2}, δ̄)."""
 
     def __init__(self, prove: ProofSource, over_last_two: bool) -> None:
         self._prove = prove
@@ -108,9 +108,9 @@ class ProvedCurvature:
 
 
 class NormArmijoRun:
-    """One run of NormArmijo: buffers, the direction's memory, signs of stagnation.
+    """One run of NormArmijo: buffers, the memory of the direction, and its stagnation.
 
-    `delta`, `delta_first` and `trials` tell of the last step.
+    `delta`, `delta_first` and `trials` describe the last step.
     """
 
     def __init__(self, method: NormArmijo, evaluate: Evaluator, start: Iterate) -> None:
@@ -130,7 +130,7 @@ class NormArmijoRun:
         self._y = np.empty_like(start.x)
 
     def _begin(self, start: Iterate, probe: FarProbe | None = None) -> None:
-        """Start at `start`, without memory of earlier steps."""
+        """Initialise the run at `start`, without memory of earlier steps."""
         method, rule = self._method, DIRECTIONS[self._method.direction]
         self._direction = rule.start(self._evaluate, start, method.delta_bar)
         self._memory = StepMemory()
@@ -142,7 +142,7 @@ class NormArmijoRun:
         return region
 
     def step(self, current: Iterate, region: EpochRegion) -> AcceptedStep | Halt:
-        """x + δv with δ from the line search. Paper: alg:lsearch."""
+        """Step to x + δv with δ from the line search. Paper: alg:lsearch."""
         v, D = self._v, region.D
         if self._stagnation.probe.due:
             halt = self._stagnation.look_far(current, np.multiply(v, self.delta, out=self._s))
@@ -169,10 +169,10 @@ class NormArmijoRun:
         return replace(taken, in_units=True) if in_units else taken
 
     def _restart_or_halt(self, current: Iterate, D: float) -> AcceptedStep | Halt:
-        """Where no step gains anything: a step of `way_down` and a start without memory, or a halt.
+        """If no step gains anything: a step of `way_down` and a restart without memory, or a halt.
 
-        The memory may be of places where f is far steeper. There is no restart with a direction
-        that depends on the units of the variables: it would only stall again.
+        The memory may stem from points where f is far steeper. A direction that depends on the
+        units of the variables is not restarted, since it would only stall again.
         """
         halt, way = self._stagnation.explain_search(current, D)
         any_units = DIRECTIONS[self._method.direction].any_units
@@ -191,9 +191,9 @@ class NormArmijoRun:
     def _related_direction(self, at: Iterate, v: Vector) -> tuple[float, float, bool]:
         """Write a direction with ⟨g,v⟩ ≤ −α‖g‖‖v‖ into v (n,).
 
-        The norms may also be those in the units of a rule that scales the variables: where units
-        differ by 1e20, the best direction may have a cosine of 1e-20 with −g. Returns ‖v‖,
-        ⟨g,v⟩/‖v‖ and whether v is the rule's own and not along −g.
+        For a rule that scales the variables, the norms may also be those of the scaled variables:
+        where units differ by 1e20, the best direction may have a cosine of 1e-20 with −g. Returns
+        ‖v‖, ⟨g,v⟩/‖v‖ and whether v is the rule's own direction and not along −g.
         """
         g, gnorm = at.g, at.gnorm
         vnorm = self._direction.propose(at, v)
@@ -213,7 +213,7 @@ class NormArmijoRun:
     def _last_resort(self, at: Iterate, vnorm: float, longest: float, again: bool) -> Found | None:
         """Search along −g from the full length, and once more if f is noisier than assumed.
 
-        `again` is false when that search was just made.
+        Without `again` the first search is skipped, since it was just made.
         """
         found = self._along_gradient(at, vnorm, longest) if again else None
         if found is None and self._stagnation.resolution.measure(

@@ -1,4 +1,4 @@
-"""Gradient projection: gradient steps 1/L1, projected on the ball of the epoch."""
+"""Gradient projection: steps −∇f/L1, projected onto the ball of the epoch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from slomodel.solve.verify.inequalities import of_gradient_steps
 
 @dataclass(frozen=True, slots=True)
 class PGD:
-    """x − ∇f/L1 projected on B(x₀, D), L1 over that ball. Paper: eq:A:GP, eqn:meta-GP."""
+    """x − ∇f/L1 projected onto B(x₀, D), with L1 over that ball. Paper: eq:A:GP, eqn:meta-GP."""
 
     D: float
     d: float
@@ -45,7 +45,7 @@ class PGD:
 
 
 def project(current: Iterate, region: EpochRegion, out: Vector) -> bool:
-    """Write the gradient step into `out` (n,), projected where it leaves the set; True then.
+    """Write the gradient step into `out` (n,), projected if it leaves the set, which gives True.
 
     Paper: eq:A:GP.
     """

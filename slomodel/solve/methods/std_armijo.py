@@ -29,9 +29,9 @@ from slomodel.solve.verify.inequalities import descends
 
 @dataclass(frozen=True, slots=True)
 class StdArmijo:
-    """x − δ∇f with δ from δ̄, θδ̄, θ²δ̄, …: no ball bounds a step, so no rate is known for it.
+    """x − δ∇f with δ from δ̄, θδ̄, θ²δ̄, …; no rate is known, since no ball bounds a step.
 
-    Here it is what norm-armijo is measured against.
+    It serves as the baseline for norm-armijo.
     """
 
     delta_bar: float
@@ -59,7 +59,7 @@ class StdArmijo:
 
 
 class StdArmijoRun:
-    """One run of StdArmijo. `delta`, `delta_first` and `trials` tell of the last step."""
+    """One run of StdArmijo. `delta`, `delta_first` and `trials` describe the last step."""
 
     def __init__(self, method: StdArmijo, evaluate: Evaluator, start: Iterate) -> None:
         self.delta = 0.0
@@ -76,7 +76,7 @@ class StdArmijoRun:
         return region
 
     def step(self, current: Iterate, region: EpochRegion) -> AcceptedStep | Halt:
-        """x − δ∇f with δ from the line search. Paper: eqn:lsearch-rule over [0, δ̄]."""
+        """Step to x − δ∇f with δ from the line search. Paper: eqn:lsearch-rule over [0, δ̄]."""
         v, first, gnorm = self._v, self.delta_first, current.gnorm
         stagnation = self._stagnation
         if stagnation.probe.due:
@@ -96,7 +96,7 @@ class StdArmijoRun:
             return stagnation.explain(current, reach, limit)
         self.delta = found.delta
         full_length = found.delta >= first * (1.0 - 4.0 * EPS)
-        # Steps δ̄∇f that shrink lead to a minimiser; those that do not may lead nowhere.
+        # Steps δ̄∇f that shrink lead to a minimiser; f may be unbounded along others.
         stagnation.probe.count(full_length and found.point.gnorm >= gnorm)
         return AcceptedStep(found.point, found.delta * gnorm, full_length, found.by_rounding)
 

@@ -1,4 +1,4 @@
-"""Steps along −∇f whose length a rule sets, without a bound on f, which may rise."""
+"""Steps along −∇f whose length follows a rule, without a guarantee of descent."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from slomodel.solve.subroutine import (
 )
 from slomodel.solve.verify.inequalities import NOTHING
 
-# Factor by which a trial where f or g is not finite is shortened, and how often: 1e308 becomes 0.
+# Factor by which a trial is shortened where f or g is not finite, and how often: 1e308 becomes 0.
 SHRINK = 0.1
 SHRINKINGS = 640
 
@@ -33,7 +33,7 @@ class Length(Protocol):
 
     @property
     def limit(self) -> str:
-        """The parameter that sets the length, for messages."""
+        """The name of the parameter that sets the length, for messages."""
         ...
 
     def propose(self, current: Iterate) -> float:
@@ -41,16 +41,16 @@ class Length(Protocol):
         ...
 
     def took(self, old: Iterate, new: Iterate, length: float) -> None:
-        """Learn from the step that was taken."""
+        """Update the rule after the step that was taken."""
         ...
 
     def full(self, old: Iterate, new: Iterate) -> bool:
-        """Whether the step may be one of many without a limit point."""
+        """Whether the step is of full length, as in a sequence without a limit point."""
         ...
 
 
 class FreeMethod(ABC):
-    """A method that takes such steps, without constants and without theorem inequalities."""
+    """A method with such steps, without Lipschitz constants and theorem inequalities."""
 
     __slots__ = ()
 
@@ -63,14 +63,14 @@ class FreeMethod(ABC):
 
     @abstractmethod
     def rule(self) -> Length:
-        """The rule for the lengths of one run, with a memory of its own."""
+        """The rule for the step lengths of one run, with its own memory."""
 
     def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> FreeRun:
         return FreeRun(self.rule(), evaluate, start)
 
 
 class FreeRun:
-    """One run of a rule for the length, which returns its lowest point."""
+    """One run with a rule for the step length; it returns its lowest point."""
 
     def __init__(self, rule: Length, evaluate: Evaluator, start: Iterate) -> None:
         self._rule = rule
@@ -83,7 +83,7 @@ class FreeRun:
         return region
 
     def step(self, current: Iterate, region: EpochRegion) -> AcceptedStep | Halt:
-        """x − t∇f/‖∇f‖ with t of the rule, shortened while f or g is not finite."""
+        """Step to x − t∇f/‖∇f‖ with t from the rule, shortened while f or g is not finite."""
         halt = self._stagnation.look_far(current, self._s)
         if halt:
             return halt

@@ -1,4 +1,4 @@
-"""The methods by name: the options of each, and its construction from them."""
+"""The methods by name, with the options and the constructor of each."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ Options = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A method's options, its builder from those that were given, and the source of constants.
+    """A method's options, its constructor, and the source of its constants.
 
-    `what` is the method in a few words, `needs` what it asks for.
+    `what` describes the method in a few words, `needs` what it requires.
     """
 
     options: tuple[str, ...]
@@ -55,7 +55,7 @@ def norm_armijo(given: Options, context: MethodContext) -> NormArmijo:
 
 
 def auto(given: Options, context: MethodContext) -> NormArmijo:
-    """The paper's method along the direction that suits the objective (auto.py)."""
+    """The paper's method along a direction that suits the objective (auto.py)."""
     direction, reason = chosen(context.facts, len(context.x0))
     found = line_search(given, context, direction, REACH)
     return found if "direction" in given else replace(found, chosen_for=reason)
@@ -64,10 +64,10 @@ def auto(given: Options, context: MethodContext) -> NormArmijo:
 def line_search(
     given: Options, context: MethodContext, direction: str, reach: float = 1.0
 ) -> NormArmijo:
-    """NormArmijo with its defaults; `direction` is the one taken when none is given.
+    """NormArmijo with its defaults; `direction` is the default direction.
 
-    δ̄ = reach·max(1, ‖x0‖) is fixed for the run, as the theorem asks; a norm past the largest
-    number is as good as that number.
+    δ̄ = reach·max(1, ‖x0‖) is fixed for the run, as the theorem requires; if the norm overflows,
+    the largest number is used.
     """
     farthest = min(reach * max(1.0, norm(context.x0)), LARGEST)
     direction = choice("direction", given.get("direction", direction), DIRECTIONS)
@@ -89,7 +89,7 @@ def line_search(
 
 
 def check_suits(direction: str, rule: Rule, context: MethodContext) -> None:
-    """Raise DomainError where the objective lacks what the direction needs, or n is too large."""
+    """Raise DomainError if the objective lacks what the direction needs, or n is too large."""
     n = len(context.x0)
     if rule.squares and not context.facts.squares:
         message = f"direction={direction!r} needs a sum of squares that the compiler sees"
@@ -103,7 +103,7 @@ def check_suits(direction: str, rule: Rule, context: MethodContext) -> None:
 
 
 def degree_for_exact(facts: ObjectiveFacts) -> int:
-    """The degree of the polynomial; DomainError if f is not one, or of too high a degree."""
+    """The degree of the polynomial; DomainError if f is not one, or the degree is too high."""
     if facts.degree is not None and facts.degree <= LARGEST_DEGREE:
         return facts.degree
     known = "is not seen to be one" if facts.degree is None else f"has degree {facts.degree}"
@@ -128,17 +128,17 @@ _BALL = ("D", "d", "lipschitz", "samples", "safety")
 
 
 def of_a_ball(given: Options, prove: ProofSource | None, facts: ObjectiveFacts) -> LipschitzSource:
-    """The constants for the option `lipschitz`."""
+    """The source of the constants for the option `lipschitz`."""
     return lipschitz_source(given, prove)
 
 
 def of_both(given: Options, prove: ProofSource | None, facts: ObjectiveFacts) -> LipschitzSource:
-    """L1 and L2 of agp."""
+    """The source of L1 and L2 for agp."""
     return agp_source(given, prove)
 
 
 def of_a_step(given: Options, prove: ProofSource | None, facts: ObjectiveFacts) -> LipschitzSource:
-    """The constant of a fixed step."""
+    """The source of the constant for a fixed step."""
     return gd_source(given, prove)
 
 
@@ -194,7 +194,7 @@ def method_of(
 ) -> tuple[Subroutine, LipschitzSource | None]:
     """The method called `name` for a run from x0 (n,), and the source of its constants.
 
-    Options that are None are those not given. Errors list what there is.
+    Options that are None count as not given. Errors list the available names.
     """
     method = METHODS[choice("method", name, METHODS, hint=method_hint(name))]
     check_names(name, options, method.options)

@@ -1,4 +1,4 @@
-"""Truncated gradient descent: gradient steps 1/L1, none longer than d."""
+"""Truncated gradient descent: steps −∇f/L1, truncated to length d."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from slomodel.solve.verify.inequalities import of_gradient_steps
 class TGD:
     """x − ∇f·min(1/L1, d/‖∇f‖), L1 over B(x₀, D). Paper: eqn:meta-TG.
 
-    L1 is lifted to √ε/d: then a step of length d descends by ε/(2·L1) too, which the paper's
-    proof takes from L1 ≥ 1.
+    L1 is raised to at least √ε/d, so that a step of length d descends by ε/(2·L1) too; the paper
+    obtains this from L1 ≥ 1.
     """
 
     D: float
@@ -55,7 +55,7 @@ class TGD:
 
 
 def truncate(current: Iterate, region: EpochRegion, out: Vector) -> bool:
-    """Write the gradient step into `out` (n,), cut to length d where it is longer; True then.
+    """Write the gradient step into `out` (n,), truncated to length d if longer, which gives True.
 
     Paper: eqn:meta-TG.
     """
