@@ -1,4 +1,4 @@
-"""How a run can end: one sentence, one remedy and SciPy's integer for each way."""
+"""The ways in which a run can end: a sentence, a remedy and SciPy's integer for each."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Status(StrEnum):
 
     @property
     def code(self) -> int:
-        """The integer that SciPy's minimisers give for the same ending."""
+        """The integer that SciPy's minimisers return for the same outcome."""
         return _MEANING[self].code
 
     @property
@@ -39,15 +39,15 @@ class Status(StrEnum):
 
     @property
     def remedy(self) -> str:
-        """What to do about it; empty when nothing has to be done."""
+        """The recommended action; empty if none is needed."""
         return _MEANING[self].remedy
 
     def sentence_of(self, sense: Sense) -> str:
-        """The sentence, of a run that maximises where it was one."""
+        """The sentence for this sense; a run that maximises may need other words."""
         return _OF_A_MAXIMUM.get(self, _MEANING[self]).sentence if _up(sense) else self.sentence
 
     def remedy_of(self, sense: Sense) -> str:
-        """The remedy, of a run that maximises where it was one."""
+        """The remedy for this sense; a run that maximises may need other words."""
         return _OF_A_MAXIMUM.get(self, _MEANING[self]).remedy if _up(sense) else self.remedy
 
 

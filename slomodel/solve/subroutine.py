@@ -1,4 +1,4 @@
-"""What Algorithm 1 requires of a subroutine 𝒜: the set of an epoch, its constants, and a step."""
+"""The interface of subroutines 𝒜 to Algorithm 1: the set of an epoch, its constants, a step."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Iterate:
 class Constants:
     """L1 and L2 (None: unknown) over a ball, and their source; `estimated`: may be too small.
 
-    `unproved` says why a source of proofs has no L1 for the ball, which is then inf.
+    If L1 is inf, `unproved` says why no proof exists for the ball.
     """
 
     L1: float
@@ -53,8 +53,8 @@ ConstantsOver = Callable[[Iterate, float], Constants]
 class EpochRegion:
     """The set of one epoch, which began at `centre` (n,), with its margin and constants.
 
-    The epoch ends at the first point within the margin `d` of the boundary. L1 and L2 are None
-    where the method needs none; `estimated`: they may be too small.
+    The epoch ends at the first point within the margin `d` of the boundary. L1 and L2 are None if
+    the method needs none; `estimated`: they may be too small.
     """
 
     centre: Vector
@@ -80,12 +80,12 @@ class EpochRegion:
 class AcceptedStep:
     """A new point, its distance from the last one, and whether it was put on the boundary.
 
-    `at_boundary` is a fact of how the point was made, not a comparison of computed norms.
+    `at_boundary` records how the point was constructed, not a comparison of computed norms.
     `by_rounding`: the required descent was missed by no more than the rounding error of f.
-    `violates`: it was missed by more, so that a constant given by the user is too small.
-    `in_units`: the direction descends enough only with rescaled variables, so that no theorem
-    applies.
-    `facts` are what the method says of the step besides.
+    `violates`: it was missed by more, so that a user-supplied constant is too small.
+    `in_units`: the direction satisfies the descent condition only for rescaled variables, so that
+    no theorem applies.
+    `facts` holds further information of the method about the step.
     """
 
     point: Iterate
@@ -99,14 +99,14 @@ class AcceptedStep:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """No step: the step with this L1 is rejected, and is to be repeated with twice the L1."""
+    """No step: the step with this L1 is rejected, and is to be repeated with L1 doubled."""
 
 
 @dataclass(frozen=True, slots=True)
 class Halt:
-    """No step: the status to end with, what was seen, and a better point when there is one.
+    """No step: the status with which the run ends, the observation, and a better point if any.
 
-    `remedy` replaces the advice that goes with the status.
+    `remedy` replaces the remedy of the status.
     """
 
     status: Status
@@ -116,16 +116,16 @@ class Halt:
 
 
 Since = Literal["step", "epoch", "run"]
-"""The step, epoch or run at whose start the value is compared with the new one."""
+"""The start of the step, epoch or run at which the old value is taken."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedStep:
-    """A step from `old`, with everything that a theorem's inequality may refer to.
+    """A step from `old`, with all quantities to which a theorem's inequality may refer.
 
     `root` is √ε; `ends`: the step ended its epoch, which began at `epoch_x` (n,) with the value
-    `epoch_f`; the run began at x0 (n,) with the value `start_f`. `clean`: no step of the epoch,
-    or with `all_clean` of the run, was at the resolution of f. `eps` is the unit roundoff of f.
+    `epoch_f`; the run began at x0 (n,) with the value `start_f`. `clean`: no step of the epoch, or
+    with `all_clean` of the run, was at the resolution of f. `eps` is the unit roundoff of f.
     """
 
     old: Iterate
@@ -175,7 +175,7 @@ class TheoremInequality:
 
 
 class Stepper(Protocol):
-    """A subroutine at work on one run: its buffers and memory."""
+    """A subroutine in progress on one run: its buffers and memory."""
 
     def enter(self, region: EpochRegion) -> EpochRegion:
         """The region of a new epoch with the constants as this subroutine uses them."""
@@ -184,7 +184,7 @@ class Stepper(Protocol):
     def step(self, current: Iterate, region: EpochRegion) -> AcceptedStep | Halt | Violation:
         """One step from `current` inside `region`.
 
-        The arrays of `current` stay untouched until the step after.
+        The arrays of `current` are not modified before the next step has been completed.
         Paper: eq:truncated.
         """
         ...
@@ -201,17 +201,17 @@ class Subroutine(Protocol):
 
     @property
     def inequalities(self) -> tuple[TheoremInequality, ...]:
-        """What the theorems state about every run of the method."""
+        """The inequalities that the theorems state about every run of the method."""
         ...
 
     def region(self, start: Iterate, constants: ConstantsOver | None) -> EpochRegion:
         """The set of the epoch that begins at `start`, with the constants that are needed.
 
-        The arrays of `start` stay untouched until the step after the next. DomainError where a
+        The arrays of `start` are not modified in the next two steps. Raises DomainError if a
         constant that has to be proved has no proof.
         """
         ...
 
     def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> Stepper:
-        """A run from `start`; DomainError when √ε, the tolerance, does not suit the ball."""
+        """A run from `start`; DomainError if √ε, the tolerance, does not suit the ball."""
         ...

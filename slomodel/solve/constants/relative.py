@@ -55,7 +55,7 @@ class Adaptable:
         return self._over
 
     def _over(self, at: Iterate, radius: float) -> Constants:
-        """The constant over the whole space, whatever the ball; inf with a reason if there is none."""
+        """The constant over the whole space, for any ball; inf with a reason if there is none."""
         origin: Vector = np.zeros_like(at.x)
         reasons: list[str] = []
 

@@ -1,4 +1,4 @@
-"""The Gauss–Newton or the Newton direction, depending on how well the first predicts the decrease."""
+"""The Gauss–Newton or the Newton direction, according to how well the first predicts descent."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ def _positive_roots(poly: Polynomial) -> list[float]:
 
 
 def _polished(poly: Polynomial, root: float) -> float:
-    """A root refined by Newton's method: a small leading coefficient costs digits of small roots."""
+    """A root refined by Newton's method: a small leading coefficient costs small roots digits."""
     slope = poly.deriv()
     for _ in range(NEWTON_STEPS):
         below = float(slope(root))

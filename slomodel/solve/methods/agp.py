@@ -199,7 +199,7 @@ class AGPRun:
         return self._complete(x, f) if low and math.isfinite(f) else None
 
     def _first(self, task: Subproblem, out: Outcome, pair: NCPair) -> tuple[Vector, float, str]:
-        """b⁽¹⁾: the lowest of ŷ_1 … ŷ_{t−1} and u, and of ŷ_t and z, which are equally admissible."""
+        """b⁽¹⁾: the lowest of ŷ_1 … ŷ_{t−1} and u, and of the equally admissible ŷ_t and z."""
         found: list[tuple[Vector, float, str]] = []
         if out.best is not None:
             found.append((out.best.x, out.best.f, f"y{out.best_at}"))

@@ -1,1 +1,1 @@
-"""Algorithm 1: the epoch loop, what it records, writes and returns."""
+"""Algorithm 1: the epoch loop, its records, checkpoints and results."""

@@ -23,7 +23,7 @@ from slomodel.solve.subroutine import Iterate
 
 FORMAT = "slomodel checkpoint 1"
 SECONDS = 5.0
-# Writing takes at most this fraction of the time of a run.
+# Limit on the fraction of the run time that is spent on writing.
 SHARE = 0.05
 _COUNTS = ("nfev", "njev", "nhev")
 _NAMED = ("x0", "rows", "point", "gradient")
@@ -31,10 +31,10 @@ _NAMED = ("x0", "rows", "point", "gradient")
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """What the iterates of a run depend on besides the objective: method, options, `run` options.
+    """The choices that the iterates depend on besides the objective: method and options.
 
-    Of a checkpoint, `options` are those of the method that are numbers or texts, `not_held` names
-    the others, and the budgets in `run` are the defaults.
+    In a trajectory read from a checkpoint, `options` holds the method's options that are numbers or
+    strings, `not_held` names the others, and the budgets in `run` are the defaults.
     """
 
     method: str
@@ -45,7 +45,7 @@ class Trajectory:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """A checkpoint that was read; `point` is the last one of the run."""
+    """The content of a checkpoint file; `point` is the last point of the run."""
 
     path: str
     trajectory: Trajectory
@@ -76,9 +76,9 @@ class Keeper:
         self._due = 0.0
 
     def follow(self, evaluate: Evaluator, monitor: Monitor, parts: dict[str, object]) -> None:
-        """Store the objects that a run consists of, and restore their saved state.
+        """Register the objects that a run consists of, and restore their saved state.
 
-        An object that takes the place of another one has to be put into `parts`.
+        An object that replaces another one later has to be put into `parts`.
 
         Raises DomainError for a checkpoint that does not fit them.
         """
@@ -94,7 +94,7 @@ class Keeper:
         monitor.restore(saved.rows)
 
     def keep(self, evaluate: Evaluator, monitor: Monitor, at: Iterate, at_end: bool) -> None:
-        """Write a checkpoint if it is time for one: at the start, every few seconds, at the end."""
+        """Write a checkpoint if one is due: at the start, every few seconds, and at the end."""
         now = perf_counter()
         if self._path is None or not (at_end or now >= self._due):
             return
@@ -119,7 +119,7 @@ class Keeper:
 
 
 def read_checkpoint(path: str | os.PathLike[str]) -> Saved:
-    """Read what a run with `checkpoint=` wrote; raises DomainError for any other file."""
+    """Read a checkpoint that a run with `checkpoint=` wrote; DomainError for any other file."""
     arrays = archive(path, "a checkpoint", "a run with checkpoint=")
     if not {"text", *_NAMED} <= arrays.keys():
         raise _refused(os.fspath(path), f"it holds {', '.join(sorted(arrays)) or 'nothing'}")
@@ -145,7 +145,7 @@ def read_checkpoint(path: str | os.PathLike[str]) -> Saved:
 
 
 def _plain(trajectory: Trajectory) -> dict[str, object]:
-    """The same as JSON values. `method`, `options` and `not_held` stand beside the run options."""
+    """The trajectory as JSON values: `method`, `options`, `not_held` and the run options."""
     given = {k: _number(v) for k, v in trajectory.options.items() if v is not None}
     held = {k: v for k, v in given.items() if isinstance(v, str | bool | int | float)}
     return {
@@ -161,7 +161,7 @@ def _number(value: object) -> object:
 
 
 def _trajectory(saved: Mapping[str, object]) -> Trajectory:
-    """The trajectory of its JSON values; run options may stand among those of the method too."""
+    """The trajectory from its JSON values; run options may also stand among those of the method."""
     flat = dict(saved)
     method, options, not_held = (flat.pop(name) for name in ("method", "options", "not_held"))
     if not (isinstance(options, dict) and isinstance(not_held, list)):

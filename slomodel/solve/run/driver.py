@@ -40,8 +40,8 @@ def minimize(
 ) -> None:
     """Run epochs τ = 1, 2, … from `run.current.x` until `run.status` is set.
 
-    Ctrl-C and a spent budget end the run at the last accepted point. `keeper` writes checkpoints,
-    or puts one back first; `watch` leaves saddles.
+    Ctrl-C or an exhausted budget ends the run at the last accepted point. `keeper` writes
+    checkpoints, and restores one at the start if it has one; `watch` leaves saddles.
     Paper: alg:Meta.
     """
     try:
@@ -60,7 +60,7 @@ def minimize(
             }
             if keeper:
                 keeper.follow(evaluate, monitor, parts)
-                # Whether a run that had ended has ended under the present options is tested again.
+                # A resumed run that had already ended is tested again under the present options.
                 run.status, run.stop_asked = None, False
         while run.status is None:
             if run.region is None:
@@ -73,7 +73,7 @@ def minimize(
                 stepper = subroutine.stepper(evaluate, run.current, run.tolerance)
                 parts["stepper"] = stepper
     except BudgetSpent as spent:
-        # A point that ended the run stays what it is when a look for a lower one is cut short.
+        # An interrupted search for a lower point does not change how the run ended.
         if run.status is None:
             run.end(spent.status)
     except KeyboardInterrupt:
@@ -88,7 +88,8 @@ def minimize(
 def look_beyond(evaluate: Evaluator, run: RunState) -> None:
     """Report a lower point beyond the stationary point at which a run ended, if there is one.
 
-    A sum of squares that is about 0 is at its minimum. Nothing is reported on a spent budget.
+    A sum of squares that is about 0 is at its minimum. Nothing is reported if the budget is
+    exhausted.
     """
     facts = run.facts
     nothing = facts.squares and not facts.signed and abs(run.current.f) <= SMALL * run.so_far.gained
@@ -104,7 +105,7 @@ def look_beyond(evaluate: Evaluator, run: RunState) -> None:
 
 
 def left_saddle(watch: SaddleWatch, monitor: Monitor, run: RunState) -> bool:
-    """Take a step along negative curvature where the run lingers or has ended; True if it did."""
+    """Step along negative curvature if the run lingers or has ended; True if that was possible."""
     lingers = run.status is None and watch.due(run.current)
     if not (lingers or (run.status is not None and run.status.success)):
         return False
@@ -121,9 +122,10 @@ def left_saddle(watch: SaddleWatch, monitor: Monitor, run: RunState) -> bool:
 
 
 def evaluate_start(evaluate: Evaluator, monitor: Monitor, run: RunState) -> None:
-    """Compute f, g and what depends on them: the tolerance, and the value that counts as unbounded.
+    """Compute f and g at the start, the tolerance, and the value of f that counts as unbounded.
 
-    The scale s = min(1, max(|f|, ‖g‖)), 1 where that is 0: a flat or tiny f is not solved at once.
+    The scale is s = min(1, max(|f|, ‖g‖)), or 1 if that is 0, so that a flat or tiny f does not
+    satisfy the tolerance at once.
     """
     start = run.current
     start.f = evaluate.value(start.x)
@@ -184,14 +186,14 @@ def one_epoch(
 
 
 def inflated(region: EpochRegion, at: Iterate) -> EpochRegion:
-    """The region with L1 and L2 doubled; L1 = 0 becomes ‖g‖/D, whose step has length D."""
+    """The region with L1 and L2 doubled; L1 = 0 becomes ‖g‖/D, for which the step has length D."""
     assert region.L1 is not None
     L2 = None if region.L2 is None else 2.0 * region.L2
     return replace(region, L1=2.0 * region.L1 or at.gnorm / region.D, L2=L2)
 
 
 def has_ended(run: RunState, k: int) -> bool:
-    """Test the current point, x_k; sets the status when the run ends here."""
+    """Test the current point, x_k, and set the status if the run ends there."""
     point = run.current
     if point.gnorm < run.tolerance or point.gnorm == 0.0:
         run.end(
@@ -207,7 +209,7 @@ def has_ended(run: RunState, k: int) -> bool:
 
 
 def ends_epoch(taken: AcceptedStep, region: EpochRegion) -> bool:
-    """Whether the new point lies in the margin of the epoch's set: [D−d, D] from its centre."""
+    """Whether the new point lies in the margin of the epoch's set: at a distance in [D−d, D]."""
     if taken.at_boundary or region.ends_every_step:
         return True
     x = taken.point.x

@@ -1,4 +1,4 @@
-"""The record of a run: one row per point, and one entry per sequence of like epochs."""
+"""The record of a run: one row per point, and one entry per sequence of equal epochs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from slomodel.solve.subroutine import EpochRegion
 class History:
     """Columns (nit + 1,): seconds since the start, f, ‖g‖, ‖x_k − x_{k−1}‖, epoch.
 
-    Row 0 is x0, with step 0; `epoch` is the one whose step produced the point, from 1.
+    Row 0 is x0, with step 0; `epoch` numbers, from 1, the epoch whose step produced the point.
     """
 
     time: Vector
@@ -28,12 +28,12 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class EpochRecord:
-    """`count` epochs in a row, from number `first`, with the same radius and constants.
+    """`count` consecutive epochs from number `first`, with the same radius and constants.
 
-    `centre_norm` is that of the first; `iterations` is the number in each. L1 and L2, as used
-    at the epoch's end, are None where the method asks for none; `source` is none, number,
-    function or sampled. `violations` counts the steps that showed L1 to be too small: refused
-    and L1 doubled, or taken where L1 is the user's.
+    `centre_norm` is that of the first; `iterations` is the number in each. L1 and L2, as used at
+    the end of the epoch, are None if the method needs none; `source` is none, number, function or
+    sampled. `violations` counts the steps that showed L1 to be too small: they were refused and L1
+    doubled, or accepted if L1 is user-supplied.
     """
 
     first: int
@@ -48,21 +48,21 @@ class EpochRecord:
 
 
 class Recorder:
-    """Grows the history; 40 bytes a row."""
+    """The rows of the history, appended one by one; 40 bytes per row."""
 
     def __init__(self) -> None:
         self._rows = array("d")
 
     def add(self, time: float, fun: float, gradient_norm: float, step: float, epoch: int) -> None:
-        # One call, so that Ctrl-C cannot leave half a row.
+        # A single call, so that Ctrl-C cannot leave half a row.
         self._rows.extend((time, fun, gradient_norm, step, epoch))
 
     def rows(self) -> Vector:
-        """All rows so far (k, 5), a copy."""
+        """A copy of all rows so far (k, 5)."""
         return np.array(self._rows).reshape(-1, len(fields(History)))
 
     def restore(self, rows: Vector) -> None:
-        """Take up rows (k, 5) of an earlier run in place of what there is."""
+        """Replace the rows by those of an earlier run (k, 5)."""
         self._rows = array("d", rows.ravel().tolist())
 
     def history(self) -> History:
@@ -72,7 +72,7 @@ class Recorder:
 
 
 class EpochLog:
-    """Grows the list of epochs; those of one step without constants share one record."""
+    """The list of epochs so far; one-step epochs without constants have one common record."""
 
     def __init__(self) -> None:
         self._records: list[EpochRecord] = []

@@ -1,4 +1,4 @@
-"""The display of a run in progress: a live line on a terminal, or the user's own object."""
+"""The display of a run in progress: a live line on a terminal, or a user-supplied object."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from slomodel.solve.options import bad_value
 from slomodel.solve.run.monitor import Progress, State
 
-# The library that draws is loaded by the runs that are watched.
+# The drawing library is loaded only by runs that are displayed.
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
@@ -43,7 +43,7 @@ class LiveLine:
 
 
 def live_line(max_time: float | None, counted: str = "iteration") -> Progress | None:
-    """The display of a run, or None without a terminal; `counted` is what k counts."""
+    """The live line of a run, or None without a terminal; `counted` is what k counts."""
     from rich.console import Console
 
     console = Console(file=sys.stderr, highlight=False)
@@ -55,8 +55,8 @@ def display_of(
 ) -> Progress | None:
     """The requested display: the live line for True; None for None, False or without a terminal.
 
-    `counted` is what the line counts.
-    Raises DomainError for what is no display.
+    `counted` names the units that the line counts.
+    Raises DomainError for an object that is not a display.
     """
     if progress is None or progress is False:
         return None

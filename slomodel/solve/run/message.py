@@ -1,4 +1,4 @@
-"""The message of a run: how it ended, what was seen, the counts, what to do."""
+"""The message of a run: its status, observations, counts, and the remedy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SAMPLED = "lipschitz='sampled'"
 
 
 def message(run: RunState, evaluate: Evaluator, nit: int, parameters: Mapping[str, object]) -> str:
-    """The status's sentence, what was seen, the counts, and the remedy."""
+    """The sentence of the status, the observations, the counts, and the remedy."""
     assert run.status is not None
     sense = run.options.sense
     counts = (
@@ -34,7 +34,7 @@ def message(run: RunState, evaluate: Evaluator, nit: int, parameters: Mapping[st
 
 
 def proofs_note(run: RunState, seconds: float, parameters: Mapping[str, object]) -> str:
-    """If proofs of constants took most of the time limit: how much, and an alternative."""
+    """A note if proofs of constants took most of the time limit: how much, and an alternative."""
     proofs = run.proofs
     if run.status is not Status.max_time or not proofs or proofs.seconds <= 0.5 * seconds:
         return ""
@@ -60,7 +60,7 @@ def stationary_start(sense: Sense) -> str:
 
 
 def constants_note(run: RunState) -> str:
-    """What the run has shown about its Lipschitz constants; empty if nothing."""
+    """The evidence of the run about its Lipschitz constants; empty if there is none."""
     if not run.violations:
         return ""
     steps = counted(run.violations, "step")

@@ -1,4 +1,4 @@
-"""The user's side of a run: history, callback, progress."""
+"""The user's view of a run: history, callback, progress."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Callback = Callable[[State], bool | None]
 
 @runtime_checkable
 class Progress(Protocol):
-    """A display; `update` comes at k = 0, then at most ten times a second, and at the end."""
+    """A display; `update` is called at k = 0, then at most ten times per second, and at the end."""
 
     def update(self, state: State) -> None: ...
 
@@ -47,7 +47,7 @@ class Progress(Protocol):
 
 
 class Monitor:
-    """Records every accepted point and passes it on. `k` counts the steps."""
+    """Records every accepted point and reports it to callback and display. `k` counts the steps."""
 
     def __init__(
         self, evaluate: Evaluator, callback: Callback | None, progress: Progress | None
@@ -74,7 +74,7 @@ class Monitor:
         self.k = len(rows) - 1
 
     def tell(self, point: Iterate, step: float, epoch: int) -> bool:
-        """Pass on the point just recorded; True when the callback requests a stop."""
+        """Report the point just recorded; True if the callback requests a stop."""
         if self._progress is not None and self._now >= self._next_update:
             self._progress.update(self._state(point, step, epoch))
             self._next_update = self._now + PROGRESS_SECONDS
@@ -83,7 +83,7 @@ class Monitor:
         return wants_stop(self._callback, self._state(point, step, epoch))
 
     def close(self, last: Iterate, step: float, epoch: int) -> None:
-        """Show the last point and close the display."""
+        """Display the last point and close the display."""
         if self._progress is None:
             return
         try:

@@ -1,4 +1,4 @@
-"""Several starts of one objective: all runs, the best one first."""
+"""Several runs of one objective from different starts, the best one first."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from slomodel.solve.status import Status
 
 
 class RunFrom(Protocol):
-    """The run from the start of a seed, in so many seconds."""
+    """A run from the start of a given seed, within a given time in seconds."""
 
     def __call__(self, *, seed: int, max_time: float | None) -> Solution: ...
 
 
 @dataclass(frozen=True, slots=True)
 class StartTask:
-    """Run k of several, in the remaining time; None if there is none."""
+    """Run k of several, within the remaining time; None if no time is left."""
 
     run: RunFrom
     seed: int
@@ -44,10 +44,10 @@ def many(
     options: RunOptions,
     display: Progress | None = None,
 ) -> Solution:
-    """The best of the runs from seeds seed, seed + 1, …, with all that were made as its `runs`.
+    """The best of the runs from seeds seed, seed + 1, …, with all completed ones as its `runs`.
 
-    `max_time` of the options is for all of them together. Ctrl-C ends those in progress, and no
-    other begins. Raises DomainError where not one run was made.
+    `max_time` of the options limits the total time. Ctrl-C ends the runs in progress and starts no
+    other. Raises DomainError if no run was completed.
     """
     began = perf_counter()
     deadline = None if options.max_time is None else began + options.max_time
@@ -60,7 +60,7 @@ def many(
             if display:
                 display.update(state_of(runs, starts, perf_counter() - began))
     except KeyboardInterrupt:
-        # Between two runs; what came of those before it is kept.
+        # Interrupted between two runs: the results so far are returned.
         if not runs:
             raise
     finally:
@@ -74,7 +74,7 @@ def many(
 
 
 def made(task: StartTask, starts: int, workers: int) -> Iterator[Solution]:
-    """The runs as they end: in this process, or in several."""
+    """The runs in order of completion, in this process or in several."""
     if workers == 1:
         for k in range(starts):
             solution = task(k)
@@ -83,7 +83,7 @@ def made(task: StartTask, starts: int, workers: int) -> Iterator[Solution]:
             if solution is None or solution.status is Status.interrupted:
                 return
         return
-    # Here, since multiprocessing takes a while to load and few programs need it.
+    # Imported here, since multiprocessing loads slowly and few programs need it.
     from slomodel.solve.run.processes import Pool
 
     with Pool(task, workers) as pool:
@@ -93,13 +93,13 @@ def made(task: StartTask, starts: int, workers: int) -> Iterator[Solution]:
 
 
 def rank(solution: Solution, sign: float) -> tuple[bool, float, int]:
-    """The sort key: lowest objective first, NaN last, ties by seed."""
+    """Sort key of a run: lowest objective first, NaN last, ties by seed."""
     known = not math.isnan(solution.fun)
     return not known, sign * solution.fun if known else 0.0, solution.seed
 
 
 def state_of(runs: Sequence[Solution], starts: int, time: float) -> State:
-    """The best of the runs so far as a display shows it: k is how many there are."""
+    """The best run so far as a State for the display; k is the number of runs so far."""
     best = runs[0]
     counts = (sum(getattr(one, name) for one in runs) for name in ("nfev", "njev", "nhev"))
     return State(len(runs), best.x, best.fun, best.gradient_norm, 0.0, starts, time, *counts)

@@ -10,8 +10,8 @@ from typing import Protocol
 from slomodel.solve.run.history import History
 from slomodel.solve.status import Status
 
-# Objectives that differ by less, relative to the larger, count as the same one; and where they
-# are near 0, by less than this fraction of the first values.
+# Objectives count as equal if they differ by less than this, relative to the larger one; near 0, by
+# less than this fraction of the first values.
 SAME = 1e-6
 SAME_OF_FIRST = 1e-10
 MOST_VALUES = 6
@@ -34,7 +34,7 @@ class Ended(Protocol):
 
 
 def summary_of(runs: Sequence[Ended], starts: int) -> str:
-    """How the runs ended, and the objectives they reached with the number that reached each."""
+    """How the runs ended, and the distinct objectives with the number of runs that reached each."""
     endings = Counter(str(one.status) for one in runs)
     told = ", ".join(f"{count} {status}" for status, count in endings.most_common())
     lines = [f"{starts} starts: {told}"]
@@ -51,7 +51,7 @@ def summary_of(runs: Sequence[Ended], starts: int) -> str:
 
 
 def reached(runs: Sequence[Ended]) -> list[list[Ended]]:
-    """The runs, which are sorted, in groups whose objectives are the same."""
+    """The sorted runs in groups of equal objectives."""
     firsts = sorted(abs(float(one.history.fun[0])) for one in runs)
     floor = SAME_OF_FIRST * firsts[len(firsts) // 2] if firsts else 0.0
     groups: list[list[Ended]] = []

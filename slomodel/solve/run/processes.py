@@ -16,18 +16,18 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
-# Seconds that interrupted tasks have to hand over what they have.
+# Seconds that interrupted tasks have to return their results.
 GRACE = 10.0
 FORKS = sys.platform == "linux"
 MASKS = hasattr(signal, "pthread_sigmask")
 
 
 class Pool(Generic[T]):
-    """Processes that call `task(k)`, each for one number k after another.
+    """Worker processes that call `task(k)` for one number k after another.
 
-    Where the system can fork, they share the memory of this process, kernels and data included;
-    elsewhere `task` is pickled. Leaving the block ends them. Within it Ctrl-C goes to the tasks
-    that run, and no other is begun; a second one gives them up.
+    If the system can fork, they share the memory of this process, kernels and data included;
+    otherwise `task` is pickled. Leaving the `with` block ends them. Inside it Ctrl-C interrupts the
+    running tasks and no other is started; a second Ctrl-C abandons them.
     """
 
     def __init__(self, task: Callable[[int], T], workers: int) -> None:
@@ -40,7 +40,7 @@ class Pool(Generic[T]):
         self._workers: dict[Connection, BaseProcess] = {}
         for _ in range(workers):
             here, there = context.Pipe()
-            # A child holds no end of the others' pipes, so that the end of one is seen.
+            # A child closes its copies of the other pipes, so that their end of file is noticed.
             known = [*self._workers, here] if FORKS else []
             process = context.Process(target=_work, args=(task, there, known), daemon=True)
             with _interrupts_held():
@@ -49,7 +49,7 @@ class Pool(Generic[T]):
             self._workers[here] = process
 
     def __enter__(self) -> Pool[T]:
-        # Python allows no handler elsewhere, and someone else's is left alone.
+        # Python allows handlers in the main thread only, and a handler set by others is respected.
         main = threading.current_thread() is threading.main_thread()
         if main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             self._before = signal.signal(signal.SIGINT, self._on_interrupt)
@@ -67,9 +67,9 @@ class Pool(Generic[T]):
         self._ring.close()
 
     def results(self, numbers: Iterable[int]) -> Iterator[tuple[int, T | None]]:
-        """(k, result) as they come; None where the process died or the task was given up.
+        """(k, result) in order of completion; None if the process died or the task was abandoned.
 
-        Raises what a task raised.
+        Raises the exception that a task raised.
         """
         waiting = iter(numbers)
         for here in self._workers:
@@ -91,7 +91,7 @@ class Pool(Generic[T]):
         self._ring.send_bytes(b"stop")
 
     def _stop(self) -> None:
-        """Interrupt the running tasks, or give them up."""
+        """Interrupt the running tasks; the second time, abandon them."""
         self._bell.recv_bytes()
         self._given_up = self._stopping
         self._stopping = True
@@ -124,9 +124,9 @@ def _context() -> ForkContext | SpawnContext:
 
 
 def _work(task: Callable[[int], T], there: Connection, others: list[Connection]) -> None:
-    """The loop of a process: numbers in, results out, until its parent closes the pipe.
+    """The loop of a worker: receive numbers, send results, until the parent closes the pipe.
 
-    Ctrl-C cuts the task that runs, never the sending of what it gave; numbers that come later
+    Ctrl-C interrupts the running task, never the sending of its result; numbers that arrive later
     are answered with None.
     """
     interrupt = _Interrupt()
@@ -143,8 +143,9 @@ def _work(task: Callable[[int], T], there: Connection, others: list[Connection])
 
 
 class _Interrupt:
-    """A handler that raises at most once, and only while it may: Ctrl-C comes from the terminal
-    and from the parent.
+    """A handler that raises at most once, and only while that is permitted.
+
+    Ctrl-C arrives twice: from the terminal and from the parent.
     """
 
     def __init__(self) -> None:
@@ -160,7 +161,7 @@ class _Interrupt:
 def _answer(
     task: Callable[[int], T], k: int, interrupt: _Interrupt
 ) -> tuple[T | None, BaseException | None]:
-    """(result, error); neither where the task was cut."""
+    """(result, error) of a task; both None if it was interrupted."""
     answer: tuple[T | None, BaseException | None] = None, None
     try:
         try:
@@ -177,7 +178,7 @@ def _answer(
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Block Ctrl-C while a process starts, before it has its handler."""
+    """Block Ctrl-C while a process starts and has no handler yet."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if MASKS else set()
     try:
         yield

@@ -1,4 +1,4 @@
-"""Resuming a run: agreement of the checkpoint with the call and the objective."""
+"""Resuming a run: consistency of the checkpoint with the call and the objective."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from slomodel.solve.run.checkpoint import Saved, Trajectory
 from slomodel.solve.run_options import RunOptions
 
 UNASKED_METHOD = "auto"
-# Values of one objective at one point, as a share of |f| there or of 1; threads change the last
-# digits.
+# Tolerance on values of one objective at one point, relative to |f| or 1: the number of threads
+# changes the last digits.
 _SAME = 1e-9
 
 
 def agreed(saved: Saved, asked: Trajectory) -> Trajectory:
-    """The trajectory to continue: that of the checkpoint, with the options that it cannot hold.
+    """The trajectory to continue: that of the checkpoint, with the options that it cannot store.
 
-    Budgets are those of the call. DomainError where another option differs from the checkpoint.
+    Budgets are taken from the call. Raises DomainError if another option differs.
     """
     there = saved.trajectory
     if asked.method not in (there.method, UNASKED_METHOD):
@@ -48,7 +48,7 @@ def agreed(saved: Saved, asked: Trajectory) -> Trajectory:
 
 
 def start_of(saved: Saved, x0: ArrayLike | None) -> Vector:
-    """The x0 (n,) of the run to resume; DomainError where another one is requested."""
+    """The x0 (n,) of the run to resume; DomainError if the call gives a different one."""
     if x0 is None or np.array_equal(np.asarray(x0), saved.x0):
         return saved.x0
     message = f"x0 is not the one that the run in `{saved.path}` began with"
@@ -57,7 +57,7 @@ def start_of(saved: Saved, x0: ArrayLike | None) -> Vector:
 
 
 def check_objective(saved: Saved, objective: Objective, sign: float) -> None:
-    """Raises DomainError where the checkpoint is that of another objective."""
+    """Raise DomainError if the checkpoint belongs to another objective."""
     at = saved.point
     found = None
     if len(at.x) == objective.n:

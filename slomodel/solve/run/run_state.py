@@ -19,10 +19,10 @@ from slomodel.solve.verify.certificate import Certifier
 class RunState:
     """The state of a run and how it ended; `tolerance` is √ε, set from f and g at the start.
 
-    `best` is the lowest point left behind by a step that rises by more than rounding. `region` is
-    that of the epoch that is open, if one is; it began after step `first`, with
-    `violations_before` in all. `proofs` is the source of proved constants, if any. The
-    run began with the value `first_f` and ‖x‖ = `first_size`.
+    `best` is the lowest point from which a step rose by more than rounding. `region` is that of the
+    current epoch, if any, which began after step `first` with `violations_before` violations in
+    total. `proofs` is the source of proved constants, if any. The run began with the value
+    `first_f` and ‖x‖ = `first_size`.
     """
 
     current: Iterate
@@ -57,7 +57,7 @@ class RunState:
         self.status, self.detail, self.remedy = status, detail, remedy
 
     def halt(self, seen: Halt | None) -> None:
-        """End as `seen` says; None for no end."""
+        """End the run as `seen` states; None leaves it running."""
         if seen is not None:
             self.current = seen.best or self.current
             self.end(seen.status, seen.detail, seen.remedy)
@@ -74,7 +74,7 @@ class RunState:
             self.calls.append(dict(taken.facts))
 
     def return_to_best(self) -> None:
-        """Go back to a lower point, unless the run ended at a stationary one."""
+        """Return to a lower point, unless the run ended at a stationary one."""
         assert self.status is not None
         if self.best and self.best.f < self.current.f and not self.status.success:
             self.current = self.best

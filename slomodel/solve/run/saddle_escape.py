@@ -1,4 +1,4 @@
-"""`second_order=True`: leaving stationary points at which the Hessian is not ⪰ 0."""
+"""`second_order=True`: leave stationary points at which the Hessian is not ⪰ 0."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from slomodel.solve.stagnation.resolution import ROUNDING
 from slomodel.solve.stagnation.stationary_point import SoFar, falls_beyond
 from slomodel.solve.subroutine import Iterate
 
-# A run lingers when f falls by less than this share of itself in so many steps and ‖g‖ is below
-# this share of the largest seen. After a look that gained less the next is due after GROWTH times
-# as many steps.
+# A run lingers if f has decreased by less than the fraction LINGERING in STEPS steps and ‖g‖ is
+# below the fraction NEAR of its largest value. After a test that gained less, the next one is due
+# after GROWTH times as many steps.
 LINGERING = 1e-4
 STEPS = 20
 NEAR = 1e-5
 GROWTH = 3
-# Steps along ±v are tried from this times max(1, ‖x‖) down, each half the one before: at saddles
-# whose Hessian almost vanishes the gain is far away.
+# Steps along ±v are tried from this times max(1, ‖x‖) downwards, each half the previous one: where
+# the Hessian almost vanishes, a significant decrease is far from the saddle.
 FARTHEST = 4.0
 HALVINGS = 60
 # The fraction of the decrease |λ|t²/2 that a step of length t must attain.
@@ -36,10 +36,10 @@ NOT_JUDGED = "The run ended before second_order had judged its last point, which
 
 
 class SaddleWatch:
-    """Looks for negative curvature where a run lingers or ends, and takes a step along it.
+    """Tests for negative curvature where a run lingers or ends, and steps along it.
 
-    For λ = vᵀHv < 0, ⟨g,v⟩ ≤ 0 and L2 over a ball that holds the step, f falls by at least
-    2|λ|³/(3·L2²) at t = 2|λ|/L2; farther steps often gain far more.
+    For λ = vᵀHv < 0, ⟨g,v⟩ ≤ 0 and L2 over a ball that contains the step, f decreases by at least
+    2|λ|³/(3·L2²) at t = 2|λ|/L2; longer steps often gain far more.
     """
 
     def __init__(self, evaluate: Evaluator, prove: ProofSource | None, seed: int) -> None:
@@ -56,7 +56,7 @@ class SaddleWatch:
         self._judged = NOT_JUDGED
 
     def due(self, at: Iterate) -> bool:
-        """Take in an accepted point; True when the run lingers."""
+        """Record an accepted point; True if the run lingers."""
         if at.f < self._f - LINGERING * abs(self._f):
             self._f, self._since = at.f, 0
         self._since += 1
@@ -64,10 +64,10 @@ class SaddleWatch:
         return self._since >= self._patience and at.gnorm <= NEAR * self._largest
 
     def leave(self, at: Iterate, so_far: SoFar | None = None) -> Iterate | None:
-        """A lower point along a direction of negative curvature; None where none was found.
+        """A lower point along a direction of negative curvature; None if there is none.
 
-        Given `so_far`, at the end of a run, also one along a direction of almost no curvature, as
-        at an inflection.
+        With `so_far`, at the end of a run, directions of almost no curvature are tried too, as at
+        an inflection.
         """
         if self._seen is not None and np.array_equal(self._seen, at.x):
             return None
@@ -90,12 +90,12 @@ class SaddleWatch:
 
     @property
     def verdict(self) -> str:
-        """What the run has shown about saddles and about its last point."""
+        """The result of the tests about saddles and about the last point, as text."""
         saddles = f"{self.left} saddle{'' if self.left == 1 else 's'} left. " if self.left else ""
         return saddles + self._judged
 
     def judge(self, at: Iterate, tolerance: float) -> None:
-        """Determine what is known of the least eigenvalue λ of the Hessian at the last point."""
+        """Determine what is known about the least eigenvalue λ of the Hessian at the last point."""
         self._judged = self._said_of(at, tolerance)
 
     def _said_of(self, at: Iterate, tolerance: float) -> str:
@@ -113,9 +113,9 @@ class SaddleWatch:
         return f"λ < 0 is not refuted: {steps} found {last.value:.3g}."
 
     def _lower(self, at: Iterate, ritz: Ritz) -> Iterate | None:
-        """The lowest of the points along ±v with enough decrease, with its gradient.
+        """The lowest of the points along ±v with sufficient decrease, with its gradient.
 
-        The certified step is one of them, where L2 has a proof.
+        If L2 has a proof, the certified step is among them.
         """
         noise = ROUNDING * self._evaluate.eps * abs(at.f)
         best: tuple[float, float] | None = None
@@ -132,13 +132,13 @@ class SaddleWatch:
         return self._at(at.x + best[1] * ritz.vector, best[0])
 
     def _at(self, x: Vector, f: float) -> Iterate | None:
-        """The point x (n,) with its value f and its gradient; None where that is not finite."""
+        """The point x (n,) with its value f and gradient; None if that is not finite."""
         g = np.empty_like(x)
         gnorm = self._evaluate.gradient(x, g)
         return Iterate(x, f, g, gnorm) if math.isfinite(gnorm) else None
 
     def _lengths(self, at: Iterate, ritz: Ritz) -> list[float]:
-        """FARTHEST·max(1, ‖x‖), halved again and again, and the certified 2|λ|/L2."""
+        """FARTHEST·max(1, ‖x‖) and its repeated halves, and the certified 2|λ|/L2."""
         farthest = FARTHEST * max(1.0, norm(at.x))
         lengths = [farthest * 0.5**k for k in range(HALVINGS)]
         L2 = self._constant(at.x, lambda L2: -2.0 * ritz.value / L2)
@@ -164,7 +164,7 @@ def watch_of(
     prove: ProofSource | None,
     seed: int,
 ) -> SaddleWatch | None:
-    """The watch of the option `second_order`; DomainError where there is no Hessian."""
+    """The saddle watch if `second_order` is set; DomainError without Hessian products."""
     if not wanted:
         return None
     if not facts.curvature:

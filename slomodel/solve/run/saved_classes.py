@@ -1,7 +1,7 @@
-"""The classes whose objects a checkpoint holds, with the names that they have in the file.
+"""The classes whose objects a checkpoint holds, with their names in the file.
 
-A class or an attribute may be renamed here; its name in the file stays, so that checkpoints of
-earlier versions can be resumed.
+A class or an attribute may be renamed in the code; its name in the file is fixed, so that
+checkpoints of earlier versions can be resumed.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ Parts = dict[str, object]
 
 @dataclass(frozen=True, slots=True)
 class SavedClass:
-    """A class, its name in checkpoints, and the attributes that have another name there.
+    """A class, its name in checkpoints, and its attributes that are named differently there.
 
-    `created`: an object may be constructed from the file alone, where the run that continues has
-    none yet; of every other class the run has one, and the file sets its attributes. `upgrade`
-    turns the saved attributes of earlier versions into those of now.
+    `created`: objects may be constructed from the file alone, since the resumed run may not have
+    one yet; for every other class the run has an object, whose attributes are set. `upgrade`
+    converts the saved attributes of earlier versions to the present ones.
     """
 
     cls: type
@@ -64,14 +64,14 @@ class SavedClass:
 
 
 def _region_with_set(parts: Parts) -> Parts:
-    """An epoch's region, which was saved with its radius and margin before it had a set."""
+    """Upgrade an epoch's region that was saved with radius and margin, before it had a set."""
     ball = parts.get("ball")
     if not isinstance(ball, list):
         return parts
     _, number, _, size = ball
     centre = parts["centre"]
     assert isinstance(centre, list)
-    # The centre comes first, so that the ball can refer to the same array.
+    # The centre precedes the ball, which refers to the same array.
     held = {"centre": ["same", centre[1]], "radius": size["D"]}
     return {
         "centre": centre,
@@ -82,7 +82,7 @@ def _region_with_set(parts: Parts) -> Parts:
 
 
 def _run_with_stagnation(parts: Parts) -> Parts:
-    """A method at work, saved when its signs of stagnation were objects of their own."""
+    """Upgrade a run that was saved when its signs of stagnation were separate objects."""
     floor = parts.get("_floor")
     if not isinstance(floor, list):
         return parts
@@ -97,7 +97,7 @@ def _run_with_stagnation(parts: Parts) -> Parts:
         "_idle": idle,
         "_idle_steps": old["_idle_steps"],
     }
-    # At the place of the resolution, to which the line search refers.
+    # In the place of the resolution, to which the line search refers.
     renamed = {name: "_stagnation" if name == "_floor" else name for name in parts}
     upgraded = {renamed[name]: part for name, part in parts.items()}
     upgraded["_stagnation"] = ["object", f"{number} stagnation", "Stagnation", held]
@@ -106,7 +106,7 @@ def _run_with_stagnation(parts: Parts) -> Parts:
 
 
 def _saved_gain(parts: Parts, number: int, floor: Parts) -> tuple[object, list[object]]:
-    """The number of idle steps and the code of the gain of `_run_with_stagnation`."""
+    """The number of idle steps and the code of the gain for `_run_with_stagnation`."""
     for name, cls in (("_wandering", "RangeGain"), ("_settled", "ChangeGain")):
         known = parts.get(name)
         if isinstance(known, list):

@@ -1,8 +1,8 @@
-"""The state of a run as numbers, texts and arrays, and back into objects of the same classes.
+"""The state of a run as numbers, strings and arrays, and back into objects of the same classes.
 
-Objects of the classes in `saved_classes` are taken apart into their attributes; what is shared
-stays shared. Everything else that is not a number, a text, an array, a collection or a random
-generator is omitted (functions, evaluators, options): the run that continues has its own.
+Objects of the classes in `saved_classes` are decomposed into their attributes; shared objects
+remain shared. Everything other than numbers, strings, arrays, collections and random generators is
+omitted (functions, evaluators, options): the resumed run has its own.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ABSENT = object()
 
 
 class Freezer:
-    """Takes objects apart into JSON values; arrays go into `arrays`, each once."""
+    """Decomposes objects into JSON values; each array is stored once, in `arrays`."""
 
     def __init__(self) -> None:
         self.arrays: Arrays = []
@@ -66,7 +66,7 @@ class Freezer:
 
 
 class Thawer:
-    """Puts what a Freezer took apart into objects like those that it was taken from."""
+    """Reconstructs the objects that a Freezer decomposed."""
 
     def __init__(self, arrays: Sequence[NDArray[np.generic]]) -> None:
         self._arrays = arrays
@@ -74,7 +74,7 @@ class Thawer:
         self._filled: set[int] = set()
 
     def thaw(self, code: Code, fresh: object = None) -> object:
-        """The value of a code; `fresh` is what stands in its place in the run that goes on.
+        """The value of a code; `fresh` is the object in its place in the resumed run.
 
         Raises ValueError for a code that does not fit.
         """
@@ -135,7 +135,7 @@ _SEQUENCES: dict[str, type] = {"list": list, "tuple": tuple, "deque": deque}
 
 
 def _attributes(value: object) -> dict[str, object]:
-    """The attributes of an object by name, of slots and of its dict."""
+    """The attributes of an object by name, from its slots and its dict."""
     slots = [name for cls in type(value).__mro__ for name in getattr(cls, "__slots__", ())]
     names = [*slots, *getattr(value, "__dict__", {})]
     found = {name: getattr(value, name, _ABSENT) for name in names}

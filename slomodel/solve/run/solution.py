@@ -28,13 +28,13 @@ _SCALARS = ("fun", "gradient_norm", *_COUNTS, "seed")
 class Solution:
     """The best accepted point x (n,) of a run with its own f, gradient `jac` (n,) and ‖g‖.
 
-    The fields of SciPy's OptimizeResult have its names and can be read as `result["x"]` too.
-    `fun` and `jac` are those of the objective as written, also for a maximum. `nfev` counts
-    the points where a value was needed, `njev` those where a gradient was. `rounding_steps`
-    counts the steps at the resolution of f; `violations` those that showed a Lipschitz constant
-    to be too small (see EpochRecord). `calls` are what agp says of its steps, one entry a step:
-    the flag, the inner iterations t, α, κ, the doublings of L1 and L2, the point chosen and why.
-    Of `starts` many runs `runs` are all that were made, the best of them, which this is, first.
+    The fields of SciPy's OptimizeResult have the same names and can also be read as `result["x"]`.
+    `fun` and `jac` are those of the objective as written, also for a maximum. `nfev` counts the
+    points at which a value was needed, `njev` those at which a gradient was. `rounding_steps`
+    counts the steps at the resolution of f; `violations` those that showed a Lipschitz constant to
+    be too small (see EpochRecord). `calls` has one entry per step of agp: the flag, the inner
+    iterations t, α, κ, the doublings of L1 and L2, the point chosen and the reason. With several
+    `starts`, `runs` holds all completed runs, beginning with the best, which is this one.
     """
 
     x: Vector
@@ -70,7 +70,7 @@ class Solution:
         return self.status.success
 
     def __repr__(self) -> str:
-        """A few lines, with arrays cut short; the history is left out."""
+        """A few lines, with abbreviated arrays and without the history."""
         return summary(dict(self))
 
     def keys(self) -> Iterator[str]:
@@ -84,9 +84,9 @@ class Solution:
         return getattr(self, name)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to one npz file, atomically; `load_solution` reads it back.
+        """Write the solution to an npz file, atomically; `load_solution` reads it back.
 
-        Raises DomainError where the file cannot be written.
+        Raises DomainError if the file cannot be written.
         """
         arrays = _arrays(self)
         for k, run in enumerate(self.runs):
@@ -96,7 +96,7 @@ class Solution:
 
 
 def _arrays(solution: Solution) -> dict[str, NDArray[np.generic]]:
-    """One run as arrays by name; everything else is in a JSON text."""
+    """One run as arrays by name; all other fields are in a JSON text."""
     text: Mapping[str, object] = {
         "format": FORMAT,
         "status": solution.status.value,
@@ -142,7 +142,7 @@ def _epoch(numbers: Vector, source: str) -> EpochRecord:
 
 
 def load_solution(path: str | os.PathLike[str]) -> Solution:
-    """Read what `Solution.save` wrote; raises DomainError for any other file."""
+    """Read a file written by `Solution.save`; DomainError for any other file."""
     arrays = archive(path, "a saved solution", "Solution.save")
     if not {"text", "history_time"} <= arrays.keys():
         held = ", ".join(sorted(arrays)) or "nothing"
@@ -197,7 +197,7 @@ def _from_arrays(arrays: Mapping[str, NDArray[np.float64]]) -> Solution:
 
 
 def _of_run(arrays: Mapping[str, NDArray[np.float64]], k: int) -> dict[str, NDArray[np.float64]]:
-    """The arrays of run k of many."""
+    """The arrays of run k of several."""
     prefix = f"run_{k}/"
     return {
         name.removeprefix(prefix): one for name, one in arrays.items() if name.startswith(prefix)

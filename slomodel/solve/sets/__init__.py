@@ -1,1 +1,1 @@
-"""Closed convex sets: what an iteration is confined to."""
+"""Closed convex sets to which the iterations are confined."""

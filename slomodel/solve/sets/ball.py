@@ -14,7 +14,7 @@ ON_BOUNDARY = 8.0
 
 @dataclass(frozen=True, slots=True)
 class EuclideanBall:
-    """{x : ‖x − centre‖ ≤ radius}, centre (n,); the whole space where the radius is inf."""
+    """{x : ‖x − centre‖ ≤ radius}, centre (n,); the whole space if the radius is inf."""
 
     centre: Vector
     radius: float
@@ -46,7 +46,7 @@ class EuclideanBall:
         return True
 
     def project_step(self, x: Vector, g: Vector, gnorm: float, L: float, out: Vector) -> bool:
-        # A step longer than the diameter ends outside, so that only its direction matters.
+        # A step longer than the diameter ends outside the ball, so that only its direction matters.
         if gnorm <= self.diameter * L:
             np.divide(g, -L, out=out)
             out += x

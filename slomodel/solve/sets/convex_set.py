@@ -1,4 +1,4 @@
-"""What a method needs to know of the set that its iterates stay in."""
+"""The interface of a set to the methods whose iterates stay in it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Set(Protocol):
     def diameter(self) -> float: ...
 
     def contains(self, x: Vector, slack: float = 0.0) -> bool:
-        """Whether x (n,) is in the set or, with `slack`, no farther from it than that."""
+        """Whether x (n,) is in the set, or at a distance of at most `slack` from it."""
         ...
 
     def in_interior(self, x: Vector) -> bool:
@@ -46,13 +46,13 @@ class Set(Protocol):
     def project_step(self, x: Vector, g: Vector, gnorm: float, L: float, out: Vector) -> bool:
         """Write the projection of x − g/L into `out`, all (n,); True if the projection moved it.
 
-        x is in the set, and L = 0 stands for the limit of ever longer steps. Where g/L would
-        overflow the projection is still computed.
+        x is in the set, and L = 0 stands for the limit L → 0. The projection is computed even if
+        g/L would overflow.
         """
         ...
 
     def tangent(self, x: Vector, v: Vector, out: Vector) -> None:
-        """Write the projection of v on the tangent cone at x, a point of the set, into `out`.
+        """Write the projection of v onto the tangent cone at x, a point of the set, into `out`.
 
         For v = −∇f(x) it is 0 exactly at the stationary points of f over the set.
         """

@@ -11,12 +11,13 @@ from slomodel.solve.directions.newton import dense
 from slomodel.solve.norms import EPS, Vector, norm
 from slomodel.solve.objective import Evaluator
 
-# Products for one look, and the numbers that the basis may hold.
+# Limits on the Hessian products of one estimate, and on the numbers in the Lanczos basis.
 MOST_STEPS = 150
 MOST_NUMBERS = 50_000_000
-# A negative Ritz value whose residual is below this share of it is good enough to step along.
+# A negative Ritz value is converged enough to step along it if its residual is below this fraction
+# of it.
 CLOSE = 0.05
-# Rounding error of a product with the Hessian, in units of eps·√n·‖H‖.
+# Rounding error of a Hessian product, in units of eps·√n·‖H‖.
 NOISE = 16.0
 LARGEST_SHOWN = 2_000
 
@@ -25,8 +26,8 @@ LARGEST_SHOWN = 2_000
 class Ritz:
     """A Rayleigh quotient `value` of the Hessian with its unit vector (n,).
 
-    `residual` is ‖Hv − value·v‖, `largest` the size of H as seen, `steps` the products taken, and
-    `eps` their rounding unit.
+    `residual` is ‖Hv − value·v‖, `largest` an estimate of ‖H‖, `steps` the number of products used,
+    and `eps` their rounding unit.
     """
 
     value: float
@@ -38,7 +39,7 @@ class Ritz:
 
     @property
     def noise(self) -> float:
-        """An eigenvalue of this magnitude may be rounding only."""
+        """Eigenvalues of up to this magnitude may be rounding only."""
         return NOISE * self.eps * math.sqrt(len(self.vector)) * self.largest
 
 
@@ -49,11 +50,10 @@ def least_eigenvalue(
     most: int = MOST_STEPS,
     start: Vector | None = None,
 ) -> Ritz | None:
-    """The least Ritz value at x (n,) after up to `most` products; None where H is not finite.
+    """The least Ritz value at x (n,) after up to `most` products; None if H is not finite.
 
-    It starts from the unit vector `start` (n,), or a random one.
-
-    Full reorthogonalisation. Ends once a negative value has converged.
+    Lanczos with full reorthogonalisation, from the unit vector `start` (n,) or a random one. It
+    stops once a negative value has converged.
     """
     n = len(x)
     most = min(n, most, max(2, MOST_NUMBERS // n))
@@ -89,10 +89,10 @@ def least_eigenvalue(
 
 
 def shown_above(evaluate: Evaluator, x: Vector, bound: float) -> bool:
-    """Whether a Cholesky factorisation shows every eigenvalue of the Hessian to be ≥ `bound`.
+    """Whether a Cholesky factorisation proves that all eigenvalues of the Hessian are ≥ `bound`.
 
-    Of H − (bound + e)·I, e for the rounding of the factorisation and of the products H was made
-    of: if it exists, the matrix itself has no eigenvalue below −e.
+    The factorisation is of H − (bound + e)·I, with e for its rounding errors and those of the
+    products that gave H: if it exists, the matrix itself has no eigenvalue below −e.
     Rump, Verification of positive definiteness (2006), Theorem 2.3.
     """
     n = len(x)

@@ -16,11 +16,11 @@ from slomodel.solve.subroutine import Halt, Iterate
 
 # Ratio of the lengths tried until f changes significantly.
 LENGTHEN = 4.0
-# Relative error allowed of the trapezoid rule for the change of f along a short step: it is O(t²)
-# for a smooth f, and about one half or more at a kink or with a wrong gradient.
+# Tolerance on the relative error of the trapezoid rule for the change of f along a short step: it
+# is O(t²) for a smooth f, and about one half or more at a kink or with a wrong gradient.
 TRAPEZOID_MISS = 0.2
-# The slope counts as rising evenly where the smaller of its increases over the halves of a step is
-# at least this fraction of the larger; at a kink one of them is about 0.
+# The slope is said to rise evenly if the smaller of its increases over the halves of a step is at
+# least this fraction of the larger; at a kink one of them is about 0.
 EVEN = 0.25
 LONGER = "Give a method or options that take longer steps: method='auto' chooses their length."
 
@@ -30,9 +30,9 @@ def shortest_clear(
 ) -> float:
     """The length of a short step along the unit vector v (n,) that changes f by CLEAR·noise.
 
-    Where the units of variables differ much, f is far from quadratic at the length that the slope
-    predicts, so that shorter ones are tried from `least` on. If no length up to `longest` will do,
-    the predicted one is returned.
+    If the units of the variables differ much, f is far from quadratic at the length that the slope
+    predicts; therefore shorter lengths are tried first, from `least` on. If no length up to
+    `longest` is suitable, the predicted one is returned.
     """
     predicted = max(CLEAR * ratio(noise, at.gnorm), evaluate.eps * longest)
     t = least
@@ -48,8 +48,8 @@ def explain_failure(
 ) -> tuple[Halt, WayDown | None]:
     """Why no step along −g of length up to `longest` gains anything, and a step that does, if any.
 
-    The point examined is the best one at the resolution of f, else `at`. Rounding counts as the
-    reason only if no other direction of `way_down` descends either.
+    The point examined is the best one at the resolution of f, or else `at`. Rounding is given as
+    the reason only if f does not decrease along any other direction of `way_down` either.
     """
     halt, noise = explained(evaluate, resolution, at, longest)
     if halt.status is not Status.precision:
@@ -65,9 +65,9 @@ def explained(
     """The diagnosis by a step along −g, of length up to `longest`, and the noise of f there.
 
     The step is long enough for f to change significantly. A smooth f with this gradient changes by
-    t·(slope there + slope here)/2 within O(t³); then only its resolution can have stopped the
-    search, or poor scaling. The opposite change shows a gradient of the wrong sign, any other a
-    kink or a wrong gradient.
+    t·(slope at the start + slope at the end)/2 within O(t³); then only the resolution of f or poor
+    scaling can have stopped the search. The opposite change shows a gradient of the wrong sign, any
+    other a kink or a wrong gradient.
     """
     at = resolution.best or at
     resolution.measure(evaluate, at, longest)
@@ -80,13 +80,13 @@ def explained(
         halt = too_short(evaluate, at, t, noise, longest)
         return halt or Halt(Status.precision, f"{seen}.", resolution.best), noise
     trial = Trial.along(evaluate, at, v, t)
-    # The error of the expected change by that of the slopes, and of the change itself.
+    # Error of the expected change from that of the slopes, and error of the change itself.
     ending = trial.ending(t * blur.slope + noise)
     valley = None
     if ending is not Status.precision:
         farther = evaluate.last_nonfinite
         valley = narrow_valley(evaluate, at, v, noise, blur, t)
-        # The message names a point that is not finite: one so close to `at` says less.
+        # The message names a nonfinite point; one that is close to `at` is less informative.
         evaluate.last_nonfinite = farther
     if valley:
         ending, trial = Status.precision, valley
@@ -103,14 +103,14 @@ def explained(
 
 @dataclass(frozen=True, slots=True)
 class Blur:
-    """Changes of the slope along a unit vector and of f that the rounding of x may cause."""
+    """Changes of the slope along a unit vector, and of f, that the rounding of x may cause."""
 
     slope: float
     value: float
 
     @staticmethod
     def at(evaluate: Evaluator, resolution: Resolution, at: Iterate) -> Blur:
-        """Measured by the gradients a few ulps of x away; a slope that jumps there has no blur."""
+        """The blur measured by gradients a few ulps from x; 0 if the slope jumps there."""
         g, slopes, spread = np.empty_like(at.g), np.abs(at.g), 0.0
         for k in (-PROBES, PROBES):
             evaluate.gradient(at.x * (1.0 + k * resolution.eps), g)
@@ -127,7 +127,7 @@ def narrow_valley(
 ) -> Trial | None:
     """A trial shorter than `longest` that shows a narrow smooth valley; None if none does.
 
-    The unit of a variable may be so small, or the resolution of f so coarse, that f is nearly
+    If the unit of a variable is very small, or the resolution of f coarse, f may be nearly
     quadratic only along steps that change it insignificantly. There the slope rises evenly, whereas
     it jumps at a kink.
     """
@@ -172,11 +172,11 @@ class Trial:
 
     @property
     def expected(self) -> float:
-        """The change by the trapezoid rule."""
+        """The change of f by the trapezoid rule."""
         return self.t * (self.after + self.before) / 2.0
 
     def ending(self, error: float) -> Status:
-        """The status that the change shows: the limit of precision where it is as expected."""
+        """The status that the change implies: the limit of precision if it is as expected."""
         allowed = TRAPEZOID_MISS * self.t * (abs(self.after) + abs(self.before)) + error
         if abs(self.change - self.expected) <= allowed:
             return Status.precision
@@ -185,10 +185,10 @@ class Trial:
 
 
 def other_units(evaluate: Evaluator, halt: Halt, way: WayDown) -> Halt:
-    """The end of a run where f decreases significantly along another direction of `way_down`.
+    """The end of a run when f decreases significantly along another direction of `way_down`.
 
-    The steps that were tried are too short then, or the units of the variables differ so much that
-    f does not change significantly along −g.
+    Then the steps tried are too short, or the units of the variables differ so much that f does not
+    change significantly along −g.
     """
     detail = (
         f"{halt.detail} With each variable in units of its own, a step of {norm(way.step):.2g} "
@@ -204,10 +204,10 @@ def other_units(evaluate: Evaluator, halt: Halt, way: WayDown) -> Halt:
 def too_short(
     evaluate: Evaluator, at: Iterate, t: float, noise: float, longest: float
 ) -> Halt | None:
-    """The end of a run whose steps, up to `longest`, are too short where one of length t is not.
+    """The end of a run whose steps, up to `longest`, are too short, though a step t is not.
 
     Then x is so large, or the step so short, that x hardly changes: the resolution of f is not the
-    reason. None where the longer step does not descend either, or is longer than ‖x‖.
+    reason. None if the longer step does not descend either, or is longer than ‖x‖.
     """
     if not t <= norm(at.x):
         return None
@@ -224,10 +224,10 @@ def too_short(
 def explain_limit(
     evaluate: Evaluator, resolution: Resolution, at: Iterate, reach: float, limit: str
 ) -> Halt:
-    """Why steps from `at` gained nothing, if they may be too short; `limit` names what limits them.
+    """Why steps from `at` gained nothing, possibly too short; `limit` names their limit.
 
-    As `explain_failure`, but the resolution of f is not the reason where a step of up to `reach`
-    that f resolves descends.
+    As in `explain_failure`, but the resolution of f is not the reason if some step of length up to
+    `reach` has a resolved descent.
     """
     halt, noise = explained(evaluate, resolution, at, reach)
     if halt.status is not Status.precision:

@@ -9,20 +9,20 @@ from slomodel.solve.objective import Evaluator
 from slomodel.solve.stagnation.scaled_descent import in_magnitudes
 from slomodel.solve.subroutine import Iterate
 
-# Rounding error expected of f, in units of eps·|f|, before any is measured.
+# Expected rounding error of f, in units of eps·|f|, before any has been measured.
 ROUNDING = 32.0
 # Points at ±1 … ±PROBES ulps of x where the noise of f is measured.
 PROBES = 4
-# Ratio of the lengths tried until f changes at all; not 2, which would keep the bits of x and
-# so could find the one length after another where rounding cancels.
+# Ratio of successive lengths until f changes at all. It is not 2, which would preserve the bits of
+# x, so that rounding might cancel at every length.
 STRETCH = 1.7
 
 
 class Resolution:
-    """The resolution of f on one run, the lowest f so far, and the best point at the resolution.
+    """The resolution of f in one run, the lowest f so far, and the best point at the resolution.
 
-    `best` is a copy of the point of least ‖g‖ among those that f cannot tell from the last one;
-    None when that is the last one. `steepest` is the largest ‖g‖ seen.
+    `best` is a copy of the point of least ‖g‖ among those whose f cannot be distinguished from that
+    of the last point; None if that is the last one. `steepest` is the largest ‖g‖ so far.
     """
 
     def __init__(self, start: Iterate, eps: float = EPS) -> None:
@@ -36,14 +36,14 @@ class Resolution:
         self._measured = 0.0
 
     def noise(self, at: Iterate) -> float:
-        """A change of f near `at` that may be rounding only."""
+        """The largest change of f near `at` that may be rounding only."""
         return max(ROUNDING * self.eps * abs(at.f), self._measured)
 
     def measure(self, evaluate: Evaluator, at: Iterate, longest: float) -> bool:
-        """Measure the noise of f near `at`; True when it was underestimated.
+        """Measure the noise of f near `at`; True if it was underestimated.
 
-        It is the spread over a few ulps of x; where that is 0, as of a difference of large terms,
-        the least change of f along −g in units of the variables' magnitudes.
+        The noise is the spread over a few ulps of x; if that is 0, as for a difference of large
+        terms, it is the least change of f along −g in units of the variables' magnitudes.
         """
         before = self.noise(at)
         spread = 0.0
@@ -55,7 +55,7 @@ class Resolution:
             change = abs(evaluate.value(at.x + t * v) - at.f)
             spread = change if math.isfinite(change) else 0.0
             t *= STRETCH
-        # More than half the digits of f in a few ulps of x is a jump of f, and no rounding.
+        # A change in more than half the digits of f over a few ulps of x is a jump, not rounding.
         if 2.0 * spread <= math.sqrt(self.eps) * max(abs(at.f), self._scale):
             self._measured = max(self._measured, 2.0 * spread)
         return self._measured > before
@@ -65,12 +65,12 @@ class Resolution:
     ) -> bool:
         """Whether an inequality violated by `excess` holds within the error of f.
 
-        The error is measured if need be, with steps of length up to `far`; `largest_f` is the
-        largest |f| seen.
+        The error is measured if necessary, with steps of length up to `far`; `largest_f` is the
+        largest |f| so far.
         """
         if excess <= self.noise(at):
             return True
-        # Up to this fraction of the largest |f| it may be rounding where f is a difference of
+        # Up to this fraction of the largest |f| the excess may be rounding, if f is a difference of
         # large terms.
         if not excess <= math.sqrt(evaluate.eps) * largest_f:
             return False
@@ -78,7 +78,7 @@ class Resolution:
         return excess <= self.noise(at)
 
     def record(self, point: Iterate) -> None:
-        """Take in an accepted point."""
+        """Update with an accepted point."""
         self.lowest = min(self.lowest, point.f)
         self.steepest = max(self.steepest, point.gnorm)
         if point.f < self._anchor - self.noise(point):

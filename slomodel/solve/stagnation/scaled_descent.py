@@ -1,4 +1,4 @@
-"""Descent that does not depend on the units of the variables, for when −g gains nothing."""
+"""Descent independent of the units of the variables, for when −g gains nothing."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from slomodel.solve.norms import Vector, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.subroutine import Iterate
 
-# A change of f of this many times its noise is significant.
+# A change of f by this many times its noise is significant.
 CLEAR = 100.0
-# The slope predicts a decrease of this many times CLEAR·noise over a trial step. With 2 a quadratic
-# f decreases by CLEAR·noise there if it does so at any length.
+# Factor on CLEAR·noise for the decrease that the slope predicts over a trial step. With 2, a
+# quadratic f decreases by CLEAR·noise there if it does so at any length.
 PREDICTED = 2.0
-# A decrease of more than this many times the predicted one is not explained by the slope: the
-# trial is in another valley.
+# A decrease of more than this many times the predicted one is not explained by the slope: the trial
+# is in another valley.
 FOREIGN = 2.0
-# Coordinate directions tried at most, those with the largest |x_i·g_i| first.
+# Limit on the coordinate directions tried; those with the largest |x_i·g_i| come first.
 MOST_ALONE = 50
-# Unknowns up to which the Hessian is computed by differences of gradients.
+# Largest n for which the Hessian is computed by differences of gradients.
 MOST_BY_DIFFERENCES = 20
 # Factor by which a descending step is lengthened while f decreases.
 LENGTHEN = 4.0
@@ -66,16 +66,16 @@ def _magnitudes(at: Iterate, longest: float) -> Vector:
 
 
 def spacing(x: Vector, v: Vector) -> float:
-    """The least |x_i/v_i| over elements of x and v (n,) where neither is 0; inf without any."""
+    """The least |x_i/v_i| over elements of x and v (n,) where both are nonzero; inf if none."""
     moved = (v != 0.0) & (x != 0.0)
     return float(np.abs(x[moved] / v[moved]).min(initial=math.inf))
 
 
 def way_down(evaluate: Evaluator, at: Iterate, noise: float, longest: float) -> WayDown | None:
-    """A step of length up to `longest` along which f decreases significantly, if one is found.
+    """A step of length up to `longest` along which f decreases significantly; None if none does.
 
-    The directions tried are −g, −g in units of the variables' magnitudes, the coordinates one by
-    one, and Newton's direction; all but −g are independent of the units of the variables.
+    The directions tried are −g, −g in units of the variables' magnitudes, the coordinate directions
+    one by one, and Newton's direction; all but −g are independent of the units of the variables.
     """
     for v in _directions(evaluate, at, longest):
         slope = float(at.g.dot(v))
@@ -93,7 +93,7 @@ def way_down(evaluate: Evaluator, at: Iterate, noise: float, longest: float) -> 
 
 
 def _lengthened(evaluate: Evaluator, at: Iterate, way: WayDown, most: float) -> WayDown:
-    """The step times powers of LENGTHEN, by a factor of up to `most`, while f decreases."""
+    """The step lengthened by powers of LENGTHEN, up to the factor `most`, while f decreases."""
     best, factor = way, LENGTHEN
     while factor <= most:
         change = evaluate.value(at.x + factor * way.step) - at.f

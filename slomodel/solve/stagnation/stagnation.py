@@ -1,4 +1,4 @@
-"""Stagnation: steps that gain nothing, for three kinds of steps, and long steps without end."""
+"""Stagnation: criteria for steps that gain nothing, and for long steps without end."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from slomodel.solve.stagnation.scaled_descent import WayDown
 from slomodel.solve.stagnation.unbounded import FarProbe
 from slomodel.solve.subroutine import Halt, Iterate
 
-# ‖g‖ counts as lowered below this fraction of its value at the last gain.
+# ‖g‖ has decreased if it is below this fraction of its value at the last gain.
 LOWERED = 0.9
-# Steps below this fraction of the longest are negligible: towards a kink f may be halved without
-# end by ever shorter ones, along one decrease by a little each, and with a wrong gradient by an
-# ulp each.
+# Steps below this fraction of the longest are negligible: towards a kink f may be halved forever by
+# ever shorter steps, along a kink decrease slightly at each step, and with a wrong gradient by one
+# ulp at each.
 SHORT = 1e-12
-# Short steps gain something where f falls by this fraction of its whole decrease and of its value
+# Short steps gain something if f decreases by this fraction of its total decrease and of its value
 # at the start, as towards a pole.
 STEEP = 1e-3
-# ‖g‖ is at a new extreme when beyond the last one by this relative amount. IDLE_STEPS gradient
-# steps lower it by more where the condition number is below 1e11.
+# ‖g‖ has a new extreme if it exceeds the last one by this relative amount. IDLE_STEPS gradient
+# steps lower it by more if the condition number is below 1e11.
 DRIFT = 1e-9
 
 
@@ -31,17 +31,17 @@ class Gain(Protocol):
     """The criterion for a gain of one kind of steps, with the values at the last gain."""
 
     def gained(self, point: Iterate, noise: float, fraction: float) -> bool:
-        """Whether `point` gains something; `noise` is the resolution of f there.
+        """Whether `point` is a gain; `noise` is the resolution of f there.
 
-        `fraction` is the length of the step that led to it in units of the longest allowed.
+        `fraction` is the length of the last step in units of the longest allowed.
         """
         ...
 
 
 class SearchGain:
-    """Line searches lower f at every step: a gain is a clearly lower ‖g‖ or a resolved decrease.
+    """For line searches, where f always decreases: a clear decrease of ‖g‖ or a resolved one of f.
 
-    The decrease counts after a step that is not short, or if it is a good part of the whole.
+    The decrease of f counts after a step that is not short, or if it is a large part of the total.
     """
 
     def __init__(self, start: Iterate, resolution: Resolution) -> None:
@@ -61,7 +61,7 @@ class SearchGain:
 
 
 class RangeGain:
-    """Fixed step sizes lower ‖g‖ long after f shows nothing: any new extreme of ‖g‖ is a gain."""
+    """For fixed step sizes, which lower ‖g‖ long after f stops changing: any new extreme of ‖g‖."""
 
     def __init__(self, start: Iterate) -> None:
         self._low = self._high = start.gnorm
@@ -79,7 +79,7 @@ class RangeGain:
 
 
 class ChangeGain:
-    """Where f may rise, any resolved change of f counts, and a clearly lower ‖g‖."""
+    """For steps along which f may rise: any resolved change of f, or a clear decrease of ‖g‖."""
 
     def __init__(self, start: Iterate) -> None:
         self._f, self._gnorm = start.f, start.gnorm
@@ -92,10 +92,10 @@ class ChangeGain:
 
 
 class Stagnation:
-    """Whether a run still gains something, and whether its long steps lead nowhere.
+    """Whether a run still gains something, and whether its long steps diverge.
 
-    A run stagnates after `idle_steps` steps in a row without a gain. Steps of full length in a row
-    are a sign that f has no lower bound, which a probe far out confirms or not.
+    A run stagnates after `idle_steps` consecutive steps without a gain. Consecutive steps of full
+    length suggest that f is unbounded below, which a probe far out confirms or refutes.
     """
 
     def __init__(
@@ -137,9 +137,9 @@ class Stagnation:
         return Stagnation(evaluate, start, ChangeGain(start), Resolution(start, evaluate.eps))
 
     def after(self, point: Iterate, fraction: float = 1.0) -> bool:
-        """Take in an accepted point; True when the run stagnates.
+        """Update with an accepted point; True if the run stagnates.
 
-        `fraction` is the length of the step that led to it in units of the longest allowed.
+        `fraction` is the length of the last step in units of the longest allowed.
         """
         gained = self._gain.gained(point, self.resolution.noise(point), fraction)
         self._idle = 0 if gained else self._idle + 1

@@ -1,4 +1,4 @@
-"""Stationary points that are no minima: saddles, inflections and plateaus with descent beyond."""
+"""Stationary points that are not minima: saddles, inflections and plateaus with descent beyond."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from slomodel.solve.stagnation.resolution import ROUNDING
 from slomodel.solve.stagnation.scaled_descent import CLEAR
 from slomodel.solve.subroutine import Iterate
 
-# Unknowns up to which the full Krylov space is built. Beyond, it is that of PRODUCTS products from
-# the gradient, which at an inflection lies along the direction of least curvature.
+# Largest n for which the full Krylov space is constructed. For larger n it has PRODUCTS vectors,
+# starting with the gradient, which at an inflection points along the direction of least curvature.
 FEW = 20
 PRODUCTS = 4
-# An eigenvalue below this fraction of the largest, or of the decrease of f in the run over ‖x‖²,
-# does not show a minimum: values further out are looked at.
+# An eigenvalue below this fraction of the largest one, or of the decrease of f in the run over
+# ‖x‖², is not evidence of a minimum: values farther out are examined.
 NULL = 1e-2
-# Distances looked at, in units of max(1, ‖x0‖, ‖x‖).
+# Distances examined, in units of max(1, ‖x0‖, ‖x‖).
 REACHES = (1.0, 1.0 / 16.0, 1.0 / 256.0)
-# A convex f decreases by at most ‖∇f‖t over a distance t, whatever the tolerance: a decrease of
-# STEEPER times that needs a slope that grows on the way.
+# A convex f decreases by at most ‖∇f‖t over a distance t, whatever the tolerance. A decrease of
+# STEEPER times that requires a slope that grows on the way.
 STEEPER = 10.0
-# Number of halved steps along which f must not rise: a lower point beyond a barrier does not
+# Number of halved steps at which f must not rise: a lower point beyond a barrier does not
 # contradict a minimum.
 HALVINGS = 20
-# Unknowns up to which the message shows the direction.
+# Largest n for which the message shows the direction.
 SHOWN = 4
 
 
@@ -67,10 +67,10 @@ class Beyond:
 
 
 def falls_beyond(evaluate: Evaluator, at: Iterate, so_far: SoFar) -> Beyond | None:
-    """A lower point along the direction of least curvature at a stationary point, if one is found.
+    """A lower point along the direction of least curvature at a stationary point; None if none.
 
-    Costs n Hessian products, or PRODUCTS for n > FEW, and more where an eigenvalue is about 0;
-    values only where the curvature is negative, here or further out.
+    The cost is n Hessian products, or PRODUCTS for n > FEW, and more if an eigenvalue is about 0.
+    Values of f are computed only if the curvature is negative, here or farther out.
     """
     ritz = _least(evaluate, at)
     if ritz is None:
@@ -106,7 +106,7 @@ def _bends_down(evaluate: Evaluator, at: Iterate, step: Vector) -> bool:
 
 
 def _lower(evaluate: Evaluator, at: Iterate, step: Vector, curvature: float) -> Beyond | None:
-    """The point at `step` (n,), if f is significantly lower there and decreases on the way."""
+    """The point at `step` (n,), if f is significantly lower there and decreases along the way."""
     noise = ROUNDING * evaluate.eps * abs(at.f)
     wanted = max(CLEAR * noise, STEEPER * at.gnorm * norm(step))
     x = at.x + step

@@ -1,4 +1,4 @@
-"""Signs that f has no lower bound."""
+"""Evidence that f is unbounded below."""
 
 from __future__ import annotations
 
@@ -11,44 +11,45 @@ from slomodel.solve.objective import Evaluator
 from slomodel.solve.status import Status
 from slomodel.solve.subroutine import Halt, Iterate
 
-# Steps of full length in a row before f is probed further out; doubled after each probe, so
-# that probing costs at most about as much as the steps.
+# Consecutive steps of full length before f is probed farther out; doubled after each probe, so that
+# probing costs at most about as much as the steps.
 FIRST_PROBE = 64
-# f = −x passes −1/eps within 52 doublings of a step of length 1; slower decrease needs a few more.
+# f = −x is below −1/eps after 52 doublings of a step of length 1; slower decrease needs a few more.
 DOUBLINGS = 80
-# −log(x) never does: it decreases by the same amount with every doubling of the distance, up to the
-# largest double. The number of such doublings that shows this, and the most that are tried.
+# −log(x) never gets there: it decreases by the same amount with every doubling of the distance, up
+# to the largest double. These are the number of such doublings that shows this, and the most that
+# are tried.
 LEAST_DOUBLINGS = 60
 MOST_DOUBLINGS = 1000
-# Where f is bounded below, its decreases per doubling are summable and so shrink: by half each for
+# If f is bounded below, its decreases per doubling are summable and so shrink: by half each for
 # 1/x, like 1/j² for 1/log(x). f counts as unbounded if those in the last quarter of the doublings
 # are at least this fraction of those in the second; it is 0.43 for terms 1/j, as of −log(log(x)).
 STEADY = 0.75
-# A decrease below this fraction of the largest shows at once that they shrink.
+# A decrease below this fraction of the largest shows at once that the decreases shrink.
 SHRUNK = 1e-9
 # A decrease of up to this many eps·|f| may be rounding.
 ROUNDINGS = 64.0
-# A direction is tried as it is, and rounded to multiples of 1/PARTS of its largest element: small
-# elements, left by variables that have converged, would grow with the distance.
+# A direction is tried unchanged, and rounded to multiples of 1/PARTS of its largest element: small
+# elements that stem from converged variables would grow with the distance.
 PARTS = 16.0
-# A run still moves on if, while its number of steps doubled, it went at least this fraction of the
-# distance before. Fixed step sizes reach 0.41 for −log(x) and 0.26 for 1/x, and ever less where
-# they converge.
+# A run still advances if, while its number of steps doubled, it moved by at least this fraction of
+# its previous distance. Fixed step sizes reach 0.41 for −log(x) and 0.26 for 1/x, and ever less
+# where they converge.
 ONWARD = 0.25
 # A run that ends this far from its start, in units of max(1, ‖x0‖), may be diverging.
 FAR = 100.0
 
 
 def depth(f0: float) -> float:
-    """The value that a bounded f does not pass: −1/eps, in units of max(1, |f(x0)|)."""
+    """The value below which f counts as unbounded: −1/eps, in units of max(1, |f(x0)|)."""
     return -max(1.0, abs(f0)) / EPS
 
 
 def falls_without_end(evaluate: Evaluator, at: Iterate, step: Vector, lowest: float) -> Halt | None:
-    """Go out from `at` by step, 2·step, 4·step, … (n,) while f falls; a Halt if it is unbounded.
+    """Follow `at` + step, 2·step, 4·step, … (n,) while f decreases; a Halt if f is unbounded.
 
-    Evidence is a value below `lowest` within DOUBLINGS, or decreases that do not shrink up to where
-    x or f overflows.
+    The evidence is a value below `lowest` within DOUBLINGS, or decreases that do not shrink until x
+    or f overflows.
     """
     last, factor = at.f, 1.0
     falls: list[float] = []
@@ -77,16 +78,16 @@ def _shown(evaluate: Evaluator, f: float, distance: float) -> str:
 
 
 def _steady(falls: list[float]) -> bool:
-    """Whether decreases per doubling, LEAST_DOUBLINGS or more, do not shrink."""
+    """Whether LEAST_DOUBLINGS or more decreases per doubling do not shrink."""
     quarter = len(falls) // 4
     before, after = falls[quarter : 2 * quarter], falls[-quarter:]
     return min(after) >= STEADY * float(np.median(before))
 
 
 class FarProbe:
-    """Looks along the direction of many full steps in a row for signs that f has no lower bound.
+    """Probes the direction of many consecutive full steps for evidence that f is unbounded below.
 
-    Steps of at most δ̄ would take 1/eps steps to show that f = −x has none.
+    With steps of at most δ̄ alone, it would take 1/eps steps to show that f = −x is unbounded.
     """
 
     def __init__(self, evaluate: Evaluator, f0: float) -> None:
@@ -96,7 +97,7 @@ class FarProbe:
         self._next = FIRST_PROBE
 
     def count(self, full_length: bool) -> None:
-        """Take in whether an accepted step had the full length."""
+        """Record whether an accepted step had the full length."""
         self._in_a_row = self._in_a_row + 1 if full_length else 0
         if not full_length:
             self._next = FIRST_PROBE
@@ -106,17 +107,17 @@ class FarProbe:
         return self._in_a_row >= self._next
 
     def look(self, at: Iterate, step: Vector) -> Halt | None:
-        """Go out from `at` by step, 2·step, 4·step, … (n,) while f falls."""
+        """Follow `at` + step, 2·step, 4·step, … (n,) while f decreases."""
         self._next *= 2
         return falls_without_end(self._evaluate, at, step, self._depth)
 
 
 class Drift:
-    """Extrapolates the path of a run for signs that f has no lower bound, whatever its steps are.
+    """Extrapolates the path of a run, whatever its steps, for evidence that f is unbounded below.
 
-    That is done whenever the number of steps has doubled and the run still moves on (ONWARD), and
-    at an end far from the start. On −log(x) the steps of a fixed step size shrink, and Newton's
-    method gets to where the gradient is below any tolerance.
+    This is done whenever the number of steps has doubled and the run still advances (ONWARD), and
+    at an end far from the start. On −log(x) fixed-step methods take shrinking steps, and Newton's
+    method reaches points where the gradient is below any tolerance.
     """
 
     def __init__(self, evaluate: Evaluator, start: Vector) -> None:
@@ -126,7 +127,7 @@ class Drift:
         self._next = FIRST_PROBE
 
     def after(self, k: int, at: Iterate, lowest: float) -> Halt | None:
-        """The halt, if any, after step k, along the displacement since the last look."""
+        """The halt, if any, after step k, along the displacement since the last test."""
         if k < self._next:
             return None
         self._next = 2 * k

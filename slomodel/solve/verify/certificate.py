@@ -35,11 +35,11 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The result of the checks of one inequality, which was `made` if it applies to the run.
+    """The result of the checks of one inequality; `made`: it applies to the run.
 
     `worst` is the largest excess in units of the evaluation error, at step `worst_k`, which is −1
-    where nothing was checked. `exempt` counts the steps at the resolution of f and those that
-    rounding made otherwise than the method says.
+    if nothing was checked. `exempt` counts the steps at the resolution of f and those that, because
+    of rounding, deviate from the method.
     """
 
     name: str
@@ -91,8 +91,8 @@ class Certificate:
 
     `estimated`: the constants may be too small.
 
-    With proved constants a violation is a fault of this package, with given or sampled ones it
-    says that they are too small.
+    With proved constants a violation is a fault of this package; with user-supplied or sampled ones
+    it shows that they are too small.
     """
 
     lines: tuple[Line, ...]
@@ -101,12 +101,12 @@ class Certificate:
 
     @property
     def holds(self) -> bool:
-        """Whether nothing that was checked is violated."""
+        """Whether no inequality that was checked is violated."""
         return not any(line.violated for line in self.lines)
 
     @property
     def summary(self) -> str:
-        """A verdict, one line per inequality, and what the numbers mean."""
+        """A verdict, one line per inequality, and the meaning of the numbers."""
         width = max((len(line.name) for line in self.lines), default=0)
         text = [self._verdict(), *(line.told(width) for line in self.lines)]
         if any(line.checked for line in self.lines):
@@ -127,7 +127,7 @@ class Certificate:
         return f"{verdict} Constants: {constants}." if constants else verdict
 
     def as_json(self) -> dict[str, object]:
-        """The same as JSON values."""
+        """The certificate as JSON values."""
         lines = [{f.name: getattr(line, f.name) for f in fields(Line)} for line in self.lines]
         for line in lines:
             line["worst"] = line["worst"] if math.isfinite(line["worst"]) else None
@@ -135,7 +135,7 @@ class Certificate:
 
 
 def certificate_of(saved: Mapping[str, object]) -> Certificate:
-    """The certificate of its JSON values; raises ValueError for others."""
+    """The certificate from its JSON values; raises ValueError for others."""
     lines, sources = saved["lines"], saved["sources"]
     if not isinstance(lines, list) or not isinstance(sources, list):
         raise ValueError("lines")
@@ -147,7 +147,7 @@ def certificate_of(saved: Mapping[str, object]) -> Certificate:
 
 
 class Certifier:
-    """Checks every step of one run; `errors` bound those of f and its gradient, where known."""
+    """Checks every step of one run; `errors` bounds the errors of f and its gradient, if known."""
 
     def __init__(
         self,
@@ -205,8 +205,8 @@ class Certifier:
     def _rounding(self, step: CheckedStep, since: Since) -> float:
         """The expected rounding error of a difference of two values of f.
 
-        f may be a difference of large terms: where its error is not known, its value at the start
-        of the epoch stands for their magnitude.
+        f may be a difference of large terms: if its error is not known, the magnitude of these is
+        taken to be that of f at the start of the epoch.
         """
         size = max(abs(step.taken.point.f), abs(step.since(since)[1]))
         if self._errors is None:
@@ -216,8 +216,9 @@ class Certifier:
     def _evaluation_error(self, step: CheckedStep, since: Since) -> float:
         """A bound on the errors of both values of f and on the effect of that of the gradient.
 
-        With a gradient that is off by e a step s decreases f by up to ‖e‖‖s‖ less. The bound takes
-        longer than f itself, so that it is computed only for an excess beyond expected rounding.
+        With an error e in the gradient, a step s decreases f by up to ‖e‖‖s‖ less. This bound takes
+        longer than f itself, so that it is computed only for an excess beyond the expected rounding
+        error.
         """
         if self._errors is None:
             return 0.0

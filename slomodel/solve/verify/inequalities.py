@@ -1,4 +1,4 @@
-"""The inequalities of the paper's theorems, as a certificate checks them."""
+"""The inequalities of the paper's theorems, in the form in which a certificate checks them."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from slomodel.solve.norms import EPS, Vector, norm, power
 from slomodel.solve.stagnation.resolution import ROUNDING
 from slomodel.solve.subroutine import EXEMPT, CheckedStep, EpochRegion, TheoremInequality
 
-# D ≥ 6ε^¼ and the like are compared with this relative slack.
+# Relative slack in comparisons such as D ≥ 6ε^¼.
 SLACK = 1e-12
-# A distance of two points of norm up to r has an error of a few eps·r.
+# The distance of two points of norm up to r has an error of a few eps·r.
 OF_DISTANCE = 8.0
 Constant = Callable[[EpochRegion, float], float]
 """(region, √ε) -> C1 or C2."""
 COVERED = ("p", "b1", "b2")
-# For |τ| below NEAR_TANGENT (1 + τ)^q is a series of SERIES_TERMS terms, whose remainder is below
+# For |τ| below NEAR_TANGENT, (1 + τ)^q is a series of SERIES_TERMS terms, whose remainder is below
 # rounding for q up to about 10.
 NEAR_TANGENT = 1e-2
 SERIES_TERMS = 12
 
 
 def exempt(step: CheckedStep) -> bool:
-    """Whether the step was at the resolution of f, or by a rule that the theorem does not cover."""
+    """Whether the step was at the resolution of f, or by a rule not covered by the theorem."""
     chosen = step.taken.facts.get("chosen", COVERED[0])
     taken = step.taken
     return taken.by_rounding or taken.in_units or chosen not in COVERED
@@ -36,10 +36,10 @@ def descends(
     least: Callable[[CheckedStep], float | None],
     inexact: Callable[[CheckedStep], float] | None = None,
 ) -> TheoremInequality:
-    """f_{k−1} − f_k ≥ least(step); where `least` is None the inequality does not refer to the step.
+    """f_{k−1} − f_k ≥ least(step); if `least` is None the inequality does not refer to the step.
 
-    `least` has a relative error of a few roundings; `inexact` is the effect on f of the rounding of
-    the step itself.
+    `least` has a relative error of a few unit roundoffs; `inexact` is the effect on f of the
+    rounding of the step itself.
     """
 
     def excess(step: CheckedStep) -> tuple[float, float] | None:
@@ -57,7 +57,7 @@ def descends(
 def by_spacing(step: CheckedStep) -> float:
     """Loss of descent by the rounding of a gradient step: ‖∇f‖ times the rounding error of x⁺.
 
-    For x⁺ off by ρ, and for the projection, the proofs of descent lose at most about ‖∇f‖‖ρ‖.
+    For an error ρ in x⁺, or in the projection, the proofs of descent lose at most about ‖∇f‖‖ρ‖.
     """
     r = max(norm(step.old.x), norm(step.taken.point.x))
     return OF_DISTANCE * EPS * r * step.old.gnorm
@@ -66,10 +66,10 @@ def by_spacing(step: CheckedStep) -> float:
 def of_epochs(
     C1: Constant, C2: Constant, share: float, inside: bool, names: tuple[str, str]
 ) -> tuple[TheoremInequality, ...]:
-    """Condition 2.1 and what follows: travel, descent and number of epochs; `names`: of C1 and C2.
+    """Condition 2.1 and its consequences: travel, descent and number of epochs.
 
-    An epoch that ends in its margin descends by √ε·D/share. `inside`: C2 needs ‖∇f‖ > √ε at the
-    new point.
+    An epoch that ends in its margin descends by √ε·D/share. `inside`: C2 requires ‖∇f‖ > √ε at the
+    new point. `names` are texts for C1 and C2.
     Paper: cond-1, cond-2, eq:truncated, lemma:meta-epoch, theorem:meta-complexity.
     """
 
@@ -102,7 +102,7 @@ def of_epochs(
 
 
 class Epochs:
-    """T − 1 ≤ share·(f(x0) − f)/(√ε·D), with the sum of D over the epochs where D varies."""
+    """T − 1 ≤ share·(f(x0) − f)/(√ε·D), with the sum of D over the epochs if D varies."""
 
     def __init__(self, share: float) -> None:
         self._share = share
@@ -156,7 +156,7 @@ def of_gradient_steps(with_margin: bool) -> tuple[TheoremInequality, ...]:
 
 
 def of_accelerated_steps() -> tuple[TheoremInequality, ...]:
-    """agp with its lifted L2. Paper: eq:C1C2:AGP, theorem:meta-complexity-AGP."""
+    """agp with its raised L2. Paper: eq:C1C2:AGP, theorem:meta-complexity-AGP."""
 
     def radius(step: CheckedStep) -> float:
         return 3.0 * step.region.d
@@ -204,7 +204,7 @@ def of_bregman_steps(p: float) -> tuple[TheoremInequality, ...]:
         return first_constant(step.region) * bregman(p, step.old.x, step.taken.point.x)
 
     def inexact(step: CheckedStep) -> float:
-        """If ∇f(x) + L(∇h(x⁺) − ∇h(x)) = e instead of 0, f falls by up to ‖e‖‖x⁺ − x‖ less.
+        """The effect on f of e = ∇f(x) + L(∇h(x⁺) − ∇h(x)) ≠ 0: a loss of up to ‖e‖‖x⁺ − x‖.
 
         The errors are those of rounding x⁺ and of the terms of ∇f/L − ∇h(x).
         """
@@ -216,16 +216,16 @@ def of_bregman_steps(p: float) -> tuple[TheoremInequality, ...]:
 
 
 def bregman(p: float, x: Vector, y: Vector) -> float:
-    """D_h(x, y) of h = ‖x‖^p/p + ‖x‖²/2, x and y (n,), p ≥ 2, within a few roundings.
+    """D_h(x, y) for h = ‖x‖^p/p + ‖x‖²/2, x and y (n,), p ≥ 2, within a few unit roundoffs.
 
-    With r = ‖y‖, τ = (‖x‖² − r²)/r² and q = p/2, that of ‖x‖^p/p is
-    r^p·(((1 + τ)^q − 1 − qτ)/p + ‖x − y‖²/2r²), both terms ≥ 0.
+    With r = ‖y‖, τ = (‖x‖² − r²)/r² and q = p/2, the distance for ‖x‖^p/p is r^p·(((1 + τ)^q − 1 −
+    qτ)/p + ‖x − y‖²/2r²), both terms ≥ 0.
     """
     R, r = norm(x), norm(y)
     away = norm(x - y)
     plain = 0.5 * away * away
     if 2.0 * r < R:
-        # Nothing cancels: the tangent at y is well below ‖x‖^p/p.
+        # No cancellation: the tangent at y is well below ‖x‖^p/p.
         power_part = power(R, p) / p - power(r, p) / p
         slope = power(r, p - 2.0) * float(y.dot(x - y)) if r > 0.0 else 0.0
         return power_part - slope + plain
@@ -237,7 +237,7 @@ def bregman(p: float, x: Vector, y: Vector) -> float:
 
 
 def _beyond_tangent(q: float, tau: float) -> float:
-    """(1 + τ)^q − 1 − qτ ≥ 0 for q ≥ 1 and τ ≥ −1; near 0 by its series."""
+    """(1 + τ)^q − 1 − qτ ≥ 0 for q ≥ 1 and τ ≥ −1, by its series near τ = 0."""
     if abs(tau) < NEAR_TANGENT:
         term = total = 0.5 * q * (q - 1.0) * tau * tau
         for k in range(2, SERIES_TERMS):
@@ -250,7 +250,7 @@ def _beyond_tangent(q: float, tau: float) -> float:
 
 
 def of_line_search(sigma: float, alpha: float) -> tuple[TheoremInequality, ...]:
-    """norm-armijo's first inequality, and the distance from x0. Paper: cor:lsearch-1."""
+    """The first inequality of norm-armijo, and the distance from x0. Paper: cor:lsearch-1."""
 
     def radius(step: CheckedStep) -> tuple[float, float]:
         if not step.all_clean:
@@ -259,7 +259,7 @@ def of_line_search(sigma: float, alpha: float) -> tuple[TheoremInequality, ...]:
         fall = max(step.start_f - new.f, 0.0)
         wanted = sigma * alpha * step.root
         gone = norm(np.subtract(new.x, step.x0))
-        # The rounding of x at each step adds up along the way.
+        # The rounding errors of x at the steps add up along the way.
         error = ROUNDING * EPS * wanted * (norm(new.x) + gone)
         return wanted * gone - fall, error
 
@@ -273,9 +273,10 @@ def of_line_search(sigma: float, alpha: float) -> tuple[TheoremInequality, ...]:
 
 
 class CurvatureDescent:
-    """norm-armijo's second inequality: θσ(1 − σ)α²ε/(2·L1).
+    """The second inequality of norm-armijo: θσ(1 − σ)α²ε/(2·L1).
 
-    L1 is lifted to (1 − σ)α√ε/δ̄, which the paper takes from L1 ≥ 1. Paper: cor:lsearch-1.
+    L1 is raised to at least (1 − σ)α√ε/δ̄, which the paper obtains from L1 ≥ 1. Paper:
+    cor:lsearch-1.
     """
 
     def __init__(
