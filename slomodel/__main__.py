@@ -21,11 +21,12 @@ def main() -> None:
 
         print(f"slomodel {__version__}")
         return
-    # A job that a shell starts in the background ignores Ctrl-C, and continues to.
+    # A shell starts background jobs with Ctrl-C ignored; that is left as it is.
     interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if interruptible:
         signal.signal(signal.SIGINT, _leave)
-    # Loaded modules stay alive: collecting cycles among them, now and at exit, takes 0.25 s.
+    # Loaded modules are never freed: collecting cycles among them, now and at exit, would take 0.25
+    # s.
     gc.disable()
     from slomodel.cli.group import load
     from slomodel.cli.group import main as commands
@@ -38,7 +39,7 @@ def main() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         commands()
-    except OSError as error:  # For --help, which is written before a command begins.
+    except OSError as error:  # Needed by --help, which is printed before a command begins.
         sys.exit(f"error: cannot write the output: {error.strerror}")
 
 

@@ -1,4 +1,4 @@
-"""The error tree, source spans, and the one layout of messages.
+"""The hierarchy of errors, source spans, and the common layout of messages.
 
 A message has four parts: where, what was expected, what was found, what to do.
 """
@@ -31,7 +31,7 @@ class SourceText:
         return line, offset - self._starts[line - 1] + 1
 
     def line(self, number: int) -> str:
-        """The text of line `number` (from 1) without its line end."""
+        """The text of line `number` (from 1) without its line break."""
         start = self._starts[number - 1]
         end = self._starts[number] - 1 if number < len(self._starts) else len(self.text)
         return self.text[start:end].rstrip("\r")
@@ -95,7 +95,7 @@ class Diagnostic:
         }
 
     def render(self) -> str:
-        """The text for a reader; ends without a newline."""
+        """The message as text for the user, without a final newline."""
         lines = [f"{self.severity}[{self.code}]: {self.message}"]
         if self.span is not None:
             lines += _excerpt(self.span, self.marks, self.note)
@@ -113,7 +113,7 @@ def _excerpt(span: Span, marks: Sequence[Mark], note: str) -> list[str]:
     number = span.line
     text = span.source.line(number)
     first = span.source.locate(span.start)[1] - 1
-    # A line of a megabyte is shown as a window around the mark.
+    # Of a very long line only a window around the mark is shown.
     shift = 0
     if len(text) > _WIDEST_EXCERPT:
         shift = max(0, first - _WIDEST_EXCERPT // 2)
@@ -157,9 +157,10 @@ def _label_line(labels: list[tuple[int, str]]) -> str:
 
 
 class SlomodelError(Exception):
-    """Root of every error that slomodel raises on purpose.
+    """Base class of all errors that slomodel raises deliberately.
 
-    `diagnostics` holds the messages as data; the text of the error is all of them, rendered.
+    `diagnostics` holds the messages as data; the text of the error consists of all of them,
+    rendered.
     """
 
     def __init__(self, *problems: Diagnostic | str) -> None:
@@ -186,15 +187,15 @@ class DomainError(SlomodelError, ValueError):
 
 
 class MissingRule(SlomodelError, NotImplementedError):
-    """Something the language accepts and this version does not support; the text says what."""
+    """A valid construct of the language that this version does not support; the text names it."""
 
 
 class TargetLimit(SlomodelError, RuntimeError):
-    """A backend does not support the request."""
+    """A request that a backend does not support."""
 
 
 class ModelWarning(UserWarning):
-    """Something in a model that is allowed but rarely intended; the text gives the position."""
+    """A construct in a model that is allowed but rarely intended; the text gives the position."""
 
 
 class NonsmoothWarning(ModelWarning):
@@ -202,4 +203,4 @@ class NonsmoothWarning(ModelWarning):
 
 
 class BackendWarning(UserWarning):
-    """The kernels run on a slower backend than they could; the text says why and what helps."""
+    """The kernels run on a slower backend than possible; the text gives reason and remedy."""

@@ -22,7 +22,7 @@ Vector = NDArray[np.float64]
 _MOST_POINTS = 4_000
 _WORTH_A_LOG_AXIS = 10.0
 _SHORT_SECONDS = 0.5
-# Beyond these matplotlib's transforms overflow.
+# Matplotlib's transforms overflow beyond these values.
 _TINIEST, _HUGEST = 1e-300, 1e300
 _LINE, _END = "#1f5fa8", "#d1495b"
 
@@ -90,7 +90,7 @@ def _draw(axes: Axes, time: Vector, values: Vector, label: str) -> None:
     if least > _TINIEST and most >= _WORTH_A_LOG_AXIS * least:
         axes.set_yscale("log")
     elif values[-1] == 0.0 and least == 0.0 < most:
-        # An exact zero at the end cannot be shown on a logarithmic axis.
+        # A final value of exactly zero cannot be shown on a logarithmic axis.
         axes.set_yscale("log", nonpositive="mask")
     shown = _thinned(values)
     axes.plot(time[shown], values[shown], color=_LINE, linewidth=1.4)

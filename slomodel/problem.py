@@ -14,7 +14,7 @@ from slomodel.ir.dims import Dim, Shape
 from slomodel.ir.expr import Expr, Input
 
 NONSMOOTH = "W201"
-"""Code of the warning that a model has a kink."""
+"""Code of the warning about a kink in a model."""
 
 Sense = Literal["minimize", "maximize"]
 InitKind = Literal["number", "uniform", "normal", "zeros", "ones", "eye", "data"]
@@ -43,7 +43,7 @@ class FileReference:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A declared variable; its node is `node`."""
+    """A declared variable; `node` is its node in the graph."""
 
     node: Input
     init: Init = field(default_factory=Init)
@@ -62,9 +62,10 @@ class Variable:
 class DataDeclaration:
     """A declared data array or scalar; optional at bind if it has a default or a file.
 
-    `may_be_missing`: every use, if any, is under `masked`, so that NaN is allowed in it. `values`
-    are those of constant arrays that were written out in the objective. `domain` is the size of the
-    axis that index data index; with the attribute `one_based` they are given from 1 on.
+    `may_be_missing`: every use, if any, is below `masked`, so that the data may contain NaN.
+    `values` are those of constant arrays that were written out in the objective. `domain` is the
+    size of the axis into which index data point; with the attribute `one_based` their values count
+    from 1.
     """
 
     node: Input
@@ -78,12 +79,12 @@ class DataDeclaration:
 
     @property
     def first(self) -> int:
-        """The position that is given for the first element of the axis that index data index."""
+        """The value of index data that stands for the first element of an axis."""
         return int("one_based" in self.attributes)
 
     @property
     def is_whole(self) -> bool:
-        """Whether its elements are whole numbers, which may index."""
+        """Whether its elements are whole numbers, which may be used as indices."""
         return self.domain is not None or "whole" in self.attributes
 
     @property
@@ -108,7 +109,7 @@ class DimDeclaration:
 class Check:
     """A condition on data, tested at bind: a graph of type bool over data alone.
 
-    `fault` is the message of a condition that the compiler added, if it does not hold.
+    For a condition that the compiler added, `fault` is the message if it does not hold.
     """
 
     condition: Expr
@@ -121,7 +122,7 @@ class Check:
 class Bound:
     """An index that must lie inside an axis once sizes are known: 0 <= least, most < size.
 
-    Nothing is indexed if `count` is 0.
+    If `count` is 0 there is nothing to check.
     """
 
     least: Dim
@@ -134,9 +135,9 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class TupleCount:
-    """The size of a dim that data decide: how many tuples an index set has.
+    """The size of a dim that depends on data: the number of tuples in an index set.
 
-    `count` is a scalar graph over data alone; it may use the dims of counts before it.
+    `count` is a scalar graph over data alone, which may use the dims of earlier counts.
     """
 
     dim: str
@@ -145,7 +146,7 @@ class TupleCount:
 
 @dataclass(frozen=True, slots=True)
 class LookupBound:
-    """A table of indices, computed from data, whose elements must lie inside an axis of a size."""
+    """An index table computed from data, whose elements must lie inside an axis of given size."""
 
     table: Expr
     size: Dim
@@ -155,12 +156,12 @@ class LookupBound:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A scalar objective with its declarations; sizes and data come later.
+    """A scalar objective with its declarations; sizes and data are supplied later.
 
     `spans` maps nodes that a user wrote to their source; `warnings` are diagnostics of severity
     `warning`. `vector`, if given, replaces all variables in the objective, which are then scalars,
-    in order. `remarks` report how the terms of long sums were rolled; a node of `gathered` has the
-    span of the first of many.
+    in order. `remarks` report how the terms of long sums were rolled; a node in `gathered` stands
+    for many terms and has the span of the first.
     """
 
     objective: Expr
@@ -189,7 +190,7 @@ class Problem:
         return tuple(variable.node for variable in self.variables)
 
     def at(self, parts: Mapping[str, NDArray[np.float64]]) -> dict[Input, NDArray[np.float64]]:
-        """Arrays of the variables by name as values of the inputs."""
+        """The variables' arrays, given by name, as values of the inputs."""
         if self.vector is not None:
             return {self.vector: np.array([parts[one.name] for one in self.variables])}
         return {one.node: parts[one.name] for one in self.variables}

@@ -47,7 +47,7 @@ OPTIONS = (
 )
 
 _SILENT, _EVERY = 2.0, 0.5
-"""Seconds before the first line about the work, and between two of them."""
+"""Seconds before the first line about the progress of a proof, and between two such lines."""
 _ERASE = "\r\x1b[K"
 
 
@@ -123,9 +123,9 @@ def bounds(
 
 @contextmanager
 def shown_work() -> Iterator[None]:
-    """Say on a terminal, on standard error, what a proof works on once it takes `_SILENT` seconds.
+    """Show on a terminal what a proof is computing, once it takes more than `_SILENT` seconds.
 
-    The line is written between parts of the work and erased at the end.
+    The line is written to standard error between parts of the work, and erased at the end.
     """
     if not sys.stderr.isatty():
         yield
@@ -171,7 +171,7 @@ def _finite(value: float) -> float | None:
 
 
 def table(found: Sequence[Bounds]) -> str:
-    """One line per ball, and below the reasons of bounds that are inf."""
+    """One line per ball, followed by the reasons for bounds that are inf."""
     lines = [f"{'radius':>10}  {'L1':>12}  {'L2':>12}  source    rule"]
     lines += [
         f"{one.radius:>10g}  {shown(one.L1):>12}  {shown(one.L2):>12}  {one.source:<8}  {one.rule}"

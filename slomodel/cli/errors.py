@@ -1,4 +1,4 @@
-"""Bad input, warnings and Ctrl-C, handled alike by every command."""
+"""Invalid input, warnings and Ctrl-C, handled in the same way by every command."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from slomodel.errors import BackendWarning, Diagnostic, ModelWarning, SlomodelEr
 
 @contextmanager
 def handled_errors(as_json: bool) -> Iterator[None]:
-    """Turn an error into a message on standard error and exit code 1, Ctrl-C into exit code 130."""
-    # A terminal that cannot show ‖∇f‖ gets a question mark, not a traceback.
+    """Turn errors into a message on standard error and exit code 1, Ctrl-C into exit code 130."""
+    # A terminal that cannot display ‖∇f‖ gets a question mark, not a traceback.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
@@ -30,7 +30,7 @@ def handled_errors(as_json: bool) -> Iterator[None]:
     except MemoryError as error:
         _tell(_memory_ran_out(error), as_json)
     except OSError as error:
-        # Click exits quietly when the reader of a pipe has gone.
+        # Click exits silently when the reader of a pipe has closed it.
         if error.errno == errno.EPIPE:
             raise
         click.echo(f"error: cannot write the output: {error.strerror}", err=True)

@@ -26,7 +26,7 @@ from slomodel.front.text.parse import read_source
 
 @dataclass(frozen=True, slots=True)
 class Formatter:
-    """What to do with each model; with `as_json` one document is printed at the end."""
+    """The treatment of each model; with `as_json` one document is printed at the end."""
 
     only_check: bool
     show_diff: bool
@@ -34,7 +34,10 @@ class Formatter:
     told: list[dict[str, object]] = field(default_factory=list)
 
     def run(self, files: Sequence[Path]) -> int:
-        """Exit code: 1 if a file is not a model or, with `only_check`, would change."""
+        """Format the files and return the exit code.
+
+        It is 1 if a file is not a model or, with `only_check`, would change.
+        """
         good = [self._one(path) for path in files]
         if self.as_json:
             print_json({"files": self.told})

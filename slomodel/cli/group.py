@@ -22,12 +22,12 @@ COMMANDS = {
 }
 """Each command with its module, its name there, and its line in the list of commands.
 
-A module is loaded when its command runs, so that --help needs no numerical library.
+A module is imported when its command runs, so that --help needs no numerical library.
 """
 
 
 def load(name: str) -> click.Command | None:
-    """Import the command of this name and the libraries that it needs."""
+    """Import the command of this name with the libraries that it needs."""
     if name not in COMMANDS:
         return None
     module, attribute, _ = COMMANDS[name]

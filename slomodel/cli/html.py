@@ -1,4 +1,4 @@
-"""A self-contained HTML page: without scripts, further files or network."""
+"""Self-contained HTML pages: no scripts, external files or network access."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ def paragraph(text: str) -> str:
 
 
 def verbatim(text: str) -> str:
-    """Plain text with its line breaks and spaces."""
+    """Plain text with line breaks and spaces preserved."""
     return f"<pre>{escape(text)}</pre>"
 
 
 def folded(summary: str, text: str) -> str:
-    """Plain text that a click on its summary line opens."""
+    """Plain text that is expanded by a click on its summary line."""
     return f"<details><summary>{escape(summary)}</summary>{verbatim(text)}</details>"
 
 
 def facts(rows: Mapping[str, str]) -> str:
-    """A table of rows with a label and a text each."""
+    """A table with one row per label and text."""
     lines = [f"<tr><th>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in rows.items()]
     return "<table>\n" + "\n".join(lines) + "\n</table>"
 
@@ -66,5 +66,5 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def picture(png: bytes, says: str) -> str:
-    """An embedded PNG; `says` is its alternative text."""
+    """An embedded PNG with `says` as its alternative text."""
     return f'<img src="data:image/png;base64,{b64encode(png).decode()}" alt="{escape(says)}">'

@@ -31,7 +31,7 @@ Arrays = Mapping[str, NDArray[np.generic]]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A model as named on the command line: file or text, with its data and sizes."""
+    """A model as specified on the command line: file or text, with its data and sizes."""
 
     source: Path | str
     data: Mapping[str, object]
@@ -50,7 +50,7 @@ class Request:
             )
 
     def random_data(self, seed: int) -> tuple[Problem, dict[str, NDArray[np.float64]]]:
-        """The problem, and random data for it."""
+        """The problem of the model, and random data for it."""
         whole("seed", seed, 0)
         text, _ = source_of(self.source)
         problem = elaborate(parse(text), text)
@@ -66,7 +66,8 @@ class Request:
 def request(file: Path, settings: Mapping[str, str], files: Mapping[str, str]) -> Request:
     """The model in `file`, or on standard input for `-`.
 
-    `--set` gives the size of a dim if the model declares one of that name, else scalar data.
+    `--set` gives the size of a dim if the model declares one of that name, and scalar data
+    otherwise.
     """
     twice = sorted(settings.keys() & files.keys())
     if twice:
@@ -130,7 +131,7 @@ def _not_settable(
 
 
 def check_ready(asked: Request, model: Model, *, values: bool = True) -> None:
-    """Raise DomainError if data are missing, or a size; with `values=False` check sizes alone."""
+    """Raise DomainError if data or sizes are missing; with `values=False` check sizes only."""
     if values and model.missing:
         listed = ", ".join(f"`{name}`" for name in model.missing)
         remedy = " ".join(f"--data {name}=FILE" for name in model.missing)

@@ -27,7 +27,7 @@ def given(options: Sequence[Decorator[F]]) -> Decorator[F]:
 def pairs(
     context: click.Context, parameter: click.Parameter, values: Sequence[str]
 ) -> dict[str, str]:
-    """Texts `name=value` as a mapping; no name may occur twice."""
+    """Strings `name=value` as a mapping; no name may occur twice."""
     found: dict[str, str] = {}
     for text in values:
         name, equals, value = (part.strip() for part in text.partition("="))
@@ -40,7 +40,7 @@ def pairs(
 
 
 class NumberOrWord(click.ParamType):  # type: ignore[type-arg]
-    """The number that the text is, or else the text itself."""
+    """A parameter type: the text as a number if it is one, otherwise the text itself."""
 
     name = "value"
 
@@ -54,7 +54,7 @@ class NumberOrWord(click.ParamType):  # type: ignore[type-arg]
 
 
 def _run_option(name: str) -> Decorator[Any]:
-    """The option of every run called `name`; a flag, with its opposite if it is on by default."""
+    """Command-line option for the run option `name`; flags on by default can be negated."""
     flag, kind = f"--{name.replace('_', '-')}", type_of(name)
     if kind is not bool:
         return click.option(flag, type=kind, help=OPTIONS[name].meaning)

@@ -21,7 +21,7 @@ BAD_INPUT, NOT_SOLVED, INTERRUPTED = 1, 3, 130
 
 
 def check_target(path: Path) -> None:
-    """Raise DomainError if a file cannot be written to `path`; no file is left there."""
+    """Raise DomainError if no file can be written to `path`; none is left there."""
     try:
         if path.exists() and not (path.is_file() and os.access(path, os.W_OK)):
             kind = "read-only" if path.is_file() else "not a plain file"
@@ -40,7 +40,7 @@ def write_text(path: Path, text: str) -> None:
 
 def save_arrays(path: Path, arrays: Mapping[str, NDArray[np.float64]]) -> None:
     """Write an npz file atomically, whatever the extension of `path`. Raises DomainError."""
-    # Not numpy.savez: it takes array names as keywords, and `file` is one of its parameters.
+    # Not numpy.savez, which takes array names as keywords: `file` is one of its parameters.
     with written(path) as partial, zipfile.ZipFile(partial, "w") as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
@@ -48,10 +48,10 @@ def save_arrays(path: Path, arrays: Mapping[str, NDArray[np.float64]]) -> None:
 
 
 def print_json(document: Mapping[str, object]) -> None:
-    """Print one JSON document; numbers that are not finite must be null already."""
+    """Print one JSON document; numbers that are not finite must already be null."""
     click.echo(json.dumps(document, indent=2, allow_nan=False, ensure_ascii=True))
 
 
 def error_document(error: SlomodelError) -> dict[str, object]:
-    """An error as data: its text, and each message with its position."""
+    """An error as data: its text, and each diagnostic with its position."""
     return {"error": str(error), "messages": [one.facts() for one in error.diagnostics]}

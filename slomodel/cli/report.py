@@ -130,7 +130,7 @@ def _bounds_at(model: Model, solution: Solution, radii: Sequence[float]) -> list
 
 
 def _bounds(found: Sequence[Bounds]) -> Section:
-    """Table of the bounds over the balls, with the steps of each on demand."""
+    """Table of the bounds over the balls, with foldable derivations."""
     rows = [(f"{b.radius:g}", shown(b.L1), shown(b.L2), b.rule, b.reason or "") for b in found]
     says = paragraph(
         "Over the ball of this radius about the final point, the gradient has the Lipschitz "

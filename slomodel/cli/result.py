@@ -1,4 +1,4 @@
-"""The end of `slomodel solve`: files, table or JSON, and the exit code."""
+"""Final part of `slomodel solve`: files, table or JSON, and the exit code."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _MOST_IN_JSON = 100
 
 
 def check_outputs(plot: Path | None, out: Path | None) -> None:
-    """Raise DomainError, before the run, if its files could not be written after it."""
+    """Raise DomainError before the run if its files could not be written afterwards."""
     if plot and plot == out:
         message = f"--plot and --out name the same file, `{out}`"
         raise DomainError(Diagnostic("E705", message, help="write the two to different files"))
@@ -67,7 +67,7 @@ class Result:
     plot: Path | None
 
     def finish(self, as_json: bool) -> int:
-        """Write the files, print, and return the exit code; the rest is done if a file fails."""
+        """Write the files, print, and return the exit code, even if a file cannot be written."""
         wrote: dict[str, Path | None] = {"out": None, "plot": None}
         problems = []
         for key, path, write in (("out", self.out, self._save), ("plot", self.plot, self._draw)):
@@ -112,8 +112,10 @@ class Result:
         plots.convergence(self.solution, path, name=self.name)
 
     def document(self) -> dict[str, object]:
-        """The solution as JSON can hold it: numbers that are not finite are null, and listed as
-        text in `nonfinite`."""
+        """The solution in a form that JSON can represent.
+
+        Numbers that are not finite are null, and listed as text in `nonfinite`.
+        """
         solution = self.solution
         numbers = {"fun": solution.fun, "gradient_norm": solution.gradient_norm}
         return {
@@ -168,7 +170,7 @@ class Result:
 
 
 def _short(run: Solution) -> dict[str, object]:
-    """One of several runs as JSON can hold it."""
+    """One of several runs, in a form that JSON can represent."""
     numbers = {"fun": run.fun, "gradient_norm": run.gradient_norm}
     return {
         "seed": run.seed,
@@ -181,7 +183,7 @@ def _short(run: Solution) -> dict[str, object]:
 
 
 def values_of(solution: Solution) -> dict[str, object] | None:
-    """The variables as nested lists, NaN and inf as None; None if they are many."""
+    """The variables as nested lists, with NaN and inf as None; None if there are too many."""
     if solution.x.size > _MOST_IN_JSON:
         return None
     return {name: _boxed(array).tolist() for name, array in solution.variables.items()}
@@ -194,7 +196,7 @@ def _boxed(array: NDArray[np.float64]) -> NDArray[np.object_]:
 
 
 def nonfinite_of(solution: Solution) -> dict[str, str]:
-    """The numbers of the document that JSON cannot spell, as text."""
+    """The numbers of the document that JSON cannot represent, as text."""
     found = {"fun": solution.fun, "gradient_norm": solution.gradient_norm}
     if solution.x.size <= _MOST_IN_JSON:
         for name, array in solution.variables.items():
@@ -204,7 +206,7 @@ def nonfinite_of(solution: Solution) -> dict[str, str]:
 
 
 def _verdict(solution: Solution) -> str:
-    """The status in the words of the printed table."""
+    """The status as shown in the printed table."""
     if not solution.success:
         return "not solved"
     return "solved" if solution.nit or not solution.x.size else "the start is stationary"

@@ -1,1 +1,1 @@
-"""From the text of a model, or a SymPy expression, and data to a Problem."""
+"""Construction of a Problem from the text of a model, or a SymPy expression, and data."""

@@ -18,7 +18,7 @@ from slomodel.ir.function import ANALYTIC, RangeRule, ScalarFunction
 
 @dataclass(frozen=True, slots=True)
 class FunctionEntry:
-    """A function as `slomodel functions` shows it; domain and smoothness for scalar functions."""
+    """An entry of `slomodel functions`; domain and smoothness for scalar functions only."""
 
     name: str
     signature: str
@@ -43,7 +43,7 @@ class FunctionEntry:
 
 
 def catalogue() -> list[FunctionEntry]:
-    """All functions of the language: first the elementwise ones, then those of arrays."""
+    """All functions of the language: the elementwise ones, followed by those of arrays."""
     scalars = [_scalar(name, function) for name, function in FUNCTIONS.items()]
     arrays = [
         FunctionEntry(name, function.text, function.meaning, False)
@@ -53,7 +53,7 @@ def catalogue() -> list[FunctionEntry]:
 
 
 def entries_of(name: str) -> list[FunctionEntry]:
-    """The functions of one name (`max` has two). Raises DomainError for an unknown name."""
+    """The functions with a given name (`max` has two). Raises DomainError for an unknown name."""
     every = catalogue()
     found = [entry for entry in every if entry.name == name]
     if not found:
@@ -84,7 +84,7 @@ def _domain(function: ScalarFunction) -> str:
 
 
 def _smoothness(function: ScalarFunction, parameters: Sequence[str]) -> str:
-    """The smoothness class, with the higher one that holds for an operand >= 0."""
+    """The smoothness class, and the higher one for operands >= 0, if any."""
     whole = _class(function.smoothness)
     if function.smoothness_above is not None:
         for k, name in enumerate(parameters):

@@ -21,7 +21,7 @@ from slomodel.problem import Problem
 from slomodel.solve.options import whole
 
 _MOST_ROWS = 5_000
-"""Rows of a dense Hessian, which then takes 200 MB."""
+"""Largest n for a dense Hessian, which then takes 200 MB."""
 
 
 class Evaluating:
@@ -64,7 +64,7 @@ class Evaluating:
 
     @property
     def constants(self) -> dict[str, Vector]:
-        """Tables of numbers that were written out in long sums, by their names in `source()`."""
+        """Tables of numbers written out in long sums, by their names in `source()`."""
         written = [d for d in self._problem.data if d.values is not None]
         return {d.name: np.array(self._binding.arrays[d.name]) for d in written}
 
@@ -74,7 +74,7 @@ class Evaluating:
         return self._vectors.n
 
     def pack(self, values: Mapping[str, ArrayLike]) -> Vector:
-        """The vector x (n,) of named arrays. Raises ShapeError for a name or shape that differs."""
+        """The vector x (n,) of named arrays. Raises ShapeError for a wrong name or shape."""
         return self._vectors.pack(values)
 
     def unpack(self, x: Point) -> dict[str, Vector]:
@@ -82,7 +82,7 @@ class Evaluating:
         return self._vectors.unpack(self._vectors.vector(x))
 
     def x0(self, seed: int = 0) -> Vector:
-        """A start (n,), drawn from the distributions that the model's `init`s state."""
+        """A start (n,), drawn from the distributions in the model's `init`s."""
         whole("seed", seed, 0)
         self._binding.require_sizes()
         return start(self._problem, self._binding, seed)
@@ -96,11 +96,11 @@ class Evaluating:
         return self.value_and_gradient(x)[1]
 
     def value_and_gradient(self, x: Point, out: Vector | None = None) -> tuple[float, Vector]:
-        """The objective and its gradient at x (n,); their common work is done once.
+        """The objective and its gradient at x (n,), with common subexpressions evaluated once.
 
         The gradient is a fresh array, or `out` if that is given.
         """
-        # The usual arguments, without the microseconds that the general checks take.
+        # Fast path for the usual arguments: the general checks take microseconds.
         fresh, sized = self._kernels.own.fresh, self._sized
         if (
             (out is None and fresh is not None and sized is not None)
@@ -133,7 +133,7 @@ class Evaluating:
         return self._kernel(name)
 
     def _kernel(self, name: EntryName) -> Evaluate:
-        """The kernel of this name for the calling thread; a long compilation is shown."""
+        """The kernel of this name for the calling thread; a long compilation is displayed."""
         made = self._kernels.made(name)
         if made is None:
             with waiting(f"compiling {name} of {self.name} for {self.backend}"):
@@ -148,12 +148,12 @@ class Evaluating:
         return self._sized
 
     def _given(self, x: Point, what: str = "x") -> Vector:
-        """`x` as a vector (n,) for the kernels; where they run on a device, it may be there."""
+        """`x` as a vector (n,) for the kernels; an array on the kernels' device is not copied."""
         on_device = self._compiled.target.on_device
         return (self._vectors.device_vector if on_device else self._vectors.vector)(x, what)
 
     def _empty(self, point: Vector) -> Vector:
-        """An uninitialised array (n,), on the device if the point is there."""
+        """An uninitialised array (n,), on the same device as `point`."""
         kind = self._compiled.precision
         return empty_on_device(self.n, kind) if is_on_device(point) else np.empty(self.n, kind)
 

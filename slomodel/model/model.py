@@ -32,7 +32,7 @@ from slomodel.rewrite import chosen
 from slomodel.solve import Callback, Progress, Solution, solve
 from slomodel.solve.run_options import RunOptions
 
-# Loaded by the methods that need it: its import takes a sixth of the time of all the others.
+# Imported by the methods that need it: it takes a sixth of the time of all other imports.
 if TYPE_CHECKING:
     from slomodel.bounds import Bounds, Setting
 
@@ -45,7 +45,7 @@ class Model(Evaluating):
 
     @classmethod
     def of(cls, recipe: Recipe, problem: Problem | None = None) -> Model:
-        """The model of a recipe, whose source is read again unless its problem is given."""
+        """The model of a recipe, whose source is parsed again unless its problem is given."""
         problem = problem or recipe.problem()
         binding = bind(problem, recipe.data, recipe.dims, recipe.folder)
         target, precision = backend_of(recipe.backend), precision_of(recipe.dtype)
@@ -62,7 +62,7 @@ class Model(Evaluating):
     def bind(self, /, **data: object) -> Model:
         """The model with other data, all else equal; nothing is parsed or differentiated again.
 
-        Kernels are shared if the sizes stay the same, and planned anew if they change.
+        Kernels are shared if the sizes are unchanged, and planned again if they change.
         """
         recipe = replace(self._recipe, data={**self._recipe.data, **data})
         binding = bind(self._problem, recipe.data, recipe.dims, recipe.folder)

@@ -1,4 +1,4 @@
-"""Runs of one model from several starts: checks and preparation before the first."""
+"""Several starts of one model: checks and preparation before the first run."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def from_starts(
 ) -> Solution:
     """Best of the runs from x0(seed), x0(seed + 1), …; `alone` holds options of single runs.
 
-    Raises DomainError for options that cannot be combined, and if all starts would be equal.
+    Raises DomainError for options that cannot be combined, or if all starts would be equal.
     """
     if how.starts is None:
         raise _refused("workers are for several starts, and there is one", "give starts as well")
@@ -57,7 +57,8 @@ def from_starts(
         )
     display = display_of(how.progress, how.options.max_time, f"of {count} starts")
     if workers > 1:
-        # Errors appear here; and forked processes share the modules that this loads.
+        # Errors are raised here, before the first run; and forked processes share the imported
+        # modules.
         run(seed=how.options.seed, max_iter=1)
     return many(run, count, workers, how.options, display)
 

@@ -1,4 +1,4 @@
-"""A model as the solvers see it: kernels without checks, and facts known to the compiler."""
+"""A model as the solvers see it: kernels without argument checks, and facts from the compiler."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from slomodel.solve.facts import ObjectiveFacts, Product
 
 
 class CompiledObjective:
-    """An objective over points (n,), which are not checked again.
+    """A compiled objective over points (n,) that have already been checked.
 
-    Value and gradient are planned and loaded on construction, before the clock of a run starts;
-    products with the Hessian when first requested, while the clock is stopped.
+    The kernel for value and gradient is planned and loaded on construction, before the clock of a
+    run starts; Hessian products are loaded when first requested, while the clock is stopped.
     """
 
     def __init__(
@@ -75,9 +75,9 @@ class CompiledObjective:
 
 
 def start_point(x0: Point | Solution, vectors: VectorLayout) -> Vector:
-    """The start (n,) given by a vector, named arrays or the point of a Solution.
+    """The start (n,) given as a vector, as named arrays or as the point of a Solution.
 
-    Raises DomainError or ShapeError, which suggest the call that was probably meant.
+    Raises DomainError or ShapeError, which suggest the call that was probably intended.
     """
     if isinstance(x0, Solution):
         return vectors.vector(x0.x, "x0")

@@ -21,9 +21,9 @@ from slomodel.rewrite import Change, Facts, Optimized, optimized
 from slomodel.solve.options import choice
 
 BACKENDS = ("auto", *(name for name, target in TARGETS.items() if not target.instead))
-"""Names of `backend=`, which runs the kernels."""
+"""Names for `backend=`, which runs the kernels."""
 TARGET_NAMES = ("auto", *TARGETS, "graph")
-"""Names of targets for source; `auto` is the one whose kernels run here."""
+"""Names of targets for source; `auto` is the one whose kernels run on this machine."""
 PRECISIONS: dict[str, Precision] = {"float64": "float64", "float32": "float32"}
 
 
@@ -48,7 +48,7 @@ def target_of(name: str) -> Target:
 
 
 def backend_of(name: str) -> Target:
-    """The target of a backend that has to run here. Raises DomainError or TargetLimit."""
+    """The target of a backend that must run on this machine. Raises DomainError or TargetLimit."""
     instead = TARGETS[name].instead if name in TARGETS else ""
     hint = f"it is source text only: use {instead}, or source({name!r})" if instead else ""
     target = target_of(choice("backend", name, BACKENDS, hint))
@@ -63,7 +63,7 @@ def precision_of(dtype: str) -> Precision:
 
 _MOST_KEPT = 16
 _LONGEST_TABLE = 1000
-"""Numbers; a longer table of constants is not part of generated source, but passed to it."""
+"""Larger tables of constants are passed to generated source as arguments, not written into it."""
 
 
 def _default(declared: DataDeclaration) -> Default | None:
@@ -75,8 +75,8 @@ def _default(declared: DataDeclaration) -> Default | None:
 class Plans:
     """Derivatives of a problem, as written and as rewritten, shared by all models bound from it.
 
-    Each set of facts is rewritten once, and each result differentiated once; the latest few are
-    cached.
+    The problem is rewritten once for each set of facts, and each result is differentiated once; the
+    latest few are cached.
     """
 
     def __init__(self, problem: Problem, rewrites: Collection[str], precision: Precision) -> None:
@@ -89,7 +89,7 @@ class Plans:
         self.written = Derivatives(problem.objective, self._variables, known_of(problem))
 
     def smooth(self, binding: Binding) -> bool:
-        """Whether the objective is proved to be continuously differentiable for these data."""
+        """Whether the objective is proved continuously differentiable for these data."""
         if self._kinks_by_data:
             return smoothness(self._problem, binding.arrays) > 0
         return self._smooth
@@ -105,7 +105,7 @@ class Plans:
     def compiled(
         self, binding: Binding, target: Target, shared: Compiled | None = None
     ) -> Compiled:
-        """The kernels of a binding, planned but not yet printed; `shared` if that serves.
+        """The kernels of a binding, planned but not yet printed; `shared` if these are suitable.
 
         Nothing is rewritten while a size is unknown.
         """
@@ -146,7 +146,7 @@ class Plans:
             return self._latest[0]
 
     def _derivatives_of(self, found: Optimized) -> Derivatives:
-        """The derivatives of a rewritten objective, shared with an equal one among the latest."""
+        """The derivatives of a rewritten objective; those of an equal, recent one are reused."""
         if found.objective is self.written.objective and found.joint is None:
             return self.written
         objective = found.objective if found.joint is None else found.joint.objective

@@ -26,8 +26,8 @@ Values = Mapping[Input, Array]
 def setting_of(problem: Problem, values: Values, sizes: Mapping[str, int]) -> Setting:
     """The objective with its centre and data.
 
-    In data that may be missing, entries that are hidden by a mask may have any value: NaN and
-    infinities there are replaced by 0.
+    In data that may be missing, entries that a mask hides may have any value: NaN and infinities
+    there are replaced by 0.
     """
     setting = _with_tables(
         Setting(
@@ -53,7 +53,7 @@ def setting_of(problem: Problem, values: Values, sizes: Mapping[str, int]) -> Se
 
 
 def _with_tables(setting: Setting) -> Setting:
-    """The setting with what is prepared from the data, tables of indices above all, as data."""
+    """The objective with expressions prepared from data, such as index tables, as further data."""
     order = postorder(setting.objective)
     varying = dependents(order, lambda node: node in setting.variables)
     named = [node for node in setting.spans if node in varying]
@@ -72,7 +72,7 @@ def _reals(array: NDArray[np.generic]) -> Array:
 
 
 class Prover:
-    """Proved bounds about a point (n,), for a solver; work at one centre is done once."""
+    """Proved bounds about a point (n,), for a solver; computations at a centre are done once."""
 
     def __init__(self, setting_at: Callable[[Array], Setting]) -> None:
         self._setting_at = setting_at
@@ -81,7 +81,7 @@ class Prover:
 
     @property
     def errors(self) -> Prover:
-        """The bounds on the errors of evaluation, which are its own."""
+        """The bounds on the errors of evaluation: the prover itself."""
         return self
 
     def stop_by(self, check: Callable[[], None]) -> None:
@@ -94,13 +94,13 @@ class Prover:
         return Proof(found.L1, found.L2, found.reason)
 
     def quick(self, centre: Array, radius: float) -> Proof:
-        """L1 alone, quickly if a quick rule applies."""
+        """An upper bound on L1 alone, computed quickly where a quick rule applies."""
         with stopped_by(self._check):
             found = quick_bound(self._setting(centre), radius)
         return Proof(found, math.inf) if math.isfinite(found) else self(centre, radius)
 
     def value_error(self, x: Array, f: float) -> float:
-        """Upper bound on |f − objective at x (n,)|, the objective as the model states it."""
+        """Upper bound on |f − objective at x (n,)|, with the objective as the model states it."""
         with stopped_by(self._check):
             return value_error(self._setting(x), f)
 

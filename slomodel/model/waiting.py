@@ -1,4 +1,4 @@
-"""What a terminal shows while a call takes long: what is being done, and for how many seconds."""
+"""A line on a terminal during a long call: the current task and the elapsed seconds."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _busy = threading.Lock()
 
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
-    """Inside the block, `what` and the seconds on standard error, if that is a terminal.
+    """Within the block, show `what` and the elapsed seconds on standard error, if it is a terminal.
 
-    The line appears after `PATIENCE` and is erased at the end, also by an error or Ctrl-C. One line
-    at a time: a block inside another and the workers of a process show none.
+    The line appears after `PATIENCE` and is erased at the end, also after an error or Ctrl-C. There
+    is only one line at a time: nested blocks and worker processes show none.
     """
     stream = sys.stderr
     if stream is None or not stream.isatty() or multiprocessing.parent_process() is not None:

@@ -1,4 +1,4 @@
-"""Arrays from files and from callers, checked and cast to float64."""
+"""Arrays from files and from users, checked and cast to float64."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def load_reference(reference: FileReference, base_dir: Path | None) -> Content:
 def load_array(path: Path, key: str, span: Span | None = None) -> Content:
     """The array named `key` in a file, or the file's only array; nothing is unpickled.
 
-    Files that hold one table give a Table. Raises DomainError.
+    Files that contain a single table give a Table. Raises DomainError.
     """
     known = _format(path.name)
     shown = f"`{printable(str(path))}`"
@@ -128,7 +128,7 @@ def _format(file_name: str) -> FileFormat | None:
 
 
 def _key(path: str, key: str, name: str, span: Span | None) -> str:
-    """The key to look up for data `name`, if `key` (or nothing) follows the path."""
+    """The key under which data `name` are read, given the `key` written after the path, if any."""
     known = _format(path)
     if key and known is not None and known.keys == "none":
         raise _error("E301", f"`{path}` holds one array, without keys", span, f'write "{path}"')

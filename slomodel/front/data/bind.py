@@ -29,7 +29,7 @@ class Binding:
     """Arrays of the data and sizes of the dims, as far as they are known.
 
     `missing` names the data without values, `unsized` the dims without a size, and `uncounted` the
-    index sets whose tuples the data that are missing decide.
+    index sets whose number of tuples depends on missing data.
     """
 
     arrays: Mapping[str, Array]
@@ -149,7 +149,7 @@ def _array(
 
 
 def _filled(declaration: DataDeclaration, sizes: Mapping[str, int]) -> dict[str, Array]:
-    """An array filled with the default, once its shape is known."""
+    """The declared array filled with its default, by name; empty while its shape is unknown."""
     if not all(_is_known(dim, sizes) for dim in declaration.shape):
         return {}
     shape = tuple(dim.size(sizes) for dim in declaration.shape)
@@ -177,7 +177,7 @@ def _sizes(
     for dim_declaration in problem.dims:
         if dim_declaration.default is not None:
             sizes.setdefault(dim_declaration.name, dim_declaration.default)
-    # In the order of their declaration, so that generated text does not depend on the data.
+    # In the order of declaration, so that generated text does not depend on the order of the data.
     return {dim.name: sizes[dim.name] for dim in problem.dims if dim.name in sizes}
 
 
@@ -267,14 +267,14 @@ def _positions(declared: DataDeclaration, array: Array, sizes: Mapping[str, int]
 
 
 def _first(name: str, array: Array, wrong: NDArray[np.bool_]) -> tuple[str, float]:
-    """The first marked element: its name and its value."""
+    """The first marked element: its name and value."""
     first = tuple(int(k) for k in np.argwhere(wrong)[0])
     place = f"{name}[{', '.join(map(str, first))}]" if first else name
     return place, float(array[first])
 
 
 def _larger(declared: DataDeclaration, array: Array, least: int) -> str:
-    """The remedy: the size that the largest position needs."""
+    """The remedy: the size that the largest position requires."""
     assert declared.domain is not None
     name = _single(declared.domain)
     wanted = max(int(array.max()) + 1 - least, 0)
@@ -286,7 +286,7 @@ def _larger(declared: DataDeclaration, array: Array, least: int) -> str:
 def _tuple_counts(
     problem: Problem, arrays: Mapping[str, Array], sizes: Mapping[str, int]
 ) -> dict[str, int]:
-    """How many tuples the index sets have, where the data that decide it are there."""
+    """The numbers of tuples in the index sets, if the data that determine them are known."""
     nodes = {d.node: arrays[d.name] for d in problem.data if d.name in arrays}
     found: dict[str, int] = {}
     for one in problem.counts:
@@ -297,7 +297,7 @@ def _tuple_counts(
 
 
 def _check_lookups(problem: Problem, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> None:
-    """Indices that are computed from data stay inside the axes that they index."""
+    """Check that indices computed from data stay inside the axes that they index."""
     nodes = {d.node: arrays[d.name] for d in problem.data if d.name in arrays}
     for one in problem.lookups:
         named = {*_sizes_in(one.table), *(name for name, _ in one.size.terms)}
@@ -316,11 +316,10 @@ def _check_lookups(problem: Problem, arrays: Mapping[str, Array], sizes: Mapping
 
 
 def _symmetric(array: Array) -> Array:
-    """Nearly symmetric data made exactly symmetric: the entry at sorted indices is copied to all
-    their permutations.
+    """Make nearly symmetric data exactly symmetric, by the entry at sorted indices.
 
-    Derivatives and bounds read one permutation for all. Entries that differ by an eps would
-    define another function, and cancellation can make that difference arbitrarily large.
+    Derivatives and bounds read one permutation of the indices for all. Entries that differ by an
+    eps would define another function, and cancellation can make that difference arbitrarily large.
     """
     swaps = (np.swapaxes(array, axis, axis + 1) for axis in range(array.ndim - 1))
     if all(np.array_equal(array, one, equal_nan=True) for one in swaps):
@@ -373,7 +372,7 @@ def _number(dim: Dim, sizes: Mapping[str, int]) -> int:
 def _check_conditions(
     problem: Problem, arrays: Mapping[str, Array], sizes: Mapping[str, int]
 ) -> None:
-    """Raise DomainError for the first check that fails, of those whose data and sizes are known."""
+    """Raise DomainError for the first failing check among those whose data and sizes are known."""
     nodes = {d.node: arrays[d.name] for d in problem.data if d.name in arrays}
     for check in problem.checks:
         named = _sizes_in(check.condition)

@@ -62,9 +62,9 @@ class VectorLayout:
     def vector(self, x: Point, what: str = "x") -> Vector:
         """`x` as a float64 vector (n,), from a vector or named arrays; not always a copy.
 
-        Errors call it `what`.
+        In error messages it is named `what`.
         """
-        # The usual argument, without the microseconds that the general checks take.
+        # Fast path for the usual argument: the general checks take microseconds.
         if type(x) is np.ndarray and x.dtype is FLOAT64 and x.shape == self.shape:
             return x
         if isinstance(x, Mapping):
@@ -74,7 +74,7 @@ class VectorLayout:
         return vector
 
     def device_vector(self, x: Point, what: str = "x") -> Vector:
-        """`x` as a vector (n,) for kernels on a device; an array of CuPy is not copied."""
+        """`x` as a vector (n,) for kernels on a device; a CuPy array is not copied."""
         if not is_on_device(x):
             return self.vector(x, what)
         vector: Vector = x  # type: ignore[assignment]
@@ -141,14 +141,14 @@ def _count(shape: tuple[int, ...]) -> int:
 Array = NDArray[np.float64]
 
 
-# A separate stream: a start differs from numbers that the user draws with the same seed.
+# A separate stream, so that the start differs from numbers drawn by the user with the same seed.
 _STREAM = 0x510
 
 
 def start(problem: Problem, binding: Binding, seed: int) -> Array:
-    """A start (n,): each variable as its `init` states, drawn in the order of declaration.
+    """A start (n,): each variable as given by its `init`, drawn in the order of declaration.
 
-    Raises DomainError for a seed that is not a whole number from 0 on.
+    Raises DomainError for a seed that is not a nonnegative integer.
     """
     given: object = seed
     if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or seed < 0:

@@ -1,4 +1,4 @@
-"""Random data that a model accepts: right in shape, attributes and checks."""
+"""Random data that satisfy a model's declarations: shapes, attributes and checks."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from slomodel.reference import evaluate
 Array = NDArray[np.float64]
 
 _FIRST_SIZES = (4, 7, 12, 30)
-"""Sizes to try if none is given; the k-th dim is larger by k, so that no two are equal."""
+"""Sizes to try if none are given; the k-th dim is larger by k, so that no two are equal."""
 _MOST_ELEMENTS = 10**8
 _MOST_TRIES = 500
 _MOST_DRAWN = 10
-"""Counts that are drawn are below this."""
+"""Upper limit, exclusive, of random counts."""
 _LARGEST_DRAWN = 1e300
 _DECIDED_BY_SIZES = ("E313", "E314", "E315")
 
@@ -54,7 +54,7 @@ def random_data(
 
 
 def _sizes(problem: Problem, dims: Mapping[str, int], first: int) -> dict[str, int]:
-    """The sizes that are given or declared; the others count from `first` on."""
+    """The given or declared sizes; the others count upwards from `first`."""
     sizes = dict(dims)
     for k, dim in enumerate(problem.dims):
         default = first + k if dim.default is None else dim.default
@@ -103,7 +103,7 @@ def _satisfy(
     sizes: Mapping[str, int],
     rng: np.random.Generator,
 ) -> None:
-    """Draw the free data again until the checks hold, and put them into `arrays`."""
+    """Draw the free data repeatedly until the checks hold, and store them in `arrays`."""
     constants = sorted({c for check in checks for c in _constants(check) if math.isfinite(c)})
     for _ in range(_MOST_TRIES if free else 1):
         if all(_holds(check, known, sizes) for check in checks):
@@ -119,7 +119,7 @@ def _satisfy(
 
 
 def _constants(check: Check) -> list[float]:
-    """The constants that a condition compares with."""
+    """The constants in a condition's comparisons."""
     nodes = postorder(check.condition)
     return [float(node.value) for node in nodes if isinstance(node, Const)]
 
@@ -135,7 +135,7 @@ def _values(
     rng: np.random.Generator,
     constants: list[float] | None,
 ) -> Array:
-    """Normal random numbers; with `constants`, numbers of one of several kinds about them."""
+    """Normal random numbers; with `constants`, numbers about these, of one of several kinds."""
     shape = concrete(declared.shape, sizes)
     if declared.is_whole:
         return _whole_values(declared, sizes, rng, shape)
@@ -146,7 +146,7 @@ def _values(
     else:
         values = _around([*constants, 0.0, 1.0], shape, rng)
     if "symmetric" in declared.attributes:
-        # One element for each multiset of indices: permutations agree to the last bit.
+        # One element per multiset of indices, so that permutations agree to the last bit.
         values = values[tuple(np.sort(np.indices(shape), axis=0))]
     return values
 
@@ -157,7 +157,7 @@ def _whole_values(
     rng: np.random.Generator,
     shape: tuple[int, ...],
 ) -> Array:
-    """Positions along the axis that index data index, or counts."""
+    """Random positions along the axis into which index data point, or counts."""
     most = _MOST_DRAWN if declared.domain is None else declared.domain.size(sizes)
     if most < 1:
         return np.zeros(shape)  # refused at bind unless there are no elements
@@ -166,7 +166,7 @@ def _whole_values(
 
 
 def _around(constants: list[float], shape: tuple[int, ...], rng: np.random.Generator) -> Array:
-    """Random numbers above, below or between some numbers, or those numbers themselves."""
+    """Random numbers above, below or between given numbers, or those numbers themselves."""
     low, high = np.clip(np.sort(rng.choice(constants, 2)), -_LARGEST_DRAWN, _LARGEST_DRAWN)
     scale = 10.0 ** rng.integers(-2, 3)
     kinds = (

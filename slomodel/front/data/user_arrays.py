@@ -1,4 +1,4 @@
-"""User-supplied arrays: conversion by NumPy, or an error that says what was given instead."""
+"""User-supplied arrays: conversion by NumPy, or an error that describes the wrong object."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _NUMBERS = "pass real numbers, or lists or arrays of them"
 
 
 def user_array(what: str, value: object) -> Raw:
-    """`value` as an array of real numbers, not always a copy; errors call it `what`.
+    """`value` as an array of real numbers, not always a copy; `what` names it in errors.
 
-    Raises DomainError for anything else, masked arrays included.
+    Raises DomainError for anything else, including masked arrays.
     """
     if isinstance(value, str):
         _refuse(f"{what} is a text", _NUMBERS)
@@ -44,7 +44,7 @@ def user_array(what: str, value: object) -> Raw:
         array: Raw = np.asarray(on_host(value))
     except MemoryError:
         _refuse(f"{what} does not fit in memory", "pass a smaller part of it")
-    except Exception as error:  # Any exception: an object may convert itself by code of its own.
+    except Exception as error:  # Any exception, since an object may define its own conversion.
         _refuse_shape(what, error)
     if array.dtype == object:
         _refuse_objects(what, value, array)
@@ -55,7 +55,7 @@ def user_array(what: str, value: object) -> Raw:
 
 
 def kind_in_words(dtype: np.dtype[np.generic]) -> str:
-    """The contents of an array that does not hold numbers, in words."""
+    """The elements of an array that does not contain numbers, in words."""
     return _KINDS.get(dtype.kind, (str(dtype), ""))[0]
 
 
@@ -70,7 +70,7 @@ def _refuse(message: str, remedy: str) -> NoReturn:
 
 
 def _has_mask(value: object) -> bool:
-    """Whether `value` is a masked array or a list of some, whose masks NumPy would drop."""
+    """Whether `value` is a masked array or a list containing one, whose mask NumPy would drop."""
     if isinstance(value, (list, tuple)):
         return any(isinstance(one, np.ma.MaskedArray) for one in value)
     return isinstance(value, np.ma.MaskedArray)

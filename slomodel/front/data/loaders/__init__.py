@@ -19,8 +19,8 @@ __all__ = ["FORMATS", "Content", "FileFormat", "Raw", "Table", "UnreadableFile",
 class FileFormat:
     """A file format: `read(file, key)` returns the content or raises UnreadableFile.
 
-    `keys` is what a key names in such a file: an array (by default that with the name of the
-    data), a column (by default all of them), or nothing.
+    `keys` is the meaning of a key in such a file: an array (by default the one named like the
+    data), a column (by default all), or none.
     """
 
     read: Callable[[BinaryIO, str], Content]

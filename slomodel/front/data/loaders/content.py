@@ -1,4 +1,4 @@
-"""Result and error of the loaders, and what loaders of text have in common."""
+"""Result and error of the loaders, and common parts of the loaders of text."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 class Table:
     """Numbers (rows, columns) from a file format that stores tables only.
 
-    One column may serve as a vector, one number as a scalar. `names` are those of the columns,
-    empty if the file has none.
+    A single column may serve as a vector, a single number as a scalar. `names` are those of the
+    columns, empty if the file has none.
     """
 
     values: Raw
@@ -90,7 +90,7 @@ def missing_entry(kind: str, name: str, names: Sequence[str]) -> UnreadableFile:
 
 
 def shown(text: str) -> str:
-    """Text from a file as a message shows it: on one line, and truncated."""
+    """Text from a file as quoted in a message: on one line, and truncated."""
     plain = printable(text)
     return plain if len(plain) <= _WIDEST else plain[: _WIDEST - 1] + "…"
 

@@ -34,7 +34,7 @@ _NEARLY = re.compile(
     (?:[ed][+-]?\d++)?) (?:\s*[-+]\s*[\d.]++(?=[ij]))? [\sij)]*+ (?:\#.*)?""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""Not a number here, but one elsewhere: 1_000, a typographic minus, 1d0, 0x1F, 1+2j, `1 # kg`."""
+"""Cells that are numbers in other notations: 1_000, a typographic minus, 1d0, 0x1F, `1 # kg`."""
 _OTHER = 'write a number there, or read another column, as in `"file.csv:column"`'
 _PLAIN = "write it as a plain number, like 1000, -1.5 or 1e-3"
 _GROUPS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+", re.ASCII)
@@ -48,7 +48,7 @@ Line = tuple[int, str]
 
 @dataclass(frozen=True, slots=True)
 class TableLayout:
-    """What the first line shows: its number, the delimiter, the number of cells, their names."""
+    """Layout inferred from the first line: its number, delimiter, number of cells, and names."""
 
     line: int
     delimiter: str
@@ -86,7 +86,7 @@ def _table(text: TextIO, column: str) -> Table:
         return Table(_checked(rows, layout, wanted), tuple(names))
     numbers = _fast(rows, layout.delimiter)
     if numbers is None or numbers.shape[1] != layout.width or np.isinf(numbers).any():
-        # Again, cell by cell: to find the position of an error, or to see that inf is written.
+        # A second pass cell by cell, to locate an error or to confirm that inf is written out.
         text.seek(0)
         rows = (line for line in _lines(text) if line[0] >= start[0])
         numbers = _checked(rows, layout, range(layout.width))
@@ -113,7 +113,7 @@ def _layout(first: Line, column: str) -> TableLayout:
     others = [k for k, known in enumerate(numeric) if not known]
     nearly = [k for k in others if _NEARLY.fullmatch(cells[k])]
     if (any(numeric) or nearly) and not has_column:
-        # A text among numbers may be a wrong cell or a name: only the author knows.
+        # Text among numbers may be a wrong cell or a name, which only the user can decide.
         fault = _cell_error(first, (nearly or others)[0], layout)
         remedy = "write a number there, or a header line without numbers"
         raise UnreadableFile(
@@ -135,7 +135,7 @@ def _cells(line: Line, delimiter: str) -> list[str]:
 
 
 def _names(column: str, known: Sequence[str]) -> list[str]:
-    """The columns named by `a,b`; a header may contain that text as a single name."""
+    """The columns named by `a,b`, which may also be a single name in the header."""
     return [column] if column in known else [name.strip() for name in column.split(",")]
 
 
@@ -151,7 +151,7 @@ def _column(name: str, layout: TableLayout) -> int:
 
 
 def _fast(rows: Iterator[Line], delimiter: str) -> NDArray[np.float64] | None:
-    """The numbers of plain rows; None if a cell is quoted or anything is wrong."""
+    """The numbers of plain rows; None if a cell is quoted or invalid."""
     try:
         return np.loadtxt(
             (text for _, text in rows), delimiter=delimiter, comments=None, ndmin=2, dtype="f8"

@@ -17,7 +17,7 @@ from slomodel.front.data.loaders.content import (
     text_of,
 )
 
-# A number becomes a Python object of 32 bytes, 16 times the 2 bytes that its text may have.
+# Each number becomes a Python object of 32 bytes, 16 times the 2 bytes that its text may take.
 _MOST_BYTES = 200_000_000
 
 
@@ -51,7 +51,7 @@ def read_json(file: BinaryIO, key: str) -> Raw:
 
 
 def _number(text: str) -> float:
-    # Integers as floats too: parsing one of a million digits would take quadratic time.
+    # Integers are parsed as floats too: an integer of a million digits would take quadratic time.
     number = float(text)
     if math.isinf(number):
         raise UnreadableFile("E316", f"has the number `{shown(text)}`, which no float64 can hold")

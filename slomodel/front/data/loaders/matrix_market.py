@@ -25,7 +25,7 @@ _LEAST_BYTES_AN_ENTRY = 4
 _BOM = b"\xef\xbb\xbf"
 _WHOLE, _FLOAT = rb"[+-]?\d++", rb"[+-]?(?:(?:\d++\.?+\d*+|\.\d++)(?:e[+-]?\d++)?|nan|inf|infinity)"
 _ENTRIES = {"real": (_FLOAT,), "double": (_FLOAT,), "complex": (_FLOAT, _FLOAT), "pattern": ()}
-"""Patterns of the numbers of an entry, by field; other fields have whole numbers."""
+"""Patterns of the numbers of an entry, by field; other fields have integers."""
 _HEADER = re.compile(rb"(?:[ \t\r]*(?:%.*)?\n)*.*\n?")
 
 
@@ -39,8 +39,8 @@ def read_matrix_market(file: BinaryIO, _key: str) -> Table:
     text = file.read().removeprefix(_BOM)
     if not text:
         raise UnreadableFile("E305", "is empty")
-    # Bytes, not the file: on destruction the reader of SciPy 1.17 seeks in its source; after an
-    # error the file is closed by then, and the process is aborted.
+    # Bytes, not the file: when destroyed, SciPy 1.17's reader seeks in its source. After an error
+    # the file is closed by then, and the process would be aborted.
     try:
         rows, columns, entries, layout, field, _ = mminfo(io.BytesIO(text))
         _check_sizes(int(rows), int(columns), int(entries), layout, size)
@@ -60,7 +60,7 @@ def read_matrix_market(file: BinaryIO, _key: str) -> Table:
 
 
 def _check_sizes(rows: int, columns: int, entries: int, layout: str, size: int) -> None:
-    """Check sizes before anything is allocated: the header of a small file can state any."""
+    """Check sizes before anything is allocated: the header of a small file can declare any size."""
     dense = rows * columns * _BYTES_A_NUMBER
     if dense > _MOST_DENSE_BYTES:
         reason = (
@@ -75,7 +75,7 @@ def _check_sizes(rows: int, columns: int, entries: int, layout: str, size: int) 
 
 
 def _check_entries(text: bytes, layout: str, field: str) -> None:
-    """Check that each line is exactly one entry: of `1d5` SciPy's reader would take the 1."""
+    """Check that each line is exactly one entry: SciPy's reader would accept `1d5` as 1."""
     place = (_WHOLE, _WHOLE) if layout == "coordinate" else ()
     entry = rb"[ \t]+".join((*place, *_ENTRIES.get(field, (_WHOLE,))))
     other = rb"^(?![ \t]*(?:" + entry + rb")?[ \t]*\r?$).+"

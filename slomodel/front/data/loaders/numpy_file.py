@@ -1,4 +1,4 @@
-"""The files of numpy.save and numpy.savez; nothing in them is unpickled."""
+"""Files written by numpy.save and numpy.savez; nothing in them is unpickled."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from slomodel.front.data.loaders.content import Raw, UnreadableFile, in_bytes, m
 
 _NPY, _ZIP, _PICKLE = b"\x93NUMPY", b"PK", b"\x80"
 _MOST_UNPACKED, _MOST_TIMES = 1_000_000_000, 100
-"""Limits against zip bombs: an array of more bytes than the first number may not exceed its packed
-size by more than the second, a factor."""
+"""Limits against zip bombs: bytes from which the second number limits the factor of expansion."""
 
 
 def read_npy(file: BinaryIO, _key: str) -> Raw:
@@ -51,7 +50,7 @@ def read_npz(file: BinaryIO, key: str) -> Raw:
 
 
 def _loaded(file: BinaryIO, kind: str) -> object:
-    # NumPy reports a pickle for any unknown beginning; only real pickles get that message.
+    # NumPy reports a pickle for any unknown header; only real pickles get that message.
     begin = file.read(len(_NPY))
     file.seek(0)
     if not begin:
@@ -64,7 +63,7 @@ def _loaded(file: BinaryIO, kind: str) -> object:
         return np.load(file, allow_pickle=False)
     except (OSError, MemoryError):
         raise
-    except Exception as error:  # Any exception: NumPy parses the header of an array as Python.
+    except Exception as error:  # NumPy parses the header as Python.
         raise _damaged(error) from None
 
 
@@ -78,7 +77,7 @@ def _damaged(error: Exception) -> UnreadableFile:
 
 
 def _check_packing(archive: zipfile.ZipFile, key: str) -> None:
-    """Check the unpacked size: a few bytes may unpack to any number of them."""
+    """Check the uncompressed size, since a few bytes may expand to any number of them."""
     for one in archive.infolist():
         if one.filename in (key, f"{key}.npy") and one.file_size > max(
             _MOST_UNPACKED, _MOST_TIMES * one.compress_size
