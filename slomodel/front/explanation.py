@@ -1,4 +1,4 @@
-"""Reports about a model: its shapes, sizes and smoothness, as text or as data; its warnings."""
+"""Reports about a model, as text or data: its shapes, sizes, smoothness and warnings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from slomodel.problem import NONSMOOTH, Problem
 from slomodel.rewrite import Change, work_once
 
 _LEAST_REPORTED = 1000
-"""Operations; fewer take about a microsecond and are not worth a line."""
+"""In operations: smaller savings, of about a microsecond, are not reported."""
 
 
 def explanation(problem: Problem, binding: Binding, changes: Sequence[Change] = ()) -> str:
@@ -46,7 +46,7 @@ def explanation(problem: Problem, binding: Binding, changes: Sequence[Change] = 
 
 
 def facts(problem: Problem, binding: Binding) -> dict[str, object]:
-    """The same as data for JSON: an unknown size is null; a shape has its name instead."""
+    """The same report as data for JSON: unknown sizes are null; in a shape they appear by name."""
     shapes = {v.name: _known(v.shape, binding.sizes) for v in problem.variables}
     counts = [concrete(v.shape, binding.sizes) for v in problem.variables if not binding.unsized]
     return {

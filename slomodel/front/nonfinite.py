@@ -29,7 +29,7 @@ _IN_WORDS = {
     "hypot": "the length",
     "logaddexp": "logsumexp",
 }
-"""Words for functions without a name in the language."""
+"""Descriptions of functions that have no name in the language."""
 
 
 def nonfinite_origin(
@@ -39,7 +39,7 @@ def nonfinite_origin(
     sizes: Mapping[str, int],
 ) -> str | None:
     """Where a NaN or infinity first appears: sub-expression, line, element and operands."""
-    # The first root alone if it suffices: derivatives can be much larger graphs.
+    # Only the first root if it suffices: derivatives can be much larger graphs.
     found = first_nonfinite(roots[:1], values, sizes) or first_nonfinite(roots, values, sizes)
     if found is None:
         return None
@@ -73,7 +73,7 @@ def _element(name: str, element: tuple[int, ...]) -> str:
 
 
 def _shown(found: NonFinite, k: int) -> str:
-    """The value of operand k at the non-finite element, as text."""
+    """The value of operand k that enters the non-finite element, as text."""
     array, node = found.operands[k], found.node
     at = found.element
     if isinstance(node, Map):
@@ -84,7 +84,7 @@ def _shown(found: NonFinite, k: int) -> str:
 
 
 def _largest(found: NonFinite, sizes: Mapping[str, int]) -> str:
-    """The largest element that enters a sum, by name if it has one."""
+    """The largest element that enters a sum, by name if possible."""
     node, shown = found.node, []
     chosen = np.zeros(concrete(node.shape, sizes), dtype=bool)
     chosen[found.element] = True
@@ -99,7 +99,7 @@ def _largest(found: NonFinite, sizes: Mapping[str, int]) -> str:
 
 
 def _origins(found: NonFinite, values: Mapping[Input, Array], sizes: Mapping[str, int]) -> str:
-    """The inputs of which one or two elements enter the non-finite element."""
+    """The inputs of which only one or two elements enter the non-finite element."""
     arrays = evaluate_all([found.node], values, sizes)
     chosen = np.zeros(arrays[found.node].shape, dtype=bool)
     chosen[found.element] = True
@@ -119,7 +119,7 @@ def _origins(found: NonFinite, values: Mapping[Input, Array], sizes: Mapping[str
 
 
 def _place(problem: Problem, node: Expr) -> str:
-    """The source of the node, or of the node that it is a derivative of."""
+    """The source of the node, or of the node whose derivative it belongs to."""
     above = users(postorder(problem.objective))
     if node is problem.objective or node in above:
         span = _nearest(problem, [node], above)
@@ -135,7 +135,7 @@ def _place(problem: Problem, node: Expr) -> str:
 def _nearest(
     problem: Problem, layer: Sequence[Expr], above: Mapping[Expr, Sequence[Expr]]
 ) -> Span | None:
-    """The first span among some nodes of the objective and their users."""
+    """The first span among given nodes of the objective and their users."""
     seen = set(layer)
     while layer:
         for one in layer:
@@ -151,7 +151,7 @@ def _differentiated(
 ) -> Span | None:
     """The span of the function whose derivative contains the node; None if that is ambiguous.
 
-    A derivative reads the function itself (1/2/sqrt(t)) or its operand (p t^(p-1)).
+    A derivative contains the function itself (1/2/sqrt(t)) or its operand (p t^(p-1)).
     """
     inner = [operand for operand in node.operands if operand in above]
     functions = [operand for operand in inner if isinstance(operand, Map)]

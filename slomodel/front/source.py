@@ -28,7 +28,7 @@ _BARE = re.compile(r"[\w-]{1,255}")
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """Everything that determines a model; a pickle stores this, and loading compiles it again."""
+    """All that determines a model; a pickle stores this, and loading compiles the model again."""
 
     source: SourceText | SymPySource
     folder: Path | None
@@ -51,12 +51,12 @@ class Recipe:
         return latex_of(parse(self.source))
 
     def notebook(self) -> str | None:
-        """LaTeX to show in a notebook; None if it is too long to be read."""
+        """LaTeX for display in a notebook; None if it is too long to be readable."""
         text = self.latex()
         return f"$\\displaystyle {text}$" if len(text) <= _MOST_SHOWN else None
 
     def settled(self, problem: Problem, arrays: Mapping[str, NDArray[np.float64]]) -> Recipe:
-        """The recipe with copies of all data: files and callers' arrays are not read again."""
+        """The recipe with copies of all data, so that files and arrays are not read again."""
         data = {
             declared.name: arrays[declared.name] + declared.first
             if declared.first
@@ -86,7 +86,7 @@ def recipe_of(
     arrays, sizes = by_name(data or {}), by_name(dims or {})
     if is_expression(source, variables):
         expression = SymPySource.of(source, variables, arrays)
-        # None declares a symbol as data whose values come later.
+        # None declares a symbol as data that get their values later.
         known = {name: value for name, value in arrays.items() if value is not None}
         return Recipe(expression, None, known, sizes, backend, dtype, rewrites)
     text, folder = source_of(source)
@@ -98,7 +98,7 @@ def recipe_of(
 
 @without_gc()
 def problem_of(text: SourceText) -> Problem:
-    """The problem that a text states, with all warnings."""
+    """The problem that a model text states, with all warnings."""
     return with_saddle_warning(with_unread_warnings(elaborate(parse(text), text)))
 
 
@@ -125,7 +125,7 @@ def _names_a_model(text: str) -> bool:
 
 
 def _is_path(text: str) -> bool:
-    """One word with a slash or a dot, or a bare name, is meant as a path: a model has several."""
+    """Whether a text is meant as a path: one word with a slash or a dot, or a bare name."""
     words = text.split()
     if len(words) != 1 or words[0] in STATEMENTS:
         return False

@@ -46,12 +46,12 @@ class AffineIndex:
 
     @property
     def constant(self) -> int | None:
-        """The number, if it depends on neither a dim nor a label."""
+        """The value, if it depends on neither a dim nor a label; otherwise None."""
         return None if self.labels or not self.offset.is_literal else self.offset.const
 
     @property
     def least(self) -> Dim:
-        """The smallest value, over labels with at least one value each."""
+        """The smallest value, if every label takes at least one value."""
         return self._extreme(-1)
 
     @property
@@ -67,7 +67,7 @@ class AffineIndex:
 
 
 def affine(node: Node, scope: Scope) -> AffineIndex:
-    """The affine form of an expression. Raises StatementError with the part that is not affine."""
+    """The affine form of an expression. Raises StatementError at a part that is not affine."""
     results: list[AffineIndex] = []
     stack: list[tuple[Node, bool]] = [(node, False)]
     while stack:
@@ -122,7 +122,7 @@ def _leaf(node: Node, scope: Scope) -> AffineIndex:
 
 
 def size_query_remedy(node: FunctionCall, scope: Scope) -> str:
-    """The remedy for a call that queries sizes, as `len(y)` does; empty for other calls."""
+    """The remedy for a call that queries sizes, such as `len(y)`; empty for other calls."""
     name, of = node.function.text, node.args[0] if node.args else None
     if name not in SIZES and name not in COUNTS:
         return ""
@@ -170,7 +170,7 @@ def _not_affine(span: Span, reason: str, remedy: str = "") -> StatementError:
 
 
 def is_at_least_zero(dim: Dim) -> bool | None:
-    """True or False if that holds for all sizes, None if it depends on them."""
+    """True or False if the answer is the same for all sizes, None if it depends on them."""
     coefficients = [c for _, c in dim.terms]
     if dim.const >= 0 and all(c > 0 for c in coefficients):
         return True
@@ -178,7 +178,7 @@ def is_at_least_zero(dim: Dim) -> bool | None:
 
 
 def check_index(model: Elaboration, index: AffineIndex, axis: Dim, span: Span) -> None:
-    """Check `index` in an axis of size `axis`: now if that is possible, else at bind."""
+    """Check that `index` lies inside an axis of size `axis`: now if possible, otherwise at bind."""
     counts = [label.dim for label in index.labels]
     if any(count == Dim() for count in counts):
         return
@@ -194,7 +194,7 @@ def check_index(model: Elaboration, index: AffineIndex, axis: Dim, span: Span) -
 
 
 def check_slice(model: Elaboration, low: Dim, high: Dim, axis: Dim, span: Span) -> None:
-    """Check 0 <= low <= high <= axis: now if that is possible, else at bind."""
+    """Check that 0 <= low <= high <= axis: now if possible, otherwise at bind."""
     tests = [is_at_least_zero(low), is_at_least_zero(high - low), is_at_least_zero(axis - high)]
     if any(test is False for test in tests):
         message = f"the slice {low} to {high} leaves an axis of size {axis}"

@@ -36,7 +36,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A function's parameters; `text` is how a message shows them: `huber(t, delta=1)`."""
+    """A function's parameters; `text` is the form shown in messages: `huber(t, delta=1)`."""
 
     text: str
     name: str
@@ -56,7 +56,7 @@ def signature(text: str) -> Signature:
 
 
 def match(node: FunctionCall, wanted: Signature) -> Mapping[str, tuple[Argument, ...]]:
-    """The arguments of each parameter; the empty tuple for an omitted one with a default."""
+    """The arguments of each parameter; an empty tuple for an omitted one with a default."""
     found: dict[str, tuple[Argument, ...]] = {}
     positional = list(node.args)
     for parameter in wanted.parameters:
@@ -162,7 +162,7 @@ def default_number(parameter: Parameter) -> float:
 
 @dataclass(frozen=True, slots=True)
 class ArrayCall:
-    """A call: `operands` are the evaluated array arguments, `arguments` all by parameter."""
+    """A call: `operands` are the evaluated array arguments; `arguments` holds all, by parameter."""
 
     node: FunctionCall
     signature: Signature
@@ -188,7 +188,7 @@ class ArrayCall:
         return tuple(settled(one.value) for one in self.operands)
 
     def axes(self) -> tuple[int, ...]:
-        """The axes given by `axis=`: one of them, or all."""
+        """The axes given by `axis=`: a single one, or all."""
         axis = axis_of(self.arguments["axis"], self.default_axis, self.x, self.scope)
         return tuple(range(self.x.rank)) if axis is None else (axis,)
 
@@ -204,7 +204,7 @@ class ArrayCall:
         return None if text in (None, "None") else int(text)
 
     def sizes(self, parameter: str) -> tuple[Dim, ...]:
-        """Read some arguments as dims."""
+        """Evaluate the arguments of a parameter as dims."""
         result = []
         for argument in self.arguments[parameter]:
             if isinstance(argument, (String, NoneLiteral, Compare, BoolOp, Not)):

@@ -1,4 +1,4 @@
-"""The table of array functions: signature, array parameters and rule of each."""
+"""The table of array functions: signature, array parameters and evaluation rule of each."""
 
 from __future__ import annotations
 
@@ -35,8 +35,10 @@ Rule = Callable[[ArrayCall], Value]
 
 @dataclass(frozen=True, slots=True)
 class ArrayFunction:
-    """`text` is the signature; `values` names the parameters that are arrays; `meaning` is one
-    line for `slomodel functions`."""
+    """An array function: signature, names of its array parameters, and description.
+
+    `text` is the signature; `meaning` is one line for `slomodel functions`.
+    """
 
     text: str
     values: tuple[str, ...]
@@ -205,21 +207,21 @@ def _concat(call: ArrayCall) -> Value:
     meaning="E where the mask is 1, and 0 elsewhere, even if E is NaN there",
 )
 def _masked(call: ArrayCall) -> Value:
-    """`where(mask != 0, E, 0)`; E may hold NaN where the mask is 0."""
+    """`where(mask != 0, E, 0)`; E may contain NaN where the mask is 0."""
     value, mask = (one.value for one in call.operands)
     if _is_swapped(call):
         raise _swapped(call)
     if mask.rank != value.rank or merged((value, mask)) is None:
         raise _other_mask(call)
     result = combine(where, combine(ne, mask, number(0.0)), value, number(0.0))
-    # A constant mask leaves no choice in the graph.
+    # For a constant mask the graph needs no choice.
     if isinstance(result.expr, Map) and result.expr.function is where:
         call.scope.model.masked.add(result.expr)
     return result
 
 
 def _is_swapped(call: ArrayCall) -> bool:
-    """Whether the first argument is declared a mask, and the second depends on variables."""
+    """Whether the first argument is declared a mask and the second depends on variables."""
     first, second = call.operands
     is_mask = first.name in call.scope.model.masks
     return is_mask and any(one.role == "variable" for one in inputs(second.value.expr))
@@ -251,7 +253,7 @@ def _einsum(call: ArrayCall) -> Value:
 
 
 def reshaped(call: ArrayCall) -> Value:
-    """The elements in C order in another shape; total sizes are compared here or at bind."""
+    """The elements in C order in another shape; the total sizes are compared now or at bind."""
     x, sizes = call.x, call.sizes("sizes")
     before, after = _without_common(x.dims, sizes)
     counts = size_product(before), size_product(after)
@@ -268,13 +270,13 @@ def reshaped(call: ArrayCall) -> Value:
 
 
 def _without_common(a: Shape, b: Shape) -> tuple[list[Dim], list[Dim]]:
-    """The dims of each without a counterpart in the other; equal ones cancel in the totals."""
+    """The dims of each shape without a counterpart in the other; equal dims cancel in totals."""
     left, right = Counter(a), Counter(b)
     return list((left - right).elements()), list((right - left).elements())
 
 
 def concat(call: ArrayCall) -> Value:
-    """One array after the other along an axis; the other axes have equal dims."""
+    """Arrays concatenated along an axis; their other axes have equal dims."""
     a, b = call.values
     axis = call.one_axis() if a.rank else 0
     rest = [tuple(d for k, d in enumerate(v.dims) if k != axis) for v in (a, b)]
@@ -293,7 +295,7 @@ def concat(call: ArrayCall) -> Value:
 
 
 def _placed(value: Value, dims: Shape, axis: int, start: Dim) -> Value:
-    """Zeros of shape `dims` with the value at `start` along an axis."""
+    """Zeros of shape `dims`, except for the value from position `start` of an axis on."""
     own = tuple(label.dim for label in value.labels)
     rank = len(own) + len(dims)
     index = [

@@ -1,4 +1,4 @@
-"""Calls: elementwise functions, functions of a model (expanded), array functions (from a table)."""
+"""Calls of scalar functions, array functions and functions that the model defines."""
 
 from __future__ import annotations
 

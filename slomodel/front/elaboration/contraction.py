@@ -21,9 +21,9 @@ _MOST_NODES = 100
 def contract(
     operands: Sequence[tuple[Value, Sequence[Hashable]]], output: Sequence[Hashable]
 ) -> Value:
-    """The sum of products over the keys absent from `output`; a key names an axis of an operand.
+    """The sum of products over the keys absent from `output`, where keys name the operands' axes.
 
-    Index labels are not summed. Axes of one key must have the same dim.
+    Index labels are not summed. Axes with the same key must have the same dim.
     """
     values = [settled(value) for value, _ in operands]
     labels = union(values)
@@ -44,7 +44,7 @@ def contract(
 def total(value: Value, labels: Sequence[Label] = (), axes: Sequence[int] | None = None) -> Value:
     """The sum over some labels and some axes (all if `axes` is None).
 
-    A label that the value does not depend on multiplies by the number of its values.
+    Summing over a label on which the value does not depend multiplies it by the label's size.
     """
     value = settled(value)
     dropped = range(value.rank) if axes is None else axes
@@ -62,8 +62,8 @@ def total(value: Value, labels: Sequence[Label] = (), axes: Sequence[int] | None
 def _summed(expr: Expr, kept: Axes, repeated: Shape) -> Expr:
     """The sum over the axes not in `kept`: one contraction, or one for each of a few terms.
 
-    `sum(b * r^2 + e^2)` becomes `b * dot(r, r) + dot(e, e)`, without an array of terms. A sum with
-    a term that is not a product remains one sum, since that array would be needed anyway.
+    `sum(b * r^2 + e^2)` becomes `b * dot(r, r) + dot(e, e)`, without an array of terms. If some
+    term is not a product, the sum remains one, since that array would be needed anyway.
     """
     if len(kept) == expr.rank and not repeated:
         return expr
@@ -83,7 +83,7 @@ def _summed(expr: Expr, kept: Axes, repeated: Shape) -> Expr:
 
 
 def _terms(expr: Expr) -> list[tuple[bool, Expr]]:
-    """`expr` as a sum of signed terms of its shape, in order; a long sum counts as one term."""
+    """`expr` as a sum of signed terms of its shape, in order; a long sum is one term."""
     terms: list[tuple[bool, Expr]] = []
     stack: list[tuple[bool, Expr]] = [(True, expr)]
     whole = tuple(range(expr.rank))
@@ -101,7 +101,7 @@ def _terms(expr: Expr) -> list[tuple[bool, Expr]]:
 
 
 def _contractible(product: _ScaledProduct) -> _ScaledProduct:
-    """The product, where a square that is its only factor becomes two factors."""
+    """The product, with a square as its only factor replaced by two equal factors."""
     if len(product.arrays) == 1:
         only = product.arrays[0]
         if isinstance(only, Map) and only.function is square:
@@ -110,7 +110,7 @@ def _contractible(product: _ScaledProduct) -> _ScaledProduct:
 
 
 def _contracted(product: _ScaledProduct, expr: Expr, kept: Axes, repeated: Shape) -> Expr:
-    # The empty sum is 0 whatever its factors: one that may be NaN must remain inside.
+    # An empty sum is 0 whatever its factors, so a factor that may be NaN must remain inside.
     inside = [scalar for scalar in product.scalars if not _is_polynomial(scalar)]
     inside += [div(1.0, divisor) for divisor in product.divisors if not _is_polynomial(divisor)]
     arrays, axes = [*inside, *product.arrays], [*((),) * len(inside), *product.axes]
@@ -125,7 +125,7 @@ def _contracted(product: _ScaledProduct, expr: Expr, kept: Axes, repeated: Shape
 
 
 def _unless_empty(divisor: Expr, summed: Sequence[Dim]) -> Expr:
-    """The divisor of a sum, or 1 if the sum is empty: an axis may have length 0."""
+    """The divisor of a sum, or 1 if the sum may be empty because an axis has length 0."""
     known = [dim for dim in summed if is_at_least_zero(dim - 1) is not True]
     if isinstance(divisor, Const) or not known:
         return divisor
@@ -134,7 +134,7 @@ def _unless_empty(divisor: Expr, summed: Sequence[Dim]) -> Expr:
 
 
 def _is_polynomial(scalar: Expr) -> bool:
-    """Whether a node is a short polynomial of inputs and numbers, finite where those are."""
+    """Whether a node is a short polynomial of inputs and numbers, and so finite where those are."""
     seen = {scalar}
     stack = [scalar]
     while stack:
@@ -151,7 +151,7 @@ def _is_polynomial(scalar: Expr) -> bool:
 
 @dataclass(slots=True)
 class _ScaledProduct:
-    """Arrays with their axes in the product, and factors that can be taken out of a sum."""
+    """Arrays with their axes in the product, and scalar factors that can be taken out of a sum."""
 
     arrays: list[Expr] = field(default_factory=list)
     axes: list[Axes] = field(default_factory=list)
@@ -161,7 +161,7 @@ class _ScaledProduct:
 
 
 def _factors(expr: Expr) -> _ScaledProduct:
-    """`expr` as a product of arrays and scalars."""
+    """`expr` decomposed into a product of arrays and scalars."""
     product = _ScaledProduct()
     stack: list[tuple[Expr, Axes]] = [(expr, tuple(range(expr.rank)))]
     while stack:

@@ -1,4 +1,4 @@
-"""Conditions on data at bind, and data that may hold NaN, derived from the graph of a model."""
+"""Conditions on data at bind, and data that may contain NaN, both derived from the graph."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def nonempty_checks(
     """Checks that each mean, max, min and logsumexp with `if` has at least one element.
 
     `counts` holds the numbers of elements of means. Reductions inside a branch of `where`, or with
-    a condition on variables, are not checked: there a NaN is traced if it appears.
+    a condition on variables, are not checked: a NaN there is traced if it occurs.
     """
     found: dict[Expr, Span] = {}
     for node in _always_computed(objective):
@@ -35,7 +35,7 @@ def nonempty_checks(
 
 
 def _always_computed(objective: Expr) -> Iterator[Expr]:
-    """The nodes that are reached without entering a branch of a choice."""
+    """The nodes that can be reached without entering a branch of a choice."""
     seen = {objective}
     stack = [objective]
     while stack:
@@ -48,7 +48,7 @@ def _always_computed(objective: Expr) -> Iterator[Expr]:
 
 
 def _is_chosen(node: Expr) -> bool:
-    """Whether `if` replaced some elements of a node by an infinity."""
+    """Whether a condition `if` replaced some elements of a node by an infinity."""
     if not isinstance(node, Map) or node.function is not where:
         return False
     other = node.operands[2]
@@ -70,7 +70,7 @@ def _everywhere(count: Expr) -> Expr:
 def may_be_missing(
     objective: Expr, checks: Sequence[Check], masked: Collection[Expr]
 ) -> set[Input]:
-    """The data of which every use is below one of the nodes in `masked`."""
+    """The data whose every use is below one of the nodes in `masked`."""
     roots = (objective, *(check.condition for check in checks))
     seen: set[Expr] = set()
     stack = list(roots)

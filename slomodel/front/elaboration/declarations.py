@@ -65,7 +65,7 @@ def _size(one: Size, model: Elaboration) -> Dim:
             raise Scope(model).unknown(one.name)
         dims = [s.name for s in model.symbols.values() if s.kind == "dim" and not s.is_broken]
         remedy = suggestion(name, dims) or f"declare it before: `dim {name}`"
-        # One message is enough: other uses of this size are not reported.
+        # One message suffices: other uses of this size are not reported.
         model.symbols[name] = Symbol(name, "dim", one.name.span)
         raise error("E217", f"unknown dim `{name}`", one.name.span, remedy)
     if symbol.is_broken:
@@ -107,7 +107,7 @@ def declare_data(statement: DataDecl, model: Elaboration) -> DataDeclaration:
 
 
 def _check_alone(file: String, name: str, model: Elaboration) -> None:
-    """A key, or a file with one array, serves one name only."""
+    """Check that a key, or a file with one array, is used for one name only."""
     first = model.files.setdefault(file.span, name)
     if first != name and (":" in file.text or file.text.endswith((".npy", ".mtx"))):
         message = f"`{file.text}` is one array, and both `{first}` and `{name}` would be it"

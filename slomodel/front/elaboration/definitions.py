@@ -39,7 +39,7 @@ def declare_let(statement: Let, model: Elaboration) -> None:
 
 
 def check_condition(statement: CheckStatement, model: Elaboration) -> Check:
-    """A condition on data as one truth value; on arrays it must hold for all elements."""
+    """A condition on data as one truth value: for arrays it must hold for all elements."""
     node = statement.condition
     value = evaluate(node, Scope(model))
     named = [found.name for found in inputs(value.expr) if found.role == "variable"]
@@ -54,7 +54,7 @@ def check_condition(statement: CheckStatement, model: Elaboration) -> Check:
 
 
 def holds_everywhere(condition: Value) -> Value:
-    """One truth value: whether all elements are true."""
+    """A single truth value: whether all elements are true."""
     if not condition.rank:
         return condition
     failures = total(combine(where, condition, number(0.0), number(1.0)))

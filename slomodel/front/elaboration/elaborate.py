@@ -1,4 +1,4 @@
-"""Elaboration: names resolved, shapes checked, one graph constructed."""
+"""Elaboration: resolve names, check shapes, and construct one graph."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _UNUSED = "use it, or leave it out"
 
 @dataclass(slots=True)
 class _Gathered:
-    """The parts of a problem, collected from statements."""
+    """The parts of a problem, collected from its statements."""
 
     dims: list[DimDeclaration] = field(default_factory=list)
     data: list[DataDeclaration] = field(default_factory=list)
@@ -139,7 +139,7 @@ def _missing_parts(program: ModelTree, model: Elaboration) -> list[StatementErro
 def _error(faults: list[StatementError]) -> SlomodelError:
     kinds = {problem.kind for problem in faults}
     kind = kinds.pop() if len(kinds) == 1 else ModelSyntaxError
-    # Names that share an `init` share its errors.
+    # Errors in an `init` that several names share are reported once.
     found = list(dict.fromkeys(f.diagnostic for f in faults if f.diagnostic is not None))
     found.sort(key=lambda d: d.span.start if d.span else 0)
     return kind(*found)

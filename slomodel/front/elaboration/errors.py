@@ -19,7 +19,7 @@ _MOST_COMPARED = 2_000
 
 
 class StatementError(Exception):
-    """An error in one statement; without diagnostic, a consequence of an earlier one."""
+    """An error in one statement; without a diagnostic, a consequence of an earlier error."""
 
     def __init__(
         self, diagnostic: Diagnostic | None, kind: type[SlomodelError] = ModelSyntaxError
@@ -61,15 +61,15 @@ def unsupported(message: str, span: Span, remedy: str = "") -> StatementError:
 
 
 def misplaced_row(span: Span, meant: str = "") -> StatementError:
-    """The error for a transposed vector without `@` on its right."""
+    """The error for a transposed vector without `@` to its right."""
     remedy = meant or "a vector has one axis: omit `'`, or write `outer(x, y)` or `x[None, :]`"
     message = "a transposed vector may only be the left operand of `@`"
     return shape_error("E207", message, span, remedy)
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """`did you mean …?` for the closest of the known words, or an empty text."""
-    # Thousands of names would take seconds; names of other lengths are not close anyway.
+    """`did you mean …?` for the closest of the known words, or an empty string."""
+    # Thousands of names would take seconds; names of other lengths are not similar anyway.
     words = [w for w in known if abs(len(w) - len(word)) <= len(word) // 2 + 1][:_MOST_COMPARED]
     same = [w for w in words if w.lower() == word.lower()]
     close = same or get_close_matches(word, words, n=1, cutoff=0.6)

@@ -1,4 +1,4 @@
-"""Iterative evaluation of expressions, so that deep nesting does not recurse."""
+"""Iterative evaluation of expressions, so that deep nesting causes no recursion."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from slomodel.front.elaboration.scope import ValueRequest
 from slomodel.front.elaboration.values import Value
 
 Steps: TypeAlias = Generator[ValueRequest, Value, Value]
-"""A running rule: it yields requests, receives their values, and returns its own."""
+"""A rule in progress: it yields requests, receives their values, and returns its own value."""
 
 MOST_EXPANDED = 60_000
-"""Limit on evaluated nodes beyond those of the text: functions are expanded at each use."""
+"""Limit on evaluated nodes in addition to those of the text: functions are expanded at each use."""
 
 
 def run(request: ValueRequest, rule: Callable[[ValueRequest], Steps | Value]) -> Value:
     """The value of a request; `rule` returns the steps for a node, or its value at once.
 
-    A StatementError is raised in the rule that made the request, which may have another way.
+    A StatementError is raised in the rule that made the request, which may have an alternative.
     """
     stack: list[tuple[ValueRequest, Steps]] = []
     pending: ValueRequest | None = request
@@ -48,7 +48,7 @@ def run(request: ValueRequest, rule: Callable[[ValueRequest], Steps | Value]) ->
 def _advanced(
     stack: list[tuple[ValueRequest, Steps]], outcome: Value | StatementError | None
 ) -> tuple[ValueRequest | None, Value | None]:
-    """The next request of the last rule, or its value; the rule leaves the stack with that."""
+    """Resume the last rule: return its next request, or its value after removing the rule.""" ""
     current, steps = stack[-1]
     try:
         if isinstance(outcome, StatementError):
@@ -63,7 +63,7 @@ def _advanced(
 
 
 def _checked(request: ValueRequest, value: Value) -> Value:
-    """The value, checked against the request; the span of its node is recorded."""
+    """The value, checked against the request; the source span of its node is recorded."""
     if value.row is not None and not request.row:
         raise misplaced_row(value.row)
     request.scope.model.note(value, request.node.span)
@@ -71,10 +71,10 @@ def _checked(request: ValueRequest, value: Value) -> Value:
 
 
 def _count(current: ValueRequest, whole: ValueRequest) -> None:
-    """Count a node; the error for too many marks the whole expression, not a function's body."""
+    """Count a node; an error about too many marks the whole expression, not a function's body."""
     model = current.scope.model
     model.steps += 1
-    # Each node of the text is at least one character.
+    # Each node of the text occupies at least one character.
     if model.steps > len(model.source.text) + MOST_EXPANDED:
         raise error(
             "E223",

@@ -1,4 +1,4 @@
-"""The rules of all kinds of expressions, and the value of a whole expression."""
+"""The evaluation rules of all kinds of expressions, and the value of a whole expression."""
 
 from __future__ import annotations
 

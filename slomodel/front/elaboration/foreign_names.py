@@ -1,4 +1,4 @@
-"""Names from other languages, and what to write in a model instead."""
+"""Names from other languages, and their equivalents in a model."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ _IDIOMS = {
     "randn": "write `normal(0, 1)`",
     "erfc": "write `1 - erf(x)`",
 }
-"""Functions of other languages that a model writes by other means."""
+"""Functions of other languages that a model expresses by other means."""
 
 FOREIGN_FUNCTIONS = _IDIOMS | {
     name: f"write `{function.signature}`"
     for function in FUNCTIONS.values()
     for name in function.foreign_names
 }
-"""Functions of other languages, and the remedy of their absence."""
+"""Functions of other languages, with the remedy for each."""
 
 _NAMES = {
     "end": "the last element is `x[-1]`, and `x[1:]` goes up to it",
@@ -79,7 +79,7 @@ _INDICES = frozenset(("i", "j", "k", "l"))
 
 
 def foreign_name_hint(name: str, span: Span, known: Collection[str]) -> str:
-    """What to write for a name that is not among the `known`, by its habit; or an empty text."""
+    """The remedy for a name not among the `known`, from its usual meaning; empty if none."""
     before = span.source.text[: span.start].rstrip()[-1:]
     if name in ("T", "H") and before == "^":
         return "a transposed matrix is written `A'`"

@@ -1,6 +1,6 @@
-"""Sums over groups: `sum(r[i] for i in N if g[i] == k)` under `k in G` adds r[i] at g[i].
+"""Sums over groups: `sum(r[i] for i in N if g[i] == k)` for each `k in G` adds r[i] at g[i].
 
-No array of N × G is formed: the sum is a scatter, whose work is that of its terms.
+No array of N × G is formed: the sum is a scatter, whose work is proportional to its terms.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from slomodel.ir.expr import Affine, Index, Lookup
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """The equation of an index `label` from around a sum with an expression of its terms."""
+    """An equation between an index `label` from outside a sum and an expression of its terms."""
 
     label: Label
     expr: Expr
@@ -30,7 +30,7 @@ class Key:
 
 
 def conjuncts(condition: Condition | None) -> tuple[Condition, ...]:
-    """The conditions that all have to hold."""
+    """The conjuncts of a condition: conditions that all have to hold."""
     if isinstance(condition, BoolOp) and condition.op == "and":
         return condition.operands
     return () if condition is None else (condition,)
@@ -39,7 +39,7 @@ def conjuncts(condition: Condition | None) -> tuple[Condition, ...]:
 def keys_of(
     conditions: Sequence[Condition], scope: Scope, summed: Collection[Label]
 ) -> tuple[Key, ...]:
-    """The equations that could group the terms of a sum over `summed`, one for an index."""
+    """The equations that may group the terms of a sum over `summed`, one per index."""
     found: dict[Label, Key] = {}
     for condition in conditions:
         if not isinstance(condition, Compare) or condition.op != "==":
@@ -75,7 +75,7 @@ def position(key: Key, value: Value, scope: Scope) -> tuple[Value, Value | None]
 def summed_by_group(
     body: Value, positions: Mapping[Label, Value], summed: Sequence[Label]
 ) -> Value:
-    """The sums of the terms of each group; `positions` are along the axis of each key's index."""
+    """The sum over each group; `positions` are along the axis of each key's index."""
     read = {label for value in positions.values() for label in value.labels}
     body = settled(total(body, [label for label in summed if label not in read], ()))
     every = union([body, *positions.values()])

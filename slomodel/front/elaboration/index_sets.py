@@ -1,4 +1,4 @@
-"""Index sets: the tuples that a comprehension or a definition by index runs over."""
+"""Index sets: the tuples over which a comprehension or an indexed definition runs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def bind_iterations(
 
 
 def check_name(name: Name, scope: Scope, others: Collection[str]) -> None:
-    """Raise StatementError for the name of an index that means something already."""
+    """Raise StatementError if the name of an index already has a meaning."""
     clash = _clash(name.text, scope, others)
     if clash:
         raise error("E202", clash, name.span, "give the index another name")
@@ -42,7 +42,7 @@ def _clash(name: str, scope: Scope, made: Collection[str]) -> str:
 
 
 def label_of(iteration: Iteration, inner: Scope) -> Label:
-    """The label of `i in domain`, whose bounds are made of dims."""
+    """The label of `i in domain`, whose bounds depend on dims only."""
     domain, model = iteration.domain, inner.model
     if not (isinstance(domain, FunctionCall) and domain.function.text == "range"):
         extent = size(domain, inner)
@@ -76,7 +76,7 @@ def index_value(label: Label) -> Value:
 
 
 def number_of(dim: Dim) -> Value:
-    """A whole number affine in dims, as a scalar; it may be negative."""
+    """A whole number that is affine in dims, as a scalar; it may be negative."""
     result = number(float(dim.const))
     for name, coefficient in dim.terms:
         term = combine(mul, number(float(coefficient)), value_of(build.size_of(named(name))))
@@ -85,7 +85,7 @@ def number_of(dim: Dim) -> Value:
 
 
 def size_product(dims: Sequence[Dim]) -> Value:
-    """The number of elements of an array of these dims, as a scalar."""
+    """The number of elements of an array with these dims, as a scalar."""
     result = number(1.0)
     for dim in dims:
         result = combine(mul, result, value_of(build.size_of(dim)))

@@ -28,8 +28,8 @@ from slomodel.ir.expr import Index as NodeIndex
 class _Picked:
     """The index of each axis of the operand, and the axes of the result.
 
-    `position` is the result's axis that a slice or an array of indices gives, counted among those
-    not None.
+    `position` is the axis of the result to which a slice or an index array leads, counted among
+    those that are not None.
     """
 
     where: list[tuple[AffineIndex | Value, int | None]] = field(default_factory=list)
@@ -79,7 +79,7 @@ def _pick(picked: _Picked, item: Expr | Slice, axis: Axis, scope: Scope) -> None
 
 
 def _look_up(picked: _Picked, item: Expr, value: Value, axis: Dim, scope: Scope) -> None:
-    """An index that is computed from data: a number, or an array, whose axes the result has."""
+    """Index an axis by data: a number, or an array whose axes become those of the result."""
     value = settled(value)
     check_table(scope.model, value.expr, axis, item)
     if value.rank and any(isinstance(one, Value) and one.rank for one, _ in picked.where):
@@ -149,7 +149,7 @@ def _place(
 
 
 def _whole_axis(one: NodeIndex, shape: tuple[Dim, ...], axis: Dim) -> int | None:
-    """The axis of the result that runs through all of the operand's axis, in order."""
+    """The axis of the result that runs through the whole operand axis in order, if any."""
     if not isinstance(one, Affine):
         return None
     used = [k for k, c in enumerate(one.coefficients) if c]

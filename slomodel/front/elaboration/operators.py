@@ -1,4 +1,4 @@
-"""The rules of `+ - * / @ .* ./ ^ '`, of a minus sign, and of conditions."""
+"""The rules of `+ - * / @ .* ./ ^ '`, of unary minus, and of conditions."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def addition(node: SumChain, request: ValueRequest) -> Steps:
 
 
 def product(node: ProductChain, request: ValueRequest) -> Steps:
-    """Evaluate a chain from left to right; a transposed vector must meet its `@` in it."""
+    """Evaluate a chain from left to right, in which a transposed vector must be followed by `@`."""
     scope = request.scope
     value = yield ValueRequest(node.first, scope, row=True)
     for k, term in enumerate(node.rest):
@@ -77,7 +77,7 @@ def product(node: ProductChain, request: ValueRequest) -> Steps:
 
 @dataclass(frozen=True, slots=True)
 class _Factors:
-    """Both sides of operator k of a chain, as operands for messages."""
+    """The two sides of operator k of a chain, as operands for messages."""
 
     node: ProductChain
     k: int
@@ -129,7 +129,7 @@ def _row_times(op: str, row: Span, left: Operand, right: Operand) -> StatementEr
 
 
 def _refuse_square(factors: _Factors) -> None:
-    """Raise an error for `*` and `/` of square matrices over one dim, which are ambiguous."""
+    """Raise an error for `*` and `/` of square matrices over the same dim, which are ambiguous."""
     if not is_square(factors.b) or (factors.op == "*" and factors.a.axes != factors.b.axes):
         return
     left, right = factors.operands

@@ -1,4 +1,4 @@
-"""Reductions by index, as `sum(expr for i in n if condition)`, and along axes of arrays."""
+"""Reductions over indices, such as `sum(expr for i in n if condition)`, and along array axes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _NEUTRAL = {"prod": 1.0, "max": -math.inf, "min": math.inf, "logsumexp": -math.i
 
 
 _OUTSIDE = ("E210", "E211")
-"""Codes of an index that leaves its axis, which a condition may prevent."""
+"""Codes of errors for an index outside its axis, which a condition may prevent."""
 _BY_INDEX = ("sum", "mean", *_NEUTRAL)
 
 
@@ -53,7 +53,7 @@ def comprehension(node: Comprehension, request: ValueRequest) -> Steps:
     whole = TupleSet(labels, inner, {}, conjuncts(node.condition))
     if node.condition is None:
         return (yield from _over(node, scope, whole))
-    # A condition may be what keeps an index inside its axis.
+    # A condition may be what ensures that an index stays inside its axis.
     before = dict(scope.model.bounds)
     try:
         result = yield from _over(node, scope, whole)
@@ -69,7 +69,7 @@ def comprehension(node: Comprehension, request: ValueRequest) -> Steps:
 
 
 def _over_list(node: Comprehension, scope: Scope, guarded: bool) -> Steps:
-    """A reduction over tuples that data decide."""
+    """A reduction over tuples that depend on data."""
     tuples = yield from tuple_set(node.iterations, conjuncts(node.condition), scope, guarded)
     if tuples.groups and node.function.text not in ("sum", "mean"):
         around = ", ".join(f"`{label.name}`" for label in tuples.groups)
@@ -80,7 +80,7 @@ def _over_list(node: Comprehension, scope: Scope, guarded: bool) -> Steps:
 
 
 def _over(node: Comprehension, scope: Scope, tuples: TupleSet) -> Steps:
-    """A reduction of terms over a set of tuples, some of which conditions leave out."""
+    """A reduction over a set of tuples, some of which are excluded by conditions."""
     name, labels, inner = node.function.text, tuples.labels, tuples.scope
     groups = dict(tuples.groups)
     conditions: list[Value] = []
@@ -161,7 +161,7 @@ def reduced(
 ) -> Value:
     """`prod`, `max`, `min` or `logsumexp` of a value over some labels and some axes.
 
-    The value counts once per value of a label that it does not depend on.
+    Along a label on which it does not depend, the value is repeated.
     """
     value = settled(value)
     absent = [label for label in labels if label not in value.labels]
@@ -197,12 +197,12 @@ def require_nonempty(name: str, model: Elaboration, dims: Sequence[Dim], span: S
 
 
 def _product(expr: Expr, axes: Axes) -> Expr:
-    """The product of factors; both forms have the right derivative where factors are 0."""
+    """The product along `axes`, in a form whose derivative is right where factors are 0."""
     for axis in reversed(axes):
         dim = expr.shape[axis]
         if dim.is_literal and 1 <= dim.const <= MOST_UNROLLED:
             elements = [_element(expr, axis, k) for k in range(dim.const)]
-            # In pairs, so that the graph remains shallow.
+            # Pairwise, so that the graph remains shallow.
             expr = balanced(mul, elements)
         else:
             expr = build.product_over(expr, axis)

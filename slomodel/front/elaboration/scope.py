@@ -1,4 +1,4 @@
-"""Names: those declared so far, and those bound at an expression."""
+"""The scopes of names: those declared so far, and those bound at an expression."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from slomodel.problem import Bound, Check, LookupBound, TupleCount
 
 _MOST_NOT_FINITE = 10
 CONSTANTS = {"pi": Const(math.pi, sp.pi), "e": Const(math.e, sp.E)}
-"""Names of constants, unless the model declares them."""
+"""Names of constants, unless the model declares them itself."""
 
 SymbolKind: TypeAlias = Literal["dim", "data", "variable", "definition", "function"]
 
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """A declared name; without dim, value and fn, its declaration has failed."""
+    """A declared name; if dim, value and fn are all missing, its declaration has failed."""
 
     name: str
     kind: SymbolKind
@@ -44,13 +44,14 @@ class Symbol:
 
 @dataclass(slots=True)
 class Elaboration:
-    """State of elaboration: symbols in order, and what evaluation of expressions records.
+    """State of elaboration: symbols in order, and facts recorded during evaluation of expressions.
 
-    `later` holds the places of names that a later statement declares, `functions` every `fn`;
-    `masked` the choices that `masked` made, `masks` the names of data with that attribute,
+    `later` has the positions of names that a later statement declares, `functions` every `fn`;
+    `masked` the choices that `masked` constructed, `masks` the names of data with that attribute,
     `counts` the sizes of means with `if`, `files` the first name that each `from` reads. `whole`
-    holds the data of whole numbers, with the size of the axis that they index if it is declared.
-    `tuple_counts` are the sizes of index sets that data decide, each after those it uses.
+    has the data whose elements are whole numbers, with the size of the axis that they index if
+    declared. `tuple_counts` are the sizes of index sets that depend on data, each after those it
+    uses.
     `bounds`, `lookups` and `warnings` are ordered sets.
     """
 
@@ -78,7 +79,7 @@ class Elaboration:
         return Label(name, dim, start or Dim(), self.labels, is_range)
 
     def tuple_label(self, count: Expr) -> Label:
-        """A new label over a dim whose size is `count`, a scalar of data alone."""
+        """A new label over a dim whose size is `count`, a scalar computed from data alone."""
         name = f"tuples[{len(self.tuple_counts) + 1}]"
         self.tuple_counts.append(TupleCount(name, count))
         return self.label("", named(name))
@@ -118,7 +119,7 @@ class Elaboration:
         self.warnings[diagnostic] = None
 
     def _warn_not_finite(self, fact: str, span: Span) -> None:
-        """Warn once: an enclosing expression is not finite for the same reason."""
+        """Warn once: the enclosing expressions are not finite for the same reason."""
         told = [w.span for w in self.warnings if w.code == "W205" and w.span is not None]
         inner = any(span.start <= one.start and one.end <= span.end for one in told)
         if not inner and len(told) < _MOST_NOT_FINITE:
@@ -137,7 +138,7 @@ _ARTICLE = {
 
 
 def described(symbol: Symbol) -> str:
-    """A symbol and its kind, as in `y is data`."""
+    """A symbol with its kind, such as `y is data`."""
     return f"`{symbol.name}` is {_ARTICLE[symbol.kind]}"
 
 
@@ -155,7 +156,7 @@ class Scope:
         return replace(self, local={**self.local, **names})
 
     def find(self, name: Name) -> Local | Symbol:
-        """The meaning of a name. Raises StatementError if it is unknown or has failed."""
+        """The meaning of a name. Raises StatementError if unknown or if its declaration failed."""
         local = self.local.get(name.text)
         if local is not None:
             return local

@@ -33,19 +33,19 @@ class Operand:
 
     @property
     def name(self) -> str:
-        """The name that the operand consists of, or an empty text."""
+        """The name, if the operand is a name; otherwise an empty string."""
         only = self.nodes[0] if len(self.nodes) == 1 else None
         return only.text if isinstance(only, Name) else ""
 
     @property
     def text(self) -> str:
-        """How a message quotes the operand."""
+        """The operand as quoted in a message."""
         text = " ".join(self.span.text.split())
         return text if len(text) <= 40 else text[:40] + "…"
 
     @property
     def bracketed(self) -> str:
-        """The text as an operand of any operator: in parentheses if it needs them."""
+        """The text as an operand of any operator: in parentheses if necessary."""
         simple = (
             isinstance(self.nodes[0], (Name, NumberLiteral, Index, FunctionCall))
             and len(self.nodes) == 1
@@ -54,7 +54,7 @@ class Operand:
 
     @property
     def transposed(self) -> str:
-        """The text of the operand transposed."""
+        """The text of the transposed operand."""
         only = self.nodes[0]
         if len(self.nodes) == 1 and isinstance(only, Transpose):
             return only.operand.span.text
@@ -71,7 +71,7 @@ def marks(*operands: Operand) -> tuple[Mark, ...]:
 
 
 def note(scope: Scope, pairs: Iterable[tuple[Operand, Axis]]) -> str:
-    """The origin of the dims: `A is [m, n] (line 4), y is [n] (line 4)`."""
+    """A note on the origin of the dims: `A is [m, n] (line 4), y is [n] (line 4)`."""
     found: list[str] = []
     for one, axis in pairs:
         symbols = _symbols(scope, one.nodes)
@@ -85,7 +85,7 @@ def note(scope: Scope, pairs: Iterable[tuple[Operand, Axis]]) -> str:
 
 
 def _symbols(scope: Scope, nodes: Sequence[Node]) -> list[Symbol]:
-    """The declared arrays that occur in some nodes, in the order of the text."""
+    """The declared arrays that occur in given nodes, in the order of the text."""
     found: dict[str, Symbol] = {}
     stack: list[Node] = list(reversed(nodes))
     while stack:
@@ -101,7 +101,7 @@ def _symbols(scope: Scope, nodes: Sequence[Node]) -> list[Symbol]:
 def unequal(
     scope: Scope, what: str, span: Span, operands: Sequence[Operand], remedy: str = ""
 ) -> StatementError:
-    """The error for unequal shapes in an elementwise operation, which `what` names."""
+    """The error for unequal shapes in an elementwise operation named `what`."""
     arrays = [one for one in operands if one.value.axes]
     left = arrays[0]
     right = next(o for o in arrays if _clash(left.value.axes, o.value.axes) is not None)
@@ -120,7 +120,7 @@ def unequal(
 
 
 def _matrix_product(what: str, left: Operand, right: Operand) -> str:
-    """The remedy if `*` was meant as the matrix product, as in other languages."""
+    """The remedy if `*` was probably meant as a matrix product, as in other languages."""
     a, b = left.value.axes, right.value.axes
     if what != "`*`" or len(a) + len(b) < 3:
         return ""
@@ -189,7 +189,7 @@ def unfit_product(scope: Scope, span: Span, left: Operand, right: Operand) -> St
 
 
 def parenthesised(node: ProductChain, k: int) -> str:
-    """The remedy `y .* (X @ w)` for `y * X @ w`, if term k of the chain did not fit; else empty."""
+    """The remedy `y .* (X @ w)` for `y * X @ w`, if term k of the chain did not fit, or empty."""
     if node.rest[k].op not in ("*", ".*") or k + 1 >= len(node.rest):
         return ""
     if node.rest[k + 1].op != "@":

@@ -1,4 +1,4 @@
-"""Tables of indices: expressions of whole numbers that depend on data alone."""
+"""Index tables: expressions of whole numbers that depend on data alone."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ from slomodel.ir.walk import inputs, postorder
 from slomodel.problem import LookupBound
 
 _WHOLE = (abs, add, clip, maximum, minimum, mul, neg, relu, sign, square, sub, where)
-"""Functions that take whole numbers to whole numbers."""
+"""Functions that map whole numbers to whole numbers."""
 
 
 _CALLED = ("abs", "max", "min", "where")
-"""What an index may call."""
+"""Functions that may be called in an index."""
 
 
 def reads_arrays(item: Syntax, scope: Scope) -> bool:
-    """Whether an index uses arrays or functions, not only dims and indices: it may be a table."""
+    """Whether an index uses more than dims and indices, so that it may be a table."""
     stack: list[Node] = [item]
     while stack:
         node = stack.pop()
@@ -67,9 +67,9 @@ def reads_arrays(item: Syntax, scope: Scope) -> bool:
 
 
 def check_table(model: Elaboration, table: Expr, axis: Dim, item: Syntax) -> None:
-    """An index into an axis of size `axis` must be whole, of data, and inside.
+    """Check that an index is a whole number, depends on data alone, and lies inside its axis.
 
-    What only the data decide is tested at bind. Raises StatementError.
+    Properties that depend on the values of data are tested at bind. Raises StatementError.
     """
     _check_whole(model, table, axis, item)
     if domain_of(table, model) != axis:
@@ -77,7 +77,7 @@ def check_table(model: Elaboration, table: Expr, axis: Dim, item: Syntax) -> Non
 
 
 def domain_of(table: Expr, model: Elaboration) -> Dim | None:
-    """The declared size below which all elements of a table are, as far as it is known."""
+    """The declared upper limit, exclusive, of all elements of a table; None if it is not known."""
     while isinstance(table, (Reshape, Gather)) or _is_view(table):
         table = table.operands[0]
     return model.whole.get(table)
@@ -115,7 +115,7 @@ def is_table(table: Expr, model: Elaboration) -> bool:
 
 
 def is_whole(table: Expr, whole: Mapping[Expr, Dim | None]) -> bool:
-    """Whether all elements of an expression of data are whole where those in `whole` are."""
+    """Whether all elements of an expression of data are whole numbers if those in `whole` are."""
     return _whole_nodes(table, whole)[table]
 
 
@@ -141,7 +141,7 @@ def _is_whole(node: Expr, known: Mapping[Expr, bool], whole: Mapping[Expr, Dim |
 
 
 def _undeclared(node: Input, axis: Dim, span: Span) -> StatementError:
-    """Data that are used as an index without being declared as such."""
+    """The error for data that are used as an index without being declared so."""
     shape = ", ".join(str(dim) for dim in node.shape)
     place = f"{node.name}[{shape}]" if shape else node.name
     message = f"`{node.name}` is an index here, and is not declared as index data"

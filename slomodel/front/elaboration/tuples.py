@@ -1,9 +1,9 @@
-"""Index sets that are no product of ranges: lists of their tuples, which data decide at bind.
+"""Index sets that are not products of ranges: lists of tuples, computed from data at bind.
 
-A range whose bounds depend on other indices or on data, as in `j in range(i)` and
-`k in range(first[g], first[g+1])`, makes a list of tuples. An index is then a table over the list,
-so that work and memory are proportional to the tuples. Conditions on indices and data leave only
-the tuples for which they hold: what they guard is not read elsewhere.
+A range whose bounds depend on other indices or on data, such as `j in range(i)` and `k in
+range(first[g], first[g+1])`, gives a list of tuples. An index is then a table over the list, so
+that work and memory are proportional to the number of tuples. Conditions on indices and data select
+the tuples for which they hold: expressions guarded by them are not evaluated elsewhere.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from slomodel.ir.walk import inputs
 class TupleSet:
     """The tuples that a sum runs over.
 
-    `labels` are summed over, `scope` is where the terms stand. `groups` has the position, of each
-    term, along the indices from around the sum that the bounds or conditions depend on; `left` are
-    the conditions that are not yet taken into account.
+    `labels` are summed over, `scope` is that of the terms. `groups` maps each outer index on which
+    the bounds or conditions depend to its position in each term; `left` are the conditions that
+    have not been taken into account yet.
     """
 
     labels: tuple[Label, ...]
@@ -42,11 +42,11 @@ class TupleSet:
 
 
 Built: TypeAlias = Generator[ValueRequest, Value, TupleSet]
-"""A set under construction: requests for the values of bounds and conditions."""
+"""The construction of a set: yields requests for the values of bounds and conditions."""
 
 
 def has_dependent_range(iterations: Sequence[Iteration], scope: Scope) -> bool:
-    """Whether the bounds of a range name indices or arrays."""
+    """Whether the bounds of some range contain indices or arrays."""
     names = {iteration.name.text for iteration in iterations}
     return any(_is_dependent(iteration, scope, names) for iteration in iterations)
 
@@ -75,7 +75,7 @@ def tuple_set(
 ) -> Built:
     """The tuples of a sum with dependent ranges.
 
-    `guarded`: the indices of conditions on indices and data become a list in any case.
+    `guarded`: the indices in conditions on indices and data always become a list.
     """
     tuples = _TupleList(scope.model)
     plain: dict[str, Label] = {}
@@ -120,7 +120,7 @@ def tuple_set(
 def _bounds(
     iteration: Iteration, scope: Scope
 ) -> Generator[ValueRequest, Value, tuple[Value, Value]]:
-    """The first value of a range and the end that it leaves out."""
+    """The first value of a range and its exclusive end."""
     domain = iteration.domain
     assert isinstance(domain, FunctionCall)
     if domain.kwargs or not 1 <= len(domain.args) <= 2:
@@ -147,9 +147,9 @@ def _is_of_data(node: Expr) -> bool:
 
 @dataclass(slots=True)
 class _TupleList:
-    """A list of tuples that grows: `positions` along labels, `values` of indices by name.
+    """A growing list of tuples: `positions` along labels, `values` of indices by name.
 
-    All are over `label`, which is None while the list has no index.
+    All of them run over `label`, which is None while the list has no index.
     """
 
     model: Elaboration
@@ -158,7 +158,7 @@ class _TupleList:
     values: dict[str, Value] = field(default_factory=dict)
 
     def take(self, label: Label) -> None:
-        """Make an index that was a label one of the list: each tuple with each of its values."""
+        """Turn an index label into an index of the list: each tuple with each of its values."""
         if self.label is None:
             self.label = self.model.label("", label.dim)
             position = Value(build.iota(label.dim), (self.label,))
@@ -168,7 +168,7 @@ class _TupleList:
         self.values[label.name] = combine(add, position, number_of(label.start))
 
     def extend(self, name: str, low: Value, high: Value) -> None:
-        """Add an index that runs from `low` up to `high`, both whole numbers of data."""
+        """Add an index from `low` up to, but excluding, `high`, both whole numbers of data."""
         if self.label is None:
             self.label = self.model.label("", literal(1))
         low, high = self.at(low), self.at(high)
@@ -178,7 +178,7 @@ class _TupleList:
         self.values[name] = combine(add, self.values[name], offset)
 
     def select(self, condition: Value) -> None:
-        """Keep the tuples for which a condition on their indices and data holds."""
+        """Select the tuples for which a condition on their indices and data holds."""
         condition = self.at(condition)
         if not condition.labels:
             self._keep(self._along(combine(where, condition, number(1.0), number(0.0))).expr, True)
@@ -186,7 +186,7 @@ class _TupleList:
             self._keep(condition.expr, False)
 
     def at(self, value: Value) -> Value:
-        """A value over labels that the list has, at its tuples."""
+        """A value over labels that belong to the list, evaluated at its tuples."""
         if not any(label in self.positions for label in value.labels):
             return value
         assert self.label is not None
@@ -201,7 +201,7 @@ class _TupleList:
         return Value(build.broadcast(value.expr, (), (self.label.dim,)), (self.label,))
 
     def _repeat(self, counts: Expr) -> Value:
-        """Repeat each tuple so many times; the number of each repetition."""
+        """Repeat each tuple by its count, and return the number of each repetition."""
         assert self.label is not None
         if not counts.rank:
             counts = build.broadcast(counts, (), (self.label.dim,))
@@ -217,7 +217,7 @@ class _TupleList:
         self._move("select", numbers, label)
 
     def _move(self, what: Listed, source: Expr, label: Label) -> None:
-        """Go over to the tuples that a list of positions picks."""
+        """Replace the tuples by those at a list of positions."""
         table = build.listing(what, source, label.dim)
 
         def moved(value: Value) -> Value:

@@ -85,7 +85,7 @@ def _check_call(statement: Fn, called: Name, model: Elaboration) -> None:
         return
     path = _way_back(called.text, statement.name.text, model)
     if any(name in model.symbols for name in path):
-        raise StatementError(None)  # the cycle was reported at its first function
+        raise StatementError(None)  # the cycle has been reported at its first function
     if path:
         names = ", which calls ".join(f"`{name}`" for name in path)
         raise error("E222", f"`{statement.name.text}` calls {names}", called.span, remedy)
@@ -93,7 +93,7 @@ def _check_call(statement: Fn, called: Name, model: Elaboration) -> None:
 
 
 def _way_back(start: str, goal: str, model: Elaboration) -> list[str]:
-    """The names on a path of calls between two functions, both included; empty if there is none."""
+    """The names on a path of calls from one function to another, inclusive; empty if none."""
     paths = {start: [start]}
     waiting = [start]
     while waiting:
@@ -109,7 +109,7 @@ def _way_back(start: str, goal: str, model: Elaboration) -> list[str]:
 
 
 def _expanded(node: FunctionCall, scope: Scope) -> Steps:
-    """Apply a function of the model elementwise: its body sees the arguments as scalars.
+    """Apply a function of the model elementwise: in its body the arguments are scalars.
 
     The axes of the arguments become index labels while the body is evaluated.
     """

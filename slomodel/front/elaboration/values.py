@@ -14,14 +14,14 @@ from slomodel.ir.expr import Const, Einsum, Expr, Map
 from slomodel.ir.function import ScalarFunction
 
 Axis: TypeAlias = Dim | None
-"""One axis of a value; None is an axis created by `None` in an index: only that broadcasts."""
+"""An axis of a value; None is one created by `None` in an index, the only kind that broadcasts."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Label:
     """An index variable in scope: it takes `dim` values, `start`, `start + 1`, ….
 
-    `order` numbers labels in the order of construction; `is_range` if the domain was a `range`.
+    `order` numbers labels in the order of their construction; `is_range`: the domain was a `range`.
     """
 
     name: str
@@ -33,10 +33,10 @@ class Label:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Value:
-    """An array of shape `axes` for each value of the index `labels` that it depends on.
+    """An array of shape `axes` for each value of the index `labels` on which it depends.
 
-    The node `expr` has an axis for each label, in the labels' order, then one for each axis
-    that is not None. `row` is the span of a transposed vector that is not yet multiplied by `@`.
+    The node `expr` has one axis per label, in the order of the labels, then one for each axis that
+    is not None. `row` is the span of a transposed vector that has not been multiplied by `@` yet.
     """
 
     expr: Expr
@@ -50,7 +50,7 @@ class Value:
 
     @property
     def dims(self) -> Shape:
-        """The numbers of the node's axes that are not labels."""
+        """The dims of the axes of the node that are not labels."""
         return self.expr.shape[len(self.labels) :]
 
 
@@ -64,7 +64,7 @@ def number(value: float) -> Value:
 
 
 def show(value: Value) -> str:
-    """The shape as the language writes it, `[m, None]` or `scalar`."""
+    """The shape in the notation of the language, `[m, None]` or `scalar`."""
     return show_axes(value.axes)
 
 
@@ -128,7 +128,7 @@ def combine(function: ScalarFunction, *values: Value) -> Value:
 
 
 def settled(value: Value) -> Value:
-    """The value with every axis created by `None` as an axis of size 1."""
+    """The value with every axis created by `None` replaced by an axis of size 1."""
     if None not in value.axes:
         return value
     dims = tuple(literal(1) if axis is None else axis for axis in value.axes)
@@ -142,7 +142,7 @@ def settled(value: Value) -> Value:
 def as_axes(value: Value, labels: Sequence[Label], axes: Sequence[Axis]) -> Value:
     """A value without axes, with `labels` turned into axes: one per entry that is not None.
 
-    It is broadcast along labels that it does not depend on.
+    It is broadcast along labels on which it does not depend.
     """
     kept = tuple(label for label in value.labels if label not in labels)
     every = (*kept, *labels)
@@ -181,7 +181,7 @@ def square_root(value: Value) -> Value:
 
 
 def _root_of(node: Expr) -> Expr | None:
-    """s if the node is the root of a sum of squares s, else None."""
+    """The sum of squares s if the node is the root of s, otherwise None."""
     return node.operands[0] if isinstance(node, Map) and node.function is root else None
 
 

@@ -1,1 +1,1 @@
-"""Lints: checks of a model that warn of what was probably not meant."""
+"""Lints: checks that warn of probable mistakes in a model."""

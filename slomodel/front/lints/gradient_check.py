@@ -1,4 +1,4 @@
-"""Check of the kernels' gradient against a derivative computed without them."""
+"""Check of the kernels' gradient against an independently computed derivative."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from slomodel.reference import Array, evaluate
 
 Vector = NDArray[np.float64]
 
-# A complex step suffers no cancellation, so it can be far below the unit roundoff.
+# A complex step causes no cancellation, so that it can be far below the unit roundoff.
 STEP = 1e-100
-# Beyond this many elements a variable is probed along random directions.
+# Variables with more elements than this are tested along random directions.
 MOST_ELEMENTS = 200
 DIRECTIONS = 50
 
@@ -28,10 +28,10 @@ def gradient_deviation(
 ) -> dict[str, float]:
     """Largest |g·v − d| / ‖g‖‖v‖ over directions v, for each variable.
 
-    g is the whole gradient, of which `gradient` holds the part of each variable: a part that is
+    g is the whole gradient, of which `gradient` holds the part for each variable: a part that is
     zero up to rounding is accepted beside others of magnitude 1. d is the derivative along v by a
-    complex step through the reference interpreter; v are all unit vectors or, beyond 200 elements,
-    random directions. If g is zero the deviation is absolute.
+    complex step through the reference interpreter; v runs over all unit vectors or, beyond 200
+    elements, over random directions. If g is zero the deviation is absolute.
     """
     norm = _norm(gradient.values())
     return {

@@ -1,7 +1,7 @@
-"""Values of nodes at the start that hold for all data: a single number, or constant along axes.
+"""Facts about nodes at the start that hold for all data: a single value, or constant along axes.
 
-Abstract interpretation: a variable initialised by a number has it in every element; data may have
-any values. The facts hold in exact arithmetic, for finite data.
+This is an abstract interpretation: a variable initialised by a number has that number in every
+element, and data may have any values. The facts hold in exact arithmetic, for finite data.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from slomodel.ir.walk import postorder
 
 @dataclass(frozen=True, slots=True)
 class InitialFact:
-    """`value` of all elements, if known; the elements are equal along `constant_axes`."""
+    """`value` is that of all elements, if known; the elements are equal along `constant_axes`."""
 
     value: float | None = None
     constant_axes: frozenset[int] = frozenset()
@@ -61,7 +61,7 @@ def _everywhere(node: Expr, value: float | None) -> InitialFact:
 
 @singledispatch
 def _fact(node: Expr, operands: list[InitialFact]) -> InitialFact:
-    """The fact of a node from those of its operands; nothing known without a rule."""
+    """The fact about a node from those about its operands; nothing is known without a rule."""
     return InitialFact()
 
 

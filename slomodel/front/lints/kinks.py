@@ -42,9 +42,9 @@ def nonsmooth_warnings(
     checks: Sequence[Check] = (),
     arrays: Mapping[str, NDArray[np.float64]] = MappingProxyType({}),
 ) -> list[Diagnostic]:
-    """A warning for each node that depends on x and is not C¹; `place` serves nodes without a span.
+    """A warning for each node that depends on x and is not C¹; `place` is for nodes without span.
 
-    Kinks that a product smooths, as in |t|³, give no warning.
+    There is no warning for kinks that a product smooths, as in |t|³.
     """
     limits = lower_limits(data, checks, arrays)
     order = differentiated(objective)
@@ -68,7 +68,7 @@ def nonsmooth_warnings(
 
 
 def smoothness_of(node: Map, limits: Mapping[Expr, float]) -> int:
-    """How often a function is continuously differentiable, given lower bounds of its operands."""
+    """Order of continuous differentiability of a function, given lower bounds on operands."""
     function = node.function
     if function.smoothness_above is None:
         return function.smoothness
@@ -93,7 +93,7 @@ def lower_limits(
 ) -> dict[Expr, float]:
     """Lower bounds on data, and on nodes that the model's checks bound, such as `check s > 1`.
 
-    `arrays` are data by name; data without values are assumed to be at least 0.
+    `arrays` holds data by name; data without values are assumed to be nonnegative.
     """
     found: dict[Expr, float] = {}
     for one in data:
@@ -101,8 +101,8 @@ def lower_limits(
         if array is not None and np.size(array):
             found[one.node] = float(np.min(array))
         else:
-            # Only unusual data, such as delta < 0 in `huber`, would have a kink: no warning before
-            # they are known. Bounds and methods use the actual numbers.
+            # Only unusual data, such as delta < 0 in `huber`, would cause a kink: there is no
+            # warning before they are known. Bounds and methods use the actual numbers.
             found[one.node] = 0.0 if one.default is None else one.default
     conditions = [check.condition for check in checks]
     while conditions:
@@ -121,7 +121,7 @@ def lower_limits(
 
 
 def _has_kink(node: Map, varying: set[Expr]) -> bool:
-    """Whether a node may have a kink: not a `where` that never switches or is smooth there."""
+    """Whether a node may have a kink: not if it is a `where` that never switches or is smooth."""
     if node.function is not where:
         return True
     return node.operands[0] in varying and not is_continuously_differentiable(node, varying)
@@ -139,8 +139,8 @@ def smoothness(
 ) -> int:
     """Lower bound on the order of continuous differentiability of the objective.
 
-    It is the least over its functions, and a joint of a `where` may be smoother than is proved.
-    `arrays` are data by name; the values of others are unknown.
+    It is the minimum over its functions; a joint of a `where` may be smoother than is proved.
+    `arrays` holds data by name; the values of other data are unknown.
     """
     variables: set[Expr] = set(problem.inputs)
     order = differentiated(problem.objective)
@@ -157,7 +157,7 @@ def smoothness(
 
 
 def _order(node: Map, moving: set[Expr], limits: Mapping[Expr, float]) -> int:
-    """Order of differentiability of a node; a constant choice has no kink."""
+    """Order of differentiability of a node; a choice that is constant has no kink."""
     if node.function is not where:
         return smoothness_of(node, limits)
     return max(0, continuity_order(node, moving)) if node.operands[0] in moving else ANALYTIC

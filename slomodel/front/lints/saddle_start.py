@@ -1,4 +1,4 @@
-"""A warning about starts that products of variables cannot leave: all zero, or all equal."""
+"""A warning about starts that no step can leave: variables in products all zero, or all equal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _REMEDY_OF_SADDLE = "unless the optimum is there, start at random: `init normal(
 
 
 def with_saddle_warning(problem: Problem) -> Problem:
-    """The problem with a warning if no step can leave its start, whatever the data."""
+    """The problem, with a warning if no step can leave its start, whatever the data."""
     starts = {v.node: s for v in problem.variables if (s := _number(v)) is not None}
     order = postorder(problem.objective) if starts else []
     moving = dependents(order, lambda n: isinstance(n, Input) and n.role == "variable")
@@ -51,7 +51,7 @@ def with_saddle_warning(problem: Problem) -> Problem:
 
 
 def _number(variable: Variable) -> float | None:
-    """The number that all elements start from."""
+    """The number to which all elements are initialised; None if they differ."""
     named = {"zeros": 0.0, "ones": 1.0}
     init = variable.init
     return init.parameters[0] if init.kind == "number" else named.get(init.kind)
@@ -69,13 +69,13 @@ def _factors(node: Expr, moving: set[Expr]) -> list[_Factor]:
 
 
 def _is_suspect(node: Expr, factors: list[_Factor], facts: _Facts) -> bool:
-    """Whether the start may be stationary for a product; the gradient decides."""
+    """Whether a product may be stationary at the start; the gradient decides."""
     zero = sum(facts[operand].is_zero for operand, _ in factors)
     return zero > 1 or next(_units(node, factors, facts), None) is not None
 
 
 def _variables(factors: list[_Factor], dim: Dim | None = None) -> tuple[Input, ...]:
-    """The variables below some factors; with `dim`, those that have an axis of that dim."""
+    """The variables below some factors; with `dim`, only those with an axis of that dim."""
     found = inputs(*(operand for operand, _ in factors))
     return tuple(v for v in found if v.role == "variable" and (dim is None or dim in v.shape))
 
@@ -97,7 +97,7 @@ def _stuck(
 def _in_step(
     node: Expr, factors: list[_Factor], slopes: Mapping[Input, Expr], facts: _Facts
 ) -> Iterator[tuple[Dim, tuple[Input, ...]]]:
-    """Dims over which a product sums equal terms, with the variables in these.
+    """Dims over which a product sums equal terms, and the variables with these dims.
 
     The terms are the hidden units of a factorisation or a network: if the gradient is constant
     along them as well, they remain equal in every step.
@@ -114,7 +114,10 @@ def _in_step(
 def _units(
     node: Expr, factors: list[_Factor], facts: _Facts
 ) -> Iterator[tuple[Dim, list[_Factor]]]:
-    """Dims that are summed over, along which factors of unlike axes are constant; the factors."""
+    """Summed dims along which the factors are constant, where the factors differ in axes.
+
+    Yields each dim with the factors that have it.
+    """
     if not isinstance(node, Einsum):
         return
     known = [facts[operand] for operand in node.operands]

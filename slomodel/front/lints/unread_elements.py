@@ -1,4 +1,4 @@
-"""A warning about arrays whose first elements are never read: sums that count from 1."""
+"""A warning about arrays whose first elements are never read, as by sums that count from 1."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ def with_unread_warnings(problem: Problem) -> Problem:
 
 
 def _unread(node: Input, uses: list[Expr]) -> Iterator[tuple[int, int]]:
-    """Axes whose first elements no use reads, and the least index that is read."""
+    """Axes whose first elements are never read, with the least index that is."""
     if not uses or not all(isinstance(use, Gather) and not is_listed(use) for use in uses):
         return
     taken = [(affine(use.index), use.shape) for use in uses if isinstance(use, Gather)]
     for axis, dim in enumerate(node.shape):
         least = [_least(index[axis], shape) for index, shape in taken]
         known = [one for one in least if one is not None]
-        # A single element, as in `x[3]`, is intended; a range that starts at 1 seldom is.
+        # A single element, such as `x[3]`, is intended; a range that starts at 1 rarely is.
         runs = any(any(index[axis].coefficients) for index, _ in taken)
         if runs and len(known) == len(least) and min(known) > 0 and not dim.is_literal:
             yield axis, min(known)
 
 
 def _least(index: Affine, iterated: Shape) -> int | None:
-    """The least value of an index, if that is the same number for all sizes."""
+    """The least value of an index if it is the same number for all sizes; otherwise None."""
     least: Dim = index.offset
     for coefficient, dim in zip(index.coefficients, iterated, strict=True):
         if coefficient < 0:

@@ -1,7 +1,7 @@
 """From a SymPy expression to a problem, without simplification or differentiation.
 
-SymPy itself rewrites an expression when it is constructed: `sqrt(x**2)` of a real symbol becomes
-`Abs(x)`, `x/x` becomes 1 and `exp(log(x) + 1)` becomes `E*x` before they are read here.
+SymPy itself rewrites an expression on construction: before it arrives here, `sqrt(x**2)` of a real
+symbol has become `Abs(x)`, `x/x` has become 1, and `exp(log(x) + 1)` has become `E*x`.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def problem_from_sympy(
 
 
 def _whole(declared: DataDeclaration) -> DataDeclaration:
-    """Data that are used as indices."""
+    """The declaration for data that are used as indices."""
     return replace(declared, attributes=declared.attributes | {"whole"})
 
 
@@ -123,7 +123,7 @@ def _scalar_objective(expr: sp.Basic) -> sp.Expr:
 def _rolled(
     objective: sp.Expr, scope: IndexScope, declared: DeclaredNames
 ) -> tuple[Rolled, Input | None]:
-    """The graph with long sums rolled, and the vector of all variables if that needs one."""
+    """The graph with long sums rolled, and the vector of all variables if one is needed."""
     vector = packed(declared, scope.translation)
     graph = _graph(objective, scope)
     rolled = Rolled(graph)
@@ -136,7 +136,7 @@ def _graph(objective: sp.Expr, scope: IndexScope) -> Expr:
     try:
         return run(SymPyRequest(objective, scope), _rule).expr
     except StatementError as error:
-        # Errors of rules that are shared with model text.
+        # Errors from rules that are shared with model text.
         raise error.kind(error.diagnostic or str(error)) from None
 
 

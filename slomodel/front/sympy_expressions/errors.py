@@ -1,4 +1,4 @@
-"""Errors about a SymPy expression: code, sub-expression, and what to write instead."""
+"""Errors about a SymPy expression: code, sub-expression, and remedy."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LONGEST = 100
 
 
 def shown(node: sp.Basic) -> str:
-    """The node as SymPy prints it, truncated if long: SymPy's printer would recurse."""
+    """The node as SymPy prints it, truncated if long, since SymPy's printer would recurse."""
     if _is_small(node):
         text = " ".join(str(node).split())
         return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
@@ -63,7 +63,7 @@ def error(
 
 
 class Origins(Mapping[Expr, Span]):
-    """Map from nodes of a graph to the SymPy nodes they stem from, as spans."""
+    """Map from nodes of a graph to the spans of the SymPy nodes from which they stem."""
 
     def __init__(self) -> None:
         self._origins: dict[Expr, sp.Basic] = {}

@@ -23,7 +23,7 @@ class SymPyRequest:
 
 
 Steps: TypeAlias = Generator[SymPyRequest, Value, Value]
-"""A running rule: it yields requests, receives their values, and returns its own."""
+"""A rule in progress: it yields requests, receives their values, and returns its own value."""
 
 
 def run(first: SymPyRequest, rule: Callable[[SymPyRequest], Steps]) -> Value:

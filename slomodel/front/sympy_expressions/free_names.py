@@ -1,4 +1,4 @@
-"""Scan of a whole SymPy expression: its names, and whether every part has a rule."""
+"""The names of a whole SymPy expression, and a check that every part of it has a rule."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LOGIC = (sp.And, sp.Or, sp.Not)
 
 @dataclass(slots=True)
 class FreeNames:
-    """Names of an expression: `objects` by name, and how they are used.
+    """Names of an expression: `objects` by name, and their uses.
 
     `uses` holds the indices of each IndexedBase with its nodes, `sizes` the names in shapes and
     limits, `indices` the free names in indices, each with a node for messages.
@@ -38,7 +38,7 @@ class FreeNames:
     indices: dict[str, sp.Basic] = field(default_factory=dict)
 
     def add(self, name: str, found: sp.Basic) -> None:
-        """Raise an error if one name stands for two objects."""
+        """Record a name; raise an error if it stands for two objects."""
         known = self.objects.setdefault(name, found)
         if known != found:
             message = f"`{name}` names two objects: {described(known)} and {described(found)}"
@@ -47,7 +47,7 @@ class FreeNames:
 
 
 def described(found: sp.Basic) -> str:
-    """The constructor call of an object, with the assumptions of a symbol, as text."""
+    """The constructor call of an object as text, with the assumptions of a symbol."""
     if isinstance(found, sp.Symbol):
         return str(sp.srepr(found))
     shape = "" if found.shape is None else f" of shape {found.shape}"
@@ -61,7 +61,7 @@ def name_of(found: sp.Basic) -> str:
 
 
 def scan(roots: Iterable[sp.Basic], scope: IndexScope) -> FreeNames:
-    """The names of some expressions. Raises SlomodelError for a part without a rule."""
+    """The names in some expressions. Raises SlomodelError for a part without a rule."""
     found = FreeNames()
     stack = [(root, scope) for root in roots]
     seen: set[tuple[sp.Basic, IndexScope]] = set()
@@ -165,7 +165,7 @@ def _symbol(node: sp.Basic, scope: IndexScope, found: FreeNames) -> None:
 
 
 def _require_real(symbol: sp.Symbol) -> None:
-    """Raise an error for a symbol declared not to be real; without assumptions it is real."""
+    """Raise an error for a symbol assumed not to be real; one without assumptions is real."""
     if symbol.is_commutative is False:
         message = f"`{symbol.name}` does not commute, as numbers do"
         raise error("E403", message, symbol, "use MatrixSymbol for matrices", DomainError)
@@ -184,7 +184,7 @@ def _base(node: sp.IndexedBase, scope: IndexScope, found: FreeNames) -> None:
 
 
 def _sizes(parts: Iterable[sp.Basic], scope: IndexScope, found: FreeNames) -> None:
-    """The names in shapes or limits."""
+    """Record the names in shapes or limits."""
     for part in parts:
         size(part, scope)
         for symbol in part.free_symbols:

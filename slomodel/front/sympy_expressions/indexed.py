@@ -25,7 +25,7 @@ from slomodel.problem import Bound, LookupBound
 
 
 def sum_over(request: SymPyRequest) -> Steps:
-    """A Sum as one contraction; a term without the index counts once per value of the index."""
+    """A Sum as one contraction; a term without the index counts once per value."""
     labels, inner = enter(request.node, request.scope)
     body = yield SymPyRequest(request.node.function, inner)
     return total(body, labels, ())
@@ -54,7 +54,7 @@ def matrix_element(request: SymPyRequest) -> Steps:
 def element(base: Value, indices: Sequence[sp.Basic], node: sp.Basic, scope: IndexScope) -> Steps:
     """The elements of an array at some indices, for all values of the labels in these.
 
-    An index may be, or contain, elements of data: they must be whole numbers.
+    An index may be or contain elements of data, which must be whole numbers.
     """
     if len(indices) != base.rank:
         message = f"{len(indices)} indices for an array of shape {show(base)}"
@@ -85,7 +85,7 @@ def _index(form: AffineIndex | Value, labels: Sequence[Label]) -> Index:
 
 
 def _check_table(table: Value, axis: Dim, node: sp.Basic, scope: IndexScope) -> None:
-    """Refuse an index that depends on a variable or need not be whole; the rest shows at bind."""
+    """Refuse an index that depends on variables or may not be whole; bind tests the rest."""
     translation = scope.translation
     used = inputs(table.expr)
     if table.axes or any(one.role != "data" for one in used):
@@ -117,7 +117,7 @@ def _transposition(
 
 
 def _check(form: AffineIndex, axis: Dim, node: sp.Basic, scope: IndexScope) -> None:
-    """Raise an error for an index outside its axis; test it at bind if that depends on sizes."""
+    """Raise an error for an index outside its axis; if that depends on sizes, test it at bind."""
     counts = [label.dim for label in form.labels]
     if any(count == Dim() for count in counts):
         return

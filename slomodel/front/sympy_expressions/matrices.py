@@ -1,4 +1,4 @@
-"""Matrix expressions: sums, products, transposes, traces. A vector is a matrix of one column."""
+"""Matrix expressions: sums, products, transposes, traces. A vector is a matrix with one column."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ _ONE = (literal(1), literal(1))
 
 
 def elementwise(function: ScalarFunction, request: SymPyRequest) -> Steps:
-    """A sum or Hadamard product of matrices of one shape."""
+    """A sum or Hadamard product of matrices of the same shape."""
     values: list[Value] = []
     for part in request.node.args:
         value = yield SymPyRequest(part, request.scope)
@@ -119,7 +119,7 @@ def product(request: SymPyRequest) -> Steps:
 
 
 def trace(request: SymPyRequest) -> Steps:
-    """A trace; of a product, a contraction that never forms the product's matrix."""
+    """A trace; for a product, a contraction that does not form the product matrix."""
     inner = request.node.arg
     if isinstance(inner, sp.MatAdd):
         parts: list[Value] = []
@@ -176,7 +176,7 @@ def _factors(
 def _keyed(
     factors: Sequence[Value], node: sp.Basic, cyclic: bool = False
 ) -> list[tuple[Value, tuple[int, int]]]:
-    """Factors with keys of their axes: neighbours share one, and last and first if `cyclic`."""
+    """Factors with keys for their axes: neighbours share one, also last and first if `cyclic`."""
     for left, right in pairwise(factors):
         if left.axes[1] != right.axes[0]:
             raise _unequal(node, (left, right))

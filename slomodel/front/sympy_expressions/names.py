@@ -1,4 +1,4 @@
-"""Classification of the names of a SymPy expression: variables, data or sizes, and shapes."""
+"""Classification of the names in a SymPy expression as variables, data or sizes, with shapes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class DeclaredNames:
 
 
 def listed(variables: object) -> tuple[sp.Basic | str, ...]:
-    """The variables as given by the caller: one, or several in order, by object or name."""
+    """The variables given by the caller: one, or several in order, by object or name."""
     one_by_one = isinstance(variables, (list, tuple, sp.Tuple, sp.MatrixBase))
     entries = tuple(variables) if one_by_one else (variables,)  # type: ignore[arg-type]
     for entry in entries:
@@ -140,7 +140,7 @@ def _check_variable(name: str, found: FreeNames) -> None:
 def _shape(
     name: str, found: FreeNames, given: tuple[int, ...] | None, translation: Translation
 ) -> Shape:
-    """The shape stated by the object, else inferred from given data and from indices."""
+    """The shape stated by the object, or else inferred from the given data and the indices."""
     node = found.objects.get(name)
     if node is None or isinstance(node, sp.Symbol):
         return ()

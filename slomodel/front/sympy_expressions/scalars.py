@@ -23,7 +23,7 @@ _HALVES = (sp.Rational(1, 2), sp.Rational(-1, 2))
 
 
 def is_leaf(node: sp.Basic) -> bool:
-    """Whether a scalar node has a rule of its own; square roots have."""
+    """Whether a scalar node has a rule of its own, as square roots do."""
     return isinstance(node, _LEAVES) or is_root(node)
 
 
@@ -32,7 +32,7 @@ def is_root(node: sp.Basic) -> bool:
 
 
 def scalar(request: SymPyRequest) -> Steps:
-    """The graph of an expression of leaves, each broadcast to all labels."""
+    """The graph of an expression over its leaves, each broadcast to all labels."""
     values: dict[sp.Basic, Value] = {}
     for leaf in _leaves(request.node):
         values[leaf] = yield SymPyRequest(leaf, request.scope)
@@ -66,7 +66,7 @@ def _leaves(root: sp.Basic) -> list[sp.Basic]:
 
 
 def _along(value: Value, labels: tuple[Label, ...]) -> Expr:
-    """The node of a value, broadcast along labels that it lacks unless it is a scalar."""
+    """The node of a value, broadcast to labels that it lacks unless it is a scalar."""
     if not value.labels:
         return value.expr
     axes = tuple(labels.index(label) for label in value.labels)

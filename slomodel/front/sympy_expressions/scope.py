@@ -24,8 +24,8 @@ _LARGEST = 10**15
 class Translation:
     """State of the translation of an expression: named arrays, known sizes, and bounds.
 
-    `values` holds the arrays and sizes by name; `inner` the indices that each sum binds; `whole`
-    the data that index, whose elements have to be whole numbers.
+    `values` holds the arrays and sizes by name, `inner` the indices that each sum binds, and
+    `whole` the data used as indices, whose elements must be whole numbers.
     """
 
     sizes: Mapping[str, int]
@@ -40,7 +40,7 @@ class Translation:
     labels: int = 0
 
     def size(self, dim: Dim) -> int | None:
-        """The value of a dim, which may be negative; None if a size is not known."""
+        """The value of a dim, which may be negative; None if a size is unknown."""
         if any(name not in self.sizes for name, _ in dim.terms):
             return None
         return dim.const + sum(c * self.sizes[name] for name, c in dim.terms)

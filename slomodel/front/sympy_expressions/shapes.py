@@ -1,4 +1,4 @@
-"""Inference of the shape of an IndexedBase without one, from its indices and its data."""
+"""Inference of the shape of an IndexedBase that has none, from its indices and its data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from slomodel.front.sympy_expressions.scope import Translation
 from slomodel.ir.dims import Dim, Shape, literal
 
 Form = AffineIndex | None
-"""An index that is affine; None for one that data decide."""
+"""An affine index; None for one that depends on data."""
 
 Use = tuple[sp.Basic, tuple[Form, ...]]
 
@@ -22,9 +22,9 @@ Use = tuple[sp.Basic, tuple[Form, ...]]
 def inferred(
     name: str, uses: Sequence[Use], given: tuple[int, ...] | None, translation: Translation
 ) -> Shape:
-    """Axes as long as the largest index needs, or as long as those of the given data.
+    """Axes as long as the largest index requires, or as long as those of the given data.
 
-    If sizes decide which index is larger, the other is tested at bind.
+    If it depends on sizes which index is larger, the other one is tested at bind.
     """
     rank = len(uses[0][1])
     for node, forms in uses:
@@ -81,6 +81,6 @@ def _undecided(name: str, node: sp.Basic, a: Dim, b: Dim) -> SlomodelError:
 
 
 def _fitted(dim: Dim, size: int, translation: Translation) -> Dim:
-    """The dim, if the size of the data may define or equal it; else that size as a number."""
+    """The dim, if the size of the data may define or equals it; otherwise that size as a number."""
     known = translation.size(dim)
     return dim if known in (None, size) else literal(size)

@@ -1,4 +1,4 @@
-"""A SymPy expression with its variables and data, stored to be pickled at any depth."""
+"""A SymPy expression with its variables and data, in a form that can be pickled at any depth."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def is_expression(source: object, variables: object) -> bool:
 
 
 def by_name(given: Mapping[str, _Value]) -> dict[str, _Value]:
-    """Values by name; keys may be symbols, IndexedBases or MatrixSymbols, for their names."""
+    """Values by name; keys may be symbols, IndexedBases or MatrixSymbols of these names."""
     return {name_of(key) if isinstance(key, NAMED) else key: v for key, v in given.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class SymPySource:
-    """An objective, the variables in their order (None for the natural one), names of data."""
+    """An objective, its variables in order (None for natural order), and the names of data."""
 
     expr: sp.Basic
     variables: tuple[sp.Basic | str, ...] | None
@@ -88,7 +88,7 @@ def _shape(value: object) -> tuple[int, ...] | None:
 
 
 def _flat(root: sp.Basic) -> list[_Record]:
-    """The nodes in postorder: an atom itself, or a class with the positions of its arguments."""
+    """The nodes in postorder: either an atom, or a class with the positions of its arguments."""
     place: dict[sp.Basic, int] = {}
     records: list[_Record] = []
     stack = [root]

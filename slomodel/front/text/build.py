@@ -46,15 +46,15 @@ from slomodel.front.text.syntax import (
 from slomodel.front.text.syntax_errors import messages
 
 Children: TypeAlias = list[Any]
-"""Children in a rule of the grammar: tokens, nodes, and None for a part left out."""
+"""Children in a grammar rule: tokens, nodes, and None for an omitted part."""
 
 _LONGEST_SIZE = 15
 
 
 class TreeBuilder(Transformer[Token, ModelTree]):
-    """Builds the tree during the parse, so that deep nesting does not recurse.
+    """Constructs the tree during the parse, so that deep nesting causes no recursion.
 
-    Errors that the grammar cannot express (`x²` as a name) are collected in `problems`.
+    Errors that the grammar cannot express (such as `x²` as a name) are collected in `problems`.
     """
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class TreeBuilder(Transformer[Token, ModelTree]):
         self.begin(SourceText(""))
 
     def begin(self, source: SourceText) -> None:
-        """Start on another text."""
+        """Prepare for the parse of a new text."""
         self.source = source
         self.problems: list[Diagnostic] = []
         self.warnings: list[Diagnostic] = []

@@ -16,7 +16,7 @@ from slomodel.front.text.parse import parse, tokens
 from slomodel.front.text.syntax_errors.failure import ENDS_OPERAND
 
 _INDENT = 5
-"""Columns of a line that continues a statement, and two more for each open bracket."""
+"""Indent of a line that continues a statement; each open bracket adds two columns."""
 _WIDEST_ALIGNED = 72
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 _KEYWORDS = ("MODEL", "DIM", "DATA", "VAR", "LET", "FN", "CHECK", "MINIMIZE", "MAXIMIZE")
@@ -37,7 +37,7 @@ class _Line:
 
 @dataclass(slots=True)
 class _Page:
-    """The lines so far; `fresh` if the next token begins a new one."""
+    """The lines so far; `fresh`: the next token begins a new line."""
 
     lines: list[_Line] = field(default_factory=list)
     fresh: bool = True
@@ -73,7 +73,7 @@ def formatted(source: SourceText) -> str:
 
 
 def _lay_out(page: _Page, statement: Sequence[Token], gaps: Sequence[str]) -> None:
-    """Add the lines of a statement; `gaps[k]` is the white space and comments before token k."""
+    """Append the lines of a statement; `gaps[k]` is the white space and comments before token k."""
     kinds = [token.type for token in statement if token.type != "SEMICOLON"]
     words = [str(token) for token in statement if token.type != "SEMICOLON"]
     open_brackets: list[str] = []
@@ -103,7 +103,7 @@ def _lay_out(page: _Page, statement: Sequence[Token], gaps: Sequence[str]) -> No
 
 
 def _comments(page: _Page, gap: str, indent: int) -> bool:
-    """Add the comments of a gap; return whether the gap ends with a blank line."""
+    """Append the comments of a gap; return whether the gap ends with a blank line."""
     parts = _NEWLINE.split(gap)
     blank = False
     for number, part in enumerate(parts):
@@ -138,7 +138,7 @@ def _joined(lines: Sequence[_Line]) -> str:
 
 
 def _runs(lines: Sequence[_Line]) -> Iterator[list[_Line]]:
-    """Groups of consecutive lines whose comments are aligned; every other line alone."""
+    """Groups of consecutive lines whose comments are aligned; other lines are groups of one."""
     run: list[_Line] = []
     for line in lines:
         code = line.code
@@ -161,7 +161,7 @@ _CLOSING = ("RPAR", "RSQB")
 
 
 def padded(keyword: str, kind: str) -> str:
-    """A keyword padded with spaces, so that declarations begin in one column."""
+    """A keyword padded with spaces, so that the declared names begin in the same column."""
     return keyword.ljust(_WIDEST_KEYWORD) + " " if kind in _PADDED else keyword + " "
 
 
@@ -171,7 +171,7 @@ def is_sign(kinds: Sequence[str], k: int) -> bool:
 
 
 def is_attached(kinds: Sequence[str], k: int) -> bool:
-    """Whether token k follows the one before without a break: a call, an index, a transpose."""
+    """Whether token k follows the previous one without a space: a call, an index, a transpose."""
     if kinds[k] == "LPAR":
         return kinds[k - 1] == "NAME"
     return kinds[k] in ("LSQB", "TRANSPOSE", "COMMA")

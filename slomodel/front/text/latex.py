@@ -52,7 +52,7 @@ _PARTS = re.compile(r"(.*?[^\W\d_])_?(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class TeX:
-    """A piece of LaTeX and its binding strength."""
+    """A piece of LaTeX with its binding strength."""
 
     text: str
     strength: int
@@ -64,7 +64,7 @@ def bracketed(piece: TeX, least: int) -> str:
 
 
 def name_of(name: str) -> str:
-    """A name: Greek letters by their names, digits at the end as an index."""
+    """A name in LaTeX: Greek letters by name, trailing digits as a subscript."""
     found = _PARTS.fullmatch(name)
     if found and name not in _SHORT:
         return f"{_word(found[1])}_{{{found[2]}}}"
@@ -106,7 +106,7 @@ _BIG = {"sum": r"\sum", "prod": r"\prod", "max": r"\max", "min": r"\min"}
 
 
 def called(node: FunctionCall, operands: Sequence[TeX]) -> TeX:
-    """A call, in the printed notation of its function."""
+    """A function call in the printed notation of the function."""
     name, texts = node.function.text, [one.text for one in operands]
     latex = FUNCTIONS[name].latex if name in FUNCTIONS else _COMMANDS.get(name, "")
     if node.kwargs:
@@ -212,7 +212,7 @@ def _definition(statement: Let | Fn) -> str:
 
 
 def _unindexed(text: str) -> str:
-    """A text that an index may follow: TeX allows one subscript, so a text with one is grouped."""
+    """A text to which a subscript can be attached, grouped if it has one: TeX allows only one."""
     return f"{{{text}}}" if "_" in text else text
 
 

@@ -39,7 +39,7 @@ from slomodel.ir.node import without_gc
 _MOST_MESSAGES = 10
 _BOM = "\ufeff"
 _NESTING = (Negate, Not, Power, Transpose, Index, FunctionCall, Comprehension)
-# The parser is constructed with one builder, which every parse fills.
+# The parser is constructed once, with a single builder that every parse fills.
 _ONE_AT_A_TIME = Lock()
 
 
@@ -94,13 +94,13 @@ def read_source(path: Path) -> SourceText:
 
 
 def tokens(source: SourceText) -> list[Token]:
-    """The tokens of a model that parses; white space and comments lie between them."""
+    """The tokens of a model that parses, without white space and comments."""
     begin = int(source.text.startswith(_BOM))
     return list(_lexer().lex(blank_before(source.text, begin)))
 
 
 def grammar_path() -> Path:
-    """The grammar file: inside an installed package, beside it in a checkout."""
+    """The grammar file: inside an installed package, or next to it in a checkout."""
     package = Path(__file__).parents[2]
     inside = package / "grammar" / "slo.lark"
     return inside if inside.is_file() else package.parent / "grammar" / "slo.lark"
@@ -118,12 +118,12 @@ def _machine() -> tuple[Lark, TreeBuilder]:
 
 @cache
 def _lexer() -> Lark:
-    """A lexer without parser, for the text before an error."""
+    """A lexer without a parser, for the text before an error."""
     return Lark(grammar_path().read_text(encoding="utf-8"), parser=None, lexer="basic")
 
 
 def _run(source: SourceText) -> tuple[ModelTree | None, list[Diagnostic]]:
-    """Parse; after an error continue at the next statement."""
+    """Parse a text; after an error continue with the next statement."""
     lark, builder = _machine()
     builder.begin(source)
     problems: list[Diagnostic] = []
@@ -147,12 +147,12 @@ def _run(source: SourceText) -> tuple[ModelTree | None, list[Diagnostic]]:
     return program, sorted(once.values(), key=lambda p: p.span.start if p.span else 0)
 
 
-# Messages about a keyword itself: to continue at that keyword would repeat them.
+# For messages about a keyword itself: continuing at that keyword would repeat them.
 _USES_UP_KEYWORD = frozenset(("E103", "E120"))
 
 
 def _deepest(program: ModelTree) -> Node | None:
-    """A node nested too deeply, if there is one; brackets were counted before."""
+    """A node that is nested too deeply, if any; brackets were counted before."""
     stack = [(root, 0) for statement in program.order for root in roots(statement)]
     while stack:
         node, depth = stack.pop()
@@ -179,7 +179,7 @@ def _not_text(path: Path, reason: str, remedy: str) -> ModelSyntaxError:
 
 
 def _nearby(path: Path) -> str:
-    """The remedy for a missing file: the models in its folder."""
+    """The remedy for a missing file: the models in the same folder."""
     try:
         found = sorted(p.name for p in path.parent.glob("*.slo"))[:5] if not path.exists() else []
     except (OSError, ValueError):
@@ -189,11 +189,11 @@ def _nearby(path: Path) -> str:
 
 
 LONGEST_TEXT = 2_000_000
-"""Bytes of a model's text."""
+"""Limit on the bytes of a model's text."""
 DEEPEST = 5_000
-"""Levels of nesting, counted in brackets and in unary operators or chains of them."""
+"""Limit on nesting, counted in brackets and in unary operators or chains of them."""
 MOST_SIGNS = 50_000
-"""Tokens of one statement: names, numbers, texts, brackets and other signs."""
+"""Limit on the tokens of a statement: names, numbers, strings, brackets and other symbols."""
 
 _KEYWORDS = "|".join(STATEMENTS)
 _SIGN = re.compile(
@@ -208,7 +208,7 @@ def beyond_limits(source: SourceText) -> Diagnostic | None:
     depth = count = 0
     for match in _SIGN.finditer(source.text):
         kind = match.lastgroup
-        # An unmatched closing bracket is an error of its own, however often it occurs.
+        # An unmatched closing bracket is an error of its own, no matter how often it occurs.
         if kind == "comment" or (kind == "close" and not depth):
             continue
         count += 1

@@ -1,7 +1,7 @@
-"""The syntax tree of a model, as the text states it; names and shapes are not resolved here.
+"""The syntax tree of a model, as written; names and shapes are not resolved here.
 
-Nodes compare by identity and have no generated `repr`, which would recurse on deep trees.
-The span of a node includes its parentheses, so that it is the operand as written.
+Nodes compare by identity and have no generated `repr`, which would recurse on deep trees. The span
+of a node includes its parentheses, so that it is the operand as written.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from slomodel.errors import Diagnostic, Span
 STATEMENTS = ("model", "dim", "data", "var", "let", "fn", "check", "minimize", "maximize")
 """Keywords that begin a statement."""
 ATTRIBUTES = ("symmetric", "mask", "whole", "one_based")
-"""Words that may follow the shape of data."""
+"""Attributes that may follow the shape of data."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -34,7 +34,7 @@ class Name:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class String:
-    """A string literal; `text` is without the double quotes."""
+    """A string literal; `text` excludes the double quotes."""
 
     text: str
     span: Span
@@ -104,7 +104,7 @@ class Transpose:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Slice:
-    """`lo:hi` in an index; a side left out is None."""
+    """`lo:hi` in an index; an omitted side is None."""
 
     lo: Expr | None
     hi: Expr | None
@@ -205,7 +205,7 @@ Node: TypeAlias = Expr | Condition | Slice | NoneLiteral | String
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Size:
-    """One size in a shape: `name + offset`, or the number `offset` where name is None."""
+    """A size in a shape: `name + offset`, or the number `offset` if name is None."""
 
     name: Name | None
     offset: int
@@ -221,7 +221,7 @@ class DimDecl:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class DataDecl:
-    """A data array, or a scalar where `shape` is empty; names that share a `from` each have it.
+    """A data array, or a scalar if `shape` is empty; `from` applies to each of the names.
 
     The elements of index data are positions along `domain`.
     """
@@ -237,7 +237,7 @@ class DataDecl:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class VarDecl:
-    """A variable; names that share an `init` each have it."""
+    """A variable; `init` applies to each of the names."""
 
     name: Name
     shape: tuple[Size, ...]
@@ -247,7 +247,7 @@ class VarDecl:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Let:
-    """A definition; by index where `indices` is not None."""
+    """A definition; an indexed one if `indices` is not None."""
 
     name: Name
     indices: tuple[Iteration, ...] | None
@@ -285,9 +285,9 @@ Statement: TypeAlias = DimDecl | DataDecl | VarDecl | Let | Fn | CheckStatement 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ModelTree:
-    """A parsed model: `order` holds all statements as written, the other fields by kind.
+    """A parsed model: `order` holds all statements as written, the other fields hold them by kind.
 
-    `warnings` are about the text; it is a model all the same.
+    `warnings` are about a text that is nevertheless a valid model.
     """
 
     name: Name | None
@@ -303,7 +303,7 @@ class ModelTree:
 
 
 def children(node: Node) -> tuple[Node, ...]:
-    """The nodes right below `node` in the order of the text; function names are not nodes."""
+    """The direct children of `node` in the order of the text; function names are not nodes."""
     match node:
         case NumberLiteral() | Name() | String() | NoneLiteral():
             return ()
@@ -332,7 +332,7 @@ def children(node: Node) -> tuple[Node, ...]:
 
 
 def roots(statement: Statement) -> tuple[Node, ...]:
-    """The expressions and conditions that a statement holds."""
+    """The expressions and conditions in a statement."""
     found: tuple[Node | None, ...]
     match statement:
         case DimDecl():

@@ -1,1 +1,1 @@
-"""Syntax errors: where parsing failed, the message, and its remedy."""
+"""Syntax errors: the position of the failure, the message, and the remedy."""

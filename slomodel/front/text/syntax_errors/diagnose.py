@@ -58,7 +58,7 @@ def _unreadable(f: Failure) -> Diagnostic | None:
 
 
 def _after_dot(f: Failure) -> str:
-    """The remedy for a dot that begins nothing, or an empty text."""
+    """The remedy for a dot that begins no token, or an empty string."""
     if _is_range(f):
         return "a range is written `range(a, b)`, and excludes its end"
     word = re.match(r"\.([^\W\d]\w*)(?:\(([^()]*)\))?", f.rest_of_line)
@@ -68,7 +68,7 @@ def _after_dot(f: Failure) -> str:
 
 
 def _number(f: Failure) -> Diagnostic | None:
-    """Characters right after a number: `2x`, `0x10`, `1__0`, `1e`, `1.2.3`."""
+    """Characters directly after a number: `2x`, `0x10`, `1__0`, `1e`, `1.2.3`."""
     last = f.previous
     if last is None or last.type != "NUMBER" or not f.adjacent:
         return None
@@ -87,7 +87,7 @@ def _number(f: Failure) -> Diagnostic | None:
 
 
 def _attribute(f: Failure) -> Diagnostic | None:
-    """A misspelt word after a declaration of data, which was read as an attribute."""
+    """A misspelt word after a declaration of data, which was parsed as an attribute."""
     if f.statement != "DATA" or f.open_brackets:
         return None
     names: list[Token] = []
@@ -109,7 +109,7 @@ def _comma(f: Failure) -> Diagnostic | None:
 
 
 def _named_dim(f: Failure) -> Diagnostic | None:
-    """`sum(A, dim=1)`."""
+    """A `dim` argument: `sum(A, dim=1)`."""
     if f.found == "DIM" and f.open_brackets and re.match(r"dim\s*=\s*[-\w]", f.rest_of_line):
         return messages.reserved(f.span, "an axis is named by `axis=`: `sum(A, axis=0)`, from 0 on")
     return None
@@ -244,7 +244,7 @@ def _unclosed(f: Failure) -> Diagnostic | None:
 
 
 def _juxtaposed(f: Failure) -> Diagnostic | None:
-    """`a b`, `(a)(b)`, `2 x` on one line."""
+    """Operands without an operator between them, `a b`, `(a)(b)`, `2 x`, on one line."""
     if f.found not in ("NAME", "NUMBER", "LPAR") or not f.after_operand or f.first_on_line:
         return None
     if "MULOP" not in f.accepts or f.previous is None:
@@ -257,7 +257,7 @@ def _juxtaposed(f: Failure) -> Diagnostic | None:
 
 
 def _operand(f: Failure, last: Token) -> str:
-    """The operand that ends with `last`, as far back as its brackets and name go."""
+    """The operand that ends with `last`, including its brackets and its name."""
     depth, begin = 0, last
     for token in reversed(f.before):
         closing, opening = token.type in ("RPAR", "RSQB"), token.type in ("LPAR", "LSQB")

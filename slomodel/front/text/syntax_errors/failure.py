@@ -1,4 +1,4 @@
-"""Where a parse failed and what surrounds it: the facts behind a syntax message."""
+"""The failure of a parse and its context, from which syntax messages are composed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from slomodel.front.text.syntax import STATEMENTS
 
 END = "$END"
 UNKNOWN = ""
-"""Token type of a text that does not begin any token."""
+"""Token type of text that no token matches."""
 
 _STATEMENT_TYPES = frozenset(word.upper() for word in STATEMENTS)
 ENDS_OPERAND = frozenset(("NAME", "NUMBER", "RPAR", "RSQB", "TRANSPOSE", "NONE", "STRING"))
@@ -27,7 +27,7 @@ _UNREADABLE = re.compile(r'"[^\r\n]*|\w+|[\s\S]')
 class Failure:
     """A token of type `found` where one of the terminals `accepts` was expected.
 
-    `before` is its statement so far. At the end of the text `found` is `END`, with an empty span
+    `before` is the statement so far. At the end of the text `found` is `END`, with an empty span
     right after the last token.
     """
 
@@ -47,7 +47,7 @@ class Failure:
 
     @property
     def after_operand(self) -> bool:
-        """Whether an expression may have ended right before."""
+        """Whether an expression may have ended directly before the failure."""
         return self.previous is not None and self.previous.type in ENDS_OPERAND
 
     @property
@@ -62,7 +62,7 @@ class Failure:
 
     @cached_property
     def gap(self) -> str:
-        """White space and comments between the last token and what was found."""
+        """White space and comments between the last token and the token found."""
         start = 0 if self.previous is None else span_of(self.source, self.previous).end
         return self.source.text[start : self.span.start]
 
@@ -139,12 +139,12 @@ def failure_of(lexer: Lark, source: SourceText, begin: int, error: UnexpectedInp
 
 
 def blank_before(text: str, begin: int) -> str:
-    """`text` with all before `begin` blanked, so that positions are preserved."""
+    """`text` with everything before `begin` blanked, so that positions are preserved."""
     return " " * begin + text[begin:]
 
 
 def next_statement(text: str, start: int) -> int | None:
-    """Where the first statement keyword at or after `start` stands; comments are skipped."""
+    """The position of the first statement keyword at or after `start`, outside comments."""
     for match in _KEYWORDS.finditer(text, start):
         if match[1]:
             return match.start()

@@ -43,7 +43,7 @@ _SPELLINGS = {
     "}": ")",
     "\u00a0": " ",
 }
-"""Spellings here of characters of other notations."""
+"""The spellings in this language of characters from other notations."""
 
 _REMEDIES = {
     "%": "a comment begins with `#`",
@@ -51,7 +51,7 @@ _REMEDIES = {
     "\\": "write names as they are, `alpha` or `α`",
     "$": "write the formula without it",
 }
-"""Remedies for characters without a spelling here."""
+"""Remedies for characters that have no equivalent in this language."""
 
 _SYNONYMS = {
     "min": "minimize",
@@ -107,13 +107,13 @@ _LONGEST_SHOWN = 40
 
 
 def shown(text: str) -> str:
-    """`text` as a message quotes it: truncated if long, invisible characters by their code."""
+    """`text` as quoted in a message: truncated if long, with invisible characters as codes."""
     short = text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"
     return "`" + "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in short) + "`"
 
 
 def expectation(accepts: Collection[str]) -> str:
-    """A set of terminals in words."""
+    """A set of expected terminals in words."""
     rest, words = set(accepts), []
     if "MULOP" in rest:
         words.append("an operator")
@@ -129,13 +129,13 @@ def expectation(accepts: Collection[str]) -> str:
 
 
 def similar_statement(word: str) -> str:
-    """The keyword of a statement that `word` is probably meant to be, or an empty text."""
+    """The statement keyword that `word` was probably meant to be, or an empty string."""
     close = get_close_matches(word.lower(), STATEMENTS, n=1, cutoff=0.7)
     return _SYNONYMS.get(word.lower(), close[0] if close else "")
 
 
 def _listed_statements() -> str:
-    """All keywords that begin a statement, as a list in a message."""
+    """All keywords that begin a statement, as a list in words."""
     words = [f"`{word}`" for word in STATEMENTS]
     return ", ".join(words[:-1]) + " or " + words[-1]
 
@@ -203,7 +203,7 @@ def unclosed(span: Span, opening: Span, found: str) -> Diagnostic:
 
 
 def unmatched(span: Span, opening: Span | None) -> Diagnostic:
-    """A closing bracket without an opening one, or with one of the other kind."""
+    """A closing bracket without an opening one, or with one of a different kind."""
     if opening is None:
         message = f"unmatched {shown(span.text)}"
         return Diagnostic("E106", message, span, help="remove it, or add the opening bracket")
@@ -247,7 +247,7 @@ def missing_operator(span: Span, left: str, right: str) -> Diagnostic:
 
 
 def not_an_identifier(span: Span) -> Diagnostic:
-    """A name with characters that names cannot have; the span is that of the first."""
+    """A name that contains invalid characters; the span is that of the first of these."""
     text = span.text
     k = next((k for k in range(len(text)) if not ("_" + text[: k + 1]).isidentifier()), 0)
     char = text[k]

@@ -1,4 +1,4 @@
-"""Remedies for syntax errors: habits of other languages, recognised by their context."""
+"""Remedies for syntax errors: habits from other languages, recognised by context."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SIZES = "a size is a name, a whole number, or a name plus or minus one; name ot
 
 
 def hint(f: Failure) -> str:
-    """The remedy for the general message, or an empty text."""
+    """The remedy for the general message, or an empty string."""
     types = [token.type for token in f.level]
     inner = f.open_brackets[-1].type if f.open_brackets else ""
     if f.text in ("/", "*") and f.previous == "/" and f.adjacent:
@@ -61,7 +61,7 @@ def _is_group(f: Failure) -> bool:
 
 
 def _declaration(f: Failure, inner: str) -> str:
-    """What to write in a declaration of data or variables."""
+    """The remedy in a declaration of data or variables."""
     if f.found == "LPAR":
         return "sizes are written in brackets, as in `x[3]`"
     if f.found == "LSQB":
@@ -105,7 +105,7 @@ def _equal_or_name(f: Failure) -> str:
 
 
 def of_character(f: Failure) -> str:
-    """The remedy for a character that begins no token, if the context shows what is meant."""
+    """The remedy for a character that begins no token, if the context shows what was meant."""
     char = f.text[:1]
     if char == "|" and not f.after_operand:
         if f.rest_of_line.startswith("||"):
@@ -129,7 +129,7 @@ def of_character(f: Failure) -> str:
 
 
 def access_hint(operand: str, word: str, arguments: str | None, rest: str) -> str:
-    """What to write for `operand.word`, followed by `(arguments)` unless those are None.
+    """The remedy for `operand.word`, followed by `(arguments)` unless those are None.
 
     `rest` is the line from the dot on.
     """
