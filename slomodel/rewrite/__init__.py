@@ -1,4 +1,4 @@
-"""Passes from graph to graph: the same function with better values, or with less work."""
+"""Passes from graph to graph: the same function with more accurate values or with less work."""
 
 from slomodel.rewrite.facts import Facts
 from slomodel.rewrite.passes import (

@@ -1,4 +1,4 @@
-"""Arrays that are the same numbers along the same labels, though they are laid out differently."""
+"""Arrays with the same elements along the same labels, although their layouts differ."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ _DEEPEST = 40
 
 
 class Alike:
-    """Cached queries whether two nodes are the same array; each is numbered once a labelling."""
+    """Cached queries whether two nodes are the same array; each is numbered once per labelling."""
 
     def __init__(self) -> None:
         self._numbers: dict[Hashable, int] = {}
         self._known: dict[tuple[Expr, Axes], int] = {}
 
     def are(self, left: Expr, left_labels: Axes, right: Expr, right_labels: Axes) -> bool:
-        """True when both are the same products and functions of the same nodes, label by label.
+        """True if both are the same products and functions of the same nodes, label by label.
 
-        Some that are equal are not found: terms in another grouping, very deep ones.
+        False negatives are possible: for terms in another grouping, and for very deep graphs.
         """
         if left is right:
             return left_labels == right_labels
@@ -61,7 +61,7 @@ class Alike:
 
 
 def _viewed(node: Expr, labels: Axes) -> tuple[Expr, Axes]:
-    """What a permutation of axes is of, with its labels; other nodes as they are."""
+    """The operand of a permutation of axes, with its labels; other nodes unchanged."""
     while isinstance(node, Einsum) and len(node.operands) == 1:
         (own,) = node.inputs
         if not len(own) == len(set(own)) == node.rank == len(set(node.output)) == len(node.dims):

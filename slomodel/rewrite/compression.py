@@ -1,13 +1,14 @@
-"""Orthogonal compression: a sum of squares over wide data needs the R of its QR alone.
+"""Orthogonal compression: a sum of squares over wide data depends only on their QR factor R.
 
-Let r[i, j] = Σ_p C_p D_p over samples j, with data D_p and coefficients C_p free of j: r = M S for
-the stacked data S of K rows and N columns, and M made of the C_p. With Sᵀ = Q R, QᵀQ = 1,
-Σ_j r[i, j]² = |Sᵀ m_i|² = |Q R m_i|² = |R m_i|² for every row m_i of M: each D_p may be replaced by
-its columns of R, which are K long instead of N. The same for weights c_j ≥ 0 and √c_j D_p.
+Let r[i, j] = Σ_p C_p D_p over samples j, with data D_p and coefficients C_p independent of j. Then
+r = M S for the stacked data S of K rows and N columns, where M consists of the C_p. With Sᵀ = Q R,
+QᵀQ = 1, Σ_j r[i, j]² = |Sᵀ m_i|² = |Q R m_i|² = |R m_i|² for every row m_i of M: each D_p may be
+replaced by its columns of R, of length K instead of N. With weights c_j ≥ 0 the data are √c_j D_p.
 
-Householder's R has R = Qᵀ(Sᵀ + E) with each column of E within a small multiple of eps of that
-column of Sᵀ, so that r moves by no more than its own rounding, eps Σ |C_p| |D_p|, and a value near
-0 stays exact to the square of that. R by way of the Gram matrix S Sᵀ would lose half the digits.
+Householder QR computes R = Qᵀ(Sᵀ + E), where each column of E is at most a small multiple of eps
+times that column of Sᵀ. So r changes by no more than its own rounding error, eps Σ |C_p| |D_p|, and
+a value near 0 by the square of that. Computing R from the Gram matrix S Sᵀ would lose half the
+digits.
 """
 
 from __future__ import annotations
@@ -28,22 +29,23 @@ from slomodel.rewrite.squares import Factor, SumOfSquares, sums_of_squares, vary
 from slomodel.rewrite.triangles import Stack
 from slomodel.rewrite.work import moves
 
-# A factorisation may cost as much as this many gradients: solvers ask for hundreds and more.
+# A factorisation may cost as much as this many gradients: solvers compute hundreds and more.
 _MOST_CALLS = 200.0
-# Fewer operations than this a gradient are lost among those of calling NumPy.
+# Saving fewer operations per gradient than this is negligible beside the overhead of NumPy calls.
 _LEAST_SAVED = 2_000.0
-# The work of a gradient with its value, in values.
+# The work of a value with its gradient, in units of that of a value.
 _GRADIENT = 3.0
 _MOST_NODES = 10_000
-# The stacked data may have this many elements, or this many times those of the data it is made of.
+# The stacked data may have this many elements, or this many times the elements of the data.
 _MOST_ELEMENTS = 10_000_000
 _MOST_TIMES = 4
 
 
 @dataclass(frozen=True, slots=True)
 class _Graph:
-    """The nodes of an objective: which change from call to call, and along which axes with a
-    variable; who reads them; their order.
+    """The nodes of an objective: which depend on x, their users and their order.
+
+    `varying` maps a node to the axes along which more than data varies.
     """
 
     moving: frozenset[Expr]
@@ -53,7 +55,7 @@ class _Graph:
 
 
 def compression(root: Expr, facts: Facts) -> tuple[Expr, tuple[str, ...]]:
-    """The graph with wide data replaced by triangular factors, and what was replaced."""
+    """The graph with wide data replaced by triangular factors, and a note on each replacement."""
     order = postorder(root)
     if not any(isinstance(node, Einsum) for node in order):
         return root, ()
@@ -72,7 +74,7 @@ def compression(root: Expr, facts: Facts) -> tuple[Expr, tuple[str, ...]]:
         if plan is None:
             done[node] = remake(node, tuple(done[operand] for operand in node.operands))
             continue
-        # It is made of nodes as they were, and of these some have changed.
+        # It was built from the original nodes, some of which have been replaced since.
         (done[node],) = substitute((plan.built(),), changed)
         changed[node] = done[node]
         notes.append(plan.note)
@@ -88,7 +90,7 @@ def _best(node: Expr, graph: _Graph, facts: Facts) -> _Plan | None:
 
 
 def _planned(found: SumOfSquares, graph: _Graph, facts: Facts) -> _Plan | None:
-    """The plan for a form with as many of its labels as possible as samples."""
+    """The plan that takes as many labels of a form as possible as samples; None without any."""
     form = found.form
     varying = {form.labels[axis] for axis in graph.varying[form.node]}
     candidates = set(form.labels) - varying - set(found.node.output)
@@ -105,7 +107,7 @@ def _planned(found: SumOfSquares, graph: _Graph, facts: Facts) -> _Plan | None:
 
 
 def _mixed(others: tuple[Factor, ...], samples: set[int], moving: frozenset[Expr]) -> set[int]:
-    """Labels of factors that can be no weights: a weight is data, and over samples alone."""
+    """Labels of factors that cannot be weights: a weight is data, along samples alone."""
     wrong: set[int] = set()
     for one in others:
         read = set(one.labels) & samples
@@ -136,7 +138,7 @@ class _Plan:
         self._stack = Stack((), self._samples.shape, facts.sizes)
 
     def walk(self) -> set[int]:
-        """Go down to the pieces. The labels over which that is not possible: none if it is."""
+        """Find the pieces below the form; return the labels over which it is not linear in data."""
         waiting = [self._top]
         while waiting:
             at = waiting.pop()
@@ -154,7 +156,7 @@ class _Plan:
         return set()
 
     def pays(self, graph: _Graph) -> bool:
-        """True where R is narrower than the data, and soon worth its making."""
+        """Whether R is narrower than the data and its factorisation soon pays for itself."""
         columns, rows = self._stack.columns, self._stack.rows
         if not 0 < rows < columns:
             return False
@@ -171,7 +173,7 @@ class _Plan:
         return saved >= _LEAST_SAVED and 2.0 * columns * rows**2 <= _MOST_CALLS * saved
 
     def is_sound(self) -> bool:
-        """True where the weights have square roots, and no NaN or infinity is in the data."""
+        """Whether the weights are nonnegative and the data finite."""
         if self._weight is not None and not self._facts.nonnegative(self._weight):
             return False
         pieces = zip(self._stack.pieces, self._stack.filled, strict=True)

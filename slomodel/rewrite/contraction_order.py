@@ -1,9 +1,9 @@
 """Contraction order: products of many arrays are multiplied in the cheapest order of pairs.
 
 A contraction of contractions is one sum of products, Σ_a P_a (Σ_b Q_ab S_b) = Σ_ab P_a Q_ab S_b,
-and such a sum may be taken pair by pair in any order; each rounds as any other does, by eps times
-the product of the magnitudes. Which is cheapest depends on the sizes. It is fixed here, before
-derivatives are taken, because the reverse sweep through a tree of pairs multiplies twice a pair,
+and such a sum may be computed pair by pair in any order; each order has a rounding error of eps
+times the product of the magnitudes. The cheapest order depends on the sizes. It is chosen before
+derivatives are taken, because the reverse sweep through a tree of pairs needs two products per pair
 and shares the partial products of the value.
 """
 
@@ -22,12 +22,12 @@ from slomodel.rewrite.facts import Facts
 from slomodel.rewrite.work import moves
 
 _MOST_TERMS = 30
-# An order that saves less than this share is not worth another text.
+# An order that saves less than this fraction is not worth a change of the generated source.
 _WORTH = 0.9
 
 
 def contraction_order(root: Expr, facts: Facts) -> tuple[Expr, tuple[str, ...]]:
-    """The graph with products in the cheapest order, and the products that this changed."""
+    """The graph with products in the cheapest order, and a note on each product changed."""
     order = postorder(root)
     if not any(isinstance(node, Einsum) for node in order):
         return root, ()
@@ -48,21 +48,21 @@ def contraction_order(root: Expr, facts: Facts) -> tuple[Expr, tuple[str, ...]]:
 
 
 def _joins(node: Expr, moving: set[Expr], above: Mapping[Expr, list[Expr]]) -> bool:
-    """True for a contraction that is read once, by a contraction, and not of data alone."""
+    """Whether a contraction depends on x and has one user, which is a contraction."""
     if not isinstance(node, Einsum) or node not in moving or len(above[node]) != 1:
         return False
     return isinstance(above[node][0], Einsum) and _is_plain(node)
 
 
 def _is_plain(node: Einsum) -> bool:
-    """True without diagonals in the result, and with every label in some operand."""
+    """Whether the result has no diagonals and every label belongs to an operand."""
     present = {label for own in node.inputs for label in own}
     return len(set(node.output)) == len(node.output) and len(present) == len(node.dims)
 
 
 @dataclass(frozen=True, slots=True)
 class _Flat:
-    """A tree of contractions, `trees` from its root on, as one sum of products."""
+    """A tree of contractions as one sum of products; `trees` are its nodes, the root first."""
 
     terms: tuple[Expr, ...]
     labels: tuple[Axes, ...]
@@ -96,9 +96,9 @@ def _flattened(root: Einsum, inner: set[Expr]) -> _Flat:
 
 
 def _multiplied(flat: _Flat, done: Mapping[Expr, Expr], sizes: Sizes) -> Expr | None:
-    """The product pair by pair in the cheapest order; None where that is no gain.
+    """The product pair by pair in the cheapest order; None if that does not save work.
 
-    Equal factors stay together: the calculus and the schedule know how to share their work.
+    Equal factors stay together, since the calculus and the schedule share their work.
     """
     count = len(flat.terms)
     if not 2 < count <= _MOST_TERMS or len(set(flat.terms)) < count or not _is_plain(flat.trees[0]):
@@ -118,7 +118,7 @@ def _multiplied(flat: _Flat, done: Mapping[Expr, Expr], sizes: Sizes) -> Expr | 
 
 
 def _present_work(flat: _Flat, sizes: Sizes) -> float:
-    """Operations of the tree as written; all terms at once where it is one contraction."""
+    """Operations of the tree as written; of all terms at once if it is a single contraction."""
     if len(flat.trees) == 1:
         return float(len(flat.terms) * math.prod(concrete(flat.dims, sizes)))
     parts = ((one.inputs, one.output, concrete(one.dims, sizes)) for one in flat.trees)
@@ -128,7 +128,7 @@ def _present_work(flat: _Flat, sizes: Sizes) -> float:
 def _pair(
     parts: Sequence[tuple[Expr, Axes]], read: set[int], output: Axes | None, dims: Shape
 ) -> tuple[Expr, Axes]:
-    """The product of two parts, summed over the labels that nobody reads any more."""
+    """The product of parts, summed over the labels that later products and the output lack."""
     labels = [own for _, own in parts]
     every = dict.fromkeys(label for own in labels for label in own)
     kept = tuple(label for label in every if label in read) if output is None else output

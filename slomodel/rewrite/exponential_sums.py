@@ -1,4 +1,4 @@
-"""Stable forms of sums of exponentials, along axes or written out: their logs and quotients."""
+"""Stable forms of logarithms and quotients of sums of exponentials, along axes or written out."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ _ONE = Const(1.0)
 class Logarithms:
     """Logarithms of sums of exponentials in one graph, in time proportional to the graph.
 
-    A sum with more than one user, one of the nodes `shared`, has one logarithm, which those of the
-    sums that it is a term of are computed from; other sums are taken apart. So the logarithms of
-    all n partial sums of one sum are 2 n nodes, and not n².
+    The logarithm of a sum with several users (a node in `shared`) is computed once, and the
+    logarithms of larger sums are computed from it; other sums are split into their terms. So the
+    logarithms of all n partial sums of a sum take 2 n nodes, not n².
     """
 
     def __init__(self, shared: Collection[Expr]) -> None:
@@ -85,7 +85,7 @@ class Logarithms:
         return self._joined(terms, inside)
 
     def _of_sum(self, total: Expr) -> Expr | None:
-        """log of a sum of exponentials, of those of its terms first that have one of their own."""
+        """log of a sum of exponentials; logs of shared partial sums are computed first."""
         stack = [total]
         while stack:
             node = stack[-1]
@@ -132,7 +132,7 @@ class Logarithms:
         return softplus(joined) if ones else joined
 
     def _shifted_product(self, product: Expr) -> _Shifted | None:
-        """A product or quotient with a sum of exponentials, the exponents less their largest."""
+        """A product or quotient with a factor Σ exp(x) as exp(shift) * rest; None without one."""
         stack = [product]
         while stack:
             node = stack[-1]
@@ -153,7 +153,7 @@ class Logarithms:
         return self._shifted[product]
 
     def _times_others(self, node: Map, above: Sequence[Expr]) -> _Shifted | None:
-        """The node with the first of its operands `above` that has a shifted form in that form."""
+        """The shifted form of a node by the first of its operands `above` that has such a form."""
         for k, operand in enumerate(above):
             found = self._shifted[operand]
             if found is not None:
@@ -203,7 +203,7 @@ def soft_quotient(node: Map) -> Expr | None:
 
 
 def _soft_mean(parts: Sequence[Part], summed: ExponentialSum, node: Map) -> Expr | None:
-    """sum(w exp(x)) / sum(exp(x)), both shifted."""
+    """sum(w exp(x)) / sum(exp(x)), with shifted exponents in both sums."""
     exponential = exp(summed.x)
     for k, part in enumerate(parts):
         above = part.node
@@ -221,7 +221,7 @@ def _soft_mean(parts: Sequence[Part], summed: ExponentialSum, node: Map) -> Expr
 def log_softmax(node: Map) -> Expr | None:
     """log(exp(x) / sum(exp(x))) as x - m - log(sum(exp(x - m))), both parts at most 0.
 
-    Also of elements of softmax.
+    This includes elements of softmax.
     """
     inside = node.operands[0]
     quotient = inside.operands[0] if isinstance(inside, Gather) else inside
@@ -235,7 +235,7 @@ def log_softmax(node: Map) -> Expr | None:
 
 
 def _shifted(quotient: Map) -> Expr | None:
-    """Of softmax as it is computed: exponentials shifted by the largest, over their sum."""
+    """log of a softmax in stable form: shifted exponentials over their sum."""
     above, below = parts_of(quotient)
     exponent = above.inner(exp)
     is_sum = isinstance(below.node, Einsum) and below.node.operands == (above.node,)
@@ -246,7 +246,7 @@ def _shifted(quotient: Map) -> Expr | None:
 
 
 def _of_one(quotient: Map) -> Expr | None:
-    """Of the exponential of one element over the sum of all."""
+    """log of the exponential of one element over the sum of all exponentials."""
     above, below = parts_of(quotient)
     exponent, summed = above.inner(exp), exponential_sum(below.node)
     if exponent is None or summed is None or summed.order:

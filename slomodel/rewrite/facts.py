@@ -1,4 +1,4 @@
-"""What passes may rely on besides the graph: sizes, and answers about the data."""
+"""Facts that passes may use besides the graph: sizes, and answers to queries about the data."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ Question = Literal["finite", "nonnegative"]
 
 
 class Facts:
-    """Sizes and data of one bind. What is asked of the data is noted in `asked`; `known` is what
-    the declarations say of them.
+    """Sizes and data of one bind; `asked` records the queries about the data and their answers.
 
-    The answers, with the sizes, are all of a bind that a rewriting can depend on: it holds for
-    every bind that gives the same ones.
+    `known` holds the facts that are declared. A rewriting depends on a bind only by its sizes and
+    these answers: it is valid for every bind with the same ones.
     """
 
     def __init__(
@@ -36,16 +35,16 @@ class Facts:
         self._values = values
 
     def finite(self, node: Expr) -> bool:
-        """True when no element of a node over data is NaN or infinite.
+        """True if all elements of a node of data are finite.
 
-        Of missing data that is known where their declaration says so.
+        For data not given yet, this is known only if their declaration says so.
         """
         if isinstance(node, Input) and node in self.known.finite:
             return True
         return self.answer("finite", node)
 
     def nonnegative(self, node: Expr) -> bool:
-        """True when every element of a node over data is finite and at least 0."""
+        """True if every element of a node of data is finite and at least 0."""
         return self.answer("nonnegative", node)
 
     def answer(self, question: Question, node: Expr) -> bool:
@@ -55,11 +54,11 @@ class Facts:
         return self.asked[key]
 
     def forget(self) -> None:
-        """Release the data and retain the answers: no further queries are possible."""
+        """Release the data but not the answers; new queries are no longer possible."""
         self._values = {}
 
     def agrees(self, other: Facts) -> bool:
-        """True when what was asked of `other` has the same answers here."""
+        """True if the sizes, and the answers to all queries to `other`, are the same here."""
         return self.sizes == other.sizes and all(
             self.answer(*key) == found for key, found in other.asked.items()
         )

@@ -1,12 +1,12 @@
 """Symmetric sums over their unique terms.
 
-Σ_{b,c,…} t[b, c, …] = Σ_ν m(ν) t[ν] where no permutation of the k indices changes t: ν runs
-through the sorted tuples and m counts the permutations of each. Every term is one that the full
-sum has, and weights are whole numbers, so nothing cancels that did not before: values near 0 keep
-their accuracy. For k = 4 and d = 8 there are 330 tuples in place of 4096.
+Σ_{b,c,…} t[b, c, …] = Σ_ν m(ν) t[ν] if t is invariant under permutations of its k indices: ν runs
+over the sorted tuples and m counts the permutations of each. Every term also occurs in the full
+sum, and weights are positive integers, so there is no additional cancellation: values near 0 are as
+accurate as before. For k = 4 and d = 8 there are 330 tuples instead of 4096.
 
 In Σ (T - Σ_i x_i⊗…⊗x_i)², for a symmetric T of order k, one index is left out of the tuples: the
-gradient keeps one, so that both use the same residuals, and those are one product of matrices.
+gradient has one free index, so that both use the same residuals, which are one matrix product.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from slomodel.ir.expr import Affine, Axes, Const, Einsum, Expr, Index, Map, Mult
 from slomodel.ir.walk import postorder, rewrite
 from slomodel.rewrite.multisets import Multisets
 
-# Copies of elements cost a few passes over the folded arrays: less is not worth them.
+# Copying elements costs a few passes over the folded arrays; smaller savings do not pay for it.
 LEAST_RANK = 3
 _LEAST_GAIN = 2
 _LEAST_SAVED = 2000
@@ -43,7 +43,7 @@ def folded(
 ) -> Folded:
     """The roots, an objective and its derivatives together, with symmetric sums folded.
 
-    `symmetric` are nodes that no permutation of their axes changes.
+    `symmetric` are nodes that are invariant under all permutations of their axes.
     """
     folder = _Folder(sizes, frozenset(symmetric))
     made = rewrite(tuple(roots), folder.sum)
@@ -61,7 +61,7 @@ class _Folder:
         self._made: dict[tuple[Expr, Axes], Expr] = {}
 
     def sum(self, node: Expr) -> Expr:
-        """The folded sum that a node is; the node itself, else."""
+        """The folded form of a node that is a symmetric sum; another node itself."""
         if not isinstance(node, Einsum) or len(set(node.output)) < node.rank:
             return node
         labels = self._foldable(node)
@@ -71,7 +71,7 @@ class _Folder:
         return made
 
     def _foldable(self, node: Einsum) -> Axes:
-        """The most labels that some operand has and whose order does not matter."""
+        """The largest set of labels of one operand whose order does not matter."""
         best: Axes = ()
         for operand, own in zip(node.operands, node.inputs, strict=True):
             if operand.rank < LEAST_RANK or len(set(own)) < operand.rank:
@@ -106,7 +106,7 @@ class _Folder:
         return full >= _LEAST_GAIN * fewer and full - fewer >= _LEAST_SAVED
 
     def _summed(self, node: Einsum, labels: Axes) -> Expr:
-        """The sum over sorted tuples; number factors of an operand are taken out of the sum."""
+        """The sum over sorted tuples; constant factors of operands are taken out of the sum."""
         dim = node.dims[labels[0]]
         weight = self.tuples.multiplicity(dim, len(labels))
         factors, operands = _without_factors(node.operands)
@@ -166,8 +166,8 @@ class _Folder:
     def _symmetric(self, operand: Expr, own: Axes, labels: Axes, tuples: int) -> tuple[Expr, Axes]:
         """An operand that is symmetric along `labels` at sorted tuples.
 
-        Where it is symmetric along more axes, always the first of them run through the tuples, so
-        that sums over other labels share the result.
+        If it is symmetric along more axes, the tuples always run along the first of them, so that
+        sums over other labels share the result.
         """
         first = own.index(labels[0])
         group = [
@@ -215,12 +215,12 @@ class _Folder:
         return self._at(node, tuple(range(node.rank)), axes, (*rest, -1))
 
     def _read(self, operand: Expr, own: Axes, labels: Axes, tuples: int) -> tuple[Expr, Axes]:
-        """An operand read at the entries of sorted tuples along those labels that it has."""
+        """An operand gathered at the entries of sorted tuples along those `labels` that it has."""
         rest = tuple(dict.fromkeys(label for label in own if label not in labels))
         return self._at(operand, own, labels, (*rest, -1)), (*rest, tuples)
 
     def _at(self, operand: Expr, own: Axes, labels: Axes, output: Axes) -> Expr:
-        """An operand at the entries of sorted tuples; -1 is their place in the output."""
+        """An operand gathered at the entries of sorted tuples; `output` has their axis as -1."""
         tuples = output.index(-1)
         dim = operand.shape[next(k for k, label in enumerate(own) if label in labels)]
         degree = len(labels)
@@ -237,7 +237,7 @@ class _Folder:
 
 
 def _is_outer(node: Expr, axes: Axes) -> bool:
-    """True for a product of arrays of which some run along some of the axes only."""
+    """Whether a node is a product in which some factor has some but not all of the axes."""
     return (
         isinstance(node, Map)
         and node.function is mul
@@ -248,14 +248,14 @@ def _is_outer(node: Expr, axes: Axes) -> bool:
 def _contracted(
     operands: Sequence[Expr], inputs: Sequence[Axes], output: Axes, dims: Shape
 ) -> Expr:
-    """A contraction over those labels alone that the operands or the output have."""
+    """A contraction over only those labels that the operands or the output have."""
     used = sorted({label for own in (*inputs, output) for label in own})
     renamed = [tuple(used.index(label) for label in own) for own in (*inputs, output)]
     return build.einsum(operands, renamed[:-1], renamed[-1], [dims[label] for label in used])
 
 
 def _without_factors(operands: Sequence[Expr]) -> tuple[list[Expr], tuple[Expr, ...]]:
-    """Numbers that multiply whole operands, and the operands without them."""
+    """The operands without their constant factors, and these factors."""
     factors: list[Expr] = []
     rest: list[Expr] = []
     for operand in operands:

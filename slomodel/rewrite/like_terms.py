@@ -1,11 +1,11 @@
-"""Like terms as one: what they have in common, and one expression with an axis along all of them.
+"""Like terms: the structure that they share, and one expression with an axis along all of them.
 
 Two expressions are alike when they differ only in their constants and in the literal offsets of
-the elements that they read. `Shapes` numbers every node of a graph by that relation in one pass,
-so that like terms are found by comparing numbers. `aligned_terms` then walks like terms side by
-side: a *column* holds the node that each term has at one place, and a column whose nodes are all
-the same is common to the terms and not walked. Equal columns are one place, so the cost is the
-number of terms times the places in one of them.
+the elements that they read. `Shapes` numbers the equivalence classes of this relation in one pass
+over a graph, so that like terms have equal numbers. `aligned_terms` then walks like terms in
+parallel: a *column* holds the node that each term has at one place, and a column whose nodes are
+all the same is common to the terms and not walked further. Equal columns are one place, so the cost
+is the number of terms times the number of places in a term.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from slomodel.ir.expr import (
 Integers = NDArray[np.int64]
 Reals = NDArray[np.float64]
 Table = Callable[[Reals], Expr]
-"""An input that holds the given numbers."""
+"""Construct an input that holds the given numbers."""
 Column = tuple[Expr, ...]
 
-# With an axis along the terms, a subexpression that several of them share is computed once for
-# each. Neighbours in a grid share a few; beyond this ratio the written form is less work.
+# With an axis along the terms, a subexpression that several terms share is computed once for each
+# of them. Neighbours in a grid share a few; beyond this ratio the written form is less work.
 _MOST_REPEATED = 16
 
 
 class Shapes:
-    """Numbers of the shapes of nodes: equal for like ones. Each node is visited once."""
+    """Shape numbers of nodes, which are equal for like nodes. Each node is visited once."""
 
     def __init__(self) -> None:
         self.visited = 0
@@ -115,16 +115,16 @@ class _Element:
 
 
 _Operand = int | _Number | _Element | Expr
-"""A place in a term: an inner node by its number, a leaf that varies, or a node that all share."""
+"""A place in a term: an inner node by number, a leaf that varies, or a node common to all."""
 
 
 @dataclass(frozen=True, slots=True)
 class LikeTerms:
-    """Like terms, a row each: `numbers` holds their constants and `offsets` their literal offsets.
+    """Like terms, one per row of `numbers` (their constants) and `offsets` (their literal offsets).
 
-    The coefficient of a term is its first constant. `nodes` are the places of a term, those of the
-    first term with their operands, operands before their users; `root` is the whole term.
-    `is_single` says that every index is an offset alone.
+    The coefficient of a term is its first constant. `nodes` are the inner nodes of the first term,
+    each with its operands as places, operands before their users; `root` is the whole term.
+    `is_single` says that every index is only an offset.
     """
 
     cores: Column
@@ -136,9 +136,9 @@ class LikeTerms:
 
 
 def aligned_terms(terms: Sequence[tuple[float, Expr]]) -> tuple[LikeTerms | None, int]:
-    """Terms `coefficient * core` whose cores have one shape number, side by side; nodes visited.
+    """Terms `coefficient * core` with cores of one shape number, aligned; and the nodes visited.
 
-    None where they share so much that with an axis along them it would be more work.
+    None if they share so many subexpressions that an axis along them would mean more work.
     """
     aligned = _Alignment()
     cores = tuple(core for _, core in terms)
@@ -159,7 +159,7 @@ def aligned_terms(terms: Sequence[tuple[float, Expr]]) -> tuple[LikeTerms | None
 
 
 class _Alignment:
-    """The columns of some terms as they are walked side by side, operands first."""
+    """The columns of some terms, which are walked in parallel, operands first."""
 
     def __init__(self) -> None:
         self.nodes: list[tuple[Expr, tuple[_Operand, ...]]] = []
@@ -170,7 +170,7 @@ class _Alignment:
         self._place: dict[Column, int] = {}
 
     def walk(self, cores: Column) -> _Operand | None:
-        """The place of the terms as wholes; None where too many of their columns overlap."""
+        """The place of the whole terms; None if they share too many subexpressions."""
         seen: set[Expr] = set()
         stack = [cores] if _is_walked(cores) else []
         while stack:
@@ -186,7 +186,7 @@ class _Alignment:
             stack.pop()
             self.visited += len(column)
             seen.update(column)
-            # The terms themselves, which come last, are as many nodes as there are terms.
+            # The last column, that of the terms themselves, has one node per term.
             if self.visited > _MOST_REPEATED * (len(seen) + len(column)):
                 return None
             taken = tuple(self._operand(one) for one in operands)
@@ -231,15 +231,15 @@ class Run:
 
 
 def summed(run: Run, table: Table, origins: dict[Expr, Expr]) -> Expr:
-    """The sum of the terms of a run, by one axis along them.
+    """The sum of the terms of a run, as a sum along one axis.
 
-    `origins` gets, for each new node, the node of the first term that it stands for.
+    `origins` receives, for each new node, the node of the first term that it replaces.
     """
     return _Batch(run, table, origins).sum()
 
 
 class _Batch:
-    """The places of a run with an axis along its terms, the first; some lack it."""
+    """The places of a run as nodes with a first axis along its terms, where these differ."""
 
     def __init__(self, run: Run, table: Table, origins: dict[Expr, Expr]) -> None:
         self._like = run.like
@@ -266,7 +266,7 @@ class _Batch:
         return total if coefficient is Const(1.0) else build.apply(mul, coefficient, total)
 
     def _operand(self, operand: _Operand) -> tuple[Expr, bool]:
-        """A place, and whether it has the axis along the terms."""
+        """The node of a place, and whether it has the axis along the terms."""
         if isinstance(operand, int):
             return self._built[operand]
         if isinstance(operand, _Number):
@@ -304,7 +304,7 @@ class _Batch:
         ), True
 
     def _indexed(self, one: Affine, offsets: Integers) -> Index:
-        """An index for each term: by equal steps, or from a list where it is of one element."""
+        """The index of all terms along the first axis: affine if steps are equal, else a lookup."""
         steps = np.diff(offsets)
         if bool(np.all(steps == steps[0])):
             moved = _moved(one, int(offsets[0]))

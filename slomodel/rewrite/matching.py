@@ -1,4 +1,4 @@
-"""Parts of an elementwise graph as patterns see them: operands along the axes of a whole."""
+"""Parts of an elementwise graph for pattern matching: operands along the axes of a whole."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _MOST_TERMS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A node whose axes are some axes of the whole that it is a part of."""
+    """A node whose axis k is axis `axes[k]` of the whole that it is a part of."""
 
     node: Expr
     axes: Axes
 
     def along(self, shape: Shape) -> Expr:
-        """The node along all axes of the whole; a scalar stays one."""
+        """The node broadcast to the shape of the whole; scalars stay scalars."""
         return build.broadcast(self.node, self.axes, shape) if self.node.rank else self.node
 
     def inner(self, function: ScalarFunction) -> Part | None:
-        """`x` where the part is `function(x)` of one operand."""
+        """`x` if the part is `function(x)`, else None."""
         node = self.node
         if isinstance(node, Map) and node.function is function:
             return Part(node.operands[0], self.axes)
@@ -63,7 +63,7 @@ class Term:
 
 
 def scaled(part: Part, sign: float = 1.0) -> Term:
-    """A part with its constant factors and signs taken out, as far as their product is exact.
+    """The term of a part: constant factors and signs are taken out while their product is exact.
 
     Patterns compare coefficients: 3·(0.58 x) and 1.74 x must not match only because 3·0.58 rounds
     to 1.74, as a factor of 1e16 may multiply their difference.
@@ -114,7 +114,7 @@ def two_terms(node: Map) -> list[Term]:
 def summands(node: Expr, closed: Collection[Expr] = (), most: int = _MOST_TERMS) -> list[Part]:
     """The terms of a sum; the node alone where it is not a sum, or has more than `most` terms.
 
-    Terms that are among the nodes `closed` are not taken apart.
+    Sums that are among the nodes `closed` are not expanded.
     """
     result: list[Part] = []
     stack = [whole(node)]
@@ -130,7 +130,7 @@ def summands(node: Expr, closed: Collection[Expr] = (), most: int = _MOST_TERMS)
 
 
 def factors(part: Part) -> list[Part]:
-    """The two factors of a product, those of its first factor taken apart once more; or itself."""
+    """The factors of a product, two or, if the first is a product, three; or the part itself."""
     if not is_map(part.node, mul):
         return [part]
     left, right = part.parts()
@@ -138,7 +138,7 @@ def factors(part: Part) -> list[Part]:
 
 
 def product_with(parts: Sequence[Part], k: int, instead: Expr, shape: Shape) -> Expr:
-    """The product of the parts, in their order, with another node in place of part k."""
+    """The product of the parts in order, with the node `instead` in place of part k."""
     wide = [instead if j == k else part.along(shape) for j, part in enumerate(parts)]
     result = wide[0]
     for one in wide[1:]:
@@ -148,7 +148,7 @@ def product_with(parts: Sequence[Part], k: int, instead: Expr, shape: Shape) -> 
 
 @dataclass(frozen=True, slots=True)
 class ExponentialSum:
-    """`sum(exp(x))` over `axes` of x; `order` puts the other axes into those of the result."""
+    """`sum(exp(x))` over `axes` of x; `order` permutes the other axes to those of the result."""
 
     x: Expr
     axes: Axes
@@ -156,7 +156,7 @@ class ExponentialSum:
 
 
 def exponential_sum(node: Expr) -> ExponentialSum | None:
-    """The sum of exponentials that a contraction is, unless they are shifted already."""
+    """A contraction read as a sum of exponentials; None if it is not one or already shifted."""
     if not isinstance(node, Einsum) or len(node.operands) != 1:
         return None
     (labels,), operand = node.inputs, node.operands[0]
@@ -172,7 +172,7 @@ def exponential_sum(node: Expr) -> ExponentialSum | None:
 
 
 def is_shifted(x: Expr) -> bool:
-    """True for exponents less their largest."""
+    """True for exponents from which their largest has been subtracted."""
     shift = x.operands[1] if is_map(x, sub) else None
     return isinstance(shift, Map) and shift.function.name == "still"
 

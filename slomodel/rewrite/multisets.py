@@ -1,7 +1,7 @@
-"""Sorted multi-indices: how many there are, how often each counts, and products along them.
+"""Sorted multi-indices: their number, their multiplicities, and products along them.
 
-A sum over all (b, c, …) of k indices below d of something that no permutation of them changes is
-the sum over the C(d + k - 1, k) sorted ones, each times the number of its permutations.
+A sum over all tuples (b, c, …) of k indices below d of a symmetric term is the sum over the
+C(d + k - 1, k) sorted tuples, each times the number of its permutations.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from slomodel.ir.expr import Affine, Expr, Index, Multiset
 class Multisets:
     """The sorted k-tuples of numbers below some dims, for known `sizes` of the named dims.
 
-    The number of tuples is no affine form of sizes, so it is a named dim of its own: `sizes` here
-    has those too.
+    The number of tuples is not affine in the sizes, so it becomes a named dim, which is added to
+    `sizes`.
     """
 
     def __init__(self, sizes: Mapping[str, int]) -> None:
         self.sizes = dict(sizes)
 
     def number(self, dim: Dim, degree: int) -> int:
-        """How many there are."""
+        """The number of sorted tuples: C(d + degree - 1, degree)."""
         return comb(dim.size(self.sizes) + degree - 1, degree)
 
     def dim(self, dim: Dim, degree: int) -> Dim:
-        """The dim of an axis that runs through them."""
+        """The dim of an axis along the sorted tuples."""
         if degree == 1:
             return dim
         if dim.is_literal:
@@ -41,9 +41,9 @@ class Multisets:
         return named(name)
 
     def multiplicity(self, dim: Dim, degree: int) -> Expr:
-        """For each sorted tuple the number of its permutations: degree! / Π (run lengths)!.
+        """The number of permutations of each sorted tuple: degree! / Π (run lengths)!.
 
-        The product over entries of their place in their run is the product of those factorials.
+        The product over entries of their position in their run is the product of these factorials.
         """
         numbers = build.iota(dim)
         entries = [self.entry(numbers, dim, degree, j) for j in range(degree)]
@@ -57,15 +57,15 @@ class Multisets:
         return build.apply(div, build.const(float(factorial(degree))), below)
 
     def entry(self, vector: Expr, dim: Dim, degree: int, j: int) -> Expr:
-        """For each sorted tuple the element of a vector at its entry j."""
+        """The elements of a vector at entry j of each sorted tuple."""
         index = Multiset(0, dim, degree, j, j + 1)
         return build.gather(vector, [index], (self.dim(dim, degree),))
 
     def monomial(self, operand: Expr, axis: int, degree: int) -> Expr:
-        """For each sorted tuple the product of the operand's elements there along one axis.
+        """The products of the operand's elements along an axis at the entries of each sorted tuple.
 
-        The tuples' axis is the last, after the operand's others. Made of the products along both
-        halves of a tuple, which are fewer.
+        The axis of the tuples is the last, after the operand's other axes. The products are
+        computed from those of both halves of a tuple, of which there are fewer.
         """
         dim = operand.shape[axis]
         rest = [dim for k, dim in enumerate(operand.shape) if k != axis]

@@ -1,10 +1,11 @@
 """How a graph is rewritten: one list of passes, in the order in which they run.
 
-`PASSES` states of each its law, what the graph after it has in common with the one before, and why
-it stands where it stands. Proofs are in the files of the passes. Two things are not passes. The
-constructors of nodes apply the exact identities of the functions' records (`x * 1` is `x`), so
-every graph is canonical at any time. And a target lowers what it is given (`codegen/lower.py`) to
-the simple forms that it can run, last, since no structure is recognised in them.
+For each pass `PASSES` states its law, that is, in which sense the new graph equals the old one, and
+the reason for its place in the order. Proofs are in the files of the passes. Two transformations
+are not passes. The constructors of nodes apply the exact identities of the functions' records
+(`x * 1` is `x`), so that every graph is canonical at any time. And a target lowers a graph to the
+simple forms that it can run (`codegen/lower.py`); this comes last, since no structure is recognised
+in lowered graphs.
 """
 
 from __future__ import annotations
@@ -24,8 +25,7 @@ from slomodel.rewrite.symmetry import Joint, symmetry
 from slomodel.rewrite.work import prepared, work, work_of_call
 
 When = Literal["model", "data"]
-"""When a pass runs: once a model, before any size is known, or once for each set of sizes and data.
-"""
+"""When a pass runs: once per model, before sizes are known, or once per set of sizes and data."""
 
 Run = Callable[[Expr, Facts], tuple[Expr, tuple[str, ...]]]
 _Note = TypeVar("_Note")
@@ -35,9 +35,9 @@ _Note = TypeVar("_Note")
 class Pass:
     """A rewriting of the objective: when it runs, its law, and the reason for its place.
 
-    `run` is a graph to a graph, with a sentence on each thing that was changed; None where more
-    than a graph is carried along, by a function of this module. Such a run is weighed: a result
-    that is no less work is not taken.
+    `run` maps a graph to a graph and a note on each change. It is None if the pass returns more
+    than a graph and is run by a function of this module. A result of `run` is used only if it
+    means less work.
     """
 
     name: str
@@ -96,7 +96,7 @@ PASSES: tuple[Pass, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Formulated:
-    """An objective after the passes that run once a model."""
+    """An objective after the passes that run once per model."""
 
     rolled: Rolled
     became: Mapping[Expr, Expr]
@@ -107,27 +107,27 @@ class Formulated:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What rolling did, a sentence each."""
+        """The changes by rolling, one sentence each."""
         return tuple(self.rolled.remarks)
 
     @property
     def gathered(self) -> frozenset[Expr]:
-        """The nodes that stand for sums that were written out."""
+        """The nodes that replace sums that were written out."""
         return frozenset(self.became.get(node, node) for node in self.rolled.origins)
 
     def notes(self, notes: Mapping[Expr, _Note]) -> dict[Expr, _Note]:
-        """Notes on nodes of the graph as it was written, as notes on what those have become."""
+        """Notes on nodes of the original graph, carried over to the nodes that replace them."""
         return carried(self.rolled.notes(notes), self.became)
 
 
 def formulated(rolled: Rolled) -> Formulated:
-    """A rolled objective in stable forms."""
+    """A rolled objective with its unstable forms replaced by stable ones."""
     return Formulated(rolled, rewritten(rolled.root))
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a pass did, with the operations of a value and gradient before and after it."""
+    """The changes by a pass, and the operations of a value with gradient before and after it."""
 
     name: str
     notes: tuple[str, ...]
@@ -137,10 +137,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Optimized:
-    """An objective after the passes, and the facts for which it equals the one before.
+    """An objective after the passes, and the facts under which it equals the original one.
 
     `joint` is the objective with its gradient, if both were rewritten together. `prepared` maps its
-    new data inputs to the graphs that they are computed from.
+    new data inputs to the graphs that compute them.
     """
 
     objective: Expr
@@ -151,7 +151,7 @@ class Optimized:
 
 
 def chosen(rewrites: bool | Collection[str]) -> tuple[str, ...]:
-    """The names of the passes that a caller asks for. Raises DomainError for a name not there."""
+    """The names of the passes that a caller selects. Raises DomainError for an unknown name."""
     names = tuple(one.name for one in PASSES if one.when == "data")
     if isinstance(rewrites, bool):
         return names if rewrites else ()
@@ -176,7 +176,7 @@ def optimized(
 ) -> Optimized:
     """The objective after the passes of these names. All sizes have to be known.
 
-    `variables` are those of the gradient, in order. New data gets no name that is `taken`.
+    `variables` are those of the gradient, in order. Names of new data differ from those `taken`.
     """
     changes: list[Change] = []
     before: float | None = None

@@ -1,16 +1,17 @@
-"""Patterns of elementwise graphs, and their replacement.
+"""Patterns of elementwise graphs, and their replacements.
 
-A pattern is an expression over placeholders: an operand (`operand("x")`) stands for any node, along
-whatever axes it has, the same one wherever it occurs; a number (`number("c")`) for a constant. What
-a pattern says it matches in every way that it may be written:
+A pattern is an expression over placeholders: an operand (`operand("x")`) stands for any node with
+any axes, the same node at each occurrence; a number (`number("c")`) stands for a constant. A
+pattern matches an expression in each of the ways in which it may be written:
 
 - `a + b` and `a - b` match sums and differences, with their terms in any order;
 - `c*a`, with a number c, matches a with its constant factors, divisors and signs, as far as their
-  product is exact; so c is 1 for a alone;
-- `a*b` matches products in any order, and `rest*a` also a as one of up to three factors, or alone.
+  product is exact; c is 1 for a alone;
+- `a*b` matches products in any order, and `rest*a` also matches a as one of up to three factors, or
+  alone.
 
-The replacement is an expression over the same placeholders; what `rest` stands for keeps its
-factors where they were, so that no other product of them can overflow.
+The replacement is an expression over the same placeholders. The factors that `rest` stands for stay
+in their places, so that the replacement computes no product of them that could newly overflow.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def number(name: str) -> Input:
 
 
 rest = Input("rest", "direction", ())
-"""The placeholder for the other factors of a product; there may be none."""
+"""The placeholder for the other factors of a product, if any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +50,13 @@ class Others:
     place: int
 
     def times(self, instead: Expr, shape: Shape) -> Expr:
-        """Their product with another node in that place."""
+        """The product of the factors with the node `instead` at `place`."""
         return product_with(self.factors, self.place, instead, shape)
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """What placeholders stand for in one match."""
+    """The nodes, numbers and factors that placeholders stand for in one match."""
 
     parts: Mapping[Input, Part] = field(default_factory=dict)
     numbers: Mapping[Input, float] = field(default_factory=dict)
@@ -75,7 +76,7 @@ def _always(_match: Match) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """`pattern` becomes `replacement` where the guard holds for what was matched."""
+    """A rule: `pattern` becomes `replacement` where the guard holds for the match."""
 
     pattern: Expr
     replacement: Expr
@@ -83,7 +84,7 @@ class Form:
 
     @property
     def function(self) -> ScalarFunction:
-        """The function at the root of what is matched; `add` stands for sums and differences."""
+        """The function at the root of the pattern; `add` stands for sums and differences."""
         assert isinstance(self.pattern, Map)
         return add if self.pattern.function is sub else self.pattern.function
 
@@ -96,7 +97,7 @@ class Form:
 
 
 def heads(pattern: Expr) -> frozenset[ScalarFunction]:
-    """Functions that the operands of what is matched must have, but for constant factors."""
+    """Functions that the operands of a matching node must have, up to constant factors."""
     assert isinstance(pattern, Map)
     cores = (_core(one) for one in pattern.operands)
     found = {core.function for core in cores if isinstance(core, Map) and rest not in core.operands}
@@ -129,7 +130,7 @@ def _split_number(pattern: Expr) -> tuple[Input, Expr] | None:
 
 
 def _matched(pattern: Expr, part: Part, match: Match, sign: float = 1.0) -> Iterator[Match]:
-    """The ways in which a part, times a sign, is what the pattern says."""
+    """The ways in which a part, times a sign, matches the pattern."""
     split = _split_number(pattern)
     if split is not None or isinstance(pattern, Const) or _is_number(pattern):
         term = scaled(part, sign)
@@ -202,7 +203,7 @@ def _matched_operands(
 
 
 def _replaced(replacement: Expr, match: Match, shape: Shape) -> Expr:
-    """The replacement with what its placeholders stand for, along all axes of the whole."""
+    """The replacement with its placeholders substituted, along all axes of the whole."""
     done: dict[Expr, Expr] = {p: part.along(shape) for p, part in match.parts.items()}
     done |= {p: Const(value) for p, value in match.numbers.items()}
     for node in postorder(replacement):

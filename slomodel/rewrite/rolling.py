@@ -1,14 +1,14 @@
-"""Long sums that were written out: like terms become one term with an axis along all of them.
+"""Rolling of long sums: like terms that were written out become one term with an axis along them.
 
-The terms of a sum may be added in any order, each order rounds by eps times the sum of the
-magnitudes; so those of one form are gathered. In a run of them every index goes up by a step of
-its own and every constant is a number, a progression or an entry of a table. A sum of runs is
-gathered again, so that a double sum gets two axes. Where indices follow no rule their values are
-a table too. Terms of another form stay as they are, and so does a sum that is used more than once:
-it is one term of the sums that use it, as its value is computed once for all of them.
+The terms of a sum may be added in any order, each with a rounding error of eps times the sum of the
+magnitudes; so terms of the same form are collected. In a run of like terms every index increases by
+a constant step, and every constant is a number, an arithmetic progression or an entry of a table.
+Sums of runs are collected again, so that a double sum gets two axes. Irregular indices are read
+from a table too. Terms of another form are unchanged, and a sum with several users is one term of
+each of them, since its value is computed once for all.
 
-Every node is numbered by its shape once, and only terms of one shape, `LEAST_TERMS` of them or
-more, are compared any further; so the work is in proportion to the nodes.
+Every node gets a shape number once, and only groups of at least `LEAST_TERMS` terms with the same
+number are compared further; so the work is proportional to the number of nodes.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ _Note = TypeVar("_Note")
 
 _Part = tuple[float, Expr | None]
 _MOST_RUNS = 8
-"""Like terms that take more have the places of their elements in a list."""
+"""Like terms that need more runs than this read their elements through index tables."""
 
 LEAST_TERMS = 16
-"""Fewer are as quick one by one."""
+"""Fewer like terms are as quick one by one."""
 
 
 class Rolled:
-    """A graph with long sums gathered: `root`, the tables of constants, remarks on what was done.
+    """A graph with long sums rolled: `root`, the tables of constants, and remarks on the changes.
 
-    `origins` has, for a new node, the node of a first term or the sum that it stands for.
-    `visited` counts the nodes that were compared, of which `shapes` has its own count.
+    `origins` maps a new node to the node of a first term, or the sum, that it replaces. `visited`
+    counts the nodes that were compared; `shapes` has its own count.
     """
 
     def __init__(self, root: Expr) -> None:
@@ -64,7 +64,7 @@ class Rolled:
         self.tables = {node: self.tables[node] for node in inputs(self.root) if node in self.tables}
 
     def notes(self, notes: Mapping[Expr, _Note]) -> Mapping[Expr, _Note]:
-        """Notes on nodes of the graph as it was, as notes on what is left and what was made."""
+        """Notes on nodes of the original graph, carried over to the rolled graph."""
         if not self.origins:
             return notes
         found: dict[Expr, _Note] = {}
@@ -89,7 +89,7 @@ class Rolled:
         return self._done[root]
 
     def _remade(self, node: Expr) -> Expr:
-        """The node over its operands as they have become."""
+        """The node over its rolled operands."""
         todo = [node]
         while todo:
             one = todo[-1]
@@ -103,7 +103,7 @@ class Rolled:
         return self._done[node]
 
     def _sum(self, node: Expr, inner: set[Expr]) -> Expr | None:
-        """A sum with its like terms gathered; None where it has none."""
+        """A sum with its like terms rolled; None if there are none."""
         terms = _terms(node, inner)
         if len(terms) < LEAST_TERMS:
             return None
@@ -118,7 +118,7 @@ class Rolled:
         return made
 
     def _gathered(self, parts: list[_Part]) -> tuple[list[_Part], list[_Part]]:
-        """The terms that stay, and those that many like ones become."""
+        """The unchanged terms, and the new terms that replace like ones."""
         groups: dict[int, list[tuple[float, Expr]]] = {}
         rest: list[_Part] = []
         new: list[_Part] = []
@@ -144,7 +144,7 @@ class Rolled:
         return rest, new
 
     def _gathered_again(self, sums: list[_Part]) -> list[_Part]:
-        """Sums along an axis with like ones among them gathered, as long as there are any."""
+        """Sums along an axis, rolled repeatedly as long as there are like ones among them."""
         result: list[_Part] = []
         while len(sums) >= LEAST_TERMS:
             rest, sums = self._gathered(sums)
@@ -152,8 +152,9 @@ class Rolled:
         return [*result, *sums]
 
     def _like(self, like: LikeTerms) -> tuple[list[_Part], list[_Part]]:
-        """The like terms that stay, and what the others become: runs, runs of runs, or all by a
-        list of places.
+        """The unchanged terms among like ones, and the sums that replace the others.
+
+        These are sums over runs, over runs of runs, or over all terms through index tables.
         """
         alone: list[_Part] = []
         sums: list[_Part] = []
@@ -173,7 +174,7 @@ class Rolled:
         return [], [(1.0, summed(run, self._table, self.origins))]
 
     def _table(self, values: Reals) -> Expr:
-        """An input that holds these numbers, one for equal ones."""
+        """The input that holds these numbers, the same one for equal numbers."""
         key = values.tobytes()
         if key not in self._table_of:
             node = build.data(f"constants {len(self.tables) + 1}", (literal(len(values)),))
@@ -189,7 +190,7 @@ def _is_sum(node: Expr) -> bool:
 def _terms(node: Expr, inner: set[Expr]) -> list[_Part]:
     """The terms of a sum with their constant factors; a constant has no core.
 
-    Sums in `inner` are taken apart.
+    Sums in `inner` are expanded.
     """
     result: list[_Part] = []
     stack = [(1.0, node)]
@@ -208,12 +209,12 @@ def _terms(node: Expr, inner: set[Expr]) -> list[_Part]:
 
 
 def _runs(like: LikeTerms) -> list[Integers]:
-    """The rows of like terms in runs of equal steps between their offsets."""
+    """The rows of like terms, divided into runs with equal steps between their offsets."""
     offsets = like.offsets
     count, width = offsets.shape
     order: Integers = np.lexsort(offsets.T[::-1]) if width else np.arange(count)
     steps = np.diff(offsets[order], axis=0)
-    # The first row after which the step is another one.
+    # The rows after which the step changes.
     turns = np.flatnonzero(np.any(steps[1:] != steps[:-1], axis=1)) + 1
     result: list[Integers] = []
     begin = 0
@@ -226,7 +227,7 @@ def _runs(like: LikeTerms) -> list[Integers]:
 
 
 def _total(parts: list[_Part]) -> Expr:
-    """The sum of terms, the constants last."""
+    """The sum of terms, with the constants last."""
     result: Expr | None = None
     constant = 0.0
     for coefficient, core in parts:

@@ -1,4 +1,4 @@
-"""Square roots of sums of squares, which may all vanish at once."""
+"""Square roots of sums of squares that may all vanish, which get derivative 0 there."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST_SIDES = 8
 
 
 class Roots:
-    """Square roots in one graph; a sum that is one of the nodes `shared` is looked at once."""
+    """Square roots in one graph; a sum in `shared` is examined once."""
 
     def __init__(self, shared: Collection[Expr]) -> None:
         self._shared = shared
@@ -21,7 +21,7 @@ class Roots:
         self._quadratic: dict[Expr, bool] = {}
 
     def square_root(self, node: Map) -> Expr | None:
-        """The root of a sum of squares that may all vanish, or of a scaled one."""
+        """The stable root of a (scaled) sum of squares that may all vanish; else None."""
         inside = node.operands[0]
         if not self._are_quadratic(inside):
             return None
@@ -31,7 +31,7 @@ class Roots:
         return root(inside)
 
     def _are_quadratic(self, total: Expr) -> bool:
-        """Whether all terms are squares that vary, those of a shared sum first."""
+        """Whether all terms are squares that depend on x; shared sums are examined first."""
         stack = [total]
         while stack:
             node = stack[-1]
@@ -51,7 +51,7 @@ class Roots:
         return self._quadratic[total]
 
     def _is_quadratic(self, part: Part) -> bool:
-        """A square or a sum of squares, times or over what does not vary."""
+        """Whether a part is a square or a sum of squares, times or divided by constants."""
         if not self._varies(part.node):
             return False
         while True:
@@ -71,7 +71,7 @@ class Roots:
                 return False
 
     def _is_sum_of_squares(self, node: Einsum) -> bool:
-        """A sum of squares, each times fixed scalars."""
+        """Whether a contraction is a sum of squares, each times constant scalars."""
         if len(set(node.output)) != len(node.output):
             return False
         pairs = zip(node.operands, node.inputs, strict=True)

@@ -1,9 +1,9 @@
-"""Arrays that are linear in wide data: which data they are linear in, and with other data in place.
+"""Arrays that are linear in wide data: the data they depend on, and their form for other data.
 
-An array r[…, j] is a linear form over the samples j where r = Σ_p C_p D_p with data D_p[…, j] and
-coefficients C_p that know nothing of j. The walk goes down from r through additions, scalings and
-contractions to the D_p, its *pieces*. Sample labels may be several; a node has some of them, each
-on one axis. Where a node cannot be linear over a sample label, the label is refused.
+An array r[…, j] is a linear form over the samples j if r = Σ_p C_p D_p with data D_p[…, j] and
+coefficients C_p independent of j. The walk goes down from r through additions, scalings and
+contractions to the D_p, its *pieces*. There may be several sample labels; a node has some of them,
+each on one axis. If a node is not linear over a sample label, the label is refused.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from slomodel.ir.expr import Axes, Einsum, Expr, Map
 
 Build = Callable[[Sequence[Expr]], Expr]
 Place = tuple[int | None, ...]
-"""For each sample label the axis that a node has it on."""
+"""The axis of a node for each sample label; None for labels that it lacks."""
 
 
 def placed(samples: Sequence[int | None], labels: Axes) -> Place:
-    """The axis that each sample label is on, for a node with these labels."""
+    """The axis of each sample label in a node with these labels."""
     return tuple(
         labels.index(label) if label is not None and label in labels else None for label in samples
     )
@@ -31,7 +31,7 @@ def placed(samples: Sequence[int | None], labels: Axes) -> Place:
 def product(
     operands: Sequence[Expr], labels: Sequence[Axes], output: Axes, dims: Mapping[int, Dim]
 ) -> Expr:
-    """An einsum whose labels are any numbers, of sizes `dims`."""
+    """An einsum whose labels are arbitrary integers, of sizes `dims`."""
     every = dict.fromkeys(label for own in (*labels, output) for label in own)
     number = {label: k for k, label in enumerate(every)}
     inputs = [tuple(number[label] for label in own) for own in labels]
@@ -43,8 +43,8 @@ def product(
 class At:
     """A node whose axes `place` are samples; `scales` are data over all samples.
 
-    A scale multiplies each sample or, where it is of truth values, keeps those for which it holds.
-    The first scale is the innermost.
+    A scale multiplies each sample; a scale of truth values replaces the samples where it is false
+    by 0. The first scale is the innermost.
     """
 
     node: Expr
@@ -53,7 +53,7 @@ class At:
 
     @property
     def own(self) -> Axes:
-        """The axes that are no samples."""
+        """The axes that are not samples."""
         return tuple(axis for axis in range(self.node.rank) if axis not in self.place)
 
     @property
@@ -62,23 +62,24 @@ class At:
 
     @property
     def is_free(self) -> bool:
-        """True when the node has no samples."""
+        """True if no axis of the node is a sample axis."""
         return all(axis is None for axis in self.place)
 
     def scaled(self, scale: Expr) -> At:
         return At(self.node, self.place, (scale, *self.scales))
 
     def over(self, shape: Shape) -> Expr:
-        """A node that has only samples, along all of them."""
+        """The node, all of whose axes are samples, broadcast along all sample axes."""
         labels = tuple(self.place.index(axis) for axis in range(self.node.rank))
         return build.einsum([self.node], [labels], tuple(range(len(shape))), shape)
 
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """A node as a linear function of others: `build` makes it of them with their samples replaced.
+    """A node as a linear function of others, its `parts`, from which `build` constructs it.
 
-    What is so replaced has its own axes in order, then one axis in place of all samples.
+    `build` takes the parts with their samples replaced: their own axes in order, then one axis in
+    place of all sample axes.
     """
 
     parts: tuple[At, ...]
@@ -93,20 +94,20 @@ class Refused:
 
 
 def refused(*ats: At) -> Refused:
-    """The refusal of all labels that occur in some nodes."""
+    """The refusal of all sample labels that occur in the given nodes."""
     labels = (k for at in ats for k, axis in enumerate(at.place) if axis is not None)
     return Refused(frozenset(labels))
 
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """The sizes of the sample labels, and the nodes that change from call to call."""
+    """The sizes of the sample labels, and the nodes that depend on x."""
 
     shape: Shape
     moving: frozenset[Expr]
 
     def step(self, at: At) -> Linear | Refused | None:
-        """How a node is linear in others; None for a piece."""
+        """A node as a linear function of others; None for a piece."""
         node = at.node
         if at.is_free:
             return None if node is build.const(1.0) else self._constant(at)
@@ -117,7 +118,7 @@ class Samples:
         return self._einsum(node, at) if isinstance(node, Einsum) else refused(at)
 
     def _constant(self, at: At) -> Linear:
-        """What is the same for all samples is itself times a piece of ones."""
+        """A node that is the same for all samples, as itself times a piece of ones."""
         return Linear((self._ones(at),), lambda made: build.outer(at.node, made[0]))
 
     def _ones(self, at: At) -> At:
@@ -143,7 +144,7 @@ class Samples:
         return self._scaling(node, right, left)
 
     def _scaling(self, node: Map, form: At, scale: At) -> Linear | Refused:
-        """`form` times or divided by data of its samples; it has all other axes of the node."""
+        """`form`, which has all other axes of the node, times or divided by data per sample."""
         if scale.node in self.moving or scale.own:
             return refused(scale)
         factor = scale.over(self.shape)
@@ -152,7 +153,7 @@ class Samples:
         return Linear((form.scaled(factor),), lambda made: made[0])
 
     def _choice(self, node: Map, operands: Sequence[At], at: At) -> Linear | Refused:
-        """One of two linear forms, by a condition on the samples of data or one without samples."""
+        """One of two linear forms, by a condition on data per sample or one without samples."""
         condition, *branches = operands
         if condition.is_free:
             whole = [condition.node]
@@ -210,20 +211,20 @@ class Samples:
 
 
 def _operand(node: Map, k: int, at: At) -> At:
-    """Operand k with the samples on its own axes."""
+    """Operand k with the sample labels on its own axes."""
     axes = node.axes[k]
     place = tuple(axes.index(axis) if axis in axes else None for axis in at.place)
     return At(node.operands[k], place, at.scales)
 
 
 def _result_axes(node: Map, k: int, at: At) -> Axes:
-    """The axes, once samples are replaced, on which operand k has its own."""
+    """The result's axes for operand k's own axes, after samples are replaced."""
     kept = (axis for axis in node.axes[k] if axis not in at.place)
     return tuple(at.own.index(axis) for axis in kept)
 
 
 def _applied(node: Map, at: At, operands: Sequence[Expr], free: Axes) -> Expr:
-    """The function of a `Map` on operands whose samples are replaced, but for those in `free`."""
+    """The function of a `Map` on operands whose samples are replaced, except those in `free`."""
     size = next(one.shape[-1] for k, one in enumerate(operands) if k not in free)
     shape = (*at.own_shape, size)
     last = len(shape) - 1
@@ -240,7 +241,7 @@ def _joined(
     read: set[int],
     scales: tuple[Expr, ...],
 ) -> tuple[At, Axes]:
-    """The data among the operands as one piece with its labels: those `read` and the samples."""
+    """The product of the operands `wide` as one piece, with its labels: `read` and samples."""
     labels = [node.inputs[k] for k in wide]
     if len(wide) == 1 and len(set(labels[0])) == len(labels[0]):
         return At(node.operands[wide[0]], placed(samples, labels[0]), scales), labels[0]
@@ -251,7 +252,7 @@ def _joined(
 
 
 def _contracted(node: Einsum, free: Sequence[int], form: Expr, own: Axes, output: Axes) -> Expr:
-    """The contraction over a form whose samples are replaced by one label, the last."""
+    """The contraction with a form whose samples are replaced by one label, the last."""
     new = len(node.dims)
     operands = [node.operands[k] for k in free]
     labels = [node.inputs[k] for k in free]

@@ -1,4 +1,4 @@
-"""Sums of squares in a graph: Σ c r² over some labels, with what else is multiplied in."""
+"""Sums of squares in a graph: Σ c r² over some labels, with further factors c."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Factor:
 class SumOfSquares:
     """`node` as the sum of `form` squared times `others`, over labels missing in its output.
 
-    `through` are the products and squares that were taken apart to see this.
+    `through` are the products and squares that were expanded to obtain this form.
     """
 
     node: Einsum
@@ -39,12 +39,12 @@ class SumOfSquares:
 
 
 def sums_of_squares(node: Expr, moving: frozenset[Expr]) -> Iterator[SumOfSquares]:
-    """The ways to see a node as one; a form changes from call to call."""
+    """The ways to read a node as a sum of squares of a form that depends on x."""
     if not isinstance(node, Einsum) or node not in moving:
         return
     present = {label for own in (*node.inputs, node.output) for label in own}
     if len(present) < len(node.dims):
-        return  # it counts an axis that nothing has
+        return  # a label without an operand only multiplies by its size
     factors, through = _factors(node, moving)
     alike = Alike()
     for k, factor in enumerate(factors):
@@ -62,7 +62,7 @@ def sums_of_squares(node: Expr, moving: frozenset[Expr]) -> Iterator[SumOfSquare
 
 
 def varying_axes(order: Sequence[Expr], moving: frozenset[Expr]) -> dict[Expr, frozenset[int]]:
-    """The axes of each moving node of a postorder along which more than data varies."""
+    """The axes of each node in `moving`, for a postorder, along which more than data varies."""
     found: dict[Expr, frozenset[int]] = {}
     for node in order:
         if node in moving:
@@ -86,7 +86,7 @@ def _varying(node: Expr, found: Mapping[Expr, frozenset[int]]) -> Iterator[int]:
 
 
 def _factors(node: Einsum, moving: frozenset[Expr]) -> tuple[list[Factor], frozenset[Expr]]:
-    """The operands, with elementwise products and squares among them taken apart."""
+    """The operands, with elementwise products and squares among them split into factors."""
     found: list[Factor] = []
     through: set[Expr] = {node}
     pairs = zip(node.operands, node.inputs, strict=True)

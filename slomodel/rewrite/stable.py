@@ -1,7 +1,8 @@
-"""Hand-written unstable forms become stable ones: softplus, logsumexp, norms, rectifiers, …
+"""Stable forms in place of unstable ones: softplus, logsumexp, norms, rectifiers, …
 
-A rule may not make a value worse than what was written gives, for any operands. It replaces a node
-by the same function of the same operands; where both are accurate they agree to a few roundings.
+A rule replaces a node by the same function of the same operands. Its value must not be less
+accurate than that of the original for any operands; where both are accurate they agree to a few
+rounding errors.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def stable(root: Expr) -> Expr:
 
 
 def rewritten(root: Expr) -> Mapping[Expr, Expr]:
-    """What each node under the root has become."""
+    """Maps each node under the root to its replacement."""
     order = postorder(root)
     above = users(order)
     done: dict[Expr, Expr] = {}
@@ -76,7 +77,7 @@ def _better(node: Expr, rules: Mapping[ScalarFunction, tuple[Rule, ...]]) -> Exp
 
 
 def carried(notes: Mapping[Expr, _Note], became: Mapping[Expr, Expr]) -> dict[Expr, _Note]:
-    """Notes on nodes as notes on what those became, and on the nodes made in between."""
+    """Notes on nodes, carried over to their replacements and to the new nodes below these."""
     result = dict(notes)
     known = set(became.values())
     for node, new in became.items():

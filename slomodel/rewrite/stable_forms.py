@@ -1,8 +1,8 @@
-"""Stable forms: what is written on the left becomes what stands on the right, where a guard holds.
+"""Stable forms: a pattern on the left, its replacement on the right, and a guard.
 
-The law of each: for no operands is the value worse than that of what was written, in magnitude and
-in the range where there is one; where both are accurate they agree to a few roundings. What sums
-along axes or of any number of terms become is in `exponential_sums` and `roots`.
+The law of each: for all operands the replacement is at least as accurate as the original, and it
+has a value wherever that has one; where both are accurate they agree to a few rounding errors. Sums
+along axes or with any number of terms are handled in `exponential_sums` and `roots`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ x, y, c, d, e = operand("x"), operand("y"), number("c"), number("d"), number("e"
 
 
 def _are_opposite(m: Match) -> bool:
-    """Whether y is -x, and x the one that is not written as a negative."""
+    """Whether y is -x, where x itself is not written as a negative."""
     one, other = scaled(m.parts[x]), scaled(m.parts[y])
     opposite = one.core is not None and one.core == other.core
     return opposite and 0.0 <= one.coefficient == -other.coefficient
@@ -158,7 +158,7 @@ FORMS: tuple[Form, ...] = (
     Form(square(exp(x)), exp(mul(2.0, x))),
     Form(abs(square(x)), square(x)),
 )
-"""Tried in this order; the first that matches is taken."""
+"""All forms; they are tried in this order, and the first that matches is applied."""
 
 
 def _by_function() -> dict[ScalarFunction, tuple[tuple[frozenset[ScalarFunction], Form], ...]]:
@@ -173,7 +173,7 @@ _FORMS_OF = _by_function()
 
 
 def elementwise(node: Map) -> Expr | None:
-    """The node by the first form that matches it."""
+    """The replacement of a node by the first form that matches; None without a match."""
     function = add if node.function is sub else node.function
     forms = _FORMS_OF.get(function)
     if forms is None:
@@ -188,7 +188,7 @@ def elementwise(node: Map) -> Expr | None:
 
 
 def merged_constants(node: Map) -> Expr | None:
-    """A power of two times a constant times x: the two constants are one, exactly."""
+    """A power of two times a constant times x, with the two constants merged exactly."""
     if not any(isinstance(one, Const) for one in node.operands):
         return None
     for k, part in enumerate(parts_of(node)):
@@ -207,7 +207,7 @@ def merged_constants(node: Map) -> Expr | None:
 
 
 def summed_entropy(node: Einsum) -> Expr | None:
-    """The sum of x log(x), or of (1 + x) log(1 + x)."""
+    """The stable form of the sum of x log(x), or of (1 + x) log(1 + x); else None."""
     if len(node.operands) != 2 or node.inputs[0] != node.inputs[1]:
         return None
     if not any(is_map(one, log, log1p) for one in node.operands):

@@ -1,9 +1,9 @@
-"""Data against a symmetric expression: only their symmetric part depends on the variables.
+"""Data compared with a symmetric expression: only their symmetric part interacts with it.
 
-‖T - S‖² = ‖sym T - S‖² + ‖T - sym T‖² for any T and any S that no permutation of its axes
-changes, because T - sym T is orthogonal to every symmetric array. sym T is the mean of T over all
-permutations of its axes. The last term is a number of the data, so nobody needs to know whether
-T is symmetric; where it is, up to its rounding, the number is that rounding squared.
+‖T - S‖² = ‖sym T - S‖² + ‖T - sym T‖² for any T and any symmetric S, because T - sym T is
+orthogonal to every symmetric array. sym T is the mean of T over all permutations of its axes. The
+last term depends on data alone, so T need not be known to be symmetric; if it is, up to rounding
+errors, the term is the square of these errors.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _LEAST_RANK = 3
 def symmetrized(root: Expr, symmetric: Collection[Expr]) -> tuple[Expr, frozenset[Expr]]:
     """The graph with symmetric parts in place of data, and those parts.
 
-    Symmetric products are contractions in it. `symmetric` are nodes known to be equal to all
-    their transposes.
+    Symmetric products become contractions. `symmetric` are nodes known to be equal to all their
+    transposes.
     """
     found: dict[Expr, Expr] = {}
 
@@ -43,7 +43,7 @@ def symmetrized(root: Expr, symmetric: Collection[Expr]) -> tuple[Expr, frozense
 def _power(node: Map, symmetric: Collection[Expr]) -> Expr:
     """A symmetric product x_a x_b x_c, written factor by factor, as one contraction.
 
-    So its factors have one derivative, and not one each of other partial products.
+    The derivatives by its equal factors are then one node instead of several.
     """
     if all(len(own) in (0, node.rank) for own in node.axes):
         return node
@@ -52,7 +52,7 @@ def _power(node: Map, symmetric: Collection[Expr]) -> Expr:
 
 
 def _summed_square(node: Expr) -> Map | None:
-    """The sum or difference of which the node sums the squares of all elements."""
+    """The sum or difference r if the node is the sum of r² over all elements; else None."""
     if not isinstance(node, Einsum) or node.rank or not node.operands:
         return None
     whole = tuple(range(len(node.dims)))
@@ -107,8 +107,8 @@ def is_symmetric(node: Expr, symmetric: Collection[Expr]) -> bool:
 def symmetric_part(node: Expr) -> Expr:
     """The mean of an array over all permutations of its axes.
 
-    The permutations of j + 1 axes are those of the first j, followed by a swap of the last with
-    any of them or by none: so j means of at most j + 1 arrays make the mean of j! arrays.
+    The permutations of j + 1 axes are those of the first j, followed by a swap of the last axis
+    with any of them or by none. So k - 1 means of at most k arrays give the mean of k! arrays.
     """
     for last in range(1, node.rank):
         total = node

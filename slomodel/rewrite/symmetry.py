@@ -1,7 +1,7 @@
 """Symmetry: a sum over a symmetric array counts each of its distinct elements once, with a weight.
 
 The objective and its gradient are folded together (`folding`), after data have been replaced by
-their symmetric part where only that counts (`symmetrizing`).
+their symmetric part where only this part matters (`symmetrizing`).
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from slomodel.rewrite.facts import Facts
 from slomodel.rewrite.folding import LEAST_RANK, Folded, folded
 from slomodel.rewrite.symmetrizing import symmetrized
 
-# The symmetric part of data is made of as many arrays as this pass may hold at once.
+# Elements of data up to which their symmetric part is computed: it needs several copies of them.
 _LARGEST_DATA = 3_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Joint:
-    """An objective with its gradient, and sizes that have the dims of both."""
+    """An objective with its gradient, and the sizes of all dims in both."""
 
     objective: Expr
     gradient: tuple[Expr, ...]
@@ -32,7 +32,7 @@ class Joint:
 
 
 def symmetry(objective: Expr, variables: Sequence[Input], facts: Facts) -> Joint | None:
-    """The objective and its gradient with symmetric sums folded; None where there are none."""
+    """The objective and its gradient with symmetric sums folded; None if there are none."""
     if not _may_fold(objective):
         return None
     sizes, known = facts.sizes, facts.known
@@ -63,7 +63,7 @@ def _elements(node: Expr, sizes: Mapping[str, int]) -> int:
 
 
 def _operands(found: Folded) -> set[Expr]:
-    """All that the sums as they were before stand on."""
+    """All nodes under the sums as they were before folding."""
     return set(postorder(*(node for node, _ in found.sums)))
 
 

@@ -1,4 +1,4 @@
-"""Pieces of data stacked into one matrix, and its triangular factor in their place."""
+"""Pieces of data stacked into one matrix, and its triangular factor as their replacement."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from slomodel.rewrite.samples import At
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """Pieces over samples of a shape: a matrix of a row a sample and a column an element of each.
+    """Pieces over samples of shape `shape`, as a matrix with one row per sample.
 
-    The sums of squares of what is linear in the pieces are sums over `rows` rows of the factor.
+    Each element of a piece is a column. The sum over samples of the square of a linear form in the
+    pieces equals a sum over the `rows` rows of the triangular factor.
     """
 
     pieces: tuple[At, ...]
@@ -26,12 +27,12 @@ class Stack:
 
     @property
     def columns(self) -> int:
-        """How many samples there are."""
+        """The number of samples."""
         return math.prod(concrete(self.shape, self.sizes))
 
     @property
     def rows(self) -> int:
-        """How many numbers belong to one sample."""
+        """The number of elements per sample, which is the number of rows of the factor."""
         return sum(math.prod(concrete(one.own_shape, self.sizes)) for one in self.pieces)
 
     @property
@@ -41,7 +42,7 @@ class Stack:
 
     @property
     def factors(self) -> dict[At, Expr]:
-        """For each piece what stands in for it: its own axes, then one that is `rows` long."""
+        """The replacement of each piece: its own axes, then one of size `rows`."""
         samples = _product(self.shape, self.sizes)
         widths = [_product(one.own_shape, self.sizes) for one in self.pieces]
         starts = [Dim()]
@@ -68,7 +69,7 @@ def _columns(start: Dim) -> tuple[Affine, Affine]:
 
 
 def _product(dims: Sequence[Dim], sizes: Mapping[str, int]) -> Dim:
-    """The product of some sizes: in their names where at most one has any."""
+    """The product of dims, symbolic if at most one of them is named."""
     named = [dim for dim in dims if not dim.is_literal]
     if len(named) > 1:
         return literal(math.prod(concrete(tuple(dims), sizes)))

@@ -1,4 +1,4 @@
-"""What a call has to repeat, counted in scalar operations, and what is computed once per bind."""
+"""The scalar operations that every call repeats, and the arrays that are computed once per bind."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def moves(node: Expr) -> bool:
 
 
 def work_of_call(objective: Expr, sizes: Sizes, known: Known = NOTHING) -> float:
-    """Operations of one value with its gradient, what they share counted once."""
+    """Operations of one value with its gradient; shared nodes count once."""
     variables = [node for node in inputs(objective) if node.role == "variable"]
     return work((objective, *gradient(objective, variables, known)), sizes)
 
@@ -24,7 +24,7 @@ def work_of_call(objective: Expr, sizes: Sizes, known: Known = NOTHING) -> float
 def work(roots: Sequence[Expr], sizes: Sizes) -> float:
     """Additions, multiplications and function values under the roots that every call repeats.
 
-    What depends on data alone is free: it is computed once a bind. So are views.
+    Nodes of data alone are free, since they are computed once per bind, and so are views.
     """
     order = postorder(*roots)
     moving = dependents(order, moves)
@@ -41,16 +41,16 @@ def work_once(root: Expr, sizes: Sizes) -> float:
 def prepared(
     roots: tuple[Expr, ...], taken: Collection[str]
 ) -> tuple[tuple[Expr, ...], Mapping[Input, Expr]]:
-    """The roots over new data inputs, and what each of these is computed from.
+    """The roots over new data inputs, and the graph that computes each of these.
 
-    Prepared are the tables that indices read, which become arrays of whole numbers whatever the
-    precision, and what depends on data alone through a factorisation or the lists of an index
-    set. Other constant parts take about as long as reading the data: each function computes them.
+    Prepared are the tables that indices read, which become integer arrays whatever the precision,
+    and nodes of data alone that need a factorisation or the lists of an index set. Other constant
+    nodes take about as long as reading the data: each function computes them.
     """
     names = {*taken, *(node.name for node in inputs(*roots))}
     roots, parts = _parts(roots, names)
     roots, whole = _tables(roots, names)
-    # Each is computed from the data as given: a table may contain what became an input before.
+    # Each is computed from the given data: a table may contain a node that has become an input.
     computed = substitute(tuple(whole.values()), parts)
     made = {one: part for one, part in parts.items() if isinstance(one, Input)}
     return roots, {**made, **dict(zip(whole, computed, strict=True))}
@@ -71,13 +71,13 @@ def _tables(roots: tuple[Expr, ...], names: set[str]) -> tuple[tuple[Expr, ...],
 
 
 def _parts(roots: tuple[Expr, ...], names: set[str]) -> tuple[tuple[Expr, ...], dict[Expr, Expr]]:
-    """The roots with an input for each part of data through a factorisation or an index set."""
+    """The roots with an input for each node of data that needs a factorisation or an index set."""
     order = postorder(*roots)
     factored = dependents(order, lambda node: isinstance(node, (Triangle, Listing)))
     if not factored:
         return roots, {}
     moving = dependents(order, moves)
-    # Data are numbers: what computes truth values from them is left to each function.
+    # Data are numbers, so nodes of truth values remain and are computed by each function.
     computing = moving | {node for node in order if node.dtype == "bool"}
     above = users(order)
     made: dict[Expr, Expr] = {}
@@ -90,13 +90,13 @@ def _parts(roots: tuple[Expr, ...], names: set[str]) -> tuple[tuple[Expr, ...], 
 
 
 def _computes(user: Expr, node: Expr, computing: Collection[Expr]) -> bool:
-    """Whether a user computes with a node, and does not only look indices up in it."""
+    """Whether a user computes with a node and does not only read indices from it."""
     count = len(user.operands) - len(tables_of(user))
     return user in computing and node in user.operands[:count]
 
 
 def _name(letter: str, names: set[str]) -> str:
-    """A name that is not yet used, and that no model text can have."""
+    """A name that is not yet used and that cannot occur in a model text."""
     name = next(text for k in range(1, len(names) + 2) if (text := f"{letter}[{k}]") not in names)
     names.add(name)
     return name
