@@ -25,8 +25,7 @@ def main() -> None:
     interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if interruptible:
         signal.signal(signal.SIGINT, _leave)
-    # Loaded modules are never freed: collecting cycles among them, now and at exit, would take 0.25
-    # s.
+    # Loaded modules are never freed: collecting their cycles, now and at exit, would take 0.25 s.
     gc.disable()
     from slomodel.cli.group import load
     from slomodel.cli.group import main as commands

@@ -61,7 +61,7 @@ def check_format(path: str | os.PathLike[str]) -> None:
 
 
 def _new_figure() -> Figure:
-    """A figure that is not registered with pyplot or any window; its canvas is Agg's."""
+    """A figure with an Agg canvas, not registered with pyplot or any window."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure

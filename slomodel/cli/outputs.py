@@ -21,7 +21,7 @@ BAD_INPUT, NOT_SOLVED, INTERRUPTED = 1, 3, 130
 
 
 def check_target(path: Path) -> None:
-    """Raise DomainError if no file can be written to `path`; none is left there."""
+    """Raise DomainError if no file can be written to `path`, as tested by a temporary one."""
     try:
         if path.exists() and not (path.is_file() and os.access(path, os.W_OK)):
             kind = "read-only" if path.is_file() else "not a plain file"

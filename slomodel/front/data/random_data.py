@@ -135,7 +135,7 @@ def _values(
     rng: np.random.Generator,
     constants: list[float] | None,
 ) -> Array:
-    """Normal random numbers; with `constants`, numbers about these, of one of several kinds."""
+    """Normal random numbers; with `constants`, random numbers around these."""
     shape = concrete(declared.shape, sizes)
     if declared.is_whole:
         return _whole_values(declared, sizes, rng, shape)

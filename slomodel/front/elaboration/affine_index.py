@@ -170,7 +170,7 @@ def _not_affine(span: Span, reason: str, remedy: str = "") -> StatementError:
 
 
 def is_at_least_zero(dim: Dim) -> bool | None:
-    """True or False if the answer is the same for all sizes, None if it depends on them."""
+    """Whether a dim is ≥ 0: True or False if so for all sizes, None if it depends on them."""
     coefficients = [c for _, c in dim.terms]
     if dim.const >= 0 and all(c > 0 for c in coefficients):
         return True

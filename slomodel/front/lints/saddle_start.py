@@ -51,7 +51,7 @@ def with_saddle_warning(problem: Problem) -> Problem:
 
 
 def _number(variable: Variable) -> float | None:
-    """The number to which all elements are initialised; None if they differ."""
+    """The number to which all elements are initialised; None for any other `init`."""
     named = {"zeros": 0.0, "ones": 1.0}
     init = variable.init
     return init.parameters[0] if init.kind == "number" else named.get(init.kind)

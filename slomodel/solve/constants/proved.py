@@ -50,7 +50,7 @@ class ProofSource(Protocol):
         ...
 
     def __call__(self, centre: Vector, radius: float) -> Proof:
-        """Upper bounds on L1 and L2 over the ball round `centre` (n,)."""
+        """Upper bounds on L1 and L2 over the ball about `centre` (n,)."""
         ...
 
     def quick(self, centre: Vector, radius: float) -> Proof:

@@ -1,4 +1,4 @@
-"""The constant of a polynomial relative to ‖x‖^p/p + ‖x‖²/2, from bounds over balls round 0."""
+"""The constant of a polynomial relative to ‖x‖^p/p + ‖x‖²/2, from bounds over balls about 0."""
 
 from __future__ import annotations
 

@@ -161,7 +161,7 @@ def _number(value: object) -> object:
 
 
 def _trajectory(saved: Mapping[str, object]) -> Trajectory:
-    """The trajectory from its JSON values; run options may also stand among those of the method."""
+    """The trajectory from its JSON values; run options may be among those of the method."""
     flat = dict(saved)
     method, options, not_held = (flat.pop(name) for name in ("method", "options", "not_held"))
     if not (isinstance(options, dict) and isinstance(not_held, list)):

@@ -171,7 +171,7 @@ def _answer(
         except Exception as error:
             answer = None, error
         interrupt.raises = False
-    except KeyboardInterrupt:  # it raises no second time, so none comes later
+    except KeyboardInterrupt:  # the handler raises only once
         interrupt.raises = False
     return answer
 

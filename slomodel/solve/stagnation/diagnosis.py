@@ -125,7 +125,7 @@ class Blur:
 def narrow_valley(
     evaluate: Evaluator, at: Iterate, v: Vector, noise: float, blur: Blur, longest: float
 ) -> Trial | None:
-    """A trial shorter than `longest` that shows a narrow smooth valley; None if none does.
+    """A trial shorter than `longest` that shows a narrow smooth valley; None if there is none.
 
     If the unit of a variable is very small, or the resolution of f coarse, f may be nearly
     quadratic only along steps that change it insignificantly. There the slope rises evenly, whereas
@@ -204,7 +204,7 @@ def other_units(evaluate: Evaluator, halt: Halt, way: WayDown) -> Halt:
 def too_short(
     evaluate: Evaluator, at: Iterate, t: float, noise: float, longest: float
 ) -> Halt | None:
-    """The end of a run whose steps, up to `longest`, are too short, though a step t is not.
+    """The end of a run whose steps, up to `longest`, are too short, though one of length t is not.
 
     Then x is so large, or the step so short, that x hardly changes: the resolution of f is not the
     reason. None if the longer step does not descend either, or is longer than ‖x‖.

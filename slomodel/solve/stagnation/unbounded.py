@@ -16,7 +16,7 @@ from slomodel.solve.subroutine import Halt, Iterate
 FIRST_PROBE = 64
 # f = −x is below −1/eps after 52 doublings of a step of length 1; slower decrease needs a few more.
 DOUBLINGS = 80
-# −log(x) never gets there: it decreases by the same amount with every doubling of the distance, up
+# −log(x) never does: it decreases by the same amount with every doubling of the distance, up
 # to the largest double. These are the number of such doublings that shows this, and the most that
 # are tried.
 LEAST_DOUBLINGS = 60

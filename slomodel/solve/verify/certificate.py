@@ -216,9 +216,9 @@ class Certifier:
     def _evaluation_error(self, step: CheckedStep, since: Since) -> float:
         """A bound on the errors of both values of f and on the effect of that of the gradient.
 
-        With an error e in the gradient, a step s decreases f by up to ‖e‖‖s‖ less. This bound takes
-        longer than f itself, so that it is computed only for an excess beyond the expected rounding
-        error.
+        For a gradient with error e, a step s decreases f by up to ‖e‖‖s‖ less than predicted. This
+        bound takes longer than f itself, so that it is computed only for an excess beyond the
+        expected rounding error.
         """
         if self._errors is None:
             return 0.0
