@@ -203,7 +203,10 @@ def _(node: Reshape, k: int, adjoint: Adjoint, known: Known) -> Adjoint | None:
 
 
 def ties(node: Extreme) -> tuple[Expr, Expr]:
-    """Indicator of the elements that attain the extreme, and their number; ties share equally."""
+    """The indicator of the elements that attain the extreme, and their number.
+
+    Tied elements get equal parts of the adjoint.
+    """
     tied = build.apply(eq, node.operands[0], build.spread(node, node))
     ones = build.apply(where, tied, build.const(1.0), build.const(0.0))
     return tied, build.sum_over(ones, node.axes)
@@ -219,7 +222,7 @@ def _(node: Extreme, k: int, adjoint: Adjoint, known: Known) -> Adjoint | None:
 
 @contribution.register
 def _(node: Scan, k: int, adjoint: Adjoint, known: Known) -> Adjoint | None:
-    """The recurrence run backwards; unused elements must not carry a NaN into used ones."""
+    """The recurrence run backwards; a NaN of unused elements must not propagate to used ones."""
     guard = _below(node, k, adjoint.guard)
     factor = node.operands[0]
     if factor not in known.finite:

@@ -5,8 +5,8 @@ branch is NaN. The reverse sweep therefore carries, for each node all of whose u
 branches, a truth value per element: whether some taken branch uses it. Elements outside the guard
 are set to zero before they can reach a live element, once, where elementwise operations end.
 
-Testing the adjoint for zero instead would lose second derivatives at points where a live adjoint
-happens to vanish. `None` stands for "live everywhere".
+Testing whether the adjoint is zero instead would lose second derivatives at points where a live
+adjoint happens to vanish. `None` stands for "live everywhere".
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Guard = Expr | None
 
 
 def union(guards: list[Guard]) -> Guard:
-    """Live where any of the uses is."""
+    """The guard that holds where any of the guards of several uses does."""
     result = guards[0]
     for guard in guards[1:]:
         if result is None or guard is None:
@@ -33,19 +33,19 @@ def union(guards: list[Guard]) -> Guard:
 
 
 def intersection(outer: Guard, inner: Expr) -> Expr:
-    """Live where both guards hold; they have one shape."""
+    """The guard that holds where both guards do; both have the same shape."""
     return inner if outer is None else build.apply(land, outer, inner)
 
 
 def restrict(guard: Guard, node: Expr) -> Expr:
-    """`node` where the guard holds, 0 elsewhere; both of one shape."""
+    """`node` where the guard holds, 0 elsewhere; both have the same shape."""
     if guard is None or _vanishes_outside(guard, node):
         return node
     return build.apply(where, guard, node, build.const(0.0))
 
 
 def _vanishes_outside(guard: Expr, node: Expr) -> bool:
-    """True for a multiple of a node that `restrict` returned for this guard."""
+    """Whether a node is a multiple of one that `restrict` returned for this guard."""
     while isinstance(node, Map) and node.function in (mul, neg) and node.rank:
         *factor, rest = node.operands
         finite = all(isinstance(f, Const) and math.isfinite(f.value) for f in factor)
@@ -68,7 +68,7 @@ def _positive(count: Expr) -> Expr:
 
 @singledispatch
 def guard_of_operand(node: Expr, k: int, guard: Expr) -> Expr:
-    """Where a live element of `node` uses operand k; of the operand's shape."""
+    """The guard of operand k, of its shape: whether a live element of `node` uses an element."""
     raise TypeError(f"no guard rule for {type(node).__name__}")
 
 
@@ -105,5 +105,5 @@ def _(node: Extreme, k: int, guard: Expr) -> Expr:
 
 @guard_of_operand.register
 def _(node: Scan, k: int, guard: Expr) -> Expr:
-    """An element is used by all results from its own position on."""
+    """For a scan: an element is used by all results from its own position on."""
     return _positive(build.backward_scan(build.ones(node.shape), _count(guard), node.axis))

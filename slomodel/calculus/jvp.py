@@ -1,6 +1,6 @@
 """Directional derivatives by a forward sweep, and Hessian-vector products from it.
 
-`where` needs no guard here: the tangent of a branch that is not taken is not taken either.
+`where` needs no guard here: where a branch is not taken, neither is its tangent.
 """
 
 from __future__ import annotations

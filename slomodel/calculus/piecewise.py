@@ -45,7 +45,7 @@ _LARGEST_EXPONENT = 1000.0
 _DIGITS = 30
 """Decimal digits to which numbers are evaluated to tell them from 0: about twice a double's."""
 _LARGEST_MULTIPLE = 4096
-"""Largest numerator in angles and exponents that SymPy may expand: 1.345 = 269/200 has 269."""
+"""Largest numerator in angles and exponents that SymPy may expand; 1.345 = 269/200 has 269."""
 _FAILURES = (TypeError, ValueError, ArithmeticError, NotImplementedError)
 """What SymPy raises for expressions without a real value somewhere, as in max(sqrt(-5), 1)."""
 
@@ -206,7 +206,7 @@ def _vanishes(expression: sp.Expr) -> bool:
 
 
 def _simplifies_to_zero(expression: sp.Expr) -> bool:
-    """True if SymPy proves it; whatever could take minutes or all memory counts as not proved.
+    """True if SymPy proves that an expression is 0; it is not tried on very costly expressions.
 
     SymPy expands cos(10^16 t) into a polynomial in cos(t), and an open Piecewise piece by piece.
     """

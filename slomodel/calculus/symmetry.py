@@ -81,7 +81,7 @@ def is_invariant(node: Expr, order: Axes, symmetric: Collection[Expr]) -> bool:
 
 
 def as_product(node: Map) -> Einsum:
-    """A product of arrays along some axes each, written as nested products, as one contraction."""
+    """Nested products of arrays, each along some of the axes, as one contraction."""
     whole = tuple(range(node.rank))
     factors: list[tuple[Expr, Axes]] = []
     stack: list[tuple[Expr, Axes]] = [(node, whole)]

@@ -1,4 +1,4 @@
-"""The table of scalar functions: every one an attribute here, those of the language by name."""
+"""The table of scalar functions: each one is an attribute of this module."""
 
 from slomodel.functions.activations import logcosh, sigmoid, softplus
 from slomodel.functions.arithmetic import add, div, mul, neg, square, sub

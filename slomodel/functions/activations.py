@@ -1,4 +1,4 @@
-"""Smooth functions of machine learning, accurate to a few units of the last place everywhere."""
+"""Smooth functions of machine learning, accurate to a few units in the last place everywhere."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _sigmoid_stable(x: Expr) -> Expr:
     return div(where(ge(x, 0.0), 1.0, t), add(1.0, t))
 
 
-# scipy's expit is 0 from -710 on, where the value is still a number, and slower than this form.
+# SciPy's expit is slower than this form, and 0 below -710, where the value is still nonzero.
 sigmoid: ScalarFunction = ScalarFunction(
     "sigmoid",
     1,
@@ -46,7 +46,7 @@ sigmoid: ScalarFunction = ScalarFunction(
 
 
 def _softplus_numpy(x: Reals) -> Reals:
-    # Of a complex step at 0 both parts go by the real part, or they would not belong together.
+    # For a complex step at 0 both terms choose their branch by the real part, hence the same one.
     return np.where(np.real(x) < 0, 0.0, x) + np.log1p(np.exp(-step_abs(x)))
 
 

@@ -1,7 +1,7 @@
 """Sums, products and quotients.
 
-The identities applied on construction are exact but for the sign of a zero: `x + 0` is `x`, also
-where x is -0.0 and IEEE gives +0.0. Nothing here is ever `0 * x -> 0`: that would hide a NaN.
+The identities applied on construction are exact except for the sign of a zero: `x + 0` is `x`, also
+where x is -0.0 and IEEE gives +0.0. `0 * x` is never replaced by 0, which would hide a NaN.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def is_number(node: Expr, value: float) -> bool:
 
 
 def argument(node: Expr, function: ScalarFunction) -> Expr | None:
-    """`x` when the node is `function(x)`, without broadcasts; else None."""
+    """`x` if the node is `function(x)`, without broadcasts; else None."""
     if isinstance(node, Map) and node.function is function and node.shape == node.operands[0].shape:
         return node.operands[0]
     return None
@@ -52,10 +52,10 @@ def _simplify_mul(a: Expr, b: Expr) -> Expr | None:
 def _one_scale(scale: Expr, node: Expr) -> Expr | None:
     """`s * (t * x)` as `(s * t) * x` for scalars of which one is a power of two.
 
-    Exact, as such a factor never rounds, except where data over- or underflow on the way; two
-    constants whose product would are not merged. Where x is a scalar too, only constants are
-    merged: other factors would save no pass over an array, and in a product of many scalars each
-    constant would remake all of them.
+    This is exact, as multiplying by a power of two does not round, unless an intermediate value
+    over- or underflows; two constants whose product would do so are not merged. If x is a scalar
+    too, only constants are merged: merging other factors would not save a pass over an array, and
+    in a product of many scalars each constant would reconstruct all of their products.
     """
     if scale.rank or not isinstance(node, Map) or node.function is not mul:
         return None

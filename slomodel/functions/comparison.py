@@ -17,7 +17,7 @@ _STEPS = (Kink(DISCONTINUOUS),)
 
 # The cost of every comparison and connective.
 _TRUTH = Cost(0.2, 0.5)
-# For random conditions; with ones that branch prediction guesses right it is 0.9 and 0.8.
+# For random conditions; for predictable ones the costs are 0.9 and 0.8.
 _CHOICE = Cost(2.5, 2.5)
 
 
@@ -58,7 +58,7 @@ ne = _comparison("ne", "!=", np.not_equal, sp.Ne, "whether two differ")
 
 
 def _simplify_connective(neutral: bool) -> Callable[[Expr, Expr], Expr | None]:
-    """`neutral` leaves the other operand, its negation decides the result."""
+    """Identities with a constant: `neutral` gives the other operand, its negation itself."""
 
     def simplify(a: Expr, b: Expr) -> Expr | None:
         for number, other in ((a, b), (b, a)):
@@ -144,7 +144,7 @@ def _simplify_where(condition: Expr, a: Expr, b: Expr) -> Expr | None:
 
 
 # Both statements of the NumPy form read operands after writing: `out` may share memory with
-# operand 2 only. Where a join is smooth is not known from the function; 0 is the safe answer.
+# operand 2 only. Whether the branches meet smoothly is unknown here; order 0 is the safe answer.
 where: ScalarFunction = ScalarFunction(
     "where",
     3,

@@ -37,12 +37,12 @@ def _logaddexp_numpy(a: Reals, b: Reals) -> Reals:
 
 
 def _logaddexp_stable(a: Expr, b: Expr) -> Expr:
-    apart = where(eq(a, b), 0.0, sub(a, b))  # two equal infinities have no difference
+    apart = where(eq(a, b), 0.0, sub(a, b))  # the difference of equal infinities is NaN
     return add(maximum(a, b), log1p(exp(mul(-1.0, abs(apart)))))
 
 
 def _larger_magnitude(a: Reals, b: Reals) -> Reals:
-    """Where the two parts cancel, the value is smaller than what it is the sum of."""
+    """The magnitude of the larger term: where the terms cancel, the value is smaller."""
     return np.maximum(np.abs(np.maximum(a, b)), 1.0)
 
 
@@ -64,7 +64,7 @@ logaddexp: ScalarFunction = ScalarFunction(
 
 def _hypot_numpy(a: Reals, b: Reals) -> Reals:
     if not np.iscomplexobj(a) and not np.iscomplexobj(b):
-        # C's hypot of an infinity and a NaN is infinite, which would hide the NaN.
+        # In C hypot(inf, NaN) is inf, which would hide the NaN.
         length: Reals = np.where(np.isnan(a) | np.isnan(b), np.nan, np.hypot(a, b))
         return length
     size = np.maximum(np.abs(np.real(a)), np.abs(np.real(b)))
@@ -87,7 +87,7 @@ def _hypot_partial(a: Expr, b: Expr) -> Expr:
     return div(where(positive, a, 0.0), where(positive, size, 1.0))
 
 
-# The length of (a, b), with gradient 0 at the origin as `norm2` has it.
+# The length of (a, b), with gradient 0 at the origin like that of `norm2`.
 hypot: ScalarFunction = ScalarFunction(
     "hypot",
     2,
@@ -113,7 +113,7 @@ def _atan2_numpy(y: Reals, x: Reals) -> Reals:
     angle: Reals = np.arctan2(np.real(y), np.real(x))
     if not np.iscomplexobj(y) and not np.iscomplexobj(x):
         return angle
-    # The angle by which the complex step turns the point.
+    # The angle by which the complex step rotates the point.
     across = y * np.real(x) - x * np.real(y)
     along = x * np.real(x) + y * np.real(y)
     turned: Reals = angle + np.arctan(across / along)
@@ -126,7 +126,7 @@ def _atan2_by_y(y: Expr, x: Expr) -> Expr:
     return div(div(x, length), length)
 
 
-# C's function: at y = 0 > x the sign of the zero decides between pi and -pi. It is monotone in each
+# C's atan2: at y = 0 > x the value is pi or -pi by the sign of the zero. It is monotone in each
 # operand, as its derivative by y has the sign of x and the one by x that of -y.
 atan2 = ScalarFunction(
     "atan2",
@@ -186,7 +186,7 @@ def _xlogx1p_numpy(x: Reals) -> Reals:
     return (1.0 + x) * np.log1p(np.where(x == -1.0, 0.0, x))
 
 
-# The same of 1 + x, with all digits where x is small.
+# (1 + x) log(1 + x), to full accuracy where x is small.
 xlogx1p = ScalarFunction(
     "xlogx1p",
     1,
@@ -203,9 +203,9 @@ xlogx1p = ScalarFunction(
 
 # The number itself, with derivative 0: it marks a quantity on whose value the objective does not
 # depend, such as the shift m in m + log(sum(exp(x - m))). The contributions of such a quantity to
-# any derivative cancel exactly, so leaving them out is exact, and finite where they are not. For
-# the same reason a bound may put any constant in its place. It is no function of the table: by
-# intent its derivative is not that of its value.
+# any derivative cancel exactly, so omitting them is exact, and finite where they are not. For the
+# same reason a bound may replace it by any constant. It is not in the table of functions: its
+# derivative deliberately differs from that of its value.
 still = ScalarFunction(
     "still",
     1,
@@ -219,8 +219,8 @@ still = ScalarFunction(
 )
 
 # The first of two operands that are equal for all values of the variables. Derivatives are those
-# of the first; a bound may use that the value lies in the ranges of both. Like `still` it is not in
-# the table of functions.
+# of the first; a bound may use that the value lies in the ranges of both. Like `still`, it is not
+# in the table of functions.
 same = ScalarFunction(
     "same",
     2,
@@ -235,7 +235,7 @@ same = ScalarFunction(
 
 
 def differentiated(*roots: Expr) -> list[Expr]:
-    """The nodes under the roots, operands first, without those that only `still` ones stand on."""
+    """The nodes under the roots, operands first, without those that only `still` nodes use."""
     order = postorder(*roots)
     live = set(roots)
     for node in reversed(order):

@@ -1,7 +1,7 @@
 """Cost of evaluations: time of elementwise kernels, operations of a node, cheapest order of pairs.
 
-Passes compare operations, since a pass is the same for every target. Kernels compare nanoseconds:
-each is printed for the faster of NumPy and numexpr.
+Passes compare numbers of operations, since they run before a target is known. Kernels compare
+nanoseconds: each is printed for the faster of NumPy and numexpr.
 
 The costs in the functions' records are of NumPy 2.4 and numexpr 2.14 (no VML) on one thread of an
 x86-64 machine with AVX-512; `benchmarks/kernel_costs.py` measures them again. Where NumPy has no
@@ -25,22 +25,23 @@ from slomodel.ir.walk import postorder
 Sizes = Mapping[str, int]
 
 NUMPY_CALL = 350.0
-# Measured 880: a little less, so that two plain operations are fused for few elements as they are
-# for many, and a polynomial model has one text for both.
+# Measured: 880. A lower value lets two cheap operations be fused for few elements as for many, so
+# that a polynomial model has the same source for both.
 NUMEXPR_CALL = 690.0
 
-# From this many elements on numexpr wakes its other threads, which takes this long.
+# From this many elements on numexpr wakes its other threads, which takes so many nanoseconds.
 THREADS_FROM = 2048
 THREADS_WAKE = 20_000.0
-# No gain from threads is assumed: for one kernel two threads gave 1.0 to 2.1, depending on the load
-# of the machine. Nor is a kernel's single pass over arrays beyond the cache: of nine models of a
-# million elements it was quicker in none, as it reads in short turns from many places.
+# A speedup by threads is not assumed: measured for one kernel with two threads, it was 1.0 to 2.1,
+# depending on the load of the machine. Nor is it assumed for one pass of a kernel over arrays that
+# exceed the cache: it was slower for each of nine models of a million elements, since it alternates
+# between short reads of many arrays.
 
 _MANY_TERMS = 9
-"""From so many factors on the search for the best order would take longer than it saves."""
+"""From this many factors on an optimal search for the order takes longer than it saves."""
 
 QUICK = 0.3
-"""Nanoseconds per element below which computing it takes no longer than reading it from memory."""
+"""Nanoseconds up to which computing an element takes no longer than reading it from memory."""
 
 
 def numpy_time(functions: Iterable[ScalarFunction], elements: int) -> float:
@@ -77,7 +78,7 @@ def cost_of(function: ScalarFunction) -> Cost:
 
 
 def own_work(node: Expr, sizes: Sizes) -> float:
-    """Operations of one node, its operands given."""
+    """Operations of one node, without those of its operands."""
     if isinstance(node, Einsum):
         return work_of_product(node.inputs, node.output, concrete(node.dims, sizes))
     if isinstance(node, (Input, Gather, Reshape)):
@@ -87,7 +88,7 @@ def own_work(node: Expr, sizes: Sizes) -> float:
 
 
 def work_of_product(terms: Sequence[Axes], output: Axes, dims: Sequence[int]) -> float:
-    """Operations of a contraction pair by pair, in its cheapest order."""
+    """Operations of a contraction computed pair by pair in the cheapest order."""
     if len(terms) < 2:
         summed = len(set(output)) < len(dims)
         return float(math.prod(dims)) if summed else 0.0
@@ -100,7 +101,7 @@ def work_of_product(terms: Sequence[Axes], output: Axes, dims: Sequence[int]) ->
 def cheapest(
     terms: Sequence[Axes], output: Axes, dims: Sequence[int]
 ) -> tuple[list[tuple[int, ...]], float]:
-    """The order in which to multiply three or more terms, as opt_einsum writes it, and its work."""
+    """The cheapest order of a product of three or more terms, an opt_einsum path, and its work."""
     present = {label for own in terms for label in own}
     kept = dict.fromkeys(label for label in output if label in present)
     letters = [opt_einsum.get_symbol(label) for label in range(len(dims))]

@@ -17,7 +17,7 @@ from slomodel.ir.expr import Expr
 from slomodel.ir.function import Array, C, Cost, Monotonicity, Partial, ScalarFunction
 
 _EVERYWHERE = (-math.inf, math.inf)
-# From here on 1 + x^2 is x^2 to all digits, and x^2 does not overflow yet, not as a float either.
+# From here on 1 + x^2 rounds to x^2, and x^2 does not overflow even in single precision.
 _FAR = 1e15
 _MONOTONE = Monotonicity()
 
@@ -147,7 +147,7 @@ expm1 = _elementary(
     cost=Cost(1.2, 6.1),
     sympy=cfunctions.expm1,
 )
-# SymPy's root is a power; `to_graph` reads it as such.
+# SymPy represents roots as powers, and `to_graph` reads them as powers.
 sqrt = _elementary(
     *("sqrt", sp.sqrt, np.sqrt, "sqrt"),
     meaning="square root; sqrt(t^2) is abs(t), sqrt(sumsq(x)) is norm2(x)",
@@ -209,7 +209,7 @@ def _sech2_stable(x: Expr) -> Expr:
     return div(mul(4.0, t), square(add(1.0, t)))
 
 
-# The square of the hyperbolic secant, tanh' to full accuracy.
+# The square of the hyperbolic secant: tanh' to full accuracy.
 sech2: ScalarFunction = ScalarFunction(
     "sech2",
     1,
@@ -243,7 +243,7 @@ def _sech_asinh_stable(x: Expr) -> Expr:
     return div(1.0, where(near, sqrt(add(1.0, square(where(near, x, 0.0)))), abs(x)))
 
 
-# 1 / sqrt(1 + x^2), which is asinh', where x^2 is past the largest number too.
+# 1 / sqrt(1 + x^2), which is asinh', also where x^2 overflows.
 sech_asinh: ScalarFunction = ScalarFunction(
     "sech_asinh",
     1,
@@ -275,13 +275,13 @@ atan = _elementary(
 
 
 def _erf_numpy(x: Reals) -> Reals:
-    from scipy import special  # costs a tenth of a second, so only where a model has it
+    from scipy import special  # takes 0.1 s to import, so only for models that need it
 
     result: Reals = special.erf(x)
     return result
 
 
-# numexpr has no error function; a target without it runs this step by NumPy.
+# numexpr lacks the error function; such a target computes this step by NumPy.
 erf = ScalarFunction(
     "erf",
     1,

@@ -1,8 +1,8 @@
 """The logarithm of the gamma function and its derivatives, the polygamma functions, for x > 0.
 
-SciPy and the C library have the logarithm. In C the derivatives are shifted by their recurrence to
-where the asymptotic series (DLMF 5.11.2, 5.15.8) has all digits. All derivatives of the polygamma
-functions are monotone, as they are completely monotone up to their sign.
+SciPy and the C library have the logarithm. In C the recurrence shifts the argument of a derivative
+to where the asymptotic series (DLMF 5.11.2, 5.15.8) has full accuracy. All derivatives of the
+polygamma functions are monotone, as these are completely monotone up to their sign.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from slomodel.ir.function import C, Cost, Family, Monotonicity, Partial, ScalarF
 
 _POSITIVE = (0.0, math.inf)
 _making = Lock()
-"""A record is made once, whichever thread wants it first."""
+"""Guards the construction of records: each is constructed once, by whichever thread is first."""
 _SMALL = 1e-30
-"""Below it lgamma(x) is lgamma(1e-30) - log(x / 1e-30) to all digits."""
+"""Below it lgamma(x) equals lgamma(1e-30) - log(x / 1e-30) to full accuracy."""
 _FAR = 1e20
-"""From here on psi_n(x) is ((n-1)!^(1/n) / x)^n to all digits; zeta(n+1, x) underflows early."""
+"""From here on psi_n(x) is ((n-1)!^(1/n) / x)^n to full accuracy; zeta(n+1, x) underflows."""
 
 
 def _terms(x: Reals) -> Reals:
-    """Near a zero the terms of a value are about 2."""
+    """The magnitude of the terms of a value: about 2 near its zeros."""
     return np.full(np.shape(x), 2.0)
 
 
 def _stepped(values: Reals, x: Reals, n: int) -> Reals:
-    """Values at real parts, with a complex step let through by the derivative polygamma(n)."""
+    """`values` at the real parts; a complex step is propagated by the derivative polygamma(n)."""
     if not np.iscomplexobj(x):
         return values
     slope: Reals = np.asarray(polygamma(n).numpy(np.real(x)), dtype=np.float64)
@@ -42,7 +42,7 @@ def _stepped(values: Reals, x: Reals, n: int) -> Reals:
 
 
 def _positive(x: Reals) -> Reals:
-    """The real parts, NaN below 0; -0 as 0."""
+    """The real parts; NaN for negative numbers, and 0 for -0."""
     real = np.real(x)
     return np.where(real < 0.0, np.nan, real + 0.0)
 
@@ -62,7 +62,7 @@ def _spelling(call: str, c: str) -> dict[str, str]:
 
 
 def _lgamma_numpy(x: Reals) -> Reals:
-    """SciPy's is infinite at subnormal numbers, where this is -log x."""
+    """lgamma, also at subnormal numbers: there SciPy gives infinity, and the value is -log x."""
     from scipy import special
 
     real = _positive(x)
@@ -96,7 +96,8 @@ lgamma: ScalarFunction = ScalarFunction(
     c=C({"lgamma": 0}, "static inline real slo_lgamma(real x) { return x < 0 ? NAN : lgamma(x); }"),
 )
 
-# psi(x) = psi(x + m) - 1/x - ... - 1/(x + m - 1), and log x - 1/(2x) - sum of B_2k / (2k x^2k).
+# psi(x) = psi(x + m) - 1/x - ... - 1/(x + m - 1). The asymptotic series of psi(x) is
+# log x - 1/(2x) - sum of B_2k / (2k x^2k).
 _DIGAMMA_C = """\
 static inline real slo_digamma(real x) {
     if (!(x > 0)) return x == 0 ? -INFINITY : NAN;
@@ -109,8 +110,8 @@ static inline real slo_digamma(real x) {
     return log(x) - 1 / (2 * x) - series - below;
 }"""
 
-# psi_n(x) / (-1)^(n+1) n! is the sum of (x + k)^-(n+1) over k >= 0; from x on, with r = 1 / x, it
-# is r^n (1/n + r/2 + sum of B_2k (2k+n-1)! / ((2k)! n!) r^2k).
+# psi_n(x) / (-1)^(n+1) n! is the sum of (x + k)^-(n+1) over k >= 0. Its asymptotic series in
+# r = 1 / x is r^n (1/n + r/2 + sum of B_2k (2k+n-1)! / ((2k)! n!) r^2k).
 _POLYGAMMA_C = """\
 static inline real slo_polygamma(int n, real x) {
     real factorial = n % 2 ? 1 : -1, below = 0;
@@ -213,5 +214,5 @@ def _derivative(n: int) -> ScalarFunction:
 
 POLYGAMMAS = Family("polygamma_", sp.polygamma, polygamma)
 trigamma = polygamma(1)
-# Members that tables of functions show; the others are made when they are derivatives.
+# Members that tables of functions show; the others are constructed as derivatives on demand.
 tetragamma, pentagamma = polygamma(2), polygamma(3)

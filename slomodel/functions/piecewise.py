@@ -1,8 +1,8 @@
-"""Functions with kinks, each with the one derivative that stands there.
+"""Functions with kinks, and the conventions for their derivatives at kinks.
 
-abs'(0) = sign(0) = 0, relu'(0) = 0, root'(0) = 0; a tie of `maximum` or `minimum` gives each
-operand one half, but of an operand and the constant 0 nothing to the operand, so that every
-spelling of relu has derivative 0 at 0. A NaN operand gives a NaN value.
+abs'(0) = sign(0) = 0, relu'(0) = 0, root'(0) = 0. At a tie of `maximum` or `minimum` the derivative
+by each operand is 1/2, but 0 if the other operand is the constant 0, so that every spelling of relu
+has derivative 0 at 0. A NaN operand gives a NaN value.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from slomodel.ir.function import (
 )
 
 Reals = NDArray[np.float64]
-"""Numbers in and out; a complex step is let through."""
+"""Arguments and values; complex numbers for complex steps."""
 
 
 def _zero(*operands: Expr) -> None:
@@ -73,7 +73,7 @@ sign = ScalarFunction(
 
 
 def step_abs(x: Reals) -> Reals:
-    """|x|; of a complex step x or -x by its real part, not the modulus."""
+    """|x|; for a complex step x or -x, chosen by its real part, and not the modulus."""
     if np.iscomplexobj(x):
         return np.where(np.real(x) < 0, -x, x)
     return np.abs(x)
@@ -149,7 +149,7 @@ relu = ScalarFunction(
 
 
 def _share(better: ScalarFunction, this: Expr, other: Expr) -> Expr:
-    """The derivative by `this` of the better of the two."""
+    """The derivative by `this` of `maximum` (`better` is `gt`) or `minimum` (`lt`)."""
     tie = 0.0 if is_number(other, 0.0) else 0.5
     return where(better(this, other), 1.0, where(eq(this, other), tie, 0.0))
 
@@ -209,7 +209,7 @@ minimum = ScalarFunction(
 
 
 def _clip_partials() -> tuple[Partial, ...]:
-    """They sum to 1; x on a limit counts as cut, so that clip(x, 0, inf) is relu(x)."""
+    """The derivatives of clip, which sum to 1; the one by x is 0 at the limits, as for relu."""
 
     def by_x(x: Expr, low: Expr, high: Expr) -> Expr:
         return where(land(gt(x, low), lt(x, high)), 1.0, 0.0)
@@ -262,10 +262,10 @@ def _huber_stable(t: Expr, delta: Expr) -> Expr:
 
 
 def _huber_by_t(t: Expr, delta: Expr) -> Expr:
-    """The derivative by t: t clipped to ±delta; delta sign(t) for delta <= 0, where |t| > delta.
+    """The derivative by t: t clipped to ±delta, or delta sign(t) if delta <= 0.
 
-    `clip` would not do at delta = 0: its limits coincide there, so that its derivatives by them do
-    not add up to the one by delta.
+    `clip` would be wrong at delta = 0: its limits coincide there, so that its derivatives by them
+    do not add up to the one by delta.
     """
     clipped = clip(t, neg(delta), delta)
     if isinstance(delta, Const) and delta.value >= 0.0:
@@ -301,7 +301,7 @@ huber = ScalarFunction(
 
 
 def _root_partial(x: Expr) -> Expr:
-    # The inner choice keeps every further derivative finite in the branch that is not taken.
+    # The inner `where` makes every further derivative finite in the branch that is not taken.
     positive = gt(x, 0.0)
     return div(where(positive, 0.5, 0.0), root(where(positive, x, 1.0)))
 

@@ -1,7 +1,7 @@
 """`x ** p`: IEEE's pow, with `x ** 0` equal to 1 everywhere.
 
-At x = 0 a derivative is its limit from x > 0 for that p. Where a first derivative is not finite
-(by x for p < 1 other than 0, by p for p <= 0), no second one is.
+At x = 0 a derivative is its limit from x > 0 for fixed p. Where a first derivative is not finite
+(by x for p < 1 other than 0, by p for p <= 0), the second ones are not finite either.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from slomodel.ir.function import C, Cost, RangeRule, ScalarFunction
 
 
 def _simplify_pow(x: Expr, p: Expr) -> Expr | None:
-    """Short products for small exponents: a rounding or two from the correctly rounded power.
+    """Short products for small exponents: within two rounding errors of the exact power.
 
     `x ** 0.5` becomes `sqrt(x)`, which differs at -0.0 (its sign) and -inf (NaN, not inf).
     """
@@ -49,7 +49,7 @@ def _simplify_pow(x: Expr, p: Expr) -> Expr | None:
 
 
 def _by_base(x: Expr, p: Expr) -> Expr:
-    """p x^(p-1), 0 at (0, 0): only there would it be 0 * inf."""
+    """p x^(p-1), and 0 at (0, 0), where that would be 0 * inf."""
     corner = land(eq(x, 0.0), eq(p, 0.0))
     return mul(p, pow(x, sub(where(corner, 1.0, p), 1.0)))
 
@@ -58,7 +58,7 @@ def _by_exponent(x: Expr, p: Expr) -> Expr:
     return powlog(x, p)
 
 
-# A whole exponent takes any base; another one needs x >= 0 (a NaN elsewhere).
+# Any base is allowed with an integer exponent; other exponents need x >= 0 (else NaN).
 pow: ScalarFunction = ScalarFunction(
     "pow",
     2,
@@ -82,7 +82,7 @@ pow: ScalarFunction = ScalarFunction(
 
 
 def _log_above(least: float, x: Expr, p: Expr) -> Expr:
-    """log x, but 0 where x = 0 and p > `least`: there a power of x takes the product to 0."""
+    """log x, but 0 where x = 0 and p > `least`: there its product with a power of x tends to 0."""
     return log(where(land(eq(x, 0.0), gt(p, least)), 1.0, x))
 
 
@@ -91,8 +91,8 @@ def _powlog_numpy(x: Reals, p: Reals) -> Reals:
     return x**p * np.log(np.where(limit, 1.0, x))
 
 
-# x^p log x, the derivative of x^p by p: the limit 0 where x = 0 < p. By x it is
-# x^(p-1) (1 + p log x), which at x = 0 has a limit for p > 1 alone.
+# x^p log x, the derivative of x^p by p: 0, its limit, where x = 0 < p. Its derivative by x is
+# x^(p-1) (1 + p log x), which has a finite limit at x = 0 only for p > 1.
 powlog: ScalarFunction = ScalarFunction(
     "powlog",
     2,

@@ -1,7 +1,7 @@
 """Sums of exponentials, shifted by the largest exponent so that nothing overflows.
 
-The shift is `still`: values do not depend on it, so derivatives leave it out, and are those of
-softmax. An infinite largest exponent is not subtracted, as the difference would be a NaN.
+The shift is `still`: values do not depend on it, so derivatives omit it and are those of softmax.
+An infinite largest exponent is not subtracted, as the difference would be NaN.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def shifted_sum(x: Expr, axes: Axes) -> tuple[Expr, Expr]:
 def log_mean_exp(x: Expr, axes: Axes) -> Expr:
     """log(mean(exp(x))) over some axes, which must not be empty.
 
-    The mean of exp(x - m) is near 1 where all x are close: what it lacks is summed instead.
+    If all x are close, the mean of exp(x - m) is near 1; its difference from 1 is summed instead.
     """
     shift = _finite(build.extreme(x, "max", axes))
     lack = build.sum_over(expm1(_less(x, shift, axes)), axes)
@@ -49,11 +49,11 @@ def count(x: Expr, axes: Axes) -> Expr:
 
 
 def log1p_sum_exp(x: Expr, axes: Axes) -> Expr:
-    """log(1 + sum(exp(x))) over some axes: 1 counts as an exponent 0."""
+    """log(1 + sum(exp(x))) over some axes: 1 is the exponential of a further exponent 0."""
     if not axes:
         return softplus(x)
     shift = _finite(relu(build.extreme(x, "max", axes)))
-    # expm1 keeps every digit of a small sum, for which the shift is 0.
+    # expm1 preserves the accuracy of a small sum, for which the shift is 0.
     return add(shift, log1p(add(_total(x, shift, axes), expm1(neg(shift)))))
 
 

@@ -1,6 +1,6 @@
-"""From SymPy expressions of numbers to graphs, and derivatives of records by their definitions.
+"""Graphs of scalar SymPy expressions, and derivatives of records from their definitions.
 
-No text is read, only SymPy's own nodes.
+Only SymPy's nodes are read, never text.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _Operand = TypeVar("_Operand")
 def balanced(
     function: Callable[[_Operand, _Operand], _Operand], operands: list[_Operand]
 ) -> _Operand:
-    """The operands joined pairwise: n of them nest log n deep."""
+    """The operands combined pairwise: n of them nest log n deep."""
     while len(operands) > 1:
         pairs = zip(operands[::2], operands[1::2], strict=False)
         joined = [function(left, right) for left, right in pairs]
@@ -35,18 +35,18 @@ def balanced(
 
 
 _ANY_NUMBER = (sp.Max, sp.Min, sp.And, sp.Or)
-"""Read as nested functions of two operands."""
+"""SymPy functions of any number of operands, read as nested functions of two."""
 
 
 @cache
 def _functions() -> Mapping[type[sp.Basic], ScalarFunction]:
-    """The function that each of SymPy's kinds of nodes is read as."""
+    """The scalar function for each of SymPy's kinds of nodes."""
     return {kind: record for record in every_function() for kind in record.sympy}
 
 
 @cache
 def _families() -> Mapping[type[sp.Basic], Callable[[int], ScalarFunction]]:
-    """The families whose members are read from SymPy's nodes of a number n and an operand."""
+    """The families whose members are SymPy's functions of a number n and an operand."""
     return {family.sympy: family.member for family in every_family()}
 
 
@@ -58,22 +58,22 @@ def known() -> tuple[type[sp.Basic], ...]:
 
 @cache
 def known_functions() -> tuple[str, ...]:
-    """Names of the functions among them."""
+    """The names of the functions among the known kinds of nodes."""
     return tuple(sorted(kind.__name__ for kind in known()[3:] if issubclass(kind, sp.Expr)))
 
 
 def to_graph(expr: sp.Basic, values: Mapping[sp.Basic, Expr]) -> Expr:
     """The graph of a SymPy expression in which `values` stand for symbols and other parts.
 
-    They have one shape or are scalars. Exact numbers are rounded to doubles once. Raises
+    The values have one shape or are scalars. Exact numbers are rounded to doubles once. Raises
     MissingRule for a SymPy function that the table lacks and DomainError for a number that is not
-    real. Any depth: the walk has a stack.
+    real. The walk is iterative, so that depth is not limited.
     """
     return to_graphs(expr, values)[expr]
 
 
 def to_graphs(expr: sp.Basic, values: Mapping[sp.Basic, Expr]) -> dict[sp.Basic, Expr]:
-    """The graph of an expression, as `to_graph` has it, and those of its parts."""
+    """The graph of an expression, as from `to_graph`, and those of its parts."""
     done: dict[sp.Basic, Expr] = dict(values)
     stack = [expr]
     while stack:
@@ -90,7 +90,7 @@ def to_graphs(expr: sp.Basic, values: Mapping[sp.Basic, Expr]) -> dict[sp.Basic,
 
 
 def _parts(node: sp.Basic) -> list[sp.Basic]:
-    """What the graph of the node is made from."""
+    """The parts from which the graph of a node is constructed."""
     if isinstance(node, sp.Add):
         return [part for _, part in map(_signed, node.args)]
     if isinstance(node, sp.Mul):
@@ -101,13 +101,13 @@ def _parts(node: sp.Basic) -> list[sp.Basic]:
 
 
 def _signed(term: sp.Expr) -> tuple[bool, sp.Expr]:
-    """Whether the term is subtracted, and what is; terms with other coefficients are added."""
+    """Whether a term has coefficient -1 and is subtracted, and the term without this sign."""
     negative = term.as_coeff_Mul()[0] is sp.S.NegativeOne
     return negative, -term if negative else term
 
 
 def _upright(factor: sp.Expr) -> tuple[bool, sp.Expr]:
-    """Whether the factor divides, and by what."""
+    """Whether a factor is a divisor, and the factor or divisor."""
     if factor.is_Pow and factor.exp.is_Number and factor.exp.is_negative:
         return True, factor.base ** (-factor.exp)
     return False, factor
@@ -158,7 +158,7 @@ def _sum(node: sp.Add, done: Mapping[sp.Basic, Expr]) -> Expr:
 
 
 def _product(node: sp.Mul, done: Mapping[sp.Basic, Expr]) -> Expr:
-    """Numbers are merged into one coefficient, divisors into one division."""
+    """A product, with numbers merged into one coefficient and divisors into one division."""
     number: Expr = Const(1.0)
     above: list[Expr] = []
     below: list[Expr] = []
@@ -185,7 +185,7 @@ def _piecewise(node: sp.Piecewise, done: Mapping[sp.Basic, Expr]) -> Expr:
 
 @cache
 def symbols(function: ScalarFunction) -> tuple[sp.Symbol, ...]:
-    """One SymPy symbol an operand, real where the operand is a number."""
+    """One SymPy symbol per operand, real where the operand is a number."""
     types = function.operand_types or ("real",) * function.arity
     return tuple(
         sp.Symbol(f"x{k}", real=True) if dtype == "real" else sp.Symbol(f"x{k}")

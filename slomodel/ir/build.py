@@ -88,7 +88,7 @@ def direction(name: str, shape: Shape) -> Input:
 
 
 def iota(dim: Dim) -> Iota:
-    """The reals 0, 1, …, dim − 1 as a vector."""
+    """The real numbers 0, 1, …, dim − 1 as a vector (dim,)."""
     return Iota(dim)
 
 
@@ -113,12 +113,12 @@ def triangle(operand: Expr) -> Expr:
 
 
 def listing(what: Listed, operand: Expr, dim: Dim) -> Expr:
-    """Positions (dim,) that a vector of data decides (see `Listing`)."""
+    """Positions (dim,) computed from a vector of data (see `Listing`)."""
     if operand.rank != 1 or operand.dtype == "bool":
         raise ShapeError(f"the lists of an index set come of vectors, not of {operand!r}")
     return Listing(what, operand, dim)
 
 
 def identity(dim: Dim) -> Expr:
-    """The identity matrix of this size."""
+    """The identity matrix (dim, dim)."""
     return Einsum((), (), (0, 0), (dim,))

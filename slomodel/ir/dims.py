@@ -42,7 +42,7 @@ class Dim:
     def size(self, sizes: Mapping[str, int]) -> int:
         """The value of this dim for given sizes.
 
-        Raises ShapeError when a name has no size yet or the result is negative.
+        Raises ShapeError if the size of a name is not known yet or the result is negative.
         """
         total = self.const
         for name, coefficient in self.terms:

@@ -131,7 +131,7 @@ def _simplified(
         return None
     places = {own for operand, own in zip(operands, axes, strict=True) if simple is operand}
     if len(places) > 1:
-        return None  # one node along two sets of axes: which of them remains is unknown
+        return None  # the same node along two sets of axes: it is unknown which of them remains
     if places:
         return broadcast(simple, places.pop(), shape)
     # A simplification that builds a new node reads one operand and has its shape.

@@ -1,4 +1,4 @@
-"""Exact arithmetic on constants: whether a double is exact, and which number it rounds."""
+"""Exact arithmetic on constants: whether a double is exact, and the number that it rounds."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _CHOOSING = ("abs", "sign", "relu", "maximum", "minimum", "clip", "where")
 without being one: the square root of an integer, or Huber's function of it.
 """
 _MOST_BITS = 2200
-"""Bits of numerator and denominator together, beyond which a Fraction is dropped; a double has at
-most 1,128."""
+"""Limit on the bits of numerator and denominator together, beyond which a Fraction is dropped; a
+double has at most 1,128."""
 _MOST_PARTS = 20
 """The same limit for numbers such as sqrt(2 + pi), in nodes of the SymPy expression."""
 _HIGHEST_POWER = 64
@@ -35,8 +35,8 @@ _ROUNDING: ContextVar[bool] = ContextVar("constants are folded with rounding", d
 def without_rounding() -> Iterator[None]:
     """Fold constants only where that is exact, in graphs that are built inside the block.
 
-    Bounds need it: the relative error 1e-16 of 3·0.58 is the whole value of 1e16·(3·0.58 - 1.74),
-    and 1e-150·2^-823 is not 0. Intervals enclose the nodes that are not folded.
+    Bounds need it: 1e16·(3·0.58 - 1.74) consists only of the rounding error of 3·0.58, and
+    1e-150·2^-823 is not 0. Intervals enclose the nodes that are not folded.
     """
     token = _ROUNDING.set(False)
     try:

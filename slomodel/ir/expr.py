@@ -69,9 +69,9 @@ class Affine:
 class Multiset:
     """The rank of a part of a sorted multi-index among all sorted multi-indices of that length.
 
-    Output axis `axis` runs through the sorted tuples of `degree` numbers below `size`, in
-    lexicographic order; the index is the place of the part `start:stop` of the tuple in the same
-    list for tuples of length stop - start. A part of one entry has that entry as its index.
+    Output axis `axis` runs over the sorted tuples of `degree` numbers below `size`, in
+    lexicographic order. The index is the rank of the part `start:stop` of the tuple among the
+    sorted tuples of length stop - start. For a part of one entry it is that entry.
     """
 
     axis: int
@@ -142,7 +142,7 @@ def decimal(value: float) -> Fraction:
 
 
 class Iota(Expr):
-    """The numbers 0, 1, … of an axis, as reals: shape [dim]."""
+    """The numbers 0, 1, …, dim - 1 as real numbers: shape [dim]."""
 
     __slots__ = ()
 
@@ -272,12 +272,12 @@ class Triangle(Expr):
 
 
 class Listing(Expr):
-    """Whole numbers that data decide, one for each tuple of an index set; of data alone.
+    """Whole numbers computed from data, one for each tuple of an index set.
 
-    - "parent", "offset": of counts c (m,) each k, c[k] times, and beside it 0, …, c[k] - 1.
-    - "select": of numbers (m,) the positions of those that are not 0, in order.
+    - "parent", "offset": for counts c (m,), each k repeated c[k] times, and 0, …, c[k] - 1 for it.
+    - "select": for numbers (m,), the positions of those that are not 0, in order.
 
-    The length is a dim whose size the data decide.
+    The length is a dim whose size depends on the data.
     """
 
     __slots__ = ("what",)
@@ -288,12 +288,12 @@ class Listing(Expr):
 
 
 def tables(index: tuple[Index, ...]) -> tuple[Expr, ...]:
-    """The arrays of whole numbers that an index reads, each once."""
+    """The arrays of whole numbers that an index reads, without repetitions."""
     return tuple(dict.fromkeys(one.table for one in index if isinstance(one, Lookup)))
 
 
 def tables_of(node: Expr) -> tuple[Expr, ...]:
-    """The tables that the index of a gather or scatter reads; none of another node."""
+    """The tables that the index of a gather or scatter reads; empty for other nodes."""
     return tables(node.index) if isinstance(node, (Gather, Scatter)) else ()
 
 
@@ -311,7 +311,7 @@ def affine(index: tuple[Index, ...]) -> tuple[Affine, ...]:
 
 
 def remake(node: Expr, operands: tuple[Expr, ...]) -> Expr:
-    """The same node over other operands of the same shapes; unchecked."""
+    """The same node over other operands of the same shapes, without checks."""
     if operands == node.operands:
         return node
     if isinstance(node, Map):

@@ -1,4 +1,4 @@
-"""The record of one scalar function, which a `Map` node holds; `slomodel.functions` fills them."""
+"""The record of one scalar function, which a `Map` node holds; see `slomodel.functions`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DISCONTINUOUS = -1
 """Smoothness of a function with jumps."""
 
 WORST_ULPS = 4
-"""Error of a value in units of the last place, where a record states no other."""
+"""Default error of a value in units in the last place, if a record does not state one."""
 
 
 class RangeRule(Enum):
@@ -39,19 +39,17 @@ class RangeRule(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Monotonicity:
-    """Where a function changes direction: over an interval it is enclosed by its values at the
-    ends and at the critical points inside.
+    """Where a function is monotone: its values at critical points and ends enclose it.
 
-    - `critical_points[k]`: of a function of one number all interior points where the k-th
-      derivative goes from rising to falling or back, increasing, to a relative error of 1e-15; k
-      from 0 on, as far as they are known.
-    - `by_operand[j]`: of a function of several numbers the numbers, exactly, at which it may change
-      direction in operand j, whatever the others are; across a jump it need not be monotone.
-    - `period`: above 0, every critical point and pole comes again at this distance.
-    - `poles`: points at which the function is not bounded, inside its domain.
-    - `image`: the closed interval that all values lie in.
-    - `error_scale`: of the operands, the magnitude of the largest term where values may be smaller
-      than what they are computed from: errors are counted in its last place.
+    - `critical_points[k]`: for a function of one number, all interior local extrema of the k-th
+      derivative, increasing, to a relative error of 1e-15; k from 0 on, as far as they are known.
+    - `by_operand[j]`: for a function of several numbers, the exact values of operand j at which
+      monotonicity in it may change, whatever the others are; across a jump it need not be monotone.
+    - `period`: if above 0, every critical point and pole recurs at this distance.
+    - `poles`: points inside the domain at which the function is unbounded.
+    - `image`: the closed interval that contains all values.
+    - `error_scale`: a function of the operands: the magnitude of the largest term, where values may
+      be smaller than the terms they are computed from. Errors are counted in its last place.
     """
 
     critical_points: tuple[tuple[float, ...], ...] = ((),)
@@ -66,8 +64,8 @@ class Monotonicity:
 class Cost:
     """Nanoseconds per element, in cache on one thread, as `benchmarks/kernel_costs.py` measures.
 
-    `numpy` is that of a NumPy call, `numexpr` what one use adds to a numexpr kernel (inf where
-    numexpr lacks the function).
+    `numpy` is the time of a NumPy call, `numexpr` the time that one use adds to a numexpr kernel
+    (inf if numexpr lacks the function).
     """
 
     numpy: float
@@ -79,8 +77,8 @@ class Kink:
     """Points at which a function is less smooth than elsewhere.
 
     - `order`: it is C^order there; DISCONTINUOUS for a jump.
-    - `at`: the condition that holds there, as a graph in the operands; None: it may be anywhere.
-    - `message`, `remedy`: what a warning says of it; `remedy` may be empty.
+    - `at`: the condition for such points, as a graph in the operands; None if they may be anywhere.
+    - `message`, `remedy`: the texts of a warning about it; `remedy` may be empty.
     """
 
     order: int
@@ -91,10 +89,10 @@ class Kink:
 
 @dataclass(frozen=True, slots=True)
 class C:
-    """What C text needs before it can use a function; CUDA has the same library.
+    """Declarations and definitions that C text needs to use a function; CUDA has the same library.
 
     - `library`: functions of the C library by name, and the level of vector forms that each has
-      (1: glibc 2.22, 2: glibc 2.35, 0: none); all take and give numbers of type `real`.
+      (1: glibc 2.22, 2: glibc 2.35, 0: none); all map numbers of type `real` to such numbers.
     - `source`: definitions of helper functions in terms of `real`, each `static inline`.
     """
 
@@ -106,42 +104,41 @@ class C:
 class ScalarFunction:
     """One scalar function, stated once; every table of functions elsewhere is generated from here.
 
-    What it is:
+    Identity:
     - `meaning`: one line for users.
     - `definition`: SymPy form as a function of real symbols; its derivatives are the function's.
     - `sympy`: SymPy classes that are read as this function of their arguments.
-    - `operand_types`, `result`: types of numbers, where they are not all real.
+    - `operand_types`, `result`: types of numbers, if they are not all real.
 
-    How a model calls it:
-    - `signature`: name, parameters and defaults; empty where it is reached by operators or
-      rewrites alone.
+    Use in a model:
+    - `signature`: name, parameters and defaults; empty if only operators or rewrites construct it.
     - `foreign_names`: its names in other languages, which a message translates.
     - `latex`: print form, with `{0}` for the operand; or the name of a command, as `\\exp`.
 
-    How it is computed:
-    - `numpy`: elementwise meaning, NumPy arrays in and out (the oracle of every target).
-    - `partials`: the derivative by each operand as a graph in the operands, `None` for zero:
-      given where the form that SymPy derives is not stable or not defined everywhere.
+    Evaluation:
+    - `numpy`: elementwise definition on NumPy arrays, the reference for every target.
+    - `partials`: the derivative by each operand as a graph in the operands, `None` for zero;
+      given if the form that SymPy derives is not stable or not defined everywhere.
     - `stable`: the value as a graph of simpler functions, for targets that cannot spell it.
-    - `spelling`: target name to a template in the operands (`codegen` says what each target needs).
-    - `c`: what the spelling for C needs of the C library, and helper functions.
+    - `spelling`: maps a target's name to a template in the operands, in the form of that target.
+    - `c`: the library and helper functions that the spelling for C calls.
     - `cost`: time per element, required with a `spelling`; without one it is that of `stable`.
     - `costly`: evaluation takes tens of cycles, so it is never computed twice to save a buffer.
-    - `ulps`: worst error by target, in units of the last place of the value or, near zeros, of its
-      largest term; where a target is not listed, WORST_ULPS.
+    - `ulps`: worst error by target, in units in the last place of the value or, near zeros, of its
+      largest term; WORST_ULPS for targets that are not listed.
     - `simplify`: exact identities on construction (`x * 1` is `x`): one operand, or a graph of the
       shape of the widest operand, or None.
 
-    Where it is defined and smooth:
+    Domain and smoothness:
     - `domain`: for each operand the closed interval outside which the value is not finite.
-    - `kinks`: where it is not smooth; without any, it has derivatives of every order.
-    - `smoothness_above`: `smoothness` as a function of lower bounds of the operands; given where a
-      function is smoother on a part of its domain (`huber` for delta >= 0).
-    - `undefined`: the condition, as a graph in the operands, under which there is no value inside
-      the domains of the operands.
-    - `ranges`: where it changes direction, or another way to enclose its values over intervals.
-    - `unary_form`: of several operands, the value by functions of one number, sums and products,
-      for bounds that compose derivatives.
+    - `kinks`: points where it is not smooth; without any, it has derivatives of every order.
+    - `smoothness_above`: `smoothness` as a function of lower bounds of the operands; given if a
+      function is smoother on a subset of its domain (`huber` for delta >= 0).
+    - `undefined`: the condition, as a graph in the operands, under which the value is undefined
+      inside the domains of the operands.
+    - `ranges`: its monotonicity, or another rule to enclose its values over intervals.
+    - `unary_form`: for several operands, the value in terms of functions of one number, sums and
+      products, for bounds that compose derivatives.
     """
 
     name: str
@@ -179,20 +176,20 @@ class ScalarFunction:
 
     @property
     def smoothness(self) -> int:
-        """How often it is continuously differentiable on its domain (0 kink, 1, 2, ANALYTIC)."""
+        """The order k up to which it is C^k on its domain: 0 for a kink, 1, 2 or ANALYTIC."""
         return min((kink.order for kink in self.kinks), default=ANALYTIC)
 
     @property
     def monotonicity(self) -> Monotonicity | None:
-        """Where it changes direction, if that is stated."""
+        """The monotonicity that the record states, if any."""
         return self.ranges if isinstance(self.ranges, Monotonicity) else None
 
     def worst_ulps(self, target: str) -> int:
-        """Worst error on a target, in units of the last place."""
+        """Worst error on a target, in units in the last place."""
         return self.ulps.get(target, WORST_ULPS)
 
     def __call__(self, *operands: Expr | float) -> Expr:
-        """The node of the function of operands of one shape; numbers are constants."""
+        """The node that applies the function to operands of one shape; numbers become constants."""
         return _CONSTRUCTORS[-1](self, *operands)
 
     def __repr__(self) -> str:
@@ -209,9 +206,9 @@ _DEFINED: dict[str, ScalarFunction] = {}
 class Family:
     """Functions of one number, numbered from 0, each the derivative of the one before.
 
-    - `name`: the names of its members but for the first few are this and n.
-    - `sympy`: the SymPy class of (n, x) that is read as the member n of x.
-    - `member`: the member n, whose record is made when it is first wanted.
+    - `name`: the names of its members, except for the first few, are this followed by n.
+    - `sympy`: the SymPy class of (n, x) that is read as member n applied to x.
+    - `member`: member n; its record is constructed on first use.
     """
 
     name: str
@@ -248,9 +245,9 @@ _CONSTRUCTORS: list[Callable[..., Expr]] = []
 
 
 def constructs_calls(constructor: Callable[..., Expr]) -> Callable[..., Expr]:
-    """Register, as a decorator, what constructs the node of `function(*operands)`.
+    """Decorator that registers the constructor of the node `function(*operands)`.
 
-    `ir.elementwise` does so: nodes hold functions, so that this module cannot import theirs.
+    `ir.elementwise` uses it: nodes hold functions, so this module cannot import their constructors.
     """
     _CONSTRUCTORS.append(constructor)
     return constructor

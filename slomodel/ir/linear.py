@@ -34,10 +34,9 @@ def is_broadcast(node: Einsum) -> bool:
 
 
 def repeats(node: Einsum) -> bool:
-    """Whether some label belongs to no operand.
+    """Whether some label does not occur in any operand.
 
-    A sum over such a label counts each product as often as its size says; in the output it
-    repeats each.
+    A sum over such a label multiplies by its size; in the output it repeats the result.
     """
     held = {label for own in node.inputs for label in own}
     return not held.issuperset(range(len(node.dims)))
@@ -140,7 +139,7 @@ def outer(left: Expr, right: Expr) -> Expr:
 
 
 def matmul(left: Expr, right: Expr) -> Expr:
-    """NumPy's `@` for vectors and matrices: last axis of `left` with first of `right`."""
+    """NumPy's `@` for vectors and matrices: the last axis of `left` with the first of `right`."""
     if not left.rank or not right.rank or left.shape[-1] != right.shape[0]:
         raise ShapeError(f"`@` of {show_shape(left.shape)} and {show_shape(right.shape)}")
     own = tuple(range(left.rank))
@@ -204,7 +203,7 @@ def _reads(one: Index, axis: int, rank: int) -> bool:
 
 
 def reshape(operand: Expr, shape: Shape) -> Expr:
-    """The same elements in C order; total sizes are compared where they are known."""
+    """The same elements in C order; the total sizes are compared if they are known."""
     if operand.shape == shape:
         return operand
     if all(dim.is_literal for dim in operand.shape + shape):

@@ -78,7 +78,7 @@ _KINDS: dict[str, Callable[..., Expr]] = {
 
 
 def restore(records: list[_Record]) -> Expr:
-    """The graph of these records, interned in this process: the inverse of `flatten`."""
+    """The root of the graph in these records, interned in this process; inverts `flatten`."""
     nodes: list[Expr] = []
     for kind, operands, own in records:
         nodes.append(_KINDS[kind](tuple(nodes[k] for k in operands), *own))

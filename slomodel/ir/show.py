@@ -1,4 +1,4 @@
-"""Graphs as text, one node per line, for people and for golden tests."""
+"""Graphs as text, one node per line, for reading and for golden tests."""
 
 from __future__ import annotations
 

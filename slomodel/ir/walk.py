@@ -32,7 +32,7 @@ def postorder(*roots: Expr) -> list[Expr]:
 
 
 def users(order: Iterable[Expr]) -> dict[Expr, list[Expr]]:
-    """For each node of `order` those nodes of `order` that use it, once per use."""
+    """The users of each node of `order` that are in `order`, listed once per use."""
     result: dict[Expr, list[Expr]] = {}
     for node in order:
         result.setdefault(node, [])

@@ -1,4 +1,4 @@
-"""The meaning of every node in plain NumPy, and the origin of values that are not finite."""
+"""The value of every node in plain NumPy, and the origin of values that are not finite."""
 
 from slomodel.reference.tracing import NonFinite, first_nonfinite, read
 from slomodel.reference.values import Array, evaluate, evaluate_all, meaning, positions

@@ -131,6 +131,6 @@ def _(node: Listing, k: int, which: Truths, operands: list[Array], sizes: Sizes)
 
 @read.register
 def _(node: Triangle, k: int, which: Truths, operands: list[Array], sizes: Sizes) -> Truths:
-    """Column j of the factor depends on the columns up to j."""
+    """For a triangle: column j of the factor depends on the columns up to j."""
     columns = np.flip(np.logical_or.accumulate(np.flip(which.any(axis=0))))
     return np.broadcast_to(columns, operands[0].shape)

@@ -1,4 +1,4 @@
-"""The meaning of every node kind in plain NumPy: slow, obvious, and the oracle of every test.
+"""The value of every node kind in plain NumPy: slow, obvious, and the reference for every test.
 
 Arrays may be real or complex: complex steps give derivatives to full precision, for functions
 whose NumPy definition accepts complex numbers.
@@ -128,8 +128,8 @@ def _(node: Einsum, operands: list[Array], sizes: Sizes) -> Array:
         arrays, labels = [np.ones(())], [()]
     spec = ",".join("".join(ascii_letters[k] for k in own) for own in labels)
     spec += f"->{''.join(ascii_letters[k] for k in unique)}"
-    # In pairs: all at once, five matrices of 20 columns take seconds. NumPy has no such path for
-    # extended precision.
+    # In pairs, since five matrices of 20 columns at once take seconds. NumPy does not optimise the
+    # order for extended precision.
     pairs = len(arrays) > 2 and all(np.asarray(array).dtype.kind in "fc" for array in arrays)
     result = np.asarray(np.einsum(spec, *arrays, optimize="greedy" if pairs else False))
     if node.dtype == "bool":
@@ -173,7 +173,7 @@ def positions(
 
 
 def _places(one: Multiset, sizes: Sizes) -> NDArray[np.intp]:
-    """The index as an array along its axis."""
+    """The values of a `Multiset` index, as an array along its axis."""
     numbers = range(one.size.size(sizes))
     parts = list(combinations_with_replacement(numbers, one.stop - one.start))
     every = combinations_with_replacement(numbers, one.degree)
