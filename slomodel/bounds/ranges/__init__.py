@@ -1,1 +1,1 @@
-"""Ranges of scalar functions, of their derivatives and of whole graphs over boxes; smoothness."""
+"""Ranges of scalar functions, of their derivatives and of graphs over boxes; smoothness."""

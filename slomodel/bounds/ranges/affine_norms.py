@@ -45,7 +45,7 @@ _SHIFTS = np.geomspace(1e-14, 1e3, 18)
 
 @dataclass(frozen=True, slots=True)
 class AffineNorm:
-    """An affine r: r(c) (N,), its Jacobian (N, n), upper bounds of ‖r(c)‖ and ‖J‖; JᵀJ ≈ VΛVᵀ."""
+    """An affine r: r(c) (N,), its Jacobian (N, n), upper bounds on ‖r(c)‖ and ‖J‖; JᵀJ ≈ VΛVᵀ."""
 
     r: Interval
     J: Interval

@@ -1,6 +1,6 @@
-"""Intervals that hold all values of a scalar function's derivatives over intervals.
+"""Intervals that contain all values of a scalar function's derivatives over intervals.
 
-At a kink these are the derivatives of the pieces on its sides; `kinks` says where there may be one.
+At a kink these are the derivatives of the adjacent pieces; `kinks` reports where kinks may be.
 """
 
 from __future__ import annotations
@@ -25,13 +25,12 @@ Orders = int | tuple[int, ...]
 
 
 def derivative_range(function: ScalarFunction, orders: Orders, *operands: Interval) -> Interval:
-    """All values of a derivative over the operands: of order k, or of an order by each operand.
+    """Range of a derivative over the operands: of order k, or of one order per operand.
 
     Hypothesis: every operand's value lies in its interval. Conclusion: so does the derivative's,
-    wherever it exists. A function that states the critical points of its derivatives is
-    enclosed to a few steps of the last place; another by propagating intervals through the
-    derivative's graph.
-    Where a derivative is not bounded, an end is infinite.
+    wherever it exists. Functions whose records state the critical points of the derivative are
+    enclosed to within a few ulps; for others intervals are propagated through the derivative's
+    graph. Where a derivative is unbounded, an endpoint is infinite.
     """
     by = (orders,) if isinstance(orders, int) else orders
     if len(by) != function.arity:
@@ -56,7 +55,7 @@ def derivative_range(function: ScalarFunction, orders: Orders, *operands: Interv
 def derivative_ranges(
     function: ScalarFunction, orders: Sequence[int], a: Interval
 ) -> list[Interval]:
-    """`derivative_range` of a function of one number for several orders, with less work."""
+    """`derivative_range` of a univariate function for several orders, with less work."""
     together = [k for k in orders if k > 0 and _is_stated(function, k)]
     found = {}
     if together:
@@ -66,7 +65,7 @@ def derivative_ranges(
 
 
 def _is_stated(function: ScalarFunction, k: int) -> bool:
-    """Whether the critical points of the k-th derivative are stated, and it is not a constant."""
+    """Whether the critical points of the k-th derivative are stated, and it is not constant."""
     stated = function.monotonicity
     if function.arity > 1 or stated is None or k >= len(stated.critical_points):
         return False
@@ -100,7 +99,7 @@ def _at_points(graphs: Sequence[Expr], argument: Input, x: Array) -> list[Interv
 
 @cache
 def _derivative(function: ScalarFunction, by: tuple[int, ...]) -> tuple[tuple[Input, ...], Expr]:
-    """The derivative as a graph of scalars, and the inputs that stand for the operands."""
+    """The derivative as a graph of scalars, and the inputs that represent the operands."""
     types = function.operand_types or ("real",) * function.arity
     inputs = tuple(
         variable(f"x{k}", ()) if dtype == "real" else Input(f"x{k}", "variable", (), "bool")

@@ -1,4 +1,4 @@
-"""The derivatives of functions of a few arguments, with combinations that bound their Hessians."""
+"""Derivatives of functions of a few arguments, and combinations that bound their Hessians."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Slots = tuple[int, ...]
 
 
 def derivative_graphs(value: Expr, arguments: Sequence[Input], least: int = 2) -> dict[Slots, Expr]:
-    """The partial derivatives from an order to the fourth as graphs of scalars."""
+    """The partial derivatives of orders `least` to 4 as graphs of scalars."""
     found: dict[Slots, Expr] = {(): value}
     count = len(arguments)
     for order in (1, 2, 3, 4):
@@ -29,8 +29,8 @@ def derivative_graphs(value: Expr, arguments: Sequence[Input], least: int = 2) -
 
 @dataclass(frozen=True, slots=True)
 class ElementDerivatives:
-    """φ, its derivatives by sorted slots, and by argument p the sums φ_pp ± Σ_q δ_pq φ_pq, q ≠ p,
-    of every choice of signs; with the derivatives of all these as far as they are known.
+    """φ, its derivatives by sorted slots, and per argument p the sums φ_pp ± Σ_q δ_pq φ_pq, q ≠ p,
+    for all choices of signs; with the derivatives of all these where known.
     """
 
     value: Expr
@@ -41,7 +41,7 @@ class ElementDerivatives:
 
     @property
     def graphs(self) -> tuple[Expr, ...]:
-        """All of which ranges are wanted."""
+        """All graphs whose ranges are required."""
         return (*self.derivatives.values(), *self.sums)
 
     @property
@@ -49,7 +49,7 @@ class ElementDerivatives:
         return tuple(one for sums in self.row_sums for one in sums)
 
     def named(self, found: Sequence[Interval]) -> tuple[dict[Slots, Interval], list[Interval]]:
-        """The ranges of `graphs` by slots, and of the row sums by argument."""
+        """The ranges of `graphs` by slots, and those of the row sums by argument."""
         ranges = iter(found)
         derivatives = {slots: next(ranges) for slots in self.derivatives}
         return derivatives, [reduce(hull, [next(ranges) for _ in sums]) for sums in self.row_sums]
@@ -58,7 +58,9 @@ class ElementDerivatives:
 def functions_of(
     value: Expr, graphs: Mapping[Slots, Expr], count: int, ratios: Mapping[Slots, Array]
 ) -> ElementDerivatives:
-    """Of `count` arguments; without row sums where there are no ratios δ_pq (m,), p ≠ q."""
+    """`ElementDerivatives` of `count` arguments; without row sums if there are no ratios δ_pq (m,),
+    p ≠ q.
+    """
     inputs = {pair: Input(f"ratio {pair}", "data", ()) for pair in ratios}
 
     def row_sum(p: int, signs: Sequence[int], *by: int) -> Expr:

@@ -1,4 +1,6 @@
-"""Parts of an objective that are sums over elements, with numbers, and their ranges over balls."""
+"""Parts of an objective that are sums over elements, with numeric data, and their ranges over
+balls.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ from slomodel.ir.expr import Expr, Input
 from slomodel.ir.function import ANALYTIC
 
 MOST_VARIABLES = 400
-"""For more the rows are too large; `large_sums` has other ones."""
+"""Largest number of entries of all rows; beyond it `large_sums` represents rows otherwise."""
 MOST_NUMBERS = 2**22
 Shaped = TypeVar("Shaped", Array, NDArray[np.intp])
 AnyRows = TypeVar("AnyRows", Rows, SparseRows)
@@ -35,9 +37,9 @@ AnyRows = TypeVar("AnyRows", Rows, SparseRows)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ElementSum(Generic[AnyRows]):
-    """`Elements` with numbers: weights (m,), data (m,), arguments at the centre (m,), rows.
+    """`Elements` in numbers: weights (m,), data (m,), arguments at the centre (m,), rows.
 
-    Compared by identity, so that what is computed of parts can be cached.
+    Compared by identity, so that results for a part can be cached.
     """
 
     own: Elements
@@ -49,7 +51,7 @@ class ElementSum(Generic[AnyRows]):
 
 
 def parts_of(setting: Setting, found: Sequence[Elements]) -> tuple[ElementSum[Rows], ...] | None:
-    """The numbers of parts of the objective; None where they are many."""
+    """The parts of the objective in numbers; None where they are too large."""
     if setting.n > MOST_VARIABLES:
         return None
     sizes = [_count(setting, one) for one in found]
@@ -68,7 +70,7 @@ def parts_of(setting: Setting, found: Sequence[Elements]) -> tuple[ElementSum[Ro
 
 
 def affine_of(found: Sequence[Elements]) -> list[Expr]:
-    """The affine nodes of which elements are functions."""
+    """The affine nodes that the elements are functions of."""
     return list(dict.fromkeys(laid.node for one in found for laid in one.affine))
 
 
@@ -84,7 +86,7 @@ def with_rows(
 
 
 def _live(setting: Setting, own: Elements) -> Truths | None:
-    """The live elements, of the shape of `own`; None for all, also where none is live."""
+    """The live elements, of the shape of `own`; None means all, also where no element is live."""
     live = live_in(setting).get(own.whole)
     return live if live is not None and live.any() else None
 
@@ -105,7 +107,7 @@ def _part(
     kept = slice(None) if live is None else np.flatnonzero(live)
 
     def along(laid: Laid, array: Shaped) -> Shaped:
-        """Laid out along the live elements (m,)."""
+        """The array broadcast to all elements, restricted to the live ones (m,)."""
         missing = tuple(k for k in range(len(shape)) if k not in laid.axes)
         return np.broadcast_to(np.expand_dims(array, missing), shape).ravel()[kept]
 
@@ -129,7 +131,7 @@ def _part(
 
 
 def part_ranges(setting: Setting, part: ElementSum[AnyRows], radius: float) -> ElementRanges:
-    """The ranges of the derivatives of a part's elements over a ball."""
+    """The ranges over a ball of the derivatives of a part's elements."""
     boxes = {}
     for one, centre, rows in zip(part.own.arguments, part.centre, part.rows, strict=True):
         reach: Array = up_mul(np.asarray(radius), rows.length)
@@ -151,7 +153,7 @@ def part_ranges(setting: Setting, part: ElementSum[AnyRows], radius: float) -> E
 
 @dataclass(frozen=True, slots=True)
 class Over:
-    """What the parts are over a ball, and how smooth."""
+    """The parts over a ball, with their order of smoothness."""
 
     parts: list[Weighted]
     order: int

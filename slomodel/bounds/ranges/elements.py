@@ -1,4 +1,4 @@
-"""Ranges of the derivatives of scalar functions of a few arguments, over pieces of their ranges."""
+"""Ranges of the derivatives of functions of a few arguments, over subdivisions of their boxes."""
 
 from __future__ import annotations
 
@@ -35,33 +35,33 @@ from slomodel.ir.function import ANALYTIC, ScalarFunction
 from slomodel.ir.walk import dependents, postorder
 
 _MOST_NUMBERS = 2**17
-"""Elements times pieces, of blocks of elements."""
+"""Largest number of elements times pieces in a block of elements."""
 _MOST_OPERATIONS = 2**24
 """Nodes times pieces for functions of three arguments, whose derivatives are large graphs: about
 a second."""
 _BLOCK = 2**16
 _AT_ONCE = 2**13
-"""So many numbers stay in fast memory."""
+"""Numbers that fit the cache."""
 _MOST_PIECES = 32
 _FEW_PIECES = 6
-"""Of each of several arguments, where a search subdivides them further."""
+"""Pieces along each of several arguments, where a search subdivides them further."""
 _MOST_NUMBERS_OF_ONE = 2**13
 _ONE_BY_ONE = 2**13
 _ONE_BY_ONE_OF_SEVERAL = 2**7
-"""Pieces of more elements, by their number of arguments, are not subdivided further for each by
-itself, which would take seconds.
+"""Largest numbers of elements, for one argument and for several, whose pieces are subdivided
+individually: more would take seconds.
 """
 _MOST_CLUSTERS = (2**9, 2**7, 2**6)
-"""By the number of arguments."""
+"""Largest number of clusters, for one, two and three arguments."""
 _LONGER = 0.125
-"""A cluster's box is longer than its elements' by this fraction, as far as the clusters suffice."""
+"""Relative excess length allowed to a cluster's box, as far as the number of clusters permits."""
 _OF_DATA = 0.5
 """Data of a cluster may differ by `_LONGER` / `_OF_DATA`, relative to their mean magnitude."""
 _SHORT = 0.05
-"""Of one argument there are more pieces, until they are as short as this."""
+"""For one argument the number of pieces is increased until they are as short as this."""
 _NARROW = 1e-5
-"""Boxes narrower for their numbers are not divided: what intervals overestimate is of the order of
-their widths.
+"""Boxes of smaller relative width are not subdivided: the overestimation of intervals is of the
+order of their widths.
 """
 
 
@@ -69,9 +69,9 @@ their widths.
 class ElementRanges:
     """For m elements the ranges (m,) of φ's derivatives by arguments, by sorted slots.
 
-    `dominating` are by argument p the hulls of φ_pp ± Σ_q δ_pq |φ_pq|, q ≠ p: where δ_pq δ_qp >= 1,
-    φ's Hessian lies in Loewner's order between the diagonal matrices of their ends. Empty where no
-    ratios δ are given.
+    `dominating` holds for each argument p the hulls of φ_pp ± Σ_q δ_pq |φ_pq|, q ≠ p: where δ_pq
+    δ_qp >= 1, φ's Hessian lies in the Loewner order between the diagonal matrices of their
+    endpoints. Empty where no ratios δ are given.
     """
 
     derivatives: Mapping[Slots, Interval]
@@ -86,7 +86,7 @@ def element_ranges(
     data: Mapping[Input, Interval],
     spans: Mapping[Expr, Span],
 ) -> ElementRanges:
-    """The hull over pieces that cover the boxes (m,) of all arguments, by blocks of elements.
+    """The hull over pieces that cover the boxes (m,) of all arguments, block by block of elements.
 
     Hypothesis: each argument lies in its box and each datum in its interval.
     """
@@ -102,11 +102,11 @@ def close_ranges(
     spans: Mapping[Expr, Span],
     ratios: Mapping[Slots, Array],
 ) -> ElementRanges:
-    """`element_ranges` as close for many elements as for a few, and of several arguments too, with
-    the `dominating` ranges for ratios δ_pq (m,), p ≠ q.
+    """`element_ranges` that are as tight for many elements as for a few, and for several arguments.
 
-    Of many elements those with nearly the same box are searched together: each element's ranges lie
-    in those over the hull of a cluster's boxes.
+    For ratios δ_pq (m,), p ≠ q, the `dominating` ranges are included. Among many elements, those
+    with nearly the same box are searched together: each element's ranges lie in those over the hull
+    of a cluster's boxes.
     """
     functions = functions_of(value, graphs, len(boxes), ratios)
     data = {**data, **functions.ratios}
@@ -130,7 +130,7 @@ def close_ranges(
 def _clusters(
     known: Mapping[Input, Interval], arguments: Sequence[Input], most: int
 ) -> tuple[Whole, dict[Input, Interval]]:
-    """The cluster (m,) of each element, and the hulls of each cluster's intervals."""
+    """The cluster (m,) of each element, and the hulls of the intervals of each cluster."""
     count = known[arguments[0]].shape[0]
     wide = {one: a.each(lambda x: np.broadcast_to(x, (count,))) for one, a in known.items()}
     points = []
@@ -154,7 +154,7 @@ def _ranges(
     spans: Mapping[Expr, Span],
     searched: int,
 ) -> ElementRanges:
-    """Over pieces, which are subdivided where there are at most `searched` elements."""
+    """Ranges over pieces, which are subdivided where there are at most `searched` elements."""
     count = next(iter(boxes.values())).shape[0]
     table = _of_the_table(functions.value, tuple(boxes))
     work = len(postorder(*functions.graphs))
@@ -188,19 +188,21 @@ def _ranges(
 
 
 def _factor(order: int, arguments: int) -> float:
-    """How close the search for ranges of derivatives of an order is to come: closest for L1."""
+    """The target tightness of the search for derivatives of an order: tightest for L1."""
     if order == 2:
         return CLOSE
     return TIGHT if arguments == 1 or order == 3 else ANY
 
 
 def _are_wide(boxes: Mapping[Input, Interval]) -> bool:
-    """Whether a division of the boxes would make ranges closer."""
+    """Whether subdividing the boxes would tighten the ranges."""
     return any((box.rad > _NARROW * box.magnitude).any() for box in boxes.values())
 
 
 def _count_of_pieces(boxes: Mapping[Input, Interval], count: int, work: int) -> int:
-    """The number of pieces that each box is cut into; `work`: the nodes to enclose over each."""
+    """Pieces that each box is cut into; `work` is the number of nodes to enclose over each
+    piece.
+    """
     if not _are_wide(boxes):
         return 1
     most = _MOST_NUMBERS if len(boxes) < 3 else min(_MOST_NUMBERS, _MOST_OPERATIONS // work)
@@ -214,7 +216,9 @@ def _taken(which: slice, arrays: Mapping[Input, Interval]) -> dict[Input, Interv
 
 @dataclass(frozen=True, slots=True)
 class _Turning:
-    """A function of the table of `inner`, which is affine in the argument with this slope."""
+    """A function in the function table of `inner`, which is affine in the argument with this
+    slope.
+    """
 
     function: ScalarFunction
     inner: Expr
@@ -222,8 +226,9 @@ class _Turning:
 
 
 def _of_the_table(value: Expr, arguments: tuple[Input, ...]) -> _Turning | None:
-    """The value as such a function: it is known to turn where it does, so that no pieces are
-    needed. None where it is none.
+    """The value as a table function of an affine argument, or None if it is not one.
+
+    The critical points of such functions are known, so that no pieces are needed.
     """
     if not isinstance(value, Map) or len(value.operands) != 1 or len(arguments) != 1:
         return None
@@ -237,7 +242,7 @@ def _of_the_table(value: Expr, arguments: tuple[Input, ...]) -> _Turning | None:
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """Some of the elements, their boxes cut into `pieces` each."""
+    """Some of the elements, each box cut into `pieces` per argument."""
 
     functions: ElementDerivatives
     boxes: Mapping[Input, Interval]
@@ -249,7 +254,9 @@ class _Block:
         return int(next(iter(self.boxes.values())).shape[0])
 
     def enclosed(self, with_derivatives: bool) -> Mapping[Expr, Interval]:
-        """Over the pieces, an axis for those of each argument and one of elements."""
+        """Intervals over the pieces: one axis for the pieces of each argument, and one of
+        elements.
+        """
         axes = len(self.boxes)
         known = {one: _alone(a, range(axes)) for one, a in self.data.items()}
         roots = (self.functions.value, *(self.functions.graphs if with_derivatives else ()))
@@ -265,7 +272,7 @@ class _Block:
         return [hull(found[graph]) for graph in self.functions.graphs]
 
     def pieces_of(self, found: Mapping[Expr, Interval], start: int) -> Pieces:
-        """The pieces, of elements from number `start` on."""
+        """The pieces as `Pieces`, with elements numbered from `start`."""
         shape = (*(self.pieces,) * len(self.boxes), self.count)
 
         def flat(a: Interval) -> Interval:
@@ -276,7 +283,7 @@ class _Block:
         return Pieces(boxes, element, tuple(flat(found[one]) for one in self.functions.graphs))
 
     def by_turns(self, table: _Turning) -> list[Interval]:
-        """(φ(c u + d))^(k) = c^k φ^(k)(c u + d)."""
+        """Hulls by the critical points of the table: (φ(c u + d))^(k) = c^k φ^(k)(c u + d)."""
         found = enclose([table.inner, table.slope], {**self.boxes, **self.data}, {}, 1)
         wide = partial(np.broadcast_to, shape=(self.count,))
         inner, slope = (found[one].each(wide) for one in (table.inner, table.slope))
@@ -287,7 +294,7 @@ class _Block:
 
 
 def _joined(blocks: Sequence[Sequence[Interval]]) -> list[Interval]:
-    """The ranges of all blocks by derivative."""
+    """The ranges of all blocks, concatenated per derivative."""
     if len(blocks) == 1:
         return list(blocks[0])
     return [
@@ -297,7 +304,7 @@ def _joined(blocks: Sequence[Sequence[Interval]]) -> list[Interval]:
 
 
 def _most_pieces(boxes: Mapping[Input, Interval], count: int) -> int:
-    """The number of pieces per argument: more for long boxes of one argument."""
+    """The number of pieces per argument: more for long boxes of a single argument."""
     if len(boxes) > 1:
         return _MOST_PIECES
     longest = max(float(np.max(box.rad, initial=0.0)) for box in boxes.values())
@@ -306,8 +313,8 @@ def _most_pieces(boxes: Mapping[Input, Interval], count: int) -> int:
 
 
 def _pieces(boxes: Mapping[Input, Interval], pieces: int) -> dict[Input, Interval]:
-    """Equal parts of each box along an axis of its own, of k + 1 axes the last of elements;
-    neighbours share their ends.
+    """Equal subintervals of each box along its own axis, of k + 1 axes, the last of elements;
+    neighbours share their endpoints.
     """
     result = {}
     for k, (one, box) in enumerate(boxes.items()):
@@ -321,14 +328,16 @@ def _pieces(boxes: Mapping[Input, Interval], pieces: int) -> dict[Input, Interva
 
 
 def _alone(a: Interval, others: Iterable[int]) -> Interval:
-    """With axes of one element at others; so the last, where all its elements are the same."""
+    """`a` with axes of size 1 inserted at `others`; the last axis too has size 1 if its elements
+    agree.
+    """
     if all((end == end[..., :1]).all() for end in (a.lo, a.hi)):
         a = a.each(itemgetter((..., slice(0, 1))))
     return a.each(partial(np.expand_dims, axis=tuple(others)))
 
 
 def _ends(box: Interval, pieces: int) -> Array:
-    """Increasing numbers (pieces + 1, m) from the box's lower to its upper end."""
+    """Increasing numbers (pieces + 1, m) from the box's lower to its upper endpoint."""
     share = (np.arange(pieces + 1) / pieces)[:, np.newaxis]
     with np.errstate(all="ignore"):
         inner = box.lo * (1.0 - share) + box.hi * share

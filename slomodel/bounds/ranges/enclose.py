@@ -1,7 +1,7 @@
 """Intervals for every node of a graph over boxes of its inputs.
 
-All arrays have `batch` leading axes (cells of a subdivision, directions), of one size or 1, so
-that many boxes are done at once.
+All arrays have `batch` leading axes (cells of a subdivision, directions), each of the common size
+or 1, so that many boxes are enclosed at once.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ def enclose(
     """An interval for each node under the roots.
 
     Hypothesis: each input lies in its box. Conclusion: each node's exact value lies in its
-    interval, elementwise; where a node has no value in part of the box (outside of a domain), the
-    values elsewhere do. What is `known`, with all below it, is not enclosed again. The conclusion
-    does not hold for elements that are dead by `live`, `live_under` of these roots or of more: they
-    are set to `neutral`. Raises MissingRule for a kind of node without a rule.
+    interval, elementwise; where a node is undefined in part of the box (outside a domain), the
+    values elsewhere do. Nodes that are `known`, and those below them, are not enclosed again. The
+    conclusion does not hold for elements that are dead by `live` (`live_under` of these roots or of
+    more): they are set to `neutral`. Raises MissingRule for a kind of node without a rule.
     """
     found: dict[Expr, Interval] = dict(known)
     with np.errstate(all="ignore"):
@@ -97,7 +97,7 @@ def live_under(
 ) -> dict[Expr, Truths]:
     """The elements of nodes that the roots depend on, for all values of the variables.
 
-    `boxes` are those of the data, without batch axes. Nothing, where no dead element would be
+    `boxes` are those of the data, without batch axes. Empty where no dead element would be
     replaced.
     """
     order = postorder(*roots)
@@ -111,7 +111,7 @@ def live_under(
 def elements_read(
     roots: Sequence[Expr], boxes: Mapping[Input, Interval], sizes: Sizes
 ) -> dict[Expr, Truths]:
-    """As `live_under`, whatever the graph is: of nodes without an entry, all elements are live."""
+    """`live_under` for any graph; all elements of nodes without an entry are live."""
     order = postorder(*roots)
     given: dict[Expr, Array] = {node: box.lo for node, box in boxes.items()}
     return live_elements(order, roots, enclose(fixed_choices(order), boxes, sizes), sizes, given)
@@ -119,12 +119,12 @@ def elements_read(
 
 @once_per_setting
 def live_in(setting: Setting, *roots: Expr) -> Live:
-    """`live_under` of a setting's objective, or of derivatives of it."""
+    """`live_under` of a setting's objective, or of the given derivatives of it."""
     return live_under(roots or (setting.objective,), boxed(setting.values), setting.sizes)
 
 
 def boxed(values: Mapping[Input, Array], batch: int = 0) -> dict[Input, Interval]:
-    """Known arrays as boxes of one point, with batch axes of size 1."""
+    """Known arrays as point boxes, with batch axes of size 1."""
     return {
         node: point(np.asarray(array, dtype=np.float64)[(np.newaxis,) * batch])
         for node, array in values.items()
@@ -181,14 +181,14 @@ def _(node: Gather, operands: list[Interval], sizes: Sizes, batch: int) -> Inter
 
 
 def _tables(node: Gather | Scatter, operands: list[Interval], batch: int) -> dict[Expr, Array]:
-    """The tables that an index reads: data, so that one element of a batch is as any other."""
+    """The tables that an index reads: data, so all elements of a batch are equal."""
     own = [np.asarray(one.lo[(0,) * batch]) for one in operands[1:]]
     return dict(zip(tables(node.index), own, strict=True))
 
 
 @range_of.register
 def _(node: Scatter, operands: list[Interval], sizes: Sizes, batch: int) -> Interval:
-    """Each element is a sum of those that go there, padded with zeros to one length."""
+    """Each element is the sum of the elements scattered to it, padded with zeros to one length."""
     a = operands[0]
     shape = concrete(node.shape, sizes)
     front = a.shape[:batch]
@@ -242,9 +242,9 @@ def _(node: Scan, operands: list[Interval], sizes: Sizes, batch: int) -> Interva
 
 
 def _tied(a: Interval, extreme: Extreme, batch: int) -> Interval:
-    """Which elements are the extreme one: surely those that no other can pass.
+    """Which elements attain the extreme: certainly those that no other element can exceed.
 
-    Where an element only touches another, both may be; ties of measure 0 are left out.
+    Where elements only touch, each may attain it; ties of measure 0 are ignored.
     """
     a = a if extreme.which == "max" else -a
     axes = tuple(batch + axis for axis in extreme.axes)

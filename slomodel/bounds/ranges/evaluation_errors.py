@@ -14,7 +14,7 @@ from slomodel.errors import MissingRule
 
 
 def value_error(setting: Setting, f: float) -> float:
-    """Bound on |f − f(c)| for the value f computed at the centre c; inf where none is known.
+    """Upper bound on |f − f(c)| for the value f computed at the centre c; inf where none is known.
 
     The interval of the exact value is about as wide as the rounding error of any order of
     evaluation.
@@ -27,7 +27,9 @@ def value_error(setting: Setting, f: float) -> float:
 
 
 def gradient_error(setting: Setting, g: Array) -> float:
-    """Bound on ‖g − ∇f(c)‖ for the g (n,) computed at the centre c; inf where none is known."""
+    """Upper bound on ‖g − ∇f(c)‖ for the g (n,) computed at the centre c; inf where none is
+    known.
+    """
     try:
         found = enclose(setting.gradient, boxed(setting.values), setting.sizes)
     except MissingRule:

@@ -1,4 +1,4 @@
-"""Intervals of the entries of the Hessian and of the third derivative over boxes."""
+"""Intervals for the entries of the Hessian and of the third derivative over boxes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from slomodel.ir.walk import dependents, postorder
 
 _CELLS, _V, _W = range(3)
 _BATCH = 3
-"""Batch axes: the cells, and two directions that go through all unit vectors."""
+"""Batch axes: the cells, and two directions that run through all unit vectors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def derivatives(setting: Setting) -> Derivatives:
 
 
 def numbers_a_cell(setting: Setting) -> int:
-    """How many intervals `entries` computes for one cell, those that do not vary left out; >= 1."""
+    """The number of intervals that `entries` computes per cell, without constant ones; >= 1."""
     graphs = derivatives(setting)
     order = postorder(setting.objective, *graphs.second, *graphs.third)
     inputs = (set(setting.variables), set(graphs.v), set(graphs.w))
@@ -65,7 +65,7 @@ def numbers_a_cell(setting: Setting) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """Over each of the cells: H (cells, n, n), D³f (cells, n, n, n), and how smooth f is."""
+    """Per cell: H (cells, n, n), D³f (cells, n, n, n), and the order of smoothness of f."""
 
     H: Interval
     T: Interval
@@ -75,8 +75,8 @@ class Entries:
 def entries(setting: Setting, cells: Interval, *, third: bool = True) -> Entries:
     """Enclosures over boxes of x (cells, n) by propagating intervals through the graphs.
 
-    Mixed derivatives are equal, so an entry lies in the meet of the intervals of all its orders.
-    Without `third` D³f is left out, as (cells, 0, n, n).
+    Mixed derivatives are equal, so an entry lies in the intersection of the intervals of all its
+    permutations. Without `third`, D³f is left out, as (cells, 0, n, n).
     """
     graphs = derivatives(setting)
     boxes = boxed(setting.values, _BATCH)
@@ -137,7 +137,7 @@ def along_rows(
 
 
 def _flat(setting: Setting, parts: list[Interval], front: tuple[int, ...]) -> Interval:
-    """The parts of all variables, one after the other along one last axis."""
+    """The arrays of all variables flattened and concatenated along one last axis."""
 
     def joined(arrays: list[Array]) -> Array:
         wide = [np.broadcast_to(a, front + a.shape[_BATCH:]) for a in arrays]
@@ -148,7 +148,7 @@ def _flat(setting: Setting, parts: list[Interval], front: tuple[int, ...]) -> In
 
 
 def _symmetric(a: Interval) -> Interval:
-    """The meet over all orders of the axes after the first."""
+    """The intersection over all permutations of the axes after the first."""
     result = a
     for order in permutations(range(1, a.lo.ndim)):
         result = meet(result, a.each(partial(np.transpose, axes=(0, *order))))

@@ -1,4 +1,6 @@
-"""Where scalar functions have kinks and edges of domains, from intervals of their operands."""
+"""Locations of kinks and of edges of domains of scalar functions, from intervals of their
+operands.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +17,14 @@ from slomodel.ir.function import ANALYTIC, ScalarFunction
 Orders = NDArray[np.int64]
 
 _FAR = 1e300
-"""Beyond it the distance between doubles is taken as there."""
+"""Beyond this magnitude the spacing of doubles is taken to be that at it."""
 
 
 def order_near(function: ScalarFunction, *operands: Interval) -> Orders:
     """How often the function is continuously differentiable on the operands, elementwise.
 
-    The least order of the kinks that the operands may contain, else ANALYTIC. Truth values count
-    as analytic: what jumps is the choice that depends on them.
+    The least order of the kinks that the operands may contain, otherwise ANALYTIC. Truth values
+    count as analytic: jumps belong to the choices that depend on them.
     """
     result: Orders = np.full((), ANALYTIC)
     if function.result == "bool":
@@ -34,9 +36,9 @@ def order_near(function: ScalarFunction, *operands: Interval) -> Orders:
 
 
 def outside(function: ScalarFunction, *operands: Interval, exactly: bool = False) -> Truths:
-    """Where an operand surely leaves the domain; a touched edge is left to infinite derivatives.
+    """Where an operand certainly leaves the domain; a touched edge is left to infinite derivatives.
 
-    `exactly`: where it may leave the domain at all, be it by rounding.
+    `exactly`: where it may leave the domain at all, even by rounding.
     """
     result = np.zeros((), dtype=bool)
     steps = 0.0 if exactly else 4.0
@@ -50,7 +52,7 @@ def outside(function: ScalarFunction, *operands: Interval, exactly: bool = False
     if function is table.pow:
         x, p = operands
         whole = (p.lo == p.hi) & (np.floor(p.lo) == p.lo)
-        # At 0 only powers below 2 have an infinite derivative to tell of the edge.
+        # At 0 only powers below 2 have an infinite derivative that reveals the edge.
         slack = np.where(p.lo > 2.0, 0.0, steps_at(np.minimum(x.magnitude, _FAR), steps))
         below = x.lo < -slack
         result = result | (~whole & below) | ((p.lo < 0.0) & x.contains(0.0))

@@ -2,8 +2,8 @@
 
 An element is dead if no root reads it: every path to a root goes through a branch of `where` that
 is not taken, or a gather that selects other elements, as for the pairs i >= j of a sum over i < j.
-The roots do not depend on its value or derivatives, so that it need not have any.
-A product with 0 does not make an element dead, since 0 times infinity is NaN.
+The roots do not depend on its value or derivatives, so that it need not have any. A product with 0
+does not make an element dead, since 0 times infinity is NaN.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from slomodel.reference import positions
 
 Sizes = Mapping[str, int]
 Tables = Mapping[Expr, NDArray[np.float64]]
-"""The arrays of whole numbers that indices read."""
+"""The integer arrays that indices read."""
 _NOTHING = np.zeros((), dtype=bool)
 Live = Mapping[Expr, Truths]
 """The live elements of a node, of its shape; only nodes with dead elements have an entry."""
@@ -53,7 +53,7 @@ with some elements set to 0 may have a larger spectral norm than the array.
 def has_neutral(node: Expr) -> bool:
     """Whether dead elements of a node are set to 0: for functions that may be undefined there.
 
-    What reads them is then finite.
+    Nodes that read these elements are then finite.
     """
     return (
         isinstance(node, Map)
@@ -65,7 +65,7 @@ def has_neutral(node: Expr) -> bool:
 def neutral(node: Expr, a: Interval, live: Live) -> Interval:
     """The interval of a node (batch axes and its shape) with dead elements set to 0.
 
-    Of data only dead elements that are not finite are.
+    In data, only dead elements that are not finite are replaced.
     """
     own = live.get(node)
     if own is None:
@@ -78,7 +78,7 @@ def neutral(node: Expr, a: Interval, live: Live) -> Interval:
 
 
 def fixed_choices(order: Sequence[Expr]) -> list[Expr]:
-    """The conditions of `where` that depend on data alone."""
+    """The conditions of `where` that depend on data only."""
     varying = dependents(order, lambda node: isinstance(node, Input) and node.role != "data")
     conditions = [
         node.operands[0] for node in order if isinstance(node, Map) and node.function is table.where
@@ -87,7 +87,7 @@ def fixed_choices(order: Sequence[Expr]) -> list[Expr]:
 
 
 def may_have_dead(order: Iterable[Expr]) -> bool:
-    """Whether there is a gather of a computed array, which may leave out some of its elements."""
+    """Whether there is a gather of a computed array, which may omit some of its elements."""
     return any(
         isinstance(node, Gather) and not isinstance(node.operands[0], Input) for node in order
     )
@@ -102,8 +102,8 @@ def live_elements(
 ) -> dict[Expr, Truths]:
     """The live elements of the nodes of a postorder; all elements of the roots are live.
 
-    `conditions` has the truth values of known conditions of `where`, without batch axes; `tables`
-    the arrays of whole numbers that indices read.
+    `conditions` holds the truth values of known conditions of `where`, without batch axes; `tables`
+    the integer arrays that indices read.
     """
     live: dict[Expr, Truths | None] = dict.fromkeys(roots)
     for node in reversed(order):
@@ -153,7 +153,7 @@ def read_by(
 
 @singledispatch
 def _read(node: Expr, k: int, live: Truths | None, sizes: Sizes) -> Truths | None:
-    """All elements, for kinds of nodes without a rule."""
+    """All elements: the default for kinds of nodes without a rule."""
     return None
 
 
@@ -229,7 +229,7 @@ def _(node: Extreme, k: int, live: Truths | None, sizes: Sizes) -> Truths | None
 
 @_read.register
 def _(node: Scan, k: int, live: Truths | None, sizes: Sizes) -> Truths | None:
-    """An element is read by the results at its own index and after."""
+    """An element is read by the results at its own index and at later ones."""
     if live is None:
         return None
     back = np.flip(live, node.axis)

@@ -1,4 +1,4 @@
-"""log Σ exp of numbers: its derivatives are the cumulants of a variable that has the weights p."""
+"""The function log Σ exp: its derivatives are cumulants of a random variable with the weights p."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ _RANGE = float(up_sqrt(2.0))
 
 
 def shares(u: Interval) -> Interval:
-    """p_k = exp u_k / Σ_j exp u_j = 1 / (1 + Σ_(j≠k) exp(u_j - u_k)) over intervals u (h, N)."""
+    """Weights p_k = exp u_k / Σ_j exp u_j = 1 / (1 + Σ_(j≠k) exp(u_j - u_k)) over intervals u (h,
+    N).
+    """
     one, found = point(np.ones(u.shape[1])), []
     for k in range(len(u.lo)):
         lo, hi = np.delete(u.lo, k, 0), np.delete(u.hi, k, 0)
@@ -36,9 +38,10 @@ def shares(u: Interval) -> Interval:
 
 
 def largest_variance(p: Interval) -> Array:
-    """Upper bound on ‖diag p - p pᵀ‖ over weights p in intervals (h, N): (N,).
+    """Upper bounds (N,) on ‖diag p - p pᵀ‖ over weights p in intervals (h, N).
 
-    It is at most max p, its row sums are at most 2 p_k (1 - p_k), and with them it is at most 1/2.
+    The norm is at most max p; its row sums of absolute values are at most 2 p_k (1 - p_k), so it is
+    also at most 1/2.
     """
     nearest: Array = np.clip(0.5, p.lo, p.hi)
     row = 2.0 * up_mul(nearest, up_add(np.ones_like(nearest), -nearest))
@@ -46,12 +49,12 @@ def largest_variance(p: Interval) -> Array:
 
 
 def cumulant_bounds(variance: Array) -> tuple[Array, Array, Array]:
-    """At least ‖D²F‖, ‖D³F‖, ‖D⁴F‖ of F(u) = log Σ exp u_k where ‖D²F‖ is at most `variance` c.
+    """Upper bounds on ‖D²F‖, ‖D³F‖, ‖D⁴F‖ of F(u) = log Σ exp u_k, where ‖D²F‖ <= `variance` c.
 
     D^k F[v, .., v] is the k-th cumulant of the numbers v_k with the weights p. For ‖v‖ = 1 they lie
-    in an interval of length R <= √2, and σ² = D²F[v, v] <= c. The third is at most R σ² in size,
-    and at most R³/(6 √3). The fourth is μ_4 - 3 σ⁴ with σ⁴ <= μ_4 <= R² σ², hence between -2 σ⁴
-    and 2 σ² - 3 σ⁴, which grows up to σ² = 1/3.
+    in an interval of length R <= √2, and σ² = D²F[v, v] <= c. The magnitude of the third cumulant
+    is at most R σ², and at most R³/(6 √3). The fourth is μ_4 - 3 σ⁴ with σ⁴ <= μ_4 <= R² σ², hence
+    between -2 σ⁴ and 2 σ² - 3 σ⁴, which increases up to σ² = 1/3.
     """
     skew = np.minimum(_SKEW, up(_RANGE * variance))
     below = 2.0 * up_mul(variance, variance)

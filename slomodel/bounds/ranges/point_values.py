@@ -1,4 +1,4 @@
-"""Values of graphs of scalars at arrays of points, in doubles with errors that run along."""
+"""Values of graphs of scalars at arrays of points, in doubles with running error bounds."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from slomodel.ir.expr import Const, Expr, Input, Map
 from slomodel.ir.walk import postorder
 
 Known = Bounded[Array]
-"""Numbers with errors by element."""
+"""Numbers with elementwise errors."""
 
 
 def values_at(graphs: Sequence[Expr], argument: Input, x: Array) -> list[Interval] | None:
-    """Intervals that hold the graphs at every point of x; None where a node has no rule here or a
-    number is not finite.
+    """Intervals that contain the graphs at every point of x; None where a node has no rule here or
+    a number is not finite.
     """
     found: dict[Expr, Known] = {}
     with np.errstate(all="ignore"):

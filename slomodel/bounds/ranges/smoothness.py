@@ -1,9 +1,9 @@
-"""How smooth an objective is on a box, and which part of it is not.
+"""The order of smoothness of an objective on a box, and the node that limits it.
 
-The graphs of derivatives are those of the pieces. They bound the objective's derivatives only
-where the pieces are shown to meet smoothly: on a convex set, a function that is C¹ and piecewise
-C² has a gradient with Lipschitz constant sup ‖H‖ over the pieces; one that is C² and piecewise C³
-a Hessian with constant sup ‖D³f‖.
+The graphs of derivatives are those of the pieces. They bound the objective's derivatives only where
+the pieces are proved to meet smoothly: on a convex set, a function that is C¹ and piecewise C² has
+a gradient with Lipschitz constant sup ‖H‖ over the pieces; one that is C² and piecewise C³ a
+Hessian with constant sup ‖D³f‖.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from slomodel.ir.function import ANALYTIC
 from slomodel.ir.walk import postorder
 
 OUTSIDE = -2
-"""Order of a part that has no value somewhere in the box."""
+"""Order of a node that is undefined somewhere in the box."""
 
 
 @dataclass(frozen=True, slots=True)
 class Smoothness:
     """The objective is `order` times continuously differentiable on each box of a batch (cells,).
 
-    -1: it may jump; `OUTSIDE`: it may have no value. `reason` tells the first part to blame.
+    -1: it may jump; `OUTSIDE`: it may be undefined. `reason` names the first node responsible.
     """
 
     order: Orders
@@ -45,9 +45,9 @@ class Smoothness:
 
 @dataclass(slots=True)
 class Walk:
-    """What is known while the graph is walked: intervals, orders and products of nodes.
+    """The state of a walk over the graph: intervals, orders and products of nodes.
 
-    `deciding` are the nodes on which a choice depends.
+    `deciding` are the nodes that a choice depends on.
     """
 
     found: Mapping[Expr, Interval]
@@ -68,7 +68,7 @@ class Walk:
         self.orders[node] = orders if live is None else np.where(live, orders, ANALYTIC)
 
     def least(self, node: Expr) -> Orders:
-        """The least order of a node's elements, by cell."""
+        """The least order of a node's elements, per cell."""
         orders = self.orders[node]
         axes = tuple(range(self.batch, orders.ndim))
         return np.asarray(np.min(orders, axis=axes, initial=ANALYTIC))
@@ -86,9 +86,9 @@ def smoothness(
     spans: Mapping[Expr, Span] | None = None,
     live: Live | None = None,
 ) -> Smoothness:
-    """How smooth a scalar is over boxes, from the intervals of its nodes there.
+    """The smoothness of a scalar over boxes, from the intervals of its nodes there.
 
-    `live` are the elements that it depends on, for nodes with dead elements.
+    `live` holds the elements that it depends on, for nodes with dead elements.
     """
     walk = Walk(found, batch, live or {})
     order_of_nodes = postorder(objective)
@@ -118,7 +118,7 @@ def _is_still(node: Expr) -> bool:
 
 @singledispatch
 def order_of(node: Expr, walk: Walk) -> Orders:
-    """The order of a node's elements (batch and its shape, or what broadcasts to it)."""
+    """The order of a node's elements (batch axes and its shape, or broadcastable to it)."""
     orders = [walk.least(operand) for operand in node.operands]
     least = np.minimum.reduce(np.broadcast_arrays(*orders))
     return np.asarray(least.reshape(least.shape + (1,) * node.rank))
@@ -138,7 +138,7 @@ def _(node: Einsum, walk: Walk) -> Orders:
 
 @order_of.register
 def _(node: Extreme, walk: Walk) -> Orders:
-    """As smooth as its operand where one element surely is the extreme one, else with a kink."""
+    """As smooth as its operand where one element certainly is the extreme one, else with a kink."""
     a = walk.found[node.operands[0]]
     axes = tuple(walk.batch + axis for axis in node.axes)
     rest = tuple(k for k in range(a.lo.ndim) if k not in axes)
@@ -169,7 +169,7 @@ def _(node: Map, walk: Walk) -> Orders:
     if powers:
         product = walk.of_product(powers)
         result = np.maximum(result, product.reshape(product.shape + (1,) * node.rank))
-    # Past the edge of a domain derivatives tell nothing of a choice: there it takes the other side.
+    # Beyond the edge of a domain derivatives do not reveal a choice, which takes the other branch.
     left = outside(node.function, *operands, exactly=node in walk.deciding)
     return np.where(left, OUTSIDE, result)
 
@@ -184,19 +184,21 @@ def _aligned(a: Interval, node: Map, k: int, walk: Walk) -> Interval:
 
 
 def _choice(node: Map, condition: Interval, orders: list[Orders], walk: Walk) -> Orders:
-    """The branch that is surely taken; where both may be, what is shown of their join."""
+    """The branch that is certainly taken; where both may be, the proved smoothness of their
+    joint.
+    """
     true, false = condition.lo == 1.0, condition.hi == 0.0
     if node.operands[0] not in walk.moving:
-        # Which one is taken is fixed, if not known to this walk.
+        # The branch taken is fixed, though possibly unknown to this walk.
         return np.where(true, orders[1], np.where(false, orders[2], np.minimum(*orders[1:])))
     either = np.minimum(*np.broadcast_arrays(*orders[1:]))
     if not (true | false).all():
         either = np.minimum(either, _join(node, walk.moving))
-    # What a condition compares may jump from one side to the other, past where both are equal.
+    # The compared values may jump from one side to the other, skipping equality.
     either = np.where(orders[0] < 0, np.minimum(either, -1), either)
     result = np.where(true, orders[1], np.where(false, orders[2], either))
     # A comparison with an undefined value is false, so that the choice may jump there. Intervals
-    # do not show that: a choice on which another one depends may lack values in them.
+    # do not show that: a choice that another one depends on may lack values in them.
     least = OUTSIDE if node in walk.deciding else -1
     return np.where(orders[0] == OUTSIDE, np.minimum(result, least), result)
 
@@ -205,14 +207,14 @@ _joins: WeakKeyDictionary[Map, int] = WeakKeyDictionary()
 
 
 def _join(node: Map, moving: Collection[Expr]) -> int:
-    """The order of a join, found once a node: what moves under it is in the node."""
+    """The order of a joint, computed once per node: the node determines its dependence on x."""
     if node not in _joins:
         _joins[node] = continuity_order(node, moving)
     return _joins[node]
 
 
 def _reason(objective: Expr, walk: Walk, order: Orders, spans: Mapping[Expr, Span]) -> str:
-    """The first node of least order, by its text and line."""
+    """The first node of least order, by its source text and line."""
     least = int(order.min(initial=ANALYTIC))
     if least >= ANALYTIC:
         return ""
@@ -234,7 +236,7 @@ _TROUBLE = {
 
 
 def place(node: Expr, spans: Mapping[Expr, Span], objective: Expr) -> str:
-    """A node by its text and line, or by its kind where it has no place."""
+    """A node by its source text and line, or by its kind where it has none."""
     span = span_of(node, spans, objective)
     if span is not None:
         return f"`{span.text}` in line {span.line}"
@@ -243,7 +245,9 @@ def place(node: Expr, spans: Mapping[Expr, Span], objective: Expr) -> str:
 
 
 def span_of(node: Expr, spans: Mapping[Expr, Span], objective: Expr) -> Span | None:
-    """The place of a node, or of what it is a part of: not every node was written as it is."""
+    """The source span of a node, or of a node that it is part of: not every node was written as
+    such.
+    """
     if node in spans:
         return spans[node]
     above = {node}

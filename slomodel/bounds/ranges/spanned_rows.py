@@ -1,7 +1,8 @@
 """The rows a_i of affine numbers a_i·x + b_i of an objective of many variables, where they are few.
 
-What depends on rows by their inner products alone, as norms of Σ d_i a_i a_iᵀ do, is the same for
-rows of K coordinates with the same inner products: no array of n² numbers is needed.
+Quantities that depend on rows through their inner products alone, such as norms of Σ d_i a_i a_iᵀ,
+are the same for rows of K coordinates with the same inner products: no array of n² numbers is
+needed.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _PART = 1024
 def few_rows(setting: Setting, affine: Sequence[Expr]) -> dict[Expr, Rows] | None:
     """Rows (size of the node, K) for each affine node, in coordinates of their common span.
 
-    Hypothesis: K, the number of all rows, is at most n. None where they are too large for doubles.
+    Hypothesis: K, the total number of rows, is at most n. None where they overflow doubles.
     """
     found = [Rows.of(_derivatives(setting, node)) for node in affine]
     A, error, length = (np.concatenate([_of(one, k) for one in found]) for k in range(3))
@@ -47,7 +48,7 @@ def _of(rows: Rows, k: int) -> Array:
 
 
 def _derivatives(setting: Setting, node: Expr) -> Interval:
-    """The derivatives (size of the node, n) of an affine node, one reverse sweep for each row."""
+    """The derivatives (size of the node, n) of an affine node, one reverse sweep per row."""
     shape = concrete(node.shape, setting.sizes)
     count = prod(shape)
     weight = build.data("row", node.shape)
@@ -69,12 +70,12 @@ def _derivatives(setting: Setting, node: Expr) -> Interval:
 
 
 def in_span(rows: Rows) -> Rows | None:
-    """Rows (K, K) that are within their errors of the given ones (K, n), K <= n, turned.
+    """Rows (K, K) that are within their errors of a rotation of the given ones (K, n), K <= n.
 
     Let A be the rows, G = AAᵀ = LLᵀ + E. As A = G^½ V and L = (LLᵀ)^½ W with VVᵀ = I and W
-    orthogonal, A - L Q = (G^½ - (LLᵀ)^½) V for Q = WᵀV, QQᵀ = I; and the difference of the roots
-    is at most ‖E‖^½ (Bhatia, Matrix Analysis, theorem X.1.1), which is added to the errors. Rows
-    are scaled to lengths of at most 1 before, so that this is relative to each.
+    orthogonal, A - L Q = (G^½ - (LLᵀ)^½) V for Q = WᵀV, QQᵀ = I; and the difference of the square
+    roots is at most ‖E‖^½ (Bhatia, Matrix Analysis, theorem X.1.1), which is added to the errors.
+    Rows are scaled to lengths of at most 1 beforehand, so that this is relative to each.
     """
     count, n = rows.value.shape
     e = np.where(rows.length > 0.0, np.frexp(rows.length)[1], 0)
@@ -92,5 +93,5 @@ def in_span(rows: Rows) -> Rows | None:
     moved = up_mul(np.full(count, up_sqrt(off)), np.where(rows.length > 0.0, np.ldexp(1.0, e), 0.0))
     A = np.where(rows.length[:, np.newaxis] > 0.0, np.ldexp(L, e[:, np.newaxis]), 0.0)
     length = np.maximum(rows.length, np.asarray(up_norm(A, 1)))
-    moved = up_add(moved, np.full(count, underflow(count)))  # of ldexp
+    moved = up_add(moved, np.full(count, underflow(count)))  # underflow in ldexp
     return Rows(Bounded(A, np.asarray(up_add(rows.error, moved))), length)

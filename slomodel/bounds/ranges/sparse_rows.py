@@ -1,7 +1,7 @@
-"""Rows a_i of affine numbers a_i·x + b_i that have few entries each, by the sizes of these.
+"""Rows a_i of affine numbers a_i·x + b_i with few entries each, represented by their magnitudes.
 
 ‖Σ d_i a_i a_iᵀ‖ for d >= 0 is at most the norm of Σ d_i |a_i||a_i|ᵀ, an array >= 0 of which only
-products with vectors are needed: no array of n² numbers is made.
+products with vectors are needed: no array of n² numbers is formed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Columns = NDArray[np.intp]
 Shaped = TypeVar("Shaped", Array, Columns)
 _MOST_ENTRIES = 2**23
 _MOST_IN_A_ROW = 32
-"""The sizes of more entries say little of a norm."""
+"""Most entries per row; for more the magnitudes of entries give poor bounds on norms."""
 _STEPS = 6
 _SETTLED = 1.0 + 1e-4
 _DAMPING = 1e-12
@@ -61,7 +61,7 @@ class SparseRows:
 
 @dataclass(frozen=True, slots=True)
 class _Entries:
-    """Those of each element of a node: arrays of its shape, and one axis more."""
+    """The entries of each element of a node: arrays of its shape with one additional axis."""
 
     column: Columns
     size: Array
@@ -98,14 +98,16 @@ def largest_eigenvalue_of_sizes(parts: Sequence[tuple[SparseRows, Array]], n: in
 
 
 def _lost(parts: Sequence[tuple[SparseRows, Array]], terms: int) -> float:
-    """What the products of d_i, sizes and v <= 2 may lose to underflow, each with later factors."""
+    """Upper bound on the loss of the products of d_i, sizes and v <= 2 to underflow, times later
+    factors.
+    """
     largest = max(max(1.0, float(np.max(rows.size, initial=0.0))) for rows, _ in parts)
     weight = max(max(1.0, float(np.max(d, initial=0.0))) for _, d in parts)
     return up_mul(underflow(8 * terms), up_mul(up_mul(largest, largest), weight))
 
 
 def sparse_rows(setting: Setting, affine: Sequence[Expr]) -> dict[Expr, SparseRows] | None:
-    """Rows (size of the node, n) for each affine node; None where they have many entries."""
+    """Rows (size of the node, n) for each affine node; None where they have too many entries."""
     order = postorder(*affine)
     moving = dependents(order, set(setting.variables).__contains__)
     found: dict[Expr, _Entries] = {}
@@ -129,7 +131,9 @@ def sparse_rows(setting: Setting, affine: Sequence[Expr]) -> dict[Expr, SparseRo
 
 
 def _rows(own: _Entries) -> SparseRows:
-    """The rows; the norm of one with two entries in a column is bounded by the sum of all."""
+    """The rows; the norm of a row with two entries in one column is bounded by the sum of all
+    entries.
+    """
     p = own.size.shape[-1]
     column, size = own.column.reshape(-1, p), own.size.reshape(-1, p)
     ordered = np.sort(column, axis=1)
@@ -142,7 +146,7 @@ def _rows(own: _Entries) -> SparseRows:
 def _entries(
     node: Expr, found: Mapping[Expr, _Entries], moving: Collection[Expr], setting: Setting
 ) -> _Entries | None:
-    """The entries of a linear node from those of its operands; None where they are many."""
+    """The entries of a linear node from those of its operands; None where they are too many."""
     return None
 
 
@@ -196,7 +200,7 @@ def _(
 def _(
     node: Scatter, found: Mapping[Expr, _Entries], moving: Collection[Expr], setting: Setting
 ) -> _Entries | None:
-    """Where several elements go to one place, that has the entries of all."""
+    """An element to which several elements are scattered has the entries of all of them."""
     own = found[node.operands[0]]
     p = own.size.shape[-1]
     shape = concrete(node.shape, setting.sizes)
@@ -221,7 +225,7 @@ def _(
 def _(
     node: Einsum, found: Mapping[Expr, _Entries], moving: Collection[Expr], setting: Setting
 ) -> _Entries | None:
-    """Σ c u over labels: the entries of every u of the sum, each times the size of its c."""
+    """Σ c u over labels: the entries of every u of the sum, each times the magnitude of its c."""
     dims = concrete(node.dims, setting.sizes)
     words = (*node.inputs, node.output)
     held = {label for word in words for label in word}
@@ -246,7 +250,9 @@ def _(
 
 
 def _laid(array: Shaped, own: Axes, order: Axes) -> Shaped:
-    """An array of these labels, and any axes after them, along labels in another order."""
+    """An array with these labels, and possibly further axes, transposed to labels in another
+    order.
+    """
     axes = [*(own.index(label) for label in order if label in own), *range(len(own), array.ndim)]
     missing = tuple(k for k, label in enumerate(order) if label not in own)
     return np.expand_dims(np.transpose(array, axes), missing)

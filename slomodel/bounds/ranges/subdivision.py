@@ -17,18 +17,18 @@ from slomodel.ir.walk import postorder
 
 Whole = NDArray[np.intp]
 TIGHT, CLOSE, ANY = 1.05, 1.002, float("inf")
-"""A piece is subdivided where a magnitude exceeds one that is surely attained by this factor."""
+"""A piece is subdivided where a magnitude exceeds a certainly attained one by this factor."""
 _PARTS = 4
 _ROUNDS = (10, 20, 8)
-"""By the number of arguments; a round subdivides pieces along one of them."""
+"""Rounds, by the number of arguments; a round subdivides pieces along one of them."""
 _LARGEST = (3, 8, 8)
-"""So many pieces of an element are subdivided in a round, those of the largest magnitudes."""
+"""Pieces of an element that a round subdivides: those of the largest magnitudes."""
 TINY = float(np.finfo(np.float64).tiny)
 _VERY_LOOSE = 2.0
-"""Pieces that are loose by this factor come first, with as many times the work."""
+"""Pieces that are loose by this factor come first, with a work limit larger by the same factor."""
 _MOST_OPERATIONS = (2**28, 3 * 2**21, 2**21)
-"""By the number of arguments, pieces times nodes that a search encloses in all, up to the round in
-which that is exceeded: about a second for several arguments.
+"""Limits, by the number of arguments, on the pieces times nodes that a search encloses; the round
+that exceeds the limit is the last. About a second for several arguments.
 """
 
 
@@ -36,7 +36,7 @@ which that is exceeded: about a second for several arguments.
 class SearchedFunctions:
     """Functions of arguments in boxes (m,) and of data; `slopes` are derivatives by each argument.
 
-    A function without an entry there is enclosed by intervals alone, others by the mean value
+    A function without an entry in `slopes` is enclosed by intervals alone, others by the mean value
     theorem as well: the hypothesis is that these are continuously differentiable on the boxes.
     """
 
@@ -46,7 +46,9 @@ class SearchedFunctions:
     slopes: Mapping[Expr, tuple[Expr, ...]] = field(default_factory=dict)
 
     def ranges(self, boxes: Sequence[Interval], element: Whole) -> tuple[Interval, ...]:
-        """Those (q,) of each graph over boxes (q,) of each argument, of these elements (q,)."""
+        """Ranges (q,) of each graph over boxes (q,) of each argument, belonging to these elements
+        (q,).
+        """
         flat = {one: a.each(np.ravel) for one, a in self.data.items()}
         own = {
             one: a if a.shape == (1,) else a.each(itemgetter(element)) for one, a in flat.items()
@@ -69,8 +71,8 @@ class SearchedFunctions:
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """Intervals (q,) of each argument with the element that each box belongs to, and on them those
-    of each graph.
+    """Intervals (q,) of each argument, the element that each box belongs to, and the ranges of each
+    graph on it.
     """
 
     boxes: tuple[Interval, ...]
@@ -87,8 +89,8 @@ class Pieces:
 class Search:
     """Hulls of the ranges of some graphs for m elements, from pieces of their boxes.
 
-    An interval that contains a value of the function says how large it is at least; a piece is
-    subdivided until no magnitude is the graph's factor times the largest of these.
+    An interval that contains a value of the function implies a lower bound on its magnitude; pieces
+    are subdivided until no magnitude exceeds the largest of these by the graph's factor.
     """
 
     factors: Sequence[float]
@@ -104,14 +106,15 @@ class Search:
         self.hulls = [Interval(a, -a) for a in nothing]
 
     def add(self, pieces: Pieces) -> None:
-        """Pieces that cover their elements."""
+        """Add pieces that cover their elements."""
         for own, a in zip(self.least, pieces.ranges, strict=True):
             np.maximum.at(own, pieces.element, a.mignitude)
         self.left.append(self._without_tight(pieces))
 
     def found(self, family: SearchedFunctions) -> list[Interval]:
-        """The hulls, after subdivisions of the pieces: of several arguments first of pieces that
-        are very loose, in which far less work reaches far more.
+        """The hulls, after subdivision of the pieces.
+
+        For several arguments very loose pieces are subdivided first: there little work gains much.
         """
         k = len(family.boxes) - 1
         for least in (_VERY_LOOSE, 1.0) if k else (1.0,):
@@ -120,7 +123,9 @@ class Search:
         return self.hulls
 
     def _subdivide(self, family: SearchedFunctions, least: float, rounds: int, most: float) -> None:
-        """Subdivide pieces that are loose by a factor of at least `least`, within so much work."""
+        """Subdivide pieces that are loose by a factor of at least `least`, within `most`
+        operations.
+        """
         operations, nodes = 0, len(postorder(*family.graphs))
         for _ in range(rounds):
             pieces = self._without_tight(_joined(self.left))
@@ -134,7 +139,7 @@ class Search:
             self.add(new)
 
     def _without_tight(self, pieces: Pieces) -> Pieces:
-        """The loose ones; the others go into the hulls."""
+        """The loose pieces; the others are merged into the hulls."""
         loose = np.logical_or.reduce(self._loose(pieces))
         if loose.all():
             return pieces
@@ -148,7 +153,7 @@ class Search:
 
     def _loose(self, pieces: Pieces, least: float = 1.0) -> list[Truths]:
         known = zip(pieces.ranges, self.least, self.factors, strict=True)
-        with np.errstate(all="ignore"):  # inf 0, which nothing exceeds
+        with np.errstate(all="ignore"):  # inf · 0 is NaN, which nothing exceeds
             return [
                 a.magnitude > max(factor, least) * own[pieces.element] for a, own, factor in known
             ]
@@ -181,8 +186,9 @@ def _joined(parts: Sequence[Pieces]) -> Pieces:
 
 
 def _subdivided(family: SearchedFunctions, pieces: Pieces) -> Pieces:
-    """Equal parts of each piece along its longest side, relative to the element's box, neighbours
-    with a common end, and the ranges on these.
+    """Equal subdivisions of each piece along its longest side, and the ranges on these.
+
+    Lengths are relative to the element's box; neighbours have a common endpoint.
     """
     element = np.tile(pieces.element, _PARTS)
     wholes = [box.rad[pieces.element] for box in family.boxes.values()]

@@ -1,12 +1,12 @@
 """Ranges of the nodes of a graph over a ball, by first-order Taylor forms about its centre.
 
-Intervals over the box round a ball of n variables let every variable move by ρ at once, a sum of n
-of them by nρ. In a ball an affine u moves by ρ‖∇u‖ only. Composition keeps most of that: for each
-element u of a node there are a slope g = ∇u(c) and a remainder e with
+Intervals over the box around a ball of n variables let every variable vary by ρ at once, a sum
+of n of them by nρ. In a ball an affine u varies by ρ‖∇u‖ only. Composition preserves most of
+this: for each element u of a node there are a slope g = ∇u(c) and a remainder e with
 
     |u(c + d) - u(c) - g·d| <= e   and so   |u(c + d) - u(c)| <= w = ρ‖g‖ + e   for ‖d‖ <= ρ.
 
-Linear nodes apply themselves to e. For φ of operands u_i, with ξ between u(c) and u(c + d),
+Linear nodes are applied to e. For φ of operands u_i, with ξ between u(c) and u(c + d),
 
     φ(u(c + d)) - φ(u(c)) = Σ φ_i (g_i·d + e_i) + ½ Σ φ_ij(ξ) w_i w_j,
 
@@ -16,7 +16,7 @@ not known to be C¹ over the ranges, and for nodes without a rule, e = w + ρ‖
 interval of the node gives. The forms are Taylor models of order one (Makino and Berz, 2003) whose
 domain is a ball in the 2-norm.
 
-A number that `still` marks may be replaced by any constant: here, by its value at the centre.
+A number marked `still` may be replaced by any constant: here, by its value at the centre.
 """
 
 from __future__ import annotations
@@ -50,15 +50,15 @@ from slomodel.ir.walk import dependents, postorder
 from slomodel.reference import positions
 
 _NUMBERS_AT_ONCE = 2**21
-"""Slopes computed together, directions times elements: 32 MB of intervals per node kept."""
+"""Slopes computed together, directions times elements: 32 MB of intervals per cached node."""
 _MOST_FACTORS = 4
-"""A product of more factors that vary has more than 11 remainder terms and gets its interval."""
+"""Largest number of variable factors: more give over 11 remainder terms, and use the interval."""
 
 
 @dataclass(frozen=True, slots=True)
 class CentreSlopes:
     """The nodes under the objective and its gradient in order, with their values at the centre and
-    upper bounds on ‖∇u(c)‖ for each element u, of no node where there are too many.
+    upper bounds on ‖∇u(c)‖ for each element u; `lengths` is empty where there are too many.
     """
 
     order: tuple[Expr, ...]
@@ -69,7 +69,7 @@ class CentreSlopes:
 
 @once_per_setting
 def centre_slopes(setting: Setting, most: int) -> CentreSlopes:
-    """Lengths are left out beyond `most` directions times elements."""
+    """The centre slopes; lengths are left out beyond `most` directions times elements."""
     roots = (setting.objective, *setting.gradient)
     order = tuple(postorder(*roots))
     live = live_in(setting, *roots)
@@ -81,7 +81,7 @@ def centre_slopes(setting: Setting, most: int) -> CentreSlopes:
 
 
 def _constant(a: Interval) -> Interval:
-    """The constant that stands for a `still` node, where its value at the centre is finite."""
+    """The constant that replaces a `still` node, where its value at the centre is finite."""
     return point(a.mid) if np.isfinite(a.magnitude).all() else a
 
 
@@ -114,7 +114,7 @@ def _lengths(setting: Setting, order: Sequence[Expr], most: int) -> dict[Expr, A
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """|u(c + d) - u(c)| <= `moved`, and <= `remainder` after ∇u(c)·d is taken away; elementwise."""
+    """|u(c + d) - u(c)| <= `moved`, and |u(c + d) - u(c) - ∇u(c)·d| <= `remainder`; elementwise."""
 
     moved: Array
     remainder: Array
@@ -140,9 +140,9 @@ class _Pass:
 def taylor_ranges(setting: Setting, radius: float, most: int) -> dict[Expr, Interval]:
     """Ranges over the ball of all nodes under the objective and its gradient.
 
-    Hypothesis and conclusion are those of `enclose`, over the ball instead of a box. All ranges
-    are of one graph in which `still` nodes are the same constants. Without slopes (more than
-    `most` numbers) they are those of intervals over the box.
+    Hypothesis and conclusion are those of `enclose`, over the ball instead of a box. All ranges are
+    of one graph in which `still` nodes are the same constants. Without slopes (more than `most`
+    numbers) the ranges are those of intervals over the box.
     """
     centre = centre_slopes(setting, most)
     run = _Pass(setting, radius, centre)
@@ -187,13 +187,13 @@ def _put(run: _Pass, node: Expr) -> None:
 
 
 def _distance(a: Interval, centre: Interval) -> Array:
-    """Upper bounds on the distance of any number in `a` from any in `centre`."""
+    """Upper bounds on the distance of any number in `a` from any number in `centre`."""
     far = np.maximum(up_add(a.hi, -centre.lo), up_add(centre.hi, -a.lo))
     return _number(np.maximum(far, 0.0), np.broadcast_shapes(a.shape, centre.shape))
 
 
 def _number(x: Array, shape: tuple[int, ...]) -> Array:
-    """`x` of that shape, where NaN stands for no bound."""
+    """`x` broadcast to that shape, with inf in the place of NaN."""
     return np.broadcast_to(np.where(np.isnan(x), inf, x), shape)
 
 
@@ -307,7 +307,7 @@ def _(node: Map, run: _Pass) -> Array:
 
 
 def _of_choice(condition: Interval, forms: dict[int, _Form]) -> Array:
-    """The remainder of the branch that is surely taken."""
+    """The remainder of the branch that is certainly taken."""
     first, second = (
         forms[k].remainder if k in forms else np.zeros((1,) * condition.lo.ndim) for k in (1, 2)
     )
@@ -349,7 +349,7 @@ def _added(terms: list[Array]) -> Array:
 
 
 def _upto(x: Array) -> Interval:
-    """All numbers from 0 to x >= 0, elementwise."""
+    """The interval [0, x] for x >= 0, elementwise."""
     return Interval(np.zeros(x.shape), np.asarray(x))
 
 

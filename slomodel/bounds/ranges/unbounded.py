@@ -1,4 +1,4 @@
-"""Which part of an objective has no bounded derivative on a box."""
+"""The node of an objective that has no bounded derivative on a box."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ORDERS = 3
 
 
 def unbounded(setting: Setting, radius: float) -> str:
-    """The first part whose derivative of least order is not bounded on the box round the ball."""
+    """The first node whose derivative of least order is unbounded on the box around the ball."""
     boxes = boxed(setting.values)
     boxes.update({v: around(setting.values[v], radius) for v in setting.variables})
     live, sizes = live_in(setting), setting.sizes
@@ -46,7 +46,7 @@ def _is_unbounded(
         return False
     if k == 0:
         return not np.isfinite(own.magnitude).all()
-    # One interval for all elements of an operand, as the shapes of operands may differ.
+    # One interval for all elements of an operand, since shapes of operands may differ.
     flat = [interval(np.min(a.lo), np.max(a.hi)) for a in operands if a.lo.size]
     for j, operand in enumerate(node.operands):
         if operand in moving and operand.dtype == "real" and len(flat) == len(operands):
@@ -57,6 +57,6 @@ def _is_unbounded(
 
 
 def _read(a: Interval, node: Map, j: int, live: Live, sizes: Sizes) -> Interval:
-    """The elements (m,) of operand j that the live elements of a node read; `a` if they are all."""
+    """The elements (m,) of operand j that the live elements of a node read; `a` if it reads all."""
     own = read_by(node, j, live.get(node), {}, sizes, {})
     return a if own is None else a.each(lambda array: array[own])

@@ -1,4 +1,4 @@
-"""Intervals that hold all values of a scalar function over intervals of its operands."""
+"""Intervals that contain all values of a scalar function over intervals of its operands."""
 
 from __future__ import annotations
 
@@ -50,16 +50,16 @@ from slomodel.ir.walk import postorder
 Rule = Callable[..., Interval]
 
 _FAR = 1e6
-"""Beyond it, critical points of a periodic function are not resolved: its whole image is taken."""
+"""Beyond it critical points of periodic functions are not resolved, and their image is used."""
 _FEW = 32
-"""So many different exponents are bounded one by one."""
+"""Largest number of distinct exponents that are bounded one by one."""
 _BLOCK = 2**13
 
 
 def in_blocks(
     rule: Callable[..., Sequence[Interval]], operands: Sequence[Interval]
 ) -> Sequence[Interval]:
-    """What a rule by elements gives, found for parts that are small enough for fast memory."""
+    """The results of an elementwise rule, computed in blocks that fit the cache."""
     shape = np.broadcast_shapes(*(a.shape for a in operands))
     size = prod(shape)
     if size <= _BLOCK:
@@ -80,9 +80,9 @@ def _joined_parts(found: Sequence[Interval], shape: tuple[int, ...]) -> Interval
 
 
 def value_range(function: ScalarFunction, *operands: Interval) -> Interval:
-    """All values over the operands (of shapes that broadcast) inside the function's domain.
+    """Range over the operands (of shapes that broadcast) within the function's domain.
 
-    Where the operands lie outside of it: all numbers.
+    All real numbers where the operands lie outside it.
     """
 
     def rule(*parts: Interval) -> list[Interval]:
@@ -132,7 +132,9 @@ def _everything_where(which: Truths, a: Interval) -> Interval:
 def _monotone(
     function: ScalarFunction, monotonicity: Monotonicity, operands: Sequence[Interval]
 ) -> Interval:
-    """The values at the ends of the operands and at critical points inside, in the domain."""
+    """Range from the values at the operands' endpoints and at interior critical points, in the
+    domain.
+    """
     domain = function.domain or ((-np.inf, np.inf),) * function.arity
     outside = np.zeros((), dtype=bool)
     clipped = []
@@ -155,7 +157,7 @@ def _monotone(
 
 
 def _values(function: ScalarFunction, monotonicity: Monotonicity, *x: Array) -> Interval:
-    """The values at points, within the error of NumPy's.
+    """Values at points as intervals, widened by the error of NumPy's functions.
 
     A value of 0 at operands that are all 0 is exact; tests/functions/test_records.py checks that.
     """
@@ -181,11 +183,11 @@ def _values(function: ScalarFunction, monotonicity: Monotonicity, *x: Array) -> 
 def _over_corners(
     values: Callable[..., Interval], monotonicity: Monotonicity, operands: Sequence[Interval]
 ) -> Interval:
-    """All values over a box, by those at a grid of ends and critical points.
+    """Range over a box, from the values on a grid of endpoints and critical points.
 
-    With the other operands fixed, the extremes over operand j are at its ends or critical points,
-    which do not depend on the others; so, one operand after another, those over the box are on the
-    grid.
+    With the other operands fixed, the extremes over operand j are at its endpoints or critical
+    points, which do not depend on the others; so, one operand after another, those over the box are
+    on the grid.
     """
     choices: list[list[tuple[Array, Truths]]] = []
     for a, critical in zip(operands, monotonicity.by_operand, strict=True):
@@ -205,19 +207,19 @@ def _over_corners(
             result = hull(result, found)
         else:
             result = _joined(result, found, inside)
-    assert result is not None  # the corner of all lower ends
+    assert result is not None  # the corner of all lower endpoints
     return result
 
 
 def over_critical_points(
     values: Callable[[Array], Interval], monotonicity: Monotonicity, k: int, a: Interval
 ) -> Interval:
-    """All values over `a` of the k-th derivative, by its values at points.
+    """Range over `a` of the k-th derivative, from its values at points.
 
     Between neighbouring critical points a function is monotone, so its extremes over an interval
-    are at the ends or at critical points inside. Such a point is known to a relative error of
-    1e-15, which moves the value there by the square of that: less than the last place, by which
-    the value is moved outward.
+    are at the endpoints or at interior critical points. Such a point is known to a relative error
+    of 1e-15, which changes the value there by the square of that: less than one ulp, by which the
+    value is rounded outward.
     """
     result = values(a.lo)
     if not a.is_point:
@@ -237,7 +239,7 @@ def over_critical_points(
 
 
 def _joined(a: Interval, b: Interval, which: Truths) -> Interval:
-    """`a`, with `b` moved outward by a step in the hull where `which` holds."""
+    """`a`, or where `which` holds the hull of `a` and of `b` widened by one step."""
     low, high = down_ulps(b.lo, 1), up_ulps(b.hi, 1)
     return Interval(
         np.where(which, np.minimum(a.lo, low), a.lo), np.where(which, np.maximum(a.hi, high), a.hi)
@@ -245,7 +247,7 @@ def _joined(a: Interval, b: Interval, which: Truths) -> Interval:
 
 
 def _periods(at: float, period: float, a: Interval) -> tuple[Array, Array]:
-    """The first and last whole m with at + m period in `a`; none where first > last.
+    """The first and last integer m with at + m period in `a`; none where first > last.
 
     Widened by the error of both quotients, a few roundings of numbers of at most about 1 + |a| for
     periods of at least 1; all m where `a` is far from 0.
@@ -261,7 +263,9 @@ def _periods(at: float, period: float, a: Interval) -> tuple[Array, Array]:
 def _over_periods(
     values: Callable[[Array], Interval], critical: float, period: float, a: Interval, ends: Interval
 ) -> Interval:
-    """Of two neighbouring critical points one is a maximum, and all others are like these two."""
+    """Of two neighbouring critical points one is a maximum, and all others have the values of these
+    two.
+    """
     first, last = _periods(critical, period, a)
     for m, inside in ((first, first <= last), (first + 1.0, first + 1.0 <= last)):
         if inside.any():
@@ -271,9 +275,9 @@ def _over_periods(
 
 
 def power(x: Interval, p: Interval) -> Interval:
-    """All x^p: any x for a whole p, x >= 0 for another p (the part of x below 0 is left out).
+    """All x^p: any x for an integer p, x >= 0 for other p (the part of x below 0 is left out).
 
-    For one p it is monotone in x > 0; else exp(p log x). Whole exponents keep the sign.
+    For one p it is monotone in x > 0; otherwise exp(p log x). Integer exponents preserve the sign.
     """
     x, p = _broadcast(x, p)
     exponents = np.unique(p.lo) if np.array_equal(p.lo, p.hi) else np.empty(0)
@@ -312,7 +316,7 @@ def _one_exponent(x: Interval, q: float) -> Interval:
 
 def _by_logarithm(x: Interval, p: Interval) -> Interval:
     result = value_range(table.exp, p * value_range(table.log, x))
-    bad = x.lo < 0.0  # a whole exponent inside p may take a negative base
+    bad = x.lo < 0.0  # an integer exponent inside p admits a negative base
     return interval(np.where(bad, -np.inf, result.lo), np.where(bad, np.inf, result.hi))
 
 
@@ -321,8 +325,8 @@ def _lnot(a: Interval) -> Interval:
 
 
 def may_hold(condition: Callable[..., Expr], *operands: Interval) -> Truths:
-    """Where a condition on the operands may hold; equality also where they are apart by a few steps
-    of the last place only.
+    """Where a condition on the operands may hold; an equality also where they differ by a few
+    ulps.
     """
     count = len(operands)
     inputs = tuple(variable(f"x{k}", ()) for k in range(count))
@@ -368,4 +372,4 @@ OPERATIONS: dict[ScalarFunction, Rule] = {
     # The objective does not depend on its value, so any one number may stand for it.
     still: lambda a: point(a.mid),
 }
-"""The functions that are operations of interval arithmetic, as their records say."""
+"""The functions whose records name an operation of interval arithmetic, with that operation."""

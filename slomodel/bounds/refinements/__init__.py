@@ -1,1 +1,1 @@
-"""Refinements: tighter bounds for the enclosures of a rule that may be loose."""
+"""Refinements: tighter bounds where the enclosure of a rule may be loose."""

@@ -1,4 +1,4 @@
-"""H(c) and D³f(c) along the same directions: where one is largest the other need not be."""
+"""H(c) and D³f(c) along the same directions: they need not be largest along the same one."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _MOST_VECTORS = 6
 _SPLITS = 2
 _MOST_DEFECT = 1e-3
 _SHARES = (0.125, 0.25, 0.5, 0.75, 1.0)
-"""Weights with exact complements: of the form by parts beside the norm of the whole."""
+"""Weights with exact complements: of the blockwise form against the norm of the whole."""
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
     """v = p + q for a unit v, p in the span of eigenvectors of ±H(c) with the largest eigenvalues.
 
-    |p|² `first` + |q|² `other` is at least ±vᵀH(c)v; `own` and `mixed` are at least
+    |p|² `first` + |q|² `other` is an upper bound on ±vᵀH(c)v; `own` and `mixed` are upper bounds on
     ‖D³f(c)[·, p, p]‖ and ‖D³f(c)[·, p, q]‖ for unit p and q.
     """
 
@@ -36,11 +36,11 @@ class Split:
     mixed: float
 
     def growth(self, radius: float, third: float, moved: float = 0.0) -> float:
-        """At least ±vᵀ(H(c) + D³f(c)[h])v for ‖h‖ <= r and ‖D³f(c)‖ <= `third`, where `own` and
-        `mixed` are wrong by no more than `moved`.
+        """Upper bound on ±vᵀ(H(c) + D³f(c)[h])v for ‖h‖ <= r and ‖D³f(c)‖ <= `third`.
 
-        D³f(c)[h, v, v] <= r third |v|² and r (own |p|² + 2 mixed |p| |q| + third |q|²), and so the
-        mean of both with any weights (1 - τ, τ): the larger eigenvalue of a form in |p| and |q|.
+        The errors of `own` and `mixed` are at most `moved`. D³f(c)[h, v, v] is at most r third |v|²
+        and at most r (own |p|² + 2 mixed |p| |q| + third |q|²), and so at most the mean of both
+        with any weights (1 - τ, τ): the bound is the larger eigenvalue of a form in |p| and |q|.
         """
         z = up_add(self.other, up_mul(radius, third))
         least = up_add(self.first, up_mul(radius, third))
@@ -59,8 +59,8 @@ class Split:
 class Aligned:
     """H(c) by eigenvectors V (n, n), decreasing eigenvalues, to within `off` in norm.
 
-    V is within `defect` of an orthogonal matrix. The splits of both ends of the spectrum are made
-    when they are asked for.
+    V is within `defect` of an orthogonal matrix. The splits at both ends of the spectrum are
+    computed when first needed.
     """
 
     setting: Setting
@@ -71,8 +71,10 @@ class Aligned:
     splits: dict[bool, tuple[Split, ...]] = field(default_factory=dict)
 
     def growth(self, radius: float, third: float) -> float:
-        """At least ‖H(c) + D³f(c)[h]‖ for ‖h‖ <= r and ‖D³f(c)‖ <= `third`, where an end of the
-        spectrum that is below the other one with the whole of D³f(c) is left so.
+        """Upper bound on ‖H(c) + D³f(c)[h]‖ for ‖h‖ <= r and ‖D³f(c)‖ <= `third`.
+
+        An end of the spectrum that stays below the other with the whole of D³f(c) added is not
+        refined.
         """
         ends = {True: float(self.values[0]), False: -float(self.values[-1])}
         added, most = up_mul(radius, third), 0.0
@@ -111,9 +113,9 @@ class Aligned:
 def aligned(setting: Setting) -> Aligned | None:
     """By the eigenvectors V of the computed H(c); None for many unknowns.
 
-    With δ >= ‖VᵀV - I‖_F the orthogonal factor V̂ of V is within δ of it, and H(c) within `off` =
-    ‖H(c) - VΛVᵀ‖ + 3 δ max|λ| of V̂ΛV̂ᵀ. For p = P̂α and q = Q̂β, with P and Q in the place of P̂
-    and Q̂, D³f(c)[·, p, p] and D³f(c)[·, p, q] change by 3 δ ‖D³f(c)‖ at most.
+    With δ >= ‖VᵀV - I‖_F the orthogonal polar factor V̂ of V is within δ of it, and H(c) within
+    `off` = ‖H(c) - VΛVᵀ‖ + 3 δ max|λ| of V̂ΛV̂ᵀ. For p = P̂α and q = Q̂β, with P and Q in the place
+    of P̂ and Q̂, D³f(c)[·, p, p] and D³f(c)[·, p, q] change by at most 3 δ ‖D³f(c)‖.
     """
     H = centre_hessian(setting) if 1 < setting.n <= _MOST_VARIABLES else None
     return None if H is None else _by_eigenvectors(setting, H)
@@ -135,7 +137,7 @@ def _by_eigenvectors(setting: Setting, H: Interval) -> Aligned | None:
 
 
 def _norms(T: Interval, V: Array, p: int) -> tuple[float, float]:
-    """Upper bound on the norms of T[·, P, P] and T[·, P, Q], V = (P, Q), T (p, n, n) along P."""
+    """Upper bounds on the norms of T[·, P, P] and T[·, P, Q], V = (P, Q), T (p, n, n) along P."""
     n = len(V)
     along = midpoint(T.each(lambda array: array.reshape(-1, n))) @ exact(V)
     image = along.value.reshape(-1, n, n)

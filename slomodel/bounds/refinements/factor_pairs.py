@@ -1,4 +1,4 @@
-"""‖U V - Y‖² of two matrices: the third derivative at the centre by a few variables."""
+"""‖U V - Y‖² of two matrices: the third derivative at the centre by a form in few variables."""
 
 from __future__ import annotations
 
@@ -30,15 +30,16 @@ _LEAST_SHARE = 1e-3
 
 
 def pair_third(setting: Setting) -> float:
-    """Upper bound on ‖D³f(c)‖ of f = w ‖U V - Y‖² and a quadratic, U (p, k) and V (k, q); else inf.
+    """Upper bound on ‖D³f(c)‖ of f = w ‖U V - Y‖² plus a quadratic, U (p, k), V (k, q); inf
+    otherwise.
 
     The part of degree 3 is f_3(A, B) = 2 w ⟨U B + A V, A B⟩, and so for all μ, ν > 0
 
         |f_3| <= 2 |w| (‖U B‖ + ‖A V‖) ‖A B‖ <= |w| ((μ + ν) ‖A B‖² + ‖U B‖²/μ + ‖A V‖²/ν).
 
-    With K = AᵀA and G = B Bᵀ that is linear in each of them, ‖A B‖² = tr K G, ‖U B‖² = tr UᵀU G
-    and ‖A V‖² = tr V Vᵀ K, and so it is largest for given traces at K = y yᵀ, G = z zᵀ: over unit
-    (A, B) at most the largest value of a quartic form of unit (y, z) in 2k variables,
+    With K = AᵀA and G = B Bᵀ the right-hand side is linear in each of them, ‖A B‖² = tr K G, ‖U B‖²
+    = tr UᵀU G and ‖A V‖² = tr V Vᵀ K, and so it is largest for given traces at K = y yᵀ, G = z zᵀ:
+    over unit (A, B) at most the largest value of a quartic form of unit (y, z) in 2k variables,
 
         (μ + ν) (y·z)² + (|U z|²/μ + |Vᵀy|²/ν) (|y|² + |z|²).
 
@@ -57,7 +58,7 @@ def pair_third(setting: Setting) -> float:
 
 
 def _pair(setting: Setting, factors: list[tuple[Expr, bool]]) -> tuple[Array, Array] | None:
-    """U (p, k) and Vᵀ (q, k), two variables that are matrices, k small."""
+    """U (p, k) and Vᵀ (q, k), two matrix variables, k small."""
     if len(factors) != 2 or factors[0][0] is factors[1][0]:
         return None
     found = []
@@ -71,7 +72,9 @@ def _pair(setting: Setting, factors: list[tuple[Expr, bool]]) -> tuple[Array, Ar
 
 
 def _largest(U: Array, V: Array) -> float:
-    """Upper bound on max over unit (y, z) of the quartic form for about the best μ and ν."""
+    """Upper bound on the maximum over unit (y, z) of the quartic form, for nearly optimal μ and
+    ν.
+    """
     k = U.shape[1]
     size = max(float(np.abs(U).max(initial=0.0)), float(np.abs(V).max(initial=0.0)))
     if size == 0.0:
@@ -95,7 +98,7 @@ def _largest(U: Array, V: Array) -> float:
 
 
 def _multipliers(U: Array, V: Array) -> tuple[float, float]:
-    """μ and ν of the largest (y·z)(|U z| + |Vᵀy|) that shifted power steps reach."""
+    """μ and ν at the largest (y·z)(|U z| + |Vᵀy|) that shifted power steps reach."""
     k = U.shape[1]
     x = np.repeat(np.random.default_rng(0).standard_normal((_STARTS, 1, k)), 2, axis=1)
     for _ in range(_STEPS):

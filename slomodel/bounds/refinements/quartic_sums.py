@@ -1,4 +1,4 @@
-"""Sums over elements of few variables, bounded by quartic forms: the whole sum at once."""
+"""Sums over elements in few variables, bounded as a whole by quartic forms."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ from slomodel.bounds.norms.quartic import (
 _FEW = 12
 _FEW_STEPS = 0.5
 _SHARE_OF_FOURTH = 0.02
-"""Fourth derivatives that add less to D³f are added to its norm."""
+"""Relative contribution to D³f below which fourth derivatives are simply added to its norm."""
 
 
 @dataclass(frozen=True, slots=True)
 class Third:
-    """D³f at the centre, within the error in norm, and at least its norm."""
+    """D³f at the centre, with its error in norm, and an upper bound on its norm."""
 
     form: Bounded[float] | None
     norm: float
 
 
 def third_at_centre(parts: Sequence[Weighted]) -> Third:
-    """By the quartic form ‖D³f[v, v]‖² where variables are few."""
+    """`Third` of a sum, by the quartic form ‖D³f[v, v]‖² where variables are few."""
     n = parts[0].columns
     if _FEW < n <= MOST_COLUMNS:
         norm = third_by_size(parts)
@@ -57,8 +57,10 @@ def third_at_centre(parts: Sequence[Weighted]) -> Third:
 
 
 def fourth_forms(parts: Sequence[Weighted]) -> tuple[Quartic, Quartic, Quartic] | None:
-    """Σ t (a·v)⁴ over all parts and their arguments with the sizes of t > 0, t < 0 and t; None
-    where variables are many or some mixed derivative of order 4 is not 0.
+    """Σ t (a·v)⁴ over all parts and their arguments, with the magnitudes of t > 0, of t < 0 and of
+    all t.
+
+    None where variables are many or some mixed derivative of order 4 is not 0.
     """
     own = []
     for one in parts:
@@ -83,11 +85,11 @@ def fourth_forms(parts: Sequence[Weighted]) -> tuple[Quartic, Quartic, Quartic] 
 
 
 def third_nearby(third: Third, fourth: Quartic, largest: float, radius: float) -> float:
-    """Upper bound on ‖D³f‖ within r of the centre, q(v) = Σ sup|φ''''| (a·v)⁴ <= F at most.
+    """Upper bound on ‖D³f‖ within r of the centre, where q(v) = Σ sup|φ''''| (a·v)⁴ <= F.
 
-    |D³f(c + d)[v, v, v]| <= ‖T[v, v]‖ + Σ sup|φ''''| |a·d| |a·v|³, and by Hölder the sum is at
-    most r F^¼ q(v)^¾ <= r (F q(v))^½. As (x + y)² <= (1 + λ) x² + (1 + 1/λ) y² for λ > 0, its
-    square is at most the largest value of one quartic form, for which λ = r F / ‖T‖.
+    |D³f(c + d)[v, v, v]| <= ‖T[v, v]‖ + Σ sup|φ''''| |a·d| |a·v|³, and by Hölder's inequality the
+    sum is at most r F^¼ q(v)^¾ <= r (F q(v))^½. As (x + y)² <= (1 + λ) x² + (1 + 1/λ) y² for λ > 0,
+    the square is at most the largest value of one quartic form; λ = r F / ‖T‖ is used.
     """
     added = up_mul(radius, largest)
     plain = float(up_add(third.norm, added))

@@ -1,4 +1,4 @@
-"""Quadratic majorants along the ball of derivatives of ridge functions Σ w_i φ_i(a_i·x + b_i)."""
+"""Quadratic majorants over the ball of derivatives of ridge functions Σ w_i φ_i(a_i·x + b_i)."""
 
 from __future__ import annotations
 
@@ -23,8 +23,11 @@ _OFFSETS = 65
 
 @dataclass(frozen=True, slots=True)
 class Ridge:
-    """Of m elements w φ'' at the centre and offsets to both sides (2, K, m), 0 = s_0 < .. < s_(K-1)
-    >= r‖a‖; the middles (m,) of w φ''' at the centre; the range (m,) of w φ'''' over the ball.
+    """Values for m elements of w φ'', w φ''' and w φ''''.
+
+    Those of w φ'' are at the centre and at offsets to both sides (2, K, m), 0 = s_0 < .. < s_(K-1)
+    >= r‖a‖; those of w φ''' are the midpoints (m,) at the centre, those of w φ'''' the range (m,)
+    over the ball.
     """
 
     rows: Rows
@@ -56,15 +59,16 @@ def ridge_of(part: ElementSum[Rows], slopes: Array, fourth: Interval, radius: fl
 def end_along(
     ridge: Ridge, third: float, radius: float, sign: float, useless: float = float(np.inf)
 ) -> float:
-    """At least λ_max(± H(c + d)), ‖d‖ <= r, where `third` bounds ‖Σ slopes a⊗a⊗a‖; inf where it is
-    seen to be at least `useless`.
+    """Upper bound on λ_max(± H(c + d)), ‖d‖ <= r, where `third` bounds ‖Σ slopes a⊗a⊗a‖.
 
-    Where ± w φ''(u + s) <= α + β s + γ s² for |s| <= r‖a‖, γ >= 0, the form vᵀ(± H)v is at most
+    inf where it is estimated to be at least `useless`. Where ± w φ''(u + s) <= α + β s + γ s² for
+    |s| <= r‖a‖, γ >= 0, the form vᵀ(± H)v is at most
 
         Σ α (a·v)² + Σ β (a·d) (a·v)² + Σ γ (a·d)² (a·v)²,
 
-    so λ_max(Σ α a aᵀ) + r ‖Σ β a⊗a⊗a‖ + r² max Σ γ (a·v)⁴ bounds it, by Cauchy. β is a share of
-    the slope at the centre, and γ that of the chord of what is left against s², if that rises.
+    so λ_max(Σ α a aᵀ) + r ‖Σ β a⊗a⊗a‖ + r² max Σ γ (a·v)⁴ bounds it, by Cauchy–Schwarz. β is a
+    fraction of the slope at the centre, and γ the slope of the chord of the remainder as a function
+    of s², if positive.
     """
     tried = [_majorant(ridge, third, sign, share) for share in SHARES]
     least = [_total(one, radius, attained(ridge.rows, one[2], 4)) for one in tried]
@@ -108,7 +112,9 @@ def _majorant(ridge: Ridge, third: float, sign: float, share: float) -> Majorant
 
 
 def _between(ridge: Ridge, gamma: Array, sign: float) -> Array:
-    """What a function may be above its chord between two offsets: δ²/8 sup (-g'')."""
+    """Upper bound on the excess of a function over its chord between two offsets: δ²/8 sup
+    (-g'').
+    """
     gap = np.max(up_add(ridge.offsets[1:], -ridge.offsets[:-1]), axis=0)
     falling = np.maximum(-ridge.fourth.lo if sign > 0.0 else ridge.fourth.hi, 0.0)
     return up_mul(up(0.125 * up_mul(gap, gap)), up_add(2.0 * gamma, falling))

@@ -1,1 +1,1 @@
-"""Recognition of structure in objectives, and rewriting into forms in which rules see it."""
+"""Recognition of structure in objectives, and rewriting into forms that rules recognise."""

@@ -1,12 +1,12 @@
-"""Sums of squares over many samples by the Gram matrices of their data.
+"""Sums of squares over many samples in terms of the Gram matrices of their data.
 
-Let r = Σ_k ± t_k with t_k[i, j] = Σ C_k[i, p] D_k[p, j], the C_k free of the sample j and the D_k
-of data alone. Then Σ_ij r² = Σ_kl ± Σ C_k[i, p] C_l[i, q] G_kl[p, q], G_kl[p, q] = Σ_j D_k[p, j]
-D_l[q, j], exactly: the samples are gone. Gram matrices are nodes of the graph, so what encloses
-the graph encloses their rounding with them.
+Let r = Σ_k ± t_k with t_k[i, j] = Σ C_k[i, p] D_k[p, j], the C_k independent of the sample j and
+the D_k data only. Then Σ_ij r² = Σ_kl ± Σ C_k[i, p] C_l[i, q] G_kl[p, q], G_kl[p, q] = Σ_j D_k[p,
+j] D_l[q, j], exactly: the samples are eliminated. Gram matrices are nodes of the graph, so
+enclosing the graph also encloses their rounding errors.
 
 A Gram form does not show that it is a sum of squares: its interval over a ball may contain negative
-numbers. Where a nonlinear function reads it, the form as written is kept beside it (`same`).
+numbers. Where a nonlinear function reads it, the original form is kept beside it (`same`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _MOST_TERMS = 8
 class Term:
     """sign · Σ Π factors: labels 0, 1, .. are the axes of the whole, others are summed.
 
-    `moving` are the labels of factors that move.
+    `moving` are the labels of factors that depend on x.
     """
 
     sign: float
@@ -69,7 +69,8 @@ def in_gram_form(setting: Setting) -> Setting:
 
 
 def _read_by_range(order: Sequence[Expr], moving: Collection[Expr], setting: Setting) -> set[Expr]:
-    """The nodes on whose ranges bounds depend: the operands of nonlinear nodes, and those below.
+    """The nodes whose ranges bounds depend on: the operands of nonlinear nodes, and all nodes
+    below.
 
     Empty for a polynomial: its derivatives are bounded from those of its parts.
     """
@@ -85,9 +86,9 @@ def _read_by_range(order: Sequence[Expr], moving: Collection[Expr], setting: Set
 def _as_squares(node: Einsum, moving: Collection[Expr], products: Collection[Expr]) -> Expr | None:
     """Σ w h² where the node is a product of two equal halves, as xᵀAᵀA x = Σ h² for h = A x.
 
-    The factors w have labels that both halves share. None where the node is no such product. Once
-    the `products` among its factors are written out, each factor occurs twice or is a w, and an
-    involution maps the labels of one half to those of the other, leaving shared labels in place.
+    The factors w have labels that both halves share. None where the node is not such a product.
+    Once the `products` among its factors are written out, each factor occurs twice or is a w, and
+    an involution maps the labels of one half to those of the other, fixing shared labels.
     """
     if node not in products:
         return None
@@ -131,7 +132,9 @@ def _gram(
     setting: Setting,
     symmetric: set[Expr],
 ) -> Expr | None:
-    """The sum of squares without one of its axes; None where the node is none, or has none."""
+    """The sum of squares with one axis eliminated; None if the node is not one or no axis
+    qualifies.
+    """
     if len(node.operands) != 2 or node.operands[0] is not node.operands[1] or node.output:
         return None
     r = node.operands[0]
@@ -182,8 +185,8 @@ def _terms(r: Expr, moving: Collection[Expr], holding: Collection[Expr]) -> list
 
 
 def _flattened(sign: float, node: Einsum, holding: Collection[Expr]) -> Term:
-    """A product with those factors written out that are products with data in them; the labels of
-    the output come first, in its order.
+    """A product in which factors that are themselves products with data are written out; the labels
+    of the output come first, in its order.
     """
     summed = [label for label in range(len(node.dims)) if label not in node.output]
     order = [*node.output, *summed]
@@ -222,12 +225,14 @@ def _with_data(order: Sequence[Expr], moving: Collection[Expr]) -> set[Expr]:
 
 
 def _is_product(node: Einsum) -> bool:
-    """Whether no operand repeats a label, nor does the output."""
+    """Whether neither an operand nor the output repeats a label."""
     return not repeats(node) and len(set(node.output)) == node.rank
 
 
 def _joined(term: Term, rank: int, moving: Collection[Expr]) -> Term:
-    """The factors that move as one, as far as the whole and the data need its labels."""
+    """The factors that depend on x merged into one, with the labels that the whole and the data
+    need.
+    """
     own = [(factor, labels) for factor, labels in term.factors if factor in moving]
     data = [(factor, labels) for factor, labels in term.factors if factor not in moving]
     if len(own) < 2:
@@ -247,7 +252,9 @@ def _pair(
     setting: Setting,
     symmetric: set[Expr],
 ) -> Expr | None:
-    """Twice the inner product of two terms, once where they are one; data joined over samples."""
+    """Twice the inner product of two terms (once if they coincide), with data contracted over
+    samples.
+    """
     rank = r.rank
     shift = len(one.dims) - rank
     dims = (*one.dims, *other.dims[rank:])
@@ -274,7 +281,7 @@ def _pair(
 
 
 def _einsum(factors: Sequence[tuple[Expr, Axes]], output: Axes, dims: Sequence[Dim]) -> Expr:
-    """Over the labels of these factors alone."""
+    """A contraction over the labels of these factors only."""
     used = dict.fromkeys(label for _, own in factors for label in own)
     number = {label: k for k, label in enumerate(used)}
     return build.einsum(

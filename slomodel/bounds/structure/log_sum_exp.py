@@ -1,4 +1,4 @@
-"""Nodes log Σ exp of an objective that is affine in them, and what is left of it."""
+"""Nodes log Σ exp that an objective is affine in, and the remainder of the objective."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class LogSum:
 def log_sums(
     objective: Expr, variables: Collection[Input], arguments: Collection[Expr]
 ) -> tuple[tuple[LogSum, ...], Expr] | None:
-    """Those of u in `arguments`, and the objective with 0 in their places; None where there is none
-    or the objective is not affine in them.
+    """The nodes log Σ exp u, u in `arguments`, and the objective with 0 in their places.
 
-    The nodes are log Σ exp(u - m), m one that stands still and that the objective does not depend
-    on. As it is w (log Σ exp u - m) + g(m, x) for every m, it is w log Σ exp u + g(0, x).
+    None where there are none or the objective is not affine in them. The nodes are log Σ exp(u - m)
+    with an m that is marked constant and that the objective does not depend on. As the objective is
+    w (log Σ exp u - m) + g(m, x) for every m, it is w log Σ exp u + g(0, x).
     """
     order = postorder(objective)
     operands = {node: own for node in order if (own := _operand(node, arguments)) is not None}
@@ -54,7 +54,7 @@ def _zero(node: Expr) -> Expr:
 
 
 def _operand(node: Expr, arguments: Collection[Expr]) -> tuple[Expr, Axes] | None:
-    """u and the axes that are summed, where the node is log Σ exp(u - m)."""
+    """u and its summed axes, if the node is log Σ exp(u - m)."""
     if not _is(node, table.log):
         return None
     total = node.operands[0]
@@ -77,9 +77,7 @@ def _operand(node: Expr, arguments: Collection[Expr]) -> tuple[Expr, Axes] | Non
 
 
 def _turned(u: Expr, summed: Axes, arguments: Collection[Expr]) -> tuple[Expr, Axes] | None:
-    """The argument whose axes in another order are those of u, the axes that are not summed in the
-    same one.
-    """
+    """The argument that u is a transpose of, if axes that are not summed stay in order."""
     if not isinstance(u, Einsum) or len(u.operands) > 1 or u.operands[0] not in arguments:
         return None
     (own,) = u.inputs

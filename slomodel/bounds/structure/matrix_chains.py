@@ -1,4 +1,4 @@
-"""Recognition of ‖F_m .. F_1 X - Y‖², a chain of matrix factors, however it is written."""
+"""Recognition of ‖F_m .. F_1 X - Y‖², a chain of matrix factors, in any way of writing it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _MOST_FACTORS = 6
 class Chain:
     """weight · ‖F_m .. F_1 X - Y‖² up to a quadratic (`is_all`: up to an affine function).
 
-    The factors from right to left, and the data X and Y (None: 0), each with whether it is turned;
-    an array of one axis is a row, or a column where it is turned.
+    The factors from right to left, and the data X and Y (None: 0), each with a flag for
+    transposition; an array of one axis is a row, or a column if transposed.
     """
 
     weight: Expr
@@ -30,7 +30,7 @@ class Chain:
 
 
 def matrix_chain(setting: Setting) -> Chain | None:
-    """The one sum of squares of which the objective is a multiple, up to a quadratic."""
+    """The single sum of squares that the objective is a multiple of, up to a quadratic."""
     moving = dependents(postorder(setting.objective), set(setting.variables).__contains__)
     for squares in sums_of_squares(setting):
         found = _residual(squares, moving)
@@ -45,7 +45,7 @@ def _is_once(chain: Chain) -> bool:
 
 
 def _residual(squares: SumOfSquares, moving: Collection[Expr]) -> Chain | None:
-    """± (F X - Y), F a product of variables."""
+    """The chain of a residual ± (F X - Y), F a product of variables."""
     product, Y = difference(squares.residual, moving)
     factors = matrix_factors(product, True)
     if factors is None:
@@ -62,8 +62,8 @@ def _residual(squares: SumOfSquares, moving: Collection[Expr]) -> Chain | None:
 
 
 def matrix_factors(node: Expr, is_row: bool, depth: int = 0) -> list[tuple[Expr, bool]] | None:
-    """A product of matrices from left to right, each with whether it is turned: an array of one
-    axis is a row, or a column where it is turned.
+    """The factors of a product of matrices from left to right, each with a flag for transposition:
+    an array of one axis is a row, or a column if transposed.
     """
     if not isinstance(node, Einsum):
         return [(node, not is_row if node.rank == 1 else False)]
@@ -89,7 +89,9 @@ def matrix_factors(node: Expr, is_row: bool, depth: int = 0) -> list[tuple[Expr,
 
 
 def _sides(node: Einsum, is_row: bool) -> tuple[int, int]:
-    """Which operand is the left factor: of an array of one axis, the one that lacks it in a row."""
+    """Which operand is the left factor; for an array of one axis, the one that lacks it in a
+    row.
+    """
     first: Axes = node.inputs[0]
     if node.rank == 2:
         return (0, 1) if node.output[0] in first else (1, 0)

@@ -1,7 +1,7 @@
 """Quotients by powers rewritten as powers with negative exponents.
 
-The derivative of c / x⁶ is -6 c x⁵ / x¹² as a quotient and -6 c x⁻⁷ as a power: bounds of the first
-combine the largest x⁵ of an array with the smallest x¹², which may be of different elements.
+The derivative of c / x⁶ is -6 c x⁵ / x¹² as a quotient and -6 c x⁻⁷ as a power. Bounds on the
+former combine the largest x⁵ of an array with the smallest x¹², possibly of different elements.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from slomodel.ir.walk import dependents, postorder
 
 @once_per_setting
 def with_negative_powers(setting: Setting) -> Setting:
-    """The setting with a / xᵖ as a x⁻ᵖ and nested powers and roots below it merged.
+    """The setting with a / xᵖ rewritten as a x⁻ᵖ, and nested powers and roots below it merged.
 
     Both forms have the same domain and the same value on it.
     """
@@ -67,7 +67,7 @@ def _negative(below: Expr, p: float) -> Expr:
 
 
 def _along(node: Map, k: int, base: Expr, p: float) -> Expr:
-    """baseᵖ laid along the axes of operand k; the base has the shape of that operand."""
+    """baseᵖ along the axes of operand k, whose shape the base has."""
     power = build.apply(table.pow, base, build.const(p))
     return build.broadcast(power, node.axes[k], node.shape) if base.rank else power
 
@@ -109,7 +109,7 @@ def _is_never_negative(node: Expr) -> bool:
 
 
 def _is_nonnegative(node: Expr) -> bool:
-    """Whether a node is made of squares and the like, so that no value of it is below 0."""
+    """Whether a node consists of squares and the like, so that it is nowhere negative."""
     stack, seen = [node], {node}
     while stack:
         one = stack.pop()
@@ -130,7 +130,7 @@ def _is_nonnegative(node: Expr) -> bool:
 
 
 def _one_power(node: Map) -> tuple[Expr, float]:
-    """x and p with node = xᵖ by its own function; cubes are written as x² x in graphs."""
+    """x and p with node = xᵖ for the node's own function; cubes are written as x² x in graphs."""
     x = node.operands[0]
     if node.function in (table.root, table.sqrt):
         return x, 0.5

@@ -17,9 +17,11 @@ MOST_LAYERS = 4
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """u = W z + b at `node`: `weight` W with its axes for units (None: one unit) and features,
-    `bias` b or None, `features` z with its axes for features and samples, and `units`, the axis of
-    units in `node` (None: one unit).
+    """A layer u = W z + b at `node`.
+
+    `weight` is W with its axes for units (None: one unit) and features, `bias` b or None,
+    `features` z with its axes for features and samples, and `units` the axis of units in `node`
+    (None: one unit).
     """
 
     node: Expr
@@ -33,10 +35,11 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """Layers from the first to the last, the functions between them, and the loss of the last: the
-    sum of `losses` and of `log_sum`, a log Σ exp over its units, or one of both.
+    """Layers from the first to the last, the functions between them, and the loss of the last
+    layer.
 
-    `rest` are parts of the objective that are sums over elements of affine nodes.
+    The loss is the sum of `losses` and of `log_sum`, a log Σ exp over its units, or either alone.
+    `rest` holds parts of the objective that are sums over elements of affine nodes.
     """
 
     layers: tuple[Layer, ...]
@@ -47,7 +50,9 @@ class Network:
 
 
 def network(objective: Expr, variables: Collection[Input]) -> Network | None:
-    """The network of at least two layers, no variable in two of them; None where there is none."""
+    """The network, if there is one of at least two layers with distinct variables; otherwise
+    None.
+    """
     order = postorder(objective)
     moving = dependents(order, set(variables).__contains__)
     affine = affine_nodes(order, moving)
@@ -88,7 +93,7 @@ def network(objective: Expr, variables: Collection[Input]) -> Network | None:
 def _parts(
     objective: Expr, variables: Collection[Input], deep: Collection[Expr]
 ) -> tuple[Elements, ...] | None:
-    """The parts over affine nodes and layers; none where the objective is affine."""
+    """The parts over affine nodes and layers; empty where the objective is affine."""
     order = postorder(objective)
     moving = dependents(order, set(variables).__contains__)
     affine = affine_nodes(order, moving)
@@ -111,13 +116,13 @@ def _network(
 
 
 def _output(losses: Collection[Elements], log_sum: LogSum | None) -> Expr | None:
-    """The node that all losses are functions of; None where they have several."""
+    """The node that all losses are functions of; None where there are several."""
     tops = {_only_argument(one) for one in losses} | ({log_sum.u} if log_sum else set())
     return tops.pop() if len(tops) == 1 else None
 
 
 def _only_argument(one: Elements) -> Expr | None:
-    """The node of a function of one argument that is laid along all axes as they are."""
+    """The node of a function of one argument, if it has all axes in order; otherwise None."""
     if len(one.affine) != 1:
         return None
     (laid,) = one.affine
@@ -125,7 +130,7 @@ def _only_argument(one: Elements) -> Expr | None:
 
 
 def layer_at(node: Expr, moving: Collection[Expr]) -> Layer | None:
-    """The layer that ends at a node, its bias with it; None where there is none."""
+    """The layer that ends at a node, including its bias; None if there is none."""
     if isinstance(node, Map) and node.function is table.add:
         for k, own in enumerate(node.operands):
             bias = node.operands[1 - k]
@@ -153,7 +158,9 @@ def _is_variable(node: Expr) -> bool:
 
 
 def _product(node: Expr, moving: Collection[Expr]) -> Layer | None:
-    """W z: features summed, samples in z and the result, units in W and the result."""
+    """The layer W z: features are summed, samples are in z and the result, units in W and the
+    result.
+    """
     if not isinstance(node, Einsum) or len(node.operands) != 2 or node.rank not in (1, 2):
         return None
     for k, weight in enumerate(node.operands):

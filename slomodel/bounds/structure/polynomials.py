@@ -1,4 +1,4 @@
-"""Objectives that are polynomials in their variables, as their graphs show."""
+"""Objectives whose graphs show them to be polynomials in their variables."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ from slomodel.ir.walk import dependents, postorder
 
 
 def is_polynomial_graph(objective: Expr, variables: Collection[Expr]) -> bool:
-    """True for sums, products, whole powers, quotients by data, moves and choices by data.
+    """Whether the graph has only sums, products, integer powers, quotients by data, reshaping nodes
+    and choices by data.
 
-    Such an objective is smooth everywhere; of any other, the graph of the gradient tells nothing
-    of jumps.
+    Such an objective is smooth everywhere; for any other, the graph of the gradient does not reveal
+    jumps.
     """
     return first_nonpolynomial(objective, variables) is None
 
 
 def first_nonpolynomial(objective: Expr, variables: Collection[Expr]) -> Expr | None:
-    """The first node that is none of these, operands before users."""
+    """The first node that is of another kind, operands before users."""
     order = postorder(objective)
     moving = dependents(order, variables.__contains__)
     return next((node for node in order if node in moving and not _keeps(node, moving)), None)
 
 
 def _keeps(node: Expr, moving: Collection[Expr]) -> bool:
-    """Whether a node is a polynomial in polynomials."""
+    """Whether a node is a polynomial in operands that are polynomials."""
     if not isinstance(node, Map):
         return isinstance(node, Input | Einsum | Gather | Scatter | Reshape | Scan)
     if node.function is div:

@@ -29,7 +29,7 @@ _MOST_NODES = 2000
 
 @dataclass(frozen=True, slots=True)
 class Laid:
-    """A node along some axes of the elements, along the others constant."""
+    """A node placed along some axes of the elements, constant along the others."""
 
     node: Expr
     axes: Axes
@@ -39,9 +39,9 @@ class Laid:
 class Elements:
     """The part Σ_i weight_i φ(u_1i, .., u_ki; data_i) of an objective, over i in `shape`.
 
-    `value` is φ as a graph of scalars: its variables are `arguments`, which stand for `affine`
-    nodes, and its data inputs stand for nodes that are numbers. `origins` has nodes of the
-    objective by those of φ; `whole` is a node of the objective with one element for each φ_i.
+    `value` is φ as a graph of scalars: its variables are `arguments`, which represent `affine`
+    nodes, and its data inputs represent constant nodes. `origins` maps nodes of φ to nodes of the
+    objective; `whole` is a node of the objective with one element for each φ_i.
     """
 
     weight: Expr
@@ -58,10 +58,10 @@ class Elements:
 
 
 def elements(objective: Expr, variables: Collection[Input]) -> tuple[Elements, ...] | None:
-    """The parts of which an objective is the sum, up to an affine one; None where it is not such.
+    """The parts that add up to the objective, up to an affine one; None where it is not such a sum.
 
-    Found from the operations: below the objective come linear ones, below these scalar functions
-    by elements (or sums of products of such), and below these affine nodes.
+    Recognised from the operations: linear nodes at the top, below these elementwise scalar
+    functions (or sums of products of such), and below these affine nodes.
     """
     order = postorder(objective)
     moving = dependents(order, set(variables).__contains__)
@@ -74,7 +74,7 @@ def parts_over(
     affine: Collection[Expr],
     layers: Collection[Expr] = (),
 ) -> tuple[Elements, ...] | None:
-    """`elements` where nodes of `layers` may stand in place of affine ones."""
+    """`elements` where nodes of `layers` may take the place of affine ones."""
     if len(moving) > _MOST_NODES or objective not in moving:
         return None
     outermost = _outermost(objective, moving, affine, layers)
@@ -102,7 +102,7 @@ def parts_over(
 
 
 def affine_nodes(order: list[Expr], moving: Collection[Expr]) -> set[Expr]:
-    """The nodes that move and are affine in the variables."""
+    """The nodes that depend on x and are affine in the variables."""
     found: set[Expr] = set()
     for node in order:
         if node not in moving:
@@ -114,7 +114,7 @@ def affine_nodes(order: list[Expr], moving: Collection[Expr]) -> set[Expr]:
 
 
 def is_linear(node: Expr, moving: Collection[Expr]) -> bool:
-    """Whether a node is linear in those operands that move, all together, up to a constant."""
+    """Whether a node is linear, up to a constant, in all operands that depend on x jointly."""
     own = [operand for operand in node.operands if operand in moving]
     if isinstance(node, Einsum):
         return len(own) == 1
@@ -135,8 +135,10 @@ def _outermost(
     affine: Collection[Expr],
     layers: Collection[Expr],
 ) -> dict[Expr, tuple[Expr, ...]] | None:
-    """The nodes met first that are not linear or are layers, with the arrays of whose products by
-    elements they are sums: those of a map are itself alone. None where one is of another kind.
+    """The outermost nodes that are nonlinear or layers, each with its elementwise factors.
+
+    A node is the sum over elements of the product of its factors; a map is its own single factor.
+    None where a node is of another kind.
     """
     found: dict[Expr, tuple[Expr, ...]] = {}
     seen, stack = {objective}, [objective]
@@ -160,7 +162,7 @@ def _outermost(
 
 
 def factors_of(node: Expr, moving: Collection[Expr]) -> tuple[Expr, ...] | None:
-    """u, v, .. where the node is Σ u v .. over their elements, with data as factors."""
+    """u, v, .. if the node is Σ u v .. over their elements, possibly times data."""
     if not isinstance(node, Einsum):
         return None
     own = [(o, labels) for o, labels in zip(node.operands, node.inputs, strict=True) if o in moving]
@@ -168,7 +170,7 @@ def factors_of(node: Expr, moving: Collection[Expr]) -> tuple[Expr, ...] | None:
 
 
 def _over(node: Expr, stand_in: Input, moving: Collection[Expr]) -> Expr:
-    """The sum of products with the product of its elements replaced by an input."""
+    """The sum of products with the elementwise product of its factors replaced by an input."""
     assert isinstance(node, Einsum)
     kept = [k for k, operand in enumerate(node.operands) if operand not in moving]
     first = next(k for k, operand in enumerate(node.operands) if operand in moving)
@@ -219,13 +221,13 @@ def element_function(
 
 
 def _below(node: Map, axes: Axes) -> list[Laid]:
-    """The operands of a map that is laid along these axes."""
+    """The operands of a map placed along these axes."""
     pairs = zip(node.operands, node.axes, strict=True)
     return [Laid(operand, tuple(axes[axis] for axis in own)) for operand, own in pairs]
 
 
 def _product(factors: list[Expr]) -> Expr:
-    """Squares are made as such: their ranges are not below 0."""
+    """The product; equal factors become squares, whose ranges are not negative."""
     value, *others = factors
     for other in others:
         value = table.square(value) if other is value else table.mul(value, other)
@@ -233,5 +235,7 @@ def _product(factors: list[Expr]) -> Expr:
 
 
 def _is_of_one(node: Expr, moving: Collection[Expr]) -> bool:
-    """Whether a node is a map of one operand that moves, which is then the better argument."""
+    """Whether a node is a map with one operand that depends on x, which is then the better
+    argument.
+    """
     return isinstance(node, Map) and sum(operand in moving for operand in node.operands) == 1

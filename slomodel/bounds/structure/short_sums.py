@@ -1,6 +1,6 @@
 """Sums of up to three terms written out, so that functions of distances are sums over elements.
 
-√Σ_k (x_ik - x_jk)² with k < 3 is, written out, a scalar function of three affine arguments for each
+Written out, √Σ_k (x_ik - x_jk)² with k < 3 is a scalar function of three affine arguments for each
 pair (i, j), so that an objective of distances is separable.
 """
 
@@ -21,9 +21,9 @@ from slomodel.ir.linear import repeats
 from slomodel.ir.walk import dependents, postorder
 
 _MOST_NODES = 2000
-"""Larger graphs are left as they are; a sum written out is up to three times as large."""
+"""Largest graph that is rewritten; a sum written out is up to three times as large."""
 Fixed = Mapping[int, int]
-"""A fixed index for each axis that is removed."""
+"""The fixed index of each removed axis."""
 
 
 @once_per_setting
@@ -45,7 +45,7 @@ def with_short_sums(setting: Setting) -> Setting | None:
 
 
 def _written_out(node: Einsum, done: Mapping[Expr, Expr], setting: Setting) -> Expr | None:
-    """The sum of elementwise products; None where it has many terms or axes that do not fit."""
+    """The sum of elementwise products; None where it has too many terms or its axes do not fit."""
     summed = [label for label in range(len(node.dims)) if label not in node.output]
     sizes = concrete(tuple(node.dims[label] for label in summed), setting.sizes)
     if repeats(node) or len(set(node.output)) < node.rank or not summed:
@@ -71,7 +71,7 @@ def _written_out(node: Einsum, done: Mapping[Expr, Expr], setting: Setting) -> E
 
 
 def _product(factors: Mapping[tuple[Expr, Axes], int], shape: tuple[Dim, ...]) -> Expr:
-    """The product of factors, each to its power, laid along some of the axes."""
+    """The product of factors, each to its power, placed along some of the axes."""
     found: tuple[Expr, Axes] | None = None
     whole = tuple(range(len(shape)))
     for (factor, own), count in factors.items():
@@ -89,7 +89,7 @@ def _product(factors: Mapping[tuple[Expr, Axes], int], shape: tuple[Dim, ...]) -
 
 
 def _taken(node: Expr, fixed: Fixed) -> Expr:
-    """The slice of a node at fixed indices along some axes, below elementwise functions."""
+    """The slice of a node at fixed indices along some axes, pushed below elementwise functions."""
     if not fixed:
         return node
     if isinstance(node, Map):

@@ -1,4 +1,4 @@
-"""Sums of squares of a tensor less a sum of powers of vectors, found from their graphs."""
+"""Recognition of sums of squares of a tensor less a sum of powers of vectors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_ORDER = 12
 
 @dataclass(frozen=True, slots=True)
 class SumOfSquares:
-    """weight · ‖residual‖² plus what has degree `rest` at most."""
+    """weight · ‖residual‖² plus a remainder of degree at most `rest`."""
 
     weight: Expr
     residual: Expr
@@ -28,7 +28,7 @@ class SumOfSquares:
 
 
 def sums_of_squares(setting: Setting) -> Iterator[SumOfSquares]:
-    """The sums of squares of which the objective is a multiple, up to a quadratic."""
+    """The sums of squares that the objective is a multiple of, up to a quadratic."""
     variables = set(setting.variables)
     moving = dependents(postorder(setting.objective), variables.__contains__)
     for node, residual in outermost_squares(setting.objective, moving).items():
@@ -47,7 +47,7 @@ def sums_of_squares(setting: Setting) -> Iterator[SumOfSquares]:
 
 
 def difference(residual: Expr, moving: Collection[Expr]) -> tuple[Expr, Expr | None]:
-    """P and Y with ± (P - Y) = residual, where Y is free of variables; None where it is 0."""
+    """P and Y with ± (P - Y) = residual, where Y is constant; Y is None where it is 0."""
     if isinstance(residual, Map) and residual.function is table.sub:
         whole = tuple(range(residual.rank))
         own = [one for one in residual.operands if one in moving]
@@ -59,8 +59,9 @@ def difference(residual: Expr, moving: Collection[Expr]) -> tuple[Expr, Expr | N
 
 @dataclass(frozen=True, slots=True)
 class PowerSum:
-    """weight · ‖Y - Σ_i x_i^⊗k‖² plus what has degree `rest` at most: `vectors` (m, d), turned
-    where `turned`, one vector (d,) where it has one axis; Y None where it is 0.
+    """weight · ‖Y - Σ_i x_i^⊗k‖² plus a remainder of degree at most `rest`.
+
+    `vectors` (m, d), transposed where `turned`, or one vector (d,); Y is None where it is 0.
     """
 
     weight: Expr
@@ -72,7 +73,7 @@ class PowerSum:
 
 
 def power_sum(setting: Setting) -> PowerSum | None:
-    """The objective as such a sum, however its products are written; None where it is none."""
+    """The objective as such a sum, however its products are written; None where it is not one."""
     setting = as_written(setting)
     moving = dependents(postorder(setting.objective), set(setting.variables).__contains__)
     for squares in sums_of_squares(setting):
@@ -84,7 +85,7 @@ def power_sum(setting: Setting) -> PowerSum | None:
 
 
 def _power(product: Expr) -> tuple[Input, bool] | None:
-    """x and whether it is turned, where the product is Σ_i x[i, a] x[i, b] .. or x[a] x[b] .."""
+    """x and whether it is transposed, if the product is Σ_i x[i, a] x[i, b] .. or x[a] x[b] .."""
     factors = _factors(product)
     if factors is None or len(factors) != product.rank or product.rank < 2:
         return None
@@ -103,8 +104,10 @@ def _power(product: Expr) -> tuple[Input, bool] | None:
 
 
 def _factors(product: Expr) -> list[tuple[Expr, Axes]] | None:
-    """The factors of a product with the axes of each: 0, 1, .. are those of the product, others
-    are summed over all factors; None where it is none, or sums lie between.
+    """The factors of a product with the axes of each; None where it is not one, or sums lie
+    between.
+
+    Axes 0, 1, .. are those of the product, others are summed over all factors.
     """
     found: list[tuple[Expr, Axes]] = []
     fresh = product.rank
