@@ -1,1 +1,1 @@
-"""One principle a file that bounds both constants over a ball: `(setting, radius) -> Candidate`."""
+"""Rules, one principle per file: `(setting, radius) -> Candidate` bounds both constants."""

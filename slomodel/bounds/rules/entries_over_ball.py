@@ -1,4 +1,4 @@
-"""Intervals of the entries of the Hessian and of the third derivative over the whole ball."""
+"""Intervals for the entries of the Hessian and of the third derivative over the whole ball."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from slomodel.bounds.setting import Candidate, Setting
 
 RULE = "entries over the ball"
 _FLOPS = 32.0
-"""Operations for a direction and an element of a node that varies with it."""
+"""Operations per direction and element of a node that depends on it."""
 
 
 def entries_over_ball(setting: Setting, radius: float) -> Candidate | None:
-    """L1 = ‖|H(c)|‖ of what the entries may be over the ball, and L2 of those of D³f.
+    """L1 and L2 from intervals for the entries of H and of D³f over the ball.
 
-    Hypothesis: f is C¹ (C² for L2) and piecewise smooth on the ball, which `smoothness` shows.
-    Entries lie in the intervals that Taylor forms of the gradient's nodes give. With H in M ± R
-    entry by entry, ‖H‖ <= ‖M‖ + ‖R‖, and so for D³f; and ‖H(x)‖ <= ‖H(c)‖ + r L2.
-    Unlike bounds by norms, intervals keep the signs of terms: as r goes to 0 both tend to the
-    derivatives at the centre, whatever the graph.
+    Hypothesis: f is C¹ (C² for L2) and piecewise smooth on the ball, which `smoothness` proves.
+    Entries lie in the intervals given by Taylor forms of the gradient's nodes. With H in M ± R
+    elementwise, ‖H‖ <= ‖M‖ + ‖R‖, and likewise for D³f; and ‖H(x)‖ <= ‖H(c)‖ + r L2. Unlike bounds
+    by norms, intervals preserve the signs of terms: as r tends to 0 both bounds tend to the
+    derivatives at the centre, for any graph.
     """
     if setting.n == 0:
         return None

@@ -29,19 +29,19 @@ from slomodel.ir.walk import postorder
 
 RULE = "gradient jets"
 _FLOPS_A_NUMBER = 2.0**13
-"""Operations for each number of the gradient's graph, in all the norms that are wanted of it."""
+"""Operations per number of the gradient's graph, for all norms that are required."""
 
 
 def is_long(setting: Setting) -> bool:
-    """Whether `gradient_jets` takes so long that it is left out where another rule is enough."""
+    """Whether `gradient_jets` is too slow to run where another rule suffices."""
     return setting.n > 0 and prepare(setting).numbers > setting.effort.count(_FLOPS_A_NUMBER)
 
 
 def gradient_jets(setting: Setting, radius: float) -> Candidate | None:
-    """L1 and L2 from bounds over the ball of D∇f, D²∇f and D³∇f by blocks of variables.
+    """L1 and L2 from bounds over the ball on D∇f, D²∇f and D³∇f by blocks of variables.
 
-    Hypothesis: the objective is C¹ (C² for L2) and piecewise smooth on the ball, which
-    `smoothness` shows. Conclusion in the 2-norm; the closing rules are those of `close`.
+    Hypothesis: the objective is C¹ (C² for L2) and piecewise smooth on the ball, which `smoothness`
+    proves. Conclusion in the 2-norm; the closing rules are those of `close`.
     """
     if setting.n == 0:
         return None
@@ -61,7 +61,7 @@ def gradient_jets(setting: Setting, radius: float) -> Candidate | None:
         reason = smooth.reason if np.isfinite(L1.value) else unbounded(setting, radius)
         told = (*_largest(prepared, over[0]), *_others(L1))
         return Candidate(f"{RULE}: {L1.rule}", L1.value, np.inf, reason, told)
-    if order < 3:  # D³f may jump, so that D⁴f does not bound how it changes
+    if order < 3:  # D³f may jump, so that D⁴f does not bound its variation
         over = (*over[:2], np.full_like(over[2], np.inf))
     pieces = _pieces(setting, prepared, over, _by_block(prepared, centre), ball.radius)
     closure = close_blocks(pieces)
@@ -86,7 +86,7 @@ def gradient_jets(setting: Setting, radius: float) -> Candidate | None:
 
 
 def _largest(prepared: Prepared, blocks: Array) -> tuple[str, ...]:
-    """The block of a derivative whose bound is largest, where there are several."""
+    """A trace line on the largest block of a derivative, if there are several."""
     if prepared.count < 2:
         return ()
     place = np.unravel_index(int(np.argmax(blocks)), blocks.shape)
@@ -95,7 +95,7 @@ def _largest(prepared: Prepared, blocks: Array) -> tuple[str, ...]:
 
 
 def _others(one: Closed) -> tuple[str, ...]:
-    """What the other closing rules give."""
+    """Trace lines on the results of the other closing rules."""
     found = sorted((value, name) for name, value in one.tried if name != one.rule)
     return tuple(f"or {name} ≤ {shown(value)}" for value, name in found)
 
@@ -117,7 +117,7 @@ def _centre(setting: Setting) -> BallJets:
 
 
 def _by_block(prepared: Prepared, ball: BallJets) -> tuple[Array, Array, Array]:
-    """D^k ∇f for k = 1, 2, 3, symmetric arrays with k + 1 axes of blocks."""
+    """Bounds on D^k ∇f for k = 1, 2, 3: symmetric arrays with k + 1 axes of blocks."""
     variables = prepared.setting.variables
     blocks = [prepared.blocks[variable.name] for variable in variables]
     roots = ball.roots()
@@ -137,7 +137,7 @@ def _pieces(
     centre: tuple[Array, Array, Array],
     radius: float,
 ) -> BlockBounds:
-    """The centre's norms: of its entries where they are known, and of blocks."""
+    """Block bounds, with the centre's norms from entries where these are known, and from blocks."""
     known = centre_norms(setting)
     hessian = min(form_norm(centre[0]), known.hessian)
     third = min(form_norm(centre[1]), known.third)

@@ -1,4 +1,4 @@
-"""Few variables: intervals of the entries of the Hessian over cells that cover the ball."""
+"""Few variables: intervals for the entries of the Hessian over cells that cover the ball."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ from slomodel.bounds.setting import Candidate, Setting
 MOST_VARIABLES = 6
 RULE = "interval entries"
 _CLOSE = 1.02
-"""A cell whose bound is so close to the largest value at a middle is not divided."""
+"""A cell whose bound is within this factor of the largest value at a midpoint is not divided."""
 _MOST_CELLS = 1500
 _FLOPS_A_PRODUCT = 4793.0
-"""Operations for one of the n⁴ entries of the Gram matrix of D³f over a cell."""
+"""Operations per entry (n⁴) of the Gram matrix of D³f over a cell."""
 _MOST_AT_ONCE = 256
 _FEW_AT_ONCE = 24
-"""Fewer cells are halved again before they are bounded, as so many cost hardly more than one."""
+"""Fewer cells are halved again before they are bounded: this many cost hardly more than one."""
 _FLOPS_BEYOND = 4.0 * INTERVAL_FLOPS
-"""Operations for each interval computed for the cells beyond the first."""
+"""Operations per interval computed for the cells beyond the first."""
 _ROUNDS = 24
 _ROUNDS_UNBOUNDED = 11
-"""So often a cell is halved in the hope that its bound becomes finite."""
+"""Rounds of halving for a cell whose bound is infinite."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """Boxes (cells, n); `L` (2, cells) bounds ‖H‖ and ‖D³f‖ over them, `low` is about what the
-    same bounds are at their middles.
+    """Boxes (cells, n); `L` (2, cells) bounds ‖H‖ and ‖D³f‖ over them, `low` estimates the same
+    bounds at their midpoints.
     """
 
     box: Interval
@@ -86,9 +86,9 @@ def is_small(setting: Setting) -> bool:
 def interval_entries(setting: Setting, radius: float) -> Candidate | None:
     """L1 = max ‖H‖, L2 = max ‖D³f‖ over cells that cover the ball, for at most six variables.
 
-    Hypothesis: f is C¹ (C² for L2) and piecewise smooth on every cell, which `smoothness` shows;
+    Hypothesis: f is C¹ (C² for L2) and piecewise smooth on every cell, which `smoothness` proves;
     then it is so on the ball, and both are Lipschitz constants there in the 2-norm. For a cell with
-    H in M ± R entry by entry, ‖H‖ <= min(‖M‖ + ‖R‖, ‖|M| + R‖), and so for D³f.
+    H in M ± R elementwise, ‖H‖ <= min(‖M‖ + ‖R‖, ‖|M| + R‖), and likewise for D³f.
     """
     if not is_small(setting):
         return None
@@ -109,7 +109,7 @@ def interval_entries(setting: Setting, radius: float) -> Candidate | None:
             if not 0 < parts.shape[0] <= min(_FEW_AT_ONCE, most - cells.count, left) // 2:
                 break
             if np.array_equal(parts.lo, before.lo) and np.array_equal(parts.hi, before.hi):
-                break  # between numbers next to each other there is no middle
+                break  # adjacent doubles have no midpoint between them
         left -= parts.shape[0] // 2
         cells = cells.take(~chosen).join(_bounded(setting, ball, parts))
     L1, L2 = (float(np.max(own, initial=0.0)) for own in cells.L)
@@ -120,8 +120,10 @@ def interval_entries(setting: Setting, radius: float) -> Candidate | None:
 
 
 def _bounded(setting: Setting, ball: Ball, box: Interval) -> Cells:
-    """Bounds over boxes. For C² functions also ‖H‖ <= ‖H(m)‖ + ρ sup ‖D³f‖, ρ the distance of the
-    corners from a point m of the box.
+    """Bounds over boxes.
+
+    For C² functions also ‖H‖ <= ‖H(m)‖ + ρ sup ‖D³f‖, ρ the distance of the corners from a point m
+    of the box.
     """
     found = None if ball.radius else centre_entries(setting)
     if found is None:
@@ -150,8 +152,8 @@ def _norms(a: Interval, norm: Callable[[Array], Array]) -> tuple[Array, Array]:
 
 
 def _to_divide(cells: Cells, attempt: int, most: int) -> Truths:
-    """At most so many cells: those without a bound first, if not for ever; then those far above
-    the largest low value.
+    """At most `most` cells: first those without a bound, for a limited number of rounds; then those
+    far above the largest low value.
     """
     divisible = np.any(_middle(cells.box) != cells.box.hi, axis=1) & np.any(
         cells.box.lo < cells.box.hi, axis=1
@@ -176,7 +178,7 @@ def _middle(box: Interval) -> Array:
 
 
 def _halves(box: Interval) -> Interval:
-    """The boxes cut across their longest side; the halves share the cut."""
+    """The boxes bisected across their longest side; the halves share the cut."""
     lo, hi = box.lo, box.hi
     longest = np.argmax(hi - lo, axis=1)
     rows = np.arange(len(lo))
@@ -188,10 +190,10 @@ def _halves(box: Interval) -> Interval:
 
 
 def _touching(box: Interval, centre: Array, radius: float) -> Interval:
-    """The boxes that the ball reaches, each cut to what holds its part of the ball.
+    """The boxes that intersect the ball, each cut to a box around its intersection.
 
-    With g_j the distance of the centre from a box along axis j, its points in the ball have
-    |x_i - c_i|² <= r² - Σ_(j≠i) g_j².
+    With g_j the distance of the centre from a box along axis j, its points in the ball satisfy |x_i
+    - c_i|² <= r² - Σ_(j≠i) g_j².
     """
     gap = np.maximum(np.maximum(down_add(box.lo, -centre), down_add(centre, -box.hi)), 0.0)
     squared = down_mul(gap, gap)

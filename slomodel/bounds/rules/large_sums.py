@@ -1,4 +1,4 @@
-"""Sums over elements of many variables: by the span of their rows, or by the rows' few entries."""
+"""Sums over elements in many variables: by the span of their rows, or by rows with few entries."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ Weights = list[tuple[SparseRows, Array]]
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """The parts with few rows, all in coordinates of their span, and those with sparse rows."""
+    """The parts with few rows, in coordinates of their common span, and those with sparse rows."""
 
     few: tuple[ElementSum[Rows], ...]
     sparse: tuple[ElementSum[SparseRows], ...]
@@ -55,8 +55,10 @@ class Sums:
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """Parts beside those that another rule is for: with rows, or with sparse ones of many variables
-    (`is_cubic`: of degree 3 at most).
+    """The remaining parts beside those of another rule: with dense rows, or sparse ones in many
+    variables.
+
+    `is_cubic`: the sparse ones have degree 3 at most.
     """
 
     few: tuple[ElementSum[Rows], ...] = ()
@@ -64,7 +66,9 @@ class Rest:
     is_cubic: bool = True
 
     def over(self, setting: Setting, radius: float) -> tuple[tuple[float, float, float], int, str]:
-        """Upper bound on sup ‖D^k‖, k = 2, 3, 4, how smooth they are, and why not more."""
+        """Upper bounds on sup ‖D^k‖, k = 2, 3, 4, the order of smoothness, and why it is not
+        higher.
+        """
         if self.sparse:
             found = of_sparse(setting, self.sparse, radius)
             order = int(np.isfinite(found.L1)) + int(np.isfinite(found.L2))
@@ -81,7 +85,7 @@ class Rest:
 
 
 def rest_of(setting: Setting, found: Sequence[Elements]) -> Rest | None:
-    """The numbers of parts of the objective; None where they are many."""
+    """The parts of the objective in numbers; None where they are too large."""
     if setting.n <= MOST_VARIABLES:
         few = parts_of(setting, found)
         return None if few is None else Rest(few)
@@ -95,9 +99,9 @@ def rest_of(setting: Setting, found: Sequence[Elements]) -> Rest | None:
 def large_sums(setting: Setting, radius: float) -> Candidate | None:
     """`separable_sums` without arrays of n² numbers: f = f_few + f_sparse, their bounds added.
 
-    The norms of a part with few rows a_i depend on their inner products alone. Of one with sparse
+    The norms of a part with few rows a_i depend on their inner products alone. For one with sparse
     rows, ‖Σ d_i a_i a_iᵀ‖ <= ‖Σ d_i |a_i||a_i|ᵀ‖ for the d >= 0 that bound H from above and from
-    below in Loewner's order, mixed derivatives by |t x y| <= |t|(δ x² + y²/δ)/2; and D³f likewise
+    below in the Loewner order, mixed derivatives by |t x y| <= |t|(δ x² + y²/δ)/2; and D³f likewise
     with Σ |t| |a·v|³ <= Σ |t| ‖a‖ (a·v)². Hypothesis: each φ_i is C¹ (C² for L2).
     """
     sums = _sums(setting) if setting.n > MOST_VARIABLES else None
@@ -168,7 +172,7 @@ def _one_side(
 
 @once_per_setting
 def _sums(setting: Setting) -> Sums | None:
-    """None where the objective is of another kind or too large."""
+    """The sums; None where the objective is of another kind or too large."""
     found = elements(setting.objective, setting.variables)
     if not found or not all(prod(concrete(one.shape, setting.sizes)) for one in found):
         return None
@@ -187,7 +191,9 @@ def _sums(setting: Setting) -> Sums | None:
 def sparse_parts(
     setting: Setting, found: Sequence[Elements]
 ) -> tuple[ElementSum[SparseRows], ...] | None:
-    """The numbers of parts with sparse rows, without what is for ‖D⁴f‖; None where they are not."""
+    """The parts with sparse rows in numbers, without graphs for ‖D⁴f‖; None if rows are not
+    sparse.
+    """
     sparse = sparse_rows(setting, affine_of(found)) if found else {}
     if sparse is None:
         return None
@@ -198,7 +204,7 @@ def sparse_parts(
 
 
 def _numbers(found: Sequence[Elements], setting: Setting) -> int:
-    """How many affine numbers there are."""
+    """The number of affine numbers."""
     return sum(prod(concrete(node.shape, setting.sizes)) for node in affine_of(found))
 
 

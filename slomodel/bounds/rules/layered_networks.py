@@ -1,4 +1,4 @@
-"""Networks of layers: derivatives along one direction by sample, summed over samples by norms."""
+"""Layered networks: derivatives along one direction per sample, summed over samples by norms."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from slomodel.ir.function import ANALYTIC
 RULE = "layered networks"
 _MOST_ELEMENTS = 2**17
 _ARCS, _FEW_ARCS = 4, 2
-"""Parts of the quarter circle of the radii of two layers, and where there are many elements."""
+"""Arcs of the quarter circle of the radii of two layers; the second number for many elements."""
 _MANY_ELEMENTS = 2**15
 _SMALL_RADIUS = 1e-3
 _AS_AT_CENTRE = 1.0001
 _FAR_ABOVE_CENTRE = 10.0
-"""Of bounds over a ball to those at the centre: no expansion from there is noticeably less."""
+"""Ratio of bounds over a ball to those at the centre beyond which no expansion gains noticeably."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedNetwork:
-    """The network with its numbers, and the other parts of the objective."""
+    """The network in numbers, and the other parts of the objective."""
 
     net: Network
     values: Values
@@ -46,8 +46,8 @@ class PreparedNetwork:
 
 @dataclass(frozen=True, slots=True)
 class Natural:
-    """At least sup ‖D^k f‖ over a ball for k = 2, 3, 4, and how smooth f is there; +inf for k = 4
-    where nothing needs it.
+    """Upper bounds on sup ‖D^k f‖ over a ball for k = 2, 3, 4, and the smoothness of f there; +inf
+    for k = 4 where it is not needed.
     """
 
     bounds: tuple[float, float, float]
@@ -58,9 +58,9 @@ class Natural:
 def layered_networks(setting: Setting, radius: float) -> Candidate | None:
     """L1 and L2 of Σ g(o), o a network with smooth functions between its layers.
 
-    The inequalities are those of `networks.jets` over cells of the layers' radii ρ, Σ ρ_l² <= r²,
-    that cover all; then G_k >= sup ‖D^k f‖, and from the centre ‖D²f‖ <= ‖H(c)‖ + r sup ‖D³f‖ and
-    so on. Hypothesis: all functions are C¹ (C² for L2) where their arguments lie.
+    The inequalities are those of `networks.jets` over cells of the layers' radii ρ that cover Σ
+    ρ_l² <= r²; then G_k >= sup ‖D^k f‖, and from the centre ‖D²f‖ <= ‖H(c)‖ + r sup ‖D³f‖ etc.
+    Hypothesis: all functions are C¹ (C² for L2) on the ranges of their arguments.
     """
     prepared = _prepared(setting)
     if prepared is None:
@@ -101,7 +101,7 @@ def layered_networks(setting: Setting, radius: float) -> Candidate | None:
 
 
 def _over_ball(setting: Setting, prepared: PreparedNetwork, radius: float) -> Natural:
-    """Over a ball, of order 4 where that may matter."""
+    """The bounds over a ball, of order 4 where that may matter."""
     if radius == 0.0:
         return _over_centre(setting)
 
@@ -120,7 +120,7 @@ def _over_ball(setting: Setting, prepared: PreparedNetwork, radius: float) -> Na
 
 @once_per_setting
 def _prepared(setting: Setting) -> PreparedNetwork | None:
-    """None where the objective is not a network, or is too large."""
+    """The network; None where the objective is not one, or is too large."""
     net = network(setting.objective, setting.variables)
     if net is None:
         return None
@@ -134,15 +134,17 @@ def _prepared(setting: Setting) -> PreparedNetwork | None:
 
 
 def _is_deep_and_large(values: Values) -> bool:
-    """Whether order 4, which gains little over several layers, and all cells take too long."""
+    """Whether order 4, which gains little over several layers, and all cells are too expensive."""
     largest = max(level.u.lo.size for level in values.levels)
     return len(values.levels) > 2 and largest > _MANY_ELEMENTS
 
 
 @once_per_setting
 def _at_centre(setting: Setting, order: int) -> float:
-    """Upper bound on ‖H(c)‖ or ‖D³f(c)‖: the norm of the network with that of the rest of the
-    objective or, where that would take too long or is more, the bound over a point.
+    """Upper bound on ‖H(c)‖ or ‖D³f(c)‖.
+
+    The sum of the norms of the network and of the rest of the objective or, where that is too
+    expensive or larger, the bound over a point.
     """
     prepared = _prepared(setting)
     assert prepared is not None
@@ -156,7 +158,7 @@ def _at_centre(setting: Setting, order: int) -> float:
 
 @once_per_setting
 def _over_centre(setting: Setting) -> Natural:
-    """The bounds over a ball for the centre alone."""
+    """The bounds over the ball of radius 0."""
     prepared = _prepared(setting)
     assert prepared is not None
     return _natural(setting, prepared, 0.0)
@@ -168,8 +170,9 @@ def _natural(
     radius: float,
     matters: Callable[[float, float], bool] | None = None,
 ) -> Natural:
-    """The largest over the cells, with what the rest of the objective adds; order 4 where that
-    matters for bounds of orders 2 and 3.
+    """The maxima over the cells, plus the bounds on the rest of the objective.
+
+    Order 4 is included where it matters for bounds of orders 2 and 3.
     """
     values, order, reason = prepared.values, ANALYTIC, ""
     jets = []
@@ -190,8 +193,8 @@ def _natural(
 
 
 def _cells_of(values: Values, radius: float, effort: Effort) -> list[Array]:
-    """Fewer cells where there are many elements; one where the radius is small beside the layers
-    of a deep network.
+    """The cells: fewer where there are many elements; one where the radius is small compared with
+    the layers of a deep network.
     """
     count = len(values.levels)
     least = min(level.norm for level in values.levels)
@@ -204,8 +207,8 @@ def _cells_of(values: Values, radius: float, effort: Effort) -> list[Array]:
 def _cells(count: int, radius: float, arcs: int = _ARCS) -> list[Array]:
     """Upper corners (count,) of boxes that cover {ρ >= 0, ‖ρ‖ <= r}.
 
-    Two layers: arcs of angles in [a, b] have ρ_1 <= r cos a, ρ_2 <= r sin b. More: boxes of equal
-    sides in ρ², whose upper corners cannot pass what the others' lower ends leave.
+    Two layers: on arcs of angles in [a, b], ρ_1 <= r cos a, ρ_2 <= r sin b. More: boxes of equal
+    sides in ρ², whose upper corners are limited by the lower ends of the other sides.
     """
     if radius == 0.0:
         return [np.zeros(count)]
@@ -213,8 +216,8 @@ def _cells(count: int, radius: float, arcs: int = _ARCS) -> list[Array]:
         angles = np.linspace(0.0, 0.5 * np.pi, arcs + 1)
         pairs = zip(np.cos(angles[:-1]), np.sin(angles[1:]), strict=True)
         shares = [np.array(pair) for pair in pairs]
-    else:  # halves; the corner of the box at 0 is below all others
+    else:  # halves; the corner of the box at 0 is dominated by the others
         lows = 0.5 * np.eye(count)
         shares = [np.sqrt(np.minimum(low + 0.5, 1.0 - (sum(low) - low))) for low in lows]
-    # Cosines, sines and roots are off by a few steps each.
+    # Cosines, sines and square roots have errors of a few ulps each.
     return [rounded_up(radius * share) for share in shares]

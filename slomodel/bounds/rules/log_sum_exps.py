@@ -45,11 +45,11 @@ _MOST_FEATURES, _MOST_NUMBERS_OF_FEATURES = 2000, 2**26
 
 @dataclass(frozen=True, slots=True)
 class SoftmaxSum:
-    """Σ_i w_i log Σ_j exp u_ij for N samples of k: weights (N,), u at the centre (N, k), the rows
-    of u (N k, n), and at least the norms ‖A_i‖ of each sample's rows (N,).
+    """Σ_i w_i log Σ_j exp u_ij for N samples of k classes.
 
-    Where u = W z + b, Σ c_i A_iᵀA_i is Σ c_i z_i z_iᵀ for each unit, so that `rows` are the z (with
-    a 1 where there is a bias), one a sample.
+    Weights (N,), u at the centre (N, k), the rows of u (N k, n), and upper bounds on the norms
+    ‖A_i‖ of each sample's rows (N,). Where u = W z + b, Σ c_i A_iᵀA_i is Σ c_i z_i z_iᵀ for each
+    unit, so that `rows` are the z (with an appended 1 if there is a bias), one per sample.
     """
 
     weight: Interval
@@ -59,13 +59,13 @@ class SoftmaxSum:
 
 
 def log_sum_exps(setting: Setting, radius: float) -> Candidate | None:
-    """L1 and L2 of Σ w_i F(u_i), F(u) = log Σ_j exp u_j, u_i = A_i x + b_i, and other sums.
+    """L1 and L2 of Σ w_i F(u_i), F(u) = log Σ_j exp u_j, u_i = A_i x + b_i, plus other sums.
 
-    With 0 <= D²F <= c I, c = min(1/2, max p), and the bounds of D³F and D⁴F that `cumulant_bounds`
-    has, by Loewner ‖H‖ is at most the larger λ_max of Σ c_i w_i A_iᵀA_i over the w_i above 0, and
-    of the rest with signs turned; |D^k f[v, .., v]| is at most the sum of |w_i| ‖D^k F‖ ‖A_i v‖²
-    ‖A_i‖^(k-2). Over the ball p_j is at most its value at the centre times exp(2 r max_j ‖a_ij‖).
-    From the centre ‖D³f‖ <= ‖D³f(c)‖ + r sup ‖D⁴f‖, and ‖H‖ so.
+    0 <= D²F <= c I, c = min(1/2, max p), and `cumulant_bounds` bounds D³F and D⁴F. By the Loewner
+    order, ‖H‖ is at most the larger λ_max of Σ c_i w_i A_iᵀA_i over the w_i > 0, and of the negated
+    sum over the others; |D^k f[v, .., v]| is at most the sum of |w_i| ‖D^k F‖ ‖A_i v‖² ‖A_i‖^(k-2).
+    Over the ball p_j is at most its value at the centre times exp(2 r max_j ‖a_ij‖). From the
+    centre ‖D³f‖ <= ‖D³f(c)‖ + r sup ‖D⁴f‖, and likewise ‖H‖.
     """
     found = _recognised(setting)
     if found is None:
@@ -100,13 +100,13 @@ def log_sum_exps(setting: Setting, radius: float) -> Candidate | None:
 
 
 def _side(one: SoftmaxSum, weight: Array, share: Array) -> float:
-    """At least λ_max(Σ_i w_i s_i A_iᵀ A_i), w, s >= 0."""
+    """Upper bound on λ_max(Σ_i w_i s_i A_iᵀ A_i), w, s >= 0, where s is `share`."""
     d = np.repeat(up_mul(weight, share), len(one.rows.value) // len(weight))
     return largest_eigenvalue(quadratic_sum([one.rows], {(0, 0): d}))
 
 
 def _shares(one: SoftmaxSum, radius: float) -> Array:
-    """c_i (N,): at most 1/2, and the largest p_j over the ball."""
+    """c_i (N,): the smaller of 1/2 and the largest p_j over the ball."""
     N = len(one.u.lo)
     top = np.max(one.u.lo, axis=1, keepdims=True)
     above = value_range(table.exp, Interval(down_add(one.u.lo, -top), up_add(one.u.hi, -top)))
@@ -120,7 +120,7 @@ def _shares(one: SoftmaxSum, radius: float) -> Array:
 
 @once_per_setting
 def _recognised(setting: Setting) -> tuple[tuple[SoftmaxSum, ...], Rest] | None:
-    """None where the objective is of another kind or too large."""
+    """The softmax sums and the rest; None where the objective is of another kind or too large."""
     variables = set(setting.variables)
     split = log_sums(setting.objective, variables, _affine_of(setting.objective, variables))
     if split is None:
@@ -167,7 +167,7 @@ def _sums(setting: Setting, one: LogSum) -> SoftmaxSum | None:
 
 
 def _features(setting: Setting, one: LogSum) -> tuple[Rows, Array] | None:
-    """The z of u = W z + b, of which it is summed over the units, and their norms."""
+    """The z of u = W z + b, where the sum is over the units, and their norms; otherwise None."""
     order = postorder(one.u)
     layer = layer_at(one.u, dependents(order, set(setting.variables).__contains__))
     if layer is None or one.summed != (layer.units,):
@@ -185,7 +185,7 @@ def _features(setting: Setting, one: LogSum) -> tuple[Rows, Array] | None:
 
 
 def _rows(setting: Setting, one: LogSum, order: Axes, k: int) -> tuple[Rows, Array] | None:
-    """The rows of u as they are, and at least the norms of k of them together."""
+    """The rows of u themselves, and upper bounds on the norms of each k of them together."""
     n, shape = setting.n, concrete(one.u.shape, setting.sizes)
     if prod(shape) * n > _MOST_NUMBERS:
         return None

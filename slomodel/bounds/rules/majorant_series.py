@@ -21,7 +21,7 @@ from slomodel.bounds.setting import Candidate, Setting, once_per_setting
 
 RULE = "majorant series"
 _SMALL_SHARE = 1e-3
-"""Terms below this share of a bound are told together."""
+"""Terms below this fraction of a bound are reported together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Series:
         return total(series_terms(self.sizes, 3, radius).values())
 
     def claim(self, rule: str, radius: float) -> Candidate:
-        """What a strategy of this name claims for a ball."""
+        """The candidate of a rule with this name for a ball."""
         return Candidate(
             f"{rule}: ‖H(c)‖ + Σ k(k-1) s_k r^(k-2)",
             self.first(radius),
@@ -67,7 +67,7 @@ class Series:
         )
 
     def told(self, order: int, radius: float) -> tuple[str, ...]:
-        """The terms that add up, each with what it is mostly of; small ones together."""
+        """The terms that add up, each with its dominant product of blocks; small ones together."""
         every = series_terms(self.sizes, order, radius)
         terms = {k: term for k, term in every.items() if self.sizes[k] > 0.0}
         whole = total([self.hessian if order == 2 else 0.0, *terms.values()])
@@ -91,7 +91,7 @@ class Series:
         return tuple(lines)
 
     def _mostly(self, degree: int) -> str:
-        """The product of blocks that counts most in a part, as ` mostly U² V`."""
+        """The dominant product of blocks in a part, as `, mostly of U^2 V`."""
         part = self.parts.get(degree)
         if part is None or part.blocks == 1 or not len(part.coefficients):
             return ""
@@ -105,7 +105,8 @@ class Series:
 
 
 def majorant_series(setting: Setting, radius: float) -> Candidate | None:
-    """Banach: |f_k(h)| <= s_k ‖h‖^k gives its symmetric form the norm s_k at most, and so
+    """L1 and L2 from |f_k(h)| <= s_k ‖h‖^k, by which the symmetric form of f_k has a norm of at
+    most s_k (Banach), and so
 
     ‖D²f_k(h)‖ <= k(k-1) s_k ‖h‖^(k-2), ‖D³f_k(h)‖ <= k(k-1)(k-2) s_k ‖h‖^(k-3).
     """

@@ -1,4 +1,4 @@
-"""Objectives of degree at most two in their variables: the Hessian is one matrix."""
+"""Objectives of degree at most two in their variables: the Hessian is constant."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ RULE = "quadratic"
 
 
 def quadratic(setting: Setting, radius: float) -> Candidate | None:
-    """L1 = ‖H‖₂ and L2 = 0 over any ball, where no variable is left in the graph of the Hessian.
+    """L1 = ‖H‖₂ and L2 = 0 over any ball, where the graph of the Hessian has no variable.
 
     Hypothesis: the objective is a polynomial, so that graph is its Hessian everywhere. It is
-    enclosed entry by entry.
+    enclosed elementwise.
     """
     variables = set(setting.variables)
     if setting.n == 0 or not is_polynomial_graph(setting.objective, variables):
@@ -35,8 +35,8 @@ def quadratic(setting: Setting, radius: float) -> Candidate | None:
 
 
 def linear(setting: Setting, radius: float) -> Candidate | None:
-    """L1 = L2 = 0, over any ball, where the objective is a polynomial and no variable is left in
-    the gradient.
+    """L1 = L2 = 0 over any ball, where the objective is a polynomial and its gradient has no
+    variable.
     """
     variables = set(setting.variables)
     if not is_polynomial_graph(setting.objective, variables):

@@ -1,4 +1,4 @@
-"""Sums over elements of scalar functions of few affine numbers: ridge functions and their like."""
+"""Sums over elements of scalar functions of a few affine numbers, such as ridge functions."""
 
 from __future__ import annotations
 
@@ -40,24 +40,26 @@ from slomodel.bounds.structure.short_sums import with_short_sums
 
 RULE = "separable sums"
 _AT_BEST = 0.7
-"""Quartic forms make bounds of D⁴f hardly less than such a share of what they were."""
+"""Quartic forms hardly reduce bounds on D⁴f below this fraction."""
 _WORTH = 0.98
-"""Shares by which bounds are to become less."""
+"""Factor by which a bound must improve for the work to pay."""
 
 
 def separable_sums(setting: Setting, radius: float) -> Candidate | None:
-    """Loewner: f = Σ_i w_i φ_i(u_i), u_pi = a_pi·x + b_pi, has H = Σ_i w_i Σ_pq φ_i,pq a_pi a_qiᵀ.
+    """L1 and L2 of f = Σ_i w_i φ_i(u_i), u_pi = a_pi·x + b_pi, by the Loewner order.
 
-    Over the ball u_pi is within r‖a_pi‖ of its value at the centre. Where w_i φ_i,pq lies in
-    C_pq ± R_pq there, by |R_pq x y| <= R_pq (δ x² + y²/δ)/2 for every δ > 0,
+    H = Σ_i w_i Σ_pq φ_i,pq a_pi a_qiᵀ. Over the ball u_pi is within r‖a_pi‖ of its value at the
+    centre. Where w_i φ_i,pq lies in C_pq ± R_pq there, by |R_pq x y| <= R_pq (δ x² + y²/δ)/2 for
+    every δ > 0,
 
         Σ_i A_i(C - E) <= H <= Σ_i A_i(C + E),  A_i(M) = Σ_pq M_pq a_pi a_qiᵀ, E diagonal,
 
-    and ‖H‖ is at most the larger of λ_max of the right and -λ_min of the left; for one argument
-    these have the weights inf and sup of w_i φ_i''. In the same way D³f = Σ_i w_i Σ φ_i,pqr a_pi ⊗
-    a_qi ⊗ a_ri is that of the middles of the ranges, a fixed form, plus at most their radii against
-    |a·v|³. From the centre each end goes alone: vᵀH(c + d)v <= λ_max(H(c)) + r ‖D³f(c)‖ + r²/2 sup
-    D⁴f[v, v, w, w], and so for -f. Hypothesis: each φ_i is C¹ (C² for L2): `smoothness` shows it.
+    and ‖H‖ is at most the larger of λ_max of the right-hand side and -λ_min of the left-hand side;
+    for one argument these have the weights sup and inf of w_i φ_i''. In the same way D³f = Σ_i w_i
+    Σ φ_i,pqr a_pi ⊗ a_qi ⊗ a_ri is that of the midpoints of the ranges, a fixed form, plus at most
+    their radii against |a·v|³. From the centre each end is bounded separately: vᵀH(c + d)v <=
+    λ_max(H(c)) + r ‖D³f(c)‖ + r²/2 sup D⁴f[v, v, w, w], and likewise for -f. Hypothesis: each φ_i
+    is C¹ (C² for L2), which `smoothness` proves.
     """
     parts = _parts(setting)
     if parts is None and 0 < setting.n <= MOST_VARIABLES:
@@ -70,7 +72,7 @@ def separable_sums(setting: Setting, radius: float) -> Candidate | None:
 
 
 def over_ball(setting: Setting, parts: tuple[ElementSum[Rows], ...], radius: float) -> Candidate:
-    """What `separable_sums` claims of these parts."""
+    """The candidate of `separable_sums` for these parts."""
     over = _over(setting, parts, radius)
     if over.order < 1:
         return Candidate(RULE, np.inf, np.inf, over.reason)
@@ -111,7 +113,7 @@ def over_ball(setting: Setting, parts: tuple[ElementSum[Rows], ...], radius: flo
 
 @dataclass(frozen=True, slots=True)
 class SumAtCentre:
-    """The parts there, at least λ_max(± H(c)), and D³f(c)."""
+    """The parts at the centre, upper bounds on λ_max(± H(c)), and D³f(c)."""
 
     parts: Sequence[Weighted]
     ends: Ends
@@ -123,7 +125,7 @@ class SumAtCentre:
 
 
 def _over(setting: Setting, parts: tuple[ElementSum[Rows], ...], radius: float) -> Over:
-    """`parts_over_ball`; over the centre alone computed once."""
+    """`parts_over_ball`, cached for the centre alone."""
     if radius > 0.0:
         return parts_over_ball(setting, parts, radius)
     return _over_centre(setting, parts)
@@ -147,8 +149,9 @@ def _by_ends(centre: SumAtCentre, fourth: Ends, radius: float) -> float:
 def _from_centre(
     setting: Setting, over: Over, centre: SumAtCentre, radius: float, others: Ends
 ) -> tuple[float, float, Ends]:
-    """L1 by ends and L2, both from the centre, and D⁴f: by quartic forms where there are such and
-    that may make them less than the others.
+    """L1 by ends and L2, both from the centre, and bounds on D⁴f.
+
+    The latter use quartic forms where these exist and may improve on the others.
     """
     fourth = fourth_order_ends(over.parts, _useless(centre, radius, others))
     L1 = _by_ends(centre, fourth, radius)
@@ -170,8 +173,9 @@ def _from_centre(
 
 
 def _useless(centre: SumAtCentre, radius: float, others: Ends) -> Ends:
-    """About what D⁴f is to be below at each end if bounds by it, that quartic forms may make less,
-    are to be less than others.
+    """Estimates of the values below which D⁴f must be at each end to improve on the others.
+
+    They allow for the reduction that quartic forms may achieve.
     """
     slope = (others[1] - centre.third.norm) / radius
     upper, lower = (
@@ -189,7 +193,9 @@ def _along_ball(
     radius: float,
     least: float,
 ) -> float:
-    """L1 by majorants along the ball of one ridge function, end by end; inf if it is not less."""
+    """L1 by majorants along the ball of one ridge function, for each end; inf if not an
+    improvement.
+    """
     found = max(centre.ends)
     if not found < _WORTH * least < np.inf:
         return float(np.inf)
@@ -203,7 +209,7 @@ def _along_ball(
 
 
 def _largest(setting: Setting, form: Quartic) -> float:
-    """The largest value; cached for balls over which D⁴f is the same."""
+    """Upper bound on the form's largest value; cached for balls over which D⁴f is the same."""
     known = _largest_values(setting)
     key = (form.value.tobytes(), form.near.error)
     if key not in known:
@@ -213,7 +219,7 @@ def _largest(setting: Setting, form: Quartic) -> float:
 
 @once_per_setting
 def _largest_values(setting: Setting) -> dict[tuple[bytes, float], float]:
-    """The largest values of quartic forms by their Gram matrices and their errors."""
+    """A cache of bounds on quartic forms, keyed by their Gram matrices and errors."""
     return {}
 
 
@@ -224,7 +230,7 @@ def has_parts(setting: Setting) -> bool:
 
 @once_per_setting
 def _parts(setting: Setting) -> tuple[ElementSum[Rows], ...] | None:
-    """None where the objective is of another kind or too large."""
+    """The parts; None where the objective is of another kind or too large."""
     if not 0 < setting.n <= MOST_VARIABLES:
         return None
     found = elements(setting.objective, setting.variables)

@@ -1,4 +1,6 @@
-"""‖Y - Σ_i x_i^⊗k‖²: the series of a majorant by vectors, and D³f at the centre in closed form."""
+"""‖Y - Σ_i x_i^⊗k‖²: the series of a majorant in the vectors' lengths; D³f at the centre
+exactly.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +35,10 @@ Monomials = dict[tuple[int, ...], float]
 
 @dataclass(frozen=True, slots=True)
 class Centre:
-    """The vectors c (m, d) at the centre, α = c cᵀ, and by q the symmetric parts of R(c_i, .., c_i)
-    with q arguments left (m, d, .., d), R = Y - Σ c_i^⊗k.
+    """The vectors c (m, d) at the centre, α = c cᵀ, and R = Y - Σ c_i^⊗k contracted with them.
+
+    `residual` holds, by q, the symmetric parts of R(c_i, .., c_i) with q arguments left (m, d, ..,
+    d).
     """
 
     order: int
@@ -48,7 +52,7 @@ class Centre:
 
 
 def symmetric_powers(setting: Setting, radius: float) -> Candidate | None:
-    """L1 and L2 of f = w ‖Y - Σ x_i^⊗k‖² and a quadratic, as `majorant_series` has them.
+    """L1 and L2 of f = w ‖Y - Σ x_i^⊗k‖² plus a quadratic, by the series of `majorant_series`.
 
     With x = c + h, R = Y - Σ c_i^⊗k and Δ_i = x_i^⊗k - c_i^⊗k, f/w = ‖R‖² - 2 Σ ⟨R, Δ_i⟩ + Σ_ij
     ⟨Δ_i, Δ_j⟩. The first sum has the parts C(k, q) R(c_i^(k-q), h_i^q), at most C(k, q) times the
@@ -57,7 +61,7 @@ def symmetric_powers(setting: Setting, radius: float) -> Candidate | None:
         ⟨Δ_i, Δ_j⟩ = (α + β + β' + γ)^k - (α + β)^k - (α + β')^k + α^k,
 
     a sum of products with γ or with β β', all with positive coefficients: |α|, ‖c_i‖ t_j, ‖c_j‖ t_i
-    and t_i t_j in their place give a majorant in t_i = ‖h_i‖. Only the symmetric part of Y counts.
+    and t_i t_j in their place give a majorant in t_i = ‖h_i‖. Only the symmetric part of Y matters.
     """
     series = symmetric_terms(setting)
     return None if series is None else series.claim(RULE, radius)
@@ -91,7 +95,7 @@ def symmetric_terms(setting: Setting) -> Series | None:
 
 
 def _centre(setting: Setting, found: PowerSum) -> Centre | None:
-    """None where that would be long."""
+    """The values at the centre; None where they are too expensive."""
     x = np.asarray(setting.values[found.vectors], dtype=np.float64)
     x = x[np.newaxis] if x.ndim == 1 else (x.T if found.turned else x)
     k, (m, d) = found.order, x.shape
@@ -114,8 +118,8 @@ def _centre(setting: Setting, found: PowerSum) -> Centre | None:
 
 
 def _symmetric_part(Y: Interval) -> Interval:
-    """The mean over all orders of the axes, an axis at a time: Σ over j of the swaps (i j), i <= j,
-    is a sum over representatives of the cosets.
+    """The mean over all permutations of the axes, one axis at a time: Σ over j of the swaps (i j),
+    i <= j, is a sum over representatives of the cosets.
     """
     for j in range(1, len(Y.shape)):
         swaps = [Y.each(partial(np.swapaxes, axis1=i, axis2=j)) for i in range(j)]
@@ -140,7 +144,7 @@ def _form_norm(a: Interval) -> float:
 
 
 def _majorant(centre: Centre) -> Monomials:
-    """Bounds of the parts of f/w by exponents in the lengths of the vectors' changes."""
+    """Upper bounds on the parts of f/w, by their exponents in the lengths of the h_i."""
     k, m = centre.order, centre.count
     result: Monomials = {}
 
@@ -162,7 +166,9 @@ def _majorant(centre: Centre) -> Monomials:
 
 
 def _pair(k: int, alpha: float, first: float, second: float) -> Monomials:
-    """Of ⟨Δ_i, Δ_j⟩ by the powers of t_i and t_j: k!/(a! b! b'! g!) α^a β^b β'^b' γ^g."""
+    """Majorant of ⟨Δ_i, Δ_j⟩ by powers of t_i and t_j: terms k!/(a! b! b'! g!) α^a β^b β'^b'
+    γ^g.
+    """
     result: Monomials = {}
     for g in range(k + 1):
         for b in range(k + 1 - g):
@@ -183,8 +189,8 @@ def _pair(k: int, alpha: float, first: float, second: float) -> Monomials:
 def _third_norm(centre: Centre) -> float:
     """Upper bound on ‖D³f(c)‖/w; inf for many unknowns.
 
-    f_3(h)/w = -2 C(k, 3) Σ R(c_i^(k-3), h_i³) + Σ_ij 2 k(k-1) α^(k-2) γ β + k(k-1)(k-2) α^(k-3)
-    β² β', both orders of i and j together, and D³f is 6 times its symmetric form.
+    f_3(h)/w = -2 C(k, 3) Σ R(c_i^(k-3), h_i³) + Σ_ij 2 k(k-1) α^(k-2) γ β + k(k-1)(k-2) α^(k-3) β²
+    β', with (i, j) and (j, i) combined, and D³f is 6 times its symmetric form.
     """
     k, (m, d) = centre.order, centre.c.shape
     n = m * d
@@ -208,7 +214,9 @@ def _third_norm(centre: Centre) -> float:
 
 
 def _placed(blocks: Array, own: Array) -> Array:
-    """(n, n, n) with blocks[i, j] at (i, j, j), those of i = j from `own`."""
+    """The array (n, n, n) with blocks[i, j] at (i, j, j), where those with i = j come from
+    `own`.
+    """
     m, d = own.shape[:2]
     result = np.zeros((m, d, m, d, m, d))
     for j in range(m):

@@ -1,4 +1,4 @@
-"""The rules, each with what it reads and when it is worth its time."""
+"""The table of rules, each with what it reads and when it is worth its cost."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from slomodel.bounds.setting import Candidate, Setting
 
 @dataclass(frozen=True, slots=True)
 class BoundRule:
-    """One principle: `bound` gives both constants over a ball, None where it does not apply.
+    """One principle: `bound` bounds both constants over a ball, or is None where it does not apply.
 
     `reads_written`: it looks for elementwise sums, which the Gram form hides, and takes the
     objective as written. `is_unlimited`: it holds over the whole space too. `is_quick`: it takes
-    milliseconds. `is_long`: for which settings it takes so long that it is left out where another
-    rule is enough. `closes_gaps`: it costs more, for where the others leave a gap to the
+    milliseconds. `is_long`: the settings for which it is so slow that it is skipped where another
+    rule suffices. `closes_gaps`: it costs more, for settings where the others leave a gap to the
     derivatives at the centre.
     """
 
@@ -42,7 +42,7 @@ class BoundRule:
 
     @property
     def stage(self) -> int:
-        """0: always; 1: where no other is enough; 2: where the others leave a gap."""
+        """0: always; 1: where no other suffices; 2: where the others leave a gap."""
         return 2 if self.closes_gaps else int(self.is_long is not None)
 
 
@@ -59,4 +59,4 @@ RULES = (
     BoundRule(symmetric_powers),
     BoundRule(entries_over_ball, closes_gaps=True),
 )
-"""In any order: each is sound alone, and the least of each bound counts."""
+"""In any order: each is sound by itself, and the least of each bound is used."""

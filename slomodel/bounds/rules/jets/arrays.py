@@ -1,8 +1,8 @@
-"""Jets: bounds M_k >= 0 of the norms of derivatives of order k = 0..3 by blocks of variables.
+"""Jets: upper bounds M_k on the norms of derivatives of order k = 0..3 by blocks of variables.
 
-M_k has an axis of length B, the number of blocks, for each derivative: M_k[b1..bk] is at least
-‖D_{b1..bk} u(x)[v_1..v_k]‖ over the ball and over unit vectors v_i of the blocks. All M_k are
-symmetric. Operations here take and give upper bounds, enlarged as in `rounded_up`.
+M_k has an axis of length B, the number of blocks, for each derivative: M_k[b1..bk] is an upper
+bound on ‖D_{b1..bk} u(x)[v_1..v_k]‖ over the ball and over unit vectors v_i of the blocks. All M_k
+are symmetric. Operations here take and return upper bounds, rounded up as in `rounded_up`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from slomodel.bounds.arithmetic.rounding import Array
 from slomodel.bounds.arithmetic.upper_bounds import rounded_up
 
 ORDER = 3
-"""The highest derivative carried."""
+"""The highest order of derivatives."""
 Jet = tuple[Array, ...]
 
 
@@ -33,19 +33,19 @@ def scaled(factor: float, a: Array) -> Array:
 
 
 def constant(value: float, blocks: int) -> Jet:
-    """The jet of what does not vary."""
+    """The jet of a constant node."""
     return (rounded_up(np.asarray(value)), *(np.zeros((blocks,) * k) for k in range(1, ORDER + 1)))
 
 
 def variable(value: float, block: int, blocks: int) -> Jet:
-    """The jet of a block: its derivative along itself is the identity of norm at most 1."""
+    """The jet of a block: its derivative along itself is the identity, of norm at most 1."""
     first = np.zeros(blocks)
     first[block] = 1.0
     return (rounded_up(np.asarray(value)), first, *constant(0.0, blocks)[2:])
 
 
 def least(jets: Sequence[Jet]) -> Jet:
-    """The smaller of bounds of one thing, by entry."""
+    """The entrywise minimum of several jets that bound the same node."""
     result = jets[0]
     for other in jets[1:]:
         result = tuple(np.minimum(a, b) for a, b in zip(result, other, strict=True))
@@ -57,14 +57,14 @@ def multiple(factor: float, jet: Jet) -> Jet:
 
 
 def total(jets: Sequence[Jet]) -> Jet:
-    """Bounds of a sum."""
+    """The jet of a sum."""
     if len(jets) == 1:
         return jets[0]
     return tuple(rounded_up(np.sum(list(orders), axis=0)) for orders in zip(*jets, strict=True))
 
 
 def largest(jets: Sequence[Jet]) -> Jet:
-    """Bounds of what is one of several at each point."""
+    """The jet of a node that equals one of several at each point."""
     return tuple(np.maximum.reduce(orders) for orders in zip(*jets, strict=True))
 
 
@@ -75,7 +75,7 @@ def spread(a: Array) -> Array:
 
 def product(pairs: Sequence[tuple[Jet, Jet]]) -> Jet:
     """Leibniz: D^k(uv) = Σ over subsets S of the slots of D^S u D^(rest) v; each term's norm is
-    bounded by the least of the pairs of norms.
+    bounded by the least over the pairs of norms.
     """
 
     def both(i: int, j: int) -> Array:
@@ -83,7 +83,7 @@ def product(pairs: Sequence[tuple[Jet, Jet]]) -> Jet:
         return found[0] if len(found) == 1 else np.minimum.reduce(found)
 
     def turned(i: int, j: int) -> Array:
-        """The term with j slots of v first."""
+        """The term with the j slots of v first."""
         found = [times(v[j], u[i]) for u, v in pairs]
         return found[0] if len(found) == 1 else np.minimum.reduce(found)
 
@@ -110,7 +110,8 @@ def shift(a: Array, radii: Array, radius: float) -> Array:
 
 
 def centred(jet: Jet, centre: Sequence[Array], orders: int, radii: Array, radius: float) -> Jet:
-    """M_k <= the same at the centre + what M_(k+1) adds along the ball, for k < `orders`.
+    """The jet improved by M_k <= its value at the centre plus the shift by M_(k+1), for k <
+    `orders`.
 
     Hypothesis: the node is C^(orders - 1) with a derivative of order `orders` almost everywhere on
     the ball, so D^k u(x) = D^k u(c) + ∫ D^(k+1) u [x - c].

@@ -1,8 +1,8 @@
-"""From norms of derivatives by blocks to the two constants.
+"""Closure from norms of derivatives by blocks to the two constants.
 
-By Banach the norm of a symmetric form on a Hilbert space is its largest value at one unit vector;
-with t_b = ‖v_b‖ a form with blocks of norm at most A[b1..bk] is at most Σ A[b1..bk] t_b1..t_bk, so
-that its norm is at most that of the array A >= 0 of the blocks' norms.
+By Banach's theorem the norm of a symmetric form on a Hilbert space is its largest value at a single
+unit vector; with t_b = ‖v_b‖, a form with blocks of norm at most A[b1..bk] is at most Σ A[b1..bk]
+t_b1..t_bk, so that its norm is at most that of the array A >= 0 of the blocks' norms.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ def form_norm(A: Array) -> float:
 
 
 def symmetric(A: Array) -> Array:
-    """The least over all orders of the axes: they bound the same block of a symmetric form."""
+    """The least over all permutations of the axes, which bound the same block of a symmetric
+    form.
+    """
     result = A
     for order in permutations(range(A.ndim)):
         result = np.minimum(result, A.transpose(order))
@@ -51,9 +53,9 @@ def symmetric(A: Array) -> Array:
 
 
 def stacked(parts: Sequence[tuple[int, Array]], count: int) -> Array:
-    """Bounds by variable of the gradient as an array with the gradient's block in front.
+    """Bounds per variable on the gradient as an array with the gradient's block in front.
 
-    Several variables of one block count together by the root of the sum of squares.
+    Several variables of one block are combined by the root of the sum of squares.
     """
     shape = parts[0][1].shape if parts else ()
     rows = []
@@ -71,10 +73,10 @@ def _length(arrays: Sequence[Array]) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class BlockBounds:
-    """Bounds by block over the ball of ∇f's derivatives of order 1 to 3, and at its centre.
+    """Bounds by block over the ball on ∇f's derivatives of order 1 to 3, and at its centre.
 
-    Hypothesis: f is C² there, and C³ or the bounds of order 3 are inf.
-    `hessian` and `third` are ‖H(c)‖ and ‖D³f(c)‖, `hessian_blocks` the norms of H(c)'s blocks.
+    Hypothesis: f is C² there, and either C³ or the bounds of order 3 are inf. `hessian` and `third`
+    are ‖H(c)‖ and ‖D³f(c)‖, `hessian_blocks` the norms of H(c)'s blocks.
     """
 
     over: tuple[Array, Array, Array]
@@ -84,7 +86,7 @@ class BlockBounds:
     hessian_blocks: Array
 
     def enclosure(self, first: float, second: float) -> Enclosure:
-        """With bounds on ‖H‖ and ‖D³f‖ over the ball."""
+        """The enclosure, with given bounds on ‖H‖ and ‖D³f‖ over the ball."""
         fourth = both_ends(form_norm(self.over[2]))
         return Enclosure(
             DerivativeBounds(both_ends(self.hessian), self.third),
@@ -93,8 +95,10 @@ class BlockBounds:
 
 
 def close_blocks(pieces: BlockBounds) -> Closure:
-    """The two constants of a C² objective; beside the general closure a block of H(x) is within
-    Σ_b r sup ‖D_b H_block‖ of that of H(c).
+    """The two constants of a C² objective.
+
+    In addition to the general closure, a block of H(x) is within Σ_b r sup ‖D_b H_block‖ of that of
+    H(c).
     """
     r = pieces.radius
     radii = np.full(len(pieces.hessian_blocks), r)

@@ -1,4 +1,4 @@
-"""Jets of functions applied by elements, from ranges of the functions' derivatives."""
+"""Jets of elementwise functions, from ranges of the functions' derivatives."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from slomodel.bounds.rules.jets.mixed_norms import Norm, flattened, is_entrywise
 
 @dataclass(frozen=True, slots=True)
 class Derivatives:
-    """What is known of φ over the ball, elementwise: bounds of |φ^(k)| and the range of φ'.
+    """Bounds on φ over the ball, elementwise: upper bounds on |φ^(k)| and the range of φ'.
 
-    A bound is 0 or at least `FLOOR`: its product with bounds of the inner derivatives must not
+    A bound is 0 or at least `FLOOR`: its product with bounds on the inner derivatives must not
     underflow, as a later factor may be 1e300.
     """
 
@@ -39,9 +39,9 @@ class Derivatives:
 
 @dataclass(frozen=True, slots=True)
 class Inner:
-    """Jets of u along the axes of φ(u): in the wanted norm, entrywise, and of single entries.
+    """Jets of u along the axes of φ(u): in the required norm, entrywise, and of single entries.
 
-    `rows` has rows as maxima, so that each row counts by its length; `columns` has columns so.
+    `rows` has rows as maxima, so that the longest row counts; `columns` likewise.
     """
 
     own: Jet
@@ -54,10 +54,11 @@ class Inner:
 def composed(derivatives: Derivatives, inner: Inner, norm: Norm) -> Jet:
     """Faà di Bruno: D^k φ(u) = Σ over partitions of the k slots of φ^(parts)(u) Π D^part u.
 
-    Of a product of arrays by elements, an entrywise norm is at most that norm of one factor and
-    the largest entries of the others; any factor may be the one, φ^(parts) too. A spectral norm is
-    at most the entrywise one, for two factors the longest row of one and column of the other, and
-    for one with φ' in m ± d everywhere |m| times the spectral norm plus d times the entrywise one.
+    An entrywise norm of an elementwise product is at most that norm of one factor times the largest
+    entries of the others, for any choice of the factor, including φ^(parts). A spectral norm is at
+    most the entrywise one; for two factors at most the longest row of one times the longest column
+    of the other; and for a single factor with φ' in m ± d everywhere, at most |m| times the
+    spectral norm plus d times the entrywise one.
     """
     flat_norm = flattened(norm)
     lengths = [derivatives.norm(k, flat_norm) for k in range(ORDER + 1)]
@@ -84,13 +85,13 @@ def _x(factor: float, a: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """Norms of products of two or three derivatives of u by elements."""
+    """Norms of elementwise products of two or three derivatives of u."""
 
     inner: Inner
     entrywise: bool
 
     def of(self, i: int, j: int) -> Array:
-        """Of D^i u and D^j u, the slots of the first in front."""
+        """The product of D^i u and D^j u, the slots of the first in front."""
         flat, entry = self.inner.flat, self.inner.entry
         found = [times(flat[i], entry[j]), times(entry[i], flat[j])]
         if not self.entrywise:
@@ -99,7 +100,7 @@ class _Pair:
         return np.asarray(np.minimum.reduce(found))
 
     def triple(self) -> Array:
-        """Of D u three times: one entrywise factor, or a row and a column, and entries."""
+        """The product of three D u: one entrywise factor, or a row and a column, times entries."""
         flat, entry = self.inner.flat[1], self.inner.entry[1]
         found = [times(times(a, b), c) for a, b, c in _orders(flat, entry, entry)]
         if not self.entrywise:

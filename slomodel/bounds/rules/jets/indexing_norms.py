@@ -1,4 +1,4 @@
-"""How norms pass through nodes that only move elements: `Gather`, `Scatter` and `Reshape`."""
+"""Norms of nodes that only rearrange elements: `Gather`, `Scatter` and `Reshape`."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from slomodel.bounds.rules.jets.product_norms import Options
 from slomodel.ir.expr import Affine
 
 LARGEST_COUNT = 10_000_000
-"""Beyond so many positions multiplicities are bounded by the number of positions."""
+"""Beyond this many positions, multiplicities are bounded by the number of positions."""
 
 
 def gathered(index: Sequence[Affine], iterated: Sizes, indexed: Sizes, norm: Norm) -> Options:
     """‖w‖ for w[o] = u[index(o)], o over `iterated`, u of shape `indexed`.
 
     Once the maxima are fixed, if each axis of u depends on at most one axis of w, w is a submatrix
-    of u with the axes on the sides of those they depend on: ‖w‖ <= ‖u‖. Else Σ|w|² counts each
-    element of u at most μ times: ‖w‖ <= ‖w‖_F <= √μ ‖u‖_F, both with the maxima fixed.
+    of u with the axes on the sides of those they depend on: ‖w‖ <= ‖u‖. Otherwise Σ|w|² contains
+    each element of u at most μ times: ‖w‖ <= ‖w‖_F <= √μ ‖u‖_F, both with the maxima fixed.
     """
     free = [
         [axis for axis, c in enumerate(one.coefficients) if c and norm[axis] != "m"]
@@ -40,11 +40,11 @@ def gathered(index: Sequence[Affine], iterated: Sizes, indexed: Sizes, norm: Nor
 def scattered(index: Sequence[Affine], iterated: Sizes, indexed: Sizes, norm: Norm) -> Options:
     """‖w‖ for w[index(o)] += u[o], u of shape `iterated`, w of shape `indexed`.
 
-    If each axis of w depends on at most one axis of u, no two elements meet and w is u between
-    zeros; an axis of u that rows and columns of w depend on makes blocks on a diagonal. Else an
-    element of w is a sum of at most μ of u: ‖w‖ <= ‖w‖_F <= √μ ‖u‖_F (Cauchy-Schwarz), where an
-    axis of u stays a maximum if it alone determines an axis of w that is one; entry by entry,
-    |w| <= μ max|u|.
+    If each axis of w depends on at most one axis of u, no two elements collide and w is u padded
+    with zeros; an axis of u that rows and columns of w depend on gives blocks on a diagonal.
+    Otherwise an element of w is a sum of at most μ elements of u: ‖w‖ <= ‖w‖_F <= √μ ‖u‖_F
+    (Cauchy–Schwarz), where an axis of u stays a maximum if it alone determines an axis of w that is
+    one; entry by entry, |w| <= μ max|u|.
     """
     uses = [[axis for axis, c in enumerate(one.coefficients) if c] for one in index]
     if all(len(own) <= 1 for own in uses):
@@ -63,7 +63,7 @@ def scattered(index: Sequence[Affine], iterated: Sizes, indexed: Sizes, norm: No
 
 
 def listed(places: Sequence[NDArray[np.intp]], indexed: Sizes) -> float:
-    """√μ, rounded up, for the largest number μ of times that one element is at the places."""
+    """√μ, rounded up, for the largest number μ of times that one element occurs at the places."""
     if not places or not places[0].size:
         return 1.0
     flat = np.ravel_multi_index(tuple(places), indexed)
@@ -73,7 +73,9 @@ def listed(places: Sequence[NDArray[np.intp]], indexed: Sizes) -> float:
 def _multiplicity(
     index: Sequence[Affine], iterated: Sizes, indexed: Sizes, live: Sequence[int]
 ) -> int:
-    """How often at most one element is indexed while the axes not in `live` are fixed."""
+    """Largest number of times that one element is indexed while the axes not in `live` are
+    fixed.
+    """
     count = prod(iterated[axis] for axis in live)
     if count > LARGEST_COUNT or count == 0:
         return max(count, 1)
@@ -94,9 +96,9 @@ def _multiplicity(
 def reshaped(before: Sizes, after: Sizes, norm: Norm) -> Options:
     """‖w‖ for w the elements of u in C order, u of shape `before`, w of shape `after`.
 
-    Both shapes fall into runs of axes with equal products. A run of w all on one side is that side
-    in u. A run of maxima and one other side takes elements out of the run of u on that side, so
-    that is not less; rows and columns within one run leave the Frobenius norm.
+    Both shapes split into runs of axes with equal products. A run of w all on one side is that side
+    in u. A run of maxima and one other side takes elements out of the run of u on that side, so the
+    norm is not less there; rows and columns within one run leave only the Frobenius norm.
     """
     runs = _runs(before, after)
     if runs is None:

@@ -1,10 +1,10 @@
-"""The mixed norms of arrays in which bounds are propagated, and their values of known arrays.
+"""Mixed norms of arrays, in which bounds are propagated, and their values for known arrays.
 
-A norm of an array is a word with a letter for each axis: `m` for an axis over which the maximum
-is taken, `r` and `c` for the row and column axes of the matrices whose spectral norm is taken.
-Of a matrix, `rr` is the Frobenius norm (one column), `rc` the spectral norm, `mr` the largest
-Euclidean norm of a row, `rm` of a column, `mm` the largest entry; `r` is a vector's length.
-A word stands for one norm with rows and columns exchanged, and axes of length 1 are maxima.
+A norm of an array is a word with a letter for each axis: `m` for an axis over which the maximum is
+taken, `r` and `c` for the row and column axes of the matrices whose spectral norm is taken. For a
+matrix, `rr` is the Frobenius norm (one column), `rc` the spectral norm, `mr` the largest Euclidean
+norm of a row, `rm` of a column, `mm` the largest entry; `r` is a vector's length. Exchanging rows
+and columns does not change the norm of a word, and axes of length 1 are maxima.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Sizes = tuple[int, ...]
 
 
 def canonical(norm: Norm, shape: Sizes) -> Norm:
-    """The one word of this norm of arrays of this shape."""
+    """The unique word of this norm for arrays of this shape."""
     letters = ["m" if size == 1 else letter for letter, size in zip(norm, shape, strict=True)]
     first = next((letter for letter in letters if letter != "m"), "r")
     if first == "c":
@@ -39,12 +39,14 @@ def flattened(norm: Norm) -> Norm:
 
 
 def is_entrywise(norm: Norm) -> bool:
-    """True for a norm that sees only absolute values of entries, and grows with each of them."""
+    """Whether the norm depends on absolute values of entries only, and increases with each of
+    them.
+    """
     return "c" not in norm
 
 
 def below(finer: Norm, coarser: Norm) -> bool:
-    """True when ‖u‖ in the first norm is at most that in the second, for every u.
+    """Whether ‖u‖ in the first norm is at most that in the second, for every u.
 
     Fixing indices takes a submatrix, whose spectral norm is not larger; and a spectral norm is at
     most the Frobenius norm of the same entries.
@@ -59,14 +61,15 @@ def below(finer: Norm, coarser: Norm) -> bool:
 
 
 def entries(norm: Norm, shape: Sizes) -> int:
-    """How many entries the matrices of the norm have: ‖u‖ <= √entries max|u|."""
+    """The number of entries of the matrices of the norm: ‖u‖ <= √entries max|u|."""
     return prod(size for letter, size in zip(norm, shape, strict=True) if letter != "m")
 
 
 def measure(mid: Array, rad: Array | None, norm: Norm) -> float:
-    """At least the norm of every array within `rad` of `mid`: ‖mid‖ + ‖rad‖, the second entrywise.
+    """Upper bound on the norm of every array within `rad` of `mid`: ‖mid‖ + ‖rad‖, the second
+    entrywise.
 
-    An entrywise larger array of numbers >= 0 has a larger Frobenius norm, which is what is added.
+    An entrywise larger nonnegative array has a larger Frobenius norm, which is the one added.
     """
     if mid.size == 0:
         return 0.0

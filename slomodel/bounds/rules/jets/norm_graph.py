@@ -1,4 +1,4 @@
-"""What the propagation of norms needs once a centre: normal form, wanted norms, rules, centre."""
+"""The data of the propagation of norms that depend on the centre only."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from slomodel.ir.expr import Expr, Input
 from slomodel.ir.walk import dependents, postorder
 
 _MOST_NORMS = 48
-"""A node has no more norms than these: what else is asked of it is answered by larger ones."""
+"""Largest number of norms per node; requests for further ones are answered by larger norms."""
 _MOST_BLOCKS = 10
 
 
 @dataclass(slots=True)
 class Prepared:
-    """The gradient's graph with, for each node that varies, the norms that are wanted of it.
+    """The gradient's graph with, for each node that depends on x, the norms that are required.
 
     `blocks` numbers the variables by name; beyond `_MOST_BLOCKS` several share a number, which
-    bounds them together. `centre` and `measured` have what was asked for of nodes at the centre.
+    bounds them together. `centre` and `measured` cache values and norms of nodes at the centre.
     Elements that the gradient does not depend on are set to 0 (`neutral`), which changes a node but
     not the gradient.
     """
@@ -49,13 +49,13 @@ class Prepared:
 
     @property
     def block_names(self) -> tuple[str, ...]:
-        """The variables of each block, joined where they share it."""
+        """The names of the variables of each block, joined if there are several."""
         found = [[name for name, k in self.blocks.items() if k == b] for b in range(self.count)]
         return tuple("+".join(sorted(names)) for names in found)
 
     @property
     def numbers(self) -> int:
-        """How many elements all nodes have together."""
+        """The total number of elements of all nodes."""
         return sum(prod(self.scope.shape(node)) for node in self.order)
 
     def at_centre(self, node: Expr, norm: Norm) -> float:
@@ -67,7 +67,7 @@ class Prepared:
         return self.measured[key]
 
     def enclosed(self, *nodes: Expr) -> dict[Expr, Interval]:
-        """Intervals at the centre of these nodes and of what is below; made when first asked."""
+        """Intervals at the centre of these nodes and of those below them; computed on first use."""
         if any(node not in self.centre for node in nodes):
             self.centre = enclose(nodes, {}, self.setting.sizes, known=self.centre, live=self.live)
         return self.centre
@@ -76,7 +76,7 @@ class Prepared:
         return frobenius(self.scope.shape(root))
 
     def available(self, node: Expr, norm: Norm) -> Norm:
-        """The norm itself, or a larger one that is kept."""
+        """The norm itself, or a larger one that is propagated."""
         own = self.norms[node]
         if norm in own:
             return norm
@@ -85,7 +85,7 @@ class Prepared:
 
 @once_per_setting
 def prepare(setting: Setting) -> Prepared:
-    """The graph of a setting's gradient with what is wanted of it. Raises MissingRule where a node
+    """The graph of a setting's gradient with the required norms. Raises MissingRule where a node
     has no rule.
     """
     roots, values = normal_form(setting.gradient, setting.variables, setting.values, setting.sizes)
@@ -103,7 +103,7 @@ def prepare(setting: Setting) -> Prepared:
 
 
 def _want(prepared: Prepared) -> None:
-    """The norms of every node that those of the roots are bounded from, users before operands."""
+    """Collect the norms of every node that bound those of the roots, users before operands."""
     wanted: dict[Expr, dict[Norm, None]] = {}
 
     def ask(node: Expr, norm: Norm) -> None:
@@ -116,7 +116,7 @@ def _want(prepared: Prepared) -> None:
     for node in reversed(prepared.order):
         if node not in wanted:
             continue
-        # Larger norms first, so that they are there to bound the smaller ones.
+        # Larger norms first, so that they are available to bound the smaller ones.
         own = sorted(wanted[node], key=lambda norm: (norm.count("m"), norm.count("c")))
         prepared.norms[node] = own
         if node not in prepared.scope.moving or isinstance(node, Input):

@@ -1,4 +1,4 @@
-"""For each node kind, from which norms of its operands each of its own norms is bounded."""
+"""For each node kind, the norms of operands from which each norm of the node is bounded."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from slomodel.reference import positions
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """w = Σ_k ± L_k(operand k): a norm of w is at most the sum of those that the options give."""
+    """w = Σ_k ± L_k(operand k): a norm of w is at most the sum of those given by the options."""
 
     operands: tuple[Expr, ...]
     options: tuple[Options, ...]
@@ -30,7 +30,7 @@ class Linear:
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """w = Σ u v: two operands and the norms in which they may be taken together."""
+    """w = Σ u v: two operands and the pairs of norms in which they may be combined."""
 
     left: Expr
     right: Expr
@@ -39,10 +39,10 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Each element of w is that of one of the operands, laid along w's axes.
+    """Each element of w is an element of one of the operands, broadcast along w's axes.
 
-    `whole` are the norms to take where one operand is all of w, `parts` in an entrywise norm that
-    is not smaller, where elements come from both.
+    `whole` holds the norms to use where one operand provides all of w, `parts` those, in an
+    entrywise norm that is not smaller, where elements come from both.
     """
 
     operands: tuple[Expr, ...]
@@ -52,9 +52,11 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Elementwise:
-    """w = φ(u) by elements, one operand u moving. Options for u laid along w's axes.
+    """w = φ(u) elementwise, with a single operand u that depends on x; options for u along w's
+    axes.
 
-    In the norm itself, in its entrywise form, with rows as maxima, with columns, and by entries.
+    In the norm itself, in its entrywise form, with rows as maxima, with columns as maxima, and for
+    single entries.
     """
 
     operand: Expr
@@ -82,7 +84,7 @@ class Scope:
 
 @singledispatch
 def norm_rule(node: Expr, norm: Norm, scope: Scope) -> Rule:
-    """The rule for a norm of a node that depends on a variable, and is none itself.
+    """The rule for a norm of a node that depends on a variable and is not one itself.
 
     Raises MissingRule for a kind without one.
     """
@@ -120,7 +122,9 @@ def _(node: Scatter, norm: Norm, scope: Scope) -> Rule:
 
 
 def _by_list(node: Gather | Scatter, iterated: Sizes, indexed: Sizes, scope: Scope) -> Rule:
-    """A norm is at most Frobenius', and an element is met at most μ times: ‖w‖ <= √μ ‖u‖_F."""
+    """A norm is at most the Frobenius norm, and an element occurs at most μ times: ‖w‖ <= √μ
+    ‖u‖_F.
+    """
     operand = node.operands[0]
     found = listed(positions(node.index, iterated, indexed, scope.sizes, scope.tables), indexed)
     whole = canonical("r" * operand.rank, scope.shape(operand))
@@ -135,7 +139,7 @@ def _(node: Reshape, norm: Norm, scope: Scope) -> Rule:
 
 @norm_rule.register
 def _(node: Extreme, norm: Norm, scope: Scope) -> Rule:
-    """An element of w or of its derivatives is one of u: of a slice, the entrywise norms hold."""
+    """An element of w or of its derivatives is one of u: the entrywise norms of a slice hold."""
     operand = node.operands[0]
     kept = iter(flattened(norm))
     over = "r" if "r" in norm else "m"
@@ -181,7 +185,7 @@ def _(node: Map, norm: Norm, scope: Scope) -> Rule:
 
 
 def _halves(norm: Norm) -> tuple[Norm, Norm]:
-    """The norm with its rows, and with its columns, as maxima."""
+    """The norm with its rows as maxima, and the norm with its columns as maxima."""
     return norm.replace("r", "m").replace("c", "r"), norm.replace("c", "m")
 
 

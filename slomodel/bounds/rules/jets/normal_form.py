@@ -1,4 +1,4 @@
-"""Graphs in the form that norms are propagated through: few kinds of products, at most two factors.
+"""The normal form of graphs through which norms are propagated: few kinds of products, two factors.
 
 Values are those of the graph; only the order of operations changes.
 """
@@ -28,11 +28,11 @@ def normal_form(
     values: Mapping[Input, Array],
     sizes: Mapping[str, int],
 ) -> tuple[tuple[Expr, ...], dict[Input, Array]]:
-    """The roots with contractions in pairs, quotients as products, few functions of several moving
-    operands; and all values, those of new data with them.
+    """The roots in normal form, and all values including those of new data.
 
-    The objective does not depend on the value of `still`, so that this becomes data: its value at
-    the given point.
+    Contractions are in pairs, quotients are products, and few functions have several operands that
+    depend on x. The objective does not depend on the value of `still`, which therefore becomes
+    data: its value at the given point.
     """
     known = dict(values)
     frozen = [n for n in postorder(*roots) if isinstance(n, Map) and n.function is still]
@@ -49,7 +49,7 @@ def normal_form(
         return _rewritten(node, own, sizes)
 
     result = substitute(tuple(roots), stand_ins)
-    while True:  # a rewritten node may hold new ones to rewrite
+    while True:  # a rewritten node may contain further nodes to rewrite
         again = rewrite(result, rule)
         if again == result:
             return result, known
@@ -78,7 +78,7 @@ def _moves(node: Expr, variables: Collection[Expr]) -> bool:
 
 
 def _aligned(node: Map, form: Callable[..., Expr]) -> Expr:
-    """The form of the operands laid along the node's axes."""
+    """The normal form of the operands, broadcast along the node's axes."""
     result = form(*build.aligned(node))
     if result.shape == node.shape:
         return result
@@ -111,7 +111,7 @@ def _whole_power(x: Expr, k: int) -> Expr:
 
 def _doubled(node: Scan, length: int) -> Expr:
     """y[i] = a[i] y[i-1] + b[i] by steps d = 1, 2, 4, …: (a, b) becomes (a a', a b' + b), where a'
-    and b' are those d places before, 0 where there is none: then y[i] = a[i] y[i-2d] + b[i].
+    and b' are those d places before, 0 where there are none: then y[i] = a[i] y[i-2d] + b[i].
     """
     factor, term = node.operands
     step = 1
@@ -123,7 +123,7 @@ def _doubled(node: Scan, length: int) -> Expr:
 
 
 def _moved(operand: Expr, axis: int, by: int) -> Expr:
-    """The elements moved `by` places up an axis, zeros before them."""
+    """The elements shifted `by` places up an axis, zeros before them."""
     shape = (*operand.shape[:axis], operand.shape[axis] - by, *operand.shape[axis + 1 :])
     rank = operand.rank
 
@@ -137,7 +137,7 @@ def _moved(operand: Expr, axis: int, by: int) -> Expr:
 
 
 def _paired(node: Einsum, sizes: Mapping[str, int]) -> Expr:
-    """A product of many factors as products of two, each time the smallest result."""
+    """A product of many factors as products of two, each time the pair of least cost."""
     dims = concrete(node.dims, sizes)
     factors: list[tuple[Expr, Axes]] = list(zip(node.operands, node.inputs, strict=True))
     while len(factors) > 2:
@@ -154,7 +154,7 @@ def _paired(node: Einsum, sizes: Mapping[str, int]) -> Expr:
 def _einsum(
     factors: Sequence[tuple[Expr, Axes]], output: Axes, absent: Axes, dims: Sequence[Dim]
 ) -> Expr:
-    """The sum of products over the labels of the factors and over `absent`, and no others."""
+    """The sum of products over the labels of the factors and over `absent` only."""
     used = [*(label for _, own in factors for label in own), *output, *absent]
     number = {label: k for k, label in enumerate(dict.fromkeys(used))}
     inputs = [tuple(number[label] for label in own) for _, own in factors]

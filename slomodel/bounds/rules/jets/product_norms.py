@@ -1,18 +1,18 @@
-"""How norms pass through a product of two arrays summed over labels: one inequality for all.
+"""Norms of a product of two arrays summed over labels: one inequality for all cases.
 
-Let w = Σ u v, the labels of w split by its norm into maxima P, rows A and columns B. For fixed P,
-w is the matrix of A against B. Reading x over A, first u then v act on it:
+Let w = Σ u v, the labels of w split by its norm into maxima P, rows A and columns B. For fixed P, w
+is the matrix of A against B. Reading x over A, first u then v act on it:
 
     ‖w‖ <= ‖u‖ ‖v‖,  u: rows its own labels in A, columns its own labels in B, summed labels and
                         shared labels in B, maxima P and shared labels in A;
                      v: rows its own labels in A, summed labels and shared labels in A, columns
                         its own labels in B, maxima P and shared labels in B.
 
-Proof. u ⊗ 1 maps x to an array over (u's own B, v's own A, summed, shared): it is block diagonal
-in the shared labels in A, which stay, so its norm is the largest of the blocks'; v ⊗ 1 maps that
-to an array over B, block diagonal in the shared labels in B. Of the same kind is the rule with v
-acting first. With matrices this is ‖UV‖_F <= ‖U‖₂‖V‖_F, the longest row of UV at most that of U
-times ‖V‖₂, and so on; ‖U∘V‖₂ <= the longest row of U times the longest column of V.
+Proof. u ⊗ 1 maps x to an array over (u's own B, v's own A, summed, shared): it is block diagonal in
+the shared labels in A, which are preserved, so its norm is the largest norm of a block; v ⊗ 1 maps
+that to an array over B, block diagonal in the shared labels in B. The rule with v acting first is
+of the same kind. For matrices these are ‖UV‖_F <= ‖U‖₂‖V‖_F, the longest row of UV at most that of
+U times ‖V‖₂, and so on; ‖U∘V‖₂ <= the longest row of U times the longest column of V.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Sides = dict[int, str]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """‖w‖ <= factor · Π_k ‖operand k‖ in the norms of each option; the least of them counts."""
+    """‖w‖ <= factor · Π_k ‖operand k‖ in the norms of each option; the least of them is used."""
 
     factor: float
     norms: tuple[tuple[Norm, ...], ...]
@@ -38,10 +38,11 @@ class Options:
 def product_options(
     inputs: Sequence[Axes], output: Axes, norm: Norm, size: Mapping[int, int]
 ) -> Options:
-    """The ways to bound a sum of products of at most two operands (labels as of `Einsum`).
+    """Options that bound a sum of products of at most two operands (labels as in `Einsum`).
 
-    A label that only one operand has and the result lacks is summed against a vector of ones, one
-    that no operand has is a vector of ones or a factor, one twice in the result makes a diagonal.
+    A label that only one operand has and the result lacks is summed against a vector of ones; one
+    that no operand has is a vector of ones or a factor; one that occurs twice in the result makes a
+    diagonal.
     """
     sides = output_sides(output, norm)
     present = {label for own in inputs for label in own}
@@ -60,7 +61,7 @@ def product_options(
 
 
 def output_sides(output: Axes, norm: Norm) -> Sides:
-    """The side of each label; on a diagonal of rows with columns, blocks: the maximum."""
+    """The side of each label; a diagonal of rows with columns consists of blocks: the maximum."""
     letters: dict[int, set[str]] = {}
     for label, letter in zip(output, norm, strict=True):
         letters.setdefault(label, set()).add(letter)
@@ -74,7 +75,9 @@ def _uses(inputs: Sequence[Axes], label: int) -> int:
 def _option(
     inputs: Sequence[Axes], sides: Sides, order: str, size: Mapping[int, int]
 ) -> tuple[Norm, ...]:
-    """The operands' norms; `order` has the side of summed labels in each: `c` for the first act."""
+    """The operands' norms; `order` gives the side of summed labels in each: `c` for the first to
+    act.
+    """
     result = []
     for k, own in enumerate(inputs):
         acts_on = "r" if order[k] == "c" else "c"
@@ -88,7 +91,7 @@ def _option(
 
 
 def undominated(found: Sequence[tuple[Norm, ...]]) -> tuple[tuple[Norm, ...], ...]:
-    """Without the options that another one is never above."""
+    """The options without those that another one never exceeds."""
     kept: list[tuple[Norm, ...]] = []
     for one in dict.fromkeys(found):
         if any(all(map(below, other, one)) for other in kept):

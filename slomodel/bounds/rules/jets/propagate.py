@@ -1,4 +1,4 @@
-"""Jets of every node of the gradient's graph over a ball, in the norms that are wanted of it."""
+"""Jets of every node of the gradient's graph over a ball, in the norms that are required."""
 
 from __future__ import annotations
 
@@ -32,10 +32,11 @@ from slomodel.ir.function import ANALYTIC
 
 @dataclass(slots=True)
 class BallJets:
-    """A ball round the centre of `prepared`, and what is known of the nodes there.
+    """A ball around the centre of `prepared`, with the ranges and jets of the nodes there.
 
-    `ranges` are intervals over the box round the ball, `orders` how often each node is
-    continuously differentiable in it. `below` are the jets at the centre, None for the centre.
+    `ranges` are intervals over the box around the ball; `orders` states how often each node is
+    continuously differentiable in it. `below` are the jets at the centre, None for the centre
+    itself.
     """
 
     prepared: Prepared
@@ -54,7 +55,7 @@ class BallJets:
         return self.found[node, self.prepared.available(node, norm)]
 
     def roots(self) -> list[Jet]:
-        """The jets of the gradient's parts, by variable."""
+        """The jets of the gradient's components, by variable."""
         own = self.prepared
         return [self.look(root, own.root_norm(root)) for root in own.roots]
 
@@ -65,11 +66,11 @@ def propagate(
     centre: BallJets | None = None,
     known: Mapping[Expr, Interval] = MappingProxyType({}),
 ) -> BallJets:
-    """The jets over the ball of this radius; `centre` are those of radius 0, which sharpen them.
+    """The jets over the ball of this radius; `centre` are those of radius 0, which tighten them.
 
-    `known` are intervals of some nodes over the ball, which need not hold over the box round it.
+    `known` are intervals of some nodes over the ball; they need not hold over the box around it.
     """
-    # A larger ball has no smaller bounds, and radii near underflow would lose their products.
+    # Bounds over a larger ball are valid, and products with radii near underflow would be lost.
     radius = max(radius, FLOOR) if radius > 0.0 else 0.0
     setting = prepared.setting
     boxes = boxed(prepared.values)
@@ -134,7 +135,9 @@ def _least(ball: BallJets, operand: Expr, options: Options) -> Jet:
 
 
 def _capped(ball: BallJets, node: Expr, norm: Norm, jet: Jet) -> Jet:
-    """No larger than in a larger norm, nor than at the centre with what the ball adds to it."""
+    """The jet capped by those in larger norms, and by that at the centre plus its growth over the
+    ball.
+    """
     own = ball.prepared
     larger = [o for o in own.norms[node] if (node, o) in ball.found and below(norm, o)]
     if larger:
@@ -142,7 +145,7 @@ def _capped(ball: BallJets, node: Expr, norm: Norm, jet: Jet) -> Jet:
     if node not in own.scope.moving:
         return jet
     value = rounded_up(np.asarray(own.at_centre(node, norm)))
-    # Continuous: the value. C^k: the derivatives up to the k-th, the next one almost everywhere.
+    # Continuous: the value. C^k: derivatives up to the k-th, with the next one almost everywhere.
     orders = ball.orders[node] + 1
     centre: Sequence[Array] = (value,)
     if ball.below is not None:
@@ -151,7 +154,9 @@ def _capped(ball: BallJets, node: Expr, norm: Norm, jet: Jet) -> Jet:
 
 
 def _chosen(ball: BallJets, node: Map, rule: Choice, norm: Norm) -> Jet:
-    """Which elements come from which operand: surely all from one, or it is not known."""
+    """The jet of a choice: of one operand if all elements certainly come from it, otherwise of
+    both.
+    """
     taken = _taken(ball, node)
     for k, all_of_it in enumerate(taken):
         if all_of_it:
@@ -164,7 +169,7 @@ def _chosen(ball: BallJets, node: Map, rule: Choice, norm: Norm) -> Jet:
 
 
 def _taken(ball: BallJets, node: Map) -> tuple[bool, bool]:
-    """Whether every element surely is the first operand's, and the second's."""
+    """Whether every element certainly is the first operand's, and whether the second's."""
     aligned = [_laid(ball.ranges[o], node, k) for k, o in enumerate(node.operands)]
     if node.function is table.where:
         condition = aligned[0]
@@ -207,7 +212,7 @@ def _derivatives(ball: BallJets, node: Map, operand: Expr) -> Derivatives:
 
 
 def _narrowed(ball: BallJets, node: Expr) -> Interval:
-    """The range of a node: over the box, and within its largest entry's way from the centre."""
+    """The range of a node over the box, intersected with its growth from the centre."""
     box = ball.ranges[node]
     if ball.radius == 0.0 or ball.orders[node] < 0:
         return box

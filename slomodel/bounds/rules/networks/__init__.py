@@ -1,1 +1,1 @@
-"""Layered networks: derivatives along one direction by sample, summed over samples by norms."""
+"""Layered networks: derivatives along one direction per sample, summed over samples by norms."""

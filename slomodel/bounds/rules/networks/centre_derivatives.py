@@ -1,12 +1,12 @@
 """The Hessian and the third derivative of a network's loss at the centre, and their norms.
 
 The gradient is computed with tangents: along each unit direction for the Hessian, along pairs of
-them for the third derivative. A result is a polynomial in numbers that are known to within errors,
-which bound its own by `sums_of_products`, along directions of ones: row sums bound the norm of
-what is not negative, A[v, v, v] <= Σ A_ijk (|v_i|³ + |v_j|³ + |v_k|³) / 3.
+them for the third derivative. The results are polynomials in numbers with known errors, which bound
+the errors of the results by `sums_of_products`, along directions of ones: row sums bound the norm
+of nonnegative forms, A[v, v, v] <= Σ A_ijk (|v_i|³ + |v_j|³ + |v_k|³) / 3.
 
-Written out by hand because it takes 5 to 20 times less than intervals of the Hessian's graph do: 5
-and 39 ms for 57 unknowns and 100 samples, 11 and 218 ms for two hidden layers of 89 unknowns.
+Written by hand because it takes 5 to 20 times less than intervals of the Hessian's graph: 5 and 39
+ms for 57 unknowns and 100 samples, 11 and 218 ms for two hidden layers of 89 unknowns.
 """
 
 from __future__ import annotations
@@ -28,17 +28,18 @@ from slomodel.bounds.stopping import pause
 
 _FACTORS = 40
 _FLOPS_OF_HESSIAN, _FLOPS_OF_THIRD = 0.125, 1.75
-"""Operations for each product of two unknowns with a sample, in matrix products of several numbers
-at once, and with an element of the widest layer.
+"""Operations per pair of unknowns: for the Hessian times the samples, for the third derivative times
+the elements of the widest layer and the longest side of a weight.
 """
 _MOST_THIRD_UNKNOWNS = 100
-"""The norm of a cubic form of more variables is not bounded closely."""
+"""Largest number of variables for which the norm of a cubic form is bounded tightly."""
 
 
 @dataclass(frozen=True, slots=True)
 class Along:
-    """Directions (P, h, d + 1) by layer, and what they do: u' (P, h, N), z' (P, d + 1, N),
-    adjoints δ' of u (P, h, N) and λ' of z (P, d, N).
+    """Directions (P, h, d + 1) by layer, and the derivatives along them.
+
+    u' (P, h, N), z' (P, d + 1, N), adjoints δ' of u (P, h, N) and λ' of z (P, d, N).
     """
 
     V: list[Array]
@@ -174,11 +175,11 @@ def network_hessian_norm(values: Values, effort: Effort = DEFAULT) -> float:
 
 
 def _hessian(own: Numbers, back: Backward) -> Array:
-    """All entries (n, n), from what a shift of each unit's u does, by sample.
+    """All entries (n, n), from the effect of a shift of each unit's u, per sample.
 
     The weight of a unit and a feature z_a shifts u by z_a, so that with the adjoints δ_m and the
     derivatives ' along the shift its row is Σ_i z_a (δ_m' z_m + δ_m z_m') for the layers m from its
-    own on; those below are the same by symmetry.
+    own on; those below follow by symmetry.
     """
     sizes = [len(W) * len(z) for W, z in zip(own.W, own.z, strict=True)]
     starts = np.cumsum([0, *sizes])
@@ -212,8 +213,8 @@ def _within(delta: Array, z: Array) -> Array:
 
 
 def _shifted(own: Numbers, back: Backward, layer: int, unit: int) -> list[tuple[int, Array, Array]]:
-    """For each layer from this one on its number, δ' (h, N) and z' (d + 1, N) along a shift of a
-    unit's u.
+    """For each layer from this one on: its index, and δ' (h, N) and z' (d + 1, N) along a shift of
+    a unit's u.
     """
     last = len(own.W) - 1
     u = {layer: np.zeros_like(own.slopes[layer][0])}

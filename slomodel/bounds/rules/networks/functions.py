@@ -1,4 +1,6 @@
-"""A function of a network's elements over intervals: all of them, or fewer that hold them."""
+"""A scalar function over a network's intervals: one by one, or over fewer intervals that cover
+them.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ ORDERS = 4
 _HULLS = 256
 _BINS = 2**11
 Sizes = tuple[Interval, list[Array], Smoothness]
-"""A range (h, N), the sizes of the derivatives of orders 1 to 4 (h, N), and how smooth it is."""
+"""A range (h, N), magnitudes of the derivatives of orders 1 to 4 (h, N), and the smoothness."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +46,9 @@ class Function:
         return [self.weight * a.each(wide) for a in found], smooth
 
     def sizes(self, u: Interval, is_large: bool) -> Sizes:
-        """The range over intervals u (h, N), and the sizes of the derivatives of orders 1 to 4; of
-        a large network by fewer intervals that hold all.
+        """The range over intervals u (h, N), and magnitudes of the derivatives of orders 1 to 4.
+
+        For a large network over fewer intervals that cover all of u.
         """
         found = None
         if is_large:
@@ -61,14 +64,14 @@ class Function:
     def _ranges(
         self, graphs: Mapping[Slots, Expr], u: Interval, data: Mapping[Input, Interval]
     ) -> tuple[list[Interval], Smoothness]:
-        """Without the weight, by order."""
+        """Ranges by order, without the weight."""
         found = element_ranges(self.own.value, graphs, {self.own.arguments[0]: u}, data, self.spans)
         orders = sorted(graphs, key=len)
         return [found.derivatives[slots] for slots in orders], found.smooth
 
     def _by_table(self, u: Interval) -> Sizes | None:
-        """Derivatives over bins of one length that cover all intervals: the largest over those that
-        an interval touches. None where intervals are unbounded or the function has a kink.
+        """Derivatives over bins of equal length that cover all intervals: the maximum over the bins
+        that an interval touches. None where intervals are unbounded or the function has a kink.
         """
         lo, hi = float(np.min(u.lo)), float(np.max(u.hi))
         if not (np.isfinite([lo, hi]).all() and lo < hi):
@@ -87,8 +90,8 @@ class Function:
         return self.weight * value[0].each(partial(np.reshape, shape=u.shape)), sizes, smooth
 
     def _by_neighbours(self, u: Interval) -> Sizes | None:
-        """Over the hulls of elements whose data are equal, in the order of their middles. None
-        where there would be too many hulls.
+        """Derivatives over hulls of elements with equal data, consecutive in the order of their
+        midpoints. None where there would be too many hulls.
         """
         flat, data = u.each(np.ravel), self._data()
         keys = np.stack([end for a in data.values() for end in (a.lo, a.hi)])
@@ -115,7 +118,7 @@ class Function:
 
 
 def _bin(ends: Array, x: Array) -> NDArray[np.intp]:
-    """Where x is between `ends`, which are of one distance but for rounding."""
+    """Index of the bin of x among `ends`, which are equidistant up to rounding."""
     share = (x - ends[0]) / (ends[-1] - ends[0]) * (len(ends) - 1)
     found = np.clip(share.astype(np.intp), 0, len(ends) - 2)
     found -= (found > 0) & (ends[found] > x)
@@ -124,7 +127,7 @@ def _bin(ends: Array, x: Array) -> NDArray[np.intp]:
 
 
 def _largest_between(a: Array, first: NDArray[np.intp], last: NDArray[np.intp]) -> Array:
-    """The largest a[:, first..last] (k, m) of (k, n), by those of runs of 2^j entries."""
+    """The largest a[:, first..last] (k, m) of (k, n), from the maxima of runs of 2^j entries."""
     levels = [a]
     while 2 << len(levels) - 1 <= a.shape[1]:
         half, before = 1 << len(levels) - 1, levels[-1]

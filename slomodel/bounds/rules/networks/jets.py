@@ -1,19 +1,19 @@
-"""Bounds of the derivatives of a network's loss along one direction, over a ball by layers.
+"""Bounds on the derivatives of a network's loss along one direction, over a ball by layers.
 
-By Banach the norm of D^k f(x) is its largest |D^k f(x)[v, .., v]| over unit v = (V_1, .., V_L), so
-one direction is enough. For sample i let s_b = ‖V_b z_(b-1),i(x)‖, t_b = ‖V_b‖_F. As V enters
-affinely, D^k u_l = W_l D^k z_(l-1) + k V_l D^(k-1) z_(l-1), and D^k z is the sum over partitions of
-the k slots of φ^(parts)(u) Π D^part u, by elements. With D_q >= |φ^(q)| over the ball
+By Banach's theorem the norm of D^k f(x) is its largest |D^k f(x)[v, .., v]| over unit v = (V_1, ..,
+V_L), so one direction suffices. For sample i let s_b = ‖V_b z_(b-1),i(x)‖, t_b = ‖V_b‖_F. As V
+enters affinely, D^k u_l = W_l D^k z_(l-1) + k V_l D^(k-1) z_(l-1), and D^k z is the sum over
+partitions of the k slots of φ^(parts)(u) Π D^part u, elementwise. With D_q >= |φ^(q)| over the ball
 
     ‖W D^k z‖ <= Σ w_π Π ‖D^part u‖,  w = ‖W(c) diag(D_1)‖ + ρ max D_1 for one part,
                                       max_j ‖W_j(c)‖ D_q,j + ρ max D_q for q >= 2 parts,
 
-since diag(φ') = diag(D_1) E with |E| <= 1, and a product by elements of q >= 2 vectors has the sum
-of its sizes at most the product of their lengths, so that the longest column counts. So all are
-polynomials in s and t with coefficients >= 0 by sample.
+since diag(φ') = diag(D_1) E with |E| <= 1, and the 1-norm of an elementwise product of q >= 2
+vectors is at most the product of their lengths, so that the longest column bounds it. All bounds
+are thus polynomials in s and t with coefficients >= 0 per sample.
 
-Over samples, with N_b^q(c)^q >= Σ_i c_i s_ib^q for ‖V_b‖ = 1, Hölder gives Σ c Π_(a<=q) s_a <= Π
-N_a^q(c) t_a, and s_b <= t_b ‖z_b-1‖ takes other factors into c.
+Over samples, with N_b^q(c)^q >= Σ_i c_i s_ib^q for ‖V_b‖ = 1, Hölder's inequality gives Σ c
+Π_(a<=q) s_a <= Π N_a^q(c) t_a, and s_b <= t_b ‖z_b-1‖ moves other factors into c.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ from slomodel.bounds.rules.networks.values import Cell, Values
 from slomodel.bounds.stopping import pause
 
 _CLOSE, _CLOSE_OF_GROUPS = 1.2, 1.02
-"""Alternatives whose bounds are about this close to the least are computed."""
+"""Alternatives whose estimates are within this factor of the least are computed."""
 _HALVINGS = 6
-"""2^6 groups of samples are enough to tell which alternatives are least."""
+"""2^6 groups of samples suffice to identify the best alternatives."""
 _FINE_HALVINGS = 8
 
 
 @dataclass(slots=True)
 class Jets:
-    """Bounds of ‖D^k u_l‖, and of ‖D^k z_l‖ by `plain`, by layer and order."""
+    """Bounds on ‖D^k u_l‖, and (`plain`) on ‖D^k z_l‖, by layer and order."""
 
     own: Bundle
     u: list[list[Samples]] = field(default_factory=list)
@@ -66,7 +66,7 @@ class Jets:
         return Samples(np.zeros((0, places), dtype=np.int64), np.zeros((0, len(one))))
 
     def outputs(self, highest: int) -> list[Samples]:
-        """Bounds of ‖D^k o_i‖, k = 0 (nothing) to `highest`, o the last layer's u."""
+        """Bounds on ‖D^k o_i‖, k = 0 (empty) to `highest`, o the last layer's u."""
         while len(self.u[-1]) <= highest:
             self._extend(len(self.u[-1]))
         return self.u[-1]
@@ -91,8 +91,10 @@ class Jets:
 
 @dataclass(slots=True)
 class NetworkJets:
-    """The bounds over one cell: `fine` by sample, or by groups of many samples over a ball, where
-    all is less sharp; `rough` has few groups and tells what is worth to be computed.
+    """The bounds over one cell.
+
+    `fine` holds them per sample, or per group if many samples over a ball make that too expensive;
+    `rough` has few groups and serves to select the alternatives that are computed.
     """
 
     values: Values
@@ -118,7 +120,7 @@ class NetworkJets:
         self.slope = min(self.slope, self._slope_from_centre())
 
     def orders(self, highest: int, lowest: int = 2) -> list[float]:
-        """At least sup ‖D^k f‖ for k = `lowest` to `highest`."""
+        """Upper bounds on sup ‖D^k f‖ for k = `lowest` to `highest`."""
         return [self._order(k) for k in range(lowest, highest + 1)]
 
     def _order(self, k: int) -> float:
@@ -127,7 +129,9 @@ class NetworkJets:
         return _largest(*terms)
 
     def _slope_from_centre(self) -> float:
-        """‖g'‖ <= ‖g'(c)‖ + (Σ (sup g'')² ‖D o[h]‖²)^½, the mean value along the way from c."""
+        """‖g'‖ <= ‖g'(c)‖ + (Σ (sup g'')² ‖D o[h]‖²)^½, by the mean value theorem along the ray
+        from c.
+        """
         both = []
         for jets in (self.fine, self.rough):
             along, steepest = jets.outputs(1)[1], jets.own.sizes[1]
@@ -142,7 +146,7 @@ class NetworkJets:
         return float(up_add(self.values.slope, change))
 
     def _bounds(self, both: Sequence[Terms]) -> tuple[Exponents, Array]:
-        """Exponents of t (M, L) of the terms and at least their values (M,)."""
+        """Exponents of t (M, L) of the terms, and upper bounds on their coefficients (M,)."""
         fine, rough = both
         which = self._chosen(rough)
         found = bounded(self.fine.own, fine, which, self.slope, largest_eigenvalues)
@@ -153,7 +157,7 @@ class NetworkJets:
         return exponents, least
 
     def _chosen(self, rough: Terms) -> Alternatives:
-        """The alternatives that are about the least."""
+        """The alternatives with nearly the least estimates."""
         every = alternatives(rough)
         about = bounded(self.rough.own, rough, every, self.slope, roughly)
         least = np.full(len(rough.c), np.inf)
@@ -163,7 +167,7 @@ class NetworkJets:
 
 
 def _terms(jets: Jets, k: int) -> Terms:
-    """D^k f[v, .., v], f = Σ g(o): the terms with one part are residual."""
+    """D^k f[v, .., v], f = Σ g(o): the terms whose partitions have one part are residual."""
     parts = products(jets.outputs(k), k)
     (alone,) = (product for sizes, product in parts if len(sizes) == 1)
     several = added(
@@ -175,7 +179,7 @@ def _terms(jets: Jets, k: int) -> Terms:
 
 
 def _largest(exponents: Exponents, values: Array) -> float:
-    """At least the polynomial's largest value for t of length 1."""
+    """Upper bound on the polynomial's largest value for ‖t‖ = 1."""
     values = rounded_up(values)
     if not np.isfinite(values).all():
         return float(np.inf)

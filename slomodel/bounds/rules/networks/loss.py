@@ -1,4 +1,4 @@
-"""Losses of networks by sample: functions of single outputs o_k, and log Σ exp of all."""
+"""Losses of networks per sample: functions of single outputs o_k, and log Σ exp of all outputs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Loss:
         return ranges, smooth
 
     def over(self, o: Interval, is_large: bool = False) -> tuple[list[Array], Smoothness]:
-        """Upper bound on ‖D^k g_i‖, k = 1 to 4, over intervals o (h, N): (N,) each."""
+        """Upper bounds on ‖D^k g_i‖, k = 1 to 4, over intervals o (h, N): (N,) each."""
         if self.weight is None and len(self.singles) == 1:
             _, (first, *higher), smooth = self.singles[0].sizes(o, is_large)
             gradient = rounded_up(np.asarray(up_norm(first, 0)))
@@ -45,7 +45,7 @@ class Loss:
     def norms(self, ranges: list[Interval], o: Interval) -> list[Array]:
         """The same from the derivatives of functions of single outputs.
 
-        D^k of these is diagonal, so that its norm is the largest entry.
+        Their D^k is diagonal, so that its norm is the largest entry.
         """
         _, gradient, *higher = ranges
         sizes = [floored(np.max(a.magnitude, axis=0)) for a in higher]

@@ -1,9 +1,10 @@
-"""Sums over samples of products of lengths, by Hölder from norms of weighted power sums.
+"""Sums over samples of products of lengths, by Hölder's inequality from weighted power sums.
 
-A term is Σ_i c_i Π s_b(i) over unit t. Its bounds are alternatives: which of its factors are taken
-into norms N_b^q, the others as the lengths that they have at most. A residual term |Σ_i g'_i · w_i|
-for ‖w_i‖ <= c_i Π s_b is that sum with c ‖g'‖ for c or, by Cauchy, G (Σ ‖w_i‖²)^½ for G = ‖g'‖_F,
-or (Σ m_i)^½ (Σ m_i s²)^½ for m = c ‖g'‖ times the lengths of the other factors.
+A term is Σ_i c_i Π s_b(i) over unit t. Its alternative bounds differ in the factors that are
+bounded by norms N_b^q; the other factors are bounded by their largest lengths. A residual term |Σ_i
+g'_i · w_i| for ‖w_i‖ <= c_i Π s_b is that sum with c ‖g'‖ for c or, by Cauchy–Schwarz, is at most G
+(Σ ‖w_i‖²)^½ for G = ‖g'‖_F, or (Σ m_i)^½ (Σ m_i s²)^½ for m = c ‖g'‖ times the lengths of the other
+factors.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _MOST_NUMBERS = 2**22
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Exponents (M, 2 L), coefficients (M, K), and which are residual (M,)."""
+    """Exponents (M, 2 L), coefficients (M, K), and which terms are residual (M,)."""
 
     exponents: Exponents
     c: Array
@@ -37,8 +38,10 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Alternatives:
-    """Of term `term` (R,): the exponents of factors in norms `picked` (R, L) and of those that
-    are not `rest` (R, L), which sum it is `kind` (R,), and the power q (R,) of the norms.
+    """Alternative bounds (R,) on the terms `term` (R,).
+
+    The exponents of the factors in norms, `picked` (R, L), and of the others, `rest` (R, L); the
+    kind of sum, `kind` (R,), and the power q (R,) of the norms.
     """
 
     term: NDArray[np.int64]
@@ -82,7 +85,7 @@ def _of_one(factors: Key, residual: bool) -> Exponents:
 
 
 def _choices(factors: Key, q: int) -> list[tuple[Key, Key]]:
-    """The different ways to pick q factors, and what is left, as exponents."""
+    """The distinct choices of q factors, and the remaining factors, as exponents."""
     every = [b for b, e in enumerate(factors) for _ in range(e)]
     found = []
     for picked in dict.fromkeys(combinations(every, q)):
@@ -119,7 +122,7 @@ def _of_power(
 
 
 def _weights(own: Bundle, terms: Terms, by: Alternatives, slope: float) -> tuple[Array, Array]:
-    """What samples weigh (R, K), and the factor in front of the norms (R,)."""
+    """The weights of samples (R, K), and the factor in front of the norms (R,)."""
     weights = terms.c[by.term]
     for b, lengths in enumerate(own.lengths):
         for k in range(int(np.max(by.rest[:, b], initial=0))):
@@ -137,10 +140,10 @@ def _weights(own: Bundle, terms: Terms, by: Alternatives, slope: float) -> tuple
 
 
 def power_norm(own: Bundle, b: int, c: Array, q: int, norm: Norm = largest_eigenvalues) -> Array:
-    """At least (Σ c_i ‖V z_(b-1),i(x)‖^q)^(1/q) for ‖V‖_F <= 1 over the ball (R,): at the centre
-    and, by Minkowski, what z moves.
+    """Upper bounds (R,) on (Σ c_i ‖V z_(b-1),i(x)‖^q)^(1/q) for ‖V‖_F <= 1 over the ball.
 
-    With Q = VᵀV, of trace 1, Σ c (zᵀQz)^(q/2) is convex in Q: largest at some Q = v vᵀ.
+    By Minkowski's inequality, the value at the centre plus that of the change of z. With Q = VᵀV,
+    of trace 1, Σ c (zᵀQz)^(q/2) is convex in Q: largest at some Q = v vᵀ.
     """
     centre = _root(power_sums(own.moments[b], c, q, norm), q)
     if b == 0:
@@ -149,8 +152,10 @@ def power_norm(own: Bundle, b: int, c: Array, q: int, norm: Norm = largest_eigen
 
 
 def _moved_norm(own: Bundle, b: int, c: Array, q: int, norm: Norm, enough: Array) -> Array:
-    """At least (Σ c_i ‖z_i(x) - z_i(c)‖^q)^(1/q): by sample, or by the layer below, where it is
-    φ'(ξ) (W(c) (z - z(c)) + h z(x)) with one h for all samples. What is `enough` is not improved.
+    """Upper bounds on (Σ c_i ‖z_i(x) - z_i(c)‖^q)^(1/q); those below `enough` are not refined.
+
+    Per sample, or from the layer below, where the change is φ'(ξ) (W(c) (z - z(c)) + h z(x)) with
+    one h for all samples.
     """
     if b == 0:
         return np.zeros(len(c))

@@ -1,4 +1,4 @@
-"""The numbers at a centre that the derivatives of a network's loss are polynomials in."""
+"""The numbers at a centre in which the derivatives of a network's loss are polynomials."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from slomodel.bounds.rules.networks.values import Values
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """By layer W (h, d), its features with a 1 (d + 1, N) where `biased`, and the derivatives of
-    orders 1 to 3 of the functions (h, N), the last those of the loss, of orders 2 and 3 without the
-    weight w (N,) times log Σ exp, whose derivatives are made of `shares` p (h, N).
+    """By layer W (h, d), its features (d, N), or (d + 1, N) with an appended 1 if there is a bias,
+    and derivatives.
 
-    `sign` is -1, or 1 for bounds of sizes.
+    `slopes` are the derivatives of orders 1 to 3 of the functions (h, N), last those of the loss;
+    of these, orders 2 and 3 exclude the weight w (N,) times log Σ exp, whose derivatives are formed
+    from `shares` p (h, N). `sign` is -1, or 1 for bounds on magnitudes.
     """
 
     W: list[Array]
@@ -35,8 +36,8 @@ class Numbers:
         return second * a + self.weight * p * (a + self.sign * _mean(p, a))
 
     def loss_third(self, a: Array, b: Array) -> Array:
-        """D³g[a, b] for a, b (.., h, N): with means under p, that of log Σ exp is p times
-        ab - a E b - b E a - E ab + 2 E a E b.
+        """D³g[a, b] for a, b (.., h, N): with means under p, that of log Σ exp is p times ab - a E
+        b - b E a - E ab + 2 E a E b.
         """
         p, (_, _, third) = self.shares, self.slopes[-1]
         at, bt, both = _mean(p, a), _mean(p, b), _mean(p, a * b)
@@ -55,14 +56,15 @@ class Numbers:
 
 
 def _mean(p: Array, a: Array) -> Array:
-    """Σ_k p_k a_k by sample (.., 1, N)."""
+    """Σ_k p_k a_k per sample (.., 1, N)."""
     return np.asarray((p * a).sum(axis=-2, keepdims=True))
 
 
 @dataclass(frozen=True, slots=True)
 class Ranges:
-    """By layer the derivatives of orders 0 to 4 of its function at the centre, those of the loss of
-    single outputs last; and of log Σ exp of the outputs its weight (N,) and shares (h, N).
+    """Derivatives of orders 0 to 4 at the centre by layer, the loss of single outputs last.
+
+    For log Σ exp of the outputs, its weight (N,) and `shares` p (h, N).
     """
 
     orders: list[list[Interval]]
@@ -83,7 +85,7 @@ def ranges_of(values: Values) -> Ranges:
 
 
 def numbers_of(values: Values, ranges: Ranges, bound: bool) -> Numbers:
-    """The middles, or the magnitudes of `sums_of_products`."""
+    """The midpoints, or with `bound` the magnitudes of `sums_of_products`."""
 
     def one(a: Interval) -> Array:
         return magnitudes(a) if bound else a.mid

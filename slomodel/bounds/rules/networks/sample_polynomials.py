@@ -1,4 +1,4 @@
-"""Polynomials in the lengths of directions with coefficients >= 0 by sample, and partitions."""
+"""Polynomials in the lengths of directions with coefficients >= 0 per sample, and partitions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_DEGREE = 16
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Different exponents (M, 2 L) of s_1..s_L, t_1..t_L, and the coefficients (M, N)."""
+    """Distinct exponents (M, 2 L) of s_1..s_L, t_1..t_L, and the coefficients (M, N)."""
 
     exponents: Exponents
     c: Array
@@ -28,7 +28,7 @@ class Samples:
 
 @cache
 def partitions(k: int) -> dict[Key, int]:
-    """By increasing sizes of the parts, how many partitions of k slots have these."""
+    """The number of partitions of k slots, keyed by the increasing sizes of their parts."""
     found: dict[Key, int] = {}
 
     def extend(sizes: Key, left: int) -> None:
@@ -47,12 +47,12 @@ def partitions(k: int) -> dict[Key, int]:
 
 
 def single(place: int, places: int, c: Array) -> Samples:
-    """c (N,) times one of the lengths."""
+    """c (N,) times a single length."""
     return Samples(np.eye(places, dtype=np.int64)[[place]], c[np.newaxis])
 
 
 def added(polynomials: Sequence[Samples]) -> Samples:
-    """The sum, equal monomials collected."""
+    """The sum, with equal monomials combined."""
     exponents = np.concatenate([p.exponents for p in polynomials])
     c = np.concatenate([p.c for p in polynomials])
     codes = exponents @ _MOST_DEGREE ** np.arange(exponents.shape[1])
@@ -77,7 +77,7 @@ def scaled(c: Array, p: Samples) -> Samples:
 
 
 def products(u: Sequence[Samples], k: int) -> list[tuple[Key, Samples]]:
-    """For each kind of partition of k slots its number times the product of the parts' bounds."""
+    """For each kind of partition of k slots, its count times the product of the parts' bounds."""
     found = []
     for parts, count in partitions(k).items():
         first, *others = parts

@@ -1,4 +1,4 @@
-"""What a cell holds of a network, by sample, or the largest over groups of samples."""
+"""The bounds of a cell of a network per sample, or their maxima over groups of samples."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ from slomodel.bounds.rules.networks.values import Cell, Values, over_cell
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """Numbers by sample or group (K,), in stacks: by layer after the first and number q of parts
-    the weights w and largest D_q (L - 1, 4, K); by layer ‖z‖ and, for q = 2, 3, 4, the sums of
-    ‖z - z(c)‖^q (L, K); of the loss ‖g'‖, the largest |g^(q)| (4, K) and the number of samples.
+    """Numbers per sample or group (K,), stacked.
+
+    By layer after the first, and number q of parts: the weights w and the largest D_q (L - 1, 4,
+    K). By layer: ‖z‖ and, for q = 2, 3, 4, the sums of ‖z - z(c)‖^q (L, K). For the loss: ‖g'‖, the
+    largest |g^(q)| (4, K) and the number of samples.
     """
 
     rho: Array
@@ -38,7 +40,9 @@ class Bundle:
 
 
 def by_sample(values: Values, cell: Cell, groups: Groups | None = None) -> Bundle:
-    """Each sample by itself; norms ‖W diag(D)‖ of the largest D of each group, where there are."""
+    """Each sample individually; norms ‖W diag(D)‖ use the largest D of each group, if there are
+    groups.
+    """
     weights, largest = [], []
     for k, level in enumerate(values.levels[1:], 1):
         sizes, rho = cell.sizes[k - 1], cell.rho[k]
@@ -64,9 +68,9 @@ def by_sample(values: Values, cell: Cell, groups: Groups | None = None) -> Bundl
 
 
 def in_groups(own: Bundle, moments: tuple[Moments, ...]) -> Bundle:
-    """The largest over each group, and sums of what is added up over its samples.
+    """Maxima over each group, and sums of the quantities that are added up over samples.
 
-    Every bound here is a sum of c_i times these, with c_i increasing in the others.
+    Every bound here is a sum of c_i times these sums, with c_i increasing in the maxima.
     """
     groups = moments[0].groups
     assert groups is not None
@@ -95,8 +99,8 @@ def in_groups(own: Bundle, moments: tuple[Moments, ...]) -> Bundle:
 
 
 def grouped(values: Values, halvings: int, finer: int = 0) -> tuple[Moments, ...]:
-    """Sums over 2^halvings groups of samples that are alike at the centre, cached; those that join
-    2^finer groups where `finer` is given.
+    """Sums over 2^halvings groups of samples that are similar at the centre, cached; they are
+    unions of 2^finer groups if `finer` is given.
     """
     key = (halvings, finer)
     if key not in values.groupings:
@@ -108,9 +112,9 @@ def grouped(values: Values, halvings: int, finer: int = 0) -> tuple[Moments, ...
 
 
 def groups_of(cell: Cell, halvings: int) -> Groups:
-    """2^halvings groups of samples that are alike, halved along what varies most in each.
+    """2^halvings groups of similar samples, each halved along the feature that varies most in it.
 
-    The samples in the order of their groups, and where each starts.
+    Returns the samples in the order of their groups, and the start of each group.
     """
     every = [*cell.loss, *(np.max(size, axis=0) for sizes in cell.sizes for size in sizes)]
     every += [np.linalg.norm(sizes[0], axis=0) for sizes in cell.sizes]
@@ -133,7 +137,7 @@ def groups_of(cell: Cell, halvings: int) -> Groups:
 
 
 def _row_norms(W: Array, size: Array, groups: Groups | None) -> Array:
-    """‖W diag(size_i)‖ for every sample (N,), which increases in size."""
+    """‖W diag(size_i)‖ for every sample (N,), which increases in `size`."""
     if groups is not None:
         order, starts = groups
         place = np.empty(len(order), dtype=np.intp)

@@ -1,4 +1,4 @@
-"""A network at a centre, with numbers, and enclosures of its arrays over a ball by layers."""
+"""A network with numeric values at a centre, and layerwise enclosures of its arrays over a ball."""
 
 from __future__ import annotations
 
@@ -31,8 +31,11 @@ _MANY_SAMPLES, _FEW_LAYERS = 2**11, 2
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One layer: W (h, d), its norm and those of its rows and columns, and at the centre its
-    features z (d, N), with a 1 below where there is a bias as `rows` (N, d), and u (h, N).
+    """One layer: W (h, d), its norm and those of its rows and columns, and its values at the
+    centre.
+
+    These are the features z (d, N), also as `rows` (N, d) with a 1 appended if there is a bias, and
+    u (h, N).
     """
 
     W: Array
@@ -47,8 +50,10 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """The levels of a network, the functions between them, the loss g, ‖g'(o(c))‖_F, sums over
-    samples by layer, by layer what its function is at the centre, and sums over groups.
+    """A network at a centre.
+
+    The levels, the functions between them, the loss g, ‖g'(o(c))‖_F, sums over samples per layer,
+    ranges of each layer's function at the centre, and sums over groups.
     """
 
     levels: tuple[Level, ...]
@@ -65,7 +70,7 @@ class Values:
 
     @property
     def is_large(self) -> bool:
-        """Whether a ball takes long: it is then bounded by groups of samples and elements."""
+        """Whether a ball is expensive: it is then bounded by groups of samples and elements."""
         return self.samples > _MANY_SAMPLES and len(self.levels) > _FEW_LAYERS
 
 
@@ -77,7 +82,7 @@ def oriented(array: Array, units: int | None) -> Array:
 
 
 def network_values(setting: Setting, net: Network) -> Values:
-    """Enclosures at the centre of everything that does not depend on a radius."""
+    """Enclosures at the centre of everything that is independent of the radius."""
     functions = (*net.activations, *net.losses)
     nodes = [layer.node for layer in net.layers] + [layer.features for layer in net.layers]
     nodes += [laid.node for one in functions for laid in one.data.values()]
@@ -156,9 +161,11 @@ def _function(
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Over W_l within `rho[l]` of their centres: by layer the largest ‖z_i‖ with its 1 (N,), the
-    largest ‖z_i - z_i(c)‖ (N,), and sizes of the derivatives of orders 1 to 4 of the activations
-    (h, N) and, as norms, of the loss (N,).
+    """Bounds over all W_l within `rho[l]` of their centres.
+
+    By layer the largest ‖z_i‖ including the appended 1 (N,), the largest ‖z_i - z_i(c)‖ (N,), and
+    magnitudes of the derivatives of orders 1 to 4 of the activations (h, N) and, as norms, of the
+    loss (N,).
     """
 
     rho: Array
@@ -171,7 +178,7 @@ class Cell:
 
 
 def over_cell(values: Values, rho: Array) -> Cell:
-    """Ranges by layers: u(x) - u(c) = W(c) (z(x) - z(c)) + h z(x) with ‖h‖_F <= rho."""
+    """Layerwise ranges by u(x) - u(c) = W(c) (z(x) - z(c)) + h z(x) with ‖h‖_F <= rho."""
     N = values.samples
     first = values.levels[0]
     lengths, moved = [floored(first.rows.length)], [np.zeros(N)]
@@ -203,7 +210,7 @@ def over_cell(values: Values, rho: Array) -> Cell:
 
 
 def _reached(level: Level, moved: Array, entries: Array, own: Array) -> Interval:
-    """Where u lies (h, N)."""
+    """Intervals (h, N) that contain u over the cell."""
     by_rows = rounded_up(np.multiply.outer(level.row_norms, moved))
     by_entries = rounded_up(floored(np.abs(level.W)) @ entries, level.W.shape[1] + 4)
     reach = rounded_up(np.minimum(by_rows, by_entries) + own)
@@ -213,8 +220,10 @@ def _reached(level: Level, moved: Array, entries: Array, own: Array) -> Interval
 def _sizes(
     values: Values, k: int, u: Interval, still: bool
 ) -> tuple[Interval, list[Array], Smoothness]:
-    """The range of the k-th function, the sizes of its derivatives, of the loss their norms, and
-    how smooth it is, over intervals u or, where all is `still`, at the centre.
+    """The range of the k-th function, magnitudes of its derivatives (norms for the loss) and
+    smoothness.
+
+    Over intervals u or, if `still`, at the centre.
     """
     is_loss = k == len(values.functions)
     if still:

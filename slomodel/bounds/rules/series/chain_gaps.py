@@ -1,4 +1,6 @@
-"""The gaps between layers of ‖(W_m + h_m) .. (W_1 + h_1) X - Y‖², as `chain_norms` names them."""
+"""The gaps between layers of ‖(W_m + h_m) .. (W_1 + h_1) X - Y‖², in the notation of
+`chain_norms`.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ Layers = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Gaps:
-    """P_ij for i < j, and B, T, L for all pairs of m layers; `norms` of each by its letter."""
+    """P_ij for i < j, and B, T, L for all pairs of m layers; `norms` by letter and pair."""
 
     m: int
     P: dict[Pair, Bounded[float]]
@@ -27,7 +29,7 @@ class Gaps:
     norms: dict[tuple[str, int, int], float]
 
     def turned(self) -> Gaps:
-        """Of the chain from the other end."""
+        """The gaps of the reversed chain."""
         last = self.m - 1
         swap = {"P": "P", "L": "L", "B": "T", "T": "B"}
 
@@ -39,7 +41,7 @@ class Gaps:
 
 
 def gaps_of(W: Sequence[Bounded[float]], X: Bounded[float], Y: Bounded[float] | None) -> Gaps:
-    """Of factors from right to left."""
+    """The gaps of a chain whose factors W are given from right to left."""
     m = len(W)
     between: dict[Pair, Bounded[float]] = {}
     for i in range(m):

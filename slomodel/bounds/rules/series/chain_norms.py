@@ -1,39 +1,39 @@
-"""Norms of the parts of ‖(W_m + h_m) .. (W_1 + h_1) X - Y‖², sums of traces taken by pairs.
+"""Norms of the parts of ‖(W_m + h_m) .. (W_1 + h_1) X - Y‖², sums of traces bounded in pairs.
 
-A part F_α, layer k moving α_k <= 2 times, is the sum of ⟨R_S, R_T⟩ over the ordered pairs of sets
-of layers with S ∩ T and S ∪ T given; R_S = P_(>s) h_s .. h_(s') P_(<s') X, P the products of
-centres, and R_∅ = W_m .. W_1 X - Y. With the gaps P_ij between layers i < j,
+A part F_α, of degree α_k <= 2 in h_k, is the sum of ⟨R_S, R_T⟩ over the ordered pairs of sets of
+layers with S ∩ T and S ∪ T given; R_S = P_(>s) h_s .. h_(s') P_(<s') X, P the products of centres,
+and R_∅ = W_m .. W_1 X - Y. With the gaps P_ij between layers i < j,
 
     B_ij = P_(<i) X Xᵀ P_(<j)ᵀ,   T_ij = P_(>i)ᵀ P_(>j),   L_ij = P_(<i) X R_∅ᵀ P_(>j),
 
 each ⟨R_S, R_T⟩ is the trace of a cyclic product of h's with gaps between, at most the product of
-‖h‖_F and of the ‖gaps‖₂. Layers below all others are taken in pairs, with s, t the lowest layers
-of S and T beside it:
+‖h‖_F and of the ‖gaps‖₂. The lowest layer i of a part is treated in pairs of traces, with s, t the
+lowest other layers of S and T:
 
- - i moves once, in S or in T: all else is the same, and between h_s and h_tᵀ there is
-   P_is h B_it + B_si hᵀ P_itᵀ. Where S has no other layer, u the highest of T, it is between h_t
-   and h_u (P_it h L_iu + B_ti hᵀ T_iu). For any matrices and unit x, y
+ - i has degree 1, in S or in T: the remaining factors coincide, and between h_s and h_tᵀ there is
+   P_is h B_it + B_si hᵀ P_itᵀ. Where S has no other layer, and u is the highest of T, the sum is
+   between h_t and h_u (P_it h L_iu + B_ti hᵀ T_iu). For any matrices and unit x, y
 
      ‖yᵀ(P h Q + U hᵀ V) x‖ <= ‖h‖_F ‖p qᵀ + v uᵀ‖_F,  p = Pᵀy, q = Qx, u = Uᵀy, v = Vx,
      ‖p qᵀ + v uᵀ‖_F² = |p|²|q|² + |v|²|u|² + 2 (p·v)(q·u),
 
-   of which the last product is at most ‖PV‖ ‖UQ‖, and the first two are at most
-   ‖ ‖Q‖² P Pᵀ + ‖V‖² U Uᵀ ‖ and ‖ ‖P‖² Qᵀ Q + ‖U‖² Vᵀ V ‖. By Cauchy the length is also at most
-   |p||q| + |v||u| <= ‖[a P, U/a]‖ ‖[Qᵀ/a, a Vᵀ]‖ for any a > 0.
+   where the last product is at most ‖PV‖ ‖UQ‖, and the first two terms are at most
+   ‖ ‖Q‖² P Pᵀ + ‖V‖² U Uᵀ ‖ and ‖ ‖P‖² Qᵀ Q + ‖U‖² Vᵀ V ‖. By Cauchy–Schwarz the norm is also at
+   most |p||q| + |v||u| <= ‖[a P, U/a]‖ ‖[Qᵀ/a, a Vᵀ]‖ for any a > 0.
 
- - i moves twice: between h_s and h_tᵀ there is P h B_ii hᵀ V, P = P_is and V = P_itᵀ (or T_iu).
+ - i has degree 2: between h_s and h_tᵀ there is P h B_ii hᵀ V, P = P_is and V = P_itᵀ (or T_iu).
    pᵀ h B hᵀ v = tr(B hᵀ M h), M = (p vᵀ + v pᵀ)/2 with the eigenvalues (p·v ± |p||v|)/2, so with
    B >= 0 it is at most ‖B‖ ‖h‖_F² (|p||v| + |p·v|)/2 <= ‖B‖ ‖h‖_F² (‖P‖‖V‖ + ‖PV‖)/2.
 
-The trace is at most the norm of this and of the gaps if two h at least are left for Frobenius
-norms: tr(h Z h' Z') <= ‖h‖_F ‖Z‖₂ ‖h'‖_F ‖Z'‖₂. A part of degree 2, with one, has the product of
-all norms. In one of degree 3 with i twice, tr(h_t P h B hᵀ V) = tr(B hᵀ M h) is at most ‖B‖ ‖h‖_F²
-max |zᵀ M z| over unit z, M = V h_t P, and for each z that is largest at an h_t of rank one, for
-which the above holds.
+The trace is at most the product of this norm and those of the gaps if at least two h are left for
+Frobenius norms: tr(h Z h' Z') <= ‖h‖_F ‖Z‖₂ ‖h'‖_F ‖Z'‖₂. A part of degree 2, with one h left, is
+bounded by the product of all norms. In a part of degree 3 with i twice, tr(h_t P h B hᵀ V) = tr(B
+hᵀ M h) is at most ‖B‖ ‖h‖_F² max |zᵀ M z| over unit z, M = V h_t P, and for each z that is largest
+at an h_t of rank one, for which the above holds.
 
-Of the highest layer the same holds with the chain turned: B and T change places, L and P are
-transposed. Where S and T have layers beside both, both are taken so; else `chain_wraps` has another
-bound.
+For the highest layer the same holds with the chain reversed: B and T are exchanged, L and P are
+transposed. Where S and T have layers beside both ends, both are treated in this way; otherwise
+`chain_wraps` has another bound.
 """
 
 from __future__ import annotations
@@ -56,9 +56,10 @@ Monomials = dict[tuple[int, ...], float]
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """Of each layer i as the lowest, s the next of S and t that of T, at (i, s, t), or T's highest
-    u at (i, s, m + u) where S has none and s is the lowest of T: the norm of what stands between
-    them, where i moves once and where twice.
+    """Norms of the factors around each layer i as the lowest, of degree 1 (`once`) and 2 (`twice`).
+
+    The key is (i, s, t) with s the next layer of S and t that of T, or (i, s, m + u) with T's
+    highest layer u where S has no other layer and s is the lowest of T.
     """
 
     gaps: Gaps
@@ -87,7 +88,7 @@ class Ends:
 
 @dataclass(frozen=True, slots=True)
 class _Between:
-    """P h Q + U hᵀ V and their norms."""
+    """P h Q + U hᵀ V, with the norms of the four matrices."""
 
     P: Bounded[float]
     Q: Bounded[float]
@@ -106,7 +107,7 @@ class _Between:
         return cls(P, Q, U, V, (p, q, w, v))
 
     def asked(self) -> dict[str, Bounded[float]]:
-        """The matrices whose norms are wanted: none of large ones or where one is 0."""
+        """The matrices whose norms are required; none if they are large or one of them is 0."""
         p, q, u, v = self.norms
         largest = max(max(one.value.shape) for one in (self.P, self.Q, self.U, self.V))
         if largest > DENSE_EIGEN or not all(0.0 < one < np.inf for one in self.norms):
@@ -135,16 +136,16 @@ class _Between:
         return min(plain, crossed, words["left shared"] * words["right shared"])
 
     def twice(self, words: dict[str, float]) -> float:
-        """Without ‖B_ii‖."""
+        """The bound for degree 2, without the factor ‖B_ii‖."""
         p, v = self.norms[0], self.norms[3]
         return 0.5 * (p * v + words["PV"]) if words else p * v
 
 
 def parts(gaps: Gaps) -> Monomials:
-    """Bounds of the parts of degree >= 2 by how often each layer moves."""
+    """Upper bounds on the parts of degree >= 2, by their degree in each layer."""
     low, high, wraps = Ends.of(gaps), Ends.of(gaps.turned()), wraps_of(gaps)
     result: Monomials = {}
-    roundings = 2**gaps.m + 32 * gaps.m  # of a sum over pairs of sets, and of products of gaps
+    roundings = 2**gaps.m + 32 * gaps.m  # sums over pairs of sets, products of gaps
     for moves in product(range(3), repeat=gaps.m):
         if sum(moves) >= 2:
             value = _part(moves, low, high, wraps)
@@ -177,7 +178,7 @@ def _part(moves: Layers, low: Ends, high: Ends, wraps: dict[Layers, float]) -> f
 def _wrap(
     size: dict[tuple[str, int, int], float], wraps: dict[Layers, float], moves: Layers, one: Layers
 ) -> float:
-    """By `chain_wraps`, where the lowest and the highest layer move once."""
+    """The bound of `chain_wraps`, where the lowest and the highest layer both have degree 1."""
     layers = [k for k, times in enumerate(moves) if times]
     key = (layers[0], layers[-1], *one[:1], *one[-1:])
     if moves[layers[0]] + moves[layers[-1]] > 2 or key not in wraps:
@@ -186,7 +187,7 @@ def _wrap(
 
 
 def _sides(moves: Layers, layers: Sequence[int]) -> Iterator[tuple[Layers, Layers]]:
-    """All ordered pairs of sets."""
+    """All ordered pairs (S, T) of sets of these layers with the given degrees."""
     for chosen in product((0, 1), repeat=sum(moves[k] == 1 for k in layers)):
         side = iter(chosen)
         in_S = {k: moves[k] == 2 or next(side) == 0 for k in layers}
@@ -197,7 +198,7 @@ def _sides(moves: Layers, layers: Sequence[int]) -> Iterator[tuple[Layers, Layer
 
 
 def _with(moves: Layers, k: int, S: Layers, T: Layers) -> list[tuple[Layers, Layers]]:
-    """With layer k in both or in one of them."""
+    """The pairs with layer k added to both sets or to either."""
     both = tuple(sorted((*S, k))), tuple(sorted((*T, k)))
     return [both] if moves[k] == 2 else [(both[0], T), (S, both[1])]
 
@@ -212,7 +213,7 @@ def _within(size: dict[tuple[str, int, int], float], S: Layers) -> float:
 
 
 def _end(ends: Ends, moves: Layers, S: Layers, T: Layers) -> float:
-    """The lowest layer with its neighbours, S and T without it."""
+    """The norm at the lowest layer; S and T are given without it."""
     i = next(k for k, times in enumerate(moves) if times)
     table = ends.once if moves[i] == 1 else ends.twice
     if S and T:
@@ -222,7 +223,7 @@ def _end(ends: Ends, moves: Layers, S: Layers, T: Layers) -> float:
 
 
 def _one_end(ends: Ends, moves: Layers, S: Layers, T: Layers) -> float:
-    """The lowest layer with its neighbours and all gaps above."""
+    """The norm at the lowest layer, times the norms of all gaps above it."""
     size = ends.gaps.norms
     top = size["T", S[-1], T[-1]] if S and T else 1.0
     return _end(ends, moves, S, T) * _within(size, S) * _within(size, T) * top

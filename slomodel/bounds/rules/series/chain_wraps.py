@@ -1,15 +1,17 @@
-"""Where only one of two sides of a chain has layers between its outer two: four traces in one.
+"""Chains where only one of S and T has layers between the outer two: four traces as one.
 
-With i the lowest and j the highest layer of a part, each moving once, and t .. u the layers between
-them, all of one side, the four traces that differ in the sides of i and j have, at that side's end,
+With i the lowest and j the highest layer of a part, each of degree 1, and t .. u the layers between
+them, all in one of the sets, the four traces that differ in the sets of i and j have, at that set's
+end,
 
     A K C,  A = [P_it h_i, B_ti h_iᵀ],  K = [L_ij, B_ij; T_ij, P_ijᵀ],  C = [h_j P_uj; h_jᵀ T_ju],
 
-P_it and P_uj the gaps between these layers. For any scales a and c > 0 of the rows and columns of
-K its norm is at most ‖[P_it/a_1, B_ti/a_2]‖ ‖diag(a) K diag(c)‖ ‖[P_ujᵀ/c_1, T_juᵀ/c_2]‖ for h with
-‖h‖₂ = 1: at a unit y it is |yᵀA|² <= |P_itᵀy|² + |B_tiᵀy|². If one layer t is between, the trace is
+P_it and P_uj the gaps between these layers. For any scales a and c > 0 of the rows and columns of K
+its norm is at most ‖[P_it/a_1, B_ti/a_2]‖ ‖diag(a) K diag(c)‖ ‖[P_ujᵀ/c_1, T_juᵀ/c_2]‖ for h with
+‖h‖₂ = 1: for unit y, |yᵀA|² <= |P_itᵀy|² + |B_tiᵀy|². If a single layer t is between, the trace is
 that of h_t A K C, bounded by a Frobenius norm of A or of C, ‖A‖_F² <= ‖P_it‖²/a_1² + ‖B_ti‖²/a_2²
-for ‖h‖_F = 1. The scales start where, were gaps numbers, the bound is the sum of their products.
+for ‖h‖_F = 1. The initial scales are those for which, if gaps were numbers, the bound would equal
+the sum of their products.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ Scales = tuple[float, float, float, float]
 
 
 def wraps_of(gaps: Gaps) -> dict[Layers, float]:
-    """By (i, j, t, u) the norm at ‖h‖ = 1 of what is round the layers t .. u; not of large ones."""
+    """By (i, j, t, u), the norm at ‖h‖ = 1 of the factors around the layers t .. u; omitted if
+    large.
+    """
     known: dict[Layers, list[Scales]] = {}
     asked: dict[tuple[Layers, int, str], Bounded[float]] = {}
     for i, j in combinations(range(gaps.m), 2):
@@ -55,7 +59,7 @@ def wraps_of(gaps: Gaps) -> dict[Layers, float]:
 
 
 def _balanced(gaps: Gaps, key: Layers) -> Scales:
-    """The scales at which one number for each gap would have its sum of products as the bound."""
+    """The scales for which the bound equals the sum of products when each gap is its norm."""
     i, j, t, u = key
     size = gaps.norms
     p, b, q, w = size["P", i, t], size["B", t, i], size["P", u, j], size["T", j, u]
@@ -87,7 +91,7 @@ def _factors(gaps: Gaps, key: Layers, scales: Scales) -> dict[str, Bounded[float
 
 
 def _ends(gaps: Gaps, key: Layers, scales: Scales, A: float, C: float) -> float:
-    """‖A‖ ‖C‖, of one layer between them with one Frobenius norm."""
+    """‖A‖ ‖C‖; with a single layer between them, one of the two in the Frobenius norm."""
     i, j, t, u = key
     if t < u:
         return A * C

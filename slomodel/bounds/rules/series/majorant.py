@@ -1,8 +1,8 @@
-"""Majorants of polynomial objectives: bounds of every homogeneous part by blocks, for all radii.
+"""Majorants of polynomial objectives: bounds on each homogeneous part by blocks, for all radii.
 
-u(c + h) = Σ_α u_α(h), u_α homogeneous of degree α_b in h_b; a_α >= sup ‖u_α(h)‖ / Π ‖h_b‖^α_b.
-Through sums they add, through products they multiply monomial by monomial, each pair in the least
-of its pairs of norms, and a_0 is ‖u(c)‖ itself. They do not depend on a radius.
+u(c + h) = Σ_α u_α(h), u_α homogeneous of degree α_b in h_b; a_α >= sup ‖u_α(h)‖ / Π ‖h_b‖^α_b. In
+sums they add; in products they multiply monomial by monomial, for each pair in the best pair of
+norms; and a_0 is ‖u(c)‖ itself. They do not depend on a radius.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _MOST_MONOMIALS = 1500
 
 
 class TooMany(Exception):
-    """More monomials, or a higher degree, than are worth it."""
+    """There are too many monomials, or the degree is too high, for the series to pay."""
 
 
 @dataclass(slots=True)
 class Majorants:
-    """By node its exponents (M, B), by node and norm the coefficients (M,).
+    """Exponents (M, B) by node, coefficients (M,) by node and norm.
 
     Constants are measured where they are `read`; the others are inf.
     """
@@ -48,7 +48,7 @@ class Majorants:
 
 
 def is_polynomial(prepared: Prepared) -> bool:
-    """True when the objective is a polynomial and so are the nodes of the normal form."""
+    """Whether the objective is a polynomial and so are the nodes of the normal form."""
     setting, moving = prepared.setting, prepared.scope.moving
     if not is_polynomial_graph(setting.objective, set(setting.variables)):
         return False
@@ -66,9 +66,9 @@ def is_polynomial(prepared: Prepared) -> bool:
 
 
 def majorants(prepared: Prepared) -> Majorants | None:
-    """The gradient's majorants and those of all its nodes; None where it is no polynomial.
+    """The gradient's majorants and those of all its nodes; None where it is not a polynomial.
 
-    Hypothesis: `is_polynomial`, so each node is a polynomial in h, its parts unique.
+    Hypothesis: `is_polynomial`, so each node is a polynomial in h with unique parts.
     """
     if not is_polynomial(prepared):
         return None
@@ -83,10 +83,10 @@ def majorants(prepared: Prepared) -> Majorants | None:
 
 
 def _read(prepared: Prepared) -> set[tuple[Expr, Norm]]:
-    """The constants that count: those of factors beside one that varies.
+    """The constants that matter: those of factors multiplied by one that depends on x.
 
-    What a node itself is at the centre is measured, and not found from constants of its operands;
-    and the gradient's constants are no part of f of degree 2 or more.
+    A node's value at the centre is measured, not computed from the constants of its operands; and
+    the gradient's own constants do not enter parts of f of degree 2 or more.
     """
     found: set[tuple[Expr, Norm]] = set()
     for rule in prepared.rules.values():
@@ -121,7 +121,7 @@ def _propagate(own: Majorants, node: Expr) -> None:
 
 
 def _unit(prepared: Prepared, node: Expr) -> Exponents:
-    """Of what does not vary: the constant; of a variable: also its block."""
+    """The exponents of a constant node; for a variable also that of its block."""
     rows = [np.zeros(prepared.count, dtype=np.int64)]
     if isinstance(node, Input) and node in prepared.scope.moving:
         first = rows[0].copy()
@@ -132,7 +132,7 @@ def _unit(prepared: Prepared, node: Expr) -> Exponents:
 
 @dataclass(frozen=True, slots=True)
 class _Kernel:
-    """Where the monomials of the operands, or of their pairs, go among those of the node."""
+    """The index of each monomial of the operands, or of their pairs, among those of the node."""
 
     count: int
     places: tuple[np.ndarray[tuple[int, ...], np.dtype[np.intp]], ...]
@@ -190,8 +190,8 @@ def objective_majorant(own: Majorants) -> Polynomial:
     """The parts of f of degree >= 2, by Euler's identity: α_b f_α = ⟨h_b, (∇_b f)_(α - e_b)⟩.
 
     So a_α <= a_(α - e_b)(∇_b f) / α_b for every b with α_b > 0, and f_α = 0 where one of those
-    parts of the gradient is no monomial of it. Variables of one block count by the root of the
-    sum of squares.
+    parts of the gradient has no such monomial. Variables of one block are combined by the root of
+    the sum of squares.
     """
     prepared = own.prepared
     blocks: dict[int, dict[tuple[int, ...], float]] = {}

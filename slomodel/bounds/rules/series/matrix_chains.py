@@ -1,7 +1,7 @@
-"""Sums of squares of a product of matrices: bounds of the parts by cyclic products.
+"""Sums of squares of a product of matrices: bounds on the parts by cyclic products.
 
-Recognised as a chain of factors however it is written; `chain_norms` has what bounds its parts:
-the residual counts by how it lines up, and not by its length.
+Recognised as a chain of factors in any way of writing it. The bounds of `chain_norms` use how the
+residual is aligned with the factors, not its norm alone.
 """
 
 from __future__ import annotations
@@ -21,13 +21,15 @@ from slomodel.bounds.structure.gram_form import as_written
 from slomodel.bounds.structure.matrix_chains import matrix_chain
 
 _LEAST, _MOST = 1e-30, 1e30
-"""Norms of which ten may be multiplied or divided without any that over- or underflows."""
+"""Range of norms of which ten may be multiplied or divided without over- or underflow."""
 
 
 def chain_parts(setting: Setting, blocks: Sequence[str]) -> Monomials | None:
-    """Bounds of the parts of f of degree >= 2 by exponents in the blocks' lengths, in order.
+    """Upper bounds on the parts of f of degree >= 2, by their exponents in the blocks' lengths, in
+    order.
 
-    Those of degree 2 are inf where the objective has other ones. None where it is no such chain.
+    Those of degree 2 are inf where the objective has other quadratic terms. None where it is not
+    such a chain.
     """
     setting = as_written(setting)
     chain = matrix_chain(setting)
