@@ -28,8 +28,8 @@ from slomodel.bounds.stopping import pause
 
 _FACTORS = 40
 _FLOPS_OF_HESSIAN, _FLOPS_OF_THIRD = 0.125, 1.75
-"""Operations per pair of unknowns: for the Hessian times the samples, for the third derivative times
-the elements of the widest layer and the longest side of a weight.
+"""Operations per pair of unknowns: for the Hessian times the samples, for the third derivative
+times the elements of the widest layer and the longest side of a weight.
 """
 _MOST_THIRD_UNKNOWNS = 100
 """Largest number of variables for which the norm of a cubic form is bounded tightly."""
