@@ -15,7 +15,7 @@ from slomodel.problem import NONSMOOTH, Problem
 from slomodel.rewrite import Change, work_once
 
 _LEAST_REPORTED = 1000
-"""In operations: smaller savings, of about a microsecond, are not reported."""
+"""Fewer operations on data are not reported, since they take about a microsecond."""
 
 
 def explanation(problem: Problem, binding: Binding, changes: Sequence[Change] = ()) -> str:

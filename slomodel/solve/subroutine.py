@@ -184,7 +184,7 @@ class Stepper(Protocol):
     def step(self, current: Iterate, region: EpochRegion) -> AcceptedStep | Halt | Violation:
         """One step from `current` inside `region`.
 
-        The arrays of `current` are not modified before the next step has been completed.
+        The arrays of `current` are not modified before the next step begins.
         Paper: eq:truncated.
         """
         ...
@@ -207,8 +207,8 @@ class Subroutine(Protocol):
     def region(self, start: Iterate, constants: ConstantsOver | None) -> EpochRegion:
         """The set of the epoch that begins at `start`, with the constants that are needed.
 
-        The arrays of `start` are not modified in the next two steps. Raises DomainError if a
-        constant that has to be proved has no proof.
+        The arrays of `start` are not modified before the second step of the epoch. Raises
+        DomainError if a constant that has to be proved has no proof.
         """
         ...
 

@@ -54,10 +54,10 @@ class Ray:
     def minimiser(
         self, at: Iterate, v: Vector, vnorm: float, slope: float, longest: float
     ) -> float | None:
-        """The minimiser t in (0, longest] of f(x + tv), slope = ⟨g,v⟩/‖v‖; None if there is none.
+        """The minimiser t in (0, longest] of f(x + tv), slope = ⟨g,v⟩/‖v‖; None if not found.
 
-        A step below the spacing of numbers near x is rounding; the next search then has no
-        expectation.
+        A step below the spacing of numbers near x is rounding; the next call then has no estimate
+        to start from.
         """
         apart = spacing(at.x, v)
         shortest = max(self._evaluate.eps * apart, SHORTEST) if apart < math.inf else SHORTEST

@@ -30,7 +30,7 @@ from slomodel.solve.subroutine import (
 )
 from slomodel.solve.verify.inequalities import by_curvature, of_line_search
 
-# Limit on the restarts of a stalled run from a descent step in other units.
+# Limit on the restarts of a stalled run from descent steps in other units.
 RESTARTS = 10
 
 

@@ -45,7 +45,7 @@ class PGD:
 
 
 def project(current: Iterate, region: EpochRegion, out: Vector) -> bool:
-    """Write the gradient step into `out` (n,), projected if it leaves the set, which gives True.
+    """Write the gradient step into `out` (n,), projected if it leaves the set; True in that case.
 
     Paper: eq:A:GP.
     """

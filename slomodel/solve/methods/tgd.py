@@ -55,7 +55,7 @@ class TGD:
 
 
 def truncate(current: Iterate, region: EpochRegion, out: Vector) -> bool:
-    """Write the gradient step into `out` (n,), truncated to length d if longer, which gives True.
+    """Write the gradient step into `out` (n,), truncated to length d if longer; True in that case.
 
     Paper: eqn:meta-TG.
     """

@@ -72,7 +72,7 @@ def spacing(x: Vector, v: Vector) -> float:
 
 
 def way_down(evaluate: Evaluator, at: Iterate, noise: float, longest: float) -> WayDown | None:
-    """A step of length up to `longest` along which f decreases significantly; None if none does.
+    """A step of length up to `longest` along which f decreases significantly; None if not found.
 
     The directions tried are −g, −g in units of the variables' magnitudes, the coordinate directions
     one by one, and Newton's direction; all but −g are independent of the units of the variables.

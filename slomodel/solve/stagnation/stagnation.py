@@ -22,7 +22,7 @@ SHORT = 1e-12
 # Short steps gain something if f decreases by this fraction of its total decrease and of its value
 # at the start, as towards a pole.
 STEEP = 1e-3
-# ‖g‖ has a new extreme if it exceeds the last one by this relative amount. IDLE_STEPS gradient
+# ‖g‖ has a new extreme if it is beyond the last one by this relative amount. IDLE_STEPS gradient
 # steps lower it by more if the condition number is below 1e11.
 DRIFT = 1e-9
 
