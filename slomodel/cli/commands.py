@@ -1,4 +1,4 @@
-"""The commands: each turns options into one call of the library, and prints a table or JSON."""
+"""The commands, each of which calls the library once and prints a table or JSON."""
 
 from __future__ import annotations
 

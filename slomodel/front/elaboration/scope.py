@@ -119,7 +119,7 @@ class Elaboration:
         self.warnings[diagnostic] = None
 
     def _warn_not_finite(self, fact: str, span: Span) -> None:
-        """Warn once: the enclosing expressions are not finite for the same reason."""
+        """Warn once, since the enclosing expressions are not finite for the same reason."""
         told = [w.span for w in self.warnings if w.code == "W205" and w.span is not None]
         inner = any(span.start <= one.start and one.end <= span.end for one in told)
         if not inner and len(told) < _MOST_NOT_FINITE:

@@ -189,7 +189,7 @@ def unfit_product(scope: Scope, span: Span, left: Operand, right: Operand) -> St
 
 
 def parenthesised(node: ProductChain, k: int) -> str:
-    """The remedy `y .* (X @ w)` for `y * X @ w`, if term k of the chain did not fit, or empty."""
+    """The remedy `y .* (X @ w)` for `y * X @ w`, if term k of the chain did not fit; else empty."""
     if node.rest[k].op not in ("*", ".*") or k + 1 >= len(node.rest):
         return ""
     if node.rest[k + 1].op != "@":

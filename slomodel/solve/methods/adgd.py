@@ -22,7 +22,7 @@ DOUBLE = 2.0
 class AdGD(FreeMethod):
     """x − λ_k∇f, λ_k = min(λ_{k−1}·√(1 + θ_{k−1}), ‖Δx‖/(2‖Δ∇f‖)), θ_k = λ_k/λ_{k−1}.
 
-    Malitsky & Mishchenko (2020), ICML, Algorithm 1. Proved for convex f, whose values may increase too.
+    Malitsky & Mishchenko (2020), ICML, Algorithm 1. Proved for convex f; f may increase too.
     """
 
     lam0: float

@@ -1,4 +1,4 @@
-"""Stagnation: criteria for steps that gain nothing, and for long steps without end."""
+"""Stagnation: criteria for steps that gain nothing, and for steps that diverge."""
 
 from __future__ import annotations
 
