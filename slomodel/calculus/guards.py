@@ -1,9 +1,10 @@
 """Guards: where an adjoint can be nonzero, for nodes below a branch of `where`.
 
 The adjoint of a branch that is not taken is zero, but zero times an infinite derivative of that
-branch is NaN. The reverse sweep therefore carries, for each node all of whose uses lie below
-branches, a truth value per element: whether some taken branch uses it. Elements outside the guard
-are set to zero before they can reach a live element, once, where elementwise operations end.
+branch is NaN. The reverse sweep therefore carries a guard for each node that is only used below
+branches: a truth value per element that says whether a taken branch uses it. Elements outside the
+guard are set to zero once, at the end of a chain of elementwise operations, before they can reach a
+live element.
 
 Testing whether the adjoint is zero instead would lose second derivatives at points where a live
 adjoint happens to vanish. `None` stands for "live everywhere".
@@ -22,7 +23,7 @@ Guard = Expr | None
 
 
 def union(guards: list[Guard]) -> Guard:
-    """The guard that holds where any of the guards of several uses does."""
+    """The union of the guards of several uses: an element is live if any use is."""
     result = guards[0]
     for guard in guards[1:]:
         if result is None or guard is None:
@@ -33,7 +34,7 @@ def union(guards: list[Guard]) -> Guard:
 
 
 def intersection(outer: Guard, inner: Expr) -> Expr:
-    """The guard that holds where both guards do; both have the same shape."""
+    """The intersection of two guards of the same shape."""
     return inner if outer is None else build.apply(land, outer, inner)
 
 
@@ -68,7 +69,7 @@ def _positive(count: Expr) -> Expr:
 
 @singledispatch
 def guard_of_operand(node: Expr, k: int, guard: Expr) -> Expr:
-    """The guard of operand k, of its shape: whether a live element of `node` uses an element."""
+    """The guard of operand k, of its shape: the elements that live elements of `node` use."""
     raise TypeError(f"no guard rule for {type(node).__name__}")
 
 

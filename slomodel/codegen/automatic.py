@@ -35,11 +35,11 @@ _told: set[str] = set()
 
 
 class Automatic:
-    """The target of one model. `reason` says why it is not `c`; None where it is.
+    """The target of one model. `reason` says why it is not `c`; None if it is.
 
-    All entries run on one target, unless the compiler fails after it has worked. A BackendWarning,
-    issued once per reason, reports a cause that the user can remove. `note` reports the estimated
-    times where `c` takes seconds to compile, and is empty elsewhere.
+    All entries run on the same target, unless the compiler fails after it has compiled some entry.
+    A BackendWarning, issued once per reason, reports a cause that the user can remove. `note`
+    reports the estimated times if `c` takes seconds to compile, and is empty otherwise.
     """
 
     def __init__(self) -> None:

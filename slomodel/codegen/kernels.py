@@ -162,7 +162,7 @@ class Compiled:
 
 
 class Evaluate(Protocol):
-    """A generated function: vectors in, the last one filled where the entry gives an array."""
+    """A generated function of vectors; if the entry has arrays, the last vector receives them."""
 
     def __call__(self, *vectors: Vector) -> float: ...
 

@@ -19,7 +19,8 @@ LARGEST_EXPONENT = 32.0
 def power_by_products(x: Expr, exponent: float) -> Expr | None:
     """x^p for whole and half-integer p up to `LARGEST_EXPONENT` in magnitude; else None.
 
-    Results are those of pow but for the sign of a zero and, at half-integers, at -inf (NaN).
+    Special values are those of pow, except for the sign of a zero and, with half-integer exponents,
+    at -inf (NaN).
     """
     if not 1.0 < abs(exponent) <= LARGEST_EXPONENT or (2.0 * exponent) % 1.0:
         return None
@@ -27,7 +28,7 @@ def power_by_products(x: Expr, exponent: float) -> Expr | None:
 
 
 def _positive(x: Expr, exponent: float) -> Expr:
-    """Magnitudes lie between those of x and of the result, so that nothing overflows early."""
+    """x^p for p > 0; intermediate magnitudes lie between those of x and of the result."""
     whole = math.floor(exponent)
     if whole == exponent:
         return _whole(x, whole)

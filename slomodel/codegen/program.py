@@ -99,7 +99,7 @@ def is_slice(index: tuple[Index, ...]) -> bool:
 def scattered(node: Expr, single: set[Expr]) -> Scatter | None:
     """The operand of an addition that is a slice inside zeros: it can be added in place.
 
-    `single` holds the nodes with one use.
+    `single` are the nodes with one use.
     """
     if not isinstance(node, Map) or node.function is not add or not node.rank:
         return None

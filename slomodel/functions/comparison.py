@@ -58,7 +58,7 @@ ne = _comparison("ne", "!=", np.not_equal, sp.Ne, "whether two differ")
 
 
 def _simplify_connective(neutral: bool) -> Callable[[Expr, Expr], Expr | None]:
-    """Identities with a constant: `neutral` gives the other operand, its negation itself."""
+    """Simplification with a constant operand: `neutral` is dropped, its negation is the result."""
 
     def simplify(a: Expr, b: Expr) -> Expr | None:
         for number, other in ((a, b), (b, a)):

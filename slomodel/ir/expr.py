@@ -1,6 +1,6 @@
 """The nodes of the expression graph: few kinds, interned, immutable, closed under differentiation.
 
-Two equal expressions are one object, so equality is identity and a graph is a DAG by itself.
+Two equal expressions are one object, so equality is identity and every graph is a DAG.
 Shapes hold symbolic dims; the shape and type of a node are known on construction. Construct nodes
 by `slomodel.ir.build`, which checks; the classes here only store.
 """
@@ -137,7 +137,7 @@ class Const(Expr):
 
 
 def decimal(value: float) -> Fraction:
-    """The shortest decimal number that rounds to a finite double: 1/10 of 0.1."""
+    """The shortest decimal number that rounds to a finite double; 1/10 for 0.1."""
     return Fraction(int(value)) if value.is_integer() else Fraction(repr(value))
 
 

@@ -36,7 +36,7 @@ def is_broadcast(node: Einsum) -> bool:
 def repeats(node: Einsum) -> bool:
     """Whether some label does not occur in any operand.
 
-    A sum over such a label multiplies by its size; in the output it repeats the result.
+    A sum over such a label multiplies by its size; in the output, the label repeats the result.
     """
     held = {label for own in node.inputs for label in own}
     return not held.issuperset(range(len(node.dims)))

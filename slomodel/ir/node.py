@@ -72,8 +72,8 @@ def interned(
 def without_gc() -> Iterator[None]:
     """Suspend the cyclic garbage collector inside the block.
 
-    It takes nearly half of the time to compile a long text, whose nodes all stay alive. If several
-    threads are inside such blocks, the first one to leave turns it on again.
+    Collection takes nearly half of the time to compile a long text, whose nodes all stay alive. If
+    several threads are inside such blocks, the first one to leave enables it again.
     """
     was_on = gc.isenabled()
     gc.disable()

@@ -53,7 +53,7 @@ def shifted(operand: Expr, axis: int, by: int) -> Expr:
 def product_over(operand: Expr, axis: int) -> Expr:
     """The product along an axis; the empty product is 1.
 
-    It is the last value of a recurrence, so that its derivative is right where factors are 0.
+    It is the last value of a recurrence, so that its derivative is correct where factors are 0.
     """
     _check_axes(operand, (axis,))
     shape = _resized(operand.shape, axis, operand.shape[axis] + 1)

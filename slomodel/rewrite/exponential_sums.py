@@ -61,7 +61,7 @@ class Logarithms:
         return self._of_sum(node.operands[0])
 
     def of_scaled_sum(self, node: Map) -> Expr | None:
-        """log of a sum of exponentials times or over numbers: log(mean(exp(x)))."""
+        """log of a scaled sum of exponentials, as in log(mean(exp(x))); else None."""
         inside = node.operands[0]
         if not is_map(inside, mul, div):
             return None

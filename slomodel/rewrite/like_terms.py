@@ -239,7 +239,7 @@ def summed(run: Run, table: Table, origins: dict[Expr, Expr]) -> Expr:
 
 
 class _Batch:
-    """The places of a run as nodes with a first axis along its terms, where these differ."""
+    """The places of a run as nodes; those that differ between terms get a first axis along them."""
 
     def __init__(self, run: Run, table: Table, origins: dict[Expr, Expr]) -> None:
         self._like = run.like

@@ -105,7 +105,7 @@ def heads(pattern: Expr) -> frozenset[ScalarFunction]:
 
 
 def heads_of(node: Map) -> frozenset[ScalarFunction]:
-    """The functions of a node's operands, each with and without its constant factors."""
+    """The functions of a node's operands, both with and without their constant factors."""
     found = {one.function for one in node.operands if isinstance(one, Map)}
     for part in parts_of(node):
         core = scaled(part).core

@@ -144,7 +144,7 @@ class Rolled:
         return rest, new
 
     def _gathered_again(self, sums: list[_Part]) -> list[_Part]:
-        """Sums along an axis, rolled repeatedly as long as there are like ones among them."""
+        """Sums along an axis, rolled again while there are at least `LEAST_TERMS` new ones."""
         result: list[_Part] = []
         while len(sums) >= LEAST_TERMS:
             rest, sums = self._gathered(sums)

@@ -241,7 +241,7 @@ def _joined(
     read: set[int],
     scales: tuple[Expr, ...],
 ) -> tuple[At, Axes]:
-    """The product of the operands `wide` as one piece, with its labels: `read` and samples."""
+    """The product of the operands `wide` as one piece, and its labels: those in `read`, samples."""
     labels = [node.inputs[k] for k in wide]
     if len(wide) == 1 and len(set(labels[0])) == len(labels[0]):
         return At(node.operands[wide[0]], placed(samples, labels[0]), scales), labels[0]

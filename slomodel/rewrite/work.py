@@ -1,4 +1,4 @@
-"""The scalar operations that every call repeats, and the arrays that are computed once per bind."""
+"""Scalar operations that every call repeats, and arrays that are computed once per bind."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ class Call:
 
 
 def call(node: Contraction, names: DeviceNames) -> Call | None:
-    """The call for a product; None where the result has no elements."""
+    """The call for a product; None if the result is empty."""
     if not prod(node.sizes[k] for k in (*node.batch, *node.rows, *node.columns)):
         return None
     left = _view(node, node.left, (node.rows, node.summed), names)

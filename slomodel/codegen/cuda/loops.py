@@ -193,7 +193,7 @@ class LoopKernels:
         return [self.names.located(one.node)[0] for one in targets if isinstance(one, Scalar)]
 
     def _lies_along_kept(self, first: Sequence[Axis], second: Sequence[Axis]) -> bool:
-        """Whether neighbours in memory are neighbours along the result."""
+        """Whether more arrays are contiguous along the result than along the summed axes."""
         if not first or not second:
             return False
         ones = [sum(step == 1 for step in axes[-1][1]) for axes in (first, second)]

@@ -43,7 +43,7 @@ def along(
 
 
 def _number(dim: Dim, numbers: Numbers) -> int:
-    """The number that a dim stands for, which may be negative."""
+    """The value of a dim, which may be negative."""
     return dim.const + sum(c * numbers[name] for name, c in dim.terms)
 
 
@@ -70,7 +70,7 @@ class Accesses:
         return self._kept[node]
 
     def viewed(self, node: Expr) -> Access:
-        """The access of a view as such, also where its elements are written out."""
+        """The access of a node as a view, even if its elements are copied."""
         self.of(node.operands[0])
         return self._viewed(node)
 
@@ -102,7 +102,7 @@ class Accesses:
 def _reshaped(
     strides: Sequence[int], shape: Sequence[int], wanted: Sequence[int]
 ) -> tuple[int, ...] | None:
-    """Strides of the same elements under another shape; None where no strides give their order."""
+    """Strides of the same elements under another shape; None if no strides give their order."""
     if prod(shape) == 0:
         return tuple(0 for _ in wanted)
     merged = merged_axes(shape, [strides])

@@ -58,7 +58,7 @@ def library(text: str, single: bool) -> ctypes.CDLL:
 
 
 def is_compiled(text: str, single: bool) -> bool:
-    """Whether the cache has the library of a text from the first compiler."""
+    """Whether a text has been compiled by the first compiler, so that its library is cached."""
     flags = _flags(text, single)
     return any(_is_own(_path(command, flags, text)) for command in compilers()[:1])
 

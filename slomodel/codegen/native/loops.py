@@ -80,8 +80,8 @@ def rolling(nest: Nest, names: Names) -> Rolling:
     """Arrays that a loop initialises on the way: the statements that add to each, with offsets.
 
     The largest offset comes first: its statement is the first to reach each element, so it may
-    store instead of adding. This holds only for loops along one axis in which all targets have
-    stride 1: when a block begins, no element beyond the largest offset has been reached.
+    store instead of adding. Only for loops along one axis in which all targets have stride 1: then,
+    at the start of a block, exactly the elements before the largest offset have been initialised.
     """
     if len(nest.axes) != 1 or not nest.axes[0].size:
         return {}
@@ -185,7 +185,7 @@ class BlockedLoop:
         return [line for one in passes for line in one.lines()]
 
     def _is_first(self, one: Store) -> bool:
-        """Whether a store is the first one of its value, done where the value is computed."""
+        """Whether a store is the first one of its value, which is then computed in its target."""
         value = one.value
         return isinstance(value, Computed) and self._stored[value.statement] is one
 

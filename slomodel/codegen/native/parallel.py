@@ -1,8 +1,8 @@
 """Long loops cut into parts for several threads; results do not depend on their number.
 
 The parts depend on sizes alone, each has totals of its own, and these are combined in the order of
-the parts. The elements of arrays that the loop initialises on the way may overlap between
-neighbouring parts: the last iterations of a part, as many as overlap, are run at the end.
+the parts. Neighbouring parts may overlap in arrays that the loop initialises on the way; the
+iterations of a part that write to the overlap are postponed until all parts are done.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ class _Product:
         return lines
 
     def _side(self, labels: Axes) -> _Side | None:
-        """The labels merged to one axis; None where their strides do not allow it."""
+        """The labels merged to one axis; None if their strides do not allow it."""
         sizes = [self.sizes[label] for label in labels]
         every = [[steps[label] for label in labels] for steps in self.steps]
         merged = merged_axes(sizes, every)
