@@ -67,9 +67,7 @@ def third_along(setting: Setting, rows: Array) -> Interval | None:
 
 
 def hessian_over(setting: Setting, ranges: Mapping[Expr, Interval], most: int) -> Interval | None:
-    """H (n, n) as a symmetric interval matrix with nodes in `ranges`; None beyond `most`
-    numbers.
-    """
+    """H (n, n) as a symmetric interval matrix, nodes in `ranges`; None beyond `most` numbers."""
     return _enclosed(setting, derivatives(setting).second, 1, known=ranges, most=most)
 
 
@@ -91,8 +89,7 @@ def _enclosed(
     known: Mapping[Expr, Interval] = _AT_CENTRE,
     most: int | None = None,
 ) -> Interval | None:
-    """The graphs along all unit vectors of each direction, or along the rows `first` in the first
-    one.
+    """The graphs along all unit vectors of each direction, the first one along `first` if given.
 
     Mixed derivatives along unit vectors are equal, so the result is intersected with its
     transposes. Nodes have their values at the centre, or lie in the `known` ranges.

@@ -1,6 +1,6 @@
 """The Taylor closure: from derivatives at the centre and over a ball to the two constants.
 
-Let f be C² with H = D²f on the closed ball of radius r round c. On the segment from c to x, with
+Let f be C² with H = D²f on the closed ball of radius r around c. On the segment from c to x, with
 ρ = ‖x - c‖ <= r, Taylor's formula with integral remainder gives for every unit v
 
     vᵀH(x)v  <=  vᵀH(c)v + ρ sup ‖D³f‖,
@@ -102,8 +102,9 @@ def close(
 
 
 def series_terms(sizes: Mapping[int, float], order: int, radius: float) -> dict[int, float]:
-    """Terms of the series by degree k >= 3: k(k-1) s_k r^(k-2) for order 2, k(k-1)(k-2) s_k
-    r^(k-3) for order 3.
+    """The terms of the series for the derivative of this order, by degree k >= 3.
+
+    They are k(k-1) s_k r^(k-2) for order 2, and k(k-1)(k-2) s_k r^(k-3) for order 3.
     """
     found = {}
     for k, size in sizes.items():

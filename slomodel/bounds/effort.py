@@ -29,9 +29,7 @@ class Effort:
         return int(self.flops / each)
 
     def scaled(self, default: int, power: float) -> int:
-        """`default` scaled to this effort for a cost that grows like the number to `power`; at
-        least 1.
-        """
+        """`default` scaled to this effort for costs that grow like number^power; at least 1."""
         ratio = float(self.flops / DEFAULT.flops)
         return max(1, int(default * ratio ** (1.0 / power) + 0.5))
 

@@ -20,9 +20,7 @@ from slomodel.ir.exact import without_rounding
 
 
 class BlockNorm(sp.Symbol):  # type: ignore[misc]
-    """The Euclidean norm of a variable at the centre, named `norm_` followed by the variable's
-    name.
-    """
+    """The Euclidean norm of a variable at the centre, named `norm_` plus the variable's name."""
 
     __slots__ = ()
 
@@ -32,8 +30,9 @@ class BlockNorm(sp.Symbol):  # type: ignore[misc]
 
 @without_rounding()
 def bound_formula(setting: Setting, which: str) -> sp.Expr:
-    """The bound `L1` or `L2` as a formula in r and the variables' norms; raises MissingRule if
-    none.
+    """The bound `L1` or `L2` as a formula in r and the variables' norms.
+
+    Raises MissingRule where no formula exists.
 
     The setting's centre is 0. With ρ = ‖c‖ + r the ball lies in that of radius ρ around 0, and the
     majorant series there bounds both: L1 = ‖H(0)‖ + Σ_(k>=3) k(k-1) s_k ρ^(k-2). Each number is

@@ -44,8 +44,9 @@ PARTS = "sum of parts"
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """All claims on both constants, and on ‖H(c)‖ where every rule bounds it, with the least bound
-    on each derivative.
+    """All claims on both constants, and the least bound on each derivative.
+
+    `centre` holds the claims on ‖H(c)‖, if every rule bounds it.
     """
 
     L1: tuple[Claim, ...]
@@ -56,7 +57,7 @@ class Claims:
 
 @without_rounding()
 def bounds(setting: Setting, radius: float) -> Bounds:
-    """Bounds over the ball round the setting's centre; inf with a reason where there is none.
+    """Bounds over the ball around the setting's centre; inf with a reason where there is none.
 
     Raises DomainError for a radius below 0 and a centre that is not finite.
     """
@@ -226,8 +227,7 @@ def sum_of_parts(setting: Setting, radius: float) -> Candidate | None:
 def _rules_of_parts(
     setting: Setting,
 ) -> tuple[Sequence[BoundRule] | None, Sequence[BoundRule] | None]:
-    """Rules for parts that read only some of the variables, and for those that read all; None means
-    all rules.
+    """Rules for parts that read some of the variables, and for those that read all; None means all.
 
     Cells over the ball of f capture cancellation between its parts; cells of parts in equally many
     variables only repeat that work, so they are left out where those of f are tried.

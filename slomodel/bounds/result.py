@@ -128,9 +128,7 @@ class Bounds:
         return low
 
     def explain(self) -> str:
-        """For each constant, every rule with its value and the terms that add up to it, best
-        first.
-        """
+        """For each constant, every rule with its value and the terms of its sum, best first."""
         lines = [
             f"ball of radius {self.radius:g} in {self.n} unknowns: {self.source}, {self.rigor}"
         ]

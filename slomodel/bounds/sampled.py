@@ -62,9 +62,7 @@ class Estimate:
     points: int = 0
 
     def saw(self, L1: float, L2: float, points: int = 1) -> Estimate:
-        """The estimate updated with values at further points; values that are not finite are
-        ignored.
-        """
+        """The estimate updated with values at further points; non-finite ones are ignored."""
         L1, L2 = (value if math.isfinite(value) else 0.0 for value in (L1, L2))
         return Estimate(max(self.L1, L1), max(self.L2, L2), self.points + points)
 
@@ -172,9 +170,7 @@ class Views:
     rounding: Rounding
 
     def look(self, x: Vector, v: Vector) -> Look:
-        """The estimates at x (n,); the Lanczos method and the power steps for D³f start from v
-        (n,).
-        """
+        """The estimates at x (n,); Lanczos' method and the steps for D³f start from v (n,)."""
         value, vector = largest(lambda w: self.f.hvp(x, w), v)
         turn, along = 0.0, vector
         for _ in range(POWER_STEPS if math.isfinite(value) else 0):

@@ -113,9 +113,7 @@ class Candidate:
 
     @property
     def enclosed(self) -> Enclosure:
-        """The bounds on the derivatives; for a rule without them, those implied by the
-        constants.
-        """
+        """The bounds on the derivatives; without an enclosure, those implied by the constants."""
         if self.enclosure is not None:
             return self.enclosure
         return Enclosure(over=DerivativeBounds(both_ends(self.L1), self.L2), reason=self.reason)

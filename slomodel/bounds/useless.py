@@ -36,9 +36,7 @@ _LEAST = 1e-300
 
 
 def useless_bound(setting: Setting, radius: float, L1: float) -> str:
-    """Why a finite L1 over a ball is useless; empty where it is not, or where no curvature was
-    sampled to compare with.
-    """
+    """Why a finite L1 over a ball is useless; empty where it is not, or cannot be compared."""
     if not (0.0 < radius < math.inf and 0.0 < L1 < math.inf and setting.n):
         return ""
     if USELESS * _curvature_at_centre(setting) >= L1:
@@ -109,9 +107,7 @@ def _flat(setting: Setting, values: Mapping[Input, Array]) -> Vector:
 
 
 def _parted(setting: Setting, inputs: tuple[Input, ...], x: Vector) -> dict[Input, Array]:
-    """A vector (n,) split into the arrays of all variables, keyed by the inputs that represent
-    them.
-    """
+    """A vector (n,) split into arrays, keyed by the inputs that represent the variables."""
     parts, start = {}, 0
     for one, variable in zip(inputs, setting.variables, strict=True):
         shape = np.shape(setting.values[variable])
@@ -168,9 +164,7 @@ def _seen(setting: Setting, points: list[Vector]) -> dict[Expr, Interval]:
 def _properties(
     node: Expr, ranges: Mapping[Expr, Interval], seen: Mapping[Expr, Interval], moving: set[Expr]
 ) -> Iterator[tuple[str, Interval, Interval]]:
-    """Intervals of the node's values and of its derivatives by operands: over the box, and as
-    sampled.
-    """
+    """Intervals of the node's values and its derivatives by operands, over the box and sampled."""
     yield "values", ranges[node], seen[node]
     if not isinstance(node, Map):
         return

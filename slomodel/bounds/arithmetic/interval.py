@@ -149,9 +149,7 @@ def within(a: Interval, lo: float, hi: float) -> Interval:
 
 
 def _ends(a: Interval, b: Interval, op: Callable[[Array, Array], Array]) -> tuple[Array, Array]:
-    """The least and the greatest result at the endpoints, with 0 in the place of indeterminate ones
-    (0 inf, inf / inf).
-    """
+    """Least and greatest result at the endpoints; indeterminate ones (0 inf, inf / inf) are 0."""
     lefts = [a.lo] if a.is_point else [a.lo, a.hi]
     rights = [b.lo] if b.is_point else [b.lo, b.hi]
     with np.errstate(all="ignore"):

@@ -191,7 +191,7 @@ def up_reduceat(a: Array, starts: NDArray[np.intp]) -> Array:
 
 
 def underflow(products: int) -> float:
-    """Upper bound on the total that this number of products may lose to underflow: η/2 each."""
+    """Upper bound on the total loss of this many products to underflow: η/2 each."""
     return products * SMALLEST
 
 

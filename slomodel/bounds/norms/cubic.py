@@ -64,8 +64,7 @@ def cubic_norm(one: Bounded[float]) -> float:
 
 
 def split_norm(T: Array) -> tuple[float, float]:
-    """Upper bound on ‖T‖, and about a value that T attains, from the directions along which T is
-    large.
+    """Upper bound on ‖T‖ and an estimate from below, by the directions along which T is large.
 
     With orthogonal V = (P, Q), unit v = P α + Q β and R the form T in α and β, |T[v, v, v]| is at
     most |R[α, α, α]| + 3 |R[α, α, β]| + 3 |R[α, β, β]| + |R[β, β, β]|: at most the norm of a form
@@ -119,9 +118,7 @@ def _unfolded(T: Array) -> float:
 
 
 def _attained(T: Array, starts: Array) -> float:
-    """About the largest ‖T[v, v]‖ that a shifted power method reaches from the columns `starts` (n,
-    s).
-    """
+    """Estimate of max ‖T[v, v]‖ by a shifted power method from the starts (n, s)."""
     best = 0.0
     for v in starts.T:
         for _ in range(20):
@@ -154,8 +151,7 @@ def _squared_norm(T: Array) -> float:
 
 
 def trilinear_norm(T: Array) -> Array:
-    """Upper bounds on max |T[u, v, w]|, unit vectors, for each symmetric form of a stack (p, n, n,
-    n).
+    """Upper bounds on max |T[u, v, w]| over unit vectors, for symmetric forms (p, n, n, n).
 
     For any form, by the norm of the unfolding (n, n²). Where T is symmetric, also by Banach's
     theorem: the norm is max ‖T[v, v]‖ over unit v, and ‖T[v, v]‖² = (v⊗v)ᵀ G (v⊗v) for both Gram

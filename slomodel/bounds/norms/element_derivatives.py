@@ -70,8 +70,9 @@ def second_order(parts: Sequence[Weighted]) -> float:
 
 
 def second_order_ends(parts: Sequence[Weighted]) -> Ends:
-    """Upper bounds on λ_max(H) and λ_max(-H), which may be negative: by the Loewner order λ_max(Σ
-    A(C + E)) and λ_max(-Σ A(C - E)).
+    """Upper bounds on λ_max(H) and λ_max(-H), which may be negative.
+
+    By the Loewner order they are bounds on λ_max(Σ A(C + E)) and λ_max(-Σ A(C - E)).
     """
     n = parts[0].columns
     upper, lower = (

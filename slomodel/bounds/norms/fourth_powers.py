@@ -20,9 +20,7 @@ _STEPS = 12
 
 
 def cubic_by_fourth_powers(rows: Rows, d: Array) -> float:
-    """Upper bound on max Σ d_i |a_i·v|³, unit v, d >= 0: by Cauchy–Schwarz (Σ d (a·v)² Σ d
-    (a·v)⁴)^½.
-    """
+    """Upper bound on max Σ d_i |a_i·v|³, unit v, d >= 0: the root of Σ d (a·v)² Σ d (a·v)⁴."""
     fourth = fourth_powers(rows, d)
     if not np.isfinite(fourth):
         return fourth
@@ -31,8 +29,7 @@ def cubic_by_fourth_powers(rows: Rows, d: Array) -> float:
 
 
 def attained(rows: Rows, d: Array, order: int) -> float:
-    """Estimate of the least value that `fourth_powers` (`cubic_by_fourth_powers` for order 3) can
-    have.
+    """Estimate of the least possible value of `fourth_powers` or `cubic_by_fourth_powers`.
 
     It comes from values that Σ d_i |a_i·v|^k attains at some v, and is not a bound.
     """
@@ -113,9 +110,7 @@ def _fourth_powers(rows: Rows, d: Array, beta: Array, share: float) -> float:
 
 
 def _gram_of_squares(A: Array, beta: Array, weight: Array) -> Array | None:
-    """K of `fourth_powers` over rows or, with the same norm, over pairs of variables; a caller may
-    read either triangle.
-    """
+    """K over rows or, with the same norm, over pairs of variables; either triangle may be read."""
     m, n = A.shape
     pairs = n * (n + 1) // 2
     if pairs <= min(m, _MOST_SYMMETRIC) and m * pairs**2 <= _MOST_PRODUCTS:

@@ -122,9 +122,7 @@ def _dense_end(S: Array) -> float:
 
 
 def cubic_sum(rows: Sequence[Rows], weights: Mapping[Slots, Array]) -> Bounded[float]:
-    """Σ over slots (p, q, r) and i of t_i a_p,i ⊗ a_q,i ⊗ a_r,i, with every permutation of slots
-    given.
-    """
+    """Σ over slots (p, q, r) and i of t_i a_p,i ⊗ a_q,i ⊗ a_r,i, for all permutations of slots."""
     n = rows[0].value.shape[1]
     total, error = np.zeros((n, n, n)), 0.0
     for (p, q, r), t in weights.items():

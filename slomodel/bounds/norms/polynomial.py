@@ -103,7 +103,7 @@ def monomials_bound(p: Polynomial) -> float:
 
 
 def largest_monomials(p: Polynomial) -> Array:
-    """About κ(α) = Π (α_b/k)^(α_b/2): on the sphere t^α is largest at t_b² = α_b/k."""
+    """κ(α) = Π (α_b/k)^(α_b/2), not rounded up: on the sphere t^α is largest at t_b² = α_b/k."""
     share = np.where(p.exponents > 0, p.exponents / int(p.degrees[0]), 1.0)
     return np.asarray(np.prod(share ** (p.exponents / 2.0), axis=1))
 
@@ -209,7 +209,7 @@ def sphere_maximum(exponents: NDArray[np.int64], coefficients: Array) -> tuple[f
 
 
 def _reached(powers: Array, coefficients: Array) -> float:
-    """About a value that p attains on the sphere, by ascents t <- ∇p / ‖∇p‖, which are monotone."""
+    """Approximation of a value of p on the sphere, by monotone ascents t <- ∇p / ‖∇p‖."""
     k, blocks = powers[0].sum(), powers.shape[1]
     t = np.vstack([np.ones(blocks), np.ones((blocks, blocks)) + 2.0 * np.eye(blocks)])
     values = np.zeros(1)
@@ -224,9 +224,7 @@ def _reached(powers: Array, coefficients: Array) -> float:
 def _over_boxes(
     powers: Array, coefficients: Array, lo: Array, hi: Array
 ) -> tuple[Array, Array, float]:
-    """Bounds (C,) over boxes, how much each block contributes to them (C, B), and an attained
-    value.
-    """
+    """Bounds (C,) over boxes, the contribution of each block (C, B), and an attained value."""
     k, blocks = powers[0].sum(), powers.shape[1]
     bounded = np.isfinite(lo)
     middle = np.where(bounded, 0.5 * (lo + hi), hi)

@@ -124,13 +124,12 @@ class Moments:
 
 
 def _beta(rows: Rows) -> Array:
-    """About ‖z‖² / d; the bounds hold for any number."""
+    """Approximation of ‖z‖² / d; the bounds hold for any number."""
     return np.asarray(np.sum(rows.value * rows.value, axis=1) / rows.value.shape[1])
 
 
 def largest_eigenvalues(S: Array) -> Array:
-    """Upper bounds (p,) on λ_max of symmetric matrices (p, n, n), positive semidefinite up to
-    rounding.
+    """Upper bounds (p,) on λ_max of symmetric matrices (p, n, n) that are >= 0 up to rounding.
 
     By Cholesky factorisation of tI - S, as in `cholesky_norm` of `spectral`, with t just above the
     eigenvalue that LAPACK computes.
@@ -152,9 +151,7 @@ def largest_eigenvalues(S: Array) -> Array:
 
 
 def roughly(S: Array) -> Array:
-    """Estimates from below of the norms of matrices (p, d, d), symmetric and semidefinite: power
-    method.
-    """
+    """Lower estimates of the norms of symmetric matrices >= 0 (p, d, d), by a power method."""
     v = S @ (1.0 + 0.3 * np.cos(1.7 * np.arange(S.shape[1])))
     with np.errstate(all="ignore"):
         for _ in range(_STEPS):

@@ -89,9 +89,7 @@ class Places:
         return np.asarray(np.cumsum(used)[codes] - 1)
 
     def evenly(self, G: Array) -> Array:
-        """The matrix of the same form whose weight is spread evenly over equal products of
-        variables.
-        """
+        """The matrix of the same form with equal weights on equal products of variables."""
         weights = np.multiply.outer(self.weight, self.weight).ravel()
         own = self.monomials()
         share = np.bincount(own, weights * G.ravel()) / np.bincount(own, weights * weights)
@@ -153,9 +151,7 @@ def largest_quartic(q: Quartic, effort: float = 1.0) -> float:
 
 
 def _lowered(G: Array, places: Places, effort: float) -> tuple[Array, float, int]:
-    """G - M with about the least λ_max encountered, the total magnitude of the steps and their
-    number.
-    """
+    """G - M with about the least λ_max encountered, the total magnitude and number of steps."""
     count = min(max(_VECTORS, places.n // 2 if len(G) <= DENSE_EIGEN else 0), len(G))
     X = np.random.default_rng(0).standard_normal((len(G), count))
     start, moved, low = G, 0.0, 0.0
@@ -191,9 +187,7 @@ def _lowered(G: Array, places: Places, effort: float) -> tuple[Array, float, int
 
 
 def _ritz(G: Array, X: Array, rounds: int) -> tuple[Array, Array]:
-    """About the largest eigenvalues, increasing, and their vectors, by subspace iteration
-    (Rayleigh–Ritz).
-    """
+    """Ritz approximations of the largest eigenvalues, increasing, and their vectors."""
     for _ in range(rounds):
         once = G @ X
         Q = np.linalg.qr(np.concatenate([X, once, G @ once], axis=1))[0]
@@ -203,7 +197,7 @@ def _ritz(G: Array, X: Array, rounds: int) -> tuple[Array, Array]:
 
 
 def _attained(G: Array, w: Array, places: Places) -> float:
-    """About the largest q(v) encountered in ascents from the first eigenvector of W."""
+    """Approximation of the largest q(v) in ascents from the first eigenvector of W."""
     values, vectors = np.linalg.eigh(places.matrix(w))
     v = vectors[:, int(np.argmax(np.abs(values)))]
     best = 0.0

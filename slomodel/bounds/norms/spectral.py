@@ -154,8 +154,7 @@ def gram_cholesky(A: Array) -> float:
 
 
 def upper_eigenvalue(H: Array, share: float = 1e-2) -> float:
-    """Upper bound on λ_max of a symmetric matrix where that is positive, to relative tolerance
-    `share`.
+    """Upper bound on λ_max of a symmetric matrix where positive, to relative tolerance `share`.
 
     For large orders by one factorisation as in `cholesky_norm`, for one sign only.
     """
@@ -189,7 +188,7 @@ def _proved(t: float, B: Bounded[float], e: int) -> float:
 
 
 def _lanczos(B: Array, steps: int = 100, close: float = 0.0) -> float:
-    """About the largest |eigenvalue| of a symmetric matrix: where a proof starts, not a bound.
+    """Estimate of the largest |eigenvalue| of a symmetric matrix, from which a proof starts.
 
     It stops once eight more steps change it by a relative amount of at most `close`.
     """
@@ -252,9 +251,7 @@ def _eigen_bound(B: Bounded[Array]) -> Array:
 
 
 def _scaled(A: Array) -> tuple[Bounded[float] | None, int | float]:
-    """A / 2^e with entries of magnitude at most 1, and e; or no array and the norm if it is 0 or
-    +inf.
-    """
+    """A / 2^e with |entries| <= 1, and e; or no array and the norm if it is 0 or +inf."""
     largest = np.max(np.abs(A), initial=0.0)
     if not np.isfinite(largest):
         return None, np.inf
@@ -262,9 +259,7 @@ def _scaled(A: Array) -> tuple[Bounded[float] | None, int | float]:
 
 
 def norms_of(matrices: Mapping[Key, Bounded[float]]) -> dict[Key, float]:
-    """Upper bounds on ‖A‖₂ of each matrix; small ones of similar shapes are zero-padded and
-    stacked.
-    """
+    """Upper bounds on ‖A‖₂ of each matrix; small ones of similar shapes are padded and stacked."""
     groups: dict[tuple[int, int], list[Key]] = {}
     result: dict[Key, float] = {}
     for key, one in matrices.items():

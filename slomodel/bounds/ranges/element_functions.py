@@ -58,9 +58,7 @@ class ElementDerivatives:
 def functions_of(
     value: Expr, graphs: Mapping[Slots, Expr], count: int, ratios: Mapping[Slots, Array]
 ) -> ElementDerivatives:
-    """`ElementDerivatives` of `count` arguments; without row sums if there are no ratios δ_pq (m,),
-    p ≠ q.
-    """
+    """`ElementDerivatives` of `count` arguments; no row sums without ratios δ_pq (m,), p ≠ q."""
     inputs = {pair: Input(f"ratio {pair}", "data", ()) for pair in ratios}
 
     def row_sum(p: int, signs: Sequence[int], *by: int) -> Expr:

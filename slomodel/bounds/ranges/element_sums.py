@@ -1,6 +1,4 @@
-"""Parts of an objective that are sums over elements, with numeric data, and their ranges over
-balls.
-"""
+"""Parts of an objective that are sums over elements, in numbers, and their ranges over balls."""
 
 from __future__ import annotations
 

@@ -200,9 +200,7 @@ def _are_wide(boxes: Mapping[Input, Interval]) -> bool:
 
 
 def _count_of_pieces(boxes: Mapping[Input, Interval], count: int, work: int) -> int:
-    """Pieces that each box is cut into; `work` is the number of nodes to enclose over each
-    piece.
-    """
+    """Number of pieces per box; `work` is the number of nodes enclosed over each piece."""
     if not _are_wide(boxes):
         return 1
     most = _MOST_NUMBERS if len(boxes) < 3 else min(_MOST_NUMBERS, _MOST_OPERATIONS // work)
@@ -216,9 +214,7 @@ def _taken(which: slice, arrays: Mapping[Input, Interval]) -> dict[Input, Interv
 
 @dataclass(frozen=True, slots=True)
 class _Turning:
-    """A function in the function table of `inner`, which is affine in the argument with this
-    slope.
-    """
+    """A table function of `inner`, which is affine in the argument with this slope."""
 
     function: ScalarFunction
     inner: Expr
@@ -254,9 +250,7 @@ class _Block:
         return int(next(iter(self.boxes.values())).shape[0])
 
     def enclosed(self, with_derivatives: bool) -> Mapping[Expr, Interval]:
-        """Intervals over the pieces: one axis for the pieces of each argument, and one of
-        elements.
-        """
+        """Intervals over the pieces: an axis for the pieces of each argument, one of elements."""
         axes = len(self.boxes)
         known = {one: _alone(a, range(axes)) for one, a in self.data.items()}
         roots = (self.functions.value, *(self.functions.graphs if with_derivatives else ()))
@@ -328,9 +322,7 @@ def _pieces(boxes: Mapping[Input, Interval], pieces: int) -> dict[Input, Interva
 
 
 def _alone(a: Interval, others: Iterable[int]) -> Interval:
-    """`a` with axes of size 1 inserted at `others`; the last axis too has size 1 if its elements
-    agree.
-    """
+    """`a` with axes of size 1 at `others`; the last one is reduced if its elements agree."""
     if all((end == end[..., :1]).all() for end in (a.lo, a.hi)):
         a = a.each(itemgetter((..., slice(0, 1))))
     return a.each(partial(np.expand_dims, axis=tuple(others)))

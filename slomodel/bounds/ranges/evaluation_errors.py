@@ -27,9 +27,7 @@ def value_error(setting: Setting, f: float) -> float:
 
 
 def gradient_error(setting: Setting, g: Array) -> float:
-    """Upper bound on ‖g − ∇f(c)‖ for the g (n,) computed at the centre c; inf where none is
-    known.
-    """
+    """Upper bound on ‖g − ∇f(c)‖ for the g (n,) computed at the centre c; inf where unknown."""
     try:
         found = enclose(setting.gradient, boxed(setting.values), setting.sizes)
     except MissingRule:

@@ -1,6 +1,4 @@
-"""Locations of kinks and of edges of domains of scalar functions, from intervals of their
-operands.
-"""
+"""Kinks and edges of domains of scalar functions, from intervals of their operands."""
 
 from __future__ import annotations
 

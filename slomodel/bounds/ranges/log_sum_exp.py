@@ -25,9 +25,7 @@ _RANGE = float(up_sqrt(2.0))
 
 
 def shares(u: Interval) -> Interval:
-    """Weights p_k = exp u_k / Σ_j exp u_j = 1 / (1 + Σ_(j≠k) exp(u_j - u_k)) over intervals u (h,
-    N).
-    """
+    """p_k = exp u_k / Σ_j exp u_j = 1 / (1 + Σ_(j≠k) exp(u_j - u_k)) over intervals u (h, N)."""
     one, found = point(np.ones(u.shape[1])), []
     for k in range(len(u.lo)):
         lo, hi = np.delete(u.lo, k, 0), np.delete(u.hi, k, 0)

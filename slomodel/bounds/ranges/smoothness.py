@@ -184,9 +184,7 @@ def _aligned(a: Interval, node: Map, k: int, walk: Walk) -> Interval:
 
 
 def _choice(node: Map, condition: Interval, orders: list[Orders], walk: Walk) -> Orders:
-    """The branch that is certainly taken; where both may be, the proved smoothness of their
-    joint.
-    """
+    """The branch that is certainly taken; where both may be, the proved order of their joint."""
     true, false = condition.lo == 1.0, condition.hi == 0.0
     if node.operands[0] not in walk.moving:
         # The branch taken is fixed, though possibly unknown to this walk.
@@ -245,9 +243,7 @@ def place(node: Expr, spans: Mapping[Expr, Span], objective: Expr) -> str:
 
 
 def span_of(node: Expr, spans: Mapping[Expr, Span], objective: Expr) -> Span | None:
-    """The source span of a node, or of a node that it is part of: not every node was written as
-    such.
-    """
+    """The source span of a node, or of the node it derives from; not every node was written."""
     if node in spans:
         return spans[node]
     above = {node}

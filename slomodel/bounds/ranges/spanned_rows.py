@@ -70,7 +70,7 @@ def _derivatives(setting: Setting, node: Expr) -> Interval:
 
 
 def in_span(rows: Rows) -> Rows | None:
-    """Rows (K, K) that are within their errors of a rotation of the given ones (K, n), K <= n.
+    """Rows (K, K) that are within their errors of an isometric image of given ones (K, n), K <= n.
 
     Let A be the rows, G = AAᵀ = LLᵀ + E. As A = G^½ V and L = (LLᵀ)^½ W with VVᵀ = I and W
     orthogonal, A - L Q = (G^½ - (LLᵀ)^½) V for Q = WᵀV, QQᵀ = I; and the difference of the square

@@ -98,9 +98,7 @@ def largest_eigenvalue_of_sizes(parts: Sequence[tuple[SparseRows, Array]], n: in
 
 
 def _lost(parts: Sequence[tuple[SparseRows, Array]], terms: int) -> float:
-    """Upper bound on the loss of the products of d_i, sizes and v <= 2 to underflow, times later
-    factors.
-    """
+    """Upper bound on the underflow in products of d_i, sizes and v <= 2, times later factors."""
     largest = max(max(1.0, float(np.max(rows.size, initial=0.0))) for rows, _ in parts)
     weight = max(max(1.0, float(np.max(d, initial=0.0))) for _, d in parts)
     return up_mul(underflow(8 * terms), up_mul(up_mul(largest, largest), weight))
@@ -131,9 +129,7 @@ def sparse_rows(setting: Setting, affine: Sequence[Expr]) -> dict[Expr, SparseRo
 
 
 def _rows(own: _Entries) -> SparseRows:
-    """The rows; the norm of a row with two entries in one column is bounded by the sum of all
-    entries.
-    """
+    """The rows; one with two entries in a column has the sum of all entries as its norm bound."""
     p = own.size.shape[-1]
     column, size = own.column.reshape(-1, p), own.size.reshape(-1, p)
     ordered = np.sort(column, axis=1)
@@ -250,9 +246,7 @@ def _(
 
 
 def _laid(array: Shaped, own: Axes, order: Axes) -> Shaped:
-    """An array with these labels, and possibly further axes, transposed to labels in another
-    order.
-    """
+    """An array with these labels, and possibly further axes, with the labels in another order."""
     axes = [*(own.index(label) for label in order if label in own), *range(len(own), array.ndim)]
     missing = tuple(k for k, label in enumerate(order) if label not in own)
     return np.expand_dims(np.transpose(array, axes), missing)

@@ -46,9 +46,7 @@ class SearchedFunctions:
     slopes: Mapping[Expr, tuple[Expr, ...]] = field(default_factory=dict)
 
     def ranges(self, boxes: Sequence[Interval], element: Whole) -> tuple[Interval, ...]:
-        """Ranges (q,) of each graph over boxes (q,) of each argument, belonging to these elements
-        (q,).
-        """
+        """Ranges (q,) of each graph over boxes (q,) of each argument, for these elements (q,)."""
         flat = {one: a.each(np.ravel) for one, a in self.data.items()}
         own = {
             one: a if a.shape == (1,) else a.each(itemgetter(element)) for one, a in flat.items()
@@ -123,9 +121,7 @@ class Search:
         return self.hulls
 
     def _subdivide(self, family: SearchedFunctions, least: float, rounds: int, most: float) -> None:
-        """Subdivide pieces that are loose by a factor of at least `least`, within `most`
-        operations.
-        """
+        """Subdivide pieces that are loose by a factor of `least`, up to `most` operations."""
         operations, nodes = 0, len(postorder(*family.graphs))
         for _ in range(rounds):
             pieces = self._without_tight(_joined(self.left))
@@ -160,9 +156,7 @@ class Search:
 
 
 def _largest(pieces: Pieces, loose: Sequence[Truths], count: int) -> Truths:
-    """Which pieces are among the `count` largest of their element, for any graph for which they are
-    loose.
-    """
+    """Which pieces are among the `count` largest loose ones of their element, for any graph."""
     chosen = np.zeros(len(pieces.element), dtype=bool)
     for a, own in zip(pieces.ranges, loose, strict=True):
         (places,) = np.nonzero(own)

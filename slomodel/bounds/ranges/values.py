@@ -132,9 +132,7 @@ def _everything_where(which: Truths, a: Interval) -> Interval:
 def _monotone(
     function: ScalarFunction, monotonicity: Monotonicity, operands: Sequence[Interval]
 ) -> Interval:
-    """Range from the values at the operands' endpoints and at interior critical points, in the
-    domain.
-    """
+    """Range from the values at endpoints of the operands and at critical points, in the domain."""
     domain = function.domain or ((-np.inf, np.inf),) * function.arity
     outside = np.zeros((), dtype=bool)
     clipped = []
@@ -263,9 +261,7 @@ def _periods(at: float, period: float, a: Interval) -> tuple[Array, Array]:
 def _over_periods(
     values: Callable[[Array], Interval], critical: float, period: float, a: Interval, ends: Interval
 ) -> Interval:
-    """Of two neighbouring critical points one is a maximum, and all others have the values of these
-    two.
-    """
+    """Of two neighbouring critical points one is a maximum; all others repeat these two values."""
     first, last = _periods(critical, period, a)
     for m, inside in ((first, first <= last), (first + 1.0, first + 1.0 <= last)):
         if inside.any():
@@ -325,9 +321,7 @@ def _lnot(a: Interval) -> Interval:
 
 
 def may_hold(condition: Callable[..., Expr], *operands: Interval) -> Truths:
-    """Where a condition on the operands may hold; an equality also where they differ by a few
-    ulps.
-    """
+    """Where a condition on the operands may hold; an equality also within a few ulps."""
     count = len(operands)
     inputs = tuple(variable(f"x{k}", ()) for k in range(count))
     found: dict[Expr, Interval] = dict(zip(inputs, operands, strict=True))

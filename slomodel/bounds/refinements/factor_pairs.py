@@ -30,8 +30,7 @@ _LEAST_SHARE = 1e-3
 
 
 def pair_third(setting: Setting) -> float:
-    """Upper bound on ‖D³f(c)‖ of f = w ‖U V - Y‖² plus a quadratic, U (p, k), V (k, q); inf
-    otherwise.
+    """Upper bound on ‖D³f(c)‖ of f = w ‖U V - Y‖² plus a quadratic; inf for other objectives.
 
     The part of degree 3 is f_3(A, B) = 2 w ⟨U B + A V, A B⟩, and so for all μ, ν > 0
 
@@ -72,9 +71,7 @@ def _pair(setting: Setting, factors: list[tuple[Expr, bool]]) -> tuple[Array, Ar
 
 
 def _largest(U: Array, V: Array) -> float:
-    """Upper bound on the maximum over unit (y, z) of the quartic form, for nearly optimal μ and
-    ν.
-    """
+    """Upper bound on the maximum of the quartic form over unit (y, z), for nearly optimal μ, ν."""
     k = U.shape[1]
     size = max(float(np.abs(U).max(initial=0.0)), float(np.abs(V).max(initial=0.0)))
     if size == 0.0:

@@ -112,9 +112,7 @@ def _majorant(ridge: Ridge, third: float, sign: float, share: float) -> Majorant
 
 
 def _between(ridge: Ridge, gamma: Array, sign: float) -> Array:
-    """Upper bound on the excess of a function over its chord between two offsets: δ²/8 sup
-    (-g'').
-    """
+    """Upper bound on the excess over the chord between two offsets: δ²/8 sup (-g'')."""
     gap = np.max(up_add(ridge.offsets[1:], -ridge.offsets[:-1]), axis=0)
     falling = np.maximum(-ridge.fourth.lo if sign > 0.0 else ridge.fourth.hi, 0.0)
     return up_mul(up(0.125 * up_mul(gap, gap)), up_add(2.0 * gamma, falling))

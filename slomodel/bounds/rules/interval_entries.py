@@ -152,9 +152,7 @@ def _norms(a: Interval, norm: Callable[[Array], Array]) -> tuple[Array, Array]:
 
 
 def _to_divide(cells: Cells, attempt: int, most: int) -> Truths:
-    """At most `most` cells: first those without a bound, for a limited number of rounds; then those
-    far above the largest low value.
-    """
+    """At most `most` cells: first those without a bound, for some rounds; then the loosest."""
     divisible = np.any(_middle(cells.box) != cells.box.hi, axis=1) & np.any(
         cells.box.lo < cells.box.hi, axis=1
     )

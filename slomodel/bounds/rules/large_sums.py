@@ -55,8 +55,7 @@ class Sums:
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """The remaining parts beside those of another rule: with dense rows, or sparse ones in many
-    variables.
+    """The remaining parts beside those of another rule: with dense rows or with sparse ones.
 
     `is_cubic`: the sparse ones have degree 3 at most.
     """
@@ -66,9 +65,7 @@ class Rest:
     is_cubic: bool = True
 
     def over(self, setting: Setting, radius: float) -> tuple[tuple[float, float, float], int, str]:
-        """Upper bounds on sup ‖D^k‖, k = 2, 3, 4, the order of smoothness, and why it is not
-        higher.
-        """
+        """Upper bounds on sup ‖D^k‖, k = 2, 3, 4, the order of smoothness and what limits it."""
         if self.sparse:
             found = of_sparse(setting, self.sparse, radius)
             order = int(np.isfinite(found.L1)) + int(np.isfinite(found.L2))
@@ -191,9 +188,7 @@ def _sums(setting: Setting) -> Sums | None:
 def sparse_parts(
     setting: Setting, found: Sequence[Elements]
 ) -> tuple[ElementSum[SparseRows], ...] | None:
-    """The parts with sparse rows in numbers, without graphs for ‖D⁴f‖; None if rows are not
-    sparse.
-    """
+    """The parts with sparse rows in numbers, without fourth derivatives; None if not sparse."""
     sparse = sparse_rows(setting, affine_of(found)) if found else {}
     if sparse is None:
         return None

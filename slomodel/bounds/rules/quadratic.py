@@ -35,9 +35,7 @@ def quadratic(setting: Setting, radius: float) -> Candidate | None:
 
 
 def linear(setting: Setting, radius: float) -> Candidate | None:
-    """L1 = L2 = 0 over any ball, where the objective is a polynomial and its gradient has no
-    variable.
-    """
+    """L1 = L2 = 0 over any ball, if the objective is a polynomial with a constant gradient."""
     variables = set(setting.variables)
     if not is_polynomial_graph(setting.objective, variables):
         return None

@@ -193,9 +193,7 @@ def _along_ball(
     radius: float,
     least: float,
 ) -> float:
-    """L1 by majorants along the ball of one ridge function, for each end; inf if not an
-    improvement.
-    """
+    """L1 by majorants along the ball of one ridge function, per end; inf without improvement."""
     found = max(centre.ends)
     if not found < _WORTH * least < np.inf:
         return float(np.inf)

@@ -1,6 +1,4 @@
-"""‖Y - Σ_i x_i^⊗k‖²: the series of a majorant in the vectors' lengths; D³f at the centre
-exactly.
-"""
+"""‖Y - Σ_i x_i^⊗k‖²: a majorant in the vectors' lengths, and D³f at the centre."""
 
 from __future__ import annotations
 
@@ -166,9 +164,7 @@ def _majorant(centre: Centre) -> Monomials:
 
 
 def _pair(k: int, alpha: float, first: float, second: float) -> Monomials:
-    """Majorant of ⟨Δ_i, Δ_j⟩ by powers of t_i and t_j: terms k!/(a! b! b'! g!) α^a β^b β'^b'
-    γ^g.
-    """
+    """Majorant of ⟨Δ_i, Δ_j⟩ by powers of t_i and t_j: k!/(a! b! b'! g!) α^a β^b β'^b' γ^g."""
     result: Monomials = {}
     for g in range(k + 1):
         for b in range(k + 1 - g):
@@ -214,9 +210,7 @@ def _third_norm(centre: Centre) -> float:
 
 
 def _placed(blocks: Array, own: Array) -> Array:
-    """The array (n, n, n) with blocks[i, j] at (i, j, j), where those with i = j come from
-    `own`.
-    """
+    """The array (n, n, n) with blocks[i, j] at (i, j, j), those with i = j from `own`."""
     m, d = own.shape[:2]
     result = np.zeros((m, d, m, d, m, d))
     for j in range(m):

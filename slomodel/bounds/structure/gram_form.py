@@ -69,8 +69,7 @@ def in_gram_form(setting: Setting) -> Setting:
 
 
 def _read_by_range(order: Sequence[Expr], moving: Collection[Expr], setting: Setting) -> set[Expr]:
-    """The nodes whose ranges bounds depend on: the operands of nonlinear nodes, and all nodes
-    below.
+    """The nodes whose ranges matter: operands of nonlinear nodes, and all nodes below.
 
     Empty for a polynomial: its derivatives are bounded from those of its parts.
     """
@@ -132,9 +131,7 @@ def _gram(
     setting: Setting,
     symmetric: set[Expr],
 ) -> Expr | None:
-    """The sum of squares with one axis eliminated; None if the node is not one or no axis
-    qualifies.
-    """
+    """The sum of squares with one axis eliminated; None if it is not one or no axis qualifies."""
     if len(node.operands) != 2 or node.operands[0] is not node.operands[1] or node.output:
         return None
     r = node.operands[0]
@@ -230,9 +227,7 @@ def _is_product(node: Einsum) -> bool:
 
 
 def _joined(term: Term, rank: int, moving: Collection[Expr]) -> Term:
-    """The factors that depend on x merged into one, with the labels that the whole and the data
-    need.
-    """
+    """The factors that depend on x merged, with the labels that the whole and the data need."""
     own = [(factor, labels) for factor, labels in term.factors if factor in moving]
     data = [(factor, labels) for factor, labels in term.factors if factor not in moving]
     if len(own) < 2:
@@ -252,9 +247,7 @@ def _pair(
     setting: Setting,
     symmetric: set[Expr],
 ) -> Expr | None:
-    """Twice the inner product of two terms (once if they coincide), with data contracted over
-    samples.
-    """
+    """Twice the inner product of two terms (once for one term), data contracted over samples."""
     rank = r.rank
     shift = len(one.dims) - rank
     dims = (*one.dims, *other.dims[rank:])

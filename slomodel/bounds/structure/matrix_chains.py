@@ -89,9 +89,7 @@ def matrix_factors(node: Expr, is_row: bool, depth: int = 0) -> list[tuple[Expr,
 
 
 def _sides(node: Einsum, is_row: bool) -> tuple[int, int]:
-    """Which operand is the left factor; for an array of one axis, the one that lacks it in a
-    row.
-    """
+    """Which operand is the left factor: in a row the one with one axis, in a column the other."""
     first: Axes = node.inputs[0]
     if node.rank == 2:
         return (0, 1) if node.output[0] in first else (1, 0)

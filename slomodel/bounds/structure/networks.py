@@ -35,8 +35,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """Layers from the first to the last, the functions between them, and the loss of the last
-    layer.
+    """Layers from the first to the last, the functions between them, and the loss of the last.
 
     The loss is the sum of `losses` and of `log_sum`, a log Σ exp over its units, or either alone.
     `rest` holds parts of the objective that are sums over elements of affine nodes.
@@ -50,9 +49,7 @@ class Network:
 
 
 def network(objective: Expr, variables: Collection[Input]) -> Network | None:
-    """The network, if there is one of at least two layers with distinct variables; otherwise
-    None.
-    """
+    """The network, if there is one of at least two layers with distinct variables; else None."""
     order = postorder(objective)
     moving = dependents(order, set(variables).__contains__)
     affine = affine_nodes(order, moving)
@@ -158,9 +155,7 @@ def _is_variable(node: Expr) -> bool:
 
 
 def _product(node: Expr, moving: Collection[Expr]) -> Layer | None:
-    """The layer W z: features are summed, samples are in z and the result, units in W and the
-    result.
-    """
+    """The layer W z: features are summed, samples are in z and units in W, both in the result."""
     if not isinstance(node, Einsum) or len(node.operands) != 2 or node.rank not in (1, 2):
         return None
     for k, weight in enumerate(node.operands):

@@ -235,7 +235,5 @@ def _product(factors: list[Expr]) -> Expr:
 
 
 def _is_of_one(node: Expr, moving: Collection[Expr]) -> bool:
-    """Whether a node is a map with one operand that depends on x, which is then the better
-    argument.
-    """
+    """Whether a node is a map with one operand depending on x, which is the better argument."""
     return isinstance(node, Map) and sum(operand in moving for operand in node.operands) == 1

@@ -104,8 +104,7 @@ def _power(product: Expr) -> tuple[Input, bool] | None:
 
 
 def _factors(product: Expr) -> list[tuple[Expr, Axes]] | None:
-    """The factors of a product with the axes of each; None where it is not one, or sums lie
-    between.
+    """The factors of a product with the axes of each; None if it is not one or sums lie between.
 
     Axes 0, 1, .. are those of the product, others are summed over all factors.
     """

@@ -110,8 +110,7 @@ def shift(a: Array, radii: Array, radius: float) -> Array:
 
 
 def centred(jet: Jet, centre: Sequence[Array], orders: int, radii: Array, radius: float) -> Jet:
-    """The jet improved by M_k <= its value at the centre plus the shift by M_(k+1), for k <
-    `orders`.
+    """The jet capped by M_k <= M_k(c) + the shift by M_(k+1), for k < `orders`.
 
     Hypothesis: the node is C^(orders - 1) with a derivative of order `orders` almost everywhere on
     the ball, so D^k u(x) = D^k u(c) + ∫ D^(k+1) u [x - c].

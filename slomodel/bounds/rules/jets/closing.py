@@ -43,9 +43,7 @@ def form_norm(A: Array) -> float:
 
 
 def symmetric(A: Array) -> Array:
-    """The least over all permutations of the axes, which bound the same block of a symmetric
-    form.
-    """
+    """The least over all permutations of the axes, which bound the same block of the form."""
     result = A
     for order in permutations(range(A.ndim)):
         result = np.minimum(result, A.transpose(order))

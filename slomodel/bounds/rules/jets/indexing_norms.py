@@ -73,9 +73,7 @@ def listed(places: Sequence[NDArray[np.intp]], indexed: Sizes) -> float:
 def _multiplicity(
     index: Sequence[Affine], iterated: Sizes, indexed: Sizes, live: Sequence[int]
 ) -> int:
-    """Largest number of times that one element is indexed while the axes not in `live` are
-    fixed.
-    """
+    """Most times that one element is indexed while the axes not in `live` are fixed."""
     count = prod(iterated[axis] for axis in live)
     if count > LARGEST_COUNT or count == 0:
         return max(count, 1)

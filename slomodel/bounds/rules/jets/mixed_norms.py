@@ -39,9 +39,7 @@ def flattened(norm: Norm) -> Norm:
 
 
 def is_entrywise(norm: Norm) -> bool:
-    """Whether the norm depends on absolute values of entries only, and increases with each of
-    them.
-    """
+    """Whether the norm depends on |entries| only, and increases with each of them."""
     return "c" not in norm
 
 
@@ -66,8 +64,7 @@ def entries(norm: Norm, shape: Sizes) -> int:
 
 
 def measure(mid: Array, rad: Array | None, norm: Norm) -> float:
-    """Upper bound on the norm of every array within `rad` of `mid`: ‖mid‖ + ‖rad‖, the second
-    entrywise.
+    """Upper bound on the norm of every array within `rad` of `mid`: ‖mid‖ + ‖rad‖.
 
     An entrywise larger nonnegative array has a larger Frobenius norm, which is the one added.
     """

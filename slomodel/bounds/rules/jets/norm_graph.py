@@ -85,8 +85,9 @@ class Prepared:
 
 @once_per_setting
 def prepare(setting: Setting) -> Prepared:
-    """The graph of a setting's gradient with the required norms. Raises MissingRule where a node
-    has no rule.
+    """The graph of a setting's gradient with the required norms.
+
+    Raises MissingRule where a node has no rule.
     """
     roots, values = normal_form(setting.gradient, setting.variables, setting.values, setting.sizes)
     order = postorder(*roots)

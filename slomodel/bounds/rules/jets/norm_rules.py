@@ -52,8 +52,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Elementwise:
-    """w = φ(u) elementwise, with a single operand u that depends on x; options for u along w's
-    axes.
+    """w = φ(u) elementwise, with a single operand u that depends on x; options along w's axes.
 
     In the norm itself, in its entrywise form, with rows as maxima, with columns as maxima, and for
     single entries.
@@ -122,9 +121,7 @@ def _(node: Scatter, norm: Norm, scope: Scope) -> Rule:
 
 
 def _by_list(node: Gather | Scatter, iterated: Sizes, indexed: Sizes, scope: Scope) -> Rule:
-    """A norm is at most the Frobenius norm, and an element occurs at most μ times: ‖w‖ <= √μ
-    ‖u‖_F.
-    """
+    """Via the Frobenius norm: an element occurs at most μ times, so ‖w‖ <= √μ ‖u‖_F."""
     operand = node.operands[0]
     found = listed(positions(node.index, iterated, indexed, scope.sizes, scope.tables), indexed)
     whole = canonical("r" * operand.rank, scope.shape(operand))

@@ -75,9 +75,7 @@ def _uses(inputs: Sequence[Axes], label: int) -> int:
 def _option(
     inputs: Sequence[Axes], sides: Sides, order: str, size: Mapping[int, int]
 ) -> tuple[Norm, ...]:
-    """The operands' norms; `order` gives the side of summed labels in each: `c` for the first to
-    act.
-    """
+    """The operands' norms; `order` has the sides of summed labels, `c` for the first to act."""
     result = []
     for k, own in enumerate(inputs):
         acts_on = "r" if order[k] == "c" else "c"

@@ -135,9 +135,7 @@ def _least(ball: BallJets, operand: Expr, options: Options) -> Jet:
 
 
 def _capped(ball: BallJets, node: Expr, norm: Norm, jet: Jet) -> Jet:
-    """The jet capped by those in larger norms, and by that at the centre plus its growth over the
-    ball.
-    """
+    """The jet capped by those in larger norms and by that at the centre plus its growth."""
     own = ball.prepared
     larger = [o for o in own.norms[node] if (node, o) in ball.found and below(norm, o)]
     if larger:
@@ -154,9 +152,7 @@ def _capped(ball: BallJets, node: Expr, norm: Norm, jet: Jet) -> Jet:
 
 
 def _chosen(ball: BallJets, node: Map, rule: Choice, norm: Norm) -> Jet:
-    """The jet of a choice: of one operand if all elements certainly come from it, otherwise of
-    both.
-    """
+    """The jet of a choice: of one operand if all elements certainly come from it, else of both."""
     taken = _taken(ball, node)
     for k, all_of_it in enumerate(taken):
         if all_of_it:

@@ -1,6 +1,4 @@
-"""A scalar function over a network's intervals: one by one, or over fewer intervals that cover
-them.
-"""
+"""A scalar function over a network's intervals, one by one or over fewer that cover them."""
 
 from __future__ import annotations
 

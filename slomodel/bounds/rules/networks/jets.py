@@ -129,9 +129,7 @@ class NetworkJets:
         return _largest(*terms)
 
     def _slope_from_centre(self) -> float:
-        """‖g'‖ <= ‖g'(c)‖ + (Σ (sup g'')² ‖D o[h]‖²)^½, by the mean value theorem along the ray
-        from c.
-        """
+        """‖g'‖ <= ‖g'(c)‖ + (Σ (sup g'')² ‖D o[h]‖²)^½, by the mean value theorem from c."""
         both = []
         for jets in (self.fine, self.rough):
             along, steepest = jets.outputs(1)[1], jets.own.sizes[1]

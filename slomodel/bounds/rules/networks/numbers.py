@@ -15,8 +15,7 @@ from slomodel.bounds.rules.networks.values import Values
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """By layer W (h, d), its features (d, N), or (d + 1, N) with an appended 1 if there is a bias,
-    and derivatives.
+    """By layer W (h, d), features (d, N), or (d + 1, N) with a 1 for the bias, and derivatives.
 
     `slopes` are the derivatives of orders 1 to 3 of the functions (h, N), last those of the loss;
     of these, orders 2 and 3 exclude the weight w (N,) times log Σ exp, whose derivatives are formed
@@ -36,8 +35,9 @@ class Numbers:
         return second * a + self.weight * p * (a + self.sign * _mean(p, a))
 
     def loss_third(self, a: Array, b: Array) -> Array:
-        """D³g[a, b] for a, b (.., h, N): with means under p, that of log Σ exp is p times ab - a E
-        b - b E a - E ab + 2 E a E b.
+        """D³g[a, b] for a, b (.., h, N), from the third derivative of log Σ exp.
+
+        With means E under p it is p times ab - a E b - b E a - E ab + 2 E a E b.
         """
         p, (_, _, third) = self.shares, self.slopes[-1]
         at, bt, both = _mean(p, a), _mean(p, b), _mean(p, a * b)

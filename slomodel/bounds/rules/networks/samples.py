@@ -40,9 +40,7 @@ class Bundle:
 
 
 def by_sample(values: Values, cell: Cell, groups: Groups | None = None) -> Bundle:
-    """Each sample individually; norms ‖W diag(D)‖ use the largest D of each group, if there are
-    groups.
-    """
+    """Each sample individually; norms ‖W diag(D)‖ use the largest D of each of the `groups`."""
     weights, largest = [], []
     for k, level in enumerate(values.levels[1:], 1):
         sizes, rho = cell.sizes[k - 1], cell.rho[k]

@@ -31,8 +31,7 @@ _MANY_SAMPLES, _FEW_LAYERS = 2**11, 2
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One layer: W (h, d), its norm and those of its rows and columns, and its values at the
-    centre.
+    """One layer: W (h, d), its norm and those of its rows and columns, and values at the centre.
 
     These are the features z (d, N), also as `rows` (N, d) with a 1 appended if there is a bias, and
     u (h, N).
@@ -220,8 +219,7 @@ def _reached(level: Level, moved: Array, entries: Array, own: Array) -> Interval
 def _sizes(
     values: Values, k: int, u: Interval, still: bool
 ) -> tuple[Interval, list[Array], Smoothness]:
-    """The range of the k-th function, magnitudes of its derivatives (norms for the loss) and
-    smoothness.
+    """Range, magnitudes of derivatives (norms for the loss) and smoothness of the k-th function.
 
     Over intervals u or, if `still`, at the centre.
     """

@@ -1,6 +1,4 @@
-"""The gaps between layers of ‖(W_m + h_m) .. (W_1 + h_1) X - Y‖², in the notation of
-`chain_norms`.
-"""
+"""The gaps between layers of ‖(W_m + h_m) .. (W_1 + h_1) X - Y‖², as in `chain_norms`."""
 
 from __future__ import annotations
 

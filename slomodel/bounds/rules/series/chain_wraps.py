@@ -30,9 +30,7 @@ Scales = tuple[float, float, float, float]
 
 
 def wraps_of(gaps: Gaps) -> dict[Layers, float]:
-    """By (i, j, t, u), the norm at ‖h‖ = 1 of the factors around the layers t .. u; omitted if
-    large.
-    """
+    """Norms at ‖h‖ = 1 of the factors around layers t .. u, by (i, j, t, u); without large ones."""
     known: dict[Layers, list[Scales]] = {}
     asked: dict[tuple[Layers, int, str], Bounded[float]] = {}
     for i, j in combinations(range(gaps.m), 2):

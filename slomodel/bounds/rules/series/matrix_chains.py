@@ -25,8 +25,7 @@ _LEAST, _MOST = 1e-30, 1e30
 
 
 def chain_parts(setting: Setting, blocks: Sequence[str]) -> Monomials | None:
-    """Upper bounds on the parts of f of degree >= 2, by their exponents in the blocks' lengths, in
-    order.
+    """Upper bounds on the parts of f of degree >= 2, by exponents in the blocks' lengths.
 
     Those of degree 2 are inf where the objective has other quadratic terms. None where it is not
     such a chain.
