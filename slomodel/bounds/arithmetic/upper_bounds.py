@@ -40,7 +40,7 @@ def _floored(y: Array) -> Array:
 
 
 def rounded_up(x: Array, roundings: int = MOST_ROUNDINGS) -> Array:
-    """Upper bounds on the exact values of x after `roundings` roundings, as operands again."""
+    """Upper bounds on the exact values of x, computed with `roundings` roundings, as operands."""
     growth = _GROWTH if roundings == MOST_ROUNDINGS else _factor(roundings)
     with np.errstate(all="ignore"):
         return _floored(np.asarray(x * growth))

@@ -32,7 +32,8 @@ _LEAST_SHARE = 1e-3
 def pair_third(setting: Setting) -> float:
     """Upper bound on ‖D³f(c)‖ of f = w ‖U V - Y‖² plus a quadratic; inf for other objectives.
 
-    The part of degree 3 is f_3(A, B) = 2 w ⟨U B + A V, A B⟩, and so for all μ, ν > 0
+    For U (p, k) and V (k, q) the part of degree 3 is f_3(A, B) = 2 w ⟨U B + A V, A B⟩, and so for
+    all μ, ν > 0
 
         |f_3| <= 2 |w| (‖U B‖ + ‖A V‖) ‖A B‖ <= |w| ((μ + ν) ‖A B‖² + ‖U B‖²/μ + ‖A V‖²/ν).
 

@@ -46,7 +46,7 @@ class Function:
     def sizes(self, u: Interval, is_large: bool) -> Sizes:
         """The range over intervals u (h, N), and magnitudes of the derivatives of orders 1 to 4.
 
-        For a large network over fewer intervals that cover all of u.
+        For a large network these are bounds over fewer intervals that cover all of u.
         """
         found = None
         if is_large:

@@ -1,10 +1,10 @@
 """Sums over samples of products of lengths, by Hölder's inequality from weighted power sums.
 
 A term is Σ_i c_i Π s_b(i) over unit t. Its alternative bounds differ in the factors that are
-bounded by norms N_b^q; the other factors are bounded by their largest lengths. A residual term |Σ_i
-g'_i · w_i| for ‖w_i‖ <= c_i Π s_b is that sum with c ‖g'‖ for c or, by Cauchy–Schwarz, is at most G
-(Σ ‖w_i‖²)^½ for G = ‖g'‖_F, or (Σ m_i)^½ (Σ m_i s²)^½ for m = c ‖g'‖ times the lengths of the other
-factors.
+bounded by norms N_b^q; the other factors are bounded by their largest lengths. A residual term
+|Σ_i g'_i · w_i| for ‖w_i‖ <= c_i Π s_b is that sum with c ‖g'‖ for c or, by Cauchy–Schwarz, is at
+most G (Σ ‖w_i‖²)^½ for G = ‖g'‖_F, or (Σ m_i)^½ (Σ m_i s²)^½ for m = c ‖g'‖ times the lengths of
+the other factors.
 """
 
 from __future__ import annotations
