@@ -161,6 +161,11 @@ MOVES = {
     "window": ([affine(0, 1, 1)], (3, 2), (4,)),
     "window of rows": ([affine(0, 1, 1, 0), affine(0, 0, 0, 1)], (2, 2, 3), (3, 3)),
     "slanted": ([affine(0, 1, 0), affine(0, 1, 1)], (3, 2), (3, 4)),
+    "repeated": ([affine(0, 1, 0)], (3, 4), (3,)),
+    "repeated element": ([affine(1, 0, 0)], (2, 3), (3,)),
+    "repeated once": ([affine(0, 1, 0)], (3, 1), (4,)),
+    "repeated diagonal": ([affine(0, 1, 0), affine(1, 1, 0)], (3, 2), (3, 4)),
+    "repeated matrix": ([affine(1, 0, 1, 0), affine(0, 0, 0, 1)], (2, 2, 3), (3, 3)),
 }
 
 

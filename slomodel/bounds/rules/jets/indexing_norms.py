@@ -21,18 +21,22 @@ def gathered(index: Sequence[Affine], iterated: Sizes, indexed: Sizes, norm: Nor
     """‖w‖ for w[o] = u[index(o)], o over `iterated`, u of shape `indexed`.
 
     Once the maxima are fixed, if each axis of u depends on at most one axis of w, w is a submatrix
-    of u with the axes on the sides of those they depend on: ‖w‖ <= ‖u‖. Otherwise Σ|w|² contains
-    each element of u at most μ times: ‖w‖ <= ‖w‖_F <= √μ ‖u‖_F, both with the maxima fixed.
+    of u with the axes on the sides of those they depend on, repeated ν times along the axes that
+    none depends on: ‖w‖ <= √ν ‖u‖. Otherwise Σ|w|² contains each element of u at most μ times:
+    ‖w‖ <= ‖w‖_F <= √μ ‖u‖_F, both with the maxima fixed.
     """
+    live = [axis for axis in range(len(iterated)) if norm[axis] != "m"]
     free = [
         [axis for axis, c in enumerate(one.coefficients) if c and norm[axis] != "m"]
         for one in index
     ]
     if all(len(own) <= 1 for own in free):
         letters = "".join(norm[own[0]] if own else "m" for own in free)
-        return Options(1.0, ((canonical(letters, indexed),),))
+        spare = set(live).difference(*free)
+        repeated = prod(iterated[axis] for axis in spare)
+        factor = float(up_sqrt(float(repeated))) if repeated > 1 else 1.0
+        return Options(factor, ((canonical(letters, indexed),),))
     letters = "".join("r" if own else "m" for own in free)
-    live = [axis for axis in range(len(iterated)) if norm[axis] != "m"]
     times = _multiplicity(index, iterated, indexed, live)
     return Options(float(up_sqrt(float(times))), ((canonical(letters, indexed),),))
 
@@ -40,14 +44,16 @@ def gathered(index: Sequence[Affine], iterated: Sizes, indexed: Sizes, norm: Nor
 def scattered(index: Sequence[Affine], iterated: Sizes, indexed: Sizes, norm: Norm) -> Options:
     """‖w‖ for w[index(o)] += u[o], u of shape `iterated`, w of shape `indexed`.
 
-    If each axis of w depends on at most one axis of u, no two elements collide and w is u padded
-    with zeros; an axis of u that rows and columns of w depend on gives blocks on a diagonal.
+    If each axis of w depends on at most one axis of u, and one on each longer than 1, no two
+    elements collide and w is u padded with zeros; an axis of u that rows and columns of w depend on
+    gives blocks on a diagonal.
     Otherwise an element of w is a sum of at most μ elements of u: ‖w‖ <= ‖w‖_F <= √μ ‖u‖_F
     (Cauchy–Schwarz), where an axis of u stays a maximum if it alone determines an axis of w that is
     one; entry by entry, |w| <= μ max|u|.
     """
     uses = [[axis for axis, c in enumerate(one.coefficients) if c] for one in index]
-    if all(len(own) <= 1 for own in uses):
+    spare = set(range(len(iterated))).difference(*uses)
+    if all(len(own) <= 1 for own in uses) and all(iterated[axis] <= 1 for axis in spare):
         letters = []
         for axis in range(len(iterated)):
             sides = {norm[k] for k, own in enumerate(uses) if own == [axis]}
