@@ -77,7 +77,7 @@ CASES = [
     ("minimize x[¦0.5]", "E209", "not a whole number"),
     ("minimize x[¦s]", "E209", "`s` is an index here"),
     ("minimize sum(x[i¦*i] for i in n)", "E209", "names may not be multiplied"),
-    ("minimize sum(sum(x[j] for j in range(¦i)) for i in n)", "E209", "index `i`"),
+    ("minimize sum(sum(x[j] for j in range(¦c)) for i in n)", "E212", "`c` bounds a range"),
     ("minimize x[¦n]", "E210", "the index reaches n"),
     ("minimize w[¦-4]", "E210", "the index reaches -1"),
     ("minimize sum(x[¦i+1] for i in n)", "E210", "`i in range(n - 1)`"),

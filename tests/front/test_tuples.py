@@ -150,3 +150,69 @@ def test_without_data_the_model_compiles_and_says_what_it_needs() -> None:
     with pytest.raises(SlomodelError, match="no values for data `first`"):
         own.value(np.ones(3))
     assert own.bind(first=[0, 1, 3]).value(np.ones(3)) == 5.0
+
+
+A, B, C = np.array([0, 1, 2]), np.array([1, 2, 2]), np.array([1.0, 10.0, 100.0])
+W = np.array([1.0, 2.0, 3.0])
+R = range(3)
+NESTED = {
+    "sum(sum(y[i]*a[k] for i in N if g[i]==k) for k in range(1, G))": sum(
+        C[i] * W[k] for k in range(1, 3) for i in R if A[i] == k
+    ),
+    "sum(sum(y[i]*k for i in N if g[i]==k and k>=1) for k in range(1, G))": sum(
+        C[i] * k for k in range(1, 3) for i in R if A[i] == k
+    ),
+    "sum(mean(y[i]*a[k] for i in N if g[i]==k) for k in range(1, G))": sum(
+        C[i] * W[k] for k in range(1, 3) for i in R if A[i] == k
+    ),
+    "sum(sum(y[i] for i in N if g[i]==k and h[i]-k==l) for k in G, l in G)": sum(
+        C[i] for k in R for m in R for i in R if A[i] == k and B[i] - k == m
+    ),
+    "sum(sum(y[i] for i in N if l==max(g[i],k) and h[i]==k) for k in G, l in G)": sum(
+        C[i] for k in R for m in R for i in R if m == max(A[i], k) and B[i] == k
+    ),
+    "sum(sum(y[l] for l in range(j+1) if max(g[l],i)==k) for i in N, j in range(i+1), k in G)": sum(
+        C[m] for i in R for j in range(i + 1) for k in R for m in range(j + 1) if max(A[m], i) == k
+    ),
+    "sum(sum(y[j]*i for j in range(i)) for i in N, m in range(i))": sum(
+        C[j] * i for i in R for m in range(i) for j in range(i)
+    ),
+    "sum(sum(sum(y[l]*y[i] for l in range(j)) for j in range(i)) for i in N)": sum(
+        C[m] * C[i] for i in R for j in range(i) for m in range(j)
+    ),
+    "sum(sum(sum(y[j]*i for j in range(g[i]) if h[j]==k) for i in N if g[i]==k) for k in G)": sum(
+        C[j] * i for k in R for i in R if A[i] == k for j in range(A[i]) if B[j] == k
+    ),
+    "sum(a[k-1]*sum(y[i]*a[k-1] for i in range(k))^2 for k in G if k>0)": sum(
+        W[k - 1] * sum(C[i] * W[k - 1] for i in range(k)) ** 2 for k in range(1, 3)
+    ),
+    "sum(sum(w[j]*y[i-j] for j in q if i >= j)^2 for i in N)": sum(
+        sum([2.0, 5.0][j] * C[i - j] for j in range(2) if i >= j) ** 2 for i in R
+    ),
+    "sum(y[u[i]] for i in N if u[i] >= 0)": C[0] + C[2],
+    "sum(a[g[i]+1] for i in N if g[i] < 2)": W[1] + W[2],
+    "sum(y[i-1]*a[g[i]+1] for i in N if i > 0 and g[i] < 2)": C[0] * W[2],
+    "sum(a[g[i]+1]*y[i-1] for i in N if i > 0 and g[i] < 2)": C[0] * W[2],
+}
+
+
+@pytest.mark.parametrize("text", NESTED)
+def test_keys_and_lists_within_each_other(text: str) -> None:
+    head = "dim N, G, q data g[N] in G, h[N] in G, u[N] whole, w[q] var y[N], a[G] minimize "
+    rest = " + 0 * sum(g) + 0 * sum(h) + 0 * sum(u) + 0 * sum(w) + 0 * sum(a) + 0 * sum(y)"
+    data = {"g": A, "h": B, "u": np.array([0, -1, 2]), "w": np.array([2.0, 5.0])}
+    for backend in ("numpy", "c"):
+        own = slomodel.compile(head + text + rest, data=data, dims={"G": 3}, backend=backend)
+        point = own.pack({"y": C, "a": W})
+        value, slope = own.value_and_gradient(point)
+        assert value == pytest.approx(NESTED[text], rel=1e-12)
+        along, step = RNG.normal(size=own.n), 1e-6
+        difference = (own.value(point + step * along) - own.value(point - step * along)) / 2 / step
+        assert slope @ along == pytest.approx(difference, rel=1e-6, abs=1e-4)
+
+
+def test_lists_that_do_not_fit_are_refused() -> None:
+    text = "dim n data c[n] whole var x[n] minimize sum(x[i] for i in n, j in range(c[i]))"
+    for counts in ([1e18, 1e300], [1e10, 0], [1e9, 1e9]):
+        with pytest.raises(SlomodelError, match="tuples, more than fit"):
+            slomodel.compile(text, data={"c": np.array(counts)})

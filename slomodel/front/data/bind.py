@@ -21,6 +21,8 @@ from slomodel.reference import evaluate
 Array = NDArray[np.float64]
 
 _LARGEST_SIZE = 10**15
+_MOST_TUPLES = 2**30
+"""Lists of so many tuples take 8 GiB an index."""
 _AGREE = "give arrays whose sizes agree"
 
 
@@ -292,7 +294,11 @@ def _tuple_counts(
     for one in problem.counts:
         known = {**sizes, **found}
         if nodes.keys() >= set(inputs(one.count)) and known.keys() >= set(_sizes_in(one.count)):
-            found[one.dim] = int(evaluate([one.count], dict(nodes), known)[0])
+            count = float(np.asarray(evaluate([one.count], dict(nodes), known)[0]))
+            if not count <= _MOST_TUPLES:
+                message = f"an index set of the model has {count:.3g} tuples, more than fit"
+                raise _error("E707", message, None, "bind smaller sizes or shorter ranges")
+            found[one.dim] = int(count)
     return found
 
 

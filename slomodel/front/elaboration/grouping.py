@@ -52,10 +52,15 @@ def keys_of(
     return tuple(found.values())
 
 
-def groups_terms(key: Key, value: Value, scope: Scope, summed: Collection[Label]) -> bool:
-    """Whether the value of a key's expression assigns a group to each term of the sum."""
+def groups_terms(
+    keys: Sequence[Key], value: Value, scope: Scope, summed: Collection[Label]
+) -> bool:
+    """Whether the value of a key's expression assigns a group to each term of the sum.
+
+    It may depend on no index that a key of the same sum replaces.
+    """
     varies = any(label in summed for label in value.labels)
-    own = key.label in value.labels
+    own = any(key.label in value.labels for key in keys)
     return varies and not own and not value.axes and is_table(value.expr, scope.model)
 
 
@@ -72,11 +77,32 @@ def position(key: Key, value: Value, scope: Scope) -> tuple[Value, Value | None]
     return combine(maximum, combine(minimum, value, last), number(0.0)), inside
 
 
+def read_at(value: Value, positions: Mapping[Label, Value]) -> Value:
+    """A value with each label that has positions replaced by the labels these depend on."""
+    if not any(label in positions for label in value.labels):
+        return value
+    value = settled(value)
+    kept = {label for label in value.labels if label not in positions}
+    used = {one for label in value.labels if label in positions for one in positions[label].labels}
+    labels = tuple(sorted(kept | used, key=lambda label: label.order))
+    shape = (*(label.dim for label in labels), *value.dims)
+    index: list[Index] = []
+    for label in value.labels:
+        if label in positions:
+            own = positions[label]
+            index.append(Lookup(tuple(map(labels.index, own.labels)), own.expr))
+        else:
+            index.append(_along(labels.index(label), len(shape)))
+    index += [_along(axis, len(shape)) for axis in range(len(labels), len(shape))]
+    return Value(build.gather(value.expr, index, shape), labels, value.axes)
+
+
 def summed_by_group(
     body: Value, positions: Mapping[Label, Value], summed: Sequence[Label]
 ) -> Value:
     """The sum over each group; `positions` are along the axis of each key's index."""
     read = {label for value in positions.values() for label in value.labels}
+    body = read_at(body, positions)
     body = settled(total(body, [label for label in summed if label not in read], ()))
     every = union([body, *positions.values()])
     shape = (*(label.dim for label in every), *body.dims)

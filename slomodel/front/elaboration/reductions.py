@@ -18,12 +18,12 @@ from slomodel.front.elaboration.grouping import (
     position,
     summed_by_group,
 )
-from slomodel.front.elaboration.index_sets import bind_iterations, size_product
+from slomodel.front.elaboration.index_sets import bind_iterations, number_of, size_product
 from slomodel.front.elaboration.scope import Elaboration, Scope, ValueRequest
 from slomodel.front.elaboration.tuples import TupleSet, has_dependent_range, tuple_set
 from slomodel.front.elaboration.values import Label, Value, combine, number, settled, show
 from slomodel.front.text.syntax import Comprehension
-from slomodel.functions import div, ge, land, mul, where
+from slomodel.functions import add, div, ge, land, mul, where
 from slomodel.functions.shifted import logsumexp, softmax
 from slomodel.functions.translate import balanced
 from slomodel.ir import build
@@ -54,18 +54,27 @@ def comprehension(node: Comprehension, request: ValueRequest) -> Steps:
     if node.condition is None:
         return (yield from _over(node, scope, whole))
     # A condition may be what ensures that an index stays inside its axis.
-    before = dict(scope.model.bounds)
+    before = scope.model.requirements()
     try:
         result = yield from _over(node, scope, whole)
     except StatementError as problem:
         if problem.diagnostic is None or problem.diagnostic.code not in _OUTSIDE:
             raise
-        scope.model.bounds = before
+        scope.model.restore(before)
         try:
             return (yield from _over_list(node, scope, guarded=True))
         except StatementError:
             raise problem from None
-    return result
+    after = scope.model.requirements()
+    if (after.bounds, after.lookups) == (before.bounds, before.lookups):
+        return result
+    # Sizes or data decide whether an index stays inside: for the tuples that the condition leaves.
+    scope.model.restore(before)
+    try:
+        return (yield from _over_list(node, scope, guarded=True))
+    except StatementError:
+        scope.model.restore(after)
+        return result
 
 
 def _over_list(node: Comprehension, scope: Scope, guarded: bool) -> Steps:
@@ -86,13 +95,18 @@ def _over(node: Comprehension, scope: Scope, tuples: TupleSet) -> Steps:
     conditions: list[Value] = []
     left = tuples.left
     if name in ("sum", "mean"):
-        for key in keys_of(left, inner, labels):
+        keys = keys_of(left, inner, labels)
+        for key in keys:
             value = yield ValueRequest(key.expr, inner)
-            if groups_terms(key, value, scope, labels):
+            if groups_terms(keys, value, scope, labels):
                 groups[key.label], inside = position(key, value, scope)
                 conditions += [] if inside is None else [inside]
                 left = tuple(one for one in left if one is not key.equation)
-        known = {label.name: value for label, value in groups.items() if label not in tuples.groups}
+        known = {
+            label.name: combine(add, value, number_of(label.start))
+            for label, value in groups.items()
+            if label not in tuples.groups
+        }
         inner = inner.with_local(known)
     body = yield ValueRequest(node.body, inner)
     as_written = node.condition is not None and left == conjuncts(node.condition)

@@ -42,6 +42,16 @@ class Symbol:
         return self.dim is None and self.value is None and self.fn is None
 
 
+@dataclass(frozen=True, slots=True)
+class Requirements:
+    """What is tested at bind: indices, tables of indices, conditions; and the index sets."""
+
+    bounds: tuple[Bound, ...]
+    lookups: tuple[LookupBound, ...]
+    checks: tuple[Check, ...]
+    tuple_counts: tuple[TupleCount, ...]
+
+
 @dataclass(slots=True)
 class Elaboration:
     """State of elaboration: symbols in order, and facts recorded during evaluation of expressions.
@@ -77,6 +87,18 @@ class Elaboration:
         """A new index label, which sorts after all earlier ones."""
         self.labels += 1
         return Label(name, dim, start or Dim(), self.labels, is_range)
+
+    def requirements(self) -> Requirements:
+        """What has to be tested at bind so far, to be restored if an expression is read again."""
+        bounds, lookups = tuple(self.bounds), tuple(self.lookups)
+        return Requirements(bounds, lookups, tuple(self.checks), tuple(self.tuple_counts))
+
+    def restore(self, known: Requirements) -> None:
+        """Go back to the requirements of before."""
+        self.bounds = dict.fromkeys(known.bounds)
+        self.lookups = dict.fromkeys(known.lookups)
+        self.checks = list(known.checks)
+        self.tuple_counts = list(known.tuple_counts)
 
     def tuple_label(self, count: Expr) -> Label:
         """A new label over a dim whose size is `count`, a scalar computed from data alone."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from slomodel.front.elaboration.errors import StatementError, error
-from slomodel.front.elaboration.grouping import keys_of
+from slomodel.front.elaboration.grouping import keys_of, read_at
 from slomodel.front.elaboration.index_sets import check_name, label_of, number_of
 from slomodel.front.elaboration.scope import Elaboration, Scope, Symbol, ValueRequest
 from slomodel.front.elaboration.tables import is_table
@@ -21,8 +21,8 @@ from slomodel.front.elaboration.values import Label, Value, combine, number, uni
 from slomodel.front.text.syntax import Condition, FunctionCall, Iteration, Name, Node, children
 from slomodel.functions import add, maximum, sub, where
 from slomodel.ir import build
-from slomodel.ir.dims import Dim, literal
-from slomodel.ir.expr import Affine, Expr, Index, Listed, Lookup
+from slomodel.ir.dims import literal
+from slomodel.ir.expr import Expr, Listed, Lookup
 from slomodel.ir.walk import inputs
 
 
@@ -82,7 +82,7 @@ def tuple_set(
     for iteration in iterations:
         name = iteration.name.text
         check_name(iteration.name, scope, {*plain, *tuples.values})
-        inner = scope.with_local({**plain, **tuples.values})
+        inner = _known(scope, plain, tuples)
         if _is_dependent(iteration, scope, {*plain, *tuples.values}):
             low, high = yield from _bounds(iteration, inner)
             for label in union([low, high]):
@@ -92,12 +92,12 @@ def tuple_set(
             tuples.extend(name, low, high)
         else:
             plain[name] = label_of(iteration, inner)
-    inner = scope.with_local({**plain, **tuples.values})
+    inner = _known(scope, plain, tuples)
     own = [*plain.values(), *([] if tuples.label is None else [tuples.label])]
     left: list[Condition] = []
     keys = [key.equation for key in keys_of(conditions, inner, own)]
     for condition in conditions:
-        inner = scope.with_local({**plain, **tuples.values})
+        inner = _known(scope, plain, tuples)
         value = yield ValueRequest(condition, inner)
         if condition in keys or value.rank or not _is_of_data(value.expr):
             left.append(condition)
@@ -110,11 +110,21 @@ def tuple_set(
             tuples.take(label)
             plain.pop(label.name, None)
         tuples.select(value)
-    inner = scope.with_local({**plain, **tuples.values})
+    inner = _known(scope, plain, tuples)
     labels = (*plain.values(), *(() if tuples.label is None else (tuples.label,)))
     mine = {iteration.name.text for iteration in iterations}
     around = {label: one for label, one in tuples.positions.items() if label.name not in mine}
     return TupleSet(labels, inner, around, tuple(left))
+
+
+def _known(scope: Scope, plain: Mapping[str, Label], tuples: _TupleList) -> Scope:
+    """The names at a tuple: its indices, and what depends on an index that the list has taken."""
+    read = {
+        name: tuples.at(value)
+        for name, value in scope.local.items()
+        if isinstance(value, Value) and any(one in tuples.positions for one in value.labels)
+    }
+    return scope.with_local({**read, **plain, **tuples.values})
 
 
 def _bounds(
@@ -136,7 +146,7 @@ def _bounds(
 
 
 def _not_bounds(node: Node) -> StatementError:
-    message = f"`{node.span.text}` bounds a range, and is no whole number that data decide"
+    message = f"`{node.span.text}` bounds a range: it must be a whole number that data decide"
     remedy = "make it of indices, dims, whole numbers and index data"
     return error("E212", message, node.span, remedy)
 
@@ -165,7 +175,8 @@ class _TupleList:
         else:
             position = self._repeat(build.size_of(label.dim))
         self.positions[label] = position
-        self.values[label.name] = combine(add, position, number_of(label.start))
+        if label.name:
+            self.values[label.name] = combine(add, position, number_of(label.start))
 
     def extend(self, name: str, low: Value, high: Value) -> None:
         """Add an index from `low` up to, but excluding, `high`, both whole numbers of data."""
@@ -187,14 +198,7 @@ class _TupleList:
 
     def at(self, value: Value) -> Value:
         """A value over labels that belong to the list, evaluated at its tuples."""
-        if not any(label in self.positions for label in value.labels):
-            return value
-        assert self.label is not None
-        index: list[Index] = [
-            Lookup((0,), self.positions[one].expr) if one in self.positions else Affine(Dim(), (1,))
-            for one in value.labels
-        ]
-        return Value(build.gather(value.expr, index, (self.label.dim,)), (self.label,))
+        return read_at(value, self.positions)
 
     def _along(self, value: Value) -> Value:
         assert self.label is not None
