@@ -35,7 +35,10 @@ def test_every_model_is_asked() -> None:
     assert {file.stem for file in MODELS.glob("*.slo")} <= asked
 
 
-@pytest.mark.parametrize("name", [*CASES, *ADDED])
+LARGE = [pytest.param(name, marks=pytest.mark.slow) for name in CASES if "1000000" in name]
+
+
+@pytest.mark.parametrize("name", [*SMALL, *LARGE])
 def test_a_bound_or_a_reason_at_every_radius(name: str) -> None:
     model = compiled(name)
     first = model.bounds(model.x0(), RADII[0])

@@ -100,8 +100,9 @@ LOOSER = 1.25
 """Near the ends of the range of doubles other rules win, so that a bound is near the scaled one."""
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::slomodel.NonsmoothWarning")
-@pytest.mark.parametrize("radius", [pytest.param(0.1, marks=pytest.mark.slow), 1.0])
+@pytest.mark.parametrize("radius", [0.1, 1.0])
 @pytest.mark.parametrize("text", WRITTEN)
 def test_all_rules_together_in_other_units(text: str, radius: float) -> None:
     """Bounds scale, up to 2^±400, and are infinite where they were, whatever the numbers are."""

@@ -133,7 +133,7 @@ def centres(arity: int) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-@pytest.mark.parametrize("moves", ["all", "first"])
+@pytest.mark.parametrize("moves", [pytest.param("all", marks=pytest.mark.slow), "first"])
 def test_no_pair_shows_more_than_a_finite_bound(case: Case, moves: str) -> None:
     """With all operands variables, and with all but the first data.
 
