@@ -107,7 +107,14 @@ def through(root: Expr) -> tuple[Expr, ...]:
 
 
 @pytest.mark.parametrize("kind", [*SCALARS, *ARRAYS])
-@pytest.mark.parametrize("nodes", [2_400, pytest.param(20_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        800,
+        pytest.param(2_400, marks=pytest.mark.slow),
+        pytest.param(20_000, marks=pytest.mark.slow),
+    ],
+)
 def test_a_chain_goes_through(kind: str, nodes: int) -> None:
     step = SCALARS.get(kind) or ARRAYS[kind]
     start = element(3) if kind in SCALARS else pair()
