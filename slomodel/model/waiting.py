@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import sys
 import threading
 from collections.abc import Iterator
@@ -15,6 +14,14 @@ PATIENCE = 2.0
 _busy = threading.Lock()
 
 
+def _is_worker() -> bool:
+    """Whether this is a process that another one started; that one shows the line."""
+    # Imported where it is needed: `slomodel check` starts faster without it.
+    import multiprocessing
+
+    return multiprocessing.parent_process() is not None
+
+
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
     """Within the block, show `what` and the elapsed seconds on standard error, if it is a terminal.
@@ -23,7 +30,7 @@ def waiting(what: str) -> Iterator[None]:
     is only one line at a time: nested blocks and worker processes show none.
     """
     stream = sys.stderr
-    if stream is None or not stream.isatty() or multiprocessing.parent_process() is not None:
+    if stream is None or not stream.isatty() or _is_worker():
         yield
         return
     if not _busy.acquire(blocking=False):

@@ -9,8 +9,8 @@ from strategies import Example, graphs
 
 from slomodel import functions as fn
 from slomodel.codegen.kernels import Derivatives
+from slomodel.codegen.loops import planning
 from slomodel.codegen.lower import Blocks, lower
-from slomodel.codegen.native import planning
 from slomodel.codegen.python.numexpr_target import NUMEXPR
 from slomodel.codegen.python.numpy_target import NUMPY
 from slomodel.ir import build
