@@ -27,9 +27,15 @@ def model() -> slomodel.Model:
 PROVED = [path for path in FILES if path.stem in {"pgd-analytic", "tgd-certified"}]
 
 
-@pytest.mark.parametrize(
-    "path", [path for path in FILES if path not in PROVED], ids=lambda path: path.stem
-)
+LONG = ("agp", "norm-armijo-gradient")
+RESUMED = [
+    pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in LONG else [])
+    for path in FILES
+    if path not in PROVED
+]
+
+
+@pytest.mark.parametrize("path", RESUMED)
 def test_an_old_checkpoint_is_taken_up_as_it_was_left(path: Path) -> None:
     found = model().solve(resume=path, max_iter=20)
     saved = read_checkpoint(path).trajectory

@@ -57,6 +57,7 @@ def test_bounded_ones_are_not_called_unbounded(name: str, method: str) -> None:
     assert found.status != "unbounded", found.message
 
 
+@pytest.mark.slow
 def test_separable_logistic_regression_is_bounded() -> None:
     generator = np.random.default_rng(0)
     A = generator.normal(size=(30, 3))
