@@ -82,7 +82,7 @@ def test_a_tangent_is_the_derivative_of_the_projection(where: Set, x: Vector, v:
     t = 1e-7 / scale
     slope = (projection(where, x + t * v) - x) / t
     if not (where.in_interior(x) and where.in_margin(x, 1e-5)):
-        assert_allclose(tangent(where, x, v), slope, atol=1e-2 * scale)
+        assert_allclose(tangent(where, x, v), slope, atol=1e-5 * scale)
 
 
 @pytest.mark.parametrize("where", SETS)
