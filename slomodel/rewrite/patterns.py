@@ -19,13 +19,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from slomodel.functions import add, maximum, minimum, mul, sub
+from slomodel.functions import add, div, maximum, minimum, mul, neg, sub
 from slomodel.ir import build
 from slomodel.ir.dims import Shape
 from slomodel.ir.expr import Const, Expr, Input, Map
 from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import postorder
-from slomodel.rewrite.matching import Part, factors, is_map, parts_of, product_with, scaled
+from slomodel.rewrite.matching import Part, factors, is_map, product_with, scaled
 
 
 def operand(name: str) -> Input:
@@ -105,13 +105,33 @@ def heads(pattern: Expr) -> frozenset[ScalarFunction]:
 
 
 def heads_of(node: Map) -> frozenset[ScalarFunction]:
-    """The functions of a node's operands, both with and without their constant factors."""
-    found = {one.function for one in node.operands if isinstance(one, Map)}
-    for part in parts_of(node):
-        core = scaled(part).core
-        if core is not None and isinstance(core.node, Map):
-            found.add(core.node.function)
+    """The functions of a node's operands, and those below their constant factors and signs."""
+    found: set[ScalarFunction] = set()
+    for operand in node.operands:
+        below: Expr | None = operand
+        while isinstance(below, Map):
+            found.add(below.function)
+            below = _without_factor(below)
     return frozenset(found)
+
+
+def _without_factor(node: Map) -> Expr | None:
+    """The node without its sign or a constant factor or divisor; None if it has none of them."""
+    if node.function is neg:
+        return node.operands[0]
+    if node.function is mul or node.function is div:
+        first, second = node.operands
+        if isinstance(second, Const):
+            return first
+        if isinstance(first, Const) and node.function is mul:
+            return second
+    return None
+
+
+def has_equal_operands(pattern: Expr) -> bool:
+    """Whether all operands of a pattern are one placeholder, as of `x*x`."""
+    first, *others = pattern.operands
+    return isinstance(first, Input) and bool(others) and all(one is first for one in others)
 
 
 def _core(pattern: Expr) -> Expr:

@@ -7,6 +7,7 @@ along axes or with any number of terms are handled in `exponential_sums` and `ro
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import groupby
 from math import fabs
 
@@ -46,7 +47,16 @@ from slomodel.ir import build
 from slomodel.ir.expr import Const, Einsum, Expr, Map
 from slomodel.ir.function import ScalarFunction
 from slomodel.rewrite.matching import Term, is_map, parts_of, scaled, two_terms, whole
-from slomodel.rewrite.patterns import Form, Match, heads, heads_of, number, operand, rest
+from slomodel.rewrite.patterns import (
+    Form,
+    Match,
+    has_equal_operands,
+    heads,
+    heads_of,
+    number,
+    operand,
+    rest,
+)
 
 _SMALLEST, _LARGEST = 1e-300, 1e300
 
@@ -161,10 +171,22 @@ FORMS: tuple[Form, ...] = (
 """All forms; they are tried in this order, and the first that matches is applied."""
 
 
-def _by_function() -> dict[ScalarFunction, tuple[tuple[frozenset[ScalarFunction], Form], ...]]:
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A form with what a node must have for it to match, by which most are rejected at once."""
+
+    form: Form
+    heads: frozenset[ScalarFunction]
+    has_equal_operands: bool
+
+
+def _by_function() -> dict[ScalarFunction, tuple[_Candidate, ...]]:
     ordered = sorted(FORMS, key=lambda form: form.function.name)
     return {
-        function: tuple((heads(form.pattern), form) for form in forms)
+        function: tuple(
+            _Candidate(form, heads(form.pattern), has_equal_operands(form.pattern))
+            for form in forms
+        )
         for function, forms in groupby(ordered, key=lambda form: form.function)
     }
 
@@ -179,9 +201,10 @@ def elementwise(node: Map) -> Expr | None:
     if forms is None:
         return None
     present = heads_of(node)
-    for needed, form in forms:
-        if needed <= present:
-            found = form.applied(node)
+    is_one_operand = len(set(node.operands)) == 1
+    for candidate in forms:
+        if candidate.heads <= present and (is_one_operand or not candidate.has_equal_operands):
+            found = candidate.form.applied(node)
             if found is not None:
                 return found
     return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
@@ -49,22 +49,30 @@ def nonsmooth_warnings(
     limits = lower_limits(data, checks, arrays)
     order = differentiated(objective)
     varying = dependents(order, lambda n: isinstance(n, Input) and n.role == "variable")
+    kinked = [node for node in order if node in varying and _may_be_kinked(node, limits, varying)]
+    if not kinked:
+        return []
     seen = remaining_kinks(objective, order, varying).nodes
     found: dict[Diagnostic, None] = {}
-    for node in order:
+    for node in kinked:
         if node not in seen:
             continue
-        if isinstance(node, Extreme) and node in varying:
+        span = spans.get(node, place)
+        if isinstance(node, Map):
+            found[_remark(node.function, span)] = None
+        elif isinstance(node, Extreme):
             message = f"`{node.which}` has a kink where its extreme elements are equal"
             remedy = "`logsumexp` is smooth"
-            span = spans.get(node, place)
             found[Diagnostic(NONSMOOTH, message, span, help=remedy, severity="warning")] = None
-        if not isinstance(node, Map) or node not in varying or node.function.result == "bool":
-            continue
-        if smoothness_of(node, limits) > 0 or not _has_kink(node, varying):
-            continue
-        found[_remark(node.function, spans.get(node, place))] = None
     return list(found)
+
+
+def _may_be_kinked(node: Expr, limits: Mapping[Expr, float], varying: Collection[Expr]) -> bool:
+    """Whether a node itself, as a function of its operands, is not C¹."""
+    if not isinstance(node, Map):
+        return isinstance(node, Extreme)
+    is_kinked = node.function.result != "bool" and smoothness_of(node, limits) <= 0
+    return is_kinked and _has_kink(node, varying)
 
 
 def smoothness_of(node: Map, limits: Mapping[Expr, float]) -> int:
@@ -120,7 +128,7 @@ def lower_limits(
     return found
 
 
-def _has_kink(node: Map, varying: set[Expr]) -> bool:
+def _has_kink(node: Map, varying: Collection[Expr]) -> bool:
     """Whether a node may have a kink: not if it is a `where` that never switches or is smooth."""
     if node.function is not where:
         return True
