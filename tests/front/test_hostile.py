@@ -22,15 +22,21 @@ from slomodel.front.elaboration.elaborate import elaborate
 from slomodel.front.text.parse import parse
 parse(SourceText("var x minimize x^2"))
 answers = {}
-for name, head, piece, many, tail in json.load(sys.stdin):
-    source = SourceText(head + piece * many + tail)
+def timed(source):
     began = time.process_time()
     try:
         elaborate(parse(source), source)
         codes = ["a model"]
     except SlomodelError as error:
         codes = [one.code for one in error.diagnostics]
-    answers[name] = codes, time.process_time() - began
+    return codes, time.process_time() - began
+
+for name, head, piece, many, tail in json.load(sys.stdin):
+    source = SourceText(head + piece * many + tail)
+    answers[name] = timed(source)
+    # The time of a processor that others use too varies: the lesser of two counts.
+    if answers[name][1] > 1:
+        answers[name] = min(answers[name], timed(source))
 if os.path.exists("/proc/self/status"):
     # Unlike ru_maxrss it leaves out what the process that started this one held.
     peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
