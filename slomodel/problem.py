@@ -17,19 +17,80 @@ NONSMOOTH = "W201"
 """Code of the warning about a kink in a model."""
 
 Sense = Literal["minimize", "maximize"]
-InitKind = Literal["number", "uniform", "normal", "zeros", "ones", "eye", "data"]
+InitKind = Literal["number", "uniform", "normal", "zeros", "ones", "eye", "data", "inside"]
 
 
 @dataclass(frozen=True, slots=True)
 class Init:
     """How a variable is initialised: `parameters` are (value), (a, b), (mu, s) or empty.
 
-    `array` names the data array if `kind` is `data`.
+    `array` names the data array if `kind` is `data`. `inside` is a point of the variable's set,
+    drawn at random: the start of a variable with a set and without `init`.
     """
 
     kind: InitKind = "normal"
     parameters: tuple[float, ...] = (0.0, 1.0)
     array: str = ""
+
+
+SetKind = Literal[
+    "open_box",
+    "open_simplex",
+    "ordered",
+    "cholesky_factor",
+    "correlation",
+    "box",
+    "simplex",
+    "ball",
+    "sphere",
+    "psd",
+]
+OPEN_SETS: tuple[SetKind, ...] = (
+    "open_box",
+    "open_simplex",
+    "ordered",
+    "cholesky_factor",
+    "correlation",
+)
+"""Sets that are images of a whole space under a smooth change of variables."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredSet:
+    """The set that a variable is declared in; `text` is its spelling.
+
+    - `open_box`, `box`: elements between `low` and `high`, open or closed; None is infinite, so
+      that half-lines are boxes with one end.
+    - `open_simplex`, `simplex`: positive or nonnegative elements with sum 1 along `axis`.
+    - `ordered`: increasing elements along `axis`.
+    - `ball`, `sphere`: at most, or exactly, `radius` from `center` in the Euclidean norm.
+    - `cholesky_factor`: lower triangular matrices with a positive diagonal.
+    - `correlation`: positive definite matrices with diagonal 1. `psd`: symmetric positive
+      semidefinite ones.
+
+    `low`, `high` and `center` have the variable's shape or none, and `axis` counts from 0. The
+    numbers of a closed set are those of data; in an open one they may depend on variables declared
+    before.
+    """
+
+    kind: SetKind
+    text: str
+    low: Expr | None = None
+    high: Expr | None = None
+    radius: Expr | None = None
+    center: Expr | None = None
+    axis: int = 0
+    span: Span | None = None
+
+    @property
+    def is_open(self) -> bool:
+        return self.kind in OPEN_SETS
+
+    @property
+    def numbers(self) -> tuple[Expr, ...]:
+        """The graphs that the set depends on."""
+        found = (self.low, self.high, self.radius, self.center)
+        return tuple(one for one in found if one is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +104,12 @@ class FileReference:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A declared variable; `node` is its node in the graph."""
+    """A declared variable: its node in the graph, its start, and its set if one is declared."""
 
     node: Input
     init: Init = field(default_factory=Init)
     span: Span | None = None
+    set: DeclaredSet | None = None
 
     @property
     def name(self) -> str:

@@ -13,6 +13,7 @@ import sympy as sp
 
 from slomodel.codegen.automatic import Automatic
 from slomodel.codegen.runtime import threads as limited
+from slomodel.errors import Diagnostic, MissingRule
 from slomodel.front.data.bind import bind
 from slomodel.front.data.points import Point, Vector
 from slomodel.front.explanation import explanation, warn
@@ -117,6 +118,7 @@ class Model(Evaluating):
             **options,
         }
         sense = self._problem.sense
+        _check_sets(self._problem)
         if starts is not None or workers is not None:
             run = partial(
                 self.solve, method, callback=callback, threads=threads or 1, **run_options
@@ -269,6 +271,15 @@ class Model(Evaluating):
     def _diagnose(self, x: Vector) -> str | None:
         roots = (self._problem.objective, *self._plans.written.gradient)
         return nonfinite_origin(self._problem, roots, self._values(x), self._binding.sizes)
+
+
+def _check_sets(problem: Problem) -> None:
+    """Raise MissingRule for a variable in a set that the solvers cannot keep to."""
+    for one in problem.variables:
+        if one.set is not None:
+            message = f"`{one.name} {one.set.text}`: the solvers do not keep to this set yet"
+            remedy = "declare an open set, such as `> 0` or `(0, 1)`, or none"
+            raise MissingRule(Diagnostic("E250", message, one.set.span, help=remedy))
 
 
 def compile(

@@ -13,6 +13,7 @@ from slomodel.front.elaboration.errors import StatementError, error, shape_error
 from slomodel.front.elaboration.expressions import evaluate
 from slomodel.front.elaboration.scope import Elaboration, Scope, Symbol, described
 from slomodel.front.elaboration.values import value_of
+from slomodel.front.elaboration.variable_sets import declared_set
 from slomodel.front.text.syntax import (
     BoolOp,
     Compare,
@@ -119,9 +120,12 @@ def declare_variable(statement: VarDecl, model: Elaboration) -> Variable:
     name = statement.name
     shape = shape_of(statement.shape, model)
     node = build.variable(name.text, shape)
+    inside = declared_set(statement, shape, model)
     model.declare(Symbol(name.text, "variable", name.span, value=value_of(node)))
-    init = Init() if statement.init is None else _init(statement.init, shape, model)
-    return Variable(node, init, name.span)
+    init = Init() if inside is None else Init("inside", ())
+    if statement.init is not None:
+        init = _init(statement.init, shape, model)
+    return Variable(node, init, name.span, inside)
 
 
 def constant(node: Expr, model: Elaboration) -> float:

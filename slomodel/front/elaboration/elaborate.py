@@ -149,10 +149,12 @@ def _problem(
     program: ModelTree, model: Elaboration, gathered: _Gathered, objective: Expr
 ) -> Problem:
     conditions = [check.condition for check in gathered.checks]
-    used = set(inputs(objective, *conditions))
+    declared = [one.set for one in gathered.variables if one.set is not None]
+    ends = [number for one in declared for number in one.numbers]
+    used = set(inputs(objective, *conditions, *ends))
     starts = {variable.init.array for variable in gathered.variables}
     idle = {d.node for d in gathered.data if d.node not in used and d.name not in starts}
-    missing = idle | may_be_missing(objective, gathered.checks, model.masked)
+    missing = idle | (may_be_missing(objective, gathered.checks, model.masked) - set(inputs(*ends)))
     data = tuple(replace(one, may_be_missing=one.node in missing) for one in gathered.data)
     for one in data:
         if one.node in idle:

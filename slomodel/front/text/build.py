@@ -35,6 +35,7 @@ from slomodel.front.text.syntax import (
     ObjectiveStatement,
     Power,
     ProductChain,
+    SetClause,
     Size,
     Slice,
     Statement,
@@ -137,6 +138,13 @@ class TreeBuilder(Transformer[Token, ModelTree]):
 
     def var(self, children: Children) -> list[VarDecl]:
         declared: list[VarDecl] = children[1:]
+        lacks: VarDecl | None = None
+        for one in declared:
+            lacks = lacks or (one if one.set is None else None)
+            if one.set is not None and lacks is not None:
+                self.problems.append(messages.set_of_one_name(lacks, one))
+                break
+            lacks = None if one.init is not None else lacks
         init: Expr | None = None
         for k in range(len(declared) - 1, -1, -1):
             init = declared[k].init or init
@@ -145,9 +153,35 @@ class TreeBuilder(Transformer[Token, ModelTree]):
 
     def variable(self, children: Children) -> VarDecl:
         name, (shape, end) = self._name(children[0]), children[1] or ((), None)
-        init = children[2]
-        end = init.span if init is not None else end or name.span
-        return VarDecl(name, shape, init, name.span.to(end))
+        inside, init = children[2:]
+        last = init or inside
+        end = last.span if last is not None else end or name.span
+        return VarDecl(name, shape, inside, init, name.span.to(end))
+
+    def half_line(self, children: Children) -> SetClause:
+        op, end = children
+        at = self._span(op)
+        if op in ("==", "!="):
+            self.problems.append(messages.not_a_set(at))
+        return SetClause("half_line", str(op), (end,), None, at.to(end.span))
+
+    def closed(self, children: Children) -> SetClause:
+        opening, low, high, closing = children
+        span = self._span(opening).to(self._span(closing))
+        return SetClause("closed", "", (low, high), None, span)
+
+    def open(self, children: Children) -> SetClause:
+        opening, low, high, closing = children
+        span = self._span(opening).to(self._span(closing))
+        return SetClause("open", "", (low, high), None, span)
+
+    def named_set(self, children: Children) -> SetClause:
+        token, opening, *rest = children
+        if opening is None:
+            call = FunctionCall(self._name(token), (), (), self._span(token))
+        else:
+            call = self.call([token, opening, *rest])
+        return SetClause("named", "", (), call, call.span)
 
     def shape(self, children: Children) -> tuple[tuple[Size, ...], Span]:
         return tuple(children[:-1]), self._span(children[-1])

@@ -174,6 +174,8 @@ def is_attached(kinds: Sequence[str], k: int) -> bool:
     """Whether token k follows the previous one without a space: a call, an index, a transpose."""
     if kinds[k] == "LPAR":
         return kinds[k - 1] == "NAME"
+    if kinds[k] == "LSQB" and kinds[k - 1] == "_IN":
+        return False
     return kinds[k] in ("LSQB", "TRANSPOSE", "COMMA")
 
 

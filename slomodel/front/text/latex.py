@@ -26,6 +26,7 @@ from slomodel.front.text.syntax import (
     NumberLiteral,
     Power,
     ProductChain,
+    SetClause,
     Slice,
     String,
     SumChain,
@@ -196,8 +197,28 @@ def _declared(variable: VarDecl) -> str:
         shift = f" {'+' if size.offset > 0 else '-'} {abs(size.offset)}" if size.offset else ""
         sizes.append(f"{name}{shift}" if name else f"{size.offset}")
     power = r" \times ".join(sizes)
-    space = rf"\mathbb{{R}}^{{{power}}}" if sizes else r"\mathbb{R}"
-    return rf"{name_of(variable.name.text)} \in {space}"
+    space, named = _space(variable.set)
+    if sizes:
+        space = rf"{space}^{{{power}}}"
+    return rf"{name_of(variable.name.text)} \in {space}{named}"
+
+
+def _space(clause: SetClause | None) -> tuple[str, str]:
+    """The set of each element, and the name of a set of arrays in which they are."""
+    if clause is None:
+        return r"\mathbb{R}", ""
+    if clause.call is not None:
+        call = clause.call
+        named = _text(call) if call.args or call.kwargs else _text(call.function)
+        return r"\mathbb{R}", rf" \cap {named}"
+    ends = [_text(end).replace(r"\mathrm{inf}", r"\infty") for end in clause.ends]
+    if clause.form == "half_line":
+        left, right = "()" if clause.op in "<>" else "[]"
+        if clause.op in (">", ">="):
+            return rf"{left}{ends[0]}, \infty)", ""
+        return rf"(-\infty, {ends[0]}{right}", ""
+    left, right = "()" if clause.form == "open" else "[]"
+    return f"{left}{ends[0]}, {ends[1]}{right}", ""
 
 
 def _definition(statement: Let | Fn) -> str:

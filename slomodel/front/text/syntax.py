@@ -7,7 +7,7 @@ of a node includes its parentheses, so that it is the operand as written.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias, assert_never
+from typing import Literal, TypeAlias, assert_never
 
 from slomodel.errors import Diagnostic, Span
 
@@ -236,11 +236,32 @@ class DataDecl:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SetClause:
+    """The set of a variable as written: a half-line `op end`, an interval, or a set by name.
+
+    `ends` are one end or two; a set by name has none, and is a call, of no arguments if it is
+    written without parentheses.
+    """
+
+    form: Literal["half_line", "closed", "open", "named"]
+    op: str
+    ends: tuple[Expr, ...]
+    call: FunctionCall | None
+    span: Span
+
+    @property
+    def text(self) -> str:
+        """The clause as written after the name of a variable."""
+        return self.span.text if self.form == "half_line" else f"in {self.span.text}"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class VarDecl:
-    """A variable; `init` applies to each of the names."""
+    """A variable, with the set that it is declared in; `init` applies to each of the names."""
 
     name: Name
     shape: tuple[Size, ...]
+    set: SetClause | None
     init: Expr | None
     span: Span
 
@@ -340,7 +361,7 @@ def roots(statement: Statement) -> tuple[Node, ...]:
         case DataDecl():
             found = (statement.default, statement.file)
         case VarDecl():
-            found = (statement.init,)
+            found = (*_in_set(statement.set), statement.init)
         case Let():
             found = (*(i.domain for i in statement.indices or ()), statement.expr)
         case Fn():
@@ -352,3 +373,9 @@ def roots(statement: Statement) -> tuple[Node, ...]:
         case _:
             assert_never(statement)
     return tuple(node for node in found if node is not None)
+
+
+def _in_set(clause: SetClause | None) -> tuple[Expr, ...]:
+    if clause is None:
+        return ()
+    return clause.ends if clause.call is None else (clause.call,)

@@ -150,7 +150,7 @@ def _comparison(f: Failure) -> Diagnostic | None:
             return messages.chained_comparison(f.span)
         if "?" in f.rest_of_line:
             return messages.condition_as_value(f.span)
-        if f.statement in ("MINIMIZE", "MAXIMIZE", "VAR") and not f.open_brackets:
+        if f.statement in ("MINIMIZE", "MAXIMIZE") and not f.open_brackets:
             return messages.constraint(f.span)
         if f.text == "==" and "EQUAL" in f.accepts:
             return messages.wrong_equal(f.span, "a definition is written with `=`")
@@ -159,6 +159,39 @@ def _comparison(f: Failure) -> Diagnostic | None:
     if "COMPARE" in f.accepts:
         return messages.number_as_condition(f.span)
     return messages.condition_as_value(f.span)
+
+
+def _set(f: Failure) -> Diagnostic | None:
+    """A set of a variable that is written otherwise."""
+    if f.statement != "VAR":
+        return None
+    brackets = [token.type for token in f.open_brackets]
+    if len(brackets) == 1 and _opens_set(f):
+        closes = {"LPAR": "RSQB", "LSQB": "RPAR"}[brackets[0]]
+        return messages.half_open(f.span) if f.found == closes else None
+    if brackets:
+        return None
+    if f.found == "RSQB" and f.previous is not None and f.previous.type == "_IN":
+        return messages.half_open(f.span)
+    if f.found in ("NUMBER", "ADDOP") and f.previous is not None:
+        before = f.previous.type in ("VAR", "COMMA")
+        if before and _COMPARISON.search(f.rest_of_line):
+            return messages.set_before_name(f.span)
+    if f.found not in ("COMPARE", "AND", "_IN"):
+        return None
+    last = f.level[max((k for k, t in enumerate(f.level) if t.type == "COMMA"), default=0) :]
+    kinds = _types(last)
+    if "_INIT" in kinds:
+        return messages.late_set(f.span)
+    if "COMPARE" in kinds or "_IN" in kinds or kinds == ["COMMA"]:
+        return messages.second_set(f.span)
+    return None
+
+
+def _opens_set(f: Failure) -> bool:
+    """Whether the only open bracket is that of an interval."""
+    at = f.before.index(f.open_brackets[0])
+    return at > 0 and f.before[at - 1].type == "_IN"
 
 
 def _slice(f: Failure) -> Diagnostic | None:
@@ -212,8 +245,6 @@ def _statement(f: Failure) -> Diagnostic | None:
 
 
 def _subject_to(f: Failure) -> Diagnostic | None:
-    if f.statement == "VAR" and f.found == "_IN" and not f.open_brackets:
-        return messages.constraint(f.span)
     objective = f.statement in ("MINIMIZE", "MAXIMIZE") and not f.open_brackets
     if objective and f.after_operand and f.text in _CONSTRAINT_WORDS:
         return messages.constraint(f.span)
@@ -288,6 +319,7 @@ _CASES: tuple[Callable[[Failure], Diagnostic | None], ...] = (
     _reserved,
     _late_model,
     _iterations,
+    _set,
     _comparison,
     _slice,
     _equal,

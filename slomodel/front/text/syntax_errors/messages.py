@@ -7,7 +7,7 @@ from collections.abc import Collection
 from difflib import get_close_matches
 
 from slomodel.errors import Diagnostic, Mark, Span
-from slomodel.front.text.syntax import ATTRIBUTES, STATEMENTS
+from slomodel.front.text.syntax import ATTRIBUTES, STATEMENTS, VarDecl
 from slomodel.functions import FUNCTIONS
 
 _SPELLINGS = {
@@ -24,6 +24,7 @@ _SPELLINGS = {
     "≤": "<=",
     "≥": ">=",
     "≠": "!=",
+    "∈": "in",
     "√": "sqrt(…)",
     "∑": "sum(… for i in n)",
     "‖": "norm2(…)",
@@ -285,9 +286,9 @@ def constraint(span: Span) -> Diagnostic:
         "E112",
         "a model has no constraints",
         span,
-        help="reparametrise: `exp(u)` or `softplus(u)` is positive, `u^2` is not negative, "
-        "`sigmoid(u)` is in (0, 1), `softmax(u)` is on the simplex; "
-        "for a condition on data write `check`",
+        help="declare the set of a variable, as in `var x >= 0` or `var x in (0, 1)`, or "
+        "reparametrise: `exp(u)` or `softplus(u)` is positive; for a condition on data write "
+        "`check`",
     )
 
 
@@ -386,6 +387,55 @@ def unknown_attribute_access(span: Span, meant: str) -> Diagnostic:
     """A dot that begins neither `.T` nor an operator."""
     remedy = meant or "only `.T` may follow a dot; an elementwise product is `.*`"
     return Diagnostic("E126", "unexpected `.`", span, help=remedy)
+
+
+def set_of_one_name(lacks: VarDecl, has: VarDecl) -> Diagnostic:
+    """A name without a set that is followed by one with a set: does it hold for both?"""
+    assert has.set is not None
+    first, second, clause = lacks.name.text, has.name.text, has.set.text
+    both = f"`{first} {clause}, {second} {clause}`"
+    return Diagnostic(
+        "E128",
+        f"the set of `{second}` is of that name alone, and `{first}` has none",
+        lacks.name.span,
+        (Mark(has.set.span),),
+        help=f"write {both} for both, or `var {second} {clause}, {first}` for one",
+    )
+
+
+def not_a_set(span: Span) -> Diagnostic:
+    """`==` or `!=` after the name of a variable."""
+    message = f"{shown(span.text)} does not give a set for a variable"
+    remedy = "a set is `> 0`, `>= 0`, `(0, 1)` or `[0, 1]`"
+    if span.text == "==":
+        remedy = "define it, `let x = …`, or hold a variable at a value with `model.fix(x=…)`"
+    return Diagnostic("E128", message, span, help=remedy)
+
+
+def half_open(span: Span) -> Diagnostic:
+    return Diagnostic(
+        "E128",
+        "an interval is open at both ends or closed at both",
+        span,
+        help="write `in (lo, hi)` for a variable that stays inside, or `in [lo, hi]` for one that "
+        "may reach the ends",
+    )
+
+
+def second_set(span: Span) -> Diagnostic:
+    message = "a variable has one set"
+    return Diagnostic("E128", message, span, help="write `x in (0, 1)`, or `x in [0, 1]`")
+
+
+def late_set(span: Span) -> Diagnostic:
+    message = "the set of a variable stands before its start"
+    return Diagnostic("E128", message, span, help="write it like `var x > 0 init 1`")
+
+
+def set_before_name(span: Span) -> Diagnostic:
+    message = "the set of a variable stands after its name"
+    remedy = "write it like `var x in [0, 1]`, or `var x >= 0`"
+    return Diagnostic("E128", message, span, help=remedy)
 
 
 def continued_on_next_line(span: Span) -> Diagnostic:

@@ -40,6 +40,8 @@ def hint(f: Failure) -> str:
         return _STARTS
     if f.found == "COMMA" and _is_group(f):
         return _NO_TUPLES
+    if f.statement == "VAR" and f.previous is not None and f.previous.type == "_IN":
+        return "a set is `(lo, hi)`, `[lo, hi]` or a name, as in `p[K] in simplex`"
     if f.statement in ("DATA", "VAR") and "EQUAL" not in types and "_INIT" not in types:
         declared = _declaration(f, inner)
         if declared:
