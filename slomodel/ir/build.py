@@ -7,6 +7,8 @@ applied. Nothing here may change a value, not even by a rounding error.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from slomodel.errors import ShapeError
 from slomodel.ir.dims import Dim, Shape, show_shape
 from slomodel.ir.elementwise import aligned, apply, apply_along
@@ -112,11 +114,13 @@ def triangle(operand: Expr) -> Expr:
     return Triangle(operand)
 
 
-def listing(what: Listed, operand: Expr, dim: Dim) -> Expr:
-    """Positions (dim,) computed from a vector of data (see `Listing`)."""
-    if operand.rank != 1 or operand.dtype == "bool":
-        raise ShapeError(f"the lists of an index set come of vectors, not of {operand!r}")
-    return Listing(what, operand, dim)
+def listing(what: Listed, operands: Sequence[Expr], dim: Dim, axis: int = 0) -> Expr:
+    """Whole numbers (dim,) computed from arrays of data (see `Listing`)."""
+    vectors = what != "select"
+    for operand in operands:
+        if operand.dtype == "bool" or not operand.rank or (vectors and operand.rank > 1):
+            raise ShapeError(f"`{what}` lists positions in arrays of numbers, not in {operand!r}")
+    return Listing(what, tuple(operands), dim, axis)
 
 
 def identity(dim: Dim) -> Expr:

@@ -51,7 +51,7 @@ __all__ = [
 
 Role = Literal["variable", "data", "direction"]
 Which = Literal["max", "min"]
-Listed = Literal["parent", "offset", "select"]
+Listed = Literal["parent", "offset", "select", "order", "below", "upto"]
 Axes = tuple[int, ...]
 Exact: TypeAlias = Union[Fraction, "sp.Expr"]
 """A real number without rounding."""
@@ -272,19 +272,22 @@ class Triangle(Expr):
 
 
 class Listing(Expr):
-    """Whole numbers computed from data, one for each tuple of an index set.
+    """Whole numbers computed from data, which make up an index set; shape [dim].
 
     - "parent", "offset": for counts c (m,), each k repeated c[k] times, and 0, …, c[k] - 1 for it.
-    - "select": for numbers (m,), the positions of those that are not 0, in order.
+    - "select": for an array, the positions along `axis` of the elements that are not 0, in C order.
+    - "order": for numbers (m,), the positions that sort them, equal ones in order and NaNs last.
+    - "below", "upto": for values (m,) and limits (dim,), how many values are < or <= each limit.
 
-    The length is a dim whose size depends on the data.
+    The length of the first three is a dim whose size depends on the data.
     """
 
-    __slots__ = ("what",)
+    __slots__ = ("axis", "what")
     what: Listed
+    axis: int
 
-    def __new__(cls, what: Listed, operand: Expr, dim: Dim) -> Listing:
-        return interned(cls, (operand,), (dim,), "real", what=what)
+    def __new__(cls, what: Listed, operands: tuple[Expr, ...], dim: Dim, axis: int = 0) -> Listing:
+        return interned(cls, operands, (dim,), "real", what=what, axis=axis)
 
 
 def tables(index: tuple[Index, ...]) -> tuple[Expr, ...]:
@@ -331,7 +334,7 @@ def remake(node: Expr, operands: tuple[Expr, ...]) -> Expr:
     if isinstance(node, Triangle):
         return Triangle(operands[0])
     if isinstance(node, Listing):
-        return Listing(node.what, operands[0], node.shape[0])
+        return Listing(node.what, operands, node.shape[0], node.axis)
     raise TypeError(f"{type(node).__name__} has no operands")
 
 

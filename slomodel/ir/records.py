@@ -53,7 +53,7 @@ def flatten(root: Expr) -> list[_Record]:
         elif isinstance(node, Triangle):
             own = ()
         elif isinstance(node, Listing):
-            own = (node.what, node.shape[0])
+            own = (node.what, node.shape[0], node.axis)
         else:
             own = (node.shape,)
         records.append((type(node).__name__, tuple(place[o] for o in node.operands), own))
@@ -73,7 +73,7 @@ _KINDS: dict[str, Callable[..., Expr]] = {
     "Extreme": lambda operands, *own: Extreme(operands[0], *own),
     "Scan": lambda operands, *own: Scan(*operands, *own),
     "Triangle": lambda operands: Triangle(operands[0]),
-    "Listing": lambda operands, what, dim: Listing(what, operands[0], dim),
+    "Listing": lambda operands, what, *own: Listing(what, operands, *own),
 }
 
 

@@ -53,7 +53,7 @@ def _what(node: Expr, number: dict[Expr, int]) -> str:
     if isinstance(node, Extreme):
         return f"{node.which}{list(node.axes)}"
     if isinstance(node, Listing):
-        return node.what
+        return f"{node.what}[{node.axis}]" if node.axis else node.what
     if isinstance(node, Scan):
         return f"scan[{node.axis}]"
     return type(node).__name__.lower()

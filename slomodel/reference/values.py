@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import singledispatch
 from itertools import combinations_with_replacement
 from string import ascii_letters
-from typing import Any, assert_never
+from typing import Any, Literal, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -233,7 +233,13 @@ def _(node: Listing, operands: list[Array], sizes: Sizes) -> Array:
             if node.what == "offset":
                 found = np.arange(len(found)) - (np.cumsum(counts) - counts)[found]
         case "select":
-            found = np.flatnonzero(first)
+            found = np.nonzero(first)[node.axis]
+        case "order":
+            found = np.argsort(first, kind="stable")
+        case "below" | "upto":
+            values = np.sort(first[~np.isnan(first)])
+            side: Literal["left", "right"] = "left" if node.what == "below" else "right"
+            found = np.searchsorted(values, operands[1], side)
         case _:
             assert_never(node.what)
     if found.shape != concrete(node.shape, sizes):

@@ -284,7 +284,13 @@ def listing_lines(step: Step, scope: GeneratedNames) -> list[str]:
                 start = f"np.cumsum({counts}) - {counts}"
                 text = f"np.arange({counts}.sum()) - np.repeat({start}, {counts})"
         case "select":
-            text = f"np.flatnonzero({own})"
+            text = f"np.nonzero({own})[{node.axis}]"
+        case "order":
+            text = f"np.argsort({own}, kind='stable')"
+        case "below" | "upto":
+            side = "left" if node.what == "below" else "right"
+            values = f"np.sort({own}[~np.isnan({own})])"
+            text = f"np.searchsorted({values}, {scope.ref(node.operands[1])}, {side!r})"
         case _:
             assert_never(node.what)
     return [f"np.copyto({scope.ref(node)}, {text})"]

@@ -5,15 +5,16 @@ No array of N × G is formed: the sum is a scatter, whose work is proportional t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass
 
 from slomodel.front.elaboration.contraction import total
 from slomodel.front.elaboration.index_sets import number_of
-from slomodel.front.elaboration.scope import Scope
-from slomodel.front.elaboration.tables import domain_of, is_table, reads_arrays
+from slomodel.front.elaboration.linear_conditions import equation_of, solution
+from slomodel.front.elaboration.scope import Elaboration, Scope, ValueRequest
+from slomodel.front.elaboration.tables import domain_of
 from slomodel.front.elaboration.values import Label, Value, combine, number, settled, union
-from slomodel.front.text.syntax import BoolOp, Compare, Condition, Expr, Name
+from slomodel.front.text.syntax import Condition
 from slomodel.functions import ge, land, lt, maximum, minimum, sub
 from slomodel.ir import build
 from slomodel.ir.dims import Dim
@@ -22,59 +23,44 @@ from slomodel.ir.expr import Affine, Index, Lookup
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """An equation between an index `label` from outside a sum and an expression of its terms."""
+    """An equation that determines the position of an index `label` from outside a sum."""
 
     label: Label
-    expr: Expr
+    place: Value
     equation: Condition
-
-
-def conjuncts(condition: Condition | None) -> tuple[Condition, ...]:
-    """The conjuncts of a condition: conditions that all have to hold."""
-    if isinstance(condition, BoolOp) and condition.op == "and":
-        return condition.operands
-    return () if condition is None else (condition,)
 
 
 def keys_of(
     conditions: Sequence[Condition], scope: Scope, summed: Collection[Label]
-) -> tuple[Key, ...]:
-    """The equations that may group the terms of a sum over `summed`, one per index."""
+) -> Generator[ValueRequest, Value, tuple[Key, ...]]:
+    """The equations that group the terms of a sum over `summed`, one per index.
+
+    The position may depend on no index that another key of the same sum determines.
+    """
     found: dict[Label, Key] = {}
     for condition in conditions:
-        if not isinstance(condition, Compare) or condition.op != "==":
-            continue
-        left, right = condition.left, condition.right
-        for side, other in ((left, right), (right, left)):
-            label = scope.local.get(side.text) if isinstance(side, Name) else None
-            if isinstance(label, Label) and label not in summed and reads_arrays(other, scope):
-                found.setdefault(label, Key(label, other, condition))
-    return tuple(found.values())
+        form = equation_of(condition, scope)
+        for label in () if form is None else form.unit_labels:
+            if label in summed or label in found:
+                continue
+            assert form is not None
+            place = yield from solution(form, label, scope)
+            if place is not None and any(one in summed for one in place.labels):
+                found[label] = Key(label, place, condition)
+                break
+    return tuple(key for key in found.values() if not any(one in key.place.labels for one in found))
 
 
-def groups_terms(
-    keys: Sequence[Key], value: Value, scope: Scope, summed: Collection[Label]
-) -> bool:
-    """Whether the value of a key's expression assigns a group to each term of the sum.
-
-    It may depend on no index that a key of the same sum replaces.
-    """
-    varies = any(label in summed for label in value.labels)
-    own = any(key.label in value.labels for key in keys)
-    return varies and not own and not value.axes and is_table(value.expr, scope.model)
-
-
-def position(key: Key, value: Value, scope: Scope) -> tuple[Value, Value | None]:
-    """The position of each term along the key's axis, and which terms have one (None: all)."""
-    label = key.label
-    if label.start == Dim() and domain_of(value.expr, scope.model) == label.dim:
-        return value, None
-    if label.start != Dim():
-        value = combine(sub, value, number_of(label.start))
-    size = number_of(label.dim)
-    inside = combine(land, combine(ge, value, number(0.0)), combine(lt, value, size))
+def position_within(label: Label, place: Value, model: Elaboration) -> tuple[Value, Value | None]:
+    """The position clipped to those of a label, and where that changes nothing (None: always)."""
+    if domain_of(place.expr, model) == label.dim:
+        return place, None
+    size, zero = number_of(label.dim), number(0.0)
+    inside = combine(land, combine(ge, place, zero), combine(lt, place, size))
     last = combine(sub, size, number(1.0))
-    return combine(maximum, combine(minimum, value, last), number(0.0)), inside
+    clipped = combine(maximum, combine(minimum, place, last), zero)
+    model.whole[clipped.expr] = label.dim
+    return clipped, inside
 
 
 def read_at(value: Value, positions: Mapping[Label, Value]) -> Value:

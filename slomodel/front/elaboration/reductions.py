@@ -11,14 +11,9 @@ from slomodel.front.elaboration.affine_index import is_at_least_zero
 from slomodel.front.elaboration.contraction import total
 from slomodel.front.elaboration.errors import StatementError, error, shape_error, suggestion
 from slomodel.front.elaboration.evaluation import Steps
-from slomodel.front.elaboration.grouping import (
-    conjuncts,
-    groups_terms,
-    keys_of,
-    position,
-    summed_by_group,
-)
+from slomodel.front.elaboration.grouping import keys_of, position_within, summed_by_group
 from slomodel.front.elaboration.index_sets import bind_iterations, number_of, size_product
+from slomodel.front.elaboration.linear_conditions import conjuncts
 from slomodel.front.elaboration.scope import Elaboration, Scope, ValueRequest
 from slomodel.front.elaboration.tuples import TupleSet, has_dependent_range, tuple_set
 from slomodel.front.elaboration.values import Label, Value, combine, number, settled, show
@@ -47,6 +42,7 @@ def comprehension(node: Comprehension, request: ValueRequest) -> Steps:
         message = f"`{name}` does not take `for`"
         remedy = suggestion(name, _BY_INDEX) or "`sum`, `mean` and `prod` do"
         raise error("E212", message, node.function.span, remedy)
+    listed = node.condition is not None and name in ("sum", "mean")
     if has_dependent_range(node.iterations, scope):
         return (yield from _over_list(node, scope, guarded=False))
     labels, inner = bind_iterations(node.iterations, scope)
@@ -56,7 +52,10 @@ def comprehension(node: Comprehension, request: ValueRequest) -> Steps:
     # A condition may be what ensures that an index stays inside its axis.
     before = scope.model.requirements()
     try:
-        result = yield from _over(node, scope, whole)
+        if listed:
+            result = yield from _over_list(node, scope, guarded=False)
+        else:
+            result = yield from _over(node, scope, whole)
     except StatementError as problem:
         if problem.diagnostic is None or problem.diagnostic.code not in _OUTSIDE:
             raise
@@ -92,16 +91,13 @@ def _over(node: Comprehension, scope: Scope, tuples: TupleSet) -> Steps:
     """A reduction over a set of tuples, some of which are excluded by conditions."""
     name, labels, inner = node.function.text, tuples.labels, tuples.scope
     groups = dict(tuples.groups)
-    conditions: list[Value] = []
+    conditions = list(tuples.inside)
     left = tuples.left
     if name in ("sum", "mean"):
-        keys = keys_of(left, inner, labels)
-        for key in keys:
-            value = yield ValueRequest(key.expr, inner)
-            if groups_terms(keys, value, scope, labels):
-                groups[key.label], inside = position(key, value, scope)
-                conditions += [] if inside is None else [inside]
-                left = tuple(one for one in left if one is not key.equation)
+        for key in (yield from keys_of(left, inner, labels)):
+            groups[key.label], inside = position_within(key.label, key.place, scope.model)
+            conditions += [] if inside is None else [inside]
+            left = tuple(one for one in left if one is not key.equation)
         known = {
             label.name: combine(add, value, number_of(label.start))
             for label, value in groups.items()

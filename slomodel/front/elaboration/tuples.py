@@ -8,21 +8,35 @@ the tuples for which they hold: expressions guarded by them are not evaluated el
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
 from typing import TypeAlias
 
 from slomodel.front.elaboration.errors import StatementError, error
-from slomodel.front.elaboration.grouping import keys_of, read_at
+from slomodel.front.elaboration.grouping import keys_of, position_within
 from slomodel.front.elaboration.index_sets import check_name, label_of, number_of
-from slomodel.front.elaboration.scope import Elaboration, Scope, Symbol, ValueRequest
+from slomodel.front.elaboration.linear_conditions import (
+    bound,
+    equation_of,
+    limits_of,
+    solution,
+)
+from slomodel.front.elaboration.scope import Scope, Symbol, ValueRequest
 from slomodel.front.elaboration.tables import is_table
+from slomodel.front.elaboration.tuple_list import TupleList
 from slomodel.front.elaboration.values import Label, Value, combine, number, union
-from slomodel.front.text.syntax import Condition, FunctionCall, Iteration, Name, Node, children
-from slomodel.functions import add, maximum, sub, where
-from slomodel.ir import build
-from slomodel.ir.dims import literal
-from slomodel.ir.expr import Expr, Listed, Lookup
+from slomodel.front.text.syntax import (
+    Compare,
+    Condition,
+    FunctionCall,
+    Iteration,
+    Name,
+    Node,
+    children,
+)
+from slomodel.functions import add, land, maximum, minimum
+from slomodel.ir.expr import Expr
 from slomodel.ir.walk import inputs
 
 
@@ -32,17 +46,20 @@ class TupleSet:
 
     `labels` are summed over, `scope` is that of the terms. `groups` maps each outer index on which
     the bounds or conditions depend to its position in each term; `left` are the conditions that
-    have not been taken into account yet.
+    have not been taken into account yet, as are `inside`, which say where terms exist.
     """
 
     labels: tuple[Label, ...]
     scope: Scope
     groups: Mapping[Label, Value]
     left: tuple[Condition, ...]
+    inside: tuple[Value, ...] = ()
 
 
 Built: TypeAlias = Generator[ValueRequest, Value, TupleSet]
 """The construction of a set: yields requests for the values of bounds and conditions."""
+Evaluation: TypeAlias = Generator[ValueRequest, Value, None]
+"""A step of the construction, which also yields requests."""
 
 
 def has_dependent_range(iterations: Sequence[Iteration], scope: Scope) -> bool:
@@ -65,66 +82,6 @@ def _is_dependent(iteration: Iteration, scope: Scope, names: set[str]) -> bool:
                 return True
         stack += children(node)
     return False
-
-
-def tuple_set(
-    iterations: Sequence[Iteration],
-    conditions: Sequence[Condition],
-    scope: Scope,
-    guarded: bool = False,
-) -> Built:
-    """The tuples of a sum with dependent ranges.
-
-    `guarded`: the indices in conditions on indices and data always become a list.
-    """
-    tuples = _TupleList(scope.model)
-    plain: dict[str, Label] = {}
-    for iteration in iterations:
-        name = iteration.name.text
-        check_name(iteration.name, scope, {*plain, *tuples.values})
-        inner = _known(scope, plain, tuples)
-        if _is_dependent(iteration, scope, {*plain, *tuples.values}):
-            low, high = yield from _bounds(iteration, inner)
-            for label in union([low, high]):
-                if label is not tuples.label:
-                    tuples.take(label)
-                    plain.pop(label.name, None)
-            tuples.extend(name, low, high)
-        else:
-            plain[name] = label_of(iteration, inner)
-    inner = _known(scope, plain, tuples)
-    own = [*plain.values(), *([] if tuples.label is None else [tuples.label])]
-    left: list[Condition] = []
-    keys = [key.equation for key in keys_of(conditions, inner, own)]
-    for condition in conditions:
-        inner = _known(scope, plain, tuples)
-        value = yield ValueRequest(condition, inner)
-        if condition in keys or value.rank or not _is_of_data(value.expr):
-            left.append(condition)
-            continue
-        others = [label for label in value.labels if label is not tuples.label]
-        if others and not guarded:
-            left.append(condition)
-            continue
-        for label in others:
-            tuples.take(label)
-            plain.pop(label.name, None)
-        tuples.select(value)
-    inner = _known(scope, plain, tuples)
-    labels = (*plain.values(), *(() if tuples.label is None else (tuples.label,)))
-    mine = {iteration.name.text for iteration in iterations}
-    around = {label: one for label, one in tuples.positions.items() if label.name not in mine}
-    return TupleSet(labels, inner, around, tuple(left))
-
-
-def _known(scope: Scope, plain: Mapping[str, Label], tuples: _TupleList) -> Scope:
-    """The names at a tuple: its indices, and what depends on an index that the list has taken."""
-    read = {
-        name: tuples.at(value)
-        for name, value in scope.local.items()
-        if isinstance(value, Value) and any(one in tuples.positions for one in value.labels)
-    }
-    return scope.with_local({**read, **plain, **tuples.values})
 
 
 def _bounds(
@@ -151,83 +108,199 @@ def _not_bounds(node: Node) -> StatementError:
     return error("E212", message, node.span, remedy)
 
 
-def _is_of_data(node: Expr) -> bool:
-    return all(one.role == "data" for one in inputs(node))
+def tuple_set(
+    iterations: Sequence[Iteration],
+    conditions: Sequence[Condition],
+    scope: Scope,
+    guarded: bool = False,
+) -> Built:
+    """The tuples of a sum.
+
+    `guarded`: the indices in conditions on indices and data always become a list.
+    """
+    build = _Construction(scope, guarded)
+    for iteration in iterations:
+        yield from build.iterate(iteration)
+    build.left = list(conditions)
+    yield from build.substitute()
+    yield from build.restrict()
+    yield from build.find_keys()
+    yield from build.join()
+    yield from build.select()
+    mine = {iteration.name.text for iteration in iterations}
+    return build.result(mine)
 
 
-@dataclass(slots=True)
-class _TupleList:
-    """A growing list of tuples: `positions` along labels, `values` of indices by name.
+class _Construction:
+    """The construction of a tuple set: `plain` are the indices that are not in the list, by name.
 
-    All of them run over `label`, which is None while the list has no index.
+    `left` are the conditions that have not been taken into account, `keys` those of `left` that
+    determine an index from outside the sum.
     """
 
-    model: Elaboration
-    label: Label | None = None
-    positions: dict[Label, Value] = field(default_factory=dict)
-    values: dict[str, Value] = field(default_factory=dict)
+    def __init__(self, scope: Scope, guarded: bool) -> None:
+        self.scope = scope
+        self.guarded = guarded
+        self.tuples = TupleList(scope.model)
+        self.plain: dict[str, Label] = {}
+        self.inside: list[Value] = []
+        self.left: list[Condition] = []
+        self.keys: list[Condition] = []
 
-    def take(self, label: Label) -> None:
-        """Turn an index label into an index of the list: each tuple with each of its values."""
-        if self.label is None:
-            self.label = self.model.label("", label.dim)
-            position = Value(build.iota(label.dim), (self.label,))
-        else:
-            position = self._repeat(build.size_of(label.dim))
-        self.positions[label] = position
-        if label.name:
-            self.values[label.name] = combine(add, position, number_of(label.start))
+    @property
+    def inner(self) -> Scope:
+        """The names at a tuple: its indices, and what depends on an index of the list."""
+        tuples = self.tuples
+        read = {
+            name: tuples.at(value)
+            for name, value in self.scope.local.items()
+            if isinstance(value, Value) and any(one in tuples.positions for one in value.labels)
+        }
+        own = {name: tuples.at(value) for name, value in tuples.values.items()}
+        return self.scope.with_local({**read, **self.plain, **own})
 
-    def extend(self, name: str, low: Value, high: Value) -> None:
-        """Add an index from `low` up to, but excluding, `high`, both whole numbers of data."""
-        if self.label is None:
-            self.label = self.model.label("", literal(1))
-        low, high = self.at(low), self.at(high)
-        self.values[name] = low if low.labels else self._along(low)
-        counts = combine(maximum, combine(sub, high, low), number(0.0))
-        offset = self._repeat(counts.expr)
-        self.values[name] = combine(add, self.values[name], offset)
+    def result(self, names: Collection[str]) -> TupleSet:
+        tuples = self.tuples
+        own = () if tuples.label is None else (tuples.label,)
+        around = {label: one for label, one in tuples.positions.items() if label.name not in names}
+        inside = tuple(map(tuples.at, self.inside))
+        return TupleSet((*self.plain.values(), *own), self.inner, around, tuple(self.left), inside)
 
-    def select(self, condition: Value) -> None:
-        """Select the tuples for which a condition on their indices and data holds."""
-        condition = self.at(condition)
-        if not condition.labels:
-            self._keep(self._along(combine(where, condition, number(1.0), number(0.0))).expr, True)
-        else:
-            self._keep(condition.expr, False)
+    def take(self, labels: Iterable[Label]) -> None:
+        """Make labels indices of the list."""
+        for label in labels:
+            if label is not self.tuples.label:
+                self.tuples.take(label)
+                self.plain.pop(label.name, None)
 
-    def at(self, value: Value) -> Value:
-        """A value over labels that belong to the list, evaluated at its tuples."""
-        return read_at(value, self.positions)
+    def iterate(self, iteration: Iteration) -> Evaluation:
+        """Add the index of `i in domain`."""
+        name = iteration.name.text
+        names = {*self.plain, *self.tuples.values}
+        check_name(iteration.name, self.scope, names)
+        inner = self.inner
+        if not _is_dependent(iteration, self.scope, names):
+            self.plain[name] = label_of(iteration, inner)
+            return
+        low, high = yield from _bounds(iteration, inner)
+        self.take(union([low, high]))
+        self.tuples.extend(name, low, high)
 
-    def _along(self, value: Value) -> Value:
-        assert self.label is not None
-        return Value(build.broadcast(value.expr, (), (self.label.dim,)), (self.label,))
+    def substitute(self) -> Evaluation:
+        """Replace each index of the sum that an equation determines by its value."""
+        for condition in list(self.left):
+            form = equation_of(condition, self.inner)
+            for label in () if form is None else form.unit_labels:
+                if self.plain.get(label.name) is not label:
+                    continue
+                assert form is not None
+                place = yield from solution(form, label, self.inner)
+                if place is None:
+                    continue
+                place, inside = position_within(label, place, self.scope.model)
+                del self.plain[label.name]
+                value = combine(add, place, number_of(label.start))
+                self.tuples.values[label.name] = value
+                self.inside += [] if inside is None else [inside]
+                self.left.remove(condition)
+                break
 
-    def _repeat(self, counts: Expr) -> Value:
-        """Repeat each tuple by its count, and return the number of each repetition."""
-        assert self.label is not None
-        if not counts.rank:
-            counts = build.broadcast(counts, (), (self.label.dim,))
-        label = self.model.tuple_label(build.sum_over(counts, (0,)))
-        offset = build.listing("offset", counts, label.dim)
-        self._move("parent", counts, label)
-        return Value(offset, (label,))
+    def restrict(self) -> Evaluation:
+        """List the indices that conditions bound from below and above by other ones."""
+        for label in list(self.plain.values()):
+            lows, highs, used = yield from self._limits(label)
+            others = union([*lows, *highs])
+            if others and ((lows and highs) or self.guarded):
+                self.take(others)
+                low = reduce(partial(combine, maximum), lows, number(0.0))
+                high = reduce(partial(combine, minimum), highs, number_of(label.dim))
+                del self.plain[label.name]
+                self.tuples.extend_label(label, self.tuples.at(low), self.tuples.at(high))
+                self.left = [one for one in self.left if one not in used]
 
-    def _keep(self, condition: Expr, is_number: bool) -> None:
-        one, zero = build.const(1.0), build.const(0.0)
-        numbers = condition if is_number else build.apply(where, condition, one, zero)
-        label = self.model.tuple_label(build.sum_over(numbers, (0,)))
-        self._move("select", numbers, label)
+    def _limits(
+        self, label: Label
+    ) -> Generator[ValueRequest, Value, tuple[list[Value], list[Value], list[Condition]]]:
+        """The first positions and exclusive ends of a label that conditions give, and these."""
+        sides: tuple[list[Value], list[Value]] = ([], [])
+        used: list[Condition] = []
+        for condition in self.left:
+            limits = limits_of(condition, self.inner)
+            found: list[tuple[bool, Value]] = []
+            for limit in limits:
+                if label in limit.form.unit_labels:
+                    value = yield from bound(limit, label, self.inner)
+                    is_high = limit.form.affine.labels[label] < 0
+                    found += [] if value is None else [(is_high, value)]
+            if found and len(found) == len(limits):
+                used.append(condition)
+                for is_high, value in found:
+                    sides[is_high].append(value)
+        return *sides, used
 
-    def _move(self, what: Listed, source: Expr, label: Label) -> None:
-        """Replace the tuples by those at a list of positions."""
-        table = build.listing(what, source, label.dim)
+    def find_keys(self) -> Evaluation:
+        """Find the conditions that group the terms of the sum."""
+        inner = self.inner
+        own = [*self.plain.values(), *([] if self.tuples.label is None else [self.tuples.label])]
+        for key in (yield from keys_of(self.left, inner, own)):
+            self.keys.append(key.equation)
 
-        def moved(value: Value) -> Value:
-            picked = build.gather(value.expr, [Lookup((0,), table)], (label.dim,))
-            return Value(picked, (label,))
+    def join(self) -> Evaluation:
+        """List the pairs for which an equation between two indices' data holds."""
+        for condition in list(self.left):
+            if condition in self.keys or not isinstance(condition, Compare):
+                continue
+            if condition.op != "==":
+                continue
+            left = yield ValueRequest(condition.left, self.inner)
+            right = yield ValueRequest(condition.right, self.inner)
+            if left.rank or right.rank or not (_is_of_data(left.expr) and _is_of_data(right.expr)):
+                continue
+            if not left.labels or not right.labels or set(left.labels) & set(right.labels):
+                continue
+            for key, limit in ((left, right), (right, left)):
+                label, *more = key.labels
+                if not more and label is not self.tuples.label:
+                    self.take(limit.labels)
+                    self.plain.pop(label.name, None)
+                    self.tuples.join(label, key, limit)
+                    self.left.remove(condition)
+                    break
 
-        self.positions = {one: moved(value) for one, value in self.positions.items()}
-        self.values = {name: moved(value) for name, value in self.values.items()}
-        self.label = label
+    def select(self) -> Evaluation:
+        """List the tuples for which conditions on data hold."""
+        known: list[tuple[Condition, Value]] = []
+        for condition in self.left:
+            if condition not in self.keys:
+                value = yield ValueRequest(condition, self.inner)
+                if not value.rank and _is_of_data(value.expr):
+                    known.append((condition, value))
+        own = self.tuples.label
+        wanted = [
+            value
+            for _, value in known
+            if self.guarded or (len(value.labels) > 1 and inputs(value.expr))
+        ]
+        if not wanted and own is None:
+            return
+        reached = {*union(wanted), *([] if own is None else [own])}
+        chosen = [(one, value) for one, value in known if reached.issuperset(value.labels)]
+        self.left = [one for one in self.left if all(one is not other for other, _ in chosen)]
+        values = [value for _, value in chosen]
+        if own is None and len(union(values)) > 1:
+            for label in union(values):
+                self.plain.pop(label.name, None)
+            self.tuples.select_from(reduce(partial(combine, land), values))
+            return
+        labels = union(values) or tuple(self.plain.values())[:1]
+        if own is None or any(label is not own for label in labels):
+            self.take(label for label in labels if label is not own)
+            values = []
+            for condition, _ in chosen:
+                values.append((yield ValueRequest(condition, self.inner)))
+        if values:
+            self.tuples.select(reduce(partial(combine, land), values))
+
+
+def _is_of_data(node: Expr) -> bool:
+    return all(one.role == "data" for one in inputs(node))

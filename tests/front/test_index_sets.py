@@ -1,0 +1,144 @@
+"""Sums over index sets that conditions decide, compared with the same text run by Python."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
+
+import numpy as np
+import pytest
+
+import slomodel
+
+pytestmark = pytest.mark.filterwarnings("ignore::slomodel.errors.ModelWarning")
+
+N, G, M = 11, 4, 6
+RNG = np.random.default_rng(5)
+DATA = {
+    "g": RNG.integers(0, G, N),
+    "h": RNG.integers(0, G, N),
+    "row": RNG.integers(0, M, N),
+    "col": RNG.integers(0, M, N),
+    "q": RNG.integers(0, G, M),
+    "w": RNG.normal(size=N),
+    "A": np.round(RNG.normal(size=(M, M)) * (RNG.uniform(size=(M, M)) < 0.4), 2),
+    "time": RNG.integers(0, 5, N).astype(float),
+    "age": RNG.integers(0, 5, M) / 2,
+}
+HEAD = (
+    "dim N, G, M data g[N] in G, h[N] in G, row[N] in M, col[N] in M, q[M] in G, w[N], A[M, M], "
+    "time[N], age[M] var x[N], a[G], y[M] init 0.1 minimize 0 * (sum(x) + sum(a) + sum(y) + "
+    "sum(g) + sum(h) + sum(row) + sum(col) + sum(q) + sum(w) + sum(A) + sum(time) + sum(age)) + "
+)
+X, Y, K = RNG.normal(size=N), RNG.normal(size=M), RNG.normal(size=G)
+DIMS = {"N": N, "G": G, "M": M}
+
+
+class Size(int):
+    """A dim, which is iterated over its indices."""
+
+    def __iter__(self) -> Iterable[int]:
+        return iter(range(self))
+
+
+def by_python(text: str, names: Mapping[str, object]) -> float:
+    """The value of a text of nested sums, as Python evaluates its generator expressions."""
+    text = text.replace("^", "**")
+    iterations = r"(, )(\w+ in (?:range\((?:[^()]|\([^()]*\))*\)|\w+))(?=[, )]| if)"
+    text = re.sub(iterations, r" for \2", text)
+    text = re.sub(r"A\[(\w), ([^,]*?)\](?= !| >|,| \*| i| f)", r"A[\1][\2]", text)
+    functions: dict[str, Callable[..., object]] = {
+        "sumsq": lambda terms: sum(term * term for term in terms),
+        "exp": np.exp,
+        "sin": np.sin,
+        "abs": abs,
+        "mean": lambda terms: np.mean(list(terms)),
+        "prod": lambda terms: np.prod(list(terms)),
+        "logsumexp": lambda terms: np.log(sum(np.exp(list(terms)))),
+    }
+    functions |= {name: largest(name) for name in ("max", "min")}
+    return float(eval(text, {**functions, **names}))
+
+
+def largest(name: str) -> Callable[..., object]:
+    own = {"max": max, "min": min}[name]
+    return lambda *terms: own(terms if len(terms) > 1 else chain(terms[0]))
+
+
+def check(text: str, backend: str, data: Mapping[str, object] = DATA) -> None:
+    sizes = {name: Size(size) for name, size in DIMS.items()}
+    lists = {name: np.asarray(array).tolist() for name, array in data.items()}
+    wanted = by_python(text, {**lists, **sizes, "x": X, "a": K, "y": Y})
+    own = slomodel.compile(HEAD + text, data=data, dims=DIMS, backend=backend)
+    point = own.pack({"x": X, "a": K, "y": Y})
+    value, slope = own.value_and_gradient(point)
+    assert value == pytest.approx(wanted, rel=1e-11, abs=1e-11)
+    along, step = np.random.default_rng(1).normal(size=own.n), 1e-5
+    ends = point + step * along, point - step * along
+    difference = (own.value(ends[0]) - own.value(ends[1])) / (2 * step)
+    assert slope @ along == pytest.approx(difference, rel=1e-5, abs=1e-6)
+    product = (own.gradient(ends[0]) - own.gradient(ends[1])) / (2 * step)
+    np.testing.assert_allclose(own.hvp(point, along), product, rtol=1e-4, atol=1e-5)
+
+
+KEYS = [
+    "sum(sum(x[i] for i in N if g[i] == k + 1)^2 * a[k] for k in G)",
+    "sum(sum(x[i] for i in N if g[i] - k == 0)^2 * a[k] for k in G)",
+    "sum(sum(x[i] for i in N if k == g[i])^2 * a[k] for k in G)",
+    "sum(sum(x[i] for i in N if 0 == k - g[i])^2 * a[k] for k in G)",
+    "sum(sum(x[i] for i in N if g[i] + k == 3)^2 * a[k] for k in G)",
+    "sum(sum(x[i] for i in N if 2 * g[i] - 1 == k)^2 * a[k] for k in G)",
+    "sum(sum(x[l] for l in N if row[l] == i and col[l] == j)^2 * y[i] * y[j] for i in M, j in M)",
+    "sum(sum(x[l] for l in N if row[l] == i and col[l] == i)^2 * y[i] for i in M)",
+    "sum(sum(x[l] * exp(y[i] - y[j]) for l in N if row[l] == i and col[l] == j)^2 "
+    "for i in M, j in M)",
+    "sum(x[i]^2 * a[k] for i in N, k in G if g[i] == k)",
+    "sum(x[i]^2 * a[k] for i in N, k in G if k == g[i] - 1)",
+    "sum(x[i]^2 * y[j] * y[l] for i in N, j in M, l in M if row[i] == j and col[i] == l)",
+    "sum(sum(x[i]^2 * a[k] for i in N if g[i] == k and h[i] == k) for k in G)",
+    "sum(sum(x[i] * y[j] for i in N, j in M if g[i] == k and q[j] == k)^2 for k in G)",
+    "sum(sum(x[i] * a[l] for i in N, l in G if g[i] == l and h[i] == k)^2 for k in G)",
+    "sum(sum(y[i] * y[j] for i in M, j in M if i + j == k)^2 for k in N)",
+    "sum(sum(x[i] for i in N if i == k)^3 for k in N)",
+    "sum(sum(x[i] for i in N if i == g[k])^3 for k in N)",
+    "sum(sum(x[i] for i in N if g[i] == k and i > k)^2 for k in range(1, 3))",
+]
+LISTS = [
+    "sum(sin(y[i] - y[j]) * A[i, j] for i in M, j in M if A[i, j] != 0)",
+    "sum(sum(y[j] * A[i, j] for j in M if A[i, j] > 0)^2 for i in M)",
+    "sum(exp(y[i] * y[j]) for i in M, j in M if A[i, j] != 0 and i < j)",
+    "sum(exp(y[i] * y[j]) for i in M, j in M if i < j and A[i, j] != 0 and q[i] != q[j])",
+    "sum(exp(y[i] * y[j]) for i in M, j in M if A[i, j] != 0 or A[j, i] != 0)",
+    "sum(x[i] * y[j]^2 for i in N, j in M if g[i] == q[j])",
+    "sum(sum(y[j] * x[i] for j in M if q[j] == g[i])^2 for i in N)",
+    "sum(sum(exp(y[j] * x[i]) for j in M if q[j] == g[i] and w[i] > 0) for i in N)",
+    "sum(x[i] * y[j]^2 for i in N, j in M if time[i] == age[j])",
+    "sum(x[i] * y[j]^2 for i in N, j in M if 2 * age[j] == time[i] and g[i] == q[j])",
+    "sum(sum(x[i] * y[j]^2 * a[k] for i in N, j in M if time[i] == age[j] and g[i] == k)^2 "
+    "for k in G)",
+    "sum(sum(exp(x[j]) for j in N if time[j] >= time[i]) * x[i]^2 for i in N)",
+    "sum(sum(x[j] * (1 + x[j]) for j in N if j != i and j >= i - 5 and j <= i + 1)^2 for i in N)",
+    "sum(x[i] * x[j]^2 for i in N, j in N if j >= i - 2 and j < i + 2)",
+    "sum(x[i] * x[j]^2 for i in N, j in N if abs(i - j) <= 1)",
+    "sum(x[i] * x[j]^2 for i in N, j in N if abs(j - i) < 3 and i != j and w[j] > 0)",
+    "sum(x[i] * x[j] * x[k] for i in N, j in N, k in N if i < j and j < k)",
+    "sum(x[i] * x[j] * x[k] for i in N, j in N, k in N if i <= j and j < k and k <= i + 3)",
+    "sum(mean(x[j] for j in N if j >= i and j <= i + 2)^2 for i in N)",
+    "mean(y[i] * y[j] for i in M, j in M if A[i, j] != 0)",
+    "sum(sum(y[j] for j in M if j >= row[i] and j <= row[i] + 1)^2 for i in N)",
+    "sum(sum(w[j] * y[i - j] for j in N if i >= j and i - j < M)^2 for i in N)",
+    "sum(a[g[i] + 1] * x[i] for i in N if g[i] + 1 < G)",
+    "sum(sum(y[j] * x[i] for j in M if A[j, q[j]] != 0 and i != j) for i in N)",
+]
+
+
+@pytest.mark.parametrize("text", [*KEYS, *LISTS])
+def test_values_and_derivatives_are_those_of_loops(text: str) -> None:
+    check(text, "numpy")
+
+
+@pytest.mark.parametrize("text", [*KEYS[::5], *LISTS[::5]])
+@pytest.mark.parametrize("backend", ["numexpr", "c"])
+def test_other_targets(text: str, backend: str) -> None:
+    check(text, backend)
