@@ -21,6 +21,7 @@ sum(x) sum(A,axis=0) mean(x) prod(x) max(x) min(x,y) sumsq(x) norm2(x) fro(A) lo
 softmax(x) dot(x,y) outer(x,y) trace(A) diag(x) diag(A) eye(n) zeros(n) ones(n,m) reshape(x,n,1)
 concat(x,y) masked(x,y) einsum("ij,j->i",A,x) where(x>0,x,y) clip(x,0,1) huber(x) relu(x) exp(x)
 log(x) sqrt(x) abs(x) inv(A) det(A) solve(A,x) range(n) x[0] x[-1] x[1:] A[:,0] A[i,j] x[None,:]
+[x,x] [[1,2],[3,4]] return y[...] ...
 x[:,None] A' x'*y x^y 1/0 0/0 log(0) sqrt(-1) .* ./ .^ ** .T // /* "" "a.npz"
 """
 _FOR = [f"{name}(x[i] for i in n)" for name in ("sum", "mean", "prod", "max", "logsumexp")]

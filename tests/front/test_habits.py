@@ -48,14 +48,14 @@ OBJECTIVES = [
     ("if s > 0 then s else 0", "E103", "`where(condition, a, b)`"),
     ("sum(x) + s!", "E102", "factorial"),
     ("sumsq(x) = 3", "E101", "`sumsq(left - right)`"),
-    ("[1, 2] @ x", "E101", "`data A[n]`"),
+    ("{1, 2} @ x", "E102", ""),
     ("sumsq(x);\nsubject to x >= 0", "E112", "reparametrise"),
     ("√2", "E109", "`sqrt(…)`"),
 ]
 
 # model, code, words of the remedy
 MODELS = [
-    ("var x[3] init [1, 2, 3] minimize sumsq(x)", "E101", "write `init x0`"),
+    ("var x[3] init [1, 2, 3] minimize sumsq(x)", "E218", "start is a number"),
     ("var x[3] init (1, 2) minimize sumsq(x)", "E101", "write `init x0`"),
     ("var x[3] init {1, 2} minimize sumsq(x)", "E102", "write `init x0`"),
     ("var x = 1 minimize x", "E122", "`init`"),
@@ -71,7 +71,7 @@ MODELS = [
     ("var x[3][4] minimize sumsq(x)", "E101", "`A[m, n]`"),
     ("dim n var x[2*n] minimize sumsq(x)", "E101", "name others with `dim`"),
     ("dim n var x[n n] minimize sumsq(x)", "E101", "separated by commas"),
-    ("data A[2] = [1, 2] var x minimize x", "E101", "with data="),
+    ("data A[2] = [1, 2] var x minimize x", "E216", "with data="),
     ("data y[3] from y.npy var x minimize x", "E101", 'from "y.npy"'),
     ("dim n := 3 var x minimize x", "E101", "with `=`"),
     ("dim n = 3, var x[n] minimize sumsq(x)", "E113", "remove it"),

@@ -143,7 +143,7 @@ def test_declarations() -> None:
     by_index, plain = p.lets
     assert plain.indices is None
     assert [i.name.text for i in by_index.indices or ()] == ["i", "j"]
-    assert [n.text for n in p.fns[0].parameters] == ["a", "b"]
+    assert [n.name.text for n in p.fns[0].parameters] == ["a", "b"]
     assert show(p.checks[0].condition) == "(lam>=0)"
     (objective,) = p.objectives
     assert (objective.sense, objective.name and objective.name.text) == ("maximize", "fit")

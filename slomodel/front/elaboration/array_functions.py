@@ -59,6 +59,8 @@ def _entry(text: str, *values: str, meaning: str) -> Callable[[Rule], Rule]:
 
 
 def _need_array(call: ArrayCall) -> None:
+    if call.scope.any_shape and not call.x.rank:
+        return
     remedy = f"a sum by index is written `{call.name}(… for i in n)`"
     call.need_rank(tuple(range(1, 64)), f"`{call.name}` takes an array", remedy)
 

@@ -16,7 +16,7 @@ from slomodel.front.elaboration.evaluation import Steps
 from slomodel.front.elaboration.foreign_names import FOREIGN_FUNCTIONS
 from slomodel.front.elaboration.scope import Scope, ValueRequest, described
 from slomodel.front.elaboration.shape_mismatch import operand, unequal
-from slomodel.front.elaboration.user_functions import _expanded
+from slomodel.front.elaboration.user_functions import expanded
 from slomodel.front.elaboration.values import (
     combine,
     merged,
@@ -45,7 +45,7 @@ def call(node: FunctionCall, request: ValueRequest) -> Steps:
         return (yield from _array(node, scope))
     symbol = scope.model.symbols.get(name)
     if symbol is not None and symbol.kind == "function":
-        return (yield from _expanded(node, scope))
+        return (yield from expanded(node, scope))
     raise _unknown(node, scope)
 
 

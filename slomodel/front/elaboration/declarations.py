@@ -12,7 +12,7 @@ from slomodel.front.elaboration.arguments import match, signature
 from slomodel.front.elaboration.errors import StatementError, error, shape_error, suggestion
 from slomodel.front.elaboration.expressions import evaluate
 from slomodel.front.elaboration.scope import Elaboration, Scope, Symbol, described
-from slomodel.front.elaboration.values import value_of
+from slomodel.front.elaboration.values import show, value_of
 from slomodel.front.elaboration.variable_sets import declared_set
 from slomodel.front.text.syntax import (
     BoolOp,
@@ -131,6 +131,10 @@ def declare_variable(statement: VarDecl, model: Elaboration) -> Variable:
 def constant(node: Expr, model: Elaboration) -> float:
     """The value of a constant expression."""
     value = evaluate(node, Scope(model))
+    if value.rank:
+        message = f"a number is expected here, not an array of shape {show(value)}"
+        remedy = "`= value` is the default of every element; arrays are given with data="
+        raise error("E216", message, node.span, remedy)
     if not isinstance(value.expr, Const):
         message = f"a number is expected here, and `{node.span.text}` depends on names"
         raise error("E216", message, node.span, "write a number, like `0.1` or `1/3`")

@@ -5,10 +5,9 @@ from __future__ import annotations
 from slomodel.front.elaboration.contraction import total
 from slomodel.front.elaboration.errors import error, shape_error
 from slomodel.front.elaboration.expressions import evaluate
-from slomodel.front.elaboration.index_sets import bind_iterations
+from slomodel.front.elaboration.index_sets import bind_iterations, defined
 from slomodel.front.elaboration.scope import Elaboration, Scope, Symbol
-from slomodel.front.elaboration.shape_mismatch import marks, operand
-from slomodel.front.elaboration.values import Value, as_axes, combine, number, show
+from slomodel.front.elaboration.values import Value, combine, number, show
 from slomodel.front.text.syntax import (
     CheckStatement,
     Let,
@@ -27,13 +26,7 @@ def declare_let(statement: Let, model: Elaboration) -> None:
         value = evaluate(statement.expr, scope)
     else:
         labels, inner = bind_iterations(statement.indices, scope)
-        body = evaluate(statement.expr, inner)
-        if body.rank:
-            message = f"a definition by index gives a number for each index, not {show(body)}"
-            remedy = "index all axes, or omit the indices"
-            found = marks(operand(statement.expr, body))
-            raise shape_error("E212", message, statement.expr.span, remedy, marks=found)
-        value = as_axes(body, labels, [label.dim for label in labels])
+        value = defined(statement, labels, evaluate(statement.expr, inner))
         model.note(value, statement.expr.span)
     model.declare(Symbol(name.text, "definition", name.span, value=value))
 

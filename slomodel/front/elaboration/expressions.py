@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from slomodel.front.elaboration.array_functions import ARRAY_FUNCTIONS
+from slomodel.front.elaboration.array_literals import array_literal
 from slomodel.front.elaboration.calls import call
 from slomodel.front.elaboration.errors import StatementError, error
 from slomodel.front.elaboration.evaluation import Steps, run
@@ -24,6 +25,7 @@ from slomodel.front.elaboration.reductions import comprehension
 from slomodel.front.elaboration.scope import CONSTANTS, Scope, Symbol, ValueRequest
 from slomodel.front.elaboration.values import Label, Value, number, value_of
 from slomodel.front.text.syntax import (
+    ArrayLiteral,
     BoolOp,
     Compare,
     Comprehension,
@@ -58,6 +60,8 @@ def _rule(request: ValueRequest) -> Steps | Value:
             return number(node.value)
         case Name():
             return _name(node, request.scope)
+        case ArrayLiteral():
+            return array_literal(node, request)
         case Negate():
             return negation(node, request)
         case SumChain():

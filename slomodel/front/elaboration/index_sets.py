@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from slomodel.front.elaboration.affine_index import size
-from slomodel.front.elaboration.errors import error
+from slomodel.front.elaboration.errors import error, shape_error
 from slomodel.front.elaboration.scope import Scope, described
-from slomodel.front.elaboration.values import Label, Value, combine, number, value_of
-from slomodel.front.text.syntax import Expr, FunctionCall, Iteration, Name
+from slomodel.front.elaboration.shape_mismatch import marks, operand
+from slomodel.front.elaboration.values import Label, Value, as_axes, combine, number, show, value_of
+from slomodel.front.text.syntax import Expr, FunctionCall, Iteration, Let, Name
 from slomodel.functions import add, mul
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, named
@@ -23,6 +24,16 @@ def bind_iterations(
         check_name(iteration.name, scope, made)
         made[iteration.name.text] = label_of(iteration, scope.with_local(made))
     return tuple(made.values()), scope.with_local(made)
+
+
+def defined(definition: Let, labels: Sequence[Label], body: Value) -> Value:
+    """The array that a definition by index defines, from its value for each index."""
+    if body.rank:
+        message = f"a definition by index gives a number for each index, not {show(body)}"
+        remedy = "index all axes, or omit the indices"
+        found = marks(operand(definition.expr, body))
+        raise shape_error("E212", message, definition.expr.span, remedy, marks=found)
+    return as_axes(body, labels, [label.dim for label in labels])
 
 
 def check_name(name: Name, scope: Scope, others: Collection[str]) -> None:

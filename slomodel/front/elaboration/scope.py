@@ -164,20 +164,25 @@ def described(symbol: Symbol) -> str:
     return f"`{symbol.name}` is {_ARTICLE[symbol.kind]}"
 
 
-Local: TypeAlias = Label | Value
+Local: TypeAlias = Label | Value | Symbol
+"""What a name stands for inside an expression or function: an index, a value or a dim."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The names visible to an expression: index labels and parameters, then the model's."""
+    """The names visible to an expression: index labels and parameters, then the model's.
+
+    With `any_shape`, inside a function of arrays of any shape, a number is an array without axes.
+    """
 
     model: Elaboration
     local: Mapping[str, Local] = field(default_factory=dict)
+    any_shape: bool = False
 
     def with_local(self, names: Mapping[str, Local]) -> Scope:
         return replace(self, local={**self.local, **names})
 
-    def find(self, name: Name) -> Local | Symbol:
+    def find(self, name: Name) -> Local:
         """The meaning of a name. Raises StatementError if unknown or if its declaration failed."""
         local = self.local.get(name.text)
         if local is not None:

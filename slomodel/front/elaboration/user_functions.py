@@ -1,36 +1,51 @@
-"""Functions of a model: declared by `fn`, applied elementwise, and expanded at each call."""
+"""Functions of a model: declared by `fn`, and expanded at each call."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from slomodel.front.elaboration.arguments import (
+    Parameter,
+    Signature,
     check_kind,
     match,
-    signature,
 )
 from slomodel.front.elaboration.array_functions import ARRAY_FUNCTIONS
 from slomodel.front.elaboration.errors import StatementError, error, shape_error
 from slomodel.front.elaboration.evaluation import Steps
-from slomodel.front.elaboration.scope import CONSTANTS, Elaboration, Scope, Symbol, ValueRequest
-from slomodel.front.elaboration.shape_mismatch import marks, operand, unequal
+from slomodel.front.elaboration.index_sets import bind_iterations, defined
+from slomodel.front.elaboration.scope import (
+    CONSTANTS,
+    Elaboration,
+    Local,
+    Scope,
+    Symbol,
+    ValueRequest,
+)
+from slomodel.front.elaboration.shape_mismatch import Operand, marks, operand, unequal
 from slomodel.front.elaboration.values import (
     Label,
     Value,
     as_axes,
     merged,
     number,
+    settled,
     show,
 )
 from slomodel.front.text.syntax import (
     Comprehension,
     Fn,
+    FnParameter,
     FunctionCall,
+    Let,
     Name,
     Node,
+    Size,
     children,
+    roots,
 )
 from slomodel.functions import FUNCTIONS
+from slomodel.ir.dims import Dim, literal, named
 
 
 def declare_fn(statement: Fn, model: Elaboration) -> None:
@@ -39,37 +54,79 @@ def declare_fn(statement: Fn, model: Elaboration) -> None:
     if name.text in FUNCTIONS or name.text in ARRAY_FUNCTIONS:
         message = f"`{name.text}` is a function of the language"
         raise error("E202", message, name.span, f"choose another name, for example `{name.text}_`")
-    parameters = [parameter.text for parameter in statement.parameters]
-    for k, parameter in enumerate(statement.parameters):
-        if parameter.text in parameters[:k]:
-            message = f"two parameters have the name `{parameter.text}`"
-            raise error("E202", message, parameter.span, "give one of them another name")
     _check_names(statement, model)
     model.declare(Symbol(name.text, "function", name.span, fn=statement))
 
 
 def _check_names(statement: Fn, model: Elaboration) -> None:
-    own = {parameter.text for parameter in statement.parameters}
+    """Check that a function knows the names it uses, and that its own names differ."""
+    known: dict[str, Local] = {}
+    for parameter in statement.parameters:
+        _add_own(known, parameter.name, "two parameters have the name", number(0.0))
+    parameters = set(known)
+    for dim in _own_dims(statement, model):
+        if dim.text in parameters:
+            message = f"`{dim.text}` is both a parameter and a dim"
+            raise error("E202", message, dim.span, "give one of them another name")
+        known[dim.text] = _dim_symbol(dim, named(dim.text))
+    for let in statement.locals:
+        own = {one.name.text for one in let.indices or ()}
+        for root in roots(let):
+            _check_known(root, known, own, model)
+        _add_own(known, let.name, "the function already has a", number(0.0))
+    _check_known(statement.body, known, set(), model)
+    for node in _nodes(*roots(statement)):
+        if isinstance(node, FunctionCall) and node.function.text in model.functions:
+            _check_call(statement, node.function, model)
+
+
+def _add_own(known: dict[str, Local], name: Name, clash: str, value: Value) -> None:
+    if name.text in known:
+        message = f"{clash} `{name.text}`"
+        raise error("E202", message, name.span, "give one of them another name")
+    known[name.text] = value
+
+
+def _check_known(
+    root: Node, known: Mapping[str, Local], indices: set[str], model: Elaboration
+) -> None:
+    """Raise StatementError for a name that is neither the function's own nor declared before."""
+    own = {*known, *indices}
     used: list[Name] = []
-    for node in _nodes(statement):
+    for node in _nodes(root):
         if isinstance(node, Comprehension):
             own |= {iteration.name.text for iteration in node.iterations}
         if isinstance(node, Name):
             used.append(node)
-    for node in _nodes(statement):
-        if isinstance(node, FunctionCall) and node.function.text in model.functions:
-            _check_call(statement, node.function, model)
     for name in used:
         if name.text in own or name.text in model.symbols:
             continue
         if name.text not in CONSTANTS or name.text in model.later:
-            parameters = {p.text: number(0.0) for p in statement.parameters}
-            raise Scope(model, parameters).unknown(name)
+            raise Scope(model, known).unknown(name)
 
 
-def _nodes(statement: Fn) -> Iterator[Node]:
-    """The nodes of a function's body in the order of the text, parents before children."""
-    stack: list[Node] = [statement.body]
+def _own_dims(statement: Fn, model: Elaboration) -> Iterator[Name]:
+    """The names of dims that the arguments bind: those that the model does not declare as dims."""
+    for parameter in statement.parameters:
+        for size in parameter.shape or ():
+            if size.name is not None and _declared_dim(size.name, model) is None:
+                yield size.name
+
+
+def _declared_dim(name: Name, model: Elaboration) -> Dim | None:
+    symbol = model.symbols.get(name.text)
+    if symbol is not None and symbol.is_broken:
+        raise StatementError(None)
+    return None if symbol is None else symbol.dim
+
+
+def _dim_symbol(name: Name, dim: Dim) -> Symbol:
+    return Symbol(name.text, "dim", name.span, dim=dim)
+
+
+def _nodes(*found: Node) -> Iterator[Node]:
+    """The nodes below some nodes in the order of the text, parents before children."""
+    stack: list[Node] = list(reversed(found))
     while stack:
         node = stack.pop()
         yield node
@@ -98,7 +155,7 @@ def _way_back(start: str, goal: str, model: Elaboration) -> list[str]:
     waiting = [start]
     while waiting:
         name = waiting.pop(0)
-        for node in _nodes(model.functions[name]):
+        for node in _nodes(*roots(model.functions[name])):
             found = node.function.text if isinstance(node, FunctionCall) else ""
             if found == goal:
                 return [*paths[name], goal]
@@ -108,41 +165,107 @@ def _way_back(start: str, goal: str, model: Elaboration) -> list[str]:
     return []
 
 
-def _expanded(node: FunctionCall, scope: Scope) -> Steps:
-    """Apply a function of the model elementwise: in its body the arguments are scalars.
+def expanded(node: FunctionCall, scope: Scope) -> Steps:
+    """The value of a function of the model for the arguments of a call.
 
-    The axes of the arguments become index labels while the body is evaluated.
+    Parameters without shape are numbers: the function is applied to each element of their
+    arguments, whose axes become index labels while the body is evaluated.
     """
-    symbol = scope.model.symbols[node.function.text]
-    fn = symbol.fn
+    model = scope.model
+    fn = model.symbols[node.function.text].fn
     if fn is None:
         raise StatementError(None)
-    parameters = ", ".join(p.text for p in fn.parameters)
-    wanted = signature(f"{fn.name.text}({parameters})")
+    wanted = Signature(
+        fn.head, fn.name.text, tuple(Parameter(one.name.text) for one in fn.parameters)
+    )
     found = match(node, wanted)
-    operands = []
-    for parameter in wanted.parameters:
-        argument = found[parameter.name][0]
+    arrays: dict[str, Operand] = {}
+    numbers: dict[str, Operand] = {}
+    for parameter in fn.parameters:
+        name = parameter.name.text
+        argument = found[name][0]
         check_kind(argument, wanted, "")
         value = yield ValueRequest(argument, scope)
-        operands.append(operand(argument, value))
-    axes = merged([one.value for one in operands])
+        group = numbers if parameter.shape is None else arrays
+        group[name] = operand(argument, value)
+    axes = merged([one.value for one in numbers.values()])
     if axes is None:
-        raise unequal(scope, f"`{fn.name.text}`", node.span, operands)
-    labels = [None if axis is None else scope.model.label("", axis) for axis in axes]
-    local = {
-        parameter.name: _by_element(one.value, labels)
-        for parameter, one in zip(wanted.parameters, operands, strict=True)
-    }
-    body = yield ValueRequest(fn.body, Scope(scope.model, local))
+        raise unequal(scope, f"`{fn.name.text}`", node.span, list(numbers.values()))
+    labels = [None if axis is None else model.label("", axis) for axis in axes]
+    local: dict[str, Local] = {n: _by_element(o.value, labels) for n, o in numbers.items()}
+    local |= {name: settled(one.value) for name, one in arrays.items()}
+    local |= _bound_dims(fn, arrays, model)
+    inner = Scope(model, local, any(one.is_any_shape for one in fn.parameters))
+    for let in fn.locals:
+        value = yield from _definition(let, inner)
+        inner = inner.with_local({let.name.text: value})
+    body = yield ValueRequest(fn.body, inner)
+    if not axes:
+        return body
     if body.rank:
-        message = f"`{fn.name.text}` must give one number per element, not {show(body)}"
-        remedy = "functions are applied elementwise; define arrays with `let`"
-        raise shape_error("E222", message, fn.body.span, remedy, marks=marks(*operands))
+        raise _array_by_element(fn, body, list(numbers.values()))
     return as_axes(body, [label for label in labels if label is not None], axes)
+
+
+def _definition(let: Let, scope: Scope) -> Steps:
+    """The value of a local definition."""
+    if let.indices is None:
+        return (yield ValueRequest(let.expr, scope))
+    labels, inner = bind_iterations(let.indices, scope)
+    body = yield ValueRequest(let.expr, inner)
+    return defined(let, labels, body)
 
 
 def _by_element(value: Value, labels: list[Label | None]) -> Value:
     pairs = zip(value.axes, labels, strict=True) if value.axes else ()
     own = tuple(label for axis, label in pairs if axis is not None and label is not None)
     return Value(value.expr, value.labels + own)
+
+
+def _bound_dims(fn: Fn, arguments: Mapping[str, Operand], model: Elaboration) -> dict[str, Symbol]:
+    """The function's own dims, bound by the shapes of its arguments."""
+    bound: dict[str, Symbol] = {}
+    origin: dict[str, Operand] = {}
+    for parameter in fn.parameters:
+        if parameter.shape is None or parameter.is_any_shape:
+            continue
+        argument = arguments[parameter.name.text]
+        if argument.value.rank != len(parameter.shape):
+            raise _other_shape(fn, parameter, argument)
+        for size, dim in zip(parameter.shape, settled(argument.value).dims, strict=True):
+            wanted = _wanted(size, bound, model)
+            if wanted is None:
+                assert size.name is not None
+                bound[size.name.text] = _dim_symbol(size.name, dim - size.offset)
+                origin[size.name.text] = argument
+            elif wanted != dim:
+                first = None if size.name is None else origin.get(size.name.text)
+                raise _other_shape(fn, parameter, argument, first)
+    return bound
+
+
+def _wanted(size: Size, bound: Mapping[str, Symbol], model: Elaboration) -> Dim | None:
+    """The dim that a size of a parameter stands for; None if an argument has yet to bind it."""
+    if size.name is None:
+        return literal(size.offset)
+    known = bound.get(size.name.text)
+    dim = _declared_dim(size.name, model) if known is None else known.dim
+    return None if dim is None else dim + size.offset
+
+
+def _other_shape(
+    fn: Fn, parameter: FnParameter, argument: Operand, first: Operand | None = None
+) -> StatementError:
+    """The error for an argument that is not of the shape of its parameter."""
+    text = parameter.span.text
+    message = f"`{fn.name.text}` takes `{text}` here, not {show(argument.value)}"
+    remedy = f"it is `{fn.head}`"
+    found = [argument] if first is None or first is argument else [first, argument]
+    return shape_error("E220", message, argument.span, remedy, marks=marks(*found))
+
+
+def _array_by_element(fn: Fn, body: Value, numbers: list[Operand]) -> StatementError:
+    """The error for an array as the value for each element of other arrays."""
+    message = f"`{fn.name.text}` must give one number per element, not {show(body)}"
+    remedy = "a parameter that is an array is declared with its shape, as in `fn f(x[n]) = …`"
+    return shape_error("E222", message, fn.body.span, remedy, marks=marks(*numbers))

@@ -11,6 +11,7 @@ from slomodel.errors import Diagnostic, SourceText, Span
 from slomodel.front.text.syntax import (
     ATTRIBUTES,
     Argument,
+    ArrayLiteral,
     BoolOp,
     ChainTerm,
     CheckStatement,
@@ -21,6 +22,7 @@ from slomodel.front.text.syntax import (
     DimDecl,
     Expr,
     Fn,
+    FnParameter,
     FunctionCall,
     Index,
     Iteration,
@@ -121,7 +123,7 @@ class TreeBuilder(Transformer[Token, ModelTree]):
 
     def datum(self, children: Children) -> DataDecl:
         token, sizes, domain, (attributes, last), value = children
-        name, (shape, end) = self._name(token), sizes or ((), None)
+        name, (shape, end) = self._name(token), self._sizes(sizes)
         file = self.string([value]) if isinstance(value, Token) else None
         default = None if file is not None else value
         tail = file or default
@@ -152,7 +154,7 @@ class TreeBuilder(Transformer[Token, ModelTree]):
         return declared
 
     def variable(self, children: Children) -> VarDecl:
-        name, (shape, end) = self._name(children[0]), children[1] or ((), None)
+        name, (shape, end) = self._name(children[0]), self._sizes(children[1])
         inside, init = children[2:]
         last = init or inside
         end = last.span if last is not None else end or name.span
@@ -186,6 +188,19 @@ class TreeBuilder(Transformer[Token, ModelTree]):
     def shape(self, children: Children) -> tuple[tuple[Size, ...], Span]:
         return tuple(children[:-1]), self._span(children[-1])
 
+    def any_shape(self, children: Children) -> tuple[None, Span]:
+        return None, self._span(children[0]).to(self._span(children[-1]))
+
+    def _sizes(
+        self, found: tuple[tuple[Size, ...] | None, Span] | None
+    ) -> tuple[tuple[Size, ...], Span | None]:
+        """The sizes of a declared array, and the last span of its shape."""
+        shape, end = found or ((), None)
+        if shape is None:
+            assert end is not None
+            self.problems.append(messages.misplaced_any_shape(end))
+        return shape or (), end
+
     def size(self, children: Children) -> Size:
         name = self._name(children[0]) if children[0].type == "NAME" else None
         span = self._span(children[0]).to(self._span(children[-1]))
@@ -201,9 +216,16 @@ class TreeBuilder(Transformer[Token, ModelTree]):
         return Size(name, offset, span)
 
     def let(self, children: Children) -> list[Let]:
-        keyword, name, indices, expr = children
-        span = self._span(keyword).to(expr.span)
-        return [Let(self._name(name), indices, expr, span)]
+        return [self.local(children)]
+
+    def definition(self, children: Children) -> Let:
+        name, indices, expr = children
+        return Let(self._name(name), indices, expr, expr.span)
+
+    def local(self, children: Children) -> Let:
+        keyword, definition = children
+        let: Let = definition
+        return replace(let, span=self._span(keyword).to(let.span))
 
     def indices(self, children: Children) -> tuple[Iteration, ...]:
         return tuple(children)
@@ -213,11 +235,21 @@ class TreeBuilder(Transformer[Token, ModelTree]):
         return Iteration(name, domain, name.span.to(domain.span))
 
     def fn(self, children: Children) -> list[Fn]:
-        keyword, name, parameters, body = children
-        return [Fn(self._name(name), parameters, body, self._span(keyword).to(body.span))]
+        keyword, name, *parameters, found = children
+        lets, body = found if isinstance(found, tuple) else ((), found)
+        span = self._span(keyword).to(body.span)
+        return [Fn(self._name(name), tuple(parameters), lets, body, span)]
 
-    def parameters(self, children: Children) -> tuple[Name, ...]:
-        return tuple(self._name(token) for token in children)
+    def parameter(self, children: Children) -> FnParameter:
+        name, found = self._name(children[0]), children[1]
+        if found is None:
+            return FnParameter(name, None, False, name.span)
+        sizes, end = found
+        return FnParameter(name, sizes or (), sizes is None, name.span.to(end))
+
+    def block(self, children: Children) -> tuple[tuple[Let, ...], Expr]:
+        *lets, _, body = children
+        return tuple(lets), body
 
     def check(self, children: Children) -> list[CheckStatement]:
         keyword, condition = children
@@ -303,6 +335,10 @@ class TreeBuilder(Transformer[Token, ModelTree]):
 
     def name(self, children: Children) -> Name:
         return self._name(children[0])
+
+    def array(self, children: Children) -> ArrayLiteral:
+        opening, *items, closing = children
+        return ArrayLiteral(tuple(items), self._span(opening).to(self._span(closing)))
 
     def string(self, children: Children) -> String:
         return String(str(children[0])[1:-1], self._span(children[0]))

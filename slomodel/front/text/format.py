@@ -20,6 +20,9 @@ _INDENT = 5
 _WIDEST_ALIGNED = 72
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 _KEYWORDS = ("MODEL", "DIM", "DATA", "VAR", "LET", "FN", "CHECK", "MINIMIZE", "MAXIMIZE")
+_LOCAL = ("LET", "RETURN")
+"""Keywords that begin a line inside an `fn`."""
+_LOCAL_INDENT = 2
 
 
 @dataclass(slots=True)
@@ -57,23 +60,34 @@ def formatted(source: SourceText) -> str:
     page = _Page()
     statement: list[Token] = []
     gaps: list[str] = []
-    end = 0
+    end = margin = 0
     for token in found:
         start = token.start_pos or 0
         gap = source.text[end:start].removeprefix("\ufeff")
         end = start + len(token)
-        if token.type in _KEYWORDS and statement:
-            _lay_out(page, statement, gaps)
+        if token.type in (*_KEYWORDS, "RETURN") and statement:
+            _lay_out(page, statement, gaps, margin)
+            margin = _LOCAL_INDENT if _is_local(statement, token, margin) else 0
             statement, gaps = [], []
         statement.append(token)
         gaps.append(gap)
-    _lay_out(page, statement, gaps)
+    _lay_out(page, statement, gaps, margin)
     _comments(page, source.text[end:], 0)
     return _joined(page.lines)
 
 
-def _lay_out(page: _Page, statement: Sequence[Token], gaps: Sequence[str]) -> None:
-    """Append the lines of a statement; `gaps[k]` is the white space and comments before token k."""
+def _is_local(before: Sequence[Token], keyword: Token, margin: int) -> bool:
+    """Whether a keyword begins a line inside an `fn`, given the statement or line before it."""
+    if before[0].type == "FN":
+        return keyword.type == "LET" and before[-1].type == "EQUAL"
+    return bool(margin) and before[0].type == "LET" and keyword.type in _LOCAL
+
+
+def _lay_out(page: _Page, statement: Sequence[Token], gaps: Sequence[str], margin: int) -> None:
+    """Append the lines of a statement, each indented by a margin.
+
+    `gaps[k]` is the white space and comments before token k.
+    """
     kinds = [token.type for token in statement if token.type != "SEMICOLON"]
     words = [str(token) for token in statement if token.type != "SEMICOLON"]
     open_brackets: list[str] = []
@@ -82,20 +96,22 @@ def _lay_out(page: _Page, statement: Sequence[Token], gaps: Sequence[str]) -> No
         pending += gap
         if token.type == "SEMICOLON":
             continue
-        indent = _INDENT + 2 * len(open_brackets) if k else 0
+        indent = margin + (_INDENT + 2 * len(open_brackets) if k else 0)
         broken = bool(_NEWLINE.search(pending)) if k else True
         blank = _comments(page, pending, indent)
         if not page.fresh:
-            page.fresh = broken and not (k and is_attached(kinds, k))
+            page.fresh = (broken or bool(margin and not k)) and not (k and is_attached(kinds, k))
         if token.type in ("RPAR", "RSQB"):
             open_brackets.pop()
             indent -= 2
         if k and not page.fresh:
             space = space_before(kinds, words, k, open_brackets[-1] if open_brackets else "")
             page.lines[-1].parts.append(space if k > 1 else "")
-        page.add(str(token) if k else padded(str(token), token.type), indent, blank)
-        if token.type in ("LPAR", "LSQB"):
-            open_brackets.append(token.type)
+        keyword = f"{token} " if margin else padded(str(token), token.type)
+        page.add(str(token) if k else keyword, indent, blank)
+        if token.type in _OPENING:
+            is_array = token.type == "LSQB" and not is_attached(kinds, k)
+            open_brackets.append("ARRAY" if is_array else token.type)
         pending = ""
         k += 1
     # Comments after a last `;` belong to the next statement.
@@ -174,9 +190,9 @@ def is_attached(kinds: Sequence[str], k: int) -> bool:
     """Whether token k follows the previous one without a space: a call, an index, a transpose."""
     if kinds[k] == "LPAR":
         return kinds[k - 1] == "NAME"
-    if kinds[k] == "LSQB" and kinds[k - 1] == "_IN":
-        return False
-    return kinds[k] in ("LSQB", "TRANSPOSE", "COMMA")
+    if kinds[k] == "LSQB":
+        return kinds[k - 1] in ENDS_OPERAND
+    return kinds[k] in ("TRANSPOSE", "COMMA")
 
 
 def space_before(kinds: Sequence[str], words: Sequence[str], k: int, innermost: str) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from slomodel.front.text.syntax import (
+    ArrayLiteral,
     BoolOp,
     Compare,
     Comprehension,
@@ -27,6 +28,7 @@ from slomodel.front.text.syntax import (
     Power,
     ProductChain,
     SetClause,
+    Size,
     Slice,
     String,
     SumChain,
@@ -53,10 +55,11 @@ _PARTS = re.compile(r"(.*?[^\W\d_])_?(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class TeX:
-    """A piece of LaTeX with its binding strength."""
+    """A piece of LaTeX with its binding strength; of a vector that is written out, its entries."""
 
     text: str
     strength: int
+    entries: tuple[str, ...] = ()
 
 
 def bracketed(piece: TeX, least: int) -> str:
@@ -186,19 +189,28 @@ def latex_of(program: ModelTree) -> str:
     word = r"\max" if objective.sense == "maximize" else r"\min"
     variables = r",\; ".join(_declared(one) for one in program.vars)
     lines = [rf"{word}_{{{variables}}} \quad & {_text(objective.expr)}"]
-    lines += [_definition(s) for s in program.order if isinstance(s, (Let, Fn))]
+    for statement in program.order:
+        if isinstance(statement, Fn):
+            lines += _function(statement)
+        elif isinstance(statement, Let):
+            lines.append(f"& {_definition(statement)}")
     return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
 
 
-def _declared(variable: VarDecl) -> str:
+def _power(shape: Sequence[Size]) -> str:
+    """The exponent of the space of the arrays of a shape, such as `m \\times n`."""
     sizes = []
-    for size in variable.shape:
+    for size in shape:
         name = "" if size.name is None else name_of(size.name.text)
         shift = f" {'+' if size.offset > 0 else '-'} {abs(size.offset)}" if size.offset else ""
         sizes.append(f"{name}{shift}" if name else f"{size.offset}")
-    power = r" \times ".join(sizes)
+    return r" \times ".join(sizes)
+
+
+def _declared(variable: VarDecl) -> str:
+    power = _power(variable.shape)
     space, named = _space(variable.set)
-    if sizes:
+    if power:
         space = rf"{space}^{{{power}}}"
     return rf"{name_of(variable.name.text)} \in {space}{named}"
 
@@ -221,15 +233,27 @@ def _space(clause: SetClause | None) -> tuple[str, str]:
     return f"{left}{ends[0]}, {ends[1]}{right}", ""
 
 
-def _definition(statement: Let | Fn) -> str:
+def _function(statement: Fn) -> list[str]:
+    """The lines of a function: its value, then the definitions in it."""
+    parameters = ", ".join(name_of(one.name.text) for one in statement.parameters)
+    head = f"{name_of(statement.name.text)}({parameters})"
+    text = rf"& {head} = {_text(statement.body)}"
+    spaces = [
+        rf"{name_of(one.name.text)} \in \mathbb{{R}}^{{{_power(one.shape)}}}"
+        for one in statement.parameters
+        if one.shape
+    ]
+    listed = r",\; ".join(spaces)
+    text += rf" \quad ({listed})" if spaces else ""
+    return [text, *(rf"& \quad {_definition(let)}" for let in statement.locals)]
+
+
+def _definition(statement: Let) -> str:
     head = name_of(statement.name.text)
-    if isinstance(statement, Fn):
-        parameters = ", ".join(name_of(one.text) for one in statement.parameters)
-        return rf"& {head}({parameters}) = {_text(statement.body)}"
     if statement.indices:
         indices = ", ".join(name_of(one.name.text) for one in statement.indices)
         head = f"{_unindexed(head)}_{{{indices}}}"
-    return rf"& {head} = {_text(statement.expr)}"
+    return f"{head} = {_text(statement.expr)}"
 
 
 def _unindexed(text: str) -> str:
@@ -258,6 +282,8 @@ def _rule(node: Node, operands: Sequence[TeX]) -> TeX:
     match node:
         case NumberLiteral() | Name() | String() | NoneLiteral():
             return _leaf(node)
+        case ArrayLiteral():
+            return _array(operands)
         case Negate():
             return TeX(f"-{bracketed(operands[0], _PRODUCT)}", SUM)
         case SumChain():
@@ -295,6 +321,15 @@ def _leaf(node: NumberLiteral | Name | String | NoneLiteral) -> TeX:
             return TeX(rf"\text{{{node.text}}}", ATOM)
         case NoneLiteral():
             return TeX(r"\cdot", ATOM)
+
+
+def _array(items: Sequence[TeX]) -> TeX:
+    """A column vector, or a matrix if all items are vectors that are written out."""
+    is_matrix = all(item.entries for item in items)
+    rows = [" & ".join(item.entries) if is_matrix else item.text for item in items]
+    inside = r" \\ ".join(rows)
+    entries = () if is_matrix else tuple(rows)
+    return TeX(rf"\begin{{pmatrix}} {inside} \end{{pmatrix}}", ATOM, entries)
 
 
 def _condition(node: Compare | BoolOp | Not, operands: Sequence[TeX]) -> TeX:

@@ -138,7 +138,11 @@ def _run(source: SourceText) -> tuple[ModelTree | None, list[Diagnostic]]:
             problems.append(problem)
             again = failure.starts_statement and problem.code not in _USES_UP_KEYWORD
             after = failure.span.start if again else failure.span.end
-            begin = None if failure.found == END else next_statement(source.text, after)
+            begin = (
+                None
+                if failure.found == END
+                else next_statement(source.text, after, failure.is_local)
+            )
         else:
             program, begin = parsed if isinstance(parsed, ModelTree) else None, None
     problems += builder.problems

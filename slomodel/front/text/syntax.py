@@ -48,6 +48,14 @@ class NoneLiteral:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ArrayLiteral:
+    """`[a, b]`: values of one shape, joined along a new first axis."""
+
+    items: tuple[Expr, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Negate:
     """`-operand`; a unary plus leaves no node."""
 
@@ -189,6 +197,7 @@ Condition: TypeAlias = Compare | BoolOp | Not
 Expr: TypeAlias = (
     NumberLiteral
     | Name
+    | ArrayLiteral
     | Negate
     | SumChain
     | ProductChain
@@ -277,11 +286,33 @@ class Let:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Fn:
+class FnParameter:
+    """A parameter of an `fn`: a number if `shape` is None, else an array.
+
+    With `is_any_shape`, written `y[...]`, a number or an array of any shape; `shape` is then empty.
+    """
+
     name: Name
-    parameters: tuple[Name, ...]
+    shape: tuple[Size, ...] | None
+    is_any_shape: bool
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Fn:
+    """A function: `body` is its value, in which the definitions `locals` may be used."""
+
+    name: Name
+    parameters: tuple[FnParameter, ...]
+    locals: tuple[Let, ...]
     body: Expr
     span: Span
+
+    @property
+    def head(self) -> str:
+        """The function with its parameters as declared, such as `f(A[m, n], t)`."""
+        inside = ", ".join(parameter.span.text for parameter in self.parameters)
+        return f"{self.name.text}({inside})"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -336,6 +367,8 @@ def children(node: Node) -> tuple[Node, ...]:
             return node.base, node.exponent
         case Slice():
             return tuple(side for side in (node.lo, node.hi) if side is not None)
+        case ArrayLiteral():
+            return node.items
         case Index():
             return (node.base, *node.items)
         case FunctionCall():
@@ -365,7 +398,7 @@ def roots(statement: Statement) -> tuple[Node, ...]:
         case Let():
             found = (*(i.domain for i in statement.indices or ()), statement.expr)
         case Fn():
-            found = (statement.body,)
+            found = (*(node for let in statement.locals for node in roots(let)), statement.body)
         case CheckStatement():
             found = (statement.condition,)
         case ObjectiveStatement():

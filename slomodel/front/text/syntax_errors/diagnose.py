@@ -11,7 +11,7 @@ from lark import Token
 from slomodel.errors import Diagnostic
 from slomodel.front.text.syntax import ATTRIBUTES, STATEMENTS
 from slomodel.front.text.syntax_errors import messages
-from slomodel.front.text.syntax_errors.failure import END, UNKNOWN, Failure, span_of
+from slomodel.front.text.syntax_errors.failure import END, ENDS_OPERAND, UNKNOWN, Failure, span_of
 from slomodel.front.text.syntax_errors.messages import expectation, shown, similar_statement
 from slomodel.front.text.syntax_errors.remedies import access_hint, hint, of_character
 
@@ -42,6 +42,8 @@ def _types(tokens: tuple[Token, ...]) -> list[str]:
 
 
 def _unreadable(f: Failure) -> Diagnostic | None:
+    if f.text == "return":
+        return None
     last = None if f.previous is None else span_of(f.source, f.previous)
     for kind, span in ((f.previous and f.previous.type, last), (f.found, f.span)):
         if span is not None and kind == "NAME" and not span.text.isidentifier():
@@ -120,6 +122,16 @@ def _reserved(f: Failure) -> Diagnostic | None:
         return None
     wants_name = "NAME" in f.accepts and not f.after_operand
     return messages.reserved(f.span) if wants_name else None
+
+
+def _return(f: Failure) -> Diagnostic | None:
+    """A `return` outside a function, or a function without one."""
+    if f.text == "return" and f.after_operand and not f.open_brackets:
+        return messages.stray_return(f.span, f.statement == "FN")
+    ends = f.found == END or (f.starts_statement and f.found != "LET")
+    if "RETURN" in f.accepts and ends and not f.open_brackets:
+        return messages.missing_return(f.span, _found(f))
+    return None
 
 
 def _late_model(f: Failure) -> Diagnostic | None:
@@ -265,6 +277,18 @@ def _closing(f: Failure) -> Diagnostic | None:
     return None
 
 
+def _listed(f: Failure) -> Diagnostic | None:
+    """`[x[i]^2 for i in n]`: there are array literals, and no comprehensions as in Python."""
+    inner = f.open_brackets[-1] if f.open_brackets else None
+    if f.found != "_FOR" or inner is None or inner.type != "LSQB" or "COLON" in _types(f.level):
+        return None
+    before = f.before[: f.before.index(inner)]
+    if before and before[-1].type in ENDS_OPERAND:
+        return None
+    is_argument = bool(before) and before[-1].type == "LPAR"
+    return messages.array_by_index(f.span, is_argument)
+
+
 def _unclosed(f: Failure) -> Diagnostic | None:
     ends = f.starts_statement or f.found in (END, "SEMICOLON", "EQUAL")
     if not f.open_brackets or not f.after_operand:
@@ -316,6 +340,7 @@ _CASES: tuple[Callable[[Failure], Diagnostic | None], ...] = (
     _attribute,
     _named_dim,
     _comma,
+    _return,
     _reserved,
     _late_model,
     _iterations,
@@ -326,6 +351,7 @@ _CASES: tuple[Callable[[Failure], Diagnostic | None], ...] = (
     _statement,
     _subject_to,
     _closing,
+    _listed,
     _unclosed,
     _juxtaposed,
     _quote,

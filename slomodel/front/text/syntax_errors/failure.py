@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,7 +11,7 @@ from lark import Lark, Token
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
 from slomodel.errors import SourceText, Span
-from slomodel.front.text.syntax import STATEMENTS
+from slomodel.front.text.syntax import STATEMENTS, Let
 
 END = "$END"
 UNKNOWN = ""
@@ -19,7 +20,7 @@ UNKNOWN = ""
 _STATEMENT_TYPES = frozenset(word.upper() for word in STATEMENTS)
 ENDS_OPERAND = frozenset(("NAME", "NUMBER", "RPAR", "RSQB", "TRANSPOSE", "NONE", "STRING"))
 _CLOSES = {"LPAR": "RPAR", "LSQB": "RSQB"}
-_KEYWORDS = re.compile(r'"[^"\r\n]*"|#[^\r\n]*|\b(' + "|".join(STATEMENTS) + r")\b")
+_KEYWORDS = re.compile(r'"[^"\r\n]*"|#[^\r\n]*|\b(return|' + "|".join(STATEMENTS) + r")\b")
 _UNREADABLE = re.compile(r'"[^\r\n]*|\w+|[\s\S]')
 
 
@@ -27,8 +28,8 @@ _UNREADABLE = re.compile(r'"[^\r\n]*|\w+|[\s\S]')
 class Failure:
     """A token of type `found` where one of the terminals `accepts` was expected.
 
-    `before` is the statement so far. At the end of the text `found` is `END`, with an empty span
-    right after the last token.
+    `before` is the statement so far; `is_local`: inside the definitions of an `fn`. At the end of
+    the text `found` is `END`, with an empty span right after the last token.
     """
 
     source: SourceText
@@ -36,6 +37,7 @@ class Failure:
     span: Span
     before: tuple[Token, ...]
     accepts: frozenset[str]
+    is_local: bool = False
 
     @property
     def text(self) -> str:
@@ -135,7 +137,15 @@ def failure_of(lexer: Lark, source: SourceText, begin: int, error: UnexpectedInp
         last = span_of(source, before[-1]).end if before else len(source.text.rstrip())
         span = Span(source, last, last)
     accepts: frozenset[str] = frozenset(interactive.accepts())  # type: ignore[no-untyped-call]
-    return Failure(source, found, span, before, accepts)
+    is_local = _is_local(interactive.parser_state.value_stack)
+    return Failure(source, found, span, before, accepts, is_local)
+
+
+def _is_local(values: Sequence[object]) -> bool:
+    """Whether a definition follows the head of an `fn` on the parser's stack."""
+    heads = [k for k, one in enumerate(values) if isinstance(one, Token) and one.type == "FN"]
+    rest = values[heads[-1] :] if heads else ()
+    return any(isinstance(one, Let) or getattr(one, "type", "") == "LET" for one in rest)
 
 
 def blank_before(text: str, begin: int) -> str:
@@ -143,9 +153,14 @@ def blank_before(text: str, begin: int) -> str:
     return " " * begin + text[begin:]
 
 
-def next_statement(text: str, start: int) -> int | None:
-    """The position of the first statement keyword at or after `start`, outside comments."""
+def next_statement(text: str, start: int, is_local: bool = False) -> int | None:
+    """The position of the first statement keyword at or after `start`, outside comments.
+
+    If `start` is inside the definitions of an `fn`, those up to its `return` are passed over.
+    """
     for match in _KEYWORDS.finditer(text, start):
-        if match[1]:
+        if match[1] == "return":
+            is_local = False
+        elif match[1] and not (is_local and match[1] == "let"):
             return match.start()
     return None

@@ -99,9 +99,11 @@ _TERMINALS = {
     "NUMBER": "a number",
     "NAME": "a name",
     "NONE": "`None`",
+    "ELLIPSIS": "`...`",
+    "RETURN": "`return`",
     "ADDOP": "a sign",
 }
-_OPERAND = {"NAME", "NUMBER", "LPAR", "ADDOP"}
+_OPERAND = {"NAME", "NUMBER", "LPAR", "LSQB", "ADDOP"}
 _OPERATOR = {"ADDOP", "MULOP", "POWOP", "TRANSPOSE", "LPAR", "LSQB"}
 _STATEMENT = {"SEMICOLON", "$END", *(word.upper() for word in STATEMENTS)}
 _LONGEST_SHOWN = 40
@@ -311,6 +313,26 @@ def second_for(span: Span) -> Diagnostic:
     return Diagnostic("E115", "a sum has one `for`", span, help=remedy)
 
 
+def array_by_index(span: Span, is_argument: bool) -> Diagnostic:
+    remedy = "an array is defined by its elements as in `let y[i in n] = x[i]^2`"
+    if is_argument:
+        remedy = "leave out the brackets: `sum(x[i] for i in n)`"
+    return Diagnostic("E115", "the values in `[…]` are listed one by one", span, help=remedy)
+
+
+def stray_return(span: Span, is_function: bool) -> Diagnostic:
+    message = "`return` ends the definitions inside an `fn`, and there are none before it"
+    remedy = "the value of a function follows its `=`: `fn f(t) = t^2`"
+    if not is_function:
+        remedy = "write `fn f(t) = let a = t^2 return a + 1`"
+    return Diagnostic("E103", message, span, help=remedy)
+
+
+def missing_return(span: Span, found: str) -> Diagnostic:
+    message = f"a function with definitions ends with `return`, before {found}"
+    return Diagnostic("E101", message, span, help="as in `fn f(t) = let a = t^2 return a + 1`")
+
+
 def late_iteration(span: Span) -> Diagnostic:
     remedy = "write `for i in n, j in m if i < j`"
     return Diagnostic("E116", "`if` comes after the last iteration", span, help=remedy)
@@ -367,6 +389,11 @@ def not_a_size(span: Span) -> Diagnostic:
     message = f"{shown(span.text)} is not a size"
     remedy = "a size is a name, a whole number, or a name plus or minus a whole number"
     return Diagnostic("E123", message, span, help=remedy)
+
+
+def misplaced_any_shape(span: Span) -> Diagnostic:
+    message = f"{shown(span.text)} stands for any shape, which only a parameter of `fn` may have"
+    return Diagnostic("E123", message, span, help="write the dims, as in `x[m, n]`")
 
 
 def stray_if(span: Span) -> Diagnostic:

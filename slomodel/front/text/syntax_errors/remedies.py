@@ -11,12 +11,11 @@ _MODULES = frozenset(
 )
 _LONGEST_SHOWN = 60
 _RANGE = "a range is written `range(a, b)`, and excludes its end: `for i in range(1, n)`"
-_NO_ARRAYS = "there are no array literals: declare `data A[n]`, and give the numbers with data="
+_BRACES = "an array is written in brackets, as in `[1, 2]`, and larger ones are given as data"
 _STARTS = (
     "a start is a number, `uniform(a, b)`, `normal(mu, s)`, `zeros`, `ones`, `eye` or data: "
     "declare `data x0[n]`, and write `init x0`"
 )
-_TERMS = "leave out the brackets: `sum(x[i] for i in n)`"
 _BOUND_BEFORE = "an index is bound after the term: `sum(x[i] for i in range(n))`"
 _NO_TUPLES = "there are no tuples: write one value after the other, as in `reshape(x, m, n)`"
 _SIZES = "a size is a name, a whole number, or a name plus or minus one; name others with `dim`"
@@ -28,10 +27,6 @@ def hint(f: Failure) -> str:
     inner = f.open_brackets[-1].type if f.open_brackets else ""
     if f.text in ("/", "*") and f.previous == "/" and f.adjacent:
         return "a comment begins with `#`"
-    if f.found == "LSQB" and not f.after_operand:
-        if re.match(r"\[.*\bfor\b", f.rest_of_line):
-            return _TERMS
-        return _STARTS if f.previous is not None and f.previous.type == "_INIT" else _NO_ARRAYS
     if f.found == "COMMA" and "_IN" in f.accepts:
         return "each index has an `in` of its own: `for i in n, j in m`"
     if f.found == "NUMBER" and types[-2:] == ["NUMBER", "COMMA"] and f.statement == "VAR":
@@ -124,7 +119,7 @@ def of_character(f: Failure) -> str:
         if f.previous.type == "_INIT":
             return _STARTS
         if f.previous.type == "EQUAL":
-            return _NO_ARRAYS
+            return _BRACES
         if f.previous in ("sum", "prod"):
             return f"write `{f.previous}(x[i] for i in n)`"
     return ""
