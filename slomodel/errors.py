@@ -202,5 +202,9 @@ class NonsmoothWarning(ModelWarning):
     """A model has a kink, where its gradient jumps; the text gives the position."""
 
 
+class StartWarning(UserWarning):
+    """A start outside the set in which the variables must stay, which is moved into it."""
+
+
 class BackendWarning(UserWarning):
     """The kernels run on a slower backend than possible; the text gives reason and remedy."""

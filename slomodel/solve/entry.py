@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from slomodel.errors import Diagnostic, DomainError, StartWarning
 from slomodel.solve.constants.proved import Clocked, ProofSource, Prove, SignedErrors, proof_source
 from slomodel.solve.constants.source import LipschitzSource
 from slomodel.solve.facts import compiled_facts, facts_of
 from slomodel.solve.methods.table import method_of
-from slomodel.solve.norms import Vector
+from slomodel.solve.norms import EPS, Vector, norm
 from slomodel.solve.objective import Evaluator, Objective
 from slomodel.solve.options import start_vector
 from slomodel.solve.run.checkpoint import Keeper, Trajectory, read_checkpoint
@@ -26,6 +28,7 @@ from slomodel.solve.run.run_state import RunState
 from slomodel.solve.run.saddle_escape import SaddleWatch, watch_of
 from slomodel.solve.run.solution import Solution
 from slomodel.solve.run_options import RunOptions
+from slomodel.solve.sets.convex_set import Set
 from slomodel.solve.status import Status
 from slomodel.solve.subroutine import Iterate, Subroutine
 from slomodel.solve.verify.certificate import Certifier
@@ -34,6 +37,8 @@ Variables = Mapping[str, NDArray[np.float64]]
 Unpack = Callable[[Vector], Variables]
 Diagnose = Callable[[Vector], str | None]
 
+# A start this many roundings from the set is moved without a warning.
+OUTSIDE = 64.0
 _OF_THE_SEARCH = (Status.line_search_stalled, Status.not_descent)
 
 
@@ -47,6 +52,7 @@ def solve(
     unpack: Unpack | None = None,
     diagnose: Diagnose | None = None,
     prove: Prove | ProofSource | None = None,
+    within: Set | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     resume: str | os.PathLike[str] | None = None,
     **options: object,
@@ -60,7 +66,9 @@ def solve(
     `options` are those of every run (`RunOptions`) and of the method (`METHODS`); None means the
     default of a method's option. `unpack` splits x into the arrays of `Solution.variables`;
     `diagnose` describes in a sentence where a point is not finite; `prove` bounds the constants
-    over balls. A run that does not converge returns a status and raises no exception. The run is
+    over balls. All iterates stay in the set `within`: x0 is moved to its nearest point, and ‖∇f‖ is
+    replaced by ‖x − P(x − ∇f)‖, P the projection on the set. A run that does not converge returns a
+    status and raises no exception. The run is
     written to `checkpoint` every few seconds; `resume` continues a checkpoint bit for bit, in which
     case x0 may be omitted.
     """
@@ -68,10 +76,12 @@ def solve(
     trajectory = Trajectory(method, of_method, run_options)
     saved = None if resume is None else read_checkpoint(resume)
     trajectory = trajectory if saved is None else agreed(saved, trajectory)
-    start = start_vector(x0, objective.n) if saved is None else start_of(saved, x0)
+    start = (
+        start_in(within, start_vector(x0, objective.n)) if saved is None else start_of(saved, x0)
+    )
     check_callback(callback)
     proofs = None if prove is None else Clocked(proof_source(prove))
-    evaluate = Evaluator(objective, trajectory.run)
+    evaluate = Evaluator(objective, trajectory.run, within)
     display = display_of(progress, trajectory.run.max_time)
     monitor = Monitor(evaluate, callback, display)
     point = unknown(start) if saved is None else saved.point
@@ -109,8 +119,12 @@ def _set_up(
     # A norm that overflows is inf, without a warning.
     with np.errstate(all="ignore"):
         subroutine, lipschitz = method_of(
-            trajectory.method, trajectory.options, start, options.gtol, proofs, facts
+            *(trajectory.method, trajectory.options, start, options.gtol, proofs, facts),
+            evaluate.within,
         )
+    if options.second_order and evaluate.within is not None:
+        message = "second_order follows negative curvature, which may leave the set"
+        raise DomainError(Diagnostic("E604", message, help="leave second_order out"))
     watch = watch_of(bool(options.second_order), facts, evaluate, proofs, options.seed)
     errors = None
     if proofs:
@@ -119,6 +133,19 @@ def _set_up(
     if options.verify:
         run.certifier = Certifier(subroutine.inequalities, errors, evaluate)
     return subroutine, lipschitz, watch
+
+
+def start_in(within: Set | None, x0: Vector) -> Vector:
+    """The point (n,) of the set nearest to x0 (n,), with a warning if that is not x0."""
+    if within is None or not np.isfinite(x0).all():
+        return x0
+    start = np.empty_like(x0)
+    within.project(x0, start)
+    away = norm(start - x0)
+    if away > OUTSIDE * EPS * max(1.0, norm(x0)):
+        message = f"x0 is outside the set of the variables: it is moved by {away:.3g}, into the set"
+        warnings.warn(message, StartWarning, stacklevel=4)
+    return start
 
 
 def unknown(x: Vector) -> Iterate:

@@ -15,10 +15,13 @@ from slomodel.solve.facts import Curved, DescribedObjective, Product
 from slomodel.solve.norms import EPS, Vector, norm, ratio
 from slomodel.solve.options import bad_value
 from slomodel.solve.run_options import RunOptions
+from slomodel.solve.sets.convex_set import Set
 from slomodel.solve.status import Status
 
 # A central difference with h = eps^DIFFERENCE_POWER balances rounding, eps/h, and truncation, h².
 DIFFERENCE_POWER = 1.0 / 3.0
+# What the tolerance applies to, in messages.
+GRADIENT, PROJECTED_GRADIENT = "gradient norm", "norm of the projected gradient"
 
 
 class Objective(Protocol):
@@ -119,6 +122,14 @@ class CurvedFunctions:
         return self.hessp(x, v)
 
 
+def projected_norm(within: Set, x: Vector, g: Vector) -> float:
+    """‖x − P(x − g)‖ for x (n,) in the set and a gradient g (n,)."""
+    step = x - g
+    within.project(step, step)
+    step -= x
+    return norm(step)
+
+
 class BudgetSpent(Exception):
     """Raised in the middle of a step when a budget is exhausted; never leaves `solve`."""
 
@@ -133,17 +144,21 @@ class Evaluator:
     `nfev` counts the points at which a value was needed, `njev` those at which a gradient was, and
     `nhev` the Hessian products. Where both a value and a gradient are needed the value is computed
     first, so that it counts once. `nonfinite` counts the points at which either was not finite;
-    `last_nonfinite` is the last of these.
+    `last_nonfinite` is the last of these. The solvers evaluate at points of `within` only; None
+    stands for the whole space.
     """
 
     __slots__ = (
         *("_loaded", "_max_nfev", "_max_time", "_objective", "deadline", "last_nonfinite"),
-        *("nfev", "nhev", "njev", "nonfinite", "sign", "started"),
+        *("nfev", "nhev", "njev", "nonfinite", "sign", "started", "within"),
     )
 
-    def __init__(self, objective: Objective, options: RunOptions) -> None:
+    def __init__(
+        self, objective: Objective, options: RunOptions, within: Set | None = None
+    ) -> None:
         max_nfev, max_time = options.max_nfev, options.max_time
         self._objective = objective
+        self.within = within
         self._loaded: set[Product] = set()
         self._max_nfev = math.inf if max_nfev is None else max_nfev
         self.sign = -1.0 if options.sense == "maximize" else 1.0
@@ -160,6 +175,11 @@ class Evaluator:
     def eps(self) -> float:
         """The rounding unit of values, gradients and products; the solver computes with EPS."""
         return self._objective.eps if isinstance(self._objective, Precise) else EPS
+
+    @property
+    def measure(self) -> str:
+        """What the tolerance of a run applies to, in words."""
+        return GRADIENT if self.within is None else PROJECTED_GRADIENT
 
     @property
     def has_products(self) -> bool:
@@ -202,14 +222,28 @@ class Evaluator:
             raise BudgetSpent(Status.max_time)
 
     def gradient(self, x: Vector, out: Vector) -> float:
-        """Write ∇f at x into `out`, both (n,); return its norm."""
+        """Write ∇f at x into `out`, both (n,); return its norm.
+
+        In a set X it is the norm ‖x − P(x − ∇f)‖ of the projected gradient, P the projection on X.
+        """
         self.njev += 1
         _, g = self._objective.value_and_gradient(x, out)
         if g is not out:
             np.copyto(out, g)
         if self.sign < 0.0:
             np.negative(out, out=out)
-        return self._watched(norm(out), x)
+        size = norm(out)
+        if self.within is not None and math.isfinite(size):
+            size = projected_norm(self.within, x, out)
+        return self._watched(size, x)
+
+    def inside(self, x: Vector) -> Vector:
+        """The point (n,) of the set that is nearest to x (n,): x itself if there is no set."""
+        if self.within is None:
+            return x
+        nearest = np.empty_like(x)
+        self.within.project(x, nearest)
+        return nearest
 
     def hvp(self, x: Vector, v: Vector, out: Vector) -> None:
         """Write the Hessian at x times v into `out`, all (n,), after checking the time.

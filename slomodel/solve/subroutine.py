@@ -9,13 +9,16 @@ from typing import Literal, Protocol
 
 from slomodel.solve.norms import EPS, Vector
 from slomodel.solve.objective import Evaluator
-from slomodel.solve.sets.convex_set import Set
+from slomodel.solve.sets.epoch_set import EpochSet
 from slomodel.solve.status import Status
 
 
 @dataclass(slots=True)
 class Iterate:
-    """A point x (n,) with its value, gradient g (n,) and gradient norm."""
+    """A point x (n,) with its value, gradient g (n,) and gradient norm.
+
+    In a set the norm is that of the projected gradient (`Evaluator.gradient`).
+    """
 
     x: Vector
     f: float
@@ -58,7 +61,7 @@ class EpochRegion:
     """
 
     centre: Vector
-    set: Set
+    set: EpochSet
     d: float
     L1: float | None = None
     L2: float | None = None

@@ -112,7 +112,8 @@ class GivenFunction:
 class Sampled:
     """`safety` times the largest ‖∇f(x) − ∇f(x')‖/‖x − x'‖ over pairs of `samples` points.
 
-    The points are drawn uniformly from the ball, and its centre is added. The result is an estimate
+    The points are drawn uniformly from the ball, and its centre is added. In a set, the points are
+    projected on it. The result is an estimate
     from below, never a bound. Points where the gradient is not finite are left out. With `second`,
     L2 is estimated by the largest ‖∇f(c + h) − 2∇f(c) + ∇f(c − h)‖/‖h‖² over half as many steps h.
     Paper: sec:numerical.
@@ -166,7 +167,8 @@ class Sampled:
             U, G = np.zeros((count + 1, n)), np.zeros((count + 1, n))
             for u, g in zip(U[:-1], G[:-1], strict=True):
                 evaluate.check_time()
-                x = centre.x + radius * in_unit_ball(generator, n)
+                # The projection on a set is not farther from the centre, a point of the set.
+                x = evaluate.inside(centre.x + radius * in_unit_ball(generator, n))
                 if math.isfinite(evaluate.gradient(x, g)):
                     np.subtract(g, centre.g, out=g)
                     np.divide(np.subtract(x, centre.x, out=u), radius, out=u)

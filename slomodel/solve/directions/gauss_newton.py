@@ -59,6 +59,15 @@ class GaussNewton:
         self._predicted = float(g.dot(p)) - 0.5 * float(p.dot(values * p))
         return self._length
 
+    def damped(self, at: Iterate) -> Vector | None:
+        """M + λD (n, n) at a point; None if it is not finite."""
+        M = dense(self._evaluate.gauss_newton, at.x)
+        if not np.isfinite(M).all():
+            return None
+        np.maximum(self._diagonal, np.diag(M), out=self._diagonal)
+        size = np.where(self._diagonal > 0.0, self._diagonal, 1.0)
+        return M + np.diag(self._damping * size)
+
     def learn(self, pair: SecantPair) -> None:
         """Raise the damping if the line search shortened the step.
 

@@ -55,6 +55,22 @@ class Newton:
         return along_minus(at, min(self._delta_bar / at.gnorm, LARGEST), out)
 
 
+def positive(evaluate: Evaluator, x: Vector) -> Vector | None:
+    """S⁻¹ V |Λ| Vᵀ S⁻¹ (n, n), in the notation of `Newton`; None if it is 0 or not finite."""
+    H = dense(evaluate.hvp, x)
+    if not np.isfinite(H).all():
+        return None
+    scale = balance(H, evaluate.eps)
+    values, vectors = np.linalg.eigh(scale[:, None] * H * scale)
+    values = np.abs(values)
+    largest = float(values.max(initial=0.0))
+    if largest == 0.0:
+        return None
+    values = np.maximum(values, SMALLEST * evaluate.eps * largest)
+    B: Vector = ((vectors * values) @ vectors.T) / scale / scale[:, None]
+    return B
+
+
 def dense(product: Product, x: Vector) -> Vector:
     """The symmetric matrix (n, n) of products at x (n,) with the unit vectors, symmetrised."""
     matrix = np.empty((len(x), len(x)))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Protocol
 
 import numpy as np
 
 from slomodel.solve.directions.direction import SecantPair, along_minus
 from slomodel.solve.norms import LARGEST, Vector, norm
-from slomodel.solve.objective import Evaluator
 from slomodel.solve.subroutine import Iterate
 
 # Bounds on the number of Hessian–vector products for one direction, which is otherwise 2n.
@@ -16,6 +16,19 @@ MOST_PRODUCTS = 250
 FEWEST_PRODUCTS = 10
 # Relative tolerance on ‖Hv + g‖/‖g‖: √(‖g‖/‖g₀‖), for superlinear convergence, and at most this.
 LOOSEST = 0.5
+
+
+class Products(Protocol):
+    """Products with the Hessian, or with its restriction to a subspace."""
+
+    @property
+    def eps(self) -> float:
+        """The rounding unit of the products."""
+        ...
+
+    def hvp(self, x: Vector, v: Vector, out: Vector) -> None:
+        """Write the Hessian at x times v into `out`, all (n,)."""
+        ...
 
 
 class NewtonCG:
@@ -28,7 +41,7 @@ class NewtonCG:
     wants_pairs = False
     units = None
 
-    def __init__(self, evaluate: Evaluator, start: Iterate, delta_bar: float) -> None:
+    def __init__(self, evaluate: Products, start: Iterate, delta_bar: float) -> None:
         self._evaluate = evaluate
         self._delta_bar = delta_bar
         self._first_gnorm = start.gnorm

@@ -9,7 +9,7 @@ import numpy as np
 
 from slomodel.solve.norms import Vector, norm
 from slomodel.solve.objective import Evaluator
-from slomodel.solve.sets.convex_set import Set
+from slomodel.solve.sets.epoch_set import EpochSet
 from slomodel.solve.subroutine import Iterate
 
 # Limit on the inner iterations of one call, of which the theorem needs √κ·log(1/ε). A ball with a
@@ -30,7 +30,7 @@ class Subproblem:
 
     evaluate: Evaluator
     start: Iterate
-    inside: Set
+    inside: EpochSet
     alpha: float
     L1: float
     tolerance: float

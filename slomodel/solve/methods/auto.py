@@ -35,3 +35,8 @@ def chosen(facts: ObjectiveFacts, n: int) -> tuple[str, str]:
     if facts.degree is None:
         return "gauss-newton/newton", f"a sum of squares in {size}"
     return "gauss-newton/newton-cg/lbfgs/newton", f"a sum of squares of polynomials in {size}"
+
+
+def chosen_in_set(facts: ObjectiveFacts, n: int) -> tuple[str, str]:
+    """A direction for n unknowns in a set, and the reason for the choice."""
+    return "lbfgs", "variables in a set"

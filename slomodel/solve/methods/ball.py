@@ -7,9 +7,12 @@ from collections.abc import Mapping
 
 from slomodel.solve.constants.proved import unproved
 from slomodel.solve.methods.context import MethodContext
-from slomodel.solve.norms import norm
+from slomodel.solve.norms import Vector, norm
 from slomodel.solve.options import bad_value, number
 from slomodel.solve.sets.ball import EuclideanBall
+from slomodel.solve.sets.convex_set import Set
+from slomodel.solve.sets.epoch_set import EpochSet
+from slomodel.solve.sets.within_ball import WithinBall
 from slomodel.solve.subroutine import ConstantsOver, EpochRegion, Iterate
 
 # A D that equals its least value up to rounding is accepted.
@@ -59,24 +62,37 @@ def require_epoch_descent(D: float, d: float, tolerance: float) -> None:
 
 
 def ball_with_constant(
-    start: Iterate, D: float, d: float, constants: ConstantsOver | None
+    start: Iterate,
+    D: float,
+    d: float,
+    constants: ConstantsOver | None,
+    within: Set | None = None,
 ) -> EpochRegion:
-    """The ball B(start, D) with margin d and L1 over it; DomainError if L1 has no bound."""
+    """The ball B(start, D), or its part in a set, with margin d and L1 over the ball.
+
+    Raises DomainError if L1 has no bound.
+    """
     assert constants is not None
     centre = start.x if d == D else start.x.copy()
     found = constants(start, D)
     if found.unproved:
         raise unproved(D, found.unproved)
-    ball = EuclideanBall(centre, D)
+    ball = part_of_ball(centre, D, within)
     return EpochRegion(centre, ball, d, found.L1, None, found.source, found.estimated)
 
 
-def whole_space(start: Iterate) -> EpochRegion:
-    """All of ℝⁿ, so that the run is a single epoch."""
+def part_of_ball(centre: Vector, D: float, within: Set | None) -> EpochSet:
+    """B(centre, D), or its part in the set `within`."""
+    ball = EuclideanBall(centre, D)
+    return ball if within is None else WithinBall(within, centre, D)
+
+
+def whole_space(start: Iterate, within: Set | None = None) -> EpochRegion:
+    """All of ℝⁿ, or of the set `within`, so that the run is a single epoch."""
     centre = start.x.copy()
-    return EpochRegion(centre, EuclideanBall(centre, math.inf), 0.0)
+    return EpochRegion(centre, part_of_ball(centre, math.inf, within), 0.0)
 
 
-def ball_of_a_step(start: Iterate, D: float) -> EpochRegion:
-    """The ball B(start, D) of a single step; its centre is not copied."""
-    return EpochRegion(start.x, EuclideanBall(start.x, D), D)
+def ball_of_a_step(start: Iterate, D: float, within: Set | None = None) -> EpochRegion:
+    """The ball B(start, D) of a single step, or its part in a set; its centre is not copied."""
+    return EpochRegion(start.x, part_of_ball(start.x, D, within), D)

@@ -8,14 +8,16 @@ from slomodel.solve.constants.proved import ProofSource
 from slomodel.solve.constants.source import LipschitzSource
 from slomodel.solve.facts import NO_FACTS, ObjectiveFacts
 from slomodel.solve.norms import Vector
+from slomodel.solve.sets.convex_set import Set
 
 
 @dataclass(frozen=True, slots=True)
 class MethodContext:
     """The start x0 (n,), the tolerance, and what is known of the objective and its constants.
 
-    `constants` is the source that the options name, None for a method that takes no constants;
-    `proofs` is the source of proved bounds, None for plain functions.
+    x0 is in the set `within`; None stands for the whole space. `constants` is the source that the
+    options name, None for a method that takes no constants; `proofs` is the source of proved
+    bounds, None for plain functions.
     """
 
     x0: Vector
@@ -23,6 +25,7 @@ class MethodContext:
     constants: LipschitzSource | None = None
     proofs: ProofSource | None = None
     facts: ObjectiveFacts = NO_FACTS
+    within: Set | None = None
 
     @property
     def estimated(self) -> bool:

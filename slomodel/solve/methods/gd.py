@@ -14,9 +14,11 @@ from slomodel.solve.constants.source import GivenNumber, LipschitzSource
 from slomodel.solve.methods.ball import radius, whole_space
 from slomodel.solve.methods.context import MethodContext
 from slomodel.solve.methods.gradient_steps import DescentRun
+from slomodel.solve.methods.pgd import project
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.options import number
+from slomodel.solve.sets.convex_set import Set
 from slomodel.solve.subroutine import ConstantsOver, EpochRegion, Iterate, TheoremInequality
 from slomodel.solve.verify.inequalities import of_a_fixed_step
 
@@ -26,10 +28,12 @@ class GD:
     """x − ∇f/L for a user-supplied L, or for L1 over B(x0, D), computed once. Paper: eqn:GD-bound.
 
     Outside that ball nothing is proved: L is doubled wherever f decreases by less than the descent
-    condition requires. A user-supplied L is never changed.
+    condition requires. A user-supplied L is never changed. In a convex set
+    the steps are projected.
     """
 
     D: float | None
+    within: Set | None = None
 
     name = "gd"
 
@@ -50,10 +54,13 @@ class GD:
             raise unproved(D, found.unproved)
         L1 = found.L1 if found.L1 > 0.0 else start.gnorm / D
         estimated = self.D is not None
-        return replace(whole_space(start), L1=L1, source=found.source, estimated=estimated)
+        return replace(
+            whole_space(start, self.within), L1=L1, source=found.source, estimated=estimated
+        )
 
     def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> DescentRun:
-        return DescentRun(descend, evaluate, start, ends_at_boundary=False)
+        move = descend if self.within is None else project
+        return DescentRun(move, evaluate, start, ends_at_boundary=False)
 
 
 def descend(current: Iterate, region: EpochRegion, out: Vector) -> bool:
@@ -82,4 +89,4 @@ def gd_source(given: Mapping[str, object], prove: ProofSource | None) -> Lipschi
 
 def gd(given: Mapping[str, object], context: MethodContext) -> GD:
     """GD with its defaults, and the same ball as pgd."""
-    return GD(None if "L" in given else radius(given, context, 0.0))
+    return GD(None if "L" in given else radius(given, context, 0.0), context.within)

@@ -15,16 +15,21 @@ from slomodel.solve.methods.context import MethodContext
 from slomodel.solve.methods.gradient_steps import DescentRun
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
+from slomodel.solve.sets.convex_set import Set
 from slomodel.solve.subroutine import ConstantsOver, EpochRegion, Iterate, TheoremInequality
 from slomodel.solve.verify.inequalities import of_gradient_steps
 
 
 @dataclass(frozen=True, slots=True)
 class PGD:
-    """x − ∇f/L1 projected onto B(x₀, D), with L1 over that ball. Paper: eq:A:GP, eqn:meta-GP."""
+    """x − ∇f/L1 projected onto B(x₀, D), with L1 over that ball. Paper: eq:A:GP, eqn:meta-GP.
+
+    In a convex set X it is projected onto X ∩ B(x₀, D).
+    """
 
     D: float
     d: float
+    within: Set | None = None
 
     name = "pgd"
 
@@ -37,7 +42,7 @@ class PGD:
         return of_gradient_steps(self.d > 0.0)
 
     def region(self, start: Iterate, constants: ConstantsOver | None) -> EpochRegion:
-        return ball_with_constant(start, self.D, self.d, constants)
+        return ball_with_constant(start, self.D, self.d, constants, self.within)
 
     def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> DescentRun:
         require_epoch_descent(self.D, self.d, tolerance)
@@ -56,4 +61,4 @@ def project(current: Iterate, region: EpochRegion, out: Vector) -> bool:
 def pgd(given: Mapping[str, object], context: MethodContext) -> PGD:
     """PGD with its defaults: d = 0."""
     d = margin(given.get("d", 0.0), closed=True)
-    return PGD(radius(given, context, d), d)
+    return PGD(radius(given, context, d), d, context.within)

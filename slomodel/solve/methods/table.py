@@ -16,7 +16,7 @@ from slomodel.solve.line_search.exact import LARGEST_DEGREE
 from slomodel.solve.line_search.initial_step import INITIAL_STEPS
 from slomodel.solve.methods.adgd import adgd
 from slomodel.solve.methods.agp import agp, agp_source
-from slomodel.solve.methods.auto import REACH, chosen
+from slomodel.solve.methods.auto import REACH, chosen, chosen_in_set
 from slomodel.solve.methods.ball import is_auto
 from slomodel.solve.methods.bpg import bpg, bpg_source
 from slomodel.solve.methods.certified_steps import certified
@@ -25,11 +25,14 @@ from slomodel.solve.methods.gd import gd, gd_source
 from slomodel.solve.methods.ngd import ngd
 from slomodel.solve.methods.norm_armijo import NormArmijo
 from slomodel.solve.methods.pgd import pgd
+from slomodel.solve.methods.projected_search import FIRST_STEP, ProjectedSearch
 from slomodel.solve.methods.std_armijo import std_armijo
 from slomodel.solve.methods.tgd import tgd
 from slomodel.solve.norms import LARGEST, Vector, norm
-from slomodel.solve.options import choice, number
+from slomodel.solve.options import choice, listed, number
+from slomodel.solve.quadratics.table import MODELS
 from slomodel.solve.run_options import check_names
+from slomodel.solve.sets.convex_set import Set
 from slomodel.solve.subroutine import Subroutine
 
 Options = Mapping[str, object]
@@ -39,7 +42,8 @@ Options = Mapping[str, object]
 class Method:
     """A method's options, its constructor, and the source of its constants.
 
-    `what` describes the method in a few words, `needs` what it requires.
+    `what` describes the method in a few words, `needs` what it requires. `no_sets` is why its
+    iterates cannot be confined to a set; empty if they can.
     """
 
     options: tuple[str, ...]
@@ -47,24 +51,26 @@ class Method:
     what: str
     needs: str = "nothing"
     source: Callable[[Options, ProofSource | None, ObjectiveFacts], LipschitzSource] | None = None
+    no_sets: str = ""
 
 
-def norm_armijo(given: Options, context: MethodContext) -> NormArmijo:
+def norm_armijo(given: Options, context: MethodContext) -> NormArmijo | ProjectedSearch:
     """The paper's method: along −g unless another direction is requested."""
     return line_search(given, context, direction="gradient")
 
 
-def auto(given: Options, context: MethodContext) -> NormArmijo:
+def auto(given: Options, context: MethodContext) -> NormArmijo | ProjectedSearch:
     """The paper's method along a direction that suits the objective (auto.py)."""
-    direction, reason = chosen(context.facts, len(context.x0))
+    choose = chosen if context.within is None else chosen_in_set
+    direction, reason = choose(context.facts, len(context.x0))
     found = line_search(given, context, direction, REACH)
     return found if "direction" in given else replace(found, chosen_for=reason)
 
 
 def line_search(
     given: Options, context: MethodContext, direction: str, reach: float = 1.0
-) -> NormArmijo:
-    """NormArmijo with its defaults; `direction` is the default direction.
+) -> NormArmijo | ProjectedSearch:
+    """The line search, in a set or not, with its defaults; `direction` is the default direction.
 
     δ̄ = reach·max(1, ‖x0‖) is fixed for the run, as the theorem requires; if the norm overflows,
     the largest number is used.
@@ -73,6 +79,8 @@ def line_search(
     direction = choice("direction", given.get("direction", direction), DIRECTIONS)
     rule = DIRECTIONS[direction]
     check_suits(direction, rule, context)
+    if context.within is not None:
+        return search_in_set(given, context, context.within, direction, farthest)
     search = choice("line_search", given.get("line_search", "armijo"), ("armijo", "exact"))
     return NormArmijo(
         delta_bar=number("delta_bar", given.get("delta_bar", farthest), 0.0),
@@ -85,6 +93,31 @@ def line_search(
         ),
         degree=degree_for_exact(context.facts) if search == "exact" else None,
         prove=context.proofs,
+    )
+
+
+def search_in_set(
+    given: Options, context: MethodContext, within: Set, direction: str, farthest: float
+) -> ProjectedSearch:
+    """ProjectedSearch with its defaults; DomainError for a direction without a model."""
+    known = ("gradient", *MODELS)
+    if direction not in known:
+        message = f"direction={direction!r} does not keep to sets; those that do: {listed(known)}"
+        raise DomainError(Diagnostic("E604", message, help="use direction='lbfgs'"))
+    if direction in ("newton", "newton-cg") and not context.facts.curvature:
+        message = f"direction={direction!r} would leave the set to difference gradients"
+        remedy = "give Hessian products, or use direction='lbfgs'"
+        raise DomainError(Diagnostic("E604", message, help=remedy))
+    rule = DIRECTIONS[direction]
+    return ProjectedSearch(
+        within=within,
+        delta_bar=number("delta_bar", given.get("delta_bar", farthest), 0.0),
+        theta=number("theta", given.get("theta", 0.5), 0.0, 1.0),
+        sigma=number("sigma", given.get("sigma", 1e-4 if direction in MODELS else 0.3), 0.0, 1.0),
+        alpha=number("alpha", given.get("alpha", rule.alpha), 0.0, 1.0),
+        direction=direction,
+        initial_step=choice("initial_step", given.get("initial_step", "bb"), INITIAL_STEPS),
+        first_step=min(FIRST_STEP * max(1.0, norm(context.x0)), farthest),
     )
 
 
@@ -150,7 +183,10 @@ METHODS = {
     ),
     "norm-armijo": Method(_LINE_SEARCH, norm_armijo, "Armijo search over steps of bounded length"),
     "std-armijo": Method(
-        ("delta_bar", "theta", "sigma"), std_armijo, "Armijo search over multiples of the gradient"
+        ("delta_bar", "theta", "sigma"),
+        std_armijo,
+        "Armijo search over multiples of the gradient",
+        no_sets="it searches along a line that leaves the set; norm-armijo does not",
     ),
     "pgd": Method(
         _BALL, pgd, "gradient steps projected on balls", "L1 over B(x, D)", source=of_a_ball
@@ -164,6 +200,7 @@ METHODS = {
         "accelerated gradient projection, until proven guilty",
         "L1 and L2 over B(x, 3D)",
         source=of_both,
+        no_sets="it extrapolates, and its steps of negative curvature go both ways",
     ),
     "gd": Method(
         ("L", "D", "lipschitz", "samples", "safety"),
@@ -172,14 +209,25 @@ METHODS = {
         "L, or L1 over B(x0, D)",
         source=of_a_step,
     ),
-    "ngd": Method(("d",), ngd, "steps of length d along the gradient"),
-    "adgd": Method(("lam0",), adgd, "gradient steps by the change of the gradient"),
+    "ngd": Method(
+        ("d",),
+        ngd,
+        "steps of length d along the gradient",
+        no_sets="a step of given length may be impossible in every direction",
+    ),
+    "adgd": Method(
+        ("lam0",),
+        adgd,
+        "gradient steps by the change of the gradient",
+        no_sets="its step lengths are proved for the whole space only",
+    ),
     "bpg": Method(
         ("L", "p"),
         bpg,
         "Bregman steps with the kernel |x|^p/p + |x|^2/2",
         "L: by bounds for a polynomial",
         source=bpg_source,
+        no_sets="its subproblem has a closed form in the whole space only",
     ),
 }
 
@@ -191,16 +239,35 @@ def method_of(
     gtol: float,
     proofs: ProofSource | None = None,
     facts: ObjectiveFacts = NO_FACTS,
+    within: Set | None = None,
 ) -> tuple[Subroutine, LipschitzSource | None]:
-    """The method called `name` for a run from x0 (n,), and the source of its constants.
+    """The method called `name` for a run from x0 (n,) in a set, and the source of its constants.
 
     Options that are None count as not given. Errors list the available names.
     """
     method = METHODS[choice("method", name, METHODS, hint=method_hint(name))]
     check_names(name, options, method.options)
     given = {option: value for option, value in options.items() if value is not None}
+    if within is not None:
+        check_set(name, method, within, given)
     source = None if method.source is None else method.source(given, proofs, facts)
-    context = MethodContext(x0, gtol, source, proofs, facts)
+    context = MethodContext(x0, gtol, source, proofs, facts, within)
     if source is not None and "d" in method.options and is_auto(given):
         return certified(name, context, "d" in given), source.without_estimates
     return method.build(given, context), source
+
+
+def check_set(name: str, method: Method, within: Set, given: Options) -> None:
+    """Raise DomainError if the method, or an option of it, cannot confine its iterates to a set."""
+    reason = method.no_sets
+    if not reason and not within.convex and name in ("pgd", "tgd", "gd"):
+        reason = "its steps are projections on convex sets, and a sphere is not convex"
+    if not reason and is_auto(given):
+        reason = "D='auto' is for variables without sets: give D a number"
+    if not reason and given.get("line_search") == "exact":
+        reason = "line_search='exact' follows a line, which may leave the set"
+    if reason:
+        remedy = "use method='auto', 'norm-armijo' or 'pgd'"
+        raise DomainError(
+            Diagnostic("E604", f"{name} does not keep to sets: {reason}", help=remedy)
+        )

@@ -15,9 +15,11 @@ from slomodel.solve.methods.ball import (
 )
 from slomodel.solve.methods.context import MethodContext
 from slomodel.solve.methods.gradient_steps import DescentRun
+from slomodel.solve.methods.projected_steps import truncate_projected
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.options import bad_value
+from slomodel.solve.sets.convex_set import Set
 from slomodel.solve.subroutine import ConstantsOver, EpochRegion, Iterate, TheoremInequality
 from slomodel.solve.verify.inequalities import of_gradient_steps
 
@@ -27,11 +29,13 @@ class TGD:
     """x − ∇f·min(1/L1, d/‖∇f‖), L1 over B(x₀, D). Paper: eqn:meta-TG.
 
     L1 is raised to at least √ε/d, so that a step of length d descends by ε/(2·L1) too; the paper
-    obtains this from L1 ≥ 1.
+    obtains this from L1 ≥ 1. In a convex set the step is P(x − ∇f/L1) − x, with P the
+    projection on the set, truncated to length d.
     """
 
     D: float
     d: float
+    within: Set | None = None
 
     name = "tgd"
 
@@ -44,14 +48,15 @@ class TGD:
         return of_gradient_steps(True)
 
     def region(self, start: Iterate, constants: ConstantsOver | None) -> EpochRegion:
-        return ball_with_constant(start, self.D, self.d, constants)
+        return ball_with_constant(start, self.D, self.d, constants, self.within)
 
     def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> DescentRun:
         if self.d < tolerance:
             raise bad_value("d", f"a number ≥ √ε = {tolerance:g}", self.d)
         require_epoch_descent(self.D, self.d, tolerance)
         least = tolerance / self.d
-        return DescentRun(truncate, evaluate, start, ends_at_boundary=False, least_L1=least)
+        move = truncate if self.within is None else truncate_projected
+        return DescentRun(move, evaluate, start, ends_at_boundary=False, least_L1=least)
 
 
 def truncate(current: Iterate, region: EpochRegion, out: Vector) -> bool:
@@ -75,6 +80,6 @@ def tgd(given: Mapping[str, object], context: MethodContext) -> TGD:
     """TGD with its defaults: d = D/4."""
     if "d" in given:
         d = margin(given["d"], closed=False)
-        return TGD(radius(given, context, d), d)
+        return TGD(radius(given, context, d), d, context.within)
     D = radius(given, context, 0.0)
-    return TGD(D, D / 4.0)
+    return TGD(D, D / 4.0, context.within)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from slomodel.solve.constants.source import LipschitzSource
 from slomodel.solve.norms import EPS, norm
-from slomodel.solve.objective import BudgetSpent, Evaluator
+from slomodel.solve.objective import GRADIENT, BudgetSpent, Evaluator
 from slomodel.solve.run.checkpoint import Keeper
 from slomodel.solve.run.monitor import Monitor
 from slomodel.solve.run.run_state import RunState
@@ -88,10 +88,12 @@ def minimize(
 def look_beyond(evaluate: Evaluator, run: RunState) -> None:
     """Report a lower point beyond the stationary point at which a run ended, if there is one.
 
-    A sum of squares that is about 0 is at its minimum. Nothing is reported if the budget is
-    exhausted.
+    A sum of squares that is about 0 is at its minimum. Nothing is reported in a set, or if the
+    budget is exhausted.
     """
     facts = run.facts
+    if evaluate.within is not None:
+        return
     nothing = facts.squares and not facts.signed and abs(run.current.f) <= SMALL * run.so_far.gained
     if run.status is not Status.converged or not facts.curvature or nothing:
         return
@@ -155,7 +157,7 @@ def one_epoch(
     assert run.region is not None
     try:
         while True:
-            ended = has_ended(run, monitor.k)
+            ended = has_ended(run, monitor.k, evaluate.measure)
             if keeper:
                 keeper.keep(evaluate, monitor, run.current, at_end=ended)
             if ended:
@@ -192,13 +194,15 @@ def inflated(region: EpochRegion, at: Iterate) -> EpochRegion:
     return replace(region, L1=2.0 * region.L1 or at.gnorm / region.D, L2=L2)
 
 
-def has_ended(run: RunState, k: int) -> bool:
-    """Test the current point, x_k, and set the status if the run ends there."""
+def has_ended(run: RunState, k: int, measure: str = GRADIENT) -> bool:
+    """Test the current point, x_k, and set the status if the run ends there.
+
+    `measure` is what the tolerance applies to, in words.
+    """
     point = run.current
     if point.gnorm < run.tolerance or point.gnorm == 0.0:
-        run.end(
-            Status.converged, f"Gradient norm {point.gnorm:.3g}, tolerance {run.tolerance:.3g}."
-        )
+        reached = f"{measure} {point.gnorm:.3g}, tolerance {run.tolerance:.3g}."
+        run.end(Status.converged, reached.capitalize())
     elif run.stop_asked:
         run.end(Status.user_stopped)
     elif point.f < run.depth:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from time import perf_counter
 
-from slomodel.solve.objective import Evaluator
+from slomodel.solve.objective import GRADIENT, Evaluator
 from slomodel.solve.run.run_state import RunState
 from slomodel.solve.status import Sense, Status
 
@@ -29,7 +29,7 @@ def message(run: RunState, evaluate: Evaluator, nit: int, parameters: Mapping[st
         remedy = f"{remedy} {proofs}"
     elif run.status in _LIMITS and parameters.get("direction", "gradient") == "gradient":
         remedy = f"{remedy} The method auto often needs far fewer steps."
-    sentence = run.status.sentence_of(sense)
+    sentence = run.status.sentence_of(sense).replace(GRADIENT, evaluate.measure)
     return " ".join(filter(None, (sentence, run.detail, counts, constants_note(run), remedy)))
 
 

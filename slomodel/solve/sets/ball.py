@@ -1,4 +1,4 @@
-"""The Euclidean ball, the set of Algorithm 1's epochs."""
+"""The Euclidean ball, the set of Algorithm 1's epochs, and of variables."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from slomodel.solve.norms import EPS, Vector, norm
+from slomodel.solve.sets.convex_set import Face, Mask, WholeFace
 
 # A point counts as on the boundary up to this multiple of the rounding error of its distance.
 ON_BOUNDARY = 8.0
@@ -18,6 +19,8 @@ class EuclideanBall:
 
     centre: Vector
     radius: float
+
+    convex = True
 
     @property
     def diameter(self) -> float:
@@ -56,17 +59,46 @@ class EuclideanBall:
         out += self.centre
         return True
 
-    def tangent(self, x: Vector, v: Vector, out: Vector) -> None:
-        np.copyto(out, v)
+    def _outward(self, x: Vector) -> Vector | None:
+        """The outer unit normal (n,) at x; None if x is not on the boundary up to rounding."""
         from_centre = np.subtract(x, self.centre)
         distance = norm(from_centre)
         rounding = ON_BOUNDARY * EPS * (self.radius + norm(x))
         if distance == 0.0 or distance < self.radius - rounding:
-            return
-        normal = from_centre / distance
-        outward = float(normal.dot(v))
-        if outward > 0.0:
+            return None
+        return from_centre / distance
+
+    def tangent(self, x: Vector, v: Vector, out: Vector) -> None:
+        np.copyto(out, v)
+        normal = self._outward(x)
+        outward = 0.0 if normal is None else float(normal.dot(v))
+        if normal is not None and outward > 0.0:
             out -= outward * normal
+
+    def face(self, x: Vector, r: Vector) -> Face:
+        normal = self._outward(x)
+        inward = 0.0 if normal is None else float(normal.dot(r))
+        if normal is None or inward > 0.0:
+            return WholeFace()
+        return TangentPlane(normal, -inward / self.radius)
+
+    def at_bounds(self, x: Vector) -> Mask:
+        return np.full(len(x), self._outward(x) is not None)
 
     def interior_point(self) -> Vector:
         return self.centre.copy()
+
+
+@dataclass(frozen=True, slots=True)
+class TangentPlane:
+    """The tangent plane of a sphere with the unit `normal` (n,), and its Lagrange multiplier."""
+
+    normal: Vector
+    multiplier: float
+
+    @property
+    def shift(self) -> Vector:
+        return np.full(len(self.normal), self.multiplier)
+
+    def project(self, v: Vector) -> Vector:
+        return v - np.multiply.outer(v @ self.normal, self.normal)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from slomodel.solve.norms import Vector, norm
+from slomodel.solve.sets.convex_set import Coordinates, Mask
 
 # Distance of an interior point from the one finite bound of a variable, in units of
 # max(1, |bound|).
@@ -16,10 +17,12 @@ INWARD = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """{x : low ≤ x ≤ high}, both (n,) with low < high; ±inf where a variable has no bound."""
+    """{x : low ≤ x ≤ high}, both (n,); ±inf where a variable has no bound, equal where fixed."""
 
     low: Vector
     high: Vector
+
+    convex = True
 
     @property
     def diameter(self) -> float:
@@ -64,6 +67,13 @@ class Box:
     def tangent(self, x: Vector, v: Vector, out: Vector) -> None:
         leaves = ((x <= self.low) & (v < 0.0)) | ((x >= self.high) & (v > 0.0))
         np.copyto(out, np.where(leaves, 0.0, v))
+
+    def face(self, x: Vector, r: Vector) -> Coordinates:
+        held = ((x <= self.low) & (r >= 0.0)) | ((x >= self.high) & (r <= 0.0))
+        return Coordinates(~held)
+
+    def at_bounds(self, x: Vector) -> Mask:
+        return (x <= self.low) | (x >= self.high)
 
     def interior_point(self) -> Vector:
         low, high = np.isfinite(self.low), np.isfinite(self.high)

@@ -1,53 +1,52 @@
-"""The interface of a set to the methods whose iterates stay in it."""
+"""The interface of the sets in which variables must stay, and of their faces."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from slomodel.solve.norms import Vector
 
+Mask = NDArray[np.bool_]
 
-class Set(Protocol):
-    """A closed convex set in ℝⁿ with interior points.
 
-    `radius` is that of the smallest ball that contains the set, and `diameter` the largest
-    distance between two of its points; inf for an unbounded set.
+class Face(Protocol):
+    """The directions in which a point moves within a face of a set, a linear subspace of ℝⁿ.
+
+    A flat face of a polyhedron contains x + td for every such d and small t. Along a curved one
+    the Lagrangian of a quadratic with gradient r has the curvature of the quadratic plus `shift`.
     """
 
     @property
-    def radius(self) -> float: ...
+    def shift(self) -> Vector | None:
+        """The nonnegative curvature (n,) that the boundary adds; None for a flat face."""
+        ...
+
+    def project(self, v: Vector) -> Vector:
+        """The orthogonal projection of v (n,), or of each row of v (k, n), on the subspace."""
+        ...
+
+
+class Set(Protocol):
+    """A closed set in ℝⁿ with a nearest point to every point."""
 
     @property
-    def diameter(self) -> float: ...
+    def convex(self) -> bool: ...
 
     def contains(self, x: Vector, slack: float = 0.0) -> bool:
-        """Whether x (n,) is in the set, or at a distance of at most `slack` from it."""
-        ...
+        """Whether x (n,) is in the set, or at a distance of at most `slack` from it.
 
-    def in_interior(self, x: Vector) -> bool:
-        """Whether x (n,) is an interior point."""
-        ...
-
-    def in_margin(self, x: Vector, d: float) -> bool:
-        """Whether x (n,) is within d of the boundary, or outside."""
-        ...
-
-    def shrunk(self, d: float) -> Set:
-        """The points of the set whose distance from the boundary is at least d."""
+        A set whose equations hold only up to rounding allows for that rounding.
+        """
         ...
 
     def project(self, x: Vector, out: Vector) -> bool:
         """Write the point of the set nearest to x into `out`, both (n,); True if it is not x.
 
         `out` may be x.
-        """
-        ...
-
-    def project_step(self, x: Vector, g: Vector, gnorm: float, L: float, out: Vector) -> bool:
-        """Write the projection of x − g/L into `out`, all (n,); True if the projection moved it.
-
-        x is in the set, and L = 0 stands for the limit L → 0. The projection is computed even if
-        g/L would overflow.
         """
         ...
 
@@ -58,6 +57,39 @@ class Set(Protocol):
         """
         ...
 
+    def face(self, x: Vector, r: Vector) -> Face:
+        """The face in which −r (n,) leaves x (n,): the bounds that −r presses against stay active.
+
+        Bounds that −r moves away from are dropped, all at once.
+        """
+        ...
+
+    def at_bounds(self, x: Vector) -> Mask:
+        """The elements of x (n,) that are held by an active bound, as a mask (n,)."""
+        ...
+
     def interior_point(self) -> Vector:
         """A point (n,) far from the boundary: the centre of a ball or a bounded box."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class WholeFace:
+    """All of ℝⁿ, for a set whose faces are not distinguished."""
+
+    shift = None
+
+    def project(self, v: Vector) -> Vector:
+        return v
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinates:
+    """The face of a box in which the elements in the mask `free` (n,) move."""
+
+    free: Mask
+
+    shift = None
+
+    def project(self, v: Vector) -> Vector:
+        return np.where(self.free, v, 0.0)

@@ -48,11 +48,11 @@ class Resolution:
         before = self.noise(at)
         spread = 0.0
         for k in (*range(-PROBES, 0), *range(1, PROBES + 1)):
-            change = abs(evaluate.value(at.x * (1.0 + k * self.eps)) - at.f)
+            change = abs(evaluate.value(evaluate.inside(at.x * (1.0 + k * self.eps))) - at.f)
             spread = max(spread, change if math.isfinite(change) else 0.0)
         v, t = in_magnitudes(at, longest), self.eps
         while spread == 0.0 and t < 1.0:
-            change = abs(evaluate.value(at.x + t * v) - at.f)
+            change = abs(evaluate.value(evaluate.inside(at.x + t * v)) - at.f)
             spread = change if math.isfinite(change) else 0.0
             t *= STRETCH
         # A change in more than half the digits of f over a few ulps of x is a jump, not rounding.

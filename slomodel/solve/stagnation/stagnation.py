@@ -8,6 +8,7 @@ from slomodel.solve.directions.direction import IDLE_STEPS
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.stagnation.diagnosis import explain_failure, explain_limit
+from slomodel.solve.stagnation.in_a_set import explain_in_set
 from slomodel.solve.stagnation.resolution import Resolution
 from slomodel.solve.stagnation.scaled_descent import WayDown
 from slomodel.solve.stagnation.unbounded import FarProbe
@@ -151,8 +152,12 @@ class Stagnation:
 
     def explain(self, at: Iterate, reach: float, limit: str) -> Halt:
         """Why steps from `at`, whose length `limit` names, gain nothing (`explain_limit`)."""
+        if self._evaluate.within is not None:
+            return explain_in_set(self._evaluate, self.resolution, at, reach)
         return explain_limit(self._evaluate, self.resolution, at, reach, limit)
 
     def explain_search(self, at: Iterate, longest: float) -> tuple[Halt, WayDown | None]:
         """Why no step up to `longest` gains anything, and one that does (`explain_failure`)."""
+        if self._evaluate.within is not None:
+            return explain_in_set(self._evaluate, self.resolution, at, longest), None
         return explain_failure(self._evaluate, self.resolution, at, longest)

@@ -48,14 +48,14 @@ def depth(f0: float) -> float:
 def falls_without_end(evaluate: Evaluator, at: Iterate, step: Vector, lowest: float) -> Halt | None:
     """Follow `at` + step, 2·step, 4·step, … (n,) while f decreases; a Halt if f is unbounded.
 
-    The evidence is a value below `lowest` within DOUBLINGS, or decreases that do not shrink until x
+    In a set these are the projections of the points. The evidence is a value below `lowest` within DOUBLINGS, or decreases that do not shrink until x
     or f overflows.
     """
     last, factor = at.f, 1.0
     falls: list[float] = []
     clear = 0
     for j in range(MOST_DOUBLINGS):
-        f = evaluate.value(at.x + factor * step)
+        f = evaluate.value(evaluate.inside(at.x + factor * step))
         if f < lowest and j < DOUBLINGS:
             return Halt(Status.unbounded, _shown(evaluate, f, factor * norm(step)))
         if not math.isfinite(f):

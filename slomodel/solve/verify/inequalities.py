@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from slomodel.solve.norms import EPS, Vector, norm, power
+from slomodel.solve.sets.within_ball import WithinBall
 from slomodel.solve.stagnation.resolution import ROUNDING
 from slomodel.solve.subroutine import EXEMPT, CheckedStep, EpochRegion, TheoremInequality
 
@@ -54,13 +55,24 @@ def descends(
     return TheoremInequality(name, excess)
 
 
+def root_of(step: CheckedStep) -> float:
+    """A lower bound on the length of the gradient mapping where the run goes on, √ε.
+
+    In a set the run goes on while ‖x − P(x − ∇f)‖ ≥ √ε, P the projection. The theorems need the
+    mapping L1(x − P(x − ∇f/L1)), which is at least min(1, L1) times as long.
+    """
+    L1 = step.region.L1
+    in_a_set = L1 is not None and isinstance(step.region.set, WithinBall)
+    return step.root * min(1.0, L1) if L1 is not None and in_a_set else step.root
+
+
 def by_spacing(step: CheckedStep) -> float:
     """Loss of descent by the rounding of a gradient step: ‖∇f‖ times the rounding error of x⁺.
 
     For an error ρ in x⁺, or in the projection, the proofs of descent lose at most about ‖∇f‖‖ρ‖.
     """
     r = max(norm(step.old.x), norm(step.taken.point.x))
-    return OF_DISTANCE * EPS * r * step.old.gnorm
+    return OF_DISTANCE * EPS * r * norm(step.old.g)
 
 
 def of_epochs(
@@ -74,18 +86,18 @@ def of_epochs(
     """
 
     def first(step: CheckedStep) -> float:
-        return C1(step.region, step.root) * step.taken.length**2
+        return C1(step.region, root_of(step)) * step.taken.length**2
 
     def second(step: CheckedStep) -> float | None:
         new = step.taken.point
         if step.ends or (inside and new.gnorm <= step.root):
             return None
-        return C2(step.region, step.root)
+        return C2(step.region, root_of(step))
 
     def whole(step: CheckedStep) -> tuple[float, float] | None:
         if not step.ends:
             return None
-        wanted = step.root * step.region.D / share
+        wanted = root_of(step) * step.region.D / share
         fall = step.epoch_f - step.taken.point.f
         error = ROUNDING * EPS * wanted + by_spacing(step)
         return (wanted - fall, error) if step.clean and not exempt(step) else EXEMPT
@@ -114,7 +126,7 @@ class Epochs:
             return None
         if not step.all_clean or exempt(step):
             return EXEMPT
-        self._sum += step.root * step.region.D / self._share
+        self._sum += root_of(step) * step.region.D / self._share
         fall = step.start_f - step.taken.point.f
         # The rounding error of a sum grows with its number of terms, one per epoch.
         self._count += 1

@@ -1,0 +1,174 @@
+"""The normalised Armijo line search, Algorithm 2 of the paper, for variables in a set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from slomodel.solve.directions.direction import SecantPair
+from slomodel.solve.directions.table import DIRECTIONS
+from slomodel.solve.line_search.armijo import Found
+from slomodel.solve.line_search.initial_step import INITIAL_STEPS, StepMemory
+from slomodel.solve.line_search.segment import SegmentSearch
+from slomodel.solve.methods.ball import ball_of_a_step
+from slomodel.solve.norms import EPS, LARGEST, norm
+from slomodel.solve.objective import Evaluator
+from slomodel.solve.quadratics.minimize import minimiser
+from slomodel.solve.quadratics.quadratic import Quadratic
+from slomodel.solve.quadratics.table import MODELS
+from slomodel.solve.sets.convex_set import Set
+from slomodel.solve.stagnation.stagnation import Stagnation
+from slomodel.solve.subroutine import (
+    AcceptedStep,
+    ConstantsOver,
+    EpochRegion,
+    Halt,
+    Iterate,
+    TheoremInequality,
+)
+from slomodel.solve.verify.inequalities import by_curvature, of_line_search
+
+# Length of the first step, in units of max(1, ‖x0‖), of a model without curvature.
+FIRST_STEP = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectedSearch:
+    """Steps of length at most δ̄ along feasible directions y − x, without Lipschitz constants.
+
+    For the direction `gradient` y is the projection of x − t∇f, with t from `initial_step`; for
+    others it minimises a quadratic model over the set. D = d = δ̄, so that every step ends its
+    epoch.
+    """
+
+    within: Set
+    delta_bar: float
+    theta: float
+    sigma: float
+    alpha: float
+    direction: str
+    initial_step: str
+    first_step: float
+    chosen_for: str = ""
+
+    name = "norm-armijo"
+
+    @property
+    def parameters(self) -> dict[str, float | str]:
+        more: dict[str, float | str] = {"chosen_for": self.chosen_for} if self.chosen_for else {}
+        return {
+            "delta_bar": self.delta_bar,
+            "theta": self.theta,
+            "sigma": self.sigma,
+            "alpha": self.alpha,
+            "direction": self.direction,
+            "initial_step": self.initial_step,
+            **more,
+        }
+
+    @property
+    def inequalities(self) -> tuple[TheoremInequality, ...]:
+        return (
+            *of_line_search(self.sigma, self.alpha),
+            by_curvature(None, self.sigma, self.theta, self.alpha),
+        )
+
+    def region(self, start: Iterate, constants: ConstantsOver | None) -> EpochRegion:
+        return ball_of_a_step(start, self.delta_bar, self.within)
+
+    def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> ProjectedSearchRun:
+        return ProjectedSearchRun(self, evaluate, start)
+
+
+class ProjectedSearchRun:
+    """One run of ProjectedSearch: its buffers, the memory of the model, and its stagnation."""
+
+    def __init__(self, method: ProjectedSearch, evaluate: Evaluator, start: Iterate) -> None:
+        self._method = method
+        self._initial_step = INITIAL_STEPS[method.initial_step]
+        self._model: Quadratic | None = None
+        if method.direction in MODELS:
+            self._model = MODELS[method.direction](evaluate, start, method.first_step)
+        self._memory = StepMemory()
+        idle = DIRECTIONS[method.direction].idle
+        self._stagnation = Stagnation.of_searches(evaluate, start, idle)
+        resolution = self._stagnation.resolution
+        self._search = SegmentSearch(evaluate, resolution, start, method.theta, method.sigma)
+        self._v = np.empty_like(start.x)
+        self._s = np.empty_like(start.x)
+        self._y = np.empty_like(start.x)
+
+    def enter(self, region: EpochRegion) -> EpochRegion:
+        return region
+
+    def step(self, current: Iterate, region: EpochRegion) -> AcceptedStep | Halt:
+        """Step to x + δ(y − x) with δ ≤ 1 from the line search. Paper: alg:lsearch."""
+        D = region.D
+        halt = self._stagnation.look_far(current, self._v)
+        if halt:
+            return halt
+        own = self._toward_minimiser(current)
+        if not own:
+            self._toward_projection(current)
+        found = self._along(current, D)
+        if found is None and own:
+            own = False
+            self._toward_projection(current)
+            found = self._along(current, D)
+        length = 0.0 if found is None else found.delta * norm(self._v)
+        if found is None or self._stagnation.after(found.point, length / D):
+            return self._stagnation.explain_search(current, D)[0]
+        return self._accept(current, found, length, D, own)
+
+    def _along(self, at: Iterate, D: float) -> Found | None:
+        """Search along v from the full step, or from the length D."""
+        length = norm(self._v)
+        if length == 0.0:
+            return None
+        longest = 1.0 if length <= D else D / length
+        return self._search.search(at, self._v, float(at.g.dot(self._v)), longest)
+
+    def _toward_minimiser(self, at: Iterate) -> bool:
+        """Write y − x (n,) into v, y the minimiser of the model; False if it is not suitable.
+
+        Required is ⟨g,v⟩ ≤ −α‖x − P(x − g)‖‖v‖.
+        """
+        if self._model is None or not self._model.begin(at):
+            return False
+        y = minimiser(self._model, self._method.within, at)
+        np.subtract(y, at.x, out=self._v)
+        return self._descends(at, self._method.alpha)
+
+    def _descends(self, at: Iterate, alpha: float) -> bool:
+        length, slope = norm(self._v), float(at.g.dot(self._v))
+        return 0.0 < length <= LARGEST and slope <= -alpha * at.gnorm * length
+
+    def _toward_projection(self, at: Iterate) -> None:
+        """Write P(x − t∇f) − x (n,) into v, with t ≤ 1 if a larger one is not suitable."""
+        longest = min(self._method.delta_bar / norm(at.g), LARGEST)
+        t = self._initial_step(longest, self._memory)
+        self._project(at, t)
+        if t > 1.0 and not self._descends(at, self._method.alpha):
+            self._project(at, 1.0)
+
+    def _project(self, at: Iterate, t: float) -> None:
+        np.multiply(at.g, -t, out=self._v)
+        self._v += at.x
+        self._method.within.project(self._v, self._v)
+        self._v -= at.x
+
+    def _accept(
+        self, old: Iterate, found: Found, length: float, D: float, own: bool
+    ) -> AcceptedStep:
+        new = found.point
+        full_length = length >= D * (1.0 - 4.0 * EPS)
+        self._memory.delta = found.delta
+        self._stagnation.probe.count(full_length)
+        s = np.subtract(new.x, old.x, out=self._s)
+        y = np.subtract(new.g, old.g, out=self._y)
+        pair = SecantPair(s, y, float(s.dot(y)), norm(s), norm(y), own)
+        self._memory.pair = pair
+        if self._model is not None:
+            self._model.learn(pair)
+        return AcceptedStep(new, length, full_length, found.by_rounding)

@@ -1,0 +1,1 @@
+"""Quadratic models of the objective, and their minimisation over a set."""

@@ -1,0 +1,83 @@
+"""Models with a dense matrix: Newton's with the Hessian, and that of Levenberg and Marquardt."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from slomodel.solve.directions.direction import SecantPair
+from slomodel.solve.directions.gauss_newton import GaussNewton
+from slomodel.solve.directions.newton import positive
+from slomodel.solve.norms import Vector
+from slomodel.solve.objective import Evaluator
+from slomodel.solve.sets.convex_set import Face
+from slomodel.solve.subroutine import Iterate
+
+
+class DenseHessian:
+    """B = ∇²f(x) with the absolute values of its eigenvalues, in scaled variables."""
+
+    wants_pairs = False
+    accuracy = 1e-6
+    most = 50
+
+    def __init__(self, evaluate: Evaluator) -> None:
+        self._evaluate = evaluate
+        self._B = np.empty((0, 0))
+
+    def begin(self, at: Iterate) -> bool:
+        B = positive(self._evaluate, at.x)
+        if B is None:
+            return False
+        self._B = B
+        return True
+
+    def product(self, s: Vector) -> Vector:
+        return self._B @ s
+
+    def solve(self, face: Face, r: Vector) -> Vector:
+        return on_face(self._B, face, r)
+
+    def learn(self, pair: SecantPair) -> None:
+        pass
+
+
+class Damped:
+    """B = M + λD, with M of Gauss and Newton and the damping of Levenberg and Marquardt."""
+
+    wants_pairs = True
+    accuracy = 1e-6
+    most = 50
+
+    def __init__(self, rule: GaussNewton) -> None:
+        self._rule = rule
+        self._B = np.empty((0, 0))
+
+    def begin(self, at: Iterate) -> bool:
+        B = self._rule.damped(at)
+        if B is None:
+            return False
+        self._B = B
+        return True
+
+    def product(self, s: Vector) -> Vector:
+        return self._B @ s
+
+    def solve(self, face: Face, r: Vector) -> Vector:
+        return on_face(self._B, face, r)
+
+    def learn(self, pair: SecantPair) -> None:
+        self._rule.learn(pair)
+
+
+def on_face(B: Vector, face: Face, r: Vector) -> Vector:
+    """d (n,) in the subspace of the face with Q(B + shift)d = −Qr for B (n, n) ≻ 0.
+
+    The matrix is completed by a multiple of I − Q, which has no effect on d.
+    """
+    n = len(r)
+    Q = face.project(np.eye(n))
+    shift = face.shift
+    A = Q @ (B if shift is None else B + np.diag(shift)) @ Q
+    size = float(np.abs(np.diag(B)).max(initial=0.0)) or 1.0
+    completed = A + size * (np.eye(n) - Q)
+    return face.project(np.linalg.solve(completed, -face.project(r)).astype(np.float64))

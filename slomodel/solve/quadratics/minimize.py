@@ -1,0 +1,81 @@
+"""Minimisation of a quadratic model over a set, by Newton steps on its faces."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from slomodel.solve.norms import Vector, norm
+from slomodel.solve.quadratics.quadratic import Quadratic
+from slomodel.solve.sets.convex_set import Set
+from slomodel.solve.subroutine import Iterate
+
+# Least fraction of the decrease that the slope predicts, for a step on a face.
+SUFFICIENT = 1e-4
+# Factors tried for a step on a face before a projected gradient step.
+FACTORS = (1.0, 0.5, 0.25, 0.0625)
+
+
+def minimiser(model: Quadratic, within: Set, at: Iterate) -> Vector:
+    """A point y (n,) of the set where the model is lower than at x, near its minimiser.
+
+    Each step is P(y + td), d the Newton step on the face in which the gradient r of the model
+    leaves y: bounds that r presses against are kept, all others dropped, and the projection P adds
+    as many as the step meets. Where no t gives a sufficient decrease, a projected gradient step
+    with an exact line search is taken, which always does.
+    """
+    y, r = at.x.copy(), at.g.copy()
+    goal = model.accuracy * at.gnorm
+    for _ in range(model.most):
+        step = _on_face(model, within, y, r)
+        if step is None:
+            step = _projected(model, within, y, r)
+        s, Bs = step
+        y += s
+        within.project(y, y)
+        r += Bs
+        curvature = float(s.dot(Bs))
+        if not s.any() or curvature <= 0.0 or _residual(within, y, r) <= goal:
+            break
+    return y
+
+
+def _residual(within: Set, y: Vector, r: Vector) -> float:
+    step = y - r
+    within.project(step, step)
+    step -= y
+    return norm(step)
+
+
+def _on_face(model: Quadratic, within: Set, y: Vector, r: Vector) -> tuple[Vector, Vector] | None:
+    """A step s on the face of −r and Bs, both (n,); None if no length gives a decrease."""
+    d = model.solve(within.face(y, r), r)
+    if not np.isfinite(d).all():
+        return None
+    trial = np.empty_like(y)
+    for t in FACTORS:
+        within.project(y + t * d, trial)
+        s = trial - y
+        slope = float(r.dot(s))
+        if slope >= 0.0:
+            continue
+        Bs = model.product(s)
+        if slope + 0.5 * float(s.dot(Bs)) <= SUFFICIENT * slope:
+            return s, Bs
+    return None
+
+
+def _projected(model: Quadratic, within: Set, y: Vector, r: Vector) -> tuple[Vector, Vector]:
+    """The step of length up to 1 along P(y − r/b) − y that minimises the model, and B times it.
+
+    b is the curvature of the model along its gradient.
+    """
+    curvature = float(r.dot(model.product(r)))
+    square = float(r.dot(r))
+    t = square / curvature if curvature > 0.0 and square > 0.0 else 1.0
+    p = np.empty_like(y)
+    within.project(y - t * r, p)
+    p -= y
+    Bp = model.product(p)
+    slope, bend = float(r.dot(p)), float(p.dot(Bp))
+    length = 1.0 if bend <= -slope else -slope / bend
+    return length * p, length * Bp

@@ -1,0 +1,47 @@
+"""The interface of quadratic models q(s) = ⟨g, s⟩ + ½⟨s, Bs⟩ to their minimisation over a set."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from slomodel.solve.directions.direction import SecantPair
+from slomodel.solve.norms import Vector
+from slomodel.solve.sets.convex_set import Face
+from slomodel.solve.subroutine import Iterate
+
+
+class Quadratic(Protocol):
+    """A rule for the matrix B of the model at a point, with its memory.
+
+    `accuracy` is the fraction to which a minimisation lowers the norm of the projected gradient of
+    the model, and `most` the largest number of its steps. `wants_pairs`: B depends on the pairs of
+    accepted steps.
+    """
+
+    @property
+    def wants_pairs(self) -> bool: ...
+
+    @property
+    def accuracy(self) -> float: ...
+
+    @property
+    def most(self) -> int: ...
+
+    def begin(self, at: Iterate) -> bool:
+        """Set up B at a point; False if it is not finite there."""
+        ...
+
+    def product(self, s: Vector) -> Vector:
+        """B s for s (n,)."""
+        ...
+
+    def solve(self, face: Face, r: Vector) -> Vector:
+        """d (n,) in the subspace of the face with Q(B + shift)d = −Qr, Q its projection.
+
+        It may be approximate; it is a direction of descent for the gradient r (n,) of the model.
+        """
+        ...
+
+    def learn(self, pair: SecantPair) -> None:
+        """Update with the pair of an accepted step."""
+        ...

@@ -1,0 +1,86 @@
+"""Products of sets over consecutive elements of x, as of several variables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from slomodel.solve.norms import Vector, norm
+from slomodel.solve.sets.convex_set import Face, Mask, Set
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """The set of the elements `start` to `stop` of x."""
+
+    start: int
+    stop: int
+    set: Set
+
+    @property
+    def of(self) -> slice:
+        return slice(self.start, self.stop)
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """{x : the elements of every factor are in its set}; the factors cover x (n,) in order."""
+
+    factors: tuple[Factor, ...]
+
+    @property
+    def convex(self) -> bool:
+        return all(one.set.convex for one in self.factors)
+
+    def contains(self, x: Vector, slack: float = 0.0) -> bool:
+        if slack == 0.0:
+            return all(one.set.contains(x[one.of]) for one in self.factors)
+        nearest = np.empty_like(x)
+        self.project(x, nearest)
+        return norm(x - nearest) <= slack
+
+    def project(self, x: Vector, out: Vector) -> bool:
+        moved = False
+        for one in self.factors:
+            moved |= one.set.project(x[one.of], out[one.of])
+        return moved
+
+    def tangent(self, x: Vector, v: Vector, out: Vector) -> None:
+        for one in self.factors:
+            one.set.tangent(x[one.of], v[one.of], out[one.of])
+
+    def face(self, x: Vector, r: Vector) -> ProductFace:
+        return ProductFace(
+            self.factors, tuple(one.set.face(x[one.of], r[one.of]) for one in self.factors)
+        )
+
+    def at_bounds(self, x: Vector) -> Mask:
+        return np.concatenate([one.set.at_bounds(x[one.of]) for one in self.factors])
+
+    def interior_point(self) -> Vector:
+        return np.concatenate([one.set.interior_point() for one in self.factors])
+
+
+@dataclass(frozen=True, slots=True)
+class ProductFace:
+    """The product of one face of every factor."""
+
+    factors: tuple[Factor, ...]
+    faces: tuple[Face, ...]
+
+    @property
+    def shift(self) -> Vector | None:
+        shifts = [face.shift for face in self.faces]
+        if all(shift is None for shift in shifts):
+            return None
+        return np.concatenate(
+            [
+                np.zeros(one.stop - one.start) if shift is None else shift
+                for one, shift in zip(self.factors, shifts, strict=True)
+            ]
+        )
+
+    def project(self, v: Vector) -> Vector:
+        parts = zip(self.factors, self.faces, strict=True)
+        return np.concatenate([face.project(v[..., one.of]) for one, face in parts], axis=-1)

@@ -1,0 +1,108 @@
+"""Simplices: the vectors of nonnegative elements with sum 1, one for each line of an array."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from slomodel.solve.norms import EPS, Vector, norm
+from slomodel.solve.sets.convex_set import Mask
+
+# A sum counts as 1 up to this multiple of the rounding error of adding its elements.
+OF_A_SUM = 8.0
+
+
+@dataclass(frozen=True, slots=True)
+class Simplex:
+    """{x : x ≥ 0, sum of each line along `axis` = 1} for x (n,), an array of `shape` in C order."""
+
+    shape: tuple[int, ...]
+    axis: int = -1
+
+    convex = True
+
+    def contains(self, x: Vector, slack: float = 0.0) -> bool:
+        if slack == 0.0:
+            rows = self._rows(x)
+            off = np.abs(rows.sum(axis=1) - 1.0)
+            rounding = OF_A_SUM * EPS * math.sqrt(rows.shape[1])
+            return bool((rows >= 0.0).all() and (off <= rounding).all())
+        nearest = np.empty_like(x)
+        self.project(x, nearest)
+        return norm(x - nearest) <= slack
+
+    def project(self, x: Vector, out: Vector) -> bool:
+        """The projection of Held, Wolfe & Crowder (1974): sort, and find the common shift."""
+        if self.contains(x):
+            np.copyto(out, x)
+            return False
+        rows = self._rows(x)
+        # The shift is found relative to the largest element, so that large x lose no digits.
+        rows = rows - rows.max(axis=1, keepdims=True)
+        down = -np.sort(-rows, axis=1)
+        counts = np.arange(1, rows.shape[1] + 1)
+        shifts = (np.cumsum(down, axis=1) - 1.0) / counts
+        last = np.maximum((down > shifts).sum(axis=1) - 1, 0)
+        rows = np.maximum(rows - np.take_along_axis(shifts, last[:, None], axis=1), 0.0)
+        self._write(rows / rows.sum(axis=1, keepdims=True), out)
+        return True
+
+    def tangent(self, x: Vector, v: Vector, out: Vector) -> None:
+        self._write(self._tangent(self._rows(x), self._rows(v)), out)
+
+    def _tangent(self, x: Vector, v: Vector) -> Vector:
+        """v less the shift for which its free elements and the positive ones at 0 have sum 0."""
+        zero = x <= 0.0
+        # Free elements first, then those at 0 from the largest down.
+        order = np.lexsort((-v, zero), axis=1)
+        sorted_v = np.take_along_axis(v, order, axis=1)
+        sorted_zero = np.take_along_axis(zero, order, axis=1)
+        means = np.cumsum(sorted_v, axis=1) / np.arange(1, v.shape[1] + 1)
+        before = np.concatenate([np.full((len(v), 1), -math.inf), means[:, :-1]], axis=1)
+        joins = ~sorted_zero | (sorted_v > before)
+        last = np.logical_and.accumulate(joins, axis=1).sum(axis=1) - 1
+        shift = np.take_along_axis(means, last[:, None], axis=1)
+        moved: Vector = v - shift
+        return np.where(zero, np.maximum(moved, 0.0), moved)
+
+    def face(self, x: Vector, r: Vector) -> SimplexFace:
+        rows = self._rows(x)
+        free = (rows > 0.0) | (self._tangent(rows, -self._rows(r)) > 0.0)
+        return SimplexFace(self, free)
+
+    def at_bounds(self, x: Vector) -> Mask:
+        return x <= 0.0
+
+    def interior_point(self) -> Vector:
+        return np.full(math.prod(self.shape), 1.0 / self.shape[self.axis])
+
+    def _rows(self, x: Vector) -> Vector:
+        """The lines of x (n,) as rows (n/K, K)."""
+        lines = np.moveaxis(x.reshape(self.shape), self.axis, -1)
+        return lines.reshape(-1, self.shape[self.axis])
+
+    def _write(self, rows: Vector, out: Vector) -> None:
+        array = out.reshape(self.shape)
+        lines = np.moveaxis(array, self.axis, -1)
+        lines[...] = rows.reshape(lines.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class SimplexFace:
+    """The face in which the elements in `free` (n/K, K) move, with sum 0 in every row."""
+
+    simplex: Simplex
+    free: Mask
+
+    shift = None
+
+    def project(self, v: Vector) -> Vector:
+        if v.ndim > 1:
+            return np.array([self.project(row) for row in v])
+        rows = np.where(self.free, self.simplex._rows(v), 0.0)
+        means = rows.sum(axis=1, keepdims=True) / self.free.sum(axis=1, keepdims=True)
+        out = np.empty_like(v)
+        self.simplex._write(np.where(self.free, rows - means, 0.0), out)
+        return out
