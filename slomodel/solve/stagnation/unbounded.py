@@ -48,8 +48,8 @@ def depth(f0: float) -> float:
 def falls_without_end(evaluate: Evaluator, at: Iterate, step: Vector, lowest: float) -> Halt | None:
     """Follow `at` + step, 2·step, 4·step, … (n,) while f decreases; a Halt if f is unbounded.
 
-    In a set these are the projections of the points. The evidence is a value below `lowest` within DOUBLINGS, or decreases that do not shrink until x
-    or f overflows.
+    In a set these are the projections of the points. The evidence is a value below `lowest` within
+    DOUBLINGS, or decreases that do not shrink until x or f overflows.
     """
     last, factor = at.f, 1.0
     falls: list[float] = []
