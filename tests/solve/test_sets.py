@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.optimize import lsq_linear, minimize
@@ -18,20 +18,34 @@ from slomodel.solve.run_options import RunOptions
 from slomodel.solve.sets.ball import EuclideanBall
 from slomodel.solve.sets.box import Box
 from slomodel.solve.sets.convex_set import Set
+from slomodel.solve.sets.epoch_set import EpochSet
+from slomodel.solve.sets.product import Factor, Product
+from slomodel.solve.sets.simplex import Simplex
+from slomodel.solve.sets.within_ball import WithinBall
 from slomodel.solve.subroutine import AcceptedStep, EpochRegion, Iterate
 
-SETS: list[Set] = [
+vectors = st.lists(st.floats(-1e3, 1e3), min_size=3, max_size=3).map(np.array)
+
+
+def projection(where: Set | EpochSet, x: Vector) -> Vector:
+    out = np.empty_like(x)
+    where.project(x, out)
+    return out
+
+
+BALL_AND_BOXES: list[EuclideanBall | Box] = [
     EuclideanBall(np.array([1.0, -2.0, 0.5]), 1.5),
     Box(np.array([-1.0, 0.0, -0.5]), np.array([2.0, 0.5, 3.0])),
     Box(np.array([-np.inf, 0.0, -np.inf]), np.array([1.0, np.inf, np.inf])),
 ]
-vectors = st.lists(st.floats(-1e3, 1e3), min_size=3, max_size=3).map(np.array)
-
-
-def projection(where: Set, x: Vector) -> Vector:
-    out = np.empty_like(x)
-    where.project(x, out)
-    return out
+SETS: list[Set] = [
+    *BALL_AND_BOXES,
+    Box(np.array([-1.0, 0.25, 0.0]), np.array([-1.0, 0.25, 2.0])),
+    Simplex((3,)),
+    Simplex((3, 1), 0),
+    Product((Factor(0, 1, Box(np.zeros(1), np.ones(1))), Factor(1, 3, Simplex((2,))))),
+]
+PARTS = [WithinBall(where, projection(where, np.array([0.3, 0.1, 2.0])), 0.4) for where in SETS]
 
 
 def tangent(where: Set, x: Vector, v: Vector) -> Vector:
@@ -40,9 +54,10 @@ def tangent(where: Set, x: Vector, v: Vector) -> Vector:
     return out
 
 
-@pytest.mark.parametrize("where", SETS)
+@pytest.mark.parametrize("where", [*SETS, *PARTS])
+@settings(max_examples=25)
 @given(x=vectors, y=vectors)
-def test_a_projection_is_the_nearest_point(where: Set, x: Vector, y: Vector) -> None:
+def test_a_projection_is_the_nearest_point(where: Set | WithinBall, x: Vector, y: Vector) -> None:
     """p is the projection of x exactly where ⟨x − p, y − p⟩ ≤ 0 for every y in the set."""
     nearest, other = projection(where, x), projection(where, y)
     scale = max(1.0, float(np.abs(x).max()), float(np.abs(y).max()))
@@ -52,27 +67,31 @@ def test_a_projection_is_the_nearest_point(where: Set, x: Vector, y: Vector) -> 
     assert moved == (not where.contains(x))
 
 
-@pytest.mark.parametrize("where", SETS)
+@pytest.mark.parametrize("where", [*BALL_AND_BOXES, *PARTS])
+@settings(max_examples=25)
 @given(x=vectors, g=vectors)
-def test_a_projected_step_is_the_projection_of_the_step(where: Set, x: Vector, g: Vector) -> None:
+def test_a_projected_step_is_the_projection_of_the_step(
+    where: EpochSet, x: Vector, g: Vector
+) -> None:
     x, out, gnorm = projection(where, x), np.empty(3), float(np.linalg.norm(g))
     for L in (0.01, 1.0, 1e3):
         where.project_step(x, g, gnorm, L, out)
         assert_allclose(out, projection(where, x - g / L), rtol=1e-7, atol=1e-7)
 
 
-@pytest.mark.parametrize("where", SETS[:2])
-def test_an_infinite_step_goes_where_longer_and_longer_steps_go(where: Set) -> None:
-    x, g = where.interior_point(), np.array([1.0, -2.0, 0.0])
+@pytest.mark.parametrize("where", [*BALL_AND_BOXES[:2], *PARTS])
+def test_an_infinite_step_goes_where_longer_and_longer_steps_go(where: EpochSet) -> None:
+    x, g = projection(where, np.array([0.3, 0.1, 2.0])), np.array([1.0, -2.0, 0.0])
     out = np.empty(3)
-    assert where.project_step(x, g, float(np.linalg.norm(g)), 0.0, out)
+    where.project_step(x, g, float(np.linalg.norm(g)), 0.0, out)
     assert_allclose(out, projection(where, x - 1e9 * g), rtol=1e-6)
     # Neither square of the gradient nor the step overflow.
-    assert where.project_step(x, 1e200 * g, 1e200 * float(np.linalg.norm(g)), 1e-200, out)
+    where.project_step(x, 1e200 * g, 1e200 * float(np.linalg.norm(g)), 1e-200, out)
     assert_allclose(out, projection(where, x - 1e9 * g), rtol=1e-6)
 
 
 @pytest.mark.parametrize("where", SETS)
+@settings(max_examples=25)
 @given(x=vectors, v=vectors)
 def test_a_tangent_is_the_derivative_of_the_projection(where: Set, x: Vector, v: Vector) -> None:
     """(P(x + tv) − x)/t → the projection of v on the tangent cone at x, as t falls to 0."""
@@ -81,12 +100,25 @@ def test_a_tangent_is_the_derivative_of_the_projection(where: Set, x: Vector, v:
     scale = max(1.0, float(np.abs(v).max()))
     t = 1e-7 / scale
     slope = (projection(where, x + t * v) - x) / t
-    if not (where.in_interior(x) and where.in_margin(x, 1e-5)):
+    near = isinstance(where, EuclideanBall) and where.in_interior(x) and where.in_margin(x, 1e-5)
+    if not near:
         assert_allclose(tangent(where, x, v), slope, atol=1e-5 * scale)
 
 
 @pytest.mark.parametrize("where", SETS)
-def test_interior_points_margins_and_diameters(where: Set) -> None:
+@settings(max_examples=25)
+@given(x=vectors, r=vectors)
+def test_a_face_holds_the_tangent_steepest_descent(where: Set, x: Vector, r: Vector) -> None:
+    """The projection of −r on the tangent cone lies in the face, and is that of −r on the face."""
+    x = projection(where, np.round(x, 2))
+    v = tangent(where, x, -r)
+    scale = max(1.0, float(np.abs(r).max()))
+    assert_allclose(where.face(x, r).project(v), v, atol=1e-12 * scale)
+    assert_allclose(where.face(x, r).project(-r), v, atol=1e-12 * scale)
+
+
+@pytest.mark.parametrize("where", BALL_AND_BOXES)
+def test_interior_points_margins_and_diameters(where: EuclideanBall | Box) -> None:
     x = where.interior_point()
     assert where.in_interior(x)
     assert not where.in_margin(x, 0.1)

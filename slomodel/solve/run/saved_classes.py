@@ -23,18 +23,26 @@ from slomodel.solve.facts import ObjectiveFacts
 from slomodel.solve.line_search.armijo import LineSearch
 from slomodel.solve.line_search.exact import Ray
 from slomodel.solve.line_search.initial_step import StepMemory
+from slomodel.solve.line_search.segment import SegmentSearch
 from slomodel.solve.methods.adgd import SecantLength
 from slomodel.solve.methods.agp import AGPRun
 from slomodel.solve.methods.gradient_steps import DescentRun
 from slomodel.solve.methods.ngd import FixedLength
 from slomodel.solve.methods.norm_armijo import NormArmijo, NormArmijoRun, ProvedCurvature
+from slomodel.solve.methods.projected_search import ProjectedSearch, ProjectedSearchRun
 from slomodel.solve.methods.std_armijo import StdArmijoRun
 from slomodel.solve.methods.step_rules import FreeRun
+from slomodel.solve.quadratics.dense import Damped, DenseHessian
+from slomodel.solve.quadratics.hessian import HessianProducts
+from slomodel.solve.quadratics.limited_memory import LimitedMemory
 from slomodel.solve.run.history import EpochLog, EpochRecord
 from slomodel.solve.run.run_state import RunState
 from slomodel.solve.run.saddle_escape import SaddleWatch
 from slomodel.solve.sets.ball import EuclideanBall
 from slomodel.solve.sets.box import Box
+from slomodel.solve.sets.product import Factor, Product
+from slomodel.solve.sets.simplex import Simplex
+from slomodel.solve.sets.within_ball import WithinBall
 from slomodel.solve.stagnation.curvature import Ritz
 from slomodel.solve.stagnation.resolution import Resolution
 from slomodel.solve.stagnation.stagnation import ChangeGain, RangeGain, SearchGain, Stagnation
@@ -126,6 +134,10 @@ _TABLE = (
     SavedClass(EpochRegion, "Region", created=True, upgrade=_region_with_set),
     SavedClass(EuclideanBall, "EuclideanBall", created=True),
     SavedClass(Box, "Box", created=True),
+    SavedClass(Simplex, "Simplex", created=True),
+    SavedClass(Factor, "Factor", created=True),
+    SavedClass(Product, "Product", created=True),
+    SavedClass(WithinBall, "WithinBall", created=True),
     SavedClass(ObjectiveFacts, "Facts"),
     # Lipschitz constants.
     SavedClass(Constants, "Constants", created=True),
@@ -142,6 +154,8 @@ _TABLE = (
     SavedClass(SecantLength, "ByCurvature"),
     SavedClass(NormArmijo, "NormArmijo"),
     SavedClass(NormArmijoRun, "NormArmijoRun", upgrade=_run_with_stagnation),
+    SavedClass(ProjectedSearch, "ProjectedSearch"),
+    SavedClass(ProjectedSearchRun, "ProjectedSearchRun"),
     SavedClass(StdArmijoRun, "StdArmijoRun", upgrade=_run_with_stagnation),
     # Directions and line searches.
     SavedClass(ConjugateGradient, "ConjugateGradient"),
@@ -154,8 +168,14 @@ _TABLE = (
     SavedClass(Turns, "Turns"),
     SavedClass(SecantPair, "Pair", created=True),
     SavedClass(LineSearch, "LineSearch", {"_resolution": "_floor"}),
+    SavedClass(SegmentSearch, "SegmentSearch"),
     SavedClass(StepMemory, "Memory"),
     SavedClass(Ray, "Ray"),
+    # Quadratic models.
+    SavedClass(LimitedMemory, "LimitedMemory"),
+    SavedClass(HessianProducts, "HessianProducts"),
+    SavedClass(DenseHessian, "DenseHessian"),
+    SavedClass(Damped, "Damped"),
     # Stagnation, saddles and unbounded objectives.
     SavedClass(Stagnation, "Stagnation"),
     SavedClass(Resolution, "Resolution"),

@@ -14,6 +14,8 @@ from slomodel.solve.sets.convex_set import Set
 NEAR = 4.0
 # Bisections of the multiplier; each halves the interval of its logarithm or of itself.
 HALVINGS = 200
+# Steps are shortened to this length, in units of max(1, ‖centre‖).
+FARTHEST = 1e100
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +57,13 @@ class WithinBall:
         it satisfies the conditions of the nearest point in the intersection with the multiplier μ
         of the ball.
         """
-        ray = L * (x - self.centre) - g
-        longest = self._longest(ray, L)
-        self._place(ray, longest, out)
-        if norm(np.subtract(out, self.centre)) <= self.radius:
-            return False
-        self._on_ray(ray, longest, out)
+        with np.errstate(over="ignore"):
+            ray = L * (x - self.centre) - g
+            longest = self._longest(ray, L)
+            self._place(ray, longest, out)
+            if norm(np.subtract(out, self.centre)) <= self.radius:
+                return False
+            self._on_ray(ray, longest, out)
         return True
 
     def step_within(self, x: Vector, g: Vector, L: float, out: Vector) -> None:
@@ -69,9 +72,10 @@ class WithinBall:
         self._place(ray, self._longest(ray, L), out)
 
     def _longest(self, ray: Vector, L: float) -> float:
-        """1/L, or less so that no element of the point at that distance along `ray` overflows."""
-        farthest = LARGEST / 4.0 / max(norm(ray), 1.0)
-        return min(1.0 / L if L > 0.0 else farthest, farthest)
+        """1/L, or less if only the direction of the ray is left at that distance."""
+        size = norm(ray)
+        farthest = FARTHEST * max(1.0, norm(self.centre)) / size if size > 0.0 else LARGEST
+        return min(1.0 / L if L > 0.0 else LARGEST, farthest, LARGEST)
 
     def _place(self, ray: Vector, t: float, out: Vector) -> None:
         np.multiply(ray, t, out=out)

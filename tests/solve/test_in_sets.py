@@ -1,0 +1,261 @@
+"""Runs in sets: optimality against SciPy, feasibility of every evaluation, endings and refusals."""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.optimize import minimize, nnls
+from solve.objectives import Vector
+
+from slomodel.errors import DomainError, StartWarning
+from slomodel.solve import Functions, Solution, Status, solve
+from slomodel.solve.facts import ObjectiveFacts, Product
+from slomodel.solve.objective import CurvedFunctions
+from slomodel.solve.sets.ball import EuclideanBall
+from slomodel.solve.sets.box import Box
+from slomodel.solve.sets.convex_set import Set
+from slomodel.solve.sets.product import Factor
+from slomodel.solve.sets.product import Product as ProductSet
+from slomodel.solve.sets.simplex import Simplex
+
+METHODS: list[tuple[str, dict[str, object]]] = [
+    ("auto", {}),
+    ("pgd", {"lipschitz": "sampled"}),
+    ("tgd", {"lipschitz": "sampled"}),
+    ("gd", {"lipschitz": "sampled"}),
+    *(
+        ("norm-armijo", {"direction": direction})
+        for direction in ("gradient", "lbfgs", "newton-cg", "newton", "gauss-newton")
+    ),
+    ("norm-armijo", {"direction": "gradient", "initial_step": "full"}),
+]
+
+
+def feasible(where: Set, x: Vector) -> bool:
+    """Whether x (n,) is in the set: exactly in a box, and up to rounding in others."""
+    if isinstance(where, ProductSet):
+        return all(feasible(one.set, x[one.of]) for one in where.factors)
+    return where.contains(x, 0.0 if isinstance(where, Box) else 4e-16)
+
+
+@dataclass
+class LeastSquares:
+    """½‖Ax − b‖², which raises an error at a point outside the set."""
+
+    A: Vector
+    b: Vector
+    where: Set
+
+    facts = ObjectiveFacts(curvature=True, squares=True, degree=2)
+    eps = float(np.finfo(float).eps)
+
+    @property
+    def n(self) -> int:
+        return self.A.shape[1]
+
+    def load(self, product: Product) -> None:
+        pass
+
+    def value(self, x: Vector) -> float:
+        assert feasible(self.where, x)
+        return 0.5 * float(np.sum((self.A @ x - self.b) ** 2))
+
+    def value_and_gradient(self, x: Vector, out: Vector | None = None) -> tuple[float, Vector]:
+        g = self.A.T @ (self.A @ x - self.b)
+        return self.value(x), g
+
+    def hvp(self, x: Vector, v: Vector) -> Vector:
+        assert feasible(self.where, x)
+        return self.A.T @ (self.A @ v)
+
+    gauss_newton = hvp
+
+
+def problem(where: Set, n: int = 8) -> LeastSquares:
+    rng = np.random.default_rng(5)
+    return LeastSquares(rng.standard_normal((3 * n, n)), 3.0 * rng.standard_normal(3 * n), where)
+
+
+NONNEGATIVE = Box(np.zeros(8), np.full(8, np.inf))
+SIMPLEX = Simplex((8,))
+BALL = EuclideanBall(np.full(8, 0.1), 0.3)
+ROWS = Simplex((2, 4))
+MIXED = ProductSet(
+    (
+        Factor(0, 3, Box(np.array([-np.inf, 0.0, 0.2]), np.array([0.1, np.inf, 0.2]))),
+        Factor(3, 6, Simplex((3,))),
+        Factor(6, 8, EuclideanBall(np.zeros(2), 0.3)),
+    )
+)
+SETS = {"x >= 0": NONNEGATIVE, "simplex": SIMPLEX, "ball": BALL, "rows": ROWS, "mixed": MIXED}
+
+
+def least(where: Set) -> float:
+    """The least value over the set, by SciPy's SLSQP."""
+    f = problem(where)
+    ones = [(0, 8)] if where is SIMPLEX else [(0, 4), (4, 8)]
+    if where is NONNEGATIVE:
+        return 0.5 * float(nnls(f.A, f.b)[1]) ** 2
+    bounds = [(0.0, 1.0)] * 8
+    constraints: list[dict[str, object]] = [
+        {"type": "eq", "fun": lambda x, a=a, b=b: x[a:b].sum() - 1.0} for a, b in ones
+    ]
+    if where is BALL:
+        bounds = [(None, None)] * 8
+        constraints = [{"type": "ineq", "fun": lambda x: 0.09 - np.sum((x - 0.1) ** 2)}]
+    if where is MIXED:
+        bounds = [(None, 0.1), (0.0, None), (0.2, 0.2), *[(0.0, 1.0)] * 3, *[(None, None)] * 2]
+        constraints = [
+            {"type": "eq", "fun": lambda x: x[3:6].sum() - 1.0},
+            {"type": "ineq", "fun": lambda x: 0.09 - np.sum(x[6:] ** 2)},
+        ]
+    found = minimize(
+        lambda x: 0.5 * float(np.sum((f.A @ x - f.b) ** 2)),
+        where.interior_point(),
+        jac=lambda x: f.A.T @ (f.A @ x - f.b),
+        method="SLSQP",
+        bounds=bounds,
+        constraints=constraints,
+        options={"ftol": 1e-15, "maxiter": 500},
+    )
+    return float(found.fun)
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize(("method", "options"), METHODS)
+def test_every_method_finds_the_minimum_and_stays_in_the_set(
+    name: str, method: str, options: dict[str, object]
+) -> None:
+    where = SETS[name]
+    inside: list[bool] = []
+    found = solve(
+        problem(where),
+        where.interior_point(),
+        method=method,
+        within=where,
+        verify=True,
+        callback=lambda state: inside.append(feasible(where, state.x)),
+        **options,
+    )
+    assert found.status is Status.converged, found.message
+    assert all(inside)
+    assert found.fun - least(where) <= 1e-9 * abs(found.fun)
+    assert found.certificate is not None
+    assert found.certificate.holds, found.certificate.summary
+    f = problem(where)
+    step = found.x - f.A.T @ (f.A @ found.x - f.b)
+    where.project(step, step)
+    assert_allclose(found.gradient_norm, np.linalg.norm(step - found.x), atol=1e-12)
+    assert "projected gradient" in found.message
+
+
+@pytest.mark.parametrize("method", ["agp", "bpg", "ngd", "adgd", "std-armijo"])
+def test_methods_without_a_theory_for_sets_say_why(method: str) -> None:
+    with pytest.raises(DomainError, match=f"{method} does not keep to sets: "):
+        solve(problem(SIMPLEX), SIMPLEX.interior_point(), method=method, within=SIMPLEX)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"method": "pgd", "D": "auto"},
+        {"line_search": "exact"},
+        {"direction": "cg"},
+        {"direction": "lbfgs/newton"},
+        {"second_order": True},
+    ],
+)
+def test_options_that_leave_the_set_are_refused(options: dict[str, object]) -> None:
+    with pytest.raises(DomainError):
+        solve(problem(SIMPLEX), SIMPLEX.interior_point(), within=SIMPLEX, **options)
+
+
+def test_differences_of_gradients_would_leave_the_set() -> None:
+    f = problem(NONNEGATIVE)
+    plain = Functions(f.value, lambda x: f.value_and_gradient(x)[1], 8)
+    with pytest.raises(DomainError, match="would leave the set"):
+        solve(plain, np.ones(8), within=NONNEGATIVE, direction="newton-cg")
+    curved = CurvedFunctions(plain, f.hvp)
+    found = solve(curved, np.ones(8), within=NONNEGATIVE, direction="newton-cg")
+    assert found.status is Status.converged
+
+
+def test_a_start_outside_is_moved_to_the_nearest_point_with_a_warning() -> None:
+    with pytest.warns(StartWarning, match="moved by 5"):
+        found = solve(
+            problem(NONNEGATIVE),
+            np.array([-3.0, 1, 1, -4.0, 1, 1, 1, 1]),
+            within=NONNEGATIVE,
+            max_iter=0,
+        )
+    assert_allclose(found.x, [0, 1, 1, 0, 1, 1, 1, 1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        solve(problem(SIMPLEX), np.full(8, 0.1250000000000001), within=SIMPLEX)
+
+
+def test_fixed_variables_stay_exactly_where_they_are() -> None:
+    low = np.array([0.0, 0.7, -1.0, 0.1, 0.0, 0.0, 0.0, 0.3])
+    high = np.array([1.0, 0.7, -1.0, 0.1, 1.0, 1.0, 1.0, 0.3])
+    where = Box(low, high)
+    found = solve(problem(where), where.interior_point(), method="auto", within=where)
+    assert found.status is Status.converged
+    fixed = low == high
+    assert np.array_equal(found.x[fixed], low[fixed])
+    everything = Box(low, low)
+    assert solve(problem(everything), low, within=everything).status is Status.converged
+
+
+def linear(c: Vector) -> Functions:
+    return Functions(lambda x: float(c @ x), lambda x: c.copy(), len(c))
+
+
+@pytest.mark.parametrize("method", ["auto", "norm-armijo"])
+def test_an_objective_without_a_minimum_over_the_set_is_unbounded(method: str) -> None:
+    where = Box(np.zeros(3), np.full(3, np.inf))
+    found = solve(linear(np.array([1.0, -1.0, 0.0])), np.ones(3), method=method, within=where)
+    assert found.status is Status.unbounded
+    vertex = solve(linear(np.array([1.0, 2.0, 0.0])), np.ones(3), method=method, within=where)
+    assert vertex.status is Status.converged
+    assert_allclose(vertex.x, [0.0, 0.0, 1.0])
+
+
+def test_a_wrong_gradient_is_no_success() -> None:
+    where = Box(np.zeros(2), np.full(2, 10.0))
+    f = Functions(lambda x: float(np.sum((x - 3.0) ** 2)), lambda x: 6.0 - 2.0 * x, 2)
+    found = solve(f, np.ones(2), method="auto", within=where)
+    assert found.status in (Status.not_descent, Status.line_search_stalled)
+
+
+def test_a_kink_is_no_success_either() -> None:
+    where = Box(np.zeros(2), np.full(2, 10.0))
+    f = Functions(
+        lambda x: abs(x[0] - 1.0) + x[1],
+        lambda x: np.array([1.0 if x[0] > 1.0 else -1.0, 1.0]),
+        2,
+    )
+    found = solve(f, np.array([3.3, 2.0]), method="auto", within=where)
+    assert found.status is not Status.converged
+
+
+def resumed(tmp_path: Path, options: dict[str, object]) -> tuple[Solution, Solution]:
+    """A run at once, and the same run in two parts."""
+    where, file = MIXED, tmp_path / "run.npz"
+    run: Callable[..., Solution] = solve
+    f, x0 = problem(where), where.interior_point()
+    whole = run(f, x0, within=where, **options)
+    run(f, x0, within=where, checkpoint=file, max_iter=4, **options)
+    return whole, run(f, None, within=where, resume=file, max_iter=100_000, **options)
+
+
+@pytest.mark.parametrize(("method", "options"), METHODS)
+def test_a_run_in_a_set_is_resumed_to_the_bit(
+    tmp_path: Path, method: str, options: dict[str, object]
+) -> None:
+    whole, parts = resumed(tmp_path, {"method": method, **options})
+    assert np.array_equal(whole.x, parts.x)
+    assert whole.nit == parts.nit
