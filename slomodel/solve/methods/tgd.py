@@ -15,11 +15,11 @@ from slomodel.solve.methods.ball import (
 )
 from slomodel.solve.methods.context import MethodContext
 from slomodel.solve.methods.gradient_steps import DescentRun
-from slomodel.solve.methods.projected_steps import truncate_projected
-from slomodel.solve.norms import Vector
+from slomodel.solve.norms import Vector, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.options import bad_value
 from slomodel.solve.sets.convex_set import Set
+from slomodel.solve.sets.within_ball import WithinBall
 from slomodel.solve.subroutine import ConstantsOver, EpochRegion, Iterate, TheoremInequality
 from slomodel.solve.verify.inequalities import of_gradient_steps
 
@@ -73,6 +73,26 @@ def truncate(current: Iterate, region: EpochRegion, out: Vector) -> bool:
     else:
         np.divide(current.g, -L1, out=out)
     out += current.x
+    return cut
+
+
+def truncate_projected(current: Iterate, region: EpochRegion, out: Vector) -> bool:
+    """Write x + s(P(x − ∇f/L1) − x) with s = min(1, d/‖·‖) into `out` (n,); True if s < 1.
+
+    P is the projection on the set of the variables, which holds the whole segment.
+    """
+    d, L1, where = region.d, region.L1, region.set
+    assert L1 is not None
+    assert isinstance(where, WithinBall)
+    where.step_within(current.x, current.g, L1, out)
+    out -= current.x
+    length = norm(out)
+    cut = length > d
+    if cut:
+        out *= d / length
+    out += current.x
+    # Rounding alone may have left the set.
+    where.within.project(out, out)
     return cut
 
 
