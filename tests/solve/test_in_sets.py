@@ -18,8 +18,7 @@ from slomodel.solve.objective import CurvedFunctions
 from slomodel.solve.sets.ball import EuclideanBall
 from slomodel.solve.sets.box import Box
 from slomodel.solve.sets.convex_set import Set
-from slomodel.solve.sets.product import Factor
-from slomodel.solve.sets.product import Product as ProductSet
+from slomodel.solve.sets.product import ProductSet, SetPart
 from slomodel.solve.sets.simplex import Simplex
 
 METHODS: list[tuple[str, dict[str, object]]] = [
@@ -38,7 +37,7 @@ METHODS: list[tuple[str, dict[str, object]]] = [
 def feasible(where: Set, x: Vector) -> bool:
     """Whether x (n,) is in the set: exactly in a box, and up to rounding in others."""
     if isinstance(where, ProductSet):
-        return all(feasible(one.set, x[one.of]) for one in where.factors)
+        return all(feasible(one.set, x[one.of]) for one in where.parts)
     return where.contains(x, 0.0 if isinstance(where, Box) else 4e-16)
 
 
@@ -86,9 +85,9 @@ BALL = EuclideanBall(np.full(8, 0.1), 0.3)
 ROWS = Simplex((2, 4))
 MIXED = ProductSet(
     (
-        Factor(0, 3, Box(np.array([-np.inf, 0.0, 0.2]), np.array([0.1, np.inf, 0.2]))),
-        Factor(3, 6, Simplex((3,))),
-        Factor(6, 8, EuclideanBall(np.zeros(2), 0.3)),
+        SetPart(0, 3, Box(np.array([-np.inf, 0.0, 0.2]), np.array([0.1, np.inf, 0.2]))),
+        SetPart(3, 6, Simplex((3,))),
+        SetPart(6, 8, EuclideanBall(np.zeros(2), 0.3)),
     )
 )
 SETS = {"x >= 0": NONNEGATIVE, "simplex": SIMPLEX, "ball": BALL, "rows": ROWS, "mixed": MIXED}

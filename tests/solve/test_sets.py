@@ -19,7 +19,7 @@ from slomodel.solve.sets.ball import EuclideanBall
 from slomodel.solve.sets.box import Box
 from slomodel.solve.sets.convex_set import Set
 from slomodel.solve.sets.epoch_set import EpochSet
-from slomodel.solve.sets.product import Factor, Product
+from slomodel.solve.sets.product import ProductSet, SetPart
 from slomodel.solve.sets.simplex import Simplex
 from slomodel.solve.sets.within_ball import WithinBall
 from slomodel.solve.subroutine import AcceptedStep, EpochRegion, Iterate
@@ -43,7 +43,7 @@ SETS: list[Set] = [
     Box(np.array([-1.0, 0.25, 0.0]), np.array([-1.0, 0.25, 2.0])),
     Simplex((3,)),
     Simplex((3, 1), 0),
-    Product((Factor(0, 1, Box(np.zeros(1), np.ones(1))), Factor(1, 3, Simplex((2,))))),
+    ProductSet((SetPart(0, 1, Box(np.zeros(1), np.ones(1))), SetPart(1, 3, Simplex((2,))))),
 ]
 PARTS = [WithinBall(where, projection(where, np.array([0.3, 0.1, 2.0])), 0.4) for where in SETS]
 

@@ -40,7 +40,7 @@ from slomodel.solve.run.run_state import RunState
 from slomodel.solve.run.saddle_escape import SaddleWatch
 from slomodel.solve.sets.ball import EuclideanBall
 from slomodel.solve.sets.box import Box
-from slomodel.solve.sets.product import Factor, Product
+from slomodel.solve.sets.product import ProductSet, SetPart
 from slomodel.solve.sets.simplex import Simplex
 from slomodel.solve.sets.within_ball import WithinBall
 from slomodel.solve.stagnation.curvature import Ritz
@@ -135,8 +135,8 @@ _TABLE = (
     SavedClass(EuclideanBall, "EuclideanBall", created=True),
     SavedClass(Box, "Box", created=True),
     SavedClass(Simplex, "Simplex", created=True),
-    SavedClass(Factor, "Factor", created=True),
-    SavedClass(Product, "Product", created=True),
+    SavedClass(SetPart, "SetPart", created=True),
+    SavedClass(ProductSet, "ProductSet", created=True),
     SavedClass(WithinBall, "WithinBall", created=True),
     SavedClass(ObjectiveFacts, "Facts"),
     # Lipschitz constants.

@@ -11,7 +11,7 @@ from slomodel.solve.sets.convex_set import Face, Mask, Set
 
 
 @dataclass(frozen=True, slots=True)
-class Factor:
+class SetPart:
     """The set of the elements `start` to `stop` of x."""
 
     start: int
@@ -24,49 +24,49 @@ class Factor:
 
 
 @dataclass(frozen=True, slots=True)
-class Product:
-    """{x : the elements of every factor are in its set}; the factors cover x (n,) in order."""
+class ProductSet:
+    """{x : the elements of every part are in its set}; the parts cover x (n,) in order."""
 
-    factors: tuple[Factor, ...]
+    parts: tuple[SetPart, ...]
 
     @property
     def convex(self) -> bool:
-        return all(one.set.convex for one in self.factors)
+        return all(one.set.convex for one in self.parts)
 
     def contains(self, x: Vector, slack: float = 0.0) -> bool:
         if slack == 0.0:
-            return all(one.set.contains(x[one.of]) for one in self.factors)
+            return all(one.set.contains(x[one.of]) for one in self.parts)
         nearest = np.empty_like(x)
         self.project(x, nearest)
         return norm(x - nearest) <= slack
 
     def project(self, x: Vector, out: Vector) -> bool:
         moved = False
-        for one in self.factors:
+        for one in self.parts:
             moved |= one.set.project(x[one.of], out[one.of])
         return moved
 
     def tangent(self, x: Vector, v: Vector, out: Vector) -> None:
-        for one in self.factors:
+        for one in self.parts:
             one.set.tangent(x[one.of], v[one.of], out[one.of])
 
     def face(self, x: Vector, r: Vector) -> ProductFace:
         return ProductFace(
-            self.factors, tuple(one.set.face(x[one.of], r[one.of]) for one in self.factors)
+            self.parts, tuple(one.set.face(x[one.of], r[one.of]) for one in self.parts)
         )
 
     def at_bounds(self, x: Vector) -> Mask:
-        return np.concatenate([one.set.at_bounds(x[one.of]) for one in self.factors])
+        return np.concatenate([one.set.at_bounds(x[one.of]) for one in self.parts])
 
     def interior_point(self) -> Vector:
-        return np.concatenate([one.set.interior_point() for one in self.factors])
+        return np.concatenate([one.set.interior_point() for one in self.parts])
 
 
 @dataclass(frozen=True, slots=True)
 class ProductFace:
-    """The product of one face of every factor."""
+    """The product of one face of every part."""
 
-    factors: tuple[Factor, ...]
+    parts: tuple[SetPart, ...]
     faces: tuple[Face, ...]
 
     @property
@@ -77,10 +77,10 @@ class ProductFace:
         return np.concatenate(
             [
                 np.zeros(one.stop - one.start) if shift is None else shift
-                for one, shift in zip(self.factors, shifts, strict=True)
+                for one, shift in zip(self.parts, shifts, strict=True)
             ]
         )
 
     def project(self, v: Vector) -> Vector:
-        parts = zip(self.factors, self.faces, strict=True)
-        return np.concatenate([face.project(v[..., one.of]) for one, face in parts], axis=-1)
+        pairs = zip(self.parts, self.faces, strict=True)
+        return np.concatenate([face.project(v[..., one.of]) for one, face in pairs], axis=-1)
