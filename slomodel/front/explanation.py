@@ -27,8 +27,9 @@ def explanation(problem: Problem, binding: Binding, changes: Sequence[Change] = 
     if problem.vector is not None:
         lines.append(f"variables  {problem.vector.name}: {len(problem.variables)} numbers")
     else:
-        named = ((variable.name, show_shape(variable.shape)) for variable in problem.variables)
-        lines += [f"variable   {name} {shape}" for name, shape in named]
+        for variable in problem.variables:
+            inside = "" if variable.set is None else f" {variable.set.text}"
+            lines.append(f"variable   {variable.name} {show_shape(variable.shape)}{inside}")
     for declaration in problem.data:
         state = "missing" if declaration.name in binding.missing else "given"
         lines.append(f"data       {declaration.name} {show_shape(declaration.shape)}, {state}")

@@ -28,7 +28,10 @@ _BARE = re.compile(r"[\w-]{1,255}")
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """All that determines a model; a pickle stores this, and loading compiles the model again."""
+    """All that determines a model; a pickle stores this, and loading compiles the model again.
+
+    `unconstrained`: the model is that in unconstrained variables.
+    """
 
     source: SourceText | SymPySource
     folder: Path | None
@@ -37,6 +40,7 @@ class Recipe:
     backend: str
     dtype: str = "float64"
     rewrites: tuple[str, ...] = ()
+    unconstrained: bool = False
 
     def problem(self) -> Problem:
         """The problem that the source states, parsed again."""

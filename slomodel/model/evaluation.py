@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +17,7 @@ from slomodel.front.data.points import FLOAT64, Point, Vector, VectorLayout, sta
 from slomodel.front.source import Recipe
 from slomodel.ir.expr import Input
 from slomodel.model.plans import Plans
+from slomodel.model.unconstrained import UserCoordinates
 from slomodel.model.waiting import waiting
 from slomodel.problem import Problem
 from slomodel.solve.options import whole
@@ -85,7 +87,10 @@ class Evaluating:
         """A start (n,), drawn from the distributions in the model's `init`s."""
         whole("seed", seed, 0)
         self._binding.require_sizes()
-        return start(self._problem, self._binding, seed)
+        coordinates = self._coordinates
+        if coordinates is None:
+            return start(self._problem, self._binding, seed)
+        return coordinates.start(seed)
 
     def value(self, x: Point) -> float:
         """The objective at x (n,)."""
@@ -127,6 +132,12 @@ class Evaluating:
             raise DomainError(Diagnostic("E320", message, help="use hvp(x, v), its product with v"))
         matrix: Vector = np.array([self.hvp(point, unit) for unit in np.eye(point.size)])
         return 0.5 * (matrix + matrix.T)
+
+    @cached_property
+    def _coordinates(self) -> UserCoordinates | None:
+        """The layouts in x and in u; None for a model without open sets."""
+        change = self._plans.change
+        return None if change is None else UserCoordinates(change, self._binding)
 
     def _function(self, name: EntryName) -> Evaluate:
         self._binding.require_data()

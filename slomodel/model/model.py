@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import sympy as sp
 from slomodel.codegen.automatic import Automatic
 from slomodel.codegen.runtime import threads as limited
 from slomodel.errors import Diagnostic, MissingRule
-from slomodel.front.data.bind import bind
+from slomodel.front.data.bind import bind, counted
 from slomodel.front.data.points import Point, Vector
 from slomodel.front.explanation import explanation, warn
 from slomodel.front.lints.gradient_check import gradient_deviation
@@ -51,7 +51,9 @@ class Model(Evaluating):
         binding = bind(problem, recipe.data, recipe.dims, recipe.folder)
         target, precision = backend_of(recipe.backend), precision_of(recipe.dtype)
         plans = Plans(problem, recipe.rewrites, precision)
-        return cls(problem, binding, plans.compiled(binding, target), plans, recipe)
+        own = replace(recipe, unconstrained=False)
+        model = cls(problem, binding, plans.compiled(binding, target), plans, own)
+        return model.unconstrained if recipe.unconstrained else model
 
     def __reduce__(self) -> tuple[Callable[..., Model], tuple[object, ...]]:
         return Model.of, (self._recipe,)
@@ -70,6 +72,38 @@ class Model(Evaluating):
         compiled = self._plans.compiled(binding, self._compiled.target, self._compiled)
         warn(kinks_of_data(self._problem, binding), strict=False)
         return Model(self._problem, binding, compiled, self._plans, recipe)
+
+    @cached_property
+    def unconstrained(self) -> Model:
+        """The model in variables u without open sets, f(x(u)); the model itself if it has none.
+
+        It has the same names; a variable in a simplex has one element fewer along its axis, and
+        triangular and correlation matrices are vectors of their free elements. There is no Jacobian
+        term, so that the minima are those of the model. This is the function that `solve`
+        minimises: the constants of the solver, and `gtol`, are in u. Closed sets remain.
+        """
+        change, plans = self._plans.change, self._plans.unconstrained
+        if change is None:
+            return self
+        binding = counted(change.problem, self._binding)
+        compiled = plans.latest(binding, self._compiled.target)
+        recipe = replace(self._recipe, unconstrained=True)
+        return Model(change.problem, binding, compiled, plans, recipe)
+
+    def to_unconstrained(self, x: Point) -> Vector:
+        """The point u (m,) of `unconstrained` for a point x (n,) inside all open sets.
+
+        Raises DomainError for a point outside.
+        """
+        vector = self._vectors.vector(x)
+        coordinates = self._coordinates
+        return vector.copy() if coordinates is None else coordinates.to_free(vector, "x")
+
+    def from_unconstrained(self, u: Point) -> Vector:
+        """The point x (n,) for a point u (m,) of `unconstrained`."""
+        vector = self.unconstrained._vectors.vector(u, "u")
+        coordinates = self._coordinates
+        return vector.copy() if coordinates is None else coordinates.to_user(vector)
 
     def solve(
         self,
@@ -126,30 +160,45 @@ class Model(Evaluating):
             alone = {"x0": x0, "checkpoint": checkpoint, "resume": resume, "callback": callback}
             checked, _ = RunOptions.of({**run_options, "sense": sense})
             return from_starts(run, self.x0, Starts(starts, workers, checked, progress), alone)
-        first = None if x0 is None else start_point(x0, self._vectors)
+        inner = self.unconstrained
+        first = None if x0 is None else self._first(x0, "x0")
         if resume is None and first is None:
-            first = self.x0(seed)
+            first = self._first(self.x0(seed), "the start")
         from slomodel.model.proofs import Prover
 
-        compiled, smooth = self._compiled, self._plans.smooth(self._binding)
-        objective = CompiledObjective(
-            self.n, self._function, compiled.derivatives, smooth, compiled.precision
-        )
         with limited(threads):
             return solve(
-                objective,
+                inner._objective(),
                 first,
                 method=method,
                 sense=sense,
                 callback=callback,
                 progress=progress,
                 unpack=self.unpack,
-                diagnose=self._diagnose,
-                prove=Prover(self._setting),
+                user=None if self._coordinates is None else self._coordinates.to_user,
+                diagnose=inner._diagnose,
+                prove=Prover(inner._setting),
                 checkpoint=checkpoint,
                 resume=resume,
                 **run_options,
             )
+
+    def _objective(self) -> CompiledObjective:
+        compiled, smooth = self._compiled, self._plans.smooth(self._binding)
+        return CompiledObjective(
+            self.n, self._function, compiled.derivatives, smooth, compiled.precision
+        )
+
+    def _first(self, x0: Point | Solution, what: str) -> Vector:
+        """The start of the solver, in unconstrained variables."""
+        first = start_point(x0, self._vectors)
+        if self._coordinates is None:
+            return first
+        if isinstance(x0, Solution) and x0.unconstrained is not None:
+            u = x0.unconstrained
+            if u.shape == (self.unconstrained.n,):
+                return u
+        return self._coordinates.to_free(first, what)
 
     def source(self, target: str = "auto") -> str:
         """Source of a standalone module with `value(x, data)`, `gradient`, … (see its docstring).
@@ -276,7 +325,7 @@ class Model(Evaluating):
 def _check_sets(problem: Problem) -> None:
     """Raise MissingRule for a variable in a set that the solvers cannot keep to."""
     for one in problem.variables:
-        if one.set is not None:
+        if one.set is not None and not one.set.is_open:
             message = f"`{one.name} {one.set.text}`: the solvers do not keep to this set yet"
             remedy = "declare an open set, such as `> 0` or `(0, 1)`, or none"
             raise MissingRule(Diagnostic("E250", message, one.set.span, help=remedy))

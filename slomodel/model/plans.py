@@ -16,6 +16,7 @@ from slomodel.codegen.target import Target
 from slomodel.front.data.bind import Binding
 from slomodel.front.lints.kinks import kinks_depend_on_data, smoothness
 from slomodel.ir.expr import Expr, Input
+from slomodel.model.unconstrained import ChangeOfVariables, change_of
 from slomodel.problem import DataDeclaration, Problem
 from slomodel.rewrite import Change, Facts, Optimized, optimized
 from slomodel.solve.options import choice
@@ -85,8 +86,22 @@ class Plans:
         self._variables = problem.inputs
         self._precision: Precision = precision
         self._lock = threading.RLock()
+        self._compiled: Compiled | None = None
         self._latest: list[tuple[Optimized, Derivatives]] = []
         self.written = Derivatives(problem.objective, self._variables, known_of(problem))
+
+    @cached_property
+    def change(self) -> ChangeOfVariables | None:
+        """The change of variables onto the open sets that the problem declares, if any."""
+        has_open = any(change_of(one) is not None for one in self._problem.variables)
+        return ChangeOfVariables(self._problem) if has_open else None
+
+    @cached_property
+    def unconstrained(self) -> Plans:
+        """Plans of the problem in unconstrained variables."""
+        if self.change is None:
+            return self
+        return Plans(self.change.problem, self._rewrites, self._precision)
 
     def smooth(self, binding: Binding) -> bool:
         """Whether the objective is proved continuously differentiable for these data."""
@@ -124,6 +139,12 @@ class Plans:
         whole = {d.node: frozenset({"whole"}) for d in problem.data if d.is_whole}
         attributes = {d.node: d.attributes for d in problem.data if d.attributes} | whole
         return Compiled(*own, self._precision, defaults, made, attributes)
+
+    def latest(self, binding: Binding, target: Target) -> Compiled:
+        """The kernels of a binding: those of the latest one if they are suitable."""
+        with self._lock:
+            self._compiled = self.compiled(binding, target, self._compiled)
+            return self._compiled
 
     def changes(self, binding: Binding) -> tuple[Change, ...]:
         """The changes that the passes made for a binding."""

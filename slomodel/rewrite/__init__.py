@@ -12,7 +12,7 @@ from slomodel.rewrite.passes import (
     optimized,
 )
 from slomodel.rewrite.rolling import Rolled
-from slomodel.rewrite.stable import rewritten, stable
+from slomodel.rewrite.stable import carried, composed, rewritten, stable
 from slomodel.rewrite.symmetry import Joint
 from slomodel.rewrite.work import work_once
 
@@ -25,7 +25,9 @@ __all__ = [
     "Optimized",
     "Pass",
     "Rolled",
+    "carried",
     "chosen",
+    "composed",
     "formulated",
     "optimized",
     "rewritten",

@@ -7,7 +7,7 @@ rounding errors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from slomodel.functions import div, log, log1p, mul, sqrt
@@ -37,7 +37,7 @@ def rewritten(root: Expr) -> Mapping[Expr, Expr]:
     logarithms = Logarithms(shared)
     rules: dict[ScalarFunction, tuple[Rule, ...]] = {
         log: (log_softmax, logarithms.of_sum, elementwise, logarithms.of_scaled_sum),
-        log1p: (logarithms.of_one_more,),
+        log1p: (elementwise, logarithms.of_one_more),
         sqrt: (elementwise, Roots(shared).square_root),
         div: (elementwise, soft_quotient),
         mul: (elementwise, merged_constants),
@@ -74,6 +74,20 @@ def _better(node: Expr, rules: Mapping[ScalarFunction, tuple[Rule, ...]]) -> Exp
         if found is not None:
             return build.broadcast(found, (), node.shape) if not found.rank else found
     return None
+
+
+def composed(roots: Sequence[Expr], values: Mapping[Expr, Expr]) -> dict[Expr, Expr]:
+    """Maps each node under the roots to the node over `values` in place of its operands.
+
+    The keys of `values` are replaced by others of the same shape, and what is above them is
+    constructed again in canonical form.
+    """
+    done: dict[Expr, Expr] = {}
+    for node in postorder(*roots):
+        operands = tuple(done[operand] for operand in node.operands)
+        same = operands == node.operands
+        done[node] = values.get(node) or (node if same else _remade(node, operands))
+    return done
 
 
 def carried(notes: Mapping[Expr, _Note], became: Mapping[Expr, Expr]) -> dict[Expr, _Note]:

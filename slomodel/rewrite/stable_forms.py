@@ -96,6 +96,7 @@ FORMS: tuple[Form, ...] = (
     Form(log(exp(x)), x),
     Form(log(add(1.0, x)), log1p(x)),
     Form(log(sub(1.0, x)), log1p(neg(x))),
+    Form(log1p(mul(c, sigmoid(x))), neg(softplus(x)), lambda m: m[c] == -1.0),
     # Differences that cancel, and rectifiers.
     Form(add(mul(c, exp(x)), d), mul(c, expm1(x)), lambda m: m[d] == -m[c]),
     Form(add(mul(c, square(tanh(x))), d), mul(d, sech2(x)), lambda m: m[d] == -m[c]),

@@ -6,6 +6,7 @@ import math
 import os
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,6 +36,7 @@ from slomodel.solve.verify.certificate import Certifier
 
 Variables = Mapping[str, NDArray[np.float64]]
 Unpack = Callable[[Vector], Variables]
+View = Callable[[Vector], Vector]
 Diagnose = Callable[[Vector], str | None]
 
 # A start this many roundings from the set is moved without a warning.
@@ -50,6 +52,7 @@ def solve(
     callback: Callback | None = None,
     progress: Progress | bool | None = None,
     unpack: Unpack | None = None,
+    user: View | None = None,
     diagnose: Diagnose | None = None,
     prove: Prove | ProofSource | None = None,
     within: Set | None = None,
@@ -64,7 +67,8 @@ def solve(
     or True for a live line if standard error is a terminal.
 
     `options` are those of every run (`RunOptions`) and of the method (`METHODS`); None means the
-    default of a method's option. `unpack` splits x into the arrays of `Solution.variables`;
+    default of a method's option. `unpack` splits x into the arrays of `Solution.variables`; `user`
+    maps a point of the solver to the x that callbacks and the Solution show, if they differ;
     `diagnose` describes in a sentence where a point is not finite; `prove` bounds the constants
     over balls. All iterates stay in the set `within`: x0 is moved to its nearest point, and ‖∇f‖ is
     replaced by ‖x − P(x − ∇f)‖, P the projection on the set. A run that does not converge returns a
@@ -83,7 +87,7 @@ def solve(
     proofs = None if prove is None else Clocked(proof_source(prove))
     evaluate = Evaluator(objective, trajectory.run, within)
     display = display_of(progress, trajectory.run.max_time)
-    monitor = Monitor(evaluate, callback, display)
+    monitor = Monitor(evaluate, callback, display, user)
     point = unknown(start) if saved is None else saved.point
     run = RunState(point, trajectory.run, proofs=proofs, facts=compiled_facts(objective))
     subroutine, lipschitz, watch = _set_up(trajectory, objective, start, evaluate, run)
@@ -100,8 +104,14 @@ def solve(
         run.detail = (diagnose and diagnose(start)) or what_is_not_finite(run.current)
     elif diagnose:
         run.detail = f"{run.detail} {_nonfinite_points(run, evaluate, diagnose)}".strip()
-    variables = unpack(run.current.x.copy()) if unpack else {}
-    return outcome(run, evaluate, monitor, subroutine, lipschitz, variables)
+    solution = outcome(run, evaluate, monitor, subroutine, lipschitz)
+    if user is not None:
+        solution = replace(solution, x=user(solution.x), unconstrained=solution.x)
+    return replace(solution, variables=_copies(unpack(solution.x))) if unpack else solution
+
+
+def _copies(variables: Variables) -> dict[str, NDArray[np.float64]]:
+    return {name: np.array(array) for name, array in variables.items()}
 
 
 def _set_up(
@@ -159,9 +169,8 @@ def outcome(
     monitor: Monitor,
     subroutine: Subroutine,
     lipschitz: LipschitzSource | None,
-    variables: Variables,
 ) -> Solution:
-    """The Solution of a run that has ended."""
+    """The Solution of a run that has ended, in the solver's variables alone."""
     assert run.status is not None
     point, nit = run.current.copy(), max(monitor.k, 0)
     parameters = subroutine.parameters | (lipschitz.parameters if lipschitz else {})
@@ -176,7 +185,7 @@ def outcome(
         nhev=evaluate.nhev,
         status=run.status,
         message=message(run, evaluate, nit, parameters),
-        variables={name: np.array(array) for name, array in variables.items()},
+        variables={},
         history=monitor.recorder.history(),
         epochs=run.epochs.records(),
         method=subroutine.name,

@@ -35,6 +35,7 @@ ONE: list[tuple[str, Exact]] = [
     ("1 - 1 / (1 + exp(-x))", lambda x: 1 / (1 + mp.exp(x))),
     ("log(1 / (1 + exp(-x)))", lambda x: -mp.log1p(mp.exp(-x))),
     ("log(1 - sigmoid(x))", lambda x: -mp.log1p(mp.exp(x))),
+    ("log1p(-sigmoid(x))", lambda x: -mp.log1p(mp.exp(x))),
     ("1 - tanh(x)^2", lambda x: mp.sech(x) ** 2),
     ("1 - tanh(x) * tanh(x)", lambda x: mp.sech(x) ** 2),
     ("3 * tanh(x)^2 - 3", lambda x: -3 * mp.sech(x) ** 2),

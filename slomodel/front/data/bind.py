@@ -102,6 +102,16 @@ def bind(
     return Binding(arrays, sizes, missing, unsized, uncounted)
 
 
+def counted(problem: Problem, binding: Binding) -> Binding:
+    """The binding of a problem over the same data that has further index sets."""
+    sizes = {**binding.sizes, **_tuple_counts(problem, binding.arrays, binding.sizes)}
+    return replace(
+        binding,
+        sizes=sizes,
+        uncounted=tuple(one.dim for one in problem.counts if one.dim not in sizes),
+    )
+
+
 def _error(code: str, message: str, span: Span | None = None, remedy: str = "") -> DomainError:
     return DomainError(Diagnostic(code, message, span, help=remedy))
 

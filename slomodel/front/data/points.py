@@ -150,24 +150,32 @@ def start(problem: Problem, binding: Binding, seed: int) -> Array:
 
     Raises DomainError for a seed that is not a nonnegative integer.
     """
+    shapes = vector_layout(problem, binding.sizes).shapes
+    parts = drawn(problem, binding, seed, shapes)
+    return np.concatenate([part.ravel() for part in parts.values()])
+
+
+def drawn(
+    problem: Problem, binding: Binding, seed: int, shapes: Mapping[str, tuple[int, ...]]
+) -> dict[str, Array]:
+    """The starts of the variables by name, as arrays of the given shapes."""
     given: object = seed
     if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or seed < 0:
         message = f"a seed is a whole number from 0 on, not {seed!r}"
         raise DomainError(Diagnostic("E602", message, help="give a seed such as 0 or 1"))
     rng = np.random.default_rng([_STREAM, int(seed)])
-    parts = [
-        _drawn(variable.init, concrete(variable.shape, binding.sizes), binding, rng).ravel()
+    return {
+        variable.name: _drawn(variable.init, shapes[variable.name], binding, rng)
         for variable in problem.variables
-    ]
-    return np.concatenate(parts)
+    }
 
 
 def _drawn(init: Init, shape: tuple[int, ...], binding: Binding, rng: np.random.Generator) -> Array:
     if init.kind == "uniform":
         low, high = init.parameters
         return np.asarray(rng.uniform(low, high, shape))
-    if init.kind == "normal":
-        mean, deviation = init.parameters
+    if init.kind in ("normal", "inside"):
+        mean, deviation = init.parameters or (0.0, 1.0)
         return np.asarray(rng.normal(mean, deviation, shape))
     if init.kind == "eye":
         return np.eye(shape[0], shape[1])

@@ -13,7 +13,7 @@ from slomodel.front.elaboration.errors import StatementError, error, shape_error
 from slomodel.front.elaboration.expressions import evaluate
 from slomodel.front.elaboration.scope import Elaboration, Scope, Symbol, described
 from slomodel.front.elaboration.values import show, value_of
-from slomodel.front.elaboration.variable_sets import declared_set
+from slomodel.front.elaboration.variable_sets import check_start, declared_set
 from slomodel.front.text.syntax import (
     BoolOp,
     Compare,
@@ -125,6 +125,8 @@ def declare_variable(statement: VarDecl, model: Elaboration) -> Variable:
     init = Init() if inside is None else Init("inside", ())
     if statement.init is not None:
         init = _init(statement.init, shape, model)
+        if inside is not None:
+            check_start(init, inside, name.text, statement.init.span)
     return Variable(node, init, name.span, inside)
 
 

@@ -27,7 +27,7 @@ from slomodel.ir import build
 from slomodel.ir import expr as ir
 from slomodel.ir.dims import Shape, show_shape
 from slomodel.ir.walk import inputs
-from slomodel.problem import OPEN_SETS, Check, DeclaredSet, SetKind
+from slomodel.problem import OPEN_SETS, Check, DeclaredSet, Init, SetKind
 
 NAMED_SETS: Mapping[str, SetKind] = {
     "open_simplex(axis=-1)": "open_simplex",
@@ -196,3 +196,17 @@ def _round(
             model.checks.append(Check(condition, text, node.span, fault))
     center = _number(found["center"][0], shape, model, kind) if found["center"] else None
     return DeclaredSet(kind, "", radius=radius, center=center)
+
+
+def check_start(init: Init, inside: DeclaredSet, name: str, span: Span) -> None:
+    """Check that a number as the start lies between ends that are numbers."""
+    if init.kind not in ("number", "zeros", "ones") or inside.kind not in ("open_box", "box"):
+        return
+    start = init.parameters[0] if init.parameters else float(init.kind == "ones")
+    low = inside.low.value if isinstance(inside.low, ir.Const) else -math.inf
+    high = inside.high.value if isinstance(inside.high, ir.Const) else math.inf
+    fits = low < start < high if inside.is_open else low <= start <= high
+    if not fits:
+        message = f"the start is outside the set `{name} {inside.text}`"
+        remedy = "write a number inside, or leave `init` out for a random point of the set"
+        raise error("E321", message, span, remedy)

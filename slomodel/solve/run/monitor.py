@@ -47,16 +47,24 @@ class Progress(Protocol):
 
 
 class Monitor:
-    """Records every accepted point and reports it to callback and display. `k` counts the steps."""
+    """Records every accepted point and reports it to callback and display. `k` counts the steps.
+
+    `user` maps a point to the x that is reported, if that differs.
+    """
 
     def __init__(
-        self, evaluate: Evaluator, callback: Callback | None, progress: Progress | None
+        self,
+        evaluate: Evaluator,
+        callback: Callback | None,
+        progress: Progress | None,
+        user: Callable[[Vector], Vector] | None = None,
     ) -> None:
         self.k = -1
         self.recorder = Recorder()
         self._evaluate = evaluate
         self._callback = callback
         self._progress = progress
+        self._user = user
         self._now = 0.0
         self._next_update = 0.0
 
@@ -96,7 +104,7 @@ class Monitor:
         evaluate = self._evaluate
         return State(
             k=max(self.k, 0),
-            x=point.x.copy(),
+            x=point.x.copy() if self._user is None else self._user(point.x),
             fun=evaluate.sign * point.f,
             gradient_norm=point.gnorm,
             step=step,

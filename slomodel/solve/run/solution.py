@@ -34,7 +34,9 @@ class Solution:
     counts the steps at the resolution of f; `violations` those that showed a Lipschitz constant to
     be too small (see EpochRecord). `calls` has one entry per step of agp: the flag, the inner
     iterations t, α, κ, the doublings of L1 and L2, the point chosen and the reason. With several
-    `starts`, `runs` holds all completed runs, beginning with the best, which is this one.
+    `starts`, `runs` holds all completed runs, beginning with the best, which is this one. For a
+    model with open sets `unconstrained` is the point u (m,) of `model.unconstrained` that belongs
+    to x, and `jac`, `gradient_norm` and the epochs are those in u; otherwise it is None.
     """
 
     x: Vector
@@ -59,6 +61,7 @@ class Solution:
     calls: tuple[dict[str, float | str], ...] = ()
     runs: tuple[Solution, ...] = ()
     starts: int = 1
+    unconstrained: Vector | None = None
 
     @property
     def summary(self) -> str:
@@ -114,6 +117,8 @@ def _arrays(solution: Solution) -> dict[str, NDArray[np.generic]]:
     arrays |= {name: np.array(getattr(solution, name)) for name in ("x", "jac", *_SCALARS)}
     arrays |= {f"variable_{k}": array for k, array in enumerate(solution.variables.values())}
     arrays |= {f"history_{f.name}": getattr(solution.history, f.name) for f in fields(History)}
+    if solution.unconstrained is not None:
+        arrays["unconstrained"] = solution.unconstrained
     arrays["epochs"] = np.array([_numbers(record) for record in solution.epochs], dtype=np.float64)
     return arrays
 
@@ -193,6 +198,7 @@ def _from_arrays(arrays: Mapping[str, NDArray[np.float64]]) -> Solution:
         calls=tuple(text.get("calls", ())),
         runs=tuple(_from_arrays(_of_run(arrays, k)) for k in range(text.get("runs", 0))),
         starts=int(text.get("starts", 1)),
+        unconstrained=arrays.get("unconstrained"),
     )
 
 

@@ -1,0 +1,198 @@
+"""The problem in unconstrained variables u, and the maps between them and the user's variables x.
+
+This is the only place that knows both layouts. A user sees x: starts, points, results. The solver
+moves u, in the same order and of the same names, each with the shape that its set prescribes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slomodel.errors import Diagnostic, DomainError
+from slomodel.front.data.bind import Binding, counted
+from slomodel.front.data.points import drawn, vector_layout
+from slomodel.ir import build
+from slomodel.ir.dims import concrete
+from slomodel.ir.expr import Expr, Input
+from slomodel.model.open_sets.boxes import OpenBox
+from slomodel.model.open_sets.matrices import CholeskyFactor, Correlation
+from slomodel.model.open_sets.open_set_map import BoxEnds, OpenSetMap
+from slomodel.model.open_sets.vectors import OpenSimplex, Ordered
+from slomodel.problem import Problem, SetKind, TupleCount, Variable
+from slomodel.reference import evaluate
+from slomodel.rewrite import carried, composed, rewritten
+
+Vector = NDArray[np.float64]
+
+OPEN_SET_MAPS: Mapping[SetKind, OpenSetMap] = {
+    "open_box": OpenBox(),
+    "open_simplex": OpenSimplex(),
+    "ordered": Ordered(),
+    "cholesky_factor": CholeskyFactor(),
+    "correlation": Correlation(),
+}
+"""The change of variables of each kind of open set."""
+
+
+def change_of(variable: Variable) -> OpenSetMap | None:
+    """The change of variables of an open set; None for other variables."""
+    return None if variable.set is None else OPEN_SET_MAPS.get(variable.set.kind)
+
+
+class ChangeOfVariables:
+    """x = x(u): the variables in open sets as functions of variables without sets."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.written = problem
+        self._users: dict[Expr, Expr] = {}
+        variables: list[Variable] = []
+        counts: list[TupleCount] = list(problem.counts)
+        for one in problem.variables:
+            change = change_of(one)
+            if change is None or one.set is None:
+                self._users[one.node] = one.node
+                variables.append(one)
+                continue
+            free = change.free_shape(one.name, one.shape, one.set)
+            u = build.variable(one.name, free.shape)
+            counts += free.counts
+            low, high = (
+                end and composed((end,), self._users)[end] for end in (one.set.low, one.set.high)
+            )
+            declared = replace(one.set, low=low, high=high)
+            self._users[one.node] = change.user(u, one.shape, declared)
+            variables.append(Variable(u, one.init, one.span))
+        self.problem = self._composed(tuple(variables), tuple(counts))
+
+    def _composed(self, variables: tuple[Variable, ...], counts: tuple[TupleCount, ...]) -> Problem:
+        """The problem with x(u) in place of x, in stable forms."""
+        problem = self.written
+        became = composed((problem.objective, *problem.spans), self._users)
+        spans = {became[node]: span for node, span in reversed([*problem.spans.items()])}
+        stable = rewritten(became[problem.objective])
+        objective = stable[became[problem.objective]]
+        gathered = frozenset(
+            stable.get(became[node], became[node]) for node in problem.gathered if node in became
+        )
+        return replace(
+            problem,
+            objective=objective,
+            variables=variables,
+            counts=counts,
+            spans=carried(spans, stable),
+            gathered=gathered,
+            warnings=(),
+        )
+
+    def user(self, u: Mapping[str, Vector], binding: Binding) -> dict[str, Vector]:
+        """The arrays x(u) by name; `binding` is that of the problem in u."""
+        values = self._values(binding) | self.problem.at(u)
+        names = [one.name for one in self.written.variables]
+        roots = [self._users[one.node] for one in self.written.variables]
+        found = evaluate(roots, values, binding.sizes)
+        return {name: _real(x) for name, x in zip(names, found, strict=True)}
+
+    def free(self, x: Mapping[str, Vector], binding: Binding, what: str = "x") -> dict[str, Vector]:
+        """The arrays u by name with x(u) = x. Raises DomainError for a point outside a set."""
+        return {one.name: self._free_one(one, x, binding, what) for one in self.written.variables}
+
+    def start(self, seed: int, binding: Binding) -> dict[str, Vector]:
+        """A start in x by name: as given by `init`, and a random point of each other open set.
+
+        That is x(u) of a standard normal u.
+        """
+        shapes = {one.name: concrete(one.shape, binding.sizes) for one in self.written.variables}
+        free = vector_layout(self.problem, binding.sizes).shapes
+        inside = [
+            one for one in self.written.variables if one.init.kind == "inside" and change_of(one)
+        ]
+        shapes |= {one.name: free[one.name] for one in inside}
+        values = drawn(self.written, binding, seed, shapes)
+        known: dict[str, Vector] = {}
+        for one in self.written.variables:
+            change, value = change_of(one), values[one.name]
+            if change is not None and one.set is not None and one.init.kind == "number":
+                value = change.at_number(one.init.parameters[0], shapes[one.name], one.set)
+            elif one in inside:
+                value = self._user_one(one, value, known, binding)
+            known[one.name] = value
+        return known
+
+    def _user_one(
+        self, variable: Variable, u: Vector, known: Mapping[str, Vector], binding: Binding
+    ) -> Vector:
+        """x of one variable, where those declared before have the values `known`."""
+        change, declared = change_of(variable), variable.set
+        assert change is not None
+        assert declared is not None
+        node = build.variable(
+            variable.name, change.free_shape(variable.name, variable.shape, declared).shape
+        )
+        graph = change.user(node, variable.shape, declared)
+        values = self._values(binding) | self._known(known) | {node: u}
+        (found,) = evaluate([graph], values, binding.sizes)
+        return _real(found)
+
+    def _free_one(
+        self, variable: Variable, x: Mapping[str, Vector], binding: Binding, what: str
+    ) -> Vector:
+        change, declared, own = change_of(variable), variable.set, x[variable.name]
+        if change is None or declared is None:
+            return own
+        values = self._values(binding) | self._known(x)
+        low, high = (
+            None if end is None else _real(evaluate([end], values, binding.sizes)[0])
+            for end in (declared.low, declared.high)
+        )
+        ends = BoxEnds(low, high)
+        reason = change.outside(own, declared, ends)
+        if reason:
+            name = variable.name
+            message = f"{what} is outside the set `{name} {declared.text}`: {name}{reason}"
+            remedy = "give a point inside"
+            if what == "the start":
+                remedy = (
+                    "give an `init` inside, or none: the start is then a random point of the set"
+                )
+            raise DomainError(Diagnostic("E321", message, variable.span, help=remedy))
+        with np.errstate(all="ignore"):
+            return change.free(own, declared, ends)
+
+    def _known(self, x: Mapping[str, Vector]) -> dict[Input, Vector]:
+        return {one.node: x[one.name] for one in self.written.variables if one.name in x}
+
+    def _values(self, binding: Binding) -> dict[Input, Vector]:
+        return {
+            d.node: binding.arrays[d.name] for d in self.written.data if d.name in binding.arrays
+        }
+
+
+class UserCoordinates:
+    """Both layouts of the points of one binding: x (n,) of the user, u (m,) of the solver."""
+
+    def __init__(self, change: ChangeOfVariables, binding: Binding) -> None:
+        self._change = change
+        self._binding = counted(change.problem, binding)
+        self._binding.require_sizes()
+        self._users = vector_layout(change.written, self._binding.sizes)
+        self._free = vector_layout(change.problem, self._binding.sizes)
+
+    def start(self, seed: int) -> Vector:
+        """A start x (n,), drawn from the distributions in the model's `init`s."""
+        return self._users.pack(self._change.start(seed, self._binding))
+
+    def to_user(self, u: Vector) -> Vector:
+        """The user's vector x (n,) of a vector u (m,)."""
+        return self._users.pack(self._change.user(self._free.unpack(u), self._binding))
+
+    def to_free(self, x: Vector, what: str = "x0") -> Vector:
+        """The u (m,) of a vector x (n,). Raises DomainError, which names `what`, outside a set."""
+        return self._free.pack(self._change.free(self._users.unpack(x), self._binding, what))
+
+
+def _real(array: NDArray[np.generic]) -> Vector:
+    return np.asarray(array, dtype=np.float64)
