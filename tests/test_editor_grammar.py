@@ -59,7 +59,7 @@ fn f(u) = u ./ 2. + .5 .* u .^ 2 ** 3
 let g[i in n] = A[i, None]' @ A.T[:, 0]
 check β <= 1 and not (β > 2 or β != 3)  # sum(1)
 var x[n] init -1.2
-maximize name: sum(f(x[i]) for i in range(n - 1) if i >= 1) + pi * e ^ 2 + x3 * 3.^2
+maximize name: sum(f(x[i]) for i in range(n - 1) if i % 2 >= 1) + pi * e ^ 2 + x3 * 3.^2
 """
 
 

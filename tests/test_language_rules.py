@@ -121,7 +121,9 @@ REFUSED: list[tuple[str, str, str, str]] = [
     ("a reserved word", "let lambda = 1 minimize s", "E103", "lambda"),
     ("a constraint", "minimize s subject to x >= 0", "E112", "exp"),
     ("a chain of comparisons", "minimize where(0 < s < 1, s, 1)", "E111", "and"),
-    ("a step in a slice", "minimize sum(x[::2])", "E114", "step"),
+    ("three colons in a slice", "minimize sum(x[0:2:1:1])", "E114", "two colons"),
+    ("steps back", "minimize sum(x[::-2])", "E212", "from 1 on"),
+    ("a remainder of a variable", "minimize sum(x % 2)", "E209", "whole numbers"),
     *(("functions that are not there", f"minimize sum({one})", "E250", "cannot be computed yet")
       for one in ("inv(A)", "det(A)", "logdet(A)", "solve(A, x)")),
     ("numbers alone count from the end", "minimize x[-n]", "E313", "only a literal"),

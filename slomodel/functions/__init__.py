@@ -42,7 +42,17 @@ from slomodel.functions.elementary import (
     tanh,
 )
 from slomodel.functions.gamma import digamma, lgamma
-from slomodel.functions.piecewise import abs, clip, huber, maximum, minimum, relu, root, sign
+from slomodel.functions.piecewise import (
+    abs,
+    clip,
+    floor,
+    huber,
+    maximum,
+    minimum,
+    relu,
+    root,
+    sign,
+)
 from slomodel.functions.power import pow, powlog
 from slomodel.functions.translate import partial, symbols, to_graph
 from slomodel.ir.function import DISCONTINUOUS, ScalarFunction, every_function
@@ -77,6 +87,7 @@ __all__ = [
     "erf",
     "exp",
     "expm1",
+    "floor",
     "ge",
     "gt",
     "huber",

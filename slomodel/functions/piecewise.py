@@ -72,6 +72,32 @@ sign = ScalarFunction(
 )
 
 
+floor = ScalarFunction(
+    "floor",
+    1,
+    definition=sp.floor,
+    numpy=lambda x: np.floor(np.real(x)),
+    partials=(_zero,),
+    spelling={
+        "numpy": "np.floor({0}, out={out})",
+        "scalar": "np.floor({0})",
+        "numexpr": "floor({0})",
+        "c": "floor({0})",
+    },
+    cost=Cost(0.3, 0.6),
+    kinks=(
+        Kink(
+            DISCONTINUOUS,
+            message="`floor` jumps at whole numbers; its derivative is taken as 0 everywhere",
+        ),
+    ),
+    c=C(library={"floor": 0}),
+    meaning="the largest whole number that is not larger; its derivative is taken as 0",
+    ranges=Monotonicity(),
+    ulps={"numpy": 0},
+)
+
+
 def step_abs(x: Reals) -> Reals:
     """|x|; for a complex step x or -x, chosen by its real part, and not the modulus."""
     if np.iscomplexobj(x):

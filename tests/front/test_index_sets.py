@@ -142,3 +142,45 @@ def test_values_and_derivatives_are_those_of_loops(text: str) -> None:
 @pytest.mark.parametrize("backend", ["numexpr", "c"])
 def test_other_targets(text: str, backend: str) -> None:
     check(text, backend)
+
+
+STEPS = {
+    "sumsq(x[::2])": np.sum(X[::2] ** 2),
+    "sum(x[1:N:3])": X[1::3].sum(),
+    "sum(x[::-1] .* w)": X[::-1] @ DATA["w"],
+    "sum((y[1::2] - y[::2]^2)^2)": np.sum((Y[1::2] - Y[::2] ** 2) ** 2),
+    "sum(exp(x[:-1:2] .* x[1::2]))": np.exp(X[:-1:2] * X[1::2]).sum(),
+    "sum(x[i] * i for i in range(0, N, 2))": X[::2] @ np.arange(0, N, 2),
+    "sum(x[i]^2 * i for i in range(1, N, 3))": X[1::3] ** 2 @ np.arange(1, N, 3),
+    "sum(x[2*i]^3 for i in G)": np.sum(X[: 2 * G : 2] ** 3),
+    "sum(x[i] * x[(i + 1) % N] for i in N)": X @ np.roll(X, -1),
+    "sum(x[i] * x[(i - 2) % N]^2 for i in N)": X @ np.roll(X, 2) ** 2,
+    "sum(x[i] for i in N if i % 3 == 1)": X[1::3].sum(),
+    "sum(sum(x[j] for j in range(i, N, 2))^2 for i in N)": sum(
+        X[i::2].sum() ** 2 for i in range(N)
+    ),
+    "sum(sum(x[j] for j in N if (i + j) % 4 == 0)^2 for i in N)": sum(
+        X[-i % 4 :: 4].sum() ** 2 for i in range(N)
+    ),
+}
+
+
+@pytest.mark.parametrize("text", STEPS)
+def test_steps_and_remainders_are_those_of_numpy(text: str) -> None:
+    for backend in ("numpy", "numexpr", "c") if "%" in text else ("numpy",):
+        own = slomodel.compile(HEAD + text, data=DATA, dims=DIMS, backend=backend)
+        point = own.pack({"x": X, "a": K, "y": Y})
+        assert own.value(point) == pytest.approx(STEPS[text], rel=1e-12)
+        along, step = RNG.normal(size=own.n), 1e-5
+        ends = own.value(point + step * along), own.value(point - step * along)
+        assert own.gradient(point) @ along == pytest.approx(
+            (ends[0] - ends[1]) / 2 / step, rel=1e-6
+        )
+
+
+def test_sizes_of_steps_are_compared_when_they_are_known() -> None:
+    model = slomodel.compile("dim n var x[n] minimize sumsq(x[1::2] - x[::2])")
+    with pytest.raises(slomodel.DomainError, match="axes of different sizes") as caught:
+        slomodel.compile("dim n var x[n] minimize sumsq(x[1::2] - x[::2])", dims={"n": 5})
+    assert caught.value.diagnostics[0].code == "E314"
+    assert model.missing == ()

@@ -94,8 +94,8 @@ def bind(
             if "symmetric" in declaration.attributes:
                 arrays[declaration.name] = _symmetric(arrays[declaration.name])
     _check_lengths(problem, sizes)
-    _check_bounds(problem, sizes)
     sizes |= _tuple_counts(problem, arrays, sizes)
+    _check_bounds(problem, sizes)
     uncounted = tuple(one.dim for one in problem.counts if one.dim not in sizes)
     _check_lookups(problem, arrays, sizes)
     _check_conditions(problem, arrays, sizes)
@@ -321,7 +321,7 @@ def _check_lookups(problem: Problem, arrays: Mapping[str, Array], sizes: Mapping
             continue
         table = np.asarray(evaluate([one.table], dict(nodes), sizes)[0], dtype=np.float64)
         size = one.size.size(sizes)
-        wrong = (table < 0) | (table >= size)
+        wrong = ~((table >= 0) & (table < size))
         if bool(wrong.any()):
             first = tuple(int(k) for k in np.argwhere(wrong)[0])
             message = f"index `{one.text}` takes {table[first]:g} in an axis of size {size}"
@@ -400,7 +400,8 @@ def _check_conditions(
             message = f"the check `{check.text}` does not hold"
             if check.fault:
                 message = check.fault
-                values = values or [f"{name} = {sizes[name]}" for name in named]
+                declared = [name for name in named if "[" not in name]
+                values = values or [f"{name} = {sizes[name]}" for name in declared]
             message += f": {', '.join(values)}" if values else ""
             raise _error("E314", message, check.span, "give data that satisfies it")
 

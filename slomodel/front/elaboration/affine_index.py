@@ -112,7 +112,7 @@ def _leaf(node: Node, scope: Scope) -> AffineIndex:
     if isinstance(node, Name):
         found = scope.find(node)
         if isinstance(found, Label):
-            return AffineIndex(found.start, {found: 1})
+            return AffineIndex(found.start, {found: found.step})
         if isinstance(found, Symbol) and found.dim is not None:
             return AffineIndex(found.dim)
         what = described(found) if isinstance(found, Symbol) else f"`{node.text}` is a parameter"
@@ -187,7 +187,8 @@ def check_index(model: Elaboration, index: AffineIndex, axis: Dim, span: Span) -
         return
     if low is False or high is False:
         raise _outside(index, axis, span, is_low=low is False)
-    if high is None and len(counts) == 1 and not next(iter(index.labels)).is_range:
+    by_name = all(not label.is_range and c == 1 for label, c in index.labels.items())
+    if high is None and len(counts) == 1 and by_name:
         raise _other_axis(index, axis, span)
     count = counts[0] if len(counts) == 1 else literal(1)
     model.require(Bound(index.least, index.most, axis, count, span.text, span))

@@ -16,6 +16,7 @@ from slomodel.front.elaboration.evaluation import Steps
 from slomodel.front.elaboration.foreign_names import FOREIGN_FUNCTIONS
 from slomodel.front.elaboration.scope import Scope, ValueRequest, described
 from slomodel.front.elaboration.shape_mismatch import operand, unequal
+from slomodel.front.elaboration.stepped_axes import conformed
 from slomodel.front.elaboration.user_functions import expanded
 from slomodel.front.elaboration.values import (
     combine,
@@ -59,7 +60,8 @@ def _scalar(node: FunctionCall, scope: Scope) -> Steps:
             check_kind(argument, wanted, parameter.name)
             value = yield ValueRequest(argument, scope)
             operands.append(operand(argument, value))
-    values = [one.value for one in operands]
+    given = tuple(one.value for one in operands)
+    values = list(conformed(scope.model, node.span, given))
     if merged(values) is None:
         raise unequal(scope, f"`{name}`", node.span, operands)
     values += [number(default_number(p)) for p in wanted.parameters if not found[p.name]]

@@ -83,6 +83,8 @@ def foreign_name_hint(name: str, span: Span, known: Collection[str]) -> str:
     before = span.source.text[: span.start].rstrip()[-1:]
     if name in ("T", "H") and before == "^":
         return "a transposed matrix is written `A'`"
+    if before == "%":
+        return "a comment begins with `#`"
     if name in _NAMES:
         return _NAMES[name]
     if name in _INDICES:

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from slomodel.front.elaboration.affine_index import size
+from slomodel.front.elaboration.affine_index import size, whole
 from slomodel.front.elaboration.errors import error, shape_error
-from slomodel.front.elaboration.scope import Scope, described
+from slomodel.front.elaboration.scope import Elaboration, Scope, described
 from slomodel.front.elaboration.shape_mismatch import marks, operand
 from slomodel.front.elaboration.values import Label, Value, as_axes, combine, number, show, value_of
-from slomodel.front.text.syntax import Expr, FunctionCall, Iteration, Let, Name
-from slomodel.functions import add, mul
+from slomodel.front.text.syntax import (
+    BoolOp,
+    Compare,
+    Expr,
+    FunctionCall,
+    Iteration,
+    Let,
+    Name,
+    NoneLiteral,
+    Not,
+    String,
+)
+from slomodel.functions import add, div, floor, maximum, mul
 from slomodel.ir import build
-from slomodel.ir.dims import Dim, named
+from slomodel.ir.dims import Dim, literal, named
 
 
 def bind_iterations(
@@ -63,14 +74,36 @@ def label_of(iteration: Iteration, inner: Scope) -> Label:
             raise error("E212", message, domain.span, f"write `range({domain.span.text})`")
         _check_extent(extent, domain)
         return model.label(iteration.name.text, extent)
-    if domain.kwargs or not 1 <= len(domain.args) <= 2:
-        message = "`range` takes one bound or two"
-        raise error("E212", message, domain.span, "write `range(b)` or `range(a, b)`")
-    bounds = [size(argument, inner) for argument in domain.args]
-    start = bounds[0] if len(bounds) == 2 else Dim()
-    extent = bounds[-1] - start
+    low, high, step = range_arguments(domain, inner)
+    start = Dim() if low is None else size(low, inner)
+    extent = size(high, inner) - start
     _check_extent(extent, domain)
-    return model.label(iteration.name.text, extent, start, is_range=True)
+    dim = stepped(extent, step, model)
+    return model.label(iteration.name.text, dim, start, is_range=True, step=step)
+
+
+def range_arguments(domain: FunctionCall, scope: Scope) -> tuple[Expr | None, Expr, int]:
+    """The first value, if given, the exclusive end, and the step of a `range`."""
+    if domain.kwargs or not 1 <= len(domain.args) <= 3:
+        message = "`range` takes one to three numbers"
+        remedy = "write `range(b)`, `range(a, b)` or `range(a, b, step)`"
+        raise error("E212", message, domain.span, remedy)
+    bounds: list[Expr] = []
+    for argument in domain.args:
+        if isinstance(argument, (String, NoneLiteral, Compare, BoolOp, Not)):
+            raise error("E208", "a number is expected here", argument.span)
+        bounds.append(argument)
+    step = positive(bounds.pop(), scope) if len(bounds) == 3 else 1
+    return (None, bounds[0], step) if len(bounds) == 1 else (bounds[0], bounds[1], step)
+
+
+def positive(node: Expr, scope: Scope) -> int:
+    """The value of a step, a literal whole number above 0."""
+    step = whole(node, scope)
+    if step < 1:
+        message = f"the step `{node.span.text}` is not positive"
+        raise error("E212", message, node.span, "write a step from 1 on, and count upwards")
+    return step
 
 
 def _check_extent(extent: Dim, domain: Expr) -> None:
@@ -83,7 +116,34 @@ def _check_extent(extent: Dim, domain: Expr) -> None:
 
 def index_value(label: Label) -> Value:
     """The value of an index variable."""
-    return combine(add, Value(build.iota(label.dim), (label,)), number_of(label.start))
+    return index_at(label, Value(build.iota(label.dim), (label,)))
+
+
+def index_at(label: Label, position: Value) -> Value:
+    """The value that an index variable has at a position."""
+    if label.step != 1:
+        position = combine(mul, position, number(float(label.step)))
+    return combine(add, position, number_of(label.start))
+
+
+def stepped(extent: Dim, step: int, model: Elaboration) -> Dim:
+    """The number of steps that fit into an extent, rounded up; at least 0."""
+    if step == 1:
+        return extent
+    if extent.is_literal:
+        return literal(max(-(-extent.const // step), 0))
+    if all(coefficient % step == 0 for _, coefficient in extent.terms):
+        terms = tuple((name, coefficient // step) for name, coefficient in extent.terms)
+        return Dim(terms, -(-extent.const // step))
+    count = rounded_up(number_of(extent), step)
+    text = f"({extent})" if extent.const or len(extent.terms) > 1 else f"{extent}"
+    return model.counted_dim(f"ceil({text}/{step})", count.expr)
+
+
+def rounded_up(extent: Value, step: int) -> Value:
+    """The whole number ceil(extent / step), or 0 if that is negative."""
+    shifted = combine(maximum, combine(add, extent, number(step - 1.0)), number(0.0))
+    return combine(floor, combine(div, shifted, number(float(step))))
 
 
 def number_of(dim: Dim) -> Value:

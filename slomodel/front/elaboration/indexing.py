@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from slomodel.front.elaboration.affine_index import (
@@ -13,6 +14,7 @@ from slomodel.front.elaboration.affine_index import (
 )
 from slomodel.front.elaboration.errors import StatementError, shape_error
 from slomodel.front.elaboration.evaluation import Steps
+from slomodel.front.elaboration.index_sets import positive, stepped
 from slomodel.front.elaboration.scope import Scope, ValueRequest
 from slomodel.front.elaboration.shape_mismatch import marks, operand
 from slomodel.front.elaboration.tables import check_table, reads_arrays
@@ -29,11 +31,12 @@ class _Picked:
     """The index of each axis of the operand, and the axes of the result.
 
     `position` is the axis of the result to which a slice or an index array leads, counted among
-    those that are not None.
+    those that are not None; `steps` has the steps of slices by that position.
     """
 
     where: list[tuple[AffineIndex | Value, int | None]] = field(default_factory=list)
     axes: list[Axis] = field(default_factory=list)
+    steps: dict[int, int] = field(default_factory=dict)
 
     @property
     def dims(self) -> list[Dim]:
@@ -65,17 +68,29 @@ def _pick(picked: _Picked, item: Expr | Slice, axis: Axis, scope: Scope) -> None
     if axis is None:
         _pick_new(picked, item, scope)
     elif isinstance(item, Slice):
-        low = Dim() if item.lo is None else _edge(item.lo, axis, scope)
-        high = axis if item.hi is None else _edge(item.hi, axis, scope)
-        check_slice(scope.model, low, high, axis, item.span)
-        picked.where.append((AffineIndex(low), len(picked.dims)))
-        picked.axes.append(high - low)
+        _slice(picked, item, axis, scope)
     else:
         index = affine(item, scope)
         if _is_negative_literal(item):
             index = AffineIndex(axis + index.offset)
         check_index(scope.model, index, axis, item.span)
         picked.where.append((index, None))
+
+
+def _slice(picked: _Picked, item: Slice, axis: Dim, scope: Scope) -> None:
+    reverse = item.lo is None and item.hi is None and _is_minus_one(item.step)
+    low = Dim() if item.lo is None else _edge(item.lo, axis, scope)
+    high = axis if item.hi is None else _edge(item.hi, axis, scope)
+    check_slice(scope.model, low, high, axis, item.span)
+    step = 1 if reverse or item.step is None else positive(item.step, scope)
+    start = axis - 1 if reverse else low
+    picked.where.append((AffineIndex(start), len(picked.dims)))
+    picked.steps[len(picked.dims)] = -1 if reverse else step
+    picked.axes.append(stepped(high - low, step, scope.model))
+
+
+def _is_minus_one(node: Expr | None) -> bool:
+    return isinstance(node, Negate) and _is_negative_literal(node) and node.span.text == "-1"
 
 
 def _look_up(picked: _Picked, item: Expr, value: Value, axis: Dim, scope: Scope) -> None:
@@ -118,9 +133,11 @@ def _read(base: Value, picked: _Picked) -> Value:
     labels = tuple(sorted({*base.labels, *used}, key=lambda label: label.order))
     shape = tuple(label.dim for label in labels) + tuple(picked.dims)
     index: list[NodeIndex] = [
-        _place(AffineIndex(Dim(), {label: 1}), None, labels, shape) for label in base.labels
+        _place(AffineIndex(Dim(), {label: 1}), None, labels, shape, {}) for label in base.labels
     ]
-    index += [_place(form, position, labels, shape) for form, position in picked.where]
+    index += [
+        _place(form, position, labels, shape, picked.steps) for form, position in picked.where
+    ]
     source = [
         _whole_axis(one, shape, axis) for one, axis in zip(index, base.expr.shape, strict=True)
     ]
@@ -137,6 +154,7 @@ def _place(
     position: int | None,
     labels: tuple[Label, ...],
     shape: tuple[Dim, ...],
+    steps: Mapping[int, int],
 ) -> NodeIndex:
     if isinstance(form, Value):
         assert position is not None
@@ -144,7 +162,8 @@ def _place(
         first = len(labels) + position
         return Lookup((*own, *range(first, first + form.rank)), form.expr)
     coefficients = [form.labels.get(label, 0) for label in labels]
-    coefficients += [int(k == position) for k in range(len(shape) - len(labels))]
+    rest = range(len(shape) - len(labels))
+    coefficients += [steps.get(k, 1) if k == position else 0 for k in rest]
     return Affine(form.offset, tuple(coefficients))
 
 

@@ -17,6 +17,8 @@ from slomodel.front.elaboration.shape_mismatch import (
     unequal,
     unfit_product,
 )
+from slomodel.front.elaboration.stepped_axes import conformed
+from slomodel.front.elaboration.tables import is_table
 from slomodel.front.elaboration.values import (
     Value,
     combine,
@@ -36,7 +38,23 @@ from slomodel.front.text.syntax import (
     SumChain,
     Transpose,
 )
-from slomodel.functions import add, div, eq, ge, gt, land, le, lnot, lor, lt, mul, ne, neg, sub
+from slomodel.functions import (
+    add,
+    div,
+    eq,
+    floor,
+    ge,
+    gt,
+    land,
+    le,
+    lnot,
+    lor,
+    lt,
+    mul,
+    ne,
+    neg,
+    sub,
+)
 from slomodel.ir import build
 from slomodel.ir.walk import inputs
 
@@ -54,6 +72,7 @@ def addition(node: SumChain, request: ValueRequest) -> Steps:
     for k, term in enumerate(node.rest):
         other = yield ValueRequest(term.operand, scope)
         function = add if term.op == "+" else sub
+        value, other = conformed(scope.model, node.span, (value, other))
         if merged((value, other)) is None:
             nodes = (node.first, *(t.operand for t in node.rest[:k]))
             left = Operand(node.first.span.to(nodes[-1].span), nodes, value)
@@ -69,8 +88,16 @@ def product(node: ProductChain, request: ValueRequest) -> Steps:
     value = yield ValueRequest(node.first, scope, row=True)
     for k, term in enumerate(node.rest):
         other = yield ValueRequest(term.operand, scope, row=True)
+        if term.op != "@":
+            value, other = conformed(scope.model, node.span, (value, other))
         factors = _Factors(node, k, value, other)
-        value = _matrix_product(scope, factors) if term.op == "@" else _scaled(scope, factors)
+        match term.op:
+            case "@":
+                value = _matrix_product(scope, factors)
+            case "%":
+                value = _remainder(scope, factors)
+            case _:
+                value = _scaled(scope, factors)
         scope.model.note(value, node.first.span.to(term.operand.span))
     return value
 
@@ -112,6 +139,19 @@ def _scaled(scope: Scope, factors: _Factors) -> Value:
         raise unequal(scope, f"`{op}`", factors.span, factors.operands, remedy)
     value = combine(mul if op in ("*", ".*") else div, a, b)
     return value if row is None else replace(value, row=row)
+
+
+def _remainder(scope: Scope, factors: _Factors) -> Value:
+    """`a % b` of whole numbers that do not depend on variables, with the sign of b."""
+    for value, one in zip((factors.a, factors.b), factors.operands, strict=True):
+        if not is_table(value.expr, scope.model):
+            message = f"`%` is of whole numbers, and `{one.text}` need not be one"
+            remedy = "it is for indices and conditions: `x[(i + 1) % n]`, `if i % 2 == 0`"
+            raise error("E209", message, factors.span, remedy)
+    if merged((factors.a, factors.b)) is None:
+        raise unequal(scope, "`%`", factors.span, factors.operands)
+    quotient = combine(floor, combine(div, factors.a, factors.b))
+    return combine(sub, factors.a, combine(mul, factors.b, quotient))
 
 
 def _row_times(op: str, row: Span, left: Operand, right: Operand) -> StatementError:

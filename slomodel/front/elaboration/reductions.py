@@ -12,13 +12,13 @@ from slomodel.front.elaboration.contraction import total
 from slomodel.front.elaboration.errors import StatementError, error, shape_error, suggestion
 from slomodel.front.elaboration.evaluation import Steps
 from slomodel.front.elaboration.grouping import keys_of, position_within, summed_by_group
-from slomodel.front.elaboration.index_sets import bind_iterations, number_of, size_product
+from slomodel.front.elaboration.index_sets import bind_iterations, index_at, size_product
 from slomodel.front.elaboration.linear_conditions import conjuncts
 from slomodel.front.elaboration.scope import Elaboration, Scope, ValueRequest
 from slomodel.front.elaboration.tuples import TupleSet, has_dependent_range, tuple_set
 from slomodel.front.elaboration.values import Label, Value, combine, number, settled, show
 from slomodel.front.text.syntax import Comprehension
-from slomodel.functions import add, div, ge, land, mul, where
+from slomodel.functions import div, ge, land, mul, where
 from slomodel.functions.shifted import logsumexp, softmax
 from slomodel.functions.translate import balanced
 from slomodel.ir import build
@@ -99,7 +99,7 @@ def _over(node: Comprehension, scope: Scope, tuples: TupleSet) -> Steps:
             conditions += [] if inside is None else [inside]
             left = tuple(one for one in left if one is not key.equation)
         known = {
-            label.name: combine(add, value, number_of(label.start))
+            label.name: index_at(label, value)
             for label, value in groups.items()
             if label not in tuples.groups
         }

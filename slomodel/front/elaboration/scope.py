@@ -83,10 +83,17 @@ class Elaboration:
     labels: int = 0
     steps: int = 0
 
-    def label(self, name: str, dim: Dim, start: Dim | None = None, is_range: bool = False) -> Label:
+    def label(
+        self,
+        name: str,
+        dim: Dim,
+        start: Dim | None = None,
+        is_range: bool = False,
+        step: int = 1,
+    ) -> Label:
         """A new index label, which sorts after all earlier ones."""
         self.labels += 1
-        return Label(name, dim, start or Dim(), self.labels, is_range)
+        return Label(name, dim, start or Dim(), self.labels, is_range, step)
 
     def requirements(self) -> Requirements:
         """What has to be tested at bind so far, to be restored if an expression is read again."""
@@ -105,6 +112,12 @@ class Elaboration:
         name = f"tuples[{len(self.tuple_counts) + 1}]"
         self.tuple_counts.append(TupleCount(name, count))
         return self.label("", named(name))
+
+    def counted_dim(self, name: str, count: Expr) -> Dim:
+        """A dim of this name, which determines its size, a scalar computed from other sizes."""
+        if all(one.dim != name for one in self.tuple_counts):
+            self.tuple_counts.append(TupleCount(name, count))
+        return named(name)
 
     def declare(self, symbol: Symbol) -> None:
         """Add a name; an error about it is reported once."""

@@ -9,11 +9,12 @@ from slomodel.front.elaboration.errors import StatementError, error
 from slomodel.front.elaboration.scope import Elaboration, Scope, Symbol
 from slomodel.front.elaboration.values import Value
 from slomodel.front.text.syntax import Expr as Syntax
-from slomodel.front.text.syntax import FunctionCall, Name, Node, children
+from slomodel.front.text.syntax import FunctionCall, Name, Node, ProductChain, children
 from slomodel.functions import (
     abs,
     add,
     clip,
+    floor,
     maximum,
     minimum,
     mul,
@@ -61,6 +62,8 @@ def reads_arrays(item: Syntax, scope: Scope) -> bool:
             if isinstance(found, Symbol) and found.value is not None:
                 return True
         if isinstance(node, FunctionCall) and node.function.text in _CALLED:
+            return True
+        if isinstance(node, ProductChain) and any(term.op == "%" for term in node.rest):
             return True
         stack += children(node)
     return False
@@ -134,7 +137,10 @@ def _is_whole(node: Expr, known: Mapping[Expr, bool], whole: Mapping[Expr, Dim |
     if node.dtype == "bool" or isinstance(node, (Iota, Listing)):
         return True  # a condition on data, or positions
     if isinstance(node, Map):
-        return node.function in _WHOLE and all(known[operand] for operand in node.operands)
+        rounded = node.function is floor
+        return rounded or (
+            node.function in _WHOLE and all(known[operand] for operand in node.operands)
+        )
     if isinstance(node, (Gather, Scatter)):
         return known[node.operands[0]]
     return isinstance(node, (Einsum, Extreme, Reshape)) and all(map(known.get, node.operands))

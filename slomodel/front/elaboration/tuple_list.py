@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from slomodel.front.elaboration.grouping import read_at
-from slomodel.front.elaboration.index_sets import number_of
+from slomodel.front.elaboration.index_sets import index_at, number_of, rounded_up
 from slomodel.front.elaboration.scope import Elaboration
 from slomodel.front.elaboration.values import Label, Value, combine, number
-from slomodel.functions import add, maximum, minimum, sub, where
+from slomodel.functions import add, maximum, minimum, mul, sub, where
 from slomodel.ir import build
 from slomodel.ir.dims import literal
 from slomodel.ir.expr import Expr, Listed
@@ -36,9 +36,9 @@ class TupleList:
             _, position = self._repeat(build.size_of(label.dim))
         self._enter(label, position)
 
-    def extend(self, name: str, low: Value, high: Value) -> None:
+    def extend(self, name: str, low: Value, high: Value, step: int = 1) -> None:
         """Add an index from `low` up to, but excluding, `high`, both whole numbers of data."""
-        self.values[name] = self._between(low, high)
+        self.values[name] = self._between(low, high, step)
 
     def extend_label(self, label: Label, low: Value, high: Value) -> None:
         """Turn an index label into an index of the list, with positions from `low` below `high`."""
@@ -87,16 +87,20 @@ class TupleList:
         self.positions[label] = position
         self.model.whole[position.expr] = label.dim
         if label.name:
-            self.values[label.name] = combine(add, position, number_of(label.start))
+            self.values[label.name] = index_at(label, position)
 
-    def _between(self, low: Value, high: Value) -> Value:
-        """Repeat each tuple for the whole numbers from `low` below `high`, which are returned."""
+    def _between(self, low: Value, high: Value, step: int = 1) -> Value:
+        """Repeat each tuple for the numbers of a range, which are returned."""
         if self.label is None:
             self.label = self.model.label("", literal(1))
         low, high = self.at(low), self.at(high)
-        counts = self._along(combine(maximum, combine(sub, high, low), number(0.0)))
+        extent = combine(sub, high, low)
+        counts = self._along(
+            rounded_up(extent, step) if step > 1 else combine(maximum, extent, number(0.0))
+        )
         before = self.label
         parent, offset = self._repeat(counts.expr)
+        offset = combine(mul, offset, number(float(step))) if step > 1 else offset
         return combine(add, read_at(low, {before: parent}), offset)
 
     def _along(self, value: Value) -> Value:

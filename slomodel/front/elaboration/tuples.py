@@ -15,7 +15,13 @@ from typing import TypeAlias
 
 from slomodel.front.elaboration.errors import StatementError, error
 from slomodel.front.elaboration.grouping import keys_of, position_within
-from slomodel.front.elaboration.index_sets import check_name, label_of, number_of
+from slomodel.front.elaboration.index_sets import (
+    check_name,
+    index_at,
+    label_of,
+    number_of,
+    range_arguments,
+)
 from slomodel.front.elaboration.linear_conditions import (
     bound,
     equation_of,
@@ -35,7 +41,7 @@ from slomodel.front.text.syntax import (
     Node,
     children,
 )
-from slomodel.functions import add, land, maximum, minimum
+from slomodel.functions import land, maximum, minimum
 from slomodel.ir.expr import Expr
 from slomodel.ir.walk import inputs
 
@@ -86,20 +92,18 @@ def _is_dependent(iteration: Iteration, scope: Scope, names: set[str]) -> bool:
 
 def _bounds(
     iteration: Iteration, scope: Scope
-) -> Generator[ValueRequest, Value, tuple[Value, Value]]:
-    """The first value of a range and its exclusive end."""
+) -> Generator[ValueRequest, Value, tuple[Value, Value, int]]:
+    """The first value of a range, its exclusive end and its step."""
     domain = iteration.domain
     assert isinstance(domain, FunctionCall)
-    if domain.kwargs or not 1 <= len(domain.args) <= 2:
-        message = "`range` takes one bound or two"
-        raise error("E212", message, domain.span, "write `range(b)` or `range(a, b)`")
+    low, high, step = range_arguments(domain, scope)
     values: list[Value] = []
-    for argument in domain.args:
-        value = yield ValueRequest(argument, scope)
-        if value.axes or not is_table(value.expr, scope.model):
+    for argument in (low, high):
+        value = number(0.0) if argument is None else (yield ValueRequest(argument, scope))
+        if argument is not None and (value.axes or not is_table(value.expr, scope.model)):
             raise _not_bounds(argument)
         values.append(value)
-    return (number(0.0), values[0]) if len(values) == 1 else (values[0], values[1])
+    return values[0], values[1], step
 
 
 def _not_bounds(node: Node) -> StatementError:
@@ -182,9 +186,9 @@ class _Construction:
         if not _is_dependent(iteration, self.scope, names):
             self.plain[name] = label_of(iteration, inner)
             return
-        low, high = yield from _bounds(iteration, inner)
+        low, high, step = yield from _bounds(iteration, inner)
         self.take(union([low, high]))
-        self.tuples.extend(name, low, high)
+        self.tuples.extend(name, low, high, step)
 
     def substitute(self) -> Evaluation:
         """Replace each index of the sum that an equation determines by its value."""
@@ -199,8 +203,7 @@ class _Construction:
                     continue
                 place, inside = position_within(label, place, self.scope.model)
                 del self.plain[label.name]
-                value = combine(add, place, number_of(label.start))
-                self.tuples.values[label.name] = value
+                self.tuples.values[label.name] = index_at(label, place)
                 self.inside += [] if inside is None else [inside]
                 self.left.remove(condition)
                 break

@@ -19,7 +19,7 @@ Axis: TypeAlias = Dim | None
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Label:
-    """An index variable in scope: it takes `dim` values, `start`, `start + 1`, ….
+    """An index variable in scope: it takes `dim` values, `start`, `start + step`, ….
 
     `order` numbers labels in the order of their construction; `is_range`: the domain was a `range`.
     """
@@ -29,6 +29,7 @@ class Label:
     start: Dim
     order: int
     is_range: bool = False
+    step: int = 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)

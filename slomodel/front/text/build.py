@@ -315,11 +315,11 @@ class TreeBuilder(Transformer[Token, ModelTree]):
         return Index(base, tuple(items), base.span.to(self._span(closing)))
 
     def slice(self, children: Children) -> Slice:
-        lo, colon, hi = children
+        lo, colon, hi, second, step = children
         span = self._span(colon)
-        for side in (lo, hi):
-            span = span if side is None else span.to(side.span)
-        return Slice(lo, hi, span)
+        for part in (lo, hi, None if second is None else step):
+            span = span if part is None else span.to(part.span)
+        return Slice(lo, hi, step, span)
 
     def none(self, children: Children) -> NoneLiteral:
         return NoneLiteral(self._span(children[0]))

@@ -178,7 +178,7 @@ def _before(stop: str, node: object) -> str:
 
 
 _PRODUCT, _FRACTION, _POWER = 2, 3, 4
-_BETWEEN = {"*": r" \, ", "@": r" \, ", ".*": r" \odot ", "./": r" \oslash "}
+_BETWEEN = {"*": r" \, ", "@": r" \, ", "%": r" \bmod ", ".*": r" \odot ", "./": r" \oslash "}
 _COMPARED = {"<": "<", "<=": r"\le", ">": ">", ">=": r"\ge", "==": "=", "!=": r"\ne"}
 _JOINED = {"and": r" \wedge ", "or": r" \vee "}
 
@@ -369,4 +369,5 @@ def _slice(node: Slice, operands: Sequence[TeX]) -> TeX:
     rest = list(operands)
     low = rest.pop(0).text if node.lo is not None else ""
     high = rest.pop(0).text if node.hi is not None else ""
-    return TeX(f"{low}:{high}", ATOM)
+    step = f":{rest.pop(0).text}" if node.step is not None else ""
+    return TeX(f"{low}:{high}{step}", ATOM)

@@ -112,10 +112,11 @@ class Transpose:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Slice:
-    """`lo:hi` in an index; an omitted side is None."""
+    """`lo:hi:step` in an index; an omitted part is None."""
 
     lo: Expr | None
     hi: Expr | None
+    step: Expr | None
     span: Span
 
 
@@ -366,7 +367,7 @@ def children(node: Node) -> tuple[Node, ...]:
         case Power():
             return node.base, node.exponent
         case Slice():
-            return tuple(side for side in (node.lo, node.hi) if side is not None)
+            return tuple(part for part in (node.lo, node.hi, node.step) if part is not None)
         case ArrayLiteral():
             return node.items
         case Index():

@@ -210,8 +210,8 @@ def _slice(f: Failure) -> Diagnostic | None:
     opened = f.open_brackets[-1].type if f.open_brackets else ""
     last = _types(f.level)[::-1]
     item = last[: last.index("COMMA")] if "COMMA" in last else last
-    if f.found == "COLON" and opened == "LSQB" and "COLON" in item:
-        return messages.stepped_slice(f.span)
+    if f.found == "COLON" and opened == "LSQB" and item.count("COLON") > 1:
+        return messages.third_colon(f.span)
     return None
 
 

@@ -47,7 +47,6 @@ _SPELLINGS = {
 """The spellings in this language of characters from other notations."""
 
 _REMEDIES = {
-    "%": "a comment begins with `#`",
     "?": "choose values with `where(condition, a, b)`",
     "\\": "write names as they are, `alpha` or `α`",
     "$": "write the formula without it",
@@ -299,12 +298,12 @@ def trailing_comma(comma: Span, found: str) -> Diagnostic:
     return Diagnostic("E113", message, comma, help="remove it, or add what should follow")
 
 
-def stepped_slice(span: Span) -> Diagnostic:
+def third_colon(span: Span) -> Diagnostic:
     return Diagnostic(
         "E114",
-        "a slice has no step",
+        "a slice has at most two colons",
         span,
-        help="take elements by index: `let z[i in k] = x[2*i]` with `dim k`",
+        help="write `x[start:stop:step]`",
     )
 
 

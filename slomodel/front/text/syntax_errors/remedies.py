@@ -25,7 +25,8 @@ def hint(f: Failure) -> str:
     """The remedy for the general message, or an empty string."""
     types = [token.type for token in f.level]
     inner = f.open_brackets[-1].type if f.open_brackets else ""
-    if f.text in ("/", "*") and f.previous == "/" and f.adjacent:
+    begins = f.text == "%" and not f.after_operand
+    if begins or (f.text in ("/", "*") and f.previous == "/" and f.adjacent):
         return "a comment begins with `#`"
     if f.found == "COMMA" and "_IN" in f.accepts:
         return "each index has an `in` of its own: `for i in n, j in m`"

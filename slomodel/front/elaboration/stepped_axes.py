@@ -1,0 +1,52 @@
+"""Axes of slices with a step, whose sizes are rounded and compared when they are known."""
+
+from __future__ import annotations
+
+from slomodel.errors import Span
+from slomodel.front.elaboration.scope import Elaboration
+from slomodel.front.elaboration.values import Value, merged
+from slomodel.functions import eq
+from slomodel.ir import build
+from slomodel.ir.dims import Dim
+from slomodel.ir.expr import Affine
+from slomodel.problem import Check
+
+
+def conformed(model: Elaboration, span: Span, values: tuple[Value, ...]) -> tuple[Value, ...]:
+    """The values, with rounded sizes of axes taken to be equal to those of other values.
+
+    `x[::2]` has ceil(n/2) elements and `x[1::2]` ceil((n - 1)/2): whether these are equal is tested
+    at bind. Axes that can never be equal are left as they are.
+    """
+    ranks = {value.rank for value in values if value.rank}
+    if len(ranks) != 1 or merged(values) is not None:
+        return values
+    result = list(values)
+    for axis in range(ranks.pop()):
+        dims = [value.axes[axis] for value in result if value.rank]
+        target = next((dim for dim in dims if dim is not None), None)
+        for k, value in enumerate(result):
+            own = value.axes[axis] if value.rank else None
+            if own is None or target is None or own == target:
+                continue
+            if not (_is_rounded(own) or _is_rounded(target)):
+                return values
+            result[k] = _renamed(value, axis, target)
+            condition = build.apply(eq, build.size_of(own), build.size_of(target))
+            fault = f"`{span.text}` is of axes of different sizes"
+            model.checks.append(Check(condition, span.text, span, fault))
+    return tuple(result)
+
+
+def _is_rounded(dim: Dim) -> bool:
+    return any("(" in name for name, _ in dim.terms)
+
+
+def _renamed(value: Value, axis: int, dim: Dim) -> Value:
+    """The value with another size of an axis, known to be the same number."""
+    axes = (*value.axes[:axis], dim, *value.axes[axis + 1 :])
+    place = len(value.labels) + sum(one is not None for one in value.axes[:axis])
+    shape = (*value.expr.shape[:place], dim, *value.expr.shape[place + 1 :])
+    every = range(len(shape))
+    index = [Affine(Dim(), tuple(int(k == j) for k in every)) for j in every]
+    return Value(build.gather(value.expr, index, shape), value.labels, axes)
