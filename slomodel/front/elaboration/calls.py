@@ -16,7 +16,7 @@ from slomodel.front.elaboration.evaluation import Steps
 from slomodel.front.elaboration.foreign_names import FOREIGN_FUNCTIONS
 from slomodel.front.elaboration.scope import Scope, ValueRequest, described
 from slomodel.front.elaboration.shape_mismatch import operand, unequal
-from slomodel.front.elaboration.stepped_axes import conformed
+from slomodel.front.elaboration.steps import conformed
 from slomodel.front.elaboration.user_functions import expanded
 from slomodel.front.elaboration.values import (
     combine,

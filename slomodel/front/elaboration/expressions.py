@@ -9,7 +9,7 @@ from slomodel.front.elaboration.array_literals import array_literal
 from slomodel.front.elaboration.calls import call
 from slomodel.front.elaboration.errors import StatementError, error
 from slomodel.front.elaboration.evaluation import Steps, run
-from slomodel.front.elaboration.index_sets import index_value, number_of
+from slomodel.front.elaboration.index_sets import index_value
 from slomodel.front.elaboration.indexing import indexing
 from slomodel.front.elaboration.operators import (
     addition,
@@ -23,7 +23,7 @@ from slomodel.front.elaboration.operators import (
 )
 from slomodel.front.elaboration.reductions import comprehension
 from slomodel.front.elaboration.scope import CONSTANTS, Scope, Symbol, ValueRequest
-from slomodel.front.elaboration.values import Label, Value, number, value_of
+from slomodel.front.elaboration.values import Label, Value, number, number_of, value_of
 from slomodel.front.text.syntax import (
     ArrayLiteral,
     BoolOp,

@@ -9,11 +9,18 @@ from collections.abc import Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass
 
 from slomodel.front.elaboration.contraction import total
-from slomodel.front.elaboration.index_sets import number_of
 from slomodel.front.elaboration.linear_conditions import equation_of, solution
 from slomodel.front.elaboration.scope import Elaboration, Scope, ValueRequest
 from slomodel.front.elaboration.tables import domain_of
-from slomodel.front.elaboration.values import Label, Value, combine, number, settled, union
+from slomodel.front.elaboration.values import (
+    Label,
+    Value,
+    combine,
+    number,
+    number_of,
+    settled,
+    union,
+)
 from slomodel.front.text.syntax import Condition
 from slomodel.functions import ge, land, lt, maximum, minimum, sub
 from slomodel.ir import build

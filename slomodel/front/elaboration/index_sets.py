@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from slomodel.front.elaboration.affine_index import size, whole
+from slomodel.front.elaboration.affine_index import size
 from slomodel.front.elaboration.errors import error, shape_error
-from slomodel.front.elaboration.scope import Elaboration, Scope, described
+from slomodel.front.elaboration.scope import Scope, described
 from slomodel.front.elaboration.shape_mismatch import marks, operand
-from slomodel.front.elaboration.values import Label, Value, as_axes, combine, number, show, value_of
+from slomodel.front.elaboration.steps import positive, stepped
+from slomodel.front.elaboration.values import (
+    Label,
+    Value,
+    as_axes,
+    combine,
+    number,
+    number_of,
+    show,
+    value_of,
+)
 from slomodel.front.text.syntax import (
     BoolOp,
     Compare,
@@ -21,9 +31,9 @@ from slomodel.front.text.syntax import (
     Not,
     String,
 )
-from slomodel.functions import add, div, floor, maximum, mul
+from slomodel.functions import add, mul
 from slomodel.ir import build
-from slomodel.ir.dims import Dim, literal, named
+from slomodel.ir.dims import Dim
 
 
 def bind_iterations(
@@ -97,15 +107,6 @@ def range_arguments(domain: FunctionCall, scope: Scope) -> tuple[Expr | None, Ex
     return (None, bounds[0], step) if len(bounds) == 1 else (bounds[0], bounds[1], step)
 
 
-def positive(node: Expr, scope: Scope) -> int:
-    """The value of a step, a literal whole number above 0."""
-    step = whole(node, scope)
-    if step < 1:
-        message = f"the step `{node.span.text}` is not positive"
-        raise error("E212", message, node.span, "write a step from 1 on, and count upwards")
-    return step
-
-
 def _check_extent(extent: Dim, domain: Expr) -> None:
     if extent.is_literal and extent.const < 0:
         message = f"`{domain.span.text}` ends before it begins"
@@ -124,35 +125,6 @@ def index_at(label: Label, position: Value) -> Value:
     if label.step != 1:
         position = combine(mul, position, number(float(label.step)))
     return combine(add, position, number_of(label.start))
-
-
-def stepped(extent: Dim, step: int, model: Elaboration) -> Dim:
-    """The number of steps that fit into an extent, rounded up; at least 0."""
-    if step == 1:
-        return extent
-    if extent.is_literal:
-        return literal(max(-(-extent.const // step), 0))
-    if all(coefficient % step == 0 for _, coefficient in extent.terms):
-        terms = tuple((name, coefficient // step) for name, coefficient in extent.terms)
-        return Dim(terms, -(-extent.const // step))
-    count = rounded_up(number_of(extent), step)
-    text = f"({extent})" if extent.const or len(extent.terms) > 1 else f"{extent}"
-    return model.counted_dim(f"ceil({text}/{step})", count.expr)
-
-
-def rounded_up(extent: Value, step: int) -> Value:
-    """The whole number ceil(extent / step), or 0 if that is negative."""
-    shifted = combine(maximum, combine(add, extent, number(step - 1.0)), number(0.0))
-    return combine(floor, combine(div, shifted, number(float(step))))
-
-
-def number_of(dim: Dim) -> Value:
-    """A whole number that is affine in dims, as a scalar; it may be negative."""
-    result = number(float(dim.const))
-    for name, coefficient in dim.terms:
-        term = combine(mul, number(float(coefficient)), value_of(build.size_of(named(name))))
-        result = combine(add, term, result)
-    return result
 
 
 def size_product(dims: Sequence[Dim]) -> Value:

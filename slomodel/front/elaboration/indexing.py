@@ -14,9 +14,9 @@ from slomodel.front.elaboration.affine_index import (
 )
 from slomodel.front.elaboration.errors import StatementError, shape_error
 from slomodel.front.elaboration.evaluation import Steps
-from slomodel.front.elaboration.index_sets import positive, stepped
 from slomodel.front.elaboration.scope import Scope, ValueRequest
 from slomodel.front.elaboration.shape_mismatch import marks, operand
+from slomodel.front.elaboration.steps import positive, stepped
 from slomodel.front.elaboration.tables import check_table, reads_arrays
 from slomodel.front.elaboration.values import Axis, Label, Value, settled, show
 from slomodel.front.text.syntax import Expr, Index, Negate, NoneLiteral, NumberLiteral, Slice

@@ -11,10 +11,9 @@ from typing import TypeAlias
 
 from slomodel.front.elaboration.affine_index import AffineIndex, affine
 from slomodel.front.elaboration.errors import StatementError
-from slomodel.front.elaboration.index_sets import number_of
 from slomodel.front.elaboration.scope import Scope, ValueRequest
 from slomodel.front.elaboration.tables import is_table
-from slomodel.front.elaboration.values import Label, Value, combine, number
+from slomodel.front.elaboration.values import Label, Value, combine, number, number_of
 from slomodel.front.text.syntax import (
     BoolOp,
     Compare,

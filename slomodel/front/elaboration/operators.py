@@ -17,7 +17,7 @@ from slomodel.front.elaboration.shape_mismatch import (
     unequal,
     unfit_product,
 )
-from slomodel.front.elaboration.stepped_axes import conformed
+from slomodel.front.elaboration.steps import conformed
 from slomodel.front.elaboration.tables import is_table
 from slomodel.front.elaboration.values import (
     Value,

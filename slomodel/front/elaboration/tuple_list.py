@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from slomodel.front.elaboration.grouping import read_at
-from slomodel.front.elaboration.index_sets import index_at, number_of, rounded_up
+from slomodel.front.elaboration.index_sets import index_at
 from slomodel.front.elaboration.scope import Elaboration
-from slomodel.front.elaboration.values import Label, Value, combine, number
+from slomodel.front.elaboration.steps import rounded_up
+from slomodel.front.elaboration.values import Label, Value, combine, number, number_of
 from slomodel.functions import add, maximum, minimum, mul, sub, where
 from slomodel.ir import build
 from slomodel.ir.dims import literal

@@ -19,7 +19,6 @@ from slomodel.front.elaboration.index_sets import (
     check_name,
     index_at,
     label_of,
-    number_of,
     range_arguments,
 )
 from slomodel.front.elaboration.linear_conditions import (
@@ -31,7 +30,7 @@ from slomodel.front.elaboration.linear_conditions import (
 from slomodel.front.elaboration.scope import Scope, Symbol, ValueRequest
 from slomodel.front.elaboration.tables import is_table
 from slomodel.front.elaboration.tuple_list import TupleList
-from slomodel.front.elaboration.values import Label, Value, combine, number, union
+from slomodel.front.elaboration.values import Label, Value, combine, number, number_of, union
 from slomodel.front.text.syntax import (
     Compare,
     Condition,

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from slomodel.errors import Span
-from slomodel.functions import abs, pow, root, sqrt, square
+from slomodel.functions import abs, add, mul, pow, root, sqrt, square
 from slomodel.ir import build
-from slomodel.ir.dims import Dim, Shape, literal
+from slomodel.ir.dims import Dim, Shape, literal, named
 from slomodel.ir.expr import Const, Einsum, Expr, Map
 from slomodel.ir.function import ScalarFunction
 
@@ -62,6 +62,15 @@ def value_of(expr: Expr) -> Value:
 
 def number(value: float) -> Value:
     return value_of(build.const(value))
+
+
+def number_of(dim: Dim) -> Value:
+    """A whole number that is affine in dims, as a scalar; it may be negative."""
+    result = number(float(dim.const))
+    for name, coefficient in dim.terms:
+        term = combine(mul, number(float(coefficient)), value_of(build.size_of(named(name))))
+        result = combine(add, term, result)
+    return result
 
 
 def show(value: Value) -> str:

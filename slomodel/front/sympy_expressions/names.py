@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import sympy as sp
 
 from slomodel.errors import DomainError, ShapeError, SlomodelError
-from slomodel.front.elaboration.index_sets import number_of
-from slomodel.front.elaboration.values import value_of
+from slomodel.front.elaboration.values import number_of, value_of
 from slomodel.front.sympy_expressions.errors import error
 from slomodel.front.sympy_expressions.free_names import FreeNames, name_of
 from slomodel.front.sympy_expressions.scope import IndexScope, Translation, size

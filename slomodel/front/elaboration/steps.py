@@ -1,15 +1,47 @@
-"""Axes of slices with a step, whose sizes are rounded and compared when they are known."""
+"""Steps of ranges and slices: the sizes of their axes are rounded, and compared once known."""
 
 from __future__ import annotations
 
 from slomodel.errors import Span
-from slomodel.front.elaboration.scope import Elaboration
-from slomodel.front.elaboration.values import Value, merged
-from slomodel.functions import eq
+from slomodel.front.elaboration.affine_index import whole
+from slomodel.front.elaboration.errors import error
+from slomodel.front.elaboration.scope import Elaboration, Scope
+from slomodel.front.elaboration.values import Value, combine, merged, number, number_of
+from slomodel.front.text.syntax import Expr
+from slomodel.functions import add, div, eq, floor, maximum
 from slomodel.ir import build
-from slomodel.ir.dims import Dim
+from slomodel.ir.dims import Dim, literal
 from slomodel.ir.expr import Affine
 from slomodel.problem import Check
+
+
+def positive(node: Expr, scope: Scope) -> int:
+    """The value of a step, a literal whole number above 0."""
+    step = whole(node, scope)
+    if step < 1:
+        message = f"the step `{node.span.text}` is not positive"
+        raise error("E212", message, node.span, "write a step from 1 on, and count upwards")
+    return step
+
+
+def stepped(extent: Dim, step: int, model: Elaboration) -> Dim:
+    """The number of steps that fit into an extent, rounded up; at least 0."""
+    if step == 1:
+        return extent
+    if extent.is_literal:
+        return literal(max(-(-extent.const // step), 0))
+    if all(coefficient % step == 0 for _, coefficient in extent.terms):
+        terms = tuple((name, coefficient // step) for name, coefficient in extent.terms)
+        return Dim(terms, -(-extent.const // step))
+    count = rounded_up(number_of(extent), step)
+    text = f"({extent})" if extent.const or len(extent.terms) > 1 else f"{extent}"
+    return model.counted_dim(f"ceil({text}/{step})", count.expr)
+
+
+def rounded_up(extent: Value, step: int) -> Value:
+    """The whole number ceil(extent / step), or 0 if that is negative."""
+    shifted = combine(maximum, combine(add, extent, number(step - 1.0)), number(0.0))
+    return combine(floor, combine(div, shifted, number(float(step))))
 
 
 def conformed(model: Elaboration, span: Span, values: tuple[Value, ...]) -> tuple[Value, ...]:
