@@ -10,7 +10,7 @@ from slomodel.solve.directions.direction import SecantPair
 from slomodel.solve.directions.table import DIRECTIONS
 from slomodel.solve.line_search.armijo import Found
 from slomodel.solve.line_search.initial_step import INITIAL_STEPS, StepMemory
-from slomodel.solve.line_search.segment import SegmentSearch
+from slomodel.solve.line_search.arc import ArcSearch
 from slomodel.solve.methods.ball import ball_of_a_step
 from slomodel.solve.norms import EPS, LARGEST, norm
 from slomodel.solve.objective import Evaluator
@@ -94,7 +94,7 @@ class ProjectedSearchRun:
         idle = DIRECTIONS[method.direction].idle
         self._stagnation = Stagnation.of_searches(evaluate, start, idle)
         resolution = self._stagnation.resolution
-        self._search = SegmentSearch(evaluate, resolution, start, method.theta, method.sigma)
+        self._search = ArcSearch(evaluate, resolution, start, method.theta, method.sigma)
         self._v = np.empty_like(start.x)
         self._s = np.empty_like(start.x)
         self._y = np.empty_like(start.x)
@@ -116,8 +116,10 @@ class ProjectedSearchRun:
             own = False
             self._toward_projection(current)
             found = self._along(current, D)
-        length = 0.0 if found is None else found.delta * norm(self._v)
-        if found is None or self._stagnation.after(found.point, length / D):
+        if found is None:
+            return self._stagnation.explain_search(current, D)[0]
+        length = norm(np.subtract(found.point.x, current.x, out=self._s))
+        if self._stagnation.after(found.point, length / D):
             return self._stagnation.explain_search(current, D)[0]
         return self._accept(current, found, length, D, own)
 
@@ -126,18 +128,26 @@ class ProjectedSearchRun:
         length = norm(self._v)
         if length == 0.0:
             return None
-        longest = 1.0 if length <= D else D / length
-        return self._search.search(at, self._v, float(at.g.dot(self._v)), longest)
+        longest = min(D / length, LARGEST)
+        slope = float(at.g.dot(self._v))
+        return self._search.search(at, self._v, slope, min(1.0, longest), longest)
 
     def _toward_minimiser(self, at: Iterate) -> bool:
         """Write y − x (n,) into v, y the minimiser of the model; False if it is not suitable.
 
-        Required is ⟨g,v⟩ ≤ −α‖x − P(x − g)‖‖v‖.
+        Where the boundary is curved, it is the projection on the tangent cone. Required is
+        ⟨g,v⟩ ≤ −α‖x − P(x − g)‖‖v‖.
         """
-        if self._model is None or not self._model.begin(at):
+        if self._model is None:
             return False
-        y = minimiser(self._model, self._method.within, at)
+        within = self._method.within
+        shift = within.face(at.x, at.g).shift
+        if not self._model.begin(at, shift):
+            return False
+        y = minimiser(self._model, within, at)
         np.subtract(y, at.x, out=self._v)
+        if shift is not None:
+            within.tangent(at.x, self._v.copy(), self._v)
         return self._descends(at, self._method.alpha)
 
     def _descends(self, at: Iterate, alpha: float) -> bool:
@@ -165,9 +175,13 @@ class ProjectedSearchRun:
         full_length = length >= D * (1.0 - 4.0 * EPS)
         self._memory.delta = found.delta
         self._stagnation.probe.count(full_length)
-        s = np.subtract(new.x, old.x, out=self._s)
+        s = self._s
         y = np.subtract(new.g, old.g, out=self._y)
-        pair = SecantPair(s, y, float(s.dot(y)), norm(s), norm(y), own)
+        if self._model is not None and self._model.wants_pairs:
+            shift = self._method.within.face(new.x, new.g).shift
+            if shift is not None:
+                y += shift * s
+        pair = SecantPair(s, y, float(s.dot(y)), length, norm(y), own)
         self._memory.pair = pair
         if self._model is not None:
             self._model.learn(pair)

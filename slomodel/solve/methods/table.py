@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
@@ -117,7 +118,7 @@ def search_in_set(
         alpha=number("alpha", given.get("alpha", rule.alpha), 0.0, 1.0),
         direction=direction,
         initial_step=choice("initial_step", given.get("initial_step", "bb"), INITIAL_STEPS),
-        first_step=min(FIRST_STEP * max(1.0, norm(context.x0)), farthest),
+        first_step=min(max(1.0, norm(context.x0)) / math.sqrt(max(1, len(context.x0))), farthest),
     )
 
 

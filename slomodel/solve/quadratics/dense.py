@@ -24,7 +24,7 @@ class DenseHessian:
         self._evaluate = evaluate
         self._B = np.empty((0, 0))
 
-    def begin(self, at: Iterate) -> bool:
+    def begin(self, at: Iterate, shift: Vector | None) -> bool:
         B = positive(self._evaluate, at.x)
         if B is None:
             return False
@@ -52,7 +52,7 @@ class Damped:
         self._rule = rule
         self._B = np.empty((0, 0))
 
-    def begin(self, at: Iterate) -> bool:
+    def begin(self, at: Iterate, shift: Vector | None) -> bool:
         B = self._rule.damped(at)
         if B is None:
             return False

@@ -30,7 +30,7 @@ class HessianProducts:
         self._longest = longest
         self._at = start
 
-    def begin(self, at: Iterate) -> bool:
+    def begin(self, at: Iterate, shift: Vector | None) -> bool:
         self._at = at
         self.accuracy = min(LOOSEST, math.sqrt(at.gnorm / self._first))
         return True

@@ -11,10 +11,14 @@ from slomodel.solve.sets.convex_set import Face
 from slomodel.solve.subroutine import Iterate
 
 
-class LimitedMemory:
-    """B = θI − WᵀMW, W the rows Y and θS (2m, n), M⁻¹ = [[−D, Lᵀ], [L, θSSᵀ]].
+# The curvature of the identity's part is at least this fraction of θ.
+LEAST = 1e-3
 
-    D is the diagonal of SYᵀ and L its part below. On a face B is inverted by the formula of
+
+class LimitedMemory:
+    """B = θI − WᵀMW − Λ, W the rows Y and θS (2m, n), M⁻¹ = [[−D, Lᵀ], [L, θSSᵀ]].
+
+    The pairs are those of the Lagrangian, and Λ is its curvature at x from a curved boundary. D is the diagonal of SYᵀ and L its part below. On a face B is inverted by the formula of
     Sherman, Morrison and Woodbury. Byrd, Lu, Nocedal & Zhu, A limited memory algorithm for bound
     constrained optimization (1995). Before the first pair the step −g/θ has the length `first`.
     """
@@ -29,10 +33,11 @@ class LimitedMemory:
         self._theta = 1.0
         self._W = np.empty((0, n))
         self._Minv = np.empty((0, 0))
-        self._count = 0
+        self._shift: Vector | None = None
 
-    def begin(self, at: Iterate) -> bool:
+    def begin(self, at: Iterate, shift: Vector | None) -> bool:
         pairs = self._pairs
+        self._shift = shift
         if not pairs.count:
             self._theta = ratio(at.gnorm, self._first) or 1.0
             return True
@@ -45,14 +50,19 @@ class LimitedMemory:
         return True
 
     def product(self, s: Vector) -> Vector:
-        if not len(self._W):
-            return self._theta * s
-        return self._theta * s - np.linalg.solve(self._Minv, self._W @ s) @ self._W
+        Bs: Vector = self._theta * s
+        if len(self._W):
+            Bs -= np.linalg.solve(self._Minv, self._W @ s) @ self._W
+        if self._shift is not None:
+            Bs -= self._shift * s
+        return Bs
 
     def solve(self, face: Face, r: Vector) -> Vector:
-        """Exact. With Z = QW/δ, δ = θ + shift: −(Qr/δ + Zᵀ(M⁻¹ − WᵀZ)⁻¹Z r)."""
-        shift = face.shift
-        inverse = 1.0 / (self._theta if shift is None else self._theta + shift)
+        """Exact. With Z = QW/δ, δ = θ + shift − Λ: −(Qr/δ + Zᵀ(M⁻¹ − WᵀZ)⁻¹Z r)."""
+        inverse: Vector | float = 1.0 / self._theta
+        if face.shift is not None or self._shift is not None:
+            added = (0.0 if one is None else one for one in (face.shift, self._shift))
+            inverse = 1.0 / np.maximum(self._theta + next(added) - next(added), LEAST * self._theta)
         d: Vector = face.project(r) * -inverse
         if len(self._W):
             W = face.project(self._W)

@@ -27,8 +27,11 @@ class Quadratic(Protocol):
     @property
     def most(self) -> int: ...
 
-    def begin(self, at: Iterate) -> bool:
-        """Set up B at a point; False if it is not finite there."""
+    def begin(self, at: Iterate, shift: Vector | None) -> bool:
+        """Set up B at a point, where the boundary adds the curvature `shift` (n,), None for 0.
+
+        False if B is not finite.
+        """
         ...
 
     def product(self, s: Vector) -> Vector:
@@ -43,5 +46,5 @@ class Quadratic(Protocol):
         ...
 
     def learn(self, pair: SecantPair) -> None:
-        """Update with the pair of an accepted step."""
+        """Update with the pair of an accepted step, y the change of the Lagrangian's gradient."""
         ...

@@ -23,7 +23,7 @@ from slomodel.solve.facts import ObjectiveFacts
 from slomodel.solve.line_search.armijo import LineSearch
 from slomodel.solve.line_search.exact import Ray
 from slomodel.solve.line_search.initial_step import StepMemory
-from slomodel.solve.line_search.segment import SegmentSearch
+from slomodel.solve.line_search.arc import ArcSearch
 from slomodel.solve.methods.adgd import SecantLength
 from slomodel.solve.methods.agp import AGPRun
 from slomodel.solve.methods.gradient_steps import DescentRun
@@ -168,7 +168,7 @@ _TABLE = (
     SavedClass(Turns, "Turns"),
     SavedClass(SecantPair, "Pair", created=True),
     SavedClass(LineSearch, "LineSearch", {"_resolution": "_floor"}),
-    SavedClass(SegmentSearch, "SegmentSearch"),
+    SavedClass(ArcSearch, "ArcSearch"),
     SavedClass(StepMemory, "Memory"),
     SavedClass(Ray, "Ray"),
     # Quadratic models.

@@ -1,0 +1,127 @@
+"""Line search from a point of a set along the projection of a ray."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from slomodel.solve.line_search.armijo import ROUNDING_TRIALS, Found
+from slomodel.solve.norms import Vector, norm
+from slomodel.solve.objective import Evaluator
+from slomodel.solve.stagnation.resolution import Resolution
+from slomodel.solve.subroutine import Iterate
+
+# A trial is shortened to the minimiser of the parabola through f, its slope and the trial, but to
+# no less than this fraction.
+LEAST_FRACTION = 0.1
+# A step is lengthened at most so often, and by this factor if none is known to be too long.
+LENGTHENINGS, LENGTHEN = 3, 4.0
+
+
+class ArcSearch:
+    """δ with f(P(x + δv)) ≤ f(x) + σδ⟨g,v⟩, P the projection on a set, v in its tangent cone at x.
+
+    Where x + v is in a convex set, the arc is a segment for δ ≤ 1, and P removes only rounding. δ
+    is shortened until the inequality holds; then, if f falls even more steeply at the end of the
+    arc, it is lengthened, since that shows no positive curvature. Trials at the resolution of f are
+    treated as in `LineSearch`.
+    """
+
+    def __init__(
+        self,
+        evaluate: Evaluator,
+        resolution: Resolution,
+        start: Iterate,
+        theta: float,
+        sigma: float,
+    ) -> None:
+        self.trials = 0
+        self._evaluate = evaluate
+        self._resolution = resolution
+        self._theta = theta
+        self._sigma = sigma
+        self._spare = Iterate(np.empty_like(start.x), 0.0, np.empty_like(start.g), 0.0)
+        self._along = np.empty_like(start.x)
+        self._longer = Iterate(np.empty_like(start.x), 0.0, np.empty_like(start.g), 0.0)
+
+    def search(
+        self, at: Iterate, v: Vector, slope: float, delta: float, longest: float
+    ) -> Found | None:
+        """Search from `at` along v (n,), slope = ⟨g,v⟩ < 0; None if no trial is accepted.
+
+        The first trial is `delta`, and none is beyond `longest`. The accepted point is stored in
+        arrays that the second search after this one overwrites.
+        """
+        self.trials = 0
+        new, failed = self._spare, math.inf
+        noise = self._resolution.noise(at)
+        band = (at.f - noise, max(min(at.f, self._resolution.lowest) + noise, at.f))
+        rounding_trials = 0
+        while rounding_trials < ROUNDING_TRIALS:
+            f = self._try(at, v, delta, new)
+            if f == at.f and np.array_equal(new.x, at.x):
+                break
+            armijo = self._descends(at, f, delta * slope)
+            if armijo or band[0] <= f <= band[1]:
+                new.gnorm = self._evaluate.gradient(new.x, new.g)
+                if new.gnorm < (math.inf if armijo else at.gnorm):
+                    found = Found(new, delta, by_rounding=not armijo)
+                    if armijo:
+                        found = self._lengthened(at, v, slope, found, min(failed, longest))
+                    self._spare = at
+                    return found
+                rounding_trials += not armijo
+            failed = delta
+            delta *= self._shorter(f - at.f, delta * slope)
+        return None
+
+    def _try(self, at: Iterate, v: Vector, delta: float, new: Iterate) -> float:
+        within = self._evaluate.within
+        assert within is not None
+        np.multiply(v, delta, out=new.x)
+        new.x += at.x
+        within.project(new.x, new.x)
+        new.f = self._evaluate.value(new.x)
+        self.trials += 1
+        return new.f
+
+    def _descends(self, at: Iterate, f: float, predicted: float) -> bool:
+        return -math.inf < f <= at.f + self._sigma * predicted and f < at.f
+
+    def _shorter(self, change: float, predicted: float) -> float:
+        """The factor of δ after a trial that changed f by `change`, its slope by `predicted`."""
+        excess = change - predicted
+        if not 0.0 < excess < math.inf:
+            return self._theta
+        return min(max(-0.5 * predicted / excess, LEAST_FRACTION), self._theta)
+
+    def _slope_at(self, point: Iterate, v: Vector) -> float:
+        """The slope of f along the arc of v (n,) at a point of it."""
+        within = self._evaluate.within
+        assert within is not None
+        within.tangent(point.x, v, self._along)
+        return float(point.g.dot(self._along))
+
+    def _lengthened(
+        self, at: Iterate, v: Vector, slope: float, found: Found, too_long: float
+    ) -> Found:
+        """A longer step with a lower f, if f falls at the end of the one found as at its start."""
+        for _ in range(LENGTHENINGS):
+            point, delta = found.point, found.delta
+            if self._slope_at(point, v) >= slope:
+                break
+            trial = min(LENGTHEN * delta, 0.5 * (delta + too_long))
+            if trial <= delta * (1.0 + LEAST_FRACTION):
+                break
+            new = self._longer
+            f = self._try(at, v, trial, new)
+            along = float(at.g.dot(new.x - at.x))
+            if f < point.f and self._descends(at, f, min(along, slope * norm(new.x - at.x) / norm(v))):
+                new.gnorm = self._evaluate.gradient(new.x, new.g)
+                if new.gnorm < math.inf:
+                    self._longer = point
+                    found = Found(new, trial, by_rounding=False)
+                    continue
+            too_long = trial
+        return found
