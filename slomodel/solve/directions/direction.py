@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -29,6 +30,15 @@ class SecantPair:
     snorm: float
     ynorm: float
     own: bool = True
+
+
+def curved(pair: SecantPair, eps: float) -> bool:
+    """Whether ⟨s,y⟩ is positive beyond rounding; `eps` is the unit roundoff of gradients.
+
+    A symmetric positive definite Hessian of condition κ keeps ⟨s,y⟩ ≥ 2‖s‖‖y‖√κ/(κ+1); below this
+    bound κ exceeds 1/eps and the sign of ⟨s,y⟩ is rounding.
+    """
+    return pair.sy > math.sqrt(eps) * pair.snorm * pair.ynorm
 
 
 class Direction(Protocol):

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from slomodel.solve.directions.direction import SecantPair, along_minus
+from slomodel.solve.directions.direction import SecantPair, along_minus, curved
 from slomodel.solve.norms import EPS, LARGEST, Vector, norm, ratio
 from slomodel.solve.subroutine import Iterate
 
@@ -70,10 +68,7 @@ class LBFGS:
     def learn(self, pair: SecantPair) -> None:
         s, y, sy = pair.s, pair.y, pair.sy
         gamma = ratio(sy, pair.ynorm, pair.ynorm)
-        # A symmetric positive definite Hessian of condition κ keeps ⟨s,y⟩ ≥ 2‖s‖‖y‖√κ/(κ+1); below
-        # this bound κ exceeds 1/eps and the sign of ⟨s,y⟩ is rounding.
-        curved = sy > math.sqrt(self._eps) * pair.snorm * pair.ynorm
-        if not (curved and gamma > 0.0 and ratio(1.0, sy) > 0.0):
+        if not (curved(pair, self._eps) and gamma > 0.0 and ratio(1.0, sy) > 0.0):
             return
         if self.count == self.memory:
             self._drop_oldest()

@@ -116,8 +116,9 @@ class ArcSearch:
                 break
             new = self._longer
             f = self._try(at, v, trial, new)
-            along = float(at.g.dot(new.x - at.x))
-            if f < point.f and self._descends(at, f, min(along, slope * norm(new.x - at.x) / norm(v))):
+            step = new.x - at.x
+            predicted = min(float(at.g.dot(step)), slope * norm(step) / norm(v))
+            if f < point.f and self._descends(at, f, predicted):
                 new.gnorm = self._evaluate.gradient(new.x, new.g)
                 if new.gnorm < math.inf:
                     self._longer = point

@@ -8,9 +8,9 @@ import numpy as np
 
 from slomodel.solve.directions.direction import SecantPair
 from slomodel.solve.directions.table import DIRECTIONS
+from slomodel.solve.line_search.arc import ArcSearch
 from slomodel.solve.line_search.armijo import Found
 from slomodel.solve.line_search.initial_step import INITIAL_STEPS, StepMemory
-from slomodel.solve.line_search.arc import ArcSearch
 from slomodel.solve.methods.ball import ball_of_a_step
 from slomodel.solve.norms import EPS, LARGEST, norm
 from slomodel.solve.objective import Evaluator

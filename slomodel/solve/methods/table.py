@@ -26,7 +26,7 @@ from slomodel.solve.methods.gd import gd, gd_source
 from slomodel.solve.methods.ngd import ngd
 from slomodel.solve.methods.norm_armijo import NormArmijo
 from slomodel.solve.methods.pgd import pgd
-from slomodel.solve.methods.projected_search import FIRST_STEP, ProjectedSearch
+from slomodel.solve.methods.projected_search import ProjectedSearch
 from slomodel.solve.methods.std_armijo import std_armijo
 from slomodel.solve.methods.tgd import tgd
 from slomodel.solve.norms import LARGEST, Vector, norm

@@ -9,7 +9,7 @@ from slomodel.solve.directions.gauss_newton import GaussNewton
 from slomodel.solve.directions.newton import positive
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
-from slomodel.solve.sets.convex_set import Face
+from slomodel.solve.sets.convex_set import Coordinates, Face
 from slomodel.solve.subroutine import Iterate
 
 
@@ -74,6 +74,10 @@ def on_face(B: Vector, face: Face, r: Vector) -> Vector:
 
     The matrix is completed by a multiple of I − Q, which has no effect on d.
     """
+    if isinstance(face, Coordinates):
+        d, free = np.zeros_like(r), np.flatnonzero(face.free)
+        d[free] = np.linalg.solve(B[np.ix_(free, free)], -r[free])
+        return d
     n = len(r)
     Q = face.project(np.eye(n))
     shift = face.shift

@@ -10,7 +10,8 @@ from slomodel.solve.norms import Vector, ratio
 from slomodel.solve.sets.convex_set import Face
 from slomodel.solve.subroutine import Iterate
 
-
+# Pairs kept: as many as unknowns, within these bounds.
+FEWEST, MOST = 5, 20
 # The curvature of the identity's part is at least this fraction of θ.
 LEAST = 1e-3
 
@@ -18,7 +19,8 @@ LEAST = 1e-3
 class LimitedMemory:
     """B = θI − WᵀMW − Λ, W the rows Y and θS (2m, n), M⁻¹ = [[−D, Lᵀ], [L, θSSᵀ]].
 
-    The pairs are those of the Lagrangian, and Λ is its curvature at x from a curved boundary. D is the diagonal of SYᵀ and L its part below. On a face B is inverted by the formula of
+    The pairs are those of the Lagrangian, and Λ is what a curved boundary adds to its curvature at
+    x. D is the diagonal of SYᵀ and L its part below. On a face B is inverted by the formula of
     Sherman, Morrison and Woodbury. Byrd, Lu, Nocedal & Zhu, A limited memory algorithm for bound
     constrained optimization (1995). Before the first pair the step −g/θ has the length `first`.
     """
@@ -28,11 +30,12 @@ class LimitedMemory:
     most = 30
 
     def __init__(self, n: int, first: float, eps: float) -> None:
-        self._pairs = LBFGS(n, first, eps=eps)
+        self._pairs = LBFGS(n, first, max(FEWEST, min(n, MOST)), eps=eps)
         self._first = first
         self._theta = 1.0
         self._W = np.empty((0, n))
-        self._Minv = np.empty((0, 0))
+        self._M: Vector = np.empty((0, 0))
+        self._Minv: Vector = np.empty((0, 0))
         self._shift: Vector | None = None
 
     def begin(self, at: Iterate, shift: Vector | None) -> bool:
@@ -42,17 +45,25 @@ class LimitedMemory:
             self._theta = ratio(at.gnorm, self._first) or 1.0
             return True
         S, Y = pairs.pairs
+        m = len(S)
         theta = self._theta = 1.0 / pairs.gamma
         SY = S @ Y.T
-        lower = np.tril(SY, -1)
         self._W = np.concatenate([Y, theta * S])
-        self._Minv = np.block([[-np.diag(np.diag(SY)), lower.T], [lower, theta * (S @ S.T)]])
+        Minv = np.zeros((2 * m, 2 * m))
+        Minv[m:, :m] = np.tril(SY, -1)
+        Minv[:m, m:] = Minv[m:, :m].T
+        Minv[range(m), range(m)] = -np.diag(SY)
+        Minv[m:, m:] = theta * (S @ S.T)
+        try:
+            self._Minv, self._M = Minv, np.linalg.inv(Minv).astype(np.float64)
+        except np.linalg.LinAlgError:
+            return False
         return True
 
     def product(self, s: Vector) -> Vector:
         Bs: Vector = self._theta * s
         if len(self._W):
-            Bs -= np.linalg.solve(self._Minv, self._W @ s) @ self._W
+            Bs -= (self._M @ (self._W @ s)) @ self._W
         if self._shift is not None:
             Bs -= self._shift * s
         return Bs

@@ -48,7 +48,10 @@ def _residual(within: Set, y: Vector, r: Vector) -> float:
 
 def _on_face(model: Quadratic, within: Set, y: Vector, r: Vector) -> tuple[Vector, Vector] | None:
     """A step s on the face of −r and Bs, both (n,); None if no length gives a decrease."""
-    d = model.solve(within.face(y, r), r)
+    try:
+        d = model.solve(within.face(y, r), r)
+    except np.linalg.LinAlgError:
+        return None
     if not np.isfinite(d).all():
         return None
     trial = np.empty_like(y)

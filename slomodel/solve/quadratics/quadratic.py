@@ -42,6 +42,7 @@ class Quadratic(Protocol):
         """d (n,) in the subspace of the face with Q(B + shift)d = −Qr, Q its projection.
 
         It may be approximate; it is a direction of descent for the gradient r (n,) of the model.
+        Raises LinAlgError if the system is singular.
         """
         ...
 

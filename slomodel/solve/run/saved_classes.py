@@ -20,10 +20,10 @@ from slomodel.solve.directions.mixed_newton import MixedNewton
 from slomodel.solve.directions.newton import Newton
 from slomodel.solve.directions.newton_cg import NewtonCG
 from slomodel.solve.facts import ObjectiveFacts
+from slomodel.solve.line_search.arc import ArcSearch
 from slomodel.solve.line_search.armijo import LineSearch
 from slomodel.solve.line_search.exact import Ray
 from slomodel.solve.line_search.initial_step import StepMemory
-from slomodel.solve.line_search.arc import ArcSearch
 from slomodel.solve.methods.adgd import SecantLength
 from slomodel.solve.methods.agp import AGPRun
 from slomodel.solve.methods.gradient_steps import DescentRun

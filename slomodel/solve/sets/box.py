@@ -51,7 +51,8 @@ class Box:
 
     def project(self, x: Vector, out: Vector) -> bool:
         inside = self.contains(x)
-        np.clip(x, self.low, self.high, out=out)
+        np.maximum(x, self.low, out=out)
+        np.minimum(out, self.high, out=out)
         return not inside
 
     def project_step(self, x: Vector, g: Vector, gnorm: float, L: float, out: Vector) -> bool:
