@@ -32,7 +32,7 @@ SCOPES = {
 } | {word: {"keyword.operator.logical"} for word in ("AND", "OR", "NOT")}
 STATEMENTS = {"MODEL", "DIM", "DATA", "VAR", "LET", "FN", "CHECK", "MINIMIZE", "MAXIMIZE"}
 SCOPES |= {word: {"keyword.other.declaration"} for word in STATEMENTS}
-SCOPES |= {word: {"keyword.control"} for word in ("_INIT", "_FROM", "_FOR", "_IN", "_IF")}
+SCOPES |= {word: {"keyword.control"} for word in ("_INIT", "_FROM", "_FOR", "_IN", "_IF", "_FIRST")}
 PLAIN = {"LPAR", "RPAR", "LSQB", "RSQB", "COLON", "COMMA", "EQUAL", "SEMICOLON"}
 
 
@@ -57,6 +57,7 @@ dim n = 3, m
 data A[n, n] symmetric, x² from "f.csv:a,b", β = 1_0.5e-3
 fn f(u) = u ./ 2. + .5 .* u .^ 2 ** 3
 let g[i in n] = A[i, None]' @ A.T[:, 0]
+let h[t in n] = h[t-1] + β first 1, -2.5 and first[t in n] = h[t] first (β)
 check β <= 1 and not (β > 2 or β != 3)  # sum(1)
 var x[n] init -1.2
 maximize name: sum(f(x[i]) for i in range(n - 1) if i % 2 >= 1) + pi * e ^ 2 + x3 * 3.^2

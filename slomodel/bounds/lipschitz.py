@@ -29,6 +29,7 @@ from slomodel.bounds.split import split
 from slomodel.bounds.stopping import pause, working_on
 from slomodel.bounds.structure.gram_form import as_written, in_gram_form
 from slomodel.bounds.structure.negative_powers import with_negative_powers
+from slomodel.bounds.structure.recurrences import too_long, written_out
 from slomodel.bounds.units import Units, units_of_objective, units_of_variables
 from slomodel.bounds.useless import useless_bound
 from slomodel.calculus.degree import degree
@@ -66,6 +67,7 @@ def bounds(setting: Setting, radius: float) -> Bounds:
         if not np.all(np.isfinite(setting.values[variable])):
             message = f"the centre is not finite: its `{variable.name}` has NaN or inf"
             raise DomainError(Diagnostic("E606", message, help="give a finite centre"))
+    setting = written_out(setting)
     asked = in_gram_form(with_negative_powers(setting))
     claims = _in_other_units(asked, radius, _claims(asked, radius))
     closed = _closed(asked, radius, claims)
@@ -132,6 +134,7 @@ def _claims_at_centre(setting: Setting) -> Claims:
 @without_rounding()
 def quick_bound(setting: Setting, radius: float) -> float:
     """A cheap bound on L1; it may be inf where `bounds` returns a finite one."""
+    setting = written_out(setting)
     claims = _claims(setting, checked_radius(radius), [rule for rule in RULES if rule.is_quick])
     return min(claim.value for claim in claims.L1)
 
@@ -141,6 +144,10 @@ def _claims(setting: Setting, radius: float, rules: Sequence[BoundRule] | None =
     if setting.n == 0:
         nothing = (Claim("no unknowns", 0.0),)
         return Claims(nothing, nothing)
+    reason = too_long(setting)
+    if reason:
+        refused = (Claim("none", math.inf, reason),)
+        return Claims(refused, refused)
     for node, array in setting.values.items():
         if not np.all(np.isfinite(array)):
             refused = (Claim("none", math.inf, f"data `{node.name}` has NaN or inf"),)

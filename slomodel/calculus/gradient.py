@@ -5,11 +5,12 @@ Each kind has one rule: the contribution of a node's adjoint to the adjoint of e
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 
 from slomodel.calculus.guards import Guard, guard_of_operand, intersection, restrict, union
+from slomodel.calculus.recurrence import adjoints_of_operands
 from slomodel.calculus.symmetry import twin
 from slomodel.errors import ShapeError
 from slomodel.functions import add, div, eq, ge, lnot, mul, where
@@ -23,10 +24,12 @@ from slomodel.ir.expr import (
     Gather,
     Input,
     Map,
+    Recur,
     Reshape,
     Scan,
     Scatter,
 )
+from slomodel.ir.loop import Loop
 from slomodel.ir.walk import dependents, postorder
 
 
@@ -74,10 +77,20 @@ def gradient(objective: Expr, wrt: Sequence[Expr], known: Known = NOTHING) -> tu
     adjoints: dict[Expr, Adjoint] = {}
     variables = {node for node in order if isinstance(node, Input) and node.role == "variable"}
     known = Known(frozenset(variables | known.finite), known.symmetric)
+    loops = _first_states(order)
     for node in reversed(order):
-        if node not in active or node not in uses:
+        if node not in active:
             continue
-        adjoint = adjoints[node] = _accumulated(uses.pop(node))
+        if node in uses:
+            adjoints[node] = _accumulated(uses.pop(node))
+        if isinstance(node, Recur):
+            if loops[node.operands, node.loop] is node:
+                for k, value in _through_loop(node, adjoints, active).items():
+                    uses.setdefault(node.operands[k], []).append(Adjoint(value))
+            continue
+        if node not in adjoints:
+            continue
+        adjoint = adjoints[node]
         for k, operand in enumerate(node.operands):
             use = contribution(node, k, adjoint, known) if operand in active else None
             if use is not None:
@@ -85,6 +98,23 @@ def gradient(objective: Expr, wrt: Sequence[Expr], known: Known = NOTHING) -> tu
     return tuple(
         adjoints[node].clean if node in adjoints else build.zeros(node.shape) for node in wrt
     )
+
+
+def _first_states(order: Sequence[Expr]) -> dict[tuple[tuple[Expr, ...], Loop], Recur]:
+    """The first state of each loop in `order`: by then, in reverse, no state has more uses."""
+    found: dict[tuple[tuple[Expr, ...], Loop], Recur] = {}
+    for node in order:
+        if isinstance(node, Recur):
+            found.setdefault((node.operands, node.loop), node)
+    return found
+
+
+def _through_loop(
+    node: Recur, adjoints: Mapping[Expr, Adjoint], active: Collection[Expr]
+) -> dict[int, Expr]:
+    """The adjoints of the operands of a loop from those of all its states."""
+    known = {state.state: adjoints[state].clean for state in node.states if state in adjoints}
+    return adjoints_of_operands(node, known, active, gradient) if known else {}
 
 
 def _accumulated(uses: Sequence[Adjoint]) -> Adjoint:

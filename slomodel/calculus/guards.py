@@ -17,7 +17,18 @@ from functools import singledispatch
 
 from slomodel.functions import gt, land, lor, mul, neg, where
 from slomodel.ir import build
-from slomodel.ir.expr import Const, Einsum, Expr, Extreme, Gather, Map, Reshape, Scan, Scatter
+from slomodel.ir.expr import (
+    Const,
+    Einsum,
+    Expr,
+    Extreme,
+    Gather,
+    Map,
+    Recur,
+    Reshape,
+    Scan,
+    Scatter,
+)
 
 Guard = Expr | None
 
@@ -108,3 +119,10 @@ def _(node: Extreme, k: int, guard: Expr) -> Expr:
 def _(node: Scan, k: int, guard: Expr) -> Expr:
     """For a scan: an element is used by all results from its own position on."""
     return _positive(build.backward_scan(build.ones(node.shape), _count(guard), node.axis))
+
+
+@guard_of_operand.register
+def _(node: Recur, k: int, guard: Expr) -> Expr:
+    """For a recurrence: any element may be used, unless nothing at all is."""
+    every = _positive(build.sum_over(_count(guard), tuple(range(node.rank))))
+    return build.broadcast(every, (), node.operands[k].shape)

@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 from functools import singledispatch
 
 from slomodel.calculus.gradient import gradient, ties, total
+from slomodel.calculus.recurrence import states_along
 from slomodel.functions import div, mul, where
 from slomodel.functions.translate import partial
 from slomodel.ir import build
-from slomodel.ir.expr import Einsum, Expr, Extreme, Gather, Map, Reshape, Scan, Scatter
+from slomodel.ir.expr import Einsum, Expr, Extreme, Gather, Map, Recur, Reshape, Scan, Scatter
 from slomodel.ir.walk import dependents, postorder
 
 Tangents = Sequence[Expr | None]
@@ -113,3 +114,10 @@ def _(node: Scan, tangents: Tangents) -> Expr | None:
     if not terms:
         return None
     return build.scan(node.operands[0], total(terms), node.axis)
+
+
+@tangent.register
+def _(node: Recur, tangents: Tangents) -> Expr | None:
+    if all(moving is None for moving in tangents):
+        return None
+    return states_along(node, tangents, jvp)[node.state]

@@ -10,7 +10,7 @@ order of contractions.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import singledispatch
 
 from slomodel.codegen.powers import power_by_products
@@ -18,8 +18,9 @@ from slomodel.functions import add, mul, pow
 from slomodel.functions.cost import Sizes, cheapest
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, Shape, concrete
-from slomodel.ir.expr import Affine, Axes, Const, Einsum, Expr, Map
+from slomodel.ir.expr import Affine, Axes, Const, Einsum, Expr, Map, Recur
 from slomodel.ir.function import ScalarFunction
+from slomodel.ir.loop import Loop
 from slomodel.ir.walk import rewrite
 
 
@@ -28,7 +29,23 @@ def lower(
 ) -> tuple[Expr, ...]:
     """The roots in simple forms, for a target that has the functions for which `spells` holds."""
     simple = expand(tuple(roots), spells)
-    return shared(rewrite(simple, lambda node: _lowered(node, sizes)))
+    loops: dict[Loop, Loop] = {}
+
+    def rule(node: Expr) -> Expr:
+        if not isinstance(node, Recur):
+            return _lowered(node, sizes)
+        if node.loop not in loops:
+            loops[node.loop] = _lowered_loop(node.loop, sizes, spells)
+        return Recur(node.operands, loops[node.loop], node.state)
+
+    return shared(rewrite(simple, rule))
+
+
+def _lowered_loop(loop: Loop, sizes: Sizes, spells: Callable[[ScalarFunction], bool]) -> Loop:
+    """The loop with the values of its updates in simple forms."""
+    values = lower([update.value for update in loop.updates], sizes, spells)
+    updates = (replace(one, value=v) for one, v in zip(loop.updates, values, strict=True))
+    return replace(loop, updates=tuple(updates))
 
 
 def expand(roots: tuple[Expr, ...], spells: Callable[[ScalarFunction], bool]) -> tuple[Expr, ...]:

@@ -5,13 +5,13 @@ It does not depend on the target: every backend prints the same programs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal
 
 from slomodel.functions import add
-from slomodel.ir.dims import Shape
+from slomodel.ir.dims import Dim, Shape
 from slomodel.ir.expr import (
     Affine,
     Const,
@@ -24,11 +24,13 @@ from slomodel.ir.expr import (
     Iota,
     Listing,
     Map,
+    Recur,
     Scan,
     Scatter,
     Triangle,
     affine,
 )
+from slomodel.ir.loop import Update
 from slomodel.ir.node import DType
 
 Stage = Literal["data", "centre", "call"]
@@ -52,6 +54,7 @@ class Form(Enum):
     RESHAPE = "reshape"
     EXTREME = "extreme"
     SCAN = "scan"
+    RECUR = "recur"
     TRIANGLE = "triangle"
     LISTING = "listing"
 
@@ -70,6 +73,8 @@ def form_of(node: Expr) -> Form:
         return _form_of_einsum(node)
     if isinstance(node, (Extreme, Scan)):
         return Form.EXTREME if isinstance(node, Extreme) else Form.SCAN
+    if isinstance(node, Recur):
+        return Form.RECUR
     if isinstance(node, Triangle):
         return Form.TRIANGLE
     if isinstance(node, Listing):
@@ -120,6 +125,26 @@ class Slot:
     dtype: DType
 
 
+def together(order: Sequence[Expr]) -> list[Expr]:
+    """A postorder with all states of a loop, also those that nothing reads, after the first."""
+    found: dict[Expr, None] = {}
+    for node in order:
+        found.update(dict.fromkeys(node.states if isinstance(node, Recur) else (node,)))
+    return list(found)
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateGroup:
+    """Updates of a loop that are done one after the other from step `start` on.
+
+    `program` computes their values, its roots, before the first of them is done.
+    """
+
+    start: Dim
+    updates: tuple[Update, ...]
+    program: Program
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One node computed into its storage.
@@ -127,7 +152,7 @@ class Step:
     `fused` are the elementwise nodes evaluated with it, in order, `node` last; if their value is
     written to a slice, it is computed there. `in_place` is the operand whose storage the result
     reuses. An accumulation reads its initial value and the array that is added to a slice of it;
-    `added` is the scatter that determines the slice.
+    `added` is the scatter that determines the slice. `groups` are the parts of one step of a loop.
     """
 
     node: Expr
@@ -136,6 +161,12 @@ class Step:
     fused: tuple[Expr, ...] = ()
     in_place: Expr | None = None
     added: Scatter | None = None
+    groups: tuple[UpdateGroup, ...] = ()
+
+    @property
+    def writes(self) -> tuple[Expr, ...]:
+        """The nodes that are computed: the states of a loop, or one node."""
+        return self.node.states if isinstance(self.node, Recur) else (self.node,)
 
     @property
     def reads(self) -> tuple[Expr, ...]:

@@ -6,11 +6,22 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from slomodel.codegen.groups import Group, group, worth_fusing
-from slomodel.codegen.program import Form, Program, Stage, Step, form_of, is_slice, scattered
+from slomodel.codegen.program import (
+    Form,
+    Program,
+    Stage,
+    Step,
+    UpdateGroup,
+    form_of,
+    is_slice,
+    scattered,
+    together,
+)
 from slomodel.codegen.storage import Storage
-from slomodel.ir.dims import concrete
-from slomodel.ir.expr import Expr, Input, Map, Scatter
+from slomodel.ir.dims import Dim, concrete
+from slomodel.ir.expr import Expr, Input, Map, Recur, Scatter
 from slomodel.ir.function import ScalarFunction
+from slomodel.ir.loop import Loop, StateAt, Update
 from slomodel.ir.walk import dependents, postorder, users
 
 _VIEWS: tuple[Form, ...] = (Form.AXES, Form.SLICE, Form.RESHAPE)
@@ -50,6 +61,30 @@ def schedule(
     )
 
 
+def _grouped(loop: Loop) -> list[list[Update]]:
+    sources = dict(loop.sources)
+    groups: list[list[Update]] = []
+    for update in loop.updates:
+        read = [sources[node] for node in postorder(update.value) if node in sources]
+        places = [(s.state, s.shift) for s in read if isinstance(s, StateAt)]
+        last = groups[-1] if groups else []
+        clash = any(
+            state == before.state and _may_be_equal(shift, before.shift)
+            for before in last
+            for state, shift in places
+        )
+        if last and last[0].start == update.start and not clash:
+            last.append(update)
+        else:
+            groups.append([update])
+    return groups
+
+
+def _may_be_equal(a: Dim, b: Dim) -> bool:
+    difference = a - b
+    return not difference.is_literal or difference.const == 0
+
+
 class _Analysis:
     """Forms, stages and groups of the nodes under some roots."""
 
@@ -63,7 +98,8 @@ class _Analysis:
     ) -> None:
         self.numbers = numbers
         self.roots = roots
-        self.order = postorder(*roots)
+        self.order = together(postorder(*roots))
+        self._prints = prints
         self.place = {node: k for k, node in enumerate(self.order)}
         self.users = users(self.order)
         self.moving = dependents(self.order, lambda node: node in arguments)
@@ -147,6 +183,8 @@ class _Analysis:
             return False
         if node in self.absorbed or node in self.put:
             return False
+        if isinstance(node, Recur):
+            return not node.state  # which stands for all states
         return node not in self.groups or self.groups[node].root is node
 
     def _step(self, node: Expr) -> Step:
@@ -162,7 +200,20 @@ class _Analysis:
             start = next(operand for operand in node.operands if operand is not added)
             if self._is_own(start) and self._stage(start) == self._stage(node):
                 in_place = start
-        return Step(node, form, self._stage(node), fused, in_place, added)
+        updates = self._update_groups(node.loop) if isinstance(node, Recur) else ()
+        return Step(node, form, self._stage(node), fused, in_place, added, updates)
+
+    def _update_groups(self, loop: Loop) -> tuple[UpdateGroup, ...]:
+        """The updates of a loop in groups that read nothing which an update of the group writes."""
+        return tuple(
+            UpdateGroup(group[0].start, tuple(group), self._body(group, loop))
+            for group in _grouped(loop)
+        )
+
+    def _body(self, group: Sequence[Update], loop: Loop) -> Program:
+        values = [update.value for update in group]
+        read = [node for node, _ in loop.sources if isinstance(node, Input)]
+        return schedule(values, read, prints=self._prints, numbers=self.numbers)
 
     def _fused(self, node: Expr) -> tuple[Expr, ...]:
         times = self.groups[node].times if node in self.groups else (node,)

@@ -36,12 +36,15 @@ class Storage:
             dying.setdefault(position, []).append(node)
         for position, step in enumerate(steps):
             ending = dying.get(position, [])
-            self._place_one(step, ending)
+            for node in step.writes:
+                self._place_one(node, step, ending)
             for node in ending:
                 self._release(node, step)
 
     def _place_outputs(self, steps: Sequence[Step]) -> None:
-        computed = {step.node for step in steps if step.stage == "call" and step.node.rank}
+        computed = {
+            node for step in steps for node in step.writes if step.stage == "call" and node.rank
+        }
         for k, root in enumerate(self._wanted):
             if root in computed and root not in self.outputs:
                 self.outputs[root] = k
@@ -51,10 +54,10 @@ class Storage:
 
     def _last_reads(self, steps: Sequence[Step]) -> dict[Expr, int]:
         last: dict[Expr, int] = {}
-        stages = {step.node: step.stage for step in steps}
+        stages = {node: step.stage for step in steps for node in step.writes}
         for position, step in enumerate(steps):
             if step.stage != "data":
-                last[step.node] = position
+                last.update(dict.fromkeys(step.writes, position))
             for operand in step.reads:
                 node = self._base(operand)
                 if node in last and stages[node] == step.stage:
@@ -63,8 +66,7 @@ class Storage:
                     last.pop(node, None)
         return {node: position for node, position in last.items() if node not in self._kept}
 
-    def _place_one(self, step: Step, ending: Sequence[Expr]) -> None:
-        node = step.node
+    def _place_one(self, node: Expr, step: Step, ending: Sequence[Expr]) -> None:
         if not node.rank or node in self.outputs:
             return
         if step.in_place is not None:

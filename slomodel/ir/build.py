@@ -26,6 +26,7 @@ from slomodel.ir.linear import (
     sum_over,
     transpose,
 )
+from slomodel.ir.recur import recur, steps_of
 from slomodel.ir.recurrent import (
     backward_scan,
     extreme,
@@ -58,12 +59,14 @@ __all__ = [
     "ones",
     "outer",
     "product_over",
+    "recur",
     "reshape",
     "scan",
     "scatter",
     "shifted",
     "size_of",
     "spread",
+    "steps_of",
     "sum_over",
     "transpose",
     "triangle",

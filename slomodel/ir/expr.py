@@ -15,6 +15,7 @@ import numpy as np
 
 from slomodel.ir.dims import Dim, Shape
 from slomodel.ir.function import ScalarFunction
+from slomodel.ir.loop import Loop
 from slomodel.ir.node import DType, Expr, interned
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ __all__ = [
     "Lookup",
     "Map",
     "Multiset",
+    "Recur",
     "Reshape",
     "Role",
     "Scan",
@@ -49,7 +51,8 @@ __all__ = [
     "remake",
 ]
 
-Role = Literal["variable", "data", "direction"]
+Role = Literal["variable", "data", "direction", "step"]
+"""Inputs of role "step" occur in the loops of recurrences alone: what a step reads."""
 Which = Literal["max", "min"]
 Listed = Literal["parent", "offset", "select", "order", "below", "upto"]
 Axes = tuple[int, ...]
@@ -258,6 +261,26 @@ class Scan(Expr):
         return interned(cls, (factor, term), factor.shape, "real", axis=axis)
 
 
+class Recur(Expr):
+    """State number `state` of a loop over steps, stacked along a new first axis (see `Loop`).
+
+    The states of one loop are nodes over the same operands, and are computed together.
+    """
+
+    __slots__ = ("loop", "state")
+    loop: Loop
+    state: int
+
+    def __new__(cls, operands: tuple[Expr, ...], loop: Loop, state: int) -> Recur:
+        shape = (loop.length, *loop.shapes[state])
+        return interned(cls, operands, shape, "real", loop=loop, state=state)
+
+    @property
+    def states(self) -> tuple[Recur, ...]:
+        """All states of the loop."""
+        return tuple(Recur(self.operands, self.loop, k) for k in range(len(self.loop.shapes)))
+
+
 class Triangle(Expr):
     """The upper triangular R (k, k) of a QR factorisation of a matrix A (m, k): RᵀR = AᵀA.
 
@@ -331,6 +354,8 @@ def remake(node: Expr, operands: tuple[Expr, ...]) -> Expr:
         return Extreme(operands[0], node.which, node.axes)
     if isinstance(node, Scan):
         return Scan(operands[0], operands[1], node.axis)
+    if isinstance(node, Recur):
+        return Recur(operands, node.loop, node.state)
     if isinstance(node, Triangle):
         return Triangle(operands[0])
     if isinstance(node, Listing):

@@ -18,6 +18,7 @@ from slomodel.ir.expr import (
     Iota,
     Listing,
     Map,
+    Recur,
     Reshape,
     Scan,
     Scatter,
@@ -50,6 +51,8 @@ def flatten(root: Expr) -> list[_Record]:
             own = (node.which, node.axes)
         elif isinstance(node, Scan):
             own = (node.axis,)
+        elif isinstance(node, Recur):
+            own = (node.loop, node.state)
         elif isinstance(node, Triangle):
             own = ()
         elif isinstance(node, Listing):
@@ -72,6 +75,7 @@ _KINDS: dict[str, Callable[..., Expr]] = {
     "Reshape": lambda operands, *own: Reshape(operands[0], *own),
     "Extreme": lambda operands, *own: Extreme(operands[0], *own),
     "Scan": lambda operands, *own: Scan(*operands, *own),
+    "Recur": Recur,
     "Triangle": lambda operands: Triangle(operands[0]),
     "Listing": lambda operands, what, *own: Listing(what, operands, *own),
 }
@@ -90,6 +94,7 @@ def _reduce(node: Expr) -> tuple[Callable[..., Expr], tuple[list[_Record]]]:
 
 
 for _kind in (
-    *(Input, Const, Iota, Map, Einsum, Gather, Scatter, Reshape, Extreme, Scan, Triangle, Listing),
+    *(Input, Const, Iota, Map, Einsum, Gather, Scatter, Reshape, Extreme, Scan, Recur, Triangle),
+    Listing,
 ):
     copyreg.pickle(_kind, _reduce)

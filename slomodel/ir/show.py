@@ -15,6 +15,7 @@ from slomodel.ir.expr import (
     Lookup,
     Map,
     Multiset,
+    Recur,
     Scan,
     Scatter,
 )
@@ -56,6 +57,8 @@ def _what(node: Expr, number: dict[Expr, int]) -> str:
         return f"{node.what}[{node.axis}]" if node.axis else node.what
     if isinstance(node, Scan):
         return f"scan[{node.axis}]"
+    if isinstance(node, Recur):
+        return f"recur[{node.state} of {len(node.loop.shapes)}]"
     return type(node).__name__.lower()
 
 

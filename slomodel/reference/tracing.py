@@ -17,6 +17,7 @@ from slomodel.ir.expr import (
     Input,
     Listing,
     Map,
+    Recur,
     Reshape,
     Scan,
     Scatter,
@@ -122,6 +123,11 @@ def _(node: Extreme, k: int, which: Truths, operands: list[Array], sizes: Sizes)
 def _(node: Scan, k: int, which: Truths, operands: list[Array], sizes: Sizes) -> Truths:
     turned = np.flip(which, node.axis)
     return np.flip(np.logical_or.accumulate(turned, axis=node.axis), node.axis)
+
+
+@read.register
+def _(node: Recur, k: int, which: Truths, operands: list[Array], sizes: Sizes) -> Truths:
+    return _all(operands[k])
 
 
 @read.register

@@ -31,6 +31,7 @@ from slomodel.ir.expr import (
     Lookup,
     Map,
     Multiset,
+    Recur,
     Reshape,
     Scan,
     Scatter,
@@ -38,6 +39,7 @@ from slomodel.ir.expr import (
     tables,
 )
 from slomodel.ir.walk import postorder
+from slomodel.reference.recurrence import states_of
 
 Array = NDArray[np.generic]
 Sizes = Mapping[str, int]
@@ -262,3 +264,15 @@ def _(node: Scan, operands: list[Array], sizes: Sizes) -> Array:
     for i in range(1, len(result)):
         result[i] += factor[i] * result[i - 1]
     return np.moveaxis(result, 0, node.axis)
+
+
+@meaning.register
+def _(node: Recur, operands: list[Array], sizes: Sizes) -> Array:
+    def values(roots: Sequence[Expr], given: Mapping[Expr, Array]) -> list[Array]:
+        every: dict[Expr, Array] = {}
+        for one in postorder(*roots):
+            own = [every[operand] for operand in one.operands]
+            every[one] = given[one] if one in given else meaning(one, own, sizes)
+        return [every[root] for root in roots]
+
+    return states_of(node.loop, operands, sizes, values)[node.state]

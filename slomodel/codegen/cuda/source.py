@@ -20,10 +20,11 @@ from slomodel.codegen.entry import Entry
 from slomodel.codegen.layout import Layout
 from slomodel.codegen.loops.construct import blocks, copied_output
 from slomodel.codegen.loops.fusion import Fusion
-from slomodel.codegen.loops.nest import Block, Collection, Contraction, Copy, Fill, Nest
+from slomodel.codegen.loops.nest import Block, Collection, Contraction, Copy, Fill, Nest, TimeLoop
 from slomodel.codegen.loops.planning import planned
 from slomodel.codegen.loops.workspace import Memory
 from slomodel.codegen.program import Stage
+from slomodel.errors import Diagnostic, TargetLimit
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Const, Einsum, Expr
 from slomodel.ir.walk import inputs
@@ -143,6 +144,9 @@ class _Writer:
     def block(self, block: Block) -> Sequence[Work]:
         """The kernels and calls that compute a block; empty if it has no elements."""
         names = self._names
+        if isinstance(block, TimeLoop):
+            message = "a device has no loop over time: the steps of a recurrence follow one another"
+            raise TargetLimit(Diagnostic("E801", message, help="use backend `c`"))
         if isinstance(block, Contraction):
             made = call(block, names)
             return [made] if made else []

@@ -36,28 +36,36 @@ def along(
     offset = 0
     moved = [0] * rank
     for one, stride in zip(index, strides, strict=True):
-        offset += stride * _number(one.offset, numbers)
+        offset += stride * number_of(one.offset, numbers)
         for axis, coefficient in enumerate(one.coefficients):
             moved[axis] += stride * coefficient
     return offset, tuple(moved)
 
 
-def _number(dim: Dim, numbers: Numbers) -> int:
+def number_of(dim: Dim, numbers: Numbers) -> int:
     """The value of a dim, which may be negative."""
     return dim.const + sum(c * numbers[name] for name, c in dim.terms)
 
 
 class Accesses:
-    """The access of every node; `is_view` says which nodes are views and not computed."""
+    """The access of every node; `is_view` says which nodes are views and not computed.
 
-    def __init__(self, is_view: Callable[[Expr], bool], numbers: Numbers) -> None:
+    `given` are accesses that are known beforehand.
+    """
+
+    def __init__(
+        self,
+        is_view: Callable[[Expr], bool],
+        numbers: Numbers,
+        given: Mapping[Expr, Access] | None = None,
+    ) -> None:
         self._is_view = is_view
         self.numbers = numbers
-        self._kept: dict[Expr, Access] = {}
+        self._kept: dict[Expr, Access] = dict(given or {})
 
     def shape(self, node: Expr) -> tuple[int, ...]:
         """The sizes of a node's axes: 0 for `n - 1` of a recurrence over no elements."""
-        return tuple(max(0, _number(dim, self.numbers)) for dim in node.shape)
+        return tuple(max(0, number_of(dim, self.numbers)) for dim in node.shape)
 
     def of(self, node: Expr) -> Access:
         """The access of a node along its own axes."""

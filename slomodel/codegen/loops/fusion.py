@@ -15,7 +15,7 @@ from math import prod
 from slomodel.codegen.loops.access import Access, Accesses, Numbers, c_order, merged_axes
 from slomodel.codegen.loops.collected import Collected, Term
 from slomodel.codegen.lower import Blocks
-from slomodel.codegen.program import Form, Program, Stage, Step
+from slomodel.codegen.program import Form, Program, Stage, Step, together
 from slomodel.functions.cost import is_quick
 from slomodel.ir.expr import (
     Affine,
@@ -25,6 +25,7 @@ from slomodel.ir.expr import (
     Extreme,
     Input,
     Map,
+    Recur,
     Scatter,
     affine,
     is_listed,
@@ -35,7 +36,7 @@ VIEWS = (Form.AXES, Form.SLICE, Form.TAKE)
 STAGES: tuple[Stage, ...] = ("data", "centre", "call")
 MOST_NODES = 64
 """The temporary blocks of a loop with more nodes would not fit in the cache."""
-_ALONE = (Form.COUNT, Form.ONES, Form.SCAN)
+_ALONE = (Form.COUNT, Form.ONES, Form.SCAN, Form.RECUR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,21 +96,29 @@ class Fusion:
     `in_order` says that a loop takes its elements one after another: it may add to values in
     memory, and overwrite those that it has read. Without an order, as on a device, all sums of a
     loop run along the same axes, each element of an array collects its contributions from slices,
-    and `copied` are the views that a matrix product needs as separate matrices.
+    and `copied` are the views that a matrix product needs as separate matrices. `given` are inputs
+    whose elements do not lie in C order.
     """
 
-    def __init__(self, program: Program, numbers: Numbers, *, in_order: bool) -> None:
+    def __init__(
+        self,
+        program: Program,
+        numbers: Numbers,
+        *,
+        in_order: bool,
+        given: Mapping[Expr, Access] | None = None,
+    ) -> None:
         self.program = program
         self.in_order = in_order
         self.forms = program.forms
-        self.order = postorder(*program.roots)
+        self.order = together(postorder(*program.roots))
         self.steps: Mapping[Expr, Step] = {step.node: step for step in program.steps}
         self._collected = None if in_order else Collected.of(program)
         self.copied: frozenset[Expr] = frozenset()
-        self.accesses = Accesses(self.is_view, numbers)
+        self.accesses = Accesses(self.is_view, numbers, given or {})
         if not in_order:
             self.copied = frozenset(self._copied())
-            self.accesses = Accesses(self.is_view, numbers)
+            self.accesses = Accesses(self.is_view, numbers, given or {})
         self._open = _Open()
         self._replaceable: dict[int, frozenset[Expr]] = {}
         self._moving = dependents(self.order, set(program.arguments).__contains__)
@@ -318,6 +327,10 @@ class Fusion:
         return not self.is_view(node) and bool(node.rank or form is not Form.ONES)
 
     def _place(self, node: Expr, stage: Stage) -> None:
+        if isinstance(node, Recur) and node.state:
+            self.region_of[node] = self.region_of[node.states[0]]
+            self.regions[self.region_of[node]].nodes.append(node)
+            return
         shape, kept = self.loop_shape(node), self._kept(node)
         alone = self._is_alone(node)
         place = None if alone else self._joined(node, shape, kept)

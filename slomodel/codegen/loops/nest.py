@@ -7,9 +7,11 @@ names of arrays. An index i runs over the axes of a nest, of which the first is 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from slomodel.codegen.loops.workspace import Memory
 from slomodel.ir.dims import Shape
 from slomodel.ir.expr import Expr, Index
 from slomodel.ir.function import ScalarFunction
@@ -287,7 +289,61 @@ class Collection:
     slices: tuple[PlacedSlice, ...]
 
 
-Block = Nest | Fill | Copy | Recurrence | Contraction | Collection
+@dataclass(frozen=True, slots=True)
+class Moving:
+    """The place, at each step, `stride * step` elements past a first one."""
+
+    first: Element | Scalar
+    stride: int
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """The contents that a state begins with: `source` over the first `count` places, then zeros.
+
+    The zeros are written only if it is `cleared`: else every other place is assigned.
+    """
+
+    array: Expr
+    shape: tuple[int, ...]
+    count: int
+    source: Element | Scalar | None
+    cleared: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A part of one step, done from step `start` on.
+
+    `reads` says where its inputs lie, and `targets` where the results go: `Output(k)` in its blocks
+    is target k. `once` are blocks before all steps; arrays of its own lie in `memory`. At the end,
+    `values[k]`, over `shapes[k]`, is added to target k or, if k is not in `adds`, stored there;
+    None for a value that was computed there.
+    """
+
+    start: int
+    reads: Mapping[Expr, Moving]
+    targets: tuple[Moving, ...]
+    once: tuple[Block, ...]
+    blocks: tuple[Block, ...]
+    values: tuple[Element | Scalar | None, ...]
+    shapes: tuple[tuple[int, ...], ...]
+    adds: frozenset[int]
+    memory: Memory
+
+
+@dataclass(frozen=True, slots=True)
+class TimeLoop:
+    """Passages done at the steps `first`, …, `length` - 1, in this order or backwards."""
+
+    length: int
+    backwards: bool
+    first: int
+    begins: tuple[Begin, ...]
+    passages: tuple[Passage, ...]
+
+
+Block = Nest | Fill | Copy | Recurrence | Contraction | Collection | TimeLoop
 
 
 def depth(target: Element | Scalar) -> int:

@@ -49,6 +49,10 @@ class EntryNames:
             return known
         if is_stored(node, self._memory):
             return f"({self.base(node)})[0]"
+        return self.variable(node)
+
+    def variable(self, node: Expr) -> str:
+        """The variable that holds a number."""
         return self._scalars.setdefault(node, f"s{len(self._scalars)}")
 
     def element(self, one: Element | Scalar) -> str:

@@ -10,8 +10,8 @@ from slomodel.codegen.entry import Entry
 from slomodel.codegen.layout import Layout, described, plain
 from slomodel.codegen.loops.construct import blocks, copied_output, located
 from slomodel.codegen.loops.fusion import Fusion
-from slomodel.codegen.loops.names import starts
-from slomodel.codegen.loops.nest import Block, Contraction, Copy, Fill, Nest, Recurrence
+from slomodel.codegen.loops.names import Names, starts
+from slomodel.codegen.loops.nest import Block, Contraction, Copy, Fill, Nest, Recurrence, TimeLoop
 from slomodel.codegen.loops.planning import planned
 from slomodel.codegen.loops.text import indented
 from slomodel.codegen.loops.workspace import Memory
@@ -28,6 +28,7 @@ from slomodel.codegen.native.plain import (
 )
 from slomodel.codegen.native.prelude import SHARES, prelude
 from slomodel.codegen.native.products import product_lines
+from slomodel.codegen.native.time import scratch_of, time_lines
 from slomodel.codegen.program import Program, Stage
 from slomodel.ir.expr import Input
 from slomodel.ir.walk import inputs
@@ -61,8 +62,8 @@ def unit(entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Unit:
         if node.name in used
     ]
     common = [*_HEADS, *data]
-    writer = _Writer(fusion, names, entry.name, common)
     begin = starts(layout.variables, numbers)
+    writer = _Writer(fusion, names, entry.name, common, memory.size + begin[-1] + 1)
     forget, once = _once(writer.stage("centre"), memory.size, begin[-1])
     prepare = [*writer.stage("data"), *forget]
     parts = writer.blocks("call")
@@ -81,7 +82,8 @@ def unit(entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Unit:
     kept = begin[-1] + 1 if once else 0
     work = sum(map(fusion.work, fusion.regions))
     text = "\n".join(lines) + "\n"
-    return Unit(text, memory.size + kept, begin[-1], work, writer.shares)
+    workspace = writer.end if writer.has_loops else memory.size + kept
+    return Unit(text, workspace, begin[-1], work, writer.shares)
 
 
 def _last(
@@ -149,13 +151,34 @@ _HEADS = [
 ]
 
 
+def block_lines(block: Block, names: Names) -> list[str]:
+    """The statements of a block that is computed by one thread."""
+    if isinstance(block, Nest):
+        if not block.is_blocked:
+            return plain_lines(block, names)
+        return BlockedLoop(block, names).lines()
+    if isinstance(block, Contraction):
+        return product_lines(block, names)
+    if isinstance(block, Recurrence):
+        return recurrence_lines(block, names)
+    if isinstance(block, Copy):
+        return copy_lines(block, names)
+    assert isinstance(block, Fill), "only a loop without an order collects slices"
+    return fill_lines(block, names)
+
+
 class _Writer:
     """The statements of the regions of a stage; `functions` are those that they call.
 
-    `shares` says whether one of these functions computes a part of a loop for several threads.
+    `shares` says whether one of these functions computes a part of a loop for several threads. The
+    arrays of steps in loops over time, if there are any, lie in the workspace up to `end`.
     """
 
-    def __init__(self, fusion: Fusion, names: EntryNames, entry: str, heads: Sequence[str]) -> None:
+    def __init__(
+        self, fusion: Fusion, names: EntryNames, entry: str, heads: Sequence[str], end: int
+    ) -> None:
+        self.end = end
+        self.has_loops = False
         self._fusion = fusion
         self._names = names
         self._entry = entry
@@ -185,14 +208,12 @@ class _Writer:
     def _block(self, block: Block, stage: Stage, name: str) -> list[str]:
         if isinstance(block, Nest):
             return self._nest(block, stage, name)
-        if isinstance(block, Contraction):
-            return product_lines(block, self._names)
-        if isinstance(block, Recurrence):
-            return recurrence_lines(block, self._names)
-        if isinstance(block, Copy):
-            return copy_lines(block, self._names)
-        assert isinstance(block, Fill), "only a loop without an order collects slices"
-        return fill_lines(block, self._names)
+        if isinstance(block, TimeLoop):
+            start, self.has_loops = self.end, True
+            self.end += scratch_of(block)
+            numbers = self._fusion.accesses.numbers
+            return time_lines(block, self._names, start, numbers, block_lines)
+        return block_lines(block, self._names)
 
     def _nest(self, nest: Nest, stage: Stage, name: str) -> list[str]:
         if not nest.is_blocked:

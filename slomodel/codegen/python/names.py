@@ -25,19 +25,39 @@ def number(value: float) -> str:
 
 
 class GeneratedNames:
-    """The names of one generated function, and the lines that define them before any call."""
+    """The names of one generated function, and the lines that define them before any call.
 
-    def __init__(self, program: Program, layout: Layout, inputs: Mapping[Input, str]) -> None:
+    `prefix` begins the names of arrays and scalars in the body of a loop.
+    """
+
+    def __init__(
+        self, program: Program, layout: Layout, inputs: Mapping[Input, str], prefix: str = ""
+    ) -> None:
         self.program = program
+        self.prefix = prefix
+        self._layout = layout
         self.sizes = layout.sizes
         self.precision = layout.precision
         self.prelude: list[str] = []
-        self._inputs = inputs
+        self._inputs = dict(inputs)
         self._scalars: dict[Expr, str] = {}
         self._views: dict[Expr, str] = {}
         self._aliases: dict[str, str] = {}
         self._kernels = 0
         self._placed: dict[Expr, str] = {}
+        self._bodies = [0]
+
+    def body(self, program: Program) -> GeneratedNames:
+        """Names for the body of a loop of this function; working arrays are allocated before."""
+        self._bodies[0] += 1
+        inner = GeneratedNames(program, self._layout, {}, f"r{self._bodies[0]}_")
+        inner.prelude, inner._aliases, inner._bodies = self.prelude, self._aliases, self._bodies
+        self.prelude += inner.slots()
+        return inner
+
+    def name(self, node: Input, text: str) -> None:
+        """Record the name of an input."""
+        self._inputs[node] = text
 
     def ref(self, node: Expr) -> str:
         """The source text of a node's value."""
@@ -46,13 +66,13 @@ class GeneratedNames:
         if isinstance(node, Input):
             return self._inputs[node]
         if not node.rank:
-            return self._scalars.setdefault(node, f"s{len(self._scalars)}")
+            return self._scalars.setdefault(node, f"{self.prefix}s{len(self._scalars)}")
         if node in self._placed:
             return self._placed[node]
         if node in self.program.outputs:
             return f"g{self.program.outputs[node]}"
         if node in self.program.slot_of:
-            return f"b{self.program.slot_of[node]}"
+            return f"{self.prefix}b{self.program.slot_of[node]}"
         return self.view(node)
 
     def put(self, node: Expr, text: str) -> None:
@@ -94,9 +114,10 @@ class GeneratedNames:
 
     def slots(self) -> list[str]:
         """Lines that allocate the working arrays."""
+        kinds = ["bool" if one.dtype == "bool" else "real" for one in self.program.slots]
         return [
-            f"b{k} = np.empty({self.shape(one.shape)}, {'bool' if one.dtype == 'bool' else 'real'})"
-            for k, one in enumerate(self.program.slots)
+            f"{self.prefix}b{k} = np.empty({self.shape(one.shape)}, {kind})"
+            for k, (one, kind) in enumerate(zip(self.program.slots, kinds, strict=True))
         ]
 
     def is_flat(self, node: Expr) -> bool:

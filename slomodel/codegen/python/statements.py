@@ -9,6 +9,7 @@ from typing import assert_never
 from slomodel.codegen.lower import Blocks
 from slomodel.codegen.program import Form, Step, is_slice
 from slomodel.codegen.python.names import GeneratedNames
+from slomodel.codegen.python.recurrences import recurrence_lines
 from slomodel.codegen.python.views import flat_positions, slice_view
 from slomodel.ir.dims import Dim, Shape
 from slomodel.ir.expr import (
@@ -335,6 +336,8 @@ def rule(step: Step, target: Printer) -> Callable[[Step, GeneratedNames], list[s
     """The function that prints the statements of a step for a target."""
     if step.form is Form.PUT and step.fused:
         return lambda own, scope: _put_lines(own, scope, target)
+    if step.form is Form.RECUR:
+        return lambda own, scope: recurrence_lines(own, scope, lambda one: rule(one, target))
     return target.elementwise if step.form is Form.ELEMENTWISE else LINES[step.form]
 
 

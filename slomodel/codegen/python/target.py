@@ -86,6 +86,9 @@ def preparation(
 
 
 def _nanoseconds(step: Step, numbers: Mapping[str, int]) -> float:
+    if step.groups:
+        inside = (one for group in step.groups for one in group.program.steps)
+        return step.node.shape[0].size(numbers) * sum(_nanoseconds(one, numbers) for one in inside)
     functions = [node.function for node in step.fused if isinstance(node, Map)]
     if not step.node.rank:
         return _SCALAR * max(1, len(functions)) + sum(cost_of(one).numpy for one in functions)

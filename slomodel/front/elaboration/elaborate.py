@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from slomodel.errors import Diagnostic, ModelSyntaxError, SlomodelError, SourceText, Span
@@ -14,6 +15,7 @@ from slomodel.front.elaboration.declarations import (
 )
 from slomodel.front.elaboration.definitions import check_condition, declare_let, objective_value
 from slomodel.front.elaboration.errors import StatementError, error
+from slomodel.front.elaboration.recurrences import declare_recurrence, is_recurrence
 from slomodel.front.elaboration.scope import Elaboration, Symbol, SymbolKind
 from slomodel.front.elaboration.user_functions import declare_fn
 from slomodel.front.lints.kinks import nonsmooth_warnings
@@ -64,12 +66,13 @@ def elaborate(program: ModelTree, source: SourceText) -> Problem:
             model.functions[statement.name.text] = statement
     gathered = _Gathered()
     faults: list[StatementError] = []
-    for statement in program.order:
+    for group in _groups(program.order):
         try:
-            _statement(statement, model, gathered)
+            _statements(group, model, gathered)
         except StatementError as problem:
             faults.append(problem)
-            _poison(statement, model)
+            for statement in group:
+                _poison(statement, model)
         if sum(one.diagnostic is not None for one in faults) >= _MOST_MESSAGES:
             break
     faults += _missing_parts(program, model)
@@ -78,6 +81,26 @@ def elaborate(program: ModelTree, source: SourceText) -> Problem:
         raise _error(told)
     assert gathered.objective is not None
     return _problem(program, model, gathered, gathered.objective)
+
+
+def _groups(order: Sequence[Statement]) -> list[list[Statement]]:
+    """The statements, with definitions that are joined by `and` in one group."""
+    groups: list[list[Statement]] = []
+    for statement in order:
+        if isinstance(statement, Let) and statement.joined:
+            groups[-1].append(statement)
+        else:
+            groups.append([statement])
+    return groups
+
+
+def _statements(group: Sequence[Statement], model: Elaboration, gathered: _Gathered) -> None:
+    lets = [statement for statement in group if isinstance(statement, Let)]
+    if lets and is_recurrence(lets):
+        declare_recurrence(lets, model)
+        return
+    for statement in group:
+        _statement(statement, model, gathered)
 
 
 def _statement(statement: Statement, model: Elaboration, gathered: _Gathered) -> None:

@@ -22,7 +22,7 @@ from slomodel.front.elaboration.operators import (
     transposition,
 )
 from slomodel.front.elaboration.reductions import comprehension
-from slomodel.front.elaboration.scope import CONSTANTS, Scope, Symbol, ValueRequest
+from slomodel.front.elaboration.scope import CONSTANTS, Ongoing, Scope, Symbol, ValueRequest
 from slomodel.front.elaboration.values import Label, Value, number, number_of, value_of
 from slomodel.front.text.syntax import (
     ArrayLiteral,
@@ -107,6 +107,9 @@ def _name(node: Name, scope: Scope) -> Value:
         if found.value is None:
             raise _needs_arguments(node)
         return found.value
+    if isinstance(found, Ongoing):
+        message = f"`{text}` is being computed step by step, and is not known as a whole here"
+        raise error("E227", message, node.span, f"read an earlier element, like `{text}[t - 1]`")
     return found
 
 

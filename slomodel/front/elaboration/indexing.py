@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from slomodel.front.elaboration.affine_index import (
     AffineIndex,
@@ -14,12 +14,12 @@ from slomodel.front.elaboration.affine_index import (
 )
 from slomodel.front.elaboration.errors import StatementError, shape_error
 from slomodel.front.elaboration.evaluation import Steps
-from slomodel.front.elaboration.scope import Scope, ValueRequest
+from slomodel.front.elaboration.scope import Ongoing, Scope, ValueRequest
 from slomodel.front.elaboration.shape_mismatch import marks, operand
 from slomodel.front.elaboration.steps import positive, stepped
 from slomodel.front.elaboration.tables import check_table, reads_arrays
 from slomodel.front.elaboration.values import Axis, Label, Value, settled, show
-from slomodel.front.text.syntax import Expr, Index, Negate, NoneLiteral, NumberLiteral, Slice
+from slomodel.front.text.syntax import Expr, Index, Name, Negate, NoneLiteral, NumberLiteral, Slice
 from slomodel.ir import build
 from slomodel.ir.dims import Dim
 from slomodel.ir.expr import Affine, Lookup
@@ -45,7 +45,16 @@ class _Picked:
 
 def indexing(node: Index, request: ValueRequest) -> Steps:
     scope = request.scope
-    base = yield ValueRequest(node.base, scope)
+    state = scope.local.get(node.base.text) if isinstance(node.base, Name) else None
+    if isinstance(state, Ongoing):
+        base = state.read(node)
+        if len(node.items) == 1:
+            if base.rank:
+                raise _wrong_count(node, replace(base, labels=(), axes=base.expr.shape), 1)
+            return base
+        node = replace(node, items=node.items[1:])
+    else:
+        base = yield ValueRequest(node.base, scope)
     count = sum(not isinstance(item, NoneLiteral) for item in node.items)
     if count != base.rank:
         raise _wrong_count(node, base, count)

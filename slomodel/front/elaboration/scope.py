@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
@@ -13,7 +13,7 @@ from slomodel.errors import Diagnostic, SourceText, Span
 from slomodel.front.elaboration.errors import StatementError, error, suggestion
 from slomodel.front.elaboration.foreign_names import foreign_name_hint
 from slomodel.front.elaboration.values import Label, Value
-from slomodel.front.text.syntax import Fn, Name, Node
+from slomodel.front.text.syntax import Fn, Index, Name, Node
 from slomodel.functions import div
 from slomodel.ir.dims import Dim, named
 from slomodel.ir.expr import Const, Expr, Map
@@ -177,7 +177,18 @@ def described(symbol: Symbol) -> str:
     return f"`{symbol.name}` is {_ARTICLE[symbol.kind]}"
 
 
-Local: TypeAlias = Label | Value | Symbol
+@dataclass(frozen=True, slots=True, eq=False)
+class Ongoing:
+    """A state of a recurrence whose body is being evaluated.
+
+    `read` gives its value at the step, a fixed number of steps ago, that the first index names.
+    """
+
+    name: str
+    read: Callable[[Index], Value]
+
+
+Local: TypeAlias = Label | Value | Symbol | Ongoing
 """What a name stands for inside an expression or function: an index, a value or a dim."""
 
 

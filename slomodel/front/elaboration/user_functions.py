@@ -209,6 +209,10 @@ def expanded(node: FunctionCall, scope: Scope) -> Steps:
 
 def _definition(let: Let, scope: Scope) -> Steps:
     """The value of a local definition."""
+    if let.first is not None:
+        message = "a recurrence is a definition of the model, and not of a function"
+        remedy = "write it as a `let` outside, which may call the function"
+        raise error("E227", message, let.first.span, remedy)
     if let.indices is None:
         return (yield ValueRequest(let.expr, scope))
     labels, inner = bind_iterations(let.indices, scope)

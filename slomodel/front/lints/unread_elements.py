@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from slomodel.errors import Diagnostic, Span
 from slomodel.ir.dims import Dim, Shape
-from slomodel.ir.expr import Affine, Expr, Gather, Input, affine, is_listed
+from slomodel.ir.expr import Affine, Expr, Gather, Input, Recur, affine, is_listed
 from slomodel.ir.walk import postorder, users
 from slomodel.problem import Problem
 
@@ -15,12 +15,16 @@ from slomodel.problem import Problem
 def with_unread_warnings(problem: Problem) -> Problem:
     """The problem with a warning for each array whose leading elements no index reaches."""
     roots = (problem.objective, *(check.condition for check in problem.checks))
-    uses = users(postorder(*roots))
+    order = postorder(*roots)
+    uses = users(order)
+    # A recurrence reads from its first computed step on.
+    excused = set(postorder(*(node for node in order if isinstance(node, Recur))))
     spans = {variable.node: variable.span for variable in problem.variables}
     spans |= {declared.node: declared.span for declared in problem.data}
     found = [
         _remark(node, axis, least, spans[node])
         for node in spans
+        if node not in excused
         for axis, least in _unread(node, uses.get(node, []))
     ]
     return replace(problem, warnings=(*problem.warnings, *found)) if found else problem

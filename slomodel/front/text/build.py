@@ -21,6 +21,7 @@ from slomodel.front.text.syntax import (
     DataDecl,
     DimDecl,
     Expr,
+    First,
     Fn,
     FnParameter,
     FunctionCall,
@@ -216,16 +217,29 @@ class TreeBuilder(Transformer[Token, ModelTree]):
         return Size(name, offset, span)
 
     def let(self, children: Children) -> list[Let]:
-        return [self.local(children)]
-
-    def definition(self, children: Children) -> Let:
-        name, indices, expr = children
-        return Let(self._name(name), indices, expr, expr.span)
+        keyword, *definitions = children
+        found: list[Let] = definitions[::2]
+        own = found[0]
+        found[0] = replace(own, joined=False, span=self._span(keyword).to(own.span))
+        return found
 
     def local(self, children: Children) -> Let:
         keyword, definition = children
         let: Let = definition
-        return replace(let, span=self._span(keyword).to(let.span))
+        return replace(let, joined=False, span=self._span(keyword).to(let.span))
+
+    def definition(self, children: Children) -> Let:
+        token, indices, expr, first = children
+        name, last = self._name(token), expr if first is None else first
+        return Let(name, indices, expr, first, True, name.span.to(last.span))
+
+    def first(self, children: Children) -> First:
+        values: tuple[Expr, ...] = tuple(children)
+        return First(values, None, values[0].span.to(values[-1].span))
+
+    def first_by_index(self, children: Children) -> First:
+        value, iteration = children
+        return First((value,), iteration, value.span.to(iteration.span))
 
     def indices(self, children: Children) -> tuple[Iteration, ...]:
         return tuple(children)

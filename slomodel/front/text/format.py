@@ -96,8 +96,10 @@ def _lay_out(page: _Page, statement: Sequence[Token], gaps: Sequence[str], margi
         pending += gap
         if token.type == "SEMICOLON":
             continue
-        indent = margin + (_INDENT + 2 * len(open_brackets) if k else 0)
-        broken = bool(_NEWLINE.search(pending)) if k else True
+        joins = joins_definitions(kinds, k, open_brackets)
+        begins = not k or joins
+        indent = margin + (0 if begins else _INDENT + 2 * len(open_brackets))
+        broken = begins or bool(_NEWLINE.search(pending))
         blank = _comments(page, pending, indent)
         if not page.fresh:
             page.fresh = (broken or bool(margin and not k)) and not (k and is_attached(kinds, k))
@@ -106,9 +108,10 @@ def _lay_out(page: _Page, statement: Sequence[Token], gaps: Sequence[str], margi
             indent -= 2
         if k and not page.fresh:
             space = space_before(kinds, words, k, open_brackets[-1] if open_brackets else "")
-            page.lines[-1].parts.append(space if k > 1 else "")
+            first = k == 1 or joins_definitions(kinds, k - 1, open_brackets)
+            page.lines[-1].parts.append("" if first else space)
         keyword = f"{token} " if margin else padded(str(token), token.type)
-        page.add(str(token) if k else keyword, indent, blank)
+        page.add(keyword if begins else str(token), indent, blank)
         if token.type in _OPENING:
             is_array = token.type == "LSQB" and not is_attached(kinds, k)
             open_brackets.append("ARRAY" if is_array else token.type)
@@ -171,7 +174,7 @@ def _runs(lines: Sequence[_Line]) -> Iterator[list[_Line]]:
 
 
 _WIDEST_KEYWORD = len("data")
-_PADDED = ("DIM", "DATA", "VAR", "LET", "FN")
+_PADDED = ("DIM", "DATA", "VAR", "LET", "FN", "AND")
 _OPENING = ("LPAR", "LSQB")
 _CLOSING = ("RPAR", "RSQB")
 
@@ -179,6 +182,11 @@ _CLOSING = ("RPAR", "RSQB")
 def padded(keyword: str, kind: str) -> str:
     """A keyword padded with spaces, so that the declared names begin in the same column."""
     return keyword.ljust(_WIDEST_KEYWORD) + " " if kind in _PADDED else keyword + " "
+
+
+def joins_definitions(kinds: Sequence[str], k: int, open_brackets: Sequence[str]) -> bool:
+    """Whether token k is the `and` between two definitions of a recurrence."""
+    return kinds[k] == "AND" and kinds[0] == "LET" and not open_brackets
 
 
 def is_sign(kinds: Sequence[str], k: int) -> bool:

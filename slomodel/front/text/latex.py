@@ -253,7 +253,28 @@ def _definition(statement: Let) -> str:
     if statement.indices:
         indices = ", ".join(name_of(one.name.text) for one in statement.indices)
         head = f"{_unindexed(head)}_{{{indices}}}"
-    return f"{head} = {_text(statement.expr)}"
+    return f"{head} = {_text(statement.expr)}{_first(statement)}"
+
+
+def _first(statement: Let) -> str:
+    """The first values of a recurrence, after its rule."""
+    first = statement.first
+    if first is None or not statement.indices:
+        return ""
+    name = _unindexed(name_of(statement.name.text))
+    later = [name_of(one.name.text) for one in statement.indices[1:]]
+    if first.iteration is None:
+        places = [str(k) for k in range(len(first.values))]
+    else:
+        places = [name_of(first.iteration.name.text)]
+    values = [
+        f"{name}_{{{', '.join([place, *later])}}} = {_text(value)}"
+        for place, value in zip(places, first.values, strict=True)
+    ]
+    if first.iteration is not None:
+        low, high = _limits(first.iteration, TeX(_text(first.iteration.domain), ATOM))
+        values[0] += rf"\; ({places[0]} = {low}, \ldots, {high})"
+    return rf",\quad {', '.join(values)}"
 
 
 def _unindexed(text: str) -> str:

@@ -95,8 +95,11 @@ def read_source(path: Path) -> SourceText:
 
 def tokens(source: SourceText) -> list[Token]:
     """The tokens of a model that parses, without white space and comments."""
+    machine, builder = _machine()
     begin = int(source.text.startswith(_BOM))
-    return list(_lexer().lex(blank_before(source.text, begin)))
+    builder.begin(source)
+    # By the parser's lexer: `first` is a name in some places and a word of the language in others.
+    return list(machine.parse_interactive(blank_before(source.text, begin)).iter_parse())
 
 
 def grammar_path() -> Path:

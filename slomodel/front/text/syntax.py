@@ -277,12 +277,26 @@ class VarDecl:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
+class First:
+    """The first values of a recurrence: one after another, or one expression by index."""
+
+    values: tuple[Expr, ...]
+    iteration: Iteration | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Let:
-    """A definition; an indexed one if `indices` is not None."""
+    """A definition; an indexed one if `indices` is not None.
+
+    `joined`: it follows `and`, and belongs to one recurrence with the definition before it.
+    """
 
     name: Name
     indices: tuple[Iteration, ...] | None
     expr: Expr
+    first: First | None
+    joined: bool
     span: Span
 
 
@@ -398,6 +412,10 @@ def roots(statement: Statement) -> tuple[Node, ...]:
             found = (*_in_set(statement.set), statement.init)
         case Let():
             found = (*(i.domain for i in statement.indices or ()), statement.expr)
+            if statement.first is not None:
+                by_index = statement.first.iteration
+                domain = None if by_index is None else by_index.domain
+                found = (*found, *statement.first.values, domain)
         case Fn():
             found = (*(node for let in statement.locals for node in roots(let)), statement.body)
         case CheckStatement():

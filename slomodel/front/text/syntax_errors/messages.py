@@ -90,6 +90,7 @@ _TERMINALS = {
     "_IN": "`in`",
     "_IF": "`if`",
     "_INIT": "`init`",
+    "_FIRST": "`first`",
     "_FROM": "`from`",
     "AND": "`and`",
     "OR": "`or`",

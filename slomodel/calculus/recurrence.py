@@ -1,0 +1,150 @@
+"""Derivatives of recurrences: the tangents and the adjoints of a loop are loops of the same kind.
+
+Only what depends on the states one after another stays in a loop. The derivatives with respect to
+everything else are those of the body evaluated at all steps at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+from slomodel.functions import add
+from slomodel.ir import build
+from slomodel.ir.dims import Dim
+from slomodel.ir.expr import Const, Einsum, Expr, Input, Recur
+from slomodel.ir.loop import SliceAt, Source, StateAt, Update
+from slomodel.ir.recur import Reading, SlicesOf
+from slomodel.ir.stepwise import batched
+from slomodel.ir.walk import postorder, substitute
+
+Gradient = Callable[[Expr, Sequence[Expr]], tuple[Expr, ...]]
+Jvp = Callable[[Sequence[Expr], Mapping[Expr, Expr]], tuple[Expr, ...]]
+
+
+def states_along(node: Recur, tangents: Sequence[Expr | None], jvp: Jvp) -> tuple[Expr, ...]:
+    """The tangents of all states of a loop from those of its operands; None stands for zero."""
+    loop = node.loop
+    states = [
+        (shape, None if first is None else tangents[first])
+        for shape, first in zip(loop.shapes, loop.initial, strict=True)
+    ]
+    readings: dict[Expr, Reading] = {}
+    moving: dict[Expr, Expr] = {}
+    for k, (one, source) in enumerate(loop.sources):
+        readings[one] = _reading(node, source)
+        along: Reading | None = source if isinstance(source, StateAt) else None
+        if isinstance(source, SliceAt):
+            own = tangents[source.operand]
+            along = None if own is None else SlicesOf(own, source.shift)
+        elif not isinstance(source, StateAt):
+            along = tangents[source.operand]
+        if along is not None:
+            moving[one] = Input(f"tangent {k}", "step", one.shape, one.dtype)
+            readings[moving[one]] = along
+    updates = []
+    for update in loop.updates:
+        (value,) = jvp((update.value,), moving)
+        if not _is_zero(value):
+            updates.append(Update(update.state, update.shift, update.start, value))
+    return build.recur(loop.length, states, updates, readings, backwards=loop.backwards)
+
+
+def adjoints_of_operands(
+    node: Recur, adjoints: Mapping[int, Expr], active: Collection[Expr], gradient: Gradient
+) -> dict[int, Expr]:
+    """The adjoint of each active operand of a loop, from the adjoints of its states by number."""
+    loop = node.loop
+    back = _adjoint_states(node, adjoints, gradient)
+    found: dict[int, list[Expr]] = {}
+    for state, first in enumerate(loop.initial):
+        if first is not None and node.operands[first] in active:
+            count = node.operands[first].shape[0]
+            found.setdefault(first, []).append(build.steps_of(back[state], Dim(), count))
+    read = {s.operand for _, s in loop.sources if not isinstance(s, StateAt)}
+    wanted = [k for k in sorted(read) if node.operands[k] in active]
+    if wanted:
+        for k, value in _adjoints_at_all_steps(node, back, wanted, gradient).items():
+            found.setdefault(k, []).append(value)
+    return {k: _sum(terms) for k, terms in found.items()}
+
+
+def _sum(terms: Sequence[Expr]) -> Expr:
+    result = terms[0]
+    for term in terms[1:]:
+        result = build.apply(add, result, term)
+    return result
+
+
+def _reading(node: Recur, source: Source) -> Reading:
+    """What a placeholder of a loop that has been run stands for: its states are arrays now."""
+    if isinstance(source, StateAt):
+        return SlicesOf(node.states[source.state], source.shift)
+    if isinstance(source, SliceAt):
+        return SlicesOf(node.operands[source.operand], source.shift)
+    return node.operands[source.operand]
+
+
+def _is_zero(node: Expr) -> bool:
+    if isinstance(node, Einsum):
+        return any(operand is Const(0.0) for operand in node.operands)
+    return node is Const(0.0)
+
+
+def _adjoint_states(
+    node: Recur, adjoints: Mapping[int, Expr], gradient: Gradient
+) -> tuple[Expr, ...]:
+    """The adjoints of all states, each of its shape, with what later steps contribute.
+
+    A step in reverse adds, to the adjoint of each place that it reads, the derivative of its value
+    times the adjoint of the place that it writes.
+    """
+    loop = node.loop
+    states = [(shape, adjoints.get(k)) for k, shape in enumerate(loop.shapes)]
+    readings: dict[Expr, Reading] = {one: _reading(node, s) for one, s in loop.sources}
+    read = [(one, s) for one, s in loop.sources if isinstance(s, StateAt)]
+    updates: list[Update] = []
+    for k, update in enumerate(reversed(loop.updates)):
+        seed = Input(f"adjoint {k}", "step", update.value.shape)
+        readings[seed] = StateAt(update.state, update.shift)
+        under = set(postorder(update.value))
+        own = [(one, source) for one, source in read if one in under]
+        slopes = gradient(build.inner(seed, update.value), [one for one, _ in own])
+        for (_, source), slope in zip(own, slopes, strict=True):
+            if not _is_zero(slope):
+                updates.append(Update(source.state, source.shift, update.start, slope))
+    return build.recur(loop.length, states, updates, readings, backwards=not loop.backwards)
+
+
+def _adjoints_at_all_steps(
+    node: Recur, back: Sequence[Expr], wanted: Sequence[int], gradient: Gradient
+) -> dict[int, Expr]:
+    """The adjoints of slices and whole operands: the body at all steps, weighted and summed.
+
+    Stand-ins for the arrays keep the walk inside the body.
+    """
+    loop = node.loop
+    stand_ins: dict[Expr, Expr] = {}
+
+    def stand_in(array: Expr) -> Expr:
+        if array not in stand_ins:
+            name = f"array {len(stand_ins)}"
+            stand_ins[array] = Input(name, "step", array.shape, array.dtype)
+        return stand_ins[array]
+
+    total: Expr = Const(0.0)
+    for update in loop.updates:
+        count = loop.length - update.start
+        arrays: dict[Expr, Expr] = {}
+        for one, source in loop.sources:
+            reading = _reading(node, source)
+            if isinstance(reading, SlicesOf):
+                array = stand_in(reading.array)
+                arrays[one] = build.steps_of(array, update.start + reading.shift, count)
+            elif isinstance(reading, Expr):
+                arrays[one] = stand_in(reading)
+        value = batched(update.value, arrays, count)
+        seeds = build.steps_of(stand_in(back[update.state]), update.start + update.shift, count)
+        total = build.apply(add, total, build.inner(seeds, value))
+    made = gradient(total, [stand_in(node.operands[k]) for k in wanted])
+    real = {one: array for array, one in stand_ins.items()}
+    return dict(zip(wanted, substitute(made, real), strict=True))

@@ -1,0 +1,392 @@
+"""Recurrences: definitions by index whose elements depend on earlier ones.
+
+The body is evaluated once, with the states that it reads as placeholders over all steps; it is then
+reduced to the graph of one step. So the text of a model, and not the number of steps, decides how
+long this takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from slomodel.errors import ShapeError, Span
+from slomodel.front.elaboration.affine_index import affine, is_at_least_zero
+from slomodel.front.elaboration.errors import StatementError, error, shape_error
+from slomodel.front.elaboration.expressions import evaluate
+from slomodel.front.elaboration.index_sets import (
+    bind_iterations,
+    check_name,
+    label_of,
+    number_of,
+)
+from slomodel.front.elaboration.scope import Elaboration, Ongoing, Scope, Symbol
+from slomodel.front.elaboration.shape_mismatch import marks, operand
+from slomodel.front.elaboration.values import (
+    Label,
+    Value,
+    combine,
+    merged,
+    settled,
+    show,
+    show_axes,
+    value_of,
+)
+from slomodel.front.text.syntax import (
+    BoolOp,
+    Compare,
+    Expr,
+    First,
+    FunctionCall,
+    Index,
+    Iteration,
+    Let,
+    Name,
+    Node,
+    NoneLiteral,
+    Not,
+    NumberLiteral,
+    Slice,
+    String,
+    children,
+)
+from slomodel.functions import add, ge
+from slomodel.ir import build
+from slomodel.ir.dims import Dim, Shape, literal
+from slomodel.ir.expr import Affine, Input
+from slomodel.ir.expr import Expr as Graph
+from slomodel.ir.loop import StateAt, Update
+from slomodel.ir.recur import Reading, SlicesOf
+from slomodel.ir.stepwise import Steps, one_step
+from slomodel.ir.walk import substitute
+from slomodel.problem import Check
+
+_CODE = "E227"
+NotExpression = Slice | NoneLiteral | Compare | BoolOp | Not | String
+
+
+def is_recurrence(group: Sequence[Let]) -> bool:
+    """Whether definitions joined by `and`, or one definition, make a recurrence."""
+    if len(group) > 1 or group[0].first is not None:
+        return True
+    one = group[0]
+    return one.indices is not None and one.name.text in _names(one.expr)
+
+
+def _names(root: Node) -> Iterator[str]:
+    stack: list[Node] = [root]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Name):
+            yield node.text
+        stack += children(node)
+
+
+@dataclass(slots=True)
+class _State:
+    """One state of a recurrence.
+
+    `before` is the index of time over all steps, `time` over those that the body computes; `count`
+    the number of first values.
+    """
+
+    number: int
+    statement: Let
+    body: Expr
+    time: Label
+    later: tuple[Label, ...]
+    scope: Scope
+    count: Dim
+    axes: Shape
+    first: Graph | None
+    reads: dict[tuple[int, Dim], Input] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.statement.name.text
+
+    @property
+    def shape(self) -> Shape:
+        return (*(label.dim for label in self.later), *self.axes)
+
+
+def declare_recurrence(group: Sequence[Let], model: Elaboration) -> None:
+    """Declare the arrays that a recurrence computes, each with time as its first axis."""
+    _check_group(group, model)
+    states = [_state(k, statement, group, model) for k, statement in enumerate(group)]
+    length = states[0].time.dim + states[0].count
+    for state in states[1:]:
+        if state.time.dim + state.count != length:
+            assert state.statement.indices is not None
+            message = "the definitions of a recurrence run over the same steps"
+            remedy = f"`{states[0].name}` has {length} of them"
+            raise shape_error(_CODE, message, state.statement.indices[0].domain.span, remedy)
+    readings: dict[Graph, Reading] = {}
+    values: list[Graph] = []
+    for state in states:
+        values.append(_body(state, states, readings))
+    order = _in_order(states)
+    place = {number: k for k, number in enumerate(order)}
+    for node, reading in readings.items():
+        if isinstance(reading, StateAt):
+            readings[node] = StateAt(place[reading.state], reading.shift)
+    made = build.recur(
+        length,
+        [(states[k].shape, states[k].first) for k in order],
+        [Update(place[k], Dim(), states[k].count, values[k]) for k in order],
+        readings,
+    )
+    for state in states:
+        found = value_of(made[place[state.number]])
+        model.note(found, state.statement.expr.span)
+        name = state.statement.name
+        model.declare(Symbol(name.text, "definition", name.span, value=found))
+
+
+def _check_group(group: Sequence[Let], model: Elaboration) -> None:
+    for statement in group:
+        if statement.indices is None:
+            message = f"`{statement.name.text}` belongs to a recurrence, and has no index of time"
+            remedy = f"write `{statement.name.text}[t in T] = …`"
+            if len(group) > 1:
+                remedy += "; definitions without an index have a `let` of their own"
+            raise error(_CODE, message, statement.name.span, remedy)
+    names = [statement.name.text for statement in group]
+    for k, statement in enumerate(group):
+        if names.index(names[k]) < k:
+            message = f"`{names[k]}` is declared twice"
+            raise error("E202", message, statement.name.span, "give one of them another name")
+        known = model.symbols.get(names[k])
+        if known is not None:
+            model.declare(Symbol(names[k], "definition", statement.name.span))
+    if not any(set(names) & set(_names(statement.expr)) for statement in group):
+        where = group[0].first.span if len(group) == 1 and group[0].first else group[-1].span
+        message = "nothing here depends on an earlier step"
+        remedy = "leave out `first`" if len(group) == 1 else "give each definition its own `let`"
+        raise error(_CODE, message, where, remedy)
+
+
+def _state(number: int, statement: Let, group: Sequence[Let], model: Elaboration) -> _State:
+    """The state with its first values; the names of the group are not in scope there."""
+    assert statement.indices is not None
+    scope = Scope(model)
+    time, *later = statement.indices
+    check_name(time.name, scope, [one.name.text for one in group])
+    every = label_of(time, scope)
+    if every.start != Dim():
+        message = f"a recurrence counts its steps from 0, and `{time.name.text}` begins later"
+        raise error(_CODE, message, time.domain.span, f"write `{time.name.text} in T`")
+    labels, inner = bind_iterations(later, scope)
+    if time.name.text in inner.local:
+        raise error("E202", f"two indices have the name `{time.name.text}`", time.name.span)
+    first, body = statement.first, statement.expr
+    if first is None:
+        first, body = _written_as_cases(statement.expr, time)
+    count: Dim = Dim()
+    axes: Shape = ()
+    values: Graph | None = None
+    if first is not None:
+        count, axes, values = _first_values(first, labels, inner, model)
+    left = model.label(time.name.text, every.dim - count, count, is_range=True)
+    own = inner.with_local({time.name.text: left})
+    return _State(number, statement, body, left, labels, own, count, axes, values)
+
+
+def _written_as_cases(body: Expr, time: Iteration) -> tuple[First | None, Expr]:
+    """`where(t == 0, first, rest)` and `where(t < m, first, rest)` read as `rest first …`."""
+    if not isinstance(body, FunctionCall) or body.function.text != "where" or body.kwargs:
+        return None, body
+    if len(body.args) != 3:
+        return None, body
+    test, early, rest = body.args
+    if not isinstance(test, Compare):
+        return None, body
+    own = isinstance(test.left, Name) and test.left.text == time.name.text
+    is_zero = isinstance(test.right, NumberLiteral) and test.right.value == 0
+    domain: Expr = NumberLiteral(1.0, "1", test.right.span)
+    if not own or isinstance(early, NotExpression) or isinstance(rest, NotExpression):
+        return None, body
+    if test.op in (">", "!=", ">=") and (is_zero or test.op == ">="):
+        early, rest = rest, early
+    elif not (test.op == "==" and is_zero) and test.op != "<":
+        return None, body
+    if test.op in ("<", ">="):
+        domain = test.right
+    return First((early,), replace(time, domain=domain), early.span), rest
+
+
+def _first_values(
+    first: First, later: tuple[Label, ...], inner: Scope, model: Elaboration
+) -> tuple[Dim, Shape, Graph]:
+    """The number of first values, the axes of one beyond the later indices, and their array."""
+    scope, labels = inner, later
+    if first.iteration is not None:
+        check_name(first.iteration.name, inner, ())
+        label = label_of(first.iteration, inner)
+        if label.start != Dim():
+            message = "first values count from 0"
+            raise error(_CODE, message, first.iteration.domain.span, "write `for t in m`")
+        scope = inner.with_local({label.name: label})
+        labels = (label, *later)
+    found = [settled(evaluate(one, scope)) for one in first.values]
+    axes = merged(found)
+    if axes is None:
+        every = [operand(one, value) for one, value in zip(first.values, found, strict=True)]
+        message = "the first values of a recurrence have one shape"
+        raise shape_error(_CODE, message, first.span, marks=marks(*every))
+    shape = tuple(axis for axis in axes if axis is not None)
+    if first.iteration is not None:
+        return labels[0].dim, shape, _laid_out(found[0], labels, shape)
+    count = literal(len(found))
+    total: Graph | None = None
+    for k, value in enumerate(found):
+        one = _laid_out(value, labels, shape)
+        wide = build.broadcast(one, tuple(range(1, one.rank + 1)), (literal(1), *one.shape))
+        if len(found) > 1:
+            index = [
+                Affine(
+                    literal(k) if j == 0 else Dim(), tuple(int(i == j) for i in range(wide.rank))
+                )
+                for j in range(wide.rank)
+            ]
+            wide = build.scatter(wide, index, (count, *one.shape))
+        total = wide if total is None else build.apply(add, total, wide)
+    assert total is not None
+    return count, shape, total
+
+
+def _laid_out(value: Value, labels: Sequence[Label], axes: Shape) -> Graph:
+    """The array of a value, of shape (*labels, *axes); numbers fill the axes."""
+    shape = (*(label.dim for label in labels), *axes)
+    place = {label: k for k, label in enumerate(labels)}
+    count = len(labels)
+    own = [place[label] for label in value.labels]
+    own += range(count, count + value.rank)
+    return build.einsum([value.expr], [tuple(own)], tuple(range(len(shape))), shape)
+
+
+def _body(state: _State, states: Sequence[_State], readings: dict[Graph, Reading]) -> Graph:
+    """The graph of one step of a state; what it reads is added to `readings`."""
+    found: dict[Graph, tuple[int, Dim]] = {}
+
+    def read(other: _State, node: Index) -> Value:
+        lag = _lag(state, other, node)
+        key = (other.number, lag)
+        if key not in state.reads:
+            shape = (state.time.dim, *other.shape)
+            name = f"{other.name} at {state.name} - {lag}"
+            state.reads[key] = Input(name, "step", shape)
+            found[state.reads[key]] = key
+        return Value(state.reads[key], (state.time,), other.shape)
+
+    ongoing = {other.name: Ongoing(other.name, partial(read, other)) for other in states}
+    scope = state.scope.with_local(ongoing)
+    value = settled(evaluate(state.body, scope))
+    if value.axes != state.axes and value.rank:
+        wanted = show_axes(state.axes)
+        message = f"the first values are {wanted}, and what follows is {show(value)}"
+        if state.first is None:
+            message = f"an element is a number without `first`, and this is {show(value)}"
+        found_at = marks(operand(state.body, value))
+        raise shape_error(_CODE, message, state.body.span, marks=found_at)
+    root = _laid_out(value, (state.time, *state.later), state.axes)
+    steps = Steps()
+    inside: dict[Graph, Graph] = {}
+    for array, (number, lag) in found.items():
+        name = f"{array.name} of {state.number}"  # type: ignore[attr-defined]
+        inside[array] = Input(name, "step", array.shape[1:])
+        readings[inside[array]] = StateAt(number, Dim() - lag)
+    try:
+        made = one_step(root, inside, steps)
+    except ShapeError as problem:
+        message = "this cannot be computed step by step"
+        raise error(_CODE, f"{message}: {problem}", state.body.span) from None
+    renamed: dict[Graph, Graph] = {}
+    for node, array in (*steps.slices.items(), *steps.wholes.items()):
+        assert isinstance(node, Input)
+        renamed[node] = Input(f"{node.name} of {state.number}", "step", node.shape, node.dtype)
+        is_slice = node in steps.slices
+        readings[renamed[node]] = SlicesOf(array, Dim() - state.count) if is_slice else array
+    return substitute((made,), renamed)[0]
+
+
+def _lag(state: _State, other: _State, node: Index) -> Dim:
+    """How many steps before its own a state reads another; checked against the first values."""
+    item, time = node.items[0], state.time
+    text = node.span.text
+    remedy = f"write it like `{other.name}[{time.name} - 1]`"
+    if isinstance(item, NotExpression):
+        message = f"`{text}` reads several steps of `{other.name}`, which is being computed"
+        raise error(_CODE, message, item.span, remedy)
+    index = affine(item, state.scope)
+    if dict(index.labels) != {time: 1}:
+        message = f"a recurrence reads `{other.name}` a fixed number of steps before `{time.name}`"
+        raise error(_CODE, message, item.span, remedy)
+    lag = time.start - index.offset
+    begin = state.count
+    if lag == Dim():
+        if other is state:
+            message = f"at {time.name} = {begin}, `{text}` reads the element that it defines"
+            raise error(_CODE, message, node.span, remedy)
+        return lag
+    ahead = is_at_least_zero(lag - 1)
+    if ahead is False:
+        message = f"at {time.name} = {begin}, `{text}` reads step {begin - lag}, which comes later"
+        raise error(_CODE, message, node.span, "a step depends on earlier ones: " + remedy)
+    enough = is_at_least_zero(begin - lag)
+    if enough is False:
+        message = f"at {time.name} = {begin}, `{text}` reads step {begin - lag}: there is none"
+        raise error(_CODE, message, node.span, _more_values(state, lag))
+    model = state.scope.model
+    if ahead is None:
+        _check(model, lag - 1, node.span, f"`{text}` reads no earlier step")
+    if enough is None:
+        fault = f"`{state.name}` has {begin} first values, and `{text}` needs {lag}"
+        _check(model, begin - lag, node.span, fault)
+    return lag
+
+
+def _more_values(state: _State, lag: Dim) -> str:
+    if lag == literal(1):
+        return f"give the first value of `{state.name}`: `… first {state.name}0`"
+    if lag.is_literal and lag.const <= 3:
+        names = ", ".join(f"{state.name}{k}" for k in range(lag.const))
+        return f"give as many first values as the largest lag: `… first {names}`"
+    time = state.time.name
+    return f"give {lag} first values: `… first {state.name}0[{time}] for {time} in {lag}`"
+
+
+def _check(model: Elaboration, dim: Dim, span: Span, fault: str) -> None:
+    """Test at bind that a dim is not negative."""
+    condition = combine(ge, number_of(dim), number_of(Dim())).expr
+    model.checks.append(Check(condition, span.text, span, fault))
+
+
+def _in_order(states: Sequence[_State]) -> list[int]:
+    """The numbers of the states, each after those that it reads at the same step."""
+    order: list[int] = []
+    waiting = [state.number for state in states]
+    while waiting:
+        ready = [
+            number
+            for number in waiting
+            if not any(lag == Dim() and other in waiting for other, lag in states[number].reads)
+        ]
+        if not ready:
+            raise _circle(states, waiting)
+        order.append(ready[0])
+        waiting.remove(ready[0])
+    return order
+
+
+def _circle(states: Sequence[_State], waiting: Sequence[int]) -> StatementError:
+    path = [waiting[0]]
+    while path.count(path[-1]) == 1:
+        reads = states[path[-1]].reads
+        path.append(next(o for o, lag in reads if lag == Dim() and o in waiting))
+    names = [states[number].name for number in path[path.index(path[-1]) :]]
+    time = states[waiting[0]].time.name
+    message = f"at the same step {time}, " + ", which reads ".join(f"`{name}`" for name in names)
+    remedy = f"read one of them at an earlier step, as in `{names[0]}[{time} - 1]`"
+    return error(_CODE, message, states[waiting[0]].statement.span, remedy)

@@ -1,0 +1,75 @@
+"""The loop of a recurrence: a small graph that is evaluated at one step after the other.
+
+At step t it reads states and slices of arrays at places t + shift, and adds to states. Both kinds
+of derivatives of such a loop are loops of this kind: the tangents run in the same direction, the
+adjoints in the opposite one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from slomodel.ir.dims import Dim, Shape
+from slomodel.ir.node import Expr
+
+
+@dataclass(frozen=True, slots=True)
+class StateAt:
+    """State number `state` at the place t + shift, at step t."""
+
+    state: int
+    shift: Dim
+
+
+@dataclass(frozen=True, slots=True)
+class SliceAt:
+    """The slice t + shift, along its first axis, of operand number `operand`, at step t."""
+
+    operand: int
+    shift: Dim
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """Operand number `operand`, the same at every step."""
+
+    operand: int
+
+
+Source = StateAt | SliceAt | Whole
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """`state[t + shift] += value` at each step t, start <= t < length."""
+
+    state: int
+    shift: Dim
+    start: Dim
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """States of shapes `shapes`, one for each of `length` places, computed step by step.
+
+    State k begins as operand `initial[k]`, an array over the first places, and as 0 at the others.
+    Then, for t = 0, 1, …, length - 1 or backwards, each update is done in turn. Its value is a
+    graph over `sources`, placeholders for what is read. A place of a state is read only after its
+    last update.
+    """
+
+    length: Dim
+    backwards: bool
+    shapes: tuple[Shape, ...]
+    initial: tuple[int | None, ...]
+    sources: tuple[tuple[Expr, Source], ...]
+    updates: tuple[Update, ...]
+
+    def is_assigned(self, state: int, covered: Dim) -> bool:
+        """Whether one update alone writes a state, past the first `covered` places.
+
+        Then every place is written once, if the update starts there.
+        """
+        own = [update for update in self.updates if update.state == state]
+        return len(own) == 1 and own[0].start + own[0].shift == covered

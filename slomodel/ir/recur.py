@@ -1,0 +1,151 @@
+"""Constructors of recurrences: what does not depend on the states is computed before the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from slomodel.errors import ShapeError
+from slomodel.ir.dims import Dim, Shape, show_shape
+from slomodel.ir.expr import Affine, Const, Expr, Input, Recur
+from slomodel.ir.linear import gather
+from slomodel.ir.loop import Loop, SliceAt, Source, StateAt, Update, Whole
+from slomodel.ir.stepwise import batched
+from slomodel.ir.walk import dependents, postorder, substitute
+
+
+@dataclass(frozen=True, slots=True)
+class SlicesOf:
+    """The slice t + shift of an array, along its first axis, at step t."""
+
+    array: Expr
+    shift: Dim
+
+
+Reading = StateAt | SlicesOf | Expr
+"""What a placeholder stands for: a state, a slice of an array, or all of an array."""
+
+
+def steps_of(array: Expr, start: Dim, length: Dim) -> Expr:
+    """The slices from `start` on along the first axis of an array."""
+    rest = array.shape[1:]
+    index = [
+        Affine(start if k == 0 else Dim(), tuple(int(j == k) for j in range(array.rank)))
+        for k in range(array.rank)
+    ]
+    return gather(array, index, (length, *rest))
+
+
+def recur(
+    length: Dim,
+    states: Sequence[tuple[Shape, Expr | None]],
+    updates: Sequence[Update],
+    readings: Mapping[Expr, Reading],
+    *,
+    backwards: bool = False,
+) -> tuple[Expr, ...]:
+    """The states of a loop, each (length, *shape); see `Loop`.
+
+    `states` holds the shape of each at one place and the array over its first places that it begins
+    as, if any; `readings` says what the placeholders in the values of the updates stand for.
+    """
+    for shape, first in states:
+        if first is not None and first.shape[1:] != shape:
+            found = f"{show_shape(first.shape[1:])}, not {show_shape(shape)}"
+            raise ShapeError(f"the first values of a recurrence have shape {found}")
+    known = dict(readings)
+    values = [_hoisted(update, known, length) for update in updates]
+    operands = dict.fromkeys(first for _, first in states if first is not None)
+    sources: dict[Source, Expr] = {}
+    names: dict[Expr, Expr] = {}
+    place = {operand: k for k, operand in enumerate(operands)}
+    for node in postorder(*values):
+        if node not in known:
+            continue
+        reading = known[node]
+        source: Source
+        if isinstance(reading, StateAt):
+            source = reading
+        elif isinstance(reading, SlicesOf):
+            source = SliceAt(place.setdefault(reading.array, len(place)), reading.shift)
+        else:
+            source = Whole(place.setdefault(reading, len(place)))
+        if source not in sources:
+            sources[source] = Input(str(len(sources)), "step", node.shape, node.dtype)
+        names[node] = sources[source]
+    written = substitute(tuple(values), names)
+    loop = Loop(
+        length,
+        backwards,
+        tuple(shape for shape, _ in states),
+        tuple(None if first is None else place[first] for _, first in states),
+        tuple((node, source) for source, node in sources.items()),
+        tuple(
+            Update(update.state, update.shift, update.start, value)
+            for update, value in zip(updates, written, strict=True)
+        ),
+    )
+    return tuple(Recur(tuple(place), loop, k) for k in range(len(states)))
+
+
+def _hoisted(update: Update, readings: dict[Expr, Reading], length: Dim) -> Expr:
+    """The value of an update with all that is independent of the states read from arrays.
+
+    Values at all steps are computed at once. They are stored for each step only if they have no
+    more axes than the slices that they are computed from; else their parts are. New placeholders
+    are added to `readings`.
+    """
+    value = update.value
+    order = postorder(value)
+    moving = dependents(order, lambda node: isinstance(readings.get(node), StateAt))
+    ranks = _ranks(order, readings)
+    outside = {node: reading for node, reading in readings.items() if isinstance(reading, Expr)}
+    replaced: dict[Expr, Expr] = {}
+    todo = [o for node in order if node in moving for o in node.operands if o not in moving]
+    if value not in moving:
+        todo = [value]
+    while todo:
+        node = todo.pop()
+        reading = readings.get(node)
+        if node in replaced or isinstance(node, Const) or isinstance(reading, SlicesOf):
+            continue
+        if ranks[node] is None:
+            array = substitute((node,), outside)[0]
+            if not isinstance(array, Const):
+                replaced[node] = _placeholder(node, array, readings)
+        elif node.rank <= (ranks[node] or 0):
+            array = _at_all_steps(node, readings, update.start, length)
+            replaced[node] = _placeholder(node, SlicesOf(array, Dim() - update.start), readings)
+        else:
+            todo += node.operands
+    return substitute((value,), replaced)[0]
+
+
+def _ranks(order: Sequence[Expr], readings: Mapping[Expr, Reading]) -> dict[Expr, int | None]:
+    """For each node, the largest rank of a slice that it depends on; None if on no slice."""
+    ranks: dict[Expr, int | None] = {}
+    for node in order:
+        if isinstance(readings.get(node), SlicesOf):
+            ranks[node] = node.rank
+            continue
+        found = [rank for o in node.operands if (rank := ranks[o]) is not None]
+        ranks[node] = max(found) if found else None
+    return ranks
+
+
+def _placeholder(node: Expr, reading: Reading, readings: dict[Expr, Reading]) -> Expr:
+    made = Input(f"hoisted {len(readings)}", "step", node.shape, node.dtype)
+    readings[made] = reading
+    return made
+
+
+def _at_all_steps(node: Expr, readings: Mapping[Expr, Reading], start: Dim, length: Dim) -> Expr:
+    """The values of a node that depends on no state at the steps from `start` on."""
+    arrays: dict[Expr, Expr] = {}
+    for one in postorder(node):
+        reading = readings.get(one)
+        if isinstance(reading, SlicesOf):
+            arrays[one] = steps_of(reading.array, start + reading.shift, length - start)
+        elif isinstance(reading, Expr):
+            arrays[one] = reading
+    return batched(node, arrays, length - start)

@@ -1,0 +1,331 @@
+"""Between the graph of one step and the graph of all steps: a first axis added, or taken away.
+
+`batched` evaluates the body of a loop at many steps at once; the steps are its first axis.
+`one_step` is the inverse: it reduces a graph in which every node that depends on some placeholders
+has an axis of steps, and nothing is combined along it, to the graph of a single step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import singledispatch
+
+from slomodel.errors import ShapeError
+from slomodel.ir.dims import Dim
+from slomodel.ir.elementwise import apply_along
+from slomodel.ir.expr import (
+    Affine,
+    Axes,
+    Const,
+    Einsum,
+    Expr,
+    Extreme,
+    Gather,
+    Index,
+    Input,
+    Lookup,
+    Map,
+    Multiset,
+    Reshape,
+    Scan,
+    Scatter,
+    remake,
+)
+from slomodel.ir.linear import einsum, gather, reshape, scatter
+from slomodel.ir.walk import dependents, postorder
+
+
+def batched(root: Expr, arrays: Mapping[Expr, Expr], length: Dim) -> Expr:
+    """The values (length, *shape) of a node at many steps.
+
+    `arrays` maps placeholders to arrays; one with an axis more than its placeholder has the steps
+    along its first axis. Raises ShapeError for a recurrence inside a step.
+    """
+    order = postorder(root)
+    stepped = dependents(order, lambda node: node in arrays and arrays[node].rank > node.rank)
+    done: dict[Expr, Expr] = {}
+    for node in order:
+        if node in arrays:
+            done[node] = arrays[node]
+            continue
+        operands = tuple(done[operand] for operand in node.operands)
+        if node not in stepped:
+            done[node] = remake(node, operands) if operands else node
+            continue
+        moving = tuple(operand in stepped for operand in node.operands)
+        done[node] = _batched(node, operands, moving, length)
+    if root not in stepped:
+        axes = tuple(range(1, root.rank + 1))
+        return einsum([done[root]], [axes], (0, *axes), (length, *root.shape))
+    return done[root]
+
+
+def _moved(axes: Axes, moving: bool) -> Axes:
+    return (0, *(axis + 1 for axis in axes)) if moving else tuple(axis + 1 for axis in axes)
+
+
+@singledispatch
+def _batched(node: Expr, operands: tuple[Expr, ...], moving: tuple[bool, ...], length: Dim) -> Expr:
+    raise ShapeError(f"a {type(node).__name__} node cannot depend on the states of a recurrence")
+
+
+@_batched.register
+def _(node: Map, operands: tuple[Expr, ...], moving: tuple[bool, ...], length: Dim) -> Expr:
+    axes = tuple(map(_moved, node.axes, moving))
+    return apply_along(node.function, operands, axes, (length, *node.shape))
+
+
+@_batched.register
+def _(node: Einsum, operands: tuple[Expr, ...], moving: tuple[bool, ...], length: Dim) -> Expr:
+    inputs = list(map(_moved, node.inputs, moving))
+    return einsum(operands, inputs, _moved(node.output, moving=True), (length, *node.dims))
+
+
+def _after(one: Index) -> Index:
+    """An index of an array with one more axis in front of its iterated axes."""
+    if isinstance(one, Affine):
+        return Affine(one.offset, (0, *one.coefficients))
+    if isinstance(one, Lookup):
+        return Lookup(tuple(axis + 1 for axis in one.axes), one.table)
+    return Multiset(one.axis + 1, one.size, one.degree, one.start, one.stop)
+
+
+def _index(
+    node: Gather | Scatter, operands: tuple[Expr, ...], moving: tuple[bool, ...]
+) -> tuple[Index, ...]:
+    """The index of a node with the axis of steps in front, over its new operands.
+
+    A table with an axis of steps is looked up along it too.
+    """
+    now = {
+        table: (operands[k], moving[k]) for k, table in enumerate(node.operands) if k
+    }  # operand 0 is the array
+    found: list[Index] = []
+    for one in node.index:
+        if isinstance(one, Lookup):
+            table, steps = now[one.table]
+            found.append(Lookup(_moved(one.axes, steps), table))
+        else:
+            found.append(_after(one))
+    return tuple(found)
+
+
+@_batched.register
+def _(node: Gather, operands: tuple[Expr, ...], moving: tuple[bool, ...], length: Dim) -> Expr:
+    shape = (length, *node.shape)
+    first = (_unit(0, len(shape)),) if moving[0] else ()
+    return gather(operands[0], (*first, *_index(node, operands, moving)), shape)
+
+
+@_batched.register
+def _(node: Scatter, operands: tuple[Expr, ...], moving: tuple[bool, ...], length: Dim) -> Expr:
+    operand = operands[0]
+    if not moving[0]:
+        axes = tuple(range(1, operand.rank + 1))
+        operand = einsum([operand], [axes], (0, *axes), (length, *operand.shape))
+    first = _unit(0, operand.rank)
+    return scatter(operand, (first, *_index(node, operands, moving)), (length, *node.shape))
+
+
+@_batched.register
+def _(node: Reshape, operands: tuple[Expr, ...], moving: tuple[bool, ...], length: Dim) -> Expr:
+    return reshape(operands[0], (length, *node.shape))
+
+
+@_batched.register
+def _(node: Extreme, operands: tuple[Expr, ...], moving: tuple[bool, ...], length: Dim) -> Expr:
+    return Extreme(operands[0], node.which, tuple(axis + 1 for axis in node.axes))
+
+
+@_batched.register
+def _(node: Scan, operands: tuple[Expr, ...], moving: tuple[bool, ...], length: Dim) -> Expr:
+    sides = []
+    for operand, steps in zip(operands, moving, strict=True):
+        axes = tuple(range(1, node.rank + 1))
+        wide = (length, *node.shape)
+        own = operand if steps else einsum([operand], [axes], (0, *axes), wide)
+        sides.append(own)
+    return Scan(sides[0], sides[1], node.axis + 1)
+
+
+def _unit(axis: int, rank: int) -> Affine:
+    return Affine(Dim(), tuple(int(k == axis) for k in range(rank)))
+
+
+@dataclass(slots=True)
+class Steps:
+    """A graph of one step, and what it reads of arrays that do not depend on the states.
+
+    `slices` maps placeholders to arrays whose first axis are the steps, `wholes` to arrays that are
+    the same at every step.
+    """
+
+    slices: dict[Expr, Expr] = field(default_factory=dict)
+    wholes: dict[Expr, Expr] = field(default_factory=dict)
+    _made: dict[tuple[Expr, int | None], Expr] = field(default_factory=dict)
+
+    def read(self, array: Expr, axis: int | None) -> Expr:
+        """A placeholder for the slice of an array along its axis of steps; None: for all of it."""
+        if axis is None and isinstance(array, Const):
+            return array
+        key = (array, axis)
+        if key not in self._made:
+            name = f"read {len(self._made)}"
+            if axis is None:
+                made = Input(name, "step", array.shape, array.dtype)
+                self.wholes[made] = array
+            else:
+                rest = [k for k in range(array.rank) if k != axis]
+                first = einsum([array], [tuple(range(array.rank))], (axis, *rest), array.shape)
+                made = Input(name, "step", first.shape[1:], array.dtype)
+                self.slices[made] = first
+            self._made[key] = made
+        return self._made[key]
+
+
+def one_step(root: Expr, states: Mapping[Expr, Expr], steps: Steps) -> Expr:
+    """The graph of one step of a graph whose first axis, and that of all `states`, are the steps.
+
+    `states` maps arrays, placeholders with an axis of steps, to placeholders without. Arrays that
+    do not depend on them are read through `steps`. Raises ShapeError where steps are combined.
+    """
+    order = postorder(root)
+    moving = dependents(order, states.__contains__)
+    if root not in moving:
+        return steps.read(root, 0)
+    axis: dict[Expr, int] = {}
+    done: dict[Expr, Expr] = {}
+    for node in order:
+        if node in states:
+            axis[node], done[node] = 0, states[node]
+        elif node in moving:
+            axis[node] = _axis_of_steps(node, axis)
+            own = _operand_axes(node, axis[node])
+            operands = []
+            for operand, place in zip(node.operands, own, strict=True):
+                if operand in moving:
+                    if axis[operand] != place:
+                        raise _combined()
+                    operands.append(done[operand])
+                else:
+                    operands.append(steps.read(operand, place))
+            done[node] = _one_step(node, tuple(operands), axis[node], own)
+    if axis[root] != 0:
+        raise _combined()
+    return done[root]
+
+
+def _combined() -> ShapeError:
+    return ShapeError("a step of a recurrence combines several steps")
+
+
+def _axis_of_steps(node: Expr, axis: Mapping[Expr, int]) -> int:
+    """The axis of a node along which the steps run, found from an operand where it is known."""
+    for k, operand in enumerate(node.operands):
+        if operand not in axis:
+            continue
+        place = axis[operand]
+        for candidate in range(node.rank):
+            if _operand_axes(node, candidate)[k] == place:
+                return candidate
+    raise _combined()
+
+
+def _operand_axes(node: Expr, axis: int) -> tuple[int | None, ...]:
+    """For each operand, its axis that runs along an axis of the node; None if there is none."""
+    if isinstance(node, Map):
+        return tuple(own.index(axis) if axis in own else None for own in node.axes)
+    if isinstance(node, Einsum):
+        label = node.output[axis]
+        if node.output.count(label) > 1 or any(own.count(label) > 1 for own in node.inputs):
+            raise _combined()
+        return tuple(own.index(label) if label in own else None for own in node.inputs)
+    if isinstance(node, Gather):
+        wanted = _unit(axis, node.rank)
+        first = node.index.index(wanted) if wanted in node.index else None
+        if first is not None and node.operands[0].shape[first] != node.shape[axis]:
+            raise _combined()
+        return (first, *_table_axes(node, axis))
+    if isinstance(node, Scatter):
+        one = node.index[axis]
+        runs = [k for k, c in enumerate(one.coefficients) if c] if isinstance(one, Affine) else []
+        source = node.operands[0]
+        if len(runs) != 1 or one != _unit(runs[0], source.rank):
+            return (None,) * len(node.operands)
+        if source.shape[runs[0]] != node.shape[axis]:
+            raise _combined()
+        return (runs[0], *_table_axes(node, runs[0]))
+    if isinstance(node, Extreme):
+        kept = [k for k in range(node.operands[0].rank) if k not in node.axes]
+        return (kept[axis],)
+    if isinstance(node, Scan):
+        return (None, None) if axis == node.axis else (axis, axis)
+    if isinstance(node, Reshape):
+        before = node.operands[0].shape[: axis + 1]
+        return (axis if before == node.shape[: axis + 1] else None,)
+    raise ShapeError(f"a {type(node).__name__} node cannot depend on the states of a recurrence")
+
+
+def _table_axes(node: Gather | Scatter, axis: int) -> tuple[int | None, ...]:
+    """For each table that is looked up, its axis that runs along an iterated axis."""
+    found: list[int | None] = []
+    for table in node.operands[1:]:
+        every = [one for one in node.index if isinstance(one, Lookup) and one.table is table]
+        places = {one.axes.index(axis) if axis in one.axes else None for one in every}
+        if len(places) > 1:
+            raise _combined()
+        found.append(places.pop())
+    return tuple(found)
+
+
+def _without(axes: Axes, axis: int) -> Axes:
+    return tuple(other - (other > axis) for other in axes if other != axis)
+
+
+def _one_step(
+    node: Expr, operands: tuple[Expr, ...], axis: int, own: tuple[int | None, ...]
+) -> Expr:
+    """The node without its axis of steps, over operands without theirs."""
+    shape = tuple(dim for k, dim in enumerate(node.shape) if k != axis)
+    if isinstance(node, Map):
+        axes = tuple(_without(one, axis) for one in node.axes)
+        return apply_along(node.function, operands, axes, shape)
+    if isinstance(node, Einsum):
+        label = node.output[axis]
+        inputs = [_without(one, label) for one in node.inputs]
+        dims = tuple(dim for k, dim in enumerate(node.dims) if k != label)
+        return einsum(operands, inputs, _without(node.output, label), dims)
+    if isinstance(node, Gather):
+        kept = [one for k, one in enumerate(node.index) if k != own[0]]
+        return gather(operands[0], _index_without(node, kept, operands, axis), shape)
+    if isinstance(node, Scatter):
+        assert own[0] is not None
+        kept = [one for k, one in enumerate(node.index) if k != axis]
+        return scatter(operands[0], _index_without(node, kept, operands, own[0]), shape)
+    if isinstance(node, Extreme):
+        assert own[0] is not None
+        return Extreme(operands[0], node.which, _without(node.axes, own[0]))
+    if isinstance(node, Scan):
+        return Scan(operands[0], operands[1], node.axis - (node.axis > axis))
+    return reshape(operands[0], shape)
+
+
+def _index_without(
+    node: Gather | Scatter, kept: list[Index], operands: tuple[Expr, ...], axis: int
+) -> tuple[Index, ...]:
+    """The entries of an index without an iterated axis, with the tables among `operands`."""
+    now = dict(zip(node.operands[1:], operands[1:], strict=True))
+    found: list[Index] = []
+    for one in kept:
+        if isinstance(one, Affine):
+            if one.coefficients[axis]:
+                raise _combined()
+            rest = tuple(c for k, c in enumerate(one.coefficients) if k != axis)
+            found.append(Affine(one.offset, rest))
+        elif isinstance(one, Lookup):
+            found.append(Lookup(_without(one.axes, axis), now[one.table]))
+        else:
+            place = one.axis - (one.axis > axis)
+            found.append(Multiset(place, one.size, one.degree, one.start, one.stop))
+    return tuple(found)

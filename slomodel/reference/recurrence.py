@@ -1,0 +1,61 @@
+"""The value of a recurrence, step by step: the body of its loop is evaluated at each step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slomodel.ir.dims import Dim, concrete
+from slomodel.ir.expr import Expr
+from slomodel.ir.loop import Loop, SliceAt, Source, StateAt
+from slomodel.ir.walk import postorder
+
+Array = NDArray[Any]
+Evaluate = Callable[[Sequence[Expr], Mapping[Expr, Array]], Sequence[Array]]
+"""The values of the roots of a body for given values of its placeholders."""
+
+
+def place(dim: Dim, sizes: Mapping[str, int]) -> int:
+    """The value of a shift, which may be negative."""
+    return dim.const + sum(c * sizes[name] for name, c in dim.terms)
+
+
+def states_of(
+    loop: Loop, operands: Sequence[Array], sizes: Mapping[str, int], evaluate: Evaluate
+) -> list[Array]:
+    """All states of a loop, each (length, *shape)."""
+    length = loop.length.size(sizes)
+    kind = np.result_type(np.float64, *operands)
+    states = [np.zeros((length, *concrete(shape, sizes)), kind) for shape in loop.shapes]
+    for state, first in zip(states, loop.initial, strict=True):
+        if first is not None:
+            count = min(length, len(operands[first]))
+            state[:count] = operands[first][:count]
+
+    def read(source: Source, t: int) -> Array:
+        if isinstance(source, StateAt):
+            return np.asarray(states[source.state][t + place(source.shift, sizes)])
+        if isinstance(source, SliceAt):
+            return np.asarray(operands[source.operand][t + place(source.shift, sizes)])
+        return operands[source.operand]
+
+    starts = [place(update.start, sizes) for update in loop.updates]
+    shifts = [place(update.shift, sizes) for update in loop.updates]
+    used = [_inputs(update.value, loop) for update in loop.updates]
+    steps = range(length)
+    for t in reversed(steps) if loop.backwards else steps:
+        for k, update in enumerate(loop.updates):
+            if t >= starts[k]:
+                values = {node: read(source, t) for node, source in used[k]}
+                (value,) = evaluate([update.value], values)
+                states[update.state][t + shifts[k]] += value
+    return states
+
+
+def _inputs(value: Expr, loop: Loop) -> list[tuple[Expr, Source]]:
+    """The placeholders under a value, with what they stand for."""
+    under = set(postorder(value))
+    return [(node, source) for node, source in loop.sources if node in under]
