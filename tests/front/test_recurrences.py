@@ -308,7 +308,7 @@ REFUSED = {
     "h[t in T] = sum(h[:t]) first a": "reads several steps of `h`",
     "h[t in T] = a * y[t] first a": "nothing here depends on an earlier step",
     "h = a first a": "has no index of time",
-    "h[t in range(1, T)] = a * h[t-1] first a": "counts its steps from 0",
+    "h[t in range(1, T)] = a * h[t-1] first a": "counts its steps from 0, one by one",
     "h[t in T] = q[t] and q[t in T] = h[t] first a": "`q`, which reads `h`",
     "h[t in T] = h[t-1] first a and q[t in T - 1] = h[t]": "an index runs over a dim",
     "h[t in T] = h[t-1] first a and q[t in range(T - 1)] = h[t]": "run over the same steps",

@@ -19,7 +19,6 @@ from slomodel.front.elaboration.index_sets import (
     bind_iterations,
     check_name,
     label_of,
-    number_of,
 )
 from slomodel.front.elaboration.scope import Elaboration, Ongoing, Scope, Symbol
 from slomodel.front.elaboration.shape_mismatch import marks, operand
@@ -28,6 +27,7 @@ from slomodel.front.elaboration.values import (
     Value,
     combine,
     merged,
+    number_of,
     settled,
     show,
     show_axes,
@@ -174,8 +174,8 @@ def _state(number: int, statement: Let, group: Sequence[Let], model: Elaboration
     time, *later = statement.indices
     check_name(time.name, scope, [one.name.text for one in group])
     every = label_of(time, scope)
-    if every.start != Dim():
-        message = f"a recurrence counts its steps from 0, and `{time.name.text}` begins later"
+    if every.start != Dim() or every.step != 1:
+        message = f"a recurrence counts its steps from 0, one by one, unlike `{time.name.text}`"
         raise error(_CODE, message, time.domain.span, f"write `{time.name.text} in T`")
     labels, inner = bind_iterations(later, scope)
     if time.name.text in inner.local:
@@ -224,8 +224,8 @@ def _first_values(
     if first.iteration is not None:
         check_name(first.iteration.name, inner, ())
         label = label_of(first.iteration, inner)
-        if label.start != Dim():
-            message = "first values count from 0"
+        if label.start != Dim() or label.step != 1:
+            message = "first values count from 0, one by one"
             raise error(_CODE, message, first.iteration.domain.span, "write `for t in m`")
         scope = inner.with_local({label.name: label})
         labels = (label, *later)
