@@ -78,3 +78,13 @@ def test_both_ways_to_scipy_end_at_the_minimum(printed: Printed) -> None:
     out = printed("with_scipy")
     assert after("kernels of slomodel:", out)[0] < 1e-8
     assert after("functions of SciPy:", out)[0] < 1e-8
+
+
+def test_variables_end_in_their_sets_near_those_that_made_the_data(printed: Printed) -> None:
+    out = printed("declared_sets")
+    assert after("spread", out)[0] > 0
+    assert after("mixture: shares", out)[:3] == pytest.approx([0.5, 0.2, 0.3], abs=0.04)
+    assert after("sum", out) == [1.0]
+    assert after("mixture: means", out)[:3] == pytest.approx([-4.0, 0.0, 3.0], abs=0.1)
+    assert after("logit: slopes", out) == pytest.approx([1.0, -0.5], abs=0.1)
+    assert after("logit: cuts", out) == pytest.approx([-1.0, 0.5, 2.0], abs=0.15)

@@ -1,4 +1,7 @@
-"""Models of practice: recorded values and gradients on every CPU target, and recorded minima."""
+"""Models of practice: recorded values and gradients on every CPU target, and recorded minima.
+
+The records are those of unconstrained variables.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::slomodel.errors.ModelWarning")
 
 @cache
 def model(name: str, backend: str = "auto") -> slomodel.Model:
-    return slomodel.compile(MODELS / f"{name}.slo", dims=DIMS.get(name), backend=backend)
+    own = slomodel.compile(MODELS / f"{name}.slo", dims=DIMS.get(name), backend=backend)
+    return own.unconstrained
 
 
 def points(name: str) -> NDArray[np.float64]:
@@ -35,8 +39,17 @@ def test_every_model_has_a_record() -> None:
     assert {file.stem for file in MODELS.glob("*.slo")} == set(RECORDS)
 
 
-@pytest.mark.parametrize("backend", ["c", "numexpr", "numpy"])
-@pytest.mark.parametrize("name", RECORDS)
+# Compilations by the C compiler that take a second each and meet no construct of their own.
+SLOW_ON_C = ("ar5", "seeds_binomial", "irt_2pl_matrix", "motorcycle_splines", "lynx_threshold_ar")
+SLOW_ON_C += ("downloads_trend", "transplant_lognormal", "capture_recapture", "mixture_five")
+TARGETS = [
+    pytest.param(name, backend, marks=[pytest.mark.slow] * (backend == "c" and name in SLOW_ON_C))
+    for name in RECORDS
+    for backend in ("c", "numexpr", "numpy")
+]
+
+
+@pytest.mark.parametrize(("name", "backend"), TARGETS)
 def test_recorded_values_and_gradients(name: str, backend: str) -> None:
     own = model(name, backend)
     for x, record in zip(points(name), RECORDS[name]["points"], strict=True):
@@ -55,7 +68,7 @@ def test_recorded_values_and_gradients(name: str, backend: str) -> None:
 
 @pytest.mark.parametrize("name", RECORDS)
 def test_products_are_differences_of_gradients(name: str) -> None:
-    own, x = model(name), points(name)[0]
+    own, x = model(name, "numpy"), points(name)[0]
     along = np.random.default_rng(0).normal(size=own.n) / np.sqrt(own.n)
     step = 1e-5
     difference = (own.gradient(x + step * along) - own.gradient(x - step * along)) / (2 * step)
@@ -66,8 +79,12 @@ def test_products_are_differences_of_gradients(name: str) -> None:
 STABLE = [name for name, record in RECORDS.items() if record["minimum"]["stable"]]
 
 
-@pytest.mark.parametrize("name", [name for name in STABLE if name != "accidents_spatial"])
+# From other starts these two end in other local minima.
+OF_ONE_START = [name for name in STABLE if name not in ("accidents_spatial", "mixture_five")]
+
+
+@pytest.mark.parametrize("name", OF_ONE_START)
 def test_the_default_solver_finds_the_recorded_minimum(name: str) -> None:
     wanted = RECORDS[name]["minimum"]["value"]
-    found = model(name).solve(x0=points(name)[0]).fun
+    found = model(name, "numpy").solve(x0=points(name)[0]).fun
     assert found <= wanted + 1e-6 * abs(wanted)
