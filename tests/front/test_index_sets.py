@@ -133,12 +133,30 @@ LISTS = [
 ]
 
 
-@pytest.mark.parametrize("text", [*KEYS, *LISTS])
+OTHERS = [
+    "sum(max(x[j] for j in range(i + 1)) * x[i] for i in N)",
+    "sum(min(x[j] * y[0] for j in range(i, i + 2) if j < N) for i in N)",
+    "sum(logsumexp(x[j] * x[i] for j in range(i + 1)) * x[i] for i in N)",
+    "sum(prod(x[j] for j in range(max(i - 2, 0), i + 1)) * x[i] for i in N)",
+    "sum(prod(x[j] * a[k] for j in N if g[j] == k) * a[k] for k in G)",
+    "sum(logsumexp(x[j] for j in N if g[j] == k)^2 for k in G)",
+    "sum(logsumexp(x[j] * y[i] for i in M, j in N if g[j] == k)^2 for k in G)",
+    "sum(max(x[j] for j in N if g[j] == k and h[j] >= 0)^2 * a[k] for k in G)",
+    "sum(prod(x[l] for l in N if row[l] == i and col[l] == j) * y[i] * y[j] for i in M, j in M)",
+    "sum(prod(y[j] for j in M if A[i, j] != 0) * y[i] for i in M)",
+    "logsumexp(x[i] * x[j] for i in N, j in N if g[i] == h[j])",
+    "sum(sumsq(x[j] - y[i] for j in N if row[j] == i) * y[i] for i in M)",
+    "sumsq(x[i] * y[j] for i in N, j in M if i <= j)",
+    "sumsq(x[i] for i in N)",
+]
+
+
+@pytest.mark.parametrize("text", [*KEYS, *LISTS, *OTHERS])
 def test_values_and_derivatives_are_those_of_loops(text: str) -> None:
     check(text, "numpy")
 
 
-@pytest.mark.parametrize("text", [*KEYS[::5], *LISTS[::5]])
+@pytest.mark.parametrize("text", [*KEYS[::5], *LISTS[::5], *OTHERS[::3]])
 @pytest.mark.parametrize("backend", ["numexpr", "c"])
 def test_other_targets(text: str, backend: str) -> None:
     check(text, backend)

@@ -124,7 +124,6 @@ REFUSED = {
     "sum(x[j] for i in n, j in range(i, n, -1))": "E212",
     "sum(x[i] for i in n, i in range(i))": "E202",
     "sum(x[t-1] for t in n if x[t] > 0)": "E210",
-    "sum(max(x[j] for j in range(i+1)) for i in n)": "E212",
 }
 
 

@@ -22,7 +22,7 @@ from slomodel.front.elaboration.values import (
     union,
 )
 from slomodel.front.text.syntax import Condition
-from slomodel.functions import ge, land, lt, maximum, minimum, sub
+from slomodel.functions import add, ge, land, lt, maximum, minimum, mul, sub
 from slomodel.ir import build
 from slomodel.ir.dims import Dim
 from slomodel.ir.expr import Affine, Index, Lookup
@@ -114,6 +114,48 @@ def summed_by_group(
     index += [_along(axis, len(shape)) for axis in rest]
     result = (*(label.dim for label in labels), *body.dims)
     return Value(build.scatter(operand, index, result), labels, body.axes)
+
+
+def rows_by_group(
+    body: Value, positions: Mapping[Label, Value], model: Elaboration
+) -> tuple[Value, Value, Label]:
+    """The elements of each group as a row, which of them exist, and the label along the rows.
+
+    All rows are as long as the largest group. `positions` are along the axis of each key's index;
+    they all depend on one index.
+    """
+    (listed,) = union(positions.values())
+    groups, group = _numbered(positions, model)
+    key = read_at(group, positions).expr
+    numbers = build.iota(groups.dim)
+    first, end = (
+        Value(build.listing(what, (key, numbers), groups.dim), (groups,))
+        for what in ("below", "upto")
+    )
+    counts = combine(sub, end, first)
+    largest = build.apply(maximum, build.extreme(counts.expr, "max", (0,)), build.const(0.0))
+    along = model.tuple_label(largest)
+    place = Value(build.iota(along.dim), (along,))
+    first, counts = (read_at(one, {groups: group}) for one in (first, counts))
+    last = combine(sub, number_of(listed.dim), number(1.0))
+    element = combine(minimum, combine(add, first, place), last)
+    order = Value(build.listing("order", (key,), listed.dim), (listed,))
+    chosen = read_at(order, {listed: element})
+    return read_at(body, {listed: chosen}), combine(lt, place, counts), along
+
+
+def _numbered(labels: Collection[Label], model: Elaboration) -> tuple[Label, Value]:
+    """A label over all combinations of the values of labels, and the number of each of them."""
+    first, *more = sorted(labels, key=lambda label: label.order)
+    number_of_group = Value(build.iota(first.dim), (first,))
+    if not more:
+        return model.label("", first.dim), number_of_group
+    count = number_of(first.dim)
+    for label in more:
+        size, position = number_of(label.dim), Value(build.iota(label.dim), (label,))
+        number_of_group = combine(add, combine(mul, number_of_group, size), position)
+        count = combine(mul, count, size)
+    return model.tuple_label(count.expr), number_of_group
 
 
 def _along(axis: int, rank: int) -> Affine:

@@ -11,14 +11,29 @@ from slomodel.front.elaboration.affine_index import is_at_least_zero
 from slomodel.front.elaboration.contraction import total
 from slomodel.front.elaboration.errors import StatementError, error, shape_error, suggestion
 from slomodel.front.elaboration.evaluation import Steps
-from slomodel.front.elaboration.grouping import keys_of, position_within, summed_by_group
+from slomodel.front.elaboration.grouping import (
+    keys_of,
+    position_within,
+    rows_by_group,
+    summed_by_group,
+)
 from slomodel.front.elaboration.index_sets import bind_iterations, index_at, size_product
 from slomodel.front.elaboration.linear_conditions import conjuncts
 from slomodel.front.elaboration.scope import Elaboration, Scope, ValueRequest
 from slomodel.front.elaboration.tuples import TupleSet, has_dependent_range, tuple_set
-from slomodel.front.elaboration.values import Label, Value, combine, number, settled, show
+from slomodel.front.elaboration.values import (
+    Label,
+    Value,
+    combine,
+    number,
+    settled,
+    show,
+    square_root,
+    squared,
+    union,
+)
 from slomodel.front.text.syntax import Comprehension
-from slomodel.functions import div, ge, land, mul, where
+from slomodel.functions import abs, div, ge, land, mul, where
 from slomodel.functions.shifted import logsumexp, softmax
 from slomodel.functions.translate import balanced
 from slomodel.ir import build
@@ -32,7 +47,13 @@ _NEUTRAL = {"prod": 1.0, "max": -math.inf, "min": math.inf, "logsumexp": -math.i
 
 _OUTSIDE = ("E210", "E211")
 """Codes of errors for an index outside its axis, which a condition may prevent."""
-_BY_INDEX = ("sum", "mean", *_NEUTRAL)
+_TERM: dict[str, Callable[[Value], Value]] = {
+    "sumsq": squared,
+    "norm2": squared,
+    "norm1": partial(combine, abs),
+}
+"""What is summed by reductions that are sums of a function of each element."""
+_BY_INDEX = ("sum", "mean", *_NEUTRAL, *_TERM)
 
 
 def comprehension(node: Comprehension, request: ValueRequest) -> Steps:
@@ -42,20 +63,15 @@ def comprehension(node: Comprehension, request: ValueRequest) -> Steps:
         message = f"`{name}` does not take `for`"
         remedy = suggestion(name, _BY_INDEX) or "`sum`, `mean` and `prod` do"
         raise error("E212", message, node.function.span, remedy)
-    listed = node.condition is not None and name in ("sum", "mean")
     if has_dependent_range(node.iterations, scope):
         return (yield from _over_list(node, scope, guarded=False))
     labels, inner = bind_iterations(node.iterations, scope)
-    whole = TupleSet(labels, inner, {}, conjuncts(node.condition))
     if node.condition is None:
-        return (yield from _over(node, scope, whole))
+        return (yield from _over(node, scope, TupleSet(labels, inner, {}, ())))
     # A condition may be what ensures that an index stays inside its axis.
     before = scope.model.requirements()
     try:
-        if listed:
-            result = yield from _over_list(node, scope, guarded=False)
-        else:
-            result = yield from _over(node, scope, whole)
+        result = yield from _over_list(node, scope, guarded=False)
     except StatementError as problem:
         if problem.diagnostic is None or problem.diagnostic.code not in _OUTSIDE:
             raise
@@ -79,11 +95,6 @@ def comprehension(node: Comprehension, request: ValueRequest) -> Steps:
 def _over_list(node: Comprehension, scope: Scope, guarded: bool) -> Steps:
     """A reduction over tuples that depend on data."""
     tuples = yield from tuple_set(node.iterations, conjuncts(node.condition), scope, guarded)
-    if tuples.groups and node.function.text not in ("sum", "mean"):
-        around = ", ".join(f"`{label.name}`" for label in tuples.groups)
-        message = f"`{node.function.text}` over a range that depends on {around} from around it"
-        remedy = "write it over a whole range with `if`, or as a sum"
-        raise error("E212", message, node.span, remedy)
     return (yield from _over(node, scope, tuples))
 
 
@@ -93,17 +104,19 @@ def _over(node: Comprehension, scope: Scope, tuples: TupleSet) -> Steps:
     groups = dict(tuples.groups)
     conditions = list(tuples.inside)
     left = tuples.left
-    if name in ("sum", "mean"):
-        for key in (yield from keys_of(left, inner, labels)):
-            groups[key.label], inside = position_within(key.label, key.place, scope.model)
-            conditions += [] if inside is None else [inside]
-            left = tuple(one for one in left if one is not key.equation)
-        known = {
-            label.name: index_at(label, value)
-            for label, value in groups.items()
-            if label not in tuples.groups
-        }
-        inner = inner.with_local(known)
+    for key in (yield from keys_of(left, inner, labels)):
+        # The rows of a group are elements along one axis.
+        if name in _NEUTRAL and len(union([*groups.values(), key.place])) > 1:
+            continue
+        groups[key.label], inside = position_within(key.label, key.place, scope.model)
+        conditions += [] if inside is None else [inside]
+        left = tuple(one for one in left if one is not key.equation)
+    known = {
+        label.name: index_at(label, value)
+        for label, value in groups.items()
+        if label not in tuples.groups
+    }
+    inner = inner.with_local(known)
     body = yield ValueRequest(node.body, inner)
     as_written = node.condition is not None and left == conjuncts(node.condition)
     for one in (node.condition,) if as_written else left:
@@ -114,14 +127,28 @@ def _over(node: Comprehension, scope: Scope, tuples: TupleSet) -> Steps:
             raise shape_error("E212", message, one.span, "index its arrays: `y[i] > 0`")
         conditions.append(condition)
     holds = reduce(partial(combine, land), conditions) if conditions else None
-    if name == "mean":
+    if name == "mean" and not groups:
         require_nonempty(name, scope.model, [label.dim for label in labels], node.span)
-    if name in ("sum", "mean"):
-        return _sum(scope, node, labels, body, holds, groups)
+    if name in _TERM:
+        body = _TERM[name](body)
+        body = total(body) if body.rank else body
+    if name not in _NEUTRAL:
+        result = _sum(scope, node, labels, body, holds, groups)
+        return square_root(result) if name == "norm2" else result
+    neutral = number(_NEUTRAL[name])
     if holds is not None:
-        body = combine(where, holds, body, number(_NEUTRAL[name]))
+        body = combine(where, holds, body, neutral)
         scope.model.note(body, node.span)
-    return reduced(name, body, scope.model, node.span, labels=labels)
+    if not groups:
+        return reduced(name, body, scope.model, node.span, labels=labels)
+    # Each group becomes a row, filled up with elements that change nothing.
+    listed = union(groups.values())
+    rest = [label for label in labels if label not in listed]
+    body = reduced(name, body, scope.model, node.span, labels=rest) if rest else body
+    rows, inside, along = rows_by_group(body, groups, scope.model)
+    body = combine(where, inside, rows, neutral)
+    scope.model.note(body, node.span)
+    return reduced(name, body, scope.model, node.span, labels=[along], may_be_empty=True)
 
 
 def _sum(
@@ -168,10 +195,12 @@ def reduced(
     *,
     labels: Sequence[Label] = (),
     axes: Sequence[int] = (),
+    may_be_empty: bool = False,
 ) -> Value:
     """`prod`, `max`, `min` or `logsumexp` of a value over some labels and some axes.
 
-    Along a label on which it does not depend, the value is repeated.
+    Along a label on which it does not depend, the value is repeated. It is an error if there are no
+    elements, unless `may_be_empty`.
     """
     value = settled(value)
     absent = [label for label in labels if label not in value.labels]
@@ -180,7 +209,7 @@ def reduced(
     expr = build.broadcast(value.expr, tuple(range(len(absent), len(shape))), shape)
     dropped = [k for k, label in enumerate(every) if label in labels]
     dropped += [len(every) + axis for axis in axes]
-    if name != "prod":
+    if name != "prod" and not may_be_empty:
         require_nonempty(name, model, [shape[k] for k in dropped], span)
     kept = tuple(label for label in value.labels if label not in labels)
     rest = tuple(axis for k, axis in enumerate(value.axes) if k not in axes)
