@@ -66,11 +66,20 @@ def largest(name: str) -> Callable[..., object]:
     return lambda *terms: own(terms if len(terms) > 1 else chain(terms[0]))
 
 
+def as_model(text: str) -> str:
+    """The text with `a if condition else b` written as a choice."""
+    while " else " in text:
+        text = re.sub(
+            r"\(((?:[^()]|\([^()]*\))*) if ([^()]*) else ([^()]*)\)", r"where(\2, \1, \3)", text
+        )
+    return text
+
+
 def check(text: str, backend: str, data: Mapping[str, object] = DATA) -> None:
     sizes = {name: Size(size) for name, size in DIMS.items()}
     lists = {name: np.asarray(array).tolist() for name, array in data.items()}
     wanted = by_python(text, {**lists, **sizes, "x": X, "a": K, "y": Y})
-    own = slomodel.compile(HEAD + text, data=data, dims=DIMS, backend=backend)
+    own = slomodel.compile(HEAD + as_model(text), data=data, dims=DIMS, backend=backend)
     point = own.pack({"x": X, "a": K, "y": Y})
     value, slope = own.value_and_gradient(point)
     assert value == pytest.approx(wanted, rel=1e-11, abs=1e-11)
@@ -151,12 +160,23 @@ OTHERS = [
 ]
 
 
-@pytest.mark.parametrize("text", [*KEYS, *LISTS, *OTHERS])
+GUARDS = [  # written as in Python, which evaluates one branch alone
+    "sum((y[0] if i == 0 else x[i - 1])^2 for i in N)",
+    "sum((x[i - 1] * x[i + 1] if i > 0 and i < N - 1 else x[i]) * w[i] for i in N)",
+    "sum((a[g[i] + 1] if g[i] + 1 < G else 0)^2 * x[i] for i in N)",
+    "sum((y[t - j] * x[j] if t >= j and t - j < M else 0) for t in N, j in N)",
+    "sum(sum((x[j - i] if j >= i else 1)^2 for j in N if g[j] == k) for i in N, k in G)",
+    "sum(((x[i + 2] if i < N - 2 else y[0]) * x[i - 2] if i >= 2 else 0) for i in N)",
+    "sum(max((x[i - j - 1] if j < i else x[0]) for j in range(i + 1)) * w[i] for i in N)",
+]
+
+
+@pytest.mark.parametrize("text", [*KEYS, *LISTS, *OTHERS, *GUARDS])
 def test_values_and_derivatives_are_those_of_loops(text: str) -> None:
     check(text, "numpy")
 
 
-@pytest.mark.parametrize("text", [*KEYS[::5], *LISTS[::5], *OTHERS[::3]])
+@pytest.mark.parametrize("text", [*KEYS[::7], *LISTS[::7], *OTHERS[::4], *GUARDS[::4]])
 @pytest.mark.parametrize("backend", ["numexpr", "c"])
 def test_other_targets(text: str, backend: str) -> None:
     check(text, backend)

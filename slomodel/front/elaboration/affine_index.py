@@ -9,7 +9,7 @@ from slomodel.errors import Span
 from slomodel.front.elaboration.errors import StatementError, error, shape_error
 from slomodel.front.elaboration.foreign_names import COUNTS, SIZES
 from slomodel.front.elaboration.scope import Elaboration, Scope, Symbol, described
-from slomodel.front.elaboration.values import Label
+from slomodel.front.elaboration.values import Label, Value, combine, number, number_of
 from slomodel.front.text.syntax import (
     FunctionCall,
     Name,
@@ -20,6 +20,8 @@ from slomodel.front.text.syntax import (
     SumChain,
     children,
 )
+from slomodel.functions import add, mul
+from slomodel.ir import build
 from slomodel.ir.dims import Dim, literal
 from slomodel.problem import Bound
 
@@ -64,6 +66,23 @@ class AffineIndex:
             if coefficient * sign > 0:
                 total = total + (label.dim - 1) * coefficient
         return total
+
+
+def value_of_affine(index: AffineIndex) -> Value:
+    """The values of an affine form, over its labels."""
+    total = number_of(index.offset)
+    for label, coefficient in index.labels.items():
+        term = Value(build.iota(label.dim), (label,))
+        if coefficient != 1:
+            term = combine(mul, term, number(float(coefficient)))
+        total = combine(add, total, term)
+    return total
+
+
+def is_inside(index: AffineIndex, axis: Dim) -> bool:
+    """Whether an index is inside an axis for all sizes."""
+    known = is_at_least_zero(index.least), is_at_least_zero(axis - 1 - index.most)
+    return known == (True, True)
 
 
 def affine(node: Node, scope: Scope) -> AffineIndex:

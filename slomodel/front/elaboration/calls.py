@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from slomodel.front.elaboration.affine_index import size_query_remedy
 from slomodel.front.elaboration.arguments import (
     ArrayCall,
@@ -15,10 +17,11 @@ from slomodel.front.elaboration.errors import StatementError, error, suggestion,
 from slomodel.front.elaboration.evaluation import Steps
 from slomodel.front.elaboration.foreign_names import FOREIGN_FUNCTIONS
 from slomodel.front.elaboration.scope import Scope, ValueRequest, described
-from slomodel.front.elaboration.shape_mismatch import operand, unequal
+from slomodel.front.elaboration.shape_mismatch import Operand, operand, unequal
 from slomodel.front.elaboration.steps import conformed
 from slomodel.front.elaboration.user_functions import expanded
 from slomodel.front.elaboration.values import (
+    Value,
     combine,
     merged,
     number,
@@ -26,8 +29,9 @@ from slomodel.front.elaboration.values import (
     square_root,
     squared,
 )
-from slomodel.front.text.syntax import FunctionCall
-from slomodel.functions import FUNCTIONS
+from slomodel.front.text.syntax import FunctionCall, Node
+from slomodel.functions import FUNCTIONS, land, lnot
+from slomodel.ir.walk import inputs
 
 _LATER = {
     "inv": "compute inverses of data beforehand, and give them as data: `data Ainv[n, n]`",
@@ -54,11 +58,16 @@ def _scalar(node: FunctionCall, scope: Scope) -> Steps:
     name = node.function.text
     wanted = signature(FUNCTIONS[name].signature)
     found = match(node, wanted)
-    operands = []
+    operands: list[Operand] = []
     for parameter in wanted.parameters:
         for argument in found[parameter.name]:
             check_kind(argument, wanted, parameter.name)
-            value = yield ValueRequest(argument, scope)
+            if name == "where" and operands:
+                condition = operands[0].value
+                holds = condition if len(operands) == 1 else combine(lnot, condition)
+                value = yield from under_condition(argument, scope, holds)
+            else:
+                value = yield ValueRequest(argument, scope)
             operands.append(operand(argument, value))
     given = tuple(one.value for one in operands)
     values = list(conformed(scope.model, node.span, given))
@@ -70,6 +79,40 @@ def _scalar(node: FunctionCall, scope: Scope) -> Steps:
     if name in ("sqrt", "square"):
         return square_root(values[0]) if name == "sqrt" else squared(values[0])
     return combine(FUNCTIONS[name], *values)
+
+
+OUTSIDE = ("E210", "E211")
+"""Codes of errors for an index outside its axis, which a condition may prevent."""
+
+
+def under_condition(node: Node, scope: Scope, condition: Value) -> Steps:
+    """The value of an expression that is used only where a condition holds.
+
+    If sizes or data decide whether its indices stay inside their axes, a condition on indices and
+    data guards them.
+    """
+    model = scope.model
+    before = model.requirements()
+    problem: StatementError | None = None
+    try:
+        value = yield ValueRequest(node, scope)
+    except StatementError as found:
+        if found.diagnostic is None or found.diagnostic.code not in OUTSIDE:
+            raise
+        problem = found
+    after = model.requirements()
+    is_guard = not condition.rank and all(one.role == "data" for one in inputs(condition.expr))
+    changed = (after.bounds, after.lookups) != (before.bounds, before.lookups)
+    if is_guard and (problem is not None or changed):
+        guard = condition if scope.guard is None else combine(land, scope.guard, condition)
+        model.restore(before)
+        try:
+            return (yield ValueRequest(node, replace(scope, guard=guard)))
+        except StatementError:
+            model.restore(after)
+    if problem is not None:
+        raise problem
+    return value
 
 
 def _array(node: FunctionCall, scope: Scope) -> Steps:

@@ -58,15 +58,15 @@ def keys_of(
     return tuple(key for key in found.values() if not any(one in key.place.labels for one in found))
 
 
-def position_within(label: Label, place: Value, model: Elaboration) -> tuple[Value, Value | None]:
-    """The position clipped to those of a label, and where that changes nothing (None: always)."""
-    if domain_of(place.expr, model) == label.dim:
+def position_within(dim: Dim, place: Value, model: Elaboration) -> tuple[Value, Value | None]:
+    """The position clipped to those of an axis, and where that changes nothing (None: always)."""
+    if domain_of(place.expr, model) == dim:
         return place, None
-    size, zero = number_of(label.dim), number(0.0)
+    size, zero = number_of(dim), number(0.0)
     inside = combine(land, combine(ge, place, zero), combine(lt, place, size))
     last = combine(sub, size, number(1.0))
     clipped = combine(maximum, combine(minimum, place, last), zero)
-    model.whole[clipped.expr] = label.dim
+    model.whole[clipped.expr] = dim
     return clipped, inside
 
 

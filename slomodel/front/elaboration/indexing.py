@@ -10,20 +10,25 @@ from slomodel.front.elaboration.affine_index import (
     affine,
     check_index,
     check_slice,
+    is_inside,
     size,
+    value_of_affine,
 )
 from slomodel.front.elaboration.errors import StatementError, shape_error
 from slomodel.front.elaboration.evaluation import Steps
+from slomodel.front.elaboration.grouping import position_within
 from slomodel.front.elaboration.scope import Ongoing, Scope, ValueRequest
 from slomodel.front.elaboration.shape_mismatch import marks, operand
 from slomodel.front.elaboration.steps import positive, stepped
-from slomodel.front.elaboration.tables import check_table, reads_arrays
-from slomodel.front.elaboration.values import Axis, Label, Value, settled, show
+from slomodel.front.elaboration.tables import check_table, is_table, reads_arrays
+from slomodel.front.elaboration.values import Axis, Label, Value, combine, number, settled, show
 from slomodel.front.text.syntax import Expr, Index, Name, Negate, NoneLiteral, NumberLiteral, Slice
+from slomodel.functions import where
 from slomodel.ir import build
 from slomodel.ir.dims import Dim
 from slomodel.ir.expr import Affine, Lookup
 from slomodel.ir.expr import Index as NodeIndex
+from slomodel.problem import LookupBound
 
 
 @dataclass(slots=True)
@@ -82,6 +87,9 @@ def _pick(picked: _Picked, item: Expr | Slice, axis: Axis, scope: Scope) -> None
         index = affine(item, scope)
         if _is_negative_literal(item):
             index = AffineIndex(axis + index.offset)
+        elif scope.guard is not None and not is_inside(index, axis):
+            _look_up(picked, item, value_of_affine(index), axis, scope)
+            return
         check_index(scope.model, index, axis, item.span)
         picked.where.append((index, None))
 
@@ -105,6 +113,8 @@ def _is_minus_one(node: Expr | None) -> bool:
 def _look_up(picked: _Picked, item: Expr, value: Value, axis: Dim, scope: Scope) -> None:
     """Index an axis by data: a number, or an array whose axes become those of the result."""
     value = settled(value)
+    if scope.guard is not None:
+        value = _guarded(item, value, axis, scope, scope.guard)
     check_table(scope.model, value.expr, axis, item)
     if value.rank and any(isinstance(one, Value) and one.rank for one, _ in picked.where):
         message = "two arrays of indices could mean pairs or all combinations"
@@ -112,6 +122,17 @@ def _look_up(picked: _Picked, item: Expr, value: Value, axis: Dim, scope: Scope)
         raise shape_error("E209", message, item.span, remedy)
     picked.where.append((value, len(picked.dims)))
     picked.axes += value.axes
+
+
+def _guarded(item: Expr, value: Value, axis: Dim, scope: Scope, guard: Value) -> Value:
+    """The index clipped to its axis, after a check that it is inside wherever the guard holds."""
+    if value.rank or not is_table(value.expr, scope.model):
+        return value
+    clipped, inside = position_within(axis, value, scope.model)
+    if inside is not None:
+        needed = combine(where, guard, value, number(0.0)).expr
+        scope.model.lookups[LookupBound(needed, axis, item.span.text, item.span)] = None
+    return clipped
 
 
 def _pick_new(picked: _Picked, item: Expr | Slice, scope: Scope) -> None:

@@ -9,11 +9,11 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from slomodel.front.elaboration.affine_index import AffineIndex, affine
+from slomodel.front.elaboration.affine_index import AffineIndex, affine, value_of_affine
 from slomodel.front.elaboration.errors import StatementError
 from slomodel.front.elaboration.scope import Scope, ValueRequest
 from slomodel.front.elaboration.tables import is_table
-from slomodel.front.elaboration.values import Label, Value, combine, number, number_of
+from slomodel.front.elaboration.values import Label, Value, combine, number
 from slomodel.front.text.syntax import (
     BoolOp,
     Compare,
@@ -26,8 +26,7 @@ from slomodel.front.text.syntax import (
     String,
     SumChain,
 )
-from slomodel.functions import add, mul, sub
-from slomodel.ir import build
+from slomodel.functions import add, sub
 from slomodel.ir.dims import Dim
 
 
@@ -94,15 +93,10 @@ def solution(form: LinearForm, label: Label, scope: Scope) -> Solved:
             total = value if own == sign else combine(sub, number(0.0), value)
         else:
             total = combine(add if own == sign else sub, total, value)
-    for one, c in others.items():
-        term_value = Value(build.iota(one.dim), (one,))
-        if c != 1:
-            term_value = combine(mul, number(float(c)), term_value)
-        total = term_value if total is None else combine(add, total, term_value)
-    offset = form.affine.offset * sign
-    if total is None or offset != Dim():
-        total = number_of(offset) if total is None else combine(add, total, number_of(offset))
-    return total
+    linear = AffineIndex(form.affine.offset * sign, others)
+    if total is None:
+        return value_of_affine(linear)
+    return total if linear.constant == 0 else combine(add, total, value_of_affine(linear))
 
 
 @dataclass(frozen=True, slots=True)

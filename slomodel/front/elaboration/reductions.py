@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial, reduce
 
 from slomodel.errors import Span
@@ -14,6 +15,7 @@ from slomodel.front.elaboration.evaluation import Steps
 from slomodel.front.elaboration.grouping import (
     keys_of,
     position_within,
+    read_at,
     rows_by_group,
     summed_by_group,
 )
@@ -108,7 +110,7 @@ def _over(node: Comprehension, scope: Scope, tuples: TupleSet) -> Steps:
         # The rows of a group are elements along one axis.
         if name in _NEUTRAL and len(union([*groups.values(), key.place])) > 1:
             continue
-        groups[key.label], inside = position_within(key.label, key.place, scope.model)
+        groups[key.label], inside = position_within(key.label.dim, key.place, scope.model)
         conditions += [] if inside is None else [inside]
         left = tuple(one for one in left if one is not key.equation)
     known = {
@@ -117,6 +119,8 @@ def _over(node: Comprehension, scope: Scope, tuples: TupleSet) -> Steps:
         if label not in tuples.groups
     }
     inner = inner.with_local(known)
+    if inner.guard is not None:
+        inner = replace(inner, guard=read_at(inner.guard, groups))
     body = yield ValueRequest(node.body, inner)
     as_written = node.condition is not None and left == conjuncts(node.condition)
     for one in (node.condition,) if as_written else left:

@@ -197,11 +197,14 @@ class Scope:
     """The names visible to an expression: index labels and parameters, then the model's.
 
     With `any_shape`, inside a function of arrays of any shape, a number is an array without axes.
+    `guard`, if given, is a condition on indices and data without which the value is not used:
+    indices have to stay inside their axes only where it holds.
     """
 
     model: Elaboration
     local: Mapping[str, Local] = field(default_factory=dict)
     any_shape: bool = False
+    guard: Value | None = None
 
     def with_local(self, names: Mapping[str, Local]) -> Scope:
         return replace(self, local={**self.local, **names})

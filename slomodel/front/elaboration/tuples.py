@@ -9,7 +9,7 @@ the tuples for which they hold: expressions guarded by them are not evaluated el
 from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import TypeAlias
 
@@ -160,7 +160,8 @@ class _Construction:
             if isinstance(value, Value) and any(one in tuples.positions for one in value.labels)
         }
         own = {name: tuples.at(value) for name, value in tuples.values.items()}
-        return self.scope.with_local({**read, **self.plain, **own})
+        inner = self.scope.with_local({**read, **self.plain, **own})
+        return inner if inner.guard is None else replace(inner, guard=tuples.at(inner.guard))
 
     def result(self, names: Collection[str]) -> TupleSet:
         tuples = self.tuples
@@ -200,7 +201,7 @@ class _Construction:
                 place = yield from solution(form, label, self.inner)
                 if place is None:
                     continue
-                place, inside = position_within(label, place, self.scope.model)
+                place, inside = position_within(label.dim, place, self.scope.model)
                 del self.plain[label.name]
                 self.tuples.values[label.name] = index_at(label, place)
                 self.inside += [] if inside is None else [inside]

@@ -195,7 +195,7 @@ def expanded(node: FunctionCall, scope: Scope) -> Steps:
     local: dict[str, Local] = {n: _by_element(o.value, labels) for n, o in numbers.items()}
     local |= {name: settled(one.value) for name, one in arrays.items()}
     local |= _bound_dims(fn, arrays, model)
-    inner = Scope(model, local, any(one.is_any_shape for one in fn.parameters))
+    inner = Scope(model, local, any(one.is_any_shape for one in fn.parameters), scope.guard)
     for let in fn.locals:
         value = yield from _definition(let, inner)
         inner = inner.with_local({let.name.text: value})
