@@ -30,7 +30,8 @@ _BARE = re.compile(r"[\w-]{1,255}")
 class Recipe:
     """All that determines a model; a pickle stores this, and loading compiles the model again.
 
-    `unconstrained`: the model is that in unconstrained variables.
+    Variables in `fixed` are held at values, which are among the `data`; `unconstrained`: the model
+    is that in unconstrained variables.
     """
 
     source: SourceText | SymPySource
@@ -41,6 +42,7 @@ class Recipe:
     dtype: str = "float64"
     rewrites: tuple[str, ...] = ()
     unconstrained: bool = False
+    fixed: tuple[str, ...] = ()
 
     def problem(self) -> Problem:
         """The problem that the source states, parsed again."""

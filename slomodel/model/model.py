@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sympy as sp
+from numpy.typing import ArrayLike
 
 from slomodel.codegen.automatic import Automatic
 from slomodel.codegen.runtime import threads as limited
-from slomodel.errors import Diagnostic, MissingRule
+from slomodel.errors import Diagnostic, DomainError, MissingRule
 from slomodel.front.data.bind import bind, counted
 from slomodel.front.data.points import Point, Vector
 from slomodel.front.explanation import explanation, warn
@@ -27,6 +28,7 @@ from slomodel.model.evaluation import Evaluating
 from slomodel.model.multistart import Starts, from_starts
 from slomodel.model.objective import CompiledObjective, start_point
 from slomodel.model.plans import Plans, backend_of, precision_of, target_of
+from slomodel.model.replaced_variables import held
 from slomodel.model.waiting import waiting
 from slomodel.problem import Problem
 from slomodel.rewrite import chosen
@@ -47,7 +49,11 @@ class Model(Evaluating):
     @classmethod
     def of(cls, recipe: Recipe, problem: Problem | None = None) -> Model:
         """The model of a recipe, whose source is parsed again unless its problem is given."""
-        problem = problem or recipe.problem()
+        return cls._planned(recipe, held(problem or recipe.problem(), recipe.fixed))
+
+    @classmethod
+    def _planned(cls, recipe: Recipe, problem: Problem) -> Model:
+        """The model of a recipe with its problem, in which the fixed variables are held."""
         binding = bind(problem, recipe.data, recipe.dims, recipe.folder)
         target, precision = backend_of(recipe.backend), precision_of(recipe.dtype)
         plans = Plans(problem, recipe.rewrites, precision)
@@ -72,6 +78,40 @@ class Model(Evaluating):
         compiled = self._plans.compiled(binding, self._compiled.target, self._compiled)
         warn(kinks_of_data(self._problem, binding), strict=False)
         return Model(self._problem, binding, compiled, self._plans, recipe)
+
+    def fix(self, /, **values: ArrayLike) -> Model:
+        """The model with some variables held at values, as data: `bind` can change them later.
+
+        `free` undoes it. Raises DomainError or ShapeError for an unknown name, a wrong shape, or a
+        value outside the variable's set.
+        """
+        if self._recipe.unconstrained:
+            message = "variables are held at values of the model, not of its unconstrained form"
+            raise DomainError(Diagnostic("E604", message, help="write model.fix(…).unconstrained"))
+        arrays = self._vectors.named(values)
+        if len(arrays) == len(self.variables):
+            message = "every variable would be held"
+            raise DomainError(Diagnostic("E604", message, help="model.value(x) evaluates a point"))
+        change = self._plans.change
+        for name, array in arrays.items():
+            if change is not None:
+                change.check(name, array, self._binding)
+        fixed = (*self._recipe.fixed, *arrays)
+        recipe = replace(self._recipe, fixed=fixed, data={**self._recipe.data, **arrays})
+        return Model._planned(recipe, held(self._problem, arrays))
+
+    def free(self, /, *names: str) -> Model:
+        """The model with variables that `fix` holds free again: those named, or all."""
+        fixed = self._recipe.fixed
+        for name in names:
+            if name not in fixed:
+                listed = ", ".join(f"`{one}`" for one in fixed) or "none"
+                message = f"`{name}` is not held at a value"
+                raise DomainError(Diagnostic("E309", message, help=f"there is {listed}"))
+        freed = names or fixed
+        kept = {name: array for name, array in self._recipe.data.items() if name not in freed}
+        rest = tuple(name for name in fixed if name not in freed)
+        return Model.of(replace(self._recipe, fixed=rest, data=kept))
 
     @cached_property
     def unconstrained(self) -> Model:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +19,14 @@ from slomodel.front.data.points import drawn, vector_layout
 from slomodel.ir import build
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Expr, Input
+from slomodel.ir.walk import inputs
 from slomodel.model.open_sets.boxes import OpenBox
 from slomodel.model.open_sets.matrices import CholeskyFactor, Correlation
 from slomodel.model.open_sets.open_set_map import BoxEnds, OpenSetMap
 from slomodel.model.open_sets.vectors import OpenSimplex, Ordered
+from slomodel.model.replaced_variables import joined, over, part_of, replaced
 from slomodel.problem import Problem, SetKind, TupleCount, Variable
 from slomodel.reference import evaluate
-from slomodel.rewrite import carried, composed, rewritten
 
 Vector = NDArray[np.float64]
 
@@ -60,40 +62,20 @@ class ChangeOfVariables:
             free = change.free_shape(one.name, one.shape, one.set)
             u = build.variable(one.name, free.shape)
             counts += free.counts
-            low, high = (
-                end and composed((end,), self._users)[end] for end in (one.set.low, one.set.high)
-            )
-            declared = replace(one.set, low=low, high=high)
-            self._users[one.node] = change.user(u, one.shape, declared)
+            self._users[one.node] = change.user(u, one.shape, over(one.set, self._users))
             variables.append(Variable(u, one.init, one.span))
-        self.problem = self._composed(tuple(variables), tuple(counts))
-
-    def _composed(self, variables: tuple[Variable, ...], counts: tuple[TupleCount, ...]) -> Problem:
-        """The problem with x(u) in place of x, in stable forms."""
-        problem = self.written
-        became = composed((problem.objective, *problem.spans), self._users)
-        spans = {became[node]: span for node, span in reversed([*problem.spans.items()])}
-        stable = rewritten(became[problem.objective])
-        objective = stable[became[problem.objective]]
-        gathered = frozenset(
-            stable.get(became[node], became[node]) for node in problem.gathered if node in became
-        )
-        return replace(
-            problem,
-            objective=objective,
-            variables=variables,
-            counts=counts,
-            spans=carried(spans, stable),
-            gathered=gathered,
-            warnings=(),
-        )
+        values: dict[Expr, Expr] = dict(self._users)
+        if problem.vector is not None:
+            values = {problem.vector: _vector(problem, problem.vector)}
+        made = replaced(problem, values)
+        self.problem = replace(made, variables=tuple(variables), counts=tuple(counts))
 
     def user(self, u: Mapping[str, Vector], binding: Binding) -> dict[str, Vector]:
         """The arrays x(u) by name; `binding` is that of the problem in u."""
-        values = self._values(binding) | self.problem.at(u)
+        nodes = {one.node: u[one.name] for one in self.problem.variables}
         names = [one.name for one in self.written.variables]
         roots = [self._users[one.node] for one in self.written.variables]
-        found = evaluate(roots, values, binding.sizes)
+        found = evaluate(roots, self._values(binding) | nodes, binding.sizes)
         return {name: _real(x) for name, x in zip(names, found, strict=True)}
 
     def free(self, x: Mapping[str, Vector], binding: Binding, what: str = "x") -> dict[str, Vector]:
@@ -162,6 +144,16 @@ class ChangeOfVariables:
         with np.errstate(all="ignore"):
             return change.free(own, declared, ends)
 
+    def check(self, name: str, value: Vector, binding: Binding) -> None:
+        """Raise DomainError for a value outside the set of a variable.
+
+        Sets whose ends depend on other variables are not checked.
+        """
+        variable = next(one for one in self.written.variables if one.name == name)
+        numbers = () if variable.set is None else variable.set.numbers
+        if all(node.role == "data" for node in inputs(*numbers)):
+            self._free_one(variable, {name: value}, binding, "the value")
+
     def _known(self, x: Mapping[str, Vector]) -> dict[Input, Vector]:
         return {one.node: x[one.name] for one in self.written.variables if one.name in x}
 
@@ -169,6 +161,23 @@ class ChangeOfVariables:
         return {
             d.node: binding.arrays[d.name] for d in self.written.data if d.name in binding.arrays
         }
+
+
+def _vector(problem: Problem, u: Input) -> Expr:
+    """x(u) for the vector of all variables: runs of numbers in equal sets, one after another."""
+    parts: list[tuple[int, Expr]] = []
+    start = 0
+    for _, run in groupby(
+        problem.variables, key=lambda one: one.set and replace(one.set, span=None)
+    ):
+        first, *others = run
+        count = 1 + len(others)
+        part, change = part_of(u, start, count), change_of(first)
+        if change is not None and first.set is not None:
+            part = change.user(part, part.shape, first.set)
+        parts.append((start, part))
+        start += count
+    return joined(start, parts)
 
 
 class UserCoordinates:

@@ -37,18 +37,25 @@ class VectorLayout:
 
     def pack(self, values: Mapping[str, ArrayLike]) -> Vector:
         """The vector of named arrays. Raises ShapeError for a name or a shape that differs."""
+        found = self.named(values)
+        for name in self.shapes:
+            if name not in found:
+                raise self._misfit(f"no value for variable `{name}`")
+        return np.concatenate([found[name].ravel() for name in self.shapes])
+
+    def named(self, values: Mapping[str, ArrayLike]) -> dict[str, Vector]:
+        """Arrays of some variables by name, checked like those of `pack`."""
         for name in values:
             if name not in self.shapes:
                 raise self._misfit(f"the model has no variable `{name}`")
-        parts = []
+        arrays = {}
         for name, shape in self.shapes.items():
-            if name not in values:
-                raise self._misfit(f"no value for variable `{name}`")
-            array = reals(values[name], f"variable `{name}`")
-            if array.shape != shape:
-                raise self._misfit(f"variable `{name}` has shape {shape}, not {array.shape}")
-            parts.append(array.ravel())
-        return np.concatenate(parts)
+            if name in values:
+                array = reals(values[name], f"variable `{name}`")
+                if array.shape != shape:
+                    raise self._misfit(f"variable `{name}` has shape {shape}, not {array.shape}")
+                arrays[name] = array
+        return arrays
 
     def unpack(self, vector: Vector) -> dict[str, Vector]:
         """Copies of the named arrays in a vector."""
