@@ -16,6 +16,7 @@ from slomodel.front.elaboration.elaborate import elaborate
 from slomodel.front.lints.saddle_start import with_saddle_warning
 from slomodel.front.lints.unread_elements import with_unread_warnings
 from slomodel.front.sympy_expressions.source import SymPySource, by_name, is_expression
+from slomodel.front.sympy_expressions.variable_sets import checked_bounds
 from slomodel.front.text.latex import latex_of
 from slomodel.front.text.parse import parse, read_source
 from slomodel.front.text.syntax import STATEMENTS
@@ -81,6 +82,7 @@ def recipe_of(
     backend: str,
     dtype: str,
     rewrites: tuple[str, ...] = (),
+    bounds: object = None,
 ) -> Recipe:
     """The recipe for the arguments of `compile`. Raises SlomodelError for a wrong type."""
     options: list[tuple[str, str, object]] = [("data", "arrays", data), ("dims", "sizes", dims)]
@@ -91,7 +93,8 @@ def recipe_of(
             raise DomainError(Diagnostic("E602", message, help=f"write {option}={{'name': value}}"))
     arrays, sizes = by_name(data or {}), by_name(dims or {})
     if is_expression(source, variables):
-        expression = SymPySource.of(source, variables, arrays)
+        intervals = {} if bounds is None else checked_bounds(bounds)
+        expression = SymPySource.of(source, variables, arrays, intervals)
         # None declares a symbol as data that get their values later.
         known = {name: value for name, value in arrays.items() if value is not None}
         return Recipe(expression, None, known, sizes, backend, dtype, rewrites)
@@ -99,6 +102,9 @@ def recipe_of(
     if variables is not None:
         message = "variables= goes with SymPy expressions; a text declares its own"
         raise DomainError(Diagnostic("E604", message, help="leave out variables="))
+    if bounds is not None:
+        message = "bounds= goes with SymPy expressions; a text declares sets of its own"
+        raise DomainError(Diagnostic("E604", message, help="write `var x in [0, 1]`"))
     return Recipe(text, folder, arrays, sizes, backend, dtype, rewrites)
 
 

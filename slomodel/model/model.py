@@ -381,6 +381,7 @@ def compile(
     dtype: str = "float64",
     strict: bool = False,
     rewrites: bool | Collection[str] = True,
+    bounds: object = None,
 ) -> Model:
     """Compile a model: a SymPy expression, the text of a model, or the path of a .slo file.
 
@@ -395,10 +396,12 @@ def compile(
       arithmetic are float64 in both cases.
     - `strict`: a kink is an error instead of a NonsmoothWarning.
     - `rewrites`: the passes that save work: all, none, or those named; `explain()` lists them.
+    - `bounds`: closed intervals of variables of a SymPy expression, `{x: (0, 1), y: (0, None)}`.
+      Other symbols that are assumed positive or negative are in open half-lines.
 
     Every failure is a SlomodelError.
     """
-    recipe = recipe_of(source, variables, data, dims, backend, dtype, chosen(rewrites))
+    recipe = recipe_of(source, variables, data, dims, backend, dtype, chosen(rewrites), bounds)
     with waiting("compiling"):
         problem = recipe.problem()
     warn(problem.warnings, strict)

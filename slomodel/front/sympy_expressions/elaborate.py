@@ -26,6 +26,7 @@ from slomodel.front.sympy_expressions.free_names import FIXED_MATRICES, scan
 from slomodel.front.sympy_expressions.names import DeclaredNames, declare, listed, packed, unpacked
 from slomodel.front.sympy_expressions.scalars import is_root, root, scalar, symbol
 from slomodel.front.sympy_expressions.scope import IndexScope, Translation
+from slomodel.front.sympy_expressions.variable_sets import Bounds
 from slomodel.ir.expr import Expr, Input
 from slomodel.problem import DataDeclaration, Problem
 from slomodel.rewrite import Rolled, formulated
@@ -59,12 +60,13 @@ def problem_from_sympy(
     data_names: Collection[str] = (),
     dims: Mapping[str, int] | None = None,
     shapes: Mapping[str, tuple[int, ...]] | None = None,
+    bounds: Bounds | None = None,
 ) -> Problem:
     """The problem with a real scalar SymPy expression as its objective.
 
     Names in `data_names` are data, of the `shapes` given; names in limits and shapes and in `dims`
-    are sizes; all others are variables, in natural order or in that of `variables`. Raises a
-    SlomodelError that names the sub-expression.
+    are sizes; all others are variables, in natural order or in that of `variables`, in closed
+    intervals by name in `bounds`. Raises a SlomodelError that names the sub-expression.
     """
     translation = Translation(dict(dims or {}))
     scope = IndexScope(translation)
@@ -72,7 +74,7 @@ def problem_from_sympy(
     order = None if variables is None else listed(variables)
     named = () if order is None else tuple(one for one in order if not isinstance(one, str))
     found = scan((objective, *named), scope)
-    declared = declare(found, order, data_names, shapes or {}, translation)
+    declared = declare(found, order, data_names, shapes or {}, translation, bounds or {})
     rolled, vector = _rolled(objective, scope, declared)
     made = formulated(rolled)
     places = made.notes(translation.places)

@@ -15,6 +15,7 @@ from slomodel.front.sympy_expressions.errors import error
 from slomodel.front.sympy_expressions.free_names import FreeNames, name_of
 from slomodel.front.sympy_expressions.scope import IndexScope, Translation, size
 from slomodel.front.sympy_expressions.shapes import inferred
+from slomodel.front.sympy_expressions.variable_sets import Bounds, variable_of
 from slomodel.ir import build
 from slomodel.ir.dims import Shape, literal, named
 from slomodel.ir.expr import Affine, Expr, Input
@@ -56,10 +57,11 @@ def declare(
     data_names: Collection[str],
     shapes: Mapping[str, tuple[int, ...]],
     translation: Translation,
+    bounds: Bounds,
 ) -> DeclaredNames:
     """Classify the names and set their values in `translation`.
 
-    Variables are in natural order, or in the order given.
+    Variables are in natural order, or in the order given; `bounds` are of variables by name.
     """
     names = sorted(found.objects, key=_natural)
     dims = [name for name in names if name in found.sizes or name in translation.sizes]
@@ -72,6 +74,10 @@ def declare(
     chosen = rest if order is None else _chosen(found, order, rest, dims, data)
     if not chosen:
         raise error("E405", "the model has no variable", None, _NO_VARIABLE)
+    for name in bounds:
+        if name not in chosen:
+            message = f"`{name}` in bounds= is not a variable of the model"
+            raise error("E405", message, None, f"variables are {', '.join(chosen)}"[:200])
     nodes = []
     for name in chosen:
         _check_variable(name, found)
@@ -79,7 +85,7 @@ def declare(
     arrays = [build.data(name, _shape(name, found, shapes.get(name), translation)) for name in data]
     translation.values.update({node.name: value_of(node) for node in (*nodes, *arrays)})
     return DeclaredNames(
-        tuple(Variable(node) for node in nodes),
+        tuple(variable_of(node, found.objects.get(node.name), bounds) for node in nodes),
         tuple(DataDeclaration(node) for node in arrays),
         tuple(DimDeclaration(name) for name in dims),
     )

@@ -15,6 +15,7 @@ from slomodel.errors import Diagnostic, TargetLimit
 from slomodel.front.sympy_expressions.elaborate import problem_from_sympy
 from slomodel.front.sympy_expressions.free_names import name_of
 from slomodel.front.sympy_expressions.names import NAMED, listed
+from slomodel.front.sympy_expressions.variable_sets import Bounds
 from slomodel.problem import Problem
 
 _Value = TypeVar("_Value")
@@ -36,25 +37,34 @@ def by_name(given: Mapping[str, _Value]) -> dict[str, _Value]:
 
 @dataclass(frozen=True, slots=True)
 class SymPySource:
-    """An objective, its variables in order (None for natural order), and the names of data."""
+    """An objective, its variables in order (None for natural order), and the names of data.
+
+    `bounds` are closed intervals of variables: name, lower and upper end.
+    """
 
     expr: sp.Basic
     variables: tuple[sp.Basic | str, ...] | None
     data_names: frozenset[str]
+    bounds: tuple[tuple[str, float, float], ...] = ()
 
     @staticmethod
-    def of(expr: object, variables: object, data: Mapping[str, object]) -> SymPySource:
+    def of(
+        expr: object, variables: object, data: Mapping[str, object], bounds: Bounds
+    ) -> SymPySource:
         """The source for the arguments of `compile`."""
         if isinstance(expr, sp.MatrixBase):
             expr = expr.as_immutable()
         elif isinstance(expr, (int, float)):
             expr = sp.Float(expr) if isinstance(expr, float) else sp.Integer(expr)
-        return SymPySource(expr, None if variables is None else listed(variables), frozenset(data))
+        order = None if variables is None else listed(variables)
+        intervals = tuple((name, *ends) for name, ends in bounds.items())
+        return SymPySource(expr, order, frozenset(data), intervals)
 
     def problem(self, data: Mapping[str, object], dims: Mapping[str, int]) -> Problem:
         """The problem; shapes that the expression does not state come from the arrays in `data`."""
         shapes = {name: found for name, v in data.items() if (found := _shape(v)) is not None}
-        return problem_from_sympy(self.expr, self.variables, self.data_names, dims, shapes)
+        bounds = {name: (low, high) for name, low, high in self.bounds}
+        return problem_from_sympy(self.expr, self.variables, self.data_names, dims, shapes, bounds)
 
     def latex(self) -> str:
         """The objective as SymPy prints it. Raises TargetLimit if it is nested too deeply."""
@@ -67,7 +77,8 @@ class SymPySource:
 
     def __reduce__(self) -> tuple[Callable[..., SymPySource], tuple[object, ...]]:
         variables = None if self.variables is None else sp.Tuple(*map(_basic, self.variables))
-        return _restored, (_flat(self.expr), variables and _flat(variables), self.data_names)
+        order = variables and _flat(variables)
+        return _restored, (_flat(self.expr), order, self.data_names, self.bounds)
 
 
 def _basic(variable: sp.Basic | str) -> sp.Basic:
@@ -114,10 +125,13 @@ def _rebuilt(records: Sequence[_Record]) -> sp.Basic:
 
 
 def _restored(
-    expr: Sequence[_Record], variables: Sequence[_Record] | None, data_names: frozenset[str]
+    expr: Sequence[_Record],
+    variables: Sequence[_Record] | None,
+    data_names: frozenset[str],
+    bounds: tuple[tuple[str, float, float], ...] = (),
 ) -> SymPySource:
     order = None
     if variables is not None:
         entries = _rebuilt(variables).args
         order = tuple(one.name if isinstance(one, Str) else one for one in entries)
-    return SymPySource(_rebuilt(expr), order, data_names)
+    return SymPySource(_rebuilt(expr), order, data_names, bounds)
