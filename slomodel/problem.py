@@ -145,6 +145,11 @@ class DataDeclaration:
         return int("one_based" in self.attributes)
 
     @property
+    def has_labels(self) -> bool:
+        """Whether its elements are given as labels of the positions along its dim."""
+        return "labels" in self.attributes
+
+    @property
     def is_whole(self) -> bool:
         """Whether its elements are whole numbers, which may be used as indices."""
         return self.domain is not None or "whole" in self.attributes

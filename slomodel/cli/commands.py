@@ -153,5 +153,7 @@ def solve(
             given["x0"] = start_from(x0)
         began = perf_counter()
         solution = model.solve(progress=progress, **given)
-        result = Result(model.name, solution, perf_counter() - began, given.keys(), out, plot)
+        result = Result(
+            model.name, solution, perf_counter() - began, given.keys(), out, plot, model.axis_labels
+        )
         sys.exit(result.finish(as_json))

@@ -89,7 +89,9 @@ def report(
 def _run_of(model: Model, given: dict[str, Any], progress: bool) -> Result:
     began = perf_counter()
     solution = model.solve(progress=progress, **given)
-    return Result(model.name, solution, perf_counter() - began, given.keys(), None, None)
+    return Result(
+        model.name, solution, perf_counter() - began, given.keys(), None, None, model.axis_labels
+    )
 
 
 def _tell(result: Result, found: Sequence[Bounds], out: Path, as_json: bool) -> None:

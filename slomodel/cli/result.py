@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
@@ -34,6 +34,7 @@ _BUDGETS = {
     Status.max_nfev: "max_nfev",
 }
 _MOST_SHOWN = 6
+_MOST_LABELLED = 30
 _MOST_IN_JSON = 100
 
 
@@ -57,7 +58,7 @@ def exit_code(status: Status, asked: Collection[str]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A run that has ended: name of the model, options, and files to write."""
+    """A run that has ended: name of the model, options, files to write, labels of variables."""
 
     name: str
     solution: Solution
@@ -65,6 +66,7 @@ class Result:
     asked: Collection[str]
     out: Path | None
     plot: Path | None
+    labels: Mapping[str, Sequence[Sequence[str]]] = field(default_factory=dict)
 
     def finish(self, as_json: bool) -> int:
         """Write the files, print, and return the exit code, even if a file cannot be written."""
@@ -136,6 +138,7 @@ class Result:
             "n": len(solution.x),
             "variables": {key: list(array.shape) for key, array in solution.variables.items()},
             "values": values_of(solution),
+            **({"labels": dict(self.labels)} if self.labels else {}),
             "starts": solution.starts,
             "runs": [_short(run) for run in solution.runs],
         }
@@ -166,7 +169,11 @@ class Result:
             **({"runs": solution.summary} if solution.runs else {}),
             "unknowns": f"{len(solution.x):,}",
         }
-        return rows | {f"  {key}": _shown(array) for key, array in solution.variables.items()}
+        shown = {
+            f"  {key}": _shown(array, self.labels.get(key, ()))
+            for key, array in solution.variables.items()
+        }
+        return rows | shown
 
 
 def _short(run: Solution) -> dict[str, object]:
@@ -219,8 +226,15 @@ def _listed(parameters: dict[str, float | str]) -> str:
     )
 
 
-def _shown(array: NDArray[np.float64]) -> str:
-    """The shape of a variable, and its values if they are few."""
+def _shown(array: NDArray[np.float64], labels: Sequence[Sequence[str]]) -> str:
+    """The shape of a variable, and its values, with labels where it has them, if they are few."""
     shape = str(list(array.shape)) if array.ndim else "scalar"
+    if labels and 0 < array.size <= _MOST_LABELLED:
+        own = [
+            ", ".join(axis[k] if axis else str(k) for axis, k in zip(labels, index, strict=True))
+            for index in np.ndindex(array.shape)
+        ]
+        pairs = zip(own, array.ravel(), strict=True)
+        return f"{shape} = " + "; ".join(f"{one}: {value:.6g}" for one, value in pairs)
     values = ", ".join(f"{value:.6g}" for value in array.ravel()[: _MOST_SHOWN + 1])
     return f"{shape} = {values}" if 0 < array.size <= _MOST_SHOWN else shape

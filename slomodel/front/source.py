@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slomodel.errors import Diagnostic, DomainError, ModelSyntaxError, SourceText
+from slomodel.front.data.bind import Binding
 from slomodel.front.elaboration.elaborate import elaborate
 from slomodel.front.lints.saddle_start import with_saddle_warning
 from slomodel.front.lints.unread_elements import with_unread_warnings
@@ -21,7 +22,7 @@ from slomodel.front.text.latex import latex_of
 from slomodel.front.text.parse import parse, read_source
 from slomodel.front.text.syntax import STATEMENTS
 from slomodel.ir.node import without_gc
-from slomodel.problem import Problem
+from slomodel.problem import DataDeclaration, Problem
 
 _MOST_SHOWN = 10_000
 _BARE = re.compile(r"[\w-]{1,255}")
@@ -44,6 +45,7 @@ class Recipe:
     rewrites: tuple[str, ...] = ()
     unconstrained: bool = False
     fixed: tuple[str, ...] = ()
+    labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def problem(self) -> Problem:
         """The problem that the source states, parsed again."""
@@ -62,16 +64,24 @@ class Recipe:
         text = self.latex()
         return f"$\\displaystyle {text}$" if len(text) <= _MOST_SHOWN else None
 
-    def settled(self, problem: Problem, arrays: Mapping[str, NDArray[np.float64]]) -> Recipe:
+    def settled(self, problem: Problem, binding: Binding) -> Recipe:
         """The recipe with copies of all data, so that files and arrays are not read again."""
         data = {
-            declared.name: arrays[declared.name] + declared.first
-            if declared.first
-            else arrays[declared.name]
+            declared.name: _as_given(declared, binding)
             for declared in problem.data
-            if declared.name in arrays and (declared.file is not None or declared.name in self.data)
+            if declared.name in binding.arrays
+            and (declared.file is not None or declared.name in self.data)
         }
-        return replace(self, data=data)
+        return replace(self, data=data, labels=binding.labels)
+
+
+def _as_given(declared: DataDeclaration, binding: Binding) -> NDArray[np.generic]:
+    """The array of data as a user gives it: positions from 1 where declared so, or labels."""
+    array = binding.arrays[declared.name]
+    if declared.has_labels:
+        texts: NDArray[np.generic] = np.array(binding.labels[str(declared.domain)])
+        return np.asarray(texts[array.astype(int)])
+    return array + declared.first if declared.first else array
 
 
 def recipe_of(

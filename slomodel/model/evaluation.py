@@ -41,7 +41,7 @@ class Evaluating:
         self._binding = binding
         self._compiled = compiled
         self._plans = plans
-        self._recipe = recipe.settled(problem, binding.arrays)
+        self._recipe = recipe.settled(problem, binding)
         self._sized = None if binding.unsized else vector_layout(problem, binding.sizes)
         self._kernels = Kernels(compiled, binding.arrays)
 
@@ -63,6 +63,21 @@ class Evaluating:
     def variables(self) -> dict[str, tuple[int, ...]]:
         """The shape of each variable by name. Raises ShapeError where a size is unknown."""
         return dict(self._vectors.shapes)
+
+    @property
+    def labels(self) -> dict[str, tuple[str, ...]]:
+        """The labels of each dim that data index by labels, in the order of its positions."""
+        return dict(self._binding.labels)
+
+    @property
+    def axis_labels(self) -> dict[str, tuple[tuple[str, ...], ...]]:
+        """The labels along each axis of each variable that has labelled axes; () for others."""
+        known = self._binding.labels
+        axes = {
+            one.name: tuple(known.get(str(dim), ()) for dim in one.shape)
+            for one in self._problem.variables
+        }
+        return {name: own for name, own in axes.items() if any(own)}
 
     @property
     def constants(self) -> dict[str, Vector]:

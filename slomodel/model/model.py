@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from slomodel.codegen.automatic import Automatic
 from slomodel.codegen.runtime import threads as limited
 from slomodel.errors import Diagnostic, DomainError, MissingRule
 from slomodel.front.data.bind import bind, counted
+from slomodel.front.data.labels import checked
 from slomodel.front.data.points import Point, Vector
 from slomodel.front.explanation import explanation, warn
 from slomodel.front.lints.gradient_check import gradient_deviation
@@ -54,7 +55,7 @@ class Model(Evaluating):
     @classmethod
     def _planned(cls, recipe: Recipe, problem: Problem) -> Model:
         """The model of a recipe with its problem, in which the fixed variables are held."""
-        binding = bind(problem, recipe.data, recipe.dims, recipe.folder)
+        binding = bind(problem, recipe.data, recipe.dims, recipe.folder, recipe.labels)
         target, precision = backend_of(recipe.backend), precision_of(recipe.dtype)
         plans = Plans(problem, recipe.rewrites, precision)
         own = replace(recipe, unconstrained=False)
@@ -71,10 +72,14 @@ class Model(Evaluating):
     def bind(self, /, **data: object) -> Model:
         """The model with other data, all else equal; nothing is parsed or differentiated again.
 
-        Kernels are shared if the sizes are unchanged, and planned again if they change.
+        Kernels are shared if the sizes are unchanged, and planned again if they change. Labels stay
+        what they are, and others are refused, unless `labels={"C": [...]}` gives new ones.
         """
-        recipe = replace(self._recipe, data={**self._recipe.data, **data})
-        binding = bind(self._problem, recipe.data, recipe.dims, recipe.folder)
+        labels: Mapping[str, Any] = self._recipe.labels
+        if "labels" in data and all(one.name != "labels" for one in self._problem.data):
+            labels = {**labels, **checked(data.pop("labels"), self._problem)}
+        recipe = replace(self._recipe, data={**self._recipe.data, **data}, labels=labels)
+        binding = bind(self._problem, recipe.data, recipe.dims, recipe.folder, recipe.labels)
         compiled = self._plans.compiled(binding, self._compiled.target, self._compiled)
         warn(kinks_of_data(self._problem, binding), strict=False)
         return Model(self._problem, binding, compiled, self._plans, recipe)
@@ -382,6 +387,7 @@ def compile(
     strict: bool = False,
     rewrites: bool | Collection[str] = True,
     bounds: object = None,
+    labels: Mapping[str, Sequence[str]] | None = None,
 ) -> Model:
     """Compile a model: a SymPy expression, the text of a model, or the path of a .slo file.
 
@@ -398,10 +404,13 @@ def compile(
     - `rewrites`: the passes that save work: all, none, or those named; `explain()` lists them.
     - `bounds`: closed intervals of variables of a SymPy expression, `{x: (0, 1), y: (0, None)}`.
       Other symbols that are assumed positive or negative are in open half-lines.
+    - `labels`: for data declared with `labels`, lists of texts by dim, in place of those that the
+      data hold.
 
     Every failure is a SlomodelError.
     """
     recipe = recipe_of(source, variables, data, dims, backend, dtype, chosen(rewrites), bounds)
+    recipe = replace(recipe, labels=labels or {})
     with waiting("compiling"):
         problem = recipe.problem()
     warn(problem.warnings, strict)

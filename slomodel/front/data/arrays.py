@@ -47,18 +47,44 @@ def file_reference(text: str, name: str, span: Span | None = None) -> FileRefere
     return FileReference(path, _key(path, key, name, span), span)
 
 
-def load_reference(reference: FileReference, base_dir: Path | None) -> Content:
-    """Read the file of a declaration; `base_dir` is the model's folder, None for model text."""
+def load_reference(reference: FileReference, base_dir: Path | None, vector: str = "") -> Content:
+    """Read the file of a declaration; `base_dir` is the model's folder, None for model text.
+
+    The vector of this name may be a column of a table whose other columns are not numbers.
+    """
     if base_dir is None:
         message = f"a model given as text cannot read files, and this one has `{reference.path}`"
         raise _error("E302", message, reference.span, "pass the array with `data=`")
-    return load_array(base_dir / reference.path, reference.key, reference.span)
+    path = base_dir / reference.path
+    known = _format(path.name)
+    if vector and not reference.key and known is not None and known.keys == "columns":
+        try:
+            return load_array(path, vector, reference.span)
+        except DomainError as error:
+            if error.diagnostics[0].code != "E304":
+                raise
+    return load_array(path, reference.key, reference.span)
 
 
-def load_array(path: Path, key: str, span: Span | None = None) -> Content:
+def load_labels(
+    name: str, value: object, file: FileReference | None, base_dir: Path | None
+) -> object:
+    """Label data as given, or read from a path or from the file of the declaration."""
+    if file is not None:
+        if base_dir is None:
+            return load_reference(file, base_dir)
+        return load_array(base_dir / file.path, file.key or name, file.span, labels=True)
+    if not isinstance(value, Path):
+        return value
+    path, key = _parts(value)
+    return load_array(path, key or name, labels=True)
+
+
+def load_array(path: Path, key: str, span: Span | None = None, *, labels: bool = False) -> Content:
     """The array named `key` in a file, or the file's only array; nothing is unpickled.
 
-    Files that contain a single table give a Table. Raises DomainError.
+    Files that contain a single table give a Table. With `labels` the elements may be texts. Raises
+    DomainError.
     """
     known = _format(path.name)
     shown = f"`{printable(str(path))}`"
@@ -71,7 +97,8 @@ def load_array(path: Path, key: str, span: Span | None = None) -> Content:
             reason = "cannot be read: it is not a regular file"
             raise UnreadableFile("E305", reason, "copy it to one")
         with path.open("rb") as file:
-            return known.read(file, key)
+            read = known.read_labels if labels and known.read_labels is not None else known.read
+            return read(file, key)
     except UnreadableFile as refusal:
         raise _error(refusal.code, f"{shown} {refusal.reason}", span, refusal.remedy) from None
     except FileNotFoundError:
@@ -137,12 +164,16 @@ def _key(path: str, key: str, name: str, span: Span | None) -> str:
 
 def _load(name: str, path: Path) -> Content:
     """The content of a user-supplied path, which may be `file:key`."""
+    path, key = _parts(path)
+    return load_array(path, _key(str(path), key, name, None))
+
+
+def _parts(path: Path) -> tuple[Path, str]:
+    """The file and the key of a path that may be `file:key`."""
     file, colon, key = path.name.rpartition(":")
     if colon and key and _format(file) is not None:
-        path = path.with_name(file)
-    else:
-        key = ""
-    return load_array(path, _key(str(path), key, name, None))
+        return path.with_name(file), key
+    return path, ""
 
 
 def _of_table(name: str, table: Table, dims: Sequence[str]) -> Raw:

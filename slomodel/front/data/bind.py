@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from slomodel.errors import Diagnostic, DomainError, ShapeError, Span
 from slomodel.front.data.arrays import as_model_array, load_reference
+from slomodel.front.data.labels import Labels, checked, labels_of, positions_of, texts_of
 from slomodel.ir.dims import Dim, show_shape
 from slomodel.ir.expr import Einsum, Expr
 from slomodel.ir.walk import inputs, postorder
@@ -31,7 +32,8 @@ class Binding:
     """Arrays of the data and sizes of the dims, as far as they are known.
 
     `missing` names the data without values, `unsized` the dims without a size, and `uncounted` the
-    index sets whose number of tuples depends on missing data.
+    index sets whose number of tuples depends on missing data. `labels` are those of the dims that
+    data index by labels.
     """
 
     arrays: Mapping[str, Array]
@@ -39,6 +41,7 @@ class Binding:
     missing: tuple[str, ...]
     unsized: tuple[str, ...]
     uncounted: tuple[str, ...] = ()
+    labels: Labels = field(default_factory=dict)
 
     @property
     def has_all_sizes(self) -> bool:
@@ -68,19 +71,28 @@ def bind(
     data: Mapping[str, object],
     dims: Mapping[str, int],
     base_dir: Path | None,
+    labels: object = None,
 ) -> Binding:
     """Check and cast all data, and infer the sizes.
 
-    `data` holds arrays, numbers or `pathlib.Path`s by name, `dims` sizes by name; `base_dir` is
-    the folder that paths in the model are relative to. Raises DomainError or ShapeError.
+    `data` holds arrays, numbers or `pathlib.Path`s by name, `dims` sizes and `labels` labels by
+    name; `base_dir` is the folder that paths in the model are relative to. Raises DomainError or
+    ShapeError.
     """
     _check_names(problem, data, dims)
+    texts = {
+        one.name: texts_of(one, data.get(one.name), base_dir)
+        for one in problem.data
+        if one.has_labels and (one.name in data or one.file is not None)
+    }
+    named = labels_of(problem, texts, checked(labels or {}, problem))
+    data = {**data, **positions_of(problem, texts, named)}
     arrays = {
         declaration.name: array
         for declaration in problem.data
         if (array := _array(declaration, data, base_dir)) is not None
     }
-    sizes = _sizes(problem, arrays, dims)
+    sizes = _sizes(problem, arrays, dims, named)
     for declaration in problem.data:
         if declaration.name not in arrays and declaration.default is not None:
             arrays |= _filled(declaration, sizes)
@@ -99,7 +111,7 @@ def bind(
     uncounted = tuple(one.dim for one in problem.counts if one.dim not in sizes)
     _check_lookups(problem, arrays, sizes)
     _check_conditions(problem, arrays, sizes)
-    return Binding(arrays, sizes, missing, unsized, uncounted)
+    return Binding(arrays, sizes, missing, unsized, uncounted, named)
 
 
 def counted(problem: Problem, binding: Binding) -> Binding:
@@ -151,7 +163,8 @@ def _array(
     elif declaration.file is None:
         return declaration.values
     else:
-        value = load_reference(declaration.file, base_dir)
+        vector = name if len(declaration.shape) == 1 else ""
+        value = load_reference(declaration.file, base_dir, vector)
     dims = [str(dim) for dim in declaration.shape]
     try:
         return as_model_array(name, value, dims, allow_nonfinite=declaration.may_be_missing)
@@ -170,11 +183,17 @@ def _filled(declaration: DataDeclaration, sizes: Mapping[str, int]) -> dict[str,
 
 
 def _sizes(
-    problem: Problem, arrays: Mapping[str, Array], dims: Mapping[str, int]
+    problem: Problem, arrays: Mapping[str, Array], dims: Mapping[str, int], labels: Labels
 ) -> dict[str, int]:
-    """Sizes from `dims`, from the shapes of arrays and from defaults, in this order."""
+    """Sizes from `dims`, labels, the shapes of arrays and from defaults, in this order."""
     sizes = {name: int(size) for name, size in dims.items()}
     origin = {name: f"dims={{{name!r}: {size}}}" for name, size in sizes.items()}
+    for dim_name, own in labels.items():
+        if sizes.setdefault(dim_name, len(own)) != len(own):
+            given = f"{sizes[dim_name]} in {origin[dim_name]}"
+            message = f"dim `{dim_name}` has {len(own)} labels, but is {given}"
+            raise ShapeError(Diagnostic("E311", message, help=_AGREE))
+        origin.setdefault(dim_name, f"the labels of `{dim_name}`")
     for declaration in problem.data:
         if declaration.name not in arrays:
             continue

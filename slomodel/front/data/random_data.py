@@ -161,6 +161,9 @@ def _whole_values(
     most = _MOST_DRAWN if declared.domain is None else declared.domain.size(sizes)
     if most < 1:
         return np.zeros(shape)  # refused at bind unless there are no elements
+    if declared.has_labels:
+        # Every label occurs, where there are enough elements.
+        return (rng.permutation(math.prod(shape)) % most).reshape(shape).astype(np.float64)
     values = rng.integers(0, most, shape) + declared.first
     return values.astype(np.float64)
 

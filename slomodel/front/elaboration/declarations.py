@@ -95,16 +95,33 @@ def declare_data(statement: DataDecl, model: Elaboration) -> DataDeclaration:
     if "mask" in attributes:
         model.masks.add(name.text)
     domain = None if statement.domain is None else _size(statement.domain, model)
-    if domain is None and "one_based" in attributes:
-        place = next(a.span for a in statement.attributes if a.text == "one_based")
-        message = f"`one_based` is of index data, and `{name.text}` has no dim to index"
-        raise error("E217", message, place, f"write `data {name.text}[…] in G one_based`")
+    _check_index_attributes(statement, domain)
     node = build.data(name.text, shape)
     model.declare(Symbol(name.text, "data", name.span, value=value_of(node)))
     if domain is not None or "whole" in attributes:
         model.whole[node] = domain
     own = (default, file, attributes, False, name.span)
     return DataDeclaration(node, *own, domain=domain)
+
+
+def _check_index_attributes(statement: DataDecl, domain: Dim | None) -> None:
+    """Check the attributes of index data."""
+    name = statement.name.text
+    places = {attribute.text: attribute.span for attribute in statement.attributes}
+    for one in ("one_based", "labels"):
+        if one in places and domain is None:
+            message = f"`{one}` is of index data, and `{name}` has no dim to index"
+            raise error("E217", message, places[one], f"write `data {name}[…] in G {one}`")
+    if "labels" not in places:
+        return
+    assert domain is not None
+    if len(domain.terms) != 1 or domain.const or statement.default is not None:
+        message = "labels are texts for the positions along a dim"
+        remedy = f"write `data {name}[…] in G labels`, without a default"
+        raise error("E217", message, places["labels"], remedy)
+    if {"one_based", "whole"} & places.keys():
+        message = "labels are texts, which do not count"
+        raise error("E217", message, places["labels"], "keep one of the two attributes")
 
 
 def _check_alone(file: String, name: str, model: Elaboration) -> None:

@@ -13,7 +13,7 @@ from slomodel.errors import Diagnostic, Span
 
 STATEMENTS = ("model", "dim", "data", "var", "let", "fn", "check", "minimize", "maximize")
 """Keywords that begin a statement."""
-ATTRIBUTES = ("symmetric", "mask", "whole", "one_based")
+ATTRIBUTES = ("symmetric", "mask", "whole", "one_based", "labels")
 """Attributes that may follow the shape of data."""
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import BinaryIO, Literal
 
 from slomodel.front.data.loaders.content import Content, Raw, Table, UnreadableFile, printable
-from slomodel.front.data.loaders.csv_file import read_csv
-from slomodel.front.data.loaders.json_file import read_json
+from slomodel.front.data.loaders.csv_file import read_csv, read_csv_labels
+from slomodel.front.data.loaders.json_file import read_json, read_json_labels
 from slomodel.front.data.loaders.matrix_market import read_matrix_market
 from slomodel.front.data.loaders.numpy_file import read_npy, read_npz
 
@@ -20,18 +20,19 @@ class FileFormat:
     """A file format: `read(file, key)` returns the content or raises UnreadableFile.
 
     `keys` is the meaning of a key in such a file: an array (by default the one named like the
-    data), a column (by default all), or none.
+    data), a column (by default all), or none. `read_labels` reads texts in place of numbers.
     """
 
     read: Callable[[BinaryIO, str], Content]
     keys: Literal["arrays", "columns", "none"]
+    read_labels: Callable[[BinaryIO, str], Content] | None = None
 
 
 FORMATS: Mapping[str, FileFormat] = {
-    ".npz": FileFormat(read_npz, "arrays"),
-    ".npy": FileFormat(read_npy, "none"),
-    ".csv": FileFormat(read_csv, "columns"),
-    ".tsv": FileFormat(read_csv, "columns"),
-    ".json": FileFormat(read_json, "arrays"),
+    ".npz": FileFormat(read_npz, "arrays", read_npz),
+    ".npy": FileFormat(read_npy, "none", read_npy),
+    ".csv": FileFormat(read_csv, "columns", read_csv_labels),
+    ".tsv": FileFormat(read_csv, "columns", read_csv_labels),
+    ".json": FileFormat(read_json, "arrays", read_json_labels),
     ".mtx": FileFormat(read_matrix_market, "none"),
 }

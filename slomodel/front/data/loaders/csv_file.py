@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slomodel.front.data.loaders.content import (
+    Raw,
     Table,
     UnreadableFile,
     missing_entry,
@@ -66,6 +67,24 @@ def read_csv(file: BinaryIO, column: str) -> Table:
     try:
         with text_of(file, _MOST_BYTES) as text:
             return _table(text, column)
+    except UnicodeDecodeError:
+        raise not_utf8() from None
+
+
+def read_csv_labels(file: BinaryIO, column: str) -> Raw:
+    """The texts (rows,) of one column of a table whose first line has the names."""
+    try:
+        with text_of(file, _MOST_BYTES) as text:
+            lines = _lines(text)
+            first = next(lines, None)
+            if first is None:
+                raise UnreadableFile("E305", "is empty")
+            unquoted = _QUOTED.sub("", first[1])
+            delimiter = next((mark for mark in _DELIMITERS if mark in unquoted), ",")
+            names = tuple(cell.strip() for cell in _cells(first, delimiter))
+            layout = TableLayout(first[0], delimiter, len(names), names)
+            place = _column(column, layout)
+            return np.array([_row(line, layout)[place].strip() for line in lines], dtype=str)
     except UnicodeDecodeError:
         raise not_utf8() from None
 
@@ -168,11 +187,7 @@ def _checked(
     """The numbers in the columns `wanted`. Raises UnreadableFile for the first wrong cell."""
     numbers = array("d")
     for line in rows:
-        cells = _cells(line, layout.delimiter)
-        if len(cells) != layout.width:
-            count = f"{len(cells)} cell{'s' if len(cells) > 1 else ''}"
-            reason = f"has {count} in line {line[0]}, and {layout.width} in line {layout.line}"
-            raise UnreadableFile("E316", reason, "give every row the same number of cells")
+        cells = _row(line, layout)
         for k in wanted:
             cell = cells[k].strip()
             number = float(cell) if _NUMBER.fullmatch(cell) else None
@@ -180,6 +195,15 @@ def _checked(
                 raise _cell_error(line, k, layout)
             numbers.append(number)
     return np.frombuffer(numbers, dtype=np.float64).reshape(-1, len(wanted))
+
+
+def _row(line: Line, layout: TableLayout) -> list[str]:
+    cells = _cells(line, layout.delimiter)
+    if len(cells) != layout.width:
+        count = f"{len(cells)} cell{'s' if len(cells) > 1 else ''}"
+        reason = f"has {count} in line {line[0]}, and {layout.width} in line {layout.line}"
+        raise UnreadableFile("E316", reason, "give every row the same number of cells")
+    return cells
 
 
 def _cell_error(line: Line, k: int, layout: TableLayout) -> UnreadableFile:

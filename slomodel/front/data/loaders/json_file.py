@@ -26,6 +26,20 @@ def read_json(file: BinaryIO, key: str) -> Raw:
 
     NaN, Infinity and -Infinity are numbers, true and false are 1 and 0; null is refused.
     """
+    return _array(_value(file, key), key)
+
+
+def read_json_labels(file: BinaryIO, key: str) -> Raw:
+    """The array `key` of texts or numbers."""
+    value = _value(file, key)
+    try:
+        array: Raw = np.asarray(value)
+    except ValueError:
+        raise _element_error(value, key) from None
+    return array if array.dtype.kind == "U" else _array(value, key)
+
+
+def _value(file: BinaryIO, key: str) -> object:
     try:
         with text_of(file, _MOST_BYTES) as lines:
             text = lines.read()
@@ -47,7 +61,7 @@ def read_json(file: BinaryIO, key: str) -> Raw:
         if key not in value:
             raise missing_entry("array", key, list(value))
         value = value[key]
-    return _array(value, key)
+    return value
 
 
 def _number(text: str) -> float:
