@@ -66,21 +66,36 @@ def entries_of(name: str) -> list[FunctionEntry]:
 def _scalar(name: str, function: ScalarFunction) -> FunctionEntry:
     parameters = [one.name for one in signature(function.signature).parameters]
     smoothness = _smoothness(function, parameters)
-    domain, has_bounds = _domain(function), function.ranges is not RangeRule.UNKNOWN
+    domain, has_bounds = _domain(function, parameters), function.ranges is not RangeRule.UNKNOWN
     return FunctionEntry(
         name, function.signature, function.meaning, True, domain, smoothness, has_bounds
     )
 
 
-def _domain(function: ScalarFunction) -> str:
+def _domain(function: ScalarFunction, parameters: Sequence[str]) -> str:
     """The operands for which the value is finite, in words."""
-    if not function.domain or function.domain[0] == (-math.inf, math.inf):
-        return "all numbers"
-    low, high = function.domain[0]
-    with np.errstate(all="ignore"):
-        sign = ">=" if math.isfinite(float(function.numpy(low))) else ">"
-    assert high == math.inf
-    return f"x {sign} {low:g}"
+    limits = [
+        _limits(function, k, "x" if function.arity == 1 else name)
+        for k, name in enumerate(parameters[: len(function.domain)])
+    ]
+    return ", ".join(filter(None, limits)) or "all numbers"
+
+
+def _limits(function: ScalarFunction, k: int, name: str) -> str:
+    """The domain of operand k in words; empty if it may be any number."""
+    low, high = function.domain[k]
+    ends = {}
+    for end in (low, high):
+        if math.isfinite(end):
+            operands = [end if j == k else 1.0 for j in range(function.arity)]
+            with np.errstate(all="ignore"):
+                ends[end] = math.isfinite(float(function.numpy(*operands)))
+    if len(ends) == 2:
+        return f"{name} in {'[' if ends[low] else '('}{low:g}, {high:g}{']' if ends[high] else ')'}"
+    if not ends:
+        return ""
+    ((end, is_inside),) = ends.items()
+    return f"{name} {'>' if end == low else '<'}{'=' * is_inside} {end:g}"
 
 
 def _smoothness(function: ScalarFunction, parameters: Sequence[str]) -> str:

@@ -10,11 +10,11 @@ import numpy as np
 import sympy as sp
 from sympy.codegen import cfunctions
 
-from slomodel.functions.arithmetic import add, div, mul, neg, square
-from slomodel.functions.comparison import lt, where
+from slomodel.functions.arithmetic import add, div, mul, neg, square, sub
+from slomodel.functions.comparison import eq, lt, where
 from slomodel.functions.piecewise import Reals, abs, step_abs
 from slomodel.ir.expr import Expr
-from slomodel.ir.function import Array, C, Cost, Monotonicity, Partial, ScalarFunction
+from slomodel.ir.function import Array, C, Cost, Kink, Monotonicity, Partial, ScalarFunction
 
 _EVERYWHERE = (-math.inf, math.inf)
 # From here on 1 + x^2 rounds to x^2, and x^2 does not overflow even in single precision.
@@ -107,14 +107,15 @@ LOGISTIC_CRITICAL = (
 )
 TANH_CRITICAL = tuple(tuple(0.5 * point for point in points) for points in LOGISTIC_CRITICAL)
 # The n-th derivative of erf is a Hermite polynomial of degree n - 1 times exp(-x^2).
-_ERF = Monotonicity(
-    (
-        *((), (0.0,), (-math.sqrt(0.5), math.sqrt(0.5)), (-math.sqrt(1.5), 0.0, math.sqrt(1.5))),
-        (-1.6506801238857846, -0.52464762327529032, 0.52464762327529032, 1.6506801238857846),
-        (-2.0201828704560856, -0.95857246461381851, 0.0, 0.95857246461381851, 2.0201828704560856),
-    ),
-    image=_CIRCULAR,
+ERF_CRITICAL = (
+    *((), (0.0,), (-math.sqrt(0.5), math.sqrt(0.5)), (-math.sqrt(1.5), 0.0, math.sqrt(1.5))),
+    (-1.6506801238857846, -0.52464762327529032, 0.52464762327529032, 1.6506801238857846),
+    (-2.0201828704560856, -0.95857246461381851, 0.0, 0.95857246461381851, 2.0201828704560856),
 )
+_ERF = Monotonicity(ERF_CRITICAL, image=_CIRCULAR)
+# The power series of asin and atanh have coefficients >= 0: a derivative of odd order is even and
+# increases with |x|, one of even order is odd and increases.
+_ODD_SERIES = ((), (0.0,), (), (0.0,), (), (0.0,))
 
 exp = _elementary(
     *("exp", sp.exp, np.exp, "exp"),
@@ -271,6 +272,82 @@ atan = _elementary(
     ranges=_ATAN,
     cost=Cost(1.25, 8.3),
     foreign_names=("arctan",),
+)
+# Each factor is exact next to the end of the domain that it vanishes at.
+asin = _elementary(
+    *("asin", sp.asin, np.arcsin, "arcsin"),
+    meaning="inverse of sin, in [-pi/2, pi/2]",
+    domain=_CIRCULAR,
+    partial=lambda x: div(1.0, sqrt(mul(sub(1.0, x), add(1.0, x)))),
+    ranges=Monotonicity(_ODD_SERIES, image=(-1.5707963267948968, 1.5707963267948968)),
+    cost=Cost(1.4, 10.0),
+    foreign_names=("arcsin",),
+)
+acos = _elementary(
+    *("acos", sp.acos, np.arccos, "arccos"),
+    meaning="inverse of cos, in [0, pi]",
+    domain=_CIRCULAR,
+    partial=lambda x: div(-1.0, sqrt(mul(sub(1.0, x), add(1.0, x)))),
+    ranges=Monotonicity(_ODD_SERIES, image=(0.0, math.nextafter(math.pi, 4.0))),
+    cost=Cost(1.5, 10.0),
+    foreign_names=("arccos",),
+)
+# Its derivative is a product of completely monotone functions.
+acosh = _elementary(
+    *("acosh", sp.acosh, np.arccosh, "arccosh"),
+    meaning="inverse of cosh, for x >= 1",
+    domain=(1.0, math.inf),
+    partial=lambda x: div(1.0, mul(sqrt(sub(x, 1.0)), sqrt(add(x, 1.0)))),
+    ranges=Monotonicity(((),) * 6, image=_POSITIVE),
+    cost=Cost(2.0, 16.0),
+    foreign_names=("arccosh",),
+)
+atanh = _elementary(
+    *("atanh", sp.atanh, np.arctanh, "arctanh"),
+    meaning="inverse of tanh, for x in (-1, 1)",
+    domain=_CIRCULAR,
+    partial=lambda x: div(1.0, mul(sub(1.0, x), add(1.0, x))),
+    ranges=Monotonicity(_ODD_SERIES),
+    cost=Cost(1.8, 14.0),
+    foreign_names=("arctanh",),
+)
+
+
+def _cbrt_numpy(x: Reals) -> Reals:
+    real = np.cbrt(np.real(x))
+    if not np.iscomplexobj(x):
+        return real
+    with np.errstate(all="ignore"):
+        stepped: Reals = real + 1j * np.imag(x) / (3.0 * np.square(real))
+    return stepped
+
+
+cbrt: ScalarFunction = ScalarFunction(
+    "cbrt",
+    1,
+    definition=lambda x: sp.sign(x) * sp.Abs(x) ** sp.Rational(1, 3),
+    numpy=_cbrt_numpy,
+    partials=(lambda x: div(1.0 / 3.0, square(cbrt(x))),),
+    spelling={
+        "numpy": "np.cbrt({0}, out={out})",
+        "scalar": "np.cbrt({0})",
+        "c": "cbrt({0})",
+    },
+    cost=Cost(8.0),
+    domain=(_EVERYWHERE,),
+    kinks=(
+        Kink(
+            0,
+            lambda x: eq(x, 0.0),
+            "`cbrt` has an infinite slope at 0",
+            "`asinh(x)` grows slower still and is smooth",
+        ),
+    ),
+    costly=True,
+    meaning="cube root, of negative numbers too",
+    signature="cbrt(x)",
+    ranges=Monotonicity(),
+    c=C({"cbrt": 2}),
 )
 
 

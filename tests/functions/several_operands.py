@@ -56,12 +56,20 @@ CASES = [
 
 
 def at(case: Case, point: Sequence[object]) -> mpmath.mpf | None:
-    """The definition's value, None where it is not a finite real number."""
+    """The definition's value, None where it is not a finite real number, or outside the domain."""
+    if not is_inside(case, point):
+        return None
     try:
         found = mpmath.mpmathify(case.value(*point))
     except (ZeroDivisionError, ValueError, OverflowError):
         return None
     return found if isinstance(found, mpmath.mpf) and mpmath.isfinite(found) else None
+
+
+def is_inside(case: Case, point: Sequence[object]) -> bool:
+    """Whether every operand is in its domain."""
+    domain = case.function.domain
+    return all(low <= x <= high for x, (low, high) in zip(point, domain, strict=False))
 
 
 def slopes(case: Case, point: Point, k: int) -> list[mpmath.mpf] | None:

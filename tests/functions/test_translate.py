@@ -34,6 +34,10 @@ x, y = variable("x", ()), variable("y", ())
 VALUES = {s: x, t: y}
 
 
+CANCELS = {"lbeta": 1e-9, "bose": 1e-9, "log1mexp": 1e-9, "logexpm1": 1e-9}
+"""Relative tolerances where the definition in doubles loses digits."""
+
+
 READ = [function for function in TABLE.values() if function is not floor]
 """The functions that are read from SymPy, which excludes those of data in indices."""
 
@@ -49,7 +53,9 @@ def test_definition_has_the_meaning(function: ScalarFunction) -> None:
         )
         with np.errstate(all="ignore"):
             want = function.numpy(*map(np.asarray, point)).item()
-        assert got == pytest.approx(want, rel=1e-13, abs=1e-15, nan_ok=True)
+        assert got == pytest.approx(
+            want, rel=CANCELS.get(function.name, 1e-13), abs=1e-15, nan_ok=True
+        )
 
 
 @pytest.mark.parametrize(

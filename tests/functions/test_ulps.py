@@ -14,7 +14,14 @@ from slomodel.functions import TABLE, mul
 from slomodel.ir import build
 from slomodel.ir.dims import named
 from slomodel.ir.function import ScalarFunction
-from tests.functions.exact_values import columns, definition, jumps, operand_types, points
+from tests.functions.exact_values import (
+    FEW_DIGITS,
+    columns,
+    definition,
+    jumps,
+    operand_types,
+    points,
+)
 
 MEASURED = [f for f in TABLE.values() if f.result == "real" and "bool" not in operand_types(f)]
 TARGET = pytest.mark.parametrize("target", ["numpy", "numexpr", "c"])
@@ -50,7 +57,8 @@ def exact(function: ScalarFunction, rows: Rows) -> Rows:
     found = np.full(len(rows), np.nan)
     sizes = np.abs(np.where(rows == 0.0, 1.0, rows))
     extreme = ((sizes < 1e-9) | (sizes > 60.0)).any(axis=1)
-    for digits, chosen in ((60, ~extreme), (700, extreme)):
+    plain = FEW_DIGITS.get(function, 60)
+    for digits, chosen in ((plain, ~extreme), (700, extreme)):
         with mpmath.workdps(digits):
             for k in np.flatnonzero(chosen):
                 try:
@@ -82,7 +90,7 @@ def on_target(function: ScalarFunction, rows: Rows, target: str) -> Rows:
 @lru_cache(1)
 def sample(function: ScalarFunction, count: int) -> tuple[Rows, Rows]:
     """Points and exact values; fewer where these take long."""
-    rows = operands(function, count // 50 if "gamma" in function.name else count)
+    rows = operands(function, count // 50 if function in FEW_DIGITS else count)
     return rows, exact(function, rows)
 
 

@@ -14,8 +14,6 @@ _CHOICE = "choose values with `where(condition, a, b)`"
 
 _IDIOMS = {
     "ln": "the natural logarithm is `log(x)`",
-    "log10": "write `log(x) / log(10)`; `log` is the natural logarithm",
-    "log2": "write `log(x) / log(2)`; `log` is the natural logarithm",
     "transpose": "a transposed matrix is written `A'`",
     "tr": "write `trace(A)`",
     "inner": "write `dot(x, y)`",
@@ -31,7 +29,6 @@ _IDIOMS = {
     "norm_squared": _SQUARES,
     "abs2": "write `x^2`",
     "sqr": "write `x^2` or `square(x)`",
-    "arctanh": "write `log((1 + x) / (1 - x)) / 2`",
     "pos": "the positive part is `relu(x)`",
     "average": "write `mean(x)`",
     "logistic": "log(1 + exp(x)) is `softplus(x)`, and 1/(1 + exp(-x)) is `sigmoid(x)`",
@@ -54,7 +51,8 @@ _IDIOMS = {
     "cond": _CHOICE,
     "rand": "write `uniform(0, 1)`",
     "randn": "write `normal(0, 1)`",
-    "erfc": "write `1 - erf(x)`",
+    "inv_logit": "1/(1 + exp(-x)) is `sigmoid(x)`",
+    "log_inv_logit": "write `-softplus(-x)`",
 }
 """Functions of other languages that a model expresses by other means."""
 

@@ -1,0 +1,362 @@
+"""The complementary error function and the normal distribution function, accurate in the tails.
+
+With erfcx(x) = exp(x^2) erfc(x) the tail of the distribution function is
+Phi(-u) = exp(-u^2/2) erfcx(u/sqrt 2) / 2, and erfcx is insensitive to errors of its operand. In
+exp(-u^2/2) the error of u^2 is computed and compensated. In C erfcx is by the rational functions
+of W. J. Cody, "Rational Chebyshev approximations for the error function" (1969).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import sympy as sp
+
+from slomodel.functions.arithmetic import add, div, mul, neg, square, sub
+from slomodel.functions.comparison import gt, lt, where
+from slomodel.functions.elementary import ERF_CRITICAL, erf, exp, log, log1p
+from slomodel.functions.piecewise import Reals, abs
+from slomodel.ir.expr import Expr
+from slomodel.ir.function import C, Cost, Monotonicity, ScalarFunction
+
+_EVERYWHERE = (-math.inf, math.inf)
+_ROOT_2 = math.sqrt(2.0)
+_TWO_OVER_ROOT_PI = 2.0 / math.sqrt(math.pi)
+_DENSITY_AT_0 = 1.0 / math.sqrt(2.0 * math.pi)
+_SPLIT = 134217729.0
+"""2^27 + 1: x (2^27 + 1) less its difference from x is the upper half of the digits of x."""
+_UNDERFLOW = 40.0
+"""From here on exp(-x^2/2) is 0."""
+_ERFC_UNDERFLOW, _ERFCX_OVERFLOW = 28.0, 27.0
+"""erfc(x) is 0 from the first on, erfcx(-x) infinite from the second on."""
+
+
+def _stepped(values: Reals, x: Reals, slope: Reals) -> Reals:
+    """`values` at the real parts; a complex step is propagated by the slope there."""
+    if not np.iscomplexobj(x):
+        return values
+    stepped: Reals = values + 1j * np.imag(x) * slope
+    return stepped
+
+
+def _tail_definition(x: sp.Expr) -> sp.Expr:
+    """erfc(-x/sqrt 2), of which SymPy would make 2 - erfc(x/sqrt 2)."""
+    return sp.erfc(-x / sp.sqrt(2), evaluate=False)
+
+
+def _square_parts(x: Reals) -> tuple[Reals, Reals]:
+    """x^2 rounded, and its error (Dekker's product)."""
+    wide = _SPLIT * x
+    high = wide - (wide - x)
+    low = x - high
+    y = x * x
+    return y, ((high * high - y) + 2.0 * high * low) + low * low
+
+
+def _exp_of_square(x: Reals, factor: float) -> Reals:
+    """exp(factor x^2) for |x| <= 40."""
+    y, error = _square_parts(x)
+    values: Reals = np.exp(factor * y) * (1.0 + factor * error)
+    return values
+
+
+def _exp_of_square_graph(x: Expr, factor: float) -> Expr:
+    wide = mul(_SPLIT, x)
+    high = sub(wide, sub(wide, x))
+    low = sub(x, high)
+    y = square(x)
+    error = add(add(sub(square(high), y), mul(2.0, mul(high, low))), square(low))
+    return mul(exp(mul(factor, y)), add(1.0, mul(factor, error)))
+
+
+def _at_most(x: Expr, limit: float) -> Expr:
+    return where(gt(x, limit), limit, x)
+
+
+_ERFCX_C = """\
+static inline real slo_erfcx_tail(real x) {
+    if (!(x >= 0)) return NAN;
+    if (x < 0.46875) {
+        const real a[] = {3.16112374387056560e00, 1.13864154151050156e02, 3.77485237685302021e02,
+                          3.20937758913846947e03, 1.85777706184603153e-1};
+        const real b[] = {2.36012909523441209e01, 2.44024637934444173e02, 1.28261652607737228e03,
+                          2.84423683343917062e03};
+        const real y = x * x;
+        real above = a[4] * y, below = y;
+        for (int k = 0; k < 3; k++) {
+            above = (above + a[k]) * y;
+            below = (below + b[k]) * y;
+        }
+        return exp(y) * (1 - x * ((above + a[3]) / (below + b[3])));
+    }
+    if (x <= 4) {
+        const real c[] = {5.64188496988670089e-1, 8.88314979438837594e0, 6.61191906371416295e01,
+                          2.98635138197400131e02, 8.81952221241769090e02, 1.71204761263407058e03,
+                          2.05107837782607147e03, 1.23033935479799725e03, 2.15311535474403846e-8};
+        const real d[] = {1.57449261107098347e01, 1.17693950891312499e02, 5.37181101862009858e02,
+                          1.62138957456669019e03, 3.29079923573345963e03, 4.36261909014324716e03,
+                          3.43936767414372164e03, 1.23033935480374942e03};
+        real above = c[8] * x, below = x;
+        for (int k = 0; k < 7; k++) {
+            above = (above + c[k]) * x;
+            below = (below + d[k]) * x;
+        }
+        return (above + c[7]) / (below + d[7]);
+    }
+    const real p[] = {3.05326634961232344e-1, 3.60344899949804439e-1, 1.25781726111229246e-1,
+                      1.60837851487422766e-2, 6.58749161529837803e-4, 1.63153871373020978e-2};
+    const real q[] = {2.56852019228982242e00, 1.87295284992346725e00, 5.27905102951428412e-1,
+                      6.05183413124413191e-2, 2.33520497626869185e-3};
+    const real r = 1 / x, y = r * r;
+    real above = p[5] * y, below = y;
+    for (int k = 0; k < 4; k++) {
+        above = (above + p[k]) * y;
+        below = (below + q[k]) * y;
+    }
+    return r * (5.6418958354775628695e-1 - y * ((above + p[4]) / (below + q[4])));
+}"""
+
+
+def _tail_numpy(x: Reals) -> Reals:
+    from scipy import special
+
+    real = np.real(x)
+    near = np.clip(real, 0.0, 0.5)
+    tail = np.where(real < 0.5, np.exp(near * near) * special.erfc(near), special.erfcx(real))
+    values = np.where(real < 0.0, np.nan, tail)
+    return _stepped(values, x, 2.0 * real * values - _TWO_OVER_ROOT_PI)
+
+
+_NEAR = "np.clip({0}, 0.0, 0.5)"
+_TAIL = (
+    f"np.where({{0}} < 0.5, np.where({{0}} < 0.0, np.nan, np.exp({_NEAR} * {_NEAR})"
+    f" * special.erfc({_NEAR})), special.erfcx({{0}}))"
+)
+
+# SciPy's erfcx loses many digits for x < 0, and some below 1/2.
+erfcx_tail: ScalarFunction = ScalarFunction(
+    "erfcx_tail",
+    1,
+    definition=lambda x: sp.exp(x**2) * sp.erfc(x),
+    numpy=_tail_numpy,
+    partials=(lambda x: sub(mul(mul(2.0, x), erfcx_tail(x)), _TWO_OVER_ROOT_PI),),
+    spelling={
+        "numpy": f"np.copyto({{out}}, {_TAIL})",
+        "scalar": _TAIL,
+        "c": "slo_erfcx_tail({0})",
+    },
+    cost=Cost(40.0),
+    domain=((0.0, math.inf),),
+    ranges=Monotonicity(((),) * 6, image=(0.0, 1.0)),
+    ulps={"numpy": 8, "numexpr": 8},
+    costly=True,
+    meaning="exp(x^2) erfc(x) for x >= 0",
+    c=C({"exp": 1}, _ERFCX_C),
+)
+
+
+def _erfcx_numpy(x: Reals) -> Reals:
+    real = np.real(x)
+    with np.errstate(all="ignore"):
+        grown = 2.0 * _exp_of_square(np.maximum(real, -_ERFCX_OVERFLOW), 1.0)
+        tail = _tail_numpy(np.abs(real))
+        values = np.where(real < 0.0, grown - tail, tail)
+        return _stepped(values, x, 2.0 * real * values - _TWO_OVER_ROOT_PI)
+
+
+def _erfcx_stable(x: Expr) -> Expr:
+    below = lt(x, 0.0)
+    inner = where(below, where(lt(x, -_ERFCX_OVERFLOW), -_ERFCX_OVERFLOW, x), 0.0)
+    tail = erfcx_tail(abs(x))
+    return where(below, sub(mul(2.0, _exp_of_square_graph(inner, 1.0)), tail), tail)
+
+
+# A completely monotone function: all derivatives are monotone.
+erfcx: ScalarFunction = ScalarFunction(
+    "erfcx",
+    1,
+    definition=lambda x: sp.exp(x**2) * sp.erfc(x),
+    numpy=_erfcx_numpy,
+    partials=(lambda x: sub(mul(mul(2.0, x), erfcx(x)), _TWO_OVER_ROOT_PI),),
+    stable=_erfcx_stable,
+    domain=(_EVERYWHERE,),
+    ranges=Monotonicity(((),) * 6, image=(0.0, math.inf)),
+    ulps={"numpy": 8, "numexpr": 8},
+    costly=True,
+    meaning="exp(x^2) erfc(x), without overflow of its factors",
+    signature="erfcx(x)",
+)
+
+
+def _erfc_numpy(x: Reals) -> Reals:
+    from scipy import special
+
+    real = np.real(x)
+    far = np.where(real > _ERFC_UNDERFLOW, _ERFC_UNDERFLOW, np.maximum(real, 0.5))
+    tail = _tail_numpy(far) * _exp_of_square(far, -1.0)
+    values = np.where(real < 0.5, 1.0 - special.erf(real), np.where(np.isnan(real), real, tail))
+    return _stepped(values, x, -_TWO_OVER_ROOT_PI * np.exp(-np.square(real)))
+
+
+def _erfc_stable(x: Expr) -> Expr:
+    near = lt(x, 0.5)
+    far = where(near, 0.5, _at_most(x, _ERFC_UNDERFLOW))
+    tail = mul(erfcx_tail(far), _exp_of_square_graph(far, -1.0))
+    return where(near, sub(1.0, erf(x)), tail)
+
+
+# SciPy's erfc is 0 where the value is subnormal.
+erfc = ScalarFunction(
+    "erfc",
+    1,
+    definition=sp.erfc,
+    numpy=_erfc_numpy,
+    partials=(lambda x: mul(-_TWO_OVER_ROOT_PI, exp(neg(square(x)))),),
+    stable=_erfc_stable,
+    spelling={"c": "erfc({0})"},
+    cost=Cost(60.0),
+    domain=(_EVERYWHERE,),
+    ranges=Monotonicity(ERF_CRITICAL, image=(0.0, 2.0)),
+    ulps={"numpy": 8, "numexpr": 8},
+    costly=True,
+    meaning="1 - erf(x), accurate for large x",
+    signature="erfc(x)",
+    sympy=(sp.erfc,),
+    c=C({"erfc": 2}),
+)
+
+_HERMITE_CRITICAL = tuple(tuple(_ROOT_2 * at for at in points) for points in ERF_CRITICAL)
+
+
+def _gauss_numpy(x: Reals) -> Reals:
+    real = np.where(np.abs(np.real(x)) > _UNDERFLOW, _UNDERFLOW, np.real(x))
+    values = _exp_of_square(real, -0.5)
+    return _stepped(values, x, -np.real(x) * values)
+
+
+def _gauss_stable(x: Expr) -> Expr:
+    return _exp_of_square_graph(where(gt(abs(x), _UNDERFLOW), _UNDERFLOW, x), -0.5)
+
+
+# In exp(-(x * x) / 2) the rounding of x^2 costs x^2/4 units in the last place.
+gauss: ScalarFunction = ScalarFunction(
+    "gauss",
+    1,
+    definition=lambda x: sp.exp(-(x**2) / 2),
+    numpy=_gauss_numpy,
+    partials=(lambda x: neg(mul(x, gauss(x))),),
+    stable=_gauss_stable,
+    domain=(_EVERYWHERE,),
+    ranges=Monotonicity(_HERMITE_CRITICAL[1:], image=(0.0, 1.0)),
+    costly=True,
+    meaning="exp(-x^2/2)",
+)
+
+
+def _normcdf_numpy(x: Reals) -> Reals:
+    real = np.real(x)
+    tail = 0.5 * _gauss_numpy(real) * _tail_numpy(np.abs(real) / _ROOT_2)
+    values = np.where(real < 0.0, tail, 1.0 - tail)
+    return _stepped(values, x, _DENSITY_AT_0 * _gauss_numpy(real))
+
+
+def _normcdf_stable(x: Expr) -> Expr:
+    tail = mul(mul(0.5, gauss(x)), erfcx_tail(div(abs(x), _ROOT_2)))
+    return where(lt(x, 0.0), tail, sub(1.0, tail))
+
+
+normcdf = ScalarFunction(
+    "normcdf",
+    1,
+    definition=lambda x: _tail_definition(x) / 2,
+    numpy=_normcdf_numpy,
+    partials=(lambda x: mul(_DENSITY_AT_0, gauss(x)),),
+    stable=_normcdf_stable,
+    domain=(_EVERYWHERE,),
+    ranges=Monotonicity(_HERMITE_CRITICAL, image=(0.0, 1.0)),
+    ulps={"numpy": 12, "numexpr": 12, "c": 8},
+    costly=True,
+    meaning="distribution function of the standard normal distribution",
+    signature="normcdf(x)",
+    foreign_names=("Phi", "ndtr", "pnorm", "norm_cdf"),
+    latex=r"\Phi",
+)
+
+
+def _ratio_numpy(x: Reals) -> Reals:
+    real = np.real(x)
+    with np.errstate(all="ignore"):
+        below = math.sqrt(2.0 / math.pi) / _tail_numpy(-np.minimum(real, 0.0) / _ROOT_2)
+        above = _DENSITY_AT_0 * _gauss_numpy(real) / _normcdf_numpy(np.maximum(real, 0.0))
+        values = np.where(real < 0.0, below, np.where(np.isnan(real), real, above))
+        return _stepped(values, x, -values * (real + values))
+
+
+def _ratio_stable(x: Expr) -> Expr:
+    negative = lt(x, 0.0)
+    below = div(math.sqrt(2.0 / math.pi), erfcx_tail(div(where(negative, neg(x), 0.0), _ROOT_2)))
+    above = div(mul(_DENSITY_AT_0, gauss(x)), normcdf(where(negative, 0.0, x)))
+    return where(negative, below, above)
+
+
+# The derivative of lognormcdf, the inverse Mills ratio of -x. Its derivatives at 0 <= k <= 4 have
+# the critical points below, computed in 60 digits.
+normratio: ScalarFunction = ScalarFunction(
+    "normratio",
+    1,
+    definition=lambda x: sp.exp(-(x**2) / 2) / sp.sqrt(2 * sp.pi) / (_tail_definition(x) / 2),
+    numpy=_ratio_numpy,
+    partials=(lambda x: neg(mul(normratio(x), add(x, normratio(x)))),),
+    stable=_ratio_stable,
+    domain=(_EVERYWHERE,),
+    ranges=Monotonicity(
+        (
+            (),
+            (),
+            (1.0023693422683706,),
+            (-0.029833620926059145, 2.0712889388088739),
+            (-0.87113217498915869, 1.2313322903511885, 2.7456390097167839),
+        ),
+        image=(0.0, math.inf),
+    ),
+    ulps={"numpy": 16, "numexpr": 16, "c": 12},
+    costly=True,
+    meaning="derivative of lognormcdf",
+)
+
+
+def _lognormcdf_numpy(x: Reals) -> Reals:
+    real = np.real(x)
+    with np.errstate(all="ignore"):
+        below = np.log(0.5 * _tail_numpy(-np.minimum(real, 0.0) / _ROOT_2)) - 0.5 * real * real
+        values = np.where(real < 0.0, below, np.log1p(-_normcdf_numpy(-np.maximum(real, 0.0))))
+        values = np.where(np.isnan(real), real, values)
+        return _stepped(values, x, _ratio_numpy(real))
+
+
+def _lognormcdf_stable(x: Expr) -> Expr:
+    negative = lt(x, 0.0)
+    tail = mul(0.5, erfcx_tail(div(where(negative, neg(x), 0.0), _ROOT_2)))
+    below = sub(log(tail), mul(0.5, square(x)))
+    return where(negative, below, log1p(neg(normcdf(neg(where(negative, 0.0, x))))))
+
+
+lognormcdf = ScalarFunction(
+    "lognormcdf",
+    1,
+    definition=lambda x: sp.log(_tail_definition(x) / 2),
+    numpy=_lognormcdf_numpy,
+    partials=(normratio,),
+    stable=_lognormcdf_stable,
+    domain=(_EVERYWHERE,),
+    ranges=Monotonicity(
+        ((), *normratio.monotonicity.critical_points) if normratio.monotonicity else ((),),
+        image=(-math.inf, 0.0),
+    ),
+    ulps={"numpy": 12, "numexpr": 12, "c": 8},
+    costly=True,
+    meaning="log of the standard normal distribution function",
+    signature="lognormcdf(x)",
+    foreign_names=("log_ndtr", "std_normal_lcdf", "log_Phi"),
+)
