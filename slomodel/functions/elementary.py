@@ -327,7 +327,7 @@ cbrt: ScalarFunction = ScalarFunction(
     1,
     definition=lambda x: sp.sign(x) * sp.Abs(x) ** sp.Rational(1, 3),
     numpy=_cbrt_numpy,
-    partials=(lambda x: div(1.0 / 3.0, square(cbrt(x))),),
+    partials=(lambda x: div(1.0, mul(3.0, square(cbrt(x)))),),
     spelling={
         "numpy": "np.cbrt({0}, out={out})",
         "scalar": "np.cbrt({0})",
@@ -351,6 +351,15 @@ cbrt: ScalarFunction = ScalarFunction(
 )
 
 
+def root_of_pi(factor: float = 1.0) -> Expr:
+    """The square root of a multiple of pi: a constant, but for bounds, which enclose its value."""
+    return sqrt(mul(factor, acos(-1.0)))
+
+
+def two_over_root_pi() -> Expr:
+    return div(2.0, root_of_pi())
+
+
 def _erf_numpy(x: Reals) -> Reals:
     from scipy import special  # takes 0.1 s to import, so only for models that need it
 
@@ -364,7 +373,7 @@ erf = ScalarFunction(
     1,
     definition=sp.erf,
     numpy=_erf_numpy,
-    partials=(lambda x: mul(2.0 / math.sqrt(math.pi), exp(neg(square(x)))),),
+    partials=(lambda x: mul(two_over_root_pi(), exp(neg(square(x)))),),
     spelling={
         "numpy": "special.erf({0}, out={out})",
         "scalar": "special.erf({0})",

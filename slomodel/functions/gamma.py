@@ -14,7 +14,7 @@ from threading import Lock
 import numpy as np
 import sympy as sp
 
-from slomodel.functions.arithmetic import add, div, mul, neg, square, sub
+from slomodel.functions.arithmetic import add, div, mul, square, sub
 from slomodel.functions.comparison import ge, where
 from slomodel.functions.elementary import log, log1p
 from slomodel.functions.piecewise import Reals, maximum, minimum

@@ -34,7 +34,7 @@ def _of_base(base: int, ufunc: np.ufunc, cost: Cost, numexpr: bool) -> ScalarFun
         1,
         definition=lambda x: sp.log(x) / sp.log(base),
         numpy=ufunc,
-        partials=(lambda x: div(1.0 / math.log(base), x),),
+        partials=(lambda x: div(1.0, mul(log(float(base)), x)),),
         spelling={
             "numpy": f"np.{name}({{0}}, out={{out}})",
             "scalar": f"np.{name}({{0}})",

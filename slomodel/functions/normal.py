@@ -15,7 +15,15 @@ import sympy as sp
 
 from slomodel.functions.arithmetic import add, div, mul, neg, square, sub
 from slomodel.functions.comparison import gt, lt, where
-from slomodel.functions.elementary import ERF_CRITICAL, erf, exp, log, log1p
+from slomodel.functions.elementary import (
+    ERF_CRITICAL,
+    erf,
+    exp,
+    log,
+    log1p,
+    root_of_pi,
+    two_over_root_pi,
+)
 from slomodel.functions.piecewise import Reals, abs
 from slomodel.ir.expr import Expr
 from slomodel.ir.function import C, Cost, Monotonicity, ScalarFunction
@@ -140,7 +148,7 @@ erfcx_tail: ScalarFunction = ScalarFunction(
     1,
     definition=lambda x: sp.exp(x**2) * sp.erfc(x),
     numpy=_tail_numpy,
-    partials=(lambda x: sub(mul(mul(2.0, x), erfcx_tail(x)), _TWO_OVER_ROOT_PI),),
+    partials=(lambda x: sub(mul(mul(2.0, x), erfcx_tail(x)), two_over_root_pi()),),
     spelling={
         "numpy": f"np.copyto({{out}}, {_TAIL})",
         "scalar": _TAIL,
@@ -178,7 +186,7 @@ erfcx: ScalarFunction = ScalarFunction(
     1,
     definition=lambda x: sp.exp(x**2) * sp.erfc(x),
     numpy=_erfcx_numpy,
-    partials=(lambda x: sub(mul(mul(2.0, x), erfcx(x)), _TWO_OVER_ROOT_PI),),
+    partials=(lambda x: sub(mul(mul(2.0, x), erfcx(x)), two_over_root_pi()),),
     stable=_erfcx_stable,
     domain=(_EVERYWHERE,),
     ranges=Monotonicity(((),) * 6, image=(0.0, math.inf)),
@@ -212,7 +220,7 @@ erfc = ScalarFunction(
     1,
     definition=sp.erfc,
     numpy=_erfc_numpy,
-    partials=(lambda x: mul(-_TWO_OVER_ROOT_PI, exp(neg(square(x)))),),
+    partials=(lambda x: neg(mul(two_over_root_pi(), exp(neg(square(x))))),),
     stable=_erfc_stable,
     spelling={"c": "erfc({0})"},
     cost=Cost(60.0),
@@ -271,7 +279,7 @@ normcdf = ScalarFunction(
     1,
     definition=lambda x: _tail_definition(x) / 2,
     numpy=_normcdf_numpy,
-    partials=(lambda x: mul(_DENSITY_AT_0, gauss(x)),),
+    partials=(lambda x: div(gauss(x), root_of_pi(2.0)),),
     stable=_normcdf_stable,
     domain=(_EVERYWHERE,),
     ranges=Monotonicity(_HERMITE_CRITICAL, image=(0.0, 1.0)),

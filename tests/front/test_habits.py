@@ -20,7 +20,7 @@ OBJECTIVES = [
     ("sum(B^-1 @ x)", "E206", "`inv(B)` cannot be computed yet"),
     ("sum(A^T @ y)", "E201", "a transposed matrix is written `A'`"),
     ("sum(ln(x))", "E203", "`log(x)`"),
-    ("sum(log10(x))", "E203", "`log(x) / log(10)`"),
+    ("sum(inv_logit(x))", "E203", "`sigmoid(x)`"),
     ("sum(masked(W, X))", "E208", "write `masked(X, W)`"),
     ("norm(X)", "E203", "`fro(A)`"),
     ("norm2", "E203", "write `norm2(…)`"),

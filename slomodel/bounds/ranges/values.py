@@ -231,8 +231,11 @@ def over_critical_points(
         if inside.any():
             result = _joined(result, values(at), inside)
     for pole in monotonicity.poles:
-        first, last = _periods(pole, monotonicity.period, a)
-        result = _everything_where(np.asarray(first <= last), result)
+        if monotonicity.period:
+            first, last = _periods(pole, monotonicity.period, a)
+            result = _everything_where(np.asarray(first <= last), result)
+        else:
+            result = _everything_where((a.lo <= pole) & (a.hi >= pole), result)
     return result
 
 

@@ -145,6 +145,10 @@ def test_no_pair_shows_more_than_a_finite_bound(case: Case, moves: str) -> None:
     for centre, radius in zip(centres(case.arity), cycle(RADII), strict=False):
         if moves == "first" and case.function is fn.div and centre[1] == 0.0:
             continue
+        for k, (low, high) in enumerate(case.function.domain):
+            centre[k] = low + abs(centre[k] - low) if low > -math.inf else centre[k]
+            if k >= moving and not low < centre[k] < high:
+                centre[k] = low + 1.0
         with np.errstate(all="ignore"):
             found = bounds(setting_of(case, centre, moving), radius)
         if math.isinf(found.L1):
