@@ -135,7 +135,7 @@ def _fro(call: ArrayCall) -> Value:
 @_entry("norm1(x)", "x", meaning="sum of the absolute values of all elements")
 def _norm1(call: ArrayCall) -> Value:
     magnitudes = combine(abs, call.x)
-    call.scope.model.note(magnitudes, call.span)
+    call.scope.note(magnitudes, call.span)
     return total(magnitudes)
 
 

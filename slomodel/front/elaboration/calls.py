@@ -16,10 +16,11 @@ from slomodel.front.elaboration.array_functions import ARRAY_FUNCTIONS
 from slomodel.front.elaboration.errors import StatementError, error, suggestion, unsupported
 from slomodel.front.elaboration.evaluation import Steps
 from slomodel.front.elaboration.foreign_names import FOREIGN_FUNCTIONS
+from slomodel.front.elaboration.library import library
 from slomodel.front.elaboration.scope import Scope, ValueRequest, described
 from slomodel.front.elaboration.shape_mismatch import Operand, operand, unequal
 from slomodel.front.elaboration.steps import conformed
-from slomodel.front.elaboration.user_functions import expanded
+from slomodel.front.elaboration.user_functions import expanded, from_library
 from slomodel.front.elaboration.values import (
     Value,
     combine,
@@ -50,7 +51,9 @@ def call(node: FunctionCall, request: ValueRequest) -> Steps:
         return (yield from _array(node, scope))
     symbol = scope.model.symbols.get(name)
     if symbol is not None and symbol.kind == "function":
-        return (yield from expanded(node, scope))
+        return (yield from expanded(node, symbol.fn, scope))
+    if symbol is None and name not in scope.model.later and name in library():
+        return (yield from from_library(node, library()[name].fn, scope))
     raise _unknown(node, scope)
 
 
@@ -154,6 +157,6 @@ def _unknown(node: FunctionCall, scope: Scope) -> StatementError:
     if meant:
         return error("E203", f"unknown function `{name}`", span, meant)
     functions = [s.name for s in scope.model.symbols.values() if s.kind == "function"]
-    names = [*FUNCTIONS, *ARRAY_FUNCTIONS, *_LATER, *functions]
+    names = [*FUNCTIONS, *ARRAY_FUNCTIONS, *library(), *_LATER, *functions]
     remedy = suggestion(name, names) or f"declare it before, as in `fn {name}(t) = …`"
     return error("E203", f"unknown function `{name}`", span, remedy)

@@ -66,7 +66,7 @@ def _checked(request: ValueRequest, value: Value) -> Value:
     """The value, checked against the request; the source span of its node is recorded."""
     if value.row is not None and not request.row:
         raise misplaced_row(value.row)
-    request.scope.model.note(value, request.node.span)
+    request.scope.note(value, request.node.span)
     return value
 
 

@@ -78,7 +78,7 @@ def addition(node: SumChain, request: ValueRequest) -> Steps:
             left = Operand(node.first.span.to(nodes[-1].span), nodes, value)
             raise unequal(scope, f"`{term.op}`", term.op_span, (left, operand(term.operand, other)))
         value = combine(function, value, other)
-        scope.model.note(value, node.first.span.to(term.operand.span))
+        scope.note(value, node.first.span.to(term.operand.span))
     return value
 
 
@@ -98,7 +98,7 @@ def product(node: ProductChain, request: ValueRequest) -> Steps:
                 value = _remainder(scope, factors)
             case _:
                 value = _scaled(scope, factors)
-        scope.model.note(value, node.first.span.to(term.operand.span))
+        scope.note(value, node.first.span.to(term.operand.span))
     return value
 
 

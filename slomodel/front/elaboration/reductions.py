@@ -142,7 +142,7 @@ def _over(node: Comprehension, scope: Scope, tuples: TupleSet) -> Steps:
     neutral = number(_NEUTRAL[name])
     if holds is not None:
         body = combine(where, holds, body, neutral)
-        scope.model.note(body, node.span)
+        scope.note(body, node.span)
     if not groups:
         return reduced(name, body, scope.model, node.span, labels=labels)
     # Each group becomes a row, filled up with elements that change nothing.
@@ -151,7 +151,7 @@ def _over(node: Comprehension, scope: Scope, tuples: TupleSet) -> Steps:
     body = reduced(name, body, scope.model, node.span, labels=rest) if rest else body
     rows, inside, along = rows_by_group(body, groups, scope.model)
     body = combine(where, inside, rows, neutral)
-    scope.model.note(body, node.span)
+    scope.note(body, node.span)
     return reduced(name, body, scope.model, node.span, labels=[along], may_be_empty=True)
 
 
@@ -169,7 +169,7 @@ def _sum(
         counted = combine(where, condition, counted, number(0.0))
         body = combine(where, condition, body, number(0.0))
         assert node.condition is not None
-        scope.model.note(body, node.condition.span)
+        scope.note(body, node.condition.span)
     count: Value | None = None
     if groups:
         count = summed_by_group(counted, groups, labels)

@@ -199,12 +199,18 @@ class Scope:
     With `any_shape`, inside a function of arrays of any shape, a number is an array without axes.
     `guard`, if given, is a condition on indices and data without which the value is not used:
     indices have to stay inside their axes only where it holds.
+    `place`: in a function of the library, the call in the model.
     """
 
     model: Elaboration
     local: Mapping[str, Local] = field(default_factory=dict)
     any_shape: bool = False
     guard: Value | None = None
+    place: Span | None = None
+
+    def note(self, value: Value, span: Span) -> None:
+        """Record where in the model's text a value is computed."""
+        self.model.note(value, self.place or span)
 
     def with_local(self, names: Mapping[str, Local]) -> Scope:
         return replace(self, local={**self.local, **names})

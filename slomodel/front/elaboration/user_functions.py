@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
+from slomodel.errors import Diagnostic
 from slomodel.front.elaboration.arguments import (
     Parameter,
     Signature,
@@ -165,14 +167,13 @@ def _way_back(start: str, goal: str, model: Elaboration) -> list[str]:
     return []
 
 
-def expanded(node: FunctionCall, scope: Scope) -> Steps:
+def expanded(node: FunctionCall, fn: Fn | None, scope: Scope) -> Steps:
     """The value of a function of the model for the arguments of a call.
 
     Parameters without shape are numbers: the function is applied to each element of their
     arguments, whose axes become index labels while the body is evaluated.
     """
     model = scope.model
-    fn = model.symbols[node.function.text].fn
     if fn is None:
         raise StatementError(None)
     wanted = Signature(
@@ -195,7 +196,8 @@ def expanded(node: FunctionCall, scope: Scope) -> Steps:
     local: dict[str, Local] = {n: _by_element(o.value, labels) for n, o in numbers.items()}
     local |= {name: settled(one.value) for name, one in arrays.items()}
     local |= _bound_dims(fn, arrays, model)
-    inner = Scope(model, local, any(one.is_any_shape for one in fn.parameters), scope.guard)
+    is_any = any(one.is_any_shape for one in fn.parameters)
+    inner = replace(scope, local=local, any_shape=is_any)
     for let in fn.locals:
         value = yield from _definition(let, inner)
         inner = inner.with_local({let.name.text: value})
@@ -205,6 +207,22 @@ def expanded(node: FunctionCall, scope: Scope) -> Steps:
     if body.rank:
         raise _array_by_element(fn, body, list(numbers.values()))
     return as_axes(body, [label for label in labels if label is not None], axes)
+
+
+def from_library(node: FunctionCall, fn: Fn, scope: Scope) -> Steps:
+    """The value of a function of the library; errors inside it are reported at the call."""
+    arguments = {keyword.value.span.source for keyword in node.kwargs}
+    arguments |= {argument.span.source for argument in node.args}
+    place = scope.place or node.span
+    try:
+        return (yield from expanded(node, fn, replace(scope, place=place)))
+    except StatementError as problem:
+        found = problem.diagnostic
+        if found is None or found.span is None or found.span.source in arguments:
+            raise
+        message = f"`{fn.name.text}` does not accept these arguments: {found.message}"
+        told = Diagnostic("E220", message, place, help=f"it is `{fn.head}`, in {found.span.text!r}")
+        raise StatementError(told, problem.kind) from None
 
 
 def _definition(let: Let, scope: Scope) -> Steps:

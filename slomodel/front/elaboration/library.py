@@ -1,0 +1,31 @@
+"""The library of log densities: functions in the language itself, which any model may call."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from slomodel.front.text.parse import parse, read_source
+from slomodel.front.text.syntax import Fn
+
+_HEAD = re.compile(r"^# ([^\n]*)\nfn (\w+)\(", re.MULTILINE)
+PATH = Path(__file__).parents[1] / "densities.slo"
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryFunction:
+    """A function of the library: its declaration, and one line for `slomodel functions`."""
+
+    fn: Fn
+    meaning: str
+
+
+@cache
+def library() -> Mapping[str, LibraryFunction]:
+    """The functions of the library by name; it is read on first use."""
+    source = read_source(PATH)
+    meanings = {name: meaning for meaning, name in _HEAD.findall(source.text)}
+    return {fn.name.text: LibraryFunction(fn, meanings[fn.name.text]) for fn in parse(source).fns}
