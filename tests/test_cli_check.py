@@ -14,6 +14,7 @@ from slomodel.cli import main
 from slomodel.cli.group import COMMANDS
 from slomodel.front.catalogue import catalogue
 from slomodel.front.elaboration.array_functions import ARRAY_FUNCTIONS
+from slomodel.front.elaboration.library import library
 from slomodel.front.source import problem_of
 from slomodel.front.text.parse import read_source
 from slomodel.functions import FUNCTIONS
@@ -111,7 +112,7 @@ def test_warnings_as_json_have_codes_and_places() -> None:
 def test_every_function_is_listed_with_its_signature() -> None:
     entries = catalogue()
     signatures = [entry.signature for entry in entries]
-    assert len(set(signatures)) == len(FUNCTIONS) + len(ARRAY_FUNCTIONS)
+    assert len(set(signatures)) == len(FUNCTIONS) + len(ARRAY_FUNCTIONS) + len(library())
     listed = run("functions").stdout
     for entry in entries:
         assert re.search(rf"^  {re.escape(entry.signature)}  +\S", listed, re.MULTILINE)

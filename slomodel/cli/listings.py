@@ -30,7 +30,9 @@ def functions(name: str | None, as_json: bool) -> None:
             click.echo("\n\n".join(_in_full(entry) for entry in entries))
         else:
             click.echo(_listed([entry for entry in entries if entry.is_scalar], "By element"))
-            click.echo(_listed([entry for entry in entries if not entry.is_scalar], "Of arrays"))
+            arrays = [entry for entry in entries if not entry.is_scalar and not entry.text]
+            click.echo(_listed(arrays, "Of arrays"))
+            click.echo(_listed([entry for entry in entries if entry.text], "Log densities"))
 
 
 def _listed(entries: Sequence[FunctionEntry], title: str) -> str:
@@ -45,6 +47,8 @@ def _in_full(entry: FunctionEntry) -> str:
         unknown = "" if entry.has_bounds else "; bounds: unknown"
         facts = f"domain: {entry.domain}; smoothness: {entry.smoothness}{unknown}"
         lines.append(f"  elementwise; {facts}")
+    if entry.text:
+        lines += ["", entry.text]
     return "\n".join(lines)
 
 

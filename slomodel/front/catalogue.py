@@ -12,13 +12,17 @@ from slomodel.errors import Diagnostic, DomainError
 from slomodel.front.elaboration.arguments import signature
 from slomodel.front.elaboration.array_functions import ARRAY_FUNCTIONS
 from slomodel.front.elaboration.errors import suggestion
+from slomodel.front.elaboration.library import library
 from slomodel.functions import FUNCTIONS
 from slomodel.ir.function import ANALYTIC, RangeRule, ScalarFunction
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionEntry:
-    """An entry of `slomodel functions`; domain and smoothness for scalar functions only."""
+    """An entry of `slomodel functions`; domain and smoothness for scalar functions only.
+
+    `text`: of a function that is written in the language, its declaration.
+    """
 
     name: str
     signature: str
@@ -27,11 +31,13 @@ class FunctionEntry:
     domain: str = ""
     smoothness: str = ""
     has_bounds: bool = True
+    text: str = ""
 
     def facts(self) -> dict[str, object]:
         """The entry as data for JSON."""
         kind = "by element" if self.is_scalar else "of arrays"
-        return {
+        kind = "density" if self.text else kind
+        found: dict[str, object] = {
             "name": self.name,
             "signature": self.signature,
             "meaning": self.meaning,
@@ -40,16 +46,25 @@ class FunctionEntry:
             "smoothness": self.smoothness or None,
             "bounds": self.has_bounds,
         }
+        return {**found, "text": self.text} if self.text else found
 
 
 def catalogue() -> list[FunctionEntry]:
-    """All functions of the language: the elementwise ones, followed by those of arrays."""
+    """All functions of the language: the elementwise ones, those of arrays, the densities."""
     scalars = [_scalar(name, function) for name, function in FUNCTIONS.items()]
     arrays = [
         FunctionEntry(name, function.text, function.meaning, False)
         for name, function in ARRAY_FUNCTIONS.items()
     ]
-    return scalars + arrays
+    return scalars + arrays + densities()
+
+
+def densities() -> list[FunctionEntry]:
+    """The functions of the library, which are written in the language."""
+    return [
+        FunctionEntry(name, one.fn.head, one.meaning, False, text=one.fn.span.text)
+        for name, one in library().items()
+    ]
 
 
 def entries_of(name: str) -> list[FunctionEntry]:

@@ -67,7 +67,7 @@ SMOOTH_BALL = BALLS[0]
 
 
 def test_no_function_is_left_out() -> None:
-    assert set(ASKED) == {entry.signature for entry in catalogue()}
+    assert set(ASKED) == {entry.signature for entry in catalogue() if not entry.text}
 
 
 @pytest.mark.parametrize(("signature", "term"), CASES, ids=[term for _, term in CASES])

@@ -50,6 +50,8 @@ def call(node: FunctionCall, request: ValueRequest) -> Steps:
     if name in ARRAY_FUNCTIONS:
         return (yield from _array(node, scope))
     symbol = scope.model.symbols.get(name)
+    if node.span.source is not scope.model.source:
+        symbol = None  # the library calls its own functions
     if symbol is not None and symbol.kind == "function":
         return (yield from expanded(node, symbol.fn, scope))
     if symbol is None and name not in scope.model.later and name in library():

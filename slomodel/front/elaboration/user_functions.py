@@ -33,6 +33,7 @@ from slomodel.front.elaboration.values import (
     number,
     settled,
     show,
+    value_of,
 )
 from slomodel.front.text.syntax import (
     Comprehension,
@@ -116,6 +117,9 @@ def _own_dims(statement: Fn, model: Elaboration) -> Iterator[Name]:
 
 
 def _declared_dim(name: Name, model: Elaboration) -> Dim | None:
+    """The dim of the model that a size in its text names; those of the library are its own."""
+    if name.span.source is not model.source:
+        return None
     symbol = model.symbols.get(name.text)
     if symbol is not None and symbol.is_broken:
         raise StatementError(None)
@@ -196,6 +200,8 @@ def expanded(node: FunctionCall, fn: Fn | None, scope: Scope) -> Steps:
     local: dict[str, Local] = {n: _by_element(o.value, labels) for n, o in numbers.items()}
     local |= {name: settled(one.value) for name, one in arrays.items()}
     local |= _bound_dims(fn, arrays, model)
+    if fn.span.source is not model.source:  # the library does not see what the model declares
+        local |= {name: value_of(value) for name, value in CONSTANTS.items() if name not in local}
     is_any = any(one.is_any_shape for one in fn.parameters)
     inner = replace(scope, local=local, any_shape=is_any)
     for let in fn.locals:

@@ -1,0 +1,194 @@
+"""The library of log densities: values of SciPy, derivatives in many digits, and its use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import mpmath as mp
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from numpy.typing import NDArray
+from scipy import special, stats
+
+import slomodel
+from slomodel.cli import main
+from slomodel.front.elaboration.library import library
+
+pytestmark = pytest.mark.filterwarnings("ignore::slomodel.ModelWarning")
+
+Array = NDArray[np.float64]
+Y = np.array([0.3, 1.7, 0.9])
+UNIT = np.array([0.2, 0.7, 0.5])
+COUNTS = np.array([0.0, 3.0, 7.0])
+BITS = np.array([1.0, 0.0, 1.0])
+FAR = np.array([-40.0, 3.0, 60.0])
+_poisson, _binomial, _odds = stats.poisson.logpmf, stats.binom.logpmf, special.expit
+_logistic = special.log_expit
+
+
+def _ordered(y: Array, eta: float, c: Array) -> float:
+    ends = np.concatenate([[-np.inf], c, [np.inf]])
+    upper, lower = special.expit(eta - ends[:-1]), special.expit(eta - ends[1:])
+    return float(np.log(upper - lower)[y.astype(int)].sum())
+
+
+def _lognormal(y: Array, sigma: float, scale: float) -> object:
+    return stats.lognorm.logpdf(y, sigma, 0, scale)
+
+
+def _nbinom(y: Array, mean: float, phi: float) -> object:
+    return stats.nbinom.logpmf(y, phi, phi / (phi + mean))
+
+
+# call of (y, p, q), the values of y, p and q, SciPy's log density
+CASES: list[tuple[str, Array, float, float, Callable[[Array, float, float], object]]] = [
+    ("normal_lpdf(y, p, q)", Y, 0.4, 1.3, stats.norm.logpdf),
+    ("normal_lpdf(y, p, q)", FAR, 0.4, 1e-3, stats.norm.logpdf),
+    ("std_normal_lpdf(y) + 0 * p * q", Y, 0.4, 1.3, lambda y, p, q: stats.norm.logpdf(y)),
+    ("normal_lcdf(y, p, q)", FAR, 0.4, 1.3, stats.norm.logcdf),
+    ("normal_lccdf(y, p, q)", FAR, 0.4, 1.3, stats.norm.logsf),
+    ("student_t_lpdf(y, p, q, 2)", Y, 3.5, 1.3, lambda y, p, q: stats.t.logpdf(y, p, q, 2)),
+    ("student_t_lpdf(y, p, q, 2)", Y, 1e8, 1.3, lambda y, p, q: stats.norm.logpdf(y, q, 2)),
+    ("cauchy_lpdf(y, p, q)", FAR, 0.4, 1.3, stats.cauchy.logpdf),
+    ("laplace_lpdf(y, p, q)", Y, 0.4, 1.3, stats.laplace.logpdf),
+    ("double_exponential_lpdf(y, p, q)", Y, 0.4, 1.3, stats.laplace.logpdf),
+    ("logistic_lpdf(y, p, q)", 30 * FAR, 0.4, 1.3, stats.logistic.logpdf),
+    ("lognormal_lpdf(y, p, q)", Y, 0.4, 1.3, lambda y, p, q: _lognormal(y, q, np.exp(p))),
+    ("gamma_lpdf(y, p, q)", Y, 2.4, 1.3, lambda y, p, q: stats.gamma.logpdf(y, p, 0, 1 / q)),
+    ("inv_gamma_lpdf(y, p, q)", Y, 2.4, 1.3, lambda y, p, q: stats.invgamma.logpdf(y, p, 0, q)),
+    ("beta_lpdf(y, p, q)", UNIT, 2.4, 0.3, stats.beta.logpdf),
+    ("beta_lpdf(y, p, q)", UNIT, 2e5, 3e5, stats.beta.logpdf),
+    ("exponential_lpdf(y, p) + 0 * q", Y, 2.4, 1, lambda y, p, q: stats.expon.logpdf(y, 0, 1 / p)),
+    ("weibull_lpdf(y, p, q)", Y, 2.4, 1.3, lambda y, p, q: stats.weibull_min.logpdf(y, p, 0, q)),
+    ("poisson_lpmf(y, p) + 0 * q", COUNTS, 2.4, 1, lambda y, p, q: stats.poisson.logpmf(y, p)),
+    ("poisson_log_lpmf(y, p) + 0 * q", COUNTS, 0.4, 1, lambda y, p, q: _poisson(y, np.exp(p))),
+    ("bernoulli_lpmf(y, p) + 0 * q", BITS, 0.4, 1, lambda y, p, q: stats.bernoulli.logpmf(y, p)),
+    ("bernoulli_logit_lpmf(y, p) + 0 * q", BITS, 50, 1, lambda y, p, q: _logistic(2 * y * p - p)),
+    ("binomial_lpmf(y, 9, p) + 0 * q", COUNTS, 0.4, 1, lambda y, p, q: _binomial(y, 9, p)),
+    ("binomial_logit_lpmf(y, q, p)", COUNTS, 0.4, 9, lambda y, p, q: _binomial(y, q, _odds(p))),
+    ("neg_binomial_2_lpmf(y, p, q)", COUNTS, 2.4, 1.3, _nbinom),
+    ("neg_binomial_2_lpmf(y, p, q)", COUNTS, 2.4, 1e9, lambda y, p, q: _poisson(y, p)),
+    ("neg_binomial_2_log_lpmf(y, p, q)", COUNTS, 0, 1.3, lambda y, p, q: _nbinom(y, 1.0, q)),
+]
+
+
+@pytest.mark.parametrize(("call", "y", "p", "q", "expected"), CASES)
+def test_value_is_that_of_scipy(
+    call: str, y: Array, p: float, q: float, expected: Callable[[Array, float, float], object]
+) -> None:
+    """Of an array, and summed over its elements; far parameters to what SciPy's formula allows."""
+    want = float(np.sum(expected(y, p, q)))
+    for text in (call, f"sum({call.replace('y,', 'y[i],').replace('(y)', '(y[i])')} for i in n)"):
+        model = slomodel.compile(
+            f"dim n data y[n] var p, q maximize {text}", data={"y": y}, backend="numpy"
+        )
+        assert model.value([p, q]) == pytest.approx(want, rel=1e-8 if p > 1e4 or q > 1e4 else 1e-12)
+
+
+def test_densities_of_vectors_and_categories() -> None:
+    theta, alpha = np.array([0.2, 0.5, 0.3]), np.array([0.5, 2.0, 3.5])
+    counts = np.array([3.0, 0.0, 2.0])
+    y = np.array([0.0, 2.0, 1.0, 2.0, 0.0])
+    for text, x, want in (
+        ("dirichlet_lpdf(x, a)", theta, stats.dirichlet.logpdf(theta, alpha)),
+        ("multinomial_lpmf(c, x)", theta, stats.multinomial.logpmf(counts, 5, theta)),
+        ("categorical_logit_lpmf(y, x)", alpha, special.log_softmax(alpha)[y.astype(int)].sum()),
+        ("ordered_logistic_lpmf(y, 0.7, x[:2])", alpha, _ordered(y, 0.7, alpha[:2])),
+        (
+            "sum(ordered_logistic_lpmf(y[j], y[j] / 2, x[:2]) for j in m)",
+            alpha,
+            sum(_ordered(np.array([one]), one / 2, alpha[:2]) for one in y),
+        ),
+    ):
+        declared = "dim k = 3, m data a[k], c[k], y[m] in k var x[k] maximize "
+        data = {"a": alpha, "c": counts, "y": y}
+        for backend in ("numpy", "c"):
+            model = slomodel.compile(declared + text, data=data, backend=backend)
+            assert model.value(x) == pytest.approx(float(want), rel=1e-13)
+            assert np.isfinite(model.gradient(x)).all()
+
+
+# The density of one number as its formula says, in mpmath.
+FORMULAS: dict[str, Callable[..., object]] = {
+    "normal_lpdf": lambda y, m, s: mp.log(mp.npdf(y, m, s)),
+    "student_t_lpdf": lambda y, v, m, s: mp.log(
+        mp.gamma((v + 1) / 2) / mp.gamma(v / 2) / mp.sqrt(v * mp.pi) / s
+        * (1 + ((y - m) / s) ** 2 / v) ** (-(v + 1) / 2)
+    ),
+    "cauchy_lpdf": lambda y, m, s: -mp.log(mp.pi * s * (1 + ((y - m) / s) ** 2)),
+    "logistic_lpdf": lambda y, m, s: mp.log(mp.sech((y - m) / s / 2) ** 2 / 4 / s),
+    "lognormal_lpdf": lambda y, m, s: mp.log(mp.npdf(mp.log(y), m, s) / y),
+    "gamma_lpdf": lambda y, a, b: mp.log(b**a / mp.gamma(a) * y ** (a - 1) * mp.exp(-b * y)),
+    "inv_gamma_lpdf": lambda y, a, b: mp.log(b**a / mp.gamma(a) * y ** (-a - 1) * mp.exp(-b / y)),
+    "beta_lpdf": lambda y, a, b: mp.log(y ** (a - 1) * (1 - y) ** (b - 1) / mp.beta(a, b)),
+    "exponential_lpdf": lambda y, b: mp.log(b * mp.exp(-b * y)),
+    "weibull_lpdf": lambda y, a, s: mp.log(a / s * (y / s) ** (a - 1) * mp.exp(-((y / s) ** a))),
+    "neg_binomial_2_log_lpmf": lambda n, e, v: mp.log(
+        mp.binomial(n + v - 1, n) * (mp.exp(e) / (mp.exp(e) + v)) ** n * (v / (mp.exp(e) + v)) ** v
+    ),
+    "normal_lcdf": lambda y, m, s: mp.log(mp.ncdf((y - m) / s)),
+    "binomial_logit_lpmf": lambda n, k, a: mp.log(
+        mp.binomial(k, n) * mp.exp(a * n) / (1 + mp.exp(a)) ** k
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_derivatives_by_all_arguments(name: str) -> None:
+    formula = FORMULAS[name]
+    parameters = [one.name.text for one in library()[name].fn.parameters]
+    point = [0.6, 1.4, 0.8, 1.1][: len(parameters)]
+    if name == "binomial_logit_lpmf":
+        point = [2.3, 5.2, 0.8]
+    names = ", ".join(f"v{k}" for k in range(len(point)))
+    model = slomodel.compile(f"var {names} maximize {name}({names})", backend="numpy")
+    with mp.workdps(40):
+        exact = [mp.mpf(x) for x in point]
+        assert model.value(point) == pytest.approx(float(formula(*exact)), rel=1e-13)
+        slopes = [
+            float(mp.diff(formula, tuple(exact), tuple(int(j == k) for j in range(len(point)))))
+            for k in range(len(point))
+        ]
+    np.testing.assert_allclose(model.gradient(point), slopes, rtol=1e-12, atol=1e-13)
+
+
+def test_a_model_uses_its_own_function_of_the_same_name() -> None:
+    model = slomodel.compile("var x fn normal_lpdf(t) = t^2 minimize normal_lpdf(x)")
+    assert model.value([3.0]) == 9.0
+    data = slomodel.compile("data cauchy_lpdf = 2 var x minimize cauchy_lpdf * x^2")
+    assert data.value([3.0]) == 18.0
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "words"),
+    [
+        ("minimize normal_lpfd(x, 0, 1)", "E203", "did you mean `normal_lpdf`?"),
+        ("minimize normal_lpdf(x, 0)", "E208", "it is `normal_lpdf(y[...], mu[...], sigma[...])`"),
+        ("minimize normal_lpdf(x, [1, 2], 1)", "E220", "does not accept these arguments"),
+        ("minimize normal_lpdf(z, 0, 1)", "E201", "unknown name `z`"),
+        ("minimize dirichlet_lpdf(x, [1, 2])", "E220", "takes `alpha[k]` here, not [2]"),
+    ],
+)
+def test_messages_point_to_the_call(text: str, code: str, words: str) -> None:
+    with pytest.raises(slomodel.SlomodelError) as caught:
+        slomodel.compile(f"var x[3] {text}")
+    (found,) = caught.value.diagnostics
+    assert found.code == code
+    assert words in str(caught.value)
+    assert "<model>:1:" in str(caught.value)
+    assert "densities.slo" not in str(caught.value)
+
+
+def test_bounds_are_finite_and_speak_of_the_call() -> None:
+    model = slomodel.compile("var m, s\nminimize\n  -normal_lpdf(1.5, m, s)")
+    assert np.isfinite(model.bounds([0.0, 2.0], 0.5).L2)
+    assert "in line 3" in model.bounds([0.0, 0.1], 0.5).gradient.reason
+
+
+def test_the_command_line_shows_a_density() -> None:
+    told = CliRunner().invoke(main, ["functions", "normal_lpdf"]).stdout
+    assert told.startswith("normal_lpdf(y[...], mu[...], sigma[...])\n  normal density")
+    assert "fn normal_lpdf(y[...], mu[...], sigma[...]) = -sum(" in told
+    listed = CliRunner().invoke(main, ["functions"]).stdout
+    assert all(name in listed for name in library())
