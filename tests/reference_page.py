@@ -1,4 +1,4 @@
-"""The examples of grammar/reference.md."""
+"""The examples of grammar/reference.md and grammar/functions.md."""
 
 import re
 from collections.abc import Iterator
@@ -6,8 +6,9 @@ from pathlib import Path
 
 from slomodel.front.catalogue import catalogue
 
-FILE = Path(__file__).parents[1] / "grammar" / "reference.md"
-PAGE = FILE.read_text(encoding="utf-8")
+GRAMMAR = Path(__file__).parents[1] / "grammar"
+LISTED = GRAMMAR / "functions.md"
+PAGE = (GRAMMAR / "reference.md").read_text(encoding="utf-8") + LISTED.read_text(encoding="utf-8")
 TABLE = re.compile(r"(?<=<!-- functions -->\n).*?(?=<!-- end -->)", re.DOTALL)
 _STATED = re.compile(r"^(.*?) *# ([EW]\d{3})$")
 
