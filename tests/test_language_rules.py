@@ -127,7 +127,7 @@ REFUSED: list[tuple[str, str, str, str]] = [
     *(("functions that are not there", f"minimize sum({one})", "E250", "cannot be computed yet")
       for one in ("inv(A)", "det(A)", "logdet(A)", "solve(A, x)")),
     ("numbers alone count from the end", "minimize x[-n]", "E313", "only a literal"),
-    ("a check of variables", "check s > 0 minimize s", "E219", "reparametrise"),
+    ("a check of variables", "check s > 0 minimize s", "E219", "var x > 0"),
     ("two objectives", "minimize s maximize s", "E214", "one objective"),
     ("code in text", 'minimize __import__("os")', "E203", "__import__"),
     ("an unknown name", "minimize sum(ya)", "E201", "did you mean `y`?"),

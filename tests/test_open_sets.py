@@ -8,10 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 import slomodel
+from slomodel.cli import main
 from slomodel.errors import DomainError, MissingRule, SlomodelError
 
 Array = NDArray[np.float64]
@@ -266,3 +268,13 @@ def test_closed_sets_are_refused_by_solve() -> None:
 )
 def test_logarithms_at_the_edge_are_finite(text: str, u: list[float], wanted: float) -> None:
     assert slomodel.compile(text).unconstrained.value(u) == pytest.approx(wanted)
+
+
+def test_a_saved_run_at_the_edge_is_a_start(tmp_path: Path) -> None:
+    """An infimum that is not attained: x is rounded to the edge, and u is not."""
+    file, out = tmp_path / "edge.slo", tmp_path / "run.npz"
+    file.write_text("var p in (0, 1) init 0.5 maximize log(p / (1 - p)) - p^2 / 1e6\n")
+    first = CliRunner().invoke(main, ["solve", str(file), "--max-iter", "50", "--out", str(out)])
+    assert slomodel.load_solution(out).x == 1.0, first.output
+    again = CliRunner().invoke(main, ["solve", str(file), "--max-iter", "2", "--x0", str(out)])
+    assert "outside" not in again.output

@@ -11,7 +11,7 @@ import click
 
 from slomodel.cli import options
 from slomodel.cli.errors import handled_errors
-from slomodel.cli.inputs import check_ready, request, start_from
+from slomodel.cli.inputs import check_ready, request, start_of_run
 from slomodel.cli.outputs import check_target, print_json, save_arrays, write_text
 from slomodel.cli.result import Result, check_outputs
 
@@ -150,7 +150,7 @@ def solve(
         model = asked.model(backend, dtype)
         check_ready(asked, model)
         if x0:
-            given["x0"] = start_from(x0)
+            given["x0"] = start_of_run(x0)
         began = perf_counter()
         solution = model.solve(progress=progress, **given)
         result = Result(

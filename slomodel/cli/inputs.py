@@ -22,7 +22,7 @@ from slomodel.front.source import problem_of, source_of
 from slomodel.front.text.parse import parse
 from slomodel.model import Model, compile
 from slomodel.problem import Problem
-from slomodel.solve import load_solution
+from slomodel.solve import Solution, load_solution
 from slomodel.solve.files import load
 from slomodel.solve.options import whole
 
@@ -155,6 +155,17 @@ def _is_sized(model: Model) -> bool:
 
 def start_from(path: Path) -> NDArray[np.generic] | Arrays:
     """Read a start: the point of a saved solution, an npz of named variables, or an npy vector."""
+    found = start_of_run(path)
+    if isinstance(found, Solution):
+        return found.variables or found.x
+    return found
+
+
+def start_of_run(path: Path) -> NDArray[np.generic] | Arrays | Solution:
+    """Read a start; that of a run in open sets is the whole solution.
+
+    Its x may be rounded to the edge of a set, where its unconstrained point is not.
+    """
     try:
         arrays = load(path)
     except (OSError, ValueError) as error:
@@ -165,4 +176,4 @@ def start_from(path: Path) -> NDArray[np.generic] | Arrays:
     if not isinstance(arrays, dict) or not {"text", "history_time"} <= arrays.keys():
         return arrays
     solution = load_solution(path)
-    return solution.variables or solution.x
+    return solution if solution.unconstrained is not None else solution.variables or solution.x

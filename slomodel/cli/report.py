@@ -18,7 +18,7 @@ from slomodel.cli import options
 from slomodel.cli.bounds import Radii, document
 from slomodel.cli.errors import handled_errors
 from slomodel.cli.html import Section, facts, folded, page, paragraph, picture, table, verbatim
-from slomodel.cli.inputs import check_ready, request, start_from
+from slomodel.cli.inputs import check_ready, request, start_of_run
 from slomodel.cli.outputs import check_target, print_json, write_text
 from slomodel.cli.result import Result
 from slomodel.errors import TargetLimit
@@ -77,7 +77,7 @@ def report(
         model = asked.model(backend, dtype)
         check_ready(asked, model)
         if x0:
-            given["x0"] = start_from(x0)
+            given["x0"] = start_of_run(x0)
         result = _run_of(model, given, progress)
         found = _bounds_at(model, result.solution, radii)
         sections = [*_model(asked.text, model), _run(result), _bounds(found)]

@@ -105,7 +105,7 @@ CASES = [
     ("var q[3] init ¦z minimize sum(q)", "E218", "equal"),
     ("var q init ¦c minimize q", "E218", "a start is"),
     ("var q init ¦uniform(1, 0) minimize q", "E218", "uniform(0, 1)"),
-    ("¦check c > 0 minimize c", "E219", "reparametrise"),
+    ("¦check c > 0 minimize c", "E219", "declare its set"),
     ("minimize where(c ¦== 0, 1, c)", "E219", "isolated points"),
     ("minimize ¦norm2(B)", "E220", "fro(A)"),
     ("minimize ¦trace(A)", "E220", "not [m, n]"),

@@ -38,10 +38,7 @@ def check_condition(statement: CheckStatement, model: Elaboration) -> Check:
     named = [found.name for found in inputs(value.expr) if found.role == "variable"]
     if named:
         message = f"`check` tests data, and `{named[0]}` is a variable"
-        remedy = (
-            "a model has no constraints: reparametrise, "
-            "as `exp(u)` is positive and `sigmoid(u)` is in (0, 1)"
-        )
+        remedy = "declare its set instead, as in `var x > 0` or `var x in [0, 1]`"
         raise error("E219", message, statement.span, remedy)
     return Check(holds_everywhere(value).expr, node.span.text, statement.span)
 
