@@ -224,8 +224,18 @@ def _sizes(case: Case) -> dict[str, int]:
     return {name: size for name, size in named.items() if name in head.replace("dim", "")}
 
 
-@pytest.mark.parametrize("target", ["numpy", "numexpr", "c"])
-@pytest.mark.parametrize("name", CASES)
+# Compilations by the C compiler that meet no construct of their own.
+SLOW_ON_C = ("two lags", "a batch", "cases", "a lag that is a dim", "a choice", "an array")
+
+
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [
+        pytest.param(n, t, marks=[pytest.mark.slow] * (t == "c" and n in SLOW_ON_C))
+        for n in CASES
+        for t in ("numpy", "numexpr", "c")
+    ],
+)
 def test_values_and_derivatives(name: str, target: str) -> None:
     case = CASES[name]
     model = slomodel.compile(case.text, data=case.data, dims=_sizes(case), backend=target)
@@ -243,8 +253,8 @@ def test_values_and_derivatives(name: str, target: str) -> None:
     np.testing.assert_allclose(model.hvp(x, v), product, rtol=1e-7, atol=1e-8)
 
 
-@pytest.mark.parametrize("target", ["numpy", "numexpr", "c"])
-@pytest.mark.parametrize("steps", [1, 2, 3])
+@pytest.mark.parametrize("target", ["numpy", "c"])
+@pytest.mark.parametrize("steps", [1, 2])
 def test_few_steps(steps: int, target: str) -> None:
     text = """dim T  data y[T]  var a, b
     let h[t in T] = a * h[t-1] + y[t]  first b
@@ -338,3 +348,20 @@ def test_too_few_first_values_for_a_lag_of_data_sizes() -> None:
         slomodel.compile(text, dims={"m": 3, "T": 8})
     model = slomodel.compile(text, dims={"m": 2, "T": 8})
     assert model.value([0.5]) == pytest.approx(2 * (0.25 + 0.25**2 + 0.25**3 + 0.25**4))
+
+
+@pytest.mark.parametrize("size", [2, 30])
+def test_large_steps_run_in_loops_and_small_ones_by_element(size: int) -> None:
+    text = """dim T, K  data y[T], A[K, K]  var z0[K], mu[K]
+    let z[t in T] = softmax(A @ z[t-1, :] + y[t] * mu) + 0.1 * max(z[t-1, :])  first z0
+    let f[t in T, k in K] = z[t, k] + logsumexp(f[t-1, :] + A[:, k])  first z0[k]
+    minimize logsumexp(f[T-1, :]) + sumsq(z)"""
+    draw = np.random.default_rng(size)
+    data = {"y": Y, "A": draw.normal(size=(size, size)) / size}
+    x, v = draw.normal(size=2 * size), draw.normal(size=2 * size)
+    models = [slomodel.compile(text, data=data, backend=b) for b in ("numpy", "c")]
+    values, slopes = zip(*(model.value_and_gradient(x) for model in models), strict=True)
+    assert values[1] == pytest.approx(values[0], rel=1e-13)
+    np.testing.assert_allclose(slopes[1], slopes[0], rtol=1e-10, atol=1e-13)
+    products = [model.hvp(x, v) for model in models]
+    np.testing.assert_allclose(products[1], products[0], rtol=1e-10, atol=1e-12)

@@ -9,18 +9,15 @@ import numpy as np
 
 from slomodel.codegen.loops.access import (
     Access,
-    Accesses,
     Numbers,
     along,
     c_order,
-    number_of,
 )
 from slomodel.codegen.loops.fusion import Fusion, Read, Region, elements, loop_labels
 from slomodel.codegen.loops.nest import (
     AlongAxis,
     Apply,
     Axis,
-    Begin,
     Block,
     Collection,
     Computed,
@@ -32,11 +29,9 @@ from slomodel.codegen.loops.nest import (
     IndexArray,
     IndexRead,
     IndexTable,
-    Moving,
     Nest,
     Operand,
     Output,
-    Passage,
     PlacedSlice,
     Position,
     Recurrence,
@@ -45,16 +40,14 @@ from slomodel.codegen.loops.nest import (
     Scalar,
     Statement,
     Store,
-    TimeLoop,
+    located,
 )
-from slomodel.codegen.loops.workspace import Memory
+from slomodel.codegen.loops.steps import time_loop
 from slomodel.codegen.lower import Blocks
-from slomodel.codegen.program import Form, UpdateGroup
+from slomodel.codegen.program import Form
 from slomodel.codegen.python.views import listed
-from slomodel.ir.dims import Dim
 from slomodel.ir.expr import (
     Affine,
-    Const,
     Einsum,
     Expr,
     Extreme,
@@ -68,8 +61,6 @@ from slomodel.ir.expr import (
     Scatter,
     affine,
 )
-from slomodel.ir.loop import Source, StateAt, Whole
-from slomodel.ir.walk import postorder
 
 
 def blocks(region: Region, fusion: Fusion) -> list[Block]:
@@ -78,7 +69,7 @@ def blocks(region: Region, fusion: Fusion) -> list[Block]:
         return [nest(region, fusion)]
     node = region.nodes[0]
     if isinstance(node, Recur):
-        return [time_loop(node, fusion)]
+        return [time_loop(node, fusion, blocks)]
     shape = fusion.accesses.shape(node)
     if node in fusion.copied:
         return [Copy(node, shape, located(fusion.accesses.viewed(node)))]
@@ -101,101 +92,10 @@ def blocks(region: Region, fusion: Fusion) -> list[Block]:
     return [Nest((Axis.of(*shape),), (store,))]
 
 
-def time_loop(node: Recur, fusion: Fusion) -> TimeLoop:
-    """The loop over the steps of all states of a recurrence."""
-    loop = node.loop
-    length = fusion.accesses.shape(node)[0]
-    begins = []
-    for state, first in zip(node.states, loop.initial, strict=True):
-        shape = fusion.accesses.shape(state)
-        count, source, covered = 0, None, Dim()
-        if first is not None:
-            operand = node.operands[first]
-            covered = operand.shape[0]
-            count = min(length, fusion.accesses.shape(operand)[0])
-            source = located(fusion.accesses.of(operand))
-        whole = loop.is_assigned(state.state, covered)
-        begins.append(Begin(state, shape, count, source, cleared=not whole))
-    passages = [_passage(one, node, fusion) for one in fusion.steps[node].groups]
-    first_step = min((one.start for one in passages), default=length)
-    return TimeLoop(length, loop.backwards, first_step, tuple(begins), tuple(passages))
-
-
-def _passage(one: UpdateGroup, node: Recur, outer: Fusion) -> Passage:
-    """One part of a step, with its own arrays and the blocks that compute its values."""
-    accesses, loop = outer.accesses, node.loop
-    used = set(postorder(*one.program.roots))
-    reads: dict[Expr, Moving] = {}
-    given: dict[Expr, Access] = {}
-    for placeholder, source in loop.sources:
-        if placeholder in used:
-            reads[placeholder], given[placeholder] = _read(placeholder, source, node, accesses)
-    inner = Fusion(one.program, accesses.numbers, in_order=True, given=given)
-    targets, adds, wanted = [], set(), []
-    for k, (update, root) in enumerate(zip(one.updates, one.program.roots, strict=True)):
-        state = node.states[update.state]
-        stride = elements(accesses.shape(state)[1:])
-        place = Position(stride * number_of(update.shift, accesses.numbers))
-        targets.append(Moving(Element(state, place), stride))
-        first = loop.initial[update.state]
-        covered = Dim() if first is None else node.operands[first].shape[0]
-        if loop.is_assigned(update.state, covered):
-            wanted.append(root)
-        else:
-            adds.add(k)
-            wanted.append(Const(0.0))  # which has no memory of its own
-    memory = Memory(inner, wanted)
-    parts: dict[bool, list[Block]] = {True: [], False: []}
-    for region in inner.regions:
-        parts[region.stage == "call"] += blocks(region, inner)
-    values = [
-        None if k in memory.given else located(inner.accesses.of(root))
-        for k, root in enumerate(one.program.roots)
-    ]
-    return Passage(
-        number_of(one.start, accesses.numbers),
-        reads,
-        tuple(targets),
-        tuple(parts[False]),
-        tuple(parts[True]),
-        tuple(values),
-        tuple(inner.accesses.shape(root) for root in one.program.roots),
-        frozenset(adds),
-        memory,
-    )
-
-
-def _read(
-    placeholder: Expr, source: Source, node: Recur, accesses: Accesses
-) -> tuple[Moving, Access]:
-    """Where the value of a placeholder lies at each step, and its strides."""
-    if isinstance(source, StateAt):
-        array: Expr = node.states[source.state]
-    else:
-        array = node.operands[source.operand]
-    access = accesses.of(array)
-    if isinstance(source, Whole):
-        moving, strides, offset = 0, access.strides, access.offset
-    else:
-        moving, *rest = access.strides
-        strides = tuple(rest)
-        offset = access.offset + moving * number_of(source.shift, accesses.numbers)
-    base = access.base
-    place = Element(base, Position(offset)) if base.rank else Scalar(base)
-    return Moving(place, moving), Access(placeholder, 0, strides)
-
-
 def copied_output(root: Expr, k: int, fusion: Fusion) -> Copy:
     """The copy of a root that was not computed in the caller's array."""
     access = fusion.accesses.of(root)
     return Copy(Output(k), fusion.accesses.shape(root), located(access))
-
-
-def located(access: Access) -> Element | Scalar:
-    """The element of a node at an index over its axes, or the number that all elements equal."""
-    if not access.base.rank:
-        return Scalar(access.base)
-    return Element(access.base, Position(access.offset, access.strides))
 
 
 def nest(region: Region, fusion: Fusion) -> Nest:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from slomodel.codegen.loops.access import Access
 from slomodel.codegen.loops.workspace import Memory
 from slomodel.ir.dims import Shape
 from slomodel.ir.expr import Expr, Index
@@ -311,6 +312,10 @@ class Begin:
     cleared: bool
 
 
+StatePlace = tuple[int, int, int]
+"""The number of a state, an element of it, and how far its place is from the current step."""
+
+
 @dataclass(frozen=True, slots=True)
 class Passage:
     """A part of one step, done from step `start` on.
@@ -318,7 +323,8 @@ class Passage:
     `reads` says where its inputs lie, and `targets` where the results go: `Output(k)` in its blocks
     is target k. `once` are blocks before all steps; arrays of its own lie in `memory`. At the end,
     `values[k]`, over `shapes[k]`, is added to target k or, if k is not in `adds`, stored there;
-    None for a value that was computed there.
+    None for a value that was computed there. `read_places` and `written_places` are
+    those of the inputs and targets that are single elements of states.
     """
 
     start: int
@@ -330,6 +336,8 @@ class Passage:
     shapes: tuple[tuple[int, ...], ...]
     adds: frozenset[int]
     memory: Memory
+    read_places: Mapping[Expr, StatePlace]
+    written_places: tuple[StatePlace | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,6 +352,13 @@ class TimeLoop:
 
 
 Block = Nest | Fill | Copy | Recurrence | Contraction | Collection | TimeLoop
+
+
+def located(access: Access) -> Element | Scalar:
+    """The element of a node at an index over its axes, or the number that all elements equal."""
+    if not access.base.rank:
+        return Scalar(access.base)
+    return Element(access.base, Position(access.offset, access.strides))
 
 
 def depth(target: Element | Scalar) -> int:

@@ -8,10 +8,19 @@ from dataclasses import dataclass
 
 from slomodel.codegen.entry import Entry
 from slomodel.codegen.layout import Layout, described, plain
-from slomodel.codegen.loops.construct import blocks, copied_output, located
+from slomodel.codegen.loops.construct import blocks, copied_output
 from slomodel.codegen.loops.fusion import Fusion
 from slomodel.codegen.loops.names import Names, starts
-from slomodel.codegen.loops.nest import Block, Contraction, Copy, Fill, Nest, Recurrence, TimeLoop
+from slomodel.codegen.loops.nest import (
+    Block,
+    Contraction,
+    Copy,
+    Fill,
+    Nest,
+    Recurrence,
+    TimeLoop,
+    located,
+)
 from slomodel.codegen.loops.planning import planned
 from slomodel.codegen.loops.text import indented
 from slomodel.codegen.loops.workspace import Memory

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from math import prod
 from typing import final
 
@@ -22,6 +23,7 @@ from slomodel.codegen.loops.nest import (
     Position,
     Reduce,
     Scalar,
+    StatePlace,
     TimeLoop,
 )
 from slomodel.codegen.loops.text import indented
@@ -36,27 +38,36 @@ Lines = list[str]
 class StepNames:
     """The names in one passage of a step: places of its inputs and targets move with the step.
 
-    Its arrays lie in the workspace from `start` on.
+    Its arrays lie in the workspace from `start` on. `held` are variables that hold inputs.
     """
 
-    def __init__(self, passage: Passage, outer: EntryNames, start: int, numbers: Numbers) -> None:
+    def __init__(
+        self,
+        passage: Passage,
+        outer: EntryNames,
+        start: int,
+        numbers: Numbers,
+        held: Mapping[Expr, str],
+    ) -> None:
         self._passage = passage
         self._outer = outer
         self._start = start
         self._numbers = numbers
+        self._held = held
 
     def base(self, array: Expr | Output) -> str:
         """The address of the first element of an array at this step."""
         if isinstance(array, Output):
-            return self._address(self._passage.targets[array.k])
+            return self.address(self._passage.targets[array.k])
         if array in self._passage.reads:
-            return self._address(self._passage.reads[array])
+            return self.address(self._passage.reads[array])
         place = self._passage.memory.places[array]
         if place.output is not None:
-            return self._address(self._passage.targets[place.output])
+            return self.address(self._passage.targets[place.output])
         return at("w", self._start + place.start)
 
-    def _address(self, one: Moving) -> str:
+    def address(self, one: Moving, step: str = "step") -> str:
+        """The address of a moving place at a step."""
         if isinstance(one.first, Scalar):
             return f"&(const real){{{self._outer.number(one.first.node)}}}"
         text = self._outer.base(one.first.array)
@@ -64,11 +75,11 @@ class StepNames:
         text += f" + {offset}" if offset > 0 else f" - {-offset}" if offset < 0 else ""
         if not one.stride:
             return text
-        return f"{text} + step" if one.stride == 1 else f"{text} + step * {one.stride}"
+        return f"{text} + {step}" if one.stride == 1 else f"{text} + {step} * {one.stride}"
 
     def number(self, node: Expr) -> str:
         """The value of a node of rank 0 that is not a view."""
-        known = constant(node, self._numbers)
+        known = self._held.get(node) or constant(node, self._numbers)
         if known is not None:
             return known
         read = self._passage.reads.get(node)
@@ -82,6 +93,8 @@ class StepNames:
         """The single element of an access without axes."""
         if isinstance(one, Scalar):
             return self.number(one.node)
+        if not isinstance(one.array, Output) and one.array in self._held:
+            return self._held[one.array]
         return f"({self.base(one.array)})[{one.position.offset}]"
 
     def integers(self, integers: Integers) -> str:
@@ -90,32 +103,132 @@ class StepNames:
         return f"({self.base(integers)})"
 
 
+Printer = Callable[[Block, Names], Lines]
+"""The statements of a block for the names of its arrays."""
+
+
 def time_lines(
-    loop: TimeLoop,
-    names: EntryNames,
-    start: int,
-    numbers: Numbers,
-    block_lines: Callable[[Block, Names], Lines],
+    loop: TimeLoop, names: EntryNames, start: int, numbers: Numbers, printer: Printer
 ) -> Lines:
-    """The statements of a loop over time; its own arrays lie in the workspace from `start` on."""
+    """The statements of a loop over time; its own arrays lie in the workspace from `start` on.
+
+    Between two of the steps from which passages are done, the same ones are done at every step:
+    each such segment is a loop without conditions.
+    """
     lines = [line for one in loop.begins for line in _begin_lines(one, names)]
-    body: Lines = []
+    starts = [start]
     for one in loop.passages:
-        own = StepNames(one, names, start, numbers)
-        start += one.memory.size
-        lines += [line for block in one.once for line in block_lines(block, own)]
-        inner = [line for block in one.blocks for line in block_lines(block, own)]
-        for k in range(len(one.values)):
-            inner += _target_lines(one, k, own, block_lines)
-        if one.start > loop.first:
-            inner = [f"if (step >= {one.start}) {{", *indented(inner), "}"]
-        body += inner
-    if not body or loop.first >= loop.length:
-        return lines
-    head = f"for (long step = {loop.first}; step < {loop.length}; step++) {{"
-    if loop.backwards:
-        head = f"for (long step = {loop.length - 1}; step >= {loop.first}; step--) {{"
-    return [*lines, head, *indented(body), "}"]
+        starts.append(starts[-1] + one.memory.size)
+        own = StepNames(one, names, starts[-2], numbers, {})
+        lines += [line for block in one.once for line in printer(block, own)]
+    edges = sorted({min(one.start, loop.length) for one in loop.passages} | {loop.length})
+    segments = list(pairwise(edges))
+    for low, high in reversed(segments) if loop.backwards else segments:
+        active = [k for k, one in enumerate(loop.passages) if one.start <= low]
+        segment = _Segment(loop, active, low, high)
+        lines += segment.lines(names, starts, numbers, printer)
+    return lines
+
+
+class _Segment:
+    """The steps low, …, high - 1 of a loop, at all of which the `active` passages are done.
+
+    An element of a state that is read one step after it was written, or at the same step by a
+    later passage, is held in a variable: the next step need not wait for the memory.
+    """
+
+    def __init__(self, loop: TimeLoop, active: Sequence[int], low: int, high: int) -> None:
+        self.loop = loop
+        self.active = active
+        self.low, self.high = low, high
+        self.writers = self._last_writers()
+        self.carried: dict[StatePlace, str] = {}
+        self.made: dict[tuple[int, int], str] = {}
+
+    def _last_writers(self) -> dict[tuple[int, int], tuple[int, int, int]]:
+        """For each element of a state, the write that completes it: its passage, target, shift."""
+        found: dict[tuple[int, int], tuple[int, int, int]] = {}
+        for p in self.active:
+            for k, place in enumerate(self.loop.passages[p].written_places):
+                if place is None:
+                    continue
+                state, element, shift = place
+                before = found.get((state, element))
+                later = before is None or (
+                    shift >= before[2] if self.loop.backwards else shift <= before[2]
+                )
+                if later:
+                    found[state, element] = (p, k, shift)
+        return found
+
+    def held(self, p: int) -> dict[Expr, str]:
+        """The variables that hold inputs of a passage."""
+        names: dict[Expr, str] = {}
+        behind = -1 if not self.loop.backwards else 1
+        for one, place in self.loop.passages[p].read_places.items():
+            state, element, shift = place
+            writer = self.writers.get((state, element))
+            if writer is None:
+                continue
+            if shift == writer[2] and writer[0] < p:
+                names[one] = self.made.setdefault(writer[:2], f"u{len(self.made)}")
+            elif shift == writer[2] + behind:
+                names[one] = self.carried.setdefault(place, f"c{len(self.carried)}")
+                self.made.setdefault(writer[:2], f"u{len(self.made)}")
+        return names
+
+    def lines(
+        self, names: EntryNames, starts: Sequence[int], numbers: Numbers, printer: Printer
+    ) -> Lines:
+        """The loop over the steps of the segment."""
+        own = {
+            p: StepNames(self.loop.passages[p], names, starts[p], numbers, self.held(p))
+            for p in self.active
+        }
+        body: Lines = []
+        for p in self.active:
+            one = self.loop.passages[p]
+            body += [line for block in one.blocks for line in printer(block, own[p])]
+            for k in range(len(one.values)):
+                body += self._target_lines(one, k, own[p], self.made.get((p, k)), printer)
+        begin = self.high - 1 if self.loop.backwards else self.low
+        before: Lines = []
+        for place, name in self.carried.items():
+            before.append(f"real {name} = {self._carried_from(place, own, begin)};")
+            body.append(f"{name} = {self.made[self.writers[place[:2]][:2]]};")
+        head = f"for (long step = {self.low}; step < {self.high}; step++) {{"
+        if self.loop.backwards:
+            head = f"for (long step = {self.high - 1}; step >= {self.low}; step--) {{"
+        loop = [head, *indented(body), "}"]
+        return ["{", *indented([*before, *loop]), "}"] if before else loop
+
+    def _carried_from(self, place: StatePlace, own: Mapping[int, StepNames], begin: int) -> str:
+        """The element that the first step reads, in memory."""
+        for p in self.active:
+            for one, other in self.loop.passages[p].read_places.items():
+                if other == place:
+                    address = own[p].address(self.loop.passages[p].reads[one], str(begin))
+                    return f"({address})[0]"
+        raise AssertionError("a carried element is read")
+
+    def _target_lines(
+        self, one: Passage, k: int, names: StepNames, name: str | None, printer: Printer
+    ) -> Lines:
+        """The statements that store a value in its target, or add it; `name` holds the result."""
+        value, shape = one.values[k], one.shapes[k]
+        if value is None:
+            return []
+        if not shape:
+            target, text = f"({names.base(Output(k))})[0]", names.element(value)
+            if name is None:
+                return [f"{target} {'+=' if k in one.adds else '='} {text};"]
+            total = f"{target} + {text}" if k in one.adds else text
+            return [f"const real {name} = {total};", f"{target} = {name};"]
+        if k not in one.adds:
+            return copy_lines(Copy(Output(k), shape, value), names)
+        place = Element(Output(k), Position(0, c_order(shape)))
+        nest = Nest(tuple(map(Axis.of, shape)), (Reduce("sum", (value,), place),))
+        return printer(nest, names)
 
 
 def scratch_of(loop: TimeLoop) -> int:
@@ -132,20 +245,3 @@ def _begin_lines(one: Begin, names: EntryNames) -> Lines:
     if one.cleared and done < total:
         lines.append(fill_line(at(names.base(one.array), done), total - done, 0.0))
     return lines
-
-
-def _target_lines(
-    one: Passage, k: int, names: StepNames, block_lines: Callable[[Block, Names], Lines]
-) -> Lines:
-    """The statements that store a value of a passage in its target, or add it."""
-    value, shape = one.values[k], one.shapes[k]
-    if value is None:
-        return []
-    if not shape:
-        sign = "+=" if k in one.adds else "="
-        return [f"({names.base(Output(k))})[0] {sign} {names.element(value)};"]
-    if k not in one.adds:
-        return copy_lines(Copy(Output(k), shape, value), names)
-    target = Element(Output(k), Position(0, c_order(shape)))
-    nest = Nest(tuple(map(Axis.of, shape)), (Reduce("sum", (value,), target),))
-    return block_lines(nest, names)
