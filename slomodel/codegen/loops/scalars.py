@@ -153,7 +153,8 @@ def _(node: Scatter, operands: list[Elements], numbers: Numbers) -> Elements:
     for at in np.ndindex(array.shape):
         place = tuple(int(one[at]) for one in where)
         before: Expr = made[place]
-        made[place] = build.apply(add, before, array[at])
+        moved: Expr = array[at]
+        made[place] = build.apply(add, before, moved)
     return made
 
 
