@@ -150,11 +150,9 @@ def _(node: Scatter, operands: list[Elements], numbers: Numbers) -> Elements:
     array = operands[0]
     made = _filled(concrete(node.shape, numbers), Const(0.0))
     where = positions(node.index, array.shape, made.shape, numbers, {})
-    for at in np.ndindex(array.shape):
+    for at, moved in zip(np.ndindex(array.shape), scalars(array), strict=True):
         place = tuple(int(one[at]) for one in where)
-        before: Expr = made[place]
-        moved: Expr = array[at]
-        made[place] = build.apply(add, before, moved)
+        made[place] = build.apply(add, made[place], moved)
     return made
 
 
