@@ -125,6 +125,7 @@ class DataDeclaration:
     """A declared data array or scalar; optional at bind if it has a default or a file.
 
     `may_be_missing`: every use, if any, is below `masked`, so that the data may contain NaN.
+    `may_be_infinite`: every use is an end of a closed box, where ±inf stands for no bound.
     `values` are those of constant arrays that were written out in the objective. `domain` is the
     size of the axis into which index data point; with the attribute `one_based` their values count
     from 1.
@@ -138,6 +139,7 @@ class DataDeclaration:
     span: Span | None = None
     values: NDArray[np.float64] | None = field(default=None, compare=False)
     domain: Dim | None = None
+    may_be_infinite: bool = False
 
     @property
     def first(self) -> int:

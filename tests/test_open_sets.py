@@ -14,7 +14,7 @@ from scipy.special import expit, softmax
 
 import slomodel
 from slomodel.cli import main
-from slomodel.errors import DomainError, MissingRule, SlomodelError
+from slomodel.errors import DomainError, SlomodelError
 
 Array = NDArray[np.float64]
 RNG = np.random.default_rng(5)
@@ -250,11 +250,6 @@ def test_starts_outside_are_refused() -> None:
     model = slomodel.compile("data c var s > 0 init c minimize s^2", data={"c": -1})
     with pytest.raises(DomainError, match=r"(?s)E321.*the start .*s is -1.*or none"):
         model.solve()
-
-
-def test_closed_sets_are_refused_by_solve() -> None:
-    with pytest.raises(MissingRule, match="E250"):
-        slomodel.compile("var s >= 0 minimize (s - 1)^2").solve()
 
 
 @pytest.mark.parametrize(

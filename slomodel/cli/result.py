@@ -139,6 +139,7 @@ class Result:
             "variables": {key: list(array.shape) for key, array in solution.variables.items()},
             "values": values_of(solution),
             **({"labels": dict(self.labels)} if self.labels else {}),
+            **_in_sets(solution),
             "starts": solution.starts,
             "runs": [_short(run) for run in solution.runs],
         }
@@ -159,7 +160,9 @@ class Result:
             "status": f"{solution.status} ({_verdict(solution)})",
             "": solution.message,
             "objective": f"{solution.fun:.12g}",
-            "gradient norm": f"{solution.gradient_norm:.4g}",
+            ("projected gradient" if solution.active else "gradient norm"): (
+                f"{solution.gradient_norm:.4g}"
+            ),
             "iterations": f"{solution.nit:,}",
             "evaluations": f"{counted(solution.nfev, 'value')}, "
             f"{counted(solution.njev, 'gradient')}",
@@ -168,12 +171,32 @@ class Result:
             "seed": str(solution.seed),
             **({"runs": solution.summary} if solution.runs else {}),
             "unknowns": f"{len(solution.x):,}",
+            **({"at bounds": at_bounds(solution)} if solution.active else {}),
         }
         shown = {
             f"  {key}": _shown(array, self.labels.get(key, ()))
             for key, array in solution.variables.items()
         }
         return rows | shown
+
+
+def at_bounds(solution: Solution) -> str:
+    """How many elements of each variable in a closed set are at bounds."""
+    return ", ".join(
+        f"{name} {counted(int(active.sum()), 'element')} of {active.size:,}"
+        for name, active in solution.active.items()
+    )
+
+
+def _in_sets(solution: Solution) -> dict[str, object]:
+    """Active elements and multipliers for JSON; counts alone if there are too many."""
+    if not solution.active:
+        return {}
+    found: dict[str, object] = {"at_bounds": {k: int(a.sum()) for k, a in solution.active.items()}}
+    if solution.x.size <= _MOST_IN_JSON:
+        lists = {name: _boxed(array).tolist() for name, array in solution.multipliers.items()}
+        found["multipliers"] = lists
+    return found
 
 
 def _short(run: Solution) -> dict[str, object]:

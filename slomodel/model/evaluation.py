@@ -16,11 +16,13 @@ from slomodel.front.data.bind import Binding
 from slomodel.front.data.points import FLOAT64, Point, Vector, VectorLayout, start, vector_layout
 from slomodel.front.source import Recipe
 from slomodel.ir.expr import Input
+from slomodel.model.closed_sets import closed_set, is_closed, moved_inside
 from slomodel.model.plans import Plans
 from slomodel.model.unconstrained import UserCoordinates
 from slomodel.model.waiting import waiting
 from slomodel.problem import Problem
 from slomodel.solve.options import whole
+from slomodel.solve.sets.convex_set import Set
 
 _MOST_ROWS = 5_000
 """Largest n for a dense Hessian, which then takes 200 MB."""
@@ -104,8 +106,21 @@ class Evaluating:
         self._binding.require_sizes()
         coordinates = self._coordinates
         if coordinates is None:
-            return start(self._problem, self._binding, seed)
-        return coordinates.start(seed)
+            drawn = start(self._problem, self._binding, seed)
+        else:
+            drawn = coordinates.start(seed)
+        return moved_inside(self._problem, self._binding, drawn)
+
+    @cached_property
+    def _within(self) -> Set | None:
+        """The set in which the closed sets of variables keep x (n,); None if there are none."""
+        return closed_set(self._problem, self._binding)
+
+    def _in_closed_sets(self, x: Vector) -> dict[str, Vector]:
+        """The arrays of the variables in closed sets in a vector x (n,)."""
+        closed = {one.name for one in self._problem.variables if is_closed(one)}
+        arrays = self._vectors.unpack(x)
+        return {name: array for name, array in arrays.items() if name in closed}
 
     def value(self, x: Point) -> float:
         """The objective at x (n,)."""

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from slomodel.codegen.automatic import Automatic
 from slomodel.codegen.runtime import threads as limited
-from slomodel.errors import Diagnostic, DomainError, MissingRule
+from slomodel.errors import Diagnostic, DomainError
 from slomodel.front.data.bind import bind, counted
 from slomodel.front.data.labels import checked
 from slomodel.front.data.points import Point, Vector
@@ -25,6 +25,7 @@ from slomodel.front.nonfinite import nonfinite_origin
 from slomodel.front.source import Recipe, recipe_of
 from slomodel.ir.dims import show_shape
 from slomodel.ir.show import show
+from slomodel.model.closed_sets import for_scipy
 from slomodel.model.evaluation import Evaluating
 from slomodel.model.multistart import Starts, from_starts
 from slomodel.model.objective import CompiledObjective, start_point
@@ -173,7 +174,9 @@ class Model(Evaluating):
     ) -> Solution:
         """Minimise or maximise, as the model states, from x0 or from `x0(seed)`.
 
-        Ends when ‖∇f‖ < gtol·min(1, max(|f(x0)|, ‖∇f(x0)‖)), with `scaled=False` < gtol. `x0` is
+        Variables in closed sets stay there: a start outside is moved to the nearest point, with a
+        warning, and ‖∇f‖ is replaced by ‖x − P(x − ∇f)‖, P the projection on the sets. Ends when
+        ‖∇f‖ < gtol·min(1, max(|f(x0)|, ‖∇f(x0)‖)), with `scaled=False` < gtol. `x0` is
         a vector (n,), named arrays or a Solution. `callback(state)` is called at the start and
         after every step with `state.k .x .fun .gradient_norm .step .epoch .time .nfev .njev .nhev`,
         and stops the run by returning True. `progress=True` shows a live line on a terminal; an
@@ -197,7 +200,6 @@ class Model(Evaluating):
             **options,
         }
         sense = self._problem.sense
-        _check_sets(self._problem)
         if starts is not None or workers is not None:
             run = partial(
                 self.solve, method, callback=callback, threads=threads or 1, **run_options
@@ -223,6 +225,8 @@ class Model(Evaluating):
                 user=None if self._coordinates is None else self._coordinates.to_user,
                 diagnose=inner._diagnose,
                 prove=Prover(inner._setting),
+                within=inner._within,
+                in_sets=inner._in_closed_sets,
                 checkpoint=checkpoint,
                 resume=resume,
                 **run_options,
@@ -324,17 +328,20 @@ class Model(Evaluating):
         rng = np.random.default_rng(0)
         return gradient_deviation(self._problem.objective, values, sizes, gradient, rng)
 
-    def scipy(self) -> dict[str, Callable[..., object]]:
+    def scipy(self) -> dict[str, object]:
         """`fun`, `jac` and `hessp` for `scipy.optimize.minimize(**model.scipy(), x0=…)`.
 
-        For a model to be maximised they are negated. SciPy warns that L-BFGS-B, BFGS and CG do
-        not use `hessp`: pass `fun` and `jac` alone to those.
+        For a model with closed sets there are `bounds`, and `constraints` if bounds do not suffice;
+        of the methods that take them trust-constr alone uses `hessp`. For a model to be maximised
+        they are negated. SciPy warns that L-BFGS-B, BFGS and CG do not use `hessp`: pass `fun`,
+        `jac` and `bounds` alone to those.
         """
         sign = -1.0 if self._problem.sense == "maximize" else 1.0
         return {
             "fun": lambda x: sign * self.value(x),
             "jac": lambda x: sign * self.gradient(x),
             "hessp": lambda x, v: sign * self.hvp(x, v),
+            **({} if self._within is None else for_scipy(self._within)),
         }
 
     def latex(self) -> str:
@@ -365,15 +372,6 @@ class Model(Evaluating):
     def _diagnose(self, x: Vector) -> str | None:
         roots = (self._problem.objective, *self._plans.written.gradient)
         return nonfinite_origin(self._problem, roots, self._values(x), self._binding.sizes)
-
-
-def _check_sets(problem: Problem) -> None:
-    """Raise MissingRule for a variable in a set that the solvers cannot keep to."""
-    for one in problem.variables:
-        if one.set is not None and not one.set.is_open:
-            message = f"`{one.name} {one.set.text}`: the solvers do not keep to this set yet"
-            remedy = "declare an open set, such as `> 0` or `(0, 1)`, or none"
-            raise MissingRule(Diagnostic("E250", message, one.set.span, help=remedy))
 
 
 def compile(

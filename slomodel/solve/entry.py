@@ -56,6 +56,7 @@ def solve(
     diagnose: Diagnose | None = None,
     prove: Prove | ProofSource | None = None,
     within: Set | None = None,
+    in_sets: Unpack | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     resume: str | os.PathLike[str] | None = None,
     **options: object,
@@ -71,10 +72,10 @@ def solve(
     maps a point of the solver to the x that callbacks and the Solution show, if they differ;
     `diagnose` describes in a sentence where a point is not finite; `prove` bounds the constants
     over balls. All iterates stay in the set `within`: x0 is moved to its nearest point, and ‖∇f‖ is
-    replaced by ‖x − P(x − ∇f)‖, P the projection on the set. A run that does not converge returns a
-    status and raises no exception. The run is
-    written to `checkpoint` every few seconds; `resume` continues a checkpoint bit for bit, in which
-    case x0 may be omitted.
+    replaced by ‖x − P(x − ∇f)‖, P the projection on the set; `in_sets` splits a vector of the
+    solver into the arrays of the variables in sets. A run that does not converge returns a status
+    and raises no exception. The run is written to `checkpoint` every few seconds; `resume`
+    continues a checkpoint bit for bit, in which case x0 may be omitted.
     """
     run_options, of_method = RunOptions.of(options)
     trajectory = Trajectory(method, of_method, run_options)
@@ -105,9 +106,24 @@ def solve(
     elif diagnose:
         run.detail = f"{run.detail} {_nonfinite_points(run, evaluate, diagnose)}".strip()
     solution = outcome(run, evaluate, monitor, subroutine, lipschitz)
+    if within is not None and in_sets is not None:
+        solution = with_multipliers(solution, within, in_sets, evaluate.sign)
     if user is not None:
         solution = replace(solution, x=user(solution.x), unconstrained=solution.x)
     return replace(solution, variables=_copies(unpack(solution.x))) if unpack else solution
+
+
+def with_multipliers(solution: Solution, within: Set, in_sets: Unpack, sign: float) -> Solution:
+    """The solution with its multipliers, ∇f plus the projected −∇f, and its active bounds."""
+    x, g = solution.x, sign * solution.jac
+    tangential = np.empty_like(x)
+    within.tangent(x, -g, tangential)
+    # At bounds the two parts cancel exactly; elsewhere the multipliers are 0.
+    multipliers = sign * (g + tangential) + 0.0
+    active = {
+        name: array > 0.0 for name, array in in_sets(within.at_bounds(x).astype(np.float64)).items()
+    }
+    return replace(solution, multipliers=_copies(in_sets(multipliers)), active=active)
 
 
 def _copies(variables: Variables) -> dict[str, NDArray[np.float64]]:

@@ -123,10 +123,9 @@ class CurvedFunctions:
 
 
 def projected_norm(within: Set, x: Vector, g: Vector) -> float:
-    """‖x − P(x − g)‖ for x (n,) in the set and a gradient g (n,)."""
-    step = x - g
-    within.project(step, step)
-    step -= x
+    """The norm of the projected gradient at x (n,), a point of the set, for a gradient g (n,)."""
+    step = np.empty_like(x)
+    within.projected_gradient(x, g, step)
     return norm(step)
 
 

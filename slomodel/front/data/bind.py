@@ -167,7 +167,8 @@ def _array(
         value = load_reference(declaration.file, base_dir, vector)
     dims = [str(dim) for dim in declaration.shape]
     try:
-        return as_model_array(name, value, dims, allow_nonfinite=declaration.may_be_missing)
+        nonfinite = declaration.may_be_missing or declaration.may_be_infinite
+        return as_model_array(name, value, dims, allow_nonfinite=nonfinite)
     except DomainError as error:
         placed = (replace(d, span=d.span or declaration.span) for d in error.diagnostics)
         raise DomainError(*placed) from None

@@ -30,10 +30,10 @@ from slomodel.front.text.syntax import (
     Statement,
     VarDecl,
 )
-from slomodel.ir.expr import Expr
+from slomodel.ir.expr import Expr, Input
 from slomodel.ir.node import without_gc
 from slomodel.ir.walk import inputs
-from slomodel.problem import Check, DataDeclaration, DimDeclaration, Problem, Variable
+from slomodel.problem import Check, DataDeclaration, DeclaredSet, DimDeclaration, Problem, Variable
 from slomodel.rewrite import Rolled, formulated
 
 _MOST_MESSAGES = 20
@@ -168,6 +168,14 @@ def _error(faults: list[StatementError]) -> SlomodelError:
     return kind(*found)
 
 
+def _only_bounds(declared: list[DeclaredSet], elsewhere: list[Input]) -> set[Input]:
+    """The data that are ends of closed boxes, and nothing else."""
+    boxes = [one for one in declared if one.kind == "box"]
+    ends = inputs(*(number for one in boxes for number in one.numbers))
+    others = inputs(*(number for one in declared if one not in boxes for number in one.numbers))
+    return set(ends) - {*others, *elsewhere}
+
+
 def _problem(
     program: ModelTree, model: Elaboration, gathered: _Gathered, objective: Expr
 ) -> Problem:
@@ -178,7 +186,11 @@ def _problem(
     starts = {variable.init.array for variable in gathered.variables}
     idle = {d.node for d in gathered.data if d.node not in used and d.name not in starts}
     missing = idle | (may_be_missing(objective, gathered.checks, model.masked) - set(inputs(*ends)))
-    data = tuple(replace(one, may_be_missing=one.node in missing) for one in gathered.data)
+    infinite = _only_bounds(declared, inputs(objective, *conditions))
+    data = tuple(
+        replace(one, may_be_missing=one.node in missing, may_be_infinite=one.node in infinite)
+        for one in gathered.data
+    )
     for one in data:
         if one.node in idle:
             model.warn(_unused("data", one.name, one.span))

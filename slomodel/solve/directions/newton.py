@@ -55,9 +55,14 @@ class Newton:
         return along_minus(at, min(self._delta_bar / at.gnorm, LARGEST), out)
 
 
-def positive(evaluate: Evaluator, x: Vector) -> Vector | None:
-    """S⁻¹ V |Λ| Vᵀ S⁻¹ (n, n), in the notation of `Newton`; None if it is 0 or not finite."""
+def positive(evaluate: Evaluator, x: Vector, shift: Vector | None) -> Vector | None:
+    """S⁻¹ V |Λ| Vᵀ S⁻¹ (n, n), in the notation of `Newton`; None if it is 0 or not finite.
+
+    The matrix is that of the Hessian with `shift` (n,) added to its diagonal.
+    """
     H = dense(evaluate.hvp, x)
+    if shift is not None:
+        H += np.diag(shift)
     if not np.isfinite(H).all():
         return None
     scale = balance(H, evaluate.eps)

@@ -164,6 +164,9 @@ class ProjectedSearchRun:
 
     def _project(self, at: Iterate, t: float) -> None:
         np.multiply(at.g, -t, out=self._v)
+        if not self._method.within.convex:
+            self._method.within.tangent(at.x, self._v.copy(), self._v)
+            return
         self._v += at.x
         self._method.within.project(self._v, self._v)
         self._v -= at.x

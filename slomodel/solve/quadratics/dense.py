@@ -14,7 +14,10 @@ from slomodel.solve.subroutine import Iterate
 
 
 class DenseHessian:
-    """B = ∇²f(x) with the absolute values of its eigenvalues, in scaled variables."""
+    """B = ∇²f(x) with the absolute values of its eigenvalues, in scaled variables.
+
+    On a curved boundary the eigenvalues are those with its curvature, which is then subtracted.
+    """
 
     wants_pairs = False
     accuracy = 1e-6
@@ -25,10 +28,10 @@ class DenseHessian:
         self._B = np.empty((0, 0))
 
     def begin(self, at: Iterate, shift: Vector | None) -> bool:
-        B = positive(self._evaluate, at.x)
+        B = positive(self._evaluate, at.x, shift)
         if B is None:
             return False
-        self._B = B
+        self._B = B if shift is None else B - np.diag(shift)
         return True
 
     def product(self, s: Vector) -> Vector:

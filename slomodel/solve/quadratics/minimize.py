@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from slomodel.solve.norms import Vector, norm
+from slomodel.solve.norms import Vector
+from slomodel.solve.objective import projected_norm
 from slomodel.solve.quadratics.quadratic import Quadratic
 from slomodel.solve.sets.convex_set import Set
 from slomodel.solve.subroutine import Iterate
@@ -34,16 +35,9 @@ def minimiser(model: Quadratic, within: Set, at: Iterate) -> Vector:
         within.project(y, y)
         r += Bs
         curvature = float(s.dot(Bs))
-        if not s.any() or curvature <= 0.0 or _residual(within, y, r) <= goal:
+        if not s.any() or curvature <= 0.0 or projected_norm(within, y, r) <= goal:
             break
     return y
-
-
-def _residual(within: Set, y: Vector, r: Vector) -> float:
-    step = y - r
-    within.project(step, step)
-    step -= y
-    return norm(step)
 
 
 def _on_face(model: Quadratic, within: Set, y: Vector, r: Vector) -> tuple[Vector, Vector] | None:

@@ -40,8 +40,10 @@ from slomodel.solve.run.run_state import RunState
 from slomodel.solve.run.saddle_escape import SaddleWatch
 from slomodel.solve.sets.ball import EuclideanBall
 from slomodel.solve.sets.box import Box
+from slomodel.solve.sets.positive_semidefinite import PositiveSemidefinite
 from slomodel.solve.sets.product import ProductSet, SetPart
 from slomodel.solve.sets.simplex import Simplex
+from slomodel.solve.sets.sphere import Sphere
 from slomodel.solve.sets.within_ball import WithinBall
 from slomodel.solve.stagnation.curvature import Ritz
 from slomodel.solve.stagnation.resolution import Resolution
@@ -137,6 +139,8 @@ _TABLE = (
     SavedClass(Simplex, "Simplex", created=True),
     SavedClass(SetPart, "SetPart", created=True),
     SavedClass(ProductSet, "ProductSet", created=True),
+    SavedClass(Sphere, "Sphere", created=True),
+    SavedClass(PositiveSemidefinite, "PositiveSemidefinite", created=True),
     SavedClass(WithinBall, "WithinBall", created=True),
     SavedClass(ObjectiveFacts, "Facts"),
     # Lipschitz constants.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,10 @@ class Solution:
     `starts`, `runs` holds all completed runs, beginning with the best, which is this one. For a
     model with open sets `unconstrained` is the point u (m,) of `model.unconstrained` that belongs
     to x, and `jac`, `gradient_norm` and the epochs are those in u; otherwise it is None.
+
+    In closed sets ‖g‖ is the norm of the projected gradient. `multipliers` has, for each variable
+    in a closed set, the part of the gradient that the set balances: at a solution they equal the
+    gradient, and they are 0 where no bound is active. `active` marks the elements that bounds hold.
     """
 
     x: Vector
@@ -62,6 +66,8 @@ class Solution:
     runs: tuple[Solution, ...] = ()
     starts: int = 1
     unconstrained: Vector | None = None
+    multipliers: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    active: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
 
     @property
     def summary(self) -> str:
@@ -112,10 +118,13 @@ def _arrays(solution: Solution) -> dict[str, NDArray[np.generic]]:
         "certificate": solution.certificate and solution.certificate.as_json(),
         "runs": len(solution.runs),
         "starts": solution.starts,
+        "in_sets": list(solution.multipliers),
     }
     arrays: dict[str, NDArray[np.generic]] = {"text": np.array(json.dumps(text))}
     arrays |= {name: np.array(getattr(solution, name)) for name in ("x", "jac", *_SCALARS)}
     arrays |= {f"variable_{k}": array for k, array in enumerate(solution.variables.values())}
+    arrays |= {f"multiplier_{k}": array for k, array in enumerate(solution.multipliers.values())}
+    arrays |= {f"active_{k}": array for k, array in enumerate(solution.active.values())}
     arrays |= {f"history_{f.name}": getattr(solution.history, f.name) for f in fields(History)}
     if solution.unconstrained is not None:
         arrays["unconstrained"] = solution.unconstrained
@@ -198,6 +207,12 @@ def _from_arrays(arrays: Mapping[str, NDArray[np.float64]]) -> Solution:
         calls=tuple(text.get("calls", ())),
         runs=tuple(_from_arrays(_of_run(arrays, k)) for k in range(text.get("runs", 0))),
         starts=int(text.get("starts", 1)),
+        multipliers={
+            name: arrays[f"multiplier_{k}"] for k, name in enumerate(text.get("in_sets", ()))
+        },
+        active={
+            name: arrays[f"active_{k}"] > 0.0 for k, name in enumerate(text.get("in_sets", ()))
+        },
         unconstrained=arrays.get("unconstrained"),
     )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from slomodel.solve.norms import EPS, Vector, norm
-from slomodel.solve.sets.convex_set import Face, Mask, WholeFace
+from slomodel.solve.sets.convex_set import Face, Mask, WholeFace, to_projection
 
 # A point counts as on the boundary up to this multiple of the rounding error of its distance.
 ON_BOUNDARY = 8.0
@@ -74,6 +74,9 @@ class EuclideanBall:
         outward = 0.0 if normal is None else float(normal.dot(v))
         if normal is not None and outward > 0.0:
             out -= outward * normal
+
+    def projected_gradient(self, x: Vector, g: Vector, out: Vector) -> None:
+        to_projection(self, x, g, out)
 
     def face(self, x: Vector, r: Vector) -> Face:
         normal = self._outward(x)

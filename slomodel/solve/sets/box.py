@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from slomodel.solve.norms import Vector, norm
-from slomodel.solve.sets.convex_set import Coordinates, Mask
+from slomodel.solve.sets.convex_set import Coordinates, Mask, to_projection
 
 # Distance of an interior point from the one finite bound of a variable, in units of
 # max(1, |bound|).
@@ -68,6 +68,9 @@ class Box:
     def tangent(self, x: Vector, v: Vector, out: Vector) -> None:
         leaves = ((x <= self.low) & (v < 0.0)) | ((x >= self.high) & (v > 0.0))
         np.copyto(out, np.where(leaves, 0.0, v))
+
+    def projected_gradient(self, x: Vector, g: Vector, out: Vector) -> None:
+        to_projection(self, x, g, out)
 
     def face(self, x: Vector, r: Vector) -> Coordinates:
         held = ((x <= self.low) & (r >= 0.0)) | ((x >= self.high) & (r <= 0.0))

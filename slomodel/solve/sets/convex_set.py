@@ -57,6 +57,13 @@ class Set(Protocol):
         """
         ...
 
+    def projected_gradient(self, x: Vector, g: Vector, out: Vector) -> None:
+        """Write P(x − g) − x into `out`, all (n,), P the projection and x a point of the set.
+
+        On a sphere it is the projection of −g on the tangent space.
+        """
+        ...
+
     def face(self, x: Vector, r: Vector) -> Face:
         """The face in which −r (n,) leaves x (n,): the bounds that −r presses against stay active.
 
@@ -71,6 +78,13 @@ class Set(Protocol):
     def interior_point(self) -> Vector:
         """A point (n,) far from the boundary: the centre of a ball or a bounded box."""
         ...
+
+
+def to_projection(where: Set, x: Vector, g: Vector, out: Vector) -> None:
+    """Write P(x − g) − x into `out`, all (n,), P the projection on the set."""
+    np.subtract(x, g, out=out)
+    where.project(out, out)
+    out -= x
 
 
 @dataclass(frozen=True, slots=True)

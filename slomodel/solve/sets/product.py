@@ -50,6 +50,10 @@ class ProductSet:
         for one in self.parts:
             one.set.tangent(x[one.of], v[one.of], out[one.of])
 
+    def projected_gradient(self, x: Vector, g: Vector, out: Vector) -> None:
+        for one in self.parts:
+            one.set.projected_gradient(x[one.of], g[one.of], out[one.of])
+
     def face(self, x: Vector, r: Vector) -> ProductFace:
         return ProductFace(
             self.parts, tuple(one.set.face(x[one.of], r[one.of]) for one in self.parts)

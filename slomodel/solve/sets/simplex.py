@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from slomodel.solve.norms import EPS, Vector, norm
-from slomodel.solve.sets.convex_set import Mask
+from slomodel.solve.sets.convex_set import Mask, to_projection
 
 # A sum counts as 1 up to this multiple of the rounding error of adding its elements.
 OF_A_SUM = 8.0
@@ -66,6 +66,9 @@ class Simplex:
         shift = np.take_along_axis(means, last[:, None], axis=1)
         moved: Vector = v - shift
         return np.where(zero, np.maximum(moved, 0.0), moved)
+
+    def projected_gradient(self, x: Vector, g: Vector, out: Vector) -> None:
+        to_projection(self, x, g, out)
 
     def face(self, x: Vector, r: Vector) -> SimplexFace:
         rows = self._rows(x)

@@ -1,0 +1,223 @@
+"""Closed sets of variables: from their declarations to the set that the solver keeps to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slomodel.errors import Diagnostic, DomainError
+from slomodel.front.data.bind import Binding
+from slomodel.front.data.points import Vector, vector_layout
+from slomodel.ir.dims import concrete
+from slomodel.ir.expr import Expr, Input
+from slomodel.ir.walk import inputs
+from slomodel.problem import DeclaredSet, Problem, SetKind, Variable
+from slomodel.reference import evaluate
+from slomodel.solve.sets.ball import EuclideanBall
+from slomodel.solve.sets.box import Box
+from slomodel.solve.sets.convex_set import Set
+from slomodel.solve.sets.positive_semidefinite import PositiveSemidefinite
+from slomodel.solve.sets.product import ProductSet, SetPart
+from slomodel.solve.sets.simplex import Simplex
+from slomodel.solve.sets.sphere import Sphere
+
+Shape = tuple[int, ...]
+Number = Callable[[Expr | None, float], Vector]
+"""(graph of data or None, value for None) -> its values (n,)."""
+
+
+def is_closed(variable: Variable) -> bool:
+    """Whether the variable is declared in a closed set."""
+    return variable.set is not None and not variable.set.is_open
+
+
+def closed_set(problem: Problem, binding: Binding) -> Set | None:
+    """The product of the sets of all variables; None if none of them has a closed one."""
+    if not any(map(is_closed, problem.variables)):
+        return None
+    known = {d.node: binding.arrays[d.name] for d in problem.data if d.name in binding.arrays}
+    parts: list[SetPart] = []
+    at = 0
+    for one in problem.variables:
+        shape = concrete(one.shape, binding.sizes)
+        n = int(np.prod(shape))
+        if n:
+            where = _set_of(one, shape, known, binding)
+            _append(parts, SetPart(at, at + n, where))
+        at += n
+    return parts[0].set if len(parts) == 1 else ProductSet(tuple(parts))
+
+
+def _append(parts: list[SetPart], part: SetPart) -> None:
+    """Append a part, as one box with the last if both are boxes."""
+    last = parts[-1] if parts else None
+    if last is not None and isinstance(last.set, Box) and isinstance(part.set, Box):
+        low = np.concatenate([last.set.low, part.set.low])
+        high = np.concatenate([last.set.high, part.set.high])
+        parts[-1] = SetPart(last.start, part.stop, Box(low, high))
+    else:
+        parts.append(part)
+
+
+def _set_of(
+    variable: Variable,
+    shape: Shape,
+    known: Mapping[Input, NDArray[np.generic]],
+    binding: Binding,
+) -> Set:
+    """The set of one variable, as a set of its elements in C order."""
+
+    def number(graph: Expr | None, otherwise: float) -> Vector:
+        value: NDArray[np.generic] = np.asarray(otherwise)
+        if graph is not None:
+            if any(node not in known for node in inputs(graph)):
+                binding.require_data()
+            (value,) = evaluate([graph], known, binding.sizes)
+        return np.broadcast_to(np.asarray(value, dtype=np.float64), shape).ravel()
+
+    if variable.set is None or variable.set.is_open:
+        return Box(number(None, -np.inf), number(None, np.inf))
+    return _BUILD[variable.set.kind](variable.set, shape, number)
+
+
+def _box(declared: DeclaredSet, shape: Shape, number: Number) -> Set:
+    """Raises DomainError for ends that leave no number between them."""
+    low, high = number(declared.low, -np.inf), number(declared.high, np.inf)
+    empty = np.flatnonzero(~((low <= high) & (low < np.inf) & (high > -np.inf)))
+    if empty.size:
+        ends = f"between {low[empty[0]]:g} and {high[empty[0]]:g}"
+        message = f"there is no number in the set `{declared.text}`: element {empty[0]} is {ends}"
+        remedy = "give ends in order; -inf and inf stand for none"
+        raise DomainError(Diagnostic("E308", message, declared.span, help=remedy))
+    return Box(low, high)
+
+
+def _simplex(declared: DeclaredSet, shape: Shape, number: Number) -> Set:
+    return Simplex(shape, declared.axis)
+
+
+def _ball(declared: DeclaredSet, shape: Shape, number: Number) -> Set:
+    return EuclideanBall(number(declared.center, 0.0), float(number(declared.radius, 1.0)[0]))
+
+
+def _sphere(declared: DeclaredSet, shape: Shape, number: Number) -> Set:
+    radius = float(number(declared.radius, 1.0)[0])
+    return Sphere(shape[-1] if shape else 1, radius, number(declared.center, 0.0))
+
+
+def _psd(declared: DeclaredSet, shape: Shape, number: Number) -> Set:
+    return PositiveSemidefinite(shape[0])
+
+
+_BUILD: Mapping[SetKind, Callable[[DeclaredSet, Shape, Number], Set]] = {
+    "box": _box,
+    "simplex": _simplex,
+    "ball": _ball,
+    "sphere": _sphere,
+    "psd": _psd,
+}
+
+
+def moved_inside(problem: Problem, binding: Binding, x: Vector) -> Vector:
+    """The start x (n,) with its variables moved into their closed sets, at random as x is.
+
+    A variable without `init` is a random point of its set, made of a standard normal one; one that
+    is drawn from a distribution is projected. Others stay as they are.
+    """
+    where = closed_set(problem, binding)
+    if where is None:
+        return x
+    nearest = np.empty_like(x)
+    where.project(x, nearest)
+    layout = vector_layout(problem, binding.sizes)
+    drawn, projected = layout.unpack(x), layout.unpack(nearest)
+    points = layout.unpack(random_point(where, x))
+    for one in problem.variables:
+        if is_closed(one) and one.init.kind == "inside":
+            drawn[one.name] = points[one.name]
+        elif is_closed(one) and one.init.kind in ("normal", "uniform"):
+            drawn[one.name] = projected[one.name]
+    return layout.pack(drawn)
+
+
+def random_point(where: Set, z: Vector) -> Vector:
+    """A point (n,) of a set, in its interior if it has one, from a standard normal z (n,)."""
+    match where:
+        case ProductSet():
+            return np.concatenate([random_point(one.set, z[one.of]) for one in where.parts])
+        case Box():
+            return _in_box(where, z)
+        case Simplex():
+            return _in_simplex(where, z)
+        case EuclideanBall():
+            # Uniform in direction, and at a distance of less than the radius.
+            return where.centre + z * (where.radius / np.sqrt(1.0 + z @ z))
+        case PositiveSemidefinite():
+            root = z.reshape(where.k, where.k)
+            z = (root @ root.T / where.k).ravel()
+    point = np.empty_like(z)
+    where.project(z, point)
+    return point
+
+
+def _in_box(where: Box, z: Vector) -> Vector:
+    """Uniform up to the logistic map between two bounds, |z| from a single one, else z."""
+    low, high = np.isfinite(where.low), np.isfinite(where.high)
+    with np.errstate(invalid="ignore"):
+        between = where.low + (where.high - where.low) / (1.0 + np.exp(-1.7 * z))
+    between = np.clip(between, where.low, where.high)
+    beside = [between, where.low + np.abs(z), where.high - np.abs(z)]
+    return np.select([low & high, low, high], beside, z)
+
+
+def _in_simplex(where: Simplex, z: Vector) -> Vector:
+    weights: Vector = np.exp(z.reshape(where.shape))
+    weights /= weights.sum(axis=where.axis, keepdims=True)
+    return weights.ravel()
+
+
+@dataclass(frozen=True, slots=True)
+class SquaredDistance:
+    """‖y − centre‖² for the elements y of x (n,) from `start` on, as many as `centre` has."""
+
+    centre: Vector
+    start: int
+    n: int
+
+    def __call__(self, x: Vector) -> float:
+        from_centre = x[self.start : self.start + len(self.centre)] - self.centre
+        return float(from_centre.dot(from_centre))
+
+    def gradient(self, x: Vector) -> Vector:
+        g, of = np.zeros(self.n), slice(self.start, self.start + len(self.centre))
+        g[of] = 2.0 * (x[of] - self.centre)
+        return g
+
+
+def for_scipy(where: Set) -> dict[str, object]:
+    """`bounds`, and `constraints` where bounds do not suffice, for `scipy.optimize.minimize`."""
+    from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
+
+    parts = where.parts if isinstance(where, ProductSet) else ()
+    n = parts[-1].stop if parts else len(where.interior_point())
+    low, high, constraints = np.full(n, -np.inf), np.full(n, np.inf), []
+    for part in parts or (SetPart(0, n, where),):
+        one, of = part.set, part.of
+        if isinstance(one, Box):
+            low[of], high[of] = one.low, one.high
+        elif isinstance(one, Simplex):
+            low[of] = 0.0
+            sums = np.eye(n)[of].reshape(*one.shape, n).sum(axis=one.axis).reshape(-1, n)
+            constraints.append(LinearConstraint(sums, 1.0, 1.0))
+        elif isinstance(one, EuclideanBall):
+            square = SquaredDistance(one.centre, part.start, n)
+            limit = one.radius**2
+            constraints.append(NonlinearConstraint(square, -np.inf, limit, jac=square.gradient))
+        else:
+            message = "SciPy has no bounds or constraints for spheres and semidefinite matrices"
+            raise DomainError(Diagnostic("E604", message, help="use Model.solve"))
+    found: dict[str, object] = {"bounds": Bounds(low, high)}
+    return found | ({"constraints": constraints} if constraints else {})
