@@ -1,0 +1,204 @@
+"""Models with variables in closed sets: values, minima of known problems, results, starts."""
+
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from numpy.testing import assert_allclose
+from scipy.optimize import minimize, nnls
+from set_cases import CASES, Case
+
+import slomodel
+from slomodel.cli import main
+from slomodel.errors import DomainError, ShapeError, StartWarning
+from slomodel.solve import Status
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_values_and_gradients_of_known_problems(name: str) -> None:
+    case = Case(name)
+    model, facts = case.model(), CASES[name]
+    points = case.array("points")
+    for k, (x, value) in enumerate(zip(points, facts["values"], strict=True)):
+        f, g = model.value_and_gradient(x)
+        assert abs(f - value) <= 1e-9 * max(abs(value), 1e-6)
+        if "first5" in facts:
+            cosines = float(np.sum(g * np.cos(np.arange(1, len(g) + 1))))
+            assert_allclose(g[:5], facts["first5"], atol=1e-9 * facts["norm"])
+            assert_allclose(cosines, facts["cos"], atol=1e-9 * facts["norm"] * len(g) ** 0.5)
+        else:
+            wanted = case.array("gradients")[k]
+            assert np.abs(g - wanted).max() <= 1e-9 * np.linalg.norm(wanted)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_known_problems_are_solved_from_their_starts(name: str) -> None:
+    """Every accepted point is feasible, boxes to the bit, and the theorems' inequalities hold."""
+    case = Case(name)
+    model = case.model()
+    where = model._within
+    assert where is not None
+    outside: list[int] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StartWarning)
+        found = model.solve(
+            x0=case.array("start"),
+            verify=True,
+            callback=lambda s: None if where.contains(s.x, 1e-15) else outside.append(s.k),
+        )
+    assert found.success, found.message
+    assert case.is_right(found.fun, float(found.history.fun[0])), found.fun
+    assert outside == []
+    assert found.certificate is not None
+    assert found.certificate.holds, found.certificate.summary
+    stationary = np.concatenate([a.ravel() for a in found.multipliers.values()])
+    if len(stationary) == model.n and "scaling" not in case.tags:
+        assert np.linalg.norm(found.jac - stationary) <= 1e-4 * max(1.0, np.linalg.norm(found.jac))
+
+
+@pytest.mark.parametrize("method", ["pgd", "tgd"])
+@pytest.mark.parametrize("name", ["nnls_random", "tr_ball", "topic_weights"])
+def test_the_papers_methods_solve_some_with_proved_constants(name: str, method: str) -> None:
+    case = Case(name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StartWarning)
+        found = case.model().solve(method, x0=case.array("start"), verify=True)
+    assert found.success, found.message
+    assert case.is_right(found.fun, float(found.history.fun[0]))
+    assert found.certificate is not None
+    assert found.certificate.holds, found.certificate.summary
+
+
+NONNEGATIVE = "dim n, N data A[N, n], b[N] var x[n] >= 0 minimize sumsq(A @ x - b)"
+
+
+def data() -> dict[str, object]:
+    rng = np.random.default_rng(0)
+    return {"A": rng.standard_normal((20, 6)), "b": rng.standard_normal(20)}
+
+
+def test_multipliers_and_active_bounds(tmp_path: Path) -> None:
+    model = slomodel.compile(NONNEGATIVE, data=data())
+    found = model.solve(gtol=1e-10)
+    A, b = data()["A"], data()["b"]
+    x = nnls(A, b)[0]
+    assert_allclose(found.x, x, atol=1e-9)
+    assert np.array_equal(found.active["x"], x == 0.0)
+    assert_allclose(found.multipliers["x"], np.where(x == 0.0, 2 * A.T @ (A @ x - b), 0), atol=1e-8)
+    found.save(tmp_path / "run.npz")
+    again = slomodel.load_solution(tmp_path / "run.npz")
+    assert np.array_equal(again.active["x"], found.active["x"])
+    assert np.array_equal(again.multipliers["x"], found.multipliers["x"])
+
+
+def test_a_maximum_has_the_multipliers_of_the_objective_as_written() -> None:
+    found = slomodel.compile("var x[2] in [0, 1] maximize 3 * x[0] - x[1]").solve()
+    assert_allclose(found.x, [1.0, 0.0])
+    assert_allclose(found.multipliers["x"], [3.0, -1.0])
+
+
+@pytest.mark.parametrize(
+    ("text", "x", "fun"),
+    [
+        ("var x >= 1 minimize x^2", [1.0], 1.0),
+        ("var x <= -1 minimize x^2", [-1.0], 1.0),
+        ("var p[3] in simplex minimize sumsq(p)", [1 / 3, 1 / 3, 1 / 3], 1 / 3),
+        ("var P[2, 3] in simplex(axis=0) minimize sumsq(P)", [0.5] * 6, 1.5),
+        ("var x[2] in ball(2, center=1) minimize x[0]", [-1.0, 1.0], -1.0),
+        ("var x[2] in sphere(3) minimize x[0] + (x[1] - 1)^2 / 100", None, -2.99),
+        ("var X[2, 2] in psd minimize sumsq(X - [[1, 2], [2, -3]])", None, None),
+        ("var x in [-1, 1] var y > 0 minimize y - log(y) + (x - 2)^2", [1.0, 1.0], 2.0),
+        ("var x[3] in [2, 2] minimize sumsq(x)", [2.0, 2.0, 2.0], 12.0),
+    ],
+)
+def test_small_models_of_each_set(text: str, x: list[float] | None, fun: float | None) -> None:
+    model = slomodel.compile(text)
+    found = model.solve()
+    assert found.success, found.message
+    if x is not None:
+        assert_allclose(found.x, x, atol=1e-5)
+    if fun is not None:
+        assert_allclose(found.fun, fun, atol=1e-5 if "sphere" not in text else 1e-2)
+    if "psd" in text:
+        values, vectors = np.linalg.eigh([[1.0, 2.0], [2.0, -3.0]])
+        nearest = (vectors * np.maximum(values, 0.0)) @ vectors.T
+        assert_allclose(found.variables["X"], nearest, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_starts_are_random_points_of_the_set(seed: int) -> None:
+    text = (
+        "data lo[4], hi[4] var x[4] in [lo, hi] var p[3] in simplex var y[2] in ball(0.5) "
+        "var z[3] in sphere var X[2, 2] in psd var w >= 0 init normal(0, 1) "
+        "minimize sumsq(x) + sumsq(p) + sumsq(y) + sumsq(z) + sumsq(X) + w"
+    )
+    model = slomodel.compile(text, data={"lo": [0, -np.inf, 1, -np.inf], "hi": [1, 2, 1, np.inf]})
+    x = model.x0(seed)
+    assert model._within is not None
+    assert model._within.contains(x, 1e-15)
+    assert not np.array_equal(x, model.x0(seed + 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert model.solve(seed=seed).success
+    p = model.unpack(x)
+    assert (p["p"] > 0).all()
+    assert 0 < p["x"][0] < 1
+
+
+def test_bounds_from_data_are_checked() -> None:
+    text = "dim n data lo[n] var x[n] >= lo minimize sumsq(x)"
+    model = slomodel.compile(text, data={"lo": [-np.inf, 1.0]})
+    assert_allclose(model.solve().x, [0.0, 1.0], atol=1e-6)
+    for wrong in (np.nan, np.inf):
+        with pytest.raises(DomainError, match="there is no number in the set"):
+            slomodel.compile(text, data={"lo": [0.0, wrong]}).solve()
+    # Data that the objective uses as well have to be finite.
+    both = "dim n data lo[n] var x[n] >= lo minimize sumsq(x - lo)"
+    with pytest.raises(DomainError, match="E308"):
+        slomodel.compile(both, data={"lo": [-np.inf, 1.0]})
+    with pytest.raises(ShapeError, match="no values for data `lo`"):
+        slomodel.compile(text, dims={"n": 2}).solve()
+
+
+def test_a_start_outside_is_moved_with_a_warning() -> None:
+    model = slomodel.compile("var x[2] >= 0 minimize sumsq(x - 1)")
+    with pytest.warns(StartWarning, match="moved by 3"):
+        assert_allclose(model.solve(x0=[-3.0, 1.0], max_iter=0).x, [0.0, 1.0])
+
+
+def test_scipy_gets_bounds_and_constraints() -> None:
+    model = slomodel.compile(NONNEGATIVE, data=data())
+    given = model.scipy()
+    found = minimize(given["fun"], np.ones(6), jac=given["jac"], bounds=given["bounds"])
+    assert_allclose(found.fun, model.solve().fun, rtol=1e-5)
+    text = "var x in [0, 1] var p[3] in simplex var y[2] in ball(0.5) minimize {}"
+    text = text.format("(x - 2)^2 + sum((p[i] - i)^2 for i in range(3)) + sumsq(y - 1)")
+    both = slomodel.compile(text)
+    given = both.scipy()
+    del given["hessp"]
+    peer = minimize(**given, x0=both.x0(), method="SLSQP", tol=1e-10)
+    assert_allclose(both.solve(gtol=1e-9).fun, peer.fun, rtol=1e-7)
+    with pytest.raises(DomainError, match="spheres"):
+        slomodel.compile("var x[2] in sphere minimize x[0]").scipy()
+
+
+def test_the_command_line_reports_bounds(tmp_path: Path) -> None:
+    path = tmp_path / "small.slo"
+    path.write_text("model small\nvar x[3] in [0, 1]\nminimize x[0] - x[1] + (x[2] - 0.5)^2\n")
+    run = CliRunner().invoke(main, ["solve", str(path), "--json"])
+    document = json.loads(run.output)
+    assert document["at_bounds"] == {"x": 2}
+    assert_allclose(document["multipliers"]["x"], [1.0, -1.0, 0.0], atol=1e-6)
+    shown = CliRunner().invoke(main, ["solve", str(path)]).output
+    assert "projected gradient" in shown
+    assert "x 2 elements of 3" in shown
+
+
+def test_several_starts_stay_in_the_set() -> None:
+    model = slomodel.compile("var x in [-2, 2] minimize sin(5 * x) + x / 10")
+    found = model.solve(starts=5)
+    assert found.status is Status.converged
+    assert all(-2.0 <= run.x[0] <= 2.0 for run in found.runs)
