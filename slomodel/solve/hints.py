@@ -25,10 +25,8 @@ _NEEDLESS = {
         ("jac", "grad", "gradient", "hess", "hessian", "hessp"),
         "the derivatives come with the objective: leave {} out",
     ),
-    **dict.fromkeys(
-        ("bounds", "constraints"),
-        "constraints are not handled: leave {} out, and write x = exp(t) for x > 0, or the like",
-    ),
+    "bounds": "leave {} out, and declare sets in the model, as in `var x[n] in [0, 1]`",
+    "constraints": "constraints are not handled: leave {} out, and declare the sets of variables",
     **dict.fromkeys(
         ("starts", "workers"),
         "{} is for models, Model.solve: of plain functions draw the starts, and solve from each",

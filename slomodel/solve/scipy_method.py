@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,8 +14,10 @@ from slomodel.solve.entry import solve
 from slomodel.solve.hints import closest, method_hint
 from slomodel.solve.methods.table import METHODS
 from slomodel.solve.objective import CurvedFunctions, Functions, Objective
+from slomodel.solve.options import bad_value
 from slomodel.solve.run.monitor import State
 from slomodel.solve.run.solution import Solution
+from slomodel.solve.sets.box import Box
 
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
@@ -34,7 +36,8 @@ def scipy_method(
     The method needs the gradient (`jac=` a function, or True where `fun` returns both). `hessp=` or
     a function `hess=` provides Hessian products to the directions that use them. SciPy's `tol` is
     the tolerance on ‖∇f‖, `options=` are those of `Model.solve` and of the method, and `maxiter` is
-    `max_iter`. Bounds and constraints are refused. Raises DomainError for an unknown method.
+    `max_iter`. `bounds=` are a Bounds or pairs of numbers, None and ±inf for none; constraints are
+    refused. Raises DomainError for an unknown method.
     """
     _check_name(method, alone=not (misplaced or keywords))
 
@@ -50,7 +53,7 @@ def scipy_method(
         callback: Callable[..., object] | None = None,
         **options: object,
     ) -> OptimizeResult:
-        _refuse(jac, bounds, constraints)
+        _refuse(jac, constraints)
         assert jac is not None
         start = np.atleast_1d(np.asarray(x0, dtype=np.float64))
         objective: Objective = Functions(
@@ -62,7 +65,9 @@ def scipy_method(
         objective = CurvedFunctions(objective, product) if product else objective
         told = None if callback is None else _told(callback)
         known = _translated(options)
-        return _result(solve(objective, start, method=method, callback=told, **known))  # type: ignore[arg-type]
+        within = None if bounds is None else box_of(bounds, start.size)
+        found = solve(objective, start, method=method, within=within, callback=told, **known)  # type: ignore[arg-type]
+        return _result(found)
 
     return minimize
 
@@ -113,15 +118,45 @@ def _check_name(method: object, alone: bool) -> None:
         raise DomainError(Diagnostic("E602", message, help=remedy))
 
 
-def _refuse(jac: object, bounds: object, constraints: Sequence[object]) -> None:
+def box_of(bounds: object, n: int) -> Box:
+    """The box of SciPy's bounds on n unknowns; DomainError for others, or if it is empty."""
+    try:
+        if isinstance(bounds, SciPyBounds):
+            given = (np.asarray(end, dtype=np.float64) for end in (bounds.lb, bounds.ub))
+            ends = [np.broadcast_to(end, n) for end in given]
+        else:
+            pairs = [(low, high) for low, high in bounds]  # type: ignore[attr-defined]
+            lows = [-np.inf if low is None else float(low) for low, _ in pairs]
+            highs = [np.inf if high is None else float(high) for _, high in pairs]
+            ends = [np.broadcast_to(np.array(end), n) for end in (lows, highs)]
+    except (TypeError, ValueError) as error:
+        raise bad_value("bounds", f"a Bounds, or {n} pairs of numbers", bounds) from error
+    low, high = (end.copy() for end in ends)
+    if not ((low <= high) & (low < np.inf) & (high > -np.inf)).all():
+        raise bad_value("bounds", "a number between both ends of each pair", bounds)
+    return Box(low, high)
+
+
+@runtime_checkable
+class SciPyBounds(Protocol):
+    """The bounds of `scipy.optimize.Bounds`."""
+
+    @property
+    def lb(self) -> ArrayLike: ...
+
+    @property
+    def ub(self) -> ArrayLike: ...
+
+
+def _refuse(jac: object, constraints: Sequence[object]) -> None:
     if not callable(jac):
         remedy = "pass jac=, or jac=True where fun returns both"
         raise DomainError(
             Diagnostic("E604", "a gradient is needed, and jac= gives none", help=remedy)
         )
-    if bounds is not None or (len(constraints)):
-        remedy = "write x = exp(t) for x > 0, or the like, and leave them away"
-        raise DomainError(Diagnostic("E604", "bounds and constraints are not handled", help=remedy))
+    if len(constraints):
+        remedy = "use bounds, or a model whose variables are declared in sets"
+        raise DomainError(Diagnostic("E604", "constraints are not handled", help=remedy))
 
 
 def _translated(options: dict[str, object]) -> dict[str, object]:

@@ -75,11 +75,32 @@ def test_a_function_that_changes_its_argument_does_no_harm() -> None:
 
 
 @pytest.mark.parametrize(
+    "bounds",
+    [
+        [(None, 0.5), (0.2, None), (-1, 1), (0.3, 0.3)],
+        scipy.optimize.Bounds([-np.inf, 0.2, -1, 0.3], [0.5, np.inf, 1, 0.3]),
+        scipy.optimize.Bounds(-1.0, 0.5),
+    ],
+)
+def test_bounds_are_kept(bounds: object) -> None:
+    x0 = np.array([0.0, 0.3, 0.5, 0.3])
+    found = minimize("auto", x0=x0, bounds=bounds, tol=1e-9)
+    peer = scipy.optimize.minimize(
+        ROSEN, x0, jac=SLOPE, method="L-BFGS-B", bounds=bounds, tol=1e-12
+    )
+    np.testing.assert_allclose(found.x, peer.x, atol=1e-5)
+    assert found.fun <= peer.fun + 1e-10
+    with pytest.raises(DomainError, match="agp does not keep to sets"):
+        minimize("agp", x0=x0, bounds=bounds)
+
+
+@pytest.mark.parametrize(
     ("keywords", "told"),
     [
         ({"jac": None}, "a gradient is needed"),
-        ({"bounds": [(0, 1)] * 4}, "bounds and constraints are not handled"),
-        ({"constraints": [{"type": "eq", "fun": sum}]}, "bounds and constraints are not handled"),
+        ({"bounds": [(0, 1)] * 3}, "bounds: expected a Bounds, or 4 pairs of numbers"),
+        ({"bounds": [(2, 1)] * 4}, "a number between both ends"),
+        ({"constraints": [{"type": "eq", "fun": sum}]}, "constraints are not handled"),
         ({"options": {"nonsense": 1}}, "nonsense"),
     ],
 )
