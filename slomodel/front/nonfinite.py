@@ -12,7 +12,7 @@ from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Expr, Input, Map
 from slomodel.ir.walk import postorder, users
 from slomodel.problem import Problem
-from slomodel.reference import Array, NonFinite, evaluate_all, first_nonfinite, read
+from slomodel.reference import Array, NonFinite, evaluate_all, first_nonfinite, inside_loop, read
 
 _MOST_ORIGINS = 3
 
@@ -46,6 +46,18 @@ def nonfinite_origin(
     if isinstance(found.node, Input):
         what = f"{found.node.role} `{_element(found.node.name, found.element)}`"
         return _named(problem, f"{what} is {found.value}.")
+    inside = inside_loop(found, sizes)
+    if inside is None:
+        text = _described(found, sizes)
+    else:
+        inner, step = inside
+        text = f"{_described(inner, sizes)} at step {step} of a recurrence"
+    text = f"{text}{_place(problem, found.node)}{_origins(found, values, sizes)}."
+    return _named(problem, text)
+
+
+def _described(found: NonFinite, sizes: Mapping[str, int]) -> str:
+    """What is not finite: the operation, its operands and the element."""
     if isinstance(found.node, Map):
         name = found.node.function.name
         name = _IN_WORDS.get(name, name)
@@ -54,9 +66,7 @@ def nonfinite_origin(
         name, operands = "a sum of products", _largest(found, sizes)
     where = f" at element {list(found.element)}" if found.element else ""
     of = f" of {operands}" if operands else ""
-    text = f"{name}{of} is {found.value}{where}"
-    text = f"{text}{_place(problem, found.node)}{_origins(found, values, sizes)}."
-    return _named(problem, text)
+    return f"{name}{of} is {found.value}{where}"
 
 
 def _named(problem: Problem, text: str) -> str:
@@ -80,7 +90,9 @@ def _shown(found: NonFinite, k: int) -> str:
         at = tuple(found.element[axis] for axis in node.axes[k])
     operand = node.operands[k]
     value = f"{array[at] if len(at) == array.ndim else array.shape}"
-    return f"{_element(operand.name, at)} = {value}" if isinstance(operand, Input) else value
+    if not isinstance(operand, Input) or operand.role == "step":
+        return value
+    return f"{_element(operand.name, at)} = {value}"
 
 
 def _largest(found: NonFinite, sizes: Mapping[str, int]) -> str:
@@ -93,7 +105,9 @@ def _largest(found: NonFinite, sizes: Mapping[str, int]) -> str:
         if used.any() and operand not in node.operands[:k]:
             magnitudes = np.where(used, np.abs(np.nan_to_num(array)), -1.0)
             at = tuple(map(int, np.unravel_index(int(magnitudes.argmax()), array.shape)))
-            name = f"{_element(operand.name, at)} = " if isinstance(operand, Input) else ""
+            name = ""
+            if isinstance(operand, Input) and operand.role != "step":
+                name = f"{_element(operand.name, at)} = "
             shown.append(f"{name}{array[at]}")
     return f"numbers up to {', '.join(shown)}" if shown else ""
 

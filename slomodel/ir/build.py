@@ -26,7 +26,7 @@ from slomodel.ir.linear import (
     sum_over,
     transpose,
 )
-from slomodel.ir.recur import recur, steps_of
+from slomodel.ir.recur import bodies, recur, steps_of
 from slomodel.ir.recurrent import (
     backward_scan,
     extreme,
@@ -42,6 +42,7 @@ __all__ = [
     "apply",
     "apply_along",
     "backward_scan",
+    "bodies",
     "broadcast",
     "const",
     "data",

@@ -149,3 +149,23 @@ def _at_all_steps(node: Expr, readings: Mapping[Expr, Reading], start: Dim, leng
         elif isinstance(reading, Expr):
             arrays[one] = reading
     return batched(node, arrays, length - start)
+
+
+def bodies(node: Recur) -> tuple[Expr, ...]:
+    """The values of the updates of a loop at all steps at once, from its states as arrays."""
+    loop = node.loop
+    found = []
+    for update in loop.updates:
+        count = loop.length - update.start
+        arrays: dict[Expr, Expr] = {}
+        for one, source in loop.sources:
+            if isinstance(source, Whole):
+                arrays[one] = node.operands[source.operand]
+                continue
+            if isinstance(source, StateAt):
+                array: Expr = node.states[source.state]
+            else:
+                array = node.operands[source.operand]
+            arrays[one] = steps_of(array, update.start + source.shift, count)
+        found.append(batched(update.value, arrays, count))
+    return tuple(found)

@@ -1,6 +1,6 @@
 """The value of every node in plain NumPy, and the origin of values that are not finite."""
 
-from slomodel.reference.tracing import NonFinite, first_nonfinite, read
+from slomodel.reference.tracing import NonFinite, first_nonfinite, inside_loop, read
 from slomodel.reference.values import Array, evaluate, evaluate_all, meaning, positions
 
 __all__ = [
@@ -9,6 +9,7 @@ __all__ = [
     "evaluate",
     "evaluate_all",
     "first_nonfinite",
+    "inside_loop",
     "meaning",
     "positions",
     "read",

@@ -55,6 +55,26 @@ def states_of(
     return states
 
 
+def inputs_at(
+    loop: Loop,
+    k: int,
+    t: int,
+    states: Sequence[Array],
+    operands: Sequence[Array],
+    sizes: Mapping[str, int],
+) -> dict[Expr, Array]:
+    """The values of the placeholders of update k at step t, from the final states."""
+    found: dict[Expr, Array] = {}
+    for node, source in _inputs(loop.updates[k].value, loop):
+        if isinstance(source, StateAt):
+            found[node] = np.asarray(states[source.state][t + place(source.shift, sizes)])
+        elif isinstance(source, SliceAt):
+            found[node] = np.asarray(operands[source.operand][t + place(source.shift, sizes)])
+        else:
+            found[node] = operands[source.operand]
+    return found
+
+
 def _inputs(value: Expr, loop: Loop) -> list[tuple[Expr, Source]]:
     """The placeholders under a value, with what they stand for."""
     under = set(postorder(value))

@@ -23,7 +23,16 @@ from slomodel.ir.expr import (
     Scatter,
     Triangle,
 )
-from slomodel.reference.values import Array, Sizes, evaluate_all, meaning, missing_axes, sizes_of
+from slomodel.reference.recurrence import inputs_at, place, states_of
+from slomodel.reference.values import (
+    Array,
+    Sizes,
+    evaluate,
+    evaluate_all,
+    meaning,
+    missing_axes,
+    sizes_of,
+)
 
 Truths = NDArray[np.bool_]
 
@@ -63,6 +72,35 @@ def first_nonfinite(
             operands = tuple(every[operand] for operand in node.operands)
             return NonFinite(node, element, float(array[element].real), operands)
     return None
+
+
+def inside_loop(found: NonFinite, sizes: Sizes) -> tuple[NonFinite, int] | None:
+    """The node in the body of a recurrence that is not finite first, and its step.
+
+    None for other nodes. A state that is not finite at the start of the loop is not explained.
+    """
+    node = found.node
+    if not isinstance(node, Recur):
+        return None
+    loop = node.loop
+
+    def values(roots: Sequence[Expr], given: Mapping[Expr, Array]) -> list[Array]:
+        return evaluate(roots, _of_inputs(given), sizes)
+
+    states = states_of(loop, found.operands, sizes, values)
+    steps = range(loop.length.size(sizes))
+    for t in reversed(steps) if loop.backwards else steps:
+        for k, update in enumerate(loop.updates):
+            if t >= place(update.start, sizes):
+                given = inputs_at(loop, k, t, states, found.operands, sizes)
+                inner = first_nonfinite([update.value], _of_inputs(given), sizes)
+                if inner is not None and not isinstance(inner.node, Input):
+                    return inner, t
+    return None
+
+
+def _of_inputs(given: Mapping[Expr, Array]) -> dict[Input, Array]:
+    return {one: array for one, array in given.items() if isinstance(one, Input)}
 
 
 @singledispatch

@@ -13,6 +13,7 @@ import pytest
 import slomodel
 from slomodel.errors import SlomodelError
 
+pytestmark = pytest.mark.filterwarnings("ignore::slomodel.NonsmoothWarning")
 rng = np.random.default_rng(3)
 T, K = 7, 3
 Y, H0 = rng.normal(size=T), 0.7
@@ -369,3 +370,20 @@ def test_large_steps_run_in_loops_and_small_ones_by_element(size: int) -> None:
     np.testing.assert_allclose(slopes[1], slopes[0], rtol=1e-10, atol=1e-13)
     products = [model.hvp(x, v) for model in models]
     np.testing.assert_allclose(products[1], products[0], rtol=1e-10, atol=1e-12)
+
+
+def test_kinks_inside_a_step_are_reported() -> None:
+    text = "dim T var a, b let h[t in T] = abs(h[t-1]) + b first a minimize sumsq(h)"
+    with pytest.warns(slomodel.NonsmoothWarning, match="`abs` has a kink at 0"):
+        model = slomodel.compile(text, dims={"T": 4})
+    assert "nonsmooth" in model.explain()
+
+
+@pytest.mark.parametrize("target", ["numpy", "c"])
+def test_a_number_that_is_not_finite_is_traced_to_its_step(target: str) -> None:
+    text = "dim T var a let h[t in T] = log(h[t-1]) first a minimize sumsq(h)"
+    model = slomodel.compile(text, dims={"T": 5}, backend=target)
+    found = model.trace_nonfinite([1.5])
+    assert found is not None
+    assert found.startswith("log of -0.902")
+    assert "is nan at step 3 of a recurrence, in `log(h[t-1])` (line 1)" in found

@@ -10,6 +10,7 @@ from slomodel.bounds.arithmetic.interval import Interval
 from slomodel.bounds.arithmetic.rounding import Array, up_add, up_norm
 from slomodel.bounds.ranges.enclose import boxed, enclose
 from slomodel.bounds.setting import Setting
+from slomodel.bounds.structure.recurrences import written_out
 from slomodel.errors import MissingRule
 
 
@@ -19,6 +20,7 @@ def value_error(setting: Setting, f: float) -> float:
     The interval of the exact value is about as wide as the rounding error of any order of
     evaluation.
     """
+    setting = written_out(setting)
     try:
         found = enclose([setting.objective], boxed(setting.values), setting.sizes)
     except MissingRule:
@@ -28,6 +30,7 @@ def value_error(setting: Setting, f: float) -> float:
 
 def gradient_error(setting: Setting, g: Array) -> float:
     """Upper bound on ‖g − ∇f(c)‖ for the g (n,) computed at the centre c; inf where unknown."""
+    setting = written_out(setting)
     try:
         found = enclose(setting.gradient, boxed(setting.values), setting.sizes)
     except MissingRule:

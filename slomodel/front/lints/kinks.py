@@ -16,6 +16,7 @@ from slomodel.front.data.bind import Binding
 from slomodel.functions import (
     DISCONTINUOUS,
     abs,
+    add,
     differentiated,
     ge,
     gt,
@@ -26,7 +27,8 @@ from slomodel.functions import (
     square,
     where,
 )
-from slomodel.ir.expr import Const, Expr, Extreme, Input, Map
+from slomodel.ir import build
+from slomodel.ir.expr import Const, Expr, Extreme, Input, Map, Recur
 from slomodel.ir.function import ANALYTIC, ScalarFunction
 from slomodel.ir.walk import dependents, postorder
 from slomodel.problem import NONSMOOTH, Check, DataDeclaration, Problem
@@ -47,6 +49,8 @@ def nonsmooth_warnings(
     There is no warning for kinks that a product smooths, as in |t|³.
     """
     limits = lower_limits(data, checks, arrays)
+    objective, inside = with_bodies(objective)
+    spans = {**{n: spans[r] for n, r in inside.items() if r in spans}, **spans}
     order = differentiated(objective)
     varying = dependents(order, lambda n: isinstance(n, Input) and n.role == "variable")
     kinked = [node for node in order if node in varying and _may_be_kinked(node, limits, varying)]
@@ -65,6 +69,25 @@ def nonsmooth_warnings(
             remedy = "`logsumexp` is smooth"
             found[Diagnostic(NONSMOOTH, message, span, help=remedy, severity="warning")] = None
     return list(found)
+
+
+def with_bodies(objective: Expr) -> tuple[Expr, dict[Expr, Recur]]:
+    """An objective with at least the kinks of the given one, also those inside recurrences.
+
+    The bodies of all loops, at all steps, are added to it. The second result maps their nodes to a
+    state of their loop.
+    """
+    inside: dict[Expr, Recur] = {}
+    known = set(postorder(objective))
+    for node in postorder(objective):
+        if isinstance(node, Recur) and node not in inside:
+            inside.update(dict.fromkeys(node.states, node))
+            for body in build.bodies(node):
+                new = (one for one in postorder(body) if one not in known)
+                inside.update(dict.fromkeys(new, node))
+                total = build.sum_over(body, tuple(range(body.rank)))
+                objective = build.apply(add, objective, total)
+    return objective, inside
 
 
 def _may_be_kinked(node: Expr, limits: Mapping[Expr, float], varying: Collection[Expr]) -> bool:
@@ -151,9 +174,10 @@ def smoothness(
     `arrays` holds data by name; the values of other data are unknown.
     """
     variables: set[Expr] = set(problem.inputs)
-    order = differentiated(problem.objective)
+    objective, _ = with_bodies(problem.objective)
+    order = differentiated(objective)
     moving = dependents(order, variables.__contains__)
-    kinks = remaining_kinks(problem.objective, order, moving)
+    kinks = remaining_kinks(objective, order, moving)
     limits = lower_limits(problem.data, problem.checks, arrays)
     classes = [
         _order(node, moving, limits) if isinstance(node, Map) else 0
