@@ -42,6 +42,8 @@ def test_every_model_has_a_record() -> None:
 # Compilations by the C compiler that take a second each and meet no construct of their own.
 SLOW_ON_C = ("ar5", "seeds_binomial", "irt_2pl_matrix", "motorcycle_splines", "lynx_threshold_ar")
 SLOW_ON_C += ("downloads_trend", "transplant_lognormal", "capture_recapture", "mixture_five")
+SLOW_ON_C += ("dogs_learning", "survey_unknown_n", "digit_tv_deblur", "iris_embedding")
+SLOW_ON_C += ("bundle_small", "bone_age_grades")
 TARGETS = [
     pytest.param(name, backend, marks=[pytest.mark.slow] * (backend == "c" and name in SLOW_ON_C))
     for name in RECORDS

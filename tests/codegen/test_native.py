@@ -304,3 +304,16 @@ def test_a_product_with_a_number_for_an_array() -> None:
     assert value == pytest.approx(49.0 * float(sums @ sums))
     np.testing.assert_allclose(out[:6], np.repeat(2 * 49.0 * sums, 3))
     assert out[6] == pytest.approx(2 * 7.0 * float(sums @ sums))
+
+
+@pytest.mark.parametrize("size", [3, 4, 8])
+def test_truth_values_in_short_loops(size: int) -> None:
+    # gcc 12.2 -O3 with AVX-512 makes wrong code of two comparisons of 4 numbers that are stored.
+    text = "dim N, K data h[N] var a[K-1], b let V[n in N, k in K] = "
+    text += "where(k < K - 1, a[k], 0) * h[n] + where(k == 0, b * h[n], 0) minimize sum(exp(V))"
+    h = np.array([1.0, 2.0, 3.0, 0.5, -1.0])
+    model = slomodel.compile(text, data={"h": h}, dims={"K": size}, backend="c")
+    point = np.linspace(0.1, 0.7, size)
+    rows = np.append(point[:-1], 0.0) * h[:, None]
+    rows[:, 0] += point[-1] * h
+    assert model.value(point) == pytest.approx(np.exp(rows).sum(), rel=1e-13)

@@ -62,6 +62,13 @@ _TYPES = """
 """
 
 _BRANCHES = """
+/* gcc 12 makes wrong code of short unrolled loops that store several truth values. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define NO_SLP __attribute__((optimize("no-tree-slp-vectorize")))
+#else
+#define NO_SLP
+#endif
+
 /* Operands are read before they are chosen from: gcc 12 makes wrong code of elements that are read
    under a condition (`p[i] ? q[i] : 0.0` in short loops with masked loads). */
 """

@@ -80,10 +80,12 @@ def unit(entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Unit:
     call = [*once, *writer.joined("call", parts, last)]
     lines = [
         *writer.functions,
+        "NO_SLP",
         f"void prepare_{entry.name}(void **c) {{",
         *indented([*common, *_declared(names, prepare), *prepare]),
         "}",
         "",
+        *(["NO_SLP"] if _stores_short_truths(program, numbers) else []),
         f"double {entry.name}(void **c) {{",
         *indented([*common, *_declared(names, call), *call]),
         "}",
@@ -107,6 +109,16 @@ def _last(
         return [*lines, "return 0.0;"]
     value = located(fusion.accesses.of(program.roots[0]))
     return [*lines, f"return {names.element(value)};"]
+
+
+def _stores_short_truths(program: Program, numbers: Mapping[str, int]) -> bool:
+    """Whether a call stores truth values in a loop that is short enough to be unrolled."""
+    return any(
+        node.dtype == "bool" and bool(node.rank) and node.shape[-1].size(numbers) <= _UNROLLED
+        for step in program.steps
+        if step.stage == "call"
+        for node in (*step.fused, step.node)
+    )
 
 
 def _kind(node: Input) -> str:
@@ -152,6 +164,8 @@ def joined(name: str, units: Sequence[Unit], layout: Layout, numbers: Mapping[st
     return "\n".join([_header(name, units, layout, numbers), *common, *bodies])
 
 
+_UNROLLED = 16
+"""Loops of so many steps may be unrolled completely by a compiler."""
 _HEADS = [
     "const real *const x = c[0], *const v = c[1];",
     "real *const g = c[2], *const w = c[3];",
