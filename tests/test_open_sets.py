@@ -252,6 +252,25 @@ def test_starts_outside_are_refused() -> None:
         model.solve()
 
 
+def test_a_start_by_an_init_of_later_names_is_explained() -> None:
+    with pytest.raises(SlomodelError, match=r"(?s)E321.*all names since.*`p in \(0, 1\) init …`"):
+        slomodel.compile("var p in (0, 1), s > 0 init 1 minimize p + s")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "p in (0, 1) init 0.9 minimize (p - 2)^2",
+        "p[3] in open_simplex minimize (p[0] - 2)^2",
+        "p[2, 2] in correlation minimize (p[0, 1] - 2)^2",
+    ],
+)
+def test_an_end_at_the_edge_is_remarked(text: str) -> None:
+    message = slomodel.compile(f"var {text}", backend="numpy").solve(gtol=1e-7).message
+    assert message.endswith("lower from another start.")
+    assert "`p` is at the edge of its set" in message
+
+
 @pytest.mark.parametrize(
     ("text", "u", "wanted"),
     [

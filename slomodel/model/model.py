@@ -214,7 +214,7 @@ class Model(Evaluating):
         from slomodel.model.proofs import Prover
 
         with limited(threads):
-            return solve(
+            solution = solve(
                 inner._objective(),
                 first,
                 method=method,
@@ -231,6 +231,14 @@ class Model(Evaluating):
                 resume=resume,
                 **run_options,
             )
+        return self._remarked(solution)
+
+    def _remarked(self, solution: Solution) -> Solution:
+        """The solution with a remark about variables at the edge of their sets."""
+        if self._coordinates is None or solution.unconstrained is None:
+            return solution
+        remark = self._coordinates.remark(solution.unconstrained)
+        return replace(solution, message=f"{solution.message} {remark}") if remark else solution
 
     def _objective(self) -> CompiledObjective:
         compiled, smooth = self._compiled, self._plans.smooth(self._binding)

@@ -144,6 +144,16 @@ class ChangeOfVariables:
         with np.errstate(all="ignore"):
             return change.free(own, declared, ends)
 
+    def near_edge(self, u: Mapping[str, Vector]) -> list[str]:
+        """The variables that u puts at the edge of a bounded set."""
+        return [
+            one.name
+            for one in self.written.variables
+            if (change := change_of(one)) is not None
+            and one.set is not None
+            and change.near_edge(u[one.name], one.set)
+        ]
+
     def check(self, name: str, value: Vector, binding: Binding) -> None:
         """Raise DomainError for a value outside the set of a variable.
 
@@ -197,6 +207,16 @@ class UserCoordinates:
     def to_user(self, u: Vector) -> Vector:
         """The user's vector x (n,) of a vector u (m,)."""
         return self._users.pack(self._change.user(self._free.unpack(u), self._binding))
+
+    def remark(self, u: Vector) -> str:
+        """A sentence about the variables at the edge of their sets; empty if there are none."""
+        names = [f"`{name}`" for name in self._change.near_edge(self._free.unpack(u))]
+        if not names:
+            return ""
+        listed = ", ".join(names)
+        where = "is at the edge of its set" if len(names) == 1 else "are at the edge of their sets"
+        what = "the objective hardly changes: it may be lowest there, or lower from another start."
+        return f"{listed} {where}, where {what}"
 
     def to_free(self, x: Vector, what: str = "x0") -> Vector:
         """The u (m,) of a vector x (n,). Raises DomainError, which names `what`, outside a set."""

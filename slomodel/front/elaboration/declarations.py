@@ -143,7 +143,7 @@ def declare_variable(statement: VarDecl, model: Elaboration) -> Variable:
     if statement.init is not None:
         init = _init(statement.init, shape, model)
         if inside is not None:
-            check_start(init, inside, name.text, statement.init.span)
+            check_start(init, inside, statement)
     return Variable(node, init, name.span, inside)
 
 

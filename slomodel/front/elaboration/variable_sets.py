@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-from slomodel.errors import Span
+from slomodel.errors import Mark, Span
 from slomodel.front.elaboration.arguments import axis_of, check_kind, match, signature
 from slomodel.front.elaboration.definitions import holds_everywhere
 from slomodel.front.elaboration.errors import error, shape_error, suggestion
@@ -198,7 +198,7 @@ def _round(
     return DeclaredSet(kind, "", radius=radius, center=center)
 
 
-def check_start(init: Init, inside: DeclaredSet, name: str, span: Span) -> None:
+def check_start(init: Init, inside: DeclaredSet, statement: VarDecl) -> None:
     """Check that a number as the start lies between ends that are numbers."""
     if init.kind not in ("number", "zeros", "ones") or inside.kind not in ("open_box", "box"):
         return
@@ -207,6 +207,11 @@ def check_start(init: Init, inside: DeclaredSet, name: str, span: Span) -> None:
     high = inside.high.value if isinstance(inside.high, ir.Const) else math.inf
     fits = low < start < high if inside.is_open else low <= start <= high
     if not fits:
-        message = f"the start is outside the set `{name} {inside.text}`"
+        assert statement.init is not None
+        span, name = statement.init.span, statement.name
+        message = f"the start is outside the set `{name.text} {inside.text}`"
         remedy = "write a number inside, or leave `init` out for a random point of the set"
-        raise error("E321", message, span, remedy)
+        if span.start >= statement.span.end:
+            message += ": `init` applies to all names since the last one"
+            remedy = f"write `{name.text} {inside.text} init …` with a start of its own"
+        raise error("E321", message, span, remedy, marks=(Mark(name.span),))

@@ -9,7 +9,7 @@ from slomodel.functions.activations import sigmoid
 from slomodel.ir import build
 from slomodel.ir.dims import Shape
 from slomodel.ir.expr import Const, Expr
-from slomodel.model.open_sets.open_set_map import Array, BoxEnds, FreeShape, first_element
+from slomodel.model.open_sets.open_set_map import EDGE, Array, BoxEnds, FreeShape, first_element
 from slomodel.problem import DeclaredSet
 
 
@@ -49,6 +49,10 @@ class OpenBox:
         if above is None:
             return x.copy() if below is None else np.asarray(below)
         return np.asarray(above if below is None else above - below)
+
+    def near_edge(self, u: Array, declared: DeclaredSet) -> bool:
+        bounded = declared.low is not None and declared.high is not None
+        return bounded and bool((np.abs(u) > -np.log(EDGE)).any())
 
     def at_number(self, number: float, shape: tuple[int, ...], declared: DeclaredSet) -> Array:
         return np.full(shape, number)

@@ -9,7 +9,14 @@ from slomodel.functions.elementary import sech2
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, Shape, literal, named
 from slomodel.ir.expr import Affine, Const, Expr, Lookup
-from slomodel.model.open_sets.open_set_map import EQUAL, Array, BoxEnds, FreeShape, first_element
+from slomodel.model.open_sets.open_set_map import (
+    EDGE,
+    EQUAL,
+    Array,
+    BoxEnds,
+    FreeShape,
+    first_element,
+)
 from slomodel.problem import DeclaredSet, TupleCount
 
 
@@ -36,6 +43,9 @@ class CholeskyFactor:
 
     def free(self, x: Array, declared: DeclaredSet, ends: BoxEnds) -> Array:
         return np.concatenate([np.log(np.diag(x)), x[np.tril_indices(len(x), -1)]])
+
+    def near_edge(self, u: Array, declared: DeclaredSet) -> bool:
+        return False
 
     def at_number(self, number: float, shape: tuple[int, ...], declared: DeclaredSet) -> Array:
         return number * np.eye(shape[0])
@@ -81,6 +91,9 @@ class Correlation:
         left = np.sqrt(np.cumsum((factor**2)[:, ::-1], axis=1)[:, ::-1])
         below = np.tril_indices(len(x), -1)
         return np.asarray(np.arctanh(factor[below] / left[below]))
+
+    def near_edge(self, u: Array, declared: DeclaredSet) -> bool:
+        return bool((np.abs(u) > np.arctanh(1.0 - EDGE)).any())
 
     def at_number(self, number: float, shape: tuple[int, ...], declared: DeclaredSet) -> Array:
         return number * np.eye(shape[0])

@@ -23,6 +23,8 @@ Array = NDArray[np.float64]
 
 # Tolerance on the equations of a set for a given point: sums of 1, symmetry, diagonals of 1.
 EQUAL = 1e-8
+# Distance from the edge of a set, relative to its width, at which the end of a run is remarked.
+EDGE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,13 @@ class OpenSetMap(Protocol):
 
     def free(self, x: Array, declared: DeclaredSet, ends: BoxEnds) -> Array:
         """The u for which x(u) is x, a point of the set."""
+        ...
+
+    def near_edge(self, u: Array, declared: DeclaredSet) -> bool:
+        """Whether x(u) is within `EDGE` of the edge of a bounded set, relative to its width.
+
+        There x(u) hardly depends on u, so that gradients in u are small whatever the objective.
+        """
         ...
 
     def at_number(self, number: float, shape: tuple[int, ...], declared: DeclaredSet) -> Array:

@@ -10,6 +10,7 @@ from slomodel.ir import build
 from slomodel.ir.dims import Dim, Shape, literal
 from slomodel.ir.expr import Affine, Expr
 from slomodel.model.open_sets.open_set_map import (
+    EDGE,
     EQUAL,
     Array,
     BoxEnds,
@@ -43,6 +44,13 @@ class OpenSimplex:
     def free(self, x: Array, declared: DeclaredSet, ends: BoxEnds) -> Array:
         logs = np.moveaxis(np.log(x), declared.axis, 0)
         return np.moveaxis(logs[:-1] - logs[-1], 0, declared.axis)
+
+    def near_edge(self, u: Array, declared: DeclaredSet) -> bool:
+        if not u.size:
+            return False
+        largest = np.maximum(u.max(axis=declared.axis), 0.0)
+        least = np.minimum(u.min(axis=declared.axis), 0.0)
+        return bool((largest - least > -np.log(EDGE)).any())
 
     def at_number(self, number: float, shape: tuple[int, ...], declared: DeclaredSet) -> Array:
         return np.full(shape, 1.0 / shape[declared.axis] if shape[declared.axis] else 0.0)
@@ -80,6 +88,9 @@ class Ordered:
         along = np.moveaxis(x, declared.axis, 0)
         steps = np.log(np.diff(along, axis=0))
         return np.moveaxis(np.concatenate([along[:1], steps]), 0, declared.axis)
+
+    def near_edge(self, u: Array, declared: DeclaredSet) -> bool:
+        return False
 
     def at_number(self, number: float, shape: tuple[int, ...], declared: DeclaredSet) -> Array:
         return np.asarray(number + np.indices(shape, dtype=np.float64)[declared.axis])
