@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 DECLARED = """dim m, n
 data A[m, n], B[n, n] symmetric, y[m], s = 2
-var x[n], W[m, n], c
+var x[n] in (-9, s + 9), W[m, n], c
 fn f(t) = t^2 / (1 + t^2)
 """
 

@@ -56,6 +56,7 @@ def facts(problem: Problem, binding: Binding) -> dict[str, object]:
         "objective": problem.objective_name,
         "dims": {dim.name: binding.sizes.get(dim.name) for dim in problem.dims},
         "variables": shapes,
+        "sets": {v.name: v.set.text for v in problem.variables if v.set is not None},
         "data": {d.name: _known(d.shape, binding.sizes) for d in problem.data},
         "missing": list(binding.missing),
         "n": None if binding.unsized else sum(map(math.prod, counts)),
