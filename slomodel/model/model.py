@@ -409,7 +409,8 @@ def compile(
     - `strict`: a kink is an error instead of a NonsmoothWarning.
     - `rewrites`: the passes that save work: all, none, or those named; `explain()` lists them.
     - `bounds`: closed intervals of variables of a SymPy expression, `{x: (0, 1), y: (0, None)}`.
-      Other symbols that are assumed positive or negative are in open half-lines.
+      Other symbols that are assumed positive or negative are in open half-lines, nonnegative and
+      nonpositive ones in closed half-lines.
     - `labels`: for data declared with `labels`, lists of texts by dim, in place of those that the
       data hold.
 

@@ -34,6 +34,15 @@ def test_assumptions_are_open_half_lines() -> None:
     assert found == {"X": positive, "n": ("open_box", "< 0"), "q": None, "s": positive}
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_run_ends_on_a_closed_half_line(sign: int) -> None:
+    z = sp.Symbol("z", nonnegative=True) if sign > 0 else sp.Symbol("z", nonpositive=True)
+    model = slomodel.compile((z - 1) ** 2 + s - sp.log(s), backend="numpy")
+    assert model.explain().count("z scalar >= 0" if sign > 0 else "z scalar <= 0") == 1
+    found = model.solve().variables
+    assert [found["z"], found["s"]] == pytest.approx([max(sign, 0), 1], abs=1e-5)
+
+
 def test_a_run_ends_inside() -> None:
     model = slomodel.compile(TERMS, backend="numpy")
     assert pickle.loads(pickle.dumps(model)).unconstrained.n == 7

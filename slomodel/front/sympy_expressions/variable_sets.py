@@ -27,7 +27,7 @@ def variable_of(node: Input, symbol: sp.Basic | None, bounds: Bounds) -> Variabl
 
 
 def _assumed(symbol: sp.Basic | None) -> DeclaredSet | None:
-    """The set of a symbol that is assumed positive or negative."""
+    """The set of a symbol that is assumed positive, negative, nonnegative or nonpositive."""
     if not isinstance(symbol, (sp.Symbol, sp.IndexedBase)):
         return None
     zero = build.const(0.0)
@@ -35,6 +35,10 @@ def _assumed(symbol: sp.Basic | None) -> DeclaredSet | None:
         return DeclaredSet("open_box", "> 0", low=zero)
     if symbol.is_negative:
         return DeclaredSet("open_box", "< 0", high=zero)
+    if symbol.is_nonnegative:
+        return DeclaredSet("box", ">= 0", low=zero)
+    if symbol.is_nonpositive:
+        return DeclaredSet("box", "<= 0", high=zero)
     return None
 
 
