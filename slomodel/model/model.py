@@ -208,15 +208,12 @@ class Model(Evaluating):
             checked, _ = RunOptions.of({**run_options, "sense": sense})
             return from_starts(run, self.x0, Starts(starts, workers, checked, progress), alone)
         inner = self.unconstrained
-        first = None if x0 is None else self._first(x0, "x0")
-        if resume is None and first is None:
-            first = self._first(self.x0(seed), "the start")
         from slomodel.model.proofs import Prover
 
         with limited(threads):
             solution = solve(
                 inner._objective(),
-                first,
+                self._first(x0, seed, resume is None),
                 method=method,
                 sense=sense,
                 callback=callback,
@@ -246,16 +243,18 @@ class Model(Evaluating):
             self.n, self._function, compiled.derivatives, smooth, compiled.precision
         )
 
-    def _first(self, x0: Point | Solution, what: str) -> Vector:
-        """The start of the solver, in unconstrained variables."""
-        first = start_point(x0, self._vectors)
+    def _first(self, x0: Point | Solution | None, seed: int, drawn: bool) -> Vector | None:
+        """The start of the solver, in unconstrained variables; if not given, it may be drawn."""
+        if x0 is None and not drawn:
+            return None
+        first = self.x0(seed) if x0 is None else start_point(x0, self._vectors)
         if self._coordinates is None:
             return first
         if isinstance(x0, Solution) and x0.unconstrained is not None:
             u = x0.unconstrained
             if u.shape == (self.unconstrained.n,):
                 return u
-        return self._coordinates.to_free(first, what)
+        return self._coordinates.to_free(first, "the start" if x0 is None else "x0")
 
     def source(self, target: str = "auto") -> str:
         """Source of a standalone module with `value(x, data)`, `gradient`, … (see its docstring).
