@@ -29,6 +29,7 @@ class LBFGS:
         self._eps = eps
         self.memory = memory
         self.count = 0
+        self.learned = 0
         self.gamma = 0.0
         self._delta_bar = delta_bar
         self._first = 0
@@ -84,6 +85,7 @@ class LBFGS:
         self._D[k] = sy
         self.gamma = gamma
         self.count = k + 1
+        self.learned += 1
 
     def _drop_oldest(self) -> None:
         self._Rinv[:-1, :-1] = self._Rinv[1:, 1:].copy()

@@ -7,9 +7,12 @@ import numpy as np
 from slomodel.solve.directions.direction import SecantPair
 from slomodel.solve.directions.lbfgs import LBFGS
 from slomodel.solve.norms import Vector, ratio
-from slomodel.solve.sets.convex_set import Face
+from slomodel.solve.sets.convex_set import Coordinates, Face, Mask
 from slomodel.solve.subroutine import Iterate
 
+# A product of rows over the free elements is the difference of two sums if it is at least this
+# fraction of the sum over all elements, so that few digits cancel.
+RESOLVED = 1e-6
 # Pairs kept: as many as unknowns, within these bounds.
 FEWEST, MOST = 5, 20
 # The curvature of the identity's part is at least this fraction of θ.
@@ -33,9 +36,9 @@ class LimitedMemory:
         self._pairs = LBFGS(n, first, max(FEWEST, min(n, MOST)), eps=eps)
         self._first = first
         self._theta = 1.0
-        self._W = np.empty((0, n))
-        self._M: Vector = np.empty((0, 0))
+        self._products = RowProducts(self._pairs.memory)
         self._Minv: Vector = np.empty((0, 0))
+        self._M: Vector = np.empty((0, 0))
         self._shift: Vector | None = None
 
     def begin(self, at: Iterate, shift: Vector | None) -> bool:
@@ -44,16 +47,14 @@ class LimitedMemory:
         if not pairs.count:
             self._theta = ratio(at.gnorm, self._first) or 1.0
             return True
-        S, Y = pairs.pairs
-        m = len(S)
         theta = self._theta = 1.0 / pairs.gamma
-        SY = S @ Y.T
-        self._W = np.concatenate([Y, theta * S])
+        SS, SY, _ = self._products.of(pairs.count)
+        m = len(SS)
         Minv = np.zeros((2 * m, 2 * m))
         Minv[m:, :m] = np.tril(SY, -1)
         Minv[:m, m:] = Minv[m:, :m].T
         Minv[range(m), range(m)] = -np.diag(SY)
-        Minv[m:, m:] = theta * (S @ S.T)
+        Minv[m:, m:] = theta * SS
         try:
             self._Minv, self._M = Minv, np.linalg.inv(Minv).astype(np.float64)
         except np.linalg.LinAlgError:
@@ -62,11 +63,23 @@ class LimitedMemory:
 
     def product(self, s: Vector) -> Vector:
         Bs: Vector = self._theta * s
-        if len(self._W):
-            Bs -= (self._M @ (self._W @ s)) @ self._W
+        if self._pairs.count:
+            S, Y = self._pairs.pairs
+            Bs -= self._combined(self._M @ self._times(S, Y, s), S, Y)
         if self._shift is not None:
             Bs -= self._shift * s
         return Bs
+
+    def _times(self, S: Vector, Y: Vector, v: Vector) -> Vector:
+        """W v for v (n,)."""
+        return np.concatenate([Y @ v, self._theta * (S @ v)])
+
+    def _combined(self, c: Vector, S: Vector, Y: Vector) -> Vector:
+        """Wᵀ c for c (2m,)."""
+        m = len(S)
+        out: Vector = c[:m] @ Y
+        out += (self._theta * c[m:]) @ S
+        return out
 
     def solve(self, face: Face, r: Vector) -> Vector:
         """Exact. With Z = QW/δ, δ = θ + shift − Λ: −(Qr/δ + Zᵀ(M⁻¹ − WᵀZ)⁻¹Z r)."""
@@ -75,11 +88,69 @@ class LimitedMemory:
             added = (0.0 if one is None else one for one in (face.shift, self._shift))
             inverse = 1.0 / np.maximum(self._theta + next(added) - next(added), LEAST * self._theta)
         d: Vector = face.project(r) * -inverse
-        if len(self._W):
-            W = face.project(self._W)
-            inner = self._Minv - (W * inverse) @ W.T
-            d += np.linalg.solve(inner, W @ d) @ W * inverse
+        if not self._pairs.count:
+            return d
+        S, Y = self._pairs.pairs
+        if isinstance(face, Coordinates):
+            WW = self._products.over(face.free, S, Y, self._theta) / self._theta
+            c: Vector = np.linalg.solve(self._Minv - WW, self._times(S, Y, d)).astype(np.float64)
+            return d + face.project(self._combined(c, S, Y)) * inverse
+        S, Y = face.project(S), face.project(Y)
+        W = np.concatenate([Y, self._theta * S])
+        c = np.linalg.solve(self._Minv - (W * inverse) @ W.T, W @ d).astype(np.float64)
+        d += c @ W * inverse
         return d
 
     def learn(self, pair: SecantPair) -> None:
+        before = self._pairs.learned
         self._pairs.learn(pair)
+        if self._pairs.learned > before:
+            self._products.add(*self._pairs.pairs)
+
+
+class RowProducts:
+    """The products SSᵀ, SYᵀ and YYᵀ (m, m) of the pairs, of which each new one adds a row."""
+
+    def __init__(self, memory: int) -> None:
+        self._SS, self._SY, self._YY = (np.zeros((memory, memory)) for _ in range(3))
+        self._count = 0
+
+    def of(self, m: int) -> tuple[Vector, Vector, Vector]:
+        return self._SS[:m, :m], self._SY[:m, :m], self._YY[:m, :m]
+
+    def add(self, S: Vector, Y: Vector) -> None:
+        """Update with the last rows of S and Y (m, n); the oldest pair may have been dropped."""
+        last = len(S) - 1
+        dropped, self._count = len(S) == self._count, len(S)
+        if dropped:
+            for products in (self._SS, self._SY, self._YY):
+                products[:-1, :-1] = products[1:, 1:].copy()
+        s, y = S[last], Y[last]
+        self._SS[last, : last + 1] = self._SS[: last + 1, last] = S @ s
+        self._YY[last, : last + 1] = self._YY[: last + 1, last] = Y @ y
+        self._SY[last, : last + 1] = Y @ s
+        self._SY[: last + 1, last] = S @ y
+
+    def over(self, free: Mask, S: Vector, Y: Vector, theta: float) -> Vector:
+        """WWᵀ (2m, 2m) over the free elements alone, W the rows Y and θS."""
+        m = len(S)
+        held = np.flatnonzero(~free)
+        SS, SY, YY = self.of(m)
+        if 2 * len(held) < len(free):
+            s, y = S[:, held], Y[:, held]
+            less = SS - s @ s.T, SY - s @ y.T, YY - y @ y.T
+            resolved = np.diag(less[0]) >= RESOLVED * np.diag(SS)
+            if resolved.all() and (np.diag(less[2]) >= RESOLVED * np.diag(YY)).all():
+                return in_blocks(*less, theta)
+        s, y = S[:, free], Y[:, free]
+        return in_blocks(s @ s.T, s @ y.T, y @ y.T, theta)
+
+
+def in_blocks(SS: Vector, SY: Vector, YY: Vector, theta: float) -> Vector:
+    """[[YYᵀ, θYSᵀ], [θSYᵀ, θ²SSᵀ]] (2m, 2m)."""
+    m = len(SS)
+    WW = np.empty((2 * m, 2 * m))
+    WW[:m, :m], WW[m:, m:] = YY, theta * theta * SS
+    WW[m:, :m] = theta * SY
+    WW[:m, m:] = WW[m:, :m].T
+    return WW

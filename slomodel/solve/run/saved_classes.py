@@ -34,7 +34,7 @@ from slomodel.solve.methods.std_armijo import StdArmijoRun
 from slomodel.solve.methods.step_rules import FreeRun
 from slomodel.solve.quadratics.dense import Damped, DenseHessian
 from slomodel.solve.quadratics.hessian import HessianProducts
-from slomodel.solve.quadratics.limited_memory import LimitedMemory
+from slomodel.solve.quadratics.limited_memory import LimitedMemory, RowProducts
 from slomodel.solve.run.history import EpochLog, EpochRecord
 from slomodel.solve.run.run_state import RunState
 from slomodel.solve.run.saddle_escape import SaddleWatch
@@ -177,6 +177,7 @@ _TABLE = (
     SavedClass(Ray, "Ray"),
     # Quadratic models.
     SavedClass(LimitedMemory, "LimitedMemory"),
+    SavedClass(RowProducts, "RowProducts"),
     SavedClass(HessianProducts, "HessianProducts"),
     SavedClass(DenseHessian, "DenseHessian"),
     SavedClass(Damped, "Damped"),
