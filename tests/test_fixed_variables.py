@@ -8,9 +8,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import sympy as sp
+from numpy.typing import ArrayLike
 
 import slomodel
-from slomodel.errors import SlomodelError
+from slomodel.errors import DomainError, SlomodelError
 
 TEXT = """
 dim  n = 3
@@ -73,6 +74,23 @@ def test_elements_of_a_vector_of_numbers() -> None:
     assert held.value(point[kept]) == pytest.approx(own.value(point), rel=1e-14)
     np.testing.assert_allclose(held.gradient(point[kept]), own.gradient(point)[kept], rtol=1e-13)
     assert held.bounds(point[kept], 0.1).L1 <= own.bounds(point, 0.1).L1
+
+
+@pytest.mark.parametrize(
+    ("text", "inside", "outside"),
+    [
+        ("x[2] in [0, 1]", [0, 1], [0, 1.1]),
+        ("x[2] in simplex", [0.3, 0.7], [0.3, 0.6]),
+        ("x[2] in ball(2)", [1.2, 1.6], [2, 1]),
+        ("x[2, 2] in psd", [[1, 1], [1, 1]], [[1, 2], [2, 1]]),
+        ("x[2] in ordered", [0, 1], [1, 1]),
+    ],
+)
+def test_values_are_in_their_sets(text: str, inside: ArrayLike, outside: ArrayLike) -> None:
+    own = slomodel.compile(f"var {text}, a init 1 minimize sumsq(x - a)", backend="numpy")
+    assert own.fix(x=inside).n == 1
+    with pytest.raises(DomainError, match=r"E321.*the value is outside the set `x in"):
+        own.fix(x=outside)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,9 @@ from slomodel.solve.sets.positive_semidefinite import PositiveSemidefinite
 from slomodel.solve.sets.product import ProductSet, SetPart
 from slomodel.solve.sets.simplex import Simplex
 from slomodel.solve.sets.sphere import Sphere
+
+# Tolerance on the distance of a given value from its set, relative to its norm.
+ROUNDED = 1e-8
 
 Shape = tuple[int, ...]
 Number = Callable[[Expr | None, float], Vector]
@@ -119,6 +122,18 @@ _BUILD: Mapping[SetKind, Callable[[DeclaredSet, Shape, Number], Set]] = {
     "sphere": _sphere,
     "psd": _psd,
 }
+
+
+def check_value(problem: Problem, binding: Binding, name: str, value: Vector) -> None:
+    """Raise DomainError for a value of a variable outside its closed set."""
+    one = next(variable for variable in problem.variables if variable.name == name)
+    where = closed_set(replace(problem, variables=(one,)), binding)
+    flat = value.ravel()
+    slack = ROUNDED * max(1.0, float(np.linalg.norm(flat)))
+    if where is None or one.set is None or where.contains(flat, slack):
+        return
+    message = f"the value is outside the set `{name} {one.set.text}`"
+    raise DomainError(Diagnostic("E321", message, one.span, help="give a point inside"))
 
 
 def moved_inside(problem: Problem, binding: Binding, x: Vector) -> Vector:

@@ -25,7 +25,7 @@ from slomodel.front.nonfinite import nonfinite_origin
 from slomodel.front.source import Recipe, recipe_of
 from slomodel.ir.dims import show_shape
 from slomodel.ir.show import show
-from slomodel.model.closed_sets import for_scipy
+from slomodel.model.closed_sets import check_value, for_scipy
 from slomodel.model.evaluation import Evaluating
 from slomodel.model.multistart import Starts, from_starts
 from slomodel.model.objective import CompiledObjective, start_point
@@ -100,6 +100,7 @@ class Model(Evaluating):
             raise DomainError(Diagnostic("E604", message, help="model.value(x) evaluates a point"))
         change = self._plans.change
         for name, array in arrays.items():
+            check_value(self._problem, self._binding, name, array)
             if change is not None:
                 change.check(name, array, self._binding)
         fixed = (*self._recipe.fixed, *arrays)
@@ -341,7 +342,8 @@ class Model(Evaluating):
         For a model with closed sets there are `bounds`, and `constraints` if bounds do not suffice;
         of the methods that take them trust-constr alone uses `hessp`. For a model to be maximised
         they are negated. SciPy warns that L-BFGS-B, BFGS and CG do not use `hessp`: pass `fun`,
-        `jac` and `bounds` alone to those.
+        `jac` and `bounds` alone to those. SciPy does not keep x in open sets: use
+        `model.unconstrained.scipy()`.
         """
         sign = -1.0 if self._problem.sense == "maximize" else 1.0
         return {
