@@ -387,3 +387,15 @@ def test_a_number_that_is_not_finite_is_traced_to_its_step(target: str) -> None:
     assert found is not None
     assert found.startswith("log of -0.902")
     assert "is nan at step 3 of a recurrence, in `log(h[t-1])` (line 1)" in found
+
+
+def test_a_step_has_stable_forms() -> None:
+    text = """dim T  data y[T]  var a
+    let h[t in T] = log(exp(y[t]) + exp(h[t-1]))  first a
+    minimize h[T-1]"""
+    y = np.array([0.0, 800.0, 790.0])
+    for target in ("numpy", "c"):
+        f, g = slomodel.compile(text, data={"y": y}, backend=target).value_and_gradient([795.0])
+        shifted = np.exp(np.array([795.0, 800.0, 790.0]) - 800.0)
+        assert f == pytest.approx(800.0 + np.log(shifted.sum()), rel=1e-14)
+        assert g[0] == pytest.approx(shifted[0] / shifted.sum(), rel=1e-12)

@@ -61,6 +61,7 @@ from slomodel.ir.recur import Reading, SlicesOf
 from slomodel.ir.stepwise import Steps, one_step
 from slomodel.ir.walk import substitute
 from slomodel.problem import Check
+from slomodel.rewrite.stable import stable
 
 _CODE = "E227"
 NotExpression = Slice | NoneLiteral | Compare | BoolOp | Not | String
@@ -290,7 +291,8 @@ def _body(state: _State, states: Sequence[_State], readings: dict[Graph, Reading
             message = f"an element is a number without `first`, and this is {show(value)}"
         found_at = marks(operand(state.body, value))
         raise shape_error(_CODE, message, state.body.span, marks=found_at)
-    root = _laid_out(value, (state.time, *state.later), state.axes)
+    # Before what does not depend on the states is cut off: a form may contain both.
+    root = stable(_laid_out(value, (state.time, *state.later), state.axes))
     steps = Steps()
     inside: dict[Graph, Graph] = {}
     for array, (number, lag) in found.items():
