@@ -67,9 +67,9 @@ class Loop:
     updates: tuple[Update, ...]
 
     def is_assigned(self, state: int, covered: Dim) -> bool:
-        """Whether one update alone writes a state, past the first `covered` places.
+        """Whether each place of a state past the first `covered` ones is written once.
 
-        Then every place is written once, if the update starts there.
+        That is so if one update alone writes there, at its own step.
         """
         own = [update for update in self.updates if update.state == state]
-        return len(own) == 1 and own[0].start + own[0].shift == covered
+        return len(own) == 1 and own[0].shift == Dim() and own[0].start == covered

@@ -31,8 +31,14 @@ def scan(factor: Expr, term: Expr, axis: int) -> Expr:
 
 def backward_scan(factor: Expr, term: Expr, axis: int) -> Expr:
     """`y[i] = factor[i + 1] * y[i + 1] + term[i]` along an axis, backwards: adjoint of `scan`."""
-    turned = scan(flipped(shifted(factor, axis, -1), axis), flipped(term, axis), axis)
-    return flipped(turned, axis)
+    # Ones stay ones, by which targets recognise cumulative sums: the first factor is not used.
+    moved = factor if factor is ones_like(factor) else flipped(shifted(factor, axis, -1), axis)
+    return flipped(scan(moved, flipped(term, axis), axis), axis)
+
+
+def ones_like(operand: Expr) -> Expr:
+    """An array of ones of the shape of another."""
+    return broadcast(Const(1.0), (), operand.shape)
 
 
 def flipped(operand: Expr, axis: int) -> Expr:

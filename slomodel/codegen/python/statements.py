@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from slomodel.codegen.lower import Blocks
-from slomodel.codegen.program import Form, Step, is_slice
+from slomodel.codegen.program import Form, Step, form_of, is_slice
 from slomodel.codegen.python.names import GeneratedNames
 from slomodel.codegen.python.recurrences import recurrence_lines
 from slomodel.codegen.python.views import flat_positions, slice_view
@@ -242,6 +242,9 @@ def scan_lines(step: Step, scope: GeneratedNames) -> list[str]:
     """A loop along the axis: over numbers, or over slices where there are further axes."""
     node = step.node
     assert isinstance(node, Scan)
+    if form_of(node.operands[0]) is Form.ONES:
+        source, target = scope.ref(node.operands[1]), scope.ref(node)
+        return [f"np.cumsum({source}, axis={node.axis}, out={target})"]
     texts = [scope.ref(one) for one in (*node.operands, node)]
     if node.rank == 1:
         factor, term, target = texts

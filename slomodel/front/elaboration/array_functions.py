@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from slomodel.front.elaboration.arguments import ArrayCall
 from slomodel.front.elaboration.contraction import contract, total
+from slomodel.front.elaboration.cumulative import cumulative
 from slomodel.front.elaboration.errors import StatementError, error
 from slomodel.front.elaboration.index_sets import size_product
 from slomodel.front.elaboration.reductions import reduced, require_nonempty, softened
@@ -109,6 +110,20 @@ def _reduced(call: ArrayCall) -> Value:
 def _softmax(call: ArrayCall) -> Value:
     _need_array(call)
     return softened(call.x, call.one_axis(), call.scope.model, call.span)
+
+
+@_entry("cumlogsumexp(x, axis=None)", "x", meaning="logsumexp of the elements up to each")
+@_entry("cumprod(x, axis=None)", "x", meaning="product of the elements up to each")
+@_entry("cumsum(x, axis=None)", "x", meaning="sum of the elements up to each, along one axis")
+def _cumulative(call: ArrayCall) -> Value:
+    _need_array(call)
+    axes = call.axes()
+    if len(axes) != 1:
+        message = f"`{call.name}` runs along one axis"
+        raise error("E208", message, call.span, f"write `{call.name}(…, axis=0)`")
+    if call.name != "cumsum":
+        require_nonempty(call.name, call.scope.model, [call.x.dims[axes[0]]], call.span)
+    return replace(call.x, expr=cumulative(call.name, call.x.expr, len(call.x.labels) + axes[0]))
 
 
 @_entry("sumsq(x)", "x", meaning="sum of the squares of all elements")
