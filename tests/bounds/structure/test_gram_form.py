@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 from bounds.fuzz import cases
+from marks import only
 
 import slomodel
 from slomodel import functions as fn
@@ -66,7 +67,7 @@ def model(text, n, m, seed, conditioning=1.0):
     return slomodel.compile(head(text), data=used), rng.standard_normal(n)
 
 
-@pytest.mark.parametrize("conditioning", [1.0, 1e6])
+@pytest.mark.parametrize("conditioning", only(1e6, [1.0, 1e6]))
 @pytest.mark.parametrize("name", EVERYWHERE)
 def test_there_are_bounds_where_a_function_is_smooth(name, conditioning):
     for n, m, radii in ((2, 5, (10.0,)), (8, 30, (1e-3, 0.1, 1.0, 10.0))):
