@@ -42,6 +42,11 @@ class Layout:
         """The data given by the caller."""
         return tuple(node for node in self.data if node not in self.prepared)
 
+    def note(self, node: Input) -> str:
+        """Name and shape of data, and what its numbers are where a model says it otherwise."""
+        counted = {"one_based", "labels"} & self.attributes.get(node, frozenset())
+        return described(node) + (", positions from 0 here" if counted else "")
+
     def constants(self) -> list[str]:
         """Lines that name the start of each variable in x and the length of x."""
         lines, start = [], "0"

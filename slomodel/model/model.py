@@ -264,7 +264,7 @@ class Model(Evaluating):
         """
         if target == "graph":
             return show(self._problem.objective, *self._plans.written.gradient) + "\n"
-        self._binding.require_sizes()
+        self._binding.require_counts()
         compiled = self._compiled
         if target not in ("auto", compiled.target.name):
             compiled = self._plans.compiled(self._binding, target_of(target))

@@ -136,8 +136,11 @@ class Plans:
         nodes = [declaration.node for declaration in problem.data]
         defaults = {d.node: value for d in problem.data if (value := _default(d)) is not None}
         own = (problem.name, derivatives, nodes, sizes, target)
-        whole = {d.node: frozenset({"whole"}) for d in problem.data if d.is_whole}
-        attributes = {d.node: d.attributes for d in problem.data if d.attributes} | whole
+        attributes = {
+            d.node: d.attributes | ({"whole"} if d.is_whole else set())
+            for d in problem.data
+            if d.attributes or d.is_whole
+        }
         return Compiled(*own, self._precision, defaults, made, attributes)
 
     def latest(self, binding: Binding, target: Target) -> Compiled:

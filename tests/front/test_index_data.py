@@ -198,3 +198,56 @@ def test_a_mixed_logit_is_bounded_near_the_truth() -> None:
     found = model.bounds(centre, 0.1)
     seen = np.linalg.eigvalsh(model.hessian(centre))[-1]
     assert seen <= found.L1 <= 1.2 * seen
+
+
+def test_data_at_random_keep_computed_indices_inside() -> None:
+    text = "dim N, G data g[N] in G, k[N] whole var a[G], b[N] "
+    text += "minimize sum(a[g[i] + 1] for i in N) + sum(b[k[i]] for i in N)"
+    problem = elaborate(parse(SourceText(text)), SourceText(text))
+    drawn = random_data(problem, {}, {"N": 20, "G": 4}, np.random.default_rng(0))
+    slomodel.compile(text, data=drawn, dims={"G": 4})
+
+
+def test_the_size_that_positions_require_is_offered() -> None:
+    text = "dim N, G data g[N] in G one_based var a[G] minimize sumsq(a[g])"
+    model = slomodel.compile(text, data={"g": [1, 7]})
+    with pytest.raises(SlomodelError, match=r"dims={'G': 7}") as caught:
+        model.x0()
+    assert caught.value.diagnostics[0].code == "E706"
+
+
+def test_positions_along_a_dim_less_a_number() -> None:
+    text = "dim N data g[N] in N - 3 var a[N] minimize sumsq(a[g])"
+    assert slomodel.compile(text, data={"g": np.zeros(4)}).value(np.full(4, 2.0)) == 16.0
+    with pytest.raises(SlomodelError) as caught:
+        slomodel.compile(text, data={"g": np.zeros(2)})
+    assert caught.value.diagnostics[0].code == "E315"
+
+
+def test_modules_take_positions_from_0_and_say_so() -> None:
+    text = "dim N, G data g[N] in G one_based var a[G] minimize sumsq(a[g])"
+    source = slomodel.compile(text, data={"g": [1, 2]}, dims={"G": 3}).source("numpy")
+    assert "g [N], positions from 0 here" in source
+    assert "g [N], positions from 0 here" in slomodel.compile(
+        text, data={"g": [1, 2]}, dims={"G": 3}
+    ).source("c")
+
+
+def test_attributes_after_a_default_are_refused_with_the_order() -> None:
+    text = "dim N, G data g[N] in G = 1 one_based, x[N] var a[G] minimize sum(a[g] .* x)"
+    with pytest.raises(SlomodelError, match="attributes stand before the default"):
+        slomodel.compile(text)
+    first = text.replace("= 1 one_based", "one_based = 1")
+    model = slomodel.compile(first, data={"x": [1.0, 2.0]}, dims={"G": 2})
+    assert model.gradient(np.ones(2)).tolist() == [3.0, 0.0]
+
+
+def test_no_groups_for_the_terms_that_there_are() -> None:
+    text = "dim N, G data g[N] whole, x[N] var a[G], s minimize s^2 + "
+    for reduced in (
+        "sum(x[i] * s for i in N if g[i] == k + 1)",
+        "max(x[i] for i in N if g[i] == k)",
+    ):
+        own = f"{text}sum({reduced} * a[k] for k in G)"
+        model = slomodel.compile(own, data={"g": [1, 1], "x": [1, 1]}, dims={"G": 0})
+        assert model.value(np.array([3.0])) == 9.0

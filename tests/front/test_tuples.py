@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -215,3 +217,19 @@ def test_lists_that_do_not_fit_are_refused() -> None:
     for counts in ([1e18, 1e300], [1e10, 0], [1e9, 1e9]):
         with pytest.raises(SlomodelError, match="tuples, more than fit"):
             slomodel.compile(text, data={"c": np.array(counts)})
+
+
+def test_source_of_lists_needs_the_data_and_is_for_their_number() -> None:
+    text = "dim n, T data c[n] whole, w[T] var y[T] "
+    text += "minimize sum(sum(w[t] * y[t] for t in range(c[i]))^2 for i in n)"
+    unbound = slomodel.compile(text, dims={"n": 2, "T": 3})
+    for target in ("numpy", "c"):
+        with pytest.raises(SlomodelError, match="the size of an index set") as caught:
+            unbound.source(target)
+        assert caught.value.diagnostics[0].code == "E706"
+    data = {"c": np.array([1.0, 3.0]), "w": np.ones(3)}
+    space: dict[str, Callable[..., Callable[..., float]]] = {}
+    exec(unbound.bind(**data).source("numpy"), space)
+    assert space["make_value"](data)(np.ones(3)) == 10.0
+    with pytest.raises(ValueError, match="has 3 tuples with these data, and this module is for 4"):
+        space["make_value"]({**data, "c": np.array([0.0, 3.0])})

@@ -263,7 +263,7 @@ def _header(name: str, units: Sequence[Unit], layout: Layout, numbers: Mapping[s
         "  c[1] the direction of hvp, c[2] where the gradient or the product goes, as x",
         f"  c[3] a workspace of {work} numbers, another one for each function",
         "  c[4] the addresses of gemm and gemv of a Fortran BLAS, then how many threads to use",
-        *(f"  c[{k + 5}] {described(node)}" for k, node in enumerate(layout.data)),
+        *(f"  c[{k + 5}] {layout.note(node)}" for k, node in enumerate(layout.data)),
         f"Sizes: {', '.join(f'{plain(dim)} = {size}' for dim, size in numbers.items()) or 'none'}.",
         "Compile with (-DVECTOR_MATH=0 without glibc 2.35)",
         f"  gcc {' '.join(FLAGS)}",

@@ -10,7 +10,13 @@ from slomodel.codegen.lower import lower
 from slomodel.codegen.program import Form, Program
 from slomodel.codegen.python.names import GeneratedNames
 from slomodel.codegen.python.numpy_target import NUMPY
-from slomodel.codegen.python.statements import TRIANGLE_SOURCE, Printer, indented, rule
+from slomodel.codegen.python.statements import (
+    LISTED_SOURCE,
+    TRIANGLE_SOURCE,
+    Printer,
+    indented,
+    rule,
+)
 from slomodel.codegen.schedule import schedule
 from slomodel.functions.cost import Sizes as Numbers
 from slomodel.ir.expr import Input
@@ -161,8 +167,10 @@ def preparation_lines(program: Program, layout: Layout) -> list[str]:
     ]
     body = [*reads, *scope.slots(), *scope.prelude, *steps, "return {", *indented(made, 1), "}"]
     factors = any(step.form is Form.TRIANGLE for step in program.steps)
+    lists = any(step.form is Form.LISTING for step in program.steps)
     return [
         *([TRIANGLE_SOURCE.strip("\n"), "", ""] if factors else []),
+        *([LISTED_SOURCE.strip("\n"), "", ""] if lists else []),
         '@np.errstate(all="ignore")',
         "def prepare(data):",
         '    """What is computed from the data once: tables of indices, factors of wide data."""',

@@ -92,7 +92,7 @@ def docstring(name: str, layout: Layout, target: str) -> str:
         "x holds the variables one after another, each in C order:",
         *(f"    {described(node)}" for node in layout.variables),
         "data maps these names to arrays:" if layout.given else "There is no data: pass {}.",
-        *(f"    {described(node)}" for node in layout.given),
+        *(f"    {layout.note(node)}" for node in layout.given),
         "",
         "`value(x, data)`, `gradient(x, data)`, `value_and_gradient(x, data)`, `hvp(x, v, data)`",
         "prepare everything anew at every call. For many calls with the same data make functions",

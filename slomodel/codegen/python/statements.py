@@ -297,8 +297,20 @@ def listing_lines(step: Step, scope: GeneratedNames) -> list[str]:
             text = f"np.searchsorted({values}, {scope.ref(node.operands[1])}, {side!r})"
         case _:
             assert_never(node.what)
-    return [f"np.copyto({scope.ref(node)}, {text})"]
+    return [f"np.copyto({scope.ref(node)}, {LISTED}({text}, {scope.ref(node)}))"]
 
+
+LISTED = "_listed"
+LISTED_SOURCE = '''
+def _listed(found, wanted):
+    """The tuples of an index set, of which there must be as many as this module is for."""
+    if found.shape != wanted.shape:
+        raise ValueError(
+            f"an index set has {len(found)} tuples with these data, and this module is for "
+            f"{len(wanted)}: generate it for such data"
+        )
+    return found
+'''
 
 LINES: dict[Form, Rule] = {
     Form.SUM: sum_lines,

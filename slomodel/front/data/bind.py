@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -33,7 +33,7 @@ class Binding:
 
     `missing` names the data without values, `unsized` the dims without a size, and `uncounted` the
     index sets whose number of tuples depends on missing data. `labels` are those of the dims that
-    data index by labels.
+    data index by labels, `needed` the least sizes that given positions require of unsized dims.
     """
 
     arrays: Mapping[str, Array]
@@ -42,6 +42,7 @@ class Binding:
     unsized: tuple[str, ...]
     uncounted: tuple[str, ...] = ()
     labels: Labels = field(default_factory=dict)
+    needed: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def has_all_sizes(self) -> bool:
@@ -52,7 +53,11 @@ class Binding:
         """Raise ShapeError while the size of a dim is unknown."""
         if self.unsized:
             names = ", ".join(f"`{name}`" for name in self.unsized)
-            remedy = f"give dims={{{self.unsized[0]!r}: 10}}, or data with such an axis"
+            first = self.unsized[0]
+            size = self.needed.get(first, 10)
+            remedy = f"give dims={{{first!r}: {size}}}, or data with such an axis"
+            if first in self.needed:
+                remedy += "; the positions in the data require at least this size"
             message = f"the size of dim {names} is not known"
             raise ShapeError(Diagnostic("E706", message, help=remedy))
 
@@ -64,6 +69,15 @@ class Binding:
             remedy = f"give compile data={{{first!r}: …}}, or make a model with bind({first}=…)"
             raise ShapeError(Diagnostic("E706", f"no values for data {listed}", help=remedy))
         self.require_sizes()
+
+    def require_counts(self) -> None:
+        """Raise ShapeError while a size, or the number of tuples in an index set, is unknown."""
+        self.require_sizes()
+        if self.uncounted and self.missing:
+            listed = ", ".join(f"`{one}`" for one in self.missing)
+            message = f"the size of an index set depends on data without values, {listed}"
+            remedy = f"give compile data={{{self.missing[0]!r}: …}}"
+            raise ShapeError(Diagnostic("E706", message, help=remedy))
 
 
 def bind(
@@ -111,7 +125,8 @@ def bind(
     uncounted = tuple(one.dim for one in problem.counts if one.dim not in sizes)
     _check_lookups(problem, arrays, sizes)
     _check_conditions(problem, arrays, sizes)
-    return Binding(arrays, sizes, missing, unsized, uncounted, named)
+    needed = _needed(problem, arrays, unsized)
+    return Binding(arrays, sizes, missing, unsized, uncounted, named, needed)
 
 
 def counted(problem: Problem, binding: Binding) -> Binding:
@@ -273,6 +288,21 @@ def _whole_numbers(
     }
 
 
+def _needed(
+    problem: Problem, arrays: Mapping[str, Array], unsized: Collection[str]
+) -> dict[str, int]:
+    """The least size of each unsized dim that the positions given along it require."""
+    found: dict[str, int] = {}
+    for one in problem.data:
+        name = None if one.domain is None else _single(one.domain)
+        if name in unsized and one.name in arrays and arrays[one.name].size:
+            assert name is not None
+            assert one.domain is not None
+            largest = int(arrays[one.name].max()) + 1 - one.first - one.domain.const
+            found[name] = max(found.get(name, 0), largest)
+    return found
+
+
 def _positions(declared: DataDeclaration, array: Array, sizes: Mapping[str, int]) -> Array:
     name = declared.name
     wrong = ~np.isfinite(array) | (array != np.floor(array))
@@ -283,7 +313,10 @@ def _positions(declared: DataDeclaration, array: Array, sizes: Mapping[str, int]
     if declared.domain is None or not _is_known(declared.domain, sizes):
         return array
     least = declared.first
-    size = declared.domain.size(sizes)
+    size = _number(declared.domain, sizes)
+    if size < 0:
+        message = f"`{name}` has positions along `{declared.domain}`, which is {size}"
+        raise _error("E315", message, declared.span, "give larger sizes")
     wrong = (array < least) | (array >= size + least)
     if bool(wrong.any()):
         place, value = _first(name, array, wrong)

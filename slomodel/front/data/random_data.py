@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from slomodel.errors import Diagnostic, DomainError, SlomodelError
 from slomodel.front.data.bind import bind
+from slomodel.functions import ge, land, lt
+from slomodel.ir import build
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Const
 from slomodel.ir.walk import inputs, postorder
@@ -76,12 +78,25 @@ def _drawn(
         if declared.default is not None and declared.name not in given:
             shape = concrete(declared.shape, sizes)
             fixed[declared.name] = np.full(shape, declared.default)
-    for check in problem.checks:
+    every = (*problem.checks, *_inside(problem, sizes))
+    for check in every:
         named = {node.name for node in inputs(check.condition)}
         own = [d for d in free if d.name in named]
-        before = [c for c in problem.checks[: problem.checks.index(check)] if _shares(c, named)]
+        before = [c for c in every[: every.index(check)] if _shares(c, named)]
         _satisfy([check, *before], own, {**fixed, **arrays}, arrays, sizes, rng)
     return arrays
+
+
+def _inside(problem: Problem, sizes: Mapping[str, int]) -> list[Check]:
+    """The conditions that indices computed from data stay inside their axes."""
+    found: list[Check] = []
+    for one in problem.lookups:
+        dims = [dim for node in postorder(one.table) for dim in node.shape]
+        if {name for dim in dims for name, _ in dim.terms} <= sizes.keys():
+            low = build.apply(ge, one.table, build.const(0.0))
+            high = build.apply(lt, one.table, build.const(float(one.size.size(sizes))))
+            found.append(Check(build.apply(land, low, high), one.text, one.span))
+    return found
 
 
 def _check_total(problem: Problem, sizes: Mapping[str, int]) -> None:
@@ -138,7 +153,7 @@ def _values(
     """Normal random numbers; with `constants`, random numbers around these."""
     shape = concrete(declared.shape, sizes)
     if declared.is_whole:
-        return _whole_values(declared, sizes, rng, shape)
+        return _whole_values(declared, sizes, rng, shape, spread=constants is None)
     if "mask" in declared.attributes:
         return rng.integers(0, 2, shape).astype(np.float64)
     if constants is None:
@@ -156,14 +171,20 @@ def _whole_values(
     sizes: Mapping[str, int],
     rng: np.random.Generator,
     shape: tuple[int, ...],
+    spread: bool,
 ) -> Array:
-    """Random positions along the axis into which index data point, or counts."""
+    """Random positions along the axis into which index data point, or counts.
+
+    They are smaller if not `spread`, since checks tend to hold for positions near 0.
+    """
     most = _MOST_DRAWN if declared.domain is None else declared.domain.size(sizes)
     if most < 1:
         return np.zeros(shape)  # refused at bind unless there are no elements
     if declared.has_labels:
         # Every label occurs, where there are enough elements.
         return (rng.permutation(math.prod(shape)) % most).reshape(shape).astype(np.float64)
+    if not spread:
+        most = int(rng.integers(1, most + 1))
     values = rng.integers(0, most, shape) + declared.first
     return values.astype(np.float64)
 

@@ -125,8 +125,10 @@ def rows_by_group(
     they all depend on one index.
     """
     (listed,) = union(positions.values())
-    groups, group = _numbered(positions, model)
-    key = read_at(group, positions).expr
+    outer = sorted(positions, key=lambda label: label.order)
+    groups = _combined(outer, model)
+    key = _number_of([positions[label] for label in outer], outer).expr
+    group = _number_of([Value(build.iota(label.dim), (label,)) for label in outer], outer)
     numbers = build.iota(groups.dim)
     first, end = (
         Value(build.listing(what, (key, numbers), groups.dim), (groups,))
@@ -144,18 +146,22 @@ def rows_by_group(
     return read_at(body, {listed: chosen}), combine(lt, place, counts), along
 
 
-def _numbered(labels: Collection[Label], model: Elaboration) -> tuple[Label, Value]:
-    """A label over all combinations of the values of labels, and the number of each of them."""
-    first, *more = sorted(labels, key=lambda label: label.order)
-    number_of_group = Value(build.iota(first.dim), (first,))
-    if not more:
-        return model.label("", first.dim), number_of_group
-    count = number_of(first.dim)
-    for label in more:
-        size, position = number_of(label.dim), Value(build.iota(label.dim), (label,))
-        number_of_group = combine(add, combine(mul, number_of_group, size), position)
-        count = combine(mul, count, size)
-    return model.tuple_label(count.expr), number_of_group
+def _combined(labels: Sequence[Label], model: Elaboration) -> Label:
+    """A label over all combinations of the values of labels."""
+    if len(labels) == 1:
+        return model.label("", labels[0].dim)
+    count = number(1.0)
+    for label in labels:
+        count = combine(mul, count, number_of(label.dim))
+    return model.tuple_label(count.expr)
+
+
+def _number_of(positions: Sequence[Value], labels: Sequence[Label]) -> Value:
+    """The number of a combination of positions of labels, in C order."""
+    found, *more = positions
+    for position, label in zip(more, labels[1:], strict=True):
+        found = combine(add, combine(mul, found, number_of(label.dim)), position)
+    return found
 
 
 def _along(axis: int, rank: int) -> Affine:

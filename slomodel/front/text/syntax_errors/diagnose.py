@@ -304,8 +304,8 @@ def _juxtaposed(f: Failure) -> Diagnostic | None:
         return None
     if "MULOP" not in f.accepts or f.previous is None:
         return None
-    if "_IN" in _types(f.level):
-        return messages.unexpected(f.span, "`,` or an operator", _found(f))
+    if "_IN" in _types(f.level) or f.text in ATTRIBUTES:
+        return messages.unexpected(f.span, "`,` or an operator", _found(f), hint(f))
     if f.open_brackets and re.match(r"\w+\s+\w+\s+in\b", f.rest_of_line):
         return messages.misspelt_for(f.span)
     return messages.missing_operator(f.span, _operand(f, f.previous), _right(f))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from slomodel.front.text.syntax import ATTRIBUTES
 from slomodel.front.text.syntax_errors.failure import Failure
 
 _MODULES = frozenset(
@@ -42,6 +43,8 @@ def hint(f: Failure) -> str:
         declared = _declaration(f, inner)
         if declared:
             return declared
+    if f.statement == "DATA" and "EQUAL" in types and f.text in ATTRIBUTES:
+        return f"attributes stand before the default: `{f.text} = …`"
     if f.found == "_IN":
         return "an index is bound after the term: `sum(x[i] for i in n)`"
     if f.found == "_FOR":
