@@ -70,7 +70,7 @@ class DeclaredSet:
 
     `low`, `high` and `center` have the variable's shape or none, and `axis` counts from 0. The
     numbers of a closed set are those of data; in an open one they may depend on variables declared
-    before.
+    before. `unbounded`: some elements of ends that are data are infinite.
     """
 
     kind: SetKind
@@ -81,6 +81,7 @@ class DeclaredSet:
     center: Expr | None = None
     axis: int = 0
     span: Span | None = None
+    unbounded: bool = False
 
     @property
     def is_open(self) -> bool:
@@ -125,7 +126,7 @@ class DataDeclaration:
     """A declared data array or scalar; optional at bind if it has a default or a file.
 
     `may_be_missing`: every use, if any, is below `masked`, so that the data may contain NaN.
-    `may_be_infinite`: every use is an end of a closed box, where ±inf stands for no bound.
+    `may_be_infinite`: every use is an end of a box, where ±inf stands for no bound.
     `values` are those of constant arrays that were written out in the objective. `domain` is the
     size of the axis into which index data point; with the attribute `one_based` their values count
     from 1.

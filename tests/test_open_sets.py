@@ -292,3 +292,34 @@ def test_a_saved_run_at_the_edge_is_a_start(tmp_path: Path) -> None:
     assert slomodel.load_solution(out).x == 1.0, first.output
     again = CliRunner().invoke(main, ["solve", str(file), "--max-iter", "2", "--x0", str(out)])
     assert "outside" not in again.output
+
+
+@pytest.mark.parametrize("backend", ["numpy", "numexpr", "c"])
+def test_ends_that_are_data_may_be_infinite(backend: str) -> None:
+    low = np.array([0.0, -np.inf, 1.0, -np.inf])
+    high = np.array([1.0, 2.0, np.inf, np.inf])
+    text = "dim n data lo[n], hi[n] var x[n] in (lo, hi) minimize sumsq(x - 3)"
+    model = slomodel.compile(text, data={"lo": low, "hi": high}, backend=backend)
+    free, u = model.unconstrained, U[:4]
+    x = np.array([expit(u[0]), 2 - np.exp(u[1]), 1 + np.exp(u[2]), u[3]])
+    np.testing.assert_allclose(model.from_unconstrained(u), x, rtol=1e-15)
+    np.testing.assert_allclose(model.to_unconstrained(x), u, rtol=1e-13)
+    slopes = np.array([x[0] * (1 - x[0]), x[1] - 2, x[2] - 1, 1])
+    np.testing.assert_allclose(free.gradient(u), 2 * (x - 3) * slopes, rtol=1e-13)
+    # Where the other forms overflow.
+    assert free.gradient([800, -800, -800, 800]) == pytest.approx([0, 0, 0, 1594])
+    found, sampled = free.bounds(u, 0.1), free.sample_bounds(u, 0.1, samples=20)
+    assert sampled.L1 <= found.L1 < 2 * sampled.L1
+    np.testing.assert_allclose(model.solve().x, [1, 2, 3, 3], atol=1e-5)
+    # Finite ends have the plain form, also after a bind.
+    other = model.bind(lo=np.zeros(4), hi=np.full(4, 4.0))
+    assert "where" not in other.unconstrained.source("graph")
+    np.testing.assert_allclose(other.solve().x, 3.0, atol=1e-5)
+
+
+def test_a_random_start_lies_between_ends_that_were_moved() -> None:
+    model = slomodel.compile("var a in [0, 1], b in (0, a) minimize (a - b)^2 + a - log(b)")
+    for seed in range(5):
+        start = model.unpack(model.x0(seed))
+        assert 0 < start["b"] < start["a"] < 1
+    assert model.solve().success

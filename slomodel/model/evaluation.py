@@ -105,11 +105,9 @@ class Evaluating:
         whole("seed", seed, 0)
         self._binding.require_sizes()
         coordinates = self._coordinates
-        if coordinates is None:
-            drawn = start(self._problem, self._binding, seed)
-        else:
-            drawn = coordinates.start(seed)
-        return moved_inside(self._problem, self._binding, drawn)
+        if coordinates is not None:
+            return coordinates.start(seed)
+        return moved_inside(self._problem, self._binding, start(self._problem, self._binding, seed))
 
     @cached_property
     def _within(self) -> Set | None:
@@ -166,7 +164,7 @@ class Evaluating:
     @cached_property
     def _coordinates(self) -> UserCoordinates | None:
         """The layouts in x and in u; None for a model without open sets."""
-        change = self._plans.change
+        change = self._plans.change(self._binding)
         return None if change is None else UserCoordinates(change, self._binding)
 
     def _function(self, name: EntryName) -> Evaluate:

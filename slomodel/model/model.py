@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from slomodel.codegen.automatic import Automatic
 from slomodel.codegen.runtime import threads as limited
 from slomodel.errors import Diagnostic, DomainError
-from slomodel.front.data.bind import bind, counted
+from slomodel.front.data.bind import bind
 from slomodel.front.data.labels import checked
 from slomodel.front.data.points import Point, Vector
 from slomodel.front.explanation import explanation, warn
@@ -98,7 +98,7 @@ class Model(Evaluating):
         if len(arrays) == len(self.variables):
             message = "every variable would be held"
             raise DomainError(Diagnostic("E604", message, help="model.value(x) evaluates a point"))
-        change = self._plans.change
+        change = self._plans.change(self._binding)
         for name, array in arrays.items():
             check_value(self._problem, self._binding, name, array)
             if change is not None:
@@ -129,10 +129,11 @@ class Model(Evaluating):
         term, so that the minima are those of the model. This is the function that `solve`
         minimises: the constants of the solver, and `gtol`, are in u. Closed sets remain.
         """
-        change, plans = self._plans.change, self._plans.unconstrained
+        change = self._plans.change(self._binding)
         if change is None:
             return self
-        binding = counted(change.problem, self._binding)
+        plans = self._plans.unconstrained(self._binding)
+        binding = change.binding(self._binding)
         compiled = plans.latest(binding, self._compiled.target)
         recipe = replace(self._recipe, unconstrained=True)
         return Model(change.problem, binding, compiled, plans, recipe)

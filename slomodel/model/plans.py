@@ -16,7 +16,7 @@ from slomodel.codegen.target import Target
 from slomodel.front.data.bind import Binding
 from slomodel.front.lints.kinks import kinks_depend_on_data, smoothness
 from slomodel.ir.expr import Expr, Input
-from slomodel.model.unconstrained import ChangeOfVariables, change_of
+from slomodel.model.unconstrained import ChangeOfVariables, change_of, unbounded_ends
 from slomodel.problem import DataDeclaration, Problem
 from slomodel.rewrite import Change, Facts, Optimized, optimized
 from slomodel.solve.options import choice
@@ -87,21 +87,35 @@ class Plans:
         self._precision: Precision = precision
         self._lock = threading.RLock()
         self._compiled: Compiled | None = None
+        self._free: dict[frozenset[str], tuple[ChangeOfVariables, Plans]] = {}
         self._latest: list[tuple[Optimized, Derivatives]] = []
         self.written = Derivatives(problem.objective, self._variables, known_of(problem))
 
-    @cached_property
-    def change(self) -> ChangeOfVariables | None:
+    def change(self, binding: Binding) -> ChangeOfVariables | None:
         """The change of variables onto the open sets that the problem declares, if any."""
-        has_open = any(change_of(one) is not None for one in self._problem.variables)
-        return ChangeOfVariables(self._problem) if has_open else None
+        found = self._free_plans(binding)
+        return None if found is None else found[0]
+
+    def unconstrained(self, binding: Binding) -> Plans:
+        """Plans of the problem in unconstrained variables."""
+        found = self._free_plans(binding)
+        return self if found is None else found[1]
+
+    def _free_plans(self, binding: Binding) -> tuple[ChangeOfVariables, Plans] | None:
+        """The change of variables with the plans in u; it depends on which ends are infinite."""
+        if not self._has_open:
+            return None
+        unbounded = unbounded_ends(self._problem, binding)
+        with self._lock:
+            if unbounded not in self._free:
+                change = ChangeOfVariables(self._problem, unbounded)
+                plans = Plans(change.problem, self._rewrites, self._precision)
+                self._free[unbounded] = (change, plans)
+            return self._free[unbounded]
 
     @cached_property
-    def unconstrained(self) -> Plans:
-        """Plans of the problem in unconstrained variables."""
-        if self.change is None:
-            return self
-        return Plans(self.change.problem, self._rewrites, self._precision)
+    def _has_open(self) -> bool:
+        return any(change_of(one) is not None for one in self._problem.variables)
 
     def smooth(self, binding: Binding) -> bool:
         """Whether the objective is proved continuously differentiable for these data."""

@@ -6,7 +6,7 @@ moves u, in the same order and of the same names, each with the shape that its s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from itertools import groupby
 
@@ -17,10 +17,10 @@ from slomodel.errors import Diagnostic, DomainError
 from slomodel.front.data.bind import Binding, counted
 from slomodel.front.data.points import drawn, vector_layout
 from slomodel.ir import build
-from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Expr, Input
 from slomodel.ir.walk import inputs
-from slomodel.model.open_sets.boxes import OpenBox
+from slomodel.model.closed_sets import moved_inside
+from slomodel.model.open_sets.boxes import OpenBox, is_end
 from slomodel.model.open_sets.matrices import CholeskyFactor, Correlation
 from slomodel.model.open_sets.open_set_map import BoxEnds, OpenSetMap
 from slomodel.model.open_sets.vectors import OpenSimplex, Ordered
@@ -45,10 +45,35 @@ def change_of(variable: Variable) -> OpenSetMap | None:
     return None if variable.set is None else OPEN_SET_MAPS.get(variable.set.kind)
 
 
+def unbounded_ends(problem: Problem, binding: Binding) -> frozenset[str]:
+    """The variables in open boxes with infinite elements in ends that are data."""
+    known = {d.node: binding.arrays[d.name] for d in problem.data if d.name in binding.arrays}
+    found = set()
+    for one in problem.variables:
+        ends = one.set.numbers if one.set is not None and one.set.kind == "open_box" else ()
+        for end in ends:
+            read = inputs(end)
+            if read and all(node in known for node in read):
+                (value,) = evaluate([end], known, binding.sizes)
+                if not is_end(_real(value)).all():
+                    found.add(one.name)
+    return frozenset(found)
+
+
+def _with_ends(variable: Variable, unbounded: Collection[str]) -> Variable:
+    if variable.set is None or variable.name not in unbounded:
+        return variable
+    return replace(variable, set=replace(variable.set, unbounded=True))
+
+
 class ChangeOfVariables:
     """x = x(u): the variables in open sets as functions of variables without sets."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, unbounded: Collection[str] = ()) -> None:
+        """Variables in `unbounded` have infinite elements in ends that are data."""
+        problem = replace(
+            problem, variables=tuple(_with_ends(one, unbounded) for one in problem.variables)
+        )
         self.written = problem
         self._users: dict[Expr, Expr] = {}
         variables: list[Variable] = []
@@ -69,6 +94,16 @@ class ChangeOfVariables:
             values = {problem.vector: _vector(problem, problem.vector)}
         made = replaced(problem, values)
         self.problem = replace(made, variables=tuple(variables), counts=tuple(counts))
+        self._infinite = [one.name for one in problem.data if unbounded and one.may_be_infinite]
+
+    def binding(self, binding: Binding) -> Binding:
+        """The binding of the problem in u, given that of the problem in x.
+
+        Infinite ends are replaced by the largest finite numbers, since bounds refuse infinite data.
+        """
+        ends = {name: binding.arrays[name] for name in self._infinite if name in binding.arrays}
+        finite = {name: np.nan_to_num(array) for name, array in ends.items()}
+        return counted(self.problem, replace(binding, arrays={**binding.arrays, **finite}))
 
     def user(self, u: Mapping[str, Vector], binding: Binding) -> dict[str, Vector]:
         """The arrays x(u) by name; `binding` is that of the problem in u."""
@@ -87,22 +122,37 @@ class ChangeOfVariables:
 
         That is x(u) of a standard normal u.
         """
-        shapes = {one.name: concrete(one.shape, binding.sizes) for one in self.written.variables}
+        shapes = vector_layout(self.written, binding.sizes).shapes
+        inside = {
+            one.name
+            for one in self.written.variables
+            if one.init.kind == "inside" and change_of(one) is not None
+        }
         free = vector_layout(self.problem, binding.sizes).shapes
-        inside = [
-            one for one in self.written.variables if one.init.kind == "inside" and change_of(one)
-        ]
-        shapes |= {one.name: free[one.name] for one in inside}
-        values = drawn(self.written, binding, seed, shapes)
-        known: dict[str, Vector] = {}
+        drawing = {name: free[name] if name in inside else shape for name, shape in shapes.items()}
+        values = drawn(self.written, binding, seed, drawing)
+        known = self._moved(values, inside, binding)
         for one in self.written.variables:
-            change, value = change_of(one), values[one.name]
-            if change is not None and one.set is not None and one.init.kind == "number":
-                value = change.at_number(one.init.parameters[0], shapes[one.name], one.set)
-            elif one in inside:
-                value = self._user_one(one, value, known, binding)
-            known[one.name] = value
+            change = change_of(one)
+            if change is None or one.set is None:
+                continue
+            if one.init.kind == "number":
+                start = one.init.parameters[0]
+                known[one.name] = change.at_number(start, shapes[one.name], one.set)
+            elif one.name in inside:
+                known[one.name] = self._user_one(one, values[one.name], known, binding)
         return known
+
+    def _moved(
+        self, values: Mapping[str, Vector], inside: Collection[str], binding: Binding
+    ) -> dict[str, Vector]:
+        """The drawn values with those of closed sets moved there, on which open sets may depend."""
+        layout = vector_layout(self.written, binding.sizes)
+        users = {
+            name: np.zeros(shape) if name in inside else values[name]
+            for name, shape in layout.shapes.items()
+        }
+        return layout.unpack(moved_inside(self.written, binding, layout.pack(users)))
 
     def _user_one(
         self, variable: Variable, u: Vector, known: Mapping[str, Vector], binding: Binding
@@ -195,7 +245,7 @@ class UserCoordinates:
 
     def __init__(self, change: ChangeOfVariables, binding: Binding) -> None:
         self._change = change
-        self._binding = counted(change.problem, binding)
+        self._binding = change.binding(binding)
         self._binding.require_sizes()
         self._users = vector_layout(change.written, self._binding.sizes)
         self._free = vector_layout(change.problem, self._binding.sizes)

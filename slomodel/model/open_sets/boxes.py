@@ -1,16 +1,30 @@
-"""Open boxes: u = log(x − a), log(b − x), or the logit of (x − a)/(b − a), elementwise."""
+"""Open boxes: u = log(x − a), log(b − x), or the logit of (x − a)/(b − a), elementwise.
+
+Ends that are data may be infinite in some elements, which then have the form of a half-line.
+"""
 
 from __future__ import annotations
 
-import numpy as np
+import math
 
-from slomodel.functions import add, exp, mul, sub
+import numpy as np
+from numpy.typing import NDArray
+
+from slomodel.functions import abs, add, exp, land, lt, mul, sub, where
 from slomodel.functions.activations import sigmoid
 from slomodel.ir import build
 from slomodel.ir.dims import Shape
 from slomodel.ir.expr import Const, Expr
 from slomodel.model.open_sets.open_set_map import EDGE, Array, BoxEnds, FreeShape, first_element
 from slomodel.problem import DeclaredSet
+
+# Ends of at least this magnitude stand for none; graphs compare with it, as data are finite there.
+INFINITE = 1e300
+
+
+def is_end(values: Array) -> NDArray[np.bool_]:
+    """Which elements of an end are finite."""
+    return np.asarray(np.abs(values) < INFINITE)
 
 
 class OpenBox:
@@ -24,6 +38,8 @@ class OpenBox:
 
     def user(self, u: Expr, shape: Shape, declared: DeclaredSet) -> Expr:
         low, high = declared.low, declared.high
+        if declared.unbounded:
+            return _elementwise(u, _or(low, -math.inf), _or(high, math.inf))
         if low is None and high is None:
             return u
         if high is None:
@@ -44,14 +60,17 @@ class OpenBox:
         return "" if inside.all() else first_element(x, ~inside)
 
     def free(self, x: Array, declared: DeclaredSet, ends: BoxEnds) -> Array:
-        above = None if ends.low is None else np.log(x - ends.low)
-        below = None if ends.high is None else np.log(ends.high - x)
-        if above is None:
-            return x.copy() if below is None else np.asarray(below)
-        return np.asarray(above if below is None else above - below)
+        low = np.asarray(-math.inf if ends.low is None else ends.low)
+        high = np.asarray(math.inf if ends.high is None else ends.high)
+        above = np.where(is_end(low), np.log(x - low), 0.0)
+        below = np.where(is_end(high), np.log(high - x), 0.0)
+        # Below one end alone u grows with the distance from it, as above one.
+        sign = np.where(is_end(low), -1.0, 1.0)
+        is_free = ~is_end(low) & ~is_end(high)
+        return np.where(is_free, x, above + sign * below)
 
     def near_edge(self, u: Array, declared: DeclaredSet) -> bool:
-        bounded = declared.low is not None and declared.high is not None
+        bounded = None not in (declared.low, declared.high) and not declared.unbounded
         return bounded and bool((np.abs(u) > -np.log(EDGE)).any())
 
     def at_number(self, number: float, shape: tuple[int, ...], declared: DeclaredSet) -> Array:
@@ -64,3 +83,26 @@ def _is_zero(node: Expr) -> bool:
 
 def _sum(low: Expr, positive: Expr) -> Expr:
     return positive if _is_zero(low) else build.apply(add, low, positive)
+
+
+def _or(end: Expr | None, infinite: float) -> Expr:
+    return Const(infinite) if end is None else end
+
+
+def _elementwise(u: Expr, low: Expr, high: Expr) -> Expr:
+    """x(u) between ends of which some elements are infinite."""
+    is_low, is_high = (
+        build.apply(lt, build.apply(abs, end), Const(INFINITE)) for end in (low, high)
+    )
+    a = build.apply(where, is_low, low, Const(0.0))
+    b = build.apply(where, is_high, high, Const(0.0))
+    power = build.apply(exp, u)
+    between = build.apply(mul, build.apply(sub, b, a), build.apply(sigmoid, u))
+    half = build.apply(
+        where,
+        is_low,
+        build.apply(add, a, power),
+        build.apply(where, is_high, build.apply(sub, b, power), u),
+    )
+    both = build.apply(land, is_low, is_high)
+    return build.apply(where, both, build.apply(add, a, between), half)
