@@ -182,6 +182,34 @@ def test_other_targets(text: str, backend: str) -> None:
     check(text, backend)
 
 
+def test_numbers_as_conditions() -> None:
+    same = {
+        "A[i, j]": "A[i, j] != 0",
+        "(A[i, j]) and i < j": "A[i, j] != 0 and i < j",
+        "not A[i, j]": "A[i, j] == 0",
+        "i < j or A[i, j] and q[i]": "i < j or (A[i, j] != 0 and q[i] != 0)",
+    }
+    for text, written in same.items():
+        values = []
+        for condition in (text, written):
+            own = f"sum(y[i] * exp(y[j]) for i in M, j in M if {condition})"
+            model = slomodel.compile(HEAD + own, data=DATA, dims=DIMS, backend="numpy")
+            values.append(model.value(model.pack({"x": X, "a": K, "y": Y})))
+        assert values[0] == values[1]
+    with pytest.raises(slomodel.SlomodelError, match="isolated points"):
+        slomodel.compile("dim n var x[n] minimize sum(x[i] for i in n if x[i])", dims={"n": 2})
+
+
+def test_products_and_quotients_in_an_index() -> None:
+    text = "dim n, p var v[p] let L[i in n, j in n] = where(j <= i, v[i * (i + 1) / 2 + j], 0) "
+    model = slomodel.compile(text + "minimize sum(exp(L))", dims={"n": 3, "p": 6})
+    lower = np.zeros((3, 3))
+    lower[np.tril_indices(3)] = np.arange(6.0)
+    assert model.value(np.arange(6.0)) == pytest.approx(np.exp(lower).sum())
+    with pytest.raises(slomodel.ShapeError, match=r"takes 0\.5 .*\n(.*\n)*.*whole number"):
+        slomodel.compile("dim n var v[n] minimize sum(v[i / 2] for i in n)", dims={"n": 3})
+
+
 STEPS = {
     "sumsq(x[::2])": np.sum(X[::2] ** 2),
     "sum(x[1:N:3])": X[1::3].sum(),

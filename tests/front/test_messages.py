@@ -76,7 +76,7 @@ CASES = [
     ("minimize ¦c[0]", "E209", "scalar"),
     ("minimize x[¦0.5]", "E209", "not a whole number"),
     ("minimize x[¦s]", "E209", "`s` is an index here"),
-    ("minimize sum(x[i¦*i] for i in n)", "E209", "names may not be multiplied"),
+    ("minimize sum(x[¦sqrt(i)] for i in n)", "E209", "is more than that"),
     ("minimize sum(sum(x[j] for j in range(¦c)) for i in n)", "E212", "`c` bounds a range"),
     ("minimize x[¦n]", "E210", "the index reaches n"),
     ("minimize w[¦-4]", "E210", "the index reaches -1"),

@@ -374,13 +374,15 @@ def _check_lookups(problem: Problem, arrays: Mapping[str, Array], sizes: Mapping
             continue
         table = np.asarray(evaluate([one.table], dict(nodes), sizes)[0], dtype=np.float64)
         size = one.size.size(sizes)
-        wrong = ~((table >= 0) & (table < size))
+        wrong = ~((table >= 0) & (table < size) & (table == np.floor(table)))
         if bool(wrong.any()):
             first = tuple(int(k) for k in np.argwhere(wrong)[0])
             message = f"index `{one.text}` takes {table[first]:g} in an axis of size {size}"
             if first:
                 message += f", at {first[0] if len(first) == 1 else first}"
             remedy = "indices count from 0: give data that stay inside, or larger sizes"
+            if not float(table[first]).is_integer():
+                remedy = "give data for which it is a whole number"
             raise ShapeError(Diagnostic("E313", message, one.span, help=remedy))
 
 

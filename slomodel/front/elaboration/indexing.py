@@ -20,7 +20,12 @@ from slomodel.front.elaboration.grouping import position_within
 from slomodel.front.elaboration.scope import Ongoing, Scope, ValueRequest
 from slomodel.front.elaboration.shape_mismatch import marks, operand
 from slomodel.front.elaboration.steps import positive, stepped
-from slomodel.front.elaboration.tables import check_table, is_table, reads_arrays
+from slomodel.front.elaboration.tables import (
+    check_table,
+    may_be_whole,
+    multiplies_indices,
+    reads_arrays,
+)
 from slomodel.front.elaboration.values import Axis, Label, Value, combine, number, settled, show
 from slomodel.front.text.syntax import Expr, Index, Name, Negate, NoneLiteral, NumberLiteral, Slice
 from slomodel.functions import where
@@ -70,12 +75,23 @@ def indexing(node: Index, request: ValueRequest) -> Steps:
             picked.axes.append(None)
             continue
         axis = next(rest)
-        if axis is not None and not isinstance(item, Slice) and reads_arrays(item, scope):
+        if axis is not None and not isinstance(item, Slice) and _is_table(item, scope):
             table = yield ValueRequest(item, scope)
             _look_up(picked, item, table, axis, scope)
         else:
             _pick(picked, item, axis, scope)
     return _read(base, picked)
+
+
+def _is_table(item: Expr, scope: Scope) -> bool:
+    """Whether an index reads arrays, or multiplies indices, as in `v[i * (i + 1) / 2 + j]`."""
+    if reads_arrays(item, scope):
+        return True
+    try:
+        affine(item, scope)
+    except StatementError:
+        return multiplies_indices(item, scope)
+    return False
 
 
 def _pick(picked: _Picked, item: Expr | Slice, axis: Axis, scope: Scope) -> None:
@@ -126,7 +142,7 @@ def _look_up(picked: _Picked, item: Expr, value: Value, axis: Dim, scope: Scope)
 
 def _guarded(item: Expr, value: Value, axis: Dim, scope: Scope, guard: Value) -> Value:
     """The index clipped to its axis, after a check that it is inside wherever the guard holds."""
-    if value.rank or not is_table(value.expr, scope.model):
+    if value.rank or not may_be_whole(value.expr, scope.model):
         return value
     clipped, inside = position_within(axis, value, scope.model)
     if inside is not None:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from slomodel.errors import Span
 from slomodel.front.elaboration.errors import StatementError, error
 from slomodel.front.elaboration.scope import Elaboration, Scope, Symbol
-from slomodel.front.elaboration.values import Value
+from slomodel.front.elaboration.values import Label, Value
 from slomodel.front.text.syntax import Expr as Syntax
-from slomodel.front.text.syntax import FunctionCall, Name, Node, ProductChain, children
+from slomodel.front.text.syntax import FunctionCall, Name, Node, Power, ProductChain, children
 from slomodel.functions import (
     abs,
     add,
     clip,
+    div,
     floor,
     maximum,
     minimum,
@@ -69,6 +70,31 @@ def reads_arrays(item: Syntax, scope: Scope) -> bool:
     return False
 
 
+def multiplies_indices(item: Syntax, scope: Scope) -> bool:
+    """Whether an index has products or powers of indices, or quotients of them by numbers."""
+    stack: list[Node] = [item]
+    while stack:
+        node = stack.pop()
+        below = children(node)
+        has_index = any(
+            isinstance(one, Name) and isinstance(scope.local.get(one.text), Label)
+            for part in below
+            for one in _nodes(part)
+        )
+        if has_index and isinstance(node, (ProductChain, Power)):
+            return True
+        stack += below
+    return False
+
+
+def _nodes(item: Node) -> Iterator[Node]:
+    stack: list[Node] = [item]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack += children(node)
+
+
 def check_table(model: Elaboration, table: Expr, axis: Dim, item: Syntax) -> None:
     """Check that an index is a whole number, depends on data alone, and lies inside its axis.
 
@@ -101,9 +127,9 @@ def _check_whole(model: Elaboration, table: Expr, axis: Dim, item: Syntax) -> No
             message = f"an index may not depend on the variable `{one.name}`"
             remedy = "index with index variables, dims, whole numbers and index data"
             raise error("E209", message, item.span, remedy)
-    known = _whole_nodes(table, model.whole)
-    if known[table]:
+    if may_be_whole(table, model):
         return
+    known = _whole_nodes(table, model.whole)
     for found in inputs(table):
         if not known[found]:
             raise _undeclared(found, axis, item.span)
@@ -117,30 +143,40 @@ def is_table(table: Expr, model: Elaboration) -> bool:
     return given and table.dtype == "real" and is_whole(table, model.whole)
 
 
+def may_be_whole(table: Expr, model: Elaboration) -> bool:
+    """Whether an expression is one of whole numbers and quotients, to be tested with the data."""
+    given = all(node.role == "data" for node in inputs(table))
+    return given and _whole_nodes(table, model.whole, divides=True)[table]
+
+
 def is_whole(table: Expr, whole: Mapping[Expr, Dim | None]) -> bool:
     """Whether all elements of an expression of data are whole numbers if those in `whole` are."""
     return _whole_nodes(table, whole)[table]
 
 
-def _whole_nodes(table: Expr, whole: Mapping[Expr, Dim | None]) -> dict[Expr, bool]:
+def _whole_nodes(
+    table: Expr, whole: Mapping[Expr, Dim | None], divides: bool = False
+) -> dict[Expr, bool]:
+    """The nodes whose elements are whole; with `divides` also quotients of those, which may be."""
     known: dict[Expr, bool] = {}
     for node in postorder(table):
-        known[node] = _is_whole(node, known, whole)
+        known[node] = _is_whole(node, known, whole, divides)
     return known
 
 
-def _is_whole(node: Expr, known: Mapping[Expr, bool], whole: Mapping[Expr, Dim | None]) -> bool:
+def _is_whole(
+    node: Expr, known: Mapping[Expr, bool], whole: Mapping[Expr, Dim | None], divides: bool
+) -> bool:
     if isinstance(node, Input):
         return node in whole
     if isinstance(node, Const):
-        return node.dtype == "bool" or float(node.value).is_integer()
+        return divides or node.dtype == "bool" or float(node.value).is_integer()
     if node.dtype == "bool" or isinstance(node, (Iota, Listing)):
         return True  # a condition on data, or positions
     if isinstance(node, Map):
         rounded = node.function is floor
-        return rounded or (
-            node.function in _WHOLE and all(known[operand] for operand in node.operands)
-        )
+        keeps = node.function in _WHOLE or (divides and node.function is div)
+        return rounded or (keeps and all(known[operand] for operand in node.operands))
     if isinstance(node, (Gather, Scatter)):
         return known[node.operands[0]]
     return isinstance(node, (Einsum, Extreme, Reshape)) and all(map(known.get, node.operands))

@@ -279,10 +279,15 @@ class TreeBuilder(Transformer[Token, ModelTree]):
         operands: tuple[Condition, ...] = tuple(children[::2])
         return BoolOp(str(children[1]), operands, operands[0].span.to(operands[-1].span))
 
-    conjunction = condition
+    conjunction = guard = guards = condition
 
     def not_(self, children: Children) -> Not:
         return Not(children[1], self._span(children[0]).to(children[1].span))
+
+    def truth(self, children: Children) -> Compare:
+        (number,) = children
+        at = number.span
+        return Compare("!=", number, NumberLiteral(0.0, "0", at), at, at)
 
     def compare(self, children: Children) -> Compare:
         left, op, right = children
