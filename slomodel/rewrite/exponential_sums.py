@@ -36,11 +36,14 @@ from slomodel.rewrite.matching import (
     is_shifted,
     parts_of,
     product_with,
+    scaled,
     summands,
     whole,
 )
 
 _ONE = Const(1.0)
+_MOST_SMALL, _MOST_LARGE = 1.0 / 16.0, 16.0
+"""Factors between these are added to exponents as their logarithms, which rounds little."""
 
 
 class Logarithms:
@@ -57,7 +60,7 @@ class Logarithms:
         self._shifted: dict[Expr, _Shifted | None] = {}
 
     def of_sum(self, node: Map) -> Expr | None:
-        """log of a sum of exponentials and at most one 1."""
+        """log of a sum of exponentials and a constant, with positive factors near 1."""
         return self._of_sum(node.operands[0])
 
     def of_scaled_sum(self, node: Map) -> Expr | None:
@@ -66,6 +69,12 @@ class Logarithms:
         if not is_map(inside, mul, div):
             return None
         assert isinstance(inside, Map)
+        term = scaled(whole(inside))
+        if term.core is not None and is_map(term.core.node, add):
+            joined = self._of_sum(term.core.node)
+            if joined is not None and _MOST_SMALL <= term.coefficient <= _MOST_LARGE:
+                own = Part(joined, term.core.axes).along(inside.shape)
+                return add(own, log(Const(term.coefficient)))
         if inside.function is div:
             part = parts_of(inside)[0]
             summed = exponential_sum(part.node)
@@ -106,30 +115,43 @@ class Logarithms:
         return self._of_sums[total]
 
     def _joined(self, terms: Sequence[Part], total: Expr) -> Expr | None:
-        """log of the sum of the terms: 1, exponentials, sums of exponentials, sums with a log."""
-        ones = sum(term.node is _ONE for term in terms)
-        rest = [term for term in terms if term.node is not _ONE]
-        if not rest or ones > 1:
+        """log of the sum of the terms: positive numbers, exponentials, sums of exponentials, sums
+        with a log; all but the last with positive factors.
+        """
+        constant = 0.0
+        rest: list[tuple[float, Part]] = []
+        for part in terms:
+            term = scaled(part)
+            if not _MOST_SMALL <= term.coefficient <= _MOST_LARGE:
+                return None
+            if term.core is None:
+                constant += term.coefficient
+            else:
+                rest.append((term.coefficient, term.core))
+        if not rest or (constant and not _MOST_SMALL <= constant <= _MOST_LARGE):
             return None
-        sums = [exponential_sum(term.node) for term in rest]
-        if len(rest) == 1 and sums[0] is not None and ones:
+        sums = [exponential_sum(core.node) for _, core in rest]
+        if len(rest) == 1 and sums[0] is not None and constant == 1.0 == rest[0][0]:
             found = log1p_sum_exp(sums[0].x, sums[0].axes)
-            return Part(_ordered(found, sums[0]), rest[0].axes).along(total.shape)
-        if len(rest) == 1 and sums[0] is None and not ones:
+            return Part(_ordered(found, sums[0]), rest[0][1].axes).along(total.shape)
+        if len(rest) == 1 and sums[0] is None and not constant:
             return None
         logarithms: list[Expr] = []
-        for term, summed in zip(rest, sums, strict=True):
-            inner = term.inner(exp)
+        for (factor, core), summed in zip(rest, sums, strict=True):
+            inner = core.inner(exp)
             if summed is not None:
-                inner = Part(_ordered(logsumexp(summed.x, summed.axes), summed), term.axes)
+                inner = Part(_ordered(logsumexp(summed.x, summed.axes), summed), core.axes)
             elif inner is None:
-                known = self._of_sums.get(term.node)
-                inner = None if known is None else Part(known, term.axes)
+                known = self._of_sums.get(core.node)
+                inner = None if known is None or factor != 1.0 else Part(known, core.axes)
             if inner is None:
                 return None
-            logarithms.append(inner.along(total.shape))
+            logarithms.append(add(inner.along(total.shape), log(Const(factor))))
         joined = balanced(logaddexp, logarithms)
-        return softplus(joined) if ones else joined
+        if not constant:
+            return joined
+        offset = log(Const(constant))
+        return add(offset, softplus(sub(joined, offset)))
 
     def _shifted_product(self, product: Expr) -> _Shifted | None:
         """A product or quotient with a factor Σ exp(x) as exp(shift) * rest; None without one."""

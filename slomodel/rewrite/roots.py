@@ -71,11 +71,25 @@ class Roots:
                 return False
 
     def _is_sum_of_squares(self, node: Einsum) -> bool:
-        """Whether a contraction is a sum of squares, each times constant scalars."""
+        """Whether a contraction is a sum of squares, or a quadratic form, times constants.
+
+        Constants may be arrays, as the weights w in sum(w .* x^2) and the matrix in x' W x.
+        """
         if len(set(node.output)) != len(node.output):
             return False
-        pairs = zip(node.operands, node.inputs, strict=True)
-        arrays = [(one, labels) for one, labels in pairs if one.rank or self._varies(one)]
+        arrays = self._varying_factors(node)
         if len(arrays) == 1:
-            return is_map(arrays[0][0], square)
-        return len(arrays) == 2 and arrays[0] == arrays[1]
+            return is_map(arrays[0], square)
+        return len(arrays) == 2 and arrays[0] is arrays[1]
+
+    def _varying_factors(self, node: Einsum) -> list[Expr]:
+        """The operands that depend on x, those of nested contractions in place of these."""
+        found: list[Expr] = []
+        stack: list[Expr] = [*node.operands]
+        while stack and len(found) <= _MOST_SIDES:
+            one = stack.pop()
+            if isinstance(one, Einsum) and self._varies(one):
+                stack += one.operands
+            elif self._varies(one):
+                found.append(one)
+        return found

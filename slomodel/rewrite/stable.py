@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-from slomodel.functions import div, log, log1p, mul, sqrt
+from slomodel.functions import div, log, log1p, mul, pow, sqrt
 from slomodel.ir import build
 from slomodel.ir.expr import Const, Einsum, Expr, Map, remake
 from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import postorder, users
+from slomodel.rewrite.entropies import Entropies
 from slomodel.rewrite.exponential_sums import Logarithms, log_softmax, soft_quotient
+from slomodel.rewrite.merged_powers import merged_product, power_of_power, root_of_exponential
 from slomodel.rewrite.roots import Roots
+from slomodel.rewrite.scaled_logs import ScaledLogarithms
 from slomodel.rewrite.stable_forms import elementwise, merged_constants, summed_entropy
 
 Rule = Callable[[Map], Expr | None]
@@ -35,19 +38,22 @@ def rewritten(root: Expr) -> Mapping[Expr, Expr]:
     done: dict[Expr, Expr] = {}
     shared: set[Expr] = set()
     logarithms = Logarithms(shared)
+    scaled = ScaledLogarithms()
+    entropies = Entropies()
     rules: dict[ScalarFunction, tuple[Rule, ...]] = {
-        log: (log_softmax, logarithms.of_sum, elementwise, logarithms.of_scaled_sum),
-        log1p: (elementwise, logarithms.of_one_more),
-        sqrt: (elementwise, Roots(shared).square_root),
-        div: (elementwise, soft_quotient),
-        mul: (elementwise, merged_constants),
+        log: (log_softmax, logarithms.of_sum, elementwise, logarithms.of_scaled_sum, scaled.of_any),
+        log1p: (elementwise, logarithms.of_one_more, scaled.of_one_more),
+        sqrt: (elementwise, root_of_exponential, power_of_power, Roots(shared).square_root),
+        pow: (elementwise, power_of_power),
+        div: (elementwise, soft_quotient, merged_product),
+        mul: (elementwise, merged_constants, merged_product, entropies.of_product),
     }
     for node in order:
         operands = tuple(done[operand] for operand in node.operands)
         made = node if operands == node.operands else _remade(node, operands)
-        better = _better(made, rules)
+        better = _better(made, rules, entropies)
         while better is not None:
-            made, better = better, _better(better, rules)
+            made, better = better, _better(better, rules, entropies)
         assert made.shape == node.shape
         done[node] = made
         if len(above[node]) > 1:
@@ -64,9 +70,11 @@ def _remade(node: Expr, operands: tuple[Expr, ...]) -> Expr:
     return remake(node, operands)
 
 
-def _better(node: Expr, rules: Mapping[ScalarFunction, tuple[Rule, ...]]) -> Expr | None:
+def _better(
+    node: Expr, rules: Mapping[ScalarFunction, tuple[Rule, ...]], entropies: Entropies
+) -> Expr | None:
     if isinstance(node, Einsum):
-        return summed_entropy(node)
+        return summed_entropy(node) or entropies.of_sum(node)
     if not isinstance(node, Map):
         return None
     for rule in rules.get(node.function, (elementwise,)):

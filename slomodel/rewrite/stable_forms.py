@@ -57,6 +57,7 @@ from slomodel.rewrite.patterns import (
     operand,
     rest,
 )
+from slomodel.rewrite.tail_forms import TAIL_FORMS
 
 _SMALLEST, _LARGEST = 1e-300, 1e300
 
@@ -88,6 +89,7 @@ def _is_one_more(m: Match) -> bool:
 _EXP_ABOVE_ONE = add(1.0, exp(x))
 
 FORMS: tuple[Form, ...] = (
+    *TAIL_FORMS,
     # Logarithms.
     Form(log(cosh(x)), logcosh(x)),
     Form(log(mul(c, cosh(x))), add(log(c), logcosh(x)), lambda m: m[c] > 1.0),
@@ -164,6 +166,7 @@ FORMS: tuple[Form, ...] = (
     # Roots, squares and absolute values.
     Form(sqrt(square(x)), abs(x)),
     Form(square(root(x)), x),
+    Form(square(sqrt(x)), x),
     Form(square(abs(x)), square(x)),
     Form(square(hypot(x, y)), add(square(x), square(y))),
     Form(square(exp(x)), exp(mul(2.0, x))),

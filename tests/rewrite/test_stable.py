@@ -139,11 +139,7 @@ def test_functions_of_the_stable_form(text: str, functions: set[str]) -> None:
 
 NEAR_MISSES = [
     "log(2 + x)",
-    "log(2 + exp(x))",
     "log(1 + x + y)",
-    "log(1 + exp(x) - exp(y))",
-    "log(sum(v * exp(v)))",
-    "log(x * exp(y))",
     "log(tanh(x))",
     "1 / (2 + exp(x))",
     "exp(y) / (2 + exp(x))",
@@ -157,12 +153,10 @@ NEAR_MISSES = [
     "x * log(y)",
     "(1 + x) * log1p(y)",
     "(2 + x) * log1p(x)",
-    "0.5 * x * log(x)",
     "sum(v[i] * log(v[j]) for i in 3, j in 3)",
     "sqrt(x^2 + y)",
     "sqrt(x^2 + 1)",
     "sqrt(x^2 - y^2)",
-    "sqrt(x)^2",
     "where(x > 1, x, 0)",
     "where(x > 0, y, 0)",
     "where(y > 0, x, 0)",
@@ -182,7 +176,6 @@ NEAR_MISSES = [
     "log(0.5 * cosh(x))",
     "2 / exp(x)",
     "sigmoid(x) - 0.25",
-    "log(exp(x) / sum(exp(v)))",
 ]
 
 

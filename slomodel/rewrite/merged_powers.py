@@ -1,0 +1,195 @@
+"""Powers and exponentials of one quantity, merged before derivatives are taken.
+
+In x * sqrt(x) the chain rule meets 0 * inf at 0, where the derivative of x^1.5 is 0; in
+exp(800 x) / exp(790 x) both exponentials overflow where exp(10 x) does not. The law: where the
+product has a value, the merged power has the same to a few roundings, as exponents are added and
+multiplied only where that is exact; it may have a value where the product has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from slomodel.functions import abs, div, exp, mul, pow, sqrt, square
+from slomodel.ir.exact import is_exact
+from slomodel.ir.expr import Const, Expr, Map
+from slomodel.rewrite.matching import Part, is_map, scaled, whole
+
+_MOST_FACTORS = 8
+
+
+@dataclass(slots=True)
+class _Factor:
+    """A factor base^exponent of a product."""
+
+    base: Part
+    exponent: float
+
+
+def power_of_power(node: Map) -> Expr | None:
+    """(c x^q)^p as c^p x^(qp) for a number p that is not whole; else None.
+
+    If q is even, x^q is |x|^q. Powers of exp(u) are those of p u where that is exact.
+    """
+    p = _exponent_of(node)
+    if p is None or p.is_integer():
+        return None
+    inside = whole(node).parts()[0]
+    found = _single_power(inside)
+    if found is None:
+        return None
+    number, base, q = found
+    if q == 1.0 or number <= 0.0 or not _is_exact_product(q, p):
+        return None
+    shape = node.shape
+    x = base.along(shape)
+    if is_map(x, exp):
+        return None
+    even = q.is_integer() and q % 2.0 == 0.0
+    total = q * p
+    if even and not (total.is_integer() and total % 2.0 == 0.0):
+        x = abs(x)
+    return mul(_power(Const(number), p), _power(x, total))
+
+
+def root_of_exponential(node: Map) -> Expr | None:
+    """sqrt(c exp(u)) as sqrt(c) exp(u/2), which does not underflow before its root."""
+    if node.function is not sqrt:
+        return None
+    term = scaled(whole(node).parts()[0])
+    inner = None if term.core is None else term.core.inner(exp)
+    if inner is None or term.coefficient <= 0.0:
+        return None
+    return mul(sqrt(Const(term.coefficient)), exp(mul(0.5, inner.along(node.shape))))
+
+
+@dataclass(slots=True)
+class _Product:
+    """The factors of a product: exponents of each base, multiples of each exponent."""
+
+    powers: dict[Part, list[float]] = field(default_factory=dict)
+    exponents: dict[Part, list[float]] = field(default_factory=dict)
+
+
+def merged_product(node: Map) -> Expr | None:
+    """A product or quotient with the powers of each base merged, if one is not whole; and with the
+    exponentials of multiples of one quantity merged; None if there is nothing to merge.
+    """
+    factors = _factors(whole(node))
+    if factors is None:
+        return None
+    found = _Product()
+    for one in factors:
+        inner = one.base.inner(exp)
+        term = None if inner is None else scaled(inner)
+        if term is not None and term.core is not None:
+            found.exponents.setdefault(term.core, []).append(one.exponent * term.coefficient)
+        else:
+            found.powers.setdefault(one.base, []).append(one.exponent)
+    merges = [
+        base
+        for base, own in found.powers.items()
+        if len(own) > 1
+        and not all(p.is_integer() for p in own)
+        and not isinstance(base.node, Const)
+        and _is_exact_sum(own)
+    ]
+    joins = [u for u, own in found.exponents.items() if len(own) > 1 and _is_exact_sum(own)]
+    if not merges and not joins:
+        return None
+    shape = node.shape
+    above: list[Expr] = []
+    below: list[Expr] = []
+    for base, own in found.powers.items():
+        x = base.along(shape) if base.node.rank else base.node
+        for p in [sum(own)] if base in merges else own:
+            (above if p > 0.0 else below).append(_power(x, p if p > 0.0 else -p))
+    for u, own in found.exponents.items():
+        for p in [sum(own)] if u in joins else own:
+            above.append(exp(mul(p, u.along(shape))))
+    product = _times(above)
+    return div(product, _times(below)) if below else product
+
+
+def _factors(product: Part) -> list[_Factor] | None:
+    """The factors of a product, with powers of numbers taken apart; None if there are many."""
+    found: list[_Factor] = []
+    stack = [(product, 1.0)]
+    while stack:
+        part, p = stack.pop()
+        node = part.node
+        if is_map(node, mul):
+            stack += [(one, p) for one in reversed(part.parts())]
+        elif is_map(node, div):
+            left, right = part.parts()
+            stack += [(right, -p), (left, p)]
+        else:
+            found.append(_as_power(part, p))
+        if len(found) + len(stack) > _MOST_FACTORS:
+            return None
+    return found
+
+
+def _as_power(part: Part, p: float) -> _Factor:
+    """A factor as a power of its base: of sqrt(x) with exponent p, x with exponent p/2."""
+    node = part.node
+    own = _exponent_of(node) if isinstance(node, Map) else None
+    if own is None or not _is_exact_product(own, p):
+        return _Factor(part, p)
+    return _Factor(part.parts()[0], own * p)
+
+
+def _exponent_of(node: Expr) -> float | None:
+    """p of a node x^p with a number p."""
+    if is_map(node, sqrt):
+        return 0.5
+    if is_map(node, square):
+        return 2.0
+    if is_map(node, pow) and isinstance(node.operands[1], Const):
+        return float(node.operands[1].value)
+    return None
+
+
+def _single_power(part: Part) -> tuple[float, Part, float] | None:
+    """c, x and q of a product c x^q with whole exponents, of which x is the only base."""
+    term = scaled(part)
+    if term.core is None:
+        return None
+    factors = _factors(term.core)
+    if factors is None:
+        return None
+    base = factors[0].base
+    if any(one.base != base for one in factors) or isinstance(base.node, Const):
+        return None
+    own = [one.exponent for one in factors]
+    if len(own) > 1 and not all(q.is_integer() for q in own):
+        return None
+    return term.coefficient, base, sum(own)
+
+
+def _power(x: Expr, p: float) -> Expr:
+    return pow(x, Const(p))
+
+
+def _times(factors: Sequence[Expr]) -> Expr:
+    result: Expr = Const(1.0)
+    for one in factors:
+        result = mul(result, one)
+    return result
+
+
+def _is_exact_product(a: float, b: float) -> bool:
+    """Whether a product of exponents is exact."""
+    return is_exact(mul, (Const(a), Const(b)), a * b)
+
+
+def _is_exact_sum(numbers: Sequence[float]) -> bool:
+    """Whether the sum of numbers is exact, from the order of their magnitudes."""
+    total = 0.0
+    for one in numbers:
+        new = total + one
+        if new - total != one or new - one != total:
+            return False
+        total = new
+    return True

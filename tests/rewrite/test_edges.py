@@ -1,0 +1,384 @@
+"""Formulas near their edges as people spell them: values and gradients from 500 digits.
+
+Weighted sums of exponentials that over- or underflow, x log y at 0, tails, powers of one base at 0,
+norms at 0, differences of exponentials.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+import slomodel
+
+pytestmark = pytest.mark.filterwarnings("ignore::slomodel.ModelWarning")
+
+DATA = {
+    "w": np.array([0.25, 0.75]),
+    "W": np.array([[0.25, 0.75], [0.5, 0.5]]),
+    "S": np.array([[2.0, 1.0], [1.0, 3.0]]),
+    "y": np.array([0.0, 2.0]),
+    "X": np.array([[0.0, 1.0], [2.0, 0.0]]),
+    "t": np.array(50.0),
+    "b": np.array(0.0),
+}
+SHAPES = {
+    "w": "w[2]",
+    "W": "W[2, 2]",
+    "S": "S[2, 2]",
+    "y": "y[2]",
+    "X": "X[2, 2]",
+    "t": "t",
+    "b": "b",
+}
+Formula = Callable[..., object]
+E, L, S = mp.exp, mp.log, mp.sqrt
+
+
+def _lse(weights: tuple[object, ...], *exponents: object) -> object:
+    return L(sum(w * E(z) for w, z in zip(weights, exponents, strict=True)))
+
+
+def _quarters(a: object, b: object) -> object:
+    return _lse((mp.mpf("0.25"), mp.mpf("0.75")), a, b)
+
+
+def _mixture(p: object, q: object, m: object, n: object, s: object, t: object) -> object:
+    first, second = E(-((50 - m) ** 2) / (2 * s**2)), E(-((50 - n) ** 2) / (2 * t**2))
+    return L(p * first / s + q * second / t)
+
+
+def _softmax_mixture(p: object, q: object, a: object, b: object) -> object:
+    return _lse((E(p) / (E(p) + E(q)), E(q) / (E(p) + E(q))), a, b)
+
+
+def _tail(x: object) -> object:
+    return -L(mp.erfc(-x / S(2)) / 2)
+
+
+FAR, DEEP = (800.0, 900.0), (-900.0, -1000.0)
+MIXED = (0.3, 0.7, 0.0, 1.0, 1.0, 1.0)
+
+# variables, data, what is minimised, a point, the formula in the elements of the variables
+ROWS: list[tuple[str, str, str, tuple[float, ...], Formula]] = [
+    *(("z[2]", "w", "log(sum(w .* exp(z)))", at, _quarters) for at in (FAR, DEEP)),
+    ("z[2]", "w", "log(w @ exp(z))", FAR, _quarters),
+    ("z[2]", "w", "log(dot(w, exp(z)))", DEEP, _quarters),
+    ("z[2]", "w", "log(sum(w[k] * exp(z[k]) for k in 2))", FAR, _quarters),
+    ("z[2]", "w", "log(w[0] * exp(z[0]) + w[1] * exp(z[1]))", FAR, _quarters),
+    *(("a, b", "", "log(0.25 * exp(a) + 0.75 * exp(b))", at, _quarters) for at in (FAR, DEEP)),
+    ("a, b", "", "log(exp(a) / 4 + 3 * exp(b) / 4)", FAR, _quarters),
+    (
+        "a, b",
+        "",
+        "log(exp(a) + exp(b) + 2 * exp(a + b))",
+        (500.0, 500.0),
+        lambda a, b: _lse((1, 1, 2), a, b, a + b),
+    ),
+    ("a, b", "", "log(2 + 3 * exp(a) + exp(b))", FAR, lambda a, b: _lse((2, 3, 1), 0, a, b)),
+    (
+        "a, b",
+        "",
+        "log(1e-9 * exp(a) + 1e5 * exp(b))",
+        DEEP,
+        lambda a, b: _lse((mp.mpf(1e-9), 1e5), a, b),
+    ),
+    ("a, b", "", "log((exp(a) + exp(b)) / 2)", FAR, lambda a, b: _lse((0.5, 0.5), a, b)),
+    ("p[2], z[2]", "", "log(sum(softmax(p) .* exp(z)))", (0.3, -0.2, *FAR), _softmax_mixture),
+    (
+        "p, z[2]",
+        "",
+        "log(p * exp(z[0]) + (1 - p) * exp(z[1]))",
+        (0.3, *FAR),
+        lambda p, a, b: _lse((p, 1 - p), a, b),
+    ),
+    (
+        "p[2], m[2], s[2]",
+        "t",
+        "log(sum(p[k] * exp(-(t - m[k])^2 / (2 * s[k]^2)) / s[k] for k in 2))",
+        MIXED,
+        _mixture,
+    ),
+    ("p[2], m[2], s[2]", "t", "log(sum(p .* exp(-(t - m)^2 ./ (2 * s^2)) ./ s))", MIXED, _mixture),
+    (
+        "z[2]",
+        "W",
+        "sum(log(W @ exp(z)))",
+        FAR,
+        lambda a, b: _quarters(a, b) + _lse((0.5, 0.5), a, b),
+    ),
+    ("z[2]", "w", "log(sum(exp(z) ./ w))", FAR, lambda a, b: _lse((4, mp.mpf(4) / 3), a, b)),
+    ("z[2]", "w", "log(mean(w .* exp(z)))", FAR, lambda a, b: _quarters(a, b) - L(2)),
+    ("z[2]", "w", "log1p(sum(w .* exp(z)))", FAR, lambda a, b: _lse((1, 0.25, 0.75), 0, a, b)),
+    ("a, b", "", "log(exp(a) * (1 + exp(b)))", FAR, lambda a, b: a + L(1 + E(b))),
+    ("a, b", "", "log(exp(a) * exp(b) + exp(a))", (800.0, 100.0), lambda a, b: a + L(1 + E(b))),
+    ("a, b", "", "log(exp(a) / (exp(a) + exp(b)))", FAR, lambda a, b: a - _lse((1, 1), a, b)),
+    (
+        "a, b",
+        "",
+        "log(3 * exp(a) / (exp(a) + 2 * exp(b)))",
+        FAR,
+        lambda a, b: L(3) + a - _lse((1, 2), a, b),
+    ),
+    ("m[2]", "y", "sum(y .* log(y ./ m))", (1.0, 0.5), lambda m, n: 2 * L(2 / n)),
+    ("m[2]", "y", "sum(y .* log(m))", (0.0, 0.5), lambda m, n: 2 * L(n)),
+    ("m[2]", "y", "dot(y, log(m))", (0.0, 0.5), lambda m, n: 2 * L(n)),
+    ("m[2]", "y", "y @ log(m)", (0.0, 0.5), lambda m, n: 2 * L(n)),
+    ("m[2]", "y", "sum(y[i] * log(m[i]) for i in 2)", (0.0, 0.5), lambda m, n: 2 * L(n)),
+    ("m[2]", "y", "sum(y .* (log(y) - log(m)))", (1.0, 0.5), lambda m, n: 2 * L(2 / n)),
+    ("t", "b", "b * log(t) + (1 - b) * log(1 - t)", (0.0,), lambda t: L(1 - t)),
+    ("x", "", "-log(0.5 * (1 + erf(x / sqrt(2))))", (-10.0,), _tail),
+    ("x", "", "-log(0.5 * (1 + erf(x / sqrt(2))))", (-40.0,), _tail),
+    ("x", "", "-log((1 + erf(x / sqrt(2))) / 2)", (-40.0,), _tail),
+    ("x", "", "-log(0.5 + 0.5 * erf(x / sqrt(2)))", (-40.0,), _tail),
+    ("x", "", "-log(0.5 * erfc(-x / sqrt(2)))", (-40.0,), _tail),
+    ("x", "", "-log(normcdf(x))", (-40.0,), _tail),
+    ("x", "", "-log(1 - normcdf(-x))", (-40.0,), _tail),
+    ("x", "", "log(1 - erf(x))", (30.0,), lambda x: L(mp.erfc(x))),
+    ("x", "", "1 - erf(x)", (10.0,), mp.erfc),
+    ("x", "", "exp(x^2) * erfc(x)", (30.0,), lambda x: E(x * x) * mp.erfc(x)),
+    *(
+        ("x", "", text, (0.0,), lambda x: mp.mpf(0))
+        for text in (
+            *("(x^2)^0.75", "x * sqrt(x)", "sqrt(x) * x^2", "x^0.5 * x^0.7", "(x^3)^0.5"),
+            *("sqrt(x)^3", "sqrt(x^3)", "x^0.5 * x^0.5 * x", "x^2 / sqrt(x)", "x * x / x^0.25"),
+        )
+    ),
+    ("x", "", "sqrt(x)^2", (0.0,), lambda x: x),
+    *(
+        ("x[2]", data, text, (0.0, 0.0), lambda x, y: mp.mpf(0))
+        for data, text in (
+            ("w", "sqrt(sum(w .* x^2))"),
+            ("w", "sqrt(sum(w[i] * x[i]^2 for i in 2))"),
+            ("W", "sqrt(x @ (W @ W') @ x)"),
+            ("S", "sqrt(x' @ S @ x)"),
+            ("", "sqrt(2 * x[0]^2 + 3 * x[1]^2)"),
+            ("", "(x[0]^2 + x[1]^2)^0.5"),
+            ("", "sqrt(mean(x^2))"),
+        )
+    ),
+    ("x", "", "sqrt(3 * exp(-877 * x))", (1.0,), lambda x: S(3 * E(-877 * x))),
+    ("x", "", "exp(-1300 * x)^0.5", (1.0,), lambda x: E(-650 * x)),
+    ("x", "", "1 / exp(-800 * x) * exp(-790 * x)", (1.0,), lambda x: E(10 * x)),
+    ("x", "", "exp(800 * x) / exp(790 * x)", (1.0,), lambda x: E(10 * x)),
+    ("x", "", "exp(800 * x) * exp(-790 * x)", (1.0,), lambda x: E(10 * x)),
+    ("x", "", "log(exp(x) - 1)", (800.0,), lambda x: L(E(x) - 1)),
+    ("x", "", "log(expm1(x))", (800.0,), lambda x: L(E(x) - 1)),
+    ("a, b", "", "log(exp(a) - exp(b))", (800.0, 799.0), lambda a, b: L(E(a) - E(b))),
+    ("a, b", "", "log(exp(a) - exp(b))", (-800.0, -801.0), lambda a, b: L(E(a) - E(b))),
+    ("a, b", "", "log(2 * exp(a) - exp(b))", (800.0, 799.0), lambda a, b: L(2 * E(a) - E(b))),
+    *(
+        ("x", "", text, (-1e-20,), lambda x: L(1 - E(x)))
+        for text in (
+            "log1p(-exp(x))",
+            "log(1 - exp(x))",
+            "log(-expm1(x))",
+            "log(2 - 2 * exp(x)) - log(2)",
+        )
+    ),
+    ("x", "", "log(sinh(x))", (800.0,), lambda x: L(mp.sinh(x))),
+    (
+        "a, b",
+        "",
+        "log(sigmoid(a) - sigmoid(b))",
+        (-800.0, -801.0),
+        lambda a, b: L(1 / (1 + E(-a)) - 1 / (1 + E(-b))),
+    ),
+    *(
+        ("x", "", text, (0.5 + 1e-12,), lambda x: L(x / (1 - x)))
+        for text in ("log(x / (1 - x))", "log(x) - log(1 - x)", "logit(x)")
+    ),
+]
+
+
+def model_of(variables: str, data: str, text: str, backend: str) -> slomodel.Model:
+    declared = f"data {SHAPES[data]}\n" if data else ""
+    given = {data: DATA[data]} if data else None
+    return slomodel.compile(
+        f"{declared}var {variables}\nminimize {text}", data=given, backend=backend
+    )
+
+
+def exact(formula: Formula, point: tuple[float, ...]) -> tuple[float, list[float]]:
+    """Value and gradient."""
+    with mp.workdps(500):
+        numbers = [mp.mpf(x) for x in point]
+        slopes = []
+        for k in range(len(point)):
+            h = mp.mpf(10) ** -60
+            ends = [
+                formula(*(x + s * h * (j == k) for j, x in enumerate(numbers))) for s in (1, -1)
+            ]
+            slopes.append(float(mp.re((ends[0] - ends[1]) / (2 * h))))
+        return float(mp.re(formula(*numbers))), slopes
+
+
+@pytest.mark.parametrize(("variables", "data", "text", "point", "formula"), ROWS)
+def test_value_and_gradient(
+    variables: str, data: str, text: str, point: tuple[float, ...], formula: Formula
+) -> None:
+    value, slopes = exact(formula, point)
+    model = model_of(variables, data, text, "numpy")
+    assert model.value(point) == pytest.approx(value, rel=1e-13, abs=0)
+    np.testing.assert_allclose(model.gradient(point), slopes, rtol=1e-12, atol=1e-58)
+
+
+@pytest.mark.parametrize("backend", ["numexpr", "c"])
+def test_other_targets_agree(backend: str) -> None:
+    for variables, data, text, point, formula in ROWS[1::14]:
+        value, slopes = exact(formula, point)
+        model = model_of(variables, data, text, backend)
+        assert model.value(point) == pytest.approx(value, rel=1e-13, abs=0)
+        np.testing.assert_allclose(model.gradient(point), slopes, rtol=1e-12, atol=1e-58)
+
+
+@pytest.mark.parametrize(
+    ("text", "slope"),
+    [
+        ("x * log(x)", -np.inf),
+        ("0.5 * x * log(x)", -np.inf),
+        ("x * (log(x) - 1)", -np.inf),
+        ("x * log(2 * x)", -np.inf),
+        ("x * log(x / 3)", -np.inf),
+        ("-x * log2(x)", np.inf),
+        ("x * log(x) + (1 - x) * log(1 - x)", -np.inf),
+        ("(1 - x) * log1p(-x) + x * log(x)", -np.inf),
+    ],
+)
+def test_entropies_are_0_at_0(text: str, slope: float) -> None:
+    model = slomodel.compile(f"var x minimize {text}", backend="numpy")
+    assert model.value([0.0]) == 0.0
+    assert model.gradient([0.0]) == slope
+
+
+def test_the_divergence_of_a_report() -> None:
+    model = slomodel.compile(
+        "data X[2, 2] var M[2, 2] minimize sum(X .* log(X ./ M) - X + M)", data={"X": DATA["X"]}
+    )
+    assert model.value([1.0, 0.5, 0.5, 2.0]) == pytest.approx(4.465735902799727, rel=1e-15)
+    np.testing.assert_allclose(model.gradient([1.0, 0.5, 0.5, 2.0]), [1, -1, -3, 1], rtol=1e-15)
+
+
+# Spellings of one function, drawn from alternatives of its parts.
+def _drawn(rng: np.random.Generator, parts: dict[str, list[str]], text: str) -> str:
+    """`text` with each `{name}` replaced by a random alternative, until none is left."""
+    while "{" in text:
+        name = text[text.index("{") + 1 : text.index("}")]
+        options = parts[name]
+        text = text.replace(f"{{{name}}}", options[rng.integers(len(options))], 1)
+    return text
+
+
+SPELLINGS: list[tuple[dict[str, list[str]], str, str, tuple[float, ...], Formula]] = [
+    (
+        {
+            "sum": [
+                "{A} + {B}",
+                "{B} + {A}",
+                "({A} + {B}) * 1",
+                "2 * ({A} / 2 + {B} / 2)",
+                "-(-{A} - {B})",
+            ],
+            "A": [
+                "0.2 * {ea}",
+                "{ea} * 0.2",
+                "{ea} / 5",
+                "(2 * {ea} / 10)",
+                "0.2 * exp(a / 2) * exp(a / 2)",
+            ],
+            "B": ["3 * {eb}", "{eb} * 3", "{eb} / (1/3)", "(6 * {eb} / 2)", "3 / exp(-b)"],
+            "ea": ["exp(a)", "(1 / exp(-a))", "exp(2 * a / 2)", "exp(a/2)^2"],
+            "eb": ["exp(b)", "exp(b + 0)", "exp(-(-b))", "exp(2 * b)^0.5"],
+        },
+        "log({sum})",
+        "a, b",
+        (810.0, 808.0),
+        lambda a, b: _lse((mp.mpf(0.2), 3), a, b),
+    ),
+    (
+        {
+            "p": [
+                "{x} * {r}",
+                "{r} * {x}",
+                "{r}^3",
+                "sqrt({x}^3)",
+                "({x}^3)^0.5",
+                "{x}^2 / {r}",
+                "{r} / (1/{x})",
+            ],
+            "x": ["x", "(2 * x / 2)", "(x + 0)"],
+            "r": ["sqrt(x)", "x^0.5", "x^(1/2)"],
+        },
+        "{p}",
+        "x",
+        (1e-9,),
+        lambda x: x ** mp.mpf(1.5),
+    ),
+    (
+        {
+            "t": [
+                "log({u} - {v})",
+                "log(-({v} - {u}))",
+                "log(({u} - {v}) / 2) + log(2)",
+                "log(2 * {u} - 2 * {v}) - log(2)",
+            ],
+            "u": ["exp(a)", "1 / exp(-a)", "exp(a)"],
+            "v": ["exp(b)", "1 / exp(-b)"],
+        },
+        "{t}",
+        "a, b",
+        (900.0, 899.5),
+        lambda a, b: L(E(a) - E(b)),
+    ),
+    (
+        {
+            "f": [
+                "log({h} * (1 + {erf}))",
+                "log((1 + {erf}) / 2)",
+                "log({h} + {h} * {erf})",
+                "log(1 - {h} * erfc({u}))",
+            ],
+            "h": ["0.5", "(1/2)"],
+            "erf": ["erf({u})", "-erf(-{u})", "(2 * erf({u}) / 2)"],
+            "u": ["(x / sqrt(2))", "(sqrt(0.5) * x)"],
+        },
+        "{f}",
+        "x",
+        (-12.0,),
+        lambda x: -_tail(x),
+    ),
+]
+
+
+@pytest.mark.parametrize("case", range(len(SPELLINGS)))
+def test_spellings_of_one_function_agree(case: int) -> None:
+    """Value, gradient and Hessian product to 1e-12 near the edge."""
+    parts, text, variables, point, formula = SPELLINGS[case]
+    rng = np.random.default_rng(case)
+    value, slopes = exact(formula, point)
+    direction = np.linspace(1.0, 2.0, len(point))
+    with mp.workdps(500):
+        h = mp.mpf(10) ** -60
+        moved = [exact_slopes(formula, point, [s * h * d for d in direction]) for s in (1, -1)]
+        curved = [float((a - b) / (2 * h)) for a, b in zip(*moved, strict=True)]
+    for spelling in {_drawn(rng, parts, text) for _ in range(12)}:
+        model = slomodel.compile(f"var {variables} minimize {spelling}", backend="numpy")
+        assert model.value(point) == pytest.approx(value, rel=1e-12), spelling
+        np.testing.assert_allclose(model.gradient(point), slopes, rtol=1e-12, err_msg=spelling)
+        product = model.hvp(point, direction)
+        scale = np.abs(curved).max() + np.abs(slopes).max() * 1e-3
+        np.testing.assert_allclose(product, curved, rtol=1e-9, atol=1e-9 * scale, err_msg=spelling)
+
+
+def exact_slopes(formula: Formula, point: tuple[float, ...], by: list[object]) -> list[object]:
+    """The gradient at a point that is moved."""
+    h = mp.mpf(10) ** -90
+    numbers = [mp.mpf(x) + d for x, d in zip(point, by, strict=True)]
+    found = []
+    for k in range(len(point)):
+        ends = [formula(*(x + s * h * (j == k) for j, x in enumerate(numbers))) for s in (1, -1)]
+        found.append((ends[0] - ends[1]) / (2 * h))
+    return found
