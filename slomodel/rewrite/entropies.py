@@ -16,8 +16,10 @@ from slomodel.ir import build
 from slomodel.ir.expr import Const, Einsum, Expr, Map
 from slomodel.ir.walk import inputs
 from slomodel.rewrite.matching import Part, Varying, is_map, parts_of, scaled, whole
+from slomodel.rewrite.patterns import heads_of
 
 _LOGARITHMS = {log: 1.0, log2: 1.0 / math.log(2.0), log10: 1.0 / math.log(10.0)}
+_MAY_HOLD_LOGARITHMS = frozenset((*_LOGARITHMS, log1p, add, sub))
 _MOST_TERMS = 8
 _MOST_FACTORS = 32
 
@@ -30,6 +32,8 @@ class Entropies:
 
     def of_product(self, node: Map) -> Expr | None:
         """The stable form of x times a logarithm or a sum with logarithms."""
+        if heads_of(node).isdisjoint(_MAY_HOLD_LOGARITHMS):
+            return None
         left, right = parts_of(node)
         for x, other in ((left, right), (right, left)):
             if not self._may_vanish(x, other):

@@ -21,10 +21,12 @@ _MOST_FACTORS = 8
 
 @dataclass(slots=True)
 class _Factor:
-    """A factor base^exponent of a product."""
+    """A factor base^exponent of a product, written as `part`^`power`."""
 
     base: Part
     exponent: float
+    part: Part
+    power: float
 
 
 def power_of_power(node: Map) -> Expr | None:
@@ -68,7 +70,7 @@ def root_of_exponential(node: Map) -> Expr | None:
 class _Product:
     """The factors of a product: exponents of each base, multiples of each exponent."""
 
-    powers: dict[Part, list[float]] = field(default_factory=dict)
+    powers: dict[Part, list[_Factor]] = field(default_factory=dict)
     exponents: dict[Part, list[float]] = field(default_factory=dict)
 
 
@@ -76,7 +78,7 @@ def merged_product(node: Map) -> Expr | None:
     """A product or quotient with the powers of each base merged, if one is not whole; and with the
     exponentials of multiples of one quantity merged; None if there is nothing to merge.
     """
-    factors = _factors(whole(node))
+    factors = _factors(whole(node)) if _has_powers(node) else None
     if factors is None:
         return None
     found = _Product()
@@ -86,14 +88,14 @@ def merged_product(node: Map) -> Expr | None:
         if term is not None and term.core is not None:
             found.exponents.setdefault(term.core, []).append(one.exponent * term.coefficient)
         else:
-            found.powers.setdefault(one.base, []).append(one.exponent)
+            found.powers.setdefault(one.base, []).append(one)
     merges = [
         base
         for base, own in found.powers.items()
         if len(own) > 1
-        and not all(p.is_integer() for p in own)
+        and not all(one.exponent.is_integer() for one in own)
         and not isinstance(base.node, Const)
-        and _is_exact_sum(own)
+        and _is_exact_sum([one.exponent for one in own])
     ]
     joins = [u for u, own in found.exponents.items() if len(own) > 1 and _is_exact_sum(own)]
     if not merges and not joins:
@@ -102,14 +104,33 @@ def merged_product(node: Map) -> Expr | None:
     above: list[Expr] = []
     below: list[Expr] = []
     for base, own in found.powers.items():
-        x = base.along(shape) if base.node.rank else base.node
-        for p in [sum(own)] if base in merges else own:
+        pairs = [(one.part, one.power) for one in own]
+        if base in merges:
+            pairs = [(base, sum(one.exponent for one in own))]
+        for part, p in pairs:
+            x = part.along(shape) if part.node.rank else part.node
             (above if p > 0.0 else below).append(_power(x, p if p > 0.0 else -p))
-    for u, own in found.exponents.items():
-        for p in [sum(own)] if u in joins else own:
+    for u, multiples in found.exponents.items():
+        for p in [sum(multiples)] if u in joins else multiples:
             above.append(exp(mul(p, u.along(shape))))
     product = _times(above)
     return div(product, _times(below)) if below else product
+
+
+def _has_powers(product: Map) -> bool:
+    """Whether a power or an exponential is among the first factors; without, nothing is merged."""
+    stack: list[Expr] = list(product.operands)
+    for _ in range(_MOST_FACTORS):
+        if not stack:
+            return False
+        node = stack.pop()
+        if isinstance(node, Map):
+            function = node.function
+            if function is sqrt or function is pow or function is exp:
+                return True
+            if function is mul or function is div:
+                stack += node.operands
+    return False
 
 
 def _factors(product: Part) -> list[_Factor] | None:
@@ -136,8 +157,8 @@ def _as_power(part: Part, p: float) -> _Factor:
     node = part.node
     own = _exponent_of(node) if isinstance(node, Map) else None
     if own is None or not _is_exact_product(own, p):
-        return _Factor(part, p)
-    return _Factor(part.parts()[0], own * p)
+        return _Factor(part, p, part, p)
+    return _Factor(part.parts()[0], own * p, part, p)
 
 
 def _exponent_of(node: Expr) -> float | None:
