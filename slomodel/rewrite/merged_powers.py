@@ -20,7 +20,7 @@ _MOST_FACTORS = 8
 
 
 @dataclass(slots=True)
-class _Factor:
+class _PowerFactor:
     """A factor base^exponent of a product, written as `part`^`power`."""
 
     base: Part
@@ -67,10 +67,10 @@ def root_of_exponential(node: Map) -> Expr | None:
 
 
 @dataclass(slots=True)
-class _Product:
+class _MergedFactors:
     """The factors of a product: exponents of each base, multiples of each exponent."""
 
-    powers: dict[Part, list[_Factor]] = field(default_factory=dict)
+    powers: dict[Part, list[_PowerFactor]] = field(default_factory=dict)
     exponents: dict[Part, list[float]] = field(default_factory=dict)
 
 
@@ -81,7 +81,7 @@ def merged_product(node: Map) -> Expr | None:
     factors = _factors(whole(node)) if _has_powers(node) else None
     if factors is None:
         return None
-    found = _Product()
+    found = _MergedFactors()
     for one in factors:
         inner = one.base.inner(exp)
         term = None if inner is None else scaled(inner)
@@ -133,9 +133,9 @@ def _has_powers(product: Map) -> bool:
     return False
 
 
-def _factors(product: Part) -> list[_Factor] | None:
+def _factors(product: Part) -> list[_PowerFactor] | None:
     """The factors of a product, with powers of numbers taken apart; None if there are many."""
-    found: list[_Factor] = []
+    found: list[_PowerFactor] = []
     stack = [(product, 1.0)]
     while stack:
         part, p = stack.pop()
@@ -152,13 +152,13 @@ def _factors(product: Part) -> list[_Factor] | None:
     return found
 
 
-def _as_power(part: Part, p: float) -> _Factor:
+def _as_power(part: Part, p: float) -> _PowerFactor:
     """A factor as a power of its base: of sqrt(x) with exponent p, x with exponent p/2."""
     node = part.node
     own = _exponent_of(node) if isinstance(node, Map) else None
     if own is None or not _is_exact_product(own, p):
-        return _Factor(part, p, part, p)
-    return _Factor(part.parts()[0], own * p, part, p)
+        return _PowerFactor(part, p, part, p)
+    return _PowerFactor(part.parts()[0], own * p, part, p)
 
 
 def _exponent_of(node: Expr) -> float | None:
