@@ -40,8 +40,29 @@ NAMED_SETS: Mapping[str, SetKind] = {
     "psd()": "psd",
 }
 """The sets that are declared by name, with their arguments."""
+_INFINITIES = ("inf", "infinity", "infty", "oo")
 _SQUARE = ("cholesky_factor", "correlation", "psd")
 _WITH_AXIS = ("open_simplex", "simplex", "ordered")
+_FOREIGN = {
+    "positive": "write `> 0`",
+    "negative": "write `< 0`",
+    "nonnegative": "write `>= 0`",
+    "positive_ordered": "declare numbers one by one: `a > 0, b > a`",
+    "unit_vector": "write `in sphere`",
+    "unit_simplex": "write `in open_simplex`, or `in simplex` with its faces",
+    "corr_matrix": "write `in correlation`",
+    "cholesky_factor_cov": "write `in cholesky_factor`",
+    "lower_triangular": "write `in cholesky_factor`, whose diagonal is positive",
+    "box": "write `in [lo, hi]`, or `in (lo, hi)` without the ends",
+    "interval": "write `in (lo, hi)`, or `in [lo, hi]` with the ends",
+    "integers": "variables are real numbers",
+    "integer": "variables are real numbers",
+    **dict.fromkeys(
+        ("cov_matrix", "covariance", "positive_definite", "spd", "pd"),
+        "declare its factor, `L[n, n] in cholesky_factor`, and write `L @ L'`; `psd` is closed",
+    ),
+}
+"""Remedies for sets of other languages."""
 _BOUNDED = "a set is `> 0`, `(0, 1)` (open), `>= 0`, `[0, 1]` (closed), or one of "
 
 
@@ -111,6 +132,11 @@ def _number(node: Argument, shape: Shape, model: Elaboration, kind: SetKind) -> 
     if _infinite(node):
         message = f"`{node.span.text}` is not an end here"
         raise error("E224", message, node.span, "leave it out: `> lo` or `< hi`")
+    inner = node.operand if isinstance(node, Negate) else node
+    word = inner.text if isinstance(inner, Name) else ""
+    if word.lower() in _INFINITIES and word not in model.symbols:
+        message = f"`{node.span.text}` is not a number"
+        raise error("E224", message, node.span, "an end that is infinite is `inf` or `-inf`")
     value = evaluate(node, Scope(model))
     if kind not in OPEN_SETS:
         _check_data(value, node.span)
@@ -143,7 +169,8 @@ def _named(call: FunctionCall, shape: Shape, model: Elaboration) -> DeclaredSet:
     texts = {text.partition("(")[0]: text for text in NAMED_SETS}
     name = call.function.text
     if name not in texts:
-        remedy = suggestion(name, texts) or _BOUNDED + ", ".join(f"`{one}`" for one in texts)
+        remedy = _FOREIGN.get(name.lower(), "") or suggestion(name, texts)
+        remedy = remedy or _BOUNDED + ", ".join(f"`{one}`" for one in texts)
         raise error("E224", f"unknown set `{name}`", call.function.span, remedy)
     kind = NAMED_SETS[texts[name]]
     found = match(call, signature(texts[name].replace("()", "(axis=0)")))

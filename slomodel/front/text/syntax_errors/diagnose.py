@@ -180,6 +180,8 @@ def _set(f: Failure) -> Diagnostic | None:
     brackets = [token.type for token in f.open_brackets]
     if len(brackets) == 1 and _opens_set(f):
         closes = {"LPAR": "RSQB", "LSQB": "RPAR"}[brackets[0]]
+        if f.found in ("NUMBER", "NAME", "SEMICOLON") and f.after_operand:
+            return messages.ends_without_comma(f.span, _found(f))
         return messages.half_open(f.span) if f.found == closes else None
     if brackets:
         return None
@@ -189,6 +191,8 @@ def _set(f: Failure) -> Diagnostic | None:
         before = f.previous.type in ("VAR", "COMMA")
         if before and _COMPARISON.search(f.rest_of_line):
             return messages.set_before_name(f.span)
+    if f.found == "EQUAL" and "COMPARE" in _types(f.level):
+        return messages.bound_by_name(f.span)
     if f.found not in ("COMPARE", "AND", "_IN"):
         return None
     last = f.level[max((k for k, t in enumerate(f.level) if t.type == "COMMA"), default=0) :]

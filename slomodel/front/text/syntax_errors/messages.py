@@ -25,6 +25,7 @@ _SPELLINGS = {
     "≥": ">=",
     "≠": "!=",
     "∈": "in",
+    "∞": "inf",
     "√": "sqrt(…)",
     "∑": "sum(… for i in n)",
     "‖": "norm2(…)",
@@ -452,6 +453,18 @@ def half_open(span: Span) -> Diagnostic:
 def second_set(span: Span) -> Diagnostic:
     message = "a variable has one set"
     return Diagnostic("E128", message, span, help="write `x in (0, 1)`, or `x in [0, 1]`")
+
+
+def ends_without_comma(span: Span, found: str) -> Diagnostic:
+    message = f"expected `,` between the ends of an interval, found {found}"
+    return Diagnostic("E128", message, span, help="write it like `in (0, 1)`")
+
+
+def bound_by_name(span: Span) -> Diagnostic:
+    """`x<lower=0>`, as other languages write it."""
+    message = "the bounds of a variable are written as a set"
+    remedy = "write `x > 0` for a lower bound, `x in (0, 1)` for two"
+    return Diagnostic("E128", message, span, help=remedy)
 
 
 def late_set(span: Span) -> Diagnostic:

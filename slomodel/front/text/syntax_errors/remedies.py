@@ -37,6 +37,10 @@ def hint(f: Failure) -> str:
         return _STARTS
     if f.found == "COMMA" and _is_group(f):
         return _NO_TUPLES
+    if f.statement == "VAR" and f.found == "POWOP" and "_IN" in types:
+        return "the shape follows the name, as in `x[3] in [0, 1]`"
+    if f.statement == "VAR" and f.found == "NAME" and f.after_operand and not f.open_brackets:
+        return "a set is written `x > 0`, `x in (0, 1)` or `p[K] in simplex`"
     if f.statement == "VAR" and f.previous is not None and f.previous.type == "_IN":
         return "a set is `(lo, hi)`, `[lo, hi]` or a name, as in `p[K] in simplex`"
     if f.statement in ("DATA", "VAR") and "EQUAL" not in types and "_INIT" not in types:
