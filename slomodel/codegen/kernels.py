@@ -145,6 +145,27 @@ class Compiled:
                 self._makers[name] = made
             return self._makers[name]
 
+    @property
+    def given(self) -> tuple[Input, ...]:
+        """The data given by the caller."""
+        return self._layout.given
+
+    @property
+    def prepared(self) -> Mapping[Input, Expr]:
+        """The data computed from other data, with their graphs."""
+        return self._layout.prepared
+
+    def over(self, derivatives: Derivatives, prepared: Mapping[Input, Expr]) -> Compiled:
+        """Kernels of another function of the same data, in double precision."""
+        own, layout = self.target, self._layout
+        return Compiled(
+            *(self.name, derivatives, layout.given, self.numbers, own),
+            "float64",
+            layout.defaults,
+            prepared,
+            layout.attributes,
+        )
+
     def source(self, names: Sequence[EntryName] = ENTRIES) -> str:
         """The source of these entries; the text of each is the text that runs."""
         entries = [self.derivatives.entry(name) for name in names]

@@ -12,9 +12,10 @@ import numpy as np
 import sympy as sp
 from numpy.typing import ArrayLike
 
+from slomodel.calculus.rays.bounds import RayBounds
 from slomodel.codegen.automatic import Automatic
 from slomodel.codegen.runtime import threads as limited
-from slomodel.errors import Diagnostic, DomainError
+from slomodel.errors import Diagnostic, DomainError, MissingRule
 from slomodel.front.data.bind import bind
 from slomodel.front.data.labels import checked
 from slomodel.front.data.points import Point, Vector
@@ -30,11 +31,13 @@ from slomodel.model.evaluation import Evaluating
 from slomodel.model.multistart import Starts, from_starts
 from slomodel.model.objective import CompiledObjective, start_point
 from slomodel.model.plans import Plans, backend_of, precision_of, target_of
+from slomodel.model.rays import Rays, without_proof
 from slomodel.model.replaced_variables import held
 from slomodel.model.waiting import waiting
 from slomodel.problem import Problem
 from slomodel.rewrite import chosen
 from slomodel.solve import Callback, Progress, Solution, solve
+from slomodel.solve.options import number
 from slomodel.solve.run_options import RunOptions
 
 # Imported by the methods that need it: it takes a sixth of the time of all other imports.
@@ -291,6 +294,29 @@ class Model(Evaluating):
         with waiting(f"bounds of {self.name}"):
             setting = self._setting(self._vectors.vector(center))
             return bounds(replace(setting, effort=chosen), radius)
+
+    def ray_bounds(self, x: Point, v: Point, T: float) -> RayBounds:  # noqa: N803
+        """Proved bounds on the derivatives of φ(t) = f(x + t v) for 0 <= t <= T, x and v (n,).
+
+        One kernel computes φ, φ' and φ'' at 0 with their errors and the ends of φ'' and φ''' over
+        the ray, for a few times the cost of a gradient: φ(t) <= φ(0) + φ'(0) t + `upper` t²/2. Ends
+        are infinite, with a `reason`, where there is no proof.
+        """
+        self._binding.require_data()
+        end = number("T", T, 0.0, closed=True)
+        point, along = self._vectors.vector(x), self._vectors.vector(v, "v")
+        rays = self._rays
+        if isinstance(rays, str):
+            return without_proof(self.value_and_gradient, point, along, end, rays)
+        return rays(point, along, end)
+
+    @cached_property
+    def _rays(self) -> Rays | str:
+        """The kernel of bounds along rays, or the reason why there is none."""
+        try:
+            return Rays(self._compiled, self._problem.objective, self._binding.arrays)
+        except MissingRule as error:
+            return str(error)
 
     def sample_bounds(
         self,

@@ -1,0 +1,151 @@
+"""Sums of products of enclosed numbers, with the errors of summation.
+
+A sum of k products of m factors, in any order, has an error of at most γ_(k+m) Σ|products|, which
+is bounded by 2(k + m)u Σ|products| (Higham, Accuracy and Stability, section 3.1). For two factors
+with every summed label in both, Σ|a||b| <= ‖a‖‖b‖ over the summed labels costs a row of norms in
+place of a product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+from slomodel.calculus.rays.numbers import UNIT, Near, Range, enlarged, outward, slack
+from slomodel.functions import abs, add, mul, sqrt, square, sub
+from slomodel.ir import build
+from slomodel.ir.expr import Axes, Const, Einsum, Expr
+
+
+def is_view(node: Einsum) -> bool:
+    """Whether the node only places, repeats or permutes the elements of one operand."""
+    summed = set(range(len(node.dims))) - set(node.output)
+    return len(node.operands) == 1 and not summed
+
+
+def is_elementwise(node: Einsum) -> bool:
+    """Whether one operand has all labels, so that the products take no more than its elements."""
+    every = set(range(len(node.dims)))
+    plain = all(len(set(own)) == len(own) for own in node.inputs)
+    return plain and any(set(own) == every for own in node.inputs)
+
+
+def _applied(node: Einsum, factors: Sequence[Expr]) -> Expr:
+    return build.einsum(factors, node.inputs, node.output, node.dims)
+
+
+def _rounding(node: Einsum) -> Expr:
+    """4(k + m)u for sums of k products of m factors: also for an error itself rounded."""
+    count: Expr = Const(1.0)
+    for label, dim in enumerate(node.dims):
+        if label not in node.output:
+            count = mul(count, build.size_of(dim))
+    return mul(8.0 * UNIT, add(count, float(len(node.operands) + 4)))
+
+
+def _nonnegative(node: Einsum, factors: Sequence[Expr], rounding: Expr) -> Expr:
+    """An upper bound on the sum of products of computed numbers >= 0, without underflow."""
+    found = _applied(node, factors)
+    return add(found, mul(rounding, found))
+
+
+def _norm_product(node: Einsum, factors: Sequence[Expr], rounding: Expr) -> Expr | None:
+    """An upper bound on Σ|a||b| by Cauchy and Schwarz, for numbers >= 0; None if not apt."""
+    left, right = node.inputs
+    summed = set(range(len(node.dims))) - set(node.output)
+    repeated = any(len(set(own)) < len(own) for own in node.inputs)
+    if repeated or not summed or not (summed <= set(left) and summed <= set(right)):
+        return None
+    norms, labels = [], []
+    for factor, own in zip(factors, (left, right), strict=True):
+        kept = tuple(label for label in own if label not in summed)
+        axes = tuple(axis for axis, label in enumerate(own) if label in summed)
+        total = build.sum_over(square(factor), axes)
+        norms.append(sqrt(add(total, mul(rounding, total))))
+        labels.append(kept)
+    place = {label: k for k, label in enumerate(dict.fromkeys(node.output))}
+    placed = [tuple(place[label] for label in own) for own in (*labels, node.output)]
+    product = build.einsum(norms, placed[:2], placed[2], [node.dims[label] for label in place])
+    return add(product, mul(rounding, product))
+
+
+def _sizes(node: Einsum, factors: Sequence[Expr], rounding: Expr) -> Expr:
+    """An upper bound on a contraction of numbers >= 0: norms where that saves a product."""
+    if len(factors) == 2 and not is_elementwise(node):
+        found = _norm_product(node, factors, rounding)
+        if found is not None:
+            return found
+    return _nonnegative(node, factors, rounding)
+
+
+def contract_near(node: Einsum, factors: Sequence[Near]) -> Near:
+    """The contraction of narrow numbers."""
+    mid = _applied(node, [factor.mid for factor in factors])
+    if is_view(node) or not factors:
+        radius = factors[0].rad if factors else None
+        return Near(mid, None if radius is None else _applied(node, [radius]))
+    rounding = _rounding(node)
+    sizes = [abs(factor.mid) for factor in factors]
+    errors = [mul(rounding, _sizes(node, sizes, rounding))]
+    for k, factor in enumerate(factors):
+        if factor.rad is not None:
+            before = [other.magnitude for other in factors[:k]]
+            errors.append(_sizes(node, [*before, factor.rad, *sizes[k + 1 :]], rounding))
+    return Near(mid, enlarged(errors))
+
+
+def contract_ranges(node: Einsum, factors: Sequence[Range]) -> Range:
+    """The contraction of ranges."""
+    if is_view(node) or not factors:
+        lo = _applied(node, [factor.lo for factor in factors])
+        if all(factor.is_point for factor in factors):
+            return Range(lo, lo)
+        return Range(lo, _applied(node, [factor.hi for factor in factors]))
+    if all(factor.is_point for factor in factors):
+        return contract_near(node, [factor.near for factor in factors]).range
+    if is_elementwise(node):
+        return _summed(node, factors)
+    return _by_midpoints(node, factors)
+
+
+def _summed(node: Einsum, factors: Sequence[Range]) -> Range:
+    """The sum of elementwise products of ends."""
+    every: Axes = tuple(range(len(node.dims)))
+    wide = [
+        Range(*(build.einsum([end], [own], every, node.dims) for end in (factor.lo, factor.hi)))
+        for factor, own in zip(factors, node.inputs, strict=True)
+    ]
+    product = reduce(lambda a, b: a * b, wide)
+
+    def added(array: Expr) -> Expr:
+        return build.einsum([array], [every], node.output, node.dims)
+
+    if set(node.output) == set(every):
+        return Range(added(product.lo), added(product.hi))
+    rounding = _rounding(node)
+    error = enlarged([mul(rounding, added(product.magnitude))])
+    lo, hi = added(product.lo), added(product.hi)
+    return outward(sub(lo, error), add(hi, error))
+
+
+def _by_midpoints(node: Einsum, factors: Sequence[Range]) -> Range:
+    """The contraction of midpoints; radii by telescoping over the factors."""
+    near = [factor.near for factor in factors]
+    rounding = _rounding(node)
+    mid = _applied(node, [one.mid for one in near])
+    sizes = [abs(one.mid) for one in near]
+    errors = [mul(rounding, _sizes(node, sizes, rounding))]
+    for k, one in enumerate(near):
+        if one.rad is not None:
+            before = [other.magnitude for other in near[:k]]
+            errors.append(_nonnegative(node, [*before, one.rad, *sizes[k + 1 :]], rounding))
+    reach = enlarged([*errors, slack(mid)])
+    return Range(sub(mid, reach), add(mid, reach))
+
+
+def scatter_error(operand: Expr, added: Expr) -> Expr:
+    """The error of sums, in any order, of some elements of `operand`; `added` sums their sizes."""
+    count: Expr = Const(4.0)
+    for dim in operand.shape:
+        count = mul(count, build.size_of(dim))
+    return enlarged([mul(mul(16.0 * UNIT, count), added)])

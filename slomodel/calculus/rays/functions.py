@@ -1,0 +1,437 @@
+"""Ranges of scalar functions and of their derivatives, as graphs in the ends of their operands.
+
+What a function contributes is read from its record: where it and its derivatives are monotone, its
+stable form or definition, its domain, kinks and errors. `bounds.ranges` evaluates the same rules.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, reduce
+from itertools import product
+
+from slomodel.calculus.jvp import jvp
+from slomodel.calculus.rays.numbers import (
+    UNIT,
+    Near,
+    Range,
+    Truth,
+    choose,
+    enlarged,
+    equal,
+    known,
+    less,
+    less_equal,
+    outward,
+)
+from slomodel.errors import MissingRule
+from slomodel.functions import (
+    abs,
+    add,
+    clip,
+    div,
+    eq,
+    exp,
+    ge,
+    gt,
+    land,
+    le,
+    lnot,
+    log,
+    lor,
+    lt,
+    maximum,
+    minimum,
+    mul,
+    ne,
+    neg,
+    pow,
+    same,
+    square,
+    still,
+    sub,
+    symbols,
+    tan,
+    to_graph,
+    where,
+)
+from slomodel.functions.elementary import atan
+from slomodel.ir.build import variable
+from slomodel.ir.exact import without_rounding
+from slomodel.ir.expr import Const, Expr, Input, Map
+from slomodel.ir.function import (
+    DISCONTINUOUS,
+    WORST_ULPS,
+    Monotonicity,
+    RangeRule,
+    ScalarFunction,
+)
+from slomodel.ir.walk import postorder
+
+Value = Near | Range | Truth
+_ROUNDING_OF_POWERS = 48.0
+"""Steps of error of a power; short products have at most 36 roundings."""
+_MOST_SCALE = 64.0
+"""The largest terms of a value, relative to 1, the value and the operands."""
+_FAR = 1e6
+"""Beyond it critical points of periodic functions are not resolved, and their image is used."""
+_MOST_EXPONENT = 2.0**53
+
+
+def steps_of(function: ScalarFunction) -> float:
+    """Steps of doubles that contain the error of a value on every target, and one for a sum."""
+    return 2.0 * max(WORST_ULPS, *function.ulps.values(), WORST_ULPS) + 2.0
+
+
+def as_range(value: Value) -> Range:
+    """The same numbers by their ends."""
+    assert not isinstance(value, Truth)
+    return value.range if isinstance(value, Near) else value
+
+
+def as_near(value: Value) -> Near:
+    """The same numbers by midpoints and radii."""
+    assert not isinstance(value, Truth)
+    return value.near if isinstance(value, Range) else value
+
+
+def _truth(value: Value) -> Truth:
+    assert isinstance(value, Truth)
+    return value
+
+
+def _absolute(a: Range) -> Range:
+    if a.is_point:
+        size = abs(a.lo)
+        return Range(size, size)
+    return Range(maximum(maximum(a.lo, neg(a.hi)), 0.0), a.magnitude)
+
+
+def _power(x: Range, p: Range) -> Range:
+    """x^p: by parity for whole p, for other p monotone in x >= 0, otherwise exp(p log x)."""
+    exponent = p.lo
+    if not (p.is_point and isinstance(exponent, Const)):
+        return as_range(value_range(exp, p * as_range(value_range(log, x))))
+    q = exponent.value
+    if q.is_integer() and math.fabs(q) < _MOST_EXPONENT:
+        return _whole_power(x, q)
+    if not math.isfinite(q):
+        raise MissingRule("a power has no bounds for an infinite exponent")
+    lo, hi = pow(x.lo, exponent), pow(x.hi, exponent)
+    found = (
+        outward(lo, hi, _ROUNDING_OF_POWERS) if q > 0.0 else outward(hi, lo, _ROUNDING_OF_POWERS)
+    )
+    return found.within(0.0, math.inf).where((ge if q > 0.0 else gt)(x.lo, 0.0))
+
+
+def _whole_power(x: Range, q: float) -> Range:
+    if q < 0.0:
+        return _whole_power(x, -q).reciprocal
+    if q == 0.0:
+        return Range(Const(1.0), Const(1.0))
+    if q in (1.0, 2.0):
+        return x if q == 1.0 else x.squared
+    base = x if q % 2.0 else _absolute(x)
+    found = outward(pow(base.lo, q), pow(base.hi, q), _ROUNDING_OF_POWERS)
+    return found if q % 2.0 else found.within(0.0, math.inf)
+
+
+_RANGES: dict[ScalarFunction, Callable[..., Value]] = {
+    add: lambda a, b: a + b,
+    sub: lambda a, b: a - b,
+    mul: lambda a, b: a * b,
+    div: lambda a, b: a / b,
+    neg: lambda a: -a,
+    square: lambda a: a.squared,
+    abs: _absolute,
+    pow: _power,
+    maximum: lambda a, b: Range(maximum(a.lo, b.lo), maximum(a.hi, b.hi)),
+    minimum: lambda a, b: Range(minimum(a.lo, b.lo), minimum(a.hi, b.hi)),
+    clip: lambda x, a, b: Range(
+        minimum(maximum(x.lo, a.lo), b.lo), minimum(maximum(x.hi, a.hi), b.hi)
+    ),
+    where: choose,
+    lt: less,
+    le: less_equal,
+    gt: lambda a, b: less(b, a),
+    ge: lambda a, b: less_equal(b, a),
+    eq: equal,
+    ne: lambda a, b: ~equal(a, b),
+    land: lambda a, b: a & b,
+    lor: lambda a, b: a | b,
+    lnot: lambda a: ~a,
+    same: lambda a, b: a,
+}
+"""The functions whose records name an operation of interval arithmetic, with that operation."""
+
+_NEAR: dict[ScalarFunction, Callable[..., Near]] = {
+    add: lambda a, b: a + b,
+    sub: lambda a, b: a - b,
+    mul: lambda a, b: a.squared if a == b else a * b,
+    div: lambda a, b: a / b,
+    neg: lambda a: -a,
+    square: lambda a: a.squared,
+    abs: lambda a: Near(abs(a.mid), a.rad),
+    same: lambda a, b: a,
+}
+
+
+def value_range(function: ScalarFunction, *operands: Value) -> Value:
+    """The values over the operands; any number where they may leave the function's domain."""
+    ends = [o if isinstance(o, Truth) else as_range(o) for o in operands]
+    rule = _RANGES.get(function)
+    if rule is not None:
+        return rule(*ends)
+    if function is still or function.ranges is RangeRule.UNKNOWN:
+        raise MissingRule(f"the values of {function} over an interval are not known")
+    numbers = [as_range(o) for o in ends]
+    if isinstance(function.ranges, Monotonicity):
+        return _monotone(function, function.ranges, numbers)
+    if function.ranges is RangeRule.OPERATION:
+        raise MissingRule(f"the operation {function} has no rule for intervals here")
+    own = symbols(function)
+    inputs = tuple(variable(symbol.name, ()) for symbol in own)
+    if function.stable is not None:
+        graph = function.stable(*inputs)
+    else:
+        graph = to_graph(function.definition(*own), dict(zip(own, inputs, strict=True)))
+    return extended(graph, dict(zip(inputs, numbers, strict=True)))[graph]
+
+
+def extended(graph: Expr, operands: Mapping[Input, Value]) -> dict[Expr, Value]:
+    """The numbers that every node of a graph of scalars may be, from those of its inputs."""
+    found: dict[Expr, Value] = {}
+    for node in postorder(graph):
+        if isinstance(node, Input):
+            found[node] = operands[node]
+        elif isinstance(node, Const):
+            found[node] = known(node) if node.dtype == "bool" else Near(node)
+        else:
+            assert isinstance(node, Map)
+            found[node] = applied(node.function, [found[o] for o in node.operands])
+    return found
+
+
+def applied(function: ScalarFunction, operands: Sequence[Value]) -> Value:
+    """A function of numbers: by midpoints and radii if all are so given, else by ends."""
+    if not all(isinstance(o, Near) for o in operands):
+        return value_range(function, *operands)
+    near = [as_near(o) for o in operands]
+    rule = _NEAR.get(function)
+    if rule is not None:
+        return rule(*near)
+    exact = all(o.rad is None for o in near)
+    if exact and isinstance(function.ranges, Monotonicity):
+        value = function(*(o.mid for o in near))
+        return _computed(function, function.ranges, value, [o.mid for o in near])
+    found = value_range(function, *near)
+    return found.near if isinstance(found, Range) else found
+
+
+def _error_scale(stated: Monotonicity, value: Expr, at: Sequence[Expr]) -> Expr:
+    """At least the magnitude in whose last place errors are counted.
+
+    That of the terms, where the record states it, is taken to be at most `_MOST_SCALE` times the
+    largest of 1, the value and the operands; tests/calculus/test_rays.py checks that.
+    """
+    size = abs(value)
+    if stated.error_scale is None:
+        return size
+    return mul(_MOST_SCALE, reduce(maximum, [size, Const(1.0), *map(abs, at)]))
+
+
+def _computed(
+    function: ScalarFunction, stated: Monotonicity, value: Expr, at: Sequence[Expr]
+) -> Near:
+    """The exact values of a function where `value` was computed."""
+    scale = _error_scale(stated, value, at)
+    return Near(value, enlarged([mul(2.0 * UNIT * steps_of(function), scale)]))
+
+
+def _monotone(function: ScalarFunction, stated: Monotonicity, operands: Sequence[Range]) -> Range:
+    """From the values at the ends and at critical points, in the domain."""
+    if function.arity == 1:
+        found = _over_critical_points(
+            lambda x: _value_at(function, stated, [x]), stated, 0, operands[0]
+        )
+    else:
+        found = _over_corners(function, stated, operands)
+    for kink in function.kinks:
+        if kink.order == DISCONTINUOUS:
+            assert kink.at is not None
+            found = found.where(lnot(_may_hold(kink.at, operands).possible))
+    return found.within(*stated.image).where(_inside(function, operands))
+
+
+def _value_at(function: ScalarFunction, stated: Monotonicity, at: Sequence[Expr]) -> Range:
+    return _computed(function, stated, function(*at), at).range
+
+
+def _inside(function: ScalarFunction, operands: Sequence[Range]) -> Expr:
+    """Where the operands certainly lie in the domain."""
+    inside: Expr = Const(True)
+    for a, (low, high) in zip(operands, function.domain, strict=False):
+        if low > -math.inf:
+            inside = land(inside, ge(a.lo, low))
+        if high < math.inf:
+            inside = land(inside, le(a.hi, high))
+    if function.undefined is not None:
+        inside = land(inside, lnot(_may_hold(function.undefined, operands).possible))
+    return inside
+
+
+def _may_hold(condition: Callable[..., Expr], operands: Sequence[Value]) -> Truth:
+    inputs = tuple(variable(f"x{k}", ()) for k in range(len(operands)))
+    graph = condition(*inputs)
+    return _truth(extended(graph, dict(zip(inputs, operands, strict=True)))[graph])
+
+
+def _over_corners(
+    function: ScalarFunction, stated: Monotonicity, operands: Sequence[Range]
+) -> Range:
+    """From the values on the grid of ends and of critical values inside, for each operand."""
+    choices: list[list[tuple[Expr, Expr]]] = []
+    for a, critical in zip(operands, stated.by_operand, strict=True):
+        always = Const(True)
+        own: list[tuple[Expr, Expr]] = [(a.lo, always)]
+        if not a.is_point:
+            own.append((a.hi, always))
+            own += [(Const(p), land(lt(a.lo, p), gt(a.hi, p))) for p in critical]
+        choices.append(own)
+    found: Range | None = None
+    for corner in product(*choices):
+        value = _value_at(function, stated, [x for x, _ in corner])
+        inside = reduce(land, [one for _, one in corner])
+        found = value if found is None else _joined(found, value, inside)
+    assert found is not None
+    return found
+
+
+def _joined(a: Range, b: Range, which: Expr) -> Range:
+    """`a`, and `b` where `which` holds."""
+    if which is Const(True):
+        return a.hull(b)
+    return Range(where(which, minimum(a.lo, b.lo), a.lo), where(which, maximum(a.hi, b.hi), a.hi))
+
+
+def _over_critical_points(
+    values: Callable[[Expr], Range], stated: Monotonicity, k: int, a: Range
+) -> Range:
+    """Range of the k-th derivative from its values at points.
+
+    A critical point is known to 1e-15, which changes the value there by less than a step.
+    """
+    found = values(a.lo)
+    if a.is_point and not stated.poles:
+        return found
+    found = found if a.is_point else found.hull(values(a.hi))
+    for at in stated.critical_points[k]:
+        if stated.period:
+            for place in (at, at + stated.period):
+                inside = _recurs(place, 2.0 * stated.period, a)
+                found = _joined(found, _stepped(values(Const(place))), inside)
+        else:
+            margin = 8.0 * UNIT * math.fabs(at)
+            inside = land(le(a.lo, at + margin), ge(a.hi, at - margin))
+            found = _joined(found, _stepped(values(Const(at))), inside)
+    for pole in stated.poles:
+        found = found.where(lnot(_recurs(pole, stated.period, a)))
+    return found
+
+
+def _stepped(a: Range) -> Range:
+    return outward(a.lo, a.hi)
+
+
+def _recurs(at: float, period: float, a: Range) -> Expr:
+    """Whether at + m period may lie in the range for some whole m.
+
+    d(x) = (period/π) atan(tan(π(x - at)/period)) is the signed distance of x from the nearest such
+    point. One lies in [lo, hi] if and only if d(lo) <= 0 <= d(lo) + w or d(lo) + w >= period, for
+    w = hi - lo. In doubles the argument is off by less than 1e-15 (1 + |x|), by which the
+    comparisons are widened a thousandfold; far away all points may.
+    """
+    turned = mul(math.pi / period, sub(a.lo, at))
+    distance = mul(period / math.pi, atan(tan(turned)))
+    margin = mul(1e-12, add(1.0, a.magnitude))
+    reach = add(distance, sub(a.hi, a.lo))
+    near = land(le(distance, margin), ge(reach, neg(margin)))
+    next_one = ge(reach, sub(period, margin))
+    # At the middle between two points atan(tan) may have either sign.
+    middle = ge(abs(distance), sub(0.5 * period, margin))
+    around = land(middle, ge(sub(a.hi, a.lo), sub(0.5 * period, mul(2.0, margin))))
+    close = lt(a.magnitude, _FAR)
+    return lor(lnot(close), lor(around, lor(near, next_one)))
+
+
+@dataclass(frozen=True, slots=True)
+class PartialFunction:
+    """A function of one of its operands, `moving`; of the others, known numbers are inserted."""
+
+    function: ScalarFunction
+    moving: int
+    constants: tuple[Const | None, ...]
+
+
+@cache
+def derivative_graph(one: PartialFunction, k: int) -> tuple[tuple[Input, ...], Expr]:
+    """The inputs that stand for the operands, and the k-th derivative as a graph of scalars."""
+    inputs = tuple(variable(f"x{j}", ()) for j in range(one.function.arity))
+    arguments = [own if c is None else c for c, own in zip(one.constants, inputs, strict=True)]
+    with without_rounding():
+        graph = one.function(*arguments)
+        for _ in range(k):
+            (graph,) = jvp((graph,), {inputs[one.moving]: Const(1.0)})
+    return inputs, graph
+
+
+def derivative_at(one: PartialFunction, k: int, operands: Sequence[Near]) -> Near | None:
+    """The k-th derivative at numbers; None for 0 everywhere."""
+    inputs, graph = derivative_graph(one, k)
+    if isinstance(graph, Const):
+        return None if graph.value == 0.0 else Near(graph)
+    return as_near(extended(graph, dict(zip(inputs, operands, strict=True)))[graph])
+
+
+def derivative_range(one: PartialFunction, k: int, operands: Sequence[Range]) -> Range | None:
+    """The range of the k-th derivative over the operands, of which one moves; None for 0.
+
+    Nothing is known where the (k - 1)-th derivative may not be continuous.
+    """
+    found = _derivative_range(one, k, operands)
+    if not k or not one.function.kinks:
+        return found
+    found = Range(Const(0.0), Const(0.0)) if found is None else found
+    return found.where(_smooth(one.function, k - 1, operands))
+
+
+def _derivative_range(one: PartialFunction, k: int, operands: Sequence[Range]) -> Range | None:
+    inputs, graph = derivative_graph(one, k)
+    if isinstance(graph, Const):
+        return None if graph.value == 0.0 else Range(graph, graph)
+    if not k:
+        return as_range(value_range(one.function, *operands))
+    stated = one.function.monotonicity
+    if one.function.arity == 1 and stated and k < len(stated.critical_points):
+        (argument,) = inputs
+
+        def values(x: Expr) -> Range:
+            return as_range(extended(graph, {argument: Near(x)})[graph])
+
+        found = _over_critical_points(values, stated, k, operands[0])
+    else:
+        found = as_range(extended(graph, dict(zip(inputs, operands, strict=True)))[graph])
+    return found.where(_inside(one.function, operands))
+
+
+def _smooth(function: ScalarFunction, order: int, operands: Sequence[Range]) -> Expr:
+    """Where the function is certainly C^order over the operands."""
+    holds: Expr = Const(True)
+    for kink in function.kinks:
+        if kink.order < order:
+            if kink.at is None:
+                return Const(False)
+            holds = land(holds, lnot(_may_hold(kink.at, operands).possible))
+    return holds

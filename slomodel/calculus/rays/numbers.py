@@ -1,0 +1,294 @@
+"""Graphs that enclose real numbers: midpoint and radius, or lower and upper end.
+
+Every constructor adds nodes that round outward, so that the graph, evaluated in IEEE doubles to
+nearest by any target, is a proof. With u = 2^-53, η = 1e-290 and for each operation of +, -, *, /,
+fl(a ∘ b) = (a ∘ b)(1 + d) + e, |d| <= u, |e| <= 2^-1022 (flushed underflow included):
+
+- an end l computed by one operation becomes l - (4u|l| + η): that of the exact result is above it;
+- a radius is a sum of products of nonnegative numbers with at most 16 roundings on any path, times
+  1 + 32u, plus η: the exact sum is below it.
+
+An overflow gives NaN: inf - (4u inf + η) is inf - inf. Infinite ends on their own side are valid
+("no bound known"), and a NaN end means the same, so that a comparison with NaN must never be read
+as knowledge. Additions in a contraction may have any order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from slomodel.functions import (
+    abs,
+    add,
+    div,
+    gt,
+    land,
+    le,
+    lnot,
+    lor,
+    lt,
+    maximum,
+    minimum,
+    mul,
+    neg,
+    square,
+    sub,
+    where,
+)
+from slomodel.ir.expr import Const, Expr
+
+UNIT = 2.0**-53
+TINY = 1e-290
+_GROWTH = 1.0 + 32.0 * UNIT
+_LARGE = 1e308
+INF = Const(math.inf)
+_TWO = Const(2.0)
+
+
+def total(terms: Sequence[Expr]) -> Expr:
+    """The sum of one or more terms."""
+    return reduce(add, terms)
+
+
+def slack(value: Expr, steps: float = 2.0) -> Expr:
+    """`steps` steps of doubles at a value, and an amount above any underflow."""
+    return add(mul(2.0 * steps * UNIT, abs(value)), TINY)
+
+
+def enlarged(terms: Sequence[Expr]) -> Expr:
+    """An upper bound on the sum of computed terms >= 0 of at most 12 roundings each."""
+    return mul(_GROWTH, add(total(terms), TINY))
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """Numbers within `rad` of `mid`, elementwise; None is the radius 0."""
+
+    mid: Expr
+    rad: Expr | None = None
+
+    @property
+    def magnitude(self) -> Expr:
+        """Upper bounds on the absolute values."""
+        size = abs(self.mid)
+        return size if self.rad is None else enlarged([size, self.rad])
+
+    @property
+    def range(self) -> Range:
+        """The same numbers by their ends."""
+        if self.rad is None:
+            return Range(self.mid, self.mid)
+        reach = enlarged([self.rad, slack(self.mid)])
+        return Range(sub(self.mid, reach), add(self.mid, reach))
+
+    def rounded(self, *errors: Expr | None, steps: float = 1.0) -> Near:
+        """This midpoint, computed with that many steps of rounding, with errors of its own."""
+        known = [error for error in errors if error is not None]
+        return Near(self.mid, enlarged([*known, slack(self.mid, steps)]))
+
+    def __add__(self, other: Near) -> Near:
+        return Near(add(self.mid, other.mid)).rounded(self.rad, other.rad)
+
+    def __neg__(self) -> Near:
+        return Near(neg(self.mid), self.rad)
+
+    def __sub__(self, other: Near) -> Near:
+        return self + (-other)
+
+    def __mul__(self, other: Near) -> Near:
+        errors = []
+        if other.rad is not None:
+            errors.append(mul(abs(self.mid), other.rad))
+        if self.rad is not None:
+            errors.append(mul(self.rad, other.magnitude))
+        return Near(mul(self.mid, other.mid)).rounded(*errors)
+
+    def __truediv__(self, other: Near) -> Near:
+        """|a/b - p/q| <= (e_a + |p/q| e_b)/(|q| - e_b) for e_b < |q|; inf or NaN elsewhere."""
+        quotient = div(self.mid, other.mid)
+        errors = [] if self.rad is None else [self.rad]
+        distance = abs(other.mid)
+        if other.rad is not None:
+            errors.append(mul(mul(1.0 + 8.0 * UNIT, abs(quotient)), other.rad))
+            left = sub(distance, enlarged([other.rad]))
+            distance = where(gt(left, 0.0), left, 0.0)
+        return Near(quotient).rounded(*([div(total(errors), distance)] if errors else ()))
+
+    def times(self, factor: float) -> Near:
+        """The multiple by a number."""
+        if factor == 1.0:
+            return self
+        return self * Near(Const(factor))
+
+    @property
+    def squared(self) -> Near:
+        if self.rad is None:
+            return Near(square(self.mid)).rounded()
+        return Near(square(self.mid)).rounded(
+            mul(self.rad, enlarged([mul(2.0, abs(self.mid)), self.rad]))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Numbers from `lo` to `hi`, elementwise; a point where both are one node."""
+
+    lo: Expr
+    hi: Expr
+
+    @property
+    def is_point(self) -> bool:
+        return self.lo is self.hi
+
+    @property
+    def magnitude(self) -> Expr:
+        """The largest absolute values."""
+        return abs(self.lo) if self.is_point else maximum(neg(self.lo), self.hi)
+
+    @property
+    def near(self) -> Near:
+        """Midpoints and radii; where an end is infinite the radius is."""
+        if self.is_point:
+            return Near(self.lo)
+        lo, hi = maximum(self.lo, -_LARGE), minimum(self.hi, _LARGE)
+        mid = add(mul(0.5, lo), mul(0.5, hi))
+        return Near(mid, enlarged([maximum(sub(self.hi, mid), sub(mid, self.lo))]))
+
+    def __add__(self, other: Range) -> Range:
+        if self.is_point and other.is_point:
+            sum_ = add(self.lo, other.lo)
+            return outward(sum_, sum_)
+        return outward(add(self.lo, other.lo), add(self.hi, other.hi))
+
+    def __neg__(self) -> Range:
+        lo = neg(self.hi)
+        return Range(lo, lo) if self.is_point else Range(lo, neg(self.lo))
+
+    def __sub__(self, other: Range) -> Range:
+        return self + (-other)
+
+    def __mul__(self, other: Range) -> Range:
+        if self == other:
+            return self.squared
+        lefts = [self.lo] if self.is_point else [self.lo, self.hi]
+        rights = [other.lo] if other.is_point else [other.lo, other.hi]
+        products = [mul(a, b) for a in lefts for b in rights]
+        return outward(reduce(minimum, products), reduce(maximum, products))
+
+    def __truediv__(self, other: Range) -> Range:
+        return self * other.reciprocal
+
+    @property
+    def reciprocal(self) -> Range:
+        """1/x, of which nothing is known where 0 may be among the x."""
+        apart = lor(gt(self.lo, 0.0), lt(self.hi, 0.0))
+        found = outward(div(1.0, self.hi), div(1.0, self.lo))
+        return found.where(apart)
+
+    def times(self, factor: float) -> Range:
+        """The multiple by a number."""
+        if factor == 1.0:
+            return self
+        return self * Range(Const(factor), Const(factor))
+
+    @property
+    def squared(self) -> Range:
+        if self.is_point:
+            value = square(self.lo)
+            found = outward(value, value)
+        else:
+            least = maximum(maximum(self.lo, neg(self.hi)), 0.0)
+            found = outward(square(least), square(self.magnitude))
+        return found.within(0.0, math.inf)
+
+    def where(self, known: Expr) -> Range:
+        """These numbers where `known` holds, and any number elsewhere."""
+        return Range(where(known, self.lo, -math.inf), where(known, self.hi, math.inf))
+
+    def within(self, lo: float, hi: float) -> Range:
+        """The part between two numbers that are known to bound all of it."""
+        low = self.lo if lo == -math.inf else maximum(self.lo, lo)
+        high = self.hi if hi == math.inf else minimum(self.hi, hi)
+        return Range(low, high)
+
+    def meet(self, other: Range) -> Range:
+        """The numbers in both, where nothing may be known of `other`."""
+        return Range(
+            where(gt(other.lo, self.lo), other.lo, self.lo),
+            where(lt(other.hi, self.hi), other.hi, self.hi),
+        )
+
+    def hull(self, other: Range) -> Range:
+        """The numbers between any two of either."""
+        return Range(minimum(self.lo, other.lo), maximum(self.hi, other.hi))
+
+
+def outward(lo: Expr, hi: Expr, steps: float = 2.0) -> Range:
+    """The range between two computed numbers with errors of less than `steps` - 1 steps."""
+    return Range(sub(lo, slack(lo, steps)), add(hi, slack(hi, steps)))
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """Truth values: those that hold for certain, and those that may hold."""
+
+    certain: Expr
+    possible: Expr
+
+    @property
+    def is_known(self) -> bool:
+        return self.certain is self.possible
+
+    def __invert__(self) -> Truth:
+        if self.is_known:
+            return known(lnot(self.certain))
+        return Truth(lnot(self.possible), lnot(self.certain))
+
+    def __and__(self, other: Truth) -> Truth:
+        return Truth(land(self.certain, other.certain), land(self.possible, other.possible))
+
+    def __or__(self, other: Truth) -> Truth:
+        return ~(~self & ~other)
+
+
+def known(condition: Expr) -> Truth:
+    """Truth values without doubt."""
+    return Truth(condition, condition)
+
+
+def less(a: Range, b: Range) -> Truth:
+    """Whether a < b; undecided for NaN."""
+    if a.is_point and b.is_point:
+        return known(lt(a.lo, b.lo))
+    return Truth(lt(a.hi, b.lo), lnot(le(b.hi, a.lo)))
+
+
+def less_equal(a: Range, b: Range) -> Truth:
+    """Whether a <= b; undecided for NaN."""
+    if a.is_point and b.is_point:
+        return known(le(a.lo, b.lo))
+    return Truth(le(a.hi, b.lo), lnot(lt(b.hi, a.lo)))
+
+
+def equal(a: Range, b: Range) -> Truth:
+    """Whether a = b; undecided for NaN."""
+    return less_equal(a, b) & less_equal(b, a)
+
+
+def choose(condition: Truth, a: Range, b: Range) -> Range:
+    """`a` where the condition holds, `b` where it does not, both where that is unknown."""
+    if condition.is_known:
+        holds = condition.certain
+        if a.is_point and b.is_point:
+            chosen = where(holds, a.lo, b.lo)
+            return Range(chosen, chosen)
+        return Range(where(holds, a.lo, b.lo), where(holds, a.hi, b.hi))
+    both = a.hull(b)
+    sure, never = condition.certain, lnot(condition.possible)
+    return Range(
+        where(sure, a.lo, where(never, b.lo, both.lo)),
+        where(sure, a.hi, where(never, b.hi, both.hi)),
+    )

@@ -1,0 +1,325 @@
+"""From an objective to the graph of its derivatives along a ray, bounded over the ray."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from slomodel.calculus.rays.contractions import scatter_error
+from slomodel.calculus.rays.functions import (
+    PartialFunction,
+    Value,
+    applied,
+    as_near,
+    derivative_at,
+    derivative_range,
+)
+from slomodel.calculus.rays.jets import (
+    ORDERS,
+    Jet,
+    composed,
+    contraction_jet,
+    known,
+    mapped,
+    narrowed,
+    product_jet,
+    quotient_jet,
+    still_jet,
+    sum_jet,
+    viewed,
+)
+from slomodel.calculus.rays.numbers import Near, Range, Truth, choose, enlarged, outward
+from slomodel.calculus.rays.numbers import known as decided
+from slomodel.errors import MissingRule
+from slomodel.functions import (
+    abs,
+    add,
+    differentiated,
+    div,
+    exp,
+    gt,
+    lnot,
+    log,
+    lor,
+    lt,
+    maximum,
+    minimum,
+    mul,
+    neg,
+    pow,
+    same,
+    still,
+    sub,
+    where,
+)
+from slomodel.ir import build
+from slomodel.ir.dims import Shape
+from slomodel.ir.expr import (
+    Const,
+    Einsum,
+    Expr,
+    Extreme,
+    Gather,
+    Input,
+    Iota,
+    Listing,
+    Map,
+    Reshape,
+    Scatter,
+)
+from slomodel.ir.function import ScalarFunction
+
+_MOST_FACTORS = 6
+_ZERO = Const(0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class RayGraph:
+    """Scalars of φ(t) = f(x + t v): enclosures at t = 0, and ranges over [0, end].
+
+    `at` are φ, φ', φ'' with radii; `over` are the ends of φ'' and φ'''.
+    """
+
+    at: tuple[Near, Near, Near]
+    over: tuple[Range, Range]
+
+    @property
+    def numbers(self) -> tuple[Expr, ...]:
+        """Midpoints and radii of φ, φ', φ'', then the ends of φ'' and φ'''."""
+        near = [one for n in self.at for one in (n.mid, _ZERO if n.rad is None else n.rad)]
+        return (*near, *(end for one in self.over for end in (one.lo, one.hi)))
+
+
+def ray_graph(objective: Expr, directions: Mapping[Input, Input], end: Expr) -> RayGraph:
+    """The bounds along x + t v, where `directions` maps each variable to its part of v.
+
+    Raises MissingRule, with the reason, where no proof exists for any x.
+    """
+    jet = _JetPass(end, directions).root(objective)
+    value, slope, curvature = (one or Near(_ZERO) for one in jet.at)
+    second, third = (one or Range(_ZERO, _ZERO) for one in jet.over[2:])
+    return RayGraph((value, slope, curvature), (second, third))
+
+
+@dataclass(slots=True)
+class _JetPass:
+    """One pass over a graph, operands first."""
+
+    end: Expr
+    directions: Mapping[Input, Input]
+    jets: dict[Expr, Jet] = field(default_factory=dict)
+    truths: dict[Expr, Truth] = field(default_factory=dict)
+
+    def root(self, graph: Expr) -> Jet:
+        """The jet of the last node of a graph."""
+        order = differentiated(graph)
+        for node in order:
+            if node in self.jets:
+                continue
+            if node.dtype == "bool":
+                self.truths[node] = self.truth(node)
+            else:
+                self.jets[node] = _whole(self.jet(node), node.shape)
+        return self.jets[graph]
+
+    def truth(self, node: Expr) -> Truth:
+        """Truth values over the ray."""
+        if isinstance(node, (Const, Input)):
+            return decided(node)
+        if isinstance(node, Map):
+            found = applied(node.function, self._operands(node))
+            assert isinstance(found, Truth)
+            return found
+        if isinstance(node, (Einsum, Gather, Reshape)):
+            return _view_of_truth(self.truths[node.operands[0]], partial(placed, node))
+        raise _no_proof(node)
+
+    def _operands(self, node: Map) -> list[Value]:
+        """The values of the operands over the ray, each along the axes of the node."""
+        values: list[Value] = []
+        for k, operand in enumerate(node.operands):
+            if operand.dtype == "bool":
+                own = self.truths[operand]
+                values.append(_view_of_truth(own, partial(_laid, node, k)))
+            else:
+                jet = self._laid_jet(node, k)
+                values.append(known(jet.over[0]) if jet.moves else known(jet.at[0]))
+        return values
+
+    def _laid_jet(self, node: Map, k: int) -> Jet:
+        return viewed(self.jets[node.operands[k]], partial(_laid, node, k))
+
+    def jet(self, node: Expr) -> Jet:
+        """The jet of a node of numbers."""
+        if isinstance(node, Input) and node in self.directions:
+            v = self.directions[node]
+            at = [Near(node), Near(v), None]
+            return narrowed(at, [None, Range(v, v), None, None], self.end)
+        if isinstance(node, (Input, Const, Iota, Listing)):
+            return still_jet(Near(node))
+        if isinstance(node, Einsum):
+            if not node.operands:
+                return still_jet(Near(node))
+            if len(node.operands) > _MOST_FACTORS:
+                raise MissingRule(f"it has a sum of products of {len(node.operands)} factors")
+            return contraction_jet(node, [self.jets[o] for o in node.operands], self.end)
+        if isinstance(node, (Gather, Reshape)):
+            return viewed(self.jets[node.operands[0]], partial(placed, node))
+        if isinstance(node, Scatter):
+            own = self.jets[node.operands[0]]
+            return mapped(own, partial(_scattered, node), partial(_scattered_ends, node))
+        if isinstance(node, Map):
+            return self._map(node)
+        if isinstance(node, Extreme) and not self.jets[node.operands[0]].moves:
+            inner = known(self.jets[node.operands[0]].at[0])
+            rad = None if inner.rad is None else build.extreme(inner.rad, "max", node.axes)
+            return still_jet(Near(build.extreme(inner.mid, node.which, node.axes), rad))
+        raise _no_proof(node)
+
+    def _map(self, node: Map) -> Jet:
+        function = node.function
+        if function is still:
+            # The objective does not depend on its value, so it may be constant along the ray.
+            return still_jet(Near(node.operands[0]))
+        jets = [
+            still_jet(Near(_ZERO)) if o.dtype == "bool" else self._laid_jet(node, k)
+            for k, o in enumerate(node.operands)
+        ]
+        if function is same:
+            return jets[0]
+        if function is where:
+            condition = self._operands(node)[0]
+            assert isinstance(condition, Truth)
+            return choice_jet(condition, jets[1], jets[2])
+        if not any(jet.moves for jet in jets):
+            return still_jet(as_near(applied(function, self._operands(node))))
+        return self.applied(function, jets)
+
+    def applied(self, function: ScalarFunction, jets: Sequence[Jet]) -> Jet:
+        """The jet of a function of jets, at least one of which moves."""
+        if function is neg:
+            return mapped(jets[0], lambda n: -n, lambda r: -r)
+        if function in (add, sub):
+            return sum_jet(jets[0], jets[1], 1 if function is add else -1)
+        if function is mul:
+            return product_jet(jets, self.end, lambda f: f[0] * f[1], lambda f: f[0] * f[1])
+        moving = [k for k, jet in enumerate(jets) if jet.moves]
+        if function is div and 1 in moving:
+            return quotient_jet(jets[0], jets[1], self.end)
+        if len(moving) == 1:
+            return self._composition(function, jets, moving[0])
+        inputs = tuple(build.variable(f"x{k}", ()) for k in range(function.arity))
+        if function in (maximum, minimum):
+            better = gt if function is maximum else lt
+            form = where(better(*inputs), *inputs)
+        elif function is pow:
+            form = exp(mul(inputs[1], log(inputs[0])))
+        elif function.unary_form is not None:
+            form = function.unary_form(*inputs)
+        else:
+            raise MissingRule(f"it has {function} of several numbers that change along the ray")
+        return _JetPass(self.end, {}, dict(zip(inputs, jets, strict=True))).root(form)
+
+    def _composition(self, function: ScalarFunction, jets: Sequence[Jet], k: int) -> Jet:
+        """The jet of a function of which operand k alone moves."""
+        u = jets[k]
+        start = known(u.at[0])
+        others = [known(jet.at[0]) for jet in jets]
+        constants = tuple(
+            near.mid if j != k and isinstance(near.mid, Const) and near.rad is None else None
+            for j, near in enumerate(others)
+        )
+        one = PartialFunction(function, k, constants)
+        operands = [known(jet.over[0]) for jet in jets]
+        ranges = [derivative_range(one, j, operands) for j in range(ORDERS)]
+        points = [Near(start.mid) if j == k else near for j, near in enumerate(others)]
+        values: list[Near | None] = []
+        for j in range(ORDERS - 1):
+            value, following = derivative_at(one, j, points), ranges[j + 1]
+            if start.rad is not None and following is not None:
+                middle = value or Near(_ZERO)
+                error = mul(following.magnitude, start.rad)
+                kept = [] if middle.rad is None else [middle.rad]
+                value = Near(middle.mid, enlarged([*kept, error]))
+            values.append(value)
+        at = [values[0], composed(values, u.at, 1), composed(values, u.at, 2)]
+        over = [ranges[0], *(composed(ranges, u.over, j) for j in (1, 2, 3))]
+        return narrowed(at, over, self.end)
+
+
+def choice_jet(condition: Truth, a: Jet, b: Jet) -> Jet:
+    """The jet of the branch that is taken all along the ray; only values where that may change."""
+    sure = None if condition.is_known else lor(condition.certain, lnot(condition.possible))
+    at: list[Near | None] = []
+    for p, q in zip(a.at, b.at, strict=True):
+        if p is None and q is None:
+            at.append(None)
+            continue
+        p, q = p or Near(_ZERO), q or Near(_ZERO)
+        rad: Expr | None = None
+        if p.rad is not None or q.rad is not None:
+            rad = where(condition.certain, p.rad or _ZERO, q.rad or _ZERO)
+        if sure is not None:
+            rad = where(sure, rad or _ZERO, math.inf)
+        at.append(Near(where(condition.certain, p.mid, q.mid), rad))
+    zero = Range(_ZERO, _ZERO)
+    over: list[Range | None] = []
+    for k, (left, right) in enumerate(zip(a.over, b.over, strict=True)):
+        if left is None and right is None and sure is None:
+            over.append(None)
+            continue
+        found = choose(condition, left or zero, right or zero)
+        over.append(found if sure is None or not k else found.where(sure))
+    return Jet(at, over)
+
+
+def placed(node: Expr, operand: Expr) -> Expr:
+    """Other elements in the places that a node of one operand has for its own."""
+    if isinstance(node, Einsum):
+        return build.einsum([operand], node.inputs, node.output, node.dims)
+    if isinstance(node, Reshape):
+        return build.reshape(operand, node.shape)
+    if isinstance(node, Gather):
+        return build.gather(operand, node.index, node.shape)
+    assert isinstance(node, Scatter)
+    return build.scatter(operand, node.index, node.shape)
+
+
+def _scattered(node: Scatter, own: Near) -> Near:
+    errors = [scatter_error(node.operands[0], placed(node, abs(own.mid)))]
+    if own.rad is not None:
+        added = placed(node, own.rad)
+        errors += [added, scatter_error(node.operands[0], added)]
+    return Near(placed(node, own.mid), enlarged(errors))
+
+
+def _scattered_ends(node: Scatter, own: Range) -> Range:
+    error = scatter_error(node.operands[0], placed(node, own.magnitude))
+    return outward(sub(placed(node, own.lo), error), add(placed(node, own.hi), error))
+
+
+def _view_of_truth(own: Truth, view: Callable[[Expr], Expr]) -> Truth:
+    certain = view(own.certain)
+    return decided(certain) if own.is_known else Truth(certain, view(own.possible))
+
+
+def _whole(jet: Jet, shape: Shape) -> Jet:
+    """The jet with scalars among its numbers repeated to the shape of the node."""
+    return viewed(
+        jet, lambda one: build.broadcast(one, (), shape) if shape and not one.rank else one
+    )
+
+
+def _laid(node: Map, k: int, operand: Expr) -> Expr:
+    """Operand k, or another array of its shape, along the axes of the node."""
+    return (
+        build.broadcast(operand, node.axes[k], node.shape)
+        if node.rank and operand.rank
+        else operand
+    )
+
+
+def _no_proof(node: Expr) -> MissingRule:
+    return MissingRule(f"it has a node without a rule, {type(node).__name__}, that changes")

@@ -1,0 +1,97 @@
+"""Random rays through random graphs: what is proved about them, and the truth in many digits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import mpmath
+import numpy as np
+from bounds.objective_graph import evaluate_exactly
+from random_graphs import throw
+from strategies import Example
+
+from slomodel.calculus import jvp
+from slomodel.calculus.rays.ray import RayGraph, ray_graph
+from slomodel.ir import build
+from slomodel.ir.expr import Expr, Input
+from slomodel.reference import evaluate
+
+DIGITS = 40
+# Roundings of constants in derivatives of functions, relative to all that cancels.
+CONSTANTS = mpmath.mpf(2) ** -50
+
+
+@dataclass(frozen=True)
+class RandomRay:
+    """A graph with its ray x + t v for 0 <= t <= end, and the derivatives of orders 0 to 3."""
+
+    example: Example
+    directions: dict[Input, Input]
+    v: dict[Input, np.ndarray]
+    end: float
+    graph: RayGraph
+    derivatives: tuple[Expr, ...]
+
+    def proved(self) -> list[float]:
+        """Midpoints and radii of φ, φ', φ'' at 0, the ends of φ'' and φ''' over the ray."""
+        values = {**self.example.values, **self.v, END: np.asarray(self.end)}
+        found = evaluate(self.graph.numbers, values, self.example.sizes)
+        return [float(one) for one in found]
+
+    def exact(self, t: float) -> list[mpmath.mpf]:
+        """The derivatives at x + t v in mpmath's precision."""
+        values: dict[Input, np.ndarray] = {**self.example.values, **self.v}
+        for x, v in self.directions.items():
+            at, along = (np.asarray(values[one]) for one in (x, v))
+            moved = [
+                mpmath.mpf(float(a)) + mpmath.mpf(t) * mpmath.mpf(float(b))
+                for a, b in zip(at.ravel(), along.ravel(), strict=True)
+            ]
+            values[x] = np.array(moved, dtype=object).reshape(at.shape)
+        found = evaluate_exactly(self.derivatives, values, self.example.sizes)
+        return [mpmath.mpf(one.item()) for one in found]
+
+
+END = build.direction("end", ())
+
+
+def thrown(rng: np.random.Generator, kind: str, steps: int = 4) -> RandomRay:
+    """A random ray; raises MissingRule where no bounds exist."""
+    return through(throw(rng, kind, steps), rng, float(10.0 ** rng.uniform(-6.0, 0.7)))
+
+
+def through(example: Example, rng: np.random.Generator, end: float) -> RandomRay:
+    """A ray of a random direction, of length 1 and sometimes another, through a graph."""
+    directions = {x: build.direction(f"v.{x.name}", x.shape) for x in example.variables}
+    v = {
+        along: np.asarray(rng.normal(size=np.shape(example.values[x])))
+        for x, along in directions.items()
+    }
+    length = float(np.sqrt(sum(float((one**2).sum()) for one in v.values()))) or 1.0
+    scale = float(rng.choice([1.0, 1.0, 1.0, 1e-3, 1e3])) / length
+    v = {along: one * scale for along, one in v.items()}
+    derivatives: list[Expr] = [example.objective]
+    for _ in range(3):
+        derivatives += jvp(derivatives[-1:], dict(directions))
+    graph = ray_graph(example.objective, dict(directions), END)
+    return RandomRay(example, directions, v, end / scale / length, graph, tuple(derivatives))
+
+
+def violations(ray: RandomRay, points: Sequence[float] = (0.0, 0.13, 0.5, 0.77, 1.0)) -> list[str]:
+    """What is proved and not true at these fractions of the ray."""
+    proved = ray.proved()
+    middle, radius, ends = proved[0:6:2], proved[1:6:2], proved[6:]
+    wrong = []
+    with mpmath.workdps(DIGITS):
+        truth = [ray.exact(share * ray.end) for share in points]
+        for k in range(3):
+            if np.isfinite(middle[k] + radius[k]):
+                off = abs(truth[0][k] - mpmath.mpf(middle[k]))
+                if off > mpmath.mpf(radius[k]) * (1 + CONSTANTS):
+                    wrong.append(f"order {k} at 0: {middle[k]} ± {radius[k]}, off by {off}")
+        for k, (lo, hi) in ((2, ends[:2]), (3, ends[2:])):
+            for share, one in zip(points, truth, strict=True):
+                if (not np.isnan(lo) and one[k] < lo) or (not np.isnan(hi) and one[k] > hi):
+                    wrong.append(f"order {k} at {share}: {one[k]} not in [{lo}, {hi}]")
+    return wrong
