@@ -210,6 +210,18 @@ def _opens_set(f: Failure) -> bool:
     return at > 0 and f.before[at - 1].type == "_IN"
 
 
+def _conjunction(f: Failure) -> Diagnostic | None:
+    """`let y = x and z` on one line: a condition, and not a further recurrence."""
+    if f.statement != "LET" or len(f.before) < 2 or f.found in ("EQUAL", "LSQB"):
+        return None
+    joint, name = f.before[-2:]
+    if joint.type != "AND" or name.type != "NAME" or f.open_brackets:
+        return None
+    start = joint.start_pos or 0
+    line = f.source.text[:start].rpartition("\n")[2]
+    return messages.condition_as_value(span_of(f.source, joint)) if line.strip() else None
+
+
 def _slice(f: Failure) -> Diagnostic | None:
     opened = f.open_brackets[-1].type if f.open_brackets else ""
     last = _types(f.level)[::-1]
@@ -350,6 +362,7 @@ _CASES: tuple[Callable[[Failure], Diagnostic | None], ...] = (
     _iterations,
     _set,
     _comparison,
+    _conjunction,
     _slice,
     _equal,
     _statement,
