@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         SlomodelError,
         TargetLimit,
     )
+    from slomodel.front.sympy_expressions.recurrences import scan
     from slomodel.model import Model, compile
     from slomodel.solve import Solution, Status, load_solution, scipy_method
 
@@ -38,11 +39,13 @@ __all__ = [
     "__version__",
     "compile",
     "load_solution",
+    "scan",
     "scipy_method",
 ]
 
 _HOMES = {
     "slomodel.bounds": ("Bounds",),
+    "slomodel.front.sympy_expressions.recurrences": ("scan",),
     "slomodel.model": ("Model", "compile"),
     "slomodel.solve": ("Solution", "Status", "load_solution", "scipy_method"),
 }

@@ -1,8 +1,6 @@
 """Recurrences: definitions by index whose elements depend on earlier ones.
 
-The body is evaluated once, with the states that it reads as placeholders over all steps; it is then
-reduced to the graph of one step. So the text of a model, and not the number of steps, decides how
-long this takes.
+How a body becomes the graph of one step stands in `time_steps`.
 """
 
 from __future__ import annotations
@@ -22,6 +20,7 @@ from slomodel.front.elaboration.index_sets import (
 )
 from slomodel.front.elaboration.scope import Elaboration, Ongoing, Scope, Symbol
 from slomodel.front.elaboration.shape_mismatch import marks, operand
+from slomodel.front.elaboration.time_steps import Body, recurrence
 from slomodel.front.elaboration.values import (
     Label,
     Value,
@@ -56,12 +55,7 @@ from slomodel.ir import build
 from slomodel.ir.dims import Dim, Shape, literal
 from slomodel.ir.expr import Affine, Input
 from slomodel.ir.expr import Expr as Graph
-from slomodel.ir.loop import StateAt, Update
-from slomodel.ir.recur import Reading, SlicesOf
-from slomodel.ir.stepwise import Steps, one_step
-from slomodel.ir.walk import substitute
 from slomodel.problem import Check
-from slomodel.rewrite.stable import stable
 
 _CODE = "E227"
 NotExpression = Slice | NoneLiteral | Compare | BoolOp | Not | String
@@ -88,8 +82,7 @@ def _names(root: Node) -> Iterator[str]:
 class _State:
     """One state of a recurrence.
 
-    `before` is the index of time over all steps, `time` over those that the body computes; `count`
-    the number of first values.
+    `time` is the index over the steps that the body computes, after `count` first values.
     """
 
     number: int
@@ -123,23 +116,14 @@ def declare_recurrence(group: Sequence[Let], model: Elaboration) -> None:
             message = "the definitions of a recurrence run over the same steps"
             remedy = f"`{states[0].name}` has {length} of them"
             raise shape_error(_CODE, message, state.statement.indices[0].domain.span, remedy)
-    readings: dict[Graph, Reading] = {}
-    values: list[Graph] = []
-    for state in states:
-        values.append(_body(state, states, readings))
-    order = _in_order(states)
-    place = {number: k for k, number in enumerate(order)}
-    for node, reading in readings.items():
-        if isinstance(reading, StateAt):
-            readings[node] = StateAt(place[reading.state], reading.shift)
-    made = build.recur(
-        length,
-        [(states[k].shape, states[k].first) for k in order],
-        [Update(place[k], Dim(), states[k].count, values[k]) for k in order],
-        readings,
-    )
-    for state in states:
-        found = value_of(made[place[state.number]])
+    bodies = [_body(state, states) for state in states]
+    try:
+        made = recurrence(length, bodies, _in_order(states))
+    except ShapeError as problem:
+        message = f"this cannot be computed step by step: {problem}"
+        raise error(_CODE, message, states[0].statement.span) from None
+    for state, array in zip(states, made, strict=True):
+        found = value_of(array)
         model.note(found, state.statement.expr.span)
         name = state.statement.name
         model.declare(Symbol(name.text, "definition", name.span, value=found))
@@ -267,9 +251,8 @@ def _laid_out(value: Value, labels: Sequence[Label], axes: Shape) -> Graph:
     return build.einsum([value.expr], [tuple(own)], tuple(range(len(shape))), shape)
 
 
-def _body(state: _State, states: Sequence[_State], readings: dict[Graph, Reading]) -> Graph:
-    """The graph of one step of a state; what it reads is added to `readings`."""
-    found: dict[Graph, tuple[int, Dim]] = {}
+def _body(state: _State, states: Sequence[_State]) -> Body:
+    """The values of a state at all steps that its body computes."""
 
     def read(other: _State, node: Index) -> Value:
         lag = _lag(state, other, node)
@@ -278,7 +261,6 @@ def _body(state: _State, states: Sequence[_State], readings: dict[Graph, Reading
             shape = (state.time.dim, *other.shape)
             name = f"{other.name} at {state.name} - {lag}"
             state.reads[key] = Input(name, "step", shape)
-            found[state.reads[key]] = key
         return Value(state.reads[key], (state.time,), other.shape)
 
     ongoing = {other.name: Ongoing(other.name, partial(read, other)) for other in states}
@@ -291,26 +273,9 @@ def _body(state: _State, states: Sequence[_State], readings: dict[Graph, Reading
             message = f"an element is a number without `first`, and this is {show(value)}"
         found_at = marks(operand(state.body, value))
         raise shape_error(_CODE, message, state.body.span, marks=found_at)
-    # Before what does not depend on the states is cut off: a form may contain both.
-    root = stable(_laid_out(value, (state.time, *state.later), state.axes))
-    steps = Steps()
-    inside: dict[Graph, Graph] = {}
-    for array, (number, lag) in found.items():
-        name = f"{array.name} of {state.number}"  # type: ignore[attr-defined]
-        inside[array] = Input(name, "step", array.shape[1:])
-        readings[inside[array]] = StateAt(number, Dim() - lag)
-    try:
-        made = one_step(root, inside, steps)
-    except ShapeError as problem:
-        message = "this cannot be computed step by step"
-        raise error(_CODE, f"{message}: {problem}", state.body.span) from None
-    renamed: dict[Graph, Graph] = {}
-    for node, array in (*steps.slices.items(), *steps.wholes.items()):
-        assert isinstance(node, Input)
-        renamed[node] = Input(f"{node.name} of {state.number}", "step", node.shape, node.dtype)
-        is_slice = node in steps.slices
-        readings[renamed[node]] = SlicesOf(array, Dim() - state.count) if is_slice else array
-    return substitute((made,), renamed)[0]
+    root = _laid_out(value, (state.time, *state.later), state.axes)
+    reads = {array: key for key, array in state.reads.items()}
+    return Body(state.shape, state.count, state.first, root, reads)
 
 
 def _lag(state: _State, other: _State, node: Index) -> Dim:

@@ -16,6 +16,7 @@ from slomodel.front.elaboration.values import Label, Value, show
 from slomodel.front.sympy_expressions.errors import error, place
 from slomodel.front.sympy_expressions.evaluation import Steps, SymPyRequest
 from slomodel.front.sympy_expressions.free_names import name_of
+from slomodel.front.sympy_expressions.recurrences import Recurrence, State, earlier
 from slomodel.front.sympy_expressions.scope import IndexScope, affine, enter
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, Shape, literal
@@ -40,6 +41,11 @@ def product_over(request: SymPyRequest) -> Steps:
 
 def indexed(request: SymPyRequest) -> Steps:
     """An element of an IndexedBase."""
+    if isinstance(request.node.base, State):
+        return earlier(request)
+    if isinstance(request.node.base, Recurrence):
+        whole = yield SymPyRequest(request.node.base, request.scope)
+        return (yield from element(whole, request.node.indices, request.node, request.scope))
     base = request.scope.translation.values[name_of(request.node.base)]
     return (yield from element(base, request.node.indices, request.node, request.scope))
 

@@ -25,7 +25,8 @@ class Translation:
     """State of the translation of an expression: named arrays, known sizes, and bounds.
 
     `values` holds the arrays and sizes by name, `inner` the indices that each sum binds, and
-    `whole` the data used as indices, whose elements must be whole numbers.
+    `whole` the data used as indices, whose elements must be whole numbers. `recurrences` holds what
+    the steps of recurrences read.
     """
 
     sizes: Mapping[str, int]
@@ -38,6 +39,7 @@ class Translation:
         default_factory=dict
     )
     labels: int = 0
+    recurrences: dict[sp.Basic, object] = field(default_factory=dict)
 
     def size(self, dim: Dim) -> int | None:
         """The value of a dim, which may be negative; None if a size is unknown."""
