@@ -24,7 +24,7 @@ from slomodel.front.sympy_expressions.errors import error, place, unsupported_no
 from slomodel.front.sympy_expressions.evaluation import Steps, SymPyRequest, run
 from slomodel.front.sympy_expressions.free_names import FIXED_MATRICES, scan
 from slomodel.front.sympy_expressions.names import DeclaredNames, declare, listed, packed, unpacked
-from slomodel.front.sympy_expressions.recurrences import Recurrence, recurring
+from slomodel.front.sympy_expressions.recurrences import RecurrentBase, recurring
 from slomodel.front.sympy_expressions.scalars import is_root, root, scalar, symbol
 from slomodel.front.sympy_expressions.scope import IndexScope, Translation
 from slomodel.front.sympy_expressions.variable_sets import Bounds
@@ -38,7 +38,7 @@ _RULES: tuple[
     tuple[type[sp.Basic] | tuple[type[sp.Basic], ...], Callable[[SymPyRequest], Steps]], ...
 ] = (
     ((sp.Symbol, Idx), symbol),
-    (Recurrence, recurring),
+    (RecurrentBase, recurring),
     (sp.Indexed, sums.indexed),
     (sp.Sum, sums.sum_over),
     (sp.Product, sums.product_over),

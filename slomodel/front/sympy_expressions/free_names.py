@@ -12,7 +12,7 @@ from sympy.tensor.indexed import Idx
 
 from slomodel.errors import DomainError, ShapeError
 from slomodel.front.sympy_expressions.errors import check_number, error, unsupported_node
-from slomodel.front.sympy_expressions.recurrences import Recurrence, State, parts_of
+from slomodel.front.sympy_expressions.recurrences import EarlierBase, RecurrentBase, parts_of
 from slomodel.front.sympy_expressions.scope import IndexScope, affine, enter, size
 from slomodel.front.sympy_expressions.shapes import Form, Use
 from slomodel.functions.translate import known
@@ -81,15 +81,15 @@ def _below(
     if isinstance(node, (sp.Symbol, Idx)):
         _symbol(node, scope, found)
         return ()
-    if isinstance(node, Recurrence):
+    if isinstance(node, RecurrentBase):
         _sizes(node.shape, scope, found)
         return parts_of(node, scope)
     if isinstance(node, sp.IndexedBase):
         _base(node, scope, found)
         return ()
-    if isinstance(node, sp.Indexed) and isinstance(node.base, (Recurrence, State)):
+    if isinstance(node, sp.Indexed) and isinstance(node.base, (RecurrentBase, EarlierBase)):
         _indices(node.indices, scope, found)
-        whole = ((node.base, scope),) if isinstance(node.base, Recurrence) else ()
+        whole = ((node.base, scope),) if isinstance(node.base, RecurrentBase) else ()
         return (*whole, *_tables(node.indices, scope))
     if isinstance(node, sp.Indexed):
         _base(node.base, scope, found)

@@ -16,7 +16,7 @@ from slomodel.front.elaboration.values import Label, Value, show
 from slomodel.front.sympy_expressions.errors import error, place
 from slomodel.front.sympy_expressions.evaluation import Steps, SymPyRequest
 from slomodel.front.sympy_expressions.free_names import name_of
-from slomodel.front.sympy_expressions.recurrences import Recurrence, State, earlier
+from slomodel.front.sympy_expressions.recurrences import EarlierBase, RecurrentBase, earlier
 from slomodel.front.sympy_expressions.scope import IndexScope, affine, enter
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, Shape, literal
@@ -41,9 +41,9 @@ def product_over(request: SymPyRequest) -> Steps:
 
 def indexed(request: SymPyRequest) -> Steps:
     """An element of an IndexedBase."""
-    if isinstance(request.node.base, State):
+    if isinstance(request.node.base, EarlierBase):
         return earlier(request)
-    if isinstance(request.node.base, Recurrence):
+    if isinstance(request.node.base, RecurrentBase):
         whole = yield SymPyRequest(request.node.base, request.scope)
         return (yield from element(whole, request.node.indices, request.node, request.scope))
     base = request.scope.translation.values[name_of(request.node.base)]

@@ -21,12 +21,12 @@ from slomodel.ir.expr import Affine, Expr, Input
 
 
 @final
-class State(sp.IndexedBase):  # type: ignore[misc]
+class EarlierBase(sp.IndexedBase):  # type: ignore[misc]
     """The recurrence itself inside its own step."""
 
 
 @final
-class Recurrence(sp.IndexedBase):  # type: ignore[misc]
+class RecurrentBase(sp.IndexedBase):  # type: ignore[misc]
     """An array of one axis: its first elements, and a rule for the others.
 
     `step` is element `time` in terms of earlier elements of `own`.
@@ -37,11 +37,11 @@ class Recurrence(sp.IndexedBase):  # type: ignore[misc]
         label: sp.Symbol,
         length: sp.Expr,
         time: sp.Symbol,
-        own: State,
+        own: EarlierBase,
         step: sp.Expr,
         first: sp.Tuple,
-    ) -> Recurrence:
-        made: Recurrence = sp.Expr.__new__(cls, label, length, time, own, step, first)
+    ) -> RecurrentBase:
+        made: RecurrentBase = sp.Expr.__new__(cls, label, length, time, own, step, first)
         made._shape = sp.Tuple(length)
         made._offset = sp.S.Zero
         made._strides = None
@@ -61,8 +61,8 @@ class Recurrence(sp.IndexedBase):  # type: ignore[misc]
         return self.args[2]
 
     @property
-    def own(self) -> State:
-        own: State = self.args[3]
+    def own(self) -> EarlierBase:
+        own: EarlierBase = self.args[3]
         return own
 
     @property
@@ -88,9 +88,11 @@ def scan(
     """
     label, time = sp.Symbol(name), sp.Dummy("t", integer=True)
     size_of_axis = _number(length)
-    own = State(label, shape=(size_of_axis,))
+    own = EarlierBase(label, shape=(size_of_axis,))
     values = [_number(one) for one in first]
-    return Recurrence(label, size_of_axis, time, own, _number(step(own, time)), sp.Tuple(*values))
+    return RecurrentBase(
+        label, size_of_axis, time, own, _number(step(own, time)), sp.Tuple(*values)
+    )
 
 
 def _number(value: object) -> sp.Expr:
@@ -115,13 +117,13 @@ class _Scopes:
     reads: dict[Input, tuple[int, Dim]]
 
 
-def parts_of(node: Recurrence, scope: IndexScope) -> list[tuple[sp.Basic, IndexScope]]:
+def parts_of(node: RecurrentBase, scope: IndexScope) -> list[tuple[sp.Basic, IndexScope]]:
     """The expressions inside a recurrence, each with its scope."""
     found = _scopes(node, scope.translation)
     return [*((one, found.outer) for one in node.first), (node.step, found.inner)]
 
 
-def _scopes(node: Recurrence, translation: Translation) -> _Scopes:
+def _scopes(node: RecurrentBase, translation: Translation) -> _Scopes:
     known = translation.recurrences.get(node.own)
     if isinstance(known, _Scopes):
         return known
@@ -138,7 +140,7 @@ def _scopes(node: Recurrence, translation: Translation) -> _Scopes:
 def recurring(request: SymPyRequest) -> Steps:
     """All elements of a recurrence."""
     node = request.node
-    assert isinstance(node, Recurrence)
+    assert isinstance(node, RecurrentBase)
     found = _scopes(node, request.scope.translation)
     first: Expr | None = None
     for k, one in enumerate(node.first):
