@@ -287,8 +287,9 @@ def test_logarithms_at_the_edge_are_finite(text: str, u: list[float], wanted: fl
 def test_a_saved_run_at_the_edge_is_a_start(tmp_path: Path) -> None:
     """An infimum that is not attained: x is rounded to the edge, and u is not."""
     file, out = tmp_path / "edge.slo", tmp_path / "run.npz"
-    file.write_text("var p in (0, 1) init 0.5 maximize log(p / (1 - p)) - p^2 / 1e6\n")
-    first = CliRunner().invoke(main, ["solve", str(file), "--max-iter", "50", "--out", str(out)])
+    file.write_text("var p in (0, 1) init 0.5 minimize 1 - p\n")
+    options = ["--gtol", "1e-30", "--max-iter", "50", "--out", str(out)]
+    first = CliRunner().invoke(main, ["solve", str(file), *options])
     assert slomodel.load_solution(out).x == 1.0, first.output
     again = CliRunner().invoke(main, ["solve", str(file), "--max-iter", "2", "--x0", str(out)])
     assert "outside" not in again.output
@@ -323,3 +324,30 @@ def test_a_random_start_lies_between_ends_that_were_moved() -> None:
         start = model.unpack(model.x0(seed))
         assert 0 < start["b"] < start["a"] < 1
     assert model.solve().success
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_step_jumps_to_where_a_change_of_variables_is_flat(seed: int) -> None:
+    """Steps along negative curvature ended at correlations of 1 from one start in four."""
+    R = np.array([[1.0, 0.5, 0.2], [0.5, 1.0, 0.1], [0.2, 0.1, 1.0]])
+    text = "dim n\ndata R[n, n]\nvar C[n, n] in correlation\nminimize sumsq(C - R)"
+    assert slomodel.compile(text, data={"R": R}).solve(seed=seed).fun < 1e-10
+
+
+@pytest.mark.parametrize(
+    ("declared", "expected"),
+    [
+        ("x[3]", [0, 0, 0]),
+        ("x[3] > 0", [1, 1, 1]),
+        ("x[3] in (0, 2)", [1, 1, 1]),
+        ("x[3] in ordered", [0, 1, 1]),
+        ("x[3] in open_simplex", [1, 1]),
+        ("x[2, 2] in cholesky_factor", [1, 1, 0]),
+        ("x[3, 3] in correlation", [1, 1, 1]),
+    ],
+)
+def test_unknowns_on_a_logarithmic_scale(declared: str, expected: list[int]) -> None:
+    model = slomodel.compile(f"var {declared}\nvar y\nminimize sumsq(x) + y^2")
+    coordinates = model._coordinates
+    marks = np.zeros(4) if coordinates is None else coordinates.logarithmic()
+    assert marks.tolist() == [*expected, 0]

@@ -33,6 +33,7 @@ from slomodel.model.objective import CompiledObjective, start_point
 from slomodel.model.plans import Plans, backend_of, precision_of, target_of
 from slomodel.model.rays import Rays, without_proof
 from slomodel.model.replaced_variables import held
+from slomodel.model.unconstrained import UserCoordinates
 from slomodel.model.waiting import waiting
 from slomodel.problem import Problem
 from slomodel.rewrite import chosen
@@ -217,7 +218,7 @@ class Model(Evaluating):
 
         with limited(threads):
             solution = solve(
-                inner._objective(),
+                inner._objective(self._coordinates),
                 self._first(x0, seed, resume is None),
                 method=method,
                 sense=sense,
@@ -242,10 +243,12 @@ class Model(Evaluating):
         remark = self._coordinates.remark(solution.unconstrained)
         return replace(solution, message=f"{solution.message} {remark}") if remark else solution
 
-    def _objective(self) -> CompiledObjective:
+    def _objective(self, users: UserCoordinates | None = None) -> CompiledObjective:
+        """The objective of the solvers, of variables u if there are coordinates of the user."""
         compiled, smooth = self._compiled, self._plans.smooth(self._binding)
         return CompiledObjective(
-            self.n, self._function, compiled.derivatives, smooth, compiled.precision
+            *(self.n, self._function, compiled.derivatives, smooth, compiled.precision),
+            None if users is None else users.logarithmic(),
         )
 
     def _first(self, x0: Point | Solution | None, seed: int, drawn: bool) -> Vector | None:

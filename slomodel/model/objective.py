@@ -31,10 +31,12 @@ class CompiledObjective:
         derivatives: Derivatives,
         smooth: bool,
         precision: Precision = "float64",
+        logarithmic: Vector | None = None,
     ) -> None:
         self.n = n
         self._eps = float(np.finfo(precision).eps)
         self._smooth = smooth
+        self._logarithmic = logarithmic
         self._function = function
         self._derivatives = derivatives
         function("value")
@@ -50,7 +52,9 @@ class CompiledObjective:
         known = self._derivatives
         weights = [square.weight for square in known.squares]
         signed = not all(isinstance(w, Const) and w.value >= 0.0 for w in weights)
-        return ObjectiveFacts(True, bool(known.squares), known.degree, self._smooth, signed)
+        return ObjectiveFacts(
+            *(True, bool(known.squares), known.degree, self._smooth, signed, self._logarithmic)
+        )
 
     def load(self, product: Product) -> None:
         self._function(product)

@@ -194,6 +194,15 @@ class ChangeOfVariables:
         with np.errstate(all="ignore"):
             return change.free(own, declared, ends)
 
+    def logarithmic(self, u: Mapping[str, Vector]) -> dict[str, Vector]:
+        """1 for the elements of u on a logarithmic scale, 0 for others, by name."""
+        marks = {name: np.zeros(array.shape) for name, array in u.items()}
+        for one in self.written.variables:
+            change = change_of(one)
+            if change is not None and one.set is not None:
+                marks[one.name] = change.logarithmic(u[one.name], one.set).astype(np.float64)
+        return marks
+
     def near_edge(self, u: Mapping[str, Vector]) -> list[str]:
         """The variables that u puts at the edge of a bounded set."""
         return [
@@ -257,6 +266,11 @@ class UserCoordinates:
     def to_user(self, u: Vector) -> Vector:
         """The user's vector x (n,) of a vector u (m,)."""
         return self._users.pack(self._change.user(self._free.unpack(u), self._binding))
+
+    def logarithmic(self) -> Vector:
+        """1 for the elements of u (m,) on a logarithmic scale, 0 for others."""
+        nowhere = self._free.unpack(np.zeros(self._free.n))
+        return self._free.pack(self._change.logarithmic(nowhere))
 
     def remark(self, u: Vector) -> str:
         """A sentence about the variables at the edge of their sets; empty if there are none."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
 from slomodel.solve.norms import Vector
@@ -25,7 +25,8 @@ class ObjectiveFacts:
 
     `signed`: some squares are subtracted, or the signs of their weights are unknown. `degree` is an
     upper bound on the degree of a polynomial; None for anything else. `smooth`: the objective is
-    known to be continuously differentiable, or nothing is known.
+    known to be continuously differentiable, or nothing is known. `logarithmic`, (n,), is 1 for
+    variables on a logarithmic scale, as those of open sets, and 0 for others; None without any.
     """
 
     curvature: bool = False
@@ -33,6 +34,7 @@ class ObjectiveFacts:
     degree: int | None = None
     smooth: bool = True
     signed: bool = False
+    logarithmic: Vector | None = field(default=None, compare=False)
 
 
 NO_FACTS = ObjectiveFacts()

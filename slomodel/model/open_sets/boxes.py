@@ -69,6 +69,10 @@ class OpenBox:
         is_free = ~is_end(low) & ~is_end(high)
         return np.where(is_free, x, above + sign * below)
 
+    def logarithmic(self, u: Array, declared: DeclaredSet) -> NDArray[np.bool_]:
+        some = declared.low is not None or declared.high is not None
+        return np.full(u.shape, some and not declared.unbounded)
+
     def near_edge(self, u: Array, declared: DeclaredSet) -> bool:
         bounded = None not in (declared.low, declared.high) and not declared.unbounded
         return bounded and bool((np.abs(u) > -np.log(EDGE)).any())

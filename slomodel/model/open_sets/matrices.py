@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
+from numpy.typing import NDArray
 
 from slomodel.functions import add, div, exp, mul, sqrt, sub, tanh
 from slomodel.functions.elementary import sech2
@@ -43,6 +46,10 @@ class CholeskyFactor:
 
     def free(self, x: Array, declared: DeclaredSet, ends: BoxEnds) -> Array:
         return np.concatenate([np.log(np.diag(x)), x[np.tril_indices(len(x), -1)]])
+
+    def logarithmic(self, u: Array, declared: DeclaredSet) -> NDArray[np.bool_]:
+        size = math.isqrt(2 * u.size)  # u has n(n + 1)/2 elements, the diagonal first
+        return np.arange(u.size) < size
 
     def near_edge(self, u: Array, declared: DeclaredSet) -> bool:
         return False
@@ -91,6 +98,9 @@ class Correlation:
         left = np.sqrt(np.cumsum((factor**2)[:, ::-1], axis=1)[:, ::-1])
         below = np.tril_indices(len(x), -1)
         return np.asarray(np.arctanh(factor[below] / left[below]))
+
+    def logarithmic(self, u: Array, declared: DeclaredSet) -> NDArray[np.bool_]:
+        return np.ones(u.shape, dtype=bool)
 
     def near_edge(self, u: Array, declared: DeclaredSet) -> bool:
         return bool((np.abs(u) > np.arctanh(1.0 - EDGE)).any())

@@ -57,6 +57,10 @@ class OpenSetMap(Protocol):
         """The u for which x(u) is x, a point of the set."""
         ...
 
+    def logarithmic(self, u: Array, declared: DeclaredSet) -> NDArray[np.bool_]:
+        """The elements of u on a logarithmic scale: a change by 1 changes x in proportion."""
+        ...
+
     def near_edge(self, u: Array, declared: DeclaredSet) -> bool:
         """Whether x(u) is within `EDGE` of the edge of a bounded set, relative to its width.
 

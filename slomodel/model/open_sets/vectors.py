@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slomodel.functions import add, exp
 from slomodel.functions.shifted import softmax
@@ -44,6 +45,9 @@ class OpenSimplex:
     def free(self, x: Array, declared: DeclaredSet, ends: BoxEnds) -> Array:
         logs = np.moveaxis(np.log(x), declared.axis, 0)
         return np.moveaxis(logs[:-1] - logs[-1], 0, declared.axis)
+
+    def logarithmic(self, u: Array, declared: DeclaredSet) -> NDArray[np.bool_]:
+        return np.ones(u.shape, dtype=bool)
 
     def near_edge(self, u: Array, declared: DeclaredSet) -> bool:
         if not u.size:
@@ -88,6 +92,9 @@ class Ordered:
         along = np.moveaxis(x, declared.axis, 0)
         steps = np.log(np.diff(along, axis=0))
         return np.moveaxis(np.concatenate([along[:1], steps]), 0, declared.axis)
+
+    def logarithmic(self, u: Array, declared: DeclaredSet) -> NDArray[np.bool_]:
+        return np.asarray(np.indices(u.shape)[declared.axis] > 0)
 
     def near_edge(self, u: Array, declared: DeclaredSet) -> bool:
         return False

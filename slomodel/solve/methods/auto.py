@@ -8,6 +8,9 @@ FEW = 20
 """Largest n for which a matrix per step costs no more than the rest of the step."""
 REACH = 10.0
 """δ̄ over max(1, ‖x0‖), larger since directions with their own length need less restriction."""
+LOGARITHMIC_MOVE = 2.0
+"""Largest change per step of a variable on a logarithmic scale. Changes of variables are flat far
+out: a longer step, as along negative curvature, may end where no gradient leads back."""
 
 
 def chosen(facts: ObjectiveFacts, n: int) -> tuple[str, str]:

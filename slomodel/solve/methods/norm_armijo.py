@@ -14,6 +14,7 @@ from slomodel.solve.directions.table import DIRECTIONS
 from slomodel.solve.line_search.armijo import Found, LineSearch
 from slomodel.solve.line_search.exact import Ray
 from slomodel.solve.line_search.initial_step import INITIAL_STEPS, WANTS_PAIRS, StepMemory
+from slomodel.solve.methods.auto import LOGARITHMIC_MOVE
 from slomodel.solve.methods.ball import ball_of_a_step
 from slomodel.solve.norms import EPS, LARGEST, Vector, norm, slope_along
 from slomodel.solve.objective import Evaluator
@@ -39,7 +40,8 @@ class NormArmijo:
     """Steps of length at most δ̄ along a gradient-related direction, without Lipschitz constants.
 
     D = d = δ̄, so that every step ends its epoch. With the `degree` of a polynomial the line search
-    is exact. `chosen_for` is the reason for a direction that was not requested.
+    is exact. `chosen_for` is the reason for a direction that was not requested. Variables marked as
+    `logarithmic`, (n,), move by at most LOGARITHMIC_MOVE in a step.
     """
 
     delta_bar: float
@@ -51,6 +53,7 @@ class NormArmijo:
     degree: int | None = None
     chosen_for: str = ""
     prove: ProofSource | None = None
+    logarithmic: Vector | None = None
 
     name = "norm-armijo"
 
@@ -82,7 +85,7 @@ class NormArmijo:
         """L1 for the second inequality, if that applies and bounds exist."""
         full = self.initial_step == "full" and self.degree is None
         bb = self.initial_step == "bb" and self.direction == "gradient" and self.degree is None
-        if self.prove is None or not (full or bb):
+        if self.prove is None or self.logarithmic is not None or not (full or bb):
             return None
         return ProvedCurvature(self.prove, over_last_two=bb)
 
@@ -150,7 +153,7 @@ class NormArmijoRun:
                 return halt
         vnorm, slope, own = self._related_direction(current, v)
         in_units = own and slope > -self._method.alpha * current.gnorm
-        longest = min(D / vnorm, LARGEST)
+        longest = self._longest(v, vnorm, D)
         first = self._ray and self._ray.minimiser(current, v, vnorm, slope, longest)
         first = first or self._initial_step(longest, self._memory)
         found = self._search.search(current, v, vnorm, slope, first)
@@ -158,7 +161,7 @@ class NormArmijoRun:
         if found is None:
             again = own or first < longest
             vnorm = self._direction.fallback(current, v)
-            longest = first = min(D / vnorm, LARGEST)
+            longest = first = self._longest(v, vnorm, D)
             found = self._last_resort(current, vnorm, longest, again)
             own = in_units = False
         if found is None or self._stagnation.after(found.point, found.delta * vnorm / D):
@@ -167,6 +170,15 @@ class NormArmijoRun:
         full_length = found.delta >= longest * (1.0 - 4.0 * EPS)
         taken = self._accept(current, found, vnorm, full_length, own)
         return replace(taken, in_units=True) if in_units else taken
+
+    def _longest(self, v: Vector, vnorm: float, D: float) -> float:
+        """The largest δ of a step δv, v (n,), to the boundary or to the limit of a variable."""
+        longest = min(D / vnorm, LARGEST)
+        marked = self._method.logarithmic
+        if marked is None:
+            return longest
+        fastest = float(np.abs(v * marked).max())
+        return min(longest, LOGARITHMIC_MOVE / fastest) if fastest > 0.0 else longest
 
     def _restart_or_halt(self, current: Iterate, D: float) -> AcceptedStep | Halt:
         """If no step gains anything: a step of `way_down` and a restart without memory, or a halt.

@@ -65,6 +65,8 @@ def auto(given: Options, context: MethodContext) -> NormArmijo | ProjectedSearch
     choose = chosen if context.within is None else chosen_in_set
     direction, reason = choose(context.facts, len(context.x0))
     found = line_search(given, context, direction, REACH)
+    if isinstance(found, NormArmijo):
+        found = replace(found, logarithmic=context.facts.logarithmic)
     return found if "direction" in given else replace(found, chosen_for=reason)
 
 
