@@ -180,3 +180,52 @@ def test_named_vectors_pack() -> None:
     packed = model.pack({"x": [1.0, 2.0, 3.0], "y": [4.0, 5.0, 6.0]})
     np.testing.assert_array_equal(packed, [4.0, 5.0, 6.0, 1.0, 2.0, 3.0])
     assert model.value({"x": [1.0, 2.0, 3.0], "y": [4.0, 5.0, 6.0]}) == 32.0
+
+
+k = sp.Symbol("k", integer=True)
+POINT = np.array([1.0, 2.0, 4.0, 7.0, 11.0])
+ROWS = range(5)
+DEPENDENT = [
+    (
+        total(total((x[i] - x[j]) ** 2, (j, i + 1, n - 1)), (i, 0, n - 1)),
+        sum((POINT[a] - POINT[b]) ** 2 for a in ROWS for b in range(a + 1, 5)),
+    ),
+    (
+        total(x[i] * sp.exp(-x[j] / 9), (j, i + 1, n - 1), (i, 0, n - 1)),
+        sum(POINT[a] * np.exp(-POINT[b] / 9) for a in ROWS for b in range(a + 1, 5)),
+    ),
+    (
+        total(total(x[j], (j, 0, i)) ** 2, (i, 0, n - 1)),
+        sum(POINT[: a + 1].sum() ** 2 for a in ROWS),
+    ),
+    (
+        total(x[i] * x[j] * x[k], (k, 0, j - 1), (j, 0, i), (i, 0, n - 1)),
+        sum(POINT[a] * POINT[b] * POINT[:b].sum() for a in ROWS for b in range(a + 1)),
+    ),
+    (
+        total(x[i] * total(x[j] * total(x[k], (k, j, i)), (j, 0, i)), (i, 0, n - 1)),
+        sum(POINT[a] * POINT[b] * POINT[b : a + 1].sum() for a in ROWS for b in range(a + 1)),
+    ),
+    (
+        total(sp.Product(x[j], (j, 0, i)), (i, 0, n - 1)),
+        sum(np.prod(POINT[: a + 1]) for a in ROWS),
+    ),
+    (
+        sp.Product(1 + x[i] * x[j] / 9, (j, 0, i), (i, 0, n - 1)),
+        np.prod([1 + POINT[a] * POINT[b] / 9 for a in ROWS for b in range(a + 1)]),
+    ),
+    (
+        total(i * total(y[j] * x[i], (j, 0, i)), (i, 0, n - 1)),
+        sum(a * VECTOR[0] * (a + 1) * POINT[a] for a in ROWS),
+    ),
+]
+
+
+@pytest.mark.parametrize(("objective", "value"), DEPENDENT, ids=[str(one) for one, _ in DEPENDENT])
+def test_limits_that_depend_on_other_indices(objective: sp.Expr, value: float) -> None:
+    data = {"y": np.full(5, VECTOR[0])} if objective.has(y) else {}
+    model = compile(objective, [x], data=data, dims={"n": 5}, backend="numpy")
+    assert model.value(POINT) == pytest.approx(value, rel=1e-12)
+    along = np.linspace(1, 2, 5)
+    ends = model.value(POINT + 1e-6 * along), model.value(POINT - 1e-6 * along)
+    assert model.gradient(POINT) @ along == pytest.approx((ends[0] - ends[1]) / 2e-6, rel=1e-6)

@@ -90,6 +90,7 @@ def problem_from_sympy(
         declared.dims,
         bounds=tuple(translation.bounds),
         lookups=tuple(translation.lookups),
+        counts=tuple(translation.lists.tuple_counts),
         spans=places,
         warnings=tuple(warnings[:_MOST_WARNINGS]),
         vector=vector,

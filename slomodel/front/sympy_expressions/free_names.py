@@ -99,7 +99,7 @@ def _below(
     if isinstance(node, (sp.Sum, sp.Product)):
         _, inner = enter(node, scope)
         for limit in node.limits:
-            _sizes(limit[1:], scope, found)
+            _limit_sizes(limit[1:], inner, found)
         _refuse_matrices((node.function,), node)
         return ((node.function, inner),)
     if isinstance(node, MatrixElement):
@@ -198,6 +198,16 @@ def _sizes(parts: Iterable[sp.Basic], scope: IndexScope, found: FreeNames) -> No
         for symbol in part.free_symbols:
             found.add(symbol.name, symbol)
             found.sizes.setdefault(symbol.name, part)
+
+
+def _limit_sizes(parts: Iterable[sp.Basic], inner: IndexScope, found: FreeNames) -> None:
+    """Record the sizes in the limits of an index, which may also contain other indices."""
+    for part in parts:
+        affine(part, inner)
+        for symbol in part.free_symbols:
+            if symbol not in inner.labels:
+                found.add(symbol.name, symbol)
+                found.sizes.setdefault(symbol.name, part)
 
 
 def _tables(parts: Iterable[sp.Basic], scope: IndexScope) -> Sequence[tuple[sp.Basic, IndexScope]]:

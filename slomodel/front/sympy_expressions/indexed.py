@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import sympy as sp
 
-from slomodel.errors import ShapeError, SlomodelError, SourceText
+from slomodel.errors import ShapeError, SlomodelError
 from slomodel.front.elaboration.affine_index import AffineIndex, is_at_least_zero
 from slomodel.front.elaboration.contraction import total
+from slomodel.front.elaboration.grouping import rows_by_group, summed_by_group
+from slomodel.front.elaboration.index_sets import index_at
 from slomodel.front.elaboration.reductions import reduced
-from slomodel.front.elaboration.scope import Elaboration
 from slomodel.front.elaboration.tables import is_whole
-from slomodel.front.elaboration.values import Label, Value, show
+from slomodel.front.elaboration.tuple_list import TupleList
+from slomodel.front.elaboration.values import Label, Value, combine, number, show, union
 from slomodel.front.sympy_expressions.errors import error, place
 from slomodel.front.sympy_expressions.evaluation import Steps, SymPyRequest
 from slomodel.front.sympy_expressions.free_names import name_of
 from slomodel.front.sympy_expressions.recurrences import EarlierBase, RecurrentBase, earlier
-from slomodel.front.sympy_expressions.scope import IndexScope, affine, enter
+from slomodel.front.sympy_expressions.scope import IndexScope, affine, enter, is_dependent
+from slomodel.functions import where
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, Shape, literal
 from slomodel.ir.expr import Affine, Index, Lookup
@@ -27,16 +31,73 @@ from slomodel.problem import Bound, LookupBound
 
 def sum_over(request: SymPyRequest) -> Steps:
     """A Sum as one contraction; a term without the index counts once per value."""
-    labels, inner = enter(request.node, request.scope)
-    body = yield SymPyRequest(request.node.function, inner)
-    return total(body, labels, ())
+    terms = yield from _terms(request)
+    if terms.groups:
+        return summed_by_group(terms.body, terms.groups, terms.labels)
+    return total(terms.body, terms.labels, ())
 
 
 def product_over(request: SymPyRequest) -> Steps:
     """A Product, with the right derivative where a factor is 0."""
-    labels, inner = enter(request.node, request.scope)
-    body = yield SymPyRequest(request.node.function, inner)
-    return reduced("prod", body, Elaboration(SourceText("")), place(request.node), labels=labels)
+    terms = yield from _terms(request)
+    model, span = request.scope.translation.lists, place(request.node)
+    if not terms.groups:
+        return reduced("prod", terms.body, model, span, labels=terms.labels)
+    listed = union(terms.groups.values())
+    rest = [label for label in terms.labels if label not in listed]
+    factors = reduced("prod", terms.body, model, span, labels=rest) if rest else terms.body
+    rows, inside, along = rows_by_group(factors, terms.groups, model)
+    factors = combine(where, inside, rows, number(1.0))
+    return reduced("prod", factors, model, span, labels=[along])
+
+
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """The terms of a sum or product, the labels they run over, and the positions of outer ones."""
+
+    body: Value
+    labels: tuple[Label, ...]
+    groups: Mapping[Label, Value]
+
+
+def _terms(request: SymPyRequest) -> Generator[SymPyRequest, Value, _Terms]:
+    """The terms of a Sum or Product; limits that depend on other indices give a list of tuples."""
+    node, scope = request.node, request.scope
+    labels, inner = enter(node, scope)
+    own = dict(zip((limit[0] for limit in reversed(node.limits)), labels, strict=True))
+    tuples = TupleList(scope.translation.lists)
+    known = inside = scope
+    listed: set[sp.Basic] = set()
+    # SymPy's first limit is the innermost.
+    for symbol, first, last in reversed(node.limits):
+        if is_dependent(sp.Tuple(symbol, first, last), inside):
+            low = yield SymPyRequest(first, inside)
+            high = yield SymPyRequest(last + 1, inside)
+            for label in union([low, high]):
+                if label is not tuples.label:
+                    tuples.take(label)
+            tuples.extend(str(symbol), low, high)
+            listed.add(symbol)
+        else:
+            known = known.with_label(symbol, own[symbol])
+        inside = _at_tuples(known, tuples, listed)
+    if tuples.label is None:
+        body = yield SymPyRequest(node.function, inner)
+        return _Terms(body, labels, {})
+    body = yield SymPyRequest(node.function, inside)
+    mine = [label for symbol, label in own.items() if symbol in inside.labels]
+    around = {one: at for one, at in tuples.positions.items() if one not in labels}
+    return _Terms(body, (*mine, tuples.label), around)
+
+
+def _at_tuples(scope: IndexScope, tuples: TupleList, listed: Collection[sp.Basic]) -> IndexScope:
+    """The scope with the indices that a list has, or that depend on those, at its tuples."""
+    taken = {symbol: one for symbol, one in scope.labels.items() if one in tuples.positions}
+    values = {symbol: tuples.at(value) for symbol, value in scope.values.items()}
+    values |= {symbol: index_at(one, tuples.positions[one]) for symbol, one in taken.items()}
+    values |= {symbol: tuples.values[str(symbol)] for symbol in listed}
+    labels = {symbol: one for symbol, one in scope.labels.items() if symbol not in taken}
+    return replace(scope, labels=labels, values=values)
 
 
 def indexed(request: SymPyRequest) -> Steps:
@@ -67,7 +128,7 @@ def element(base: Value, indices: Sequence[sp.Basic], node: sp.Basic, scope: Ind
         raise error("E409", message, node, "give it one index for each axis", ShapeError)
     every: list[AffineIndex | Value] = [AffineIndex(Dim(), {label: 1}) for label in base.labels]
     for index, axis in zip(indices, base.dims, strict=True):
-        if index.has(sp.Indexed):
+        if index.has(sp.Indexed) or any(one in scope.values for one in index.free_symbols):
             table = yield SymPyRequest(index, scope)
             _check_table(table, axis, index, scope)
             every.append(table)

@@ -129,9 +129,8 @@ def _scopes(node: RecurrentBase, translation: Translation) -> _Scopes:
         return known
     outer = IndexScope(translation)
     count = literal(len(node.first))
-    translation.labels += 1
     dim = size(node.shape[0], outer) - count
-    time = Label(str(node.label), dim, count, translation.labels, is_range=True)
+    time = translation.lists.label(str(node.label), dim, count, is_range=True)
     found = _Scopes(outer, time, outer.with_label(node.time, time), {})
     translation.recurrences[node.own] = found
     return found

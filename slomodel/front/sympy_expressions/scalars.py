@@ -88,6 +88,9 @@ def _refuse_equalities(graphs: Mapping[sp.Basic, Expr]) -> None:
 def symbol(request: SymPyRequest) -> Steps:
     """An index as a number, a size, or a named scalar."""
     yield from ()
+    listed = request.scope.values.get(request.node)
+    if listed is not None:
+        return listed
     label = request.scope.labels.get(request.node)
     return (
         index_value(label)

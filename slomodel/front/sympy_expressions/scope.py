@@ -9,8 +9,9 @@ import sympy as sp
 from sympy.concrete.expr_with_limits import ExprWithLimits
 from sympy.tensor.indexed import Idx
 
-from slomodel.errors import ShapeError, SlomodelError
+from slomodel.errors import ShapeError, SlomodelError, SourceText
 from slomodel.front.elaboration.affine_index import AffineIndex
+from slomodel.front.elaboration.scope import Elaboration
 from slomodel.front.elaboration.values import Label, Value
 from slomodel.front.sympy_expressions.errors import Origins, error, shown
 from slomodel.ir.dims import Dim, literal, named
@@ -24,9 +25,9 @@ _LARGEST = 10**15
 class Translation:
     """State of the translation of an expression: named arrays, known sizes, and bounds.
 
-    `values` holds the arrays and sizes by name, `inner` the indices that each sum binds, and
-    `whole` the data used as indices, whose elements must be whole numbers. `recurrences` holds what
-    the steps of recurrences read.
+    `values` holds the arrays and sizes by name, `inner` the indices that each sum binds, `whole`
+    the data used as indices, whose elements must be whole numbers, and `lists` the index sets.
+    `recurrences` holds what the steps of recurrences read.
     """
 
     sizes: Mapping[str, int]
@@ -38,7 +39,7 @@ class Translation:
     inner: dict[tuple[sp.Basic, IndexScope], tuple[tuple[Label, ...], IndexScope]] = field(
         default_factory=dict
     )
-    labels: int = 0
+    lists: Elaboration = field(default_factory=lambda: Elaboration(SourceText("")))
     recurrences: dict[sp.Basic, object] = field(default_factory=dict)
 
     def size(self, dim: Dim) -> int | None:
@@ -50,10 +51,11 @@ class Translation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IndexScope:
-    """The index labels in scope, by SymPy symbol."""
+    """The index labels in scope, by SymPy symbol, and the values of indices in lists of tuples."""
 
     translation: Translation
     labels: Mapping[sp.Basic, Label] = field(default_factory=dict)
+    values: Mapping[sp.Basic, Value] = field(default_factory=dict)
 
     def with_label(self, symbol: sp.Basic, label: Label) -> IndexScope:
         return replace(self, labels={**self.labels, symbol: label})
@@ -126,11 +128,19 @@ def _label(limit: sp.Tuple, node: ExprWithLimits, scope: IndexScope) -> Label:
     if any(bound.has(sp.oo, -sp.oo) for bound in (first, last)):
         message = f"the {kind} over `{limit[0]}` is infinite"
         raise error("E408", message, node, "end it at a number or a size")
-    start = size(first, scope)
-    extent = size(last, scope) - start + 1
-    if extent.is_literal and extent.const < 0:
+    low, high = affine(first, scope), affine(last, scope)
+    is_fixed = not low.labels and not high.labels
+    # Limits that depend on other indices: the range of all values.
+    start = low.least
+    extent = high.most - start + 1
+    if is_fixed and extent.is_literal and extent.const < 0:
         message = f"the {kind} over `{limit[0]}` from {shown(first)} to {shown(last)} ends early"
         remedy = "a sum includes both limits; from a to a - 1 it is empty"
         raise error("E408", message, node, remedy, ShapeError)
-    scope.translation.labels += 1
-    return Label(str(limit[0]), extent, start, scope.translation.labels)
+    return scope.translation.lists.label(str(limit[0]), extent, start)
+
+
+def is_dependent(limit: sp.Tuple, scope: IndexScope) -> bool:
+    """Whether the limits of an index contain other indices."""
+    used = {symbol for bound in limit[1:] for symbol in bound.free_symbols}
+    return any(symbol in scope.labels or symbol in scope.values for symbol in used)
