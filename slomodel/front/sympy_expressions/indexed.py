@@ -52,7 +52,7 @@ def product_over(request: SymPyRequest) -> Steps:
 
 
 @dataclass(frozen=True, slots=True)
-class _Terms:
+class _IndexedTerms:
     """The terms of a sum or product, the labels they run over, and the positions of outer ones."""
 
     body: Value
@@ -60,7 +60,7 @@ class _Terms:
     groups: Mapping[Label, Value]
 
 
-def _terms(request: SymPyRequest) -> Generator[SymPyRequest, Value, _Terms]:
+def _terms(request: SymPyRequest) -> Generator[SymPyRequest, Value, _IndexedTerms]:
     """The terms of a Sum or Product; limits that depend on other indices give a list of tuples."""
     node, scope = request.node, request.scope
     labels, inner = enter(node, scope)
@@ -83,11 +83,11 @@ def _terms(request: SymPyRequest) -> Generator[SymPyRequest, Value, _Terms]:
         inside = _at_tuples(known, tuples, listed)
     if tuples.label is None:
         body = yield SymPyRequest(node.function, inner)
-        return _Terms(body, labels, {})
+        return _IndexedTerms(body, labels, {})
     body = yield SymPyRequest(node.function, inside)
     mine = [label for symbol, label in own.items() if symbol in inside.labels]
     around = {one: at for one, at in tuples.positions.items() if one not in labels}
-    return _Terms(body, (*mine, tuples.label), around)
+    return _IndexedTerms(body, (*mine, tuples.label), around)
 
 
 def _at_tuples(scope: IndexScope, tuples: TupleList, listed: Collection[sp.Basic]) -> IndexScope:
