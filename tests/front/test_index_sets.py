@@ -51,6 +51,7 @@ def by_python(text: str, names: Mapping[str, object]) -> float:
     functions: dict[str, Callable[..., object]] = {
         "sumsq": lambda terms: sum(term * term for term in terms),
         "exp": np.exp,
+        "log": np.log,
         "sin": np.sin,
         "abs": abs,
         "mean": lambda terms: np.mean(list(terms)),
@@ -160,6 +161,14 @@ OTHERS = [
 ]
 
 
+ORDERED = [
+    "sum(log(sum(exp(x[j]) for j in N if time[j] >= time[i])) - x[i] for i in N)",
+    "sum(sum(x[j]^2 for j in N if time[j] < time[i])^2 for i in N)",
+    "sum(sum(x[j]^2 for j in N if time[i] >= time[j] and w[j] > 0)^2 * y[row[i]] for i in N)",
+    "sum(sum(x[j] * j for j in N if time[j] > 2 * age[i])^2 * y[i] for i in M)",
+    "sum(logsumexp(x[j] * y[0] for j in N if time[j] >= time[i]) * w[i] for i in N)",
+    "sum(logsumexp(x[j] for j in N if time[j] < time[i] + 1)^2 for i in N)",
+]
 GUARDS = [  # written as in Python, which evaluates one branch alone
     "sum((y[0] if i == 0 else x[i - 1])^2 for i in N)",
     "sum((x[i - 1] * x[i + 1] if i > 0 and i < N - 1 else x[i]) * w[i] for i in N)",
@@ -171,12 +180,14 @@ GUARDS = [  # written as in Python, which evaluates one branch alone
 ]
 
 
-@pytest.mark.parametrize("text", [*KEYS, *LISTS, *OTHERS, *GUARDS])
+@pytest.mark.parametrize("text", [*KEYS, *LISTS, *OTHERS, *ORDERED, *GUARDS])
 def test_values_and_derivatives_are_those_of_loops(text: str) -> None:
     check(text, "numpy")
 
 
-@pytest.mark.parametrize("text", [*KEYS[::7], *LISTS[::7], *OTHERS[::4], *GUARDS[::4]])
+@pytest.mark.parametrize(
+    "text", [*KEYS[::7], *LISTS[::7], *OTHERS[::4], *ORDERED[::4], *GUARDS[::4]]
+)
 @pytest.mark.parametrize("backend", ["numexpr", "c"])
 def test_other_targets(text: str, backend: str) -> None:
     check(text, backend)
@@ -250,3 +261,25 @@ def test_sizes_of_steps_are_compared_when_they_are_known() -> None:
         slomodel.compile("dim n var x[n] minimize sumsq(x[1::2] - x[::2])", dims={"n": 5})
     assert caught.value.diagnostics[0].code == "E314"
     assert model.missing == ()
+
+
+@pytest.mark.parametrize("size", [0, 1, 4])
+def test_ordered_sums_of_few_elements_and_outside_all_limits(size: int) -> None:
+    text = "dim N, M data t[N], a[M] var x[N], y[M] minimize sum(y[i] * sum(x[j]^2 for j in N "
+    text += "if t[j] > a[i]) + sum(exp(x[j]) for j in N if t[j] <= a[i]) for i in M)"
+    times, limits = np.array([1.0, 0.0, 1.0, 2.0])[:size], np.array([-1.0, 1.0, 5.0])
+    model = slomodel.compile(text, data={"t": times, "a": limits}, backend="numpy")
+    first, second = np.arange(1.0, size + 1), np.array([2.0, 3.0, 5.0])
+    above = times > limits[:, None]
+    wanted = second @ above @ first**2 + np.sum(~above @ np.exp(first))
+    assert model.value(np.concatenate([first, second])) == pytest.approx(wanted, rel=1e-13)
+
+
+def test_ordered_sums_take_work_proportional_to_elements_and_limits() -> None:
+    text = "dim N data time[N] var x[N] "
+    text += "minimize sum(log(sum(exp(x[j]) for j in N if time[j] >= time[i])) for i in N)"
+    size = 50_000
+    model = slomodel.compile(text, data={"time": np.arange(size) % 1000}, backend="numpy")
+    assert "[N, N]" not in model.source("numpy")
+    assert str(size**2) not in model.source("numpy")
+    assert np.isfinite(model.value(np.zeros(size)))

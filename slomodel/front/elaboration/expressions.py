@@ -21,7 +21,7 @@ from slomodel.front.elaboration.operators import (
     product,
     transposition,
 )
-from slomodel.front.elaboration.reductions import comprehension
+from slomodel.front.elaboration.ordered_sums import by_index
 from slomodel.front.elaboration.scope import CONSTANTS, Ongoing, Scope, Symbol, ValueRequest
 from slomodel.front.elaboration.values import Label, Value, number, number_of, value_of
 from slomodel.front.text.syntax import (
@@ -77,7 +77,7 @@ def _rule(request: ValueRequest) -> Steps | Value:
         case FunctionCall():
             return call(node, request)
         case Comprehension():
-            return comprehension(node, request)
+            return by_index(node, request)
         case Compare():
             return comparison(node, request)
         case BoolOp():
