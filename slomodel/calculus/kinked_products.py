@@ -2,7 +2,8 @@
 
 A node is read as a product of powers k(t): a t^d for t ≥ 0 and b |t|^d for t < 0, with constants a
 and b. Such a power is C^(⌈d⌉ − 1) in t, since its derivatives up to that order tend to 0 with t;
-where a t^d is the same polynomial on both sides it is analytic.
+where a t^d is the same polynomial on both sides it is analytic. In the same way s^d with s = ‖u‖²
+is C^(⌈2d⌉ − 1) in u.
 """
 
 from __future__ import annotations
@@ -36,16 +37,21 @@ _MOST_FACTORS = 8
 
 @dataclass(frozen=True, slots=True)
 class KinkedPower:
-    """|base|^degree with a constant factor on each side of 0; `kinked` if the two may differ."""
+    """|base|^degree with a constant factor on each side of 0; `kinked` if the two may differ.
+
+    With `is_squared` the base is a sum of squares, and its power one of a norm of twice the degree.
+    """
 
     base: Expr
     degree: float
     kinked: bool
+    is_squared: bool = False
 
     @property
     def order(self) -> int:
-        """A k for which the power is C^k in its base."""
-        return ceil(min(self.degree, ANALYTIC)) - 1 if self.kinked else ANALYTIC
+        """A k for which the power is C^k in its base, or in the terms that are squared."""
+        degree = 2.0 * self.degree if self.is_squared else self.degree
+        return ceil(min(degree, ANALYTIC)) - 1 if self.kinked else ANALYTIC
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +131,9 @@ class KinkedProducts:
             return _raised(parts[0], node.operands[1].value)
         if function is abs or (function is relu and len(parts[0]) == 1):
             return {place: replace(one, kinked=True) for place, one in parts[0].items()}
+        if function is root:
+            operand = node.operands[0]
+            return {_own(operand).along(node.axes[0]): KinkedPower(operand, 0.5, True, True)}
         if function is relu:
             operand = node.operands[0]
             return {_own(operand).along(node.axes[0]): KinkedPower(operand, 1.0, True)}
@@ -166,7 +175,8 @@ def _multiplied(parts: Iterable[Product]) -> Product | None:
             if place in result:
                 other = result[place]
                 degree, kinked = one.degree + other.degree, one.kinked or other.kinked
-                result[place] = KinkedPower(one.base, degree, kinked)
+                squared = one.is_squared or other.is_squared
+                result[place] = KinkedPower(one.base, degree, kinked, squared)
             else:
                 result[place] = one
         if len(result) > _MOST_FACTORS:

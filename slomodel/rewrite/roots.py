@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from slomodel.functions import add, div, hypot, mul, root, square
+from slomodel.functions import add, div, hypot, mul, pow, root, square
 from slomodel.functions.translate import balanced
-from slomodel.ir.expr import Einsum, Expr, Map
-from slomodel.rewrite.matching import Part, Varying, is_map, summands
+from slomodel.ir.expr import Const, Einsum, Expr, Map
+from slomodel.rewrite.matching import Part, Varying, is_map, parts_of, summands, whole
 
 _MOST_SIDES = 8
 
@@ -29,6 +29,31 @@ class Roots:
         if len(bases) > 1 and all(base is not None for base in bases):
             return balanced(hypot, [base.along(node.shape) for base in bases if base is not None])
         return root(inside)
+
+    def power(self, node: Map) -> Expr | None:
+        """s^p, a sum of squares to a power p > 1/2 that is not whole, as a power of its root.
+
+        Its derivatives are then 0 at 0, where those of s^p would be 0 * inf. Likewise a power
+        p >= 2 of the length of two sides, which leaves the range where the squares do.
+        """
+        inside, exponent = node.operands
+        if not isinstance(exponent, Const) or exponent.value <= 0.5:
+            return None
+        if is_map(inside, hypot) and exponent.value >= 2.0:
+            return pow(_root_of_sides(inside), exponent)
+        is_whole = (2.0 * exponent.value) % 2.0 == 0.0
+        if is_whole or inside.shape != node.shape or not self._are_quadratic(inside):
+            return None
+        return pow(root(inside), Const(2.0 * exponent.value))
+
+    def of_product(self, node: Map) -> Expr | None:
+        """(x^2 + y^2) hypot(x, y) as s root(s), which is a power of one sum of squares."""
+        for k, part in enumerate(parts_of(node)):
+            if is_map(part.node, hypot) and part.node.shape == node.shape:
+                length = _root_of_sides(part.node)
+                if node.operands[1 - k] is length.operands[0]:
+                    return mul(node.operands[1 - k], length)
+        return None
 
     def _are_quadratic(self, total: Expr) -> bool:
         """Whether all terms are squares that depend on x; shared sums are examined first."""
@@ -93,3 +118,9 @@ class Roots:
             elif self._varies(one):
                 found.append(one)
         return found
+
+
+def _root_of_sides(length: Expr) -> Expr:
+    """root(x^2 + y^2) for hypot(x, y)."""
+    x, y = (side.along(length.shape) for side in whole(length).parts())
+    return root(add(square(x), square(y)))

@@ -40,13 +40,20 @@ def rewritten(root: Expr) -> Mapping[Expr, Expr]:
     logarithms = Logarithms(shared)
     scaled = ScaledLogarithms()
     entropies = Entropies()
+    roots = Roots(shared)
     rules: dict[ScalarFunction, tuple[Rule, ...]] = {
         log: (log_softmax, logarithms.of_sum, elementwise, logarithms.of_scaled_sum, scaled.of_any),
         log1p: (elementwise, logarithms.of_one_more, scaled.of_one_more),
-        sqrt: (elementwise, root_of_exponential, power_of_power, Roots(shared).square_root),
-        pow: (elementwise, power_of_power),
+        sqrt: (elementwise, root_of_exponential, power_of_power, roots.square_root),
+        pow: (elementwise, power_of_power, roots.power),
         div: (elementwise, soft_quotient, merged_product),
-        mul: (elementwise, merged_constants, merged_product, entropies.of_product),
+        mul: (
+            elementwise,
+            merged_constants,
+            merged_product,
+            roots.of_product,
+            entropies.of_product,
+        ),
     }
     for node in order:
         operands = tuple(done[operand] for operand in node.operands)

@@ -12,6 +12,7 @@ from slomodel.bounds.rules.large_sums import large_sums
 from slomodel.bounds.rules.layered_networks import layered_networks
 from slomodel.bounds.rules.log_sum_exps import log_sum_exps
 from slomodel.bounds.rules.majorant_series import majorant_series
+from slomodel.bounds.rules.norm_powers import norm_powers
 from slomodel.bounds.rules.quadratic import linear, quadratic
 from slomodel.bounds.rules.separable_sums import separable_sums
 from slomodel.bounds.rules.symmetric_powers import symmetric_powers
@@ -53,6 +54,7 @@ RULES = (
     BoundRule(large_sums, reads_written=True),
     BoundRule(layered_networks, reads_written=True),
     BoundRule(log_sum_exps, reads_written=True),
+    BoundRule(norm_powers, reads_written=True, is_quick=True),
     BoundRule(interval_entries),
     BoundRule(gradient_jets, is_long=is_long),
     BoundRule(majorant_series, is_quick=True),

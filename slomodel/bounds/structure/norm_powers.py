@@ -1,0 +1,133 @@
+"""Objectives that are sums of powers of norms of affine arrays, and of the remainder."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import slomodel.functions as table
+from slomodel.calculus import gradient
+from slomodel.calculus.degree import degree
+from slomodel.ir import build
+from slomodel.ir.expr import Const, Einsum, Expr, Input, Map
+from slomodel.ir.walk import inputs, postorder, substitute
+
+_MOST_NODES = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class NormPower:
+    """weight * ‖u‖^exponent, where `squared` is the scalar ‖u‖² of an affine array u."""
+
+    weight: Expr
+    squared: Expr
+    exponent: float
+
+
+def norm_powers_of(
+    objective: Expr, variables: Collection[Input]
+) -> tuple[tuple[NormPower, ...], Expr] | None:
+    """The powers ‖u‖^p, p >= 2, in which an objective is affine, and the objective without them.
+
+    None where there are none, or their weights depend on x.
+    """
+    order = postorder(objective)
+    if len(order) > _MOST_NODES:
+        return None
+    found = {node: own for node in order if (own := _power(node, variables)) is not None}
+    if not found:
+        return None
+    stand_ins = {node: build.data(f"norm {k}", ()) for k, node in enumerate(found)}
+    (others,) = substitute((objective,), stand_ins)
+    weights = gradient(others, list(stand_ins.values()))
+    free = set(inputs(*weights))
+    if not free.isdisjoint(variables) or not free.isdisjoint(stand_ins.values()):
+        return None
+    (rest,) = substitute((others,), dict.fromkeys(stand_ins.values(), Const(0.0)))
+    pairs = zip(found.values(), weights, strict=True)
+    return tuple(NormPower(weight, *own) for own, weight in pairs), rest
+
+
+def _power(node: Expr, variables: Collection[Input]) -> tuple[Expr, float] | None:
+    """‖u‖² and p of a scalar node ‖u‖^p with p >= 2 that is not a polynomial."""
+    if not isinstance(node, Map) or node.rank or node.function not in (table.mul, table.pow):
+        return None
+    squared = _squared(node)
+    exponent = None if squared is None else _exponent(node, squared)
+    if squared is None or exponent is None or exponent < 2.0:
+        return None
+    return (squared, exponent) if _is_sum_of_squares(squared, variables) else None
+
+
+def _squared(node: Map) -> Expr | None:
+    """The sum of squares s of the first root(s) among the factors of a node."""
+    stack: list[Expr] = [node]
+    while stack:
+        one = stack.pop()
+        if isinstance(one, Map) and one.function is table.root:
+            return one.operands[0]
+        if isinstance(one, Map) and one.function in (table.mul, table.pow, table.square):
+            stack += one.operands
+    return None
+
+
+def _exponent(node: Expr, squared: Expr) -> float | None:
+    """p if a node is ‖u‖^p, with ‖u‖² = `squared`."""
+    if node is squared:
+        return 2.0
+    if not isinstance(node, Map):
+        return None
+    if node.function is table.root:
+        return 1.0 if node.operands[0] is squared else None
+    if node.function is table.square:
+        inner = _exponent(node.operands[0], squared)
+        return None if inner is None else 2.0 * inner
+    if node.function is table.pow and isinstance(node.operands[1], Const):
+        inner = _exponent(node.operands[0], squared)
+        return None if inner is None else inner * float(node.operands[1].value)
+    if node.function is table.mul:
+        left, right = (_exponent(one, squared) for one in node.operands)
+        return None if left is None or right is None else left + right
+    return None
+
+
+def _is_sum_of_squares(total: Expr, variables: Collection[Input]) -> bool:
+    """Whether a scalar is a sum of squares of affine numbers, each times a number >= 0."""
+    stack = [total]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Const):
+            if node.value < 0.0:
+                return False
+        elif isinstance(node, Map) and node.function is table.add:
+            stack += node.operands
+        elif isinstance(node, Map) and node.function in (table.mul, table.div):
+            left, right = node.operands
+            if not isinstance(right, Const) and node.function is table.mul:
+                left, right = right, left
+            if not isinstance(right, Const) or right.value < 0.0:
+                return False
+            stack.append(left)
+        elif isinstance(node, Map) and node.function is table.square:
+            if not _is_affine(node.operands[0], variables):
+                return False
+        elif not (isinstance(node, Einsum) and _is_of_squares(node, variables)):
+            return False
+    return True
+
+
+def _is_of_squares(node: Einsum, variables: Collection[Input]) -> bool:
+    """Whether a contraction adds up squares of the elements of one affine array."""
+    if len(node.operands) == 1:
+        (only,) = node.operands
+        square = isinstance(only, Map) and only.function is table.square
+        return square and _is_affine(only.operands[0], variables)
+    if len(node.operands) != 2 or node.inputs[0] != node.inputs[1]:
+        return False
+    one, other = node.operands
+    return one is other and _is_affine(one, variables)
+
+
+def _is_affine(node: Expr, variables: Collection[Input]) -> bool:
+    found = degree(node, variables)
+    return found is not None and found <= 1
