@@ -84,45 +84,36 @@ def _at_most(x: Expr, limit: float) -> Expr:
 
 _ERFCX_C = """\
 static inline real slo_erfcx_tail(real x) {
-    if (!(x >= 0)) return NAN;
-    if (x < 0.46875) {
-        const real a[] = {3.16112374387056560e00, 1.13864154151050156e02, 3.77485237685302021e02,
-                          3.20937758913846947e03, 1.85777706184603153e-1};
-        const real b[] = {2.36012909523441209e01, 2.44024637934444173e02, 1.28261652607737228e03,
-                          2.84423683343917062e03};
-        const real y = x * x;
-        real above = a[4] * y, below = y;
-        for (int k = 0; k < 3; k++) {
-            above = (above + a[k]) * y;
-            below = (below + b[k]) * y;
-        }
-        return exp(y) * (1 - x * ((above + a[3]) / (below + b[3])));
-    }
-    if (x <= 4) {
-        const real c[] = {5.64188496988670089e-1, 8.88314979438837594e0, 6.61191906371416295e01,
-                          2.98635138197400131e02, 8.81952221241769090e02, 1.71204761263407058e03,
-                          2.05107837782607147e03, 1.23033935479799725e03, 2.15311535474403846e-8};
-        const real d[] = {1.57449261107098347e01, 1.17693950891312499e02, 5.37181101862009858e02,
-                          1.62138957456669019e03, 3.29079923573345963e03, 4.36261909014324716e03,
-                          3.43936767414372164e03, 1.23033935480374942e03};
-        real above = c[8] * x, below = x;
-        for (int k = 0; k < 7; k++) {
-            above = (above + c[k]) * x;
-            below = (below + d[k]) * x;
-        }
-        return (above + c[7]) / (below + d[7]);
-    }
+    const real a[] = {3.16112374387056560e00, 1.13864154151050156e02, 3.77485237685302021e02,
+                      3.20937758913846947e03, 1.85777706184603153e-1};
+    const real b[] = {2.36012909523441209e01, 2.44024637934444173e02, 1.28261652607737228e03,
+                      2.84423683343917062e03};
+    const real c[] = {5.64188496988670089e-1, 8.88314979438837594e0, 6.61191906371416295e01,
+                      2.98635138197400131e02, 8.81952221241769090e02, 1.71204761263407058e03,
+                      2.05107837782607147e03, 1.23033935479799725e03, 2.15311535474403846e-8};
+    const real d[] = {1.57449261107098347e01, 1.17693950891312499e02, 5.37181101862009858e02,
+                      1.62138957456669019e03, 3.29079923573345963e03, 4.36261909014324716e03,
+                      3.43936767414372164e03, 1.23033935480374942e03};
     const real p[] = {3.05326634961232344e-1, 3.60344899949804439e-1, 1.25781726111229246e-1,
                       1.60837851487422766e-2, 6.58749161529837803e-4, 1.63153871373020978e-2};
     const real q[] = {2.56852019228982242e00, 1.87295284992346725e00, 5.27905102951428412e-1,
                       6.05183413124413191e-2, 2.33520497626869185e-3};
-    const real r = 1 / x, y = r * r;
-    real above = p[5] * y, below = y;
-    for (int k = 0; k < 4; k++) {
-        above = (above + p[k]) * y;
-        below = (below + q[k]) * y;
-    }
-    return r * (5.6418958354775628695e-1 - y * ((above + p[4]) / (below + q[4])));
+    const real near = x < 0.46875 ? x : 0.46875, y = near * near;
+    const real erf_near = near * ((((a[4] * y + a[0]) * y + a[1]) * y + a[2]) * y + a[3])
+        / ((((y + b[0]) * y + b[1]) * y + b[2]) * y + b[3]);
+    const real m = x < 4 ? x : 4;
+    const real middle
+        = ((((((((c[8] * m + c[0]) * m + c[1]) * m + c[2]) * m + c[3]) * m + c[4]) * m + c[5]) * m
+            + c[6]) * m + c[7])
+        / ((((((((m + d[0]) * m + d[1]) * m + d[2]) * m + d[3]) * m + d[4]) * m + d[5]) * m
+            + d[6]) * m + d[7]);
+    const real r = 1 / (x > 4 ? x : 4), z = r * r;
+    const real far = r * (5.6418958354775628695e-1
+        - z * (((((p[5] * z + p[0]) * z + p[1]) * z + p[2]) * z + p[3]) * z + p[4])
+            / (((((z + q[0]) * z + q[1]) * z + q[2]) * z + q[3]) * z + q[4]));
+    const real below = exp(y) * (1 - erf_near);
+    const real value = x < 0.46875 ? below : x <= 4 ? middle : far;
+    return x >= 0 ? value : NAN;
 }"""
 
 
@@ -269,8 +260,13 @@ def _normcdf_numpy(x: Reals) -> Reals:
     return _stepped(values, x, _DENSITY_AT_0 * _gauss_numpy(real))
 
 
+def _half_tail(x: Expr) -> Expr:
+    """erfcx(|x|/sqrt 2)/2: with exp(-x^2/2) the tail beyond |x|, shared by all functions here."""
+    return mul(0.5, erfcx_tail(div(abs(x), _ROOT_2)))
+
+
 def _normcdf_stable(x: Expr) -> Expr:
-    tail = mul(mul(0.5, gauss(x)), erfcx_tail(div(abs(x), _ROOT_2)))
+    tail = mul(gauss(x), _half_tail(x))
     return where(lt(x, 0.0), tail, sub(1.0, tail))
 
 
@@ -302,10 +298,10 @@ def _ratio_numpy(x: Reals) -> Reals:
 
 
 def _ratio_stable(x: Expr) -> Expr:
-    negative = lt(x, 0.0)
-    below = div(math.sqrt(2.0 / math.pi), erfcx_tail(div(where(negative, neg(x), 0.0), _ROOT_2)))
-    above = div(mul(_DENSITY_AT_0, gauss(x)), normcdf(where(negative, 0.0, x)))
-    return where(negative, below, above)
+    half = _half_tail(x)
+    density = mul(_DENSITY_AT_0, gauss(x))
+    below = div(_DENSITY_AT_0, half)
+    return where(lt(x, 0.0), below, div(density, sub(1.0, mul(gauss(x), half))))
 
 
 # The derivative of lognormcdf, the inverse Mills ratio of -x. Its derivatives at 0 <= k <= 4 have
@@ -344,10 +340,9 @@ def _lognormcdf_numpy(x: Reals) -> Reals:
 
 
 def _lognormcdf_stable(x: Expr) -> Expr:
-    negative = lt(x, 0.0)
-    tail = mul(0.5, erfcx_tail(div(where(negative, neg(x), 0.0), _ROOT_2)))
-    below = sub(log(tail), mul(0.5, square(x)))
-    return where(negative, below, log1p(neg(normcdf(neg(where(negative, 0.0, x))))))
+    half = _half_tail(x)
+    below = sub(log(half), mul(0.5, square(x)))
+    return where(lt(x, 0.0), below, log1p(neg(mul(gauss(x), half))))
 
 
 lognormcdf = ScalarFunction(

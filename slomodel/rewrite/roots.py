@@ -7,7 +7,7 @@ from collections.abc import Collection
 from slomodel.functions import add, div, hypot, mul, pow, root, square
 from slomodel.functions.translate import balanced
 from slomodel.ir.expr import Const, Einsum, Expr, Map
-from slomodel.rewrite.matching import Part, Varying, is_map, parts_of, summands, whole
+from slomodel.rewrite.matching import Part, Varying, is_map, summands, whole
 
 _MOST_SIDES = 8
 
@@ -48,9 +48,9 @@ class Roots:
 
     def of_product(self, node: Map) -> Expr | None:
         """(x^2 + y^2) hypot(x, y) as s root(s), which is a power of one sum of squares."""
-        for k, part in enumerate(parts_of(node)):
-            if is_map(part.node, hypot) and part.node.shape == node.shape:
-                length = _root_of_sides(part.node)
+        for k, operand in enumerate(node.operands):
+            if is_map(operand, hypot) and operand.shape == node.shape:
+                length = _root_of_sides(operand)
                 if node.operands[1 - k] is length.operands[0]:
                     return mul(node.operands[1 - k], length)
         return None

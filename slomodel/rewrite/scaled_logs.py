@@ -158,6 +158,9 @@ class ScaledLogarithms:
             return node.function(left, right)
         if self._estimate(node) is None:
             return mul(node, exp(neg(shift)))
+        inside = self._with_one_exponential(node, shift)
+        if inside is not None:
+            return inside
         found = self._scaled(node)
         if found.shift is None:
             return mul(found.rest, exp(neg(shift)))
@@ -210,21 +213,21 @@ class ScaledLogarithms:
             beyond = _beyond_zone(reduced)
             kept = tuple(k for k, label in enumerate(labels) if label in node.output)
             wide = build.broadcast(beyond, kept, operand.shape) if operand.rank else beyond
-            operands.append(self._within(operand, wide))
+            operands.append(self._times(operand, wide))
             along = Part(beyond, tuple(_places(labels, node))).along(node.shape)
             shift = along if shift is None else add(shift, along)
         return _Scaled(build.einsum(operands, node.inputs, node.output, node.dims), shift)
 
-    def _within(self, node: Expr, shift: Expr) -> Expr:
-        """node * exp(-shift), with the shift inside the exponential of a product."""
-        if not is_map(node, mul, div) or not isinstance(node, Map):
-            return self._times(node, shift)
+    def _with_one_exponential(self, node: Expr, shift: Expr) -> Expr | None:
+        """node * exp(-shift) for a product with one exponential, which takes the shift."""
+        if not is_map(node, mul, div):
+            return None
         shape = node.shape
         parts = [(part.along(shape), is_divisor) for part, is_divisor in _flat(whole(node))]
         exponents = [one for one, is_divisor in parts if is_map(one, exp) and not is_divisor]
         others = [(one, below) for one, below in parts if one not in exponents]
         if len(exponents) != 1 or any(self._estimate(one) is not None for one, _ in others):
-            return self._times(node, shift)
+            return None
         above = [one for one, is_divisor in others if not is_divisor]
         below = [one for one, is_divisor in others if is_divisor]
         product = _product([*above, self._times(exponents[0], shift)])
