@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from slomodel.bounds.arithmetic.rounding import up_add, up_mul, up_sqrt, up_ulps
-from slomodel.bounds.arithmetic.upper_bounds import rounded_up
 from slomodel.bounds.ranges.enclose import boxed, enclose
 from slomodel.bounds.rules.quadratic import linear, quadratic
 from slomodel.bounds.setting import Candidate, Setting, once_per_setting
@@ -83,7 +82,7 @@ def _powers(setting: Setting) -> tuple[tuple[_NormTerm, ...], float] | None:
             return None
         weight, squared = (float(at_centre[node].magnitude) for node in (one.weight, one.squared))
         length = float(up_sqrt(squared))
-        result.append(_NormTerm(weight, float(rounded_up(0.5 * curvature)), length, one.exponent))
+        result.append(_NormTerm(weight, up_mul(0.5, curvature), length, one.exponent))
     return tuple(result), remainder
 
 
