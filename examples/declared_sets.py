@@ -28,12 +28,9 @@ maximize sum(logsumexp(density[i, k] for k in K) for i in N) + (alpha - 1) * sum
 ORDERED_LOGIT = """
 model ordered_logit
 dim  N, n, K = 4
-data X[N, n], y[N] in K
+data X[N, n], y[N] whole
 var  b[n] init 0, cut[K-1] in ordered init -1
-let  eta = X @ b
-let  above[i in N] = where(y[i] < K - 1, sigmoid(cut[min(y[i], K - 2)] - eta[i]), 1)
-let  below[i in N] = where(y[i] > 0, sigmoid(cut[max(y[i] - 1, 0)] - eta[i]), 0)
-maximize sum(log(above - below)) - sumsq(b) / 50
+maximize ordered_logistic_lpmf(y, X @ b, cut) - sumsq(b) / 50
 """
 
 effects = [28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0]

@@ -107,6 +107,15 @@ def test_bounds_in_u_hold(text: str) -> None:
     assert sampled.L2 <= found.L2 < 10 * sampled.L2
 
 
+def test_hessian_products_are_differences_of_gradients(
+    case: tuple[slomodel.Model, Array, Array],
+) -> None:
+    free, u = case[0].unconstrained, case[1]
+    along = np.cos(np.arange(len(u)))
+    difference = (free.gradient(u + 1e-5 * along) - free.gradient(u - 1e-5 * along)) / 2e-5
+    np.testing.assert_allclose(free.hvp(u, along), difference, rtol=1e-7, atol=1e-7)
+
+
 def test_a_start_without_init_is_inside(case: tuple[slomodel.Model, Array, Array]) -> None:
     model = case[0]
     starts = [model.x0(seed) for seed in range(2)]
@@ -131,6 +140,13 @@ Y = np.array([-1.0, 0.2, 0.9, 2.5])
 
 def everything(backend: str = "numpy") -> slomodel.Model:
     return slomodel.compile(EVERYTHING, data={"y": Y}, backend=backend)
+
+
+def test_the_report_names_the_sets() -> None:
+    lines = everything().explain().splitlines()
+    assert "variable   t scalar in (lo, hi)" in lines
+    assert "unknowns   30" in lines
+    assert "solver     moves 20 unconstrained variables" in lines
 
 
 def test_starts_by_number() -> None:

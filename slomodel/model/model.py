@@ -280,6 +280,9 @@ class Model(Evaluating):
     def explain(self) -> str:
         """Report on the compilation: shapes, smoothness, rewrites, and where kernels run."""
         report = explanation(self._problem, self._binding, self._plans.changes(self._binding))
+        change = self._plans.change(self._binding)
+        if change is not None and self._binding.has_all_sizes:
+            report += f"\nsolver     moves {self.unconstrained.n} unconstrained variables"
         target = self._compiled.target
         reason = (target.reason or target.note) if isinstance(target, Automatic) else None
         return f"{report}\nbackend    {self.backend}" + (f": {reason}" if reason else "")

@@ -21,6 +21,7 @@ from slomodel.functions import (
     log,
     log1mexp,
     log1p,
+    logcosh,
     logexpm1,
     logit,
     lognormcdf,
@@ -32,6 +33,7 @@ from slomodel.functions import (
     softplus,
     square,
     sub,
+    tanh,
 )
 from slomodel.ir.expr import Expr, Input
 from slomodel.rewrite.patterns import Form, Match, number, operand
@@ -110,5 +112,8 @@ TAIL_FORMS: tuple[Form, ...] = (
         mul(c, logit(x)),
         lambda m: m[d] == -m[c] and m[e] == -1.0,
     ),
+    Form(logit(sigmoid(x)), x),
+    Form(log(mul(c, sigmoid(x))), sub(log(c), softplus(neg(x))), _near(c)),
+    Form(log1p(mul(c, square(tanh(x)))), mul(-2.0, logcosh(x)), lambda m: m[c] == -1.0),
 )
 """Forms of logarithms that are tried before those of `stable_forms`."""
