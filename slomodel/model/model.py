@@ -249,6 +249,7 @@ class Model(Evaluating):
         return CompiledObjective(
             *(self.n, self._function, compiled.derivatives, smooth, compiled.precision),
             None if users is None else users.logarithmic(),
+            along_rays=self.ray_bounds,
         )
 
     def _first(self, x0: Point | Solution | None, seed: int, drawn: bool) -> Vector | None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 
 import numpy as np
 
+from slomodel.calculus.rays.bounds import RayBounds
 from slomodel.codegen.entry import EntryName
 from slomodel.codegen.kernels import Derivatives, Evaluate
 from slomodel.codegen.layout import Precision
@@ -32,11 +34,13 @@ class CompiledObjective:
         smooth: bool,
         precision: Precision = "float64",
         logarithmic: Vector | None = None,
+        along_rays: Callable[[Vector, Vector, float], RayBounds] | None = None,
     ) -> None:
         self.n = n
         self._eps = float(np.finfo(precision).eps)
         self._smooth = smooth
         self._logarithmic = logarithmic
+        self._along_rays = along_rays
         self._function = function
         self._derivatives = derivatives
         function("value")
@@ -71,6 +75,11 @@ class CompiledObjective:
 
     def gauss_newton(self, x: Vector, v: Vector) -> Vector:
         return self._product("gauss_newton", x, v)
+
+    def ray_bounds(self, x: Vector, v: Vector, T: float) -> RayBounds:  # noqa: N803
+        if self._along_rays is None:
+            return RayBounds(T, *(math.nan,) * 3, reason="bounds along rays were not asked for")
+        return self._along_rays(x, v, T)
 
     def _product(self, name: EntryName, x: Vector, v: Vector) -> Vector:
         product = np.empty(self.n)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
+from slomodel.calculus.rays.bounds import RayBounds
 from slomodel.solve.norms import Vector
 
 Product = Literal["hvp", "gauss_newton"]
@@ -38,6 +39,15 @@ class ObjectiveFacts:
 
 
 NO_FACTS = ObjectiveFacts()
+
+
+@runtime_checkable
+class RayBounded(Protocol):
+    """An objective that bounds itself along rays, as compiled models do."""
+
+    def ray_bounds(self, x: Vector, v: Vector, T: float) -> RayBounds:
+        """Bounds along x + t v, both (n,), for 0 <= t <= T."""
+        ...
 
 
 @runtime_checkable

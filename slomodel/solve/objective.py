@@ -10,8 +10,9 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from slomodel.calculus.rays.bounds import RayBounds
 from slomodel.errors import Diagnostic, ShapeError
-from slomodel.solve.facts import Curved, DescribedObjective, Product
+from slomodel.solve.facts import Curved, DescribedObjective, Product, RayBounded
 from slomodel.solve.norms import EPS, Vector, norm, ratio
 from slomodel.solve.options import bad_value
 from slomodel.solve.run_options import RunOptions
@@ -148,7 +149,8 @@ class Evaluator:
     """
 
     __slots__ = (
-        *("_loaded", "_max_nfev", "_max_time", "_objective", "deadline", "last_nonfinite"),
+        *("_loaded", "_max_nfev", "_max_time", "_objective", "_ray_loaded"),
+        *("deadline", "last_nonfinite"),
         *("nfev", "nhev", "njev", "nonfinite", "sign", "started", "within"),
     )
 
@@ -159,6 +161,7 @@ class Evaluator:
         self._objective = objective
         self.within = within
         self._loaded: set[Product] = set()
+        self._ray_loaded = False
         self._max_nfev = math.inf if max_nfev is None else max_nfev
         self.sign = -1.0 if options.sense == "maximize" else 1.0
         self.started = perf_counter()
@@ -184,6 +187,25 @@ class Evaluator:
     def has_products(self) -> bool:
         """Whether Hessian products are more than differences of gradients."""
         return isinstance(self._objective, Curved)
+
+    @property
+    def has_ray_bounds(self) -> bool:
+        """Whether the objective bounds itself along rays."""
+        return isinstance(self._objective, RayBounded)
+
+    def ray_bounds(self, x: Vector, v: Vector, T: float) -> RayBounds:
+        """Bounds along x + t v, both (n,), for 0 <= t <= T, after checking the time.
+
+        The time of the first one, for which a kernel is compiled, is not charged to the run.
+        """
+        self.check_time()
+        assert isinstance(self._objective, RayBounded)
+        began = perf_counter()
+        found = self._objective.ray_bounds(x, v, T)
+        if not self._ray_loaded:
+            self._ray_loaded = True
+            self._stop_clock(perf_counter() - began)
+        return found if self.sign > 0.0 else found.negated
 
     @property
     def work(self) -> int:
@@ -265,9 +287,12 @@ class Evaluator:
         if isinstance(self._objective, DescribedObjective):
             began = perf_counter()
             self._objective.load(product)
-            took = perf_counter() - began
-            self.started += took
-            self.deadline += took
+            self._stop_clock(perf_counter() - began)
+
+    def _stop_clock(self, seconds: float) -> None:
+        """Leave out some seconds that have passed."""
+        self.started += seconds
+        self.deadline += seconds
 
     def _difference(self, x: Vector, v: Vector, out: Vector) -> None:
         """(∇f(x + s) − ∇f(x − s))·‖v‖/2‖s‖, s along v of length ∛eps·‖x∘v‖/‖v‖."""

@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.constants.proved import ProofSource
 from slomodel.solve.directions.direction import SecantPair
 from slomodel.solve.directions.table import DIRECTIONS
 from slomodel.solve.line_search.armijo import Found, LineSearch
+from slomodel.solve.line_search.certified import CertifiedSearch
 from slomodel.solve.line_search.exact import Ray
 from slomodel.solve.line_search.initial_step import INITIAL_STEPS, WANTS_PAIRS, StepMemory
 from slomodel.solve.methods.auto import LOGARITHMIC_MOVE
@@ -29,7 +31,7 @@ from slomodel.solve.subroutine import (
     Iterate,
     TheoremInequality,
 )
-from slomodel.solve.verify.inequalities import by_curvature, of_line_search
+from slomodel.solve.verify.inequalities import by_curvature, by_ray_curvature, of_line_search
 
 # Limit on the restarts of a stalled run from descent steps in other units.
 RESTARTS = 10
@@ -40,8 +42,9 @@ class NormArmijo:
     """Steps of length at most δ̄ along a gradient-related direction, without Lipschitz constants.
 
     D = d = δ̄, so that every step ends its epoch. With the `degree` of a polynomial the line search
-    is exact. `chosen_for` is the reason for a direction that was not requested. Variables marked as
-    `logarithmic`, (n,), move by at most LOGARITHMIC_MOVE in a step.
+    is exact; with `certified` the descent of every step is proved. `chosen_for` is the reason for a
+    direction that was not requested. Variables marked as `logarithmic`, (n,), move by at most
+    LOGARITHMIC_MOVE in a step.
     """
 
     delta_bar: float
@@ -54,12 +57,15 @@ class NormArmijo:
     chosen_for: str = ""
     prove: ProofSource | None = None
     logarithmic: Vector | None = None
+    certified: bool = False
 
     name = "norm-armijo"
 
     @property
     def parameters(self) -> dict[str, float | str]:
         more: dict[str, float | str] = {} if self.degree is None else {"line_search": "exact"}
+        if self.certified:
+            more["line_search"] = "certified"
         if self.chosen_for:
             more["chosen_for"] = self.chosen_for
         return {
@@ -76,6 +82,8 @@ class NormArmijo:
     def inequalities(self) -> tuple[TheoremInequality, ...]:
         # Along −g the cosine is 1, whatever alpha the direction has.
         alpha = 1.0 if self.direction == "gradient" else self.alpha
+        if self.certified:
+            return (*of_line_search(self.sigma, alpha), by_ray_curvature(alpha))
         return (
             *of_line_search(self.sigma, alpha),
             by_curvature(self._curvature(), self.sigma, self.theta, alpha),
@@ -135,11 +143,15 @@ class NormArmijoRun:
     def _begin(self, start: Iterate, probe: FarProbe | None = None) -> None:
         """Initialise the run at `start`, without memory of earlier steps."""
         method, rule = self._method, DIRECTIONS[self._method.direction]
+        if method.certified and not self._evaluate.has_ray_bounds:
+            message = "line_search='certified' is for models, which have bounds along rays"
+            raise DomainError(Diagnostic("E604", message, help="use line_search='armijo'"))
         self._direction = rule.start(self._evaluate, start, method.delta_bar)
         self._memory = StepMemory()
         self._stagnation = Stagnation.of_searches(self._evaluate, start, rule.idle, probe)
         resolution = self._stagnation.resolution
         self._search = LineSearch(self._evaluate, resolution, start, method.theta, method.sigma)
+        self._certified = CertifiedSearch(self._evaluate, start) if method.certified else None
 
     def enter(self, region: EpochRegion) -> EpochRegion:
         return region
@@ -153,6 +165,8 @@ class NormArmijoRun:
                 return halt
         vnorm, slope, own = self._related_direction(current, v)
         in_units = own and slope > -self._method.alpha * current.gnorm
+        if self._certified is not None:
+            return self._proved(self._certified, current, vnorm, D, own, in_units)
         longest = self._longest(v, vnorm, D)
         first = self._ray and self._ray.minimiser(current, v, vnorm, slope, longest)
         first = first or self._initial_step(longest, self._memory)
@@ -179,6 +193,34 @@ class NormArmijoRun:
             return longest
         fastest = float(np.abs(v * marked).max())
         return min(longest, LOGARITHMIC_MOVE / fastest) if fastest > 0.0 else longest
+
+    def _proved(
+        self,
+        search: CertifiedSearch,
+        current: Iterate,
+        vnorm: float,
+        D: float,
+        own: bool,
+        in_units: bool,
+    ) -> AcceptedStep | Halt:
+        """A step of proved descent along the direction or, if there is none, along −g."""
+        longest = self._longest(self._v, vnorm, D)
+        found = search.search(current, self._v, vnorm, longest)
+        self.trials = search.trials
+        if found is None and own:
+            vnorm, own, in_units = self._direction.fallback(current, self._v), False, False
+            longest = self._longest(self._v, vnorm, D)
+            found = search.search(current, self._v, vnorm, longest)
+            self.trials += search.trials
+        if found is None or self._stagnation.after(found.point, found.delta * vnorm / D):
+            return self._restart_or_halt(current, D)
+        self.delta = self.delta_first = found.delta
+        full_length = found.delta >= longest * (1.0 - 4.0 * EPS)
+        taken = self._accept(current, found, vnorm, full_length, own)
+        assert search.step is not None
+        facts = {"limited": float(search.step.limited)}
+        facts["curvature"] = search.step.curvature / (vnorm * vnorm)
+        return replace(taken, in_units=in_units, facts=facts)
 
     def _restart_or_halt(self, current: Iterate, D: float) -> AcceptedStep | Halt:
         """If no step gains anything: a step of `way_down` and a restart without memory, or a halt.

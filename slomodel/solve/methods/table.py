@@ -13,6 +13,7 @@ from slomodel.solve.constants.source import LipschitzSource
 from slomodel.solve.directions.table import DIRECTIONS, Rule
 from slomodel.solve.facts import NO_FACTS, ObjectiveFacts
 from slomodel.solve.hints import method_hint
+from slomodel.solve.line_search.certified import SIGMA
 from slomodel.solve.line_search.exact import LARGEST_DEGREE
 from slomodel.solve.line_search.initial_step import INITIAL_STEPS
 from slomodel.solve.methods.adgd import adgd
@@ -84,11 +85,13 @@ def line_search(
     check_suits(direction, rule, context)
     if context.within is not None:
         return search_in_set(given, context, context.within, direction, farthest)
-    search = choice("line_search", given.get("line_search", "armijo"), ("armijo", "exact"))
+    search = choice("line_search", given.get("line_search", "armijo"), LINE_SEARCHES)
+    proves = search == "certified"
+    most, sigma = (SIGMA, SIGMA) if proves else (1.0, 0.3)
     return NormArmijo(
         delta_bar=number("delta_bar", given.get("delta_bar", farthest), 0.0),
         theta=number("theta", given.get("theta", 0.5), 0.0, 1.0),
-        sigma=number("sigma", given.get("sigma", 0.3), 0.0, 1.0),
+        sigma=number("sigma", given.get("sigma", sigma), 0.0, most, closed=proves),
         alpha=number("alpha", given.get("alpha", rule.alpha), 0.0, 1.0),
         direction=direction,
         initial_step=choice(
@@ -96,6 +99,7 @@ def line_search(
         ),
         degree=degree_for_exact(context.facts) if search == "exact" else None,
         prove=context.proofs,
+        certified=proves,
     )
 
 
@@ -159,6 +163,8 @@ _LINE_SEARCH = (
     "initial_step",
     "line_search",
 )
+
+LINE_SEARCHES = ("armijo", "exact", "certified")
 
 _BALL = ("D", "d", "lipschitz", "samples", "safety")
 
@@ -267,8 +273,9 @@ def check_set(name: str, method: Method, within: Set, given: Options) -> None:
         reason = "its steps are projections on convex sets, and a sphere is not convex"
     if not reason and is_auto(given):
         reason = "D='auto' is for variables without sets: give D a number"
-    if not reason and given.get("line_search") == "exact":
-        reason = "line_search='exact' follows a line, which may leave the set"
+    search = given.get("line_search")
+    if not reason and search in ("exact", "certified"):
+        reason = f"line_search={search!r} follows a line, which may leave the set"
     if reason:
         remedy = "use method='auto', 'norm-armijo' or 'pgd'"
         raise DomainError(

@@ -22,6 +22,7 @@ from slomodel.solve.directions.newton_cg import NewtonCG
 from slomodel.solve.facts import ObjectiveFacts
 from slomodel.solve.line_search.arc import ArcSearch
 from slomodel.solve.line_search.armijo import LineSearch
+from slomodel.solve.line_search.certified import CertifiedSearch, ProvedStep
 from slomodel.solve.line_search.exact import Ray
 from slomodel.solve.line_search.initial_step import StepMemory
 from slomodel.solve.methods.adgd import SecantLength
@@ -174,6 +175,8 @@ _TABLE = (
     SavedClass(LineSearch, "LineSearch", {"_resolution": "_floor"}),
     SavedClass(ArcSearch, "ArcSearch"),
     SavedClass(StepMemory, "Memory"),
+    SavedClass(CertifiedSearch, "CertifiedSearch"),
+    SavedClass(ProvedStep, "ProvedStep", created=True),
     SavedClass(Ray, "Ray"),
     # Quadratic models.
     SavedClass(LimitedMemory, "LimitedMemory"),

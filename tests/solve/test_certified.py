@@ -1,0 +1,111 @@
+"""Steps with proved descent: their majorant, their runs, and the inequalities of these."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import slomodel
+from slomodel.calculus.rays.bounds import RayBounds
+from slomodel.errors import DomainError
+from slomodel.solve import Functions, solve
+from slomodel.solve.line_search.certified import SIGMA, proved_step
+
+RNG = np.random.default_rng(5)
+DATA = {"A": RNG.normal(size=(60, 5)), "y": np.sign(RNG.normal(size=60))}
+LOGISTIC = """
+dim N, d
+data A[N, d], y[N]
+var x[d] init normal(0, 1)
+minimize sum(softplus(-y .* (A @ x))) + 0.1*sum(x^2 / (1 + x^2))
+"""
+NETWORK = """
+dim N, d, h = 4
+data A[N, d], y[N]
+var W[h, d], v[h] init normal(0, 1)
+minimize mean((tanh(A @ W') @ v - y)^2)
+"""
+
+
+def _bounds(slope: float, upper: float, T: float, curvature: float, third: float) -> RayBounds:
+    ends = {"lower": -math.inf, "upper": upper, "third_lower": -math.inf, "third_upper": third}
+    errors = {"value_error": 0.0, "slope_error": 0.0, "curvature_error": 0.0}
+    return RayBounds(T, 0.0, slope, curvature, **ends, **errors)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_step_minimises_the_majorant(seed: int) -> None:
+    """On a grid, the lesser of parabola and cubic is nowhere lower than at the step by much."""
+    rng = np.random.default_rng(seed)
+    s, M, T = -float(rng.exponential()), float(rng.normal()), float(rng.exponential())
+    c, m3 = min(M, float(rng.normal())), float(rng.normal())
+    M = max(M, c + max(m3, 0.0) * T)
+    step = proved_step(_bounds(s, M, T, c, m3))
+    assert step is not None
+
+    def majorant(t: np.ndarray) -> np.ndarray:
+        cubic = s * t + c * t**2 / 2 + m3 * t**3 / 6
+        return np.minimum(s * t + M * t**2 / 2, cubic)
+
+    at = float(majorant(np.array(step.t)))
+    quadratic = T if s + M * T <= 0.0 else -s / M
+    assert at <= s * quadratic + M * quadratic**2 / 2 + 1e-12
+    assert at <= SIGMA * s * step.t + 1e-12
+    grid = majorant(np.linspace(0.0, T, 2001))
+    sufficient = grid <= SIGMA * s * np.linspace(0.0, T, 2001)
+    assert at <= grid[sufficient].min() + 1e-3 * abs(s) * T
+
+
+def test_nothing_is_proved_without_a_slope_or_a_bound() -> None:
+    assert proved_step(_bounds(1.0, 1.0, 1.0, 1.0, 0.0)) is None
+    assert proved_step(_bounds(-1.0, math.inf, 1.0, 1.0, 0.0)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "direction"), [(LOGISTIC, "gradient"), (LOGISTIC, "lbfgs"), (NETWORK, "newton-cg")]
+)
+def test_runs_descend_and_satisfy_the_theorem(text: str, direction: str) -> None:
+    model = slomodel.compile(text, data=DATA)
+    found = model.solve(
+        "norm-armijo", line_search="certified", direction=direction, verify=True, max_iter=300
+    )
+    reference = model.solve("norm-armijo", direction=direction, max_iter=3000)
+    assert np.all(np.diff(found.history.fun) <= 1e-12 * abs(found.history.fun[0]))
+    assert found.certificate is not None
+    assert found.certificate.holds, found.certificate.summary
+    assert found.parameters["line_search"] == "certified"
+    if text is LOGISTIC:
+        assert found.success
+        assert found.fun == pytest.approx(reference.fun, rel=1e-6)
+
+
+def test_a_maximum_is_climbed() -> None:
+    model = slomodel.compile("var x, y\nmaximize log(1 + exp(-x^2 - y^2)) - (x - 1)^2/10")
+    found = model.solve("norm-armijo", line_search="certified", x0=[1.0, 0.7])
+    assert found.success
+    assert np.all(np.diff(found.history.fun) >= -1e-14)
+
+
+def test_a_resumed_run_takes_the_same_steps(tmp_path) -> None:
+    model = slomodel.compile(LOGISTIC, data=DATA)
+    options = {"line_search": "certified", "direction": "lbfgs"}
+    whole = model.solve("norm-armijo", **options, max_iter=12)
+    file = tmp_path / "run.npz"
+    model.solve("norm-armijo", **options, max_iter=5, checkpoint=file)
+    again = model.solve("norm-armijo", **options, max_iter=12, resume=file)
+    assert np.array_equal(whole.x, again.x)
+
+
+def test_where_nothing_can_be_proved_the_run_stops() -> None:
+    with pytest.warns(slomodel.NonsmoothWarning):
+        model = slomodel.compile("var x\nminimize abs(x) + x^2")
+    found = model.solve("norm-armijo", line_search="certified", x0=[0.0 + 1e-3])
+    assert abs(found.x[0]) <= 1e-3
+
+
+def test_plain_functions_have_no_bounds_along_rays() -> None:
+    plain = Functions(lambda x: float(x @ x), lambda x: 2.0 * x, 2)
+    with pytest.raises(DomainError, match="certified"):
+        solve(plain, np.ones(2), method="norm-armijo", line_search="certified")
