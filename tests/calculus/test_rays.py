@@ -89,8 +89,8 @@ def test_polynomials_are_bounded_by_their_ends() -> None:
     """x^3 and its derivatives along x = 1 + t, exact but for roundings."""
     found = _scalar(lambda x: fn.mul(fn.square(x), x), 1.0, 0.5)
     assert found[0::2][:3] == [1.0, 3.0, 6.0]
-    assert max(found[1:6:2]) < 1e-14
-    assert found[6:] == pytest.approx([6.0, 9.0, 6.0, 6.0], rel=1e-14)
+    assert max(found[1:6:2]) < 1e-13
+    assert found[6:] == pytest.approx([6.0, 9.0, 6.0, 6.0], rel=1e-13)
     assert found[6] <= 6.0
     assert found[7] >= 9.0
 

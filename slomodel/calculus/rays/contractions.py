@@ -9,12 +9,11 @@ place of a product.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
 
-from slomodel.calculus.rays.numbers import UNIT, Near, Range, enlarged, outward, slack
+from slomodel.calculus.rays.numbers import UNIT, Near, enlarged
 from slomodel.functions import abs, add, mul, sqrt, square, sub
 from slomodel.ir import build
-from slomodel.ir.expr import Axes, Const, Einsum, Expr
+from slomodel.ir.expr import Const, Einsum, Expr
 
 
 def is_view(node: Einsum) -> bool:
@@ -89,58 +88,28 @@ def contract_near(node: Einsum, factors: Sequence[Near]) -> Near:
     errors = [mul(rounding, _sizes(node, sizes, rounding))]
     for k, factor in enumerate(factors):
         if factor.rad is not None:
-            before = [other.magnitude for other in factors[:k]]
+            before = [other.size for other in factors[:k]]
             errors.append(_sizes(node, [*before, factor.rad, *sizes[k + 1 :]], rounding))
     return Near(mid, enlarged(errors))
 
 
-def contract_ranges(node: Einsum, factors: Sequence[Range]) -> Range:
-    """The contraction of ranges."""
-    if is_view(node) or not factors:
-        lo = _applied(node, [factor.lo for factor in factors])
-        if all(factor.is_point for factor in factors):
-            return Range(lo, lo)
-        return Range(lo, _applied(node, [factor.hi for factor in factors]))
-    if all(factor.is_point for factor in factors):
-        return contract_near(node, [factor.near for factor in factors]).range
+def contract_wide(node: Einsum, factors: Sequence[Near]) -> Near:
+    """The contraction of wide numbers, their radii added in full."""
+    if is_view(node) or not factors or all(factor.rad is None for factor in factors):
+        return contract_near(node, factors)
+    rounding = _rounding(node)
+    mid = _applied(node, [factor.mid for factor in factors])
     if is_elementwise(node):
-        return _summed(node, factors)
-    return _by_midpoints(node, factors)
-
-
-def _summed(node: Einsum, factors: Sequence[Range]) -> Range:
-    """The sum of elementwise products of ends."""
-    every: Axes = tuple(range(len(node.dims)))
-    wide = [
-        Range(*(build.einsum([end], [own], every, node.dims) for end in (factor.lo, factor.hi)))
-        for factor, own in zip(factors, node.inputs, strict=True)
-    ]
-    product = reduce(lambda a, b: a * b, wide)
-
-    def added(array: Expr) -> Expr:
-        return build.einsum([array], [every], node.output, node.dims)
-
-    if set(node.output) == set(every):
-        return Range(added(product.lo), added(product.hi))
-    rounding = _rounding(node)
-    error = enlarged([mul(rounding, added(product.magnitude))])
-    lo, hi = added(product.lo), added(product.hi)
-    return outward(sub(lo, error), add(hi, error))
-
-
-def _by_midpoints(node: Einsum, factors: Sequence[Range]) -> Range:
-    """The contraction of midpoints; radii by telescoping over the factors."""
-    near = [factor.near for factor in factors]
-    rounding = _rounding(node)
-    mid = _applied(node, [one.mid for one in near])
-    sizes = [abs(one.mid) for one in near]
+        upper = _applied(node, [factor.size for factor in factors])
+        lower = _applied(node, [abs(factor.mid) for factor in factors])
+        return Near(mid, enlarged([sub(upper, lower), mul(rounding, upper)]))
+    sizes = [abs(factor.mid) for factor in factors]
     errors = [mul(rounding, _sizes(node, sizes, rounding))]
-    for k, one in enumerate(near):
-        if one.rad is not None:
-            before = [other.magnitude for other in near[:k]]
-            errors.append(_nonnegative(node, [*before, one.rad, *sizes[k + 1 :]], rounding))
-    reach = enlarged([*errors, slack(mid)])
-    return Range(sub(mid, reach), add(mid, reach))
+    for k, factor in enumerate(factors):
+        if factor.rad is not None:
+            before = [other.size for other in factors[:k]]
+            errors.append(_nonnegative(node, [*before, factor.rad, *sizes[k + 1 :]], rounding))
+    return Near(mid, enlarged(errors))
 
 
 def scatter_error(operand: Expr, added: Expr) -> Expr:

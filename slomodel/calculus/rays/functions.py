@@ -435,3 +435,46 @@ def _smooth(function: ScalarFunction, order: int, operands: Sequence[Range]) -> 
                 return Const(False)
             holds = land(holds, lnot(_may_hold(kink.at, operands).possible))
     return holds
+
+
+@cache
+def largest_derivative(function: ScalarFunction, k: int) -> float | None:
+    """A bound on the k-th derivative of a function of one number everywhere; None if not known.
+
+    From the images of the functions in its graph, or from its stated critical points: beyond the
+    outermost ones it is monotone, and taken to have a limit if it falls from 1e3 to 1e6.
+    """
+    if function.arity != 1 or function.kinks or any(map(math.isfinite, sum(function.domain, ()))):
+        return None
+    (argument,), graph = derivative_graph(PartialFunction(function, 0, (None,)), k)
+    stated = function.monotonicity
+    if stated is None or stated.poles:
+        return None
+    if stated.period or k >= len(stated.critical_points):
+        return _size_by_images(graph)
+
+    def size(x: float) -> float:
+        found = as_near(extended(graph, {argument: Near(Const(x))})[graph]).magnitude
+        return found.value if isinstance(found, Const) else math.inf
+
+    if not all(size(1e6 * sign) <= size(1e3 * sign) + 1e-100 for sign in (1.0, -1.0)):
+        return None
+    points = (*stated.critical_points[k], 1e3, -1e3)
+    largest = max(map(size, points)) * (1.0 + 1e-9)
+    return largest if math.isfinite(largest) else None
+
+
+def _size_by_images(graph: Expr) -> float | None:
+    """A bound on a product of numbers and of functions with a bounded image."""
+    if isinstance(graph, Const):
+        return math.fabs(graph.value)
+    if not isinstance(graph, Map):
+        return None
+    if graph.function in (neg, mul):
+        sizes = [_size_by_images(operand) for operand in graph.operands]
+        known_sizes = [one for one in sizes if one is not None]
+        return math.prod(known_sizes) if len(known_sizes) == len(sizes) else None
+    stated = graph.function.monotonicity
+    image = (-math.inf, math.inf) if stated is None else stated.image
+    largest = max(map(math.fabs, image))
+    return largest if math.isfinite(largest) else None

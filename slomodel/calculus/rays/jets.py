@@ -1,134 +1,152 @@
-"""Derivatives of every node along a ray x + t v: at t = 0, and their ranges over 0 <= t <= end.
+"""Derivatives of every node along a ray x + t v: at t = 0, and over 0 <= t <= end.
 
-A jet holds enclosures of u, u', u'' at t = 0 and the ranges of u, u', u'', u''' over [0, end]; None
-stands for a derivative that is 0 everywhere, and so for all above it. The ranges of one node are
-found from those of its operands by the chain or Leibniz rule, and then narrowed by centred forms:
-the k-th derivative is its value at 0 plus t times a value of the next one.
+A jet holds enclosures of u, u', u'' at t = 0 and of u, u', u'', u''' over the ray; None stands for
+a derivative that is 0 everywhere, and so for all above it. The third derivative of a node is found
+from the derivatives of its operands, by the chain or Leibniz rule; lower ones by centred forms: the
+k-th derivative is its value at 0 plus t times a value of the next one. Where the third derivative
+may be unknown, at kinks, each order is found by its own rule; and so for scalars, where both count.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import factorial, prod
-from typing import TypeVar
 
-from slomodel.calculus.rays.contractions import (
-    contract_near,
-    contract_ranges,
-    is_elementwise,
-)
-from slomodel.calculus.rays.numbers import Near, Range, outward
-from slomodel.functions import maximum, minimum, mul
+from slomodel.calculus.rays.contractions import contract_near, contract_wide, is_elementwise
+from slomodel.calculus.rays.numbers import UNIT, Near, Range, combined, enlarged
+from slomodel.functions import abs, add, maximum, minimum, mul, sub
 from slomodel.ir.expr import Const, Einsum, Expr
 
 ORDERS = 4
 """Derivatives of orders 0 to 3 are bounded over the ray, those below the last at its start."""
+_HIGHEST = ORDERS - 1
 
-Number = TypeVar("Number", Near, Range)
-Orders = list[Number | None]
+Orders = Sequence[Near | None]
+Terms = list[tuple[float, list[Near]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Jet:
-    """Derivatives of orders 0 to 2 at t = 0 and ranges of orders 0 to 3 over the ray."""
+    """Derivatives of orders 0 to 2 at t = 0, and those of orders 0 to 3 over the ray.
 
-    at: list[Near | None]
-    over: list[Range | None]
+    `ends` are known to bound the values over the ray, if any are known besides `over`. `rough`: the
+    third derivative may be unknown.
+    """
+
+    at: Orders
+    over: Orders
+    ends: Range | None = None
+    rough: bool = False
 
     @property
     def moves(self) -> bool:
         """Whether the node may change along the ray."""
         return self.over[1] is not None
 
+    @property
+    def values(self) -> Range:
+        """The range of the values over the ray."""
+        own = known(self.over[0]).range
+        return own if self.ends is None else own.meet(self.ends)
+
 
 def still_jet(value: Near) -> Jet:
     """The jet of a number that does not depend on t."""
-    return Jet([value, None, None], [value.range, None, None, None])
+    return Jet([value, None, None], [value, None, None, None])
 
 
-def known(number: Number | None) -> Number:
+def known(number: Near | None) -> Near:
     """A derivative that is not zero everywhere."""
     assert number is not None
     return number
 
 
-def centred(at: Near | None, following: Range | None, end: Expr) -> Range | None:
-    """The numbers a + t r for 0 <= t <= end, a at the start and r among those of `following`."""
-    if following is None:
-        return None if at is None else at.range
-    moved = outward(mul(end, following.lo), mul(end, following.hi))
-    moved = Range(minimum(moved.lo, Const(0.0)), maximum(moved.hi, Const(0.0)))
-    return moved if at is None else at.range + moved
+def centred(at: Near | None, following: Near, end: Expr) -> Near:
+    """The numbers a + t r for 0 <= t <= `end`, a at the start and r among those of `following`.
 
-
-def narrowed(at: Sequence[Near | None], over: Sequence[Range | None], end: Expr) -> Jet:
-    """The jet with each range met with its centred form.
-
-    None among `over` below its last number stands for a range that is found from that form alone.
-    The last derivative that is not 0 everywhere, below the third, is constant: its value at 0.
+    t(m ± r) lies between min(0, end (m - r)) and max(0, end (m + r)).
     """
-    found = list(over)
-    top = max((k for k, one in enumerate(found) if one is not None), default=0)
-    for k in range(min(top, ORDERS - 2), -1, -1):
-        form = centred(at[k], found[k + 1], end)
-        own = found[k]
-        if form is None:
-            found[k] = own
-        elif own is None or found[k + 1] is None:
-            found[k] = form
-        else:
-            found[k] = own.meet(form)
-    return Jet(list(at), found)
+    half = mul(0.5, end)
+    if following.rad is None:
+        mid = mul(half, following.mid)
+        reach = abs(mid)
+    else:
+        low = mul(half, minimum(sub(following.mid, following.rad), 0.0))
+        high = mul(half, maximum(add(following.mid, following.rad), 0.0))
+        mid, reach = add(low, high), sub(high, low)
+    # The roundings are those of numbers of at most half the reach on either side.
+    lost = mul(16.0 * UNIT, add(abs(mid), reach))
+    if at is None:
+        return Near(mid, enlarged([reach, lost]))
+    errors = [reach] if at.rad is None else [reach, at.rad]
+    sum_ = add(at.mid, mid)
+    return Near(sum_, enlarged([*errors, lost, mul(4.0 * UNIT, abs(sum_))]))
 
 
-def leibniz(
-    orders: Sequence[Sequence[Number | None]],
-    k: int,
-    multiply: Callable[[Sequence[Number]], Number],
-) -> Number | None:
-    """The k-th derivative of a product, each factor given by its derivatives; None for 0."""
-    total: Number | None = None
-    for split in product(range(k + 1), repeat=len(orders)):
-        if sum(split) != k:
-            continue
-        factors = [own[j] for own, j in zip(orders, split, strict=True)]
-        if any(factor is None for factor in factors):
-            continue
-        weight = factorial(k) / prod(map(factorial, split))
-        term = multiply([known(factor) for factor in factors]).times(weight)
-        total = term if total is None else total + term
-    return total
-
-
-def product_jet(
-    jets: Sequence[Jet],
+def completed(
+    at: Orders,
+    direct: Callable[[int], Near | None],
+    highest: int,
     end: Expr,
-    near: Callable[[Sequence[Near]], Near],
-    ranges: Callable[[Sequence[Range]], Range],
-    direct: bool = True,
+    rough: bool = False,
+    scalar: bool = False,
+    ends: Range | None = None,
 ) -> Jet:
-    """The jet of a product.
+    """The jet whose derivatives above the `highest` are 0, and whose k-th is direct(k).
 
-    With `direct` the ranges of lower orders are also found from those of the factors, and not by
-    centred forms alone. These add nothing where one factor alone moves.
+    Below the third, the highest is constant, its value at 0.
     """
-    at = [leibniz([jet.at for jet in jets], k, near) for k in range(ORDERS - 1)]
-    over: list[Range | None] = [None] * ORDERS
-    highest = sum(_degree(jet) for jet in jets)
-    for k in range(ORDERS - 1, -1, -1):
-        top = k == min(highest, ORDERS - 1)
-        if top or (direct and k < highest):
-            over[k] = leibniz([jet.over for jet in jets], k, ranges)
-    if direct and sum(jet.moves for jet in jets) == 1:
-        return Jet(at, over)
-    return narrowed(at, over, end)
+    top = min(highest, _HIGHEST)
+    over: list[Near | None] = [None] * ORDERS
+    over[top] = direct(top) if top == _HIGHEST or rough else at[top]
+    for k in range(top - 1, -1, -1):
+        following = over[k + 1]
+        if rough and k:
+            over[k] = direct(k)
+        elif following is None:
+            over[k] = at[k]
+        else:
+            over[k] = centred(at[k], following, end)
+        own = direct(k) if scalar and k and not rough else None
+        if own is not None:
+            over[k] = known(over[k]).range.meet(own.range).near
+    return Jet(list(at), over, ends, rough)
 
 
-def _degree(jet: Jet) -> int:
+def leibniz(orders: Sequence[Orders], k: int) -> Terms:
+    """The terms of the k-th derivative of a product, each factor given by its derivatives."""
+    terms: Terms = []
+    for split in product(range(k + 1), repeat=len(orders)):
+        factors = [own[j] for own, j in zip(orders, split, strict=True)]
+        if sum(split) == k and all(factor is not None for factor in factors):
+            weight = factorial(k) / prod(map(factorial, split))
+            terms.append((weight, [known(factor) for factor in factors]))
+    return terms
+
+
+def summed(terms: Terms) -> Near | None:
+    """The sum of weighted products; None for no terms."""
+    return combined(terms) if terms else None
+
+
+def degree(jet: Jet) -> int:
     """The highest order of a derivative that is not 0 everywhere."""
     return max((k for k, one in enumerate(jet.over) if one is not None), default=0)
+
+
+def product_jet(a: Jet, b: Jet, end: Expr) -> Jet:
+    """The jet of a product, elementwise."""
+    at = [summed(leibniz([a.at, b.at], k)) for k in range(_HIGHEST)]
+    return completed(
+        at,
+        lambda k: summed(leibniz([a.over, b.over], k)),
+        degree(a) + degree(b),
+        end,
+        rough=a.rough or b.rough,
+        ends=a.values * b.values,
+    )
 
 
 def contraction_jet(node: Einsum, jets: Sequence[Jet], end: Expr) -> Jet:
@@ -136,24 +154,34 @@ def contraction_jet(node: Einsum, jets: Sequence[Jet], end: Expr) -> Jet:
     if not any(jet.moves for jet in jets):
         return still_jet(contract_near(node, [known(jet.at[0]) for jet in jets]))
     if len(jets) == 1:
-        return Jet(
-            [None if one is None else contract_near(node, [one]) for one in jets[0].at],
-            [None if one is None else contract_ranges(node, [one]) for one in jets[0].over],
+        own = jets[0]
+        sums = [contract_near(node, [Near(one)]).range for one in (own.values.lo, own.values.hi)]
+        found = mapped(
+            own, lambda one: contract_near(node, [one]), lambda one: contract_wide(node, [one])
         )
-    return product_jet(
-        jets,
+        return replace(found, ends=Range(sums[0].lo, sums[1].hi))
+
+    def added(orders: Sequence[Orders], k: int, wide: bool) -> Near | None:
+        contract = contract_wide if wide else contract_near
+        terms = leibniz(orders, k)
+        return summed([(weight, [contract(node, factors)]) for weight, factors in terms])
+
+    return completed(
+        [added([jet.at for jet in jets], k, False) for k in range(_HIGHEST)],
+        lambda k: added([jet.over for jet in jets], k, True),
+        sum(map(degree, jets)),
         end,
-        lambda factors: contract_near(node, factors),
-        lambda factors: contract_ranges(node, factors),
-        direct=is_elementwise(node),
+        rough=any(jet.rough for jet in jets),
+        scalar=not node.rank and is_elementwise(node),
     )
 
 
-def mapped(jet: Jet, near: Callable[[Near], Near], ranges: Callable[[Range], Range]) -> Jet:
-    """The jet of a linear function, given for numbers of both kinds."""
+def mapped(jet: Jet, near: Callable[[Near], Near], wide: Callable[[Near], Near]) -> Jet:
+    """The jet of a linear function, given for narrow and for wide numbers."""
     return Jet(
         [None if one is None else near(one) for one in jet.at],
-        [None if one is None else ranges(one) for one in jet.over],
+        [None if one is None else wide(one) for one in jet.over],
+        rough=jet.rough,
     )
 
 
@@ -163,17 +191,14 @@ def viewed(jet: Jet, view: Callable[[Expr], Expr]) -> Jet:
     def near(one: Near) -> Near:
         return Near(view(one.mid), None if one.rad is None else view(one.rad))
 
-    def ends(one: Range) -> Range:
-        lo = view(one.lo)
-        return Range(lo, lo) if one.is_point else Range(lo, view(one.hi))
-
-    return mapped(jet, near, ends)
+    ends = None if jet.ends is None else Range(view(jet.ends.lo), view(jet.ends.hi))
+    return replace(mapped(jet, near, near), ends=ends)
 
 
 def sum_jet(a: Jet, b: Jet, sign: int) -> Jet:
     """The jet of a + b or a - b."""
 
-    def joined(left: Number | None, right: Number | None) -> Number | None:
+    def joined(left: Near | None, right: Near | None) -> Near | None:
         if right is None:
             return left
         other = right if sign > 0 else -right
@@ -182,29 +207,35 @@ def sum_jet(a: Jet, b: Jet, sign: int) -> Jet:
     return Jet(
         [joined(p, q) for p, q in zip(a.at, b.at, strict=True)],
         [joined(p, q) for p, q in zip(a.over, b.over, strict=True)],
+        a.values + (b.values if sign > 0 else -b.values),
+        a.rough or b.rough,
     )
 
 
 def quotient_jet(a: Jet, b: Jet, end: Expr) -> Jet:
     """The jet of q = a/b, by the Leibniz rule of a = q b solved for the highest derivative of q."""
-    at = _quotients(a.at, b.at, ORDERS - 1)
-    over = _quotients(a.over, b.over, ORDERS)
-    return narrowed(at, over, end)
+    ends = a.values / b.values
+    at = _quotients(a.at, b.at, Near(Const(1.0)) / known(b.at[0]), None)
+    over = _quotients(a.over, b.over, b.values.reciprocal.near, ends.near)
+    rough = a.rough or b.rough
+    return completed(at, lambda k: over[k], _HIGHEST, end, rough, ends=ends)
 
 
-def _quotients(
-    a: Sequence[Number | None], b: Sequence[Number | None], count: int
-) -> list[Number | None]:
-    found: list[Number | None] = []
-    for k in range(count):
-        rest = a[k]
+def _quotients(a: Orders, b: Orders, inverse: Near, first: Near | None) -> list[Near | None]:
+    """The derivatives of a/b, given 1/b and the value if that is known."""
+    found: list[Near | None] = []
+    for k in range(len(a)):
+        if k == 0 and first is not None:
+            found.append(first)
+            continue
+        own = a[k]
+        rest = [] if own is None else [(1.0, [own, inverse])]
         for j in range(k):
-            if found[j] is None or b[k - j] is None:
-                continue
-            weight = factorial(k) / (factorial(j) * factorial(k - j))
-            term = (known(found[j]) * known(b[k - j])).times(weight)
-            rest = -term if rest is None else rest - term
-        found.append(None if rest is None else rest / known(b[0]))
+            q, divisor = found[j], b[k - j]
+            if q is not None and divisor is not None:
+                weight = factorial(k) / (factorial(j) * factorial(k - j))
+                rest.append((weight, [-q, divisor, inverse]))
+        found.append(summed(rest))
     return found
 
 
@@ -216,22 +247,11 @@ _CHAIN: dict[int, tuple[tuple[float, int, tuple[int, ...]], ...]] = {
 """For each k the terms c φ^(j) u^(p) u^(q).. of the k-th derivative of φ(u(t)): c, j, (p, q..)."""
 
 
-def composed(values: Sequence[Number | None], u: Sequence[Number | None], k: int) -> Number | None:
+def composed(values: Orders, u: Orders, k: int) -> Near | None:
     """The k-th derivative, 1 to 3, of φ(u(t)) from φ', φ'', φ''' and u', u'', u'''."""
-    total: Number | None = None
+    terms: Terms = []
     for weight, order, own in _CHAIN[k]:
         outer, inner = values[order], [u[j] for j in own]
-        if outer is None or any(one is None for one in inner):
-            continue
-        term = (_product([known(one) for one in inner]) * outer).times(weight)
-        total = term if total is None else total + term
-    return total
-
-
-def _product(factors: Sequence[Number]) -> Number:
-    """The product of one to three numbers; equal ones are squared."""
-    squared = len(factors) > 1 and factors[0] == factors[1]
-    result: Number = factors[0].squared if squared else factors[0]
-    for k in range(2 if squared else 1, len(factors)):
-        result = result * factors[k]
-    return result
+        if outer is not None and all(one is not None for one in inner):
+            terms.append((weight, [*(known(one) for one in inner), outer]))
+    return summed(terms)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from slomodel.calculus.rays.contractions import scatter_error
@@ -13,24 +13,28 @@ from slomodel.calculus.rays.functions import (
     Value,
     applied,
     as_near,
+    as_range,
     derivative_at,
     derivative_range,
+    largest_derivative,
+    value_range,
 )
 from slomodel.calculus.rays.jets import (
     ORDERS,
     Jet,
+    completed,
     composed,
     contraction_jet,
+    degree,
     known,
     mapped,
-    narrowed,
     product_jet,
     quotient_jet,
     still_jet,
     sum_jet,
     viewed,
 )
-from slomodel.calculus.rays.numbers import Near, Range, Truth, choose, enlarged, outward
+from slomodel.calculus.rays.numbers import Near, Range, Truth, choose, enlarged
 from slomodel.calculus.rays.numbers import known as decided
 from slomodel.errors import MissingRule
 from slomodel.functions import (
@@ -99,8 +103,8 @@ def ray_graph(objective: Expr, directions: Mapping[Input, Input], end: Expr) -> 
     """
     jet = _JetPass(end, directions).root(objective)
     value, slope, curvature = (one or Near(_ZERO) for one in jet.at)
-    second, third = (one or Range(_ZERO, _ZERO) for one in jet.over[2:])
-    return RayGraph((value, slope, curvature), (second, third))
+    second, third = (one or Near(_ZERO) for one in jet.over[2:])
+    return RayGraph((value, slope, curvature), (second.range, third.range))
 
 
 @dataclass(slots=True)
@@ -145,7 +149,7 @@ class _JetPass:
                 values.append(_view_of_truth(own, partial(_laid, node, k)))
             else:
                 jet = self._laid_jet(node, k)
-                values.append(known(jet.over[0]) if jet.moves else known(jet.at[0]))
+                values.append(jet.values if jet.moves else known(jet.at[0]))
         return values
 
     def _laid_jet(self, node: Map, k: int) -> Jet:
@@ -155,8 +159,7 @@ class _JetPass:
         """The jet of a node of numbers."""
         if isinstance(node, Input) and node in self.directions:
             v = self.directions[node]
-            at = [Near(node), Near(v), None]
-            return narrowed(at, [None, Range(v, v), None, None], self.end)
+            return completed([Near(node), Near(v), None], lambda k: None, 1, self.end)
         if isinstance(node, (Input, Const, Iota, Listing)):
             return still_jet(Near(node))
         if isinstance(node, Einsum):
@@ -168,8 +171,8 @@ class _JetPass:
         if isinstance(node, (Gather, Reshape)):
             return viewed(self.jets[node.operands[0]], partial(placed, node))
         if isinstance(node, Scatter):
-            own = self.jets[node.operands[0]]
-            return mapped(own, partial(_scattered, node), partial(_scattered_ends, node))
+            added = partial(_scattered, node)
+            return mapped(self.jets[node.operands[0]], added, added)
         if isinstance(node, Map):
             return self._map(node)
         if isinstance(node, Extreme) and not self.jets[node.operands[0]].moves:
@@ -200,11 +203,11 @@ class _JetPass:
     def applied(self, function: ScalarFunction, jets: Sequence[Jet]) -> Jet:
         """The jet of a function of jets, at least one of which moves."""
         if function is neg:
-            return mapped(jets[0], lambda n: -n, lambda r: -r)
+            return replace(mapped(jets[0], lambda n: -n, lambda n: -n), ends=-jets[0].values)
         if function in (add, sub):
             return sum_jet(jets[0], jets[1], 1 if function is add else -1)
         if function is mul:
-            return product_jet(jets, self.end, lambda f: f[0] * f[1], lambda f: f[0] * f[1])
+            return product_jet(jets[0], jets[1], self.end)
         moving = [k for k, jet in enumerate(jets) if jet.moves]
         if function is div and 1 in moving:
             return quotient_jet(jets[0], jets[1], self.end)
@@ -232,47 +235,75 @@ class _JetPass:
             for j, near in enumerate(others)
         )
         one = PartialFunction(function, k, constants)
-        operands = [known(jet.over[0]) for jet in jets]
-        ranges = [derivative_range(one, j, operands) for j in range(ORDERS)]
+        ranges = self._derivatives(one, jets)
         points = [Near(start.mid) if j == k else near for j, near in enumerate(others)]
         values: list[Near | None] = []
         for j in range(ORDERS - 1):
             value, following = derivative_at(one, j, points), ranges[j + 1]
             if start.rad is not None and following is not None:
-                middle = value or Near(_ZERO)
-                error = mul(following.magnitude, start.rad)
-                kept = [] if middle.rad is None else [middle.rad]
-                value = Near(middle.mid, enlarged([*kept, error]))
+                value = widened(value, start.rad, following)
             values.append(value)
         at = [values[0], composed(values, u.at, 1), composed(values, u.at, 2)]
-        over = [ranges[0], *(composed(ranges, u.over, j) for j in (1, 2, 3))]
-        return narrowed(at, over, self.end)
+        order = max((j for j, own in enumerate(ranges) if own is not None), default=0)
+        return completed(
+            at,
+            lambda j: composed(ranges, u.over, j),
+            order * degree(u) if order < ORDERS - 1 else ORDERS - 1,
+            self.end,
+            rough=bool(function.kinks) or u.rough,
+            scalar=True,
+            ends=as_range(value_range(function, *(jet.values for jet in jets))),
+        )
+
+    def _derivatives(self, one: PartialFunction, jets: Sequence[Jet]) -> list[Near | None]:
+        """The derivatives of orders 1 to 3 of a function over the ray, after an unused place.
+
+        About the middle of the operand's range, by the next derivative, where the fourth is known
+        to be bounded everywhere; else from the ends of the range.
+        """
+        most = largest_derivative(one.function, ORDERS) if len(jets) == 1 else None
+        if most is None or one.function.kinks:
+            operands = [jet.values for jet in jets]
+            found = [derivative_range(one, j, operands) for j in range(1, ORDERS)]
+            return [Near(_ZERO), *(None if own is None else own.near for own in found)]
+        wide = known(jets[0].over[0])
+        values: list[Near | None] = []
+        following = Near(Const(most))
+        for j in range(ORDERS - 1, 0, -1):
+            value = derivative_at(one, j, [Near(wide.mid)])
+            following = widened(value, _ZERO if wide.rad is None else wide.rad, following)
+            values.append(following)
+        return [Near(_ZERO), *reversed(values)]
+
+
+def widened(value: Near | None, reach: Expr, following: Near) -> Near:
+    """A function within `reach` of where its value is known, by its derivative there."""
+    middle = value or Near(_ZERO)
+    kept = [] if middle.rad is None else [middle.rad]
+    return Near(middle.mid, enlarged([*kept, mul(following.size, reach)]))
 
 
 def choice_jet(condition: Truth, a: Jet, b: Jet) -> Jet:
     """The jet of the branch that is taken all along the ray; only values where that may change."""
     sure = None if condition.is_known else lor(condition.certain, lnot(condition.possible))
-    at: list[Near | None] = []
-    for p, q in zip(a.at, b.at, strict=True):
-        if p is None and q is None:
-            at.append(None)
-            continue
-        p, q = p or Near(_ZERO), q or Near(_ZERO)
-        rad: Expr | None = None
-        if p.rad is not None or q.rad is not None:
-            rad = where(condition.certain, p.rad or _ZERO, q.rad or _ZERO)
-        if sure is not None:
-            rad = where(sure, rad or _ZERO, math.inf)
-        at.append(Near(where(condition.certain, p.mid, q.mid), rad))
-    zero = Range(_ZERO, _ZERO)
-    over: list[Range | None] = []
-    for k, (left, right) in enumerate(zip(a.over, b.over, strict=True)):
-        if left is None and right is None and sure is None:
-            over.append(None)
-            continue
-        found = choose(condition, left or zero, right or zero)
-        over.append(found if sure is None or not k else found.where(sure))
-    return Jet(at, over)
+    at = [_either(condition, sure, p, q) for p, q in zip(a.at, b.at, strict=True)]
+    ends = choose(condition, a.values, b.values)
+    over = [_either(condition, sure, p, q) for p, q in zip(a.over, b.over, strict=True)]
+    rough = a.rough or b.rough or sure is not None
+    return Jet(at, [ends.near, *over[1:]], ends, rough)
+
+
+def _either(condition: Truth, sure: Expr | None, p: Near | None, q: Near | None) -> Near | None:
+    """One of two numbers; anything where it is not `sure` which."""
+    if p is None and q is None and sure is None:
+        return None
+    p, q = p or Near(_ZERO), q or Near(_ZERO)
+    rad: Expr | None = None
+    if p.rad is not None or q.rad is not None:
+        rad = where(condition.certain, p.rad or _ZERO, q.rad or _ZERO)
+    if sure is not None:
+        rad = where(sure, rad or _ZERO, math.inf)
+    return Near(where(condition.certain, p.mid, q.mid), rad)
 
 
 def placed(node: Expr, operand: Expr) -> Expr:
@@ -293,11 +324,6 @@ def _scattered(node: Scatter, own: Near) -> Near:
         added = placed(node, own.rad)
         errors += [added, scatter_error(node.operands[0], added)]
     return Near(placed(node, own.mid), enlarged(errors))
-
-
-def _scattered_ends(node: Scatter, own: Range) -> Range:
-    error = scatter_error(node.operands[0], placed(node, own.magnitude))
-    return outward(sub(placed(node, own.lo), error), add(placed(node, own.hi), error))
 
 
 def _view_of_truth(own: Truth, view: Callable[[Expr], Expr]) -> Truth:
