@@ -88,3 +88,21 @@ def test_variables_end_in_their_sets_near_those_that_made_the_data(printed: Prin
     assert after("mixture: means", out)[:3] == pytest.approx([-4.0, 0.0, 3.0], abs=0.1)
     assert after("logit: slopes", out) == pytest.approx([1.0, -0.5], abs=0.1)
     assert after("logit: cuts", out) == pytest.approx([-1.0, 0.5, 2.0], abs=0.15)
+
+
+def test_sets_hold_where_multipliers_are_positive(printed: Printed) -> None:
+    out = printed("stay_in_a_set")
+    assert after("at least", out)[0] > 0.0
+    assets = [int(after(f"gamma {gamma:5.0f}:", out)[0]) for gamma in (1.0, 10.0, 100.0)]
+    assert assets == sorted(assets)
+    assert after("gamma     1:", out)[1:] == [1.0, *[0.0] * 7]
+
+
+def test_the_membrane_rests_on_the_hill(
+    printed: Printed, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    out = printed("obstacle")
+    # By SciPy's L-BFGS-B with tolerances near rounding.
+    assert after("energy", out)[0] == pytest.approx(0.44627765, abs=2e-8)
+    assert after("touches the hill at", out)[0] == 532

@@ -6,6 +6,8 @@ from slomodel.solve.facts import ObjectiveFacts
 
 FEW = 20
 """Largest n for which a matrix per step costs no more than the rest of the step."""
+MANY = 1000
+"""Largest n for which a quadratic over a set is left to `lbfgs`."""
 REACH = 10.0
 """δ̄ over max(1, ‖x0‖), larger since directions with their own length need less restriction."""
 LOGARITHMIC_MOVE = 2.0
@@ -41,5 +43,11 @@ def chosen(facts: ObjectiveFacts, n: int) -> tuple[str, str]:
 
 
 def chosen_in_set(facts: ObjectiveFacts, n: int) -> tuple[str, str]:
-    """A direction for n unknowns in a set, and the reason for the choice."""
+    """A direction for n unknowns in a set, and the reason for the choice.
+
+    Pairs of `lbfgs` cost the fewest evaluations. A quadratic of many unknowns is solved on each
+    face by conjugate gradients, whose products cost less than the linear algebra of the pairs.
+    """
+    if facts.curvature and facts.degree is not None and facts.degree <= 2 and n > MANY:
+        return "newton-cg", f"a quadratic objective of {n} unknowns in a set"
     return "lbfgs", "variables in a set"
