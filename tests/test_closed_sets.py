@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize, nnls
-from set_cases import CASES, Case
 
 import slomodel
+from benchmarks.set_cases import CASES, Case
 from slomodel.cli import main
 from slomodel.errors import DomainError, ShapeError, StartWarning
 from slomodel.solve import Status

@@ -1,4 +1,4 @@
-"""Problems in sets with known minima: models in `data/sets`, with starts, values and gradients."""
+"""Problems in sets with known minima: their models, starts, values and gradients at points."""
 
 import json
 import warnings
@@ -13,7 +13,7 @@ from slomodel.errors import NonsmoothWarning
 
 Vector = NDArray[np.float64]
 
-FOLDER = Path(__file__).parent / "data" / "sets"
+FOLDER = Path(__file__).parent.parent / "tests" / "data" / "sets"
 CASES = json.loads((FOLDER / "cases.json").read_text(encoding="utf-8"))
 ARRAYS: dict[str, Vector] = dict(np.load(FOLDER / "arrays.npz"))
 NOT_DATA = ("start", "points", "gradients", "minimiser")
