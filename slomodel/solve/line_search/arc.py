@@ -109,7 +109,8 @@ class ArcSearch:
         """A longer step with a lower f, if f falls at the end of the one found as at its start."""
         for _ in range(LENGTHENINGS):
             point, delta = found.point, found.delta
-            if self._slope_at(point, v) >= slope:
+            # The slope along the arc is no less than that along v.
+            if float(point.g.dot(v)) >= slope or self._slope_at(point, v) >= slope:
                 break
             trial = min(LENGTHEN * delta, 0.5 * (delta + too_long))
             if trial <= delta * (1.0 + LEAST_FRACTION):

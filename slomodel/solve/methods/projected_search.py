@@ -17,7 +17,7 @@ from slomodel.solve.objective import Evaluator
 from slomodel.solve.quadratics.minimize import minimiser
 from slomodel.solve.quadratics.quadratic import Quadratic
 from slomodel.solve.quadratics.table import MODELS
-from slomodel.solve.sets.convex_set import Set
+from slomodel.solve.sets.convex_set import Face, Set
 from slomodel.solve.stagnation.stagnation import Stagnation
 from slomodel.solve.subroutine import (
     AcceptedStep,
@@ -91,6 +91,8 @@ class ProjectedSearchRun:
         if method.direction in MODELS:
             self._model = MODELS[method.direction](evaluate, start, method.first_step)
         self._memory = StepMemory()
+        # The face at the last accepted point.
+        self._face: Face | None = None
         idle = DIRECTIONS[method.direction].idle
         self._stagnation = Stagnation.of_searches(evaluate, start, idle)
         resolution = self._stagnation.resolution
@@ -141,10 +143,14 @@ class ProjectedSearchRun:
         if self._model is None:
             return False
         within = self._method.within
-        shift = within.face(at.x, at.g).shift
+        face = self._face or within.face(at.x, at.g)
+        shift = face.shift
         if not self._model.begin(at, shift):
             return False
-        y = minimiser(self._model, within, at)
+        try:
+            y = minimiser(self._model, within, at, face)
+        except np.linalg.LinAlgError:
+            return False
         np.subtract(y, at.x, out=self._v)
         if shift is not None:
             within.tangent(at.x, self._v.copy(), self._v)
@@ -180,8 +186,9 @@ class ProjectedSearchRun:
         self._stagnation.probe.count(full_length)
         s = self._s
         y = np.subtract(new.g, old.g, out=self._y)
-        if self._model is not None and self._model.wants_pairs:
-            shift = self._method.within.face(new.x, new.g).shift
+        if self._model is not None:
+            self._face = self._method.within.face(new.x, new.g)
+            shift = self._face.shift
             if shift is not None:
                 y += shift * s
         pair = SecantPair(s, y, float(s.dot(y)), length, norm(y), own)

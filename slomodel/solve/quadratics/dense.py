@@ -34,6 +34,9 @@ class DenseHessian:
         self._B = B if shift is None else B - np.diag(shift)
         return True
 
+    def free_step(self, at: Iterate) -> None:
+        pass
+
     def product(self, s: Vector) -> Vector:
         return self._B @ s
 
@@ -61,6 +64,9 @@ class Damped:
             return False
         self._B = B
         return True
+
+    def free_step(self, at: Iterate) -> None:
+        pass
 
     def product(self, s: Vector) -> Vector:
         return self._B @ s

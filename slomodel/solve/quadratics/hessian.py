@@ -35,6 +35,9 @@ class HessianProducts:
         self.accuracy = min(LOOSEST, math.sqrt(at.gnorm / self._first))
         return True
 
+    def free_step(self, at: Iterate) -> None:
+        pass
+
     def product(self, s: Vector) -> Vector:
         out = np.empty_like(s)
         self._evaluate.hvp(self._at.x, s, out)

@@ -15,6 +15,7 @@ from slomodel.solve.subroutine import Iterate
 RESOLVED = 1e-6
 # Pairs kept: as many as unknowns, within these bounds.
 FEWEST, MOST = 5, 20
+BELOW = np.tri(MOST, k=-1)
 # The curvature of the identity's part is at least this fraction of θ.
 LEAST = 1e-3
 
@@ -37,7 +38,7 @@ class LimitedMemory:
         self._first = first
         self._theta = 1.0
         self._products = RowProducts(self._pairs.memory)
-        self._Minv: Vector = np.empty((0, 0))
+        self._Minv: Vector | None = None
         self._M: Vector = np.empty((0, 0))
         self._shift: Vector | None = None
 
@@ -47,24 +48,38 @@ class LimitedMemory:
         if not pairs.count:
             self._theta = ratio(at.gnorm, self._first) or 1.0
             return True
-        theta = self._theta = 1.0 / pairs.gamma
-        SS, SY, _ = self._products.of(pairs.count)
+        self._theta = 1.0 / pairs.gamma
+        self._Minv = None
+        return True
+
+    def _inner(self) -> Vector:
+        """M⁻¹ (2m, 2m) at the present point; sets M as well."""
+        if self._Minv is not None:
+            return self._Minv
+        SS, SY, _ = self._products.of(self._pairs.count)
         m = len(SS)
         Minv = np.zeros((2 * m, 2 * m))
-        Minv[m:, :m] = np.tril(SY, -1)
+        np.multiply(SY, BELOW[:m, :m], out=Minv[m:, :m])
         Minv[:m, m:] = Minv[m:, :m].T
-        Minv[range(m), range(m)] = -np.diag(SY)
-        Minv[m:, m:] = theta * SS
-        try:
-            self._Minv, self._M = Minv, np.linalg.inv(Minv).astype(np.float64)
-        except np.linalg.LinAlgError:
-            return False
-        return True
+        Minv.flat[: 2 * m * m : 2 * m + 1] = -SY.diagonal()
+        np.multiply(SS, self._theta, out=Minv[m:, m:])
+        self._M = np.linalg.inv(Minv).astype(np.float64)
+        self._Minv = Minv
+        return Minv
+
+    def free_step(self, at: Iterate) -> Vector | None:
+        """By the two loops of L-BFGS."""
+        if not self._pairs.count or self._shift is not None:
+            return None
+        s = np.empty_like(at.x)
+        self._pairs.propose(at, s)
+        return s
 
     def product(self, s: Vector) -> Vector:
         Bs: Vector = self._theta * s
         if self._pairs.count:
             S, Y = self._pairs.pairs
+            self._inner()
             Bs -= self._combined(self._M @ self._times(S, Y, s), S, Y)
         if self._shift is not None:
             Bs -= self._shift * s
@@ -93,11 +108,11 @@ class LimitedMemory:
         S, Y = self._pairs.pairs
         if isinstance(face, Coordinates):
             WW = self._products.over(face.free, S, Y, self._theta) / self._theta
-            c: Vector = np.linalg.solve(self._Minv - WW, self._times(S, Y, d)).astype(np.float64)
+            c: Vector = np.linalg.solve(self._inner() - WW, self._times(S, Y, d)).astype(np.float64)
             return d + face.project(self._combined(c, S, Y)) * inverse
         S, Y = face.project(S), face.project(Y)
         W = np.concatenate([Y, self._theta * S])
-        c = np.linalg.solve(self._Minv - (W * inverse) @ W.T, W @ d).astype(np.float64)
+        c = np.linalg.solve(self._inner() - (W * inverse) @ W.T, W @ d).astype(np.float64)
         d += c @ W * inverse
         return d
 
@@ -139,8 +154,8 @@ class RowProducts:
         if 2 * len(held) < len(free):
             s, y = S[:, held], Y[:, held]
             less = SS - s @ s.T, SY - s @ y.T, YY - y @ y.T
-            resolved = np.diag(less[0]) >= RESOLVED * np.diag(SS)
-            if resolved.all() and (np.diag(less[2]) >= RESOLVED * np.diag(YY)).all():
+            resolved = less[0].diagonal() >= RESOLVED * SS.diagonal()
+            if resolved.all() and (less[2].diagonal() >= RESOLVED * YY.diagonal()).all():
                 return in_blocks(*less, theta)
         s, y = S[:, free], Y[:, free]
         return in_blocks(s @ s.T, s @ y.T, y @ y.T, theta)

@@ -7,7 +7,7 @@ import numpy as np
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import projected_norm
 from slomodel.solve.quadratics.quadratic import Quadratic
-from slomodel.solve.sets.convex_set import Set
+from slomodel.solve.sets.convex_set import Face, Set
 from slomodel.solve.subroutine import Iterate
 
 # Least fraction of the decrease that the slope predicts, for a step on a face.
@@ -16,18 +16,23 @@ SUFFICIENT = 1e-4
 FACTORS = (1.0, 0.5, 0.25, 0.0625)
 
 
-def minimiser(model: Quadratic, within: Set, at: Iterate) -> Vector:
+def minimiser(model: Quadratic, within: Set, at: Iterate, face: Face) -> Vector:
     """A point y (n,) of the set where the model is lower than at x, near its minimiser.
 
     Each step is P(y + td), d the Newton step on the face in which the gradient r of the model
-    leaves y: bounds that r presses against are kept, all others dropped, and the projection P adds
-    as many as the step meets. Where no t gives a sufficient decrease, a projected gradient step
-    with an exact line search is taken, which always does.
+    leaves y, at x the given `face`: bounds that r presses against are kept, all others dropped, and
+    the projection P adds as many as the step meets. Where no t gives a sufficient decrease, a
+    projected gradient step with an exact line search is taken, which always does.
     """
-    y, r = at.x.copy(), at.g.copy()
+    y = np.empty_like(at.x)
+    free = model.free_step(at) if face.whole else None
+    if free is not None and not within.project(at.x + free, y):
+        return y
+    np.copyto(y, at.x)
+    r = at.g.copy()
     goal = model.accuracy * at.gnorm
-    for _ in range(model.most):
-        step = _on_face(model, within, y, r)
+    for k in range(model.most):
+        step = _on_face(model, within, y, r, within.face(y, r) if k else face)
         if step is None:
             step = _projected(model, within, y, r)
         s, Bs = step
@@ -40,10 +45,12 @@ def minimiser(model: Quadratic, within: Set, at: Iterate) -> Vector:
     return y
 
 
-def _on_face(model: Quadratic, within: Set, y: Vector, r: Vector) -> tuple[Vector, Vector] | None:
+def _on_face(
+    model: Quadratic, within: Set, y: Vector, r: Vector, face: Face
+) -> tuple[Vector, Vector] | None:
     """A step s on the face of −r and Bs, both (n,); None if no length gives a decrease."""
     try:
-        d = model.solve(within.face(y, r), r)
+        d = model.solve(face, r)
     except np.linalg.LinAlgError:
         return None
     if not np.isfinite(d).all():

@@ -30,8 +30,12 @@ class Quadratic(Protocol):
     def begin(self, at: Iterate, shift: Vector | None) -> bool:
         """Set up B at a point, where the boundary adds the curvature `shift` (n,), None for 0.
 
-        False if B is not finite.
+        False if B is not finite. Later calls raise LinAlgError if it is singular.
         """
+        ...
+
+    def free_step(self, at: Iterate) -> Vector | None:
+        """The minimiser s (n,) over ℝⁿ, at the point of `begin`, if it costs less than `solve`."""
         ...
 
     def product(self, s: Vector) -> Vector:
@@ -42,7 +46,6 @@ class Quadratic(Protocol):
         """d (n,) in the subspace of the face with Q(B + shift)d = −Qr, Q its projection.
 
         It may be approximate; it is a direction of descent for the gradient r (n,) of the model.
-        Raises LinAlgError if the system is singular.
         """
         ...
 

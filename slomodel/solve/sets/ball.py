@@ -99,6 +99,8 @@ class TangentPlane:
     normal: Vector
     multiplier: float
 
+    whole = False
+
     @property
     def shift(self) -> Vector:
         return np.full(len(self.normal), self.multiplier)

@@ -25,6 +25,11 @@ class Face(Protocol):
         """The nonnegative curvature (n,) that the boundary adds; None for a flat face."""
         ...
 
+    @property
+    def whole(self) -> bool:
+        """Whether no bound is active, so that the subspace is ℝⁿ."""
+        ...
+
     def project(self, v: Vector) -> Vector:
         """The orthogonal projection of v (n,), or of each row of v (k, n), on the subspace."""
         ...
@@ -89,9 +94,10 @@ def to_projection(where: Set, x: Vector, g: Vector, out: Vector) -> None:
 
 @dataclass(frozen=True, slots=True)
 class WholeFace:
-    """All of ℝⁿ, for a set whose faces are not distinguished."""
+    """All of ℝⁿ, in the interior of a set."""
 
     shift = None
+    whole = True
 
     def project(self, v: Vector) -> Vector:
         return v
@@ -104,6 +110,10 @@ class Coordinates:
     free: Mask
 
     shift = None
+
+    @property
+    def whole(self) -> bool:
+        return bool(self.free.all())
 
     def project(self, v: Vector) -> Vector:
         return np.where(self.free, v, 0.0)

@@ -80,6 +80,7 @@ class SymmetricMatrices:
     k: int
 
     shift = None
+    whole = False
 
     def project(self, v: Vector) -> Vector:
         matrices = v.reshape(*v.shape[:-1], self.k, self.k)

@@ -74,6 +74,10 @@ class ProductFace:
     faces: tuple[Face, ...]
 
     @property
+    def whole(self) -> bool:
+        return all(face.whole for face in self.faces)
+
+    @property
     def shift(self) -> Vector | None:
         shifts = [face.shift for face in self.faces]
         if all(shift is None for shift in shifts):

@@ -100,12 +100,14 @@ class SimplexFace:
     free: Mask
 
     shift = None
+    whole = False
 
     def project(self, v: Vector) -> Vector:
-        if v.ndim > 1:
-            return np.array([self.project(row) for row in v])
-        rows = np.where(self.free, self.simplex._rows(v), 0.0)
-        means = rows.sum(axis=1, keepdims=True) / self.free.sum(axis=1, keepdims=True)
-        out = np.empty_like(v)
-        self.simplex._write(np.where(self.free, rows - means, 0.0), out)
-        return out
+        simplex, before = self.simplex, v.shape[:-1]
+        axis = simplex.axis % len(simplex.shape) + len(before)
+        lines = np.moveaxis(v.reshape(*before, *simplex.shape), axis, -1)
+        rows = np.where(self.free, lines.reshape(*before, *self.free.shape), 0.0)
+        rows -= rows.sum(axis=-1, keepdims=True) / self.free.sum(axis=1, keepdims=True)
+        rows = np.where(self.free, rows, 0.0)
+        projected: Vector = np.moveaxis(rows.reshape(lines.shape), -1, axis)
+        return projected.reshape(v.shape)

@@ -77,6 +77,8 @@ class TangentPlanes:
     normals: Vector
     shift: Vector
 
+    whole = False
+
     def project(self, v: Vector) -> Vector:
         rows = v.reshape(*v.shape[:-1], *self.normals.shape)
         outward = (rows * self.normals).sum(axis=-1, keepdims=True)
