@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 
 from slomodel.front.elaboration.arguments import ArrayCall
 from slomodel.front.elaboration.contraction import contract, total
+from slomodel.front.elaboration.cumulative import cumulative
 from slomodel.front.elaboration.errors import StatementError, error
 from slomodel.front.elaboration.index_sets import size_product
-from slomodel.front.elaboration.reductions import cumulative, reduced, require_nonempty, softened
+from slomodel.front.elaboration.reductions import reduced, require_nonempty, softened
 from slomodel.front.elaboration.shape_mismatch import marks, unequal
 from slomodel.front.elaboration.values import (
     Value,

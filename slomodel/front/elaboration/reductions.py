@@ -10,6 +10,7 @@ from functools import partial, reduce
 from slomodel.errors import Span
 from slomodel.front.elaboration.affine_index import is_at_least_zero
 from slomodel.front.elaboration.contraction import total
+from slomodel.front.elaboration.cumulative import running
 from slomodel.front.elaboration.errors import StatementError, error, shape_error, suggestion
 from slomodel.front.elaboration.evaluation import Steps
 from slomodel.front.elaboration.grouping import (
@@ -35,14 +36,12 @@ from slomodel.front.elaboration.values import (
     union,
 )
 from slomodel.front.text.syntax import Comprehension
-from slomodel.functions import abs, div, ge, land, logaddexp, mul, where
+from slomodel.functions import abs, div, ge, land, mul, where
 from slomodel.functions.shifted import logsumexp, softmax
 from slomodel.functions.translate import balanced
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, literal
-from slomodel.ir.expr import Affine, Axes, Expr, Input
-from slomodel.ir.loop import StateAt, Update
-from slomodel.ir.recur import Reading, SlicesOf
+from slomodel.ir.expr import Affine, Axes, Expr
 from slomodel.problem import Check
 
 _NEUTRAL = {"prod": 1.0, "max": -math.inf, "min": math.inf, "logsumexp": -math.inf}
@@ -68,6 +67,9 @@ def comprehension(node: Comprehension, request: ValueRequest) -> Steps:
         remedy = suggestion(name, _BY_INDEX) or "`sum`, `mean` and `prod` do"
         raise error("E212", message, node.function.span, remedy)
     if has_dependent_range(node.iterations, scope):
+        found = yield from running(node, scope)
+        if found is not None:
+            return found
         return (yield from _over_list(node, scope, guarded=False))
     labels, inner = bind_iterations(node.iterations, scope)
     if node.condition is None:
@@ -269,34 +271,3 @@ _REDUCTIONS: dict[str, _Reduction] = {
     "min": lambda expr, axes: build.extreme(expr, "min", axes),
     "logsumexp": logsumexp,
 }
-
-
-def cumulative(name: str, array: Expr, axis: int) -> Expr:
-    """`cumsum`, `cumprod` or `cumlogsumexp` along an axis, of the shape of the array."""
-    if name == "cumsum":
-        return build.scan(build.ones(array.shape), array, axis)
-    if name == "cumprod":
-        return build.scan(array, _first_alone(array, axis), axis)
-    order = (axis, *(k for k in range(array.rank) if k != axis))
-    turned = build.transpose(array, order)
-    inverse = tuple(order.index(k) for k in range(array.rank))
-    return build.transpose(_cumulative_logsumexp(turned), inverse)
-
-
-def _first_alone(array: Expr, axis: int) -> Expr:
-    """The first elements along an axis, with zeros after them."""
-    shape = (*array.shape[:axis], literal(1), *array.shape[axis + 1 :])
-    rank = array.rank
-    same = [Affine(Dim(), tuple(int(j == k) for j in range(rank))) for k in range(rank)]
-    return build.scatter(build.gather(array, same, shape), same, array.shape)
-
-
-def _cumulative_logsumexp(array: Expr) -> Expr:
-    """The log-sum-exps of the first slices along the first axis."""
-    length, *rest = array.shape
-    before, own = (Input(text, "step", tuple(rest)) for text in ("before", "own"))
-    value = build.apply(logaddexp, before, own)
-    first = build.steps_of(array, Dim(), literal(1))
-    readings: dict[Expr, Reading] = {before: StateAt(0, literal(-1)), own: SlicesOf(array, Dim())}
-    update = Update(0, Dim(), literal(1), value)
-    return build.recur(length, [(tuple(rest), first)], [update], readings)[0]
