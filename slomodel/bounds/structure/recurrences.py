@@ -6,37 +6,98 @@ bound, and the reason names it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from slomodel.bounds.setting import Setting, once_per_setting
-from slomodel.functions import add
+from slomodel.functions import add, le, logaddexp, where
+from slomodel.functions.shifted import logsumexp
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, Shape, literal
-from slomodel.ir.expr import Affine, Expr, Recur, remake
+from slomodel.ir.expr import Affine, Expr, Map, Recur, Scan, remake
 from slomodel.ir.loop import Loop, SliceAt, Source, StateAt
 from slomodel.ir.walk import postorder, substitute
 
 MOST_NODES = 2_000
 """The largest number of nodes that the steps of one recurrence may become."""
+_MOST_ROWS = 2_000
+"""The largest number of terms of running log-sum-exps that become one over all pairs."""
 
 
 @once_per_setting
 def written_out(setting: Setting) -> Setting:
     """The setting with each short recurrence replaced by its steps."""
     order = postorder(setting.objective)
-    if not any(isinstance(node, Recur) for node in order):
+    if not any(isinstance(node, (Recur, Scan)) for node in order):
         return setting
     done: dict[Expr, Expr] = {}
     made: dict[tuple[Loop, tuple[Expr, ...]], tuple[Expr, ...]] = {}
     for node in order:
         operands = tuple(done[operand] for operand in node.operands)
         done[node] = remake(node, operands) if operands else node
-        if isinstance(node, Recur) and _is_short(node.loop, setting.sizes):
+        if _is_running_sum(done[node]) and _length(done[node], setting.sizes) <= _MOST_ROWS:
+            done[node] = _running_sum(done[node])
+            continue
+        terms = _terms_of_running(done[node])
+        if terms is not None and terms.shape[0].size(setting.sizes) <= _MOST_ROWS:
+            done[node] = _running_logsumexp(terms)
+        elif isinstance(node, Recur) and _is_short(node.loop, setting.sizes):
             key = (node.loop, operands)
             if key not in made:
                 made[key] = _steps(node.loop, operands, setting.sizes)
             done[node] = made[key][node.state]
     return setting.rewritten(done, setting.known)
+
+
+def _length(node: Expr, sizes: Mapping[str, int]) -> int:
+    return node.shape[node.axis].size(sizes) if isinstance(node, Scan) else 0
+
+
+def _is_running_sum(node: Expr) -> bool:
+    return isinstance(node, Scan) and node.operands[0] is build.ones(node.shape)
+
+
+def _running_sum(node: Expr) -> Expr:
+    """Running sums along an axis as the product with a triangle of ones: a linear map as it is."""
+    assert isinstance(node, Scan)
+    length = node.shape[node.axis]
+    shape = (length, length)
+    rows, columns = (build.broadcast(build.iota(length), (k,), shape) for k in range(2))
+    below = build.apply(le, columns, rows)
+    ones = build.apply(where, below, build.const(1.0), build.const(0.0))
+    own = tuple(range(node.rank))
+    new = node.rank
+    output = tuple(new if axis == node.axis else axis for axis in own)
+    inputs = [(new, node.axis), own]
+    return build.einsum([ones, node.operands[1]], inputs, output, (*node.shape, length))
+
+
+def _terms_of_running(node: Expr) -> Expr | None:
+    """The terms (T, …) of a node that is the log-sum-exp of the terms up to each step, if it is."""
+    if not isinstance(node, Recur) or len(node.loop.updates) != 1 or node.loop.backwards:
+        return None
+    (update,) = node.loop.updates
+    value, first = update.value, node.loop.initial[0]
+    if not isinstance(value, Map) or value.function is not logaddexp or first is None:
+        return None
+    if update.start != literal(1) or update.shift != Dim():
+        return None
+    sources = dict(node.loop.sources)
+    before, own = (sources.get(operand) for operand in value.operands)
+    if before != StateAt(0, literal(-1)) or not isinstance(own, SliceAt) or own.shift != Dim():
+        return None
+    terms = node.operands[own.operand]
+    return terms if node.operands[first] is build.steps_of(terms, Dim(), literal(1)) else None
+
+
+def _running_logsumexp(terms: Expr) -> Expr:
+    """The log-sum-exp of the terms up to each step as one over rows, filled up with -inf."""
+    length, *rest = terms.shape
+    shape = (length, length, *rest)
+    rows, columns = (build.broadcast(build.iota(length), (k,), shape) for k in range(2))
+    wide = build.broadcast(terms, (1, *range(2, len(shape))), shape)
+    kept = build.apply(where, build.apply(le, columns, rows), wide, build.const(-math.inf))
+    return logsumexp(kept, (1,))
 
 
 def too_long(setting: Setting) -> str:
