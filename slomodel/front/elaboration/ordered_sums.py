@@ -11,12 +11,13 @@ from collections.abc import Generator
 from functools import partial, reduce
 from typing import TypeAlias
 
+from slomodel.front.elaboration.cumulative import cumulative
 from slomodel.front.elaboration.errors import StatementError
 from slomodel.front.elaboration.evaluation import Steps
 from slomodel.front.elaboration.grouping import read_at
 from slomodel.front.elaboration.index_sets import bind_iterations
 from slomodel.front.elaboration.linear_conditions import conjuncts
-from slomodel.front.elaboration.reductions import comprehension, cumulative
+from slomodel.front.elaboration.reductions import comprehension
 from slomodel.front.elaboration.scope import Elaboration, Scope, ValueRequest
 from slomodel.front.elaboration.values import Label, Value, combine, number, settled
 from slomodel.front.text.syntax import Compare, Comprehension, Condition
