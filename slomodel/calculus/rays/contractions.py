@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from slomodel.calculus.rays.numbers import UNIT, Near, enlarged
 from slomodel.functions import abs, add, mul, sqrt, square, sub
 from slomodel.ir import build
-from slomodel.ir.expr import Const, Einsum, Expr
+from slomodel.ir.expr import Const, Einsum, Expr, Triangle
 
 
 def is_view(node: Einsum) -> bool:
@@ -118,3 +118,21 @@ def scatter_error(operand: Expr, added: Expr) -> Expr:
     for dim in operand.shape:
         count = mul(count, build.size_of(dim))
     return enlarged([mul(mul(16.0 * UNIT, count), added)])
+
+
+def triangle_near(node: Triangle, operand: Near) -> Near:
+    """The triangular factor of a matrix (m, k) within the errors of it and of the factorisation.
+
+    The computed R is exactly that of A + E, in the sense RᵀR = (A + E)ᵀ(A + E), with columns
+    ‖e_j‖ <= c m k u ‖a_j‖ (Higham, theorem 19.4), to which the errors of A are added. In the same
+    orthonormal basis the columns of A are those of R but for E, so that no element of R is off by
+    more than ‖e_j‖; the part of E outside the range of R counts with its square only, and is
+    covered by the factor 32 for c. Columns of R are as long as those of A + E.
+    """
+    rows, columns = (build.size_of(dim) for dim in node.operands[0].shape)
+    count = mul(mul(32.0 * UNIT, add(rows, 8.0)), add(columns, 8.0))
+    mid = build.triangle(operand.mid)
+    lengths = mul(count, sqrt(build.sum_over(square(mid), (0,))))
+    if operand.rad is not None:
+        lengths = add(lengths, mul(2.0, sqrt(build.sum_over(square(operand.rad), (0,)))))
+    return Near(mid, enlarged([build.broadcast(lengths, (1,), node.shape)]))

@@ -258,10 +258,10 @@ def _monotone(function: ScalarFunction, stated: Monotonicity, operands: Sequence
         )
     else:
         found = _over_corners(function, stated, operands)
-    for kink in function.kinks:
-        if kink.order == DISCONTINUOUS:
-            assert kink.at is not None
-            found = found.where(lnot(_may_hold(kink.at, operands).possible))
+        for kink in function.kinks:
+            if kink.order == DISCONTINUOUS:
+                assert kink.at is not None
+                found = found.where(lnot(_may_hold(kink.at, operands).possible))
     return found.within(*stated.image).where(_inside(function, operands))
 
 
@@ -337,7 +337,11 @@ def _over_critical_points(
             inside = land(le(a.lo, at + margin), ge(a.hi, at - margin))
             found = _joined(found, _stepped(values(Const(at))), inside)
     for pole in stated.poles:
-        found = found.where(lnot(_recurs(pole, stated.period, a)))
+        if stated.period:
+            may_be = _recurs(pole, stated.period, a)
+        else:
+            may_be = lnot(lor(gt(a.lo, pole), lt(a.hi, pole)))
+        found = found.where(lnot(may_be))
     return found
 
 

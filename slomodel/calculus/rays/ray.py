@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from slomodel.calculus.rays.contractions import scatter_error
+from slomodel.calculus.rays.contractions import scatter_error, triangle_near
 from slomodel.calculus.rays.functions import (
     PartialFunction,
     Value,
@@ -72,6 +72,7 @@ from slomodel.ir.expr import (
     Map,
     Reshape,
     Scatter,
+    Triangle,
 )
 from slomodel.ir.function import ScalarFunction
 
@@ -179,6 +180,8 @@ class _JetPass:
             inner = known(self.jets[node.operands[0]].at[0])
             rad = None if inner.rad is None else build.extreme(inner.rad, "max", node.axes)
             return still_jet(Near(build.extreme(inner.mid, node.which, node.axes), rad))
+        if isinstance(node, Triangle):
+            return still_jet(triangle_near(node, known(self.jets[node.operands[0]].at[0])))
         raise _no_proof(node)
 
     def _map(self, node: Map) -> Jet:
@@ -252,8 +255,18 @@ class _JetPass:
             self.end,
             rough=bool(function.kinks) or u.rough,
             scalar=True,
-            ends=as_range(value_range(function, *(jet.values for jet in jets))),
+            ends=self._ends(function, jets),
         )
+
+    def _ends(self, function: ScalarFunction, jets: Sequence[Jet]) -> Range | None:
+        """The values over the ray by the function's monotonicity or, where that is not needed to
+        bound derivatives, the ends of its image.
+        """
+        if _has_mean_values(function):
+            assert function.monotonicity is not None
+            low, high = function.monotonicity.image
+            return Range(Const(low), Const(high)) if math.isfinite(low) else None
+        return as_range(value_range(function, *(jet.values for jet in jets)))
 
     def _derivatives(self, one: PartialFunction, jets: Sequence[Jet]) -> list[Near | None]:
         """The derivatives of orders 1 to 3 of a function over the ray, after an unused place.
@@ -261,19 +274,23 @@ class _JetPass:
         About the middle of the operand's range, by the next derivative, where the fourth is known
         to be bounded everywhere; else from the ends of the range.
         """
-        most = largest_derivative(one.function, ORDERS) if len(jets) == 1 else None
-        if most is None or one.function.kinks:
+        if not _has_mean_values(one.function):
             operands = [jet.values for jet in jets]
             found = [derivative_range(one, j, operands) for j in range(1, ORDERS)]
             return [Near(_ZERO), *(None if own is None else own.near for own in found)]
         wide = known(jets[0].over[0])
         values: list[Near | None] = []
-        following = Near(Const(most))
+        following = Near(Const(largest_derivative(one.function, ORDERS) or 0.0))
         for j in range(ORDERS - 1, 0, -1):
             value = derivative_at(one, j, [Near(wide.mid)])
             following = widened(value, _ZERO if wide.rad is None else wide.rad, following)
             values.append(following)
         return [Near(_ZERO), *reversed(values)]
+
+
+def _has_mean_values(function: ScalarFunction) -> bool:
+    """Whether the fourth derivative of a function of one number is known to be bounded."""
+    return largest_derivative(function, ORDERS) is not None
 
 
 def widened(value: Near | None, reach: Expr, following: Near) -> Near:

@@ -1,0 +1,195 @@
+"""Bounds along rays: their cost, their tightness, and runs of certified steps against Armijo's.
+
+    python benchmarks/rays.py [--only NAME] [--steps N] [--backend c] [--runs]
+
+For every model of models/ and models/practice, at its start and along −∇f: the length of the first
+certified step, the bound on the curvature over the largest seen among 33 points of it, and the
+time of the kernel over that of value and gradient (time of the processor, one thread; take
+NUMEXPR_NUM_THREADS=1 and OMP_NUM_THREADS=1). With --runs: N steps along −∇f and by lbfgs with both
+line searches, from the same start: the values that both reach, and the times.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from time import process_time
+
+import numpy as np
+
+if __package__ in (None, ""):  # run as a script
+    sys.path.insert(0, str(Path(__file__).parent.parent))
+
+import slomodel
+from benchmarks.by_hand import Array
+from benchmarks.cases import cases
+from benchmarks.machine import description
+from slomodel.calculus.rays.bounds import RayBounds
+from slomodel.errors import SlomodelError
+from slomodel.solve.line_search.certified import LONGER, SHORTER, proved_step
+
+MODELS = Path(__file__).parent.parent / "models"
+DIMS = {"rater_error_rates": {"I": 45}}
+BLOCK = 0.02
+"""Seconds of one timed block; the least of `BLOCKS` counts."""
+BLOCKS = 5
+
+
+def models(only: str | None, backend: str) -> Iterator[tuple[str, slomodel.Model]]:
+    """The models in unconstrained variables, those that need data with the benchmarks' own."""
+    done = set()
+    for case in cases(quick=True):
+        if only in (None, case.model):
+            yield (
+                f"{case.model} {case.size}".strip(),
+                slomodel.compile(case.source, data=case.data, dims=case.dims, backend=backend),
+            )
+        done.add(case.model)
+    for file in sorted([*MODELS.glob("*.slo"), *(MODELS / "practice").glob("*.slo")]):
+        if file.stem in done or only not in (None, file.stem):
+            continue
+        try:
+            yield (
+                file.stem,
+                slomodel.compile(file, dims=DIMS.get(file.stem), backend=backend).unconstrained,
+            )
+        except SlomodelError as error:
+            print(f"{file.stem}: not compiled: {str(error).splitlines()[0]}", file=sys.stderr)
+
+
+def first_step(
+    bounds: Callable[[Array, Array, float], RayBounds], x: Array, v: Array
+) -> RayBounds | None:
+    """The bounds over the first certified step along v, both (n,); None if there is no proof."""
+    end, best = 1.0, None
+    for _ in range(80):
+        found = bounds(x, v, end)
+        step = proved_step(found)
+        if step is None:
+            if best is not None:
+                return best
+            end *= SHORTER
+            continue
+        best = bounds(x, v, step.t)
+        if not step.limited or end > 1e6:
+            return best
+        end *= LONGER
+    return best
+
+
+def least_time(call: Callable[[], object]) -> float:
+    """Seconds of the processor per call."""
+    call()
+    began = process_time()
+    call()
+    count = max(1, int(BLOCK / max(process_time() - began, 1e-6)))
+    times = []
+    for _ in range(BLOCKS):
+        began = process_time()
+        for _ in range(count):
+            call()
+        times.append((process_time() - began) / count)
+    return min(times)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A model's cost and tightness."""
+
+    name: str
+    n: int
+    cost: float
+    tightness: float
+    step: float
+    reason: str = ""
+
+    def __str__(self) -> str:
+        if self.reason:
+            return f"| {self.name} | {self.n} | – | – | – | {self.reason} |"
+        shown = f"{self.cost:.1f} | {self.tightness:.4f} | {self.step:.2g}"
+        return f"| {self.name} | {self.n} | {shown} | |"
+
+
+def row(name: str, model: slomodel.Model) -> Row:
+    """The row of a model at its start."""
+    x = model.x0()
+    _, g = model.value_and_gradient(x)
+    if not np.isfinite(g).all() or not g.any():
+        return Row(name, model.n, 0.0, 0.0, 0.0, "no finite gradient at the start")
+    v = -g / np.linalg.norm(g)
+    found = first_step(model.ray_bounds, x, v)
+    if found is None:
+        reason = model.ray_bounds(x, v, 1e-9).reason or "no proof of descent"
+        return Row(name, model.n, 0.0, 0.0, 0.0, reason)
+    ends = np.linspace(0.0, found.T, 33)
+    seen = max(float(v @ model.hvp(x + t * v, v)) for t in ends)
+    # A curvature that is negative along the ray is bounded too, and the step is as long as proved.
+    tightness = found.upper / seen if seen > 0.0 else float("nan")
+    plain = least_time(lambda: model.value_and_gradient(x))
+    proved = least_time(lambda: model.ray_bounds(x, v, found.T))
+    return Row(name, model.n, proved / plain, tightness, found.T)
+
+
+def runs(name: str, model: slomodel.Model, steps: int) -> Iterator[str]:
+    """A line for each direction: values after N steps, and time to the higher of the two."""
+    x0 = model.x0()
+    for direction in ("gradient", "lbfgs"):
+        ends = []
+        for search in ("armijo", "certified"):
+            options = {"direction": direction, "line_search": search, "max_iter": steps}
+            model.solve("norm-armijo", x0=x0, **{**options, "max_iter": 1}, threads=1)
+            ends.append(model.solve("norm-armijo", x0=x0, **options, threads=1))
+        armijo, certified = ends
+        first = float(armijo.history.fun[0])
+        target = max(armijo.fun, certified.fun) + 1e-6 * abs(first - min(armijo.fun, certified.fun))
+        times, counts = [], []
+        for one in ends:
+            there = int(np.argmax(one.history.fun <= target))
+            times.append(float(one.history.time[there]))
+            counts.append(there)
+        yield (
+            f"| {name} | {direction} | {armijo.fun:.6g} | {certified.fun:.6g} | {counts[0]} | "
+            f"{counts[1]} | {times[0]:.3g} | {times[1]:.3g} |"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only")
+    parser.add_argument("--backend", default="c")
+    parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--runs", action="store_true")
+    given = parser.parse_args()
+    warnings.simplefilter("ignore")
+    print(f"{description(1)}\n")
+    if given.runs:
+        print("| model | direction | f armijo | f certified | steps | steps | s | s |")
+        print("|---|---|---|---|---|---|---|---|")
+        for name, model in models(given.only, given.backend):
+            for line in runs(name, model, given.steps):
+                print(line, flush=True)
+        return
+    print("| model | n | kernel / gradient | bound / seen | step | no proof |")
+    print("|---|---|---|---|---|---|")
+    rows = []
+    for name, model in models(given.only, given.backend):
+        try:
+            rows.append(row(name, model))
+            print(rows[-1], flush=True)
+        except SlomodelError as error:
+            print(f"{name}: {str(error).splitlines()[0]}", file=sys.stderr)
+    proved = [one for one in rows if not one.reason]
+    cost, tight = (
+        np.array([getattr(one, field) for one in proved]) for field in ("cost", "tightness")
+    )
+    print(f"\n{len(proved)} of {len(rows)} models have a proof; kernel / gradient: ", end="")
+    print(f"median {np.median(cost):.1f}, largest {cost.max():.1f}; ", end="")
+    print(f"bound / seen: median {np.nanmedian(tight):.4f}, largest {np.nanmax(tight):.3f}")
+
+
+if __name__ == "__main__":
+    main()
