@@ -89,7 +89,9 @@ CALLS: dict[str, tuple[str, Callable[[], object]]] = {
     "a pass that is not there": ("E602", lambda: model(rewrites=["magic"])),
     "rewrites of text": ("E602", lambda: model(rewrites="all")),
     "no jac": ("E604", minimized),
-    "constraints": ("E604", lambda: minimized(jac=lambda x: 2 * x, bounds=[(0, 1)] * 2)),
+    "constraints": (
+        *("E604", lambda: minimized(jac=lambda x: 2 * x, constraints={"type": "eq", "fun": sum})),
+    ),
     "a centre of NaN": ("E606", lambda: model().bounds(np.full(7, np.nan), 1.0)),
     "an estimate over no ball": ("E606", lambda: model().sample_bounds(np.ones(7), np.inf)),
     "a formula of no polynomial": (
