@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -214,6 +214,19 @@ class TupleCount:
     count: Expr
 
 
+Place: TypeAlias = tuple[int, int]
+"""Where a condition begins and ends in the text of a model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """A list of the index tuples for which conditions hold, `dim` in number, of all in `cells`."""
+
+    dim: str
+    cells: Shape
+    conditions: tuple[Place, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class LookupBound:
     """An index table computed from data, whose elements must lie inside an axis of given size."""
@@ -242,6 +255,7 @@ class Problem:
     bounds: tuple[Bound, ...] = ()
     lookups: tuple[LookupBound, ...] = ()
     counts: tuple[TupleCount, ...] = ()
+    selections: tuple[Selection, ...] = ()
     name: str = "model"
     sense: Sense = "minimize"
     objective_name: str = "objective"

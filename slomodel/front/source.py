@@ -22,7 +22,7 @@ from slomodel.front.text.latex import latex_of
 from slomodel.front.text.parse import parse, read_source
 from slomodel.front.text.syntax import STATEMENTS
 from slomodel.ir.node import without_gc
-from slomodel.problem import DataDeclaration, Problem
+from slomodel.problem import DataDeclaration, Place, Problem
 
 _MOST_SHOWN = 10_000
 _BARE = re.compile(r"[\w-]{1,255}")
@@ -47,11 +47,14 @@ class Recipe:
     fixed: tuple[str, ...] = ()
     labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
-    def problem(self) -> Problem:
-        """The problem that the source states, parsed again."""
+    def problem(self, dense: frozenset[Place] = frozenset()) -> Problem:
+        """The problem that the source states, parsed again.
+
+        `dense` are the places of conditions that hold for many of the index tuples.
+        """
         if isinstance(self.source, SymPySource):
             return with_unread_warnings(self.source.problem(self.data, self.dims))
-        return problem_of(self.source)
+        return problem_of(self.source, dense)
 
     def latex(self) -> str:
         """The model as LaTeX: a text in index notation, an expression as SymPy prints it."""
@@ -119,9 +122,12 @@ def recipe_of(
 
 
 @without_gc()
-def problem_of(text: SourceText) -> Problem:
-    """The problem that a model text states, with all warnings."""
-    return with_saddle_warning(with_unread_warnings(elaborate(parse(text), text)))
+def problem_of(text: SourceText, dense: frozenset[Place] = frozenset()) -> Problem:
+    """The problem that a model text states, with all warnings.
+
+    `dense` are the places of conditions that hold for many of the index tuples.
+    """
+    return with_saddle_warning(with_unread_warnings(elaborate(parse(text), text, dense)))
 
 
 def source_of(source: object) -> tuple[SourceText, Path | None]:

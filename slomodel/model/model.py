@@ -16,7 +16,7 @@ from slomodel.calculus.rays.bounds import RayBounds
 from slomodel.codegen.automatic import Automatic
 from slomodel.codegen.runtime import threads as limited
 from slomodel.errors import Diagnostic, DomainError, MissingRule
-from slomodel.front.data.bind import bind
+from slomodel.front.data.bind import bind, dense_conditions
 from slomodel.front.data.labels import checked
 from slomodel.front.data.points import Point, Vector
 from slomodel.front.explanation import explanation, warn
@@ -55,7 +55,12 @@ class Model(Evaluating):
     @classmethod
     def of(cls, recipe: Recipe, problem: Problem | None = None) -> Model:
         """The model of a recipe, whose source is parsed again unless its problem is given."""
-        return cls._planned(recipe, held(problem or recipe.problem(), recipe.fixed))
+        problem = problem or recipe.problem()
+        if problem.selections:
+            binding = bind(problem, recipe.data, recipe.dims, recipe.folder, recipe.labels)
+            dense = dense_conditions(problem, binding)
+            problem = recipe.problem(dense) if dense else problem
+        return cls._planned(recipe, held(problem, recipe.fixed))
 
     @classmethod
     def _planned(cls, recipe: Recipe, problem: Problem) -> Model:

@@ -283,3 +283,21 @@ def test_ordered_sums_take_work_proportional_to_elements_and_limits() -> None:
     assert "[N, N]" not in model.source("numpy")
     assert str(size**2) not in model.source("numpy")
     assert np.isfinite(model.value(np.zeros(size)))
+
+
+@pytest.mark.parametrize(("share", "listed"), [(0.05, True), (0.6, False)])
+def test_conditions_that_hold_often_are_masks(share: float, listed: bool) -> None:
+    text = "dim m, n, r = 2 data D[m, n], H[m, n] mask var U[m, r], V[n, r] minimize "
+    text += "sum((D[i, j] - dot(U[i, :], V[j, :]))^2 for i in m, j in n if H[i, j] == 1)"
+    rng = np.random.default_rng(0)
+    shown = (rng.uniform(size=(20, 30)) < share).astype(float)
+    data = {"D": rng.normal(size=(20, 30)), "H": shown}
+    model = slomodel.compile(text, data=data, backend="numpy")
+    assert ("np.nonzero" in model.source("numpy")) is listed
+    U, V = rng.normal(size=(20, 2)), rng.normal(size=(30, 2))
+    wanted = np.sum(shown * (data["D"] - U @ V.T) ** 2)
+    point = model.pack({"U": U, "V": V})
+    assert model.value(point) == pytest.approx(wanted, rel=1e-12)
+    other = model.bind(H=1 - shown)
+    rest = np.sum((1 - shown) * (data["D"] - U @ V.T) ** 2)
+    assert other.value(point) == pytest.approx(rest, rel=1e-12)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -16,7 +17,7 @@ from slomodel.front.data.labels import Labels, checked, labels_of, positions_of,
 from slomodel.ir.dims import Dim, show_shape
 from slomodel.ir.expr import Einsum, Expr
 from slomodel.ir.walk import inputs, postorder
-from slomodel.problem import DataDeclaration, Problem
+from slomodel.problem import DataDeclaration, Place, Problem
 from slomodel.reference import evaluate
 
 Array = NDArray[np.float64]
@@ -127,6 +128,21 @@ def bind(
     _check_conditions(problem, arrays, sizes)
     needed = _needed(problem, arrays, unsized)
     return Binding(arrays, sizes, missing, unsized, uncounted, named, needed)
+
+
+_MOST_LISTED = 0.1
+"""The share of tuples up to which lists of them are quicker than masks, as measured on products."""
+
+
+def dense_conditions(problem: Problem, binding: Binding) -> frozenset[Place]:
+    """The places of conditions that hold for so many tuples that masks are quicker than lists."""
+    found: set[Place] = set()
+    for one in problem.selections:
+        if one.dim in binding.sizes and all(_is_known(dim, binding.sizes) for dim in one.cells):
+            cells = math.prod(dim.size(binding.sizes) for dim in one.cells)
+            if binding.sizes[one.dim] > _MOST_LISTED * cells:
+                found.update(one.conditions)
+    return frozenset(found)
 
 
 def counted(problem: Problem, binding: Binding) -> Binding:

@@ -33,7 +33,15 @@ from slomodel.front.text.syntax import (
 from slomodel.ir.expr import Expr, Input
 from slomodel.ir.node import without_gc
 from slomodel.ir.walk import inputs
-from slomodel.problem import Check, DataDeclaration, DeclaredSet, DimDeclaration, Problem, Variable
+from slomodel.problem import (
+    Check,
+    DataDeclaration,
+    DeclaredSet,
+    DimDeclaration,
+    Place,
+    Problem,
+    Variable,
+)
 from slomodel.rewrite import Rolled, formulated
 
 _MOST_MESSAGES = 20
@@ -52,12 +60,14 @@ class _Gathered:
 
 
 @without_gc()
-def elaborate(program: ModelTree, source: SourceText) -> Problem:
-    """The problem that a model states.
+def elaborate(
+    program: ModelTree, source: SourceText, dense: frozenset[Place] = frozenset()
+) -> Problem:
+    """The problem that a model states; `dense` are conditions that hold for many of the tuples.
 
     Raises ModelSyntaxError, ShapeError or MissingRule with all independent errors.
     """
-    model = Elaboration(source)
+    model = Elaboration(source, dense=dense)
     model.warnings.update(dict.fromkeys(program.warnings))
     for statement in reversed(program.order):
         if not isinstance(statement, (CheckStatement, ObjectiveStatement)):
@@ -215,6 +225,7 @@ def _problem(
         tuple(model.bounds),
         tuple(model.lookups),
         tuple(model.tuple_counts),
+        tuple(model.selections),
         name="model" if program.name is None else program.name.text,
         sense="maximize" if statement.sense == "maximize" else "minimize",
         objective_name="objective" if statement.name is None else statement.name.text,

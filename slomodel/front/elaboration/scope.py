@@ -17,7 +17,7 @@ from slomodel.front.text.syntax import Fn, Index, Name, Node
 from slomodel.functions import div
 from slomodel.ir.dims import Dim, named
 from slomodel.ir.expr import Const, Expr, Map
-from slomodel.problem import Bound, Check, LookupBound, TupleCount
+from slomodel.problem import Bound, Check, LookupBound, Place, Selection, TupleCount
 
 _MOST_NOT_FINITE = 10
 CONSTANTS = {"pi": Const(math.pi, sp.pi), "e": Const(math.e, sp.E)}
@@ -50,6 +50,7 @@ class Requirements:
     lookups: tuple[LookupBound, ...]
     checks: tuple[Check, ...]
     tuple_counts: tuple[TupleCount, ...]
+    selections: tuple[Selection, ...]
 
 
 @dataclass(slots=True)
@@ -62,6 +63,7 @@ class Elaboration:
     has the data whose elements are whole numbers, with the size of the axis that they index if
     declared. `tuple_counts` are the sizes of index sets that depend on data, each after those it
     uses.
+    `dense` are the places of conditions that hold for many of the tuples: they become masks.
     `bounds`, `lookups` and `warnings` are ordered sets.
     """
 
@@ -73,6 +75,8 @@ class Elaboration:
     bounds: dict[Bound, None] = field(default_factory=dict)
     lookups: dict[LookupBound, None] = field(default_factory=dict)
     tuple_counts: list[TupleCount] = field(default_factory=list)
+    selections: list[Selection] = field(default_factory=list)
+    dense: frozenset[Place] = frozenset()
     whole: dict[Expr, Dim | None] = field(default_factory=dict)
     checks: list[Check] = field(default_factory=list)
     warnings: dict[Diagnostic, None] = field(default_factory=dict)
@@ -98,7 +102,9 @@ class Elaboration:
     def requirements(self) -> Requirements:
         """What has to be tested at bind so far, to be restored if an expression is read again."""
         bounds, lookups = tuple(self.bounds), tuple(self.lookups)
-        return Requirements(bounds, lookups, tuple(self.checks), tuple(self.tuple_counts))
+        return Requirements(
+            bounds, lookups, tuple(self.checks), tuple(self.tuple_counts), tuple(self.selections)
+        )
 
     def restore(self, known: Requirements) -> None:
         """Go back to the requirements of before."""
@@ -106,6 +112,7 @@ class Elaboration:
         self.lookups = dict.fromkeys(known.lookups)
         self.checks = list(known.checks)
         self.tuple_counts = list(known.tuple_counts)
+        self.selections = list(known.selections)
 
     def tuple_label(self, count: Expr) -> Label:
         """A new label over a dim whose size is `count`, a scalar computed from data alone."""

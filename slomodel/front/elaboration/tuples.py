@@ -43,6 +43,7 @@ from slomodel.front.text.syntax import (
 from slomodel.functions import land, maximum, minimum
 from slomodel.ir.expr import Expr
 from slomodel.ir.walk import inputs
+from slomodel.problem import Place, Selection
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,10 +280,13 @@ class _Construction:
                 if not value.rank and _is_of_data(value.expr):
                     known.append((condition, value))
         own = self.tuples.label
+        model = self.scope.model
+        dense = model.dense
         wanted = [
             value
-            for _, value in known
-            if self.guarded or (len(value.labels) > 1 and inputs(value.expr))
+            for one, value in known
+            if self.guarded
+            or (len(value.labels) > 1 and inputs(value.expr) and _place(one) not in dense)
         ]
         if not wanted and own is None:
             return
@@ -294,6 +298,12 @@ class _Construction:
             for label in union(values):
                 self.plain.pop(label.name, None)
             self.tuples.select_from(reduce(partial(combine, land), values))
+            assert self.tuples.label is not None
+            if not self.guarded:
+                places = tuple(_place(one) for one, _ in chosen)
+                cells = tuple(label.dim for label in union(values))
+                name = str(self.tuples.label.dim)
+                model.selections.append(Selection(name, cells, places))
             return
         labels = union(values) or tuple(self.plain.values())[:1]
         if own is None or any(label is not own for label in labels):
@@ -303,6 +313,10 @@ class _Construction:
                 values.append((yield ValueRequest(condition, self.inner)))
         if values:
             self.tuples.select(reduce(partial(combine, land), values))
+
+
+def _place(condition: Condition) -> Place:
+    return condition.span.start, condition.span.end
 
 
 def _is_of_data(node: Expr) -> bool:
