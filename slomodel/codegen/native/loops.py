@@ -22,6 +22,7 @@ from slomodel.codegen.loops.nest import (
     Operand,
     Reduce,
     Scalar,
+    Statement,
     Store,
 )
 from slomodel.codegen.loops.plain import start_of
@@ -30,6 +31,8 @@ from slomodel.codegen.loops.text import indented
 from slomodel.codegen.native.passes import BLOCK, Pass, append, share_temporaries, write_over
 from slomodel.codegen.native.plain import fill_line, fill_lines
 
+_SHORT = 8
+"""Rows of at most this many elements are short: as many as a vector register holds."""
 _LONGEST = 300
 """Upper limit on the characters of an expression that is printed inside another one."""
 
@@ -111,7 +114,9 @@ class BlockedLoop:
         self.pointers = Pointers(nest, names.base)
         self.totals: list[Total] = []
         self.rolling = rolling(nest, names)
-        self.axes: Axes = ()
+        self.axes: list[tuple[int, tuple[int, ...]]] = []
+        # Whether the last axis is the outer of two loops, within blocks of the first.
+        self.turned = False
         self.body: list[str] = []
         # The first store of each statement's result: the result is computed directly there.
         self._stored: dict[int, Store] = {}
@@ -128,8 +133,39 @@ class BlockedLoop:
             self.axes = merged_axes(nest.shape, [one.position.strides for one in self.pointers])
             for k, pointer in enumerate(self.pointers):
                 pointer.steps = tuple(own[k] for _, own in self.axes)
+            self.turned = self._turns()
+            if self.turned:
+                self.axes.reverse()
+                for pointer in self.pointers:
+                    pointer.steps = pointer.steps[::-1]
             self._summed = self._summed_alone()
             self.body = self._printed()
+
+    @property
+    def block(self) -> int:
+        """The most elements that a pass runs over."""
+        return BLOCK // self.axes[0][0] & -8 if self.turned else BLOCK
+
+    @property
+    def divided(self) -> int:
+        """The axis that is cut into parts for several threads: that of the outermost loop."""
+        return -1 if self.turned else 0
+
+    def _turns(self) -> bool:
+        """Whether passes run across the short rows of an array rather than along them.
+
+        Vector forms of functions, and extremes of blocks, do not pay for a few elements.
+        """
+        if len(self.axes) != 2 or self.axes[1][0] > _SHORT or self.axes[0][0] < 8 * _SHORT:
+            return False
+        return any(self._is_slow_along_rows(one) for one in self.nest.statements)
+
+    def _is_slow_along_rows(self, one: Statement) -> bool:
+        if isinstance(one, Apply):
+            return one.function is not None and one.function.costly
+        if isinstance(one, Store) or one.op == "sum":
+            return False
+        return isinstance(one.target, Scalar) or not self.pointers.of(one.target).steps[-1]
 
     def lines(self) -> list[str]:
         """The whole loop, with the statements before and after it."""
@@ -272,28 +308,33 @@ class BlockedLoop:
         """
         axes = self.axes
         size = axes[-1][0] if axes else 1
-        blocked = size > BLOCK or (part is not None and len(axes) == 1)
+        inside = len(axes) - 1
+        cut = self.turned or len(axes) == 1
+        blocked = size > self.block or (part is not None and cut)
         ranges = [("0", str(length)) for length, _ in axes]
-        ranges[:1] = [part] if part else ranges[:1]
-        width = min(BLOCK, size)
+        if part:
+            ranges[-1 if cut else 0] = part
+        width = min(self.block, size)
         inner = [f"real {name}[{width}] ALIGNED;" for name in self._temporaries]
         if blocked:
             end = ranges[-1][1]
-            inner = [f"const long m = {end} - s < {BLOCK} ? {end} - s : {BLOCK};", *inner]
+            inner = [f"const long m = {end} - s < {width} ? {end} - s : {width};", *inner]
         else:
             inner = [f"const long m = {size};", *inner]
         used = set(re.findall(r"\bp\d+\b", "\n".join(self.body)))
         for pointer in self.pointers:
             if pointer.name in used:
                 inner.append(_declared(pointer, blocked))
-        lines = [*inner, *self.body]
+        heads = [
+            f"for (long i{k} = {ranges[k][0]}; i{k} < {ranges[k][1]}; i{k}++) {{"
+            for k in range(inside)
+        ]
         if blocked:
             first, last = ranges[-1]
-            head = f"for (long s = {first}; s < {last}; s += {BLOCK}) {{"
-            lines = [head, *indented(lines), "}"]
-        for k in reversed(range(len(axes) - 1)):
-            first, last = ranges[k]
-            head = f"for (long i{k} = {first}; i{k} < {last}; i{k}++) {{"
+            head = f"for (long s = {first}; s < {last}; s += {width}) {{"
+            heads.insert(0 if self.turned else inside, head)
+        lines = [*inner, *self.body]
+        for head in reversed(heads):
             lines = [head, *indented(lines), "}"]
         return lines
 

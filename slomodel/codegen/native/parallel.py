@@ -15,7 +15,7 @@ from math import prod
 from slomodel.codegen.loops.nest import Apply, Element, Reduce, Store
 from slomodel.codegen.loops.pointers import Pointer
 from slomodel.codegen.loops.text import indented
-from slomodel.codegen.native.loops import Axes, BlockedLoop
+from slomodel.codegen.native.loops import BlockedLoop
 from slomodel.codegen.native.passes import BLOCK
 
 LONG = 4_000_000
@@ -27,7 +27,7 @@ _MOST = 64
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Division of the outermost axis: `number` parts of `step`, without their last `overlap`.
+    """Division of one axis: `number` parts of `step`, without their last `overlap`.
 
     The iterations left over are further parts, numbered after the others.
     """
@@ -63,7 +63,7 @@ def shared_lines(loop: BlockedLoop, name: str, heads: Sequence[str]) -> Shared:
     scalars = sorted(set(re.findall(r"\bs\d+\b", "\n".join(loop.body))))
     before, after = loop.ends()
     width = max(1, 2 * len(loop.totals))
-    ends = [*parts.ends(loop.axes[0][0]), f"out += k * {width};"]
+    ends = [*parts.ends(loop.axes[loop.divided][0]), f"out += k * {width};"]
     places = 2 * parts.number - 1 if parts.overlap else parts.number
     edges, again = _edges(loop, parts, name)
     lines = [
@@ -95,10 +95,11 @@ def _parts(loop: BlockedLoop) -> Parts | None:
     overlap = _overlap(loop)
     if prod(loop.nest.shape) * work < LONG or overlap is None:
         return None
-    inner, end = prod(size for size, _ in axes[1:]), axes[0][0]
+    end = axes[loop.divided][0]
+    inner = prod(size for size, _ in axes) // end
     step = max(1, -(-_PART // inner), -(-end // _MOST))
-    if len(axes) == 1:
-        step = -(-step // BLOCK) * BLOCK
+    if len(axes) == 1 or loop.turned:
+        step = -(-step // loop.block) * loop.block
     number = -(-end // step)
     return Parts(step, number, overlap) if number > 1 and overlap <= step else None
 
@@ -111,16 +112,17 @@ def _overlap(loop: BlockedLoop) -> int | None:
         if isinstance(one, Reduce) and isinstance(one.target, Element) and id(one) not in rolled:
             targets.append(loop.pointers.of(one.target))
     bases = [one.base for one in targets]
-    if len(set(bases)) < len(bases) or not all(_is_apart(one, loop.axes) for one in targets):
+    if len(set(bases)) < len(bases) or not all(_is_apart(one, loop) for one in targets):
         return None
     return max((own[0][0] - own[-1][0] for own in loop.rolling.values()), default=0)
 
 
-def _is_apart(pointer: Pointer, axes: Axes) -> bool:
-    """Whether different indices along the outermost axis always give different elements."""
-    reach = sum((size - 1) * abs(step) for (size, _), step in zip(axes, pointer.steps, strict=True))
-    outer = abs(pointer.steps[0])
-    return reach - (axes[0][0] - 1) * outer < outer
+def _is_apart(pointer: Pointer, loop: BlockedLoop) -> bool:
+    """Whether different indices along the axis that is cut always give different elements."""
+    sizes = [size for size, _ in loop.axes]
+    reach = sum((size - 1) * abs(step) for size, step in zip(sizes, pointer.steps, strict=True))
+    own = abs(pointer.steps[loop.divided])
+    return reach - (sizes[loop.divided] - 1) * own < own
 
 
 def _edges(loop: BlockedLoop, parts: Parts, name: str) -> tuple[list[str], list[str]]:

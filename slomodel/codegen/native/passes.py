@@ -52,11 +52,14 @@ def write_over(passes: list[Pass], temporary: str, name: str, place: str) -> Non
         k for k, (one, j) in enumerate(every) if one.statements[j].startswith(f"{temporary}[")
     )
     later = [one.statements[j] for one, j in every[made + 1 :]]
-    if any(re.search(rf"\b{name}\b", statement) for statement in later):
+    is_total = any(re.search(rf"\b{temporary}\b(?!\[)", statement) for statement in later)
+    steps = place != f"{name}[i]"
+    if (steps and is_total) or any(re.search(rf"\b{name}\b", statement) for statement in later):
         passes.append(Pass([f"{place} = {temporary}[i];"]))
         return
     for one in passes:
-        one.statements = [re.sub(rf"\b{temporary}\b", name, text) for text in one.statements]
+        for old, new in ((rf"\b{temporary}\[i\]", place), (rf"\b{temporary}\b", name)):
+            one.statements = [re.sub(old, new, text) for text in one.statements]
 
 
 def append(passes: list[Pass], statement: str, *, alone: bool) -> None:
