@@ -205,66 +205,57 @@ def pendulum_swing_up(d: Arrays) -> Evaluate:
     return run
 
 
-def runge_kutta(rate: Callable, pull: Callable, h: float) -> tuple[Callable, Callable]:
-    """A step of Runge and Kutta of order four, and its derivative in reverse.
-
-    `pull(v, p, back, g)` adds the derivative by p to g and returns that by v.
-    """
-
-    @njit
-    def step(v, p):
-        k1 = rate(v, p)
-        k2 = rate(v + h / 2 * k1, p)
-        k3 = rate(v + h / 2 * k2, p)
-        k4 = rate(v + h * k3, p)
-        return v + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
-
-    @njit
-    def back_step(v, p, back, g):
-        k1 = rate(v, p)
-        k2 = rate(v + h / 2 * k1, p)
-        k3 = rate(v + h / 2 * k2, p)
-        u4 = pull(v + h * k3, p, h / 6 * back, g)
-        u3 = pull(v + h / 2 * k2, p, h / 3 * back + h * u4, g)
-        u2 = pull(v + h / 2 * k1, p, h / 3 * back + h / 2 * u3, g)
-        u1 = pull(v, p, h / 6 * back + h / 2 * u2, g)
-        return back + u1 + u2 + u3 + u4
-
-    return step, back_step
-
-
 def gas_oil_rk4(d: Arrays) -> Evaluate:
-    z, at, T = d["z"], 2 * d["step"], 76
+    z, at, T, h = d["z"], 2 * d["step"], 76, 0.0125
 
     @njit
-    def rate(v, p):
-        return np.array([-(p[0] + p[2]) * v[0] * v[0], p[0] * v[0] * v[0] - p[1] * v[1]])
+    def rate(a, b, p):
+        return -(p[0] + p[2]) * a * a, p[0] * a * a - p[1] * b
 
     @njit
-    def pull(v, p, back, g):
-        square = v[0] * v[0]
-        g[0] += square * (back[1] - back[0])
-        g[1] -= back[1] * v[1]
-        g[2] -= back[0] * square
-        return np.array([2.0 * v[0] * (p[0] * back[1] - (p[0] + p[2]) * back[0]), -p[1] * back[1]])
+    def pull(a, b, p, u, v, g):
+        """The products of (u, v) with the derivatives of the rates; that by p is added to g."""
+        square = a * a
+        g[0] += square * (v - u)
+        g[1] -= v * b
+        g[2] -= u * square
+        return 2.0 * a * (p[0] * v - (p[0] + p[2]) * u), -p[1] * v
 
-    step, back_step = runge_kutta(rate, pull, 0.0125)
+    @njit
+    def stages(a, b, p):
+        k1, l1 = rate(a, b, p)
+        k2, l2 = rate(a + h / 2 * k1, b + h / 2 * l1, p)
+        k3, l3 = rate(a + h / 2 * k2, b + h / 2 * l2, p)
+        return k1, l1, k2, l2, k3, l3
 
     @njit
     def run(u):
         p, g, f = np.exp(u), np.zeros(3), 0.0
         y, seeds = np.empty((T + 1, 2)), np.zeros((T + 1, 2))
-        y[0] = np.array([1.0, 0.0])
+        y[0, 0], y[0, 1] = 1.0, 0.0
         for t in range(T):
-            y[t + 1] = step(y[t], p)
+            a, b = y[t, 0], y[t, 1]
+            k1, l1, k2, l2, k3, l3 = stages(a, b, p)
+            k4, l4 = rate(a + h * k3, b + h * l3, p)
+            y[t + 1, 0] = a + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+            y[t + 1, 1] = b + h / 6 * (l1 + 2 * l2 + 2 * l3 + l4)
         for j in range(at.size):
             for k in range(2):
                 r = y[at[j], k] - z[j, k]
                 f += r * r
                 seeds[at[j], k] += 2.0 * r
-        back = seeds[T].copy()
+        v, w = seeds[T, 0], seeds[T, 1]
         for t in range(T - 1, -1, -1):
-            back = back_step(y[t], p, back, g) + seeds[t]
+            a, b = y[t, 0], y[t, 1]
+            k1, l1, k2, l2, k3, l3 = stages(a, b, p)
+            v4, w4 = pull(a + h * k3, b + h * l3, p, h / 6 * v, h / 6 * w, g)
+            third = (h / 3 * v + h * v4, h / 3 * w + h * w4)
+            v3, w3 = pull(a + h / 2 * k2, b + h / 2 * l2, p, third[0], third[1], g)
+            second = (h / 3 * v + h / 2 * v3, h / 3 * w + h / 2 * w3)
+            v2, w2 = pull(a + h / 2 * k1, b + h / 2 * l1, p, second[0], second[1], g)
+            v1, w1 = pull(a, b, p, h / 6 * v + h / 2 * v2, h / 6 * w + h / 2 * w2, g)
+            v += v1 + v2 + v3 + v4 + seeds[t, 0]
+            w += w1 + w2 + w3 + w4 + seeds[t, 1]
         return f, g * p
 
     return run

@@ -24,6 +24,8 @@ MODELS = {
     "minimize sum(r[i]^2 for i in m)",
     "columns": "dim m = 900, k = 70\nvar x[m, k]\nlet r[j in k] = sum(exp(x[i, j]) for i in m)\n"
     "minimize sum(r[j]^2 for j in k)",
+    "short rows": "dim m = 3000, k = 5\nvar x[m, k]\nlet r = logsumexp(x, axis=1)\n"
+    "minimize sum(r[i]^2 * exp(x[i, j]) for i in m, j in k)",
 }
 
 

@@ -31,8 +31,10 @@ from slomodel.codegen.loops.text import indented
 from slomodel.codegen.native.passes import BLOCK, Pass, append, share_temporaries, write_over
 from slomodel.codegen.native.plain import fill_line, fill_lines
 
-_SHORT = 8
-"""Rows of at most this many elements are short: as many as a vector register holds."""
+_SHORT = (2, 3, 5, 6, 7)
+"""Lengths of rows that do not fill vector registers."""
+_ROWS = 64
+"""Rows that are worth blocks of their own."""
 _LONGEST = 300
 """Upper limit on the characters of an expression that is printed inside another one."""
 
@@ -156,7 +158,7 @@ class BlockedLoop:
 
         Vector forms of functions, and extremes of blocks, do not pay for a few elements.
         """
-        if len(self.axes) != 2 or self.axes[1][0] > _SHORT or self.axes[0][0] < 8 * _SHORT:
+        if len(self.axes) != 2 or self.axes[1][0] not in _SHORT or self.axes[0][0] < _ROWS:
             return False
         return any(self._is_slow_along_rows(one) for one in self.nest.statements)
 
