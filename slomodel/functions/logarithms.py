@@ -79,6 +79,7 @@ bose: ScalarFunction = ScalarFunction(
     stable=_bose_stable,
     domain=(_EVERYWHERE,),
     ranges=Monotonicity(((),) * 6, poles=(0.0,)),
+    ulps={"numexpr": 6, "c": 6},
     costly=True,
     meaning="1/(exp(x) - 1)",
 )
@@ -109,6 +110,7 @@ log1mexp = ScalarFunction(
     stable=_log1mexp_stable,
     domain=(_NEGATIVE,),
     ranges=Monotonicity(((),) * 6, image=_NEGATIVE),
+    ulps={"numexpr": 6, "c": 8},
     costly=True,
     meaning="log(1 - exp(x)) for x < 0",
     signature="log1mexp(x)",
