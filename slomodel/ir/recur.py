@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from slomodel.errors import ShapeError
 from slomodel.ir.dims import Dim, Shape, show_shape
-from slomodel.ir.expr import Affine, Const, Expr, Input, Recur
+from slomodel.ir.expr import Affine, Const, Expr, Input, Recur, tables_of
 from slomodel.ir.linear import gather
 from slomodel.ir.loop import Loop, SliceAt, Source, StateAt, Update, Whole
 from slomodel.ir.stepwise import batched
@@ -92,14 +92,15 @@ def _hoisted(update: Update, readings: dict[Expr, Reading], length: Dim) -> Expr
     """The value of an update with all that is independent of the states read from arrays.
 
     Values at all steps are computed at once. They are stored for each step only if they have no
-    more axes than the slices that they are computed from; else their parts are. New placeholders
-    are added to `readings`.
+    more axes than the slices that they are computed from, or if indices read them; else their parts
+    are. New placeholders are added to `readings`.
     """
     value = update.value
     order = postorder(value)
     moving = dependents(order, lambda node: isinstance(readings.get(node), StateAt))
     ranks = _ranks(order, readings)
     outside = {node: reading for node, reading in readings.items() if isinstance(reading, Expr)}
+    tables = {table for node in order for table in tables_of(node)}
     replaced: dict[Expr, Expr] = {}
     todo = [o for node in order if node in moving for o in node.operands if o not in moving]
     if value not in moving:
@@ -113,7 +114,7 @@ def _hoisted(update: Update, readings: dict[Expr, Reading], length: Dim) -> Expr
             array = substitute((node,), outside)[0]
             if not isinstance(array, Const):
                 replaced[node] = _placeholder(node, array, readings)
-        elif node.rank <= (ranks[node] or 0):
+        elif node.rank <= (ranks[node] or 0) or node in tables:
             array = _at_all_steps(node, readings, update.start, length)
             replaced[node] = _placeholder(node, SlicesOf(array, Dim() - update.start), readings)
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from slomodel.ir.expr import Expr, Input, remake, tables_of
+from slomodel.ir.expr import Expr, Input, remake
 
 
 def postorder(*roots: Expr) -> list[Expr]:
@@ -57,18 +57,6 @@ def substitute(roots: tuple[Expr, ...], values: Mapping[Expr, Expr]) -> tuple[Ex
         operands = tuple(done[operand] for operand in node.operands)
         done[node] = values.get(node) or (remake(node, operands) if operands else node)
     return tuple(done[root] for root in roots)
-
-
-def with_tables(roots: tuple[Expr, ...], other: Mapping[Expr, Expr]) -> dict[Expr, Expr]:
-    """Every node under the roots with the tables that indices read replaced by equal ones."""
-    done: dict[Expr, Expr] = {}
-    for node in postorder(*roots):
-        count = len(tables_of(node))
-        own = node.operands[: len(node.operands) - count]
-        tables = node.operands[len(own) :]
-        operands = (*(done[one] for one in own), *(other.get(one, done[one]) for one in tables))
-        done[node] = remake(node, operands) if operands else node
-    return done
 
 
 def dependents(order: Iterable[Expr], start: Callable[[Expr], bool]) -> set[Expr]:

@@ -7,7 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from slomodel.calculus import NOTHING, Known, gradient
 from slomodel.functions.cost import Sizes, own_work
 from slomodel.ir.expr import Expr, Input, Listing, Triangle, tables_of
-from slomodel.ir.walk import dependents, inputs, postorder, substitute, users, with_tables
+from slomodel.ir.index_tables import tables_read, with_tables
+from slomodel.ir.walk import dependents, inputs, postorder, substitute, users
 
 
 def moves(node: Expr) -> bool:
@@ -60,7 +61,7 @@ def _tables(roots: tuple[Expr, ...], names: set[str]) -> tuple[tuple[Expr, ...],
     """The roots with an input of type "whole" for each table that an index reads."""
     made: dict[Expr, Expr] = {}
     for node in postorder(*roots):
-        for table in tables_of(node):
+        for table in tables_read(node):
             if table not in made and table.dtype != "whole":
                 made[table] = Input(_name("I", names), "data", table.shape, "whole")
     if not made:

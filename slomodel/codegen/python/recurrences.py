@@ -90,7 +90,7 @@ def _read(
     else:
         array = node.operands[source.operand]
     name = f"{inner.prefix}p{k}"
-    inner.name(placeholder, name)
+    inner.name_at_step(placeholder, name)
     value = f"{scope.ref(array)}[{_place(source.shift, scope)}]"
     if not placeholder.rank:
         return [f"{name} = {value}"]

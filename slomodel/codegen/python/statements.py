@@ -19,7 +19,6 @@ from slomodel.ir.expr import (
     Extreme,
     Gather,
     Index,
-    Input,
     Listing,
     Scan,
     Scatter,
@@ -156,7 +155,7 @@ def take_lines(step: Step, scope: GeneratedNames) -> list[str]:
 def _places(node: Gather | Scatter, iterated: Shape, indexed: Shape, scope: GeneratedNames) -> str:
     """The flat positions of an index, computed once unless a table is computed during calls."""
     text = flat_positions(node.index, iterated, indexed, scope.sizes.text, scope.ref)
-    known = all(isinstance(table, Input) for table in tables_of(node))
+    known = all(map(scope.is_known_before, tables_of(node)))
     return scope.alias(text, "i") if known else f"({text})"
 
 
