@@ -412,3 +412,10 @@ def test_products_where_only_some_places_of_the_adjoint_move(target: str) -> Non
     difference = (model.gradient(x + 1e-5 * v) - model.gradient(x - 1e-5 * v)) / 2e-5
     for _ in range(3):  # working arrays of before must not be read
         np.testing.assert_allclose(model.hvp(x, v), difference, rtol=1e-7, atol=1e-7)
+
+
+def test_devices_refuse_a_loop_over_time() -> None:
+    text = "dim T  var a let h[t in T] = sin(h[t-1]) first a minimize sumsq(h)"
+    model = slomodel.compile(text, dims={"T": 4}, backend="numpy")
+    with pytest.raises(slomodel.TargetLimit, match="a recurrence runs step by step"):
+        model.source("cuda")

@@ -145,8 +145,12 @@ class _Writer:
         """The kernels and calls that compute a block; empty if it has no elements."""
         names = self._names
         if isinstance(block, TimeLoop):
-            message = "a device has no loop over time: the steps of a recurrence follow one another"
-            raise TargetLimit(Diagnostic("E801", message, help="use backend `c`"))
+            message = "a recurrence runs step by step, and not on a device"
+            raise TargetLimit(
+                Diagnostic(
+                    "E801", message, help="use backend `c`, whose steps are one compiled loop"
+                )
+            )
         if isinstance(block, Contraction):
             made = call(block, names)
             return [made] if made else []
