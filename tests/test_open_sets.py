@@ -273,6 +273,17 @@ def test_a_start_by_an_init_of_later_names_is_explained() -> None:
         slomodel.compile("var p in (0, 1), s > 0 init 1 minimize p + s")
 
 
+def test_an_end_at_the_end_of_a_half_line_is_remarked() -> None:
+    """The density of a group's effects has no upper bound where their spread tends to 0."""
+    text = (
+        "dim J var th[J], mu init 0 var tau > 0 init 1 "
+        "maximize normal_lpdf(th, mu, tau) - sumsq(th - 1)"
+    )
+    found = slomodel.compile(text, dims={"J": 8}, backend="numpy").solve()
+    assert not found.success
+    assert "`tau` is at the edge of its set" in found.message
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -283,7 +294,7 @@ def test_a_start_by_an_init_of_later_names_is_explained() -> None:
 )
 def test_an_end_at_the_edge_is_remarked(text: str) -> None:
     message = slomodel.compile(f"var {text}", backend="numpy").solve(gtol=1e-7).message
-    assert message.endswith("lower from another start.")
+    assert message.endswith("a better one from another start.")
     assert "`p` is at the edge of its set" in message
 
 

@@ -204,7 +204,7 @@ class ChangeOfVariables:
         return marks
 
     def near_edge(self, u: Mapping[str, Vector]) -> list[str]:
-        """The variables that u puts at the edge of a bounded set."""
+        """The variables that u puts at the edge of their sets."""
         return [
             one.name
             for one in self.written.variables
@@ -279,8 +279,10 @@ class UserCoordinates:
             return ""
         listed = ", ".join(names)
         where = "is at the edge of its set" if len(names) == 1 else "are at the edge of their sets"
-        what = "the objective hardly changes: it may be lowest there, or lower from another start."
-        return f"{listed} {where}, where {what}"
+        return (
+            f"{listed} {where}: there may be no best point inside, or a better one "
+            "from another start."
+        )
 
     def to_free(self, x: Vector, what: str = "x0") -> Vector:
         """The u (m,) of a vector x (n,). Raises DomainError, which names `what`, outside a set."""

@@ -15,7 +15,14 @@ from slomodel.functions.activations import sigmoid
 from slomodel.ir import build
 from slomodel.ir.dims import Shape
 from slomodel.ir.expr import Const, Expr
-from slomodel.model.open_sets.open_set_map import EDGE, Array, BoxEnds, FreeShape, first_element
+from slomodel.model.open_sets.open_set_map import (
+    EDGE,
+    END,
+    Array,
+    BoxEnds,
+    FreeShape,
+    first_element,
+)
 from slomodel.problem import DeclaredSet
 
 # Ends of at least this magnitude stand for none; graphs compare with it, as data are finite there.
@@ -74,8 +81,11 @@ class OpenBox:
         return np.full(u.shape, some and not declared.unbounded)
 
     def near_edge(self, u: Array, declared: DeclaredSet) -> bool:
-        bounded = None not in (declared.low, declared.high) and not declared.unbounded
-        return bounded and bool((np.abs(u) > -np.log(EDGE)).any())
+        if declared.unbounded or (declared.low is None and declared.high is None):
+            return False
+        if None in (declared.low, declared.high):
+            return bool((u < math.log(END)).any())
+        return bool((np.abs(u) > -math.log(EDGE)).any())
 
     def at_number(self, number: float, shape: tuple[int, ...], declared: DeclaredSet) -> Array:
         return np.full(shape, number)

@@ -25,6 +25,8 @@ Array = NDArray[np.float64]
 EQUAL = 1e-8
 # Distance from the edge of a set, relative to its width, at which the end of a run is remarked.
 EDGE = 1e-6
+# Distance from the end of a half-line at which the end of a run is remarked, whatever the units.
+END = 1e-13
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +64,9 @@ class OpenSetMap(Protocol):
         ...
 
     def near_edge(self, u: Array, declared: DeclaredSet) -> bool:
-        """Whether x(u) is within `EDGE` of the edge of a bounded set, relative to its width.
+        """Whether x(u) is at an edge: within `EDGE` of a width, or within `END` on a half-line.
 
-        There x(u) hardly depends on u, so that gradients in u are small whatever the objective.
+        There x(u) hardly depends on u, so that gradients in u may be small whatever the objective.
         """
         ...
 
