@@ -72,7 +72,8 @@ def addition(node: SumChain, request: ValueRequest) -> Steps:
     for k, term in enumerate(node.rest):
         other = yield ValueRequest(term.operand, scope)
         function = add if term.op == "+" else sub
-        value, other = conformed(scope.model, node.span, (value, other))
+        if value.axes and other.axes:
+            value, other = conformed(scope.model, node.span, (value, other))
         if merged((value, other)) is None:
             nodes = (node.first, *(t.operand for t in node.rest[:k]))
             left = Operand(node.first.span.to(nodes[-1].span), nodes, value)
@@ -88,7 +89,7 @@ def product(node: ProductChain, request: ValueRequest) -> Steps:
     value = yield ValueRequest(node.first, scope, row=True)
     for k, term in enumerate(node.rest):
         other = yield ValueRequest(term.operand, scope, row=True)
-        if term.op != "@":
+        if term.op != "@" and value.axes and other.axes:
             value, other = conformed(scope.model, node.span, (value, other))
         factors = _Factors(node, k, value, other)
         match term.op:
