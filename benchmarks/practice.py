@@ -60,6 +60,7 @@ REASONS: dict[str, str] = {
     "nile_kalman": _IN_MEMORY,
     "airline_holt_winters": _IN_MEMORY,
     "gas_oil_rk4": _IN_MEMORY,
+    "cox_recidivism": "A running log-sum-exp takes an exp and a log1p a step, by hand an addition",
     "lecture_ratings": "Gathered rows and their gradients are arrays, by hand numbers",
     "lennard_jones_13": "Gathers and scatters by the list of pairs are loops of their own",
     "mixture_five": "The start lies in the basin of another local minimum",
@@ -275,7 +276,9 @@ def main(arguments: list[str] | None = None) -> int:
     facts = "\n".join(f"- {key}: {value}" for key, value in description(1).items())
     text = "\n\n".join([facts, table(rows), summary(rows)])
     if options.write:
-        told = "Printed by `python -m benchmarks.practice`, which says what the columns are."
+        told = (
+            "Printed by `python -m benchmarks.practice --write`; the module explains the columns."
+        )
         RESULT.write_text(f"# Models of practice\n\n{told}\n\n{text}\n", encoding="utf-8")
     else:
         print(text)
