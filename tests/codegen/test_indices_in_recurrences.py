@@ -26,6 +26,8 @@ PLACES: dict[str, Place] = {
     "(k + t) % K": lambda t, k: (k + t) % K,
     "abs(k - 2)": lambda t, k: abs(k - 2),
     "min(t, K - 1)": lambda t, k: min(t, K - 1),
+    "K - 1": lambda t, k: K - 1,
+    "max(K - 2, 0)": lambda t, k: K - 2,
     "q[k]": lambda t, k: int(DATA["q"][k]),
     "p[t]": lambda t, k: int(DATA["p"][t]),
     "p[T - 1 - t]": lambda t, k: int(DATA["p"][T - 1 - t]),

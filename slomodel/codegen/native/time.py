@@ -100,6 +100,9 @@ class StepNames:
     def integers(self, integers: Integers) -> str:
         """The address of index data at this step."""
         assert isinstance(integers, Input), "index arrays of a loop in order are in the text"
+        read = self._passage.reads.get(integers)
+        if read is not None and isinstance(read.first, Scalar):
+            return f"(&(const long){{{self._outer.number(read.first.node)}}})"
         return f"({self.base(integers)})"
 
 
