@@ -71,6 +71,9 @@ def _compare(texts: list[str], backend: str) -> None:
     np.testing.assert_allclose(gradient, _gradient(places, x), rtol=1e-10, atol=1e-12)
     h = 1e-5
     product = (_gradient(places, x + h * v) - _gradient(places, x - h * v)) / (2 * h)
+    if len(texts) == 1:
+        proved, reached = model.bounds(x, 0.01), model.sample_bounds(x, 0.01, samples=10)
+        assert reached.L1 <= proved.L1 * (1 + 1e-9) < np.inf
     np.testing.assert_allclose(model.hvp(x, v), product, rtol=1e-5, atol=1e-5)
 
 

@@ -8,15 +8,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
 
 from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.functions import add, le, logaddexp, where
 from slomodel.functions.shifted import logsumexp
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, Shape, literal
-from slomodel.ir.expr import Affine, Expr, Map, Recur, Scan, remake
+from slomodel.ir.expr import Affine, Expr, Input, Map, Recur, Scan, remake, tables_of
+from slomodel.ir.index_tables import with_tables
 from slomodel.ir.loop import Loop, SliceAt, Source, StateAt
 from slomodel.ir.walk import postorder, substitute
+from slomodel.reference import evaluate
 
 MOST_NODES = 2_000
 """The largest number of nodes that the steps of one recurrence may become."""
@@ -46,7 +51,25 @@ def written_out(setting: Setting) -> Setting:
             if key not in made:
                 made[key] = _steps(node.loop, operands, setting.sizes)
             done[node] = made[key][node.state]
-    return setting.rewritten(done, setting.known)
+    return _with_given_tables(setting.rewritten(done, setting.known))
+
+
+def _with_given_tables(setting: Setting) -> Setting:
+    """The setting with the tables of indices at each step, parts of those at all steps, as data."""
+    read = (table for node in postorder(setting.objective) for table in tables_of(node))
+    computed = [table for table in dict.fromkeys(read) if not isinstance(table, Input)]
+    if not computed:
+        return setting
+    given: dict[Expr, Input] = {
+        table: Input(f"table [{k}]", "data", table.shape, "whole")
+        for k, table in enumerate(computed)
+    }
+    found = evaluate(computed, setting.values, setting.sizes)
+    arrays = [np.asarray(one, dtype=np.float64) for one in found]
+    values = {**setting.values, **dict(zip(given.values(), arrays, strict=True))}
+    known = replace(setting.known, finite=setting.known.finite.union(given.values()))
+    result = setting.rewritten(with_tables((setting.objective,), given), known)
+    return replace(result, values=values)
 
 
 def _length(node: Expr, sizes: Mapping[str, int]) -> int:
