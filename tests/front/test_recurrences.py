@@ -419,3 +419,25 @@ def test_devices_refuse_a_loop_over_time() -> None:
     model = slomodel.compile(text, dims={"T": 4}, backend="numpy")
     with pytest.raises(slomodel.TargetLimit, match="a recurrence runs step by step"):
         model.source("cuda")
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "told"),
+    [
+        (
+            "dim T, K var p[K], c let z[t in T, k in K] = c * z[t-1, k] first p minimize sum(z)",
+            "E209",
+            "first a[k]",
+        ),
+        (
+            "dim n var x[n] fn f(y[m]) = let h[t in range(m)] = h[t-1] + y[t] first 0 return h "
+            "minimize sum(f(x))",
+            "E227",
+            "not of a function",
+        ),
+    ],
+)
+def test_misplaced_first_values_are_explained(text: str, code: str, told: str) -> None:
+    with pytest.raises(slomodel.SlomodelError, match=code) as caught:
+        slomodel.compile(text)
+    assert told in str(caught.value)

@@ -62,6 +62,8 @@ def indexing(node: Index, request: ValueRequest) -> Steps:
             if base.rank:
                 raise _wrong_count(node, replace(base, labels=(), axes=base.expr.shape), 1)
             return base
+        if len(node.items) <= base.rank:
+            raise _too_few_of_state(node, base, state.name)
         node = replace(node, items=node.items[1:])
     else:
         base = yield ValueRequest(node.base, scope)
@@ -221,6 +223,14 @@ def _whole_axis(one: NodeIndex, shape: tuple[Dim, ...], axis: Dim) -> int | None
     if one.offset != Dim() or len(used) != 1 or one.coefficients[used[0]] != 1:
         return None
     return used[0] if shape[used[0]] == axis else None
+
+
+def _too_few_of_state(node: Index, base: Value, name: str) -> StatementError:
+    """A state whose first values have axes that its indices were meant to run along."""
+    axes = f"{base.rank + 1} axes: its indices and those of its first values"
+    message = f"{len(node.items)} indices, and `{name}` has {axes}"
+    remedy = "if the first values differ by index, write their element, as in `first a[k]`"
+    return shape_error("E209", message, node.span, remedy)
 
 
 def _wrong_count(node: Index, base: Value, count: int) -> StatementError:

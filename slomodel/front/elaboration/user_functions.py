@@ -73,6 +73,10 @@ def _check_names(statement: Fn, model: Elaboration) -> None:
             raise error("E202", message, dim.span, "give one of them another name")
         known[dim.text] = _dim_symbol(dim, named(dim.text))
     for let in statement.locals:
+        if let.first is not None:
+            message = "a recurrence is a definition of the model, and not of a function"
+            remedy = "write it as a `let` outside, which may call the function"
+            raise error("E227", message, let.first.span, remedy)
         own = {one.name.text for one in let.indices or ()}
         for root in roots(let):
             _check_known(root, known, own, model)
@@ -233,10 +237,6 @@ def from_library(node: FunctionCall, fn: Fn, scope: Scope) -> Steps:
 
 def _definition(let: Let, scope: Scope) -> Steps:
     """The value of a local definition."""
-    if let.first is not None:
-        message = "a recurrence is a definition of the model, and not of a function"
-        remedy = "write it as a `let` outside, which may call the function"
-        raise error("E227", message, let.first.span, remedy)
     if let.indices is None:
         return (yield ValueRequest(let.expr, scope))
     labels, inner = bind_iterations(let.indices, scope)
