@@ -67,7 +67,8 @@ def inside(function: ScalarFunction, k: int, operand: Expr) -> Expr:
         return fn.add((low + high) / 2, fn.mul(0.45 * (high - low), fn.tanh(operand)))
     if np.isfinite(low):
         return fn.add(low + 0.5, fn.square(operand))
-    assert not np.isfinite(high), "no function yet has an upper end alone"
+    if np.isfinite(high):
+        return fn.sub(high - 0.5, fn.square(operand))
     return operand
 
 
