@@ -13,6 +13,7 @@ from slomodel.codegen.automatic import Automatic
 from slomodel.codegen.kernels import TARGETS, Compiled, Derivatives
 from slomodel.codegen.layout import Default, Precision
 from slomodel.codegen.target import Target
+from slomodel.codegen.whole_numbers import require_single
 from slomodel.front.data.bind import Binding
 from slomodel.front.lints.kinks import kinks_depend_on_data, smoothness
 from slomodel.ir.expr import Expr, Input
@@ -143,6 +144,12 @@ class Plans:
         if binding.has_all_sizes:
             optimum, derivatives = self._optimum(binding)
             made = optimum.prepared
+            if self._precision == "float32":
+                arrays = {
+                    d.node: binding.arrays.get(d.name) for d in self._problem.data if d.is_whole
+                }
+                wholes = {node: array for node, array in arrays.items() if array is not None}
+                require_single(derivatives.objective, wholes, sizes)
             sizes = optimum.joint.sizes if optimum.joint else sizes
         if shared is not None and shared.serves(derivatives, sizes, target):
             return shared
