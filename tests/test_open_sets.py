@@ -273,6 +273,19 @@ def test_a_start_by_an_init_of_later_names_is_explained() -> None:
         slomodel.compile("var p in (0, 1), s > 0 init 1 minimize p + s")
 
 
+@pytest.mark.parametrize("declared", [one for one, _, _ in SETS if "low" not in one])
+def test_the_unconstrained_model_starts_where_the_model_does(declared: str) -> None:
+    inside = {"(-1, 4)": "", "< 3": " init 2", "simplex": "", "ordered": " init 1"}
+    init = next((own for key, own in inside.items() if key in declared), " init 0.5")
+    init = " init eye" if "correlation" in declared or "cholesky" in declared else init
+    for own in (init, ""):
+        model = slomodel.compile(f"var y init 3, {declared}{own} minimize sumsq(x) + y^2")
+        bound = model.unconstrained.bind()
+        for one in (model.unconstrained, bound):
+            start = model.from_unconstrained(one.x0(4))
+            np.testing.assert_allclose(start, model.x0(4), rtol=1e-12)
+
+
 def test_an_end_at_the_end_of_a_half_line_is_remarked() -> None:
     """The density of a group's effects has no upper bound where their spread tends to 0."""
     text = (

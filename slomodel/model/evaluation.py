@@ -18,7 +18,7 @@ from slomodel.front.source import Recipe
 from slomodel.ir.expr import Input
 from slomodel.model.closed_sets import closed_set, is_closed, moved_inside
 from slomodel.model.plans import Plans
-from slomodel.model.unconstrained import UserCoordinates
+from slomodel.model.unconstrained import ChangeOfVariables, UserCoordinates
 from slomodel.model.waiting import waiting
 from slomodel.problem import Problem
 from slomodel.solve.options import whole
@@ -38,12 +38,15 @@ class Evaluating:
         compiled: Compiled,
         plans: Plans,
         recipe: Recipe,
+        change: ChangeOfVariables | None = None,
     ) -> None:
+        """`change` is the change of variables to which an unconstrained model belongs."""
         self._problem = problem
         self._binding = binding
         self._compiled = compiled
         self._plans = plans
         self._recipe = recipe.settled(problem, binding)
+        self._change = change
         self._sized = None if binding.unsized else vector_layout(problem, binding.sizes)
         self._kernels = Kernels(compiled, binding.arrays)
 
@@ -107,6 +110,9 @@ class Evaluating:
         coordinates = self._coordinates
         if coordinates is not None:
             return coordinates.start(seed)
+        if self._change is not None:
+            coordinates = UserCoordinates(self._change, self._binding)
+            return coordinates.to_free(coordinates.start(seed), "the start")
         return moved_inside(self._problem, self._binding, start(self._problem, self._binding, seed))
 
     @cached_property

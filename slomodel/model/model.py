@@ -92,7 +92,7 @@ class Model(Evaluating):
         binding = bind(self._problem, recipe.data, recipe.dims, recipe.folder, recipe.labels)
         compiled = self._plans.compiled(binding, self._compiled.target, self._compiled)
         warn(kinks_of_data(self._problem, binding), strict=False)
-        return Model(self._problem, binding, compiled, self._plans, recipe)
+        return Model(self._problem, binding, compiled, self._plans, recipe, self._change)
 
     def fix(self, /, **values: ArrayLike) -> Model:
         """The model with some variables held at values, as data: `bind` can change them later.
@@ -145,7 +145,7 @@ class Model(Evaluating):
         binding = change.binding(self._binding)
         compiled = plans.latest(binding, self._compiled.target)
         recipe = replace(self._recipe, unconstrained=True)
-        return Model(change.problem, binding, compiled, plans, recipe)
+        return Model(change.problem, binding, compiled, plans, recipe, change)
 
     def to_unconstrained(self, x: Point) -> Vector:
         """The point u (m,) of `unconstrained` for a point x (n,) inside all open sets.
