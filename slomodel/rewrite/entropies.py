@@ -11,17 +11,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from slomodel.functions import add, div, log, log1p, log2, log10, mul, neg, sub, xlog1py, xlogy
+from slomodel.functions import add, div, exp, log, log1p, log2, log10, mul, neg, sub, xlog1py, xlogy
 from slomodel.ir import build
 from slomodel.ir.expr import Const, Einsum, Expr, Map
 from slomodel.ir.walk import inputs
-from slomodel.rewrite.matching import Part, Varying, is_map, parts_of, scaled, whole
+from slomodel.rewrite.matching import Part, Varying, is_map, is_shifted, parts_of, scaled, whole
 from slomodel.rewrite.patterns import heads_of
 
 _LOGARITHMS = {log: 1.0, log2: 1.0 / math.log(2.0), log10: 1.0 / math.log(10.0)}
 _MAY_HOLD_LOGARITHMS = frozenset((*_LOGARITHMS, log1p, add, sub))
 _MOST_TERMS = 8
-_MOST_FACTORS = 32
+_MOST_FACTORS = 8
 
 
 class Entropies:
@@ -109,16 +109,23 @@ def _stable(x: Expr, inside: Part, node: Map) -> Expr:
 def _inner(term: Part) -> tuple[float, Part] | None:
     """The factor by which a logarithm differs from the natural one, and its operand.
 
-    Of log1p the node itself, which marks it.
+    Of log1p the node itself, which marks it. None for other nodes, and for the logarithm of a sum
+    of exponentials that is at least 1, as its largest term is.
     """
     node = term.node
-    if not isinstance(node, Map):
+    if not isinstance(node, Map) or _is_shifted_sum(node.operands[0]):
         return None
     if node.function is log1p:
         return 1.0, term
     if node.function in _LOGARITHMS:
         return _LOGARITHMS[node.function], term.parts()[0]
     return None
+
+
+def _is_shifted_sum(node: Expr) -> bool:
+    """Whether a node is a sum of exponentials from which the largest exponent is subtracted."""
+    inside = node.operands[0] if isinstance(node, Einsum) and len(node.operands) == 1 else None
+    return isinstance(inside, Map) and is_map(inside, exp) and is_shifted(inside.operands[0])
 
 
 def _terms(part: Part, sign: float = 1.0) -> list[tuple[float, Part | None]]:

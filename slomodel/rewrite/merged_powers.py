@@ -1,9 +1,9 @@
 """Powers and exponentials of one quantity, merged before derivatives are taken.
 
 In x * sqrt(x) the chain rule meets 0 * inf at 0, where the derivative of x^1.5 is 0; in
-exp(800 x) / exp(790 x) both exponentials overflow where exp(10 x) does not. The law: where the
-product has a value, the merged power has the same to a few roundings, as exponents are added and
-multiplied only where that is exact; it may have a value where the product has none.
+exp(800 x) / exp(790 x) both exponentials overflow where exp(10 x) does not. The law: the merged
+power has the value of the product to a few roundings, as exponents are added and multiplied only
+where that is exact, and none for x < 0 if the product has none: sqrt(x) * sqrt(x) is not x.
 """
 
 from __future__ import annotations
@@ -21,12 +21,16 @@ _MOST_FACTORS = 8
 
 @dataclass(slots=True)
 class _PowerFactor:
-    """A factor base^exponent of a product, written as `part`^`power`."""
+    """A factor base^exponent of a product, written as `part`^`power`.
+
+    `has_root`: a power of it that is not whole has been taken, so that the base is not negative.
+    """
 
     base: Part
     exponent: float
     part: Part
     power: float
+    has_root: bool
 
 
 def power_of_power(node: Map) -> Expr | None:
@@ -93,7 +97,8 @@ def merged_product(node: Map) -> Expr | None:
         base
         for base, own in found.powers.items()
         if len(own) > 1
-        and not all(one.exponent.is_integer() for one in own)
+        and any(one.has_root for one in own)
+        and not sum(one.exponent for one in own).is_integer()
         and not isinstance(base.node, Const)
         and _is_exact_sum([one.exponent for one in own])
     ]
@@ -153,12 +158,17 @@ def _factors(product: Part) -> list[_PowerFactor] | None:
 
 
 def _as_power(part: Part, p: float) -> _PowerFactor:
-    """A factor as a power of its base: of sqrt(x) with exponent p, x with exponent p/2."""
-    node = part.node
-    own = _exponent_of(node) if isinstance(node, Map) else None
-    if own is None or not _is_exact_product(own, p):
-        return _PowerFactor(part, p, part, p)
-    return _PowerFactor(part.parts()[0], own * p, part, p)
+    """A factor as a power of its base: of sqrt(x)^2 with exponent p, x with exponent p."""
+    base, exponent, has_root = part, p, not p.is_integer()
+    while isinstance(base.node, Map):
+        own = _exponent_of(base.node)
+        # A root of an even power is that of |x|.
+        is_even = own is not None and own.is_integer() and own % 2.0 == 0.0
+        if own is None or (is_even and has_root) or not _is_exact_product(own, exponent):
+            break
+        base, exponent = base.parts()[0], own * exponent
+        has_root = has_root or not own.is_integer()
+    return _PowerFactor(base, exponent, part, p, has_root)
 
 
 def _exponent_of(node: Expr) -> float | None:
@@ -173,7 +183,10 @@ def _exponent_of(node: Expr) -> float | None:
 
 
 def _single_power(part: Part) -> tuple[float, Part, float] | None:
-    """c, x and q of a product c x^q with whole exponents, of which x is the only base."""
+    """c, x and q of a product c x^q of which x is the only base.
+
+    The product has a value for x < 0 exactly if q is whole.
+    """
     term = scaled(part)
     if term.core is None:
         return None
@@ -183,10 +196,10 @@ def _single_power(part: Part) -> tuple[float, Part, float] | None:
     base = factors[0].base
     if any(one.base != base for one in factors) or isinstance(base.node, Const):
         return None
-    own = [one.exponent for one in factors]
-    if len(own) > 1 and not all(q.is_integer() for q in own):
+    q = sum(one.exponent for one in factors)
+    if any(one.has_root for one in factors) and (len(factors) > 1 or q.is_integer()):
         return None
-    return term.coefficient, base, sum(own)
+    return term.coefficient, base, q
 
 
 def _power(x: Expr, p: float) -> Expr:

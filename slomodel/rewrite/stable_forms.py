@@ -80,8 +80,9 @@ def _is_multiple(m: Match) -> bool:
 def _is_one_more(m: Match) -> bool:
     """Whether y is 1 + x, along the same axes."""
     one, u = m.parts[y], m.parts[x]
-    if not isinstance(one.node, Map) or one.axes != u.axes or one.node.shape != u.node.shape:
+    if not is_map(one.node, add, sub) or one.axes != u.axes or one.node.shape != u.node.shape:
         return False
+    assert isinstance(one.node, Map)
     others = [term for term in two_terms(one.node) if term != Term(1.0, None)]
     return others == [scaled(whole(u.node))]
 
@@ -166,7 +167,6 @@ FORMS: tuple[Form, ...] = (
     # Roots, squares and absolute values.
     Form(sqrt(square(x)), abs(x)),
     Form(square(root(x)), x),
-    Form(square(sqrt(x)), x),
     Form(square(abs(x)), square(x)),
     Form(square(hypot(x, y)), add(square(x), square(y))),
     Form(square(exp(x)), exp(mul(2.0, x))),

@@ -76,7 +76,8 @@ def _result(found: Solution) -> OptimizeResult:
     """The result in SciPy's form, without named arrays: SciPy cannot print an empty table."""
     from scipy.optimize import OptimizeResult  # costs half a second
 
-    return OptimizeResult({key: value for key, value in dict(found).items() if key != "variables"})
+    named = ("variables", "multipliers", "active")
+    return OptimizeResult({key: value for key, value in dict(found).items() if key not in named})
 
 
 def _product(

@@ -144,10 +144,9 @@ ROWS: list[tuple[str, str, str, tuple[float, ...], Formula]] = [
         ("x", "", text, (0.0,), lambda x: mp.mpf(0))
         for text in (
             *("(x^2)^0.75", "x * sqrt(x)", "sqrt(x) * x^2", "x^0.5 * x^0.7", "(x^3)^0.5"),
-            *("sqrt(x)^3", "sqrt(x^3)", "x^0.5 * x^0.5 * x", "x^2 / sqrt(x)", "x * x / x^0.25"),
+            *("sqrt(x)^3", "sqrt(x^3)", "x^2 / sqrt(x)", "x * x / x^0.25"),
         )
     ),
-    ("x", "", "sqrt(x)^2", (0.0,), lambda x: x),
     *(
         ("x[2]", data, text, (0.0, 0.0), lambda x, y: mp.mpf(0))
         for data, text in (

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from bounds.fuzz import cases
 from bounds.settings import setting
+from graph_steps import inside
 
 import slomodel.functions as table
 from slomodel.bounds import Setting
@@ -35,12 +36,12 @@ def ask(one: Setting, radius: float) -> tuple[float, float]:
 @pytest.mark.parametrize("function", REAL, ids=lambda one: one.name)
 def test_every_function_has_a_rule(function: ScalarFunction) -> None:
     inputs = NUMBERS[: function.arity]
-    moved = (table.mul(0.7, inputs[0]), *inputs[1:])
+    moved = [inside(function, k, table.mul(0.7, x)) for k, x in enumerate(inputs)]
     asked = Setting(
         function(*moved), inputs, {x: np.array(v) for x, v in zip(inputs, POINT, strict=False)}, {}
     )
     found = cases(asked, np.random.default_rng(0), (0.0, 0.05), ask)
-    assert found or function is table.clip
+    assert found or function in (table.clip, table.floor)
     for case in found:
         assert not case.violates("L1")
         assert not case.violates("L2")
