@@ -1,9 +1,9 @@
 """Powers and exponentials of one quantity, merged before derivatives are taken.
 
 In x * sqrt(x) the chain rule meets 0 * inf at 0, where the derivative of x^1.5 is 0; in
-exp(800 x) / exp(790 x) both exponentials overflow where exp(10 x) does not. The law: where the
-product has a value, the merged power has the same to a few roundings, as exponents are added and
-multiplied only where that is exact; it may have a value where the product has none.
+exp(800 x) / exp(790 x) both exponentials overflow where exp(10 x) does not. Where the product has a
+value, the merged power has the same up to a few roundings, since exponents are added and multiplied
+only where that is exact; it may have a value where the product has none.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class _PowerFactor:
 
 
 def power_of_power(node: Map) -> Expr | None:
-    """(c x^q)^p as c^p x^(qp) for a number p that is not whole; else None.
+    """(c x^q)^p as c^p x^(qp) for a p that is not an integer; else None.
 
     If q is even, x^q is |x|^q. Powers of exp(u) are those of p u where that is exact.
     """
@@ -134,7 +134,7 @@ def _has_powers(product: Map) -> bool:
 
 
 def _factors(product: Part) -> list[_PowerFactor] | None:
-    """The factors of a product, with powers of numbers taken apart; None if there are many."""
+    """The factors of a product, powers split into base and exponent; None if there are too many."""
     found: list[_PowerFactor] = []
     stack = [(product, 1.0)]
     while stack:
@@ -173,7 +173,7 @@ def _exponent_of(node: Expr) -> float | None:
 
 
 def _single_power(part: Part) -> tuple[float, Part, float] | None:
-    """c, x and q of a product c x^q with whole exponents, of which x is the only base."""
+    """c, x and q of a product c x^q with integer exponents, of which x is the only base."""
     term = scaled(part)
     if term.core is None:
         return None

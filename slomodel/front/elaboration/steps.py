@@ -1,4 +1,4 @@
-"""Steps of ranges and slices: the sizes of their axes are rounded, and compared once known."""
+"""Ranges and slices with steps: their sizes are rounded up, and compared once they are known."""
 
 from __future__ import annotations
 

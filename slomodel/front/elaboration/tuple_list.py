@@ -111,7 +111,7 @@ class TupleList:
         return Value(build.broadcast(value.expr, (), (self.label.dim,)), (self.label,))
 
     def _repeat(self, counts: Expr) -> tuple[Value, Value]:
-        """Repeat each tuple by its count; the old place and the number of each repetition."""
+        """Repeat each tuple by its count; the old position and the number of each repetition."""
         assert self.label is not None
         if not counts.rank:
             counts = build.broadcast(counts, (), (self.label.dim,))
