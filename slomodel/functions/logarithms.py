@@ -129,7 +129,7 @@ def _logexpm1_stable(x: Expr) -> Expr:
 
 
 def _one(x: Reals) -> Reals:
-    """Where the value is small, so is the argument of a logarithm next to 1."""
+    """The magnitude 1 of a logarithm's argument, which is near 1 where the value is small."""
     return np.ones(np.shape(x))
 
 

@@ -37,7 +37,7 @@ _SPLIT = 134217729.0
 _UNDERFLOW = 40.0
 """From this x on, exp(-x^2/2) underflows to 0."""
 _ERFC_UNDERFLOW, _ERFCX_OVERFLOW = 28.0, 27.0
-"""erfc(x) is 0 from the first on, erfcx(-x) infinite from the second on."""
+"""erfc(x) is 0 for x from the first on; erfcx(-x) is infinite from the second on."""
 
 
 def _stepped(values: Reals, x: Reals, slope: Reals) -> Reals:

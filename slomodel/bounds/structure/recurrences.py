@@ -26,7 +26,7 @@ from slomodel.reference import evaluate
 MOST_NODES = 2_000
 """The largest number of nodes into which one recurrence is written out."""
 _MOST_ROWS = 2_000
-"""The largest number of terms, over all rows, of a running log-sum-exp written by rows."""
+"""The largest number of steps of a running sum or log-sum-exp that is written by rows."""
 
 
 @once_per_setting

@@ -17,7 +17,7 @@ from slomodel.ir.expr import Const, Einsum, Expr, Triangle
 
 
 def is_view(node: Einsum) -> bool:
-    """Whether the node only places, repeats or permutes the elements of one operand."""
+    """Whether the node only moves, repeats or permutes the elements of one operand."""
     summed = set(range(len(node.dims))) - set(node.output)
     return len(node.operands) == 1 and not summed
 

@@ -1,4 +1,4 @@
-"""A growing list of index tuples, as tables over one axis, whose size depends on the data."""
+"""A growing list of index tuples, stored as tables over one axis whose size depends on the data."""
 
 from __future__ import annotations
 

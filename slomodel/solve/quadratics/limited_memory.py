@@ -16,7 +16,7 @@ RESOLVED = 1e-6
 # Number of pairs stored: the number of unknowns, within these bounds.
 FEWEST, MOST = 5, 20
 BELOW = np.tri(MOST, k=-1)
-# The curvature of the identity's part is at least this fraction of θ.
+# The diagonal part δ = θ + shift − Λ of B is raised to at least this fraction of θ.
 LEAST = 1e-3
 
 

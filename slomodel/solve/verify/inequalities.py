@@ -318,7 +318,7 @@ def by_curvature(
 
 
 def by_ray_curvature(alpha: float) -> TheoremInequality:
-    """The second inequality for a certified step, with its M in place of L1.
+    """The second inequality for a certified step, with the step's M in place of L1.
 
     A minimiser of s t + M t²/2 with s <= −α√ε descends by s²/(2M) >= α²ε/(2M); where M <= 0, or the
     end of the ray limits the step, the first inequality states more. Paper: cor:lsearch-1.
