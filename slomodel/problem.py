@@ -25,7 +25,7 @@ class Init:
     """How a variable is initialised: `parameters` are (value), (a, b), (mu, s) or empty.
 
     `array` names the data array if `kind` is `data`. `inside` is a point of the variable's set,
-    drawn at random: the start of a variable with a set and without `init`.
+    drawn at random, as for a variable with a set and without `init`.
     """
 
     kind: InitKind = "normal"
@@ -63,7 +63,7 @@ class DeclaredSet:
       that half-lines are boxes with one end.
     - `open_simplex`, `simplex`: positive or nonnegative elements with sum 1 along `axis`.
     - `ordered`: increasing elements along `axis`.
-    - `ball`, `sphere`: at most, or exactly, `radius` from `center` in the Euclidean norm.
+    - `ball`, `sphere`: distance at most, or exactly, `radius` from `center` in the Euclidean norm.
     - `cholesky_factor`: lower triangular matrices with a positive diagonal.
     - `correlation`: positive definite matrices with diagonal 1. `psd`: symmetric positive
       semidefinite ones.
@@ -220,7 +220,7 @@ Place: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A list of the index tuples for which conditions hold, `dim` in number, of all in `cells`."""
+    """The list of those index tuples of `cells` for which conditions hold, `dim` in number."""
 
     dim: str
     cells: Shape

@@ -18,6 +18,11 @@ def only(value: Any, values: Iterable[Any]) -> list[Any]:
     return slow_unless(lambda one: one == value, values)
 
 
+def every(step: int, values: Iterable[Any]) -> list[Any]:
+    """The values, all but the first of each `step` in turn marked as slow."""
+    return [one if k % step == 0 else _slow(one) for k, one in enumerate(values)]
+
+
 def _slow(value: Any) -> Any:
     each = value if isinstance(value, tuple) else (value,)
     return pytest.param(*each, marks=pytest.mark.slow)

@@ -61,6 +61,7 @@ def test_the_module_taken_away_computes(printed: Printed) -> None:
     assert "import slomodel" not in out
 
 
+@pytest.mark.slow
 def test_every_promise_holds(printed: Printed) -> None:
     out = printed("prove_the_run")
     assert out.count("converged") == 3

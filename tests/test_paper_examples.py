@@ -94,6 +94,7 @@ def test_map_of_the_toy(tmp_path: Path) -> None:
     assert float(least["sampled"].split("largest ")[1]) <= 1.001
 
 
+@pytest.mark.slow
 def test_exponents_of_the_hard_instance(tmp_path: Path) -> None:
     text = run("hard_instance", tmp_path, "--rounds", "1", "--seconds", "2", "--methods", "tgd")
     rows = [line.split("|") for line in text.splitlines() if line.startswith("| tgd |")]

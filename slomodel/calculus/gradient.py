@@ -101,7 +101,7 @@ def gradient(objective: Expr, wrt: Sequence[Expr], known: Known = NOTHING) -> tu
 
 
 def _first_states(order: Sequence[Expr]) -> dict[tuple[tuple[Expr, ...], Loop], Recur]:
-    """The first state of each loop in `order`: by then, in reverse, no state has more uses."""
+    """The first state of each loop in `order`: in reverse, all uses of the states precede it."""
     found: dict[tuple[tuple[Expr, ...], Loop], Recur] = {}
     for node in order:
         if isinstance(node, Recur):

@@ -123,6 +123,6 @@ def _(node: Scan, k: int, guard: Expr) -> Expr:
 
 @guard_of_operand.register
 def _(node: Recur, k: int, guard: Expr) -> Expr:
-    """For a recurrence: any element may be used, unless nothing at all is."""
+    """For a recurrence: all elements count as used as soon as one may be."""
     every = _positive(build.sum_over(_count(guard), tuple(range(node.rank))))
     return build.broadcast(every, (), node.operands[k].shape)

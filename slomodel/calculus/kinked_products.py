@@ -39,7 +39,7 @@ _MOST_FACTORS = 8
 class KinkedPower:
     """|base|^degree with a constant factor on each side of 0; `kinked` if the two may differ.
 
-    With `is_squared` the base is a sum of squares, and its power one of a norm of twice the degree.
+    With `is_squared` the base is a sum of squares ‖u‖², so that the power is ‖u‖^(2 degree).
     """
 
     base: Expr

@@ -1,7 +1,7 @@
 """Derivatives of recurrences: the tangents and the adjoints of a loop are loops of the same kind.
 
-Only what depends on the states one after another stays in a loop. The derivatives with respect to
-everything else are those of the body evaluated at all steps at once.
+Only the dependence of states on earlier states needs a loop. Derivatives with respect to all other
+operands are those of the body, evaluated at all steps at once.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _sum(terms: Sequence[Expr]) -> Expr:
 
 
 def _reading(node: Recur, source: Source) -> Reading:
-    """What a placeholder of a loop that has been run stands for: its states are arrays now."""
+    """What a placeholder reads after the loop has run, when the states are arrays."""
     if isinstance(source, StateAt):
         return SlicesOf(node.states[source.state], source.shift)
     if isinstance(source, SliceAt):
@@ -93,10 +93,10 @@ def _is_zero(node: Expr) -> bool:
 def _adjoint_states(
     node: Recur, adjoints: Mapping[int, Expr], gradient: Gradient
 ) -> tuple[Expr, ...]:
-    """The adjoints of all states, each of its shape, with what later steps contribute.
+    """The adjoints of all states, in their shapes, including contributions of later steps.
 
-    A step in reverse adds, to the adjoint of each place that it reads, the derivative of its value
-    times the adjoint of the place that it writes.
+    A reverse step adds, to the adjoint of each position that the step reads, the derivative of its
+    value times the adjoint of the position that it writes.
     """
     loop = node.loop
     states = [(shape, adjoints.get(k)) for k, shape in enumerate(loop.shapes)]
@@ -120,7 +120,7 @@ def _adjoints_at_all_steps(
 ) -> dict[int, Expr]:
     """The adjoints of slices and whole operands: the body at all steps, weighted and summed.
 
-    Stand-ins for the arrays keep the walk inside the body.
+    Placeholders for the arrays confine differentiation to the body.
     """
     loop = node.loop
     stand_ins: dict[Expr, Expr] = {}

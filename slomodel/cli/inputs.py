@@ -162,7 +162,7 @@ def start_from(path: Path) -> NDArray[np.generic] | Arrays:
 
 
 def start_of_run(path: Path) -> NDArray[np.generic] | Arrays | Solution:
-    """Read a start; that of a run in open sets is the whole solution.
+    """Read a start: an array, named arrays or, from a run in open sets, the whole solution.
 
     Its x may be rounded to the edge of a set, where its unconstrained point is not.
     """

@@ -126,7 +126,7 @@ class Slot:
 
 
 def together(order: Sequence[Expr]) -> list[Expr]:
-    """A postorder with all states of a loop, also those that nothing reads, after the first."""
+    """A postorder in which all states of a loop follow the first, even those that nothing reads."""
     found: dict[Expr, None] = {}
     for node in order:
         found.update(dict.fromkeys(node.states if isinstance(node, Recur) else (node,)))
@@ -135,9 +135,9 @@ def together(order: Sequence[Expr]) -> list[Expr]:
 
 @dataclass(frozen=True, slots=True)
 class UpdateGroup:
-    """Updates of a loop that are done one after the other from step `start` on.
+    """Updates of a loop that are executed one after the other from step `start` on.
 
-    `program` computes their values, its roots, before the first of them is done.
+    `program` computes their values, its roots, before the first of them is stored.
     """
 
     start: Dim

@@ -21,7 +21,7 @@ from slomodel.ir.function import ANALYTIC, RangeRule, ScalarFunction
 class FunctionEntry:
     """An entry of `slomodel functions`; domain and smoothness for scalar functions only.
 
-    `text`: of a function that is written in the language, its declaration.
+    `text` is the declaration of a function that is written in the language, else empty.
     """
 
     name: str

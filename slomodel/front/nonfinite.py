@@ -57,7 +57,7 @@ def nonfinite_origin(
 
 
 def _described(found: NonFinite, sizes: Mapping[str, int]) -> str:
-    """What is not finite: the operation, its operands and the element."""
+    """The operation that is not finite, with its operands and the element."""
     if isinstance(found.node, Map):
         name = found.node.function.name
         name = _IN_WORDS.get(name, name)

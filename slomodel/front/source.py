@@ -32,8 +32,8 @@ _BARE = re.compile(r"[\w-]{1,255}")
 class Recipe:
     """All that determines a model; a pickle stores this, and loading compiles the model again.
 
-    Variables in `fixed` are held at values, which are among the `data`; `unconstrained`: the model
-    is that in unconstrained variables.
+    Variables in `fixed` are held at values, which are among the `data`. With `unconstrained` the
+    model is the one in unconstrained variables.
     """
 
     source: SourceText | SymPySource

@@ -240,7 +240,7 @@ def _stirling_rest(x: Expr) -> Expr:
 
 
 def _lbeta_stable(a: Expr, b: Expr) -> Expr:
-    """By Stirling's formula for the larger or both operands, where the three terms would cancel.
+    """Stirling's formula for the larger or both operands, where the three terms would cancel.
 
     With s = a0 + a1, a0 <= a1 and c the rest of the formula, for a0 >= 10 it is
     log(2 pi)/2 - log(a1)/2 - (a0 - 1/2) log1p(a1/a0) - a1 log1p(a0/a1) + c(a0) + c(a1) - c(s), and

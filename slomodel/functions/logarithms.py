@@ -1,4 +1,4 @@
-"""Logarithms of other bases and of differences from 1, in forms that do not cancel.
+"""Logarithms to other bases and of differences from 1, in forms that do not cancel.
 
 Accuracy: each form computes its small quantity by expm1, log1p or atanh, which are accurate there.
 """
@@ -27,7 +27,7 @@ _FAR = 50.0
 
 
 def _of_base(base: int, ufunc: np.ufunc, cost: Cost, numexpr: bool) -> ScalarFunction:
-    """The logarithm to a base that the C library has."""
+    """The logarithm to a base for which the C library has a function."""
     name = f"log{base}"
     return ScalarFunction(
         name,
@@ -129,7 +129,7 @@ def _logexpm1_stable(x: Expr) -> Expr:
 
 
 def _one(x: Reals) -> Reals:
-    """Where the value is small, so is the argument of a logarithm next to 1."""
+    """The magnitude 1 of a logarithm's argument, which is near 1 where the value is small."""
     return np.ones(np.shape(x))
 
 
@@ -157,7 +157,7 @@ def _logit_numpy(x: Reals) -> Reals:
 
 
 def _logit_stable(x: Expr) -> Expr:
-    """In the middle, where the two logarithms would cancel, 2x - 1 is exact."""
+    """In the middle the two logarithms would cancel, and 2x - 1, which is exact, is used."""
     middle = lt(abs(sub(x, 0.5)), 0.25)
     inner = where(middle, x, 0.5)
     return where(middle, mul(2.0, atanh(sub(mul(2.0, inner), 1.0))), sub(log(x), log1p(neg(x))))

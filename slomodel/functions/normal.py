@@ -33,11 +33,11 @@ _ROOT_2 = math.sqrt(2.0)
 _TWO_OVER_ROOT_PI = 2.0 / math.sqrt(math.pi)
 _DENSITY_AT_0 = 1.0 / math.sqrt(2.0 * math.pi)
 _SPLIT = 134217729.0
-"""2^27 + 1: x (2^27 + 1) less its difference from x is the upper half of the digits of x."""
+"""Dekker's constant 2^27 + 1, by which a double is split into two halves of its digits."""
 _UNDERFLOW = 40.0
-"""From here on exp(-x^2/2) is 0."""
+"""From this x on, exp(-x^2/2) underflows to 0."""
 _ERFC_UNDERFLOW, _ERFCX_OVERFLOW = 28.0, 27.0
-"""erfc(x) is 0 from the first on, erfcx(-x) infinite from the second on."""
+"""erfc(x) is 0 for x from the first on; erfcx(-x) is infinite from the second on."""
 
 
 def _stepped(values: Reals, x: Reals, slope: Reals) -> Reals:

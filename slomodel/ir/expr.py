@@ -52,7 +52,7 @@ __all__ = [
 ]
 
 Role = Literal["variable", "data", "direction", "step"]
-"""Inputs of role "step" occur in the loops of recurrences alone: what a step reads."""
+"""Inputs of role "step" occur only in loops of recurrences: they stand for what a step reads."""
 Which = Literal["max", "min"]
 Listed = Literal["parent", "offset", "select", "order", "below", "upto"]
 Axes = tuple[int, ...]
@@ -295,7 +295,7 @@ class Triangle(Expr):
 
 
 class Listing(Expr):
-    """Whole numbers computed from data, which make up an index set; shape [dim].
+    """Whole numbers of shape [dim] computed from data, by which index sets are listed.
 
     - "parent", "offset": for counts c (m,), each k repeated c[k] times, and 0, …, c[k] - 1 for it.
     - "select": for an array, the positions along `axis` of the elements that are not 0, in C order.

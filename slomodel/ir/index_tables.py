@@ -46,7 +46,7 @@ def _read_in(loop: Loop) -> list[tuple[Expr, Whole | SliceAt]]:
 def _recurrence(node: Recur, operands: tuple[Expr, ...], other: Mapping[Expr, Expr]) -> Recur:
     """A recurrence over these operands whose indices read other tables.
 
-    A placeholder that is also computed with remains, beside the one that indices read.
+    A placeholder that is used elsewhere too remains, beside the new one that indices read.
     """
     loop = node.loop
     names: dict[Expr, Expr] = {}

@@ -1,8 +1,8 @@
-"""The loop of a recurrence: a small graph that is evaluated at one step after the other.
+"""The loop of a recurrence: a small graph that is evaluated at one step after another.
 
-At step t it reads states and slices of arrays at places t + shift, and adds to states. Both kinds
-of derivatives of such a loop are loops of this kind: the tangents run in the same direction, the
-adjoints in the opposite one.
+At step t it reads states and slices of arrays at positions t + shift, and adds to states. Both
+kinds of derivatives of such a loop are loops of this kind: the tangents run in the same direction,
+the adjoints in the opposite one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from slomodel.ir.node import Expr
 
 @dataclass(frozen=True, slots=True)
 class StateAt:
-    """State number `state` at the place t + shift, at step t."""
+    """State number `state` at position t + shift, at step t."""
 
     state: int
     shift: Dim
@@ -51,12 +51,12 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """States of shapes `shapes`, one for each of `length` places, computed step by step.
+    """States of shapes `shapes` at each of `length` positions, computed step by step.
 
-    State k begins as operand `initial[k]`, an array over the first places, and as 0 at the others.
-    Then, for t = 0, 1, …, length - 1 or backwards, each update is done in turn. Its value is a
-    graph over `sources`, placeholders for what is read. A place of a state is read only after its
-    last update.
+    State k begins as operand `initial[k]`, an array over the first positions, and as 0 at the
+    others. Then, for t = 0, 1, …, length - 1 or backwards, the updates are executed in turn. The
+    value of each is a graph over `sources`, placeholders for what is read. A position of a state is
+    read only after its last update.
     """
 
     length: Dim
@@ -67,9 +67,9 @@ class Loop:
     updates: tuple[Update, ...]
 
     def is_assigned(self, state: int, covered: Dim) -> bool:
-        """Whether each place of a state past the first `covered` ones is written once.
+        """Whether each position of a state past the first `covered` ones is written once.
 
-        That is so if one update alone writes there, at its own step.
+        That holds if a single update writes the state, each position at its own step.
         """
         own = [update for update in self.updates if update.state == state]
         return len(own) == 1 and own[0].shift == Dim() and own[0].start == covered

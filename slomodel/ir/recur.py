@@ -1,4 +1,4 @@
-"""Constructors of recurrences: what does not depend on the states is computed before the loop."""
+"""Constructors of recurrences; values that do not depend on the states are hoisted."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def recur(
 ) -> tuple[Expr, ...]:
     """The states of a loop, each (length, *shape); see `Loop`.
 
-    `states` holds the shape of each at one place and the array over its first places that it begins
-    as, if any; `readings` says what the placeholders in the values of the updates stand for.
+    `states` holds the shape of each at one position and, if any, the array of its initial values;
+    `readings` says what the placeholders in the values of the updates stand for.
     """
     for shape, first in states:
         if first is not None and first.shape[1:] != shape:
@@ -89,10 +89,10 @@ def recur(
 
 
 def _hoisted(update: Update, readings: dict[Expr, Reading], length: Dim) -> Expr:
-    """The value of an update with all that is independent of the states read from arrays.
+    """The value of an update, with parts that are independent of the states read from arrays.
 
-    Values at all steps are computed at once. They are stored for each step only if they have no
-    more axes than the slices that they are computed from, or if indices read them; else their parts
+    Such values are computed at all steps at once. They are stored only if they have no more axes
+    than the slices that they are computed from, or if indices read them; otherwise their operands
     are. New placeholders are added to `readings`.
     """
     value = update.value

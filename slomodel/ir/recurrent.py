@@ -31,7 +31,7 @@ def scan(factor: Expr, term: Expr, axis: int) -> Expr:
 
 def backward_scan(factor: Expr, term: Expr, axis: int) -> Expr:
     """`y[i] = factor[i + 1] * y[i + 1] + term[i]` along an axis, backwards: adjoint of `scan`."""
-    # Ones stay ones, by which targets recognise cumulative sums: the first factor is not used.
+    # Factors of 1 mark cumulative sums for the targets, so they stay: the first is not used anyway.
     moved = factor if factor is ones_like(factor) else flipped(shifted(factor, axis, -1), axis)
     return flipped(scan(moved, flipped(term, axis), axis), axis)
 

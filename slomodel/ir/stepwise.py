@@ -1,4 +1,4 @@
-"""Between the graph of one step and the graph of all steps: a first axis added, or taken away.
+"""Conversion between the graph of one step and that of all steps, which has one more first axis.
 
 `batched` evaluates the body of a loop at many steps at once; the steps are its first axis.
 `one_step` is the inverse: it reduces a graph in which every node that depends on some placeholders
@@ -155,10 +155,10 @@ def _unit(axis: int, rank: int) -> Affine:
 
 @dataclass(slots=True)
 class Steps:
-    """A graph of one step, and what it reads of arrays that do not depend on the states.
+    """What the graph of one step reads of arrays that do not depend on the states.
 
-    `slices` maps placeholders to arrays whose first axis are the steps, `wholes` to arrays that are
-    the same at every step.
+    `slices` maps placeholders to arrays whose first axis is that of the steps, `wholes` to arrays
+    that are the same at every step.
     """
 
     slices: dict[Expr, Expr] = field(default_factory=dict)
@@ -185,7 +185,7 @@ class Steps:
 
 
 def one_step(root: Expr, states: Mapping[Expr, Expr], steps: Steps) -> Expr:
-    """The graph of one step of a graph whose first axis, and that of all `states`, are the steps.
+    """The graph of one step of a graph whose first axis, like that of all `states`, is the steps.
 
     `states` maps arrays, placeholders with an axis of steps, to placeholders without. Arrays that
     do not depend on them are read through `steps`. Raises ShapeError where steps are combined.

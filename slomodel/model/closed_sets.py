@@ -1,4 +1,4 @@
-"""Closed sets of variables: from their declarations to the set that the solver keeps to."""
+"""Closed sets of variables: from their declarations to the set of the solver's iterates."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _set_of(
     known: Mapping[Input, NDArray[np.generic]],
     binding: Binding,
 ) -> Set:
-    """The set of one variable, as a set of its elements in C order."""
+    """The set of one variable, over its elements in C order."""
 
     def number(graph: Expr | None, otherwise: float) -> Vector:
         value: NDArray[np.generic] = np.asarray(otherwise)
@@ -87,7 +87,7 @@ def _set_of(
 
 
 def _box(declared: DeclaredSet, shape: Shape, number: Number) -> Set:
-    """Raises DomainError for ends that leave no number between them."""
+    """The box of a declaration. Raises DomainError for an empty one."""
     low, high = number(declared.low, -np.inf), number(declared.high, np.inf)
     empty = np.flatnonzero(~((low <= high) & (low < np.inf) & (high > -np.inf)))
     if empty.size:
@@ -137,10 +137,10 @@ def check_value(problem: Problem, binding: Binding, name: str, value: Vector) ->
 
 
 def moved_inside(problem: Problem, binding: Binding, x: Vector) -> Vector:
-    """The start x (n,) with its variables moved into their closed sets, at random as x is.
+    """A random start x (n,) with its variables moved into their closed sets.
 
-    A variable without `init` is a random point of its set, made of a standard normal one; one that
-    is drawn from a distribution is projected. Others stay as they are.
+    A variable without `init` becomes a random point of its set, computed from a standard normal
+    one; one that is drawn from a distribution is projected. Others are unchanged.
     """
     where = closed_set(problem, binding)
     if where is None:
@@ -179,7 +179,7 @@ def random_point(where: Set, z: Vector) -> Vector:
 
 
 def _in_box(where: Box, z: Vector) -> Vector:
-    """Uniform up to the logistic map between two bounds, |z| from a single one, else z."""
+    """The logistic map of z between two bounds, at distance |z| from a single one, else z."""
     low, high = np.isfinite(where.low), np.isfinite(where.high)
     with np.errstate(invalid="ignore"):
         between = where.low + (where.high - where.low) / (1.0 + np.exp(-1.7 * z))

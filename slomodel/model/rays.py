@@ -24,8 +24,8 @@ _RESULTS = 10
 class Rays:
     """The bounds along rays from points (n,) of a model, by one kernel in double precision.
 
-    The kernel is that of value and gradient of a function of one vector (x, v, T, r), in which the
-    bounds stand in the place of the derivatives by r. Raises MissingRule where there is no proof.
+    The kernel is that of value and gradient of a function of one vector (x, v, T, r), with the
+    bounds in place of the derivatives by r. Raises MissingRule where there is no proof.
     """
 
     def __init__(self, compiled: Compiled, written: Expr, data: Mapping[str, Vector]) -> None:
@@ -59,14 +59,14 @@ class Rays:
 
 
 def _computed(made: Mapping[Input, Expr]) -> dict[Expr, Expr]:
-    """The graphs of prepared numbers, whose roundings count; tables of indices are exact."""
+    """The graphs of prepared data, whose rounding errors count; tables of indices are exact."""
     return {one: graph for one, graph in made.items() if one.dtype != "whole"}
 
 
 def _first_with_a_proof(
     objectives: Sequence[Expr], directions: Mapping[Input, Input], end: Expr
 ) -> RayGraph:
-    """The bounds of the first of some equal objectives for which there are any."""
+    """The bounds of the first of several equivalent objectives for which a proof exists."""
     for objective in objectives[:-1]:
         try:
             return ray_graph(objective, directions, end)

@@ -72,7 +72,7 @@ def part_of(vector: Expr, start: int, count: int) -> Expr:
 
 
 def joined(size: int, parts: Sequence[tuple[int, Expr]]) -> Expr:
-    """The vector (size,) made of parts, vectors or numbers, each with its first position."""
+    """The vector (size,) of parts, vectors or numbers, each with its first position."""
     total: Expr | None = None
     for start, part in parts:
         index = [Affine(literal(start), (1,) * part.rank)]

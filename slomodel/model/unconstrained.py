@@ -1,7 +1,7 @@
 """The problem in unconstrained variables u, and the maps between them and the user's variables x.
 
-This is the only place that knows both layouts. A user sees x: starts, points, results. The solver
-moves u, in the same order and of the same names, each with the shape that its set prescribes.
+No other module uses both layouts. Users see x: starts, points, results. The solver moves u: the
+same names in the same order, each with the shape that its set prescribes.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class ChangeOfVariables:
     def _moved(
         self, values: Mapping[str, Vector], inside: Collection[str], binding: Binding
     ) -> dict[str, Vector]:
-        """The drawn values with those of closed sets moved there, on which open sets may depend."""
+        """The drawn values, those of closed sets moved into them; open sets may depend on these."""
         layout = vector_layout(self.written, binding.sizes)
         users = {
             name: np.zeros(shape) if name in inside else values[name]
@@ -233,7 +233,7 @@ class ChangeOfVariables:
 
 
 def _vector(problem: Problem, u: Input) -> Expr:
-    """x(u) for the vector of all variables: runs of numbers in equal sets, one after another."""
+    """x(u) as the vector of all variables, where runs of scalars in equal sets share one map."""
     parts: list[tuple[int, Expr]] = []
     start = 0
     for _, run in groupby(

@@ -1,4 +1,4 @@
-"""The value of a recurrence, step by step: the body of its loop is evaluated at each step."""
+"""The value of a recurrence, by evaluation of the body of its loop at each step."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Products x log(y) that have the value 0 where x and y vanish together.
 
-The law: the replacement has the same value wherever the product has one, and 0 where it is
-0 times -inf. Such a product is recognised where x may be 0: if x is computed from data alone, or if
-y has x among its factors, so that it vanishes with x. In sums the product is distributed over the
-logarithms: x (log(a) - log(b) + c) is x log(a) - x log(b) + c x, with errors of the same size.
+The replacement has the same value wherever the product has one, and 0 where it is 0 times -inf.
+Such a product is recognised where x may be 0: if x is computed from data alone, or if y has x among
+its factors, so that it vanishes with x. In sums the product is distributed over the
+logarithms: x (log(a) - log(b) + c) is x log(a) - x log(b) + c x, with errors of the same magnitude.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _along(part: Part, node: Map) -> Expr:
 
 
 def _stable(x: Expr, inside: Part, node: Map) -> Expr:
-    """x log(y), y given as log's operand; `inside` of log1p is marked by its node."""
+    """x log(y) as xlogy or, where `inside` is a log1p node, as xlog1py."""
     function = xlogy
     part = inside
     if is_map(inside.node, log1p):
@@ -107,7 +107,7 @@ def _stable(x: Expr, inside: Part, node: Map) -> Expr:
 
 
 def _inner(term: Part) -> tuple[float, Part] | None:
-    """The factor by which a logarithm differs from the natural one, and its operand.
+    """The factor of a logarithm relative to the natural one, and its operand.
 
     Of log1p the node itself, which marks it. None for other nodes, and for the logarithm of a sum
     of exponentials that is at least 1, as its largest term is.

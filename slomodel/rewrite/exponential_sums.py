@@ -43,7 +43,7 @@ from slomodel.rewrite.matching import (
 
 _ONE = Const(1.0)
 _MOST_SMALL, _MOST_LARGE = 1.0 / 16.0, 16.0
-"""Factors between these are added to exponents as their logarithms, which rounds little."""
+"""Factors in this interval enter exponents as logarithms, with little rounding error."""
 
 
 class Logarithms:

@@ -34,7 +34,7 @@ class _PowerFactor:
 
 
 def power_of_power(node: Map) -> Expr | None:
-    """(c x^q)^p as c^p x^(qp) for a number p that is not whole; else None.
+    """(c x^q)^p as c^p x^(qp) for a p that is not an integer; else None.
 
     If q is even, x^q is |x|^q. Powers of exp(u) are those of p u where that is exact.
     """
@@ -139,7 +139,7 @@ def _has_powers(product: Map) -> bool:
 
 
 def _factors(product: Part) -> list[_PowerFactor] | None:
-    """The factors of a product, with powers of numbers taken apart; None if there are many."""
+    """The factors of a product, powers split into base and exponent; None if there are too many."""
     found: list[_PowerFactor] = []
     stack = [(product, 1.0)]
     while stack:

@@ -33,8 +33,8 @@ class Roots:
     def power(self, node: Map) -> Expr | None:
         """s^p, a sum of squares to a power p > 1/2 that is not whole, as a power of its root.
 
-        Its derivatives are then 0 at 0, where those of s^p would be 0 * inf. Likewise a power
-        p >= 2 of the length of two sides, which leaves the range where the squares do.
+        Its derivatives are then 0 at 0, where those of s^p would be 0 * inf. Likewise
+        hypot(x, y)^p with p >= 2, whose value leaves the range wherever the squares do.
         """
         inside, exponent = node.operands
         if not isinstance(exponent, Const) or exponent.value <= 0.5:

@@ -1,11 +1,11 @@
-"""Logarithms of sums and products with exponentials, scaled so that these stay inside the range.
+"""Logarithms of sums and products with exponentials, scaled against overflow and underflow.
 
-For any s that counts as a constant, log(A) = s + log(A exp(-s)). The scale of A is estimated from
+For any constant s, log(A) = s + log(A exp(-s)). The scale of A is estimated from
 its exponents: that of exp(u) is u, of a product the sum, of a sum the largest, of anything else 0.
 With t the estimate, s is t - clip(t, -300, 300): 0 unless the exponentials come near the ends of
-the range, so that elsewhere the same numbers are computed as in the formula as written. The weights
-of the exponentials may have any sign and may depend on x; as s is `still`, derivatives are those of
-A exp(-s) with s held, which are those of A.
+the range of doubles, so that elsewhere the formula is computed as written. The weights of the
+exponentials may have any sign and may depend on x; s is taken as constant (`still`), so that the
+derivatives are those of log(A exp(-s)) for fixed s, which are those of log(A).
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from slomodel.ir.expr import Const, Einsum, Expr, Map
 from slomodel.rewrite.matching import Part, is_map, is_shifted, whole
 
 _ZONE = 300.0
-"""Exponents of this magnitude are left alone: two such factors and 10^8 terms stay in range."""
+"""Exponents up to this magnitude are not scaled: two such factors and 10^8 terms stay in range."""
 _MOST_NODES = 300
 
 
 @dataclass(frozen=True, slots=True)
 class _Scaled:
-    """A node as exp(shift) * rest; the shift is a `still` node or None for 0."""
+    """A node as exp(shift) * rest; the shift is a constant (`still`) node, or None for 0."""
 
     rest: Expr
     shift: Expr | None = None
@@ -73,7 +73,7 @@ class ScaledLogarithms:
         return add(shift, log1p(add(rest, expm1(neg(shift)))))
 
     def _is_short(self, root: Expr) -> bool:
-        """Whether so few nodes lie below that the rules here may recur on them."""
+        """Whether few enough nodes lie below for the recursion of these rules."""
         seen, stack = {root}, [root]
         while stack and len(seen) <= _MOST_NODES:
             node = stack.pop()
@@ -167,7 +167,7 @@ class ScaledLogarithms:
         return mul(found.rest, exp(sub(found.shift, shift)))
 
     def _scaled_product(self, node: Map) -> _Scaled:
-        """A product of exponentials, of factors that are scaled each, and of others."""
+        """A product of exponentials, of factors that are scaled in turn, and of others."""
         shape = node.shape
         exponent: Expr | None = None
         shift: Expr | None = None
@@ -235,7 +235,7 @@ class ScaledLogarithms:
 
 
 def _beyond_zone(estimate: Expr) -> Expr:
-    """The part of a scale beyond the zone, as a constant; 0 where it is infinite or undefined."""
+    """The excess of a scale over ±_ZONE, as a constant; 0 where it is infinite or undefined."""
     finite = lt(abs(estimate), Const(math.inf))
     known = where(finite, estimate, 0.0)
     return still(sub(known, clip(known, -_ZONE, _ZONE)))

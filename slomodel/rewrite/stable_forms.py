@@ -177,7 +177,7 @@ FORMS: tuple[Form, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A form with what a node must have for it to match, by which most are rejected at once."""
+    """A form with necessary conditions on a node, by which most candidates are rejected at once."""
 
     form: Form
     heads: frozenset[ScalarFunction]

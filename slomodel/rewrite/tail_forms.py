@@ -1,6 +1,6 @@
 """Stable forms of logarithms of tails: differences of exponentials, the error function, odds.
 
-Each takes the logarithm of a small difference or tail from a function that has it to full accuracy.
+Each computes the logarithm of a small difference or tail by a function of full accuracy there.
 Factors are taken out of a logarithm only between 1/16 and 16: the sum of their logarithm and the
 rest is then accurate to a few roundings of the larger.
 """
@@ -102,7 +102,7 @@ TAIL_FORMS: tuple[Form, ...] = (
         lambda m: m[c] == -m[d] and _is_near(m[d]),
     ),
     Form(log1p(mul(c, normcdf(x))), lognormcdf(neg(x)), lambda m: m[c] == -1.0),
-    # Not 1 + erf(x), a cheap factor of networks, whose tail only a logarithm shows.
+    # Not 1 + erf(x) by itself, a cheap factor in networks: its tail matters in logarithms only.
     Form(add(mul(c, erf(x)), d), mul(d, erfc(x)), lambda m: m[d] == -m[c] and m[d] > 0.0),
     Form(mul(exp(square(x)), erfc(x)), erfcx(x)),
     # Odds.

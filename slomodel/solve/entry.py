@@ -39,7 +39,7 @@ Unpack = Callable[[Vector], Variables]
 View = Callable[[Vector], Vector]
 Diagnose = Callable[[Vector], str | None]
 
-# A start this many roundings from the set is moved without a warning.
+# A start within this many rounding errors of the set is moved without a warning.
 OUTSIDE = 64.0
 _OF_THE_SEARCH = (Status.line_search_stalled, Status.not_descent)
 

@@ -39,6 +39,7 @@ class Watch:
         self.works.add(current_work())
 
 
+@pytest.mark.slow
 def test_forty_steps_take_no_more_than_their_share() -> None:
     watched = {}
     for steps in (10, 40):

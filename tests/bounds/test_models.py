@@ -73,7 +73,7 @@ def test_the_hessian_turns_no_faster_than_the_bound(name: str, pairs: int) -> No
     """‖H(x)v − H(z)v‖ ≤ L2‖x − z‖ for v of length 1, x and z in the ball."""
     model = compiled(name)
     center, rng = model.x0(), np.random.default_rng(0)
-    for radius in (0.01, 1.0):
+    for radius in (1.0,) if pairs == FEW else (0.01, 1.0):
         found = model.bounds(center, radius)
         ball = Ball(center, radius)
         for _ in range(pairs // 2 if math.isfinite(found.L2) else 0):

@@ -1,4 +1,4 @@
-"""Objectives that are sums of powers of norms of affine arrays, and of the remainder."""
+"""Objectives that are sums of powers of norms of affine arrays and a remainder."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _exponent(node: Expr, squared: Expr) -> float | None:
 
 
 def _is_sum_of_squares(total: Expr, variables: Collection[Input]) -> bool:
-    """Whether a scalar is a sum of squares of affine numbers, each times a number >= 0."""
+    """Whether a scalar is a sum of squares of affine scalars with weights >= 0."""
     stack = [total]
     while stack:
         node = stack.pop()
@@ -117,7 +117,7 @@ def _is_sum_of_squares(total: Expr, variables: Collection[Input]) -> bool:
 
 
 def _is_of_squares(node: Einsum, variables: Collection[Input]) -> bool:
-    """Whether a contraction adds up squares of the elements of one affine array."""
+    """Whether a contraction is the sum of squares of the elements of one affine array."""
     if len(node.operands) == 1:
         (only,) = node.operands
         square = isinstance(only, Map) and only.function is table.square

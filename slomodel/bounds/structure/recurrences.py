@@ -1,6 +1,6 @@
-"""Recurrences of few steps written out, so that every rule sees their elementary operations.
+"""Short recurrences written out step by step, so that every rule sees elementary operations.
 
-The steps of a long one would be too many nodes for any rule; an objective that contains it has no
+A long recurrence would become too many nodes for any rule: an objective that contains one has no
 bound, and the reason names it.
 """
 
@@ -24,9 +24,9 @@ from slomodel.ir.walk import postorder, substitute
 from slomodel.reference import evaluate
 
 MOST_NODES = 2_000
-"""The largest number of nodes that the steps of one recurrence may become."""
+"""The largest number of nodes into which one recurrence is written out."""
 _MOST_ROWS = 2_000
-"""The largest number of terms of running log-sum-exps that become one over all pairs."""
+"""The largest number of steps of a running sum or log-sum-exp that is written by rows."""
 
 
 @once_per_setting
@@ -55,7 +55,7 @@ def written_out(setting: Setting) -> Setting:
 
 
 def _with_given_tables(setting: Setting) -> Setting:
-    """The setting with the tables of indices at each step, parts of those at all steps, as data."""
+    """The setting with computed index tables, such as slices for single steps, as data."""
     read = (table for node in postorder(setting.objective) for table in tables_of(node))
     computed = [table for table in dict.fromkeys(read) if not isinstance(table, Input)]
     if not computed:
@@ -81,7 +81,7 @@ def _is_running_sum(node: Expr) -> bool:
 
 
 def _running_sum(node: Expr) -> Expr:
-    """Running sums along an axis as the product with a triangle of ones: a linear map as it is."""
+    """Running sums along an axis as a product with a triangular matrix of ones, a linear map."""
     assert isinstance(node, Scan)
     length = node.shape[node.axis]
     shape = (length, length)
@@ -96,7 +96,7 @@ def _running_sum(node: Expr) -> Expr:
 
 
 def _terms_of_running(node: Expr) -> Expr | None:
-    """The terms (T, …) of a node that is the log-sum-exp of the terms up to each step, if it is."""
+    """The terms (T, …) if a node is the log-sum-exp of the terms up to each step, else None."""
     if not isinstance(node, Recur) or len(node.loop.updates) != 1 or node.loop.backwards:
         return None
     (update,) = node.loop.updates
@@ -114,7 +114,7 @@ def _terms_of_running(node: Expr) -> Expr | None:
 
 
 def _running_logsumexp(terms: Expr) -> Expr:
-    """The log-sum-exp of the terms up to each step as one over rows, filled up with -inf."""
+    """The log-sum-exp of the terms up to each step as one over rows that are padded with -inf."""
     length, *rest = terms.shape
     shape = (length, length, *rest)
     rows, columns = (build.broadcast(build.iota(length), (k,), shape) for k in range(2))
@@ -124,7 +124,7 @@ def _running_logsumexp(terms: Expr) -> Expr:
 
 
 def too_long(setting: Setting) -> str:
-    """Why a recurrence that is left in the objective rules out bounds; empty if there is none."""
+    """Why a recurrence that remains in the objective rules out bounds; empty if none remains."""
     for node in postorder(setting.objective):
         if isinstance(node, Recur):
             span = setting.spans.get(node)
@@ -188,7 +188,7 @@ def _element(array: Expr, t: int) -> Expr:
 
 
 def _stacked(places: Sequence[Expr | None], shape: Shape) -> Expr:
-    """The elements along a new first axis: halves are joined, so that the graph is shallow."""
+    """The elements along a new first axis, joined by halves so that the graph is shallow."""
     parts: list[tuple[int, Expr]] = []
     for t, value in enumerate(places):
         if value is not None:
@@ -202,7 +202,7 @@ def _stacked(places: Sequence[Expr | None], shape: Shape) -> Expr:
 
 
 def _joined(parts: Sequence[tuple[int, Expr]]) -> tuple[int, Expr]:
-    """Neighbouring runs of elements, each with its first place, as one run."""
+    """Adjacent runs of elements, each with its first position, as one run."""
     if len(parts) == 1:
         return parts[0]
     (begin, first), (later, second) = parts
@@ -211,7 +211,7 @@ def _joined(parts: Sequence[tuple[int, Expr]]) -> tuple[int, Expr]:
 
 
 def _placed(run: Expr, at: int, shape: Shape) -> Expr:
-    """A run of elements from place `at` on, inside zeros."""
+    """A run of elements from position `at` on, padded with zeros to the whole shape."""
     index = [
         Affine(literal(at) if k == 0 else Dim(), tuple(int(j == k) for j in range(run.rank)))
         for k in range(run.rank)

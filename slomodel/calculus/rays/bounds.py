@@ -1,4 +1,4 @@
-"""What is proved about the objective along one ray."""
+"""Proved bounds on the objective along one ray."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ UNKNOWN = (
 class RayBounds:
     """Bounds on φ(t) = f(x + t v) for 0 <= t <= T, proved in floating point.
 
-    - `value`, `slope`, `curvature`: φ, φ' and φ'' at 0 as computed, each within its `..._error`.
-    - `lower`, `upper`: the ends of φ'' over [0, T].
-    - `third_lower`, `third_upper`: the ends of φ''' over [0, T].
-    - `reason`: why an end is infinite; empty if none is.
+    - `value`, `slope`, `curvature`: φ, φ' and φ'' at 0 as computed, with errors of at most the
+      corresponding `..._error`.
+    - `lower`, `upper`: bounds on φ'' over [0, T].
+    - `third_lower`, `third_upper`: bounds on φ''' over [0, T].
+    - `reason`: why a bound is infinite; empty if none is.
     """
 
     T: float
@@ -36,7 +37,7 @@ class RayBounds:
 
     @classmethod
     def of(cls, T: float, numbers: Sequence[float]) -> RayBounds:  # noqa: N803
-        """The bounds of `RayGraph.numbers`, as they were computed."""
+        """The bounds from the computed values of `RayGraph.numbers`."""
         f, f_error, slope, s_error, curvature, c_error, *ends = map(float, numbers)
         known = [_number(one, side) for one, side in zip(ends, _SIDES, strict=True)]
         errors = [_number(one, math.inf) for one in (f_error, s_error, c_error)]

@@ -1,9 +1,9 @@
 """Sums of products of enclosed numbers, with the errors of summation.
 
-A sum of k products of m factors, in any order, has an error of at most γ_(k+m) Σ|products|, which
-is bounded by 2(k + m)u Σ|products| (Higham, Accuracy and Stability, section 3.1). For two factors
-with every summed label in both, Σ|a||b| <= ‖a‖‖b‖ over the summed labels costs a row of norms in
-place of a product.
+A sum of k products of m factors, in any order, has an error of at most γ_(k+m) Σ|products| (Higham,
+Accuracy and Stability, section 3.1); 8(k + m + 4)u Σ|products| bounds it with its own rounding. For
+two factors with every summed label in both, Σ|a||b| <= ‖a‖‖b‖ over the summed labels costs norms
+instead of another product.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from slomodel.ir.expr import Const, Einsum, Expr, Triangle
 
 
 def is_view(node: Einsum) -> bool:
-    """Whether the node only places, repeats or permutes the elements of one operand."""
+    """Whether the node only moves, repeats or permutes the elements of one operand."""
     summed = set(range(len(node.dims))) - set(node.output)
     return len(node.operands) == 1 and not summed
 
@@ -34,7 +34,7 @@ def _applied(node: Einsum, factors: Sequence[Expr]) -> Expr:
 
 
 def _rounding(node: Einsum) -> Expr:
-    """4(k + m)u for sums of k products of m factors: also for an error itself rounded."""
+    """8(k + m + 4)u for sums of k products of m factors, which leaves room for its own rounding."""
     count: Expr = Const(1.0)
     for label, dim in enumerate(node.dims):
         if label not in node.output:
@@ -43,13 +43,13 @@ def _rounding(node: Einsum) -> Expr:
 
 
 def _nonnegative(node: Einsum, factors: Sequence[Expr], rounding: Expr) -> Expr:
-    """An upper bound on the sum of products of computed numbers >= 0, without underflow."""
+    """Upper bound on a sum of products of computed numbers >= 0, up to underflow."""
     found = _applied(node, factors)
     return add(found, mul(rounding, found))
 
 
 def _norm_product(node: Einsum, factors: Sequence[Expr], rounding: Expr) -> Expr | None:
-    """An upper bound on Σ|a||b| by Cauchy and Schwarz, for numbers >= 0; None if not apt."""
+    """Upper bound on Σ|a||b| by Cauchy–Schwarz, for numbers >= 0; None if it does not apply."""
     left, right = node.inputs
     summed = set(range(len(node.dims))) - set(node.output)
     repeated = any(len(set(own)) < len(own) for own in node.inputs)
@@ -69,7 +69,7 @@ def _norm_product(node: Einsum, factors: Sequence[Expr], rounding: Expr) -> Expr
 
 
 def _sizes(node: Einsum, factors: Sequence[Expr], rounding: Expr) -> Expr:
-    """An upper bound on a contraction of numbers >= 0: norms where that saves a product."""
+    """Upper bound on a contraction of numbers >= 0, by norms where that saves a product."""
     if len(factors) == 2 and not is_elementwise(node):
         found = _norm_product(node, factors, rounding)
         if found is not None:
@@ -78,7 +78,7 @@ def _sizes(node: Einsum, factors: Sequence[Expr], rounding: Expr) -> Expr:
 
 
 def contract_near(node: Einsum, factors: Sequence[Near]) -> Near:
-    """The contraction of narrow numbers."""
+    """The contraction of numbers with small radii, which are propagated factor by factor."""
     mid = _applied(node, [factor.mid for factor in factors])
     if is_view(node) or not factors:
         radius = factors[0].rad if factors else None
@@ -94,7 +94,7 @@ def contract_near(node: Einsum, factors: Sequence[Near]) -> Near:
 
 
 def contract_wide(node: Einsum, factors: Sequence[Near]) -> Near:
-    """The contraction of wide numbers, their radii added in full."""
+    """The contraction of numbers with radii of any magnitude, such as ranges over the ray."""
     if is_view(node) or not factors or all(factor.rad is None for factor in factors):
         return contract_near(node, factors)
     rounding = _rounding(node)
@@ -113,7 +113,7 @@ def contract_wide(node: Einsum, factors: Sequence[Near]) -> Near:
 
 
 def scatter_error(operand: Expr, added: Expr) -> Expr:
-    """The error of sums, in any order, of some elements of `operand`; `added` sums their sizes."""
+    """Bound on the error of sums of elements of `operand`; `added` are the sums of magnitudes."""
     count: Expr = Const(4.0)
     for dim in operand.shape:
         count = mul(count, build.size_of(dim))
@@ -121,13 +121,13 @@ def scatter_error(operand: Expr, added: Expr) -> Expr:
 
 
 def triangle_near(node: Triangle, operand: Near) -> Near:
-    """The triangular factor of a matrix (m, k) within the errors of it and of the factorisation.
+    """The triangular factor of a matrix (m, k), with the errors of the matrix and of the QR.
 
-    The computed R is exactly that of A + E, in the sense RᵀR = (A + E)ᵀ(A + E), with columns
+    The computed R is the exact factor of A + E, RᵀR = (A + E)ᵀ(A + E), with columns
     ‖e_j‖ <= c m k u ‖a_j‖ (Higham, theorem 19.4), to which the errors of A are added. In the same
-    orthonormal basis the columns of A are those of R but for E, so that no element of R is off by
-    more than ‖e_j‖; the part of E outside the range of R counts with its square only, and is
-    covered by the factor 32 for c. Columns of R are as long as those of A + E.
+    orthonormal basis the columns of A differ from those of R by E, so that no element of R is off
+    by more than ‖e_j‖; the part of E outside the range of R enters squared only, and is covered
+    by the factor 32 for c. Columns of R are as long as those of A + E.
     """
     rows, columns = (build.size_of(dim) for dim in node.operands[0].shape)
     count = mul(mul(32.0 * UNIT, add(rows, 8.0)), add(columns, 8.0))

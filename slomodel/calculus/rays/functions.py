@@ -1,7 +1,8 @@
 """Ranges of scalar functions and of their derivatives, as graphs in the ends of their operands.
 
-What a function contributes is read from its record: where it and its derivatives are monotone, its
-stable form or definition, its domain, kinks and errors. `bounds.ranges` evaluates the same rules.
+All properties of a function are read from its record: where it and its derivatives are monotone,
+its stable form or definition, its domain, kinks and errors. `bounds.ranges` evaluates the same
+rules in numbers.
 """
 
 from __future__ import annotations
@@ -72,16 +73,16 @@ from slomodel.ir.walk import postorder
 
 Value = Near | Range | Truth
 _ROUNDING_OF_POWERS = 48.0
-"""Steps of error of a power; short products have at most 36 roundings."""
+"""Error of a power in ulps; its short products have at most 36 roundings."""
 _MOST_SCALE = 64.0
-"""The largest terms of a value, relative to 1, the value and the operands."""
+"""Upper bound on the terms of a value, relative to the largest of 1, the value and the operands."""
 _FAR = 1e6
-"""Beyond it critical points of periodic functions are not resolved, and their image is used."""
+"""Arguments beyond this do not resolve critical points of periodic functions: the image is used."""
 _MOST_EXPONENT = 2.0**53
 
 
 def steps_of(function: ScalarFunction) -> float:
-    """Steps of doubles that contain the error of a value on every target, and one for a sum."""
+    """Upper bound, in ulps, on the error of a value on every target, plus one for a sum."""
     return 2.0 * max(WORST_ULPS, *function.ulps.values(), WORST_ULPS) + 2.0
 
 
@@ -215,7 +216,7 @@ def extended(graph: Expr, operands: Mapping[Input, Value]) -> dict[Expr, Value]:
 
 
 def applied(function: ScalarFunction, operands: Sequence[Value]) -> Value:
-    """A function of numbers: by midpoints and radii if all are so given, else by ends."""
+    """A function of numbers: by midpoints and radii if all are given that way, else by ends."""
     if not all(isinstance(o, Near) for o in operands):
         return value_range(function, *operands)
     near = [as_near(o) for o in operands]
@@ -231,7 +232,7 @@ def applied(function: ScalarFunction, operands: Sequence[Value]) -> Value:
 
 
 def _error_scale(stated: Monotonicity, value: Expr, at: Sequence[Expr]) -> Expr:
-    """At least the magnitude in whose last place errors are counted.
+    """Upper bound on the magnitude in whose ulps errors are counted.
 
     That of the terms, where the record states it, is taken to be at most `_MOST_SCALE` times the
     largest of 1, the value and the operands; tests/calculus/test_rays.py checks that.
@@ -245,13 +246,13 @@ def _error_scale(stated: Monotonicity, value: Expr, at: Sequence[Expr]) -> Expr:
 def _computed(
     function: ScalarFunction, stated: Monotonicity, value: Expr, at: Sequence[Expr]
 ) -> Near:
-    """The exact values of a function where `value` was computed."""
+    """Enclosure of the exact values of a function where `value` was computed."""
     scale = _error_scale(stated, value, at)
     return Near(value, enlarged([mul(2.0 * UNIT * steps_of(function), scale)]))
 
 
 def _monotone(function: ScalarFunction, stated: Monotonicity, operands: Sequence[Range]) -> Range:
-    """From the values at the ends and at critical points, in the domain."""
+    """The range from the values at the ends and at critical points in the domain."""
     if function.arity == 1:
         found = _over_critical_points(
             lambda x: _value_at(function, stated, [x]), stated, 0, operands[0]
@@ -291,7 +292,7 @@ def _may_hold(condition: Callable[..., Expr], operands: Sequence[Value]) -> Trut
 def _over_corners(
     function: ScalarFunction, stated: Monotonicity, operands: Sequence[Range]
 ) -> Range:
-    """From the values on the grid of ends and of critical values inside, for each operand."""
+    """The range from the values on the grid of each operand's ends and critical points inside."""
     choices: list[list[tuple[Expr, Expr]]] = []
     for a, critical in zip(operands, stated.by_operand, strict=True):
         always = Const(True)
@@ -310,7 +311,7 @@ def _over_corners(
 
 
 def _joined(a: Range, b: Range, which: Expr) -> Range:
-    """`a`, and `b` where `which` holds."""
+    """`a`, joined with `b` where `which` holds."""
     if which is Const(True):
         return a.hull(b)
     return Range(where(which, minimum(a.lo, b.lo), a.lo), where(which, maximum(a.hi, b.hi), a.hi))
@@ -321,7 +322,7 @@ def _over_critical_points(
 ) -> Range:
     """Range of the k-th derivative from its values at points.
 
-    A critical point is known to 1e-15, which changes the value there by less than a step.
+    A critical point is known to 1e-15, which changes the value there by less than an ulp.
     """
     found = values(a.lo)
     if a.is_point and not stated.poles:
@@ -350,12 +351,12 @@ def _stepped(a: Range) -> Range:
 
 
 def _recurs(at: float, period: float, a: Range) -> Expr:
-    """Whether at + m period may lie in the range for some whole m.
+    """Whether at + m period may lie in the range for some integer m.
 
     d(x) = (period/π) atan(tan(π(x - at)/period)) is the signed distance of x from the nearest such
     point. One lies in [lo, hi] if and only if d(lo) <= 0 <= d(lo) + w or d(lo) + w >= period, for
     w = hi - lo. In doubles the argument is off by less than 1e-15 (1 + |x|), by which the
-    comparisons are widened a thousandfold; far away all points may.
+    comparisons are widened a thousandfold; for large |x| the answer is always yes.
     """
     turned = mul(math.pi / period, sub(a.lo, at))
     distance = mul(period / math.pi, atan(tan(turned)))
@@ -363,7 +364,7 @@ def _recurs(at: float, period: float, a: Range) -> Expr:
     reach = add(distance, sub(a.hi, a.lo))
     near = land(le(distance, margin), ge(reach, neg(margin)))
     next_one = ge(reach, sub(period, margin))
-    # At the middle between two points atan(tan) may have either sign.
+    # Halfway between two points atan(tan) may have either sign.
     middle = ge(abs(distance), sub(0.5 * period, margin))
     around = land(middle, ge(sub(a.hi, a.lo), sub(0.5 * period, mul(2.0, margin))))
     close = lt(a.magnitude, _FAR)
@@ -372,7 +373,7 @@ def _recurs(at: float, period: float, a: Range) -> Expr:
 
 @dataclass(frozen=True, slots=True)
 class PartialFunction:
-    """A function of one of its operands, `moving`; of the others, known numbers are inserted."""
+    """A function of its operand number `moving`, with known numbers in place of the others."""
 
     function: ScalarFunction
     moving: int
@@ -400,9 +401,9 @@ def derivative_at(one: PartialFunction, k: int, operands: Sequence[Near]) -> Nea
 
 
 def derivative_range(one: PartialFunction, k: int, operands: Sequence[Range]) -> Range | None:
-    """The range of the k-th derivative over the operands, of which one moves; None for 0.
+    """The range of the k-th derivative over the operands, of which one varies; None for 0.
 
-    Nothing is known where the (k - 1)-th derivative may not be continuous.
+    It is unbounded where the (k - 1)-th derivative may be discontinuous.
     """
     found = _derivative_range(one, k, operands)
     if not k or not one.function.kinks:
@@ -443,10 +444,10 @@ def _smooth(function: ScalarFunction, order: int, operands: Sequence[Range]) -> 
 
 @cache
 def largest_derivative(function: ScalarFunction, k: int) -> float | None:
-    """A bound on the k-th derivative of a function of one number everywhere; None if not known.
+    """Upper bound on |k-th derivative| of a function of one number everywhere; None if unknown.
 
     From the images of the functions in its graph, or from its stated critical points: beyond the
-    outermost ones it is monotone, and taken to have a limit if it falls from 1e3 to 1e6.
+    outermost ones it is monotone, and assumed to converge if its magnitude falls from 1e3 to 1e6.
     """
     if function.arity != 1 or function.kinks or any(map(math.isfinite, sum(function.domain, ()))):
         return None
@@ -469,7 +470,7 @@ def largest_derivative(function: ScalarFunction, k: int) -> float | None:
 
 
 def _size_by_images(graph: Expr) -> float | None:
-    """A bound on a product of numbers and of functions with a bounded image."""
+    """Upper bound on the magnitude of a product of constants and functions with bounded images."""
     if isinstance(graph, Const):
         return math.fabs(graph.value)
     if not isinstance(graph, Map):

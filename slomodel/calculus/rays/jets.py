@@ -1,10 +1,10 @@
 """Derivatives of every node along a ray x + t v: at t = 0, and over 0 <= t <= end.
 
 A jet holds enclosures of u, u', u'' at t = 0 and of u, u', u'', u''' over the ray; None stands for
-a derivative that is 0 everywhere, and so for all above it. The third derivative of a node is found
-from the derivatives of its operands, by the chain or Leibniz rule; lower ones by centred forms: the
-k-th derivative is its value at 0 plus t times a value of the next one. Where the third derivative
-may be unknown, at kinks, each order is found by its own rule; and so for scalars, where both count.
+a derivative that is 0 everywhere, and so for all above it. The third derivative of a node comes
+from those of its operands, by the chain or Leibniz rule; lower ones from centred forms: the k-th
+derivative is its value at 0 plus t times a value of the next one. Where the third derivative may be
+unknown, at kinks, each order has its own rule. Scalars use both, and intersect them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from slomodel.functions import abs, add, maximum, minimum, mul, sub
 from slomodel.ir.expr import Const, Einsum, Expr
 
 ORDERS = 4
-"""Derivatives of orders 0 to 3 are bounded over the ray, those below the last at its start."""
+"""Derivatives of orders 0 to 3 are enclosed over the ray, those of orders 0 to 2 at its start."""
 _HIGHEST = ORDERS - 1
 
 Orders = Sequence[Near | None]
@@ -31,8 +31,8 @@ Terms = list[tuple[float, list[Near]]]
 class Jet:
     """Derivatives of orders 0 to 2 at t = 0, and those of orders 0 to 3 over the ray.
 
-    `ends` are known to bound the values over the ray, if any are known besides `over`. `rough`: the
-    third derivative may be unknown.
+    `ends`, if given, bound the values over the ray independently of `over`. `rough`: the third
+    derivative may be unknown.
     """
 
     at: Orders
@@ -42,7 +42,7 @@ class Jet:
 
     @property
     def moves(self) -> bool:
-        """Whether the node may change along the ray."""
+        """Whether the node may depend on t."""
         return self.over[1] is not None
 
     @property
@@ -76,7 +76,7 @@ def centred(at: Near | None, following: Near, end: Expr) -> Near:
         low = mul(half, minimum(sub(following.mid, following.rad), 0.0))
         high = mul(half, maximum(add(following.mid, following.rad), 0.0))
         mid, reach = add(low, high), sub(high, low)
-    # The roundings are those of numbers of at most half the reach on either side.
+    # Midpoint and radius are rounded numbers of at most half the reach.
     lost = mul(16.0 * UNIT, add(abs(mid), reach))
     if at is None:
         return Near(mid, enlarged([reach, lost]))
@@ -96,7 +96,7 @@ def completed(
 ) -> Jet:
     """The jet whose derivatives above the `highest` are 0, and whose k-th is direct(k).
 
-    Below the third, the highest is constant, its value at 0.
+    If `highest` is below 3, that derivative is constant, and equal to its value at 0.
     """
     top = min(highest, _HIGHEST)
     over: list[Near | None] = [None] * ORDERS
@@ -177,7 +177,7 @@ def contraction_jet(node: Einsum, jets: Sequence[Jet], end: Expr) -> Jet:
 
 
 def mapped(jet: Jet, near: Callable[[Near], Near], wide: Callable[[Near], Near]) -> Jet:
-    """The jet of a linear function, given for narrow and for wide numbers."""
+    """The jet of a linear function, given for small radii (at 0) and for ranges over the ray."""
     return Jet(
         [None if one is None else near(one) for one in jet.at],
         [None if one is None else wide(one) for one in jet.over],
@@ -186,7 +186,7 @@ def mapped(jet: Jet, near: Callable[[Near], Near], wide: Callable[[Near], Near])
 
 
 def viewed(jet: Jet, view: Callable[[Expr], Expr]) -> Jet:
-    """The jet with its elements in other places."""
+    """The jet of a view, which moves or repeats elements."""
 
     def near(one: Near) -> Near:
         return Near(view(one.mid), None if one.rad is None else view(one.rad))
@@ -222,7 +222,7 @@ def quotient_jet(a: Jet, b: Jet, end: Expr) -> Jet:
 
 
 def _quotients(a: Orders, b: Orders, inverse: Near, first: Near | None) -> list[Near | None]:
-    """The derivatives of a/b, given 1/b and the value if that is known."""
+    """The derivatives of a/b, given 1/b and, if it is known, the value a/b."""
     found: list[Near | None] = []
     for k in range(len(a)):
         if k == 0 and first is not None:

@@ -1,16 +1,16 @@
-"""Graphs that enclose real numbers: midpoint and radius, or lower and upper end.
+"""Graphs that enclose real numbers, by midpoint and radius or by lower and upper end.
 
 Every constructor adds nodes that round outward, so that the graph, evaluated in IEEE doubles to
 nearest by any target, is a proof. With u = 2^-53, η = 1e-290 and for each operation of +, -, *, /,
 fl(a ∘ b) = (a ∘ b)(1 + d) + e, |d| <= u, |e| <= 2^-1022 (flushed underflow included):
 
-- an end l computed by one operation becomes l - (4u|l| + η): that of the exact result is above it;
+- a lower end l computed by one operation becomes l - (4u|l| + η), which is below the exact one;
 - a radius is a sum of products of nonnegative numbers with at most 16 roundings on any path, times
   1 + 32u, plus η: the exact sum is below it.
 
 An overflow gives NaN: inf - (4u inf + η) is inf - inf. Infinite ends on their own side are valid
 ("no bound known"), and a NaN end means the same, so that a comparison with NaN must never be read
-as knowledge. Additions in a contraction may have any order.
+as proof. Additions in a contraction may have any order.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def total(terms: Sequence[Expr]) -> Expr:
 
 
 def slack(value: Expr, steps: float = 2.0) -> Expr:
-    """`steps` steps of doubles at a value, and an amount above any underflow."""
+    """`steps` ulps of a value, plus an amount above any underflow."""
     return add(mul(2.0 * steps * UNIT, abs(value)), TINY)
 
 
@@ -85,13 +85,13 @@ class Near:
         return Range(sub(self.mid, reach), add(self.mid, reach))
 
     def rounded(self, *errors: Expr | None, steps: float = 1.0) -> Near:
-        """This midpoint, computed with that many steps of rounding, with errors of its own."""
+        """The number with the rounding error of its midpoint, in ulps, and further errors added."""
         known = [error for error in errors if error is not None]
         return Near(self.mid, enlarged([*known, slack(self.mid, steps)]))
 
     @property
     def size(self) -> Expr:
-        """The absolute value of the midpoint and the radius together, as computed."""
+        """|mid| + rad as computed, not rounded up."""
         return abs(self.mid) if self.rad is None else add(abs(self.mid), self.rad)
 
     def __add__(self, other: Near) -> Near:
@@ -200,7 +200,7 @@ class Range:
 
     @property
     def reciprocal(self) -> Range:
-        """1/x, of which nothing is known where 0 may be among the x."""
+        """1/x, unbounded where 0 may be among the x."""
         apart = lor(gt(self.lo, 0.0), lt(self.hi, 0.0))
         found = outward(div(1.0, self.hi), div(1.0, self.lo))
         return found.where(apart)
@@ -226,13 +226,13 @@ class Range:
         return Range(where(known, self.lo, -math.inf), where(known, self.hi, math.inf))
 
     def within(self, lo: float, hi: float) -> Range:
-        """The part between two numbers that are known to bound all of it."""
+        """The part between two numbers that are known to bound the exact values."""
         low = self.lo if lo == -math.inf else maximum(self.lo, lo)
         high = self.hi if hi == math.inf else minimum(self.hi, hi)
         return Range(low, high)
 
     def meet(self, other: Range) -> Range:
-        """The numbers in both, where nothing may be known of `other`."""
+        """The intersection, in which an unknown end of `other` has no effect."""
         return Range(
             where(gt(other.lo, self.lo), other.lo, self.lo),
             where(lt(other.hi, self.hi), other.hi, self.hi),
@@ -244,7 +244,7 @@ class Range:
 
 
 def outward(lo: Expr, hi: Expr, steps: float = 2.0) -> Range:
-    """The range between two computed numbers with errors of less than `steps` - 1 steps."""
+    """The range between two computed numbers with errors of less than `steps` - 1 ulps."""
     return Range(sub(lo, slack(lo, steps)), add(hi, slack(hi, steps)))
 
 
@@ -272,7 +272,7 @@ class Truth:
 
 
 def known(condition: Expr) -> Truth:
-    """Truth values without doubt."""
+    """Truth values that are certain."""
     return Truth(condition, condition)
 
 

@@ -1,4 +1,4 @@
-"""From an objective to the graph of its derivatives along a ray, bounded over the ray."""
+"""From an objective to the graph that bounds its derivatives along a ray."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class _JetPass:
     truths: dict[Expr, Truth] = field(default_factory=dict)
 
     def root(self, graph: Expr) -> Jet:
-        """The jet of the last node of a graph."""
+        """The jet of the root of a graph."""
         order = differentiated(graph)
         for node in order:
             if node in self.jets:
@@ -157,7 +157,7 @@ class _JetPass:
         return viewed(self.jets[node.operands[k]], partial(_laid, node, k))
 
     def jet(self, node: Expr) -> Jet:
-        """The jet of a node of numbers."""
+        """The jet of a node that is not a truth value."""
         if isinstance(node, Input) and node in self.directions:
             v = self.directions[node]
             return completed([Near(node), Near(v), None], lambda k: None, 1, self.end)
@@ -187,7 +187,7 @@ class _JetPass:
     def _map(self, node: Map) -> Jet:
         function = node.function
         if function is still:
-            # The objective does not depend on its value, so it may be constant along the ray.
+            # The objective does not depend on this node's value, which may be taken as constant.
             return still_jet(Near(node.operands[0]))
         jets = [
             still_jet(Near(_ZERO)) if o.dtype == "bool" else self._laid_jet(node, k)
@@ -204,7 +204,7 @@ class _JetPass:
         return self.applied(function, jets)
 
     def applied(self, function: ScalarFunction, jets: Sequence[Jet]) -> Jet:
-        """The jet of a function of jets, at least one of which moves."""
+        """The jet of a function of jets, at least one of which depends on t."""
         if function is neg:
             return replace(mapped(jets[0], lambda n: -n, lambda n: -n), ends=-jets[0].values)
         if function in (add, sub):
@@ -229,7 +229,7 @@ class _JetPass:
         return _JetPass(self.end, {}, dict(zip(inputs, jets, strict=True))).root(form)
 
     def _composition(self, function: ScalarFunction, jets: Sequence[Jet], k: int) -> Jet:
-        """The jet of a function of which operand k alone moves."""
+        """The jet of a function of which operand k alone depends on t."""
         u = jets[k]
         start = known(u.at[0])
         others = [known(jet.at[0]) for jet in jets]
@@ -269,10 +269,10 @@ class _JetPass:
         return as_range(value_range(function, *(jet.values for jet in jets)))
 
     def _derivatives(self, one: PartialFunction, jets: Sequence[Jet]) -> list[Near | None]:
-        """The derivatives of orders 1 to 3 of a function over the ray, after an unused place.
+        """The derivatives of orders 1 to 3 of a function over the ray; entry 0 is unused.
 
-        About the middle of the operand's range, by the next derivative, where the fourth is known
-        to be bounded everywhere; else from the ends of the range.
+        Each is expanded at the midpoint of the operand's range, by the mean value theorem, if the
+        fourth is known to be bounded everywhere; else it is taken from the ends of the range.
         """
         if not _has_mean_values(one.function):
             operands = [jet.values for jet in jets]
@@ -294,14 +294,14 @@ def _has_mean_values(function: ScalarFunction) -> bool:
 
 
 def widened(value: Near | None, reach: Expr, following: Near) -> Near:
-    """A function within `reach` of where its value is known, by its derivative there."""
+    """The values of a function within `reach` of a point, from its value and its derivative."""
     middle = value or Near(_ZERO)
     kept = [] if middle.rad is None else [middle.rad]
     return Near(middle.mid, enlarged([*kept, mul(following.size, reach)]))
 
 
 def choice_jet(condition: Truth, a: Jet, b: Jet) -> Jet:
-    """The jet of the branch that is taken all along the ray; only values where that may change."""
+    """The jet of the branch taken along the whole ray; values alone where the branch may change."""
     sure = None if condition.is_known else lor(condition.certain, lnot(condition.possible))
     at = [_either(condition, sure, p, q) for p, q in zip(a.at, b.at, strict=True)]
     ends = choose(condition, a.values, b.values)
@@ -311,7 +311,7 @@ def choice_jet(condition: Truth, a: Jet, b: Jet) -> Jet:
 
 
 def _either(condition: Truth, sure: Expr | None, p: Near | None, q: Near | None) -> Near | None:
-    """One of two numbers; anything where it is not `sure` which."""
+    """One of two numbers; unbounded where it is not `sure` which."""
     if p is None and q is None and sure is None:
         return None
     p, q = p or Near(_ZERO), q or Near(_ZERO)
@@ -324,7 +324,7 @@ def _either(condition: Truth, sure: Expr | None, p: Near | None, q: Near | None)
 
 
 def placed(node: Expr, operand: Expr) -> Expr:
-    """Other elements in the places that a node of one operand has for its own."""
+    """A view of another array that moves its elements as `node` moves those of its operand."""
     if isinstance(node, Einsum):
         return build.einsum([operand], node.inputs, node.output, node.dims)
     if isinstance(node, Reshape):
@@ -349,7 +349,7 @@ def _view_of_truth(own: Truth, view: Callable[[Expr], Expr]) -> Truth:
 
 
 def _whole(jet: Jet, shape: Shape) -> Jet:
-    """The jet with scalars among its numbers repeated to the shape of the node."""
+    """The jet with its scalars broadcast to the shape of the node."""
     return viewed(
         jet, lambda one: build.broadcast(one, (), shape) if shape and not one.rank else one
     )

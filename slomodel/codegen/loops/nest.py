@@ -292,7 +292,7 @@ class Collection:
 
 @dataclass(frozen=True, slots=True)
 class Moving:
-    """The place, at each step, `stride * step` elements past a first one."""
+    """A position that is, at each step, `stride * step` elements past the first one."""
 
     first: Element | Scalar
     stride: int
@@ -300,9 +300,9 @@ class Moving:
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """The contents that a state begins with: `source` over the first `count` places, then zeros.
+    """The initial contents of a state: `source` at the first `count` positions, then zeros.
 
-    The zeros are written only if it is `cleared`: else every other place is assigned.
+    The zeros are written only if `cleared`; otherwise every later position is assigned.
     """
 
     array: Expr
@@ -313,18 +313,18 @@ class Begin:
 
 
 StatePlace = tuple[int, int, int]
-"""The number of a state, an element of it, and how far its place is from the current step."""
+"""The number of a state, an element of it, and the offset of its position from the step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A part of one step, done from step `start` on.
+    """A part of one step, executed from step `start` on.
 
-    `reads` says where its inputs lie, and `targets` where the results go: `Output(k)` in its blocks
-    is target k. `once` are blocks before all steps; arrays of its own lie in `memory`. At the end,
-    `values[k]`, over `shapes[k]`, is added to target k or, if k is not in `adds`, stored there;
-    None for a value that was computed there. `read_places` and `written_places` are
-    those of the inputs and targets that are single elements of states.
+    `reads` are the positions of its inputs, and `targets` those of the results: `Output(k)` in its
+    blocks is target k. `once` are blocks that run before all steps; its temporary arrays lie in
+    `memory`. At the end `values[k]`, of shape `shapes[k]`, is added to target k if k is in `adds`,
+    and otherwise stored there; None for a value that was computed in place. `read_places` and
+    `written_places` are the positions of inputs and targets that are single elements of states.
     """
 
     start: int
@@ -342,7 +342,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class TimeLoop:
-    """Passages done at the steps `first`, …, `length` - 1, in this order or backwards."""
+    """Passages executed at the steps `first`, …, `length` - 1, in this order or backwards."""
 
     length: int
     backwards: bool

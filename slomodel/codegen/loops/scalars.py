@@ -1,4 +1,4 @@
-"""Small graphs by element: every array as its numbers, so that one step needs no loops at all."""
+"""Small graphs written by element: each array as scalars, so that a step needs no inner loops."""
 
 from __future__ import annotations
 

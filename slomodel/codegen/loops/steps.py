@@ -1,4 +1,4 @@
-"""Loops over time in loop form: what each group of updates reads, computes and stores at a step."""
+"""Loops over time in loop form: what each group of updates reads, computes and stores in a step."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def time_loop(node: Recur, fusion: Fusion, blocks: Blocks) -> TimeLoop:
 
 @dataclass(slots=True)
 class _Parts:
-    """What a group of updates reads and writes, in arrays or by element."""
+    """What a group of updates reads and writes, as arrays or by element."""
 
     node: Recur
     accesses: Accesses
@@ -79,7 +79,7 @@ class _Parts:
         return group.program
 
     def by_element(self, group: UpdateGroup) -> Program | None:
-        """A program of scalars, where it is small."""
+        """The program of the group in scalars; None if that is too large."""
         numbers = self.accesses.numbers
         found = by_element(group.program.roots, numbers)
         if found is None:

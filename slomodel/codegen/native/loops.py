@@ -34,7 +34,7 @@ from slomodel.codegen.native.plain import fill_line, fill_lines
 _SHORT = (2, 3, 5, 6, 7)
 """Lengths of rows that do not fill vector registers."""
 _ROWS = 64
-"""Rows that are worth blocks of their own."""
+"""Number of short rows from which on blocks across them are quicker."""
 _LONGEST = 300
 """Upper limit on the characters of an expression that is printed inside another one."""
 
@@ -156,7 +156,7 @@ class BlockedLoop:
     def _turns(self) -> bool:
         """Whether passes run across the short rows of an array rather than along them.
 
-        Vector forms of functions, and extremes of blocks, do not pay for a few elements.
+        Vector functions and extremes of blocks are not worth their overhead on a few elements.
         """
         if len(self.axes) != 2 or self.axes[1][0] not in _SHORT or self.axes[0][0] < _ROWS:
             return False

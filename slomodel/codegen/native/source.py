@@ -165,7 +165,7 @@ def joined(name: str, units: Sequence[Unit], layout: Layout, numbers: Mapping[st
 
 
 _UNROLLED = 16
-"""Loops of so many steps may be unrolled completely by a compiler."""
+"""Loops of up to this many steps may be unrolled completely by a compiler."""
 _HEADS = [
     "const real *const x = c[0], *const v = c[1];",
     "real *const g = c[2], *const w = c[3];",

@@ -1,4 +1,4 @@
-"""The C text of a loop over time: the blocks of one step inside one loop, without any calls."""
+"""C source of a loop over time: the blocks of one step in one loop, without function calls."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Lines = list[str]
 
 @final
 class StepNames:
-    """The names in one passage of a step: places of its inputs and targets move with the step.
+    """The names in one passage of a step; positions of its inputs and targets depend on the step.
 
     Its arrays lie in the workspace from `start` on. `held` are variables that hold inputs.
     """
@@ -67,7 +67,7 @@ class StepNames:
         return at("w", self._start + place.start)
 
     def address(self, one: Moving, step: str = "step") -> str:
-        """The address of a moving place at a step."""
+        """The address of a position at a step."""
         if isinstance(one.first, Scalar):
             return f"&(const real){{{self._outer.number(one.first.node)}}}"
         text = self._outer.base(one.first.array)
@@ -107,7 +107,7 @@ class StepNames:
 
 
 Printer = Callable[[Block, Names], Lines]
-"""The statements of a block for the names of its arrays."""
+"""(block, names of its arrays) -> the statements of the block."""
 
 
 def time_lines(
@@ -115,8 +115,8 @@ def time_lines(
 ) -> Lines:
     """The statements of a loop over time; its own arrays lie in the workspace from `start` on.
 
-    Between two of the steps from which passages are done, the same ones are done at every step:
-    each such segment is a loop without conditions.
+    Between two successive starts of passages every step executes the same passages: each such
+    segment is a loop without conditions.
     """
     lines = [line for one in loop.begins for line in _begin_lines(one, names)]
     starts = [start]
@@ -134,10 +134,10 @@ def time_lines(
 
 
 class _Segment:
-    """The steps low, …, high - 1 of a loop, at all of which the `active` passages are done.
+    """The steps low, …, high - 1 of a loop, each of which executes the `active` passages.
 
     An element of a state that is read one step after it was written, or at the same step by a
-    later passage, is held in a variable: the next step need not wait for the memory.
+    later passage, is held in a variable, so that the next step does not wait for memory.
     """
 
     def __init__(self, loop: TimeLoop, active: Sequence[int], low: int, high: int) -> None:

@@ -1,4 +1,4 @@
-"""Recurrences in Python: a loop over the steps, whose body are statements on arrays of one step."""
+"""Recurrences in Python: a loop over the steps with statements on the arrays of one step."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _KINDS = {"bool": "bool", "whole": "np.int64"}
 
 
 def recurrence_lines(step: Step, scope: GeneratedNames, rule: Callable[[Step], Rule]) -> list[str]:
-    """The states filled step by step; `rule` gives the function that prints a step of a body."""
+    """Lines that fill the states step by step; `rule` gives the printer of a step of a body."""
     node = step.node
     assert isinstance(node, Recur)
     loop, text = node.loop, scope.sizes.text
@@ -38,7 +38,7 @@ def recurrence_lines(step: Step, scope: GeneratedNames, rule: Callable[[Step], R
 
 
 def _begin(state: Recur, scope: GeneratedNames) -> list[str]:
-    """The first places of a state, and zeros at places that updates add to."""
+    """Lines that set the first positions of a state, and zeros at those that updates add to."""
     target, loop = scope.ref(state), state.loop
     number = loop.initial[state.state]
     covered = Dim() if number is None else state.operands[number].shape[0]

@@ -50,7 +50,7 @@ def file_reference(text: str, name: str, span: Span | None = None) -> FileRefere
 def load_reference(reference: FileReference, base_dir: Path | None, vector: str = "") -> Content:
     """Read the file of a declaration; `base_dir` is the model's folder, None for model text.
 
-    The vector of this name may be a column of a table whose other columns are not numbers.
+    The column named `vector` of a table may be read though other columns are not numeric.
     """
     if base_dir is None:
         message = f"a model given as text cannot read files, and this one has `{reference.path}`"

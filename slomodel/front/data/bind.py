@@ -131,7 +131,7 @@ def bind(
 
 
 _MOST_LISTED = 0.1
-"""The share of tuples up to which lists of them are quicker than masks, as measured on products."""
+"""Fraction of the tuples up to which listing them is quicker than a mask, measured on products."""
 
 
 def dense_conditions(problem: Problem, binding: Binding) -> frozenset[Place]:
@@ -146,7 +146,7 @@ def dense_conditions(problem: Problem, binding: Binding) -> frozenset[Place]:
 
 
 def counted(problem: Problem, binding: Binding) -> Binding:
-    """The binding of a problem over the same data that has further index sets."""
+    """The binding of a problem with the same data and further index sets."""
     sizes = {**binding.sizes, **_tuple_counts(problem, binding.arrays, binding.sizes)}
     return replace(
         binding,
@@ -307,7 +307,7 @@ def _whole_numbers(
 def _needed(
     problem: Problem, arrays: Mapping[str, Array], unsized: Collection[str]
 ) -> dict[str, int]:
-    """The least size of each unsized dim that the positions given along it require."""
+    """The least size of each unsized dim that the index data over it require."""
     found: dict[str, int] = {}
     for one in problem.data:
         name = None if one.domain is None else _single(one.domain)

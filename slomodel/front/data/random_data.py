@@ -88,7 +88,7 @@ def _drawn(
 
 
 def _inside(problem: Problem, sizes: Mapping[str, int]) -> list[Check]:
-    """The conditions that indices computed from data stay inside their axes."""
+    """The checks that indices computed from data stay inside their axes."""
     found: list[Check] = []
     for one in problem.lookups:
         dims = [dim for node in postorder(one.table) for dim in node.shape]

@@ -35,7 +35,7 @@ def array_literal(node: ArrayLiteral, request: ValueRequest) -> Steps:
 
 
 def _placed(value: Value, position: Dim, size: Dim) -> Value:
-    """Zeros with a new first axis of a size, except for the value at one position."""
+    """The value at one position along a new first axis of a size, zeros elsewhere."""
     count = len(value.labels)
     shape = value.expr.shape
     rank = len(shape)

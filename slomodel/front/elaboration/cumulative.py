@@ -32,10 +32,10 @@ _EMPTY = {"sum": 0.0, "logsumexp": float("-inf")}
 
 @dataclass(frozen=True, slots=True)
 class _Ends:
-    """A range with one fixed end, and the other one: affine in outer indices, or a table.
+    """A range with a fixed end, and another that is affine in outer indices or read from a table.
 
-    The index of the sum takes `dim` values from `start` on; the moving end, less `start`, is a
-    place 0, …, dim in the running sums, which start at the fixed end.
+    The index of the sum takes `dim` values from `start` on; the variable end, less `start`, is a
+    position 0, …, dim in the running sums, which start at the fixed end.
     """
 
     start: Dim
@@ -50,7 +50,7 @@ class _Ends:
 
 
 def running(node: Comprehension, scope: Scope) -> Generator[ValueRequest, Value, Value | None]:
-    """The value of a sum by running sums; None where it is no such sum."""
+    """The value of a sum by running sums; None for a sum of another form."""
     if node.condition is not None or len(node.iterations) > 1:
         return None
     if node.function.text not in _CUMULATIVE:
@@ -120,7 +120,7 @@ def _affine(node: Expr, scope: Scope) -> AffineIndex | None:
 
 
 def _read(name: str, terms: Value, label: Label, ends: _Ends) -> Value:
-    """The running sums at the moving end."""
+    """The running sums at the variable end."""
     axis = terms.labels.index(label)
     shape = terms.expr.shape
     wide = (*shape[:axis], ends.dim + 1, *shape[axis + 1 :])
@@ -153,7 +153,7 @@ def _read(name: str, terms: Value, label: Label, ends: _Ends) -> Value:
 
 
 def _shifted(shape: Shape, axis: int, by: Dim | int) -> list[Affine]:
-    """The index of an array inside a wider one, from a place along an axis on."""
+    """The index of an array inside a wider one, from position `by` along an axis on."""
     offset = literal(by) if isinstance(by, int) else by
     rank = len(shape)
     return [

@@ -179,7 +179,7 @@ def _error(faults: list[StatementError]) -> SlomodelError:
 
 
 def _only_bounds(declared: list[DeclaredSet], elsewhere: list[Input]) -> set[Input]:
-    """The data that are ends of boxes, and nothing else."""
+    """The data that are used as ends of boxes and nowhere else."""
     boxes = [one for one in declared if one.kind in ("box", "open_box")]
     ends = inputs(*(number for one in boxes for number in one.numbers))
     others = inputs(*(number for one in declared if one not in boxes for number in one.numbers))

@@ -59,7 +59,7 @@ def keys_of(
 
 
 def position_within(dim: Dim, place: Value, model: Elaboration) -> tuple[Value, Value | None]:
-    """The position clipped to those of an axis, and where that changes nothing (None: always)."""
+    """The position clipped to an axis, and where clipping changes nothing (None: everywhere)."""
     if domain_of(place.expr, model) == dim:
         return place, None
     size, zero = number_of(dim), number(0.0)
@@ -119,7 +119,7 @@ def summed_by_group(
 def rows_by_group(
     body: Value, positions: Mapping[Label, Value], model: Elaboration
 ) -> tuple[Value, Value, Label]:
-    """The elements of each group as a row, which of them exist, and the label along the rows.
+    """The elements of each group as a row, a mask of those that exist, and the label along rows.
 
     All rows are as long as the largest group. `positions` are along the axis of each key's index;
     they all depend on one index.

@@ -226,7 +226,7 @@ def _whole_axis(one: NodeIndex, shape: tuple[Dim, ...], axis: Dim) -> int | None
 
 
 def _too_few_of_state(node: Index, base: Value, name: str) -> StatementError:
-    """A state whose first values have axes that its indices were meant to run along."""
+    """The error for a state whose first values have axes that its indices should run along."""
     axes = f"{base.rank + 1} axes: its indices and those of its first values"
     message = f"{len(node.items)} indices, and `{name}` has {axes}"
     remedy = "if the first values differ by index, write their element, as in `first a[k]`"

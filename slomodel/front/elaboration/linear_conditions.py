@@ -55,7 +55,7 @@ class LinearForm:
 
 
 def linear_form(node: Expr, scope: Scope) -> LinearForm:
-    """The linear form of an expression; what is not affine is left to be evaluated."""
+    """The linear form of an expression; subexpressions that are not affine are its other terms."""
     form = AffineIndex(Dim())
     rest: list[tuple[int, Expr]] = []
     stack = [(1, node)]
@@ -78,9 +78,9 @@ Solved: TypeAlias = Generator[ValueRequest, Value, Value | None]
 
 
 def solution(form: LinearForm, label: Label, scope: Scope) -> Solved:
-    """The position of a label at which a form is 0: a whole number of data.
+    """The position of a label at which a form is 0, a whole number computed from data.
 
-    None if the label occurs in the rest of the form, or if the numbers need not be whole.
+    None if the label occurs in another term of the form, or if the numbers may not be whole.
     """
     sign = -form.affine.labels[label]
     others = {one: sign * c for one, c in form.affine.labels.items() if one is not label}
@@ -138,7 +138,7 @@ def bound(limit: Limit, label: Label, scope: Scope) -> Solved:
     """The smallest position of a label within a limit, or the position after the largest one."""
     below = limit.form.affine.labels[label] < 0
     form = limit.form
-    # label - e >= 0 gives e first, and e - label >= 0 gives e last; one further if strict.
+    # label - e >= 0 has the first position e, e - label >= 0 the last one; strictly one inside.
     value = yield from solution(form, label, scope)
     shift = int(limit.strict) if not below else int(not limit.strict)
     return None if value is None else combine(add, value, number(float(shift))) if shift else value

@@ -1,7 +1,7 @@
 """Sums over the elements on one side of a limit: `sum(exp(x[j]) for j in N if time[j] >= time[i])`.
 
-The elements are sorted once, by data, and added up in that order: each sum is one of the partial
-sums, so that N elements and M limits take N + M operations in place of N M.
+The elements are sorted by their data once, and added up in that order: each sum is one of the
+partial sums, so that N elements and M limits take N + M operations instead of N M.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NEUTRAL = {"sum": 0.0, "logsumexp": -math.inf}
 _CUMULATIVE = {"sum": "cumsum", "logsumexp": "cumlogsumexp"}
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _COUNTED: dict[str, Listed] = {"<": "below", "<=": "upto", ">": "upto", ">=": "below"}
-"""How many elements, in increasing order, come before the first one that differs in condition."""
+"""How many of the sorted elements precede the first for which the condition changes."""
 
 OrderedSum: TypeAlias = Generator[ValueRequest, Value, Value | None]
 
@@ -45,7 +45,7 @@ def by_index(node: Comprehension, request: ValueRequest) -> Steps:
         try:
             found = yield from ordered_sum(node, scope)
         except StatementError:
-            found = None  # the general rule reports it, or finds that a condition prevents it
+            found = None  # the general rule reports the error, or a condition prevents it
         if found is not None:
             return found
         scope.model.restore(before)
@@ -88,7 +88,7 @@ def ordered_sum(node: Comprehension, scope: Scope) -> OrderedSum:
 def _sides(
     condition: Condition, label: Label, inner: Scope
 ) -> Generator[ValueRequest, Value, tuple[Value, str, Value] | None]:
-    """The data of `label`, the comparison and the limit, of one other index, of a condition."""
+    """The data over `label`, the comparison, and the limit over one other index, of a condition."""
     if not isinstance(condition, Compare) or condition.op not in _MIRRORED:
         return None
     left = yield ValueRequest(condition.left, inner)
@@ -106,7 +106,7 @@ def _sides(
 def _partial_results(
     name: str, body: Value, key: Value, side: tuple[str, Value], model: Elaboration
 ) -> tuple[Value, Value]:
-    """The results over the first k elements, for all k, in an order, and the k of each limit."""
+    """The results over the first k elements in sorted order, for all k, and the k of each limit."""
     op, limit = side
     (label,) = key.labels
     size = label.dim

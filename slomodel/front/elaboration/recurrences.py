@@ -1,6 +1,6 @@
 """Recurrences: definitions by index whose elements depend on earlier ones.
 
-How a body becomes the graph of one step stands in `time_steps`.
+`time_steps` turns a body into the graph of one step.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ NotExpression = Slice | NoneLiteral | Compare | BoolOp | Not | String
 
 
 def is_recurrence(group: Sequence[Let]) -> bool:
-    """Whether definitions joined by `and`, or one definition, make a recurrence."""
+    """Whether one definition, or several joined by `and`, form a recurrence."""
     if len(group) > 1 or group[0].first is not None:
         return True
     one = group[0]

@@ -55,7 +55,7 @@ _TERM: dict[str, Callable[[Value], Value]] = {
     "norm2": squared,
     "norm1": partial(combine, abs),
 }
-"""What is summed by reductions that are sums of a function of each element."""
+"""The summand of reductions that are sums of a function of each element."""
 _BY_INDEX = ("sum", "mean", *_NEUTRAL, *_TERM)
 
 
@@ -149,7 +149,7 @@ def _over(node: Comprehension, scope: Scope, tuples: TupleSet) -> Steps:
         scope.note(body, node.span)
     if not groups:
         return reduced(name, body, scope.model, node.span, labels=labels)
-    # Each group becomes a row, filled up with elements that change nothing.
+    # Each group becomes a row, padded with the neutral element of the reduction.
     listed = union(groups.values())
     rest = [label for label in labels if label not in listed]
     body = reduced(name, body, scope.model, node.span, labels=rest) if rest else body

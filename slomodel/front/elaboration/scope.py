@@ -186,9 +186,9 @@ def described(symbol: Symbol) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ongoing:
-    """A state of a recurrence whose body is being evaluated.
+    """A state of a recurrence while its body is being evaluated.
 
-    `read` gives its value at the step, a fixed number of steps ago, that the first index names.
+    `read` gives its value at the earlier step, at a fixed lag, that the first index denotes.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Steps of ranges and slices: the sizes of their axes are rounded, and compared once known."""
+"""Ranges and slices with steps: their sizes are rounded up, and compared once they are known."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _is_rounded(dim: Dim) -> bool:
 
 
 def _renamed(value: Value, axis: int, dim: Dim) -> Value:
-    """The value with another size of an axis, known to be the same number."""
+    """The value with the size of an axis replaced by another dim that is the same number."""
     axes = (*value.axes[:axis], dim, *value.axes[axis + 1 :])
     place = len(value.labels) + sum(one is not None for one in value.axes[:axis])
     shape = (*value.expr.shape[:place], dim, *value.expr.shape[place + 1 :])

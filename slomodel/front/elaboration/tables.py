@@ -144,7 +144,7 @@ def is_table(table: Expr, model: Elaboration) -> bool:
 
 
 def may_be_whole(table: Expr, model: Elaboration) -> bool:
-    """Whether an expression is one of whole numbers and quotients, to be tested with the data."""
+    """Whether an expression consists of whole numbers and quotients, to be tested with the data."""
     given = all(node.role == "data" for node in inputs(table))
     return given and _whole_nodes(table, model.whole, divides=True)[table]
 

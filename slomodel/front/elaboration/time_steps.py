@@ -1,8 +1,8 @@
 """Recurrences from bodies over all steps, for the text and for SymPy expressions.
 
 A body is evaluated once, with the states that it reads as placeholders over all steps; it is then
-reduced to the graph of one step. So the length of the model, and not the number of steps, decides
-how long this takes.
+reduced to the graph of one step. So the time depends on the length of the model, and not on the
+number of steps.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A growing list of index tuples, as tables over one axis, whose size depends on the data."""
+"""A growing list of index tuples, stored as tables over one axis whose size depends on the data."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class TupleList:
         return Value(build.broadcast(value.expr, (), (self.label.dim,)), (self.label,))
 
     def _repeat(self, counts: Expr) -> tuple[Value, Value]:
-        """Repeat each tuple by its count; the old place and the number of each repetition."""
+        """Repeat each tuple by its count; the old position and the number of each repetition."""
         assert self.label is not None
         if not counts.rank:
             counts = build.broadcast(counts, (), (self.label.dim,))

@@ -51,8 +51,8 @@ class TupleSet:
     """The tuples that a sum runs over.
 
     `labels` are summed over, `scope` is that of the terms. `groups` maps each outer index on which
-    the bounds or conditions depend to its position in each term; `left` are the conditions that
-    have not been taken into account yet, as are `inside`, which say where terms exist.
+    the bounds or conditions depend to its position in each term; `left` are the conditions not yet
+    taken into account, and `inside` further ones, which say where terms exist.
     """
 
     labels: tuple[Label, ...]
@@ -120,7 +120,7 @@ def tuple_set(
 ) -> Built:
     """The tuples of a sum.
 
-    `guarded`: the indices in conditions on indices and data always become a list.
+    With `guarded`, the indices in conditions on indices and data always become a list.
     """
     build = _Construction(scope, guarded)
     for iteration in iterations:
@@ -153,7 +153,7 @@ class _Construction:
 
     @property
     def inner(self) -> Scope:
-        """The names at a tuple: its indices, and what depends on an index of the list."""
+        """The scope at a tuple: its indices, and names that depend on an index of the list."""
         tuples = self.tuples
         read = {
             name: tuples.at(value)
@@ -225,7 +225,7 @@ class _Construction:
     def _limits(
         self, label: Label
     ) -> Generator[ValueRequest, Value, tuple[list[Value], list[Value], list[Condition]]]:
-        """The first positions and exclusive ends of a label that conditions give, and these."""
+        """First positions and exclusive ends of a label from conditions, and those conditions."""
         sides: tuple[list[Value], list[Value]] = ([], [])
         used: list[Condition] = []
         for condition in self.left:

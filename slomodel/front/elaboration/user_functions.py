@@ -284,7 +284,7 @@ def _wanted(size: Size, bound: Mapping[str, Symbol], model: Elaboration) -> Dim 
 def _other_shape(
     fn: Fn, parameter: FnParameter, argument: Operand, first: Operand | None = None
 ) -> StatementError:
-    """The error for an argument that is not of the shape of its parameter."""
+    """The error for an argument whose shape is not that of its parameter."""
     text = parameter.span.text
     message = f"`{fn.name.text}` takes `{text}` here, not {show(argument.value)}"
     remedy = f"it is `{fn.head}`"
@@ -293,7 +293,7 @@ def _other_shape(
 
 
 def _array_by_element(fn: Fn, body: Value, numbers: list[Operand]) -> StatementError:
-    """The error for an array as the value for each element of other arrays."""
+    """The error for a function of numbers whose value is an array."""
     message = f"`{fn.name.text}` must give one number per element, not {show(body)}"
     remedy = "a parameter that is an array is declared with its shape, as in `fn f(x[n]) = …`"
     return shape_error("E222", message, fn.body.span, remedy, marks=marks(*numbers))

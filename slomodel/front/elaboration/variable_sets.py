@@ -67,7 +67,7 @@ _BOUNDED = "a set is `> 0`, `(0, 1)` (open), `>= 0`, `[0, 1]` (closed), or one o
 
 
 def declared_set(statement: VarDecl, shape: Shape, model: Elaboration) -> DeclaredSet | None:
-    """The set of a variable that is about to be declared; None for all of space."""
+    """The set of a variable that is being declared; None for the whole space."""
     clause = statement.set
     if clause is None:
         return None
@@ -110,7 +110,7 @@ def _infinite(node: Expr) -> int:
 
 
 def _check_ends(low: ir.Expr, high: ir.Expr, clause: SetClause, model: Elaboration) -> None:
-    """Check low < high now if both are numbers, and when data are given if they depend on data."""
+    """Check the order of two ends: now if both are numbers, at bind if they depend on data."""
     read = inputs(low, high)
     first, second = (node.span.text for node in clause.ends)
     is_open = clause.form == "open"

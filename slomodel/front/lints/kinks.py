@@ -72,7 +72,7 @@ def nonsmooth_warnings(
 
 
 def with_bodies(objective: Expr) -> tuple[Expr, dict[Expr, Recur]]:
-    """An objective with at least the kinks of the given one, also those inside recurrences.
+    """An objective with all kinks of the given one, those inside recurrences included.
 
     The bodies of all loops, at all steps, are added to it. The second result maps their nodes to a
     state of their loop.

@@ -81,7 +81,7 @@ def scan(
     length: object,
     name: str = "h",
 ) -> sp.IndexedBase:
-    """An array (length,) of which each element is computed from earlier ones, for expressions.
+    """An array (length,) for expressions, each element of which is computed from earlier ones.
 
     `step(h, t)` is element t in terms of `h[t-1]`, `h[t-2]`, …; `first` are the elements from 0 on.
     The result stands in expressions like any IndexedBase: `Sum(h[t]**2, (t, 0, T - 1))`.

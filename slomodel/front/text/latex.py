@@ -55,7 +55,7 @@ _PARTS = re.compile(r"(.*?[^\W\d_])_?(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class TeX:
-    """A piece of LaTeX with its binding strength; of a vector that is written out, its entries."""
+    """A fragment of LaTeX with its binding strength; `entries`: those of a written-out vector."""
 
     text: str
     strength: int

@@ -98,7 +98,7 @@ def tokens(source: SourceText) -> list[Token]:
     machine, builder = _machine()
     begin = int(source.text.startswith(_BOM))
     builder.begin(source)
-    # By the parser's lexer: `first` is a name in some places and a word of the language in others.
+    # By the parser's lexer: `first` is a name in some contexts and a keyword in others.
     return list(machine.parse_interactive(blank_before(source.text, begin)).iter_parse())
 
 

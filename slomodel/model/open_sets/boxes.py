@@ -25,7 +25,8 @@ from slomodel.model.open_sets.open_set_map import (
 )
 from slomodel.problem import DeclaredSet
 
-# Ends of at least this magnitude stand for none; graphs compare with it, as data are finite there.
+# Ends of at least this magnitude count as infinite; graphs compare with it, since their data are
+# finite.
 INFINITE = 1e300
 
 
@@ -71,7 +72,7 @@ class OpenBox:
         high = np.asarray(math.inf if ends.high is None else ends.high)
         above = np.where(is_end(low), np.log(x - low), 0.0)
         below = np.where(is_end(high), np.log(high - x), 0.0)
-        # Below one end alone u grows with the distance from it, as above one.
+        # With an upper end alone, too, u grows with the distance from the end.
         sign = np.where(is_end(low), -1.0, 1.0)
         is_free = ~is_end(low) & ~is_end(high)
         return np.where(is_free, x, above + sign * below)

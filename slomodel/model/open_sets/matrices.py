@@ -1,4 +1,4 @@
-"""Sets of matrices: Cholesky factors, and correlation matrices through theirs."""
+"""Sets of matrices: Cholesky factors, and correlation matrices by their Cholesky factors."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from slomodel.problem import DeclaredSet, TupleCount
 
 
 class CholeskyFactor:
-    """Lower triangular with a positive diagonal: u is the log of the diagonal, then what is below.
+    """Lower triangular matrices with a positive diagonal, by its log and the elements below it.
 
-    The elements below the diagonal are in row-major order.
+    u is the log of the diagonal, then the elements below the diagonal in row-major order.
     """
 
     def free_shape(self, name: str, shape: Shape, declared: DeclaredSet) -> FreeShape:
@@ -94,7 +94,7 @@ class Correlation:
 
     def free(self, x: Array, declared: DeclaredSet, ends: BoxEnds) -> Array:
         factor = np.linalg.cholesky(x)
-        # What is left of the length 1 of a row before column j: the norm of the row from j on.
+        # The norm of each row from column j on: the rest of its length 1.
         left = np.sqrt(np.cumsum((factor**2)[:, ::-1], axis=1)[:, ::-1])
         below = np.tril_indices(len(x), -1)
         return np.asarray(np.arctanh(factor[below] / left[below]))

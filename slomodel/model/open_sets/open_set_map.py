@@ -2,8 +2,8 @@
 
 Each map is given as a graph x(u), which is composed with the objective: derivatives, kernels and
 bounds of f(x(u)) are those of any other objective, and bounds in u are proofs without further
-argument. The inverse u(x) serves starts alone and is computed in NumPy; where x is close to the
-edge, u is the logarithm of the distance, so that x is recovered to a few roundings of that
+argument. The inverse u(x) is needed for starts only and is computed in NumPy; where x is close to
+the edge, u is the logarithm of the distance, so that x is recovered to a few roundings of that
 distance.
 """
 
@@ -23,9 +23,9 @@ Array = NDArray[np.float64]
 
 # Tolerance on the equations of a set for a given point: sums of 1, symmetry, diagonals of 1.
 EQUAL = 1e-8
-# Distance from the edge of a set, relative to its width, at which the end of a run is remarked.
+# Distance from the edge of a set, relative to its width, below which a run's message says so.
 EDGE = 1e-6
-# Distance from the end of a half-line at which the end of a run is remarked, whatever the units.
+# Distance from the end of a half-line below which a run's message says so, whatever the units.
 END = 1e-13
 
 
@@ -60,7 +60,7 @@ class OpenSetMap(Protocol):
         ...
 
     def logarithmic(self, u: Array, declared: DeclaredSet) -> NDArray[np.bool_]:
-        """The elements of u on a logarithmic scale: a change by 1 changes x in proportion."""
+        """The elements of u on a logarithmic scale: adding 1 multiplies a distance by e."""
         ...
 
     def near_edge(self, u: Array, declared: DeclaredSet) -> bool:
@@ -77,7 +77,7 @@ class OpenSetMap(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BoxEnds:
-    """The values of the ends of a box, of x's shape or none; None is infinite."""
+    """The values of the ends of a box, of x's shape or scalar; None is infinite."""
 
     low: Array | None = None
     high: Array | None = None

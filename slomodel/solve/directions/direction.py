@@ -35,8 +35,8 @@ class SecantPair:
 def curved(pair: SecantPair, eps: float) -> bool:
     """Whether ⟨s,y⟩ is positive beyond rounding; `eps` is the unit roundoff of gradients.
 
-    A symmetric positive definite Hessian of condition κ keeps ⟨s,y⟩ ≥ 2‖s‖‖y‖√κ/(κ+1); below this
-    bound κ exceeds 1/eps and the sign of ⟨s,y⟩ is rounding.
+    A symmetric positive definite Hessian of condition κ has ⟨s,y⟩ ≥ 2‖s‖‖y‖√κ/(κ+1); below the
+    threshold κ exceeds 1/eps, and the sign of ⟨s,y⟩ is rounding error.
     """
     return pair.sy > math.sqrt(eps) * pair.snorm * pair.ynorm
 

@@ -15,7 +15,8 @@ from slomodel.solve.subroutine import Iterate
 # A trial is shortened to the minimiser of the parabola through f, its slope and the trial, but to
 # no less than this fraction.
 LEAST_FRACTION = 0.1
-# A step is lengthened at most so often, and by this factor if none is known to be too long.
+# A step is lengthened at most so many times, and by this factor while none is known to be too
+# long.
 LENGTHENINGS, LENGTHEN = 3, 4.0
 
 
@@ -106,7 +107,7 @@ class ArcSearch:
     def _lengthened(
         self, at: Iterate, v: Vector, slope: float, found: Found, too_long: float
     ) -> Found:
-        """A longer step with a lower f, if f falls at the end of the one found as at its start."""
+        """A longer step with a lower f, if f falls as steeply at the step's end as at its start."""
         for _ in range(LENGTHENINGS):
             point, delta = found.point, found.delta
             # The slope along the arc is no less than that along v.

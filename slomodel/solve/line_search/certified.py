@@ -4,9 +4,9 @@ With φ(t) = f(x + t v), the upper end s < 0 of φ'(0), M >= sup φ'' and M₃ >
 
     φ(t) - φ(0) <= m(t) = min(s t + M t²/2, s t + φ''(0) t²/2 + M₃ t³/6)   for 0 <= t <= T.
 
-The step is a minimiser of m, of the two parabolas' and cubics' own minimisers the lower one. Its
-descent is at least that of the quadratic, |s|/2 · min(T, |s|/M), and at least σ|s|t with σ = ½: the
-first for the paper's second inequality with M in place of L1, the second its first.
+The step minimises m: it is the better of the minimisers of the parabola and of the cubic. Its
+descent is at least that of the parabola, |s|/2 · min(T, |s|/M), which gives the paper's second
+inequality with M in place of L1, and at least σ|s|t with σ = ½, its first.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.subroutine import Iterate
 
-# The share of the predicted descent that every step attains.
+# The fraction σ of |s|t that every step descends at least.
 SIGMA = 0.5
 # Factor by which T changes where it limits the step, or where nothing is proved.
 LONGER, SHORTER = 2.0, 0.25
 # T of the next search is this multiple of the step.
 MARGIN = 1.5
-# Limit on the bounds of one search.
+# Largest number of bounds in one search.
 BOUNDS = 60
 
 
@@ -70,8 +70,8 @@ def _minimiser(s: float, c: float, m: float, end: float) -> float:
 
 
 class CertifiedSearch:
-    """Steps that are proved to descend; T follows the steps, is doubled where it limits one, and
-    falls where nothing is proved. `trials` is the number of bounds of the last search.
+    """Steps of proved descent. T follows the steps, grows where it limits one, and shrinks where
+    nothing is proved. `trials` is the number of bounds computed in the last search.
 
     The descent is that of the exact point; the computed one is off by the rounding of x + t v.
     """

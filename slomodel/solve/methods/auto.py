@@ -45,7 +45,7 @@ def chosen(facts: ObjectiveFacts, n: int) -> tuple[str, str]:
 def chosen_in_set(facts: ObjectiveFacts, n: int) -> tuple[str, str]:
     """A direction for n unknowns in a set, and the reason for the choice.
 
-    Pairs of `lbfgs` cost the fewest evaluations. A quadratic of many unknowns is solved on each
+    `lbfgs` takes the fewest evaluations. A quadratic of many unknowns is solved on each
     face by conjugate gradients, whose products cost less than the linear algebra of the pairs.
     """
     if facts.curvature and facts.degree is not None and facts.degree <= 2 and n > MANY:

@@ -28,8 +28,7 @@ class GD:
     """x − ∇f/L for a user-supplied L, or for L1 over B(x0, D), computed once. Paper: eqn:GD-bound.
 
     Outside that ball nothing is proved: L is doubled wherever f decreases by less than the descent
-    condition requires. A user-supplied L is never changed. In a convex set
-    the steps are projected.
+    condition requires. A user-supplied L is never changed. In a convex set the steps are projected.
     """
 
     D: float | None

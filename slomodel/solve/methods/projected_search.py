@@ -137,7 +137,7 @@ class ProjectedSearchRun:
     def _toward_minimiser(self, at: Iterate) -> bool:
         """Write y − x (n,) into v, y the minimiser of the model; False if it is not suitable.
 
-        Where the boundary is curved, it is the projection on the tangent cone. Required is
+        On a curved boundary v is the projection of y − x on the tangent cone. It is suitable if
         ⟨g,v⟩ ≤ −α‖x − P(x − g)‖‖v‖.
         """
         if self._model is None:

@@ -29,8 +29,8 @@ class TGD:
     """x − ∇f·min(1/L1, d/‖∇f‖), L1 over B(x₀, D). Paper: eqn:meta-TG.
 
     L1 is raised to at least √ε/d, so that a step of length d descends by ε/(2·L1) too; the paper
-    obtains this from L1 ≥ 1. In a convex set the step is P(x − ∇f/L1) − x, with P the
-    projection on the set, truncated to length d.
+    obtains this from L1 ≥ 1. In a convex set the step is P(x − ∇f/L1) − x, with P the projection on
+    the set, truncated to length d.
     """
 
     D: float
@@ -91,7 +91,7 @@ def truncate_projected(current: Iterate, region: EpochRegion, out: Vector) -> bo
     if cut:
         out *= d / length
     out += current.x
-    # Rounding alone may have left the set.
+    # x + s(P(x − ∇f/L1) − x) is in the set up to rounding.
     where.within.project(out, out)
     return cut
 

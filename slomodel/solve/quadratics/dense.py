@@ -1,4 +1,4 @@
-"""Models with a dense matrix: Newton's with the Hessian, and that of Levenberg and Marquardt."""
+"""Models with a dense matrix: Newton's with the Hessian, and Levenberg–Marquardt."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from slomodel.solve.subroutine import Iterate
 class DenseHessian:
     """B = ∇²f(x) with the absolute values of its eigenvalues, in scaled variables.
 
-    On a curved boundary the eigenvalues are those with its curvature, which is then subtracted.
+    On a curved boundary its curvature is added before the eigenvalues are taken, and subtracted
+    again after.
     """
 
     wants_pairs = False
@@ -48,7 +49,7 @@ class DenseHessian:
 
 
 class Damped:
-    """B = M + λD, with M of Gauss and Newton and the damping of Levenberg and Marquardt."""
+    """B = M + λD, the Gauss–Newton matrix M with the damping of Levenberg and Marquardt."""
 
     wants_pairs = True
     accuracy = 1e-6

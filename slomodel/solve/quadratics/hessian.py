@@ -1,4 +1,4 @@
-"""Newton's model: the Hessian by its products."""
+"""Newton's model with Hessian-vector products."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from slomodel.solve.subroutine import Iterate
 class HessianProducts:
     """B = ∇²f(x), never formed: on a face its equation is solved by conjugate gradients.
 
-    They end at the first direction without positive curvature, as does the minimisation.
+    They stop at the first direction without positive curvature, and so does the minimisation.
     """
 
     wants_pairs = False

@@ -13,10 +13,10 @@ from slomodel.solve.subroutine import Iterate
 # A product of rows over the free elements is the difference of two sums if it is at least this
 # fraction of the sum over all elements, so that few digits cancel.
 RESOLVED = 1e-6
-# Pairs kept: as many as unknowns, within these bounds.
+# Number of pairs stored: the number of unknowns, within these bounds.
 FEWEST, MOST = 5, 20
 BELOW = np.tri(MOST, k=-1)
-# The curvature of the identity's part is at least this fraction of θ.
+# The diagonal part δ = θ + shift − Λ of B is raised to at least this fraction of θ.
 LEAST = 1e-3
 
 
@@ -53,7 +53,7 @@ class LimitedMemory:
         return True
 
     def _inner(self) -> Vector:
-        """M⁻¹ (2m, 2m) at the present point; sets M as well."""
+        """M⁻¹ (2m, 2m) at the current point; sets M as well."""
         if self._Minv is not None:
             return self._Minv
         SS, SY, _ = self._products.of(self._pairs.count)
@@ -68,7 +68,7 @@ class LimitedMemory:
         return Minv
 
     def free_step(self, at: Iterate) -> Vector | None:
-        """By the two loops of L-BFGS."""
+        """By the two-loop recursion of L-BFGS."""
         if not self._pairs.count or self._shift is not None:
             return None
         s = np.empty_like(at.x)
@@ -97,7 +97,7 @@ class LimitedMemory:
         return out
 
     def solve(self, face: Face, r: Vector) -> Vector:
-        """Exact. With Z = QW/δ, δ = θ + shift − Λ: −(Qr/δ + Zᵀ(M⁻¹ − WᵀZ)⁻¹Z r)."""
+        """The exact solution −(Qr/δ + Zᵀ(M⁻¹ − WᵀZ)⁻¹Z r) with Z = QW/δ, δ = θ + shift − Λ."""
         inverse: Vector | float = 1.0 / self._theta
         if face.shift is not None or self._shift is not None:
             added = (0.0 if one is None else one for one in (face.shift, self._shift))

@@ -19,9 +19,9 @@ FACTORS = (1.0, 0.5, 0.25, 0.0625)
 def minimiser(model: Quadratic, within: Set, at: Iterate, face: Face) -> Vector:
     """A point y (n,) of the set where the model is lower than at x, near its minimiser.
 
-    Each step is P(y + td), d the Newton step on the face in which the gradient r of the model
-    leaves y, at x the given `face`: bounds that r presses against are kept, all others dropped, and
-    the projection P adds as many as the step meets. Where no t gives a sufficient decrease, a
+    Each step is P(y + td), d the Newton step on the face of y and the gradient r of the model, at x
+    the given `face`: bounds that −r presses against stay active, all others are dropped, and the
+    projection P adds as many as the step meets. Where no t gives a sufficient decrease, a
     projected gradient step with an exact line search is taken, which always does.
     """
     y = np.empty_like(at.x)

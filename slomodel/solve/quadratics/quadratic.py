@@ -1,4 +1,4 @@
-"""The interface of quadratic models q(s) = ⟨g, s⟩ + ½⟨s, Bs⟩ to their minimisation over a set."""
+"""The interface of quadratic models q(s) = ⟨g, s⟩ + ½⟨s, Bs⟩ that are minimised over a set."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from slomodel.solve.subroutine import Iterate
 class Quadratic(Protocol):
     """A rule for the matrix B of the model at a point, with its memory.
 
-    `accuracy` is the fraction to which a minimisation lowers the norm of the projected gradient of
-    the model, and `most` the largest number of its steps. `wants_pairs`: B depends on the pairs of
+    `accuracy` is the fraction to which a minimisation reduces the norm of the model's projected
+    gradient, and `most` the largest number of its steps. `wants_pairs`: B depends on the pairs of
     accepted steps.
     """
 

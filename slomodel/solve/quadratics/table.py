@@ -1,4 +1,4 @@
-"""Quadratic models by the name of the direction that they give."""
+"""Quadratic models by the name of the direction that is computed from them."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class Solution:
 
     In closed sets ‖g‖ is the norm of the projected gradient. `multipliers` has, for each variable
     in a closed set, the part of the gradient that the set balances: at a solution they equal the
-    gradient, and they are 0 where no bound is active. `active` marks the elements that bounds hold.
+    gradient, and they are 0 where no bound is active. `active` marks the elements at active bounds.
     """
 
     x: Vector

@@ -44,7 +44,7 @@ class Set(Protocol):
     def contains(self, x: Vector, slack: float = 0.0) -> bool:
         """Whether x (n,) is in the set, or at a distance of at most `slack` from it.
 
-        A set whose equations hold only up to rounding allows for that rounding.
+        Sets whose equations can hold only up to rounding allow for that rounding.
         """
         ...
 

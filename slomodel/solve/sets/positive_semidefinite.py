@@ -75,7 +75,7 @@ class PositiveSemidefinite:
 
 @dataclass(frozen=True, slots=True)
 class SymmetricMatrices:
-    """The subspace of symmetric matrices (k, k), the one face that is distinguished."""
+    """The subspace of symmetric matrices (k, k), used as the face at every point."""
 
     k: int
 

@@ -39,7 +39,7 @@ class Simplex:
             np.copyto(out, x)
             return False
         rows = self._rows(x)
-        # The shift is found relative to the largest element, so that large x lose no digits.
+        # The shift is computed relative to the largest element, so that large x lose no digits.
         rows = rows - rows.max(axis=1, keepdims=True)
         down = -np.sort(-rows, axis=1)
         counts = np.arange(1, rows.shape[1] + 1)
@@ -94,7 +94,7 @@ class Simplex:
 
 @dataclass(frozen=True, slots=True)
 class SimplexFace:
-    """The face in which the elements in `free` (n/K, K) move, with sum 0 in every row."""
+    """The face in which the elements in `free` (n/K, K) move, by steps of sum 0 in every row."""
 
     simplex: Simplex
     free: Mask

@@ -29,7 +29,7 @@ class Sphere:
         return norm(off.ravel()) <= slack if slack > rounding else bool((off <= rounding).all())
 
     def project(self, x: Vector, out: Vector) -> bool:
-        """The point in the direction of each row; that of the first coordinate for a row of 0."""
+        """Scale each row to the radius; a zero row gets the direction of the first coordinate."""
         if self.contains(x):
             np.copyto(out, x)
             return False

@@ -10,7 +10,7 @@ import numpy as np
 from slomodel.solve.norms import EPS, LARGEST, Vector, norm
 from slomodel.solve.sets.convex_set import Set
 
-# The distance from the centre is found up to this multiple of its rounding error.
+# The distance from the centre is computed up to this multiple of its rounding error.
 NEAR = 4.0
 # Bisections of the multiplier; each halves the interval of its logarithm or of itself.
 HALVINGS = 200

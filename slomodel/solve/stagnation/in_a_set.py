@@ -16,11 +16,11 @@ from slomodel.solve.subroutine import Halt, Iterate
 def explain_in_set(
     evaluate: Evaluator, resolution: Resolution, at: Iterate, longest: float
 ) -> Halt:
-    """Why no step from `at` gains anything, by one along d = P(x − s∇f) − x, P the projection.
+    """Why no step from `at` decreases f, by one along d = P(x − s∇f) − x, P the projection.
 
-    s is such that s‖∇f‖ is `longest`. As in `explained`, the step is long enough for f to change
-    significantly, and a smooth f with this gradient changes as its slopes at both ends imply. If no
-    step up to d is that long, only the resolution of f can have stopped the search.
+    The factor s makes s‖∇f‖ equal to `longest`. As in `explained`, the step is long enough for f to
+    change significantly, and a smooth f with this gradient changes as its slopes at both ends
+    imply. If no step up to d is that long, only the resolution of f can have stopped the search.
     """
     at = resolution.best or at
     resolution.measure(evaluate, at, longest)

@@ -56,9 +56,9 @@ def descends(
 
 
 def root_of(step: CheckedStep) -> float:
-    """A lower bound on the length of the gradient mapping where the run goes on, √ε.
+    """Lower bound √ε on the norm of the gradient mapping while the run continues.
 
-    In a set the run goes on while ‖x − P(x − ∇f)‖ ≥ √ε, P the projection. The theorems need the
+    In a set the run continues while ‖x − P(x − ∇f)‖ ≥ √ε, P the projection. The theorems need the
     mapping L1(x − P(x − ∇f/L1)), which is at least min(1, L1) times as long.
     """
     L1 = step.region.L1
@@ -318,7 +318,7 @@ def by_curvature(
 
 
 def by_ray_curvature(alpha: float) -> TheoremInequality:
-    """The second inequality for a certified step, with its M in place of L1.
+    """The second inequality for a certified step, with the step's M in place of L1.
 
     A minimiser of s t + M t²/2 with s <= −α√ε descends by s²/(2M) >= α²ε/(2M); where M <= 0, or the
     end of the ray limits the step, the first inequality states more. Paper: cor:lsearch-1.

@@ -12,6 +12,7 @@ from itertools import combinations, cycle, product
 import mpmath
 import numpy as np
 import pytest
+from marks import every
 
 from slomodel import functions as fn
 from slomodel.bounds import Setting, bounds
@@ -132,7 +133,7 @@ def centres(arity: int) -> list[np.ndarray]:
     return [*on_grid, *rng.normal(size=(CENTRES // 2, arity))]
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", every(2, CASES), ids=str)
 @pytest.mark.parametrize("moves", [pytest.param("all", marks=pytest.mark.slow), "first"])
 def test_no_pair_shows_more_than_a_finite_bound(case: Case, moves: str) -> None:
     """With all operands variables, and with all but the first data.

@@ -174,7 +174,7 @@ def _comparison(f: Failure) -> Diagnostic | None:
 
 
 def _set(f: Failure) -> Diagnostic | None:
-    """A set of a variable that is written otherwise."""
+    """A set of a variable in a syntax of another language, or incomplete."""
     if f.statement != "VAR":
         return None
     brackets = [token.type for token in f.open_brackets]

@@ -28,8 +28,8 @@ _UNREADABLE = re.compile(r'"[^\r\n]*|\w+|[\s\S]')
 class Failure:
     """A token of type `found` where one of the terminals `accepts` was expected.
 
-    `before` is the statement so far; `is_local`: inside the definitions of an `fn`. At the end of
-    the text `found` is `END`, with an empty span right after the last token.
+    `before` is the statement so far; `is_local`: the token is inside the definitions of an `fn`. At
+    the end of the text `found` is `END`, with an empty span right after the last token.
     """
 
     source: SourceText
