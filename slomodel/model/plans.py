@@ -13,10 +13,10 @@ from slomodel.codegen.automatic import Automatic
 from slomodel.codegen.kernels import TARGETS, Compiled, Derivatives
 from slomodel.codegen.layout import Default, Precision
 from slomodel.codegen.target import Target
-from slomodel.codegen.whole_numbers import require_single
 from slomodel.front.data.bind import Binding
 from slomodel.front.lints.kinks import kinks_depend_on_data, smoothness
 from slomodel.ir.expr import Expr, Input
+from slomodel.ir.index_tables import require_single
 from slomodel.model.unconstrained import ChangeOfVariables, change_of, unbounded_ends
 from slomodel.problem import DataDeclaration, Problem
 from slomodel.rewrite import Change, Facts, Optimized, optimized

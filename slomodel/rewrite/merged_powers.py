@@ -98,7 +98,7 @@ def merged_product(node: Map) -> Expr | None:
         for base, own in found.powers.items()
         if len(own) > 1
         and any(one.has_root for one in own)
-        and not sum(one.exponent for one in own).is_integer()
+        and not sum((one.exponent for one in own), 0.0).is_integer()
         and not isinstance(base.node, Const)
         and _is_exact_sum([one.exponent for one in own])
     ]
@@ -196,7 +196,7 @@ def _single_power(part: Part) -> tuple[float, Part, float] | None:
     base = factors[0].base
     if any(one.base != base for one in factors) or isinstance(base.node, Const):
         return None
-    q = sum(one.exponent for one in factors)
+    q = sum((one.exponent for one in factors), 0.0)
     if any(one.has_root for one in factors) and (len(factors) > 1 or q.is_integer()):
         return None
     return term.coefficient, base, q

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import slomodel
-from slomodel.codegen.whole_numbers import SINGLE_MOST, require_single
 from slomodel.errors import TargetLimit
+from slomodel.ir.index_tables import SINGLE_MOST, require_single
 
 n = SINGLE_MOST + 20
 POSITIONS = np.arange(n - 20, n)
