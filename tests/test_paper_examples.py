@@ -87,6 +87,7 @@ def test_a_short_run_of_the_other_tables(
     assert auto["funs"][-1] < auto["funs"][0]
 
 
+@pytest.mark.slow
 def test_map_of_the_toy(tmp_path: Path) -> None:
     text = run("figure_toy", tmp_path, "--rounds", "5", "--steps", "2")
     least = {line.split(" / ")[0]: line for line in text.splitlines() if " / true" in line}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from marks import only
 
 import slomodel
 
@@ -24,7 +25,9 @@ TEXTS = {
 }
 
 
-@pytest.mark.parametrize(("n", "e"), [(10, 1e-4), (300, 1e-8), (50_000, 1e-8)])
+@pytest.mark.parametrize(
+    ("n", "e"), only((50_000, 1e-8), [(10, 1e-4), (300, 1e-8), (50_000, 1e-8)])
+)
 @pytest.mark.parametrize("name", TEXTS)
 def test_no_bound_exceeds_the_global_one(name: str, n: int, e: float) -> None:
     """The Hessian of sqrt(‖u‖² + ε) is at most ε^(-1/2) everywhere: ‖H‖ <= ε^(-1/2) ‖Σ a aᵀ‖."""

@@ -9,6 +9,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 import sympy as sp
+from marks import slow_unless
 
 from slomodel import functions as fn
 from slomodel.bounds.arithmetic.interval import interval, point
@@ -73,7 +74,7 @@ def test_ranges_hold_values_at_the_ends_inside_and_at_turns(function, k):
 
 
 @pytest.mark.parametrize("function", _EXACT, ids=str)
-@pytest.mark.parametrize("k", range(5))
+@pytest.mark.parametrize("k", slow_unless(lambda k: k in (0, 2, 3), range(5)))
 def test_ranges_are_attained(function, k):
     """Each end is a value at an end of the operand or at a stationary point, but for rounding."""
     a = _boxes(function, 6, edge=0.01)
