@@ -119,3 +119,15 @@ def test_sizes_that_disagree_with_the_labels() -> None:
         with pytest.raises(SlomodelError) as caught:
             slomodel.compile(text, data=data, dims=given.get("dims"))
         assert caught.value.diagnostics[0].code == "E311"
+
+
+@pytest.mark.parametrize("backend", ["numpy", "numexpr", "c"])
+def test_no_label_reaches_generated_source(backend: str) -> None:
+    label = 'a"""\nraise SystemExit'
+    model = slomodel.compile(
+        "dim N, G data g[N] in G labels, y[N] var a[G] init 0 minimize sumsq(y - a[g])",
+        data={"g": np.array([label, "b"]), "y": [1.0, 2.0]},
+        backend=backend,
+    )
+    assert model.value([0.0, 0.0]) == 5.0
+    assert "SystemExit" not in model.source()
