@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import singledispatch
 
 from slomodel.calculus.guards import Guard, guard_of_operand, intersection, restrict, union
+from slomodel.calculus.matrices import adjoint_of_operand
 from slomodel.calculus.recurrence import adjoints_of_operands
 from slomodel.calculus.symmetry import twin
 from slomodel.errors import ShapeError
@@ -24,6 +25,7 @@ from slomodel.ir.expr import (
     Gather,
     Input,
     Map,
+    MatrixOperation,
     Recur,
     Reshape,
     Scan,
@@ -262,3 +264,11 @@ def _(node: Scan, k: int, adjoint: Adjoint, known: Known) -> Adjoint | None:
         return Adjoint(summed, guard)
     before = build.shifted(node, node.axis, 1)
     return Adjoint(build.apply(mul, summed, before), guard, dirty=guard is not None)
+
+
+@contribution.register
+def _(node: MatrixOperation, k: int, adjoint: Adjoint, known: Known) -> Adjoint | None:
+    """The factorisation of an unused operand may be NaN, and so may its derivatives."""
+    guard = _below(node, k, adjoint.guard)
+    value = adjoint_of_operand(node, k, adjoint.clean)
+    return Adjoint(value, guard, dirty=guard is not None)

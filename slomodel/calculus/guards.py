@@ -24,6 +24,7 @@ from slomodel.ir.expr import (
     Extreme,
     Gather,
     Map,
+    MatrixOperation,
     Recur,
     Reshape,
     Scan,
@@ -121,8 +122,9 @@ def _(node: Scan, k: int, guard: Expr) -> Expr:
     return _positive(build.backward_scan(build.ones(node.shape), _count(guard), node.axis))
 
 
-@guard_of_operand.register
-def _(node: Recur, k: int, guard: Expr) -> Expr:
-    """For a recurrence: all elements count as used as soon as one may be."""
+@guard_of_operand.register(MatrixOperation)
+@guard_of_operand.register(Recur)
+def _(node: MatrixOperation | Recur, k: int, guard: Expr) -> Expr:
+    """For a recurrence or an operation on matrices: all elements count as used if one may be."""
     every = _positive(build.sum_over(_count(guard), tuple(range(node.rank))))
     return build.broadcast(every, (), node.operands[k].shape)

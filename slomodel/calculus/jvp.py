@@ -9,11 +9,23 @@ from collections.abc import Mapping, Sequence
 from functools import singledispatch
 
 from slomodel.calculus.gradient import gradient, ties, total
+from slomodel.calculus.matrices import tangent_of_operation
 from slomodel.calculus.recurrence import states_along
 from slomodel.functions import div, mul, where
 from slomodel.functions.translate import partial
 from slomodel.ir import build
-from slomodel.ir.expr import Einsum, Expr, Extreme, Gather, Map, Recur, Reshape, Scan, Scatter
+from slomodel.ir.expr import (
+    Einsum,
+    Expr,
+    Extreme,
+    Gather,
+    Map,
+    MatrixOperation,
+    Recur,
+    Reshape,
+    Scan,
+    Scatter,
+)
 from slomodel.ir.walk import dependents, postorder
 
 Tangents = Sequence[Expr | None]
@@ -121,3 +133,8 @@ def _(node: Recur, tangents: Tangents) -> Expr | None:
     if all(moving is None for moving in tangents):
         return None
     return states_along(node, tangents, jvp)[node.state]
+
+
+@tangent.register
+def _(node: MatrixOperation, tangents: Tangents) -> Expr | None:
+    return tangent_of_operation(node, tangents)

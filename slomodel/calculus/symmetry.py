@@ -8,71 +8,166 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
+from itertools import combinations
 
-from slomodel.functions import mul
-from slomodel.ir.expr import Axes, Einsum, Expr, Map
+from slomodel.functions import (
+    abs,
+    add,
+    cos,
+    cosh,
+    eq,
+    land,
+    logaddexp,
+    lor,
+    maximum,
+    minimum,
+    mul,
+    ne,
+    neg,
+    square,
+    sub,
+)
+from slomodel.ir.expr import Affine, Axes, Einsum, Expr, Gather, Index, Lookup, Map, MatrixOperation
 
 # Symmetric arrays are few operations above their inputs; deeper ones count as not symmetric.
 _DEEPEST = 30
 _MOST_FACTORS = 30
+_MOST_SUMMED = 4
+_COMMUTATIVE = (add, mul, eq, ne, maximum, minimum, land, lor, logaddexp)
+_EVEN = (square, abs, cos, cosh)
+_SYMMETRIC = ("inverse_symmetric", "inverse_posdef")
 
 
 class Symmetries:
     """Cached queries about the symmetry of nodes; `symmetric` nodes are invariant by declaration.
 
-    Results are cached because a node may be reached along very many paths. False only means that
-    nothing is known.
+    Results are cached because a node may be reached along very many paths. False, or a sign of 0,
+    only means that nothing is known.
     """
 
     def __init__(self, symmetric: Collection[Expr]) -> None:
         self.symmetric = symmetric
-        self._known: dict[tuple[Expr, Axes], bool] = {}
+        self._known: dict[tuple[Expr, Axes], int] = {}
 
     def is_invariant(self, node: Expr, order: Axes, depth: int = _DEEPEST) -> bool:
         """True if `node` is known to equal itself with axis k taken from axis `order[k]`.
 
         `order` is its own inverse.
         """
+        return self._sign(node, order, depth) == 1
+
+    def same_factors(self, node: Einsum, swap: Mapping[int, int], depth: int = _DEEPEST) -> bool:
+        """True if swapping labels only reorders the factors of a contraction."""
+        return self._sign_of_product(node, swap, depth) == 1
+
+    def _sign(self, node: Expr, order: Axes, depth: int) -> int:
+        """1 if `node` is invariant under the permutation, -1 if that changes the sign, else 0."""
         key = (node, order)
         if key not in self._known:
             self._known[key] = self._found(node, order, depth)
         return self._known[key]
 
-    def same_factors(self, node: Einsum, swap: Mapping[int, int], depth: int = _DEEPEST) -> bool:
-        """True if swapping labels only reorders the factors of a contraction."""
-        moving = [
-            (operand, labels)
-            for operand, labels in zip(node.operands, node.inputs, strict=True)
-            if not self._kept(operand, labels, swap, depth)
-        ]
-        swapped = [(o, tuple(swap.get(label, label) for label in labels)) for o, labels in moving]
-        return Counter(moving) == Counter(swapped)
-
-    def _found(self, node: Expr, order: Axes, depth: int) -> bool:
+    def _found(self, node: Expr, order: Axes, depth: int) -> int:
         if order == tuple(range(node.rank)):
-            return True
+            return 1
         if tuple(node.shape[axis] for axis in order) != node.shape or depth == 0:
-            return False
+            return 0
         if node in self.symmetric:
-            return True
+            return 1
         if isinstance(node, Map):
-            swap = dict(enumerate(order))
-            parts = zip(node.operands, node.axes, strict=True)
-            if all(self._kept(operand, axes, swap, depth) for operand, axes in parts):
-                return True
-            return node.function is mul and self.same_factors(as_product(node), swap, depth)
-        if isinstance(node, Einsum) and len(set(node.output)) == node.rank:
-            pairs = zip(node.output, order, strict=True)
-            return self.same_factors(node, {k: node.output[axis] for k, axis in pairs}, depth)
-        return False
+            return self._sign_of_map(node, order, depth)
+        if isinstance(node, Einsum):
+            return self._sign_of_einsum(node, order, depth)
+        if isinstance(node, Gather):
+            return self._sign_of_gather(node, order, depth)
+        if isinstance(node, MatrixOperation) and node.function in _SYMMETRIC:
+            return int(order == (*range(node.rank - 2), node.rank - 1, node.rank - 2))
+        return 0
 
-    def _kept(self, operand: Expr, labels: Axes, swap: Mapping[int, int], depth: int) -> bool:
-        """True if swapping labels permutes the axes of an operand that is invariant under it."""
-        moved = tuple(swap.get(label, label) for label in labels)
+    def _sign_of_map(self, node: Map, order: Axes, depth: int) -> int:
+        swap = dict(enumerate(order))
+        parts = list(zip(node.operands, node.axes, strict=True))
+        signs = [self._kept(operand, axes, swap, depth) for operand, axes in parts]
+        if all(sign == 1 for sign in signs):
+            return 1
+        if node.function in _EVEN and signs[0]:
+            return 1
+        if node.function is neg or (node.function in (add, sub) and signs[0] == signs[-1]):
+            return signs[0]
+        if node.function is mul:
+            return self._sign_of_product(as_product(node), swap, depth)
+        before = [_viewed(operand, axes) for operand, axes in parts]
+        after = [(base, _swapped_labels(labels, swap)) for base, labels in before]
+        if node.function in _COMMUTATIVE:
+            return int(Counter(before) == Counter(after))
+        return -int(node.function is sub and after == before[::-1])
+
+    def _sign_of_einsum(self, node: Einsum, order: Axes, depth: int) -> int:
+        if len(set(node.output)) < node.rank:
+            return int(tuple(node.output[axis] for axis in order) == node.output)
+        pairs = zip(node.output, order, strict=True)
+        swap = {k: node.output[axis] for k, axis in pairs}
+        found = self._sign_of_product(node, swap, depth)
+        summed = [label for label in range(len(node.dims)) if label not in node.output]
+        if found or len(summed) > _MOST_SUMMED:
+            return found
+        # Summed labels may be renamed: BᵀCB is symmetric if C is.
+        for a, b in combinations(summed, 2):
+            if node.dims[a] == node.dims[b]:
+                found = self._sign_of_product(node, {**swap, a: b, b: a}, depth)
+                if found:
+                    return found
+        return 0
+
+    def _sign_of_product(self, node: Einsum, swap: Mapping[int, int], depth: int) -> int:
+        """1 if swapping labels only reorders the factors, -1 if it changes the sign, else 0."""
+        sign = 1
+        moving = []
+        for operand, labels in zip(node.operands, node.inputs, strict=True):
+            own = self._kept(operand, labels, swap, depth)
+            sign *= own or 1
+            if not own:
+                moving.append((operand, labels))
+        swapped = [(operand, _swapped_labels(labels, swap)) for operand, labels in moving]
+        return sign if Counter(moving) == Counter(swapped) else 0
+
+    def _sign_of_gather(self, node: Gather, order: Axes, depth: int) -> int:
+        """The sign of the operand under a permutation of its axes that permutes the index alike."""
+        turned = [_permuted(one, order) for one in node.index]
+        if any(one not in node.index for one in turned) or len(set(turned)) < len(turned):
+            return 0
+        return self._sign(node.operands[0], tuple(node.index.index(t) for t in turned), depth - 1)
+
+    def _kept(self, operand: Expr, labels: Axes, swap: Mapping[int, int], depth: int) -> int:
+        """The sign of an operand if swapping labels permutes its axes; 0 if nothing is known."""
+        moved = _swapped_labels(labels, swap)
         if set(moved) != set(labels) or len(set(labels)) != len(labels):
-            return False
-        order = tuple(labels.index(label) for label in moved)
-        return self.is_invariant(operand, order, depth - 1)
+            return 0
+        return self._sign(operand, tuple(labels.index(label) for label in moved), depth - 1)
+
+
+def _swapped_labels(labels: Axes, swap: Mapping[int, int]) -> Axes:
+    return tuple(swap.get(label, label) for label in labels)
+
+
+def _viewed(operand: Expr, labels: Axes) -> tuple[Expr, Axes]:
+    """The array that a permuted or broadcast operand is a view of, with the labels of its axes."""
+    while isinstance(operand, Einsum) and len(operand.operands) == 1:
+        place = dict(zip(operand.output, labels, strict=True))
+        if len(place) < len(labels) or not place.keys() >= set(range(len(operand.dims))):
+            break
+        labels = tuple(place[label] for label in operand.inputs[0])
+        operand = operand.operands[0]
+    return operand, labels
+
+
+def _permuted(one: Index, order: Axes) -> Index:
+    """An index with the iterated axes permuted."""
+    if isinstance(one, Affine):
+        return Affine(one.offset, tuple(one.coefficients[axis] for axis in order))
+    if isinstance(one, Lookup):
+        return Lookup(tuple(order[axis] for axis in one.axes), one.table)
+    return one
 
 
 def is_invariant(node: Expr, order: Axes, symmetric: Collection[Expr]) -> bool:

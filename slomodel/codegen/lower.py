@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatch
 
+from slomodel.codegen.factorisations import factored
 from slomodel.codegen.powers import power_by_products
 from slomodel.functions import add, mul, pow
 from slomodel.functions.cost import Sizes, cheapest
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, Shape, concrete
-from slomodel.ir.expr import Affine, Axes, Const, Einsum, Expr, Map, Recur
+from slomodel.ir.expr import Affine, Axes, Const, Einsum, Expr, Map, MatrixOperation, Recur
 from slomodel.ir.function import ScalarFunction
 from slomodel.ir.loop import Loop
 from slomodel.ir.walk import rewrite
@@ -102,6 +103,12 @@ def _(node: Einsum, sizes: Sizes) -> Expr:
     places = tuple(unique.index(label) for label in kept)
     result = build.broadcast(result, places, shape)
     return result if len(unique) == len(node.output) else _on_diagonal(result, unique, node.output)
+
+
+@_lowered.register
+def _(node: MatrixOperation, sizes: Sizes) -> Expr:
+    found = factored(node)
+    return found if found is node else rewrite((found,), lambda one: _lowered(one, sizes))[0]
 
 
 def _on_diagonal(value: Expr, unique: Axes, output: Axes) -> Expr:

@@ -24,6 +24,7 @@ from slomodel.ir.expr import (
     Iota,
     Listing,
     Map,
+    MatrixOperation,
     Recur,
     Scan,
     Scatter,
@@ -56,6 +57,7 @@ class Form(Enum):
     SCAN = "scan"
     RECUR = "recur"
     TRIANGLE = "triangle"
+    MATRIX = "matrix"
     LISTING = "listing"
 
 
@@ -75,8 +77,8 @@ def form_of(node: Expr) -> Form:
         return Form.EXTREME if isinstance(node, Extreme) else Form.SCAN
     if isinstance(node, Recur):
         return Form.RECUR
-    if isinstance(node, Triangle):
-        return Form.TRIANGLE
+    if isinstance(node, (MatrixOperation, Triangle)):
+        return Form.MATRIX if isinstance(node, MatrixOperation) else Form.TRIANGLE
     if isinstance(node, Listing):
         return Form.LISTING
     if isinstance(node, Gather):

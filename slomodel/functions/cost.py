@@ -18,7 +18,7 @@ import opt_einsum
 
 from slomodel.errors import MissingRule
 from slomodel.ir.dims import concrete
-from slomodel.ir.expr import Axes, Einsum, Expr, Gather, Input, Map, Reshape
+from slomodel.ir.expr import Axes, Einsum, Expr, Gather, Input, Map, MatrixOperation, Reshape
 from slomodel.ir.function import Cost, ScalarFunction
 from slomodel.ir.walk import postorder
 
@@ -83,6 +83,9 @@ def own_work(node: Expr, sizes: Sizes) -> float:
         return work_of_product(node.inputs, node.output, concrete(node.dims, sizes))
     if isinstance(node, (Input, Gather, Reshape)):
         return 0.0
+    if isinstance(node, MatrixOperation):
+        rows = node.operands[0].shape[-1].size(sizes)
+        return float(rows * math.prod(concrete(node.operands[-1].shape, sizes)))
     passes = len(node.operands) if isinstance(node, Map) else 1
     return float(max(passes, 1) * math.prod(concrete(node.shape, sizes)))
 

@@ -37,6 +37,8 @@ __all__ = [
     "Listing",
     "Lookup",
     "Map",
+    "MatrixFunction",
+    "MatrixOperation",
     "Multiset",
     "Recur",
     "Reshape",
@@ -55,6 +57,28 @@ Role = Literal["variable", "data", "direction", "step"]
 """Inputs of role "step" occur only in loops of recurrences: they stand for what a step reads."""
 Which = Literal["max", "min"]
 Listed = Literal["parent", "offset", "select", "order", "below", "upto"]
+MatrixFunction = Literal[
+    "cholesky",
+    "det",
+    "inverse",
+    "inverse_posdef",
+    "inverse_symmetric",
+    "logdet",
+    "logdet_posdef",
+    "solve",
+    "solve_lower",
+    "solve_symmetric",
+    "solve_upper",
+    "det_lu",
+    "inverse_cholesky",
+    "inverse_lu",
+    "logdet_lu",
+    "lu",
+    "solve_cholesky",
+    "solve_lu",
+    "solve_lu_transposed",
+]
+"""The functions of matrices; those after "solve_upper" occur only in lowered graphs."""
 Axes = tuple[int, ...]
 Exact: TypeAlias = Union[Fraction, "sp.Expr"]
 """A real number without rounding."""
@@ -294,6 +318,42 @@ class Triangle(Expr):
         return interned(cls, (operand,), (size, size), "real")
 
 
+class MatrixOperation(Expr):
+    """A function of a square matrix A (…, n, n), for every index of the batch axes that lead.
+
+    All operands have the same batch axes. B and the solutions X are matrices (…, n, m).
+
+    - "cholesky": the lower triangular L with positive diagonal and LLᵀ = A, from the lower triangle
+      of a symmetric A; NaN in all elements if A is not positive definite.
+    - "solve": X with AX = B; "solve_symmetric" for symmetric A; "solve_lower", "solve_upper":
+      for triangular A, of which only that triangle is read.
+    - "inverse" of A; "inverse_symmetric" of a symmetric A; "inverse_posdef": NaN unless positive
+      definite.
+    - "det", "logdet" (…): the determinant, and its logarithm, which is NaN if it is negative.
+      "logdet_posdef" for symmetric A: NaN unless positive definite.
+
+    Lowered graphs share factorisations: "lu" (…, n + 1, n) is LU of the rows of A exchanged by the
+    row n, the index of the row with which each was exchanged. Functions named after a factor read
+    it in place of A; "solve_cholesky" (L, A, B) and "inverse_cholesky" (L, A) factor A otherwise
+    where L is NaN, and "inverse_cholesky" (L) is NaN there.
+    """
+
+    __slots__ = ("function",)
+    function: MatrixFunction
+
+    def __new__(cls, function: MatrixFunction, operands: tuple[Expr, ...]) -> MatrixOperation:
+        first = operands[0].shape
+        if function.startswith("solve"):
+            shape = operands[-1].shape
+        elif function.startswith(("det", "logdet")):
+            shape = first[:-2]
+        elif function == "lu":
+            shape = (*first[:-2], first[-2] + 1, first[-1])
+        else:
+            shape = (*first[:-2], first[-1], first[-1])
+        return interned(cls, operands, shape, "real", function=function)
+
+
 class Listing(Expr):
     """Whole numbers of shape [dim] computed from data, by which index sets are listed.
 
@@ -358,6 +418,8 @@ def remake(node: Expr, operands: tuple[Expr, ...]) -> Expr:
         return Recur(operands, node.loop, node.state)
     if isinstance(node, Triangle):
         return Triangle(operands[0])
+    if isinstance(node, MatrixOperation):
+        return MatrixOperation(node.function, operands)
     if isinstance(node, Listing):
         return Listing(node.what, operands, node.shape[0], node.axis)
     raise TypeError(f"{type(node).__name__} has no operands")

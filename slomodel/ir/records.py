@@ -18,6 +18,7 @@ from slomodel.ir.expr import (
     Iota,
     Listing,
     Map,
+    MatrixOperation,
     Recur,
     Reshape,
     Scan,
@@ -53,6 +54,8 @@ def flatten(root: Expr) -> list[_Record]:
             own = (node.axis,)
         elif isinstance(node, Recur):
             own = (node.loop, node.state)
+        elif isinstance(node, MatrixOperation):
+            own = (node.function,)
         elif isinstance(node, Triangle):
             own = ()
         elif isinstance(node, Listing):
@@ -76,6 +79,7 @@ _KINDS: dict[str, Callable[..., Expr]] = {
     "Extreme": lambda operands, *own: Extreme(operands[0], *own),
     "Scan": lambda operands, *own: Scan(*operands, *own),
     "Recur": Recur,
+    "MatrixOperation": lambda operands, function: MatrixOperation(function, operands),
     "Triangle": lambda operands: Triangle(operands[0]),
     "Listing": lambda operands, what, *own: Listing(what, operands, *own),
 }
@@ -95,6 +99,6 @@ def _reduce(node: Expr) -> tuple[Callable[..., Expr], tuple[list[_Record]]]:
 
 for _kind in (
     *(Input, Const, Iota, Map, Einsum, Gather, Scatter, Reshape, Extreme, Scan, Recur, Triangle),
-    Listing,
+    *(Listing, MatrixOperation),
 ):
     copyreg.pickle(_kind, _reduce)

@@ -14,6 +14,7 @@ from slomodel.ir.expr import (
     Listing,
     Lookup,
     Map,
+    MatrixOperation,
     Multiset,
     Recur,
     Scan,
@@ -55,6 +56,8 @@ def _what(node: Expr, number: dict[Expr, int]) -> str:
         return f"{node.which}{list(node.axes)}"
     if isinstance(node, Listing):
         return f"{node.what}[{node.axis}]" if node.axis else node.what
+    if isinstance(node, MatrixOperation):
+        return node.function
     if isinstance(node, Scan):
         return f"scan[{node.axis}]"
     if isinstance(node, Recur):

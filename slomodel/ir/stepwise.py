@@ -26,6 +26,7 @@ from slomodel.ir.expr import (
     Input,
     Lookup,
     Map,
+    MatrixOperation,
     Multiset,
     Reshape,
     Scan,
@@ -149,6 +150,18 @@ def _(node: Scan, operands: tuple[Expr, ...], moving: tuple[bool, ...], length: 
     return Scan(sides[0], sides[1], node.axis + 1)
 
 
+@_batched.register
+def _(
+    node: MatrixOperation, operands: tuple[Expr, ...], moving: tuple[bool, ...], length: Dim
+) -> Expr:
+    own = []
+    for operand, steps in zip(operands, moving, strict=True):
+        axes = tuple(range(1, operand.rank + 1))
+        wide = (length, *operand.shape)
+        own.append(operand if steps else einsum([operand], [axes], (0, *axes), wide))
+    return MatrixOperation(node.function, tuple(own))
+
+
 def _unit(axis: int, rank: int) -> Affine:
     return Affine(Dim(), tuple(int(k == axis) for k in range(rank)))
 
@@ -261,6 +274,9 @@ def _operand_axes(node: Expr, axis: int) -> tuple[int | None, ...]:
         return (kept[axis],)
     if isinstance(node, Scan):
         return (None, None) if axis == node.axis else (axis, axis)
+    if isinstance(node, MatrixOperation):
+        batch = node.operands[0].rank - 2
+        return (axis if axis < batch else None,) * len(node.operands)
     if isinstance(node, Reshape):
         before = node.operands[0].shape[: axis + 1]
         return (axis if before == node.shape[: axis + 1] else None,)
@@ -308,6 +324,8 @@ def _one_step(
         return Extreme(operands[0], node.which, _without(node.axes, own[0]))
     if isinstance(node, Scan):
         return Scan(operands[0], operands[1], node.axis - (node.axis > axis))
+    if isinstance(node, MatrixOperation):
+        return MatrixOperation(node.function, operands)
     return reshape(operands[0], shape)
 
 

@@ -17,6 +17,7 @@ from slomodel.ir.expr import (
     Input,
     Listing,
     Map,
+    MatrixOperation,
     Recur,
     Reshape,
     Scan,
@@ -171,6 +172,15 @@ def _(node: Recur, k: int, which: Truths, operands: list[Array], sizes: Sizes) -
 @read.register
 def _(node: Listing, k: int, which: Truths, operands: list[Array], sizes: Sizes) -> Truths:
     return _all(operands[k])
+
+
+@read.register
+def _(node: MatrixOperation, k: int, which: Truths, operands: list[Array], sizes: Sizes) -> Truths:
+    """All matrices whose index of the batch is used."""
+    batch = node.operands[0].rank - 2
+    used = which.any(axis=tuple(range(batch, node.rank)))
+    wide = used.reshape(used.shape + (1,) * (operands[k].ndim - batch))
+    return np.broadcast_to(wide, operands[k].shape)
 
 
 @read.register

@@ -30,6 +30,7 @@ from slomodel.ir.expr import (
     Listing,
     Lookup,
     Map,
+    MatrixOperation,
     Multiset,
     Recur,
     Reshape,
@@ -39,6 +40,7 @@ from slomodel.ir.expr import (
     tables,
 )
 from slomodel.ir.walk import postorder
+from slomodel.reference.matrices import value_of_operation
 from slomodel.reference.recurrence import states_of
 
 Array = NDArray[np.generic]
@@ -255,6 +257,11 @@ def _(node: Triangle, operands: list[Array], sizes: Sizes) -> Array:
     result = np.zeros(concrete(node.shape, sizes))
     result[: len(matrix)] = np.linalg.qr(matrix, mode="r")
     return result
+
+
+@meaning.register
+def _(node: MatrixOperation, operands: list[Array], sizes: Sizes) -> Array:
+    return value_of_operation(node.function, operands, concrete(node.shape, sizes))
 
 
 @meaning.register

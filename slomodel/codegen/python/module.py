@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from slomodel.codegen.layout import Layout, described, plain
 from slomodel.codegen.program import Program
 from slomodel.codegen.python.functions import Planned, entry_lines, preparation_lines
+from slomodel.codegen.python.matrices import MATRICES, MATRICES_SOURCE
 from slomodel.codegen.python.statements import Printer
 from slomodel.codegen.python.views import HELPERS, PARTS
 
@@ -62,7 +63,7 @@ def module_text(
         bodies.insert(0, "\n".join(preparation_lines(preparation, layout)))
     header = [docstring(name, layout, target.name), "", *_imports(target, bodies), ""]
     constants = [*constant_lines(layout, numbers), "", "", *_arrays(layout)]
-    for helper, source in HELPERS.items():
+    for helper, source in (*HELPERS.items(), (MATRICES, MATRICES_SOURCE)):
         if _uses(helper, bodies):
             constants += ["", "", source.strip("\n")]
     public = [PUBLIC[one.entry.name].strip("\n") for one in planned]
@@ -72,10 +73,11 @@ def module_text(
 
 def _imports(target: Printer, bodies: Sequence[str]) -> list[str]:
     special = ["from scipy import special"] if _uses("special.", bodies) else []
+    linear = ["from scipy.linalg import blas, lapack"] if _uses(MATRICES, bodies) else []
     tuples = ["from itertools import combinations_with_replacement", ""]
     return [
         *(tuples if _uses(PARTS, bodies) else []),
-        *("import numpy as np", *target.imports, *special),
+        *("import numpy as np", *target.imports, *special, *linear),
     ]
 
 

@@ -8,6 +8,7 @@ from typing import assert_never
 
 from slomodel.codegen.lower import Blocks
 from slomodel.codegen.program import Form, Step, form_of, is_slice
+from slomodel.codegen.python.matrices import matrix_lines
 from slomodel.codegen.python.names import GeneratedNames
 from slomodel.codegen.python.recurrences import recurrence_lines
 from slomodel.codegen.python.views import flat_positions, slice_view
@@ -325,6 +326,7 @@ LINES: dict[Form, Rule] = {
     Form.EXTREME: extreme_lines,
     Form.SCAN: scan_lines,
     Form.TRIANGLE: triangle_lines,
+    Form.MATRIX: matrix_lines,
     Form.LISTING: listing_lines,
 }
 
