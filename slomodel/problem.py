@@ -244,7 +244,8 @@ class Problem:
     `spans` maps nodes that a user wrote to their source; `warnings` are diagnostics of severity
     `warning`. `vector`, if given, replaces all variables in the objective, which are then scalars,
     in order. `remarks` report how the terms of long sums were rolled; a node in `gathered` stands
-    for many terms and has the span of the first.
+    for many terms and has the span of the first. `definitions` are the graphs of the model's
+    definitions by name, whether or not the objective uses them.
     """
 
     objective: Expr
@@ -265,6 +266,7 @@ class Problem:
     vector: Input | None = None
     remarks: tuple[str, ...] = ()
     gathered: frozenset[Expr] = frozenset()
+    definitions: Mapping[str, Expr] = field(default_factory=dict)
 
     @property
     def inputs(self) -> tuple[Input, ...]:

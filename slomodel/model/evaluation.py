@@ -17,10 +17,13 @@ from slomodel.front.data.points import FLOAT64, Point, Vector, VectorLayout, sta
 from slomodel.front.source import Recipe
 from slomodel.ir.expr import Input
 from slomodel.model.closed_sets import closed_set, is_closed, moved_inside
+from slomodel.model.objective import start_point
 from slomodel.model.plans import Plans
+from slomodel.model.quantities import Quantities
 from slomodel.model.unconstrained import ChangeOfVariables, UserCoordinates
 from slomodel.model.waiting import waiting
 from slomodel.problem import Problem
+from slomodel.solve import Solution
 from slomodel.solve.options import whole
 from slomodel.solve.sets.convex_set import Set
 
@@ -68,6 +71,12 @@ class Evaluating:
     def variables(self) -> dict[str, tuple[int, ...]]:
         """The shape of each variable by name. Raises ShapeError where a size is unknown."""
         return dict(self._vectors.shapes)
+
+    @property
+    def definitions(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each definition (`let`) by name. Raises ShapeError for an unknown size."""
+        self._binding.require_counts()
+        return {name: self._quantities.shape(name) for name in self._problem.definitions}
 
     @property
     def labels(self) -> dict[str, tuple[str, ...]]:
@@ -166,6 +175,18 @@ class Evaluating:
             raise DomainError(Diagnostic("E320", message, help="use hvp(x, v), its product with v"))
         matrix: Vector = np.array([self.hvp(point, unit) for unit in np.eye(point.size)])
         return 0.5 * (matrix + matrix.T)
+
+    def evaluate(self, name: str, x: Point | Solution) -> Vector:
+        """The value of a definition, a variable or the objective by name at x (n,).
+
+        Definitions that the objective does not use have values too. The arithmetic is that of
+        NumPy in float64 on every backend.
+        """
+        return self._quantities.value(name, self.unpack(start_point(x, self._vectors, "x")))
+
+    @cached_property
+    def _quantities(self) -> Quantities:
+        return Quantities(self._problem, self._binding)
 
     @cached_property
     def _coordinates(self) -> UserCoordinates | None:

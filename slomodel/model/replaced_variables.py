@@ -19,7 +19,8 @@ def replaced(problem: Problem, values: Mapping[Expr, Expr]) -> Problem:
 
     The declarations are unchanged, and warnings about the model as written are dropped.
     """
-    became = composed((problem.objective, *problem.spans), values)
+    roots = (problem.objective, *problem.spans, *problem.definitions.values())
+    became = composed(roots, values)
     spans = {became[node]: span for node, span in reversed([*problem.spans.items()])}
     stable = rewritten(became[problem.objective])
     gathered = (became[node] for node in problem.gathered if node in became)
@@ -28,6 +29,7 @@ def replaced(problem: Problem, values: Mapping[Expr, Expr]) -> Problem:
         objective=stable[became[problem.objective]],
         spans=carried(spans, stable),
         gathered=frozenset(stable.get(node, node) for node in gathered),
+        definitions={name: became[node] for name, node in problem.definitions.items()},
         warnings=(),
     )
 

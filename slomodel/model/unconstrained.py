@@ -96,6 +96,11 @@ class ChangeOfVariables:
         self.problem = replace(made, variables=tuple(variables), counts=tuple(counts))
         self._infinite = [one.name for one in problem.data if unbounded and one.may_be_infinite]
 
+    @property
+    def graphs(self) -> dict[str, Expr]:
+        """x(u) of each variable by name."""
+        return {one.name: self._users[one.node] for one in self.written.variables}
+
     def binding(self, binding: Binding) -> Binding:
         """The binding of the problem in u, given that of the problem in x.
 

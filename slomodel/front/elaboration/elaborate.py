@@ -233,8 +233,18 @@ def _problem(
         spans=spans,
         remarks=made.remarks,
         gathered=made.gathered,
+        definitions=_definitions(model),
         warnings=tuple(sorted(model.warnings, key=lambda w: w.span.start if w.span else 0)),
     )
+
+
+def _definitions(model: Elaboration) -> dict[str, Expr]:
+    """The graph of each definition by name."""
+    return {
+        name: symbol.value.expr
+        for name, symbol in model.symbols.items()
+        if symbol.kind == "definition" and symbol.value is not None and not symbol.value.labels
+    }
 
 
 def _unused(what: str, name: str, span: Span | None) -> Diagnostic:
