@@ -102,6 +102,11 @@ def picture() -> str:
     return beginning
 
 
+def uncertain_saddle() -> None:
+    saddle = slomodel.compile("var x, y minimize x^2 - y^2 + y^4")
+    saddle.solve(x0=[0.0, 0.0]).uncertainty()
+
+
 def oversized() -> str:
     Path("A.mtx").write_text("%%MatrixMarket matrix coordinate real general\n9999999 9999999 0\n")
     return of_file('dim n\ndata A[n, n] from "A.mtx"\nvar x\nminimize x * sum(A)')()
@@ -143,6 +148,7 @@ EXAMPLES: dict[str, Callable[[], str]] = {
     "E604": solving(method="pgd", D="auto", d=0.1, lipschitz=2.0),
     "E605": lambda: refused(lambda: start_vector(np.zeros(3), 2)),
     "E606": lambda: str(unproved(0.5, "`exp` has no largest curvature there")),
+    "E607": lambda: refused(uncertain_saddle),
     "E701": without_matplotlib,
     "E702": picture,
     "E703": lambda: command("check", "-", "--set", "m=3"),

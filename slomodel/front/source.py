@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from slomodel.errors import Diagnostic, DomainError, ModelSyntaxError, SourceText
 from slomodel.front.data.bind import Binding
+from slomodel.front.data.tables import columns_of
 from slomodel.front.elaboration.elaborate import elaborate
 from slomodel.front.lints.saddle_start import with_saddle_warning
 from slomodel.front.lints.unread_elements import with_unread_warnings
@@ -90,7 +91,7 @@ def _as_given(declared: DataDeclaration, binding: Binding) -> NDArray[np.generic
 def recipe_of(
     source: object,
     variables: object,
-    data: Mapping[str, object] | None,
+    data: object,
     dims: Mapping[str, int] | None,
     backend: str,
     dtype: str,
@@ -98,6 +99,8 @@ def recipe_of(
     bounds: object = None,
 ) -> Recipe:
     """The recipe for the arguments of `compile`. Raises SlomodelError for a wrong type."""
+    if data is not None and not isinstance(data, Mapping):
+        data = columns_of(data, _data_names(source, variables))
     options: list[tuple[str, str, object]] = [("data", "arrays", data), ("dims", "sizes", dims)]
     for option, what, given in options:
         if given is not None and not isinstance(given, Mapping):
@@ -119,6 +122,13 @@ def recipe_of(
         message = "bounds= goes with SymPy expressions; a text declares sets of its own"
         raise DomainError(Diagnostic("E604", message, help="write `var x in [0, 1]`"))
     return Recipe(text, folder, arrays, sizes, backend, dtype, rewrites)
+
+
+def _data_names(source: object, variables: object) -> Collection[str]:
+    """The names that a model gives to data, or to all symbols of a SymPy expression."""
+    if is_expression(source, variables):
+        return {str(symbol) for symbol in getattr(source, "free_symbols", ())}
+    return [one.name.text for one in parse(source_of(source)[0]).data]
 
 
 @without_gc()

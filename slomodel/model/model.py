@@ -27,7 +27,7 @@ from slomodel.front.source import Recipe, recipe_of
 from slomodel.ir.dims import show_shape
 from slomodel.ir.show import show
 from slomodel.model.closed_sets import check_value, for_scipy
-from slomodel.model.evaluation import Evaluating
+from slomodel.model.fitting import Fitting
 from slomodel.model.multistart import Starts, from_starts
 from slomodel.model.objective import CompiledObjective, start_point
 from slomodel.model.plans import Plans, backend_of, precision_of, target_of
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from slomodel.bounds import Bounds, Setting
 
 
-class Model(Evaluating):
+class Model(Fitting):
     """A compiled objective over a flat vector x (n,): variables in declaration order, C order.
 
     Methods that take a point accept such a vector or a mapping of named arrays.
@@ -210,14 +210,30 @@ class Model(Evaluating):
             "verify": verify,
             **options,
         }
-        sense = self._problem.sense
         if starts is not None or workers is not None:
-            run = partial(
-                self.solve, method, callback=callback, threads=threads or 1, **run_options
-            )
+            run = partial(self._run, method, callback=callback, threads=threads or 1, **run_options)
             alone = {"x0": x0, "checkpoint": checkpoint, "resume": resume, "callback": callback}
-            checked, _ = RunOptions.of({**run_options, "sense": sense})
-            return from_starts(run, self.x0, Starts(starts, workers, checked, progress), alone)
+            checked, _ = RunOptions.of({**run_options, "sense": self._problem.sense})
+            how = Starts(starts, workers, checked, progress)
+            return from_starts(run, self.x0, how, alone).with_model(self)
+        return self._run(
+            *(method, x0, callback, progress, threads, checkpoint, resume), **run_options
+        ).with_model(self)
+
+    def _run(
+        self,
+        method: str,
+        x0: Point | Solution | None = None,
+        callback: Callback | None = None,
+        progress: Progress | bool | None = None,
+        threads: int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        resume: str | os.PathLike[str] | None = None,
+        *,
+        seed: int,
+        **run_options: Any,
+    ) -> Solution:
+        """One run, whose solution does not refer to this model: it may be sent to a process."""
         inner = self.unconstrained
         from slomodel.model.proofs import Prover
 
@@ -226,7 +242,7 @@ class Model(Evaluating):
                 inner._objective(self._coordinates),
                 self._first(x0, seed, resume is None),
                 method=method,
-                sense=sense,
+                sense=self._problem.sense,
                 callback=callback,
                 progress=progress,
                 unpack=self.unpack,
@@ -237,6 +253,7 @@ class Model(Evaluating):
                 in_sets=inner._in_closed_sets,
                 checkpoint=checkpoint,
                 resume=resume,
+                seed=seed,
                 **run_options,
             )
         return self._remarked(solution)
@@ -426,7 +443,7 @@ def compile(
     source: object,
     variables: object = None,
     *,
-    data: Mapping[str, object] | None = None,
+    data: object = None,
     dims: Mapping[str, int] | None = None,
     backend: str = "auto",
     dtype: str = "float64",
@@ -438,7 +455,8 @@ def compile(
     """Compile a model: a SymPy expression, the text of a model, or the path of a .slo file.
 
     - `variables`: order of the variables of a SymPy expression, by symbol or name.
-    - `data`: arrays, numbers or `pathlib.Path`s by name. Missing data can be given later with
+    - `data`: arrays, numbers or `pathlib.Path`s by name, or a DataFrame (of pandas or polars) of
+      which the columns that the model declares are read. Missing data can be given later with
       `bind`; `None` declares a symbol of a SymPy expression as data without values.
     - `dims`: sizes that do not follow from the data.
     - `backend`: `c` (needs a C compiler), `numexpr`, `numpy`, `cupy` (needs CuPy and an NVIDIA

@@ -100,7 +100,8 @@ class Quantities:
             found = self._evaluated(slopes, parts)
             return np.concatenate([one.ravel() for one in found])[None, :]
         directions = {node: build.direction(node.name, node.shape) for node in wrt}
-        (tangent,) = jvp([graph], dict(directions))
+        along_each: dict[Expr, Expr] = dict(directions.items())
+        (tangent,) = jvp([graph], along_each)
         values = self._values(tangent, parts)
         along = {node: np.zeros(parts[node.name].shape) for node in wrt}
         jacobian = np.empty((rows, columns))

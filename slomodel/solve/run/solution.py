@@ -5,23 +5,44 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slomodel.errors import DomainError
+from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.files import archive, no_such_file, written
 from slomodel.solve.norms import Vector
 from slomodel.solve.run.history import EpochRecord, History
 from slomodel.solve.run.multistart_summary import summary_of
 from slomodel.solve.run.summary import summary
 from slomodel.solve.status import Status
+from slomodel.solve.uncertainty import Uncertainty
 from slomodel.solve.verify.certificate import Certificate, certificate_of
 
 FORMAT = "slomodel solution 1"
 _COUNTS = ("nit", "nfev", "njev", "nhev", "rounding_steps", "violations")
 _SCALARS = ("fun", "gradient_norm", *_COUNTS, "seed")
+
+
+class FittedModel(Protocol):
+    """What a solution needs of its model."""
+
+    def evaluate(self, name: str, x: Solution) -> Vector: ...
+
+    def predict(
+        self, solution: Solution, name: str | None, data: object
+    ) -> Vector | dict[str, Vector]: ...
+
+    def uncertainty_of(
+        self,
+        solution: Solution,
+        scale: Literal["auto", "likelihood", "least-squares"],
+        curvature: Literal["auto", "hessian", "gauss-newton"],
+        factor: float,
+        residuals: int | None,
+    ) -> Uncertainty: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -41,6 +62,9 @@ class Solution:
     In closed sets ‖g‖ is the norm of the projected gradient. `multipliers` has, for each variable
     in a closed set, the part of the gradient that the set balances: at a solution they equal the
     gradient, and they are 0 where no bound is active. `active` marks the elements at active bounds.
+
+    `solution["eta"]` is also a variable or a definition (`let`) by name. Definitions, `predict` and
+    `uncertainty` need the model: that of the run, or the one given to `load_solution`.
     """
 
     x: Vector
@@ -68,6 +92,7 @@ class Solution:
     unconstrained: Vector | None = None
     multipliers: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     active: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
+    model: FittedModel | None = None
 
     @property
     def summary(self) -> str:
@@ -84,13 +109,68 @@ class Solution:
 
     def keys(self) -> Iterator[str]:
         """Names of the fields, so that `dict(solution)` works."""
-        yield from (field.name for field in fields(self))
+        yield from (field.name for field in fields(self) if field.name != "model")
         yield "success"
 
-    def __getitem__(self, name: str) -> object:
-        if name not in self.keys():
-            raise KeyError(name)
-        return getattr(self, name)
+    def __getitem__(self, name: str) -> Any:
+        if name in self.keys():
+            return getattr(self, name)
+        if name in self.variables:
+            return self.variables[name]
+        if self.model is None:
+            raise KeyError(f"{name}: no field or variable; definitions need the model")
+        try:
+            return self.model.evaluate(name, self)
+        except DomainError as error:
+            raise KeyError(str(error)) from None
+
+    def predict(
+        self, name: str | None = None, *, data: object = None
+    ) -> Vector | dict[str, Vector]:
+        """A definition at this solution on new data: the same formula with rows bound anew.
+
+        `data` holds arrays by name, or is a DataFrame. What is not given stays as it was fitted,
+        unless it lies along a dim whose size changes: then it is missing. Without `name` the result
+        has all definitions that the data determine.
+        """
+        return self._fitted.predict(self, name, data)
+
+    def uncertainty(
+        self,
+        scale: Literal["auto", "likelihood", "least-squares"] = "auto",
+        *,
+        curvature: Literal["auto", "hessian", "gauss-newton"] = "auto",
+        factor: float = 1.0,
+        residuals: int | None = None,
+    ) -> Uncertainty:
+        """Standard errors, covariance and intervals of variables and definitions.
+
+        `scale` says how the objective f is read:
+        - `likelihood`: `factor`·f is a negative log-likelihood (or a log-likelihood to maximise) up
+          to a constant; the covariance is the inverse of its Hessian.
+        - `least-squares`: f is a sum of squares of residuals with equal, unknown variance, which is
+          estimated from `residuals` of them, by default all that read data.
+        - `auto`: least squares if f is a sum of more squares than unknowns, without a constant
+          beside it; a likelihood otherwise. The result's `assumption` says which.
+
+        `curvature` is the `hessian` or, for sums of squares, the `gauss-newton` matrix JᵀJ that
+        regression programs use, the default for least squares. Raises DomainError if the Hessian
+        has negative eigenvalues; directions without curvature are listed in `undetermined`.
+        """
+        return self._fitted.uncertainty_of(self, scale, curvature, factor, residuals)
+
+    @property
+    def _fitted(self) -> FittedModel:
+        if self.model is None:
+            message = "this solution does not know its model"
+            remedy = "load it with slomodel.load_solution(path, model=model)"
+            raise DomainError(Diagnostic("E604", message, help=remedy))
+        return self.model
+
+    def with_model(self, model: FittedModel) -> Solution:
+        """The solution, and its runs, of this model."""
+        runs = tuple(replace(run, model=model) for run in self.runs)
+        return replace(self, model=model, runs=runs)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the solution to an npz file, atomically; `load_solution` reads it back.
@@ -155,18 +235,22 @@ def _epoch(numbers: Vector, source: str) -> EpochRecord:
     )
 
 
-def load_solution(path: str | os.PathLike[str]) -> Solution:
-    """Read a file written by `Solution.save`; DomainError for any other file."""
+def load_solution(path: str | os.PathLike[str], model: FittedModel | None = None) -> Solution:
+    """Read a file written by `Solution.save`; DomainError for any other file.
+
+    The file does not hold the model: give it for definitions, predictions and standard errors.
+    """
     arrays = archive(path, "a saved solution", "Solution.save")
     if not {"text", "history_time"} <= arrays.keys():
         held = ", ".join(sorted(arrays)) or "nothing"
         raise _no_solution(path, f"it holds {held}")
     try:
-        return _from_arrays(arrays)
+        solution = _from_arrays(arrays)
     except (KeyError, ValueError, TypeError):
         raise _no_solution(
             path, "its format is that of another version, or it is damaged"
         ) from None
+    return solution if model is None else solution.with_model(model)
 
 
 def _no_solution(path: str | os.PathLike[str], reason: str) -> DomainError:

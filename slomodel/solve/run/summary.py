@@ -21,17 +21,38 @@ _SHOWN = (
     "method",
 )
 _WIDTH = 88
+_MOST_NAMED = 20
 
 
 def summary(solution: Mapping[str, object]) -> str:
-    """One line per field, as SciPy prints its results; long arrays are abbreviated."""
-    indent = max(map(len, _SHOWN)) + 2
+    """One line per field, as SciPy prints its results, with the variables by name if they are few.
+
+    Long arrays are abbreviated.
+    """
+    rows = {name: solution[name] for name in _SHOWN}
+    named = solution["variables"]
+    if isinstance(named, Mapping) and 0 < len(named) <= _MOST_NAMED:
+        rows = _with_variables(rows, named)
+    indent = max(map(len, rows)) + 2
     lines = []
-    for name in _SHOWN:
-        text = _shown(solution[name], _WIDTH - indent)
+    for name, value in rows.items():
+        text = _shown(value, _WIDTH - indent)
         lines.append(f"{name.rjust(indent - 2)}: {text[0]}")
         lines += [" " * indent + more for more in text[1:]]
     return "\n".join(lines)
+
+
+def _with_variables(
+    rows: Mapping[str, object], variables: Mapping[str, object]
+) -> dict[str, object]:
+    """The rows with those of the variables, by name, in place of the flat vectors."""
+    result: dict[str, object] = {}
+    for name, value in rows.items():
+        if name == "x":
+            result |= {f"variables[{key!r}]": array for key, array in variables.items()}
+        elif name != "jac":
+            result[name] = value
+    return result
 
 
 def _shown(value: object, width: int) -> list[str]:

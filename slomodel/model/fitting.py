@@ -1,0 +1,139 @@
+"""From a fit to answers: predictions and the uncertainty of a solution's quantities."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from slomodel.front.data.bind import Binding
+from slomodel.front.data.points import Vector
+from slomodel.front.data.tables import columns_of
+from slomodel.ir.walk import inputs
+from slomodel.model.evaluation import Evaluating
+from slomodel.model.inference import Curvature, FittedPoint, Scale, UncertaintyOptions
+from slomodel.model.new_rows import rebound
+from slomodel.model.quantities import Quantities
+from slomodel.model.unconstrained import UserCoordinates
+from slomodel.solve import Solution
+from slomodel.solve.uncertainty import Linearised, Uncertainty
+
+
+class Fitting(Evaluating, ABC):
+    """A compiled objective with the answers that a solution gives: see `Solution`."""
+
+    @property
+    @abstractmethod
+    def unconstrained(self) -> Evaluating:
+        """The model in variables without open sets."""
+
+    def predict(
+        self, solution: Solution, name: str | None = None, data: object = None
+    ) -> Vector | dict[str, Vector]:
+        """A definition on new data, or all that the data determine: `Solution.predict`."""
+        binding = self._binding if data is None else self._on_new_rows(data)
+        quantities = Quantities(self._problem, binding)
+        parts = self.unpack(solution.x)
+        if name is not None:
+            return quantities.value(name, parts)
+        names = self._problem.definitions
+        return {one: quantities.value(one, parts) for one in names if quantities.computable(one)}
+
+    def uncertainty_of(
+        self,
+        solution: Solution,
+        scale: Scale = "auto",
+        curvature: Curvature = "auto",
+        factor: float = 1.0,
+        residuals: int | None = None,
+    ) -> Uncertainty:
+        """The uncertainty of this model's quantities at a solution: `Solution.uncertainty`."""
+        options = UncertaintyOptions(scale, curvature, factor, residuals)
+        self._binding.require_data()
+        inner, coordinates = self.unconstrained, self._coordinates
+        point = solution.x if solution.unconstrained is None else solution.unconstrained
+        if coordinates is not None and point.shape != (inner.n,):
+            point = coordinates.to_free(solution.x, "the solution")
+        parts = inner.unpack(point)
+        fit = FittedPoint(
+            inner._problem,
+            inner._quantities,
+            inner,
+            solution,
+            point,
+            inner._within,
+            self.variables,
+            self._linearised(parts),
+            self._to_user(coordinates),
+            _elements(parts, self.axis_labels),
+            frozenset(filter(self._is_joint, self.variables)),
+        )
+        return fit.uncertainty(options)
+
+    def _to_user(
+        self, coordinates: UserCoordinates | None
+    ) -> Callable[[Vector], dict[str, Vector]]:
+        def to_user(u: Vector) -> dict[str, Vector]:
+            return self.unpack(u if coordinates is None else coordinates.to_user(u))
+
+        return to_user
+
+    def _linearised(
+        self, parts: Mapping[str, Vector]
+    ) -> Callable[[str, Mapping[str, object] | None], Linearised]:
+        """Values and Jacobians of quantities by the solver's variables, whose arrays are given."""
+
+        def linearised(name: str, data: Mapping[str, object] | None = None) -> Linearised:
+            binding = self._binding if data is None else self._on_new_rows(data)
+            change = self._plans.change(self._binding)
+            problem = self._problem
+            if change is not None:
+                problem, binding = change.problem, change.binding(binding)
+            found = Quantities(problem, binding, change)
+            value, jacobian = found.value(name, parts), found.jacobian(name, parts)
+            return Linearised(value, jacobian, self._labelled(name, found))
+
+        return linearised
+
+    def _labelled(self, name: str, quantities: Quantities) -> tuple[str, ...]:
+        """The names of the elements of a quantity, with labels where its dims have them."""
+        known = self._binding.labels
+        axes = [known.get(str(dim), ()) for dim in quantities.graph(name).shape]
+        return tuple(_element(name, index, axes) for index in np.ndindex(quantities.shape(name)))
+
+    def _on_new_rows(self, data: object) -> Binding:
+        given = columns_of(data, [one.name for one in self._problem.data])
+        return rebound(self._problem, self._recipe, self._binding, given)
+
+    def _is_joint(self, name: str) -> bool:
+        """Whether a variable's elements depend on several of the solver's unknowns each."""
+        one = next(v for v in self._problem.variables if v.name == name)
+        if one.set is None or not one.set.is_open:
+            return False
+        ends = inputs(*one.set.numbers)
+        return one.set.kind != "open_box" or any(node.role == "variable" for node in ends)
+
+
+def _elements(
+    parts: Mapping[str, Vector], labels: Mapping[str, tuple[tuple[str, ...], ...]]
+) -> Callable[[int], str]:
+    """The name of element k of a vector of these arrays."""
+
+    def element(k: int) -> str:
+        for name, array in parts.items():
+            if k < array.size:
+                index = tuple(int(one) for one in np.unravel_index(k, array.shape))
+                return _element(name, index, labels.get(name, ((),) * array.ndim))
+            k -= array.size
+        raise IndexError(k)
+
+    return element
+
+
+def _element(name: str, index: tuple[int, ...], axes: object) -> str:
+    if not index:
+        return name
+    assert isinstance(axes, list | tuple)
+    shown = [axis[k] if axis else str(k) for axis, k in zip(axes, index, strict=True)]
+    return f"{name}[{', '.join(shown)}]"
