@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from slomodel.errors import Diagnostic, DomainError, ModelSyntaxError, SourceText
 from slomodel.front.data.bind import Binding
-from slomodel.front.data.tables import columns_of
+from slomodel.front.data.user_arrays import columns_of
 from slomodel.front.elaboration.elaborate import elaborate
 from slomodel.front.lints.saddle_start import with_saddle_warning
 from slomodel.front.lints.unread_elements import with_unread_warnings

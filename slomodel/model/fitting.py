@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 
-from slomodel.front.data.bind import Binding
+from slomodel.front.data.bind import Binding, bind
 from slomodel.front.data.points import Vector
-from slomodel.front.data.tables import columns_of
+from slomodel.front.data.user_arrays import columns_of
+from slomodel.front.source import Recipe
+from slomodel.ir.dims import Shape
 from slomodel.ir.walk import inputs
 from slomodel.model.evaluation import Evaluating
 from slomodel.model.inference import Curvature, FittedPoint, Scale, UncertaintyOptions
-from slomodel.model.new_rows import rebound
 from slomodel.model.quantities import Quantities
 from slomodel.model.unconstrained import UserCoordinates
+from slomodel.problem import Problem
 from slomodel.solve import Solution
 from slomodel.solve.uncertainty import Linearised, Uncertainty
 
@@ -137,3 +140,40 @@ def _element(name: str, index: tuple[int, ...], axes: object) -> str:
     assert isinstance(axes, list | tuple)
     shown = [axis[k] if axis else str(k) for axis, k in zip(axes, index, strict=True)]
     return f"{name}[{', '.join(shown)}]"
+
+
+def rebound(
+    problem: Problem, recipe: Recipe, binding: Binding, data: Mapping[str, object]
+) -> Binding:
+    """The binding with new data, without the fitted data of other sizes.
+
+    The dims of variables keep their sizes, and labels keep their positions. Data along a dim whose
+    size changes are missing afterwards, unless they are given. Raises DomainError or ShapeError for
+    data that do not fit.
+    """
+    # Files that the model names hold the data that were fitted.
+    problem = replace(problem, data=tuple(replace(one, file=None) for one in problem.data))
+    fixed = {name for one in problem.variables for name in _names(one.shape)}
+    fixed |= binding.labels.keys()
+    dims = {name: size for name, size in binding.sizes.items() if name in fixed}
+    own = {one.name for one in problem.dims}
+    dims = {name: size for name, size in dims.items() if name in own}
+    labels = {name: list(one) for name, one in binding.labels.items()}
+    alone = bind(problem, data, dims, None, labels)
+    kept: dict[str, object] = {}
+    for one in problem.data:
+        known = recipe.data.get(one.name)
+        if one.name in data or known is None:
+            continue
+        same = all(
+            alone.sizes.get(name, binding.sizes.get(name)) == binding.sizes.get(name)
+            for name in _names(one.shape)
+        )
+        if same:
+            kept[one.name] = known
+    rest = {name: size for name, size in recipe.dims.items() if name not in alone.sizes}
+    return bind(problem, {**kept, **data}, {**rest, **dims}, None, labels)
+
+
+def _names(shape: Shape) -> set[str]:
+    return {name for dim in shape for name, _ in dim.terms}

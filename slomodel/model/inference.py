@@ -33,7 +33,7 @@ _SETS_WITH_EDGES = ("box", "ball", "psd")
 """Closed sets of full dimension: inside them the unknowns are free."""
 
 
-class Curved(Protocol):
+class FittedObjective(Protocol):
     """The model that the solver moved: its derivatives at a point u (m,)."""
 
     @property
@@ -94,7 +94,7 @@ class FittedPoint:
 
     problem: Problem
     quantities: Quantities
-    curved: Curved
+    curved: FittedObjective
     solution: Solution
     point: Vector
     within: Set | None

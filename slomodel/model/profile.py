@@ -2,27 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Mapping
+from typing import Protocol
 
 import numpy as np
 
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.front.data.points import Vector
+from slomodel.problem import Problem
 from slomodel.solve import solve
 from slomodel.solve.information import Information
 from slomodel.solve.objective import Functions
-
-if TYPE_CHECKING:
-    from slomodel.model.inference import FittedPoint
 
 _MOST_STEPS = 40
 _ACCURACY = 1e-5
 """Norm of the gradient of a minimised objective, in units of its covariance."""
 
 
+class Differentiable(Protocol):
+    """An objective with its gradient at a point (m,)."""
+
+    def value_and_gradient(self, x: Vector) -> tuple[float, Vector]: ...
+
+
+class Fit(Protocol):
+    """A solution in the solver's variables: see `inference.FittedPoint`."""
+
+    @property
+    def problem(self) -> Problem: ...
+
+    @property
+    def curved(self) -> Differentiable: ...
+
+    @property
+    def point(self) -> Vector: ...
+
+    @property
+    def parts(self) -> Mapping[str, Vector]: ...
+
+    @property
+    def shapes(self) -> Mapping[str, tuple[int, ...]]: ...
+
+    @property
+    def joint(self) -> Collection[str]: ...
+
+    @property
+    def to_user(self) -> Callable[[Vector], Mapping[str, Vector]]: ...
+
+
 def profile_intervals(
-    fit: FittedPoint,
+    fit: Fit,
     information: Information,
     factor: float,
     sign: float,
@@ -53,7 +82,7 @@ def profile_intervals(
     return ends
 
 
-def _first_unknown(fit: FittedPoint, name: str) -> int:
+def _first_unknown(fit: Fit, name: str) -> int:
     """The position in u of the first element of a variable that is x = x(u) elementwise."""
     first = 0
     for one in fit.problem.variables:
@@ -73,7 +102,7 @@ def _first_unknown(fit: FittedPoint, name: str) -> int:
 class _Profile:
     """The objective, in units of its covariance, minimised over all unknowns but one."""
 
-    def __init__(self, fit: FittedPoint, unit: float, j: int, covariance: Vector) -> None:
+    def __init__(self, fit: Fit, unit: float, j: int, covariance: Vector) -> None:
         self._unit = unit
         self._value: Callable[[Vector], tuple[float, Vector]] = fit.curved.value_and_gradient
         self._point = fit.point

@@ -1,13 +1,13 @@
-"""User-supplied arrays: conversion by NumPy, or an error that describes the wrong object."""
+"""User-supplied arrays and tables: conversion by NumPy, or an error about the wrong object."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from decimal import Decimal
 from numbers import Real
 from types import MappingProxyType
-from typing import NoReturn
+from typing import NoReturn, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -52,6 +52,30 @@ def user_array(what: str, value: object) -> Raw:
         message = f"{what} holds {kind_in_words(array.dtype)} values, and a model computes with"
         _refuse(f"{message} real numbers", _KINDS.get(array.dtype.kind, ("", _NUMBERS))[1])
     return array
+
+
+@runtime_checkable
+class ColumnTable(Protocol):
+    """An object with named columns."""
+
+    @property
+    def columns(self) -> Iterable[object]: ...
+
+    def __getitem__(self, name: object) -> object: ...
+
+
+def columns_of(data: object, declared: Collection[str]) -> dict[str, object]:
+    """Data by name: a mapping as it is, of a table the columns that have a declared name.
+
+    Raises DomainError for anything else.
+    """
+    if isinstance(data, Mapping):
+        return {str(name): value for name, value in data.items()}
+    if isinstance(data, ColumnTable):
+        return {str(name): data[name] for name in data.columns if str(name) in declared}
+    kind = type(data).__name__
+    message = f"data= takes a dict of arrays by name or a DataFrame, not an object of {kind}"
+    raise DomainError(Diagnostic("E602", message, help="write data={'name': value}"))
 
 
 def kind_in_words(dtype: np.dtype[np.generic]) -> str:
