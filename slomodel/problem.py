@@ -70,7 +70,8 @@ class DeclaredSet:
 
     `low`, `high` and `center` have the variable's shape or none, and `axis` counts from 0. The
     numbers of a closed set are those of data; in an open one they may depend on variables declared
-    before. `unbounded`: some elements of ends that are data are infinite.
+    before. `unbounded`: some elements of ends that are data are infinite. `by_constraint`: the box
+    comes from constraints that bound the variable as a whole.
     """
 
     kind: SetKind
@@ -82,6 +83,7 @@ class DeclaredSet:
     axis: int = 0
     span: Span | None = None
     unbounded: bool = False
+    by_constraint: bool = False
 
     @property
     def is_open(self) -> bool:
@@ -238,14 +240,30 @@ class LookupBound:
 
 
 @dataclass(frozen=True, slots=True)
+class Constraint:
+    """An array `value` that must vanish if `is_equation`, and must not be positive otherwise.
+
+    It is `orientation` times the difference of the sides: 1 for `g <= h`, −1 for `g >= h`. A
+    constraint with two ends is two of the same name.
+    """
+
+    name: str
+    text: str
+    value: Expr
+    is_equation: bool
+    orientation: int
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Problem:
     """A scalar objective with its declarations; sizes and data are supplied later.
 
     `spans` maps nodes that a user wrote to their source; `warnings` are diagnostics of severity
-    `warning`. `vector`, if given, replaces all variables in the objective, which are then scalars,
-    in order. `remarks` report how the terms of long sums were rolled; a node in `gathered` stands
-    for many terms and has the span of the first. `definitions` are the graphs of the model's
-    definitions by name, whether or not the objective uses them.
+    `warning`. `vector`, if given, replaces all variables in the objective and the constraints,
+    which are then scalars, in order. `remarks` report how the terms of long sums were rolled; a
+    node in `gathered` stands for many terms and has the span of the first. `definitions` are the
+    graphs of the model's definitions by name, whether or not the objective uses them.
     """
 
     objective: Expr
@@ -267,6 +285,7 @@ class Problem:
     remarks: tuple[str, ...] = ()
     gathered: frozenset[Expr] = frozenset()
     definitions: Mapping[str, Expr] = field(default_factory=dict)
+    constraints: tuple[Constraint, ...] = ()
 
     @property
     def inputs(self) -> tuple[Input, ...]:

@@ -30,7 +30,9 @@ SCOPES = {
     "COMPARE": {"keyword.operator"},
     "TRANSPOSE": {"keyword.operator"},
 } | {word: {"keyword.operator.logical"} for word in ("AND", "OR", "NOT")}
-STATEMENTS = {"MODEL", "DIM", "DATA", "VAR", "LET", "FN", "CHECK", "MINIMIZE", "MAXIMIZE"}
+STATEMENTS = {
+    *("MODEL", "DIM", "DATA", "VAR", "LET", "FN", "CHECK", "MINIMIZE", "MAXIMIZE", "SUBJECT")
+}
 SCOPES |= {word: {"keyword.other.declaration"} for word in STATEMENTS}
 SCOPES |= {word: {"keyword.control"} for word in ("_INIT", "_FROM", "_FOR", "_IN", "_IF", "_FIRST")}
 PLAIN = {"LPAR", "RPAR", "LSQB", "RSQB", "COLON", "COMMA", "EQUAL", "SEMICOLON"}
@@ -61,6 +63,7 @@ let h[t in n] = h[t-1] + β first 1, -2.5 and first[t in n] = h[t] first (β)
 check β <= 1 and not (β > 2 or β != 3)  # sum(1)
 var x[n] init -1.2
 maximize name: sum(f(x[i]) for i in range(n - 1) if i % 2 >= 1) + pi * e ^ 2 + x3 * 3.^2
+subject to cap: 1 <= g[i] <= 3 for i in n if i < 2 subject	to subject == 1
 """
 
 

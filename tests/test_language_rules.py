@@ -119,7 +119,7 @@ REFUSED: list[tuple[str, str, str, str]] = [
     ("norm2 of a matrix", "minimize norm2(A)", "E220", "fro(A)"),
     ("an objective that is an array", "minimize x", "E213", "did you mean `sum(x)` or `sumsq(x)`?"),
     ("a reserved word", "let lambda = 1 minimize s", "E103", "lambda"),
-    ("a constraint", "minimize s subject to x >= 0", "E112", "exp"),
+    ("a constraint", "minimize s, x >= 0", "E112", "subject to"),
     ("a chain of comparisons", "minimize where(0 < s < 1, s, 1)", "E111", "and"),
     ("three colons in a slice", "minimize sum(x[0:2:1:1])", "E114", "two colons"),
     ("steps back", "minimize sum(x[::-2])", "E212", "from 1 on"),

@@ -200,6 +200,9 @@ class Model(Fitting):
         the best is returned, with `runs` and `summary` of all. `options` are those of the method,
         and `second_order`. The result's `status` says how it ended; only wrong input raises.
         """
+        if self._problem.constraints:
+            message = "constraints are read, and not yet solved"
+            raise DomainError(Diagnostic("E604", message, help="declare sets of variables instead"))
         run_options: dict[str, Any] = {
             "gtol": gtol,
             "scaled": scaled,
@@ -292,6 +295,10 @@ class Model(Fitting):
 
         The target `graph` gives the expression graph of objective and gradient, one node per line.
         """
+        if self._problem.constraints:
+            message = "generated modules have an objective, and this model has constraints too"
+            remedy = "leave out `subject to` for the source of the objective alone"
+            raise DomainError(Diagnostic("E604", message, help=remedy))
         if target == "graph":
             return show(self._problem.objective, *self._plans.written.gradient) + "\n"
         self._binding.require_counts()

@@ -15,11 +15,12 @@ from slomodel.rewrite import carried, composed, rewritten
 
 
 def replaced(problem: Problem, values: Mapping[Expr, Expr]) -> Problem:
-    """The problem whose objective reads `values` in place of its inputs, in stable forms.
+    """The problem that reads `values` in place of its inputs, in stable forms.
 
     The declarations are unchanged, and warnings about the model as written are dropped.
     """
-    roots = (problem.objective, *problem.spans, *problem.definitions.values())
+    limits = [one.value for one in problem.constraints]
+    roots = (problem.objective, *limits, *problem.spans, *problem.definitions.values())
     became = composed(roots, values)
     spans = {became[node]: span for node, span in reversed([*problem.spans.items()])}
     stable = rewritten(became[problem.objective])
@@ -28,6 +29,10 @@ def replaced(problem: Problem, values: Mapping[Expr, Expr]) -> Problem:
         problem,
         objective=stable[became[problem.objective]],
         spans=carried(spans, stable),
+        constraints=tuple(
+            replace(one, value=rewritten(became[one.value])[became[one.value]])
+            for one in problem.constraints
+        ),
         gathered=frozenset(stable.get(node, node) for node in gathered),
         definitions={name: became[node] for name, node in problem.definitions.items()},
         warnings=(),

@@ -49,7 +49,7 @@ OBJECTIVES = [
     ("sum(x) + s!", "E102", "factorial"),
     ("sumsq(x) = 3", "E101", "`sumsq(left - right)`"),
     ("{1, 2} @ x", "E102", ""),
-    ("sumsq(x);\nsubject to x >= 0", "E112", "reparametrise"),
+    ("sumsq(x);\nsuch that x >= 0", "E112", "subject to g(x) <= h"),
     ("√2", "E109", "`sqrt(…)`"),
 ]
 

@@ -201,7 +201,7 @@ def test_grammar_is_strict_lalr_without_collisions() -> None:
     Lark(grammar_path().read_text(encoding="utf-8"), parser="lalr", strict=True)
 
 
-@pytest.mark.parametrize("word", [*RESERVED, *keyword.kwlist])
+@pytest.mark.parametrize("word", [*(one for one in RESERVED if " " not in one), *keyword.kwlist])
 def test_reserved_words_are_not_names(word: str) -> None:
     with pytest.raises(ModelSyntaxError, match=f"`{word}`"):
         program(f"let {word} = 1")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from slomodel.errors import Diagnostic, ModelSyntaxError, SlomodelError, SourceText, Span
+from slomodel.front.elaboration.constraints import bound_of, bounded, constraints_of
 from slomodel.front.elaboration.data_checks import may_be_missing, nonempty_checks
 from slomodel.front.elaboration.declarations import (
     declare_data,
@@ -21,7 +22,9 @@ from slomodel.front.elaboration.user_functions import declare_fn
 from slomodel.front.lints.kinks import nonsmooth_warnings
 from slomodel.front.text.syntax import (
     CheckStatement,
+    ConstraintStatement,
     DataDecl,
+    Declaration,
     DimDecl,
     Fn,
     Let,
@@ -30,11 +33,13 @@ from slomodel.front.text.syntax import (
     Statement,
     VarDecl,
 )
+from slomodel.ir import build
 from slomodel.ir.expr import Expr, Input
 from slomodel.ir.node import without_gc
 from slomodel.ir.walk import inputs
 from slomodel.problem import (
     Check,
+    Constraint,
     DataDeclaration,
     DeclaredSet,
     DimDeclaration,
@@ -56,6 +61,8 @@ class _Gathered:
     data: list[DataDeclaration] = field(default_factory=list)
     variables: list[Variable] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
+    constraints: list[Constraint] = field(default_factory=list)
+    declared: dict[str, VarDecl] = field(default_factory=dict)
     objective: Expr | None = None
 
 
@@ -70,7 +77,7 @@ def elaborate(
     model = Elaboration(source, dense=dense)
     model.warnings.update(dict.fromkeys(program.warnings))
     for statement in reversed(program.order):
-        if not isinstance(statement, (CheckStatement, ObjectiveStatement)):
+        if isinstance(statement, Declaration):
             model.later[statement.name.text] = statement.name.span
         if isinstance(statement, Fn):
             model.functions[statement.name.text] = statement
@@ -121,6 +128,7 @@ def _statement(statement: Statement, model: Elaboration, gathered: _Gathered) ->
             gathered.data.append(declare_data(statement, model))
         case VarDecl():
             gathered.variables.append(declare_variable(statement, model))
+            gathered.declared[statement.name.text] = statement
         case Let():
             declare_let(statement, model)
         case Fn():
@@ -130,9 +138,21 @@ def _statement(statement: Statement, model: Elaboration, gathered: _Gathered) ->
         case ObjectiveStatement():
             value = objective_value(statement, model)
             gathered.objective = gathered.objective or value
+        case ConstraintStatement():
+            _constrain(statement, model, gathered)
 
 
-_KINDS: dict[type[Statement], SymbolKind] = {
+def _constrain(statement: ConstraintStatement, model: Elaboration, gathered: _Gathered) -> None:
+    """Add a constraint; a bound on one whole variable becomes its set."""
+    found = bound_of(statement, gathered.variables, model)
+    if found is None:
+        gathered.constraints += constraints_of(statement, model, gathered.constraints)
+    else:
+        place, box = found
+        gathered.variables[place] = bounded(gathered.variables[place], box, gathered.declared)
+
+
+_KINDS: dict[type[Declaration], SymbolKind] = {
     DimDecl: "dim",
     DataDecl: "data",
     VarDecl: "variable",
@@ -143,7 +163,7 @@ _KINDS: dict[type[Statement], SymbolKind] = {
 
 def _poison(statement: Statement, model: Elaboration) -> None:
     """Suppress messages about later uses of a name whose declaration failed."""
-    if not isinstance(statement, (CheckStatement, ObjectiveStatement)):
+    if isinstance(statement, Declaration):
         name = statement.name
         broken = Symbol(name.text, _KINDS[type(statement)], name.span)
         model.symbols.setdefault(name.text, broken)
@@ -192,21 +212,23 @@ def _problem(
     conditions = [check.condition for check in gathered.checks]
     declared = [one.set for one in gathered.variables if one.set is not None]
     ends = [number for one in declared for number in one.numbers]
-    used = set(inputs(objective, *conditions, *ends))
+    constraints = [one.value for one in gathered.constraints]
+    used = set(inputs(objective, *constraints, *conditions, *ends))
     starts = {variable.init.array for variable in gathered.variables}
     idle = {d.node for d in gathered.data if d.node not in used and d.name not in starts}
-    missing = idle | (may_be_missing(objective, gathered.checks, model.masked) - set(inputs(*ends)))
-    infinite = _only_bounds(declared, inputs(objective, *conditions))
+    elsewhere = set(inputs(*ends, *constraints))
+    missing = idle | (may_be_missing(objective, gathered.checks, model.masked) - elsewhere)
+    infinite = _only_bounds(declared, inputs(objective, *constraints, *conditions))
     data = tuple(
         replace(one, may_be_missing=one.node in missing, may_be_infinite=one.node in infinite)
         for one in gathered.data
     )
     for one in data:
         if one.node in idle:
-            model.warn(_unused("data", one.name, one.span))
+            model.warn(_unused("data", one.name, one.span, bool(constraints)))
     for variable in gathered.variables:
         if variable.node not in used:
-            model.warn(_unused("the variable", variable.name, variable.span))
+            model.warn(_unused("the variable", variable.name, variable.span, bool(constraints)))
     model.checks += nonempty_checks(objective, model.counts, model.spans)
     statement = program.objectives[0]
     rolled = Rolled(objective)
@@ -216,6 +238,10 @@ def _problem(
     place, checks = statement.expr.span, gathered.checks
     for remark in nonsmooth_warnings(made.objective, spans, place, data, checks):
         model.warn(remark)
+    for limit in gathered.constraints:
+        total = build.sum_over(limit.value, tuple(range(limit.value.rank)))
+        for remark in nonsmooth_warnings(total, spans, limit.span or place, data, checks):
+            model.warn(remark)
     return Problem(
         made.objective,
         tuple(gathered.variables),
@@ -234,6 +260,7 @@ def _problem(
         remarks=made.remarks,
         gathered=made.gathered,
         definitions=_definitions(model),
+        constraints=tuple(gathered.constraints),
         warnings=tuple(sorted(model.warnings, key=lambda w: w.span.start if w.span else 0)),
     )
 
@@ -247,6 +274,7 @@ def _definitions(model: Elaboration) -> dict[str, Expr]:
     }
 
 
-def _unused(what: str, name: str, span: Span | None) -> Diagnostic:
-    message = f"{what} `{name}` does not occur in the objective"
+def _unused(what: str, name: str, span: Span | None, constrained: bool) -> Diagnostic:
+    place = "the objective and the constraints" if constrained else "the objective"
+    message = f"{what} `{name}` does not occur in {place}"
     return Diagnostic("W202", message, span, help=_UNUSED, severity="warning")

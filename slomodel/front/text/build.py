@@ -18,6 +18,7 @@ from slomodel.front.text.syntax import (
     Compare,
     Comprehension,
     Condition,
+    ConstraintStatement,
     DataDecl,
     DimDecl,
     Expr,
@@ -98,6 +99,7 @@ class TreeBuilder(Transformer[Token, ModelTree]):
             fns=tuple(s for s in order if isinstance(s, Fn)),
             checks=tuple(s for s in order if isinstance(s, CheckStatement)),
             objectives=tuple(s for s in order if isinstance(s, ObjectiveStatement)),
+            constraints=tuple(s for s in order if isinstance(s, ConstraintStatement)),
             warnings=tuple(self.warnings),
         )
 
@@ -274,6 +276,30 @@ class TreeBuilder(Transformer[Token, ModelTree]):
         at = self._span(sense)
         label = None if name is None else self._name(name)
         return [ObjectiveStatement(str(sense), label, expr, at, at.to(expr.span))]
+
+    def subject(self, children: Children) -> list[ConstraintStatement]:
+        keyword, *found = children
+        constraints: list[ConstraintStatement] = found
+        first = constraints[0]
+        constraints[0] = replace(first, span=self._span(keyword).to(first.span))
+        return constraints
+
+    def subject_each(self, children: Children) -> list[ConstraintStatement]:
+        keyword, found, *iterations, condition = children
+        one: ConstraintStatement = found
+        last = iterations[-1] if condition is None else condition
+        span = self._span(keyword).to(last.span)
+        return [replace(one, iterations=tuple(iterations), condition=condition, span=span)]
+
+    def constraint(self, children: Children) -> ConstraintStatement:
+        name, left, op, right, second, end = children
+        label = None if name is None else self._name(name)
+        ops = [op] if second is None else [op, second]
+        sides = (left, right) if second is None else (left, right, end)
+        begin = left.span if label is None else label.span
+        at = tuple(self._span(one) for one in ops)
+        words = tuple(map(str, ops))
+        return ConstraintStatement(label, sides, words, at, (), None, begin.to(sides[-1].span))
 
     def condition(self, children: Children) -> BoolOp:
         operands: tuple[Condition, ...] = tuple(children[::2])

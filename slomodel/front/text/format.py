@@ -13,13 +13,14 @@ from lark import Token
 
 from slomodel.errors import SourceText
 from slomodel.front.text.parse import parse, tokens
+from slomodel.front.text.syntax import STATEMENT_TOKENS
 from slomodel.front.text.syntax_errors.failure import ENDS_OPERAND
 
 _INDENT = 5
 """Indent of a line that continues a statement; each open bracket adds two columns."""
 _WIDEST_ALIGNED = 72
 _NEWLINE = re.compile(r"\r\n|\r|\n")
-_KEYWORDS = ("MODEL", "DIM", "DATA", "VAR", "LET", "FN", "CHECK", "MINIMIZE", "MAXIMIZE")
+_KEYWORDS = STATEMENT_TOKENS
 _LOCAL = ("LET", "RETURN")
 """Keywords that begin a line inside an `fn`."""
 _LOCAL_INDENT = 2
@@ -76,6 +77,11 @@ def formatted(source: SourceText) -> str:
     return _joined(page.lines)
 
 
+def _spelling(token: Token) -> str:
+    """The text of a token; the words of `subject to` are separated by one space."""
+    return " ".join(token.split()) if token.type == "SUBJECT" else str(token)
+
+
 def _is_local(before: Sequence[Token], keyword: Token, margin: int) -> bool:
     """Whether a keyword begins a line inside an `fn`, given the statement or line before it."""
     if before[0].type == "FN":
@@ -89,7 +95,7 @@ def _lay_out(page: _Page, statement: Sequence[Token], gaps: Sequence[str], margi
     `gaps[k]` is the white space and comments before token k.
     """
     kinds = [token.type for token in statement if token.type != "SEMICOLON"]
-    words = [str(token) for token in statement if token.type != "SEMICOLON"]
+    words = [_spelling(token) for token in statement if token.type != "SEMICOLON"]
     open_brackets: list[str] = []
     pending, k = "", 0
     for token, gap in zip(statement, gaps, strict=True):
@@ -110,7 +116,7 @@ def _lay_out(page: _Page, statement: Sequence[Token], gaps: Sequence[str], margi
             space = space_before(kinds, words, k, open_brackets[-1] if open_brackets else "")
             first = k == 1 or joins_definitions(kinds, k - 1, open_brackets)
             page.lines[-1].parts.append("" if first else space)
-        keyword = f"{token} " if margin else padded(str(token), token.type)
+        keyword = f"{token} " if margin else padded(words[k], token.type)
         page.add(keyword if begins else str(token), indent, blank)
         if token.type in _OPENING:
             is_array = token.type == "LSQB" and not is_attached(kinds, k)

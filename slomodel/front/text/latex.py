@@ -12,7 +12,7 @@ from slomodel.front.text.syntax import (
     BoolOp,
     Compare,
     Comprehension,
-    Expr,
+    ConstraintStatement,
     Fn,
     FunctionCall,
     Index,
@@ -184,11 +184,14 @@ _JOINED = {"and": r" \wedge ", "or": r" \vee "}
 
 
 def latex_of(program: ModelTree) -> str:
-    """Objective, definitions and functions of a model, as one `aligned` environment."""
+    """Objective, constraints, definitions and functions, as one `aligned` environment."""
     objective = program.objectives[0]
     word = r"\max" if objective.sense == "maximize" else r"\min"
     variables = r",\; ".join(_declared(one) for one in program.vars)
     lines = [rf"{word}_{{{variables}}} \quad & {_text(objective.expr)}"]
+    for number, one in enumerate(program.constraints):
+        head = r"\text{subject to} \quad & " if not number else "& "
+        lines.append(head + _constraint(one))
     for statement in program.order:
         if isinstance(statement, Fn):
             lines += _function(statement)
@@ -248,6 +251,20 @@ def _function(statement: Fn) -> list[str]:
     return [text, *(rf"& \quad {_definition(let)}" for let in statement.locals)]
 
 
+def _constraint(statement: ConstraintStatement) -> str:
+    text = _text(statement.sides[0])
+    for op, side in zip(statement.ops, statement.sides[1:], strict=True):
+        text += f" {_COMPARED[op]} {_text(side)}"
+    parts = []
+    for one in statement.iterations:
+        low, high = _limits(one, TeX(_text(one.domain), ATOM))
+        parts.append(rf"{name_of(one.name.text)} = {low}, \ldots, {high}")
+    if statement.condition is not None:
+        parts.append(_text(statement.condition))
+    listed = r",\; ".join(parts)
+    return text + (rf" \quad ({listed})" if parts else "")
+
+
 def _definition(statement: Let) -> str:
     head = name_of(statement.name.text)
     if statement.indices:
@@ -282,7 +299,7 @@ def _unindexed(text: str) -> str:
     return f"{{{text}}}" if "_" in text else text
 
 
-def _text(root: Expr) -> str:
+def _text(root: Node) -> str:
     results: list[TeX] = []
     stack: list[tuple[Node, bool]] = [(root, False)]
     while stack:

@@ -13,7 +13,7 @@ from lark.exceptions import UnexpectedInput
 from slomodel.errors import Diagnostic, ModelSyntaxError, SourceText, Span
 from slomodel.front.text.build import TreeBuilder
 from slomodel.front.text.syntax import (
-    STATEMENTS,
+    STATEMENT_PATTERN,
     Comprehension,
     FunctionCall,
     Index,
@@ -202,10 +202,9 @@ DEEPEST = 5_000
 MOST_SIGNS = 50_000
 """Limit on the tokens of a statement: names, numbers, strings, brackets and other symbols."""
 
-_KEYWORDS = "|".join(STATEMENTS)
 _SIGN = re.compile(
     r"(?P<comment>#[^\r\n]*)|(?P<open>[(\[])|(?P<close>[)\]])|"
-    rf"(?P<keyword>\b(?:{_KEYWORDS})\b)|"
+    rf"(?P<keyword>\b(?:{STATEMENT_PATTERN})\b)|"
     r'"[^"\r\n]*"|[0-9][0-9.]*(?:[eE][+-]?[0-9]+)?|\w+|\.?\*\*?|\.?[-+/^@,:=<>!]|\''
 )
 

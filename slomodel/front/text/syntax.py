@@ -11,8 +11,15 @@ from typing import Literal, TypeAlias, assert_never
 
 from slomodel.errors import Diagnostic, Span
 
-STATEMENTS = ("model", "dim", "data", "var", "let", "fn", "check", "minimize", "maximize")
+STATEMENTS = (
+    *("model", "dim", "data", "var", "let", "fn", "check", "minimize", "maximize"),
+    "subject to",
+)
 """Keywords that begin a statement."""
+STATEMENT_TOKENS = tuple(keyword.split()[0].upper() for keyword in STATEMENTS)
+"""The types of their tokens."""
+STATEMENT_PATTERN = "|".join(keyword.replace(" ", r"\s+") for keyword in STATEMENTS)
+"""A regular expression of them."""
 ATTRIBUTES = ("symmetric", "mask", "whole", "one_based", "labels")
 """Attributes that may follow the shape of data."""
 
@@ -347,7 +354,24 @@ class ObjectiveStatement:
     span: Span
 
 
-Statement: TypeAlias = DimDecl | DataDecl | VarDecl | Let | Fn | CheckStatement | ObjectiveStatement
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ConstraintStatement:
+    """A constraint `sides[0] ops[0] sides[1]`, and `ops[1] sides[2]` if it has two ends.
+
+    It holds for each index tuple of `iterations` that satisfies the condition, if there are any.
+    """
+
+    label: Name | None
+    sides: tuple[Expr, ...]
+    ops: tuple[str, ...]
+    op_spans: tuple[Span, ...]
+    iterations: tuple[Iteration, ...]
+    condition: Condition | None
+    span: Span
+
+
+Declaration: TypeAlias = DimDecl | DataDecl | VarDecl | Let | Fn
+Statement: TypeAlias = Declaration | CheckStatement | ObjectiveStatement | ConstraintStatement
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -366,6 +390,7 @@ class ModelTree:
     fns: tuple[Fn, ...]
     checks: tuple[CheckStatement, ...]
     objectives: tuple[ObjectiveStatement, ...]
+    constraints: tuple[ConstraintStatement, ...]
     warnings: tuple[Diagnostic, ...] = field(default=())
 
 
@@ -422,6 +447,9 @@ def roots(statement: Statement) -> tuple[Node, ...]:
             found = (statement.condition,)
         case ObjectiveStatement():
             found = (statement.expr,)
+        case ConstraintStatement():
+            domains = (i.domain for i in statement.iterations)
+            found = (*statement.sides, *domains, statement.condition)
         case _:
             assert_never(statement)
     return tuple(node for node in found if node is not None)

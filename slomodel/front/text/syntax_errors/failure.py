@@ -11,16 +11,16 @@ from lark import Lark, Token
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
 from slomodel.errors import SourceText, Span
-from slomodel.front.text.syntax import STATEMENTS, Let
+from slomodel.front.text.syntax import STATEMENT_PATTERN, STATEMENT_TOKENS, Let
 
 END = "$END"
 UNKNOWN = ""
 """Token type of text that no token matches."""
 
-_STATEMENT_TYPES = frozenset(word.upper() for word in STATEMENTS)
+_STATEMENT_TYPES = frozenset(STATEMENT_TOKENS)
 ENDS_OPERAND = frozenset(("NAME", "NUMBER", "RPAR", "RSQB", "TRANSPOSE", "NONE", "STRING"))
 _CLOSES = {"LPAR": "RPAR", "LSQB": "RSQB"}
-_KEYWORDS = re.compile(r'"[^"\r\n]*"|#[^\r\n]*|\b(return|' + "|".join(STATEMENTS) + r")\b")
+_KEYWORDS = re.compile(r'"[^"\r\n]*"|#[^\r\n]*|\b(return|' + STATEMENT_PATTERN + r")\b")
 _UNREADABLE = re.compile(r'"[^\r\n]*|\w+|[\s\S]')
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from difflib import get_close_matches
 
 from slomodel.errors import Diagnostic, Mark, Span
-from slomodel.front.text.syntax import ATTRIBUTES, STATEMENTS, VarDecl
+from slomodel.front.text.syntax import ATTRIBUTES, STATEMENT_TOKENS, STATEMENTS, VarDecl
 from slomodel.functions import FUNCTIONS
 
 _SPELLINGS = {
@@ -106,7 +106,7 @@ _TERMINALS = {
 }
 _OPERAND = {"NAME", "NUMBER", "LPAR", "LSQB", "ADDOP"}
 _OPERATOR = {"ADDOP", "MULOP", "POWOP", "TRANSPOSE", "LPAR", "LSQB"}
-_STATEMENT = {"SEMICOLON", "$END", *(word.upper() for word in STATEMENTS)}
+_STATEMENT = {"SEMICOLON", "$END", *STATEMENT_TOKENS}
 _LONGEST_SHOWN = 40
 
 
@@ -287,11 +287,10 @@ def chained_comparison(span: Span) -> Diagnostic:
 def constraint(span: Span) -> Diagnostic:
     return Diagnostic(
         "E112",
-        "a model has no constraints",
+        "a constraint is a statement that begins with `subject to`",
         span,
-        help="declare the set of a variable, as in `var x >= 0` or `var x in (0, 1)`, or "
-        "reparametrise: `exp(u)` or `softplus(u)` is positive; for a condition on data write "
-        "`check`",
+        help="write `subject to g(x) <= h`, or declare the set of a variable, as in `var x >= 0`; "
+        "for a condition on data write `check`",
     )
 
 
