@@ -1,4 +1,4 @@
-"""Hostile texts are processed within two seconds and 500 MB; odd names are ordinary names."""
+"""Hostile texts take little work and 500 MB at most; odd names are ordinary names."""
 
 import json
 import keyword
@@ -15,28 +15,26 @@ from slomodel.front.data.random_data import random_data
 from slomodel.front.elaboration.elaborate import elaborate
 from slomodel.front.text.parse import parse
 
-_EACH_TIMED = """
-import json, os, resource, sys, time
+_EACH_COUNTED = """
+import json, os, resource, sys
 from slomodel.errors import SlomodelError, SourceText
 from slomodel.front.elaboration.elaborate import elaborate
 from slomodel.front.text.parse import parse
-parse(SourceText("var x minimize x^2"))
+from tests.work_counts import counting
+elaborate(parse(SourceText("var x minimize x^2")), SourceText("var x minimize x^2"))
 answers = {}
-def timed(source):
-    began = time.process_time()
+def answer(source):
     try:
         elaborate(parse(source), source)
-        codes = ["a model"]
+        return ["a model"]
     except SlomodelError as error:
-        codes = [one.code for one in error.diagnostics]
-    return codes, time.process_time() - began
+        return [one.code for one in error.diagnostics]
 
 for name, head, piece, many, tail in json.load(sys.stdin):
     source = SourceText(head + piece * many + tail)
-    answers[name] = timed(source)
-    # The time of a processor that others use too varies: the lesser of two counts.
-    if answers[name][1] > 1:
-        answers[name] = min(answers[name], timed(source))
+    with counting() as calls:
+        codes = answer(source)
+    answers[name] = codes, calls.count
 if os.path.exists("/proc/self/status"):
     # Unlike ru_maxrss it leaves out what the process that started this one held.
     peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
@@ -88,11 +86,11 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-def test_each_is_answered_in_two_seconds_and_half_a_gigabyte() -> None:
+def test_each_is_answered_with_little_work_and_half_a_gigabyte() -> None:
     texts = json.dumps([row[:-1] for row in HOSTILE])
     done = subprocess.run(
-        (sys.executable, "-c", _EACH_TIMED), input=texts, capture_output=True, text=True,
-        timeout=120, check=False,
+        (sys.executable, "-c", _EACH_COUNTED), input=texts, capture_output=True, text=True,
+        timeout=500, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
     answers = json.loads(done.stdout)
@@ -100,7 +98,8 @@ def test_each_is_answered_in_two_seconds_and_half_a_gigabyte() -> None:
     assert {name: codes for name, (codes, _) in answers.items()} == {
         row[0]: row[-1] for row in HOSTILE
     }
-    assert {name: time for name, (_, time) in answers.items() if time > 2} == {}
+    # Two to three seconds on a slow machine, and a quarter above the present count.
+    assert {name: count for name, (_, count) in answers.items() if count > 5_000_000} == {}
 
 
 ODD_NAMES = [

@@ -1,11 +1,11 @@
 """Smoothness of joints is decided at once, even if SymPy could take minutes."""
 
-import time
 import warnings
 
 import pytest
 
 import slomodel
+from tests.work_counts import counting
 
 
 @pytest.mark.parametrize(
@@ -18,9 +18,8 @@ import slomodel
     ],
 )
 def test_no_joint_takes_long(text: str) -> None:
-    began = time.process_time()
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), counting() as calls:
         warnings.simplefilter("ignore")
         assert slomodel.compile(text).n == 1
-    # It took over 40 s; the limit is wide, since it is no measure of speed.
-    assert time.process_time() - began < 20.0
+    # It took over 40 s.
+    assert calls.count < 1_000_000

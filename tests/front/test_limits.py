@@ -1,12 +1,11 @@
 """Texts beyond the limits of a model: each is refused at once."""
 
-from time import process_time
-
 import pytest
 
 from slomodel.errors import ModelSyntaxError, SourceText
 from slomodel.front.elaboration.elaborate import elaborate
 from slomodel.front.text.parse import DEEPEST, LONGEST_TEXT, MOST_SIGNS, beyond_limits, parse
+from tests.work_counts import counting
 
 
 def read(text: str) -> None:
@@ -28,10 +27,11 @@ def test_a_heap_of_brackets_and_a_long_text_are_refused_at_once() -> None:
     "term", ["x+", "x*", "x,", "x[0]'.T", "x.^", "(x)-", "f(x)", "1.5e-3 ", "'"]
 )
 def test_a_statement_of_too_many_signs_is_refused_at_once(term: str) -> None:
-    began = process_time()
-    with pytest.raises(ModelSyntaxError, match=f"E127.*{MOST_SIGNS}") as caught:
-        objective(term * (MOST_SIGNS + 1) + "x")
-    assert process_time() - began < 2
+    text = term * (MOST_SIGNS + 1) + "x"
+    refused = pytest.raises(ModelSyntaxError, match=f"E127.*{MOST_SIGNS}")
+    with counting() as calls, refused as caught:
+        objective(text)
+    assert calls.count < 10_000
     (told,) = caught.value.diagnostics
     assert told.span is not None
     assert told.span.text in term
@@ -58,8 +58,7 @@ def test_many_mistakes_are_told_in_time_that_grows_with_the_text_alone() -> None
     lines = "".join(f"let a{k} = zz{k}\n" for k in range(4000))
     source = SourceText(f"var x\n{lines}minimize x")
     program = parse(source)
-    began = process_time()
-    with pytest.raises(ModelSyntaxError) as caught:
+    with counting() as calls, pytest.raises(ModelSyntaxError) as caught:
         elaborate(program, source)
-    assert process_time() - began < 2
+    assert calls.count < 10_000
     assert len(caught.value.diagnostics) == 20

@@ -1,12 +1,11 @@
-"""Time to process a model's text: moments for 10 kB, under half a minute for 1 MB."""
-
-from time import process_time
+"""Work on a model's text: a few hundred thousand calls for 10 kB, and in proportion for more."""
 
 import pytest
 
 from slomodel.errors import ModelSyntaxError, SourceText
 from slomodel.front.elaboration.elaborate import elaborate
 from slomodel.front.text.parse import parse
+from tests.work_counts import counting
 
 _ROUND = """let r{k} = A @ (x .* w) - {k}.5 * y + z / (1 + exp(-z))  # residual {k}
 fn f{k}(t, s) = where(abs(t) <= s, t^2 / 2, s * (abs(t) - s / 2))
@@ -24,21 +23,27 @@ def of_size(most: int) -> str:
     return "".join([*parts, "minimize ", " + ".join(f"q{k}" for k in range(count))])
 
 
-def seconds(text: str) -> float:
-    """Processor time of parsing and elaborating."""
-    source = SourceText(text)
-    began = process_time()
-    elaborate(parse(source), source)
-    return process_time() - began
+def work(text: str) -> int:
+    """Calls made to parse and elaborate a text, by code that has its tables already."""
+    first, source = SourceText(of_size(5_000)), SourceText(text)
+    elaborate(parse(first), first)
+    with counting() as calls:
+        elaborate(parse(source), source)
+    return calls.count
 
 
 def test_ten_kilobytes() -> None:
-    assert min(seconds(of_size(10_000)) for _ in range(4)) < 0.3
+    """A fifth of a second on a machine of 2024."""
+    assert work(of_size(10_000)) < 450_000
+
+
+def test_work_in_proportion_to_the_text() -> None:
+    assert work(of_size(20_000)) < 2.2 * work(of_size(10_000))
 
 
 @pytest.mark.slow
 def test_a_megabyte() -> None:
-    assert seconds(of_size(1_000_000)) < 30
+    assert work(of_size(1_000_000)) < 110 * work(of_size(10_000))
 
 
 # About as many of each as a statement may have.
@@ -57,7 +62,7 @@ LONGEST = {
 @pytest.mark.parametrize("term", LONGEST)
 def test_the_longest_statements(term: str, sign: str) -> None:
     terms = f" {sign} ".join(term.format(k=k) for k in range(LONGEST[term]))
-    assert seconds(f"dim n var x[n], c minimize {terms}") < 2
+    assert work(f"dim n var x[n], c minimize {terms}") < 5_000_000
     longer = SourceText(f"dim n var x[n], c minimize {terms} {sign} {terms}")
     with pytest.raises(ModelSyntaxError, match="E127"):
         parse(longer)
