@@ -8,6 +8,8 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from tests.marks import leave_to_slow_runs
+
 # Most tests do not depend on the backend: they do not wait for a C compiler.
 os.environ.setdefault("SLOMODEL_BACKEND", "numexpr")
 
@@ -30,8 +32,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--golden", action="store_true", help="rewrite tests/golden")
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m` selects
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With `--golden`, run only the tests that compare with a golden text."""
+    """Mark as slow what `sampled` leaves out; with `--golden`, run only what has golden texts."""
+    leave_to_slow_runs(items)
     if config.getoption("--golden"):
         rewriting = [item for item in items if "golden" in getattr(item, "fixturenames", ())]
         config.hook.pytest_deselected(items=[item for item in items if item not in rewriting])

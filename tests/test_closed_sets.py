@@ -59,6 +59,7 @@ def test_known_problems_are_solved_from_their_starts(name: str) -> None:
         assert np.linalg.norm(found.jac - stationary) <= 1e-4 * max(1.0, np.linalg.norm(found.jac))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("method", ["pgd", "tgd"])
 @pytest.mark.parametrize("name", ["nnls_random", "tr_ball", "topic_weights"])
 def test_the_papers_methods_solve_some_with_proved_constants(name: str, method: str) -> None:

@@ -102,6 +102,7 @@ DURING = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.filterwarnings("ignore::slomodel.NonsmoothWarning")
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("method", ["norm-armijo", "std-armijo"])

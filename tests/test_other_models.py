@@ -16,6 +16,7 @@ def compiled(name: str) -> slomodel.Model:
     return slomodel.compile(MODELS / f"{name}.slo", data=data, dims=dims)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", OTHER_MODELS)
 def test_agrees_with_numpy_and_complex_steps(name: str) -> None:
     _, data, by_hand = OTHER_MODELS[name]

@@ -20,6 +20,7 @@ def run(script: str, out: Path, *options: str) -> str:
     return ended.stdout
 
 
+@pytest.mark.slow
 def test_a_table_is_that_of_its_runs_and_goes_on(tmp_path: Path) -> None:
     few = ("--seconds", "0.05", "--cases", "tensor 2", "--methods", "norm-armijo", "auto")
     run("table_tensor", tmp_path, "--rounds", "1", *few)
@@ -68,6 +69,7 @@ def test_sampled_constants_lie_below_proofs(tmp_path: Path) -> None:
         assert float(below) < 1.0 <= float(above)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("script", "case", "refused"),
     [

@@ -85,6 +85,7 @@ STABLE = [name for name, record in RECORDS.items() if record["minimum"]["stable"
 OF_ONE_START = [name for name in STABLE if name not in ("accidents_spatial", "mixture_five")]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", OF_ONE_START)
 def test_the_default_solver_finds_the_recorded_minimum(name: str) -> None:
     wanted = RECORDS[name]["minimum"]["value"]

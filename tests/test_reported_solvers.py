@@ -80,6 +80,7 @@ def test_no_number_at_the_start_is_no_success(
         assert part in found.message
 
 
+@pytest.mark.sampled(4)
 @of_every
 @pytest.mark.parametrize("dtype", [np.float32, np.int64, bool])
 def test_numbers_of_x0_are_promoted(dtype: type, name: str) -> None:

@@ -169,6 +169,7 @@ def bounds_of(name: str) -> Bounds:
     return CASES[name].bounds()
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", CASES)
 def test_no_bound_is_too_small(name: str) -> None:
     case = CASES[name]

@@ -30,6 +30,7 @@ MODELS = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", every(2, MODELS))
 def test_more_work_gives_no_larger_bound(name: str) -> None:
     text, data = MODELS[name]
@@ -46,6 +47,7 @@ def test_more_work_gives_no_larger_bound(name: str) -> None:
             assert more.L2 <= less.L2 * (1.0 + 1e-9)
 
 
+@pytest.mark.slow
 def test_thorough_gains_and_quick_costs_less() -> None:
     text, data = MODELS["few variables"]
     model = slomodel.compile(text, data=data)

@@ -24,6 +24,7 @@ TEXTS = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", TEXTS)
 def test_the_memory_is_a_multiple_of_n(name: str) -> None:
     rng = np.random.default_rng(0)

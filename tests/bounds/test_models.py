@@ -41,6 +41,7 @@ def test_every_model_is_asked() -> None:
 LARGE = slow_unless(lambda name: False, [name for name in CASES if "1000000" in name])
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", [*SMALL, *LARGE])
 def test_a_bound_or_a_reason_at_every_radius(name: str) -> None:
     model = compiled(name)
@@ -56,6 +57,7 @@ def test_a_bound_or_a_reason_at_every_radius(name: str) -> None:
         assert small.L1 <= large.L1 * (1.0 + 1e-9)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("radius", only(1.0, [1e-3, 1.0]))
 @pytest.mark.parametrize("name", SMALL)
 def test_no_estimate_is_above_a_bound(name: str, radius: float) -> None:
@@ -67,6 +69,7 @@ def test_no_estimate_is_above_a_bound(name: str, radius: float) -> None:
     assert seen.L2 * (1.0 - 1e-5) <= proved.L2
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("pairs", only(FEW, [FEW, PAIRS]))
 @pytest.mark.parametrize("name", SMALL)
 def test_the_hessian_turns_no_faster_than_the_bound(name: str, pairs: int) -> None:

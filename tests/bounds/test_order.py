@@ -69,6 +69,7 @@ def require_one_answer(
         assert answers(make, RADII[::-1]) == expected
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_on_every_model(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model = compiled(name)
@@ -106,6 +107,7 @@ TEXTS = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", TEXTS)
 def test_on_sums_networks_and_softmax(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     text, data = TEXTS[name]

@@ -15,6 +15,7 @@ TEXTS = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", TEXTS)
 @pytest.mark.parametrize("radius", [0.0, 0.3, 10.0])
 def test_between_the_least_and_a_little_more(name: str, radius: float) -> None:

@@ -11,6 +11,7 @@ RADII = (0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2, 1.0)
 TINY = 1e-12
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", every(3, SMALL))
 def test_no_estimate_is_above_a_proof(name: str) -> None:
     model = small(name)

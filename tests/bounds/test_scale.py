@@ -54,6 +54,7 @@ def check(strategy: Bound, one: Setting, radius: float) -> bool:
     return compared
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("radius", only(1.0, [0.01, 1.0]))
 @pytest.mark.parametrize("name", NETS)
 @of_every
@@ -61,6 +62,7 @@ def test_networks(strategy: Bound, name: str, radius: float) -> None:
     check(strategy, asked(name), radius)
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("number", only(0, range(3)))
 @pytest.mark.parametrize("kind", KINDS)
 @of_every

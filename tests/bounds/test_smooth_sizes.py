@@ -25,6 +25,7 @@ TEXTS = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("n", "e"), only((50_000, 1e-8), [(10, 1e-4), (300, 1e-8), (50_000, 1e-8)])
 )

@@ -42,6 +42,7 @@ def alone(strategy: Bound) -> Callable[[Setting, float], tuple[float, float]]:
     return ask
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("strategy", EVERY, ids=lambda one: one.__name__)
 @pytest.mark.parametrize("smooth", [True, False])
 @settings(max_examples=6)

@@ -69,6 +69,7 @@ def lines_run(chain: tuple[Expr, Input], target: str) -> int:
     return count
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("target", ["c", "cuda", "numpy", "numexpr"])
 @pytest.mark.parametrize("chain", [numbers, elementwise, reversed_each_time])
 def test_four_times_the_length_is_four_times_the_work(chain, target: str) -> None:

@@ -86,6 +86,7 @@ def test_values_and_derivatives(text: str, backend: str) -> None:
     np.testing.assert_allclose(own.hvp(point, along), product, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("text", SAME)
 def test_bounds_hold(text: str) -> None:
     own = model(text)

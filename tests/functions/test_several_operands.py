@@ -117,6 +117,7 @@ def elements(case: Case) -> tuple[Question, list[Point]]:
     return Question(derivatives, (), values, {}), chosen
 
 
+@pytest.mark.sampled(3)
 @EVERY
 @pytest.mark.parametrize("target", ["numpy", "numexpr", "c"])
 def test_kernels_compute_the_partials(case: Case, target: str) -> None:

@@ -133,6 +133,7 @@ QUICK = ("rosenbrock",)
 EVERY = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in SMALL]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("method", ["pgd", "tgd", "agp", "norm-armijo"])
 @pytest.mark.parametrize("name", EVERY)
 def test_nothing_is_violated_with_proved_constants_of_a_model(name: str, method: str) -> None:

@@ -33,6 +33,7 @@ def polynomials(seed: int, count: int) -> list[slomodel.Model]:
     return [slomodel.compile(text, backend="numpy") for text in texts]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", only("tgd", ["bpg", "gd", "tgd", "std-armijo"]))
 def test_runs_to_the_floor_break_no_promise(method: str) -> None:
     generator = np.random.default_rng(3)
@@ -47,6 +48,7 @@ def test_runs_to_the_floor_break_no_promise(method: str) -> None:
             assert found.certificate.lines[0].checked > 0
 
 
+@pytest.mark.slow
 def test_a_constant_too_small_by_5_is_still_reported() -> None:
     """Far from the floor the excess is no rounding, however large the terms of f are."""
     generator = np.random.default_rng(4)

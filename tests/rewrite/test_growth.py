@@ -125,6 +125,7 @@ def stages(kind: str, n: int) -> tuple[dict[str, int], int]:
     return counts, len(postorder(*made["stabilise"]))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_work_grows_in_proportion(kind: str) -> None:
     few, nodes = stages(kind, 16)

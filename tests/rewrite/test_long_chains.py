@@ -106,6 +106,7 @@ def through(root: Expr) -> tuple[Expr, ...]:
     return lowered
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", [*SCALARS, *ARRAYS])
 @pytest.mark.parametrize(
     "nodes",

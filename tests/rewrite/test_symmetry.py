@@ -67,6 +67,7 @@ def same(pair: list[slomodel.Model], seed: int = 0) -> None:
         np.testing.assert_allclose(one, other, atol=1e-12 * np.abs(other).max())
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", ["numexpr", "numpy", "c"])
 @pytest.mark.parametrize("source", [INDICES, EINSUM, VECTOR])
 def test_it_fires_however_the_sum_is_written(source: str, backend: str) -> None:

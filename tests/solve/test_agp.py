@@ -39,6 +39,7 @@ def test_with_the_lift_of_the_paper_they_do() -> None:
     assert small.nfev > 1.5 * large.nfev
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("problem", ["quartic", "ridge", "wells", "chain"])
 def test_without_a_tolerance_it_goes_to_the_floor(problem: str) -> None:
     found = solve(

@@ -161,6 +161,7 @@ CHAINED = "sum((x[i] * x[i+1] - 1)^2 for i in range(n - 1))"
 STALLED = [(8, 5, 1e-8), (12, 0, 1e-8), (20, 0, 1e-8), (20, 5, 1e-6), (20, 6, 1e-6), (20, 7, 1e-8)]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("n", "k", "gtol"), STALLED)
 def test_chained_products_do_not_stall(n: int, k: int, gtol: float) -> None:
     generator = np.random.default_rng(n)

@@ -59,6 +59,7 @@ def assert_same(one: Solution, other: Solution) -> None:
     assert np.all(np.diff(other.history.time) >= 0.0)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.usefixtures("often")
 @pytest.mark.parametrize(
     ("method", "options"), RUNS, ids=[f"{k}-{m}" for k, (m, _) in enumerate(RUNS)]

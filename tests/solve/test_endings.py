@@ -41,6 +41,7 @@ def test_converged(method: str) -> None:
     assert_allclose(found.x, 0.0, atol=1e-6)
 
 
+@pytest.mark.sampled(2)
 @OTHERS
 def test_precision_where_rounding_ends_the_run(method: str) -> None:
     """Whether a step at the floor is taken depends on the last bit of sums, so on the processor."""
@@ -89,6 +90,7 @@ def test_gradient_of_the_wrong_sign(x0: float, method: str) -> None:
     assert_allclose(found.x, x0, rtol=1e-10)
 
 
+@pytest.mark.sampled(3)
 @EVERY
 @pytest.mark.parametrize(
     ("fun", "jac", "x0"),

@@ -90,6 +90,7 @@ def problems() -> dict[str, tuple[Value, list[float]]]:
 PROBLEMS = problems()
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_the_status_is_true(name: str, method: str) -> None:

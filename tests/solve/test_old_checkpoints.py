@@ -35,6 +35,7 @@ RESUMED = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("path", RESUMED)
 def test_an_old_checkpoint_is_taken_up_as_it_was_left(path: Path) -> None:
     found = model().solve(resume=path, max_iter=20)

@@ -63,6 +63,7 @@ def test_what_is_shown_is_true_and_what_is_plain_is_shown(
         assert shown
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("direction", ["gradient", "lbfgs", "newton"])
 def test_a_stationary_start_is_left(direction: str) -> None:
     model = slomodel.compile(TWO_VALLEYS)
@@ -116,6 +117,7 @@ def test_a_run_that_lingers_near_a_saddle_leaves_it() -> None:
     assert found.fun == pytest.approx(least, abs=1e-9)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("method", ["norm-armijo", "std-armijo", "adgd"])
 def test_other_methods_leave_saddles_too(method: str) -> None:
     found = slomodel.compile(TWO_VALLEYS).solve(method, [0.0, 0.0], second_order=True)

@@ -110,6 +110,7 @@ DIRECTIONS_OF = [
 SMALL = ("least squares", "with a constant", "logistic", "rosenbrock", "tukey_regression", "decay")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("name", "direction"), DIRECTIONS_OF)
 def test_minima_are_no_kinks_along_any_direction(name: str, direction: str) -> None:
     if DIRECTIONS[direction].squares and name in ("logistic", *KEPT_APART):
@@ -124,6 +125,7 @@ def test_minima_are_no_kinks_along_any_direction(name: str, direction: str) -> N
     check(found, name)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("method", sorted(set(METHODS) - {"bpg"}))
 @pytest.mark.parametrize("name", SMALL)
 def test_minima_are_no_kinks_for_any_method(name: str, method: str) -> None:
@@ -228,6 +230,7 @@ def test_nothing_is_shown_beyond_float32() -> None:
     assert found.noise > 1e-6
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("method", ["norm-armijo", "pgd", "tgd"])
 def test_what_the_theorems_promise_holds_within_float32(method: str) -> None:
     # Without constants to be proved at every step.

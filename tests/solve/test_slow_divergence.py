@@ -35,6 +35,7 @@ BOUNDED = {
 CASES = [(n, m) for n in WITHOUT_BOUND for m in METHODS if (n, m) != ("barrier", "std-armijo")]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("name", "method"), CASES)
 def test_unbounded_within_reasonable_time(name: str, method: str) -> None:
     text, x0 = WITHOUT_BOUND[name]
@@ -47,6 +48,7 @@ def test_unbounded_within_reasonable_time(name: str, method: str) -> None:
     assert "at a distance of" in found.message or "The objective seems" in found.message
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", BOUNDED)
 def test_bounded_ones_are_not_called_unbounded(name: str, method: str) -> None:

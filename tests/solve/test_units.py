@@ -133,6 +133,7 @@ def test_exponential_fits_from_far_away_are_solved(
     assert_allclose(found.x, [a, k], rtol=1e-5)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("method", sorted(METHODS))
 def test_no_method_praises_the_point_far_away(method: str) -> None:
     t = np.arange(1.0, 101.0)

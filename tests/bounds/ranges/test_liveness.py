@@ -108,6 +108,7 @@ def assert_bounds(found, hessian, centre, radius):
                 assert np.linalg.norm(A - B, 2) - off <= found.L2 * length * (1.0 + 1e-12)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("radius", RADII)
 @pytest.mark.parametrize("spelling", PAIRS)
 def test_pairs_of_one_element_take_no_part_in_lennard_jones(spelling, radius):
@@ -131,6 +132,7 @@ def test_coulomb(radius):
     assert_bounds(model(COULOMB).bounds(POINTS.ravel(), radius), coulomb, POINTS, radius)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("missing", [np.nan, np.inf, 1.0])
 @pytest.mark.parametrize("radius", RADII)
 def test_distances_that_are_missing_take_no_part(radius, missing):
@@ -139,6 +141,7 @@ def test_distances_that_are_missing_take_no_part(radius, missing):
     assert_bounds(found, stress, POINTS, radius)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("text", every(3, [*PAIRS.values(), COULOMB, STRESS]))
 def test_a_pair_that_may_meet_has_no_bound(text):
     """Points 0 and 1 are moved to a distance of 0.2; in a ball of 0.15 they can meet."""
@@ -209,6 +212,7 @@ ELEMENTS = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("radius", only(0.3, [0.0, 1e-3, 0.1, 0.3]))
 @pytest.mark.parametrize("name", ELEMENTS)
 def test_no_bound_is_passed(name, radius):

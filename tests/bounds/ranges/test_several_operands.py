@@ -133,6 +133,7 @@ def centres(arity: int) -> list[np.ndarray]:
     return [*on_grid, *rng.normal(size=(CENTRES // 2, arity))]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", every(2, CASES), ids=str)
 @pytest.mark.parametrize("moves", [pytest.param("all", marks=pytest.mark.slow), "first"])
 def test_no_pair_shows_more_than_a_finite_bound(case: Case, moves: str) -> None:
@@ -209,6 +210,7 @@ def derivative(case: Case, x: np.ndarray, orders: tuple[int, ...]) -> mpmath.mpf
 IN_TABLE = [case for case in CASES if case.function is not fn.where]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("case", IN_TABLE, ids=str)
 def test_ranges_hold_values_and_derivatives_in_every_box(case: Case) -> None:
     rng = np.random.default_rng(2)

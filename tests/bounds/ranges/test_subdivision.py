@@ -22,6 +22,7 @@ U, SCALE = Input("u", "variable", ()), Input("d", "data", ())
 SMOOTH_SIZE = table.sqrt(table.add(SCALE, table.square(U)))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("delta", [1e-2, 1e-8])
 @pytest.mark.parametrize("radius", [1.0, 100.0])
 def test_smooth_sizes_are_as_steep_as_at_zero(delta: float, radius: float) -> None:

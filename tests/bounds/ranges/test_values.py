@@ -54,6 +54,7 @@ def _boxes(function: ScalarFunction, count: int, edge: float = 0.0):
     return interval(low, high)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("function", _SMOOTH, ids=str)
 @pytest.mark.parametrize("k", range(5))
 def test_ranges_hold_values_at_the_ends_inside_and_at_turns(function, k):
@@ -73,6 +74,7 @@ def test_ranges_hold_values_at_the_ends_inside_and_at_turns(function, k):
                 assert not value > mp.mpf(float(result.hi[i]))
 
 
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("function", _EXACT, ids=str)
 @pytest.mark.parametrize("k", slow_unless(lambda k: k in (0, 2, 3), range(5)))
 def test_ranges_are_attained(function, k):

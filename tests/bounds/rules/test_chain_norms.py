@@ -75,6 +75,7 @@ def _uphill(
     return vectors[:, np.argmax(np.abs(values))].reshape(W[k].shape)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("widths", SHAPES)
 def test_no_part_is_above_its_bound(widths: tuple[int, ...]) -> None:
     """At random h; in few layers of degree 2 and 3 also where ascents end."""

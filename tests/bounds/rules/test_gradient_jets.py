@@ -32,6 +32,7 @@ def ask(one: Setting, radius: float) -> tuple[float, float]:
     return found.L1, found.L2
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
 @pytest.mark.parametrize("function", REAL, ids=lambda one: one.name)
 def test_every_function_has_a_rule(function: ScalarFunction) -> None:

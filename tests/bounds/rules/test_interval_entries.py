@@ -88,6 +88,7 @@ def test_many_variables_are_left_to_other_strategies():
     assert interval_entries(setting("var x[7] minimize sum(x^4)", [1.0] * 7), 1.0) is None
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "text",
     [

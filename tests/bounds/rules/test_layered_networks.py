@@ -204,6 +204,7 @@ def test_the_cells_cover_every_division_of_the_radius(count: int) -> None:
         assert np.any(np.all(rho <= corners, axis=1))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", NETS)
 def test_nothing_attained_is_above_a_claim(name: str) -> None:
     one = asked(name)

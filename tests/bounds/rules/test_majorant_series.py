@@ -84,6 +84,7 @@ def test_the_square_of_the_gradient_bounds_its_own_square() -> None:
     assert seen(p, rng) <= largest_value(p) <= math.sqrt(unfolding_bound(q)) * (1 + 1e-15)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("degree", range(1, 8))
 @pytest.mark.parametrize("blocks", only(2, [1, 2, 3]))
 def test_no_value_on_the_sphere_is_above(blocks: int, degree: int) -> None:

@@ -140,6 +140,7 @@ def test_groups_hold_each_sample_once() -> None:
     assert list(starts) == [0, 2]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.usefixtures("few_are_many")
 @pytest.mark.parametrize("name", NETS)
 def test_nothing_attained_is_above_a_claim_of_groups(name: str) -> None:

@@ -67,6 +67,7 @@ def model(text, n, m, seed, conditioning=1.0):
     return slomodel.compile(head(text), data=used), rng.standard_normal(n)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("conditioning", only(1e6, [1.0, 1e6]))
 @pytest.mark.parametrize("name", EVERYWHERE)
 def test_there_are_bounds_where_a_function_is_smooth(name, conditioning):
@@ -79,6 +80,7 @@ def test_there_are_bounds_where_a_function_is_smooth(name, conditioning):
             assert sampled.L2 <= claimed.L2 * (1 + 1e-6) < np.inf
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.filterwarnings("ignore::slomodel.errors.NonsmoothWarning")
 @pytest.mark.parametrize("name", every(2, AWAY_FROM_ZERO))
 def test_there_are_bounds_where_the_sum_is_not_zero(name):
@@ -108,6 +110,7 @@ def test_there_is_none_where_the_sum_vanishes(name):
         assert claimed.L1 == claimed.L2 == np.inf
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", every(2, EVERYWHERE))
 def test_no_bound_is_passed(name):
     found, x = model(EVERYWHERE[name], 3, 7, 2)
@@ -184,6 +187,7 @@ def test_derivatives_are_those_of_the_first_way():
     assert 7.0 * np.exp(0.25) <= found.L2 <= 7.3 * np.exp(0.25)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("backend", ["numpy", "c"])
 @pytest.mark.parametrize("name", {**EVERYWHERE, **AWAY_FROM_ZERO})
 @pytest.mark.filterwarnings("ignore::slomodel.errors.NonsmoothWarning")

@@ -22,6 +22,7 @@ NEAR = ((1e-3, 1.05), (1e-2, 1.5), (0.1, 3.0))
 """Radii, and the largest share of the sampled value that a bound there may reach."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("radius", "share"), only((0.1, 3.0), NEAR))
 @pytest.mark.parametrize("spelling", PAIRS)
 def test_bounds_of_lennard_jones_are_near_the_truth(spelling, radius, share):
@@ -89,6 +90,7 @@ def test_the_value_stays_what_it_is(name):
     assert not axes
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", SUMS)
 def test_no_bound_is_passed(name):
     own = setting(total(SUMS[name]()))
@@ -167,6 +169,7 @@ def test_quotients_by_powers_are_powers(name, sign):
         assert node.function is not fn.div or node.operands[1] is Y or exponent is None
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", every(3, POWERS))
 def test_where_a_divisor_may_vanish_there_is_no_bound(name):
     """And where it does not there is one, above what a ball shows."""

@@ -19,6 +19,7 @@ from slomodel.ir.dims import named
 from tests.functions.test_ulps import MEASURED
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.usefixtures("cupy_on_cpu")
 @pytest.mark.parametrize("n", LENGTHS)
 def test_every_kind_of_kernel_at_lengths_round_those_of_blocks(n: int) -> None:

@@ -51,6 +51,7 @@ MUTATIONS = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_a_fault_in_the_text_is_seen(name: str, cupy_on_cpu: type[standin.RawModule]) -> None:
     mutated: list[str] = []
@@ -85,6 +86,7 @@ evaluated(257, "cupy", 1)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the sanitizer is preloaded as on Linux")
 @pytest.mark.usefixtures("cupy_on_cpu")
 def test_an_address_sanitizer_finds_nothing_in_it_and_a_fault_put_into_it() -> None:

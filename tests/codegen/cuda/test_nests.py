@@ -172,6 +172,7 @@ def test_c(name: str) -> None:
     np.testing.assert_allclose(in_c(nest), expected, rtol=1e-13, atol=1e-13)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", NESTS)
 def test_cuda(name: str, cupy_on_cpu: type[standin.RawModule]) -> None:
     nest, expected = NESTS[name]
