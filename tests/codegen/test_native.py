@@ -306,6 +306,27 @@ def test_a_product_with_a_number_for_an_array() -> None:
     assert out[6] == pytest.approx(2 * 7.0 * float(sums @ sums))
 
 
+@pytest.mark.parametrize("variables", ["x[n]", "k[K]", "x[n], k[K]"])
+def test_windows_overlap_and_are_not_matrices(variables: str) -> None:
+    # Long enough for BLAS, whose leading dimensions are at least the length of a row.
+    sizes, rng = {"n": 730, "m": 700, "K": 31}, np.random.default_rng(4)
+    arrays = {"x": rng.normal(size=730), "k": rng.normal(size=31), "y": rng.normal(size=700)}
+    data = {name: array for name, array in arrays.items() if f"{name}[" not in variables}
+    declared = ", ".join(f"{name}[{'nmK'['xyk'.index(name)]}]" for name in data)
+    text = f"dim n, m, K data {declared} var {variables}\n"
+    text += "minimize sum((y[t] - sum(k[j] * x[t+j] for j in K))^2 for t in m)"
+    model = slomodel.compile(text, data=data, dims=sizes, backend="c")
+    value, gradient = model.value_and_gradient(
+        np.concatenate([arrays[name] for name in "xk" if f"{name}[" in variables])
+    )
+    windows = np.lib.stride_tricks.sliding_window_view(arrays["x"], 31)
+    r = arrays["y"] - windows @ arrays["k"]
+    assert value == pytest.approx(float(r @ r), rel=1e-13)
+    own = {"x": -2 * np.convolve(r, arrays["k"]), "k": -2 * windows.T @ r}
+    wanted = np.concatenate([own[name] for name in "xk" if f"{name}[" in variables])
+    np.testing.assert_allclose(gradient, wanted, rtol=1e-12, atol=1e-11)
+
+
 @pytest.mark.parametrize("size", [3, 4, 8])
 def test_truth_values_in_short_loops(size: int) -> None:
     # gcc 12.2 -O3 with AVX-512 makes wrong code of two comparisons of 4 numbers that are stored.

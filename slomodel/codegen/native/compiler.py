@@ -37,6 +37,8 @@ FLAGS = (
     "-shared",
     "-w",
 )
+_WIDE = ("-mprefer-vector-width=512",) if platform.machine() in ("x86_64", "AMD64") else ()
+"""By default gcc and clang use half of each register of AVX-512: exp takes 1.8 times as long."""
 _LEVELS = (2, 1, 0)
 _SECONDS = 120
 _LONG_TEXT = 200_000
@@ -65,7 +67,7 @@ def is_compiled(text: str, single: bool) -> bool:
 
 def _flags(text: str, single: bool) -> tuple[str, ...]:
     precision = ("-fsingle-precision-constant",) if single else ()
-    return (*FLAGS, *precision, *(("-O1",) if len(text) > _LONG_TEXT else ()))
+    return (*FLAGS, *_WIDE, *precision, *(("-O1",) if len(text) > _LONG_TEXT else ()))
 
 
 def _path(command: str, flags: tuple[str, ...], text: str) -> Path:

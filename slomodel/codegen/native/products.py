@@ -180,10 +180,13 @@ def _address(one: Element | Scalar, names: Names) -> str:
 def _leading(rows: int, row_step: int, columns: int, column_step: int) -> tuple[str, int] | None:
     """A matrix as BLAS sees it: `N` if its rows are contiguous, `T` if its columns are.
 
-    The number is the leading dimension. None if neither has stride 1.
+    The number is the leading dimension. None if neither has stride 1, or if those of stride 1
+    overlap, as windows of a vector do.
     """
     if column_step == 1 or columns == 1:
-        return "N", max(row_step if rows > 1 else columns, columns)
+        leading = row_step if rows > 1 else columns
+        return ("N", leading) if leading >= columns else None
     if row_step == 1 or rows == 1:
-        return "T", max(column_step if columns > 1 else rows, rows)
+        leading = column_step if columns > 1 else rows
+        return ("T", leading) if leading >= rows else None
     return None

@@ -1,0 +1,51 @@
+"""The unseen models run and have peers, and the benchmark finds the targets that are missed."""
+
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+import slomodel
+from benchmarks.limits import work
+from benchmarks.unseen import Row, summary, table
+from benchmarks.unseen_models import MODELS
+
+
+def test_names_differ_and_every_model_can_be_bound() -> None:
+    names = {one.name for one in MODELS}
+    assert len(names) == len(MODELS) >= 20
+    short = [one for one in MODELS if one.name in ("pulse_train", "chess_ratings")]
+    for one in short:
+        rng = np.random.default_rng(0)
+        model = slomodel.compile(one.source, data=one.data(rng), backend="numpy")
+        assert np.isfinite(model.value(one.point(model.n, rng)))
+
+
+def test_work_is_counted_in_the_program() -> None:
+    text = "dim N, d data A[N, d] var x[d] minimize sum(exp(A @ x))"
+    model = slomodel.compile(text, data={"A": np.ones((50, 30))}, backend="c")
+    found = work(model)
+    assert found is not None
+    assert found.flops == 2 * 2 * 50 * 30
+    assert found.functions == {"exp": 50}
+    assert found.bytes == 8 * (50 * 30 + 2 * 30)
+
+
+@pytest.mark.skipif(find_spec("jax") is None, reason="needs jax")
+def test_every_model_has_a_formula_in_jax() -> None:
+    from benchmarks.unseen_jax import FORMULAS
+
+    assert set(FORMULAS) == {one.name for one in MODELS}
+
+
+def test_table_names_what_misses() -> None:
+    good = Row("good", "fields", 3, 2.0, 3.0, 8.0, 4.0, None, 0.7, "products", 0.3, 0.5)
+    near = Row("near", "fields", 3, 2.0, 3.0, 0.96, 4.0, None, 0.9, "products", 0.3, 0.5)
+    bad = Row("bad", "fields", 3, 2.0, 3.0, 0.5, 1.0, 0.9, 0.3, "functions", 0.3, 0.5)
+    rows = [good, near, bad]
+    assert "70 %" in table(rows)
+    told = summary(rows)
+    assert "- bad: JAX 0.50, numba 0.90, 30 % of the limit by functions" in told
+    assert "- good" not in told
+    assert "- near" not in told
+    assert "worst 0.50 (bad)" in told
