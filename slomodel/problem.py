@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slomodel.errors import Diagnostic, SourceText, Span
-from slomodel.ir.dims import Dim, Shape
+from slomodel.ir.dims import Dim, Shape, named
 from slomodel.ir.expr import Expr, Input
 
 NONSMOOTH = "W201"
@@ -124,6 +124,26 @@ class Variable:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredEntries:
+    """Where the entries of sparse data of a shape stand: one array of positions for each axis."""
+
+    shape: Shape
+    positions: tuple[Input, ...]
+
+
+def entries_dim(name: str) -> Dim:
+    """The dim along which the entries of sparse data are stored; its name is not an identifier."""
+    return named(f"entries[{name}]")
+
+
+def position_names(name: str, rank: int) -> tuple[str, ...]:
+    """The names of the positions of the entries of sparse data, as in SciPy: `A.row`, `A.col`."""
+    if rank == 2:
+        return f"{name}.row", f"{name}.col"
+    return tuple(f"{name}.coords{axis}" for axis in range(rank))
+
+
+@dataclass(frozen=True, slots=True)
 class DataDeclaration:
     """A declared data array or scalar; optional at bind if it has a default or a file.
 
@@ -131,7 +151,8 @@ class DataDeclaration:
     `may_be_infinite`: every use is an end of a box, where ±inf stands for no bound.
     `values` are those of constant arrays that were written out in the objective. `domain` is the
     size of the axis into which index data point; with the attribute `one_based` their values count
-    from 1.
+    from 1. Sparse data are an array along their `entries`, whose positions are declared apart, as
+    index data that are part of `owner`.
     """
 
     node: Input
@@ -143,6 +164,24 @@ class DataDeclaration:
     values: NDArray[np.float64] | None = field(default=None, compare=False)
     domain: Dim | None = None
     may_be_infinite: bool = False
+    entries: StoredEntries | None = None
+    owner: str = ""
+
+    @property
+    def declared_shape(self) -> Shape:
+        """The shape as declared; that of the node, but for sparse data."""
+        return self.node.shape if self.entries is None else self.entries.shape
+
+    @property
+    def positions(self) -> tuple[DataDeclaration, ...]:
+        """The declarations of the positions of the entries of sparse data."""
+        if self.entries is None:
+            return ()
+        pairs = zip(self.entries.positions, self.entries.shape, strict=True)
+        return tuple(
+            DataDeclaration(node, span=self.span, domain=dim, owner=self.name)
+            for node, dim in pairs
+        )
 
     @property
     def first(self) -> int:

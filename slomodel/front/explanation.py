@@ -31,8 +31,13 @@ def explanation(problem: Problem, binding: Binding, changes: Sequence[Change] = 
             inside = "" if variable.set is None else f" {variable.set.text}"
             lines.append(f"variable   {variable.name} {show_shape(variable.shape)}{inside}")
     for declaration in problem.data:
+        if declaration.owner:
+            continue
         state = "missing" if declaration.name in binding.missing else "given"
-        lines.append(f"data       {declaration.name} {show_shape(declaration.shape)}, {state}")
+        if declaration.entries is not None and state == "given":
+            state = f"{binding.arrays[declaration.name].size} entries stored"
+        shape = show_shape(declaration.declared_shape)
+        lines.append(f"data       {declaration.name} {shape}, {state}")
     lines.append(f"unknowns   {_unknowns(problem, binding.sizes)}")
     lines.append(f"smoothness {smoothness_class(problem, binding.arrays)}")
     lines += [f"rewritten  sums: {remark}" for remark in problem.remarks]
@@ -57,7 +62,9 @@ def facts(problem: Problem, binding: Binding) -> dict[str, object]:
         "dims": {dim.name: binding.sizes.get(dim.name) for dim in problem.dims},
         "variables": shapes,
         "sets": {v.name: v.set.text for v in problem.variables if v.set is not None},
-        "data": {d.name: _known(d.shape, binding.sizes) for d in problem.data},
+        "data": {
+            d.name: _known(d.declared_shape, binding.sizes) for d in problem.data if not d.owner
+        },
         "missing": list(binding.missing),
         "n": None if binding.unsized else sum(map(math.prod, counts)),
         "smoothness": smoothness_class(problem, binding.arrays),

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from slomodel.errors import Diagnostic, DomainError, ModelSyntaxError, SourceText
 from slomodel.front.data.bind import Binding
+from slomodel.front.data.loaders import StoredArray
+from slomodel.front.data.sparse import given_again
 from slomodel.front.data.user_arrays import columns_of
 from slomodel.front.elaboration.elaborate import elaborate
 from slomodel.front.lints.saddle_start import with_saddle_warning
@@ -79,8 +81,10 @@ class Recipe:
         return replace(self, data=data, labels=binding.labels)
 
 
-def _as_given(declared: DataDeclaration, binding: Binding) -> NDArray[np.generic]:
+def _as_given(declared: DataDeclaration, binding: Binding) -> NDArray[np.generic] | StoredArray:
     """The array of data as a user gives it: positions from 1 where declared so, or labels."""
+    if declared.entries is not None:
+        return given_again(declared, binding.arrays, binding.sizes)
     array = binding.arrays[declared.name]
     if declared.has_labels:
         texts: NDArray[np.generic] = np.array(binding.labels[str(declared.domain)])

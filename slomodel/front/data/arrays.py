@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
-from typing import TypeAlias
+from typing import Literal, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from slomodel.front.data.loaders import (
     Content,
     FileFormat,
     Raw,
+    StoredArray,
     Table,
     UnreadableFile,
     printable,
@@ -80,11 +81,38 @@ def load_labels(
     return load_array(path, key or name, labels=True)
 
 
-def load_array(path: Path, key: str, span: Span | None = None, *, labels: bool = False) -> Content:
+def load_sparse(
+    name: str, path: Path | None, file: FileReference | None, base_dir: Path | None
+) -> Content | StoredArray:
+    """Sparse data from a path, or else from the file of the declaration."""
+    if path is None:
+        assert file is not None
+        if base_dir is None:
+            return load_reference(file, base_dir)  # raises the error for model text
+        return load_array(base_dir / file.path, file.key, file.span, sparse=True)
+    path, key = _parts(path)
+    return load_array(path, _key(str(path), key, name, None), sparse=True)
+
+
+@overload
+def load_array(
+    path: Path, key: str, span: Span | None = None, *, labels: bool = False
+) -> Content: ...
+
+
+@overload
+def load_array(
+    path: Path, key: str, span: Span | None = None, *, sparse: Literal[True]
+) -> Content | StoredArray: ...
+
+
+def load_array(
+    path: Path, key: str, span: Span | None = None, *, labels: bool = False, sparse: bool = False
+) -> Content | StoredArray:
     """The array named `key` in a file, or the file's only array; nothing is unpickled.
 
-    Files that contain a single table give a Table. With `labels` the elements may be texts. Raises
-    DomainError.
+    Files that contain a single table give a Table. With `labels` the elements may be texts, with
+    `sparse` only stored entries may be read. Raises DomainError.
     """
     known = _format(path.name)
     shown = f"`{printable(str(path))}`"
@@ -97,6 +125,8 @@ def load_array(path: Path, key: str, span: Span | None = None, *, labels: bool =
             reason = "cannot be read: it is not a regular file"
             raise UnreadableFile("E305", reason, "copy it to one")
         with path.open("rb") as file:
+            if sparse and known.read_sparse is not None:
+                return known.read_sparse(file, key)
             read = known.read_labels if labels and known.read_labels is not None else known.read
             return read(file, key)
     except UnreadableFile as refusal:
@@ -123,7 +153,7 @@ def as_model_array(
     raw = _of_table(name, value, dims) if isinstance(value, Table) else value
     raw = user_array(f"data `{name}`", raw)
     if raw.ndim != len(dims):
-        raise _axes_error(name, raw.shape, dims)
+        raise axes_error(name, raw.shape, dims)
     try:
         array: Array = aligned_empty(raw.shape, np.dtype(np.float64))
     except MemoryError:
@@ -213,7 +243,8 @@ def _nearby(path: Path) -> str:
     )
 
 
-def _axes_error(name: str, shape: tuple[int, ...], dims: Sequence[str]) -> DomainError:
+def axes_error(name: str, shape: tuple[int, ...], dims: Sequence[str]) -> DomainError:
+    """The error for an array with another number of axes than declared."""
     wanted = f"has the shape [{', '.join(dims)}]" if dims else "is a scalar"
     remedy = ""
     if len(dims) == 1 and shape and sum(size != 1 for size in shape) <= 1:

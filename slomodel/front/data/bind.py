@@ -14,10 +14,17 @@ from numpy.typing import NDArray
 from slomodel.errors import Diagnostic, DomainError, ShapeError, Span
 from slomodel.front.data.arrays import as_model_array, load_reference
 from slomodel.front.data.labels import Labels, checked, labels_of, positions_of, texts_of
-from slomodel.ir.dims import Dim, show_shape
+from slomodel.front.data.sizes import (
+    check_shapes,
+    inferred_sizes,
+    is_known,
+    single_name,
+    size_in,
+)
+from slomodel.front.data.sparse import sparse_data
 from slomodel.ir.expr import Einsum, Expr
 from slomodel.ir.walk import inputs, postorder
-from slomodel.problem import DataDeclaration, Place, Problem
+from slomodel.problem import DataDeclaration, Place, Problem, entries_dim
 from slomodel.reference import evaluate
 
 Array = NDArray[np.float64]
@@ -25,7 +32,6 @@ Array = NDArray[np.float64]
 _LARGEST_SIZE = 10**15
 _MOST_TUPLES = 2**30
 """Lists of so many tuples take 8 GiB an index."""
-_AGREE = "give arrays whose sizes agree"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,18 +108,20 @@ def bind(
     }
     named = labels_of(problem, texts, checked(labels or {}, problem))
     data = {**data, **positions_of(problem, texts, named)}
-    arrays = {
+    stored, shapes = sparse_data(problem, data, base_dir)
+    arrays = stored | {
         declaration.name: array
         for declaration in problem.data
-        if (array := _array(declaration, data, base_dir)) is not None
+        if declaration.entries is None
+        and (array := _array(declaration, data, base_dir)) is not None
     }
-    sizes = _sizes(problem, arrays, dims, named)
+    sizes = inferred_sizes(problem, arrays, shapes, dims, named)
     for declaration in problem.data:
         if declaration.name not in arrays and declaration.default is not None:
             arrays |= _filled(declaration, sizes)
-    _check_shapes(problem, arrays, sizes)
+    check_shapes(problem, arrays, sizes)
     arrays |= _whole_numbers(problem, arrays, sizes)
-    missing = tuple(d.name for d in problem.data if d.name not in arrays)
+    missing = tuple(d.name for d in problem.data if d.name not in arrays and not d.owner)
     unsized = tuple(dim.name for dim in problem.dims if dim.name not in sizes)
     for declaration in problem.data:
         if declaration.name in arrays:
@@ -123,7 +131,7 @@ def bind(
     _check_lengths(problem, sizes)
     sizes |= _tuple_counts(problem, arrays, sizes)
     _check_bounds(problem, sizes)
-    uncounted = tuple(one.dim for one in problem.counts if one.dim not in sizes)
+    uncounted = _uncounted(problem, sizes)
     _check_lookups(problem, arrays, sizes)
     _check_conditions(problem, arrays, sizes)
     needed = _needed(problem, arrays, unsized)
@@ -138,7 +146,7 @@ def dense_conditions(problem: Problem, binding: Binding) -> frozenset[Place]:
     """The places of conditions that hold for so many tuples that masks are quicker than lists."""
     found: set[Place] = set()
     for one in problem.selections:
-        if one.dim in binding.sizes and all(_is_known(dim, binding.sizes) for dim in one.cells):
+        if one.dim in binding.sizes and all(is_known(dim, binding.sizes) for dim in one.cells):
             cells = math.prod(dim.size(binding.sizes) for dim in one.cells)
             if binding.sizes[one.dim] > _MOST_LISTED * cells:
                 found.update(one.conditions)
@@ -151,8 +159,15 @@ def counted(problem: Problem, binding: Binding) -> Binding:
     return replace(
         binding,
         sizes=sizes,
-        uncounted=tuple(one.dim for one in problem.counts if one.dim not in sizes),
+        uncounted=_uncounted(problem, sizes),
     )
+
+
+def _uncounted(problem: Problem, sizes: Mapping[str, int]) -> tuple[str, ...]:
+    """The dims whose size depends on data and is not known."""
+    counts = [one.dim for one in problem.counts]
+    counts += [entries_dim(one.name).terms[0][0] for one in problem.data if one.entries]
+    return tuple(dim for dim in counts if dim not in sizes)
 
 
 def _error(code: str, message: str, span: Span | None = None, remedy: str = "") -> DomainError:
@@ -160,7 +175,7 @@ def _error(code: str, message: str, span: Span | None = None, remedy: str = "") 
 
 
 def _check_names(problem: Problem, data: Mapping[str, object], dims: Mapping[str, int]) -> None:
-    known = [declaration.name for declaration in problem.data]
+    known = [declaration.name for declaration in problem.data if not declaration.owner]
     for name in data:
         if name not in known:
             raise _error("E309", f"the model has no data `{name}`", None, _there(name, known))
@@ -207,71 +222,11 @@ def _array(
 
 def _filled(declaration: DataDeclaration, sizes: Mapping[str, int]) -> dict[str, Array]:
     """The declared array filled with its default, by name; empty while its shape is unknown."""
-    if not all(_is_known(dim, sizes) for dim in declaration.shape):
+    if not all(is_known(dim, sizes) for dim in declaration.shape):
         return {}
     shape = tuple(dim.size(sizes) for dim in declaration.shape)
     assert declaration.default is not None
     return {declaration.name: np.full(shape, declaration.default, dtype=np.float64)}
-
-
-def _sizes(
-    problem: Problem, arrays: Mapping[str, Array], dims: Mapping[str, int], labels: Labels
-) -> dict[str, int]:
-    """Sizes from `dims`, labels, the shapes of arrays and from defaults, in this order."""
-    sizes = {name: int(size) for name, size in dims.items()}
-    origin = {name: f"dims={{{name!r}: {size}}}" for name, size in sizes.items()}
-    for dim_name, own in labels.items():
-        if sizes.setdefault(dim_name, len(own)) != len(own):
-            given = f"{sizes[dim_name]} in {origin[dim_name]}"
-            message = f"dim `{dim_name}` has {len(own)} labels, but is {given}"
-            raise ShapeError(Diagnostic("E311", message, help=_AGREE))
-        origin.setdefault(dim_name, f"the labels of `{dim_name}`")
-    for declaration in problem.data:
-        if declaration.name not in arrays:
-            continue
-        for dim, size in zip(declaration.shape, arrays[declaration.name].shape, strict=True):
-            name = _single(dim)
-            if name is None:
-                continue
-            found = size - dim.const
-            if sizes.setdefault(name, found) != found:
-                raise _conflict(declaration, name, found, sizes[name], origin[name])
-            origin.setdefault(name, f"data `{declaration.name}`")
-    for dim_declaration in problem.dims:
-        if dim_declaration.default is not None:
-            sizes.setdefault(dim_declaration.name, dim_declaration.default)
-    # In the order of declaration, so that generated text does not depend on the order of the data.
-    return {dim.name: sizes[dim.name] for dim in problem.dims if dim.name in sizes}
-
-
-def _single(dim: Dim) -> str | None:
-    return dim.terms[0][0] if len(dim.terms) == 1 and dim.terms[0][1] == 1 else None
-
-
-def _conflict(
-    declaration: DataDeclaration, name: str, found: int, known: int, origin: str
-) -> ShapeError:
-    shape = show_shape(declaration.shape)
-    own = f"data `{declaration.name}` {shape}"
-    message = f"dim `{name}` is {found} in {own}, but {known} in {origin}"
-    return ShapeError(Diagnostic("E311", message, declaration.span, help=_AGREE))
-
-
-def _check_shapes(problem: Problem, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> None:
-    for declaration in problem.data:
-        array = arrays.get(declaration.name)
-        if array is None:
-            continue
-        for k, dim in enumerate(declaration.shape):
-            if not _is_known(dim, sizes):
-                continue
-            if dim.size(sizes) != array.shape[k]:
-                shape = show_shape(declaration.shape)
-                message = (
-                    f"axis {k} of data `{declaration.name}` {shape} needs {dim.size(sizes)} "
-                    f"elements, and an array of shape {array.shape} was given"
-                )
-                raise ShapeError(Diagnostic("E311", message, declaration.span, help=_AGREE))
 
 
 def _check_attributes(declaration: DataDeclaration, array: Array) -> None:
@@ -310,7 +265,7 @@ def _needed(
     """The least size of each unsized dim that the index data over it require."""
     found: dict[str, int] = {}
     for one in problem.data:
-        name = None if one.domain is None else _single(one.domain)
+        name = None if one.domain is None else single_name(one.domain)
         if name in unsized and one.name in arrays and arrays[one.name].size:
             assert name is not None
             assert one.domain is not None
@@ -326,10 +281,10 @@ def _positions(declared: DataDeclaration, array: Array, sizes: Mapping[str, int]
         place, value = _first(name, array, wrong)
         message = f"`{place}` is {value:g}, and `{name}` is of whole numbers"
         raise _error("E312", message, declared.span, "give whole numbers")
-    if declared.domain is None or not _is_known(declared.domain, sizes):
+    if declared.domain is None or not is_known(declared.domain, sizes):
         return array
     least = declared.first
-    size = _number(declared.domain, sizes)
+    size = size_in(declared.domain, sizes)
     if size < 0:
         message = f"`{name}` has positions along `{declared.domain}`, which is {size}"
         raise _error("E315", message, declared.span, "give larger sizes")
@@ -357,7 +312,7 @@ def _first(name: str, array: Array, wrong: NDArray[np.bool_]) -> tuple[str, floa
 def _larger(declared: DataDeclaration, array: Array, least: int) -> str:
     """The remedy: the size that the largest position requires."""
     assert declared.domain is not None
-    name = _single(declared.domain)
+    name = single_name(declared.domain)
     wanted = max(int(array.max()) + 1 - least, 0)
     if name is None:
         return f"`{declared.domain}` has to be at least {wanted}"
@@ -424,7 +379,7 @@ def _check_lengths(problem: Problem, sizes: Mapping[str, int]) -> None:
     first = {dim: node for node in reversed(order) for dim in node.shape}
     first |= {dim: node for node in reversed(order) if node in problem.spans for dim in node.shape}
     for dim, node in first.items():
-        if _is_known(dim, sizes) and _number(dim, sizes) < 0:
+        if is_known(dim, sizes) and size_in(dim, sizes) < 0:
             known = ", ".join(f"{name} = {sizes[name]}" for name, _ in dim.terms)
             message = f"an axis or range of length `{dim}` is negative"
             message += f" with {known}" if known else ""
@@ -435,10 +390,10 @@ def _check_lengths(problem: Problem, sizes: Mapping[str, int]) -> None:
 def _check_bounds(problem: Problem, sizes: Mapping[str, int]) -> None:
     for bound in problem.bounds:
         own = (bound.count, bound.least, bound.most, bound.size)
-        if not all(_is_known(dim, sizes) for dim in own) or _number(bound.count, sizes) <= 0:
+        if not all(is_known(dim, sizes) for dim in own) or size_in(bound.count, sizes) <= 0:
             continue
-        least, most = _number(bound.least, sizes), _number(bound.most, sizes)
-        size = _number(bound.size, sizes)
+        least, most = size_in(bound.least, sizes), size_in(bound.most, sizes)
+        size = size_in(bound.size, sizes)
         if least < 0 or most >= size:
             values = f"{least}" if least == most else f"{least} to {most}"
             message = f"index `{bound.text}` takes {values} in an axis of size {size}"
@@ -446,14 +401,6 @@ def _check_bounds(problem: Problem, sizes: Mapping[str, int]) -> None:
             if most < 0:
                 remedy = "indices count from 0; only a literal counts from the end, as in `x[-1]`"
             raise ShapeError(Diagnostic("E313", message, bound.span, help=remedy))
-
-
-def _is_known(dim: Dim, sizes: Mapping[str, int]) -> bool:
-    return all(name in sizes for name, _ in dim.terms)
-
-
-def _number(dim: Dim, sizes: Mapping[str, int]) -> int:
-    return dim.const + sum(coefficient * sizes[name] for name, coefficient in dim.terms)
 
 
 def _check_conditions(

@@ -27,6 +27,8 @@ _MOST_TRIES = 500
 _MOST_DRAWN = 10
 """Upper limit, exclusive, of random counts."""
 _LARGEST_DRAWN = 1e300
+_STORED = 0.25
+"""Fraction of the elements of sparse data that are not 0."""
 _DECIDED_BY_SIZES = ("E313", "E314", "E315")
 
 
@@ -71,14 +73,18 @@ def _drawn(
     rng: np.random.Generator,
 ) -> dict[str, Array]:
     _check_total(problem, sizes)
-    free = [d for d in problem.data if d.name not in given and d.default is None]
+    free = [d for d in problem.data if d.name not in given and d.default is None and not d.owner]
     arrays = {d.name: _values(d, sizes, rng, None) for d in free}
     fixed = {name: np.asarray(value, dtype=np.float64) for name, value in given.items()}
     for declared in problem.data:
         if declared.default is not None and declared.name not in given:
             shape = concrete(declared.shape, sizes)
             fixed[declared.name] = np.full(shape, declared.default)
-    every = (*problem.checks, *_inside(problem, sizes))
+    # Checks of sparse data are left to `bind`.
+    stored = {d.name for d in problem.data if d.entries is not None or d.owner}
+    every = tuple(
+        check for check in (*problem.checks, *_inside(problem, sizes)) if not _shares(check, stored)
+    )
     for check in every:
         named = {node.name for node in inputs(check.condition)}
         own = [d for d in free if d.name in named]
@@ -100,7 +106,7 @@ def _inside(problem: Problem, sizes: Mapping[str, int]) -> list[Check]:
 
 
 def _check_total(problem: Problem, sizes: Mapping[str, int]) -> None:
-    total = sum(math.prod(concrete(d.shape, sizes)) for d in problem.data)
+    total = sum(math.prod(concrete(d.declared_shape, sizes)) for d in problem.data if not d.owner)
     if total > _MOST_ELEMENTS:
         message = f"the data has {total} elements, and {_MOST_ELEMENTS} are drawn at most"
         raise DomainError(Diagnostic("E319", message, help="give smaller sizes with --set"))
@@ -151,7 +157,9 @@ def _values(
     constants: list[float] | None,
 ) -> Array:
     """Normal random numbers; with `constants`, random numbers around these."""
-    shape = concrete(declared.shape, sizes)
+    shape = concrete(declared.declared_shape, sizes)
+    if declared.entries is not None:
+        return rng.normal(size=shape) * (rng.random(shape) < _STORED)
     if declared.is_whole:
         return _whole_values(declared, sizes, rng, shape, spread=constants is None)
     if "mask" in declared.attributes:

@@ -113,7 +113,7 @@ def _refuse_objects(what: str, value: object, array: Raw) -> NoReturn:
     from scipy.sparse import issparse
 
     if issparse(value):
-        _refuse(f"{what} is a sparse matrix", "pass .toarray()")
+        _refuse(f"{what} is a sparse matrix", "declare the data `sparse`, or pass .toarray()")
     if not array.ndim and not isinstance(value, (Real, Decimal, np.ndarray)):
         _refuse(f"{what} of type {type(value).__name__} is not an array of numbers", _NUMBERS)
     elements: Iterable[tuple[tuple[int, ...], object]] = np.ndenumerate(array)

@@ -184,6 +184,12 @@ class ArrayCall:
         return settled(self.operands[0].value)
 
     @property
+    def sparse(self) -> Value | None:
+        """The first array if it is sparse, otherwise None."""
+        value = self.operands[0].value
+        return None if value.pattern is None else value
+
+    @property
     def values(self) -> tuple[Value, ...]:
         return tuple(settled(one.value) for one in self.operands)
 

@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from slomodel.front.elaboration.arguments import ArrayCall
+from slomodel.front.elaboration import sparse
+from slomodel.front.elaboration.arguments import ArrayCall, axis_of
 from slomodel.front.elaboration.contraction import contract, total
 from slomodel.front.elaboration.cumulative import cumulative
-from slomodel.front.elaboration.errors import StatementError, error
+from slomodel.front.elaboration.errors import StatementError, dense_needed, error
 from slomodel.front.elaboration.index_sets import size_product
 from slomodel.front.elaboration.reductions import reduced, require_nonempty, softened
 from slomodel.front.elaboration.shape_mismatch import marks, unequal
@@ -45,15 +46,19 @@ class ArrayFunction:
     values: tuple[str, ...]
     rule: Rule
     meaning: str
+    takes_sparse: bool = False
 
 
 ARRAY_FUNCTIONS: dict[str, ArrayFunction] = {}
 """The array functions of the language by name."""
 
 
-def _entry(text: str, *values: str, meaning: str) -> Callable[[Rule], Rule]:
+def _entry(
+    text: str, *values: str, meaning: str, takes_sparse: bool = False
+) -> Callable[[Rule], Rule]:
     def add(rule: Rule) -> Rule:
-        ARRAY_FUNCTIONS[text.partition("(")[0]] = ArrayFunction(text, values, rule, meaning)
+        entry = ArrayFunction(text, values, rule, meaning, takes_sparse)
+        ARRAY_FUNCTIONS[text.partition("(")[0]] = entry
         return rule
 
     return add
@@ -70,8 +75,11 @@ def _need_array(call: ArrayCall) -> None:
     "sum(x, axis=None)",
     "x",
     meaning="sum of all elements, or along one axis; also sum(… for i in n)",
+    takes_sparse=True,
 )
 def _sum(call: ArrayCall) -> Value:
+    if call.sparse is not None:
+        return _sum_of_sparse(call, call.sparse)[0]
     _need_array(call)
     return total(call.x, axes=call.axes())
 
@@ -80,13 +88,29 @@ def _sum(call: ArrayCall) -> Value:
     "mean(x, axis=None)",
     "x",
     meaning="mean of all elements, or along one axis; also mean(… for i in n)",
+    takes_sparse=True,
 )
 def _mean(call: ArrayCall) -> Value:
+    if call.sparse is not None:
+        summed, dims = _sum_of_sparse(call, call.sparse)
+        require_nonempty("mean", call.scope.model, dims, call.span)
+        return combine(div, summed, size_product(dims))
     _need_array(call)
     axes = call.axes()
     dims = [call.x.dims[axis] for axis in axes]
     require_nonempty("mean", call.scope.model, dims, call.span)
     return combine(div, total(call.x, axes=axes), size_product(dims))
+
+
+def _sum_of_sparse(call: ArrayCall, value: Value) -> tuple[Value, list[Dim]]:
+    """The sum of a sparse array, and the sizes of the axes that it runs over."""
+    dense = sparse.stand_in(value)
+    axis = axis_of(call.arguments["axis"], None, dense, call.scope)
+    shape = list(dense.axes)
+    dims = [dim for k, dim in enumerate(shape) if dim is not None and axis in (None, k)]
+    if axis is not None and len(shape) > 2:
+        raise dense_needed(call.operands[0].span)
+    return sparse.sum_of_entries(value, axis, call.scope.model), dims
 
 
 @_entry("logsumexp(x, axis=None)", "x", meaning="log(sum(exp(x))), without overflow")
@@ -126,9 +150,10 @@ def _cumulative(call: ArrayCall) -> Value:
     return replace(call.x, expr=cumulative(call.name, call.x.expr, len(call.x.labels) + axes[0]))
 
 
-@_entry("sumsq(x)", "x", meaning="sum of the squares of all elements")
+@_entry("sumsq(x)", "x", meaning="sum of the squares of all elements", takes_sparse=True)
 def _sumsq(call: ArrayCall) -> Value:
-    return total(combine(square, call.x)) if call.x.rank else combine(square, call.x)
+    x = call.x if call.sparse is None else sparse.elements(call.sparse)
+    return total(combine(square, x)) if x.rank else combine(square, x)
 
 
 def _root_of_squares(call: ArrayCall) -> Value:
@@ -142,14 +167,14 @@ def _norm2(call: ArrayCall) -> Value:
     return _root_of_squares(call)
 
 
-@_entry("fro(x)", "x", meaning="root of the sum of squares of any array")
+@_entry("fro(x)", "x", meaning="root of the sum of squares of any array", takes_sparse=True)
 def _fro(call: ArrayCall) -> Value:
     return _root_of_squares(call)
 
 
-@_entry("norm1(x)", "x", meaning="sum of the absolute values of all elements")
+@_entry("norm1(x)", "x", meaning="sum of the absolute values of all elements", takes_sparse=True)
 def _norm1(call: ArrayCall) -> Value:
-    magnitudes = combine(abs, call.x)
+    magnitudes = combine(abs, call.x if call.sparse is None else sparse.elements(call.sparse))
     call.scope.note(magnitudes, call.span)
     return total(magnitudes)
 
@@ -222,12 +247,17 @@ def _concat(call: ArrayCall) -> Value:
     "E",
     "mask",
     meaning="E where the mask is 1, and 0 elsewhere, even if E is NaN there",
+    takes_sparse=True,
 )
 def _masked(call: ArrayCall) -> Value:
     """`where(mask != 0, E, 0)`; E may contain NaN where the mask is 0."""
     value, mask = (one.value for one in call.operands)
     if _is_swapped(call):
         raise _swapped(call)
+    if mask.pattern is not None:
+        return _masked_by_sparse(call, value, mask)
+    if value.pattern is not None:
+        raise dense_needed(call.operands[0].span, "declare the mask `sparse` too")
     if mask.rank != value.rank or merged((value, mask)) is None:
         raise _other_mask(call)
     result = combine(where, combine(ne, mask, number(0.0)), value, number(0.0))
@@ -235,6 +265,15 @@ def _masked(call: ArrayCall) -> Value:
     if isinstance(result.expr, Map) and result.expr.function is where:
         call.scope.model.masked.add(result.expr)
     return result
+
+
+def _masked_by_sparse(call: ArrayCall, value: Value, mask: Value) -> Value:
+    shapes = sparse.stand_in(value), sparse.stand_in(mask)
+    if shapes[0].rank != shapes[1].rank or merged(shapes) is None:
+        raise call.refuse("`masked` takes two arrays of one shape", "declare both over one shape")
+    if sparse.common_pattern((value, mask)) is None:
+        raise sparse.other_pattern([one.span for one in call.operands], (value, mask))
+    return sparse.masked(value, mask, call.scope.model)
 
 
 def _is_swapped(call: ArrayCall) -> bool:

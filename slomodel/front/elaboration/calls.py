@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from slomodel.front.elaboration import sparse
 from slomodel.front.elaboration.affine_index import size_query_remedy
 from slomodel.front.elaboration.arguments import (
     ArrayCall,
@@ -72,8 +73,13 @@ def _scalar(node: FunctionCall, scope: Scope) -> Steps:
                 holds = condition if len(operands) == 1 else combine(lnot, condition)
                 value = yield from under_condition(argument, scope, holds)
             else:
-                value = yield ValueRequest(argument, scope)
+                value = yield ValueRequest(argument, scope, sparse=name != "where")
             operands.append(operand(argument, value))
+    if any(one.value.pattern is not None for one in operands):
+        values = [one.value for one in operands]
+        values += [number(default_number(p)) for p in wanted.parameters if not found[p.name]]
+        spans = [one.span for one in operands] + [node.span] * (len(values) - len(operands))
+        return sparse.mapped(FUNCTIONS[name], values, spans)
     given = tuple(one.value for one in operands)
     values = list(conformed(scope.model, node.span, given))
     if merged(values) is None:
@@ -128,7 +134,7 @@ def _array(node: FunctionCall, scope: Scope) -> Steps:
     for parameter in entry.values:
         for argument in found[parameter]:
             check_kind(argument, wanted, parameter)
-            value = yield ValueRequest(argument, scope)
+            value = yield ValueRequest(argument, scope, sparse=entry.takes_sparse)
             operands.append(operand(argument, value))
     return entry.rule(ArrayCall(node, wanted, scope, tuple(operands), found))
 

@@ -7,9 +7,16 @@ from difflib import get_close_matches
 
 from slomodel.errors import Span
 from slomodel.front.data.arrays import file_reference
+from slomodel.front.elaboration import sparse
 from slomodel.front.elaboration.affine_index import whole
 from slomodel.front.elaboration.arguments import match, signature
-from slomodel.front.elaboration.errors import StatementError, error, shape_error, suggestion
+from slomodel.front.elaboration.errors import (
+    StatementError,
+    dense_needed,
+    error,
+    shape_error,
+    suggestion,
+)
 from slomodel.front.elaboration.expressions import evaluate
 from slomodel.front.elaboration.scope import Elaboration, Scope, Symbol, described
 from slomodel.front.elaboration.values import show, value_of
@@ -30,8 +37,8 @@ from slomodel.front.text.syntax import (
 )
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, Shape, literal, named, show_shape
-from slomodel.ir.expr import Const
-from slomodel.problem import DataDeclaration, DimDeclaration, Init, Variable
+from slomodel.ir.expr import Const, Input
+from slomodel.problem import DataDeclaration, DimDeclaration, Init, StoredEntries, Variable
 from slomodel.rewrite import Rolled
 
 _LARGEST_DIM = 10**12
@@ -96,12 +103,39 @@ def declare_data(statement: DataDecl, model: Elaboration) -> DataDeclaration:
         model.masks.add(name.text)
     domain = None if statement.domain is None else _size(statement.domain, model)
     _check_index_attributes(statement, domain)
+    if "sparse" in attributes:
+        _check_sparse(statement, shape)
+        found = sparse.declared(name.text, shape, model)
+        model.declare(Symbol(name.text, "data", name.span, value=found))
+        assert isinstance(found.expr, Input)
+        assert found.pattern is not None
+        places = tuple(one for one in found.pattern.places if isinstance(one, Input))
+        entries = StoredEntries(shape, places)
+        return DataDeclaration(
+            found.expr, None, file, attributes, False, name.span, entries=entries
+        )
     node = build.data(name.text, shape)
     model.declare(Symbol(name.text, "data", name.span, value=value_of(node)))
     if domain is not None or "whole" in attributes:
         model.whole[node] = domain
     own = (default, file, attributes, False, name.span)
     return DataDeclaration(node, *own, domain=domain)
+
+
+def _check_sparse(statement: DataDecl, shape: Shape) -> None:
+    """Check the declaration of sparse data."""
+    name = statement.name.text
+    at = next(one.span for one in statement.attributes if one.text == "sparse")
+    if not shape:
+        message = f"`sparse` data are arrays, and `{name}` is a number"
+        raise error("E217", message, at, f"write `data {name}[m, n] sparse`")
+    others = [one for one in statement.attributes if one.text not in ("sparse", "mask")]
+    if others or statement.domain is not None:
+        message = "sparse data are numbers, whose other elements are 0"
+        raise error("E217", message, others[0].span if others else at, "leave out `sparse`")
+    if statement.default is not None:
+        message = f"sparse data `{name}` have no default"
+        raise error("E217", message, statement.default.span, "give its stored entries as data")
 
 
 def _check_index_attributes(statement: DataDecl, domain: Dim | None) -> None:
@@ -209,6 +243,8 @@ _STARTS = "a start is a number, `uniform(a, b)`, `normal(mu, s)`, `zeros`, `ones
 
 def _from_data(symbol: Symbol, span: Span, shape: Shape) -> Init:
     assert symbol.value is not None
+    if symbol.value.pattern is not None:
+        raise dense_needed(span, "give the start as an array")
     found = symbol.value.dims
     if found != shape:
         message = f"the start `{symbol.name}` is {show_shape(found)}, the variable "

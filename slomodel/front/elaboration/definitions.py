@@ -23,10 +23,10 @@ def declare_let(statement: Let, model: Elaboration) -> None:
     name = statement.name
     scope = Scope(model)
     if statement.indices is None:
-        value = evaluate(statement.expr, scope)
+        value = evaluate(statement.expr, scope, sparse=True)
     else:
         labels, inner = bind_iterations(statement.indices, scope)
-        value = defined(statement, labels, evaluate(statement.expr, inner))
+        value = defined(statement, labels, evaluate(statement.expr, inner), scope)
         model.note(value, statement.expr.span)
     model.declare(Symbol(name.text, "definition", name.span, value=value))
 

@@ -125,7 +125,8 @@ def _statement(statement: Statement, model: Elaboration, gathered: _Gathered) ->
         case DimDecl():
             gathered.dims.append(declare_dim(statement, model))
         case DataDecl():
-            gathered.data.append(declare_data(statement, model))
+            declared = declare_data(statement, model)
+            gathered.data += (declared, *declared.positions)
         case VarDecl():
             gathered.variables.append(declare_variable(statement, model))
             gathered.declared[statement.name.text] = statement
@@ -215,6 +216,7 @@ def _problem(
     constraints = [one.value for one in gathered.constraints]
     used = set(inputs(objective, *constraints, *conditions, *ends))
     starts = {variable.init.array for variable in gathered.variables}
+    used.update(d.node for d in gathered.data if used.intersection(one.node for one in d.positions))
     idle = {d.node for d in gathered.data if d.node not in used and d.name not in starts}
     elsewhere = set(inputs(*ends, *constraints))
     missing = idle | (may_be_missing(objective, gathered.checks, model.masked) - elsewhere)
@@ -224,7 +226,7 @@ def _problem(
         for one in gathered.data
     )
     for one in data:
-        if one.node in idle:
+        if one.node in idle and not one.owner:
             model.warn(_unused("data", one.name, one.span, bool(constraints)))
     for variable in gathered.variables:
         if variable.node not in used:

@@ -67,6 +67,13 @@ def misplaced_row(span: Span, meant: str = "") -> StatementError:
     return shape_error("E207", message, span, remedy)
 
 
+def dense_needed(span: Span, meant: str = "") -> StatementError:
+    """The error for a sparse array where all elements would be needed."""
+    message = f"`{span.text}` is sparse, and all of its elements would be needed here"
+    remedy = meant or "write a sum over its stored entries, as in `sum(f(A[i, j]) for i, j in A)`"
+    return error("E229", message, span, f"{remedy}; or declare the data without `sparse`")
+
+
 def suggestion(word: str, known: Iterable[str]) -> str:
     """`did you mean …?` for the closest of the known words, or an empty string."""
     # Thousands of names would take seconds; names of other lengths are not similar anyway.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import TypeAlias
 
-from slomodel.front.elaboration.errors import StatementError, error, misplaced_row
+from slomodel.front.elaboration.errors import StatementError, dense_needed, error, misplaced_row
 from slomodel.front.elaboration.scope import ValueRequest
 from slomodel.front.elaboration.values import Value
 
@@ -66,6 +66,8 @@ def _checked(request: ValueRequest, value: Value) -> Value:
     """The value, checked against the request; the source span of its node is recorded."""
     if value.row is not None and not request.row:
         raise misplaced_row(value.row)
+    if value.pattern is not None and not request.sparse:
+        raise dense_needed(request.node.span)
     request.scope.note(value, request.node.span)
     return value
 

@@ -48,9 +48,9 @@ from slomodel.front.text.syntax import (
 from slomodel.functions import FUNCTIONS
 
 
-def evaluate(node: Expr | Condition, scope: Scope) -> Value:
-    """The value of an expression or condition."""
-    return run(ValueRequest(node, scope), _rule)
+def evaluate(node: Expr | Condition, scope: Scope, sparse: bool = False) -> Value:
+    """The value of an expression or condition; it may be a sparse array if `sparse` permits it."""
+    return run(ValueRequest(node, scope, sparse=sparse), _rule)
 
 
 def _rule(request: ValueRequest) -> Steps | Value:

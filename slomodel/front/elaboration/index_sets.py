@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from slomodel.front.elaboration.affine_index import size
 from slomodel.front.elaboration.errors import error, shape_error
-from slomodel.front.elaboration.scope import Scope, described
+from slomodel.front.elaboration.grouping import read_at
+from slomodel.front.elaboration.scope import Local, Scope, described
 from slomodel.front.elaboration.shape_mismatch import marks, operand
+from slomodel.front.elaboration.sparse import entry_label, entry_names, pattern_of
 from slomodel.front.elaboration.steps import positive, stepped
 from slomodel.front.elaboration.values import (
     Label,
+    Pattern,
     Value,
     as_axes,
     combine,
@@ -40,21 +44,67 @@ def bind_iterations(
     iterations: Sequence[Iteration], scope: Scope
 ) -> tuple[tuple[Label, ...], Scope]:
     """A label for each `i in domain`, and the scope in which they are bound."""
-    made: dict[str, Label] = {}
+    made: dict[str, Local] = {}
+    labels: list[Label] = []
     for iteration in iterations:
-        check_name(iteration.name, scope, made)
-        made[iteration.name.text] = label_of(iteration, scope.with_local(made))
-    return tuple(made.values()), scope.with_local(made)
+        check_names(iteration, scope, made)
+        pattern = iterated_pattern(iteration, scope)
+        if pattern is None:
+            label = label_of(iteration, scope.with_local(made))
+            made[iteration.name.text] = label
+        else:
+            label = entry_label(iteration, pattern, scope.model)
+            made |= entry_names(iteration, pattern, label)
+        labels.append(label)
+    return tuple(labels), scope.with_local(made)
 
 
-def defined(definition: Let, labels: Sequence[Label], body: Value) -> Value:
-    """The array that a definition by index defines, from its value for each index."""
+def iterated_pattern(iteration: Iteration, scope: Scope) -> Pattern | None:
+    """The pattern of the sparse array over whose entries indices run; None for other domains."""
+    domain = iteration.domain
+    pattern = pattern_of(domain, scope) if isinstance(domain, Name) else None
+    if pattern is None and iteration.others:
+        text = domain.span.text
+        if not isinstance(domain, Name):
+            message = "indices run over the entries of a sparse array that has a name"
+            raise error("E212", message, domain.span, f"define it before: `let B = {text}`")
+        message = f"several indices run over the entries of sparse data, and `{text}` is not sparse"
+        each = ", ".join(f"{name.text} in {text}" for name in iteration.names)
+        raise error("E212", message, iteration.span, f"write `for {each}`")
+    return pattern
+
+
+def defined(definition: Let, labels: Sequence[Label], body: Value, scope: Scope) -> Value:
+    """The array that a definition by index defines, from its value for each index.
+
+    A definition over the entries of a sparse array is sparse.
+    """
     if body.rank:
         message = f"a definition by index gives a number for each index, not {show(body)}"
         remedy = "index all axes, or omit the indices"
         found = marks(operand(definition.expr, body))
         raise shape_error("E212", message, definition.expr.span, remedy, marks=found)
+    patterns = [iterated_pattern(one, scope) for one in definition.indices or ()]
+    if any(one is not None for one in patterns):
+        if len(patterns) > 1:
+            message = "a sparse definition has the entries of one sparse array as its indices"
+            raise error("E212", message, definition.name.span, "omit the other indices")
+        (pattern,) = patterns
+        assert pattern is not None
+        numbered = Value(build.iota(pattern.entry.dim), (pattern.entry,))
+        own = read_at(body, {labels[0]: numbered})
+        if body.labels == tuple(labels):
+            own = Value(body.expr, (pattern.entry,))
+        return replace(own, pattern=pattern)
     return as_axes(body, labels, [label.dim for label in labels])
+
+
+def check_names(iteration: Iteration, scope: Scope, others: Collection[str]) -> None:
+    """Raise StatementError if a name of the iteration already has a meaning."""
+    earlier: list[str] = []
+    for name in iteration.names:
+        check_name(name, scope, [*others, *earlier])
+        earlier.append(name.text)
 
 
 def check_name(name: Name, scope: Scope, others: Collection[str]) -> None:

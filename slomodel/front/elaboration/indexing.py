@@ -19,6 +19,7 @@ from slomodel.front.elaboration.evaluation import Steps
 from slomodel.front.elaboration.grouping import position_within
 from slomodel.front.elaboration.scope import Ongoing, Scope, ValueRequest
 from slomodel.front.elaboration.shape_mismatch import marks, operand
+from slomodel.front.elaboration.sparse import entry_value
 from slomodel.front.elaboration.steps import positive, stepped
 from slomodel.front.elaboration.tables import (
     check_table,
@@ -66,7 +67,9 @@ def indexing(node: Index, request: ValueRequest) -> Steps:
             raise _too_few_of_state(node, base, state.name)
         node = replace(node, items=node.items[1:])
     else:
-        base = yield ValueRequest(node.base, scope)
+        base = yield ValueRequest(node.base, scope, sparse=True)
+        if base.pattern is not None:
+            return entry_value(node, base, scope)
     count = sum(not isinstance(item, NoneLiteral) for item in node.items)
     if count != base.rank:
         raise _wrong_count(node, base, count)

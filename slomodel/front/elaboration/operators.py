@@ -5,8 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from slomodel.errors import Span
+from slomodel.front.elaboration import sparse
 from slomodel.front.elaboration.contraction import contract
-from slomodel.front.elaboration.errors import StatementError, error, misplaced_row, shape_error
+from slomodel.front.elaboration.errors import (
+    StatementError,
+    dense_needed,
+    error,
+    misplaced_row,
+    shape_error,
+)
 from slomodel.front.elaboration.evaluation import Steps
 from slomodel.front.elaboration.scope import Scope, ValueRequest
 from slomodel.front.elaboration.shape_mismatch import (
@@ -17,6 +24,7 @@ from slomodel.front.elaboration.shape_mismatch import (
     unequal,
     unfit_product,
 )
+from slomodel.front.elaboration.sparse import stand_in
 from slomodel.front.elaboration.steps import conformed
 from slomodel.front.elaboration.tables import is_table
 from slomodel.front.elaboration.values import (
@@ -53,6 +61,7 @@ from slomodel.functions import (
     mul,
     ne,
     neg,
+    pow,
     sub,
 )
 from slomodel.ir import build
@@ -62,16 +71,21 @@ _COMPARISONS = {"<": lt, "<=": le, ">": gt, ">=": ge, "==": eq, "!=": ne}
 
 
 def negation(node: Negate, request: ValueRequest) -> Steps:
-    value = yield ValueRequest(node.operand, request.scope, row=True)
-    return replace(combine(neg, value), row=value.row)
+    value = yield ValueRequest(node.operand, request.scope, row=True, sparse=True)
+    return replace(combine(neg, value), row=value.row, pattern=value.pattern)
 
 
 def addition(node: SumChain, request: ValueRequest) -> Steps:
     scope = request.scope
-    value = yield ValueRequest(node.first, scope)
+    value = yield ValueRequest(node.first, scope, sparse=True)
     for k, term in enumerate(node.rest):
-        other = yield ValueRequest(term.operand, scope)
+        other = yield ValueRequest(term.operand, scope, sparse=True)
         function = add if term.op == "+" else sub
+        if value.pattern is not None or other.pattern is not None:
+            before = node.rest[k - 1].operand.span if k else node.first.span
+            spans = (node.first.span.to(before), term.operand.span)
+            value = sparse.mapped(function, (value, other), spans)
+            continue
         if value.axes and other.axes:
             value, other = conformed(scope.model, node.span, (value, other))
         if merged((value, other)) is None:
@@ -86,9 +100,9 @@ def addition(node: SumChain, request: ValueRequest) -> Steps:
 def product(node: ProductChain, request: ValueRequest) -> Steps:
     """Evaluate a chain from left to right, in which a transposed vector must be followed by `@`."""
     scope = request.scope
-    value = yield ValueRequest(node.first, scope, row=True)
+    value = yield ValueRequest(node.first, scope, row=True, sparse=True)
     for k, term in enumerate(node.rest):
-        other = yield ValueRequest(term.operand, scope, row=True)
+        other = yield ValueRequest(term.operand, scope, row=True, sparse=True)
         if term.op != "@" and value.axes and other.axes:
             value, other = conformed(scope.model, node.span, (value, other))
         factors = _Factors(node, k, value, other)
@@ -130,6 +144,8 @@ class _Factors:
 def _scaled(scope: Scope, factors: _Factors) -> Value:
     """Elementwise products and quotients: `*`, `/`, `.*` and `./`."""
     op, a, b = factors.op, factors.a, factors.b
+    if a.pattern is not None or b.pattern is not None:
+        return _scaled_sparse(scope, factors)
     row = a.row or b.row
     if row is not None and a.rank and b.rank:
         raise _row_times(op, row, *factors.operands)
@@ -140,6 +156,27 @@ def _scaled(scope: Scope, factors: _Factors) -> Value:
         raise unequal(scope, f"`{op}`", factors.span, factors.operands, remedy)
     value = combine(mul if op in ("*", ".*") else div, a, b)
     return value if row is None else replace(value, row=row)
+
+
+def _scaled_sparse(scope: Scope, factors: _Factors) -> Value:
+    """Elementwise products of sparse arrays, and quotients of them by other arrays."""
+    op, shapes = factors.op, replace(factors, a=stand_in(factors.a), b=stand_in(factors.b))
+    values, spans = (factors.a, factors.b), tuple(one.span for one in factors.operands)
+    if op in ("*", "/"):
+        _refuse_square(shapes)
+    if merged((shapes.a, shapes.b)) is None:
+        raise unequal(scope, f"`{op}`", factors.span, shapes.operands)
+    if op in ("/", "./") and factors.b.pattern is not None:
+        raise dense_needed(
+            spans[1], "divide at its entries: `sum(B[i, j] / A[i, j] for i, j in A)`"
+        )
+    if any(one.row is not None for one in values):
+        raise misplaced_row(next(one.row for one in values if one.row is not None))
+    pattern = sparse.common_pattern(values)
+    if pattern is None:
+        raise sparse.other_pattern(spans, values)
+    a, b = (sparse.sampled(one, pattern) for one in values)
+    return replace(combine(mul if op in ("*", ".*") else div, a, b), pattern=pattern)
 
 
 def _remainder(scope: Scope, factors: _Factors) -> Value:
@@ -190,6 +227,8 @@ def _later(inverse: str) -> str:
 
 
 def _matrix_product(scope: Scope, factors: _Factors) -> Value:
+    if factors.a.pattern is not None or factors.b.pattern is not None:
+        return _sparse_product(scope, factors)
     a, b, span = factors.a, factors.b, factors.span
     if b.row is not None:
         raise _right_row(*factors.operands, b.row)
@@ -210,6 +249,23 @@ def _matrix_product(scope: Scope, factors: _Factors) -> Value:
     return contract([(a, own), (b, other_keys)], output)
 
 
+def _sparse_product(scope: Scope, factors: _Factors) -> Value:
+    shapes = replace(factors, a=stand_in(factors.a), b=stand_in(factors.b))
+    left, right = factors.operands
+    if factors.a.pattern is not None and factors.b.pattern is not None:
+        remedy = "multiply them before, and give the product as sparse data"
+        raise dense_needed(right.span, remedy)
+    if factors.b.row is not None:
+        raise _right_row(left, right, factors.b.row)
+    if not {shapes.a.rank, shapes.b.rank} <= {1, 2} or (shapes.a.rank, shapes.b.rank) == (1, 1):
+        message = f"`@` of sparse data is of a matrix: {show(factors.a)} and {show(factors.b)}"
+        remedy = "write `sum(a[i] * x[i] for i in a)` for a dot product"
+        raise shape_error("E205", message, factors.span, remedy)
+    if settled(shapes.a).axes[-1] != settled(shapes.b).axes[0]:
+        raise unfit_product(scope, factors.span, *shapes.operands)
+    return sparse.product(factors.a, factors.b, scope.model)
+
+
 def _right_row(left: Operand, right: Operand, row: Span) -> StatementError:
     vector = right.text.rstrip("'").removesuffix(".T")
     if left.value.rank == 1 and left.value.row is None:
@@ -222,10 +278,10 @@ def _right_row(left: Operand, right: Operand, row: Span) -> StatementError:
 
 def power(node: Power, request: ValueRequest) -> Steps:
     scope = request.scope
-    base = yield ValueRequest(node.base, scope)
+    base = yield ValueRequest(node.base, scope, sparse=True)
     exponent = yield ValueRequest(node.exponent, scope)
     left, right = operand(node.base, base), operand(node.exponent, exponent)
-    if node.op == "^" and is_square(base):
+    if node.op == "^" and is_square(stand_in(base)):
         a, p = left.bracketed, right.bracketed
         message = f"`^` of a square matrix {show(base)} is ambiguous"
         product = f"or `{a} @ {a}` for the matrix product" if p == "2" else "or products with `@`"
@@ -233,13 +289,19 @@ def power(node: Power, request: ValueRequest) -> Steps:
             product = f"; {_later(f'inv({left.text})')}"
         remedy = f"write `{a} .^ {p}` for elementwise powers {product}".replace(" ;", ";")
         raise shape_error("E206", message, node.op_span, remedy, marks=marks(left))
+    if base.pattern is not None:
+        return sparse.mapped(pow, (base, exponent), (node.base.span, node.exponent.span))
     if merged((base, exponent)) is None:
         raise unequal(scope, f"`{node.op}`", node.op_span, (left, right))
     return power_of(base, exponent)
 
 
 def transposition(node: Transpose, request: ValueRequest) -> Steps:
-    value = yield ValueRequest(node.operand, request.scope)
+    value = yield ValueRequest(node.operand, request.scope, sparse=True)
+    if value.pattern is not None and stand_in(value).rank == 2:
+        return sparse.transposed(value)
+    if value.pattern is not None:
+        raise dense_needed(node.operand.span)
     if value.rank > 2:
         remedy = 'name the order: `einsum("ijk->kji", T)`'
         message = f"`'` needs a matrix or a vector, not {show(value)}"

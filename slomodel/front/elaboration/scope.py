@@ -252,8 +252,12 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class ValueRequest:
-    """A request for the value of a node; `row` permits a transposed vector."""
+    """A request for the value of a node.
+
+    `row` permits a transposed vector, `sparse` an array of which only some entries are stored.
+    """
 
     node: Node
     scope: Scope
     row: bool = False
+    sparse: bool = False

@@ -16,8 +16,9 @@ from typing import TypeAlias
 from slomodel.front.elaboration.errors import StatementError, error
 from slomodel.front.elaboration.grouping import keys_of, position_within
 from slomodel.front.elaboration.index_sets import (
-    check_name,
+    check_names,
     index_at,
+    iterated_pattern,
     label_of,
     range_arguments,
 )
@@ -28,6 +29,7 @@ from slomodel.front.elaboration.linear_conditions import (
     solution,
 )
 from slomodel.front.elaboration.scope import Scope, Symbol, ValueRequest
+from slomodel.front.elaboration.sparse import entry_label, entry_names
 from slomodel.front.elaboration.tables import is_table
 from slomodel.front.elaboration.tuple_list import TupleList
 from slomodel.front.elaboration.values import Label, Value, combine, number, number_of, union
@@ -70,7 +72,7 @@ Evaluation: TypeAlias = Generator[ValueRequest, Value, None]
 
 def has_dependent_range(iterations: Sequence[Iteration], scope: Scope) -> bool:
     """Whether the bounds of some range contain indices or arrays."""
-    names = {iteration.name.text for iteration in iterations}
+    names = {name.text for iteration in iterations for name in iteration.names}
     return any(_is_dependent(iteration, scope, names) for iteration in iterations)
 
 
@@ -131,7 +133,7 @@ def tuple_set(
     yield from build.find_keys()
     yield from build.join()
     yield from build.select()
-    mine = {iteration.name.text for iteration in iterations}
+    mine = {iteration.name.text for iteration in iterations} | build.listed
     return build.result(mine)
 
 
@@ -139,7 +141,7 @@ class _Construction:
     """The construction of a tuple set: `plain` are the indices that are not in the list, by name.
 
     `left` are the conditions that have not been taken into account, `keys` those of `left` that
-    determine an index from outside the sum.
+    determine an index from outside the sum; `listed` are the names of labels of stored entries.
     """
 
     def __init__(self, scope: Scope, guarded: bool) -> None:
@@ -150,6 +152,7 @@ class _Construction:
         self.inside: list[Value] = []
         self.left: list[Condition] = []
         self.keys: list[Condition] = []
+        self.listed: set[str] = set()
 
     @property
     def inner(self) -> Scope:
@@ -182,7 +185,14 @@ class _Construction:
         """Add the index of `i in domain`."""
         name = iteration.name.text
         names = {*self.plain, *self.tuples.values}
-        check_name(iteration.name, self.scope, names)
+        check_names(iteration, self.scope, names)
+        pattern = iterated_pattern(iteration, self.scope)
+        if pattern is not None:
+            label = entry_label(iteration, pattern, self.scope.model)
+            self.scope = self.scope.with_local(entry_names(iteration, pattern, label))
+            self.plain[label.name] = label
+            self.listed.add(label.name)
+            return
         inner = self.inner
         if not _is_dependent(iteration, self.scope, names):
             self.plain[name] = label_of(iteration, inner)

@@ -102,7 +102,7 @@ def _check_known(
     used: list[Name] = []
     for node in _nodes(root):
         if isinstance(node, Comprehension):
-            own |= {iteration.name.text for iteration in node.iterations}
+            own |= {name.text for one in node.iterations for name in one.names}
         if isinstance(node, Name):
             used.append(node)
     for name in used:
@@ -238,10 +238,10 @@ def from_library(node: FunctionCall, fn: Fn, scope: Scope) -> Steps:
 def _definition(let: Let, scope: Scope) -> Steps:
     """The value of a local definition."""
     if let.indices is None:
-        return (yield ValueRequest(let.expr, scope))
+        return (yield ValueRequest(let.expr, scope, sparse=True))
     labels, inner = bind_iterations(let.indices, scope)
     body = yield ValueRequest(let.expr, inner)
-    return defined(let, labels, body)
+    return defined(let, labels, body, scope)
 
 
 def _by_element(value: Value, labels: list[Label | None]) -> Value:

@@ -32,18 +32,35 @@ class Label:
     step: int = 1
 
 
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """Where the stored entries of sparse data stand: entry k at `places[0][k], places[1][k], …`.
+
+    `name` is that of the data, `entry` the label that numbers the entries, `shape` that of the
+    data. The places are whole numbers, one array along the entries for each axis.
+    """
+
+    name: str
+    entry: Label
+    places: tuple[Expr, ...]
+    shape: Shape
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Value:
     """An array of shape `axes` for each value of the index `labels` on which it depends.
 
     The node `expr` has one axis per label, in the order of the labels, then one for each axis that
     is not None. `row` is the span of a transposed vector that has not been multiplied by `@` yet.
+    With a `pattern` the value is a sparse array: it has no axes, one of its labels numbers the
+    entries of the pattern, and all other elements are 0.
     """
 
     expr: Expr
     labels: tuple[Label, ...] = ()
     axes: tuple[Axis, ...] = ()
     row: Span | None = None
+    pattern: Pattern | None = None
 
     @property
     def rank(self) -> int:
@@ -75,6 +92,8 @@ def number_of(dim: Dim) -> Value:
 
 def show(value: Value) -> str:
     """The shape in the notation of the language, `[m, None]` or `scalar`."""
+    if value.pattern is not None:
+        return f"{show_axes(value.pattern.shape)} sparse"
     return show_axes(value.axes)
 
 

@@ -247,8 +247,9 @@ class TreeBuilder(Transformer[Token, ModelTree]):
         return tuple(children)
 
     def iteration(self, children: Children) -> Iteration:
-        name, domain = self._name(children[0]), children[1]
-        return Iteration(name, domain, name.span.to(domain.span))
+        *tokens, domain = children
+        name, *others = map(self._name, tokens)
+        return Iteration(name, domain, name.span.to(domain.span), tuple(others))
 
     def fn(self, children: Children) -> list[Fn]:
         keyword, name, *parameters, found = children

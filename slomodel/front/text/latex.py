@@ -149,10 +149,19 @@ def reduced(node: Comprehension, operands: Sequence[TeX]) -> TeX:
     condition = rf",\; {rest.pop().text}" if node.condition is not None else ""
     parts = []
     for k, iteration in enumerate(node.iterations):
-        low, high = _limits(iteration, rest[k])
         tail = condition if k == len(node.iterations) - 1 else ""
+        if iteration.others:
+            parts.append(f"{big}_{{{_entries(iteration, rest[k])}{tail}}}")
+            continue
+        low, high = _limits(iteration, rest[k])
         parts.append(f"{big}_{{{name_of(iteration.name.text)} = {low}{tail}}}^{{{high}}}")
     return TeX(f"{' '.join(parts)} {bracketed(body, _PRODUCT)}", SUM)
+
+
+def _entries(iteration: Iteration, domain: TeX) -> str:
+    """The indices of the stored entries of sparse data."""
+    names = ", ".join(name_of(name.text) for name in iteration.names)
+    return rf"({names}) \in {domain.text}"
 
 
 def _limits(iteration: Iteration, domain: TeX) -> tuple[str, str]:
@@ -268,7 +277,8 @@ def _constraint(statement: ConstraintStatement) -> str:
 def _definition(statement: Let) -> str:
     head = name_of(statement.name.text)
     if statement.indices:
-        indices = ", ".join(name_of(one.name.text) for one in statement.indices)
+        names = [name for one in statement.indices for name in one.names]
+        indices = ", ".join(name_of(name.text) for name in names)
         head = f"{_unindexed(head)}_{{{indices}}}"
     return f"{head} = {_text(statement.expr)}{_first(statement)}"
 

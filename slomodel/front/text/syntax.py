@@ -20,7 +20,7 @@ STATEMENT_TOKENS = tuple(keyword.split()[0].upper() for keyword in STATEMENTS)
 """The types of their tokens."""
 STATEMENT_PATTERN = "|".join(keyword.replace(" ", r"\s+") for keyword in STATEMENTS)
 """A regular expression of them."""
-ATTRIBUTES = ("symmetric", "mask", "whole", "one_based", "labels")
+ATTRIBUTES = ("symmetric", "mask", "whole", "one_based", "labels", "sparse")
 """Attributes that may follow the shape of data."""
 
 
@@ -157,11 +157,19 @@ class FunctionCall:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Iteration:
-    """`name in domain`; a domain is a size or `range(…)`."""
+    """`name in domain`; a domain is a size, `range(…)` or sparse data, with one name for each axis.
+
+    `others` are the names after the first.
+    """
 
     name: Name
     domain: Expr
     span: Span
+    others: tuple[Name, ...] = ()
+
+    @property
+    def names(self) -> tuple[Name, ...]:
+        return (self.name, *self.others)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -33,6 +33,18 @@ class Table:
 Content: TypeAlias = Raw | Table
 
 
+@dataclass(frozen=True, slots=True)
+class StoredArray:
+    """A sparse array of a shape: entry k is `values[k]` at `positions[0][k], positions[1][k], …`.
+
+    All other elements are 0.
+    """
+
+    values: Raw
+    positions: tuple[Raw, ...]
+    shape: tuple[int, ...]
+
+
 class UnreadableFile(Exception):
     """A file that cannot be read: `reason` completes a sentence about it; with the remedy."""
 

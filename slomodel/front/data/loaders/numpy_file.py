@@ -7,7 +7,14 @@ from typing import BinaryIO
 
 import numpy as np
 
-from slomodel.front.data.loaders.content import Raw, UnreadableFile, in_bytes, missing_entry, shown
+from slomodel.front.data.loaders.content import (
+    Raw,
+    StoredArray,
+    UnreadableFile,
+    in_bytes,
+    missing_entry,
+    shown,
+)
 
 _NPY, _ZIP, _PICKLE = b"\x93NUMPY", b"PK", b"\x80"
 _MOST_UNPACKED, _MOST_TIMES = 1_000_000_000, 100
@@ -47,6 +54,39 @@ def read_npz(file: BinaryIO, key: str) -> Raw:
         except Exception as error:
             raise _damaged(error) from None
         return member
+
+
+def read_sparse_npz(file: BinaryIO, key: str) -> StoredArray | Raw:
+    """The matrix that `scipy.sparse.save_npz` wrote, or the array `key` of another npz file."""
+    from scipy.sparse import coo_array, csc_array, csr_array
+
+    loaded = _loaded(file, "npz")
+    names = set(loaded.files) if isinstance(loaded, np.lib.npyio.NpzFile) else set()
+    file.seek(0)
+    if not {"format", "shape", "data"} <= names:
+        return read_npz(file, key)
+    parts = {name: _rewound(file, name) for name in names if name != "_is_array"}
+    kind = np.asarray(parts["format"]).item()
+    layout = kind.decode("ascii", "replace") if isinstance(kind, bytes) else str(kind)
+    shape = tuple(int(size) for size in np.asarray(parts["shape"]).ravel())
+    try:
+        if layout in ("csr", "csc"):
+            of = csr_array if layout == "csr" else csc_array
+            found = of((parts["data"], parts["indices"], parts["indptr"]), shape=shape).tocoo()
+        elif layout == "coo":
+            places = parts["coords"] if "coords" in parts else (parts["row"], parts["col"])
+            found = coo_array((parts["data"], tuple(places)), shape=shape)
+        else:
+            remedy = "save .tocsr() or .tocoo()"
+            raise UnreadableFile("E305", f"has a matrix in format `{shown(layout)}`", remedy)
+    except (KeyError, ValueError, TypeError, IndexError) as error:
+        raise _damaged(error) from None
+    return StoredArray(found.data, tuple(found.coords), shape)
+
+
+def _rewound(file: BinaryIO, key: str) -> Raw:
+    file.seek(0)
+    return read_npz(file, key)
 
 
 def _loaded(file: BinaryIO, kind: str) -> object:

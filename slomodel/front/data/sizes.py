@@ -1,0 +1,99 @@
+"""The sizes of dims, from the shapes of data, labels and defaults; they have to agree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slomodel.errors import Diagnostic, ShapeError
+from slomodel.front.data.labels import Labels
+from slomodel.ir.dims import Dim, show_shape
+from slomodel.problem import DataDeclaration, Problem, entries_dim
+
+Array = NDArray[np.float64]
+
+_AGREE = "give arrays whose sizes agree"
+
+
+def inferred_sizes(
+    problem: Problem,
+    arrays: Mapping[str, Array],
+    shapes: Mapping[str, tuple[int, ...]],
+    dims: Mapping[str, int],
+    labels: Labels,
+) -> dict[str, int]:
+    """Sizes from `dims`, labels, the shapes of arrays and from defaults, in this order.
+
+    `shapes` are those of sparse data.
+    """
+    sizes = {name: int(size) for name, size in dims.items()}
+    origin = {name: f"dims={{{name!r}: {size}}}" for name, size in sizes.items()}
+    for dim_name, own in labels.items():
+        if sizes.setdefault(dim_name, len(own)) != len(own):
+            given = f"{sizes[dim_name]} in {origin[dim_name]}"
+            message = f"dim `{dim_name}` has {len(own)} labels, but is {given}"
+            raise ShapeError(Diagnostic("E311", message, help=_AGREE))
+        origin.setdefault(dim_name, f"the labels of `{dim_name}`")
+    for declaration in problem.data:
+        if declaration.name not in arrays:
+            continue
+        shape = shapes.get(declaration.name, arrays[declaration.name].shape)
+        for dim, size in zip(declaration.declared_shape, shape, strict=True):
+            name = single_name(dim)
+            if name is None:
+                continue
+            found = size - dim.const
+            if sizes.setdefault(name, found) != found:
+                raise _conflict(declaration, name, found, sizes[name], origin[name])
+            origin.setdefault(name, f"data `{declaration.name}`")
+    for dim_declaration in problem.dims:
+        if dim_declaration.default is not None:
+            sizes.setdefault(dim_declaration.name, dim_declaration.default)
+    # In the order of declaration, so that generated text does not depend on the order of the data.
+    known = {dim.name: sizes[dim.name] for dim in problem.dims if dim.name in sizes}
+    entries = {entries_dim(name).terms[0][0]: arrays[name].size for name in shapes}
+    return known | entries
+
+
+def single_name(dim: Dim) -> str | None:
+    """The name of a dim that is one name plus a number; None for others."""
+    return dim.terms[0][0] if len(dim.terms) == 1 and dim.terms[0][1] == 1 else None
+
+
+def _conflict(
+    declaration: DataDeclaration, name: str, found: int, known: int, origin: str
+) -> ShapeError:
+    shape = show_shape(declaration.declared_shape)
+    own = f"data `{declaration.name}` {shape}"
+    message = f"dim `{name}` is {found} in {own}, but {known} in {origin}"
+    return ShapeError(Diagnostic("E311", message, declaration.span, help=_AGREE))
+
+
+def check_shapes(problem: Problem, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> None:
+    """Raise ShapeError for an array whose axes are not as long as declared."""
+    for declaration in problem.data:
+        array = arrays.get(declaration.name)
+        if array is None:
+            continue
+        for k, dim in enumerate(declaration.shape):
+            if not is_known(dim, sizes):
+                continue
+            if dim.size(sizes) != array.shape[k]:
+                shape = show_shape(declaration.shape)
+                message = (
+                    f"axis {k} of data `{declaration.name}` {shape} needs {dim.size(sizes)} "
+                    f"elements, and an array of shape {array.shape} was given"
+                )
+                raise ShapeError(Diagnostic("E311", message, declaration.span, help=_AGREE))
+
+
+def is_known(dim: Dim, sizes: Mapping[str, int]) -> bool:
+    """Whether the sizes of all names in a dim are known."""
+    return all(name in sizes for name, _ in dim.terms)
+
+
+def size_in(dim: Dim, sizes: Mapping[str, int]) -> int:
+    """The number that a dim is with known sizes; it may be negative."""
+    return dim.const + sum(coefficient * sizes[name] for name, coefficient in dim.terms)
