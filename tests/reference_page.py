@@ -1,4 +1,4 @@
-"""The examples of grammar/reference.md and grammar/functions.md."""
+"""The examples of the pages of grammar/."""
 
 import re
 from collections.abc import Iterator
@@ -8,7 +8,10 @@ from slomodel.front.catalogue import catalogue
 
 GRAMMAR = Path(__file__).parents[1] / "grammar"
 LISTED = GRAMMAR / "functions.md"
-PAGE = (GRAMMAR / "reference.md").read_text(encoding="utf-8") + LISTED.read_text(encoding="utf-8")
+PAGE = "".join(
+    path.read_text(encoding="utf-8")
+    for path in (GRAMMAR / "reference.md", LISTED, GRAMMAR / "codes.md")
+)
 TABLE = re.compile(r"(?<=<!-- functions -->\n).*?(?=<!-- end -->)", re.DOTALL)
 _STATED = re.compile(r"^(.*?) *# ([EW]\d{3})$")
 
