@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         SlomodelError,
         TargetLimit,
     )
+    from slomodel.front.source import example
     from slomodel.front.sympy_expressions.recurrences import scan
     from slomodel.model import Model, compile
     from slomodel.solve import Solution, Status, load_solution, scipy_method
@@ -38,6 +39,7 @@ __all__ = [
     "TargetLimit",
     "__version__",
     "compile",
+    "example",
     "load_solution",
     "scan",
     "scipy_method",
@@ -45,6 +47,7 @@ __all__ = [
 
 _HOMES = {
     "slomodel.bounds": ("Bounds",),
+    "slomodel.front.source": ("example",),
     "slomodel.front.sympy_expressions.recurrences": ("scan",),
     "slomodel.model": ("Model", "compile"),
     "slomodel.solve": ("Solution", "Status", "load_solution", "scipy_method"),

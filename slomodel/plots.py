@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from slomodel.errors import Diagnostic, DomainError, TargetLimit
 from slomodel.solve import Solution
@@ -24,30 +25,118 @@ _WORTH_A_LOG_AXIS = 10.0
 _SHORT_SECONDS = 0.5
 # Matplotlib's transforms overflow beyond these values.
 _TINIEST, _HUGEST = 1e-300, 1e300
-_LINE, _END = "#1f5fa8", "#d1495b"
+_LINE, _END, _DOT = "#1f5fa8", "#d1495b", "#6e7781"
 
 
 def convergence(
-    solution: Solution, path: str | os.PathLike[str] | None = None, *, name: str = ""
+    solution: Solution | Sequence[Solution],
+    path: str | os.PathLike[str] | None = None,
+    *,
+    name: str = "",
 ) -> Figure:
     """Gradient norm and objective against time, side by side; saved if `path` is given.
 
-    `name` is the model's, for the title. The file is written atomically, in the format of its
+    Several solutions share the axes, with the methods in a legend. `name` is the model's, for the
+    title. The file is written atomically, in the format of its
     extension. Raises TargetLimit without matplotlib, DomainError for an unknown extension.
     """
     if path is not None:
         check_format(path)
     figure = _new_figure()
-    history = solution.history
     left, right = figure.subplots(1, 2)
-    _draw(left, history.time, history.gradient_norm, "gradient norm ‖∇f‖")
-    _draw(right, history.time, history.fun, "objective f")
-    steps = "step" if solution.nit == 1 else "steps"
-    outcome = f"{solution.method}: {solution.status} after {solution.nit:,} {steps}"
-    figure.suptitle(f"{name} · {outcome}" if name else outcome)
+    if not isinstance(solution, Solution):
+        _compare(left, right, _checked(list(solution)))
+        figure.suptitle(name)
+    else:
+        history = solution.history
+        _draw(left, history.time, history.gradient_norm, "gradient norm ‖∇f‖")
+        _draw(right, history.time, history.fun, "objective f")
+        steps = "step" if solution.nit == 1 else "steps"
+        outcome = f"{solution.method}: {solution.status} after {solution.nit:,} {steps}"
+        figure.suptitle(f"{name} · {outcome}" if name else outcome)
     if path is not None:
         _save(figure, Path(path))
     return figure
+
+
+def fit(
+    observed: ArrayLike,
+    fitted: ArrayLike,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    against: ArrayLike | None = None,
+    name: str = "",
+) -> Figure:
+    """Observations with fitted values, and residuals, of arrays (N,); saved if `path` is given.
+
+    Without `against`, an array (N,) of the horizontal axis, the left panel shows observations
+    against fitted values, with the line on which they agree. The right panel shows the residuals
+    with their median and quartiles. Elements that are not finite are left out.
+    """
+    if path is not None:
+        check_format(path)
+    y, value = np.asarray(observed, float).ravel(), np.asarray(fitted, float).ravel()
+    x = value if against is None else np.asarray(against, float).ravel()
+    if not y.size == value.size == x.size:
+        message = f"a fit needs arrays of equal length, not {y.size}, {value.size} and {x.size}"
+        raise DomainError(Diagnostic("E605", message, help="give one fitted value per observation"))
+    finite = np.isfinite(y) & np.isfinite(value) & np.isfinite(x)
+    order = np.flatnonzero(finite)[np.argsort(x[finite], kind="stable")]
+    x, y, value = x[order], y[order], value[order]
+    figure = _new_figure()
+    left, right = figure.subplots(1, 2)
+    left.plot(x, y, ".", color=_DOT, markersize=4.0, label="observed")
+    left.plot(x, value, color=_LINE, linewidth=1.4, label="fitted")
+    left.set_xlabel("fitted value" if against is None else "")
+    left.set_ylabel("observed")
+    left.legend(loc="best", fontsize="small")
+    residual = y - value
+    right.plot(value, residual, ".", color=_LINE, markersize=4.0)
+    for quarter in (25.0, 50.0, 75.0) if residual.size else ():
+        right.axhline(float(np.percentile(residual, quarter)), color=_END, linewidth=0.8)
+    right.set_xlabel("fitted value")
+    right.set_ylabel("residual (lines: quartiles)")
+    for axes in (left, right):
+        axes.grid(visible=True, which="major", alpha=0.3)
+    figure.suptitle(name)
+    if path is not None:
+        _save(figure, Path(path))
+    return figure
+
+
+def _checked(solutions: Sequence[object]) -> list[Solution]:
+    wrong = [one for one in solutions if not isinstance(one, Solution)]
+    if wrong or not solutions:
+        found = type(wrong[0]).__name__ if wrong else "none"
+        message = f"convergence takes a Solution or several, and found {found}"
+        raise DomainError(Diagnostic("E602", message, help="give what solve returned"))
+    return [one for one in solutions if isinstance(one, Solution)]
+
+
+def _compare(left: Axes, right: Axes, solutions: Sequence[Solution]) -> None:
+    """Curves of several runs, on axes with a legend."""
+    longest = max(float(one.history.time[-1:].sum()) for one in solutions)
+    unit, factor = ("s", 1.0) if longest >= _SHORT_SECONDS else ("ms", 1e3)
+    for axes, column in ((left, "gradient_norm"), (right, "fun")):
+        every: list[Vector] = []
+        for one in solutions:
+            values: Vector = getattr(one.history, column)
+            drawable = np.isfinite(values) & (np.abs(values) < _HUGEST)
+            time, values = factor * one.history.time[drawable], values[drawable]
+            shown = _thinned(values)
+            direction = one.parameters.get("direction", "")
+            label = f"{one.method} {direction}".strip()
+            axes.plot(time[shown], values[shown], linewidth=1.4, label=label)
+            every.append(values)
+        numbers = np.concatenate(every)
+        least, most = float(numbers.min(initial=np.inf)), float(numbers.max(initial=-np.inf))
+        if least > _TINIEST and most >= _WORTH_A_LOG_AXIS * least:
+            axes.set_yscale("log")
+        axes.set_xlabel(f"time ({unit})")
+        axes.grid(visible=True, which="major", alpha=0.3)
+    left.set_ylabel("gradient norm ‖∇f‖")
+    right.set_ylabel("objective f")
+    left.legend(loc="best", fontsize="small")
 
 
 def check_format(path: str | os.PathLike[str]) -> None:

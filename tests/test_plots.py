@@ -131,3 +131,30 @@ def test_missing_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(TargetLimit, match=r'pip install "slomodel\[plot\]"'):
         plots.convergence(run())
+
+
+def test_several_runs_share_the_axes() -> None:
+    runs = [run(), run(max_iter=3)]
+    figure = plots.convergence(runs, name="quartic")
+    for axes, column in zip(figure.axes, ("gradient_norm", "fun"), strict=True):
+        assert len(axes.lines) == 2
+        for line, one in zip(axes.lines, runs, strict=True):
+            np.testing.assert_array_equal(line.get_ydata(), getattr(one.history, column))
+    assert figure.axes[0].get_legend() is not None
+
+
+@pytest.mark.parametrize("wrong", [[], ["run.npz"]])
+def test_what_is_no_run_is_refused(wrong: list[Solution]) -> None:
+    with pytest.raises(DomainError, match="takes a Solution"):
+        plots.convergence(wrong)
+
+
+def test_a_fit_shows_observations_and_residuals(tmp_path: Path) -> None:
+    t, y = np.array([2.0, 0.0, 1.0, 3.0]), np.array([2.5, 0.5, np.nan, 2.0])
+    figure = plots.fit(y, t, tmp_path / "fit.png", against=t, name="line")
+    left, right = figure.axes
+    np.testing.assert_array_equal(left.lines[1].get_xdata(), [0.0, 2.0, 3.0])
+    np.testing.assert_array_equal(right.lines[0].get_ydata(), [0.5, 0.5, -1.0])
+    assert (tmp_path / "fit.png").stat().st_size > 0
+    with pytest.raises(DomainError, match="equal length"):
+        plots.fit(y, t[:2])

@@ -127,6 +127,8 @@ def solve(
     plot: Path | None,
     out: Path | None,
     progress: bool,
+    quantities: tuple[str, ...],
+    scale: str | None,
     **chosen: object,
 ) -> None:
     """Minimise or maximise a model, as it states, and print the result.
@@ -149,11 +151,18 @@ def solve(
         asked = request(file, settings, files)
         model = asked.model(backend, dtype)
         check_ready(asked, model)
+        for name in quantities:
+            model.shape_of(name)
         if x0:
             given["x0"] = start_of_run(x0)
         began = perf_counter()
         solution = model.solve(progress=progress, **given)
+        seconds = perf_counter() - began
+        evaluated = {name: model.evaluate(name, solution) for name in quantities}
+        uncertainty = None if scale is None else model.uncertainty_of(solution, scale)  # type: ignore[arg-type]
         result = Result(
-            model.name, solution, perf_counter() - began, given.keys(), out, plot, model.axis_labels
+            *(model.name, solution, seconds, given.keys(), out, plot, model.axis_labels),
+            evaluated,
+            uncertainty,
         )
         sys.exit(result.finish(as_json))

@@ -13,7 +13,8 @@ body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto
 h1 { margin-bottom: 0; } h2 { margin-top: 2.2rem; border-bottom: 1px solid #d0d7de; }
 pre { background: #f6f8fa; padding: .8rem 1rem; overflow-x: auto; font-size: .85rem; }
 table { border-collapse: collapse; } th { text-align: left; font-weight: 600; }
-th, td { padding: .2rem 1.2rem .2rem 0; vertical-align: top; overflow-wrap: anywhere; }
+th, td { padding: .2rem 1.2rem .2rem 0; vertical-align: top; }
+th { white-space: nowrap; } td { overflow-wrap: anywhere; }
 img { max-width: 100%; }
 """
 

@@ -158,6 +158,19 @@ SOLVE = (
     *RUN[:-1],
     click.option("--plot", type=FILE, help="Draw gradient norm and objective against time."),
     click.option("--out", type=FILE, help="Save the whole result (npz)."),
+    click.option(
+        "--evaluate",
+        "quantities",
+        multiple=True,
+        metavar="NAME",
+        help="Show this definition (let) at the result. Repeatable.",
+    ),
+    click.option(
+        "--standard-errors",
+        "scale",
+        type=click.Choice(["auto", "likelihood", "least-squares"]),
+        help="Show standard errors of the variables; the choice says how the objective is read.",
+    ),
     RUN[-1],
 )
 

@@ -27,6 +27,7 @@ from slomodel.cli.outputs import (
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve import Solution, Status
 from slomodel.solve.run.message import counted
+from slomodel.solve.uncertainty import Uncertainty
 
 _BUDGETS = {
     Status.max_iter: "max_iter",
@@ -58,7 +59,10 @@ def exit_code(status: Status, asked: Collection[str]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A run that has ended: name of the model, options, files to write, labels of variables."""
+    """A run that has ended: name of the model, options, files to write, labels of variables.
+
+    `evaluated` are definitions at the result by name.
+    """
 
     name: str
     solution: Solution
@@ -67,6 +71,8 @@ class Result:
     out: Path | None
     plot: Path | None
     labels: Mapping[str, Sequence[Sequence[str]]] = field(default_factory=dict)
+    evaluated: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    uncertainty: Uncertainty | None = None
 
     def finish(self, as_json: bool) -> int:
         """Write the files, print, and return the exit code, even if a file cannot be written."""
@@ -85,6 +91,8 @@ class Result:
             print_json({**self.document(), **paths})
         else:
             self._print_table()
+            if self.uncertainty is not None:
+                click.echo(self.uncertainty.table())
             if self.solution.certificate:
                 click.echo(self.solution.certificate.summary)
             for path in filter(None, wrote.values()):
@@ -138,11 +146,38 @@ class Result:
             "n": len(solution.x),
             "variables": {key: list(array.shape) for key, array in solution.variables.items()},
             "values": values_of(solution),
+            **self._answers(),
             **({"labels": dict(self.labels)} if self.labels else {}),
             **_in_sets(solution),
             "starts": solution.starts,
             "runs": [_short(run) for run in solution.runs],
         }
+
+    @property
+    def _time(self) -> str:
+        """The time of the call, and how much of it was not the run: kernels, proofs, checks."""
+        run = float(self.solution.history.time[-1:].sum())
+        before = self.seconds - run
+        if self.solution.runs or before < max(0.05, 0.1 * self.seconds):
+            return f"{self.seconds:.2f} s"
+        return f"{self.seconds:.2f} s, of which {before:.2f} s to set up kernels"
+
+    def _answers(self) -> dict[str, object]:
+        """The definitions and standard errors that were requested, for JSON."""
+        found: dict[str, object] = {}
+        if self.evaluated:
+            found["definitions"] = {k: _boxed(a).tolist() for k, a in self.evaluated.items()}
+        if self.uncertainty is not None:
+            found["standard_errors"] = {
+                "assumption": self.uncertainty.assumption,
+                "notes": list(self.uncertainty.notes),
+                "undetermined": list(self.uncertainty.undetermined),
+                "variables": {
+                    name: _boxed(array).tolist()
+                    for name, array in self.uncertainty.standard_errors.items()
+                },
+            }
+        return found
 
     def _print_table(self) -> None:
         table = Table(box=box.SIMPLE, show_header=False)
@@ -166,7 +201,7 @@ class Result:
             "iterations": f"{solution.nit:,}",
             "evaluations": f"{counted(solution.nfev, 'value')}, "
             f"{counted(solution.njev, 'gradient')}",
-            "time": f"{self.seconds:.2f} s",
+            "time": self._time,
             "method": f"{solution.method}: {_listed(solution.parameters)}",
             "seed": str(solution.seed),
             **({"runs": solution.summary} if solution.runs else {}),
@@ -177,7 +212,8 @@ class Result:
             f"  {key}": _shown(array, self.labels.get(key, ()))
             for key, array in solution.variables.items()
         }
-        return rows | shown
+        computed = {f"  {key}": _shown(array, ()) for key, array in self.evaluated.items()}
+        return rows | shown | computed
 
 
 def at_bounds(solution: Solution) -> str:

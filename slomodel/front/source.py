@@ -135,6 +135,22 @@ def _data_names(source: object, variables: object) -> Collection[str]:
     return [one.name.text for one in parse(source_of(source)[0]).data]
 
 
+def example(name: str) -> Path:
+    """The path of a model that comes with slomodel, such as `rosenbrock` or `deep_linear`.
+
+    Raises DomainError, with all names, for another one.
+    """
+    package = Path(__file__).parents[1]
+    folder = package / "models"
+    folder = folder if folder.is_dir() else package.parent / "models"
+    names = sorted(path.stem for path in folder.glob("*.slo"))
+    if name not in names:
+        message = f"no example has the name `{name}`"
+        remedy = f"there is {', '.join(names)}"
+        raise DomainError(Diagnostic("E309", message, help=remedy))
+    return folder / f"{name}.slo"
+
+
 @without_gc()
 def problem_of(text: SourceText, dense: frozenset[Place] = frozenset()) -> Problem:
     """The problem that a model text states, with all warnings.

@@ -17,7 +17,6 @@ from slomodel.front.data.points import FLOAT64, Point, Vector, VectorLayout, sta
 from slomodel.front.source import Recipe
 from slomodel.ir.expr import Input
 from slomodel.model.closed_sets import closed_set, is_closed, moved_inside
-from slomodel.model.objective import start_point
 from slomodel.model.plans import Plans
 from slomodel.model.quantities import Quantities
 from slomodel.model.unconstrained import ChangeOfVariables, UserCoordinates
@@ -108,9 +107,9 @@ class Evaluating:
         """The vector x (n,) of named arrays. Raises ShapeError for a wrong name or shape."""
         return self._vectors.pack(values)
 
-    def unpack(self, x: Point) -> dict[str, Vector]:
+    def unpack(self, x: Point | Solution) -> dict[str, Vector]:
         """Copies of the named arrays in a vector x (n,)."""
-        return self._vectors.unpack(self._vectors.vector(x))
+        return self._vectors.unpack(self._point(x))
 
     def x0(self, seed: int = 0) -> Vector:
         """A start (n,), drawn from the distributions in the model's `init`s."""
@@ -135,15 +134,17 @@ class Evaluating:
         arrays = self._vectors.unpack(x)
         return {name: array for name, array in arrays.items() if name in closed}
 
-    def value(self, x: Point) -> float:
+    def value(self, x: Point | Solution) -> float:
         """The objective at x (n,)."""
         return self._function("value")(self._given(x))
 
-    def gradient(self, x: Point) -> Vector:
+    def gradient(self, x: Point | Solution) -> Vector:
         """The gradient at x, both (n,); a fresh array."""
         return self.value_and_gradient(x)[1]
 
-    def value_and_gradient(self, x: Point, out: Vector | None = None) -> tuple[float, Vector]:
+    def value_and_gradient(
+        self, x: Point | Solution, out: Vector | None = None
+    ) -> tuple[float, Vector]:
         """The objective and its gradient at x (n,), with common subexpressions evaluated once.
 
         The gradient is a fresh array, or `out` if that is given.
@@ -160,16 +161,16 @@ class Evaluating:
         gradient = self._empty(point) if out is None else self._vectors.receiver(out)
         return self._function("value_and_gradient")(point, gradient), gradient
 
-    def hvp(self, x: Point, v: Point) -> Vector:
+    def hvp(self, x: Point | Solution, v: Point) -> Vector:
         """The product of the Hessian at x and v, all (n,)."""
         point = self._given(x)
         product = self._empty(point)
         self._function("hvp")(point, self._given(v, "v"), product)
         return product
 
-    def hessian(self, x: Point) -> Vector:
+    def hessian(self, x: Point | Solution) -> Vector:
         """The Hessian (n, n) at x (n,), from n products with unit vectors; for n up to 5,000."""
-        point = self._vectors.vector(x)
+        point = self._point(x)
         if point.size > _MOST_ROWS:
             message = f"a Hessian of {point.size} rows is too large; the limit is {_MOST_ROWS}"
             raise DomainError(Diagnostic("E320", message, help="use hvp(x, v), its product with v"))
@@ -182,7 +183,11 @@ class Evaluating:
         Definitions that the objective does not use have values too. The arithmetic is that of
         NumPy in float64 on every backend.
         """
-        return self._quantities.value(name, self.unpack(start_point(x, self._vectors, "x")))
+        return self._quantities.value(name, self.unpack(x))
+
+    def shape_of(self, name: str) -> tuple[int, ...]:
+        """The shape of a definition or variable. Raises DomainError for an unknown name."""
+        return self._quantities.shape(name)
 
     @cached_property
     def _quantities(self) -> Quantities:
@@ -213,9 +218,20 @@ class Evaluating:
         assert self._sized is not None
         return self._sized
 
-    def _given(self, x: Point, what: str = "x") -> Vector:
+    def _point(self, x: Point | Solution, what: str = "x") -> Vector:
+        """The vector (n,) of a point: a vector, named arrays or a Solution."""
+        return self._vectors.vector(self._of_solution(x), what)
+
+    def _of_solution(self, x: Point | Solution) -> Point:
+        """The point of a Solution in this model's variables; other points as they are."""
+        if not isinstance(x, Solution):
+            return x
+        return x.x if self._change is None or x.unconstrained is None else x.unconstrained
+
+    def _given(self, x: Point | Solution, what: str = "x") -> Vector:
         """`x` as a vector (n,) for the kernels; an array on the kernels' device is not copied."""
         on_device = self._compiled.target.on_device
+        x = self._of_solution(x)
         return (self._vectors.device_vector if on_device else self._vectors.vector)(x, what)
 
     def _empty(self, point: Vector) -> Vector:

@@ -147,12 +147,12 @@ class Model(Fitting):
         recipe = replace(self._recipe, unconstrained=True)
         return Model(change.problem, binding, compiled, plans, recipe, change)
 
-    def to_unconstrained(self, x: Point) -> Vector:
+    def to_unconstrained(self, x: Point | Solution) -> Vector:
         """The point u (m,) of `unconstrained` for a point x (n,) inside all open sets.
 
         Raises DomainError for a point outside.
         """
-        vector = self._vectors.vector(x)
+        vector = self._point(x)
         coordinates = self._coordinates
         return vector.copy() if coordinates is None else coordinates.to_free(vector, "x")
 
@@ -317,7 +317,7 @@ class Model(Fitting):
         reason = (target.reason or target.note) if isinstance(target, Automatic) else None
         return f"{report}\nbackend    {self.backend}" + (f": {reason}" if reason else "")
 
-    def bounds(self, center: Point, radius: float, effort: str = "default") -> Bounds:
+    def bounds(self, center: Point | Solution, radius: float, effort: str = "default") -> Bounds:
         """Proved Lipschitz constants of gradient and Hessian over a ball about `center` (n,).
 
         Either may be inf, with a `reason`; `explain()` of the result shows how each is derived.
@@ -328,10 +328,10 @@ class Model(Fitting):
 
         chosen = effort_of(effort)
         with waiting(f"bounds of {self.name}"):
-            setting = self._setting(self._vectors.vector(center))
+            setting = self._setting(self._point(center))
             return bounds(replace(setting, effort=chosen), radius)
 
-    def ray_bounds(self, x: Point, v: Point, T: float) -> RayBounds:  # noqa: N803
+    def ray_bounds(self, x: Point | Solution, v: Point, T: float) -> RayBounds:  # noqa: N803
         """Proved bounds on the derivatives of φ(t) = f(x + t v) for 0 <= t <= T, x and v (n,).
 
         One kernel computes φ, φ' and φ'' at 0 with their errors and the ends of φ'' and φ''' over
@@ -340,7 +340,7 @@ class Model(Fitting):
         """
         self._binding.require_data()
         end = number("T", T, 0.0, closed=True)
-        point, along = self._vectors.vector(x), self._vectors.vector(v, "v")
+        point, along = self._point(x), self._vectors.vector(v, "v")
         rays = self._rays
         if isinstance(rays, str):
             return without_proof(self.value_and_gradient, point, along, end, rays)
@@ -356,7 +356,7 @@ class Model(Fitting):
 
     def sample_bounds(
         self,
-        center: Point,
+        center: Point | Solution,
         radius: float,
         samples: int = 100,
         seed: int = 0,
@@ -373,7 +373,7 @@ class Model(Fitting):
 
         self._binding.require_data()
         eps = float(np.finfo(self._compiled.precision).eps)
-        return sample(self, self._vectors.vector(center), radius, samples, seed, method, eps)
+        return sample(self, self._point(center), radius, samples, seed, method, eps)
 
     def bound_formula(self, which: str) -> sp.Expr:
         """Bound on `L1` or `L2` of a polynomial over any ball, as a SymPy expression.
@@ -385,14 +385,14 @@ class Model(Fitting):
 
         return bound_formula(self._setting(np.zeros(self.n)), which)
 
-    def check_gradient(self, x: Point | None = None) -> dict[str, float]:
+    def check_gradient(self, x: Point | Solution | None = None) -> dict[str, float]:
         """Largest deviation of the gradient at x (default `x0()`), for each variable.
 
         It is relative to the gradient's norm, and measured against complex steps through the
         reference interpreter, which shares no code with the kernels. About 1e-15 is expected; at
         kinks it may be large.
         """
-        vector = self.x0() if x is None else self._vectors.vector(x)
+        vector = self.x0() if x is None else self._point(x)
         parts = self.unpack(self.gradient(vector))
         gradient = self._problem.at(parts)
         values, sizes = self._values(vector), self._binding.sizes
@@ -429,14 +429,14 @@ class Model(Fitting):
         self._binding.require_data()
         return setting_of(self._problem, self._values(center), self._binding.sizes)
 
-    def trace_nonfinite(self, x: Point) -> str | None:
+    def trace_nonfinite(self, x: Point | Solution) -> str | None:
         """Origin of a NaN or infinity in the value or gradient at x (n,); None if all are finite.
 
         The sentence names the first sub-expression that computes one from finite numbers, its line,
         the element and its operands.
         """
         self._binding.require_data()
-        vector = self._vectors.vector(x)
+        vector = self._point(x)
         value, gradient = self.value_and_gradient(vector)
         finite = np.isfinite(value) and np.all(np.isfinite(gradient))
         return None if finite else self._diagnose(vector)

@@ -87,23 +87,22 @@ class CompiledObjective:
         return product
 
 
-def start_point(x0: Point | Solution, vectors: VectorLayout, what: str = "x0") -> Vector:
-    """The point (n,) given as a vector, as named arrays or as the point of a Solution.
+def start_point(x0: Point | Solution, vectors: VectorLayout) -> Vector:
+    """The start (n,) given as a vector, as named arrays or as the point of a Solution.
 
-    `what` names it in errors. Raises DomainError or ShapeError, which suggest the call that was
-    probably intended.
+    Raises DomainError or ShapeError, which suggest the call that was probably intended.
     """
     if isinstance(x0, Solution):
-        return vectors.vector(x0.x, what)
+        return vectors.vector(x0.x, "x0")
     if isinstance(x0, str | os.PathLike):
-        remedy = f"read it first: {what}=slomodel.load_solution({os.fspath(x0)!r})"
-        raise _no_start(what, "a text", remedy)
+        remedy = f"read it first: x0=slomodel.load_solution({os.fspath(x0)!r})"
+        raise _no_start("a text", remedy)
     if callable(x0):
         name = getattr(x0, "__name__", "it")
-        raise _no_start(what, "a function", f"call it, as in {what}=model.{name}()")
-    return vectors.vector(x0, what)
+        raise _no_start("a function", f"call it, as in x0=model.{name}()")
+    return vectors.vector(x0, "x0")
 
 
-def _no_start(what: str, found: str, remedy: str) -> DomainError:
-    message = f"{what}: expected real numbers, named arrays or a Solution, found {found}"
+def _no_start(found: str, remedy: str) -> DomainError:
+    message = f"x0: expected real numbers, named arrays or a Solution, found {found}"
     return DomainError(Diagnostic("E602", message, help=remedy))

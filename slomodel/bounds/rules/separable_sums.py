@@ -101,7 +101,7 @@ def over_ball(setting: Setting, parts: tuple[ElementSum[Rows], ...], radius: flo
             along = _along_ball(parts[0], over.parts[0], centre, ends, radius, least)
             first["H by majorants along the ball"] = along
     by_size, by_middles = third or third_order(over.parts, nearby)
-    second = {"|D³f| by elements": by_size, "D³f by middles and radii": by_middles}
+    second = {"sum of |φ‴| elementwise": by_size, "D³f by midpoints and radii": by_middles}
     if over.order > 2:
         second["‖D³f(c)‖ + r sup ‖D⁴f‖"] = nearby
     trace = tuple(f"{name} ≤ {shown(value)}" for name, value in (first | second).items())

@@ -66,6 +66,12 @@ class Binding:
             if first in self.needed:
                 remedy += "; the positions in the data require at least this size"
             message = f"the size of dim {names} is not known"
+            if self.missing:
+                listed = ", ".join(f"`{one}`" for one in self.missing)
+                message = f"no values for data {listed}, and {message}"
+                remedy = (
+                    f"give data={{{self.missing[0]!r}: …}}, or dims={{{first!r}: {size}}} alone"
+                )
             raise ShapeError(Diagnostic("E706", message, help=remedy))
 
     def require_data(self) -> None:

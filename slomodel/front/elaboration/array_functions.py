@@ -68,6 +68,10 @@ def _need_array(call: ArrayCall) -> None:
     if call.scope.any_shape and not call.x.rank:
         return
     remedy = f"a sum by index is written `{call.name}(… for i in n)`"
+    numbers = sorted({one.name for one in inputs(call.x.expr) if one.role == "data"})
+    if not call.x.rank and not call.x.labels and numbers:
+        declared = f"`data {numbers[0]}` declares one number"
+        remedy = f"{declared}, and `data {numbers[0]}[n]` an array; {remedy}"
     call.need_rank(tuple(range(1, 64)), f"`{call.name}` takes an array", remedy)
 
 

@@ -401,7 +401,9 @@ class TreeBuilder(Transformer[Token, ModelTree]):
         args: tuple[Argument, ...] = tuple(a for a in arguments if not isinstance(a, Keyword))
         if kwargs and any(a.span.start > kwargs[0].span.start for a in args):
             late = next(a for a in args if a.span.start > kwargs[0].span.start)
-            self.problems.append(messages.positional_after_keyword(late.span))
+            name = kwargs[0].name.text
+            meant = f"an equality is written `{name} == …`" if function.text == "where" else ""
+            self.problems.append(messages.positional_after_keyword(late.span, meant))
         return FunctionCall(function, args, kwargs, function.span.to(self._span(closing)))
 
     def comprehension(self, children: Children) -> Comprehension:

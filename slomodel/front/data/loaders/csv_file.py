@@ -37,6 +37,7 @@ _NEARLY = re.compile(
 )
 """Cells that are numbers in other notations: 1_000, a typographic minus, 1d0, 0x1F, `1 # kg`."""
 _OTHER = 'write a number there, or read another column, as in `"file.csv:column"`'
+_LONGEST_LIST = 200
 _PLAIN = "write it as a plain number, like 1000, -1.5 or 1e-3"
 _GROUPS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+", re.ASCII)
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+", re.ASCII)
@@ -108,8 +109,23 @@ def _table(text: TextIO, column: str) -> Table:
         # A second pass cell by cell, to locate an error or to confirm that inf is written out.
         text.seek(0)
         rows = (line for line in _lines(text) if line[0] >= start[0])
-        numbers = _checked(rows, layout, range(layout.width))
+        try:
+            numbers = _checked(rows, layout, range(layout.width))
+        except UnreadableFile as fault:
+            if fault.remedy != _OTHER or not layout.names:
+                raise
+            raise UnreadableFile(fault.code, fault.reason, _columns(start, layout)) from None
     return Table(numbers, layout.names)
+
+
+def _columns(row: Line, layout: TableLayout) -> str:
+    """The remedy for a table with columns of text: those with a number in the first row."""
+    cells = zip(layout.names, _row(row, layout), strict=True)
+    numeric = [name for name, cell in cells if _NUMBER.fullmatch(cell.strip())]
+    listed = ",".join(numeric)
+    if not numeric or len(listed) > _LONGEST_LIST:
+        return _OTHER
+    return f'name the columns of numbers: `"file.csv:{listed}"`; texts are read by `labels`'
 
 
 def _lines(text: TextIO) -> Iterator[Line]:

@@ -405,9 +405,10 @@ def stray_if(span: Span) -> Diagnostic:
     )
 
 
-def positional_after_keyword(span: Span) -> Diagnostic:
+def positional_after_keyword(span: Span, meant: str = "") -> Diagnostic:
+    """An argument without a name after one with a name; `meant` is the remedy, if known."""
     message = "an argument without a name follows one with a name"
-    return Diagnostic("E125", message, span, help="put it first, or name it too")
+    return Diagnostic("E125", message, span, help=meant or "put it first, or name it too")
 
 
 def unknown_attribute_access(span: Span, meant: str) -> Diagnostic:

@@ -19,6 +19,14 @@ _STARTS = (
 )
 _BOUND_BEFORE = "an index is bound after the term: `sum(x[i] for i in range(n))`"
 _NO_TUPLES = "there are no tuples: write one value after the other, as in `reshape(x, m, n)`"
+_CONDITION = (
+    "a comparison is a condition, not a number: write `where(condition, a, b)`, or "
+    "`sum(… for i in n if condition)`"
+)
+_TILDE = (
+    "there is no `~`: add log densities to the objective, as in "
+    "`maximize normal_lpdf(y, mu, sigma)`"
+)
 _SIZES = "a size is a name, a whole number, or a name plus or minus one; name others with `dim`"
 
 
@@ -29,6 +37,10 @@ def hint(f: Failure) -> str:
     begins = f.text == "%" and not f.after_operand
     if begins or (f.text in ("/", "*") and f.previous == "/" and f.adjacent):
         return "a comment begins with `#`"
+    if f.text in ("*", "+", "-", "/", "^") and _after_comparison(f):
+        return _CONDITION
+    if f.found == "NAME" and re.match(rf"{re.escape(f.text)}\s*(\[[^\]]*\])?\s*~", f.rest_of_line):
+        return _TILDE
     if f.found == "COMMA" and "_IN" in f.accepts:
         return "each index has an `in` of its own: `for i in n, j in m`"
     if f.found == "NUMBER" and types[-2:] == ["NUMBER", "COMMA"] and f.statement == "VAR":
@@ -56,6 +68,20 @@ def hint(f: Failure) -> str:
     if f.found == "COLON":
         return _colon(f, types, inner)
     return _equal_or_name(f)
+
+
+def _after_comparison(f: Failure) -> bool:
+    """Whether the text before is a comparison in parentheses, as in `(x > 0) * y`."""
+    if f.previous is None or f.previous.type != "RPAR":
+        return False
+    depth = 0
+    for token in reversed(f.before):
+        depth += (token.type == "RPAR") - (token.type == "LPAR")
+        if depth == 1 and token.type == "COMPARE":
+            return True
+        if depth == 0:
+            return False
+    return False
 
 
 def _is_group(f: Failure) -> bool:
