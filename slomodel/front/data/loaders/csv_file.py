@@ -123,7 +123,8 @@ def _columns(row: Line, layout: TableLayout) -> str:
     cells = zip(layout.names, _row(row, layout), strict=True)
     numeric = [name for name, cell in cells if _NUMBER.fullmatch(cell.strip())]
     listed = ",".join(numeric)
-    if not numeric or len(listed) > _LONGEST_LIST:
+    every = len(numeric) == len(layout.names)
+    if not numeric or every or len(listed) > _LONGEST_LIST:
         return _OTHER
     return f'name the columns of numbers: `"file.csv:{listed}"`; texts are read by `labels`'
 
