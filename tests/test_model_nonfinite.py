@@ -50,6 +50,24 @@ TRACED = [
         [1, -1, 2],
         "log of x[1] = -1.0 is nan at element [1], in `log(x)` (line 4).",
     ),
+    (
+        "sum(cholesky(diag(x)))",
+        [1, -1, 2],
+        "cholesky of a matrix that is not positive definite (pivot 1 is -1.0) is nan at element "
+        "[0, 0], in `cholesky(diag(x))` (line 4).",
+    ),
+    (
+        "logdet(diag(x) * 2)",
+        [1, -1, 2],
+        "logdet of a matrix that is not positive definite (pivot 1 is -2.0) is nan, in "
+        "`logdet(diag(x) * 2)` (line 4).",
+    ),
+    (
+        "sum(solve(A + diag(x), y))",
+        [0, 0, 2],
+        "solve of a matrix that is not regular (pivot 1 is 0) is nan at element [0, 0], in "
+        "`solve(A + diag(x), y)` (line 4).",
+    ),
     ("max(log(x))", [1, -1, 2], "log of x[1] = -1.0 is nan at element [1], in `log(x)` (line 4)."),
     ("sumsq(x)", [1, np.inf, 3], "variable `x[1]` is inf."),
 ]

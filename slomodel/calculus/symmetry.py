@@ -92,7 +92,7 @@ class Symmetries:
             return 1
         if node.function in _EVEN and signs[0]:
             return 1
-        if node.function is neg or (node.function in (add, sub) and signs[0] == signs[-1]):
+        if node.function in (neg, add, sub) and signs[0] and signs[0] == signs[-1]:
             return signs[0]
         if node.function is mul:
             return self._sign_of_product(as_product(node), swap, depth)
@@ -105,6 +105,11 @@ class Symmetries:
     def _sign_of_einsum(self, node: Einsum, order: Axes, depth: int) -> int:
         if len(set(node.output)) < node.rank:
             return int(tuple(node.output[axis] for axis in order) == node.output)
+        found = self._sign_of_contraction(node, order, depth)
+        flat = found or flattened(node)
+        return flat if isinstance(flat, int) else self._sign_of_contraction(flat, order, depth)
+
+    def _sign_of_contraction(self, node: Einsum, order: Axes, depth: int) -> int:
         pairs = zip(node.output, order, strict=True)
         swap = {k: node.output[axis] for k, axis in pairs}
         found = self._sign_of_product(node, swap, depth)
@@ -168,6 +173,44 @@ def _permuted(one: Index, order: Axes) -> Index:
     if isinstance(one, Lookup):
         return Lookup(tuple(order[axis] for axis in one.axes), one.table)
     return one
+
+
+def flattened(node: Einsum) -> Einsum:
+    """A product of products, such as A(BAᵀ), as one contraction of all factors, for inspection."""
+    operands, inputs, dims = list(node.operands), list(node.inputs), list(node.dims)
+    k = 0
+    while k < len(operands) < _MOST_FACTORS:
+        inner, own = operands[k], inputs[k]
+        if not isinstance(inner, Einsum) or not inner.operands or len(set(own)) < len(own):
+            k += 1
+            continue
+        place: dict[int, int] = {}
+        merged: dict[int, int] = {}
+        for label, outer in zip(inner.output, own, strict=True):
+            if label in place:  # a diagonal: two labels of the outer product are equal
+                summed = outer if outer not in node.output else place[label]
+                merged[summed] = place[label] if summed == outer else outer
+                place[label] = merged[summed]
+            else:
+                place[label] = outer
+        if any(label in node.output for label in merged):
+            k += 1
+            continue
+        for label, dim in enumerate(inner.dims):
+            if label not in place:
+                place[label] = len(dims)
+                dims.append(dim)
+        parts = [tuple(place[label] for label in labels) for labels in inner.inputs]
+        operands[k : k + 1], inputs[k : k + 1] = inner.operands, parts
+        inputs = [tuple(merged.get(label, label) for label in labels) for labels in inputs]
+    used = {label for labels in (*inputs, node.output) for label in labels}
+    number = {label: n for n, label in enumerate(sorted(used))}
+    return Einsum(
+        tuple(operands),
+        tuple(tuple(number[label] for label in labels) for labels in inputs),
+        tuple(number[label] for label in node.output),
+        tuple(dims[label] for label in number),
+    )
 
 
 def is_invariant(node: Expr, order: Axes, symmetric: Collection[Expr]) -> bool:

@@ -53,11 +53,11 @@ def _operation(function: MatrixFunction, *operands: Expr) -> Expr:
 
 
 def _cholesky(matrix: Expr) -> Expr:
-    return MatrixOperation("cholesky", (matrix,))
+    return build.matrix_operation("cholesky", matrix)
 
 
 def _lu(matrix: Expr) -> Expr:
-    return MatrixOperation("lu", (matrix,))
+    return build.matrix_operation("lu", matrix)
 
 
 def _upright(matrix: Expr) -> Expr:

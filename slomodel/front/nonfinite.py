@@ -9,10 +9,11 @@ import numpy as np
 
 from slomodel.errors import Span
 from slomodel.ir.dims import concrete
-from slomodel.ir.expr import Expr, Input, Map
+from slomodel.ir.expr import Expr, Input, Map, MatrixOperation
 from slomodel.ir.walk import postorder, users
 from slomodel.problem import Problem
 from slomodel.reference import Array, NonFinite, evaluate_all, first_nonfinite, inside_loop, read
+from slomodel.reference.matrices import outside_domain
 
 _MOST_ORIGINS = 3
 
@@ -62,6 +63,11 @@ def _described(found: NonFinite, sizes: Mapping[str, int]) -> str:
         name = found.node.function.name
         name = _IN_WORDS.get(name, name)
         operands = " and ".join(_shown(found, k) for k in range(len(found.operands)))
+    elif isinstance(found.node, MatrixOperation):
+        name = found.node.function.partition("_")[0].replace("inverse", "inv")
+        batch = found.element[: found.node.operands[0].rank - 2]
+        problem = outside_domain(found.node.function, found.operands[0][batch])
+        operands = f"a matrix that is not {problem}" if problem else "a matrix"
     else:
         name, operands = "a sum of products", _largest(found, sizes)
     where = f" at element {list(found.element)}" if found.element else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from slomodel.errors import ShapeError
 from slomodel.ir.dims import show_shape
 from slomodel.ir.expr import Const, Einsum, Expr, MatrixFunction, MatrixOperation
-from slomodel.ir.linear import einsum, transpose
+from slomodel.ir.linear import broadcast, einsum, transpose
 
 
 def matrix_operation(function: MatrixFunction, *operands: Expr) -> Expr:
@@ -20,7 +20,24 @@ def matrix_operation(function: MatrixFunction, *operands: Expr) -> Expr:
     lowered = function in ("solve_lu", "solve_lu_transposed", "det_lu", "logdet_lu", "inverse_lu")
     if not lowered and matrix.shape[-1] != matrix.shape[-2]:
         raise ShapeError(f"`{function}` needs a square matrix, not {show_shape(matrix.shape)}")
+    if len(operands) == 1:
+        return _without_repetitions(function, matrix)
     return MatrixOperation(function, operands)
+
+
+def _without_repetitions(function: MatrixFunction, matrix: Expr) -> Expr:
+    """The function of one matrix each where matrices repeat along batch axes, then repeated."""
+    rank = matrix.rank
+    if not isinstance(matrix, Einsum) or len(matrix.operands) != 1 or len(matrix.dims) != rank:
+        return MatrixOperation(function, (matrix,))
+    kept = [k for k in range(rank) if k >= rank - 2 or matrix.output[k] in matrix.inputs[0]]
+    if len(kept) == rank:
+        return MatrixOperation(function, (matrix,))
+    own = tuple(matrix.output[k] for k in kept)
+    once = einsum(matrix.operands, matrix.inputs, own, matrix.dims[: max(own) + 1])
+    found = MatrixOperation(function, (once,))
+    axes = (*kept[:-2], *range(rank - 2, rank - 2 + found.rank - len(kept) + 2))
+    return broadcast(found, axes, (*matrix.shape[:-2], *found.shape[len(kept) - 2 :]))
 
 
 def transposed(matrix: Expr) -> Expr:

@@ -60,13 +60,20 @@ def cholesky(A: Matrix) -> Matrix:
     return L if _is_positive(pivots) else np.full_like(A, np.nan)
 
 
-def failing_pivot(A: Matrix) -> tuple[int, float] | None:
-    """The step at which the Cholesky factorisation of A fails, and the pivot that is not positive.
-
-    None if A is positive definite.
-    """
-    pivots = _factored(A)[1]
-    return None if _is_positive(pivots) else (len(pivots) - 1, pivots[-1])
+def outside_domain(function: MatrixFunction, A: Matrix) -> str:
+    """What a matrix is not although the function needs it, with the pivot; empty if it is."""
+    if function in ("cholesky", "inverse_posdef", "logdet_posdef"):
+        pivots = _factored(A)[1]
+        last = len(pivots) - 1
+        return "" if _is_positive(pivots) else f"positive definite (pivot {last} is {pivots[-1]})"
+    if function in ("solve_lower", "solve_upper"):
+        diagonal = np.diagonal(A)
+    else:
+        diagonal = np.diagonal(_eliminated(A, np.zeros((len(A), 0), A.dtype))[0])
+    zeros = np.flatnonzero(diagonal == 0.0)
+    if zeros.size:
+        return f"regular (pivot {zeros[0]} is 0)"
+    return "of positive determinant" if function == "logdet" else ""
 
 
 def _is_positive(pivots: Sequence[float]) -> bool:

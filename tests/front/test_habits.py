@@ -17,7 +17,7 @@ OBJECTIVES = [
     ("||A @ x - y||^2", "E102", "`norm2(x)`"),
     ("|s|", "E102", "`abs(x)`"),
     ("s | 2", "E102", "write `or`"),
-    ("sum(B^-1 @ x)", "E206", "`inv(B)` cannot be computed yet"),
+    ("sum(B^-1 @ x)", "E206", "`inv(B)` for the inverse"),
     ("sum(A^T @ y)", "E201", "a transposed matrix is written `A'`"),
     ("sum(ln(x))", "E203", "`log(x)`"),
     ("sum(inv_logit(x))", "E203", "`sigmoid(x)`"),

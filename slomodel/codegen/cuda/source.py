@@ -20,7 +20,16 @@ from slomodel.codegen.entry import Entry
 from slomodel.codegen.layout import Layout
 from slomodel.codegen.loops.construct import blocks, copied_output
 from slomodel.codegen.loops.fusion import Fusion
-from slomodel.codegen.loops.nest import Block, Collection, Contraction, Copy, Fill, Nest, TimeLoop
+from slomodel.codegen.loops.nest import (
+    Block,
+    Collection,
+    Contraction,
+    Copy,
+    Fill,
+    MatrixCall,
+    Nest,
+    TimeLoop,
+)
 from slomodel.codegen.loops.planning import planned
 from slomodel.codegen.loops.workspace import Memory
 from slomodel.codegen.program import Stage
@@ -151,6 +160,9 @@ class _Writer:
                     "E801", message, help="use backend `c`, whose steps are one compiled loop"
                 )
             )
+        if isinstance(block, MatrixCall):
+            message = "factorisations of matrices are computed by LAPACK, and not on a device"
+            raise TargetLimit(Diagnostic("E801", message, help="use backend `c`"))
         if isinstance(block, Contraction):
             made = call(block, names)
             return [made] if made else []

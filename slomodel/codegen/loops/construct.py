@@ -29,6 +29,7 @@ from slomodel.codegen.loops.nest import (
     IndexArray,
     IndexRead,
     IndexTable,
+    MatrixCall,
     Nest,
     Operand,
     Output,
@@ -55,6 +56,7 @@ from slomodel.ir.expr import (
     Index,
     Lookup,
     Map,
+    MatrixOperation,
     Multiset,
     Recur,
     Scan,
@@ -77,6 +79,8 @@ def blocks(region: Region, fusion: Fusion) -> list[Block]:
         return [_collection(node, fusion)] if prod(shape) else []
     if fusion.is_matrix_product(node):
         return [_contraction(node, fusion)]
+    if isinstance(node, MatrixOperation):
+        return [_matrix_call(node, fusion)]
     if isinstance(node, (Gather, Scatter)):
         return _moved(node, fusion)
     if isinstance(node, Scan):
@@ -269,6 +273,16 @@ def _contraction(node: Expr, fusion: Fusion) -> Contraction:
     return Contraction(
         sizes, parts.batch, parts.left, parts.right, parts.summed, left, right, result
     )
+
+
+def _matrix_call(node: MatrixOperation, fusion: Fusion) -> MatrixCall:
+    shapes = [fusion.accesses.shape(operand) for operand in node.operands]
+    operands = tuple(located(fusion.accesses.of(operand)) for operand in node.operands)
+    columns = shapes[-1][-1] if node.function.startswith("solve") else None
+    is_number = node.rank < node.operands[0].rank
+    result = _own(node, fusion.accesses.shape(node)) if node.rank else Scalar(node)
+    batch, rows = shapes[0][:-2], shapes[0][-1]
+    return MatrixCall(node.function, batch, rows, columns, operands, result, is_number)
 
 
 def _collection(node: Expr, fusion: Fusion) -> Collection:

@@ -25,6 +25,7 @@ from slomodel.ir.expr import (
     Extreme,
     Input,
     Map,
+    MatrixOperation,
     Recur,
     Scatter,
     affine,
@@ -36,7 +37,7 @@ VIEWS = (Form.AXES, Form.SLICE, Form.TAKE)
 STAGES: tuple[Stage, ...] = ("data", "centre", "call")
 MOST_NODES = 64
 """The temporary blocks of a loop with more nodes would not fit in the cache."""
-_ALONE = (Form.COUNT, Form.ONES, Form.SCAN, Form.RECUR)
+_ALONE = (Form.COUNT, Form.ONES, Form.SCAN, Form.RECUR, Form.MATRIX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +251,8 @@ class Fusion:
         node = region.nodes[0]
         if region.alone and isinstance(node, Einsum):
             return elements([dim.size(self.accesses.numbers) for dim in node.dims])
+        if isinstance(node, MatrixOperation):
+            return elements(self.accesses.shape(node.operands[0])) * max((1, *region.shape))
         return elements(region.shape) * len(region.nodes)
 
     def overwrites(self, node: Expr, base: Expr) -> bool:

@@ -14,7 +14,7 @@ from typing import Literal
 from slomodel.codegen.loops.access import Access
 from slomodel.codegen.loops.workspace import Memory
 from slomodel.ir.dims import Shape
-from slomodel.ir.expr import Expr, Index
+from slomodel.ir.expr import Expr, Index, MatrixFunction
 from slomodel.ir.function import ScalarFunction
 
 
@@ -258,6 +258,23 @@ class Contraction:
 
 
 @dataclass(frozen=True, slots=True)
+class MatrixCall:
+    """An operation on (`rows`, `rows`) matrices, for every index of the batch.
+
+    Positions have a stride for each batch axis, and those of operands for row and column too;
+    right sides have `columns` columns, if there are any. `is_number`: the result has no rows.
+    """
+
+    function: MatrixFunction
+    batch: tuple[int, ...]
+    rows: int
+    columns: int | None
+    operands: tuple[Element | Scalar, ...]
+    result: Element | Scalar
+    is_number: bool
+
+
+@dataclass(frozen=True, slots=True)
 class AlongAxis:
     """The positions of a slice along one axis of a result: `offset + step·i[axis]`.
 
@@ -351,7 +368,7 @@ class TimeLoop:
     passages: tuple[Passage, ...]
 
 
-Block = Nest | Fill | Copy | Recurrence | Contraction | Collection | TimeLoop
+Block = Nest | Fill | Copy | Recurrence | Contraction | MatrixCall | Collection | TimeLoop
 
 
 def located(access: Access) -> Element | Scalar:

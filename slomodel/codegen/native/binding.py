@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 
@@ -42,7 +42,7 @@ def bound(text: str, unit: Unit, entry: Entry, layout: Layout, numbers: Mapping[
         kind: np.dtype[np.float64] = np.dtype(layout.precision)  # type: ignore[assignment]
         workspace = aligned_empty((unit.workspace,), kind)
         given = [_array(data, node, layout, numbers) for node in layout.data]
-        blas = (ctypes.c_void_p * 3)(*_blas(single), 1)
+        blas = (ctypes.c_void_p * 7)(*_blas(single), 1, *_lapack(single))
         addresses = [one.ctypes.data for one in (workspace, *given)]
         addresses[1:1] = [ctypes.addressof(blas)]
         table = (ctypes.c_void_p * (3 + len(addresses)))(0, 0, 0, *addresses)
@@ -172,6 +172,24 @@ def _blas(single: bool) -> tuple[int, ...]:
     """The addresses of gemm and gemv in SciPy's BLAS."""
     from scipy.linalg import cython_blas
 
+    return _addresses(cython_blas.__pyx_capi__, ("gemm", "gemv"), single)
+
+
+@cache
+def _lapack(single: bool) -> tuple[int, ...]:
+    """The addresses of trsm in SciPy's BLAS, and of potrf, potri and getrf in its LAPACK."""
+    from scipy.linalg import cython_blas, cython_lapack
+
+    routines = ("potrf", "potri", "getrf")
+    return (
+        *_addresses(cython_blas.__pyx_capi__, ("trsm",), single),
+        *_addresses(cython_lapack.__pyx_capi__, routines, single),
+    )
+
+
+def _addresses(
+    capsules: Mapping[str, object], routines: Sequence[str], single: bool
+) -> tuple[int, ...]:
     get_name = ctypes.pythonapi.PyCapsule_GetName
     get_name.restype, get_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
     get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
@@ -179,7 +197,7 @@ def _blas(single: bool) -> tuple[int, ...]:
     get_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
     letter = "s" if single else "d"
     addresses = []
-    for routine in ("gemm", "gemv"):
-        capsule = cython_blas.__pyx_capi__[letter + routine]
+    for routine in routines:
+        capsule = capsules[letter + routine]
         addresses.append(get_pointer(capsule, get_name(capsule)))
     return tuple(addresses)

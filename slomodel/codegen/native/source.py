@@ -16,6 +16,7 @@ from slomodel.codegen.loops.nest import (
     Contraction,
     Copy,
     Fill,
+    MatrixCall,
     Nest,
     Recurrence,
     TimeLoop,
@@ -26,6 +27,7 @@ from slomodel.codegen.loops.text import indented
 from slomodel.codegen.loops.workspace import Memory
 from slomodel.codegen.native.compiler import FLAGS
 from slomodel.codegen.native.loops import BlockedLoop
+from slomodel.codegen.native.matrices import LAPACK, MATRICES, matrix_call_lines
 from slomodel.codegen.native.names import EntryNames
 from slomodel.codegen.native.parallel import shared_lines
 from slomodel.codegen.native.pieces import pieces
@@ -160,7 +162,8 @@ def joined(name: str, units: Sequence[Unit], layout: Layout, numbers: Mapping[st
     single = layout.precision == "float32"
     bodies = [one.text for one in units]
     shares = [SHARES] if any(one.shared for one in units) else []
-    common = [prelude("\n".join(bodies), single), *shares]
+    linear = [MATRICES] if LAPACK in "\n".join(bodies) else []
+    common = [prelude("\n".join(bodies), single), *linear, *shares]
     return "\n".join([_header(name, units, layout, numbers), *common, *bodies])
 
 
@@ -182,6 +185,8 @@ def block_lines(block: Block, names: Names) -> list[str]:
         return BlockedLoop(block, names).lines()
     if isinstance(block, Contraction):
         return product_lines(block, names)
+    if isinstance(block, MatrixCall):
+        return matrix_call_lines(block, names)
     if isinstance(block, Recurrence):
         return recurrence_lines(block, names)
     if isinstance(block, Copy):
@@ -262,7 +267,8 @@ def _header(name: str, units: Sequence[Unit], layout: Layout, numbers: Mapping[s
         *(f"       {described(node)}" for node in layout.variables),
         "  c[1] the direction of hvp, c[2] where the gradient or the product goes, as x",
         f"  c[3] a workspace of {work} numbers, another one for each function",
-        "  c[4] the addresses of gemm and gemv of a Fortran BLAS, then how many threads to use",
+        "  c[4] the addresses of gemm and gemv of a Fortran BLAS, then how many threads to use,",
+        "       then the addresses of trsm, potrf, potri and getrf of BLAS and LAPACK",
         *(f"  c[{k + 5}] {layout.note(node)}" for k, node in enumerate(layout.data)),
         f"Sizes: {', '.join(f'{plain(dim)} = {size}' for dim, size in numbers.items()) or 'none'}.",
         "Compile with (-DVECTOR_MATH=0 without glibc 2.35)",

@@ -222,6 +222,15 @@ class ArrayCall:
             result.append(found)
         return tuple(result)
 
+    def whole(self, parameter: str) -> int:
+        """The value of a whole number, by default 0."""
+        if not self.arguments[parameter]:
+            return 0
+        given = self.arguments[parameter][0]
+        if isinstance(given, (String, NoneLiteral, Compare, BoolOp, Not)):
+            raise error("E208", f"`{parameter}` is a whole number", given.span)
+        return whole(given, self.scope)
+
     def text(self, parameter: str) -> String:
         argument = self.arguments[parameter][0]
         if not isinstance(argument, String):

@@ -13,6 +13,17 @@ from slomodel.front.elaboration.contraction import contract, total
 from slomodel.front.elaboration.cumulative import cumulative
 from slomodel.front.elaboration.errors import StatementError, dense_needed, error
 from slomodel.front.elaboration.index_sets import size_product
+from slomodel.front.elaboration.matrix_functions import (
+    cholesky,
+    det,
+    diff,
+    inv,
+    kron,
+    logdet,
+    quad,
+    solve,
+    triangle,
+)
 from slomodel.front.elaboration.reductions import reduced, require_nonempty, softened
 from slomodel.front.elaboration.shape_mismatch import marks, unequal
 from slomodel.front.elaboration.values import (
@@ -221,9 +232,15 @@ def _diag(call: ArrayCall) -> Value:
     return contract([(call.x, "ii")], "i")
 
 
-@_entry("eye(n)", meaning="identity matrix")
+@_entry("eye(n, k=0)", meaning="identity matrix, or ones on the diagonal k above it")
 def _eye(call: ArrayCall) -> Value:
-    return value_of(build.identity(call.sizes("n")[0]))
+    (dim,), offset = call.sizes("n"), call.whole("k")
+    if not offset:
+        return value_of(build.identity(dim))
+    rows = Value(build.iota(dim), (), (dim, None))
+    columns = Value(build.iota(dim), (), (None, dim))
+    on_diagonal = combine(eq, combine(add, rows, number(float(offset))), columns)
+    return combine(where, on_diagonal, number(1.0), number(0.0))
 
 
 @_entry("zeros(*sizes)", meaning="array of zeros, as in zeros(m, n)")
@@ -310,6 +327,24 @@ def _other_mask(call: ArrayCall) -> StatementError:
 )
 def _einsum(call: ArrayCall) -> Value:
     return einsum(call)
+
+
+_MATRICES: tuple[tuple[str, Rule, str], ...] = (
+    ("cholesky(A)", cholesky, "lower triangular L with L @ L' = A, for positive definite A"),
+    ("logdet(A)", logdet, "logarithm of the determinant of a square matrix"),
+    ("det(A)", det, "determinant of a square matrix"),
+    ("solve(A, b)", solve, "the x with A @ x = b, for a vector or a matrix b"),
+    ("inv(A)", inv, "inverse matrix; `solve(A, b)` is quicker than `inv(A) @ b`"),
+    ("quad(A, x)", quad, "quadratic form x' @ A @ x"),
+    ("tril(A, k=0)", triangle, "lower triangle of a matrix: zeros above the diagonal k"),
+    ("triu(A, k=0)", triangle, "upper triangle of a matrix: zeros below the diagonal k"),
+    ("kron(A, B)", kron, "Kronecker product of two matrices: blocks A[i, j] * B"),
+    ("diff(x, axis=-1)", diff, "differences of neighbours along an axis"),
+)
+
+for _text, _rule, _meaning in _MATRICES:
+    _arrays = (name for name in ("A", "B", "b", "x") if re.search(rf"[( ]{name}[,)]", _text))
+    _entry(_text, *_arrays, meaning=_meaning)(_rule)
 
 
 def reshaped(call: ArrayCall) -> Value:

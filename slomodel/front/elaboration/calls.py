@@ -35,12 +35,13 @@ from slomodel.front.text.syntax import FunctionCall, Node
 from slomodel.functions import FUNCTIONS, land, lnot
 from slomodel.ir.walk import inputs
 
-_LATER = {
-    "inv": "compute inverses of data beforehand, and give them as data: `data Ainv[n, n]`",
-    "det": "for a triangular matrix it is the product of the diagonal: `prod(diag(L))`",
-    "logdet": "for a triangular matrix it is `sum(log(abs(diag(L))))`",
-    "solve": "declare the solution as a variable `x`, and add `sumsq(A @ x - b)` to the objective",
+_UNSUPPORTED = {
+    "sort": (
+        "the order of elements changes where two are equal, and derivatives jump there",
+        "sort data beforehand; `max`, `min` and `logsumexp` take the largest of variables",
+    ),
 }
+"""Functions that the language will not have: the reason, and what to do instead."""
 
 
 def call(node: FunctionCall, request: ValueRequest) -> Steps:
@@ -142,8 +143,9 @@ def _array(node: FunctionCall, scope: Scope) -> Steps:
 def _unknown(node: FunctionCall, scope: Scope) -> StatementError:
     name = node.function.text
     span = node.function.span
-    if name in _LATER:
-        return unsupported(f"`{name}` cannot be computed yet", span, _LATER[name])
+    if name in _UNSUPPORTED:
+        reason, remedy = _UNSUPPORTED[name]
+        raise unsupported(f"`{name}` is not a function of models: {reason}", span, remedy)
     if name == "norm":
         remedy = "write `norm2(x)` of a vector, `fro(A)`, `norm1(x)`, or `sumsq(x)` for its square"
         return error("E203", "`norm` is ambiguous", span, remedy)
@@ -165,6 +167,6 @@ def _unknown(node: FunctionCall, scope: Scope) -> StatementError:
     if meant:
         return error("E203", f"unknown function `{name}`", span, meant)
     functions = [s.name for s in scope.model.symbols.values() if s.kind == "function"]
-    names = [*FUNCTIONS, *ARRAY_FUNCTIONS, *library(), *_LATER, *functions]
+    names = [*FUNCTIONS, *ARRAY_FUNCTIONS, *library(), *_UNSUPPORTED, *functions]
     remedy = suggestion(name, names) or f"declare it before, as in `fn {name}(t) = …`"
     return error("E203", f"unknown function `{name}`", span, remedy)

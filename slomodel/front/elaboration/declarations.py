@@ -116,6 +116,8 @@ def declare_data(statement: DataDecl, model: Elaboration) -> DataDeclaration:
         )
     node = build.data(name.text, shape)
     model.declare(Symbol(name.text, "data", name.span, value=value_of(node)))
+    if "symmetric" in attributes:
+        model.matrices.declare_symmetric(node)
     if domain is not None or "whole" in attributes:
         model.whole[node] = domain
     own = (default, file, attributes, False, name.span)
@@ -173,6 +175,7 @@ def declare_variable(statement: VarDecl, model: Elaboration) -> Variable:
     node = build.variable(name.text, shape)
     inside = declared_set(statement, shape, model)
     model.declare(Symbol(name.text, "variable", name.span, value=value_of(node)))
+    model.matrices.declare(node, None if inside is None else inside.kind)
     init = Init() if inside is None else Init("inside", ())
     if statement.init is not None:
         init = _init(statement.init, shape, model)

@@ -218,12 +218,8 @@ def _refuse_square(factors: _Factors) -> None:
     else:
         message = f"`/` by a square matrix {show(right.value)} is ambiguous"
         inverse = f"{a} @ inv({right.text})" if left.value.rank else f"{a} * inv({right.text})"
-        remedy = f"write `{a} ./ {b}` for the elementwise quotient; {_later(inverse)}"
+        remedy = f"write `{a} ./ {b}` for the elementwise quotient or `{inverse}` for the other"
     raise shape_error("E206", message, factors.span, remedy, marks=marks(left, right))
-
-
-def _later(inverse: str) -> str:
-    return f"`{inverse}` cannot be computed yet: give the inverse as data"
 
 
 def _matrix_product(scope: Scope, factors: _Factors) -> Value:
@@ -286,7 +282,7 @@ def power(node: Power, request: ValueRequest) -> Steps:
         message = f"`^` of a square matrix {show(base)} is ambiguous"
         product = f"or `{a} @ {a}` for the matrix product" if p == "2" else "or products with `@`"
         if p in ("(-1)", "-1"):
-            product = f"; {_later(f'inv({left.text})')}"
+            product = f"or `inv({left.text})` for the inverse"
         remedy = f"write `{a} .^ {p}` for elementwise powers {product}".replace(" ;", ";")
         raise shape_error("E206", message, node.op_span, remedy, marks=marks(left))
     if base.pattern is not None:

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 
 import sympy as sp
 
+from slomodel.calculus.matrix_structure import MatrixFacts
 from slomodel.errors import Diagnostic, SourceText, Span
 from slomodel.front.elaboration.errors import StatementError, error, suggestion
 from slomodel.front.elaboration.foreign_names import foreign_name_hint
@@ -59,10 +60,10 @@ class Elaboration:
 
     `later` has the positions of names that a later statement declares, `functions` every `fn`;
     `masked` the choices that `masked` constructed, `masks` the names of data with that attribute,
-    `counts` the sizes of means with `if`, `files` the first name that each `from` reads. `whole`
-    has the data whose elements are whole numbers, with the size of the axis that they index if
-    declared. `tuple_counts` are the sizes of index sets that depend on data, each after those it
-    uses.
+    `matrices` what is declared of matrices, `counts` the sizes of means with `if`, `files` the
+    first name that each `from` reads. `whole` has the data whose elements are whole numbers, with
+    the size of the axis that they index if declared. `tuple_counts` are the sizes of index sets
+    that depend on data, each after those it uses.
     `dense` are the places of conditions that hold for many of the tuples: they become masks.
     `bounds`, `lookups` and `warnings` are ordered sets.
     """
@@ -83,6 +84,7 @@ class Elaboration:
     masked: set[Expr] = field(default_factory=set)
     masks: set[str] = field(default_factory=set)
     counts: dict[Expr, Span] = field(default_factory=dict)
+    matrices: MatrixFacts = field(default_factory=MatrixFacts)
     files: dict[Span, str] = field(default_factory=dict)
     labels: int = 0
     steps: int = 0

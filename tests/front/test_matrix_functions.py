@@ -1,0 +1,122 @@
+"""Functions of matrices in models: which factorisation a form leads to, and values by NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import slomodel
+from slomodel.ir.expr import MatrixOperation
+from slomodel.ir.walk import postorder
+from tests.front.elaborated import problem_of
+
+DECLARED = """dim n = 3, p = 2
+data y[n], S[n, n] symmetric, X[n, p]
+var A[n, n], B[n, p], w[n]
+var L[n, n] in cholesky_factor, R[n, n] in correlation, s > 0
+"""
+
+BOTH = ["solve_lower", "solve_upper"]
+# model, the operations on matrices that it needs
+OPERATIONS = [
+    ("logdet(A)", ["logdet"]),
+    ("logdet(A @ A')", ["logdet_posdef"]),
+    ("logdet(B @ B' + s * eye(n))", ["logdet_posdef"]),
+    ("logdet(A' @ S @ A)", ["logdet_posdef"]),
+    ("logdet(diag(w) @ R @ diag(w))", ["logdet_posdef"]),
+    ("logdet(outer(w, w) .* R)", ["logdet_posdef"]),
+    ("logdet(S + diag(w))", ["logdet_posdef"]),
+    ("logdet(A + S)", ["logdet"]),
+    ("sum(cholesky(A))", ["cholesky"]),
+    ("logdet(L) + logdet(L @ L') + det(L) + det(tril(A))", []),
+    (
+        "sum(solve(L, y)) + sum(solve(L', y)) + sum(cholesky(L @ L'))",
+        BOTH,
+    ),
+    (
+        "sum(solve(tril(A), y)) + sum(solve(triu(A, k=1) + eye(n), y))",
+        BOTH,
+    ),
+    ("sum(solve(diag(w) @ L @ tril(A), y))", ["solve_lower"]),
+    ("sum(solve(L @ L', y))", BOTH),
+    ("sum(solve(triu(A, k=-1), y))", ["solve"]),
+    ("sum(solve(S, y)) + sum(inv(S))", ["solve_symmetric", "inverse_symmetric"]),
+    ("sum(inv(A))", ["inverse"]),
+    ("sum(inv(L))", ["solve_lower"]),
+    ("det(A)", ["det"]),
+]
+
+
+@pytest.mark.parametrize(("objective", "expected"), OPERATIONS)
+def test_the_form_of_a_matrix_decides_how_it_is_factored(
+    objective: str, expected: list[str]
+) -> None:
+    problem = problem_of(f"{DECLARED}minimize {objective}")
+    nodes = postorder(problem.objective)
+    assert sorted(n.function for n in nodes if isinstance(n, MatrixOperation)) == sorted(expected)
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        "let K[i in n, j in n] = s * exp(-sumsq(X[i, :] - X[j, :])) + where(i == j, 1, 0)",
+        "let K[i in n, j in n] = s * exp(-abs(y[i] - y[j])) + if_same(i, j)",
+        "let K[i in n, j in n] = s^abs(i - j)",
+        "let K[i in n, j in n] = s * min(y[i], y[j]) + s",
+        "let K[i in n, j in n] = s * cos(y[i] - y[j]) * (1 + y[i] * y[j])",
+        "let K = (B @ B') .* (S + A @ A')",
+        "let K = inv(S) + s * outer(w, w)",
+    ],
+)
+def test_matrices_that_exchanged_indices_leave_alone_are_symmetric(definition: str) -> None:
+    same = "fn if_same(i, j) = where(i == j, 1, 0)\n" if "if_same" in definition else ""
+    problem = problem_of(f"{DECLARED}{same}{definition}\nminimize logdet(K)")
+    nodes = postorder(problem.objective)
+    assert "logdet_posdef" in [n.function for n in nodes if isinstance(n, MatrixOperation)]
+
+
+def test_values_are_those_of_numpy() -> None:
+    rng = np.random.default_rng(0)
+    A, B, b = rng.normal(size=(3, 3)), rng.normal(size=(2, 2)), rng.normal(size=3)
+    P = A @ A.T + np.eye(3)
+    expected = {
+        "sumsq(solve(A, b) + c)": np.sum(np.linalg.solve(A, b) ** 2),
+        "sumsq(solve(A, P) + c)": np.sum(np.linalg.solve(A, P) ** 2),
+        "logdet(P) + c": np.linalg.slogdet(P)[1],
+        "det(A) + c": np.linalg.det(A),
+        "sum(inv(A) .* P) + c": np.sum(np.linalg.inv(A) * P),
+        "sum(cholesky(P) .* A) + c": np.sum(np.linalg.cholesky(P) * A),
+        "quad(A, b) + c": b @ A @ b,
+        "sum(tril(A, k=1) .* P) + c": np.sum(np.tril(A, 1) * P),
+        "sum(triu(A, k=-1) .* P) + c": np.sum(np.triu(A, -1) * P),
+        "sum(eye(3, k=1) .* A) + c": np.sum(np.eye(3, k=1) * A),
+        "sumsq(kron(B, A) + c)": np.sum(np.kron(B, A) ** 2),
+        "kron(B, A)[4, 2] + c": np.kron(B, A)[4, 2],
+        "sumsq(diff(b) + c)": np.sum(np.diff(b) ** 2),
+        "sumsq(diff(A, axis=0) + c)": np.sum(np.diff(A, axis=0) ** 2),
+        "sum(solve(A, P[i, :])[j] * A[i, j] for i in 3, j in 3) + c": np.sum(
+            np.linalg.solve(A, P.T).T * A
+        ),
+    }
+    data = "data A[3, 3], B[2, 2], b[3], P[3, 3] var c init 0 minimize "
+    for text, value in expected.items():
+        with pytest.warns(slomodel.ModelWarning, match="does not occur"):
+            model = slomodel.compile(data + text, data={"A": A, "B": B, "b": b, "P": P})
+        assert model.value([0.0]) == pytest.approx(value, rel=1e-12), text
+
+
+def test_a_matrix_is_factored_once_for_all_right_sides() -> None:
+    text = "dim n, m data A[n, n], B[m, n] var x[n] init 1 minimize "
+    text += "sum(sumsq(solve(A + diag(x), B[i, :])) for i in m)"
+    nodes = postorder(problem_of(text).objective)
+    (found,) = (node for node in nodes if isinstance(node, MatrixOperation))
+    assert [str(dim) for dim in found.shape] == ["n", "m"]
+
+
+def test_an_indefinite_symmetric_system_is_solved() -> None:
+    text = "dim n data S[n, n] symmetric, y[n] var x[n] init 1 minimize sum(solve(S, x .* y))"
+    S, y = np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([2.0, 3.0])
+    for backend in ("numpy", "c"):
+        model = slomodel.compile(text, data={"S": S, "y": y}, backend=backend)
+        assert model.value([1.0, 1.0]) == pytest.approx(5.0)
+        np.testing.assert_allclose(model.gradient([1.0, 1.0]), y)
