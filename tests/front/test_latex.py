@@ -75,7 +75,7 @@ def test_a_whole_model() -> None:
     text = "dim m, n var W[m, n+1], b_out[2], c let H[i in m] = W[i, 0] maximize sum(H) + c"
     assert latex(text) == (
         "\\begin{aligned}\n"
-        r"\max_{W \in \mathbb{R}^{m \times n + 1},\; b_{\mathrm{out}} \in \mathbb{R}^{2},\; "
+        r"\max_{W \in \mathbb{R}^{m \times (n + 1)},\; b_{\mathrm{out}} \in \mathbb{R}^{2},\; "
         r"c \in \mathbb{R}} \quad & \operatorname{sum}\left(H\right) + c \\"
         "\n"
         r"& H_{i} = W_{i, 0}"

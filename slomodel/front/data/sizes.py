@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,25 +36,59 @@ def inferred_sizes(
             message = f"dim `{dim_name}` has {len(own)} labels, but is {given}"
             raise ShapeError(Diagnostic("E311", message, help=_AGREE))
         origin.setdefault(dim_name, f"the labels of `{dim_name}`")
-    for declaration in problem.data:
-        if declaration.name not in arrays:
+    axes = [
+        (declaration, dim, size)
+        for declaration in problem.data
+        if declaration.name in arrays
+        for dim, size in zip(
+            declaration.declared_shape,
+            shapes.get(declaration.name, arrays[declaration.name].shape),
+            strict=True,
+        )
+    ]
+    for declaration, dim, size in axes:
+        name = single_name(dim)
+        if name is None:
             continue
-        shape = shapes.get(declaration.name, arrays[declaration.name].shape)
-        for dim, size in zip(declaration.declared_shape, shape, strict=True):
-            name = single_name(dim)
-            if name is None:
-                continue
-            found = size - dim.const
-            if sizes.setdefault(name, found) != found:
-                raise _conflict(declaration, name, found, sizes[name], origin[name])
-            origin.setdefault(name, f"data `{declaration.name}`")
+        found = size - dim.const
+        if found < 0:
+            raise _no_size(declaration, dim, name, size)
+        if sizes.setdefault(name, found) != found:
+            raise _conflict(declaration, name, found, sizes[name], origin[name])
+        origin.setdefault(name, f"data `{declaration.name}`")
+    _solve(axes, sizes)
     for dim_declaration in problem.dims:
         if dim_declaration.default is not None:
             sizes.setdefault(dim_declaration.name, dim_declaration.default)
+    _solve(axes, sizes)
     # In the order of declaration, so that generated text does not depend on the order of the data.
     known = {dim.name: sizes[dim.name] for dim in problem.dims if dim.name in sizes}
     entries = {entries_dim(name).terms[0][0]: arrays[name].size for name in shapes}
     return known | entries
+
+
+def _solve(axes: Iterable[tuple[DataDeclaration, Dim, int]], sizes: dict[str, int]) -> None:
+    """Add the sizes that axes such as [n - k + 1] determine, one unknown size at a time."""
+    count = -1
+    while count != len(sizes):
+        count = len(sizes)
+        for declaration, dim, size in axes:
+            unknown = [(name, factor) for name, factor in dim.terms if name not in sizes]
+            if len(unknown) != 1:
+                continue
+            ((name, factor),) = unknown
+            known = sum(own * sizes[one] for one, own in dim.terms if one in sizes)
+            found, rest = divmod(size - dim.const - known, factor)
+            if rest or found < 0:
+                raise _no_size(declaration, dim, name, size)
+            sizes[name] = found
+
+
+def _no_size(declaration: DataDeclaration, dim: Dim, name: str, size: int) -> ShapeError:
+    shape = show_shape(declaration.declared_shape)
+    message = f"data `{declaration.name}` {shape} has {size} along `{dim}`"
+    remedy = f"no size `{name}` makes `{dim}` equal to {size}"
+    return ShapeError(Diagnostic("E311", message, declaration.span, help=remedy))
 
 
 def single_name(dim: Dim) -> str | None:

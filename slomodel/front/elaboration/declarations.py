@@ -59,29 +59,36 @@ def declare_dim(statement: DimDecl, model: Elaboration) -> DimDeclaration:
 
 
 def shape_of(sizes: tuple[Size, ...], model: Elaboration) -> Shape:
-    """The dims of a declaration: names, numbers, or a name plus or minus a number."""
+    """The dims of a declaration, affine in names."""
     return tuple(_size(one, model) for one in sizes)
 
 
 def _size(one: Size, model: Elaboration) -> Dim:
-    if one.name is None:
-        return literal(one.offset)
-    name = one.name.text
+    total = literal(one.offset)
+    for name, factor in one.terms:
+        total += _dim(name, model) * factor
+    if total.is_literal and total.const < 0:
+        raise error("E217", f"the size `{one.span.text}` is negative", one.span)
+    return total
+
+
+def _dim(written: Name, model: Elaboration) -> Dim:
+    name = written.text
     symbol = model.symbols.get(name)
     if symbol is None:
         if name in model.later:
-            raise Scope(model).unknown(one.name)
+            raise Scope(model).unknown(written)
         dims = [s.name for s in model.symbols.values() if s.kind == "dim" and not s.is_broken]
         remedy = suggestion(name, dims) or f"declare it before: `dim {name}`"
         # One message suffices: other uses of this size are not reported.
-        model.symbols[name] = Symbol(name, "dim", one.name.span)
-        raise error("E217", f"unknown dim `{name}`", one.name.span, remedy)
+        model.symbols[name] = Symbol(name, "dim", written.span)
+        raise error("E217", f"unknown dim `{name}`", written.span, remedy)
     if symbol.is_broken:
         raise StatementError(None)
     if symbol.dim is None:
         remedy = f"sizes are declared with `dim {name}` under a name of their own"
-        raise error("E217", f"{described(symbol)}, and a size is a dim", one.name.span, remedy)
-    return symbol.dim + one.offset
+        raise error("E217", f"{described(symbol)}, and a size is a dim", written.span, remedy)
+    return symbol.dim
 
 
 def declare_data(statement: DataDecl, model: Elaboration) -> DataDeclaration:

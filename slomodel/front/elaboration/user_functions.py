@@ -116,8 +116,7 @@ def _own_dims(statement: Fn, model: Elaboration) -> Iterator[Name]:
     """The names of dims that the arguments bind: those that the model does not declare as dims."""
     for parameter in statement.parameters:
         for size in parameter.shape or ():
-            if size.name is not None and _declared_dim(size.name, model) is None:
-                yield size.name
+            yield from (name for name, _ in size.terms if _declared_dim(name, model) is None)
 
 
 def _declared_dim(name: Name, model: Elaboration) -> Dim | None:
@@ -263,22 +262,30 @@ def _bound_dims(fn: Fn, arguments: Mapping[str, Operand], model: Elaboration) ->
         for size, dim in zip(parameter.shape, settled(argument.value).dims, strict=True):
             wanted = _wanted(size, bound, model)
             if wanted is None:
-                assert size.name is not None
-                bound[size.name.text] = _dim_symbol(size.name, dim - size.offset)
-                origin[size.name.text] = argument
+                ((name, _),) = size.terms
+                bound[name.text] = _dim_symbol(name, dim - size.offset)
+                origin[name.text] = argument
             elif wanted != dim:
-                first = None if size.name is None else origin.get(size.name.text)
+                bindings = (origin.get(name.text) for name, _ in size.terms)
+                first = next((one for one in bindings if one is not None), None)
                 raise _other_shape(fn, parameter, argument, first)
     return bound
 
 
 def _wanted(size: Size, bound: Mapping[str, Symbol], model: Elaboration) -> Dim | None:
     """The dim that a size of a parameter stands for; None if an argument has yet to bind it."""
-    if size.name is None:
-        return literal(size.offset)
-    known = bound.get(size.name.text)
-    dim = _declared_dim(size.name, model) if known is None else known.dim
-    return None if dim is None else dim + size.offset
+    total = literal(size.offset)
+    for name, factor in size.terms:
+        known = bound.get(name.text)
+        dim = _declared_dim(name, model) if known is None else known.dim
+        if dim is None:
+            if len(size.terms) == 1 and factor == 1:
+                return None
+            message = f"`{size.span.text}` is not the size of a parameter that binds `{name.text}`"
+            remedy = f"an earlier parameter, of size `{name.text}`, binds it"
+            raise error("E217", message, size.span, remedy)
+        total += dim * factor
+    return total
 
 
 def _other_shape(

@@ -205,18 +205,32 @@ class TreeBuilder(Transformer[Token, ModelTree]):
         return shape or (), end
 
     def size(self, children: Children) -> Size:
-        name = self._name(children[0]) if children[0].type == "NAME" else None
-        span = self._span(children[0]).to(self._span(children[-1]))
-        offset = 0
-        if children[-1].type == "NUMBER":
-            digits = str(children[-1]).replace("_", "")
-            if digits.isdecimal() and len(digits) <= _LONGEST_SIZE:
-                offset = int(digits)
+        terms: list[tuple[Name, int]] = []
+        offset, sign = 0, 1
+        for child in children:
+            if isinstance(child, Token):
+                sign = -1 if child == "-" else 1
+                continue
+            name, factor, _ = child
+            if name is None:
+                offset += sign * factor
             else:
-                self.problems.append(messages.not_a_size(self._span(children[-1])))
-        if name is not None and len(children) > 1 and children[1] == "-":
-            offset = -offset
-        return Size(name, offset, span)
+                terms.append((name, sign * factor))
+        return Size(tuple(terms), offset, children[0][-1].to(children[-1][-1]))
+
+    def size_term(self, children: Children) -> tuple[Name | None, int, Span]:
+        """A name, if any, its factor and the span of both."""
+        span = self._span(children[0]).to(self._span(children[-1]))
+        name, factor = None, 1
+        for token in children:
+            digits = str(token).replace("_", "")
+            if token.type == "NAME":
+                name = self._name(token)
+            elif token.type == "NUMBER" and digits.isdecimal() and len(digits) <= _LONGEST_SIZE:
+                factor = int(digits)
+            elif token != "*":
+                self.problems.append(messages.not_a_size(span))
+        return name, factor, span
 
     def let(self, children: Children) -> list[Let]:
         keyword, *definitions = children

@@ -211,12 +211,22 @@ def latex_of(program: ModelTree) -> str:
 
 def _power(shape: Sequence[Size]) -> str:
     """The exponent of the space of the arrays of a shape, such as `m \\times n`."""
-    sizes = []
-    for size in shape:
-        name = "" if size.name is None else name_of(size.name.text)
-        shift = f" {'+' if size.offset > 0 else '-'} {abs(size.offset)}" if size.offset else ""
-        sizes.append(f"{name}{shift}" if name else f"{size.offset}")
+    sizes = [_size(one) for one in shape]
+    if len(sizes) > 1:
+        sizes = [f"({one})" if " + " in one or " - " in one else one for one in sizes]
     return r" \times ".join(sizes)
+
+
+def _size(size: Size) -> str:
+    """A size, such as `H - k + 1`."""
+    terms = [
+        (factor, f"{'' if abs(factor) == 1 else abs(factor)} {name_of(name.text)}".strip())
+        for name, factor in size.terms
+    ]
+    if size.offset or not terms:
+        terms.append((size.offset, f"{abs(size.offset)}"))
+    text = "".join(f" {'-' if sign < 0 else '+'} {term}" for sign, term in terms)
+    return text.removeprefix(" + ").removeprefix(" ")
 
 
 def _declared(variable: VarDecl) -> str:

@@ -230,9 +230,9 @@ Node: TypeAlias = Expr | Condition | Slice | NoneLiteral | String
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Size:
-    """A size in a shape: `name + offset`, or the number `offset` if name is None."""
+    """A size in a shape: the sum of `offset` and of names times coefficients."""
 
-    name: Name | None
+    terms: tuple[tuple[Name, int], ...]
     offset: int
     span: Span
 

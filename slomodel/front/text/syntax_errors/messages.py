@@ -387,7 +387,9 @@ def wrong_equal(span: Span, better: str) -> Diagnostic:
 
 def not_a_size(span: Span) -> Diagnostic:
     message = f"{shown(span.text)} is not a size"
-    remedy = "a size is a name, a whole number, or a name plus or minus a whole number"
+    remedy = (
+        "a size is a sum of dims, times whole numbers, and of whole numbers, such as `n - 2*k + 1`"
+    )
     return Diagnostic("E123", message, span, help=remedy)
 
 

@@ -27,7 +27,7 @@ _TILDE = (
     "there is no `~`: add log densities to the objective, as in "
     "`maximize normal_lpdf(y, mu, sigma)`"
 )
-_SIZES = "a size is a name, a whole number, or a name plus or minus one; name others with `dim`"
+_SIZES = "a size is affine in dims, such as `n`, `2*n` or `n - k + 1`; name others with `dim`"
 
 
 def hint(f: Failure) -> str:
@@ -99,7 +99,8 @@ def _declaration(f: Failure, inner: str) -> str:
         return "write all sizes in one pair of brackets, as in `A[m, n]`"
     if f.found == "COLON":
         return "sizes follow the name in brackets, as in `x[3]`"
-    if inner == "LSQB" and f.found in ("MULOP", "POWOP"):
+    before = "" if f.previous is None else f.previous.type
+    if inner == "LSQB" and ("MULOP" in (before, f.found) or f.found == "POWOP"):
         return _SIZES
     if inner == "LSQB" and f.found in ("NAME", "NUMBER"):
         return "sizes are separated by commas, as in `A[m, n]`"

@@ -1,0 +1,93 @@
+"""Sizes in shapes that are affine in several dims: their meaning, and the dims they determine."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.signal import correlate2d
+
+import slomodel
+from slomodel.errors import ModelSyntaxError, ShapeError, SlomodelError, SourceText
+from slomodel.front.data.bind import bind
+from slomodel.front.elaboration.elaborate import elaborate
+from slomodel.front.text.format import formatted
+from slomodel.front.text.parse import parse
+
+BLUR = """dim H, W, k
+data Y[H - k + 1, W - k + 1]
+var X[H, W], f[k, k]
+let Z[i in range(H - k + 1), j in range(W - k + 1)] =
+  sum(f[a, b] * X[i + a, j + b] for a in k, b in k)
+minimize sumsq(Y - Z)
+"""
+
+
+def test_windows_of_a_filter() -> None:
+    rng = np.random.default_rng(0)
+    Y, X, f = (rng.standard_normal(shape) for shape in ((4, 5), (6, 7), (3, 3)))
+    model = slomodel.compile(BLUR, data={"Y": Y}, dims={"k": 3})
+    assert model.variables == {"X": (6, 7), "f": (3, 3)}
+    found = model.value({"X": X, "f": f})
+    want = np.sum((Y - correlate2d(X, f, mode="valid")) ** 2)
+    assert found == pytest.approx(want, rel=1e-13)
+
+
+@settings(max_examples=50)
+@given(
+    sizes=st.tuples(*[st.integers(1, 6)] * 3),
+    factors=st.lists(st.tuples(*[st.integers(0, 3)] * 4), min_size=3, max_size=3),
+)
+def test_what_data_determine(sizes: tuple[int, ...], factors: list[tuple[int, ...]]) -> None:
+    """A dim is found where some axis leaves it alone unknown; and no dim is found wrong."""
+    axes = [
+        " + ".join(f"{c}*{name}" for c, name in zip(one, "pqr", strict=False)) + f" + {one[3]}"
+        for one in factors
+    ]
+    text = "dim p, q, r\n" + "".join(f"data d{k}[{axis}]\n" for k, axis in enumerate(axes))
+    lengths = [sum(c * n for c, n in zip(one, (*sizes, 1), strict=True)) for one in factors]
+    data = {f"d{k}": np.ones(length) for k, length in enumerate(lengths)}
+    total = " + ".join(f"sum(d{k})" for k in range(3))
+    source = SourceText(f"{text}var x\nminimize x^2 + x*({total})")
+    found = bind(elaborate(parse(source), source), data, {}, None).sizes
+    known: set[int] = set()
+    for _ in range(3):
+        for one in factors:
+            unknown = [k for k in range(3) if one[k] and k not in known]
+            known.update(unknown if len(unknown) == 1 else ())
+    assert found == {"pqr"[k]: sizes[k] for k in known}
+
+
+def test_a_default_is_used_where_data_leave_a_choice() -> None:
+    text = "dim n, k = 3\ndata y[n - k + 1]\nvar x[n]\nminimize sumsq(x) + sum(y)"
+    assert slomodel.compile(text, data={"y": np.ones(4)}).n == 6
+
+
+def test_lengths_that_no_size_has() -> None:
+    text = "dim n\ndata y[2*n]\nvar x\nminimize x^2 + sum(y)"
+    with pytest.raises(ShapeError, match=r"E311.* 5 along `2\*n`"):
+        slomodel.compile(text, data={"y": np.ones(5)})
+    with pytest.raises(ShapeError, match="E311"):
+        slomodel.compile(text.replace("2*n", "n + 8"), data={"y": np.ones(5)})
+
+
+def test_it_is_written_again_as_it_was() -> None:
+    tidy = "dim  n, k\nvar  x[n-2*k+1], y[2*n]\nminimize sumsq(x) + sumsq(y)\n"
+    assert (
+        formatted(SourceText("dim n,k var x[n-2*k+1],y[ 2*n ] minimize sumsq(x)+sumsq(y)")) == tidy
+    )
+
+
+@pytest.mark.parametrize("size", ["n*n", "2/n", "1.5*n", "2 - 3", "2*q", "n k", "-n", "n .* 2"])
+def test_what_is_no_size(size: str) -> None:
+    with pytest.raises(SlomodelError, match=r"E101|E123|E217"):
+        slomodel.compile(f"dim n, k\nvar x[{size}]\nminimize sumsq(x)")
+
+
+def test_parameters_of_functions() -> None:
+    text = "fn f(u[q], v[2*q]) = sum(v) * sum(u)\nvar x[4]\nminimize f(x[:2], x)"
+    x = np.arange(1.0, 5.0)
+    assert slomodel.compile(text).value(x) == 30.0
+    with pytest.raises(SlomodelError, match="E220"):
+        slomodel.compile(text.replace("x[:2]", "x[:3]"))
+    with pytest.raises(ModelSyntaxError, match="E217"):
+        slomodel.compile("fn f(v[2*q]) = sum(v)\nvar x[4]\nminimize f(x)^2")
