@@ -14,9 +14,10 @@ from numpy.typing import ArrayLike
 
 from slomodel.calculus.rays.bounds import RayBounds
 from slomodel.codegen.automatic import Automatic
+from slomodel.codegen.kernels import Compiled
 from slomodel.codegen.runtime import threads as limited
 from slomodel.errors import Diagnostic, DomainError, MissingRule
-from slomodel.front.data.bind import bind, dense_conditions
+from slomodel.front.data.bind import Binding, bind, dense_conditions
 from slomodel.front.data.labels import checked
 from slomodel.front.data.points import Point, Vector
 from slomodel.front.explanation import explanation, warn
@@ -27,6 +28,7 @@ from slomodel.front.source import Recipe, recipe_of
 from slomodel.ir.dims import show_shape
 from slomodel.ir.show import show
 from slomodel.model.closed_sets import check_value, for_scipy
+from slomodel.model.compiled_constraints import CompiledConstraints
 from slomodel.model.fitting import Fitting
 from slomodel.model.multistart import Starts, from_starts
 from slomodel.model.objective import CompiledObjective, start_point
@@ -38,6 +40,8 @@ from slomodel.model.waiting import waiting
 from slomodel.problem import Problem
 from slomodel.rewrite import chosen
 from slomodel.solve import Callback, Progress, Solution, solve
+from slomodel.solve.constrained.entry import solve_constrained
+from slomodel.solve.constrained.objective import Subproblem
 from slomodel.solve.options import number
 from slomodel.solve.run_options import RunOptions
 
@@ -200,9 +204,6 @@ class Model(Fitting):
         the best is returned, with `runs` and `summary` of all. `options` are those of the method,
         and `second_order`. The result's `status` says how it ended; only wrong input raises.
         """
-        if self._problem.constraints:
-            message = "constraints are read, and not yet solved"
-            raise DomainError(Diagnostic("E604", message, help="declare sets of variables instead"))
         run_options: dict[str, Any] = {
             "gtol": gtol,
             "scaled": scaled,
@@ -240,25 +241,28 @@ class Model(Fitting):
         inner = self.unconstrained
         from slomodel.model.proofs import Prover
 
+        run_options |= {
+            "method": method,
+            "sense": self._problem.sense,
+            "callback": callback,
+            "progress": progress,
+            "unpack": self.unpack,
+            "user": None if self._coordinates is None else self._coordinates.to_user,
+            "diagnose": inner._diagnose,
+            "within": inner._within,
+            "in_sets": inner._in_closed_sets,
+            "checkpoint": checkpoint,
+            "resume": resume,
+            "seed": seed,
+        }
         with limited(threads):
-            solution = solve(
-                inner._objective(self._coordinates),
-                self._first(x0, seed, resume is None),
-                method=method,
-                sense=self._problem.sense,
-                callback=callback,
-                progress=progress,
-                unpack=self.unpack,
-                user=None if self._coordinates is None else self._coordinates.to_user,
-                diagnose=inner._diagnose,
-                prove=Prover(inner._setting),
-                within=inner._within,
-                in_sets=inner._in_closed_sets,
-                checkpoint=checkpoint,
-                resume=resume,
-                seed=seed,
-                **run_options,
-            )
+            first = self._first(x0, seed, resume is None)
+            if self._problem.constraints:
+                constrained = inner._constraints(self._coordinates)
+                solution = solve_constrained(constrained, first, **run_options)
+            else:
+                objective, prove = inner._objective(self._coordinates), Prover(inner._setting)
+                solution = solve(objective, first, prove=prove, **run_options)
         return self._remarked(solution)
 
     def _remarked(self, solution: Solution) -> Solution:
@@ -276,6 +280,17 @@ class Model(Fitting):
             None if users is None else users.logarithmic(),
             along_rays=self.ray_bounds,
         )
+
+    def _constraints(self, users: UserCoordinates | None = None) -> CompiledConstraints:
+        """Objective and constraints for the solvers; `users` as for `_objective`."""
+        from slomodel.model.proofs import Prover
+
+        def part(binding: Binding, compiled: Compiled, plans: Plans) -> Subproblem:
+            model = Model(plans.problem, binding, compiled, plans, self._recipe)
+            return Subproblem(model._objective(users), Prover(model._setting))
+
+        self._binding.require_data()
+        return CompiledConstraints(self._binding, self._plans, self._compiled.target, part)
 
     def _first(self, x0: Point | Solution | None, seed: int, drawn: bool) -> Vector | None:
         """The start of the solver, in unconstrained variables; if not given, it may be drawn."""

@@ -17,6 +17,7 @@ from slomodel.front.data.bind import Binding
 from slomodel.front.lints.kinks import kinks_depend_on_data, smoothness
 from slomodel.ir.expr import Expr, Input
 from slomodel.ir.index_tables import require_single
+from slomodel.model.lagrangian import augmented_problem, lagrangian_problem
 from slomodel.model.unconstrained import ChangeOfVariables, change_of, unbounded_ends
 from slomodel.problem import DataDeclaration, Problem
 from slomodel.rewrite import Change, Facts, Optimized, optimized
@@ -82,7 +83,7 @@ class Plans:
     """
 
     def __init__(self, problem: Problem, rewrites: Collection[str], precision: Precision) -> None:
-        self._problem = problem
+        self.problem = problem
         self._rewrites = tuple(rewrites)
         self._variables = problem.inputs
         self._precision: Precision = precision
@@ -106,31 +107,41 @@ class Plans:
         """The change of variables with the plans in u; it depends on which ends are infinite."""
         if not self._has_open:
             return None
-        unbounded = unbounded_ends(self._problem, binding)
+        unbounded = unbounded_ends(self.problem, binding)
         with self._lock:
             if unbounded not in self._free:
-                change = ChangeOfVariables(self._problem, unbounded)
+                change = ChangeOfVariables(self.problem, unbounded)
                 plans = Plans(change.problem, self._rewrites, self._precision)
                 self._free[unbounded] = (change, plans)
             return self._free[unbounded]
 
     @cached_property
+    def lagrangian(self) -> Plans:
+        """Plans of the Lagrangian over variables and multipliers."""
+        return Plans(lagrangian_problem(self.problem), self._rewrites, self._precision)
+
+    @cached_property
+    def augmented(self) -> Plans:
+        """Plans of the augmented Lagrangian, whose multipliers and penalty are data."""
+        return Plans(augmented_problem(self.problem), self._rewrites, self._precision)
+
+    @cached_property
     def _has_open(self) -> bool:
-        return any(change_of(one) is not None for one in self._problem.variables)
+        return any(change_of(one) is not None for one in self.problem.variables)
 
     def smooth(self, binding: Binding) -> bool:
         """Whether the objective is proved continuously differentiable for these data."""
         if self._kinks_by_data:
-            return smoothness(self._problem, binding.arrays) > 0
+            return smoothness(self.problem, binding.arrays) > 0
         return self._smooth
 
     @cached_property
     def _smooth(self) -> bool:
-        return smoothness(self._problem) > 0
+        return smoothness(self.problem) > 0
 
     @cached_property
     def _kinks_by_data(self) -> bool:
-        return kinks_depend_on_data(self._problem)
+        return kinks_depend_on_data(self.problem)
 
     def compiled(
         self, binding: Binding, target: Target, shared: Compiled | None = None
@@ -146,14 +157,14 @@ class Plans:
             made = optimum.prepared
             if self._precision == "float32":
                 arrays = {
-                    d.node: binding.arrays.get(d.name) for d in self._problem.data if d.is_whole
+                    d.node: binding.arrays.get(d.name) for d in self.problem.data if d.is_whole
                 }
                 wholes = {node: array for node, array in arrays.items() if array is not None}
                 require_single(derivatives.objective, wholes, sizes)
             sizes = optimum.joint.sizes if optimum.joint else sizes
         if shared is not None and shared.serves(derivatives, sizes, target):
             return shared
-        problem = self._problem
+        problem = self.problem
         nodes = [declaration.node for declaration in problem.data]
         defaults = {d.node: value for d in problem.data if (value := _default(d)) is not None}
         own = (problem.name, derivatives, nodes, sizes, target)
@@ -175,7 +186,7 @@ class Plans:
         return self._optimum(binding)[0].changes if binding.has_all_sizes else ()
 
     def _optimum(self, binding: Binding) -> tuple[Optimized, Derivatives]:
-        problem = self._problem
+        problem = self.problem
         given = {d.node: binding.arrays.get(d.name) for d in problem.data}
         values = {k: array for k, array in given.items() if array is not None}
         facts = Facts(binding.sizes, values, known_of(problem))
@@ -198,7 +209,7 @@ class Plans:
         for one, derivatives in self._latest:
             if derivatives.objective is objective and one.prepared == found.prepared:
                 return derivatives
-        known = known_of(self._problem)
+        known = known_of(self.problem)
         known = replace(known, finite=known.finite.union(found.prepared))
         slopes = None if found.joint is None else found.joint.gradient
         return Derivatives(objective, self._variables, known, slopes)

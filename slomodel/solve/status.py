@@ -20,6 +20,7 @@ class Status(StrEnum):
     user_stopped = "user_stopped"
     interrupted = "interrupted"
     unbounded = "unbounded"
+    infeasible = "infeasible"
     nonfinite_start = "nonfinite_start"
     line_search_stalled = "line_search_stalled"
     not_descent = "not_descent"
@@ -54,7 +55,7 @@ class Status(StrEnum):
 @dataclass(frozen=True, slots=True)
 class _Meaning:
     # SciPy: 0 solved, 1 a budget, 2 the line search, 3 not finite, 99 stopped from outside;
-    # it has no integer for an unbounded objective, which is 4 here.
+    # it has no integers for unbounded objectives and infeasible constraints, which are 4 and 5.
     code: int
     sentence: str
     remedy: str
@@ -87,6 +88,12 @@ _MEANING = {
         4,
         "The objective seems to be unbounded below.",
         "Check its sign, or add a term that grows, such as a regulariser.",
+    ),
+    Status.infeasible: _Meaning(
+        5,
+        "The constraints seem to contradict each other: the sum of their squared violations is at "
+        "a minimum, and not 0.",
+        "Relax a constraint, or start elsewhere, since the minimum may be a local one.",
     ),
     Status.nonfinite_start: _Meaning(
         3,

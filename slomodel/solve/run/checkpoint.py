@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -89,7 +89,7 @@ class Keeper:
         try:
             Thawer(saved.arrays).thaw(saved.code, parts)
         except (ValueError, TypeError, KeyError, IndexError, AttributeError):
-            raise _refused(saved.path, "it is of another version, or damaged") from None
+            raise refused(saved.path, "it is of another version, or damaged") from None
         evaluate.go_on(saved.seconds, *(saved.counts[name] for name in _COUNTS))
         monitor.restore(saved.rows)
 
@@ -100,29 +100,49 @@ class Keeper:
             return
         freezer = Freezer()
         code = freezer.freeze(self._parts)
-        text = {
-            "format": FORMAT,
-            "asked": _plain(self._trajectory),
-            "f": at.f,
-            "gnorm": at.gnorm,
-            "seconds": now - evaluate.started,
-            "counts": {name: getattr(evaluate, name) for name in _COUNTS},
-            "code": code,
-        }
-        arrays = {f"array_{k}": one for k, one in enumerate(freezer.arrays)}
-        rows = monitor.recorder.rows()
-        named = dict(zip(_NAMED, (self._x0, rows, at.x, at.g), strict=True))
-        with written(self._path) as partial, partial.open("wb") as file:
-            np.savez(file, allow_pickle=False, text=np.array(json.dumps(text)), **named, **arrays)
+        write_checkpoint(
+            *(self._path, self._trajectory, self._x0, at, monitor.recorder.rows()),
+            now - evaluate.started,
+            {name: getattr(evaluate, name) for name in _COUNTS},
+            code,
+            freezer.arrays,
+        )
         spent = perf_counter() - now
         self._due = now + spent + max(SECONDS, spent / SHARE)
+
+
+def write_checkpoint(
+    path: str | os.PathLike[str],
+    trajectory: Trajectory,
+    x0: Vector,
+    at: Iterate,
+    rows: Vector,
+    seconds: float,
+    counts: Mapping[str, int],
+    code: Code,
+    arrays: Sequence[NDArray[np.float64]],
+) -> None:
+    """Write the state of a run from x0 (n,) at a point, with its history `rows` (k, 5)."""
+    text = {
+        "format": FORMAT,
+        "asked": _plain(trajectory),
+        "f": at.f,
+        "gnorm": at.gnorm,
+        "seconds": seconds,
+        "counts": dict(counts),
+        "code": code,
+    }
+    numbered = {f"array_{k}": one for k, one in enumerate(arrays)}
+    named = dict(zip(_NAMED, (x0, rows, at.x, at.g), strict=True))
+    with written(path) as partial, partial.open("wb") as file:
+        np.savez(file, allow_pickle=False, text=np.array(json.dumps(text)), **named, **numbered)
 
 
 def read_checkpoint(path: str | os.PathLike[str]) -> Saved:
     """Read a checkpoint that a run with `checkpoint=` wrote; DomainError for any other file."""
     arrays = archive(path, "a checkpoint", "a run with checkpoint=")
     if not {"text", *_NAMED} <= arrays.keys():
-        raise _refused(os.fspath(path), f"it holds {', '.join(sorted(arrays)) or 'nothing'}")
+        raise refused(os.fspath(path), f"it holds {', '.join(sorted(arrays)) or 'nothing'}")
     try:
         text = json.loads(str(arrays["text"]))
         if text["format"] != FORMAT:
@@ -141,7 +161,7 @@ def read_checkpoint(path: str | os.PathLike[str]) -> Saved:
             arrays=tuple(arrays[f"array_{k}"] for k in range(count)),
         )
     except (KeyError, ValueError, TypeError):
-        raise _refused(os.fspath(path), "it is of another version, or damaged") from None
+        raise refused(os.fspath(path), "it is of another version, or damaged") from None
 
 
 def _plain(trajectory: Trajectory) -> dict[str, object]:
@@ -172,5 +192,5 @@ def _trajectory(saved: Mapping[str, object]) -> Trajectory:
     return Trajectory(str(method), others, run, tuple(map(str, not_held)))
 
 
-def _refused(path: str, reason: str) -> DomainError:
+def refused(path: str, reason: str) -> DomainError:
     return no_such_file(path, "a checkpoint", "a run with checkpoint=", reason)

@@ -23,7 +23,7 @@ from slomodel.solve.verify.certificate import Certificate, certificate_of
 
 FORMAT = "slomodel solution 1"
 _COUNTS = ("nit", "nfev", "njev", "nhev", "rounding_steps", "violations")
-_SCALARS = ("fun", "gradient_norm", *_COUNTS, "seed")
+_SCALARS = ("fun", "gradient_norm", "violation", *_COUNTS, "seed")
 
 
 class FittedModel(Protocol):
@@ -62,6 +62,10 @@ class Solution:
     In closed sets ‖g‖ is the norm of the projected gradient. `multipliers` has, for each variable
     in a closed set, the part of the gradient that the set balances: at a solution they equal the
     gradient, and they are 0 where no bound is active. `active` marks the elements at active bounds.
+    Both have an entry for each constraint by name too: there ∇f is the sum of these multipliers
+    times the gradients of left minus right side, so that they are the rates at which the optimum
+    changes with the right sides. `violation` is the largest violation of a constraint, and ‖g‖ that
+    of the Lagrangian.
 
     `solution["eta"]` is also a variable or a definition (`let`) by name. Definitions, `predict` and
     `uncertainty` need the model: that of the run, or the one given to `load_solution`.
@@ -92,6 +96,7 @@ class Solution:
     unconstrained: Vector | None = None
     multipliers: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     active: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
+    violation: float = 0.0
     model: FittedModel | None = None
 
     @property
@@ -298,6 +303,7 @@ def _from_arrays(arrays: Mapping[str, NDArray[np.float64]]) -> Solution:
             name: arrays[f"active_{k}"] > 0.0 for k, name in enumerate(text.get("in_sets", ()))
         },
         unconstrained=arrays.get("unconstrained"),
+        violation=float(arrays.get("violation", 0.0)),
     )
 
 

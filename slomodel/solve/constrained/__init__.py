@@ -1,0 +1,1 @@
+"""Minimisation subject to equations and inequalities: an augmented Lagrangian around `solve`."""

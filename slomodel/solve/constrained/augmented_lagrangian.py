@@ -1,0 +1,274 @@
+"""The augmented Lagrangian method: subproblems over the set of the variables, solved by `solve`.
+
+Powell, Hestenes and Rockafellar's method in the form of Birgin & Martínez, *Practical Augmented
+Lagrangian Methods for Constrained Optimization* (SIAM, 2014): multipliers follow the minimisers of
+the subproblems, and the penalty grows where the constraints do not come closer to holding.
+Newton's method for the KKT conditions (newton_steps.py) is tried between the subproblems.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from slomodel.solve.constrained.checkpoint import STATE, SavedRun, saved_state
+from slomodel.solve.constrained.newton_steps import LARGEST, newton_steps
+from slomodel.solve.constrained.objective import ConstrainedObjective, PrimalDual
+from slomodel.solve.constrained.record import RunRecord, SharedDisplay
+from slomodel.solve.entry import Diagnose, solve
+from slomodel.solve.norms import Vector
+from slomodel.solve.run.checkpoint import Saved, Trajectory
+from slomodel.solve.run.solution import Solution
+from slomodel.solve.run_options import RunOptions
+from slomodel.solve.sets.convex_set import Set
+from slomodel.solve.status import Status
+
+# The first penalty is at least and at most this.
+LEAST_PENALTY, FIRST_PENALTY = 1e-4, 10.0
+# Past this penalty rounding errors of the constraints dominate the subproblem.
+LARGEST_PENALTY = 1e14
+PENALTY_FACTOR = 10.0
+# The penalty grows unless the constraints come closer to holding by this factor.
+ENOUGH = 0.25
+# Tolerances of the subproblems fall by this factor, from FIRST times the first residual.
+TIGHTER, FIRST = 0.1, 0.1
+LARGEST_MULTIPLIER = 1e20
+# So many penalties in a row without progress, and the violation itself is minimised.
+HOPELESS = 4
+# A minimum of the violation above this is taken for one that is not 0.
+INFEASIBLE = 1e-6
+# So many subproblems in a row that improve nothing end the run.
+IDLE = 5
+_BUDGETS = (
+    *(Status.max_iter, Status.max_time, Status.max_nfev),
+    *(Status.user_stopped, Status.interrupted),
+)
+
+
+@dataclass(slots=True)
+class Outcome:
+    """How a run has ended: its point, status and explanation, and the last run of a subproblem."""
+
+    at: PrimalDual
+    status: Status
+    detail: str = ""
+    last: Solution | None = None
+
+
+@dataclass(slots=True)
+class AugmentedLagrangian:
+    """The state of a run between two subproblems, all that its continuation depends on.
+
+    `tolerance` is that of stationarity, `wanted` that of the next subproblem. `penalised` counts
+    the growths of the penalty since the constraints came closer to holding, `idle` the subproblems
+    since the residual last fell; `restored` is set once the violation alone has been minimised.
+    """
+
+    objective: ConstrainedObjective
+    within: Set | None
+    method: str
+    options: Mapping[str, object]
+    run: RunOptions
+    record: RunRecord
+    diagnose: Diagnose | None
+    at: PrimalDual
+    tolerance: float
+    penalty: float
+    wanted: float
+    gap: float = np.inf
+    best: float = np.inf
+    penalised: int = 0
+    idle: int = 0
+    restored: bool = False
+    last: Solution | None = None
+    keeper: SavedRun | None = None
+
+    @staticmethod
+    def begin(
+        at: PrimalDual,
+        objective: ConstrainedObjective,
+        within: Set | None,
+        asked: Trajectory,
+        record: RunRecord,
+        diagnose: Diagnose | None,
+    ) -> AugmentedLagrangian:
+        """The run from a point with multipliers 0, at which `at.g` is the gradient of f."""
+        run = asked.run
+        scale = min(1.0, max(abs(at.f), at.stationarity)) or 1.0
+        tolerance = run.gtol * (scale if run.scaled and np.isfinite(scale) else 1.0)
+        excess = np.where(objective.equations, at.c, np.maximum(at.c, 0.0))
+        squares = float(excess @ excess)
+        penalty = FIRST_PENALTY
+        if squares > 0.0:
+            penalty = float(np.clip(2.0 * abs(at.f) / squares, LEAST_PENALTY, FIRST_PENALTY))
+        wanted = max(FIRST * min(1.0, at.stationarity), tolerance)
+        own = (objective, within, asked.method, asked.options, run, record, diagnose)
+        return AugmentedLagrangian(*own, at, tolerance, penalty, wanted)
+
+    def resume(self, saved: Saved) -> None:
+        """Continue a saved run, at the beginning of a subproblem.
+
+        Raises DomainError for a checkpoint of another model.
+        """
+        state = saved_state(saved, len(self.at.y))
+        for name in STATE:
+            setattr(self, name, state[name])
+        self.record.resume(saved, state)
+        values = self.objective.evaluate(saved.point.x, saved.arrays[0])
+        own = (saved.point.x, saved.arrays[0], values, self.objective.equations, self.within)
+        self.at = PrimalDual.of(*own)
+
+    def _keep(self) -> None:
+        if self.keeper is not None:
+            state = {name: getattr(self, name) for name in STATE}
+            self.keeper.keep(self.at, state, self.record)
+
+    def outcome(self) -> Outcome:
+        """Run until the KKT conditions hold, a budget is spent, or nothing improves any more."""
+        while True:
+            self._keep()
+            ended = self._newton() or self._spent() or self._subproblem() or self._judged()
+            if ended is not None:
+                return ended
+            self.record.outer += 1
+
+    def _end(self, status: Status, detail: str = "") -> Outcome:
+        return Outcome(self.at, status, detail, self.last)
+
+    def _is_solved(self) -> bool:
+        return self.at.is_solution(self.tolerance, self.run.ctol)
+
+    def _spent(self) -> Outcome | None:
+        status = self.record.spent
+        return None if status is None else self._end(status)
+
+    def _newton(self) -> Outcome | None:
+        """Newton steps for the KKT conditions; the outcome if they hold."""
+        if self._is_solved():
+            return self._end(Status.converged)
+        if self.objective.n > LARGEST:
+            return None
+
+        def found(new: PrimalDual, length: float) -> bool:
+            counts = self.record.counts
+            counts["nfev"] += 1
+            counts["njev"] += 1
+            counts["nhev"] += self.objective.n
+            if length:
+                counts["nit"] += 1
+                self.record.took(new.x, new.f, new.stationarity, length)
+            return self.record.spent is None and not new.is_solution(self.tolerance, self.run.ctol)
+
+        own = (self.objective, self.at, self.penalty, self.within, found)
+        self.at = newton_steps(*own)
+        return self._end(Status.converged) if self._is_solved() else None
+
+    def _subproblem(self) -> Outcome | None:
+        """Minimise the augmented Lagrangian, and estimate the multipliers at its minimiser."""
+        at, equations = self.at, self.objective.equations
+        run = self._minimised(at.x, at.y, self.penalty, self.wanted)
+        self.last = run
+        if run.status is Status.nonfinite_start:
+            return self._end(run.status, run.message)
+        _, _, c = self.objective.evaluate(run.x, at.y)
+        if run.status is Status.unbounded:
+            return self._unbounded(run, c)
+        y = at.y + self.penalty * c
+        y = np.where(equations, y, np.maximum(y, 0.0))
+        y = np.clip(y, -LARGEST_MULTIPLIER, LARGEST_MULTIPLIER)
+        values = self.objective.evaluate(run.x, y)
+        self.at = PrimalDual.of(run.x, y, values, equations, self.within)
+        if run.status in _BUDGETS:
+            return self._end(run.status)
+        gap = np.where(equations, np.abs(c), np.abs(np.maximum(c, -at.y / self.penalty)))
+        worst = float(np.max(gap, initial=0.0))
+        if worst > max(ENOUGH * self.gap, self.run.ctol):
+            self.penalty *= PENALTY_FACTOR
+            self.penalised += 1
+        else:
+            self.penalised = 0
+        self.gap = worst
+        self.wanted = max(TIGHTER * self.wanted, 0.5 * self.tolerance)
+        return None
+
+    def _minimised(
+        self, x: Vector, y: Vector, penalty: float, gtol: float, weight: float = 1.0
+    ) -> Solution:
+        record, began = self.record, self.record.seconds
+        part = self.objective.augmented(y, penalty, weight)
+        display = None if record.display is None else SharedDisplay(record, record.display)
+        found = solve(
+            part.objective,
+            x,
+            method=self.method,
+            callback=record.report,
+            progress=display,
+            diagnose=self.diagnose,
+            prove=part.prove,
+            within=self.within,
+            gtol=gtol,
+            scaled=False,
+            seed=self.run.seed,
+            verify=self.run.verify,
+            second_order=self.run.second_order,
+            **record.remaining(),
+            **self.options,
+        )
+        record.add(found, began)
+        return found
+
+    def _unbounded(self, run: Solution, c: Vector) -> Outcome | None:
+        """A descent without end: of f itself if the constraints hold there, else of the sum."""
+        equations = self.objective.equations
+        excess = float(np.max(np.where(equations, np.abs(c), np.maximum(c, 0.0)), initial=0.0))
+        size = max(1.0, float(np.abs(run.x).max(initial=0.0)))
+        if excess <= self.run.ctol * size:
+            values = self.objective.evaluate(run.x, self.at.y)
+            self.at = PrimalDual.of(run.x, self.at.y, values, equations, self.within)
+            return self._end(Status.unbounded)
+        if self.penalty >= LARGEST_PENALTY:
+            return self._end(
+                Status.line_search_stalled,
+                "The augmented Lagrangian is unbounded below for every penalty tried.",
+            )
+        self.penalty *= PENALTY_FACTOR
+        return None
+
+    def _judged(self) -> Outcome | None:
+        """The outcome if the residual has stopped falling or the constraints cannot hold."""
+        if self._is_solved():
+            return self._end(Status.converged)
+        self.idle = 0 if self.at.error < 0.9 * self.best else self.idle + 1
+        self.best = min(self.best, self.at.error)
+        stuck = self.penalised >= HOPELESS or self.penalty >= LARGEST_PENALTY or self.idle >= IDLE
+        if not stuck:
+            return None
+        if self.at.violation > self.run.ctol and not self.restored:
+            return self._restore()
+        if self.idle < IDLE and self.penalty < LARGEST_PENALTY:
+            return None
+        if self.at.violation <= INFEASIBLE and self.at.stationarity <= 1e3 * self.tolerance:
+            return self._end(Status.precision)
+        return self._end(Status.line_search_stalled)
+
+    def _restore(self) -> Outcome | None:
+        """Minimise the sum of squared violations; they are infeasible if its minimum is not 0."""
+        self.restored = True
+        nothing = np.zeros_like(self.at.y)
+        tolerance = 1e-3 * min(1.0, self.at.violation) * self.run.ctol**0.5
+        run = self._minimised(self.at.x, nothing, 1.0, tolerance, weight=0.0)
+        values = self.objective.evaluate(run.x, nothing)
+        equations = self.objective.equations
+        found = PrimalDual.of(run.x, nothing, values, equations, self.within)
+        if run.status in _BUDGETS:
+            return self._end(run.status)
+        if run.status.success and found.violation > INFEASIBLE:
+            self.at, self.last = found, run
+            return self._end(Status.infeasible)
+        if found.violation < self.at.violation:
+            self.at = found
+        self.penalised = self.idle = 0
+        self.gap = self.best = np.inf
+        return None

@@ -1,0 +1,180 @@
+"""`solve_constrained`: from options to an augmented Lagrangian run, and to its Solution."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from slomodel.solve.constrained.augmented_lagrangian import AugmentedLagrangian, Outcome
+from slomodel.solve.constrained.checkpoint import SavedRun
+from slomodel.solve.constrained.objective import (
+    ConstrainedObjective,
+    ConstraintRows,
+    PrimalDual,
+)
+from slomodel.solve.constrained.record import RunRecord
+from slomodel.solve.entry import Diagnose, Unpack, View, start_in, with_multipliers
+from slomodel.solve.norms import Vector
+from slomodel.solve.options import start_vector
+from slomodel.solve.run.checkpoint import Trajectory, read_checkpoint
+from slomodel.solve.run.live import display_of
+from slomodel.solve.run.message import counted
+from slomodel.solve.run.monitor import Callback, Progress, check_callback
+from slomodel.solve.run.resume import agreed, start_of
+from slomodel.solve.run.solution import Solution
+from slomodel.solve.run_options import RunOptions
+from slomodel.solve.sets.convex_set import Set
+from slomodel.solve.status import Status
+
+
+def solve_constrained(
+    objective: ConstrainedObjective,
+    x0: ArrayLike | None,
+    *,
+    method: str = "auto",
+    callback: Callback | None = None,
+    progress: Progress | bool | None = None,
+    unpack: Unpack | None = None,
+    user: View | None = None,
+    diagnose: Diagnose | None = None,
+    within: Set | None = None,
+    in_sets: Unpack | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    resume: str | os.PathLike[str] | None = None,
+    **options: object,
+) -> Solution:
+    """Find a KKT point of an objective with constraints, from x0 (n,).
+
+    The arguments are those of `solve`, which minimises the subproblems by `method`. The run ends
+    when the gradient of the Lagrangian, projected on the set, is below gtol·s with the scale s of
+    `solve`, and no constraint is violated by more than `ctol`. A checkpoint is written after each
+    subproblem.
+    """
+    run, of_method = RunOptions.of(options)
+    trajectory = Trajectory(method, of_method, run)
+    saved = None if resume is None else read_checkpoint(resume)
+    trajectory = trajectory if saved is None else agreed(saved, trajectory)
+    run = trajectory.run
+    start = (
+        start_in(within, start_vector(x0, objective.n)) if saved is None else start_of(saved, x0)
+    )
+    check_callback(callback)
+    display = display_of(progress, run.max_time)
+    record = RunRecord(run, callback, display, user)
+    nothing = np.zeros(len(objective.equations))
+    with np.errstate(all="ignore"):
+        first = PrimalDual.of(
+            start, nothing, objective.evaluate(start, nothing), objective.equations, within
+        )
+        record.took(start, first.f, first.stationarity, 0.0)
+        steps = AugmentedLagrangian.begin(first, objective, within, trajectory, record, diagnose)
+        if saved is not None:
+            steps.resume(saved)
+        if checkpoint is not None:
+            steps.keeper = SavedRun(checkpoint, trajectory, start)
+        try:
+            outcome = steps.outcome()
+        except KeyboardInterrupt:
+            outcome = Outcome(steps.at, Status.interrupted, "", steps.last)
+        finally:
+            if display is not None:
+                display.close()
+        solution = _solution(outcome, steps, in_sets)
+    if user is not None:
+        solution = replace(solution, x=user(solution.x), unconstrained=solution.x)
+    return replace(solution, variables=_copies(unpack(solution.x))) if unpack else solution
+
+
+def _copies(variables: Mapping[str, NDArray[np.float64]]) -> dict[str, NDArray[np.float64]]:
+    return {name: np.array(array) for name, array in variables.items()}
+
+
+def _solution(outcome: Outcome, steps: AugmentedLagrangian, in_sets: Unpack | None) -> Solution:
+    """The Solution of a run that has ended, in the solver's variables alone."""
+    at, record, last = outcome.at, steps.record, outcome.last
+    sign, run = record.sign, steps.run
+    _, g, _ = steps.objective.evaluate(at.x, np.zeros_like(at.y))
+    solution = Solution(
+        x=at.x.copy(),
+        fun=sign * at.f + 0.0,
+        jac=sign * at.g,
+        gradient_norm=at.stationarity,
+        violation=at.violation,
+        status=outcome.status,
+        message=_message(outcome, steps),
+        variables={},
+        history=record.history(),
+        epochs=tuple(record.epochs),
+        method=steps.method,
+        parameters={"penalty": steps.penalty, **(last.parameters if last else {})},
+        seed=run.seed,
+        certificate=last.certificate if last else None,
+        calls=tuple(record.calls),
+        **record.counts,
+    )
+    if steps.within is not None and in_sets is not None:
+        solution = with_multipliers(solution, steps.within, in_sets, sign)
+    multipliers = by_name(steps.objective.rows, -sign * at.y)
+    held = steps.objective.equations | (at.y > 0.0) | (at.c >= -run.ctol)
+    active = {
+        name: array > 0.0
+        for name, array in by_name(steps.objective.rows, held.astype(float), signed=False).items()
+    }
+    return replace(
+        solution,
+        jac=sign * g,
+        multipliers={**solution.multipliers, **multipliers},
+        active={**solution.active, **active},
+    )
+
+
+def by_name(
+    rows: Sequence[ConstraintRows], values: Vector, signed: bool = True
+) -> dict[str, Vector]:
+    """Arrays by the names of constraints, from numbers for all rows (m,), added up by name.
+
+    With `signed` they refer to the difference of the sides as written.
+    """
+    found: dict[str, Vector] = {}
+    for one in rows:
+        array = values[one.start : one.stop].reshape(one.shape)
+        array = one.orientation * array if signed else array
+        found[one.name] = found[one.name] + array if one.name in found else array + 0.0
+    return found
+
+
+def _message(outcome: Outcome, steps: AugmentedLagrangian) -> str:
+    """The sentence of the status, the residuals, the counts, and the remedy."""
+    at, status, counts = outcome.at, outcome.status, steps.record.counts
+    sense = steps.run.sense
+    measure = "gradient of the Lagrangian"
+    if steps.within is not None:
+        measure = "projected gradient of the Lagrangian"
+    sentence = status.sentence_of(sense)
+    if status is Status.converged:
+        sentence = "The constraints hold, and the Lagrangian is stationary."
+    residuals = (
+        f"Norm of the {measure} {at.stationarity:.3g}, tolerance {steps.tolerance:.3g}; "
+        f"largest violation of a constraint {at.violation:.3g}."
+    )
+    if status is Status.nonfinite_start:
+        sentence, residuals = outcome.detail, _not_finite(steps)
+    spent = (
+        f"{counted(counts['nit'], 'iteration')}, {counted(counts['nfev'], 'value')}, "
+        f"{counted(counts['njev'], 'gradient')}."
+    )
+    detail = "" if status is Status.nonfinite_start else outcome.detail
+    remedy = "" if status is Status.nonfinite_start else status.remedy_of(sense)
+    return " ".join(filter(None, (sentence, detail, residuals, spent, remedy)))
+
+
+def _not_finite(steps: AugmentedLagrangian) -> str:
+    """The constraints that are not finite at the start, by name."""
+    finite = np.isfinite(steps.at.c)
+    names = [one.name for one in steps.objective.rows if not finite[one.start : one.stop].all()]
+    listed = ", ".join(f"`{name}`" for name in dict.fromkeys(names))
+    return f"Not finite there: {listed}." if names else ""
