@@ -104,6 +104,23 @@ class Result:
         return self.exit_code
 
     @property
+    def measure(self) -> str:
+        """What the tolerance of the run applied to."""
+        if self.constrained:
+            return "gradient of the Lagrangian"
+        return "projected gradient" if self.solution.active else "gradient norm"
+
+    @property
+    def held(self) -> str:
+        """The label of the counts of active elements."""
+        return "active" if self.constrained else "at bounds"
+
+    @property
+    def constrained(self) -> bool:
+        """Whether the model has constraints besides the sets of its variables."""
+        return bool(self.solution.active.keys() - self.solution.variables.keys())
+
+    @property
     def exit_code(self) -> int:
         """The exit code."""
         return exit_code(Status.interrupted if self._stopped else self.solution.status, self.asked)
@@ -134,6 +151,7 @@ class Result:
             "success": solution.success,
             "message": solution.message,
             **{key: value if math.isfinite(value) else None for key, value in numbers.items()},
+            **({"violation": solution.violation} if self.constrained else {}),
             "nonfinite": nonfinite_of(solution),
             "nit": solution.nit,
             "nfev": solution.nfev,
@@ -195,9 +213,8 @@ class Result:
             "status": f"{solution.status} ({_verdict(solution)})",
             "": solution.message,
             "objective": f"{solution.fun:.12g}",
-            ("projected gradient" if solution.active else "gradient norm"): (
-                f"{solution.gradient_norm:.4g}"
-            ),
+            self.measure: f"{solution.gradient_norm:.4g}",
+            **({"violation": f"{solution.violation:.4g}"} if self.constrained else {}),
             "iterations": f"{solution.nit:,}",
             "evaluations": f"{counted(solution.nfev, 'value')}, "
             f"{counted(solution.njev, 'gradient')}",
@@ -206,7 +223,7 @@ class Result:
             "seed": str(solution.seed),
             **({"runs": solution.summary} if solution.runs else {}),
             "unknowns": f"{len(solution.x):,}",
-            **({"at bounds": at_bounds(solution)} if solution.active else {}),
+            **({self.held: at_bounds(solution)} if solution.active else {}),
         }
         shown = {
             f"  {key}": _shown(array, self.labels.get(key, ()))
@@ -217,7 +234,7 @@ class Result:
 
 
 def at_bounds(solution: Solution) -> str:
-    """How many elements of each variable in a closed set are at bounds."""
+    """How many elements of each variable in a set are at bounds, and of constraints active."""
     return ", ".join(
         f"{name} {counted(int(active.sum()), 'element')} of {active.size:,}"
         for name, active in solution.active.items()

@@ -38,6 +38,7 @@ def explanation(problem: Problem, binding: Binding, changes: Sequence[Change] = 
             state = f"{binding.arrays[declaration.name].size} entries stored"
         shape = show_shape(declaration.declared_shape)
         lines.append(f"data       {declaration.name} {shape}, {state}")
+    lines += [f"constraint {one}" for one in dict.fromkeys(c.text for c in problem.constraints)]
     lines.append(f"unknowns   {_unknowns(problem, binding.sizes)}")
     lines.append(f"smoothness {smoothness_class(problem, binding.arrays)}")
     lines += [f"rewritten  sums: {remark}" for remark in problem.remarks]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -192,47 +192,3 @@ def _in_simplex(where: Simplex, z: Vector) -> Vector:
     weights: Vector = np.exp(z.reshape(where.shape))
     weights /= weights.sum(axis=where.axis, keepdims=True)
     return weights.ravel()
-
-
-@dataclass(frozen=True, slots=True)
-class SquaredDistance:
-    """‖y − centre‖² for the elements y of x (n,) from `start` on, as many as `centre` has."""
-
-    centre: Vector
-    start: int
-    n: int
-
-    def __call__(self, x: Vector) -> float:
-        from_centre = x[self.start : self.start + len(self.centre)] - self.centre
-        return float(from_centre.dot(from_centre))
-
-    def gradient(self, x: Vector) -> Vector:
-        g, of = np.zeros(self.n), slice(self.start, self.start + len(self.centre))
-        g[of] = 2.0 * (x[of] - self.centre)
-        return g
-
-
-def for_scipy(where: Set) -> dict[str, object]:
-    """`bounds`, and `constraints` where bounds do not suffice, for `scipy.optimize.minimize`."""
-    from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
-
-    parts = where.parts if isinstance(where, ProductSet) else ()
-    n = parts[-1].stop if parts else len(where.interior_point())
-    low, high, constraints = np.full(n, -np.inf), np.full(n, np.inf), []
-    for part in parts or (SetPart(0, n, where),):
-        one, of = part.set, part.of
-        if isinstance(one, Box):
-            low[of], high[of] = one.low, one.high
-        elif isinstance(one, Simplex):
-            low[of] = 0.0
-            sums = np.eye(n)[of].reshape(*one.shape, n).sum(axis=one.axis).reshape(-1, n)
-            constraints.append(LinearConstraint(sums, 1.0, 1.0))
-        elif isinstance(one, EuclideanBall):
-            square = SquaredDistance(one.centre, part.start, n)
-            limit = one.radius**2
-            constraints.append(NonlinearConstraint(square, -np.inf, limit, jac=square.gradient))
-        else:
-            message = "SciPy has no bounds or constraints for spheres and semidefinite matrices"
-            raise DomainError(Diagnostic("E604", message, help="use Model.solve"))
-    found: dict[str, object] = {"bounds": Bounds(low, high)}
-    return found | ({"constraints": constraints} if constraints else {})

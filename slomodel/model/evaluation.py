@@ -22,6 +22,7 @@ from slomodel.model.quantities import Quantities
 from slomodel.model.unconstrained import ChangeOfVariables, UserCoordinates
 from slomodel.model.waiting import waiting
 from slomodel.problem import Problem
+from slomodel.reference import evaluate
 from slomodel.solve import Solution
 from slomodel.solve.options import whole
 from slomodel.solve.sets.convex_set import Set
@@ -167,6 +168,21 @@ class Evaluating:
         product = self._empty(point)
         self._function("hvp")(point, self._given(v, "v"), product)
         return product
+
+    def constraints(self, x: Point | Solution) -> dict[str, Vector]:
+        """How far each constraint is violated at x (n,), by name: not at all where it is <= 0.
+
+        For an equation it is the difference of its sides, which must be 0.
+        """
+        self._binding.require_data()
+        limits = self._problem.constraints
+        values = self._values(self._point(x))
+        found: dict[str, Vector] = {}
+        arrays = evaluate([one.value for one in limits], values, self._binding.sizes)
+        for one, array in zip(limits, arrays, strict=True):
+            excess = np.asarray(array, dtype=np.float64)
+            found[one.name] = np.asarray(np.maximum(found.get(one.name, excess), excess))
+        return found
 
     def hessian(self, x: Point | Solution) -> Vector:
         """The Hessian (n, n) at x (n,), from n products with unit vectors; for n up to 5,000."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from slomodel.errors import Diagnostic, DomainError
 from slomodel.front.data.bind import Binding, bind
 from slomodel.front.data.points import Vector
 from slomodel.front.data.user_arrays import columns_of
@@ -52,6 +53,10 @@ class Fitting(Evaluating, ABC):
         residuals: int | None = None,
     ) -> Uncertainty:
         """The uncertainty of this model's quantities at a solution: `Solution.uncertainty`."""
+        if self._problem.constraints:
+            message = "standard errors are those of a minimum without constraints"
+            remedy = "leave out `subject to`, or declare the sets of variables"
+            raise DomainError(Diagnostic("E604", message, help=remedy))
         options = UncertaintyOptions(scale, curvature, factor, residuals)
         self._binding.require_data()
         inner, coordinates = self.unconstrained, self._coordinates

@@ -27,7 +27,7 @@ from slomodel.front.nonfinite import nonfinite_origin
 from slomodel.front.source import Recipe, recipe_of
 from slomodel.ir.dims import show_shape
 from slomodel.ir.show import show
-from slomodel.model.closed_sets import check_value, for_scipy
+from slomodel.model.closed_sets import check_value
 from slomodel.model.compiled_constraints import CompiledConstraints
 from slomodel.model.fitting import Fitting
 from slomodel.model.multistart import Starts, from_starts
@@ -35,6 +35,7 @@ from slomodel.model.objective import CompiledObjective, start_point
 from slomodel.model.plans import Plans, backend_of, precision_of, target_of
 from slomodel.model.rays import Rays, without_proof
 from slomodel.model.replaced_variables import held
+from slomodel.model.scipy_arguments import scipy_arguments
 from slomodel.model.unconstrained import UserCoordinates
 from slomodel.model.waiting import waiting
 from slomodel.problem import Problem
@@ -263,14 +264,8 @@ class Model(Fitting):
             else:
                 objective, prove = inner._objective(self._coordinates), Prover(inner._setting)
                 solution = solve(objective, first, prove=prove, **run_options)
-        return self._remarked(solution)
-
-    def _remarked(self, solution: Solution) -> Solution:
-        """The solution with a remark about variables at the edge of their sets."""
-        if self._coordinates is None or solution.unconstrained is None:
-            return solution
-        remark = self._coordinates.remark(solution.unconstrained)
-        return replace(solution, message=f"{solution.message} {remark}") if remark else solution
+        coordinates = self._coordinates
+        return solution if coordinates is None else coordinates.remarked(solution)
 
     def _objective(self, users: UserCoordinates | None = None) -> CompiledObjective:
         """The objective of the solvers, of variables u if there are coordinates of the user."""
@@ -417,19 +412,16 @@ class Model(Fitting):
     def scipy(self) -> dict[str, object]:
         """`fun`, `jac` and `hessp` for `scipy.optimize.minimize(**model.scipy(), x0=…)`.
 
-        For a model with closed sets there are `bounds`, and `constraints` if bounds do not suffice;
-        of the methods that take them trust-constr alone uses `hessp`. For a model to be maximised
-        they are negated. SciPy warns that L-BFGS-B, BFGS and CG do not use `hessp`: pass `fun`,
-        `jac` and `bounds` alone to those. SciPy does not keep x in open sets: use
+        For a model with sets or constraints there are `bounds` and `constraints` where needed; of
+        the methods that take them trust-constr alone uses `hessp`. For a model to be maximised they
+        are negated. SciPy warns that L-BFGS-B, BFGS and CG do not use `hessp`: give `fun`, `jac`,
+        `bounds` alone to those. SciPy does not keep x in open sets: use
         `model.unconstrained.scipy()`.
         """
         sign = -1.0 if self._problem.sense == "maximize" else 1.0
-        return {
-            "fun": lambda x: sign * self.value(x),
-            "jac": lambda x: sign * self.gradient(x),
-            "hessp": lambda x, v: sign * self.hvp(x, v),
-            **({} if self._within is None else for_scipy(self._within)),
-        }
+        constraints = self._constraints() if self._problem.constraints else None
+        own = (self.value, self.gradient, self.hvp, self._within, constraints)
+        return scipy_arguments(*own, sign)
 
     def latex(self) -> str:
         """Objective, definitions and functions as LaTeX, in index notation."""

@@ -27,6 +27,7 @@ from slomodel.model.open_sets.vectors import OpenSimplex, Ordered
 from slomodel.model.replaced_variables import joined, over, part_of, replaced
 from slomodel.problem import Problem, SetKind, TupleCount, Variable
 from slomodel.reference import evaluate
+from slomodel.solve import Solution
 
 Vector = NDArray[np.float64]
 
@@ -276,6 +277,12 @@ class UserCoordinates:
         """1 for the elements of u (m,) on a logarithmic scale, 0 for others."""
         nowhere = self._free.unpack(np.zeros(self._free.n))
         return self._free.pack(self._change.logarithmic(nowhere))
+
+    def remarked(self, solution: Solution) -> Solution:
+        """The solution with a remark about the variables at the edge of their sets."""
+        u = solution.unconstrained
+        remark = "" if u is None else self.remark(u)
+        return replace(solution, message=f"{solution.message} {remark}") if remark else solution
 
     def remark(self, u: Vector) -> str:
         """A sentence about the variables at the edge of their sets; empty if there are none."""

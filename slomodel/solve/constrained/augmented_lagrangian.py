@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from slomodel.solve.constrained.checkpoint import STATE, SavedRun, saved_state
-from slomodel.solve.constrained.newton_steps import LARGEST, newton_steps
+from slomodel.solve.constrained.newton_steps import LARGEST, NewtonSteps
 from slomodel.solve.constrained.objective import ConstrainedObjective, PrimalDual
 from slomodel.solve.constrained.record import RunRecord, SharedDisplay
 from slomodel.solve.entry import Diagnose, solve
@@ -32,8 +33,8 @@ LARGEST_PENALTY = 1e14
 PENALTY_FACTOR = 10.0
 # The penalty grows unless the constraints come closer to holding by this factor.
 ENOUGH = 0.25
-# Tolerances of the subproblems fall by this factor, from FIRST times the first residual.
-TIGHTER, FIRST = 0.1, 0.1
+# Tolerances of the subproblems fall by this factor, from FIRST times the first residual or 1.
+TIGHTER, FIRST = 0.1, 1.0
 LARGEST_MULTIPLIER = 1e20
 # So many penalties in a row without progress, and the violation itself is minimised.
 HOPELESS = 4
@@ -148,21 +149,22 @@ class AugmentedLagrangian:
         """Newton steps for the KKT conditions; the outcome if they hold."""
         if self._is_solved():
             return self._end(Status.converged)
-        if self.objective.n > LARGEST:
+        if self.method != "auto" or self.options or self.objective.n > LARGEST:
             return None
+        counts = self.record.counts
 
-        def found(new: PrimalDual, length: float) -> bool:
-            counts = self.record.counts
-            counts["nfev"] += 1
-            counts["njev"] += 1
-            counts["nhev"] += self.objective.n
-            if length:
-                counts["nit"] += 1
-                self.record.took(new.x, new.f, new.stationarity, length)
+        def evaluated(points: int, products: int) -> None:
+            counts["nfev"] += points
+            counts["njev"] += points
+            counts["nhev"] += products
+
+        def took(new: PrimalDual, length: float) -> bool:
+            counts["nit"] += 1
+            self.record.took(new.x, new.f, new.stationarity, length)
             return self.record.spent is None and not new.is_solution(self.tolerance, self.run.ctol)
 
-        own = (self.objective, self.at, self.penalty, self.within, found)
-        self.at = newton_steps(*own)
+        steps = NewtonSteps(self.objective, self.within, evaluated)
+        self.at = steps.run(self.at, self.penalty, took)
         return self._end(Status.converged) if self._is_solved() else None
 
     def _subproblem(self) -> Outcome | None:
@@ -171,7 +173,7 @@ class AugmentedLagrangian:
         run = self._minimised(at.x, at.y, self.penalty, self.wanted)
         self.last = run
         if run.status is Status.nonfinite_start:
-            return self._end(run.status, run.message)
+            return self._end(run.status, run.status.sentence)
         _, _, c = self.objective.evaluate(run.x, at.y)
         if run.status is Status.unbounded:
             return self._unbounded(run, c)
@@ -199,6 +201,7 @@ class AugmentedLagrangian:
         record, began = self.record, self.record.seconds
         part = self.objective.augmented(y, penalty, weight)
         display = None if record.display is None else SharedDisplay(record, record.display)
+        options: dict[str, Any] = {**record.remaining(), **self.options}
         found = solve(
             part.objective,
             x,
@@ -213,8 +216,7 @@ class AugmentedLagrangian:
             seed=self.run.seed,
             verify=self.run.verify,
             second_order=self.run.second_order,
-            **record.remaining(),
-            **self.options,
+            **options,
         )
         record.add(found, began)
         return found

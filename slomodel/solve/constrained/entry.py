@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -70,6 +71,7 @@ def solve_constrained(
         first = PrimalDual.of(
             start, nothing, objective.evaluate(start, nothing), objective.equations, within
         )
+        record.counts.update(nfev=1, njev=1)
         record.took(start, first.f, first.stationarity, 0.0)
         steps = AugmentedLagrangian.begin(first, objective, within, trajectory, record, diagnose)
         if saved is not None:
@@ -98,6 +100,7 @@ def _solution(outcome: Outcome, steps: AugmentedLagrangian, in_sets: Unpack | No
     at, record, last = outcome.at, steps.record, outcome.last
     sign, run = record.sign, steps.run
     _, g, _ = steps.objective.evaluate(at.x, np.zeros_like(at.y))
+    counts: dict[str, Any] = dict(record.counts)
     solution = Solution(
         x=at.x.copy(),
         fun=sign * at.f + 0.0,
@@ -114,7 +117,7 @@ def _solution(outcome: Outcome, steps: AugmentedLagrangian, in_sets: Unpack | No
         seed=run.seed,
         certificate=last.certificate if last else None,
         calls=tuple(record.calls),
-        **record.counts,
+        **counts,
     )
     if steps.within is not None and in_sets is not None:
         solution = with_multipliers(solution, steps.within, in_sets, sign)
@@ -141,9 +144,9 @@ def by_name(
     """
     found: dict[str, Vector] = {}
     for one in rows:
-        array = values[one.start : one.stop].reshape(one.shape)
-        array = one.orientation * array if signed else array
-        found[one.name] = found[one.name] + array if one.name in found else array + 0.0
+        array = np.array(values[one.start : one.stop].reshape(one.shape))
+        array *= one.orientation if signed else 1
+        found[one.name] = np.asarray(found.get(one.name, 0.0) + array)
     return found
 
 
@@ -161,20 +164,23 @@ def _message(outcome: Outcome, steps: AugmentedLagrangian) -> str:
         f"Norm of the {measure} {at.stationarity:.3g}, tolerance {steps.tolerance:.3g}; "
         f"largest violation of a constraint {at.violation:.3g}."
     )
-    if status is Status.nonfinite_start:
-        sentence, residuals = outcome.detail, _not_finite(steps)
+    if status is Status.infeasible:
+        residuals = f"The largest violation is {at.violation:.3g}."
     spent = (
         f"{counted(counts['nit'], 'iteration')}, {counted(counts['nfev'], 'value')}, "
         f"{counted(counts['njev'], 'gradient')}."
     )
+    if status is Status.nonfinite_start:
+        residuals = ""
+        sentence = _not_finite(steps) or outcome.detail
     detail = "" if status is Status.nonfinite_start else outcome.detail
-    remedy = "" if status is Status.nonfinite_start else status.remedy_of(sense)
-    return " ".join(filter(None, (sentence, detail, residuals, spent, remedy)))
+    return " ".join(filter(None, (sentence, detail, residuals, spent, status.remedy_of(sense))))
 
 
 def _not_finite(steps: AugmentedLagrangian) -> str:
-    """The constraints that are not finite at the start, by name."""
+    """The constraints that are not finite at the start, where the objective is."""
     finite = np.isfinite(steps.at.c)
     names = [one.name for one in steps.objective.rows if not finite[one.start : one.stop].all()]
     listed = ", ".join(f"`{name}`" for name in dict.fromkeys(names))
-    return f"Not finite there: {listed}." if names else ""
+    found = f"At the start there are constraints that are not finite: {listed}."
+    return found if names and np.isfinite(steps.at.f) else ""

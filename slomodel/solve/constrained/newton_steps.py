@@ -1,105 +1,150 @@
-"""Newton's method for the KKT conditions, from points where it converges at once.
+"""Newton's method for the KKT conditions, with the augmented Lagrangian as its merit function.
 
-The constraints that the multiplier estimate y + ρc predicts to be active are treated as equations,
-and the variables move in the face of their set. A step solves the quadratic program
-
-    minimise ⟨∇L, d⟩ + ½⟨d, H d⟩  subject to  J d = −c on the active constraints
-
-by a basis of the null space of J, which stands dependent constraints. It is taken if the reduced
-Hessian is positive semidefinite, so that the steps lead to minima, and if the residual of the KKT
-conditions falls by a constant factor. Birgin & Martínez, *Improving ultimate convergence of an
-augmented Lagrangian method*, Optim. Methods Softw. 23 (2008).
+A step solves a quadratic program with the Hessian of the Lagrangian and the linearised constraints.
+It is taken if it halves the residual of the KKT conditions and the Hessian is positive semidefinite
+on the active constraints, so that full steps lead to minima; or else if it lowers the augmented
+Lagrangian with the new multipliers, after shortening it if necessary: Birgin & Martínez, *Improving
+ultimate convergence of an augmented Lagrangian method*, Optim. Methods Softw. 23 (2008); Gill,
+Murray, Saunders & Wright, *Some theoretical properties of an augmented Lagrangian merit function*
+(1986). Where no step is taken, the augmented Lagrangian is minimised instead.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from slomodel.solve.constrained.objective import ConstrainedObjective, PrimalDual
-from slomodel.solve.norms import EPS, Vector
-from slomodel.solve.sets.convex_set import Mask, Set
+from slomodel.solve.constrained.quadratic_program import (
+    QuadraticProgram,
+    QuadraticStep,
+    minimiser,
+)
+from slomodel.solve.norms import Vector
+from slomodel.solve.sets.box import Box
+from slomodel.solve.sets.convex_set import Set
 
 LARGEST = 300
 """Most unknowns for which the matrices of a step are formed."""
 FACTOR = 0.5
-"""A step is taken if it multiplies the residual by at most this."""
-# Singular values and eigenvalues below this fraction of the largest count as 0.
-DEPENDENT = 1e-10
-Found = Callable[[PrimalDual, float], bool]
+"""A full step is taken if it multiplies the residual by at most this."""
+SIGMA = 1e-4
+"""The fraction of the linear decrease of the augmented Lagrangian that a step has to reach."""
+SHORTER = 4
+"""Most trials of shorter steps."""
+PATIENCE = 12
+"""Most steps in a row that do not halve the residual."""
+Evaluated = Callable[[int, int], None]
+"""Called with the number of points and of Hessian products that were evaluated."""
+Took = Callable[[PrimalDual, float], bool]
 """(point, length of its step) -> whether to go on."""
 
 
-def newton_steps(
-    objective: ConstrainedObjective,
-    at: PrimalDual,
-    penalty: float,
-    within: Set | None,
-    found: Found,
-) -> PrimalDual:
-    """The last of a sequence of Newton steps, each of which was reported to `found`.
+@dataclass(frozen=True, slots=True)
+class NewtonSteps:
+    """Steps for one objective over a set; `evaluated` counts the evaluations."""
 
-    It is `at` if already the first one does not reduce the residual.
-    """
-    equations = objective.equations
-    while at.error > 0.0:
-        active = equations | (at.y + penalty * at.c > 0.0)
-        step = _step(objective, at, active, within)
-        if step is None:
-            return at
-        d, y = step
-        x = at.x + d
-        if within is not None:
-            within.project(x, x)
-        new = PrimalDual.of(x, y, objective.evaluate(x, y), equations, within)
-        descends = new.is_finite and new.error <= FACTOR * at.error
-        length = float(np.linalg.norm(x - at.x))
-        if not found(new if descends else at, length if descends else 0.0) or not descends:
-            return new if descends else at
-        at = new
-    return at
+    objective: ConstrainedObjective
+    within: Set | None
+    evaluated: Evaluated
 
+    def run(self, at: PrimalDual, penalty: float, took: Took) -> PrimalDual:
+        """The last of a sequence of steps, each of which was reported to `took`."""
+        reached, patience = at.error, PATIENCE
+        while at.error > 0.0 and patience:
+            new = self._next(at, penalty)
+            if new is None:
+                return at
+            length = float(np.linalg.norm(new.x - at.x))
+            at = new
+            patience = PATIENCE if at.error <= FACTOR * reached else patience - 1
+            reached = min(reached, at.error)
+            if not took(at, length):
+                break
+        return at
 
-def _step(
-    objective: ConstrainedObjective, at: PrimalDual, active: Mask, within: Set | None
-) -> tuple[Vector, Vector] | None:
-    """The step d (n,) and the new multipliers (m,); None where there is no minimum."""
-    n = objective.n
-    y = np.where(active, at.y, 0.0)
-    columns = [objective.product(at.x, y, unit) for unit in np.eye(n)]
-    H = np.array([one[0] for one in columns])
-    rows = np.array([one[1] for one in columns]).T
-    if not (np.isfinite(H).all() and np.isfinite(rows).all()):
+    def _next(self, at: PrimalDual, penalty: float) -> PrimalDual | None:
+        """The point of an acceptable step; None if there is none."""
+        found = self._step(at, penalty)
+        if found is None:
+            return None
+        step, basis, rows = found
+        d = basis @ step.d
+        penalty = self._merit_penalty(at, step, penalty)
+        gradient = at.g + rows.T @ (self._estimate(step.y, at.c, penalty) - at.y)
+        slope, before = float(gradient @ d), self._merit(at, step.y, penalty)
+        t = 1.0
+        for trial in range(SHORTER):
+            x = at.x + t * d
+            if self.within is not None:
+                self.within.project(x, x)
+            self.evaluated(1, 0)
+            values = self.objective.evaluate(x, step.y)
+            new = PrimalDual.of(x, step.y, values, self.objective.equations, self.within)
+            if new.is_finite:
+                if trial == 0 and step.convex and new.error <= FACTOR * at.error:
+                    return new
+                after = self._merit(new, step.y, penalty)
+                if step.solves and slope < 0.0 and after <= before + SIGMA * t * slope:
+                    return new
+                if slope >= 0.0 or not step.solves:
+                    return None
+                curved = 2.0 * (after - before - t * slope)
+                t = float(np.clip(-slope * t * t / curved, 0.1 * t, 0.5 * t))
+            else:
+                t *= 0.1
         return None
-    H = 0.5 * (H + H.T)
-    gradient = at.g - rows[~active].T @ at.y[~active]
-    J = rows[active]
-    basis = np.eye(n)
-    if within is not None:
-        face = within.face(at.x, gradient)
-        if not face.whole:
-            basis = _range(face.project(np.eye(n)))
-        if face.shift is not None:
-            H = H + np.diag(face.shift)
-    B, A, g = basis.T @ H @ basis, J @ basis, basis.T @ gradient
-    # The singular values of A show which constraints depend on others.
-    U, s, Vt = np.linalg.svd(A, full_matrices=True)
-    rank = int((s > DEPENDENT * max(1.0, s[0])).sum()) if s.size else 0
-    U, s, V, Z = U[:, :rank], s[:rank], Vt[:rank].T, Vt[rank:].T
-    normal = -V @ ((U.T @ at.c[active]) / s)
-    along = Z.T @ (g + B @ normal)
-    values, vectors = np.linalg.eigh(Z.T @ B @ Z)
-    size = float(np.abs(B).max(initial=0.0))
-    if values.size and values[0] < -DEPENDENT * size:
-        return None
-    curved = values > EPS * size
-    tangential = -vectors[:, curved] @ ((vectors[:, curved].T @ along) / values[curved])
-    d = normal + Z @ tangential
-    # The change of the multipliers balances the gradient of the model: g + B d + Aᵀ δ = 0.
-    change = -U @ ((V.T @ (g + B @ d)) / s)
-    y[active] += change
-    return basis @ d, y
+
+    def _merit_penalty(self, at: PrimalDual, step: QuadraticStep, penalty: float) -> float:
+        """A penalty for which the merit function falls along the step.
+
+        By Gill, Murray, Saunders & Wright: in proportion to the change of the multipliers over the
+        violation, and large enough to outweigh negative curvature across the constraints.
+        """
+        held = self.objective.equations | (step.y != 0.0) | (at.c > 0.0)
+        violation = float(np.linalg.norm(at.c[held]))
+        if violation == 0.0:
+            return penalty
+        change = 2.0 * float(np.linalg.norm(step.y - at.y)) / violation
+        return max(penalty, change, -2.0 * step.curvature / violation**2)
+
+    def _estimate(self, y: Vector, c: Vector, penalty: float) -> Vector:
+        """The multipliers of the gradient of the augmented Lagrangian."""
+        estimate = y + penalty * c
+        return np.where(self.objective.equations, estimate, np.maximum(estimate, 0.0))
+
+    def _merit(self, at: PrimalDual, y: Vector, penalty: float) -> float:
+        """The augmented Lagrangian at a point, with other multipliers than its own."""
+        estimate = self._estimate(y, at.c, penalty)
+        return at.f + float((estimate - y) @ (estimate + y)) / (2.0 * penalty)
+
+    def _step(self, at: PrimalDual, penalty: float) -> tuple[QuadraticStep, Vector, Vector] | None:
+        """A step in the coordinates of a basis (n, k), that basis, and the Jacobian (m, n)."""
+        objective, n = self.objective, self.objective.n
+        self.evaluated(0, n)
+        columns = [objective.product(at.x, at.y, unit) for unit in np.eye(n)]
+        H = np.array([one[0] for one in columns])
+        rows = np.array([one[1] for one in columns]).T
+        if not (np.isfinite(H).all() and np.isfinite(rows).all()):
+            return None
+        H = 0.5 * (H + H.T)
+        low, high, basis = np.full(n, -np.inf), np.full(n, np.inf), np.eye(n)
+        gradient = at.g - rows.T @ at.y
+        if isinstance(self.within, Box):
+            low, high = self.within.low - at.x, self.within.high - at.x
+        elif self.within is not None:
+            face = self.within.face(at.x, at.g)
+            if not face.whole:
+                basis = _range(face.project(np.eye(n)))
+            if face.shift is not None:
+                H = H + np.diag(face.shift)
+            low, high = np.full(basis.shape[1], -np.inf), np.full(basis.shape[1], np.inf)
+        own = (basis.T @ H @ basis, basis.T @ gradient, rows @ basis, at.c)
+        program = QuadraticProgram(*own, objective.equations, low, high)
+        active = objective.equations | (at.y + penalty * at.c > 0.0)
+        return minimiser(program, active, penalty), basis, rows
 
 
 def _range(projector: Vector) -> Vector:

@@ -120,7 +120,7 @@ def write_checkpoint(
     seconds: float,
     counts: Mapping[str, int],
     code: Code,
-    arrays: Sequence[NDArray[np.float64]],
+    arrays: Sequence[NDArray[np.generic]],
 ) -> None:
     """Write the state of a run from x0 (n,) at a point, with its history `rows` (k, 5)."""
     text = {

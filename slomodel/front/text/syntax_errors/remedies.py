@@ -63,6 +63,8 @@ def hint(f: Failure) -> str:
         return f"attributes stand before the default: `{f.text} = …`"
     if f.found == "_IN":
         return "an index is bound after the term: `sum(x[i] for i in n)`"
+    if f.found == "_FOR" and f.statement == "SUBJECT" and not f.open_brackets:
+        return "`for` belongs to one constraint: begin another statement with `subject to`"
     if f.found == "_FOR":
         return "a sum is `sum(x[i] for i in n)`, a definition by index `let y[i in n] = x[i]^2`"
     if f.found == "COLON":

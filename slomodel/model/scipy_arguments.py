@@ -1,0 +1,133 @@
+"""A model as the arguments of `scipy.optimize.minimize`: functions, bounds, constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slomodel.errors import Diagnostic, DomainError
+from slomodel.front.data.points import Vector
+from slomodel.model.compiled_constraints import CompiledConstraints
+from slomodel.solve.sets.ball import EuclideanBall
+from slomodel.solve.sets.box import Box
+from slomodel.solve.sets.convex_set import Set
+from slomodel.solve.sets.product import ProductSet, SetPart
+from slomodel.solve.sets.simplex import Simplex
+
+if TYPE_CHECKING:
+    from scipy.optimize import NonlinearConstraint
+    from scipy.sparse.linalg import LinearOperator
+
+
+def scipy_arguments(
+    value: Callable[[Vector], float],
+    gradient: Callable[[Vector], Vector],
+    hvp: Callable[[Vector, Vector], Vector],
+    within: Set | None,
+    constraints: CompiledConstraints | None,
+    sign: float,
+) -> dict[str, object]:
+    """`fun`, `jac` and `hessp`, times a sign, with `bounds` and `constraints` where needed."""
+    found: dict[str, object] = {
+        "fun": lambda x: sign * value(x),
+        "jac": lambda x: sign * gradient(x),
+        "hessp": lambda x, v: sign * hvp(x, v),
+    }
+    found |= {} if within is None else for_scipy(within)
+    if constraints is not None:
+        before = found.get("constraints", [])
+        assert isinstance(before, list)
+        found["constraints"] = [*before, *nonlinear(constraints)]
+    return found
+
+
+def nonlinear(constraints: CompiledConstraints) -> list[NonlinearConstraint]:
+    """The equations and the inequalities c(x) <= 0, with Jacobians and Hessians."""
+    from scipy.optimize import NonlinearConstraint
+
+    equations, found = constraints.equations, []
+    for of, low in ((equations, 0.0), (~equations, -np.inf)):
+        if of.any():
+            rows = _Rows(constraints, np.flatnonzero(of))
+            own = (rows.values, low, 0.0, rows.jacobian, rows.hessian)
+            found.append(NonlinearConstraint(*own))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Some rows (k,) of the constraints as functions of x (n,)."""
+
+    constraints: CompiledConstraints
+    places: NDArray[np.intp]
+
+    def values(self, x: Vector) -> Vector:
+        nothing = np.zeros(self.constraints.m)
+        _, _, c = self.constraints.evaluate(np.asarray(x, dtype=np.float64), nothing)
+        rows: Vector = c[self.places]
+        return rows
+
+    def jacobian(self, x: Vector) -> Vector:
+        rows: Vector = self.constraints.jacobian(np.asarray(x, dtype=np.float64))[self.places]
+        return rows
+
+    def hessian(self, x: Vector, y: Vector) -> LinearOperator:
+        """The Hessian of ⟨y, c⟩ (n, n) by its products."""
+        from scipy.sparse.linalg import LinearOperator
+
+        constraints = self.constraints
+        weights = np.zeros(constraints.m)
+        weights[self.places] = y
+
+        def product(v: Vector) -> Vector:
+            return constraints.product(x, weights, np.ravel(v), 0.0)[0]
+
+        return LinearOperator((constraints.n, constraints.n), matvec=product, dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class SquaredDistance:
+    """‖y − centre‖² for the elements y of x (n,) from `start` on, as many as `centre` has."""
+
+    centre: Vector
+    start: int
+    n: int
+
+    def __call__(self, x: Vector) -> float:
+        from_centre = x[self.start : self.start + len(self.centre)] - self.centre
+        return float(from_centre.dot(from_centre))
+
+    def gradient(self, x: Vector) -> Vector:
+        g, of = np.zeros(self.n), slice(self.start, self.start + len(self.centre))
+        g[of] = 2.0 * (x[of] - self.centre)
+        return g
+
+
+def for_scipy(where: Set) -> dict[str, object]:
+    """`bounds`, and `constraints` where bounds do not suffice, for `scipy.optimize.minimize`."""
+    from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
+
+    parts = where.parts if isinstance(where, ProductSet) else ()
+    n = parts[-1].stop if parts else len(where.interior_point())
+    low, high, constraints = np.full(n, -np.inf), np.full(n, np.inf), []
+    for part in parts or (SetPart(0, n, where),):
+        one, of = part.set, part.of
+        if isinstance(one, Box):
+            low[of], high[of] = one.low, one.high
+        elif isinstance(one, Simplex):
+            low[of] = 0.0
+            sums = np.eye(n)[of].reshape(*one.shape, n).sum(axis=one.axis).reshape(-1, n)
+            constraints.append(LinearConstraint(sums, 1.0, 1.0))
+        elif isinstance(one, EuclideanBall):
+            square = SquaredDistance(one.centre, part.start, n)
+            limit = one.radius**2
+            constraints.append(NonlinearConstraint(square, -np.inf, limit, jac=square.gradient))
+        else:
+            message = "SciPy has no bounds or constraints for spheres and semidefinite matrices"
+            raise DomainError(Diagnostic("E604", message, help="use Model.solve"))
+    found: dict[str, object] = {"bounds": Bounds(low, high)}
+    return found | ({"constraints": constraints} if constraints else {})

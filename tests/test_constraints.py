@@ -1,0 +1,267 @@
+"""Models with constraints: minima of known problems, multipliers, statuses, results, files."""
+
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from numpy.testing import assert_allclose
+from scipy.optimize import linprog, minimize
+
+import slomodel
+from slomodel.cli import main
+from slomodel.errors import DomainError
+from slomodel.solve import State, Status
+
+HS71 = """var x[4] in [1, 5]
+minimize x[0] * x[3] * (x[0] + x[1] + x[2]) + x[2]
+subject to product: x[0] * x[1] * x[2] * x[3] >= 25, square: sumsq(x) == 40"""
+CHAIN = """dim n = 20
+var u[n - 1], v[n - 1]
+let U[i in range(n + 1)] = where(i == 0, 0, where(i == n, 2, u[i-1]))
+let V[i in range(n + 1)] = where(i == 0, 0, where(i == n, 0.5, v[i-1]))
+minimize sum(V[i] + V[i+1] for i in n) / 2
+subject to links: (U[i+1] - U[i])^2 + (V[i+1] - V[i])^2 == 0.0225 for i in n"""
+POLYGON = """dim n = 6
+var r[n - 1] in [0, 1], th[n - 1] in [0, pi]
+maximize sum(r[i+1] * r[i] * sin(th[i+1] - th[i]) for i in range(n - 2)) / 2
+subject to diameter: r[i]^2 + r[j]^2 - 2 * r[i] * r[j] * cos(th[i] - th[j]) <= 1
+     for i in range(n - 1), j in range(i + 1, n - 1)
+subject to order: th[i] <= th[i+1] for i in range(n - 2)"""
+# Hock & Schittkowski 26, 46, 48 and 6: text, start, f*, most evaluations.
+KNOWN = {
+    "hs6": ("var x[2] minimize (1 - x[0])^2 subject to 10 * (x[1] - x[0]^2) == 0",
+            [-1.2, 1.0], 0.0, 44),
+    "hs26": ("var x[3] minimize (x[0] - x[1])^2 + (x[1] - x[2])^4 "
+             "subject to (1 + x[1]^2) * x[0] + x[2]^4 == 3", [-2.6, 2.0, 2.0], 0.0, 104),
+    "hs46": ("var x[5] minimize (x[0] - x[1])^2 + (x[2] - 1)^2 + (x[3] - 1)^4 + (x[4] - 1)^6 "
+             "subject to x[0]^2 * x[3] + sin(x[3] - x[4]) == 1, x[1] + x[2]^4 * x[3]^2 == 2",
+             [0.5 * 2**0.5, 1.75, 0.5, 2.0, 2.0], 0.0, 56),
+    "hs48": ("var x[5] minimize (x[0] - 1)^2 + (x[1] - x[2])^2 + (x[3] - x[4])^2 "
+             "subject to sum(x) == 5, x[2] - 2 * (x[3] + x[4]) == -3",
+             [3.0, 5.0, -3.0, 2.0, -2.0], 0.0, 28),
+    "hs71": (HS71, [1.0, 5.0, 5.0, 1.0], 17.0140172891563, 20),
+    "polygon6": (POLYGON, [0.5, 0.8, 0.9, 0.8, 0.5, 0.5, 1.0, 1.5, 2.0, 2.6], 0.6749814429301, 46),
+}  # fmt: skip
+
+
+def solved(text: str, start: object = None, **options: object) -> slomodel.Solution:
+    return slomodel.compile(text).solve(x0=start, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_known_problems_are_solved_in_few_evaluations(name: str) -> None:
+    text, start, value, most = KNOWN[name]
+    found = solved(text, start)
+    assert found.status is Status.converged, found.message
+    assert abs(found.fun - value) <= 1e-6 * max(1.0, abs(value))
+    assert found.violation <= 1e-9
+    assert found.nfev <= most
+    excess = slomodel.compile(text).constraints(found.x)
+    assert max(float(np.max(one)) for one in excess.values()) <= 1e-9
+
+
+def test_multipliers_are_rates_of_the_optimum() -> None:
+    """The optimum of HS71 with its right sides moved, by SLSQP and by differences."""
+    start = [1.0, 5.0, 5.0, 1.0]
+    found = solved(HS71, start)
+    assert_allclose(found.multipliers["product"], 0.552293660, rtol=1e-6)
+    assert_allclose(found.multipliers["square"], -0.161468566, rtol=1e-6)
+    assert_allclose(found.multipliers["x"][0], 1.08787123, rtol=1e-6)
+    assert found.active["product"]
+    assert found.active["x"].tolist() == [True, False, False, False]
+    h = 1e-5
+    moved = HS71.replace("25", f"{25 + h}")
+    rate = (solved(moved, start).fun - found.fun) / h
+    assert_allclose(rate, found.multipliers["product"], rtol=1e-4)
+    # For a maximum they are the rates of the objective as written.
+    text = "var x, y maximize 3*x - x^2/2 + y subject to cap: x <= 2*y, low: y + x <= 3"
+    best = solved(text)
+    rates = [
+        (solved(text.replace(old, new)).fun - best.fun) / h
+        for old, new in (("2*y", f"2*y + {h}"), ("<= 3", f"<= 3 + {h}"))
+    ]
+    assert_allclose([best.multipliers["cap"], best.multipliers["low"]], rates, atol=1e-5)
+
+
+def test_nonconvex_equations() -> None:
+    k = np.arange(1, 20) / 20
+    x0 = {"u": 2 * k, "v": 0.5 * k - 3 * k * (1 - k)}
+    found = slomodel.compile(CHAIN).solve(x0=x0)
+    assert found.success, found.message
+    assert abs(found.fun + 6.644544538) < 1e-8
+
+
+@pytest.mark.parametrize("method", ["norm-armijo", "tgd", "bpg"])
+def test_every_method_solves_the_subproblems(method: str) -> None:
+    """The constants of tgd and bpg are those that are proved for the augmented Lagrangian."""
+    text = "var x[3] init 0 minimize sumsq(x - 2) subject to sum(x) == 1"
+    found = solved(text, None, method=method)
+    assert found.success, found.message
+    assert_allclose(found.x, 1 / 3, atol=1e-6)
+    assert found.parameters["penalty"] > 0
+
+
+def test_the_inequalities_of_the_theorems_hold_in_the_subproblems() -> None:
+    text = "var x[2] init 0.1 minimize x[0]^2 - x[1]^2 + x[1]^4 subject to x[0] + x[1] == 0.5"
+    found = solved(text, None, method="norm-armijo", direction="lbfgs", verify=True)
+    assert found.success, found.message
+    assert found.violation <= 1e-9
+    assert found.certificate is not None
+    assert found.certificate.holds, found.certificate.summary
+
+
+def test_a_linear_program() -> None:
+    rng = np.random.default_rng(0)
+    A, c = rng.uniform(size=(5, 8)), rng.uniform(size=8)
+    text = "dim m, n data A[m, n], c[n] var x[n] >= 0 minimize dot(c, x) subject to A @ x >= 1"
+    found = slomodel.compile(text, data={"A": A, "c": c}).solve()
+    wanted = linprog(c, A_ub=-A, b_ub=-np.ones(5))
+    assert_allclose(found.fun, wanted.fun, rtol=1e-8)
+    assert_allclose(found.multipliers["constraint 1"], -wanted.ineqlin.marginals, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("declared", "wanted"),
+    [("p[4] > 0", True), ("p[4] in simplex", False), ("p[4] in ball(2)", True)],
+)
+def test_sets_and_constraints_together(declared: str, wanted: bool) -> None:
+    total = "sum(p) == 1, " if wanted else ""
+    text = f"var {declared} minimize sumsq(p - 0.1) subject to {total}sum(i * p[i] for i in 4) >= 2"
+    found = solved(text)
+    assert found.success, found.message
+    assert_allclose(found.x, [0.1, 0.2, 0.3, 0.4], atol=1e-7)
+
+
+def test_statuses_are_true() -> None:
+    disjoint = "var x[2] init 0 minimize sum(x) subject to sumsq(x) <= 1, (x[0]-3)^2 + x[1]^2 <= 1"
+    found = solved(disjoint)
+    assert found.status is Status.infeasible
+    assert not found.success
+    assert_allclose(found.x, [1.5, 0.0], atol=1e-4)
+    falls = "var x[2] init 1 minimize x[0] - x[1]^2 subject to x[0]^2 + x[1] <= 4"
+    found = solved(falls, [1.0, -1.0])
+    assert found.status is Status.unbounded
+    assert found.violation == 0.0
+    found = solved("var x init -1 minimize x^2 subject to here: log(x) >= 1")
+    assert found.status is Status.nonfinite_start
+    assert "here" in found.message
+    text = "var x[2] init 3 minimize sumsq(x) subject to x[0] * x[1] == 2"
+    assert solved(text, max_iter=1).status is Status.max_iter
+    assert solved(text, max_nfev=2).status is Status.max_nfev
+
+
+def test_callback_history_and_counts() -> None:
+    states: list[State] = []
+    text, start, *_ = KNOWN["hs71"]
+    model = slomodel.compile(text)
+    found = model.solve(x0=start, callback=states.append)  # type: ignore[arg-type]
+    assert [one.k for one in states] == list(range(found.nit + 1))
+    assert len(found.history.fun) == found.nit + 1
+    assert np.all(np.diff([one.nfev for one in states]) >= 0)
+    stopped = model.solve(x0=start, callback=lambda state: state.k == 2)
+    assert stopped.status is Status.user_stopped
+    assert stopped.nit == 2
+
+
+def test_a_checkpoint_continues_the_same_run(tmp_path: Path) -> None:
+    text = "var x[3] init 2 minimize sumsq(x - 1) + sum(x^4) subject to prod(x) == 2, sum(x) <= 9"
+    model = slomodel.compile(text)
+    whole = model.solve(direction="lbfgs")
+    file = tmp_path / "run.npz"
+    model.solve(direction="lbfgs", max_iter=whole.nit - 3, checkpoint=file)
+    resumed = model.solve(direction="lbfgs", resume=file)
+    np.testing.assert_array_equal(resumed.x, whole.x)
+    assert resumed.message.split(".")[0] == whole.message.split(".")[0]
+    other = slomodel.compile("var x[3] init 2 minimize sumsq(x - 1)")
+    with pytest.raises(DomainError):
+        other.solve(resume=file)
+
+
+def test_a_saved_solution_has_its_multipliers(tmp_path: Path) -> None:
+    found = solved(HS71, [1.0, 5.0, 5.0, 1.0])
+    found.save(tmp_path / "s.npz")
+    read = slomodel.load_solution(tmp_path / "s.npz")
+    assert read.violation == found.violation
+    assert read.multipliers.keys() == {"x", "product", "square"}
+    assert_allclose(read.multipliers["product"], found.multipliers["product"])
+
+
+def test_the_command_line_shows_violation_and_multipliers(tmp_path: Path) -> None:
+    (tmp_path / "m.slo").write_text(HS71.replace("[1, 5]", "[1, 5] init 2"))
+    run = CliRunner().invoke(main, ["solve", str(tmp_path / "m.slo"), "--json"])
+    document = json.loads(run.stdout)
+    assert document["violation"] <= 1e-9
+    assert_allclose(document["multipliers"]["square"], -0.16146857, rtol=1e-5)
+    run = CliRunner().invoke(main, ["solve", str(tmp_path / "m.slo")])
+    assert "gradient of the Lagrangian" in run.stdout
+    assert "product 1 element of 1" in run.stdout
+
+
+@pytest.mark.parametrize("method", ["SLSQP", "trust-constr"])
+def test_scipy_takes_the_constraints(method: str) -> None:
+    model = slomodel.compile(HS71)
+    arguments = model.scipy()
+    if method == "SLSQP":
+        del arguments["hessp"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = minimize(**arguments, x0=[1.0, 5.0, 5.0, 1.0], method=method)
+    assert_allclose(found.fun, 17.0140173, rtol=1e-5)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "numexpr", "c"])
+def test_every_backend(backend: str) -> None:
+    text, start, value, _ = KNOWN["hs71"]
+    found = slomodel.compile(text, backend=backend).solve(x0=start)
+    assert_allclose(found.fun, value, rtol=1e-9)
+
+
+def test_derivatives_of_the_constraints_by_complex_steps() -> None:
+    text = """dim n data a[n] var x[n], y minimize sumsq(x)
+    subject to 1 <= exp(x / 3) + a * y <= 9
+    subject to x[i] * sin(x[j]) <= y for i in n, j in n if i < j"""
+    a = np.array([0.3, -1.2, 0.7])
+    rows = slomodel.compile(text, data={"a": a})._constraints()
+    z = np.array([0.4, -0.7, 1.1, 0.2])
+
+    def values(z: np.ndarray) -> np.ndarray:
+        x, y = z[:3], z[3]
+        middle = np.exp(x / 3) + a * y
+        pairs = [x[i] * np.sin(x[j]) - y for i in range(3) for j in range(i + 1, 3)]
+        return np.concatenate([1 - middle, middle - 9, pairs])
+
+    h = 1e-30
+    J = np.array([values(z + 1j * h * unit).imag / h for unit in np.eye(4)]).T
+    weights = np.arange(1.0, 10.0)
+    f, g, c = rows.evaluate(z, weights)
+    assert_allclose(c, values(z), rtol=1e-14)
+    assert_allclose(f, z[:3] @ z[:3], rtol=1e-14)
+    assert_allclose(g, np.append(2 * z[:3], 0.0) + J.T @ weights, rtol=1e-13)
+    assert_allclose(rows.jacobian(z), J, rtol=1e-13, atol=1e-15)
+    v = np.array([1.0, -2.0, 0.5, 3.0])
+    assert_allclose(rows.product(z, weights, v)[1], J @ v, rtol=1e-13)
+    t = 1e-5
+    slopes = [rows.evaluate(z + s * t * v, weights)[1] for s in (1, -1)]
+    assert_allclose(
+        rows.product(z, weights, v)[0], (slopes[0] - slopes[1]) / (2 * t), rtol=1e-7, atol=1e-8
+    )
+
+
+def test_what_is_refused_and_what_is_shown() -> None:
+    model = slomodel.compile(HS71)
+    with pytest.raises(DomainError, match="generated modules"):
+        model.source("numpy")
+    assert "constraint square: sumsq(x) == 40" in model.explain()
+    assert model.constraints([1.0, 5.0, 5.0, 1.0]) == {"product": 0.0, "square": 12.0}
+    with pytest.raises(DomainError, match="standard errors"):
+        solved(HS71, [1.0, 5.0, 5.0, 1.0]).uncertainty()
+
+
+def test_variables_held_at_values() -> None:
+    model = slomodel.compile("var x init 1, y init 1 minimize x^2 + y^2 subject to x + y == 3")
+    found = model.fix(x=1.0).solve()
+    assert_allclose(found.variables["y"], 2.0, rtol=1e-9)
+    assert_allclose(model.solve(starts=1).x, 1.5, rtol=1e-9)
