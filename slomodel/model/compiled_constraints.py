@@ -16,10 +16,10 @@ from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Input
 from slomodel.model.lagrangian import PENALTY, WEIGHT, multipliers_of
 from slomodel.model.plans import Plans
-from slomodel.solve.constrained.objective import ConstraintRows, Subproblem
+from slomodel.solve.constrained.objective import ConstraintRows, PenaltySubproblem
 from slomodel.solve.sets.convex_set import Mask
 
-Build = Callable[[Binding, Compiled, Plans], Subproblem]
+Build = Callable[[Binding, Compiled, Plans], PenaltySubproblem]
 """The augmented Lagrangian of a bound problem, with its kernels, as an objective of the solvers."""
 
 
@@ -89,7 +89,7 @@ class CompiledConstraints:
         zero = np.zeros(self.m)
         return np.array([self.product(x, zero, unit, 0.0)[1] for unit in np.eye(self.n)]).T
 
-    def augmented(self, y: Vector, penalty: float, weight: float = 1.0) -> Subproblem:
+    def augmented(self, y: Vector, penalty: float, weight: float = 1.0) -> PenaltySubproblem:
         arrays = {
             multipliers_of(k): y[one.start : one.stop].reshape(one.shape)
             for k, one in enumerate(self.rows)

@@ -42,7 +42,7 @@ from slomodel.problem import Problem
 from slomodel.rewrite import chosen
 from slomodel.solve import Callback, Progress, Solution, solve
 from slomodel.solve.constrained.entry import solve_constrained
-from slomodel.solve.constrained.objective import Subproblem
+from slomodel.solve.constrained.objective import PenaltySubproblem
 from slomodel.solve.options import number
 from slomodel.solve.run_options import RunOptions
 
@@ -280,9 +280,9 @@ class Model(Fitting):
         """Objective and constraints for the solvers; `users` as for `_objective`."""
         from slomodel.model.proofs import Prover
 
-        def part(binding: Binding, compiled: Compiled, plans: Plans) -> Subproblem:
+        def part(binding: Binding, compiled: Compiled, plans: Plans) -> PenaltySubproblem:
             model = Model(plans.problem, binding, compiled, plans, self._recipe)
-            return Subproblem(model._objective(users), Prover(model._setting))
+            return PenaltySubproblem(model._objective(users), Prover(model._setting))
 
         self._binding.require_data()
         return CompiledConstraints(self._binding, self._plans, self._compiled.target, part)

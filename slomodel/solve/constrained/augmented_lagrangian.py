@@ -49,7 +49,7 @@ _BUDGETS = (
 
 
 @dataclass(slots=True)
-class Outcome:
+class ConstrainedOutcome:
     """How a run has ended: its point, status and explanation, and the last run of a subproblem."""
 
     at: PrimalDual
@@ -126,7 +126,7 @@ class AugmentedLagrangian:
             state = {name: getattr(self, name) for name in STATE}
             self.keeper.keep(self.at, state, self.record)
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> ConstrainedOutcome:
         """Run until the KKT conditions hold, a budget is spent, or nothing improves any more."""
         while True:
             self._keep()
@@ -135,17 +135,17 @@ class AugmentedLagrangian:
                 return ended
             self.record.outer += 1
 
-    def _end(self, status: Status, detail: str = "") -> Outcome:
-        return Outcome(self.at, status, detail, self.last)
+    def _end(self, status: Status, detail: str = "") -> ConstrainedOutcome:
+        return ConstrainedOutcome(self.at, status, detail, self.last)
 
     def _is_solved(self) -> bool:
         return self.at.is_solution(self.tolerance, self.run.ctol)
 
-    def _spent(self) -> Outcome | None:
+    def _spent(self) -> ConstrainedOutcome | None:
         status = self.record.spent
         return None if status is None else self._end(status)
 
-    def _newton(self) -> Outcome | None:
+    def _newton(self) -> ConstrainedOutcome | None:
         """Newton steps for the KKT conditions; the outcome if they hold."""
         if self._is_solved():
             return self._end(Status.converged)
@@ -167,7 +167,7 @@ class AugmentedLagrangian:
         self.at = steps.run(self.at, self.penalty, took)
         return self._end(Status.converged) if self._is_solved() else None
 
-    def _subproblem(self) -> Outcome | None:
+    def _subproblem(self) -> ConstrainedOutcome | None:
         """Minimise the augmented Lagrangian, and estimate the multipliers at its minimiser."""
         at, equations = self.at, self.objective.equations
         run = self._minimised(at.x, at.y, self.penalty, self.wanted)
@@ -221,7 +221,7 @@ class AugmentedLagrangian:
         record.add(found, began)
         return found
 
-    def _unbounded(self, run: Solution, c: Vector) -> Outcome | None:
+    def _unbounded(self, run: Solution, c: Vector) -> ConstrainedOutcome | None:
         """A descent without end: of f itself if the constraints hold there, else of the sum."""
         equations = self.objective.equations
         excess = float(np.max(np.where(equations, np.abs(c), np.maximum(c, 0.0)), initial=0.0))
@@ -238,7 +238,7 @@ class AugmentedLagrangian:
         self.penalty *= PENALTY_FACTOR
         return None
 
-    def _judged(self) -> Outcome | None:
+    def _judged(self) -> ConstrainedOutcome | None:
         """The outcome if the residual has stopped falling or the constraints cannot hold."""
         if self._is_solved():
             return self._end(Status.converged)
@@ -255,7 +255,7 @@ class AugmentedLagrangian:
             return self._end(Status.precision)
         return self._end(Status.line_search_stalled)
 
-    def _restore(self) -> Outcome | None:
+    def _restore(self) -> ConstrainedOutcome | None:
         """Minimise the sum of squared violations; they are infeasible if its minimum is not 0."""
         self.restored = True
         nothing = np.zeros_like(self.at.y)

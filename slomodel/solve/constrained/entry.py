@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from slomodel.solve.constrained.augmented_lagrangian import AugmentedLagrangian, Outcome
+from slomodel.solve.constrained.augmented_lagrangian import AugmentedLagrangian, ConstrainedOutcome
 from slomodel.solve.constrained.checkpoint import SavedRun
 from slomodel.solve.constrained.objective import (
     ConstrainedObjective,
@@ -81,7 +81,7 @@ def solve_constrained(
         try:
             outcome = steps.outcome()
         except KeyboardInterrupt:
-            outcome = Outcome(steps.at, Status.interrupted, "", steps.last)
+            outcome = ConstrainedOutcome(steps.at, Status.interrupted, "", steps.last)
         finally:
             if display is not None:
                 display.close()
@@ -95,7 +95,9 @@ def _copies(variables: Mapping[str, NDArray[np.float64]]) -> dict[str, NDArray[n
     return {name: np.array(array) for name, array in variables.items()}
 
 
-def _solution(outcome: Outcome, steps: AugmentedLagrangian, in_sets: Unpack | None) -> Solution:
+def _solution(
+    outcome: ConstrainedOutcome, steps: AugmentedLagrangian, in_sets: Unpack | None
+) -> Solution:
     """The Solution of a run that has ended, in the solver's variables alone."""
     at, record, last = outcome.at, steps.record, outcome.last
     sign, run = record.sign, steps.run
@@ -150,7 +152,7 @@ def by_name(
     return found
 
 
-def _message(outcome: Outcome, steps: AugmentedLagrangian) -> str:
+def _message(outcome: ConstrainedOutcome, steps: AugmentedLagrangian) -> str:
     """The sentence of the status, the residuals, the counts, and the remedy."""
     at, status, counts = outcome.at, outcome.status, steps.record.counts
     sense = steps.run.sense

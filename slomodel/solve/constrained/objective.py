@@ -15,7 +15,7 @@ from slomodel.solve.sets.convex_set import Mask, Set
 
 
 @dataclass(frozen=True, slots=True)
-class Subproblem:
+class PenaltySubproblem:
     """The augmented Lagrangian for given multipliers and penalty, with proofs of its constants."""
 
     objective: Objective
@@ -64,7 +64,7 @@ class ConstrainedObjective(Protocol):
         """The Hessian of the Lagrangian times v, (n,), and the Jacobian of c times v, (m,)."""
         ...
 
-    def augmented(self, y: Vector, penalty: float, weight: float = 1.0) -> Subproblem: ...
+    def augmented(self, y: Vector, penalty: float, weight: float = 1.0) -> PenaltySubproblem: ...
 
 
 @dataclass(frozen=True, slots=True)
