@@ -73,6 +73,7 @@ GIVES: list[tuple[str, str, float]] = [
     ("eye, zeros and ones", "sum(eye(n) @ x) + sum(zeros(n, m) + U) + sum(ones(m, n) @ y)",
      float(np.sum(X) + np.sum(U) + 30.0)),
     ("reshape keeps the order of C", "sum(reshape(U, m, n)[1, :])", 0.5),
+    ("concat joins any number of arrays", "sum(concat([1], x, y, [2, 3])) - sum(x) - sum(y)", 6.0),
     ("concat joins along an axis", "concat(x, y)[2] + sum(concat(A, B, axis=1)[0, :])", 3.0 + 2.5),
     ("einsum is NumPy's", 'einsum("ij,jk->", A, B) + sum(einsum("ij->ji", A)[0, :])',
      float(np.einsum("ij,jk->", A, B)) + 4.0),

@@ -50,7 +50,7 @@ TERMS = {
     "zeros(*sizes)": ["sumsq(zeros(n) + x)"],
     "ones(*sizes)": ["sum(ones(n) * x^4)"],
     "reshape(x, *sizes)": ["sum(exp(reshape(x, n, 1)))"],
-    "concat(a, b, axis=0)": ["sumsq(concat(x, x^2))"],
+    "concat(*arrays, axis=0)": ["sumsq(concat(x, x^2))"],
     "masked(E, mask)": ["sum(masked(log(x), m))"],
     "einsum(spec, *arrays)": ['einsum("i,i,i->", x, x, x)'],
 }

@@ -13,6 +13,7 @@ from scipy import special, stats
 
 import slomodel
 from slomodel.cli import main
+from slomodel.errors import ShapeError
 from slomodel.front.elaboration.library import library
 
 pytestmark = pytest.mark.filterwarnings("ignore::slomodel.ModelWarning")
@@ -193,3 +194,10 @@ def test_the_command_line_shows_a_density() -> None:
     assert "fn normal_lpdf(y[...], mu[...], sigma[...]) = -sum(" in told
     listed = CliRunner().invoke(main, ["functions"]).stdout
     assert all(name in listed for name in library())
+
+
+@pytest.mark.parametrize("reduction", ["sum", "mean"])
+def test_a_density_is_summed_already(reduction: str) -> None:
+    text = f"dim n\ndata y[n]\nvar s > 0, mu\nmaximize {reduction}(normal_lpdf(y, mu, s))"
+    with pytest.raises(ShapeError, match=f"`normal_lpdf` is summed.* leave `{reduction}` out"):
+        slomodel.compile(text)

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial, reduce
 
 from slomodel.front.elaboration import sparse
 from slomodel.front.elaboration.arguments import ArrayCall, axis_of
@@ -35,7 +36,7 @@ from slomodel.front.elaboration.values import (
     square_root,
     value_of,
 )
-from slomodel.front.text.syntax import String
+from slomodel.front.text.syntax import FunctionCall, NumberLiteral, String
 from slomodel.functions import abs, add, div, eq, ne, square, where
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, Shape, show_shape
@@ -79,8 +80,12 @@ def _need_array(call: ArrayCall) -> None:
     if call.scope.any_shape and not call.x.rank:
         return
     remedy = f"a sum by index is written `{call.name}(… for i in n)`"
+    inner = call.operands[0].nodes[0]
+    function = inner.function.text if isinstance(inner, FunctionCall) else ""
     numbers = sorted({one.name for one in inputs(call.x.expr) if one.role == "data"})
-    if not call.x.rank and not call.x.labels and numbers:
+    if function.endswith(("_lpdf", "_lpmf")):
+        remedy = f"`{function}` is summed over its elements already: leave `{call.name}` out"
+    elif not call.x.rank and not call.x.labels and numbers:
         declared = f"`data {numbers[0]}` declares one number"
         remedy = f"{declared}, and `data {numbers[0]}[n]` an array; {remedy}"
     call.need_rank(tuple(range(1, 64)), f"`{call.name}` takes an array", remedy)
@@ -258,7 +263,7 @@ def _reshape(call: ArrayCall) -> Value:
     return reshaped(call)
 
 
-@_entry("concat(a, b, axis=0)", "a", "b", meaning="one array after another along an axis")
+@_entry("concat(*arrays, axis=0)", "arrays", meaning="arrays one after another along an axis")
 def _concat(call: ArrayCall) -> Value:
     return concat(call)
 
@@ -372,21 +377,28 @@ def _without_common(a: Shape, b: Shape) -> tuple[list[Dim], list[Dim]]:
 
 def concat(call: ArrayCall) -> Value:
     """Arrays concatenated along an axis; their other axes have equal dims."""
-    a, b = call.values
-    axis = call.one_axis() if a.rank else 0
-    rest = [tuple(d for k, d in enumerate(v.dims) if k != axis) for v in (a, b)]
-    if not a.rank or a.rank != b.rank or rest[0] != rest[1]:
+    arrays = list(call.values)
+    last = call.operands[-1]
+    axis = call.one_axis() if call.x.rank else 0
+    if len(arrays) > 2 and isinstance(last.nodes[0], NumberLiteral) and not arrays[-1].rank:
+        # The axis may be the last argument without its name, as in `concat(A, B, 1)`.
+        axis = axis_of((last.nodes[0],), None, call.x, call.scope) or 0
+        arrays.pop()
+    first = arrays[0]
+    rest = {tuple(d for k, d in enumerate(v.dims) if k != axis) for v in arrays}
+    if not first.rank or len({v.rank for v in arrays}) > 1 or len(rest) > 1:
         raise call.refuse(
-            "`concat` takes two arrays that differ at most in the size of the axis",
-            "write `reshape(c, 1)` for a number `c`, `x[:, None]` for a vector `x`",
+            "`concat` takes arrays that differ at most in the size of the axis",
+            "write `[c]` for a number `c`, `x[:, None]` for a vector `x`",
         )
-    size = a.dims[axis] + b.dims[axis]
-    dims = (*a.dims[:axis], size, *a.dims[axis + 1 :])
-    return combine(
-        add,
-        _placed(a, dims, axis, Dim()),
-        _placed(b, dims, axis, a.dims[axis]),
-    )
+    size = sum((v.dims[axis] for v in arrays), Dim())
+    dims = (*first.dims[:axis], size, *first.dims[axis + 1 :])
+    placed = []
+    start = Dim()
+    for value in arrays:
+        placed.append(_placed(value, dims, axis, start))
+        start += value.dims[axis]
+    return reduce(partial(combine, add), placed)
 
 
 def _placed(value: Value, dims: Shape, axis: int, start: Dim) -> Value:
