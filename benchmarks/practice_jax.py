@@ -10,6 +10,7 @@ import jax
 import numpy as np
 
 from benchmarks import practice_jax_formulas as formulas
+from benchmarks import practice_jax_matrices as matrices
 from benchmarks import practice_jax_recurrences as recurrences
 from benchmarks.by_hand import Array, Arrays
 
@@ -58,6 +59,9 @@ FORMULAS: dict[str, Callable[[Arrays, jax.Array], jax.Array]] = {
         formulas.travel_mode,
         formulas.wells_logit,
         formulas.wine_graphical,
+        matrices.gp_poisson,
+        matrices.gp_regression,
+        matrices.topography_kriging,
         recurrences.airline_holt_winters,
         recurrences.arma11,
         recurrences.cholera_sir_rk4,
