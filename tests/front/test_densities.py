@@ -111,6 +111,32 @@ def test_densities_of_vectors_and_categories() -> None:
             assert np.isfinite(model.gradient(x)).all()
 
 
+def test_densities_of_vectors_with_matrices() -> None:
+    rng = np.random.default_rng(0)
+    B, y, m = rng.normal(size=(3, 3)), rng.normal(size=3), rng.normal(size=3)
+    S = B @ B.T + np.eye(3)
+    R = S / np.sqrt(np.outer(np.diag(S), np.diag(S)))
+    data = {"S": S, "P": np.linalg.inv(S), "L": np.linalg.cholesky(S), "R": R, "m": m}
+    normal = stats.multivariate_normal(m, S).logpdf
+    student = stats.multivariate_t(m, S, 4.5).logpdf
+    # The density of a correlation matrix, times the derivative of R by the elements of its factor.
+    factor = np.linalg.cholesky(R)
+    volume = np.log(np.diag(factor)) @ (2 - np.arange(3))
+    for text, want in (
+        ("multi_normal_lpdf(y, m, S)", normal(y)),
+        ("multi_normal_lpdf(y, 0, S) - multi_normal_lpdf(y, zeros(3), S)", 0.0),
+        ("multi_normal_cholesky_lpdf(y, m, L)", normal(y)),
+        ("multi_normal_prec_lpdf(y, m, P)", normal(y)),
+        ("multi_student_t_lpdf(y, 4.5, m, S)", student(y)),
+        ("sum(multi_normal_lpdf(y * i, m, S) for i in 4)", sum(normal(y * i) for i in range(4))),
+        ("lkj_corr_cholesky_lpdf(cholesky(R), 1) + 0 * y[0]", volume + np.log(2 / np.pi**2)),
+    ):
+        declared = "data S[3, 3] symmetric, P[3, 3], L[3, 3], R[3, 3], m[3] var y[3] maximize "
+        model = slomodel.compile(declared + text, data=data, backend="numpy")
+        assert model.value(y) == pytest.approx(float(want), rel=1e-12)
+        assert np.isfinite(model.gradient(y)).all()
+
+
 # The density of one number as its formula says, in mpmath.
 FORMULAS: dict[str, Callable[..., object]] = {
     "normal_lpdf": lambda y, m, s: mp.log(mp.npdf(y, m, s)),
