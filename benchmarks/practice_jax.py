@@ -21,7 +21,9 @@ jax.config.update("jax_enable_x64", True)
 # Short calls are faster without another thread.
 jax.config.update("jax_cpu_enable_async_dispatch", False)
 
-FORMULAS: dict[str, Callable[[Arrays, jax.Array], jax.Array]] = {
+Formula = Callable[[Arrays, jax.Array], jax.Array]
+
+FORMULAS: dict[str, Formula] = {
     formula.__name__: formula
     for formula in (
         formulas.accidents_spatial,
@@ -77,7 +79,12 @@ FORMULAS: dict[str, Callable[[Arrays, jax.Array], jax.Array]] = {
 
 def compiled(name: str, data: Arrays) -> Callable[[Array], tuple[float, Array]]:
     """Value and gradient at x (n,), NumPy in and NumPy out; compiled at the first x."""
-    function = jax.jit(jax.value_and_grad(partial(FORMULAS[name], data)))
+    return compiled_formula(FORMULAS[name], data)
+
+
+def compiled_formula(formula: Formula, data: Arrays) -> Callable[[Array], tuple[float, Array]]:
+    """Value and gradient of a formula."""
+    function = jax.jit(jax.value_and_grad(partial(formula, data)))
 
     def evaluate(x: Array) -> tuple[float, Array]:
         value, gradient = function(x)
