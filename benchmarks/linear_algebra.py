@@ -8,9 +8,9 @@
 - vector_autoregression: 8 series, two lags, 300 times; the innovations' covariance by its Cholesky
   factor, with a diagonal of exponentials.
 
-SciPy by hand evaluates value and gradient with formulas for the derivatives: its value and gradient
-must agree with those of slomodel and of JAX to 1e-9. Times are those of value and gradient on target
-c, on one thread; a ratio is the median over pairs of alternating runs, peer / slomodel: above 1
+SciPy by hand evaluates value and gradient with formulas for the derivatives: both must agree with
+those of slomodel and of JAX to 1e-9. Times are those of value and gradient on target c, on one
+thread; a ratio is the median over pairs of alternating runs, peer / slomodel: above 1
 slomodel is faster. `--write` puts the table in results/linear_algebra.md.
 """
 
@@ -99,7 +99,9 @@ def factor_analysis(d: Arrays) -> Evaluate:
         value = np.log(np.diag(factor[0])).sum() + np.trace(solved) / 2
         inverse = linalg.cho_solve(factor, np.eye(p))
         adjoint = (inverse - solved @ inverse) / 2
-        return value, np.concatenate([((adjoint + adjoint.T) @ W).ravel(), adjoint.diagonal() * variances])
+        return value, np.concatenate(
+            [((adjoint + adjoint.T) @ W).ravel(), adjoint.diagonal() * variances]
+        )
 
     return run
 

@@ -47,6 +47,8 @@ CASES = [
     ("huber(x, delta=2)", r"\operatorname{huber}\left(x, \delta = 2\right)"),
     ("f(x)", r"f\left(x\right)"),
     ("trace(B)", r"\operatorname{tr}\left(B\right)"),
+    ("logdet(B)", r"\log \det B"),
+    ("trace(inv(B + B))", r"\operatorname{tr}\left(\left(B + B\right)^{-1}\right)"),
     ("sum(x[i] for i in n)", r"\sum_{i = 0}^{n - 1} x_{i}"),
     ("sum(x[i] for i in range(2, n - 1))", r"\sum_{i = 2}^{n - 2} x_{i}"),
     ("sum(x[i] for i in range(n + 1))", r"\sum_{i = 0}^{n} x_{i}"),

@@ -25,6 +25,7 @@ from slomodel.bounds.ranges.liveness import (
     may_have_dead,
     neutral,
 )
+from slomodel.bounds.ranges.matrices import range_of_operation
 from slomodel.bounds.ranges.values import value_range
 from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.stopping import pause
@@ -40,6 +41,7 @@ from slomodel.ir.expr import (
     Input,
     Iota,
     Map,
+    MatrixOperation,
     Reshape,
     Scan,
     Scatter,
@@ -209,6 +211,11 @@ def _(node: Scatter, operands: list[Interval], sizes: Sizes, batch: int) -> Inte
     spread = a.each(padded)
     summed = spread.each(lambda array: array[..., 0]) if deepest == 1 else total(spread, -1)
     return summed.each(lambda array: array.reshape(front + shape))
+
+
+@range_of.register
+def _(node: MatrixOperation, operands: list[Interval], sizes: Sizes, batch: int) -> Interval:
+    return range_of_operation(node.function, operands)
 
 
 @range_of.register

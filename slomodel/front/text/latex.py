@@ -105,6 +105,14 @@ _AROUND = {
     "fro": (r"\left\lVert ", r"\right\rVert_F"),
     "sumsq": (r"\left\lVert ", r"\right\rVert^2"),
 }
+_MATRICES = {
+    "inv": (r"{0}^{{-1}}", _POWER),
+    "solve": (r"{0}^{{-1}} \, {1}", _PRODUCT),
+    "logdet": (r"\log \det {0}", _PRODUCT),
+    "quad": (r"{1}^\top \, {0} \, {1}", _PRODUCT),
+    "kron": (r"{0} \otimes {1}", _PRODUCT),
+}
+"""The notation of functions of matrices, and how strongly it binds."""
 _COMMANDS = {"det": r"\det"}
 _BIG = {"sum": r"\sum", "prod": r"\prod", "max": r"\max", "min": r"\min"}
 
@@ -126,6 +134,9 @@ def called(node: FunctionCall, operands: Sequence[TeX]) -> TeX:
         return TeX(latex.format(*texts), ATOM)
     elif name == "square" and len(texts) == 1:
         return TeX(f"{bracketed(operands[0], ATOM)}^2", _POWER)
+    elif name in _MATRICES and len(texts) == 1 + (name in ("solve", "quad", "kron")):
+        form, strength = _MATRICES[name]
+        return TeX(form.format(*(bracketed(one, ATOM) for one in operands)), strength)
     elif name in ("dot", "outer") and len(texts) == 2:
         first, second = (bracketed(one, ATOM) for one in operands)
         pair = (rf"{first}^\top", second) if name == "dot" else (first, rf"{second}^\top")
