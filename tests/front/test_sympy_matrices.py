@@ -55,6 +55,22 @@ CASES = [
         lambda s, t, B: np.array([s, t]) @ B @ np.array([s, 0]),
     ),
     (sp.Matrix([[s * t]]), lambda s, t: s * t),
+    (sp.Determinant(B) + s, lambda B, s: np.linalg.det(B) + s),
+    (
+        s + sp.log(sp.Determinant(B.T * B + sp.Identity(2))),
+        lambda B, s: s + np.linalg.slogdet(B.T @ B + np.eye(2))[1],
+    ),
+    (
+        sp.Trace(B.I) + sp.Trace(B**-1 * B.T),
+        lambda B: np.trace(np.linalg.inv(B) @ (np.eye(2) + B.T)),
+    ),
+    (v.T * B.I * v, lambda v, B: (v.T @ np.linalg.solve(B, v)).item()),
+    (
+        (s * v.T * B.I * B.T.I * t * v),
+        lambda v, B, s, t: s * t * (np.linalg.solve(B.T, v) ** 2).sum(),
+    ),
+    (sp.Trace(M * B.I * M.T), lambda M, B: np.trace(M @ np.linalg.solve(B, M.T))),
+    (sp.Sum((B.I * v)[i, 0] ** 2, (i, 0, 1)), lambda v, B: (np.linalg.solve(B, v) ** 2).sum()),
     (sp.Matrix(B).det(), lambda B: B[0, 0] * B[1, 1] - B[0, 1] * B[1, 0]),
 ]
 

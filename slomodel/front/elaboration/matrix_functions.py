@@ -67,12 +67,12 @@ def solve(call: ArrayCall) -> Value:
     if right.rank == 1 and extra:
         # The values of one index are the columns of one right side: A is factored once for all.
         columns = _vectors_as_columns(right, extra[-1])
-        found = _solved(call, matrix, columns)
+        found = solved(_facts(call), matrix, columns)
         return _columns_as_vectors(found, extra[-1])
-    return _solved(call, matrix, right)
+    return solved(_facts(call), matrix, right)
 
 
-def _solved(call: ArrayCall, matrix: Value, right: Value) -> Value:
+def solved(facts: MatrixFacts, matrix: Value, right: Value) -> Value:
     """The solutions for every index on which the two depend."""
     labels = union((matrix, right))
     batch = tuple(label.dim for label in labels)
@@ -84,7 +84,7 @@ def _solved(call: ArrayCall, matrix: Value, right: Value) -> Value:
         axes = (*(place[label] for label in value.labels), *own)
         return build.broadcast(value.expr, axes, (*batch, *dims))
 
-    found = _facts(call).solve(spread(matrix), spread(right))
+    found = facts.solve(spread(matrix), spread(right))
     return Value(build.reshape(found, (*batch, *right.dims)), labels, right.axes)
 
 

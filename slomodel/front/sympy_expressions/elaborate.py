@@ -25,7 +25,13 @@ from slomodel.front.sympy_expressions.evaluation import Steps, SymPyRequest, run
 from slomodel.front.sympy_expressions.free_names import FIXED_MATRICES, scan
 from slomodel.front.sympy_expressions.names import DeclaredNames, declare, listed, packed, unpacked
 from slomodel.front.sympy_expressions.recurrences import RecurrentBase, recurring
-from slomodel.front.sympy_expressions.scalars import is_root, root, scalar, symbol
+from slomodel.front.sympy_expressions.scalars import (
+    is_log_determinant,
+    is_root,
+    root,
+    scalar,
+    symbol,
+)
 from slomodel.front.sympy_expressions.scope import IndexScope, Translation
 from slomodel.front.sympy_expressions.variable_sets import Bounds
 from slomodel.ir.expr import Expr, Input
@@ -44,11 +50,13 @@ _RULES: tuple[
     (sp.Product, sums.product_over),
     (MatrixElement, sums.matrix_element),
     (sp.Trace, matrices.trace),
+    (sp.Determinant, matrices.determinant),
     (sp.MatrixSymbol, matrices.matrix_symbol),
     (FIXED_MATRICES, matrices.fixed),
     (sp.MatrixBase, matrices.explicit),
     (sp.MatAdd, matrices.matrix_sum),
     (sp.MatMul, matrices.product),
+    (sp.Inverse, matrices.inverse),
     (sp.MatPow, matrices.matrix_power),
     (sp.Transpose, matrices.transpose),
     (sp.HadamardProduct, matrices.hadamard_product),
@@ -146,6 +154,8 @@ def _graph(objective: sp.Expr, scope: IndexScope) -> Expr:
 
 
 def _rule(request: SymPyRequest) -> Steps:
+    if is_log_determinant(request.node):
+        return matrices.log_determinant(request)
     for kinds, rule in _RULES:
         if isinstance(request.node, kinds):
             return rule(request)

@@ -93,11 +93,6 @@ _SENTENCES: tuple[tuple[tuple[type[sp.Basic], ...], str, str], ...] = (
     ((sp.Limit, sp.Order), "limits and orders are not numbers", "call `.doit()`, `.removeO()`"),
     ((sp.DiracDelta,), "a DiracDelta is not a function", "omit it, or write a smooth peak"),
     (_JUMPS, "this function jumps, and its slope is useless", "write a smooth step, like tanh"),
-    (
-        (sp.Determinant, sp.Inverse),
-        "determinants and inverses of matrices cannot be computed yet",
-        "for a small matrix write the elements: `sp.Matrix(M).det()`",
-    ),
     ((sp.Lambda,), "a Lambda is a function, not a number", "apply it to its arguments"),
     ((sp.Poly,), "a Poly is not an expression", "write `poly.as_expr()`"),
 )

@@ -119,9 +119,9 @@ def _plain(node: sp.Basic, scope: IndexScope, found: FreeNames) -> Sequence[sp.B
         return ()
     if isinstance(node, sp.MatrixBase):
         return tuple(node.flat())
-    if isinstance(node, MATRIX_RULES) and not isinstance(node, sp.Inverse):
+    if isinstance(node, MATRIX_RULES):
         return tuple(node.args)
-    if isinstance(node, (sp.Trace, ExprCondPair)) or node in (sp.true, sp.false):
+    if isinstance(node, (sp.Trace, sp.Determinant, ExprCondPair)) or node in (sp.true, sp.false):
         if isinstance(node, ExprCondPair):
             _refuse_truth_symbols(node.args[1:], node)
             _refuse_matrices(node.args, node)

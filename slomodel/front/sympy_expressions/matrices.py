@@ -10,6 +10,7 @@ import sympy as sp
 
 from slomodel.errors import MissingRule, ShapeError, SlomodelError
 from slomodel.front.elaboration.contraction import contract
+from slomodel.front.elaboration.matrix_functions import solved
 from slomodel.front.elaboration.operators import transposed
 from slomodel.front.elaboration.values import (
     Value,
@@ -110,8 +111,54 @@ def transpose(request: SymPyRequest) -> Steps:
     return transposed(value)
 
 
+def _square(request: SymPyRequest, node: sp.Basic) -> Steps:
+    """The value of a matrix, which has to be square."""
+    value = yield SymPyRequest(node, request.scope)
+    if not is_square(value):
+        message = f"a square matrix is expected, not {show(value)}"
+        raise error("E410", message, request.node, "SymPy accepts sizes of other names", ShapeError)
+    return value
+
+
+def determinant(request: SymPyRequest) -> Steps:
+    value = yield from _square(request, request.node.arg)
+    return Value(request.scope.translation.lists.matrices.det(value.expr), value.labels)
+
+
+def log_determinant(request: SymPyRequest) -> Steps:
+    """log(Determinant(A)), without overflow of the determinant."""
+    value = yield from _square(request, request.node.args[0].arg)
+    return Value(request.scope.translation.lists.matrices.logdet(value.expr), value.labels)
+
+
+def inverse(request: SymPyRequest) -> Steps:
+    value = yield from _square(request, request.node.arg)
+    found = request.scope.translation.lists.matrices.inverse(value.expr)
+    return Value(found, value.labels, value.axes)
+
+
 def product(request: SymPyRequest) -> Steps:
-    """A chain of matrices as one contraction, times its scalar factors."""
+    """A chain of matrices as one contraction, times its scalar factors.
+
+    A chain with an inverse solves a system with what stands to the right of it.
+    """
+    parts = request.node.args
+    k = next((k for k, part in enumerate(parts) if isinstance(part, sp.Inverse)), None)
+    if k is not None and any(map(is_matrix, parts[k + 1 :])):
+        matrix = yield from _square(request, parts[k].arg)
+        right = yield SymPyRequest(sp.MatMul(*parts[k + 1 :]), request.scope)
+        if right.axes[0] != matrix.axes[0]:
+            raise _unequal(request.node, (matrix, right))
+        chain = solved(request.scope.translation.lists.matrices, matrix, right)
+        for part in reversed(parts[:k]):
+            value = yield SymPyRequest(part, request.scope)
+            if not is_matrix(part):
+                chain = combine(mul, value, chain)
+                continue
+            if value.axes[1] != chain.axes[0]:
+                raise _unequal(request.node, (value, chain))
+            chain = contract([(value, "ij"), (chain, "jk")], "ik")
+        return chain
     scalars, factors = yield from _factors(request)
     last = len(factors)
     chain = contract(_keyed(factors, request.node), (0, last))

@@ -18,13 +18,17 @@ from slomodel.ir import build
 from slomodel.ir.expr import Expr, Map
 from slomodel.ir.walk import inputs
 
-_LEAVES = (sp.Symbol, Idx, sp.Indexed, sp.Sum, sp.Product, MatrixElement, sp.Trace)
+_LEAVES = (sp.Symbol, Idx, sp.Indexed, sp.Sum, sp.Product, MatrixElement, sp.Trace, sp.Determinant)
 _HALVES = (sp.Rational(1, 2), sp.Rational(-1, 2))
 
 
 def is_leaf(node: sp.Basic) -> bool:
     """Whether a scalar node has a rule of its own, as square roots do."""
-    return isinstance(node, _LEAVES) or is_root(node)
+    return isinstance(node, _LEAVES) or is_root(node) or is_log_determinant(node)
+
+
+def is_log_determinant(node: sp.Basic) -> bool:
+    return isinstance(node, sp.log) and isinstance(node.args[0], sp.Determinant)
 
 
 def is_root(node: sp.Basic) -> bool:
