@@ -19,6 +19,7 @@ from slomodel.front.data.user_arrays import columns_of
 from slomodel.front.elaboration.elaborate import elaborate
 from slomodel.front.lints.saddle_start import with_saddle_warning
 from slomodel.front.lints.unread_elements import with_unread_warnings
+from slomodel.front.sympy_expressions.constraints import checked_relations
 from slomodel.front.sympy_expressions.source import SymPySource, by_name, is_expression
 from slomodel.front.sympy_expressions.variable_sets import checked_bounds
 from slomodel.front.text.latex import latex_of
@@ -101,6 +102,7 @@ def recipe_of(
     dtype: str,
     rewrites: tuple[str, ...] = (),
     bounds: object = None,
+    subject_to: object = None,
 ) -> Recipe:
     """The recipe for the arguments of `compile`. Raises SlomodelError for a wrong type."""
     if data is not None and not isinstance(data, Mapping):
@@ -114,7 +116,8 @@ def recipe_of(
     arrays, sizes = by_name(data or {}), by_name(dims or {})
     if is_expression(source, variables):
         intervals = {} if bounds is None else checked_bounds(bounds)
-        expression = SymPySource.of(source, variables, arrays, intervals)
+        limits = () if subject_to is None else checked_relations(subject_to)
+        expression = SymPySource.of(source, variables, arrays, intervals, limits)
         # None declares a symbol as data that get their values later.
         known = {name: value for name, value in arrays.items() if value is not None}
         return Recipe(expression, None, known, sizes, backend, dtype, rewrites)
@@ -122,6 +125,9 @@ def recipe_of(
     if variables is not None:
         message = "variables= goes with SymPy expressions; a text declares its own"
         raise DomainError(Diagnostic("E604", message, help="leave out variables="))
+    if subject_to is not None:
+        message = "subject_to= goes with SymPy expressions; a text states its own constraints"
+        raise DomainError(Diagnostic("E604", message, help="write `subject to x + y <= 1`"))
     if bounds is not None:
         message = "bounds= goes with SymPy expressions; a text declares sets of its own"
         raise DomainError(Diagnostic("E604", message, help="write `var x in [0, 1]`"))

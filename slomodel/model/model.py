@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ from slomodel.front.explanation import explanation, warn
 from slomodel.front.lints.gradient_check import gradient_deviation
 from slomodel.front.lints.kinks import kinks_of_data
 from slomodel.front.nonfinite import nonfinite_origin
-from slomodel.front.source import Recipe, recipe_of
+from slomodel.front.source import Recipe
 from slomodel.ir.dims import show_shape
 from slomodel.ir.show import show
 from slomodel.model.closed_sets import check_value
@@ -39,7 +39,6 @@ from slomodel.model.scipy_arguments import scipy_arguments
 from slomodel.model.unconstrained import UserCoordinates
 from slomodel.model.waiting import waiting
 from slomodel.problem import Problem
-from slomodel.rewrite import chosen
 from slomodel.solve import Callback, Progress, Solution, solve
 from slomodel.solve.constrained.entry import solve_constrained
 from slomodel.solve.constrained.objective import PenaltySubproblem
@@ -451,49 +450,3 @@ class Model(Fitting):
     def _diagnose(self, x: Vector) -> str | None:
         roots = (self._problem.objective, *self._plans.written.gradient)
         return nonfinite_origin(self._problem, roots, self._values(x), self._binding.sizes)
-
-
-def compile(
-    source: object,
-    variables: object = None,
-    *,
-    data: object = None,
-    dims: Mapping[str, int] | None = None,
-    backend: str = "auto",
-    dtype: str = "float64",
-    strict: bool = False,
-    rewrites: bool | Collection[str] = True,
-    bounds: object = None,
-    labels: Mapping[str, Sequence[str]] | None = None,
-) -> Model:
-    """Compile a model: a SymPy expression, the text of a model, or the path of a .slo file.
-
-    - `variables`: order of the variables of a SymPy expression, by symbol or name.
-    - `data`: arrays, numbers or `pathlib.Path`s by name, or a DataFrame (of pandas or polars) of
-      which the columns that the model declares are read. Missing data can be given later with
-      `bind`; `None` declares a symbol of a SymPy expression as data without values.
-    - `dims`: sizes that do not follow from the data.
-    - `backend`: `c` (needs a C compiler), `numexpr`, `numpy`, `cupy` (needs CuPy and an NVIDIA
-      GPU), or `auto`: the value of the environment variable SLOMODEL_BACKEND, else `c` where a
-      compiler exists and numexpr elsewhere.
-    - `dtype`: precision of the kernels, `float64` or `float32`; points and the solver's own
-      arithmetic are float64 in both cases.
-    - `strict`: a kink is an error instead of a NonsmoothWarning.
-    - `rewrites`: the passes that save work: all, none, or those named; `explain()` lists them.
-    - `bounds`: closed intervals of variables of a SymPy expression, `{x: (0, 1), y: (0, None)}`.
-      Other symbols that are assumed positive or negative are in open half-lines, nonnegative and
-      nonpositive ones in closed half-lines.
-    - `labels`: for data declared with `labels`, lists of texts by dim, in place of those that the
-      data hold.
-
-    Every failure is a SlomodelError.
-    """
-    recipe = recipe_of(source, variables, data, dims, backend, dtype, chosen(rewrites), bounds)
-    recipe = replace(recipe, labels=labels or {})
-    with waiting("compiling"):
-        problem = recipe.problem()
-    warn(problem.warnings, strict)
-    with waiting("compiling"):
-        model = Model.of(recipe, problem)
-    warn(kinks_of_data(problem, model._binding), strict)
-    return model

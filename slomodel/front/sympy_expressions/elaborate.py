@@ -17,9 +17,11 @@ from sympy.tensor.indexed import Idx
 from slomodel.errors import ShapeError
 from slomodel.front.elaboration.declarations import table_declarations
 from slomodel.front.elaboration.errors import StatementError
+from slomodel.front.elaboration.values import Value
 from slomodel.front.lints.kinks import nonsmooth_warnings
 from slomodel.front.sympy_expressions import indexed as sums
 from slomodel.front.sympy_expressions import matrices
+from slomodel.front.sympy_expressions.constraints import Relations, constraints_of, split
 from slomodel.front.sympy_expressions.errors import error, place, unsupported_node
 from slomodel.front.sympy_expressions.evaluation import Steps, SymPyRequest, run
 from slomodel.front.sympy_expressions.free_names import FIXED_MATRICES, scan
@@ -34,7 +36,7 @@ from slomodel.front.sympy_expressions.scalars import (
 )
 from slomodel.front.sympy_expressions.scope import IndexScope, Translation
 from slomodel.front.sympy_expressions.variable_sets import Bounds
-from slomodel.ir.expr import Expr, Input
+from slomodel.ir.expr import Input
 from slomodel.problem import DataDeclaration, Problem
 from slomodel.rewrite import Rolled, formulated
 
@@ -71,21 +73,34 @@ def problem_from_sympy(
     dims: Mapping[str, int] | None = None,
     shapes: Mapping[str, tuple[int, ...]] | None = None,
     bounds: Bounds | None = None,
+    subject_to: Relations = (),
 ) -> Problem:
     """The problem with a real scalar SymPy expression as its objective.
 
     Names in `data_names` are data, of the `shapes` given; names in limits and shapes and in `dims`
     are sizes; all others are variables, in natural order or in that of `variables`, in closed
-    intervals by name in `bounds`. Raises a SlomodelError that names the sub-expression.
+    intervals by name in `bounds`. Relations in `subject_to` are constraints, and on single symbols
+    such intervals. Raises a SlomodelError that names the sub-expression.
     """
     translation = Translation(dict(dims or {}))
     scope = IndexScope(translation)
     objective = _scalar_objective(expr)
     order = None if variables is None else listed(variables)
     named = () if order is None else tuple(one for one in order if not isinstance(one, str))
-    found = scan((objective, *named), scope)
-    declared = declare(found, order, data_names, shapes or {}, translation, bounds or {})
-    rolled, vector = _rolled(objective, scope, declared)
+    limits = split(subject_to, bounds or {}, (*data_names, *translation.sizes))
+    sides = [side for _, one in limits.relations for side in one.args]
+    found = scan((objective, *sides, *named), scope)
+    declared = declare(found, order, data_names, shapes or {}, translation, limits.bounds)
+    packing = packed(declared, translation)
+    rolled, vector = _rolled(objective, scope, declared, packing)
+
+    def value_of_side(side: sp.Basic) -> Value:
+        value = _value(side, scope)
+        if packing is None or vector is not None:
+            return value
+        return replace(value, expr=unpacked(value.expr, packing, declared))
+
+    constraints = constraints_of(limits.relations, value_of_side)
     made = formulated(rolled)
     places = made.notes(translation.places)
     named_data = (_whole(one) if one.node in translation.whole else one for one in declared.data)
@@ -104,6 +119,7 @@ def problem_from_sympy(
         vector=vector,
         remarks=made.remarks,
         gathered=made.gathered,
+        constraints=constraints,
     )
 
 
@@ -134,20 +150,19 @@ def _scalar_objective(expr: sp.Basic) -> sp.Expr:
 
 
 def _rolled(
-    objective: sp.Expr, scope: IndexScope, declared: DeclaredNames
+    objective: sp.Expr, scope: IndexScope, declared: DeclaredNames, vector: Input | None
 ) -> tuple[Rolled, Input | None]:
-    """The graph with long sums rolled, and the vector of all variables if one is needed."""
-    vector = packed(declared, scope.translation)
-    graph = _graph(objective, scope)
+    """The graph with long sums rolled, and the vector of all variables if it is needed."""
+    graph = _value(objective, scope).expr
     rolled = Rolled(graph)
     if vector is None or rolled.origins:
         return rolled, vector
     return Rolled(unpacked(graph, vector, declared)), None
 
 
-def _graph(objective: sp.Expr, scope: IndexScope) -> Expr:
+def _value(node: sp.Basic, scope: IndexScope) -> Value:
     try:
-        return run(SymPyRequest(objective, scope), _rule).expr
+        return run(SymPyRequest(node, scope), _rule)
     except StatementError as error:
         # Errors from rules that are shared with model text.
         raise error.kind(error.diagnostic or str(error)) from None

@@ -12,6 +12,7 @@ import sympy as sp
 from sympy.core.symbol import Str
 
 from slomodel.errors import Diagnostic, TargetLimit
+from slomodel.front.sympy_expressions.constraints import Relations
 from slomodel.front.sympy_expressions.elaborate import problem_from_sympy
 from slomodel.front.sympy_expressions.free_names import name_of
 from slomodel.front.sympy_expressions.names import NAMED, listed
@@ -39,17 +40,23 @@ def by_name(given: Mapping[str, _Value]) -> dict[str, _Value]:
 class SymPySource:
     """An objective, its variables in order (None for natural order), and the names of data.
 
-    `bounds` are closed intervals of variables: name, lower and upper end.
+    `bounds` are closed intervals of variables: name, lower and upper end. `subject_to` are the
+    constraints.
     """
 
     expr: sp.Basic
     variables: tuple[sp.Basic | str, ...] | None
     data_names: frozenset[str]
     bounds: tuple[tuple[str, float, float], ...] = ()
+    subject_to: Relations = ()
 
     @staticmethod
     def of(
-        expr: object, variables: object, data: Mapping[str, object], bounds: Bounds
+        expr: object,
+        variables: object,
+        data: Mapping[str, object],
+        bounds: Bounds,
+        subject_to: Relations = (),
     ) -> SymPySource:
         """The source for the arguments of `compile`."""
         if isinstance(expr, sp.MatrixBase):
@@ -58,18 +65,21 @@ class SymPySource:
             expr = sp.Float(expr) if isinstance(expr, float) else sp.Integer(expr)
         order = None if variables is None else listed(variables)
         intervals = tuple((name, *ends) for name, ends in bounds.items())
-        return SymPySource(expr, order, frozenset(data), intervals)
+        return SymPySource(expr, order, frozenset(data), intervals, subject_to)
 
     def problem(self, data: Mapping[str, object], dims: Mapping[str, int]) -> Problem:
         """The problem; shapes that the expression does not state come from the arrays in `data`."""
         shapes = {name: found for name, v in data.items() if (found := _shape(v)) is not None}
         bounds = {name: (low, high) for name, low, high in self.bounds}
-        return problem_from_sympy(self.expr, self.variables, self.data_names, dims, shapes, bounds)
+        own = (self.expr, self.variables, self.data_names, dims, shapes, bounds, self.subject_to)
+        return problem_from_sympy(*own)
 
     def latex(self) -> str:
-        """The objective as SymPy prints it. Raises TargetLimit if it is nested too deeply."""
+        """The model as SymPy prints it. Raises TargetLimit if it is nested too deeply."""
         try:
-            return rf"\min \; {sp.latex(self.expr)}"
+            text = rf"\min \; {sp.latex(self.expr)}"
+            limits = r",\; ".join(sp.latex(one) for _, one in self.subject_to)
+            return text + (rf" \quad \text{{subject to}} \quad {limits}" if limits else "")
         except RecursionError:
             message = "the expression is nested too deeply for SymPy's printer"
             remedy = "print parts of it"
@@ -78,7 +88,8 @@ class SymPySource:
     def __reduce__(self) -> tuple[Callable[..., SymPySource], tuple[object, ...]]:
         variables = None if self.variables is None else sp.Tuple(*map(_basic, self.variables))
         order = variables and _flat(variables)
-        return _restored, (_flat(self.expr), order, self.data_names, self.bounds)
+        limits = tuple((name, _flat(one)) for name, one in self.subject_to)
+        return _restored, (_flat(self.expr), order, self.data_names, self.bounds, limits)
 
 
 def _basic(variable: sp.Basic | str) -> sp.Basic:
@@ -129,9 +140,11 @@ def _restored(
     variables: Sequence[_Record] | None,
     data_names: frozenset[str],
     bounds: tuple[tuple[str, float, float], ...] = (),
+    subject_to: tuple[tuple[str, Sequence[_Record]], ...] = (),
 ) -> SymPySource:
     order = None
     if variables is not None:
         entries = _rebuilt(variables).args
         order = tuple(one.name if isinstance(one, Str) else one for one in entries)
-    return SymPySource(_rebuilt(expr), order, data_names, bounds)
+    limits = tuple((name, _rebuilt(one)) for name, one in subject_to)
+    return SymPySource(_rebuilt(expr), order, data_names, bounds, limits)
