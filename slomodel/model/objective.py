@@ -78,7 +78,9 @@ class CompiledObjective:
 
     def ray_bounds(self, x: Vector, v: Vector, T: float) -> RayBounds:  # noqa: N803
         if self._along_rays is None:
-            return RayBounds(T, *(math.nan,) * 3, reason="bounds along rays were not asked for")
+            return RayBounds(
+                T, *(math.nan,) * 3, reason="the objective was compiled without bounds along rays"
+            )
         return self._along_rays(x, v, T)
 
     def _product(self, name: EntryName, x: Vector, v: Vector) -> Vector:

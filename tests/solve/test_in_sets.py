@@ -154,7 +154,7 @@ def test_every_method_finds_the_minimum_and_stays_in_the_set(
 
 @pytest.mark.parametrize("method", ["agp", "bpg", "ngd", "adgd", "std-armijo"])
 def test_methods_without_a_theory_for_sets_say_why(method: str) -> None:
-    with pytest.raises(DomainError, match=f"{method} does not keep to sets: "):
+    with pytest.raises(DomainError, match=f"{method} cannot be confined to a set: "):
         solve(problem(SIMPLEX), SIMPLEX.interior_point(), method=method, within=SIMPLEX)
 
 

@@ -91,7 +91,7 @@ def test_bounds_are_kept(bounds: object) -> None:
     )
     np.testing.assert_allclose(found.x, peer.x, atol=1e-5)
     assert found.fun <= peer.fun + 1e-10
-    with pytest.raises(DomainError, match="agp does not keep to sets"):
+    with pytest.raises(DomainError, match="agp cannot be confined to a set"):
         minimize("agp", x0=x0, bounds=bounds)
 
 

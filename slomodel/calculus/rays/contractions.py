@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slomodel.calculus.rays.numbers import UNIT, Near, enlarged
+from slomodel.calculus.rays.numbers import UNIT, MidRad, enlarged
 from slomodel.functions import abs, add, mul, sqrt, square, sub
 from slomodel.ir import build
 from slomodel.ir.expr import Const, Einsum, Expr, Triangle
@@ -77,12 +77,12 @@ def _sizes(node: Einsum, factors: Sequence[Expr], rounding: Expr) -> Expr:
     return _nonnegative(node, factors, rounding)
 
 
-def contract_near(node: Einsum, factors: Sequence[Near]) -> Near:
+def contract_midrad(node: Einsum, factors: Sequence[MidRad]) -> MidRad:
     """The contraction of numbers with small radii, which are propagated factor by factor."""
     mid = _applied(node, [factor.mid for factor in factors])
     if is_view(node) or not factors:
         radius = factors[0].rad if factors else None
-        return Near(mid, None if radius is None else _applied(node, [radius]))
+        return MidRad(mid, None if radius is None else _applied(node, [radius]))
     rounding = _rounding(node)
     sizes = [abs(factor.mid) for factor in factors]
     errors = [mul(rounding, _sizes(node, sizes, rounding))]
@@ -90,26 +90,26 @@ def contract_near(node: Einsum, factors: Sequence[Near]) -> Near:
         if factor.rad is not None:
             before = [other.size for other in factors[:k]]
             errors.append(_sizes(node, [*before, factor.rad, *sizes[k + 1 :]], rounding))
-    return Near(mid, enlarged(errors))
+    return MidRad(mid, enlarged(errors))
 
 
-def contract_wide(node: Einsum, factors: Sequence[Near]) -> Near:
+def contract_wide(node: Einsum, factors: Sequence[MidRad]) -> MidRad:
     """The contraction of numbers with radii of any magnitude, such as ranges over the ray."""
     if is_view(node) or not factors or all(factor.rad is None for factor in factors):
-        return contract_near(node, factors)
+        return contract_midrad(node, factors)
     rounding = _rounding(node)
     mid = _applied(node, [factor.mid for factor in factors])
     if is_elementwise(node):
         upper = _applied(node, [factor.size for factor in factors])
         lower = _applied(node, [abs(factor.mid) for factor in factors])
-        return Near(mid, enlarged([sub(upper, lower), mul(rounding, upper)]))
+        return MidRad(mid, enlarged([sub(upper, lower), mul(rounding, upper)]))
     sizes = [abs(factor.mid) for factor in factors]
     errors = [mul(rounding, _sizes(node, sizes, rounding))]
     for k, factor in enumerate(factors):
         if factor.rad is not None:
             before = [other.size for other in factors[:k]]
             errors.append(_nonnegative(node, [*before, factor.rad, *sizes[k + 1 :]], rounding))
-    return Near(mid, enlarged(errors))
+    return MidRad(mid, enlarged(errors))
 
 
 def scatter_error(operand: Expr, added: Expr) -> Expr:
@@ -120,7 +120,7 @@ def scatter_error(operand: Expr, added: Expr) -> Expr:
     return enlarged([mul(mul(16.0 * UNIT, count), added)])
 
 
-def triangle_near(node: Triangle, operand: Near) -> Near:
+def triangle_midrad(node: Triangle, operand: MidRad) -> MidRad:
     """The triangular factor of a matrix (m, k), with the errors of the matrix and of the QR.
 
     The computed R is the exact factor of A + E, RᵀR = (A + E)ᵀ(A + E), with columns
@@ -135,4 +135,4 @@ def triangle_near(node: Triangle, operand: Near) -> Near:
     lengths = mul(count, sqrt(build.sum_over(square(mid), (0,))))
     if operand.rad is not None:
         lengths = add(lengths, mul(2.0, sqrt(build.sum_over(square(operand.rad), (0,)))))
-    return Near(mid, enlarged([build.broadcast(lengths, (1,), node.shape)]))
+    return MidRad(mid, enlarged([build.broadcast(lengths, (1,), node.shape)]))

@@ -16,7 +16,7 @@ from itertools import product
 from slomodel.calculus.jvp import jvp
 from slomodel.calculus.rays.numbers import (
     UNIT,
-    Near,
+    MidRad,
     Range,
     Truth,
     choose,
@@ -71,7 +71,7 @@ from slomodel.ir.function import (
 )
 from slomodel.ir.walk import postorder
 
-Value = Near | Range | Truth
+Value = MidRad | Range | Truth
 _ROUNDING_OF_POWERS = 48.0
 """Error of a power in ulps; its short products have at most 36 roundings."""
 _MOST_SCALE = 64.0
@@ -89,13 +89,13 @@ def steps_of(function: ScalarFunction) -> float:
 def as_range(value: Value) -> Range:
     """The same numbers by their ends."""
     assert not isinstance(value, Truth)
-    return value.range if isinstance(value, Near) else value
+    return value.range if isinstance(value, MidRad) else value
 
 
-def as_near(value: Value) -> Near:
+def as_midrad(value: Value) -> MidRad:
     """The same numbers by midpoints and radii."""
     assert not isinstance(value, Truth)
-    return value.near if isinstance(value, Range) else value
+    return value.midrad if isinstance(value, Range) else value
 
 
 def _truth(value: Value) -> Truth:
@@ -167,14 +167,14 @@ _RANGES: dict[ScalarFunction, Callable[..., Value]] = {
 }
 """The functions whose records name an operation of interval arithmetic, with that operation."""
 
-_NEAR: dict[ScalarFunction, Callable[..., Near]] = {
+_MIDRAD_RULES: dict[ScalarFunction, Callable[..., MidRad]] = {
     add: lambda a, b: a + b,
     sub: lambda a, b: a - b,
     mul: lambda a, b: a.squared if a == b else a * b,
     div: lambda a, b: a / b,
     neg: lambda a: -a,
     square: lambda a: a.squared,
-    abs: lambda a: Near(abs(a.mid), a.rad),
+    abs: lambda a: MidRad(abs(a.mid), a.rad),
     same: lambda a, b: a,
 }
 
@@ -208,7 +208,7 @@ def extended(graph: Expr, operands: Mapping[Input, Value]) -> dict[Expr, Value]:
         if isinstance(node, Input):
             found[node] = operands[node]
         elif isinstance(node, Const):
-            found[node] = known(node) if node.dtype == "bool" else Near(node)
+            found[node] = known(node) if node.dtype == "bool" else MidRad(node)
         else:
             assert isinstance(node, Map)
             found[node] = applied(node.function, [found[o] for o in node.operands])
@@ -217,18 +217,18 @@ def extended(graph: Expr, operands: Mapping[Input, Value]) -> dict[Expr, Value]:
 
 def applied(function: ScalarFunction, operands: Sequence[Value]) -> Value:
     """A function of numbers: by midpoints and radii if all are given that way, else by ends."""
-    if not all(isinstance(o, Near) for o in operands):
+    if not all(isinstance(o, MidRad) for o in operands):
         return value_range(function, *operands)
-    near = [as_near(o) for o in operands]
-    rule = _NEAR.get(function)
+    balls = [as_midrad(o) for o in operands]
+    rule = _MIDRAD_RULES.get(function)
     if rule is not None:
-        return rule(*near)
-    exact = all(o.rad is None for o in near)
+        return rule(*balls)
+    exact = all(o.rad is None for o in balls)
     if exact and isinstance(function.ranges, Monotonicity):
-        value = function(*(o.mid for o in near))
-        return _computed(function, function.ranges, value, [o.mid for o in near])
-    found = value_range(function, *near)
-    return found.near if isinstance(found, Range) else found
+        value = function(*(o.mid for o in balls))
+        return _computed(function, function.ranges, value, [o.mid for o in balls])
+    found = value_range(function, *balls)
+    return found.midrad if isinstance(found, Range) else found
 
 
 def _error_scale(stated: Monotonicity, value: Expr, at: Sequence[Expr]) -> Expr:
@@ -245,10 +245,10 @@ def _error_scale(stated: Monotonicity, value: Expr, at: Sequence[Expr]) -> Expr:
 
 def _computed(
     function: ScalarFunction, stated: Monotonicity, value: Expr, at: Sequence[Expr]
-) -> Near:
+) -> MidRad:
     """Enclosure of the exact values of a function where `value` was computed."""
     scale = _error_scale(stated, value, at)
-    return Near(value, enlarged([mul(2.0 * UNIT * steps_of(function), scale)]))
+    return MidRad(value, enlarged([mul(2.0 * UNIT * steps_of(function), scale)]))
 
 
 def _monotone(function: ScalarFunction, stated: Monotonicity, operands: Sequence[Range]) -> Range:
@@ -392,12 +392,12 @@ def derivative_graph(one: PartialFunction, k: int) -> tuple[tuple[Input, ...], E
     return inputs, graph
 
 
-def derivative_at(one: PartialFunction, k: int, operands: Sequence[Near]) -> Near | None:
+def derivative_at(one: PartialFunction, k: int, operands: Sequence[MidRad]) -> MidRad | None:
     """The k-th derivative at numbers; None for 0 everywhere."""
     inputs, graph = derivative_graph(one, k)
     if isinstance(graph, Const):
-        return None if graph.value == 0.0 else Near(graph)
-    return as_near(extended(graph, dict(zip(inputs, operands, strict=True)))[graph])
+        return None if graph.value == 0.0 else MidRad(graph)
+    return as_midrad(extended(graph, dict(zip(inputs, operands, strict=True)))[graph])
 
 
 def derivative_range(one: PartialFunction, k: int, operands: Sequence[Range]) -> Range | None:
@@ -423,7 +423,7 @@ def _derivative_range(one: PartialFunction, k: int, operands: Sequence[Range]) -
         (argument,) = inputs
 
         def values(x: Expr) -> Range:
-            return as_range(extended(graph, {argument: Near(x)})[graph])
+            return as_range(extended(graph, {argument: MidRad(x)})[graph])
 
         found = _over_critical_points(values, stated, k, operands[0])
     else:
@@ -459,7 +459,7 @@ def largest_derivative(function: ScalarFunction, k: int) -> float | None:
         return _size_by_images(graph)
 
     def size(x: float) -> float:
-        found = as_near(extended(graph, {argument: Near(Const(x))})[graph]).magnitude
+        found = as_midrad(extended(graph, {argument: MidRad(Const(x))})[graph]).magnitude
         return found.value if isinstance(found, Const) else math.inf
 
     if not all(size(1e6 * sign) <= size(1e3 * sign) + 1e-100 for sign in (1.0, -1.0)):

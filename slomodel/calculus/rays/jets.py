@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from itertools import product
 from math import factorial, prod
 
-from slomodel.calculus.rays.contractions import contract_near, contract_wide, is_elementwise
-from slomodel.calculus.rays.numbers import UNIT, Near, Range, combined, enlarged
+from slomodel.calculus.rays.contractions import contract_midrad, contract_wide, is_elementwise
+from slomodel.calculus.rays.numbers import UNIT, MidRad, Range, combined, enlarged
 from slomodel.functions import abs, add, maximum, minimum, mul, sub
 from slomodel.ir.expr import Const, Einsum, Expr
 
@@ -23,8 +23,8 @@ ORDERS = 4
 """Derivatives of orders 0 to 3 are enclosed over the ray, those of orders 0 to 2 at its start."""
 _HIGHEST = ORDERS - 1
 
-Orders = Sequence[Near | None]
-Terms = list[tuple[float, list[Near]]]
+Orders = Sequence[MidRad | None]
+Terms = list[tuple[float, list[MidRad]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +52,18 @@ class Jet:
         return own if self.ends is None else own.meet(self.ends)
 
 
-def still_jet(value: Near) -> Jet:
+def constant_jet(value: MidRad) -> Jet:
     """The jet of a number that does not depend on t."""
     return Jet([value, None, None], [value, None, None, None])
 
 
-def known(number: Near | None) -> Near:
+def known(number: MidRad | None) -> MidRad:
     """A derivative that is not zero everywhere."""
     assert number is not None
     return number
 
 
-def centred(at: Near | None, following: Near, end: Expr) -> Near:
+def centred(at: MidRad | None, following: MidRad, end: Expr) -> MidRad:
     """The numbers a + t r for 0 <= t <= `end`, a at the start and r among those of `following`.
 
     t(m ± r) lies between min(0, end (m - r)) and max(0, end (m + r)).
@@ -79,15 +79,15 @@ def centred(at: Near | None, following: Near, end: Expr) -> Near:
     # Midpoint and radius are rounded numbers of at most half the reach.
     lost = mul(16.0 * UNIT, add(abs(mid), reach))
     if at is None:
-        return Near(mid, enlarged([reach, lost]))
+        return MidRad(mid, enlarged([reach, lost]))
     errors = [reach] if at.rad is None else [reach, at.rad]
     sum_ = add(at.mid, mid)
-    return Near(sum_, enlarged([*errors, lost, mul(4.0 * UNIT, abs(sum_))]))
+    return MidRad(sum_, enlarged([*errors, lost, mul(4.0 * UNIT, abs(sum_))]))
 
 
 def completed(
     at: Orders,
-    direct: Callable[[int], Near | None],
+    direct: Callable[[int], MidRad | None],
     highest: int,
     end: Expr,
     rough: bool = False,
@@ -99,7 +99,7 @@ def completed(
     If `highest` is below 3, that derivative is constant, and equal to its value at 0.
     """
     top = min(highest, _HIGHEST)
-    over: list[Near | None] = [None] * ORDERS
+    over: list[MidRad | None] = [None] * ORDERS
     over[top] = direct(top) if top == _HIGHEST or rough else at[top]
     for k in range(top - 1, -1, -1):
         following = over[k + 1]
@@ -111,7 +111,7 @@ def completed(
             over[k] = centred(at[k], following, end)
         own = direct(k) if scalar and k and not rough else None
         if own is not None:
-            over[k] = known(over[k]).range.meet(own.range).near
+            over[k] = known(over[k]).range.meet(own.range).midrad
     return Jet(list(at), over, ends, rough)
 
 
@@ -126,7 +126,7 @@ def leibniz(orders: Sequence[Orders], k: int) -> Terms:
     return terms
 
 
-def summed(terms: Terms) -> Near | None:
+def summed(terms: Terms) -> MidRad | None:
     """The sum of weighted products; None for no terms."""
     return combined(terms) if terms else None
 
@@ -152,17 +152,19 @@ def product_jet(a: Jet, b: Jet, end: Expr) -> Jet:
 def contraction_jet(node: Einsum, jets: Sequence[Jet], end: Expr) -> Jet:
     """The jet of a sum of products."""
     if not any(jet.moves for jet in jets):
-        return still_jet(contract_near(node, [known(jet.at[0]) for jet in jets]))
+        return constant_jet(contract_midrad(node, [known(jet.at[0]) for jet in jets]))
     if len(jets) == 1:
         own = jets[0]
-        sums = [contract_near(node, [Near(one)]).range for one in (own.values.lo, own.values.hi)]
+        sums = [
+            contract_midrad(node, [MidRad(one)]).range for one in (own.values.lo, own.values.hi)
+        ]
         found = mapped(
-            own, lambda one: contract_near(node, [one]), lambda one: contract_wide(node, [one])
+            own, lambda one: contract_midrad(node, [one]), lambda one: contract_wide(node, [one])
         )
         return replace(found, ends=Range(sums[0].lo, sums[1].hi))
 
-    def added(orders: Sequence[Orders], k: int, wide: bool) -> Near | None:
-        contract = contract_wide if wide else contract_near
+    def added(orders: Sequence[Orders], k: int, wide: bool) -> MidRad | None:
+        contract = contract_wide if wide else contract_midrad
         terms = leibniz(orders, k)
         return summed([(weight, [contract(node, factors)]) for weight, factors in terms])
 
@@ -176,11 +178,11 @@ def contraction_jet(node: Einsum, jets: Sequence[Jet], end: Expr) -> Jet:
     )
 
 
-def mapped(jet: Jet, near: Callable[[Near], Near], wide: Callable[[Near], Near]) -> Jet:
+def mapped(jet: Jet, at: Callable[[MidRad], MidRad], over: Callable[[MidRad], MidRad]) -> Jet:
     """The jet of a linear function, given for small radii (at 0) and for ranges over the ray."""
     return Jet(
-        [None if one is None else near(one) for one in jet.at],
-        [None if one is None else wide(one) for one in jet.over],
+        [None if one is None else at(one) for one in jet.at],
+        [None if one is None else over(one) for one in jet.over],
         rough=jet.rough,
     )
 
@@ -188,17 +190,17 @@ def mapped(jet: Jet, near: Callable[[Near], Near], wide: Callable[[Near], Near])
 def viewed(jet: Jet, view: Callable[[Expr], Expr]) -> Jet:
     """The jet of a view, which moves or repeats elements."""
 
-    def near(one: Near) -> Near:
-        return Near(view(one.mid), None if one.rad is None else view(one.rad))
+    def moved(one: MidRad) -> MidRad:
+        return MidRad(view(one.mid), None if one.rad is None else view(one.rad))
 
     ends = None if jet.ends is None else Range(view(jet.ends.lo), view(jet.ends.hi))
-    return replace(mapped(jet, near, near), ends=ends)
+    return replace(mapped(jet, moved, moved), ends=ends)
 
 
 def sum_jet(a: Jet, b: Jet, sign: int) -> Jet:
     """The jet of a + b or a - b."""
 
-    def joined(left: Near | None, right: Near | None) -> Near | None:
+    def joined(left: MidRad | None, right: MidRad | None) -> MidRad | None:
         if right is None:
             return left
         other = right if sign > 0 else -right
@@ -215,15 +217,15 @@ def sum_jet(a: Jet, b: Jet, sign: int) -> Jet:
 def quotient_jet(a: Jet, b: Jet, end: Expr) -> Jet:
     """The jet of q = a/b, by the Leibniz rule of a = q b solved for the highest derivative of q."""
     ends = a.values / b.values
-    at = _quotients(a.at, b.at, Near(Const(1.0)) / known(b.at[0]), None)
-    over = _quotients(a.over, b.over, b.values.reciprocal.near, ends.near)
+    at = _quotients(a.at, b.at, MidRad(Const(1.0)) / known(b.at[0]), None)
+    over = _quotients(a.over, b.over, b.values.reciprocal.midrad, ends.midrad)
     rough = a.rough or b.rough
     return completed(at, lambda k: over[k], _HIGHEST, end, rough, ends=ends)
 
 
-def _quotients(a: Orders, b: Orders, inverse: Near, first: Near | None) -> list[Near | None]:
+def _quotients(a: Orders, b: Orders, inverse: MidRad, first: MidRad | None) -> list[MidRad | None]:
     """The derivatives of a/b, given 1/b and, if it is known, the value a/b."""
-    found: list[Near | None] = []
+    found: list[MidRad | None] = []
     for k in range(len(a)):
         if k == 0 and first is not None:
             found.append(first)
@@ -247,7 +249,7 @@ _CHAIN: dict[int, tuple[tuple[float, int, tuple[int, ...]], ...]] = {
 """For each k the terms c φ^(j) u^(p) u^(q).. of the k-th derivative of φ(u(t)): c, j, (p, q..)."""
 
 
-def composed(values: Orders, u: Orders, k: int) -> Near | None:
+def composed(values: Orders, u: Orders, k: int) -> MidRad | None:
     """The k-th derivative, 1 to 3, of φ(u(t)) from φ', φ'', φ''' and u', u'', u'''."""
     terms: Terms = []
     for weight, order, own in _CHAIN[k]:

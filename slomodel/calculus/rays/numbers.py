@@ -64,7 +64,7 @@ def enlarged(terms: Sequence[Expr]) -> Expr:
 
 
 @dataclass(frozen=True, slots=True)
-class Near:
+class MidRad:
     """Numbers within `rad` of `mid`, elementwise; None is the radius 0."""
 
     mid: Expr
@@ -84,29 +84,29 @@ class Near:
         reach = enlarged([self.rad, slack(self.mid)])
         return Range(sub(self.mid, reach), add(self.mid, reach))
 
-    def rounded(self, *errors: Expr | None, steps: float = 1.0) -> Near:
+    def rounded(self, *errors: Expr | None, steps: float = 1.0) -> MidRad:
         """The number with the rounding error of its midpoint, in ulps, and further errors added."""
         known = [error for error in errors if error is not None]
-        return Near(self.mid, enlarged([*known, slack(self.mid, steps)]))
+        return MidRad(self.mid, enlarged([*known, slack(self.mid, steps)]))
 
     @property
     def size(self) -> Expr:
         """|mid| + rad as computed, not rounded up."""
         return abs(self.mid) if self.rad is None else add(abs(self.mid), self.rad)
 
-    def __add__(self, other: Near) -> Near:
-        return Near(add(self.mid, other.mid)).rounded(self.rad, other.rad)
+    def __add__(self, other: MidRad) -> MidRad:
+        return MidRad(add(self.mid, other.mid)).rounded(self.rad, other.rad)
 
-    def __neg__(self) -> Near:
-        return Near(neg(self.mid), self.rad)
+    def __neg__(self) -> MidRad:
+        return MidRad(neg(self.mid), self.rad)
 
-    def __sub__(self, other: Near) -> Near:
+    def __sub__(self, other: MidRad) -> MidRad:
         return self + (-other)
 
-    def __mul__(self, other: Near) -> Near:
+    def __mul__(self, other: MidRad) -> MidRad:
         return combined([(1.0, [self, other])])
 
-    def __truediv__(self, other: Near) -> Near:
+    def __truediv__(self, other: MidRad) -> MidRad:
         """|a/b - p/q| <= (e_a + |p/q| e_b)/(|q| - e_b) for e_b < |q|; inf or NaN elsewhere."""
         quotient = div(self.mid, other.mid)
         errors = [] if self.rad is None else [self.rad]
@@ -115,18 +115,18 @@ class Near:
             errors.append(mul(mul(1.0 + 8.0 * UNIT, abs(quotient)), other.rad))
             left = sub(distance, enlarged([other.rad]))
             distance = where(gt(left, 0.0), left, 0.0)
-        return Near(quotient).rounded(*([div(total(errors), distance)] if errors else ()))
+        return MidRad(quotient).rounded(*([div(total(errors), distance)] if errors else ()))
 
-    def times(self, factor: float) -> Near:
+    def times(self, factor: float) -> MidRad:
         """The multiple by a number."""
         return combined([(factor, [self])])
 
     @property
-    def squared(self) -> Near:
+    def squared(self) -> MidRad:
         return combined([(1.0, [self, self])])
 
 
-def combined(terms: Sequence[tuple[float, Sequence[Near]]]) -> Near:
+def combined(terms: Sequence[tuple[float, Sequence[MidRad]]]) -> MidRad:
     """The sum of weights > 0 times products.
 
     With U the sum of the products of |mid| + rad and L that of |mid|, both weighted, the sum is
@@ -144,9 +144,9 @@ def combined(terms: Sequence[tuple[float, Sequence[Near]]]) -> Near:
     upper = total(uppers)
     lost = add(mul((4.0 * count + 12.0) * UNIT, upper), TINY)
     if all(one.rad is None for _, factors in terms for one in factors):
-        return Near(total(mids), lost)
+        return MidRad(total(mids), lost)
     lower = total([abs(one) for one in mids])
-    return Near(total(mids), add(sub(upper, lower), lost))
+    return MidRad(total(mids), add(sub(upper, lower), lost))
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,13 +166,13 @@ class Range:
         return abs(self.lo) if self.is_point else maximum(neg(self.lo), self.hi)
 
     @property
-    def near(self) -> Near:
+    def midrad(self) -> MidRad:
         """Midpoints and radii; where an end is infinite the radius is."""
         if self.is_point:
-            return Near(self.lo)
+            return MidRad(self.lo)
         lo, hi = maximum(self.lo, -_LARGE), minimum(self.hi, _LARGE)
         mid = add(mul(0.5, lo), mul(0.5, hi))
-        return Near(mid, enlarged([maximum(sub(self.hi, mid), sub(mid, self.lo))]))
+        return MidRad(mid, enlarged([maximum(sub(self.hi, mid), sub(mid, self.lo))]))
 
     def __add__(self, other: Range) -> Range:
         if self.is_point and other.is_point:

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from slomodel.calculus.rays.contractions import scatter_error, triangle_near
+from slomodel.calculus.rays.contractions import scatter_error, triangle_midrad
 from slomodel.calculus.rays.functions import (
     PartialFunction,
     Value,
     applied,
-    as_near,
+    as_midrad,
     as_range,
     derivative_at,
     derivative_range,
@@ -24,17 +24,17 @@ from slomodel.calculus.rays.jets import (
     Jet,
     completed,
     composed,
+    constant_jet,
     contraction_jet,
     degree,
     known,
     mapped,
     product_jet,
     quotient_jet,
-    still_jet,
     sum_jet,
     viewed,
 )
-from slomodel.calculus.rays.numbers import Near, Range, Truth, choose, enlarged
+from slomodel.calculus.rays.numbers import MidRad, Range, Truth, choose, enlarged
 from slomodel.calculus.rays.numbers import known as decided
 from slomodel.errors import MissingRule
 from slomodel.functions import (
@@ -87,14 +87,14 @@ class RayGraph:
     `at` are φ, φ', φ'' with radii; `over` are the ends of φ'' and φ'''.
     """
 
-    at: tuple[Near, Near, Near]
+    at: tuple[MidRad, MidRad, MidRad]
     over: tuple[Range, Range]
 
     @property
     def numbers(self) -> tuple[Expr, ...]:
         """Midpoints and radii of φ, φ', φ'', then the ends of φ'' and φ'''."""
-        near = [one for n in self.at for one in (n.mid, _ZERO if n.rad is None else n.rad)]
-        return (*near, *(end for one in self.over for end in (one.lo, one.hi)))
+        at = [one for n in self.at for one in (n.mid, _ZERO if n.rad is None else n.rad)]
+        return (*at, *(end for one in self.over for end in (one.lo, one.hi)))
 
 
 def ray_graph(objective: Expr, directions: Mapping[Input, Input], end: Expr) -> RayGraph:
@@ -103,8 +103,8 @@ def ray_graph(objective: Expr, directions: Mapping[Input, Input], end: Expr) -> 
     Raises MissingRule, with the reason, where no proof exists for any x.
     """
     jet = _JetPass(end, directions).root(objective)
-    value, slope, curvature = (one or Near(_ZERO) for one in jet.at)
-    second, third = (one or Near(_ZERO) for one in jet.over[2:])
+    value, slope, curvature = (one or MidRad(_ZERO) for one in jet.at)
+    second, third = (one or MidRad(_ZERO) for one in jet.over[2:])
     return RayGraph((value, slope, curvature), (second.range, third.range))
 
 
@@ -160,12 +160,12 @@ class _JetPass:
         """The jet of a node that is not a truth value."""
         if isinstance(node, Input) and node in self.directions:
             v = self.directions[node]
-            return completed([Near(node), Near(v), None], lambda k: None, 1, self.end)
+            return completed([MidRad(node), MidRad(v), None], lambda k: None, 1, self.end)
         if isinstance(node, (Input, Const, Iota, Listing)):
-            return still_jet(Near(node))
+            return constant_jet(MidRad(node))
         if isinstance(node, Einsum):
             if not node.operands:
-                return still_jet(Near(node))
+                return constant_jet(MidRad(node))
             if len(node.operands) > _MOST_FACTORS:
                 raise MissingRule(f"it has a sum of products of {len(node.operands)} factors")
             return contraction_jet(node, [self.jets[o] for o in node.operands], self.end)
@@ -179,18 +179,18 @@ class _JetPass:
         if isinstance(node, Extreme) and not self.jets[node.operands[0]].moves:
             inner = known(self.jets[node.operands[0]].at[0])
             rad = None if inner.rad is None else build.extreme(inner.rad, "max", node.axes)
-            return still_jet(Near(build.extreme(inner.mid, node.which, node.axes), rad))
+            return constant_jet(MidRad(build.extreme(inner.mid, node.which, node.axes), rad))
         if isinstance(node, Triangle):
-            return still_jet(triangle_near(node, known(self.jets[node.operands[0]].at[0])))
+            return constant_jet(triangle_midrad(node, known(self.jets[node.operands[0]].at[0])))
         raise _no_proof(node)
 
     def _map(self, node: Map) -> Jet:
         function = node.function
         if function is still:
             # The objective does not depend on this node's value, which may be taken as constant.
-            return still_jet(Near(node.operands[0]))
+            return constant_jet(MidRad(node.operands[0]))
         jets = [
-            still_jet(Near(_ZERO)) if o.dtype == "bool" else self._laid_jet(node, k)
+            constant_jet(MidRad(_ZERO)) if o.dtype == "bool" else self._laid_jet(node, k)
             for k, o in enumerate(node.operands)
         ]
         if function is same:
@@ -200,7 +200,7 @@ class _JetPass:
             assert isinstance(condition, Truth)
             return choice_jet(condition, jets[1], jets[2])
         if not any(jet.moves for jet in jets):
-            return still_jet(as_near(applied(function, self._operands(node))))
+            return constant_jet(as_midrad(applied(function, self._operands(node))))
         return self.applied(function, jets)
 
     def applied(self, function: ScalarFunction, jets: Sequence[Jet]) -> Jet:
@@ -234,13 +234,13 @@ class _JetPass:
         start = known(u.at[0])
         others = [known(jet.at[0]) for jet in jets]
         constants = tuple(
-            near.mid if j != k and isinstance(near.mid, Const) and near.rad is None else None
-            for j, near in enumerate(others)
+            one.mid if j != k and isinstance(one.mid, Const) and one.rad is None else None
+            for j, one in enumerate(others)
         )
         one = PartialFunction(function, k, constants)
         ranges = self._derivatives(one, jets)
-        points = [Near(start.mid) if j == k else near for j, near in enumerate(others)]
-        values: list[Near | None] = []
+        points = [MidRad(start.mid) if j == k else one for j, one in enumerate(others)]
+        values: list[MidRad | None] = []
         for j in range(ORDERS - 1):
             value, following = derivative_at(one, j, points), ranges[j + 1]
             if start.rad is not None and following is not None:
@@ -268,7 +268,7 @@ class _JetPass:
             return Range(Const(low), Const(high)) if math.isfinite(low) else None
         return as_range(value_range(function, *(jet.values for jet in jets)))
 
-    def _derivatives(self, one: PartialFunction, jets: Sequence[Jet]) -> list[Near | None]:
+    def _derivatives(self, one: PartialFunction, jets: Sequence[Jet]) -> list[MidRad | None]:
         """The derivatives of orders 1 to 3 of a function over the ray; entry 0 is unused.
 
         Each is expanded at the midpoint of the operand's range, by the mean value theorem, if the
@@ -277,15 +277,15 @@ class _JetPass:
         if not _has_mean_values(one.function):
             operands = [jet.values for jet in jets]
             found = [derivative_range(one, j, operands) for j in range(1, ORDERS)]
-            return [Near(_ZERO), *(None if own is None else own.near for own in found)]
+            return [MidRad(_ZERO), *(None if own is None else own.midrad for own in found)]
         wide = known(jets[0].over[0])
-        values: list[Near | None] = []
-        following = Near(Const(largest_derivative(one.function, ORDERS) or 0.0))
+        values: list[MidRad | None] = []
+        following = MidRad(Const(largest_derivative(one.function, ORDERS) or 0.0))
         for j in range(ORDERS - 1, 0, -1):
-            value = derivative_at(one, j, [Near(wide.mid)])
+            value = derivative_at(one, j, [MidRad(wide.mid)])
             following = widened(value, _ZERO if wide.rad is None else wide.rad, following)
             values.append(following)
-        return [Near(_ZERO), *reversed(values)]
+        return [MidRad(_ZERO), *reversed(values)]
 
 
 def _has_mean_values(function: ScalarFunction) -> bool:
@@ -293,11 +293,11 @@ def _has_mean_values(function: ScalarFunction) -> bool:
     return largest_derivative(function, ORDERS) is not None
 
 
-def widened(value: Near | None, reach: Expr, following: Near) -> Near:
+def widened(value: MidRad | None, reach: Expr, following: MidRad) -> MidRad:
     """The values of a function within `reach` of a point, from its value and its derivative."""
-    middle = value or Near(_ZERO)
+    middle = value or MidRad(_ZERO)
     kept = [] if middle.rad is None else [middle.rad]
-    return Near(middle.mid, enlarged([*kept, mul(following.size, reach)]))
+    return MidRad(middle.mid, enlarged([*kept, mul(following.size, reach)]))
 
 
 def choice_jet(condition: Truth, a: Jet, b: Jet) -> Jet:
@@ -307,20 +307,22 @@ def choice_jet(condition: Truth, a: Jet, b: Jet) -> Jet:
     ends = choose(condition, a.values, b.values)
     over = [_either(condition, sure, p, q) for p, q in zip(a.over, b.over, strict=True)]
     rough = a.rough or b.rough or sure is not None
-    return Jet(at, [ends.near, *over[1:]], ends, rough)
+    return Jet(at, [ends.midrad, *over[1:]], ends, rough)
 
 
-def _either(condition: Truth, sure: Expr | None, p: Near | None, q: Near | None) -> Near | None:
+def _either(
+    condition: Truth, sure: Expr | None, p: MidRad | None, q: MidRad | None
+) -> MidRad | None:
     """One of two numbers; unbounded where it is not `sure` which."""
     if p is None and q is None and sure is None:
         return None
-    p, q = p or Near(_ZERO), q or Near(_ZERO)
+    p, q = p or MidRad(_ZERO), q or MidRad(_ZERO)
     rad: Expr | None = None
     if p.rad is not None or q.rad is not None:
         rad = where(condition.certain, p.rad or _ZERO, q.rad or _ZERO)
     if sure is not None:
         rad = where(sure, rad or _ZERO, math.inf)
-    return Near(where(condition.certain, p.mid, q.mid), rad)
+    return MidRad(where(condition.certain, p.mid, q.mid), rad)
 
 
 def placed(node: Expr, operand: Expr) -> Expr:
@@ -335,12 +337,12 @@ def placed(node: Expr, operand: Expr) -> Expr:
     return build.scatter(operand, node.index, node.shape)
 
 
-def _scattered(node: Scatter, own: Near) -> Near:
+def _scattered(node: Scatter, own: MidRad) -> MidRad:
     errors = [scatter_error(node.operands[0], placed(node, abs(own.mid)))]
     if own.rad is not None:
         added = placed(node, own.rad)
         errors += [added, scatter_error(node.operands[0], added)]
-    return Near(placed(node, own.mid), enlarged(errors))
+    return MidRad(placed(node, own.mid), enlarged(errors))
 
 
 def _view_of_truth(own: Truth, view: Callable[[Expr], Expr]) -> Truth:

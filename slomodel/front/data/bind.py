@@ -38,7 +38,7 @@ _MOST_TUPLES = 2**30
 class Binding:
     """Arrays of the data and sizes of the dims, as far as they are known.
 
-    `missing` names the data without values, `unsized` the dims without a size, and `uncounted` the
+    `missing` names the data without values, `unsized` the dims without a size, and `unlisted` the
     index sets whose number of tuples depends on missing data. `labels` are those of the dims that
     data index by labels, `needed` the least sizes that given positions require of unsized dims.
     """
@@ -47,14 +47,14 @@ class Binding:
     sizes: Mapping[str, int]
     missing: tuple[str, ...]
     unsized: tuple[str, ...]
-    uncounted: tuple[str, ...] = ()
+    unlisted: tuple[str, ...] = ()
     labels: Labels = field(default_factory=dict)
     needed: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def has_all_sizes(self) -> bool:
         """Whether every array of the model has a known shape."""
-        return not self.unsized and not self.uncounted
+        return not self.unsized and not self.unlisted
 
     def require_sizes(self) -> None:
         """Raise ShapeError while the size of a dim is unknown."""
@@ -86,7 +86,7 @@ class Binding:
     def require_counts(self) -> None:
         """Raise ShapeError while a size, or the number of tuples in an index set, is unknown."""
         self.require_sizes()
-        if self.uncounted and self.missing:
+        if self.unlisted and self.missing:
             listed = ", ".join(f"`{one}`" for one in self.missing)
             message = f"the size of an index set depends on data without values, {listed}"
             remedy = f"give compile data={{{self.missing[0]!r}: …}}"
@@ -137,11 +137,11 @@ def bind(
     _check_lengths(problem, sizes)
     sizes |= _tuple_counts(problem, arrays, sizes)
     _check_bounds(problem, sizes)
-    uncounted = _uncounted(problem, sizes)
+    unlisted = _uncounted(problem, sizes)
     _check_lookups(problem, arrays, sizes)
     _check_conditions(problem, arrays, sizes)
     needed = _needed(problem, arrays, unsized)
-    return Binding(arrays, sizes, missing, unsized, uncounted, named, needed)
+    return Binding(arrays, sizes, missing, unsized, unlisted, named, needed)
 
 
 _MOST_LISTED = 0.1
@@ -165,7 +165,7 @@ def counted(problem: Problem, binding: Binding) -> Binding:
     return replace(
         binding,
         sizes=sizes,
-        uncounted=_uncounted(problem, sizes),
+        unlisted=_uncounted(problem, sizes),
     )
 
 
@@ -285,7 +285,7 @@ def _positions(declared: DataDeclaration, array: Array, sizes: Mapping[str, int]
     wrong = ~np.isfinite(array) | (array != np.floor(array))
     if bool(wrong.any()):
         place, value = _first(name, array, wrong)
-        message = f"`{place}` is {value:g}, and `{name}` is of whole numbers"
+        message = f"`{place}` is {value:g}, and `{name}` holds whole numbers"
         raise _error("E312", message, declared.span, "give whole numbers")
     if declared.domain is None or not is_known(declared.domain, sizes):
         return array

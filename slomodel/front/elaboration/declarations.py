@@ -163,7 +163,7 @@ def _check_index_attributes(statement: DataDecl, domain: Dim | None) -> None:
         remedy = f"write `data {name}[…] in G labels`, without a default"
         raise error("E217", message, places["labels"], remedy)
     if {"one_based", "whole"} & places.keys():
-        message = "labels are texts, which do not count"
+        message = "positions given as labels are neither counted from 1 nor whole numbers"
         raise error("E217", message, places["labels"], "keep one of the two attributes")
 
 

@@ -183,7 +183,7 @@ def _remainder(scope: Scope, factors: _Factors) -> Value:
     """`a % b` of whole numbers that do not depend on variables, with the sign of b."""
     for value, one in zip((factors.a, factors.b), factors.operands, strict=True):
         if not is_table(value.expr, scope.model):
-            message = f"`%` is of whole numbers, and `{one.text}` need not be one"
+            message = f"`%` takes whole numbers, and `{one.text}` may be any number"
             remedy = "it is for indices and conditions: `x[(i + 1) % n]`, `if i % 2 == 0`"
             raise error("E209", message, factors.span, remedy)
     if merged((factors.a, factors.b)) is None:

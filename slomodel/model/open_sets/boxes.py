@@ -16,8 +16,8 @@ from slomodel.ir import build
 from slomodel.ir.dims import Shape
 from slomodel.ir.expr import Const, Expr
 from slomodel.model.open_sets.open_set_map import (
-    EDGE,
-    END,
+    EDGE_OF_HALF_LINE,
+    EDGE_OF_INTERVAL,
     Array,
     BoxEnds,
     FreeShape,
@@ -85,8 +85,8 @@ class OpenBox:
         if declared.unbounded or (declared.low is None and declared.high is None):
             return False
         if None in (declared.low, declared.high):
-            return bool((u < math.log(END)).any())
-        return bool((np.abs(u) > -math.log(EDGE)).any())
+            return bool((u < math.log(EDGE_OF_HALF_LINE)).any())
+        return bool((np.abs(u) > -math.log(EDGE_OF_INTERVAL)).any())
 
     def at_number(self, number: float, shape: tuple[int, ...], declared: DeclaredSet) -> Array:
         return np.full(shape, number)

@@ -13,7 +13,7 @@ from slomodel.ir import build
 from slomodel.ir.dims import Dim, Shape, literal, named
 from slomodel.ir.expr import Affine, Const, Expr, Lookup
 from slomodel.model.open_sets.open_set_map import (
-    EDGE,
+    EDGE_OF_INTERVAL,
     EQUAL,
     Array,
     BoxEnds,
@@ -103,7 +103,7 @@ class Correlation:
         return np.ones(u.shape, dtype=bool)
 
     def near_edge(self, u: Array, declared: DeclaredSet) -> bool:
-        return bool((np.abs(u) > np.arctanh(1.0 - EDGE)).any())
+        return bool((np.abs(u) > np.arctanh(1.0 - EDGE_OF_INTERVAL)).any())
 
     def at_number(self, number: float, shape: tuple[int, ...], declared: DeclaredSet) -> Array:
         return number * np.eye(shape[0])

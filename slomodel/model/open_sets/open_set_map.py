@@ -24,9 +24,9 @@ Array = NDArray[np.float64]
 # Tolerance on the equations of a set for a given point: sums of 1, symmetry, diagonals of 1.
 EQUAL = 1e-8
 # Distance from the edge of a set, relative to its width, below which a run's message says so.
-EDGE = 1e-6
+EDGE_OF_INTERVAL = 1e-6
 # Distance from the end of a half-line below which a run's message says so, whatever the units.
-END = 1e-13
+EDGE_OF_HALF_LINE = 1e-13
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class OpenSetMap(Protocol):
         ...
 
     def near_edge(self, u: Array, declared: DeclaredSet) -> bool:
-        """Whether x(u) is at an edge: within `EDGE` of a width, or within `END` on a half-line.
+        """Whether x(u) is at an edge of the set, as near as the constants of this module say.
 
         There x(u) hardly depends on u, so that gradients in u may be small whatever the objective.
         """

@@ -11,7 +11,7 @@ from slomodel.ir import build
 from slomodel.ir.dims import Dim, Shape, literal
 from slomodel.ir.expr import Affine, Expr
 from slomodel.model.open_sets.open_set_map import (
-    EDGE,
+    EDGE_OF_INTERVAL,
     EQUAL,
     Array,
     BoxEnds,
@@ -54,7 +54,7 @@ class OpenSimplex:
             return False
         largest = np.maximum(u.max(axis=declared.axis), 0.0)
         least = np.minimum(u.min(axis=declared.axis), 0.0)
-        return bool((largest - least > -np.log(EDGE)).any())
+        return bool((largest - least > -np.log(EDGE_OF_INTERVAL)).any())
 
     def at_number(self, number: float, shape: tuple[int, ...], declared: DeclaredSet) -> Array:
         return np.full(shape, 1.0 / shape[declared.axis] if shape[declared.axis] else 0.0)

@@ -109,7 +109,9 @@ def search_in_set(
     """ProjectedSearch with its defaults; DomainError for a direction without a model."""
     known = ("gradient", *MODELS)
     if direction not in known:
-        message = f"direction={direction!r} does not keep to sets; those that do: {listed(known)}"
+        message = (
+            f"direction={direction!r} cannot be confined to a set; those that can: {listed(known)}"
+        )
         raise DomainError(Diagnostic("E604", message, help="use direction='lbfgs'"))
     if direction in ("newton", "newton-cg") and not context.facts.curvature:
         message = f"direction={direction!r} would leave the set to difference gradients"
@@ -279,5 +281,5 @@ def check_set(name: str, method: Method, within: Set, given: Options) -> None:
     if reason:
         remedy = "use method='auto', 'norm-armijo' or 'pgd'"
         raise DomainError(
-            Diagnostic("E604", f"{name} does not keep to sets: {reason}", help=remedy)
+            Diagnostic("E604", f"{name} cannot be confined to a set: {reason}", help=remedy)
         )
