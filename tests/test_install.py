@@ -44,6 +44,11 @@ def test_the_wheel_is_complete(wheel: Path, tmp_path: Path) -> None:
         archive.extractall(tmp_path)
     assert "slomodel/grammar/slo.lark" in names
     assert "slomodel/py.typed" in names
+    for folder in ("models", "slomodel/templates", "slomodel/schemas"):
+        inside = folder if folder.startswith("slomodel") else f"slomodel/{folder}"
+        for path in (ROOT / folder).rglob("*.*"):
+            if path.is_file() and path.suffix in (".slo", ".csv", ".json", ".npz"):
+                assert f"{inside}/{path.relative_to(ROOT / folder)}" in names
     modules = {str(p.relative_to(ROOT)) for p in (ROOT / "slomodel").rglob("*.py")}
     assert modules <= set(names)
     assert not any(name.startswith(("tests", "models", "benchmarks")) for name in names)

@@ -13,11 +13,14 @@ COMMANDS = {
     "bounds": ("bounds", "bounds", "Bound both Lipschitz constants over balls about a point."),
     "check": ("commands", "check", "Report the errors of a model, or its names and sizes."),
     "codegen": ("commands", "codegen", "Write the kernels of a model as standalone source code."),
+    "completion": ("new", "completion", "Print a script that completes commands in a shell."),
     "fmt": ("fmt", "fmt", "Write models in the standard layout."),
     "functions": ("listings", "functions", "List the functions of the language, or explain one."),
     "methods": ("listings", "methods", "List the methods of solve, with their options."),
+    "new": ("new", "new", "Write a commented model to start from, with a stub of its data."),
     "random-data": ("commands", "draw_data", "Write random data that a model accepts."),
     "report": ("report", "report", "Write a page about a model and a run: one HTML file."),
+    "schema": ("new", "schema", "Print the JSON schema of a command's --json output."),
     "solve": ("commands", "solve", "Minimise or maximise a model and print the result."),
 }
 """Each command with its module, its name there, and its line in the list of commands.

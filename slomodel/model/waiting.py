@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-PATIENCE = 2.0
+PATIENCE = 1.0
 """Seconds after which the line appears."""
 
 _busy = threading.Lock()

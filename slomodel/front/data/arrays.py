@@ -56,15 +56,19 @@ def load_reference(reference: FileReference, base_dir: Path | None, vector: str 
     if base_dir is None:
         message = f"a model given as text cannot read files, and this one has `{reference.path}`"
         raise _error("E302", message, reference.span, "pass the array with `data=`")
-    path = base_dir / reference.path
+    return _load_vector(base_dir / reference.path, reference.key, vector, reference.span)
+
+
+def _load_vector(path: Path, key: str, vector: str, span: Span | None = None) -> Content:
+    """The array under a key; without one, the column named `vector` of a table that has it."""
     known = _format(path.name)
-    if vector and not reference.key and known is not None and known.keys == "columns":
+    if vector and not key and known is not None and known.keys == "columns":
         try:
-            return load_array(path, vector, reference.span)
+            return load_array(path, vector, span)
         except DomainError as error:
             if error.diagnostics[0].code != "E304":
                 raise
-    return load_array(path, reference.key, reference.span)
+    return load_array(path, key, span)
 
 
 def load_labels(
@@ -149,7 +153,7 @@ def as_model_array(
         message = f"data `{name}` is a text"
         raise _error("E306", message, None, "pass pathlib.Path(…) for a file, an array for values")
     if isinstance(value, Path):
-        value = _load(name, value)
+        value = _load(name, value, name if len(dims) == 1 else "")
     raw = _of_table(name, value, dims) if isinstance(value, Table) else value
     raw = user_array(f"data `{name}`", raw)
     if raw.ndim != len(dims):
@@ -192,10 +196,10 @@ def _key(path: str, key: str, name: str, span: Span | None) -> str:
     return key if known is not None and known.keys != "arrays" else key or name
 
 
-def _load(name: str, path: Path) -> Content:
-    """The content of a user-supplied path, which may be `file:key`."""
+def _load(name: str, path: Path, vector: str) -> Content:
+    """The content of a user-supplied path, which may be `file:key`: see `_load_vector`."""
     path, key = _parts(path)
-    return load_array(path, _key(str(path), key, name, None))
+    return _load_vector(path, _key(str(path), key, name, None), vector)
 
 
 def _parts(path: Path) -> tuple[Path, str]:

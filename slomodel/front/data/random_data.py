@@ -22,6 +22,7 @@ Array = NDArray[np.float64]
 
 _FIRST_SIZES = (4, 7, 12, 30)
 """Sizes to try if none are given; the k-th dim is larger by k, so that no two are equal."""
+_MOST_LABELS = 3
 _MOST_ELEMENTS = 10**8
 _MOST_TRIES = 500
 _MOST_DRAWN = 10
@@ -58,11 +59,19 @@ def random_data(
 
 
 def _sizes(problem: Problem, dims: Mapping[str, int], first: int) -> dict[str, int]:
-    """The given or declared sizes; the others count upwards from `first`."""
+    """The given or declared sizes; the others count upwards from `first`.
+
+    A dim of labels is small: each label has to occur in the data.
+    """
     sizes = dict(dims)
+    chosen = {dim.name for dim in problem.dims if dim.name not in dims and dim.default is None}
     for k, dim in enumerate(problem.dims):
         default = first + k if dim.default is None else dim.default
         sizes.setdefault(dim.name, default)
+    for one in problem.data:
+        if one.has_labels and str(one.domain) in chosen:
+            count = math.prod(concrete(one.shape, sizes))
+            sizes[str(one.domain)] = min(_MOST_LABELS, count, sizes[str(one.domain)])
     return sizes
 
 
