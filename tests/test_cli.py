@@ -93,7 +93,8 @@ def test_version(run: Run) -> None:
         (
             ("zzz",),
             2,
-            "there are bounds, check, codegen, fmt, functions, methods, random-data, report, solve",
+            "there are bounds, check, codegen, completion, fmt, functions, methods, new, "
+            "random-data, report, schema, solve",
         ),
         (("solve",), 2, "Missing argument 'FILE'"),
         (("check", "fit.slo", "--set", "n"), 2, "`n` is not name=value"),

@@ -120,3 +120,16 @@ def test_bad_options_are_told_and_budgets_are_no_failure(
     assert result.exit_code == code, result.output
     assert said in result.stderr
     assert (folder / "page.html").exists() == (code == 0)
+
+
+def test_data_constants_and_the_command_are_on_the_page(folder: Path) -> None:
+    (folder / "y.csv").write_text("y\n1\n2\n7\n")
+    text = 'dim n\ndata y[n] from "y.csv"\nvar a\nminimize sum((y - a)^4)\n'
+    (folder / "banana.slo").write_text(text)
+    assert run("--radius", "0.1", "1", "--seed", "3").exit_code == 0
+    page = (folder / "page.html").read_text(encoding="utf-8")
+    text = " ".join(read(folder / "page.html").text)
+    assert "slomodel report banana.slo" in text
+    assert "--seed 3" in text
+    assert page.count("<polyline") == 2
+    assert page.count("<rect") == 16

@@ -10,7 +10,7 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "slomodel"
 LAYERS = (
-    {"errors"},
+    {"errors", "html"},
     {"ir"},
     {"functions"},
     {"problem", "reference", "calculus"},

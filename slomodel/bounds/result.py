@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 
 from slomodel.errors import Diagnostic, DomainError
+from slomodel.html import folded, paragraph, table
 
 Source = Literal["analytic", "sampled"]
 Rigor = Literal["certified", "estimated"]
@@ -126,6 +127,18 @@ class Bounds:
             else:
                 high = middle
         return low
+
+    def _repr_html_(self) -> str:
+        """The constants with their rules, and the explanation folded, for notebooks."""
+        head = ("", "bound" if self.source == "analytic" else "estimate", "rule", "")
+        rows = [
+            (name, shown(one.best.value), one.best.rule, one.reason)
+            for name, one in (("L1", self.gradient), ("L2", self.hessian))
+        ]
+        where = (
+            f"Ball of radius {self.radius:g} in {self.n:,} unknowns: {self.source}, {self.rigor}."
+        )
+        return paragraph(where) + table(head, rows) + folded("every rule", self.explain())
 
     def explain(self) -> str:
         """For each constant, every rule with its value and the terms of its sum, best first."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import click
+import numpy as np
 
 from slomodel import plots
 from slomodel.bounds import Bounds
@@ -17,11 +18,24 @@ from slomodel.bounds.result import checked_radius, shown
 from slomodel.cli import options
 from slomodel.cli.bounds import Radii, document
 from slomodel.cli.errors import handled_errors
-from slomodel.cli.html import Section, facts, folded, page, paragraph, picture, table, verbatim
 from slomodel.cli.inputs import check_ready, request, start_of_run
 from slomodel.cli.outputs import check_target, print_json, write_text
 from slomodel.cli.result import Result
 from slomodel.errors import TargetLimit
+from slomodel.html import (
+    Curve,
+    Section,
+    chart,
+    facts,
+    folded,
+    histogram,
+    page,
+    paragraph,
+    picture,
+    pictured,
+    table,
+    verbatim,
+)
 from slomodel.model import Model
 from slomodel.solve import Solution
 
@@ -80,7 +94,15 @@ def report(
             given["x0"] = start_of_run(x0)
         result = _run_of(model, given, progress)
         found = _bounds_at(model, result.solution, radii)
-        sections = [*_model(asked.text, model), _run(result), _bounds(found)]
+        sections = [
+            *_model(asked.text, model),
+            *_data(model),
+            _run(result),
+            _bounds(found),
+            Section(
+                "How this page was made", verbatim(_command(file, settings, files, out, chosen))
+            ),
+        ]
         write_text(out, page(model.name or "a model", sections))
         _tell(result, found, out, as_json)
         sys.exit(result.exit_code)
@@ -107,6 +129,43 @@ def _model(text: str, model: Model) -> list[Section]:
         Section("The model", verbatim(text.strip()) + folded("in LaTeX", model.latex())),
         Section("Compiler report", verbatim(model.explain())),
     ]
+
+
+def _data(model: Model) -> list[Section]:
+    """The data, each with its shape, range and a histogram; no section without data."""
+    rows = []
+    for name, array in model.data.items():
+        values = array[np.isfinite(array)].ravel()
+        shape = " × ".join(map(str, array.shape)) or "number"
+        cells = [name, shape]
+        if values.size:
+            missing = array.size - values.size
+            cells += [f"{values.min():.4g}", f"{np.median(values):.4g}", f"{values.max():.4g}"]
+            cells += [f"{missing:,}" if missing else ""]
+        counts = np.histogram(values, bins=16)[0].tolist() if values.size > 1 else []
+        rows.append(([*cells, "", "", "", ""][:6], histogram(counts) if counts else ""))
+    head = ("data", "shape", "least", "median", "largest", "missing", "histogram")
+    return [Section("Data", pictured(head, rows))] if rows else []
+
+
+def _command(
+    file: Path,
+    settings: Mapping[str, str],
+    files: Mapping[str, str],
+    out: Path,
+    chosen: Mapping[str, object],
+) -> str:
+    """The command line that writes this page again."""
+    words = ["slomodel", "report", str(file)]
+    words += [f"--set {name}={value}" for name, value in settings.items()]
+    words += [f"--data {name}={path}" for name, path in files.items()]
+    for name, value in chosen.items():
+        flag = f"--{name}" if len(name) == 1 else f"--{name.replace('_', '-')}"
+        if value is True:
+            words.append(flag)
+        elif value is not None and value is not False:
+            words.append(f"{flag} {value}")
+    return " ".join([*words, "-o", str(out)])
 
 
 def _run(result: Result) -> Section:
@@ -139,6 +198,13 @@ def _bounds(found: Sequence[Bounds]) -> Section:
         "constant L1 and the Hessian L2. They are proved, in floating point too; inf where no "
         "bound exists or none is found."
     )
+    drawn = [
+        Curve(name, [one.radius for one in found], [getattr(one, name) for one in found])
+        for name in ("L1", "L2")
+    ]
+    curves = chart(drawn, "radius", "constant", log_x=True) if len(found) > 1 else ""
     steps = [folded(f"steps of the bound, radius {b.radius:g}", b.explain()) for b in found]
     head = ("radius", "L1", "L2", "rule", "why inf")
-    return Section("Proved Lipschitz constants", "\n".join([says, table(head, rows), *steps]))
+    return Section(
+        "Proved Lipschitz constants", "\n".join([says, table(head, rows), curves, *steps])
+    )

@@ -100,6 +100,13 @@ class Evaluating:
         return {d.name: np.array(self._binding.arrays[d.name]) for d in written}
 
     @property
+    def data(self) -> dict[str, Vector]:
+        """Copies of the data that have values, by name; index data count from 0."""
+        arrays = self._binding.arrays
+        own = [d.name for d in self._problem.data if d.values is None and d.name in arrays]
+        return {name: np.array(arrays[name]) for name in own}
+
+    @property
     def n(self) -> int:
         """The number of unknowns."""
         return self._vectors.n

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, final
 import numpy as np
 
 from slomodel.errors import Diagnostic, DomainError
+from slomodel.html import paragraph, table
 from slomodel.solve.information import Information, Mask
 from slomodel.solve.norms import Vector
 from slomodel.solve.options import choice, number
@@ -213,6 +214,17 @@ class Uncertainty:
 
     def __repr__(self) -> str:
         return self.table()
+
+    def _repr_html_(self) -> str:
+        """The table with its assumption and notes, for notebooks."""
+        rows = self.rows()
+        cells = [
+            (one.name, f"{one.estimate:.6g}", f"{one.standard_error:.4g}", _ends(one))
+            for one in rows[:_MOST_ROWS]
+        ]
+        shown = table(("", "estimate", "std. error", "95 % interval"), cells)
+        more = [f"… {len(rows) - _MOST_ROWS} more rows"] if len(rows) > _MOST_ROWS else []
+        return shown + "".join(map(paragraph, (*more, self.assumption, *self.notes)))
 
 
 def _ends(row: EstimateRow) -> str:

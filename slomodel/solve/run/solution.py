@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slomodel.errors import Diagnostic, DomainError
+from slomodel.html import Curve, chart, facts
 from slomodel.solve.files import archive, no_such_file, written
 from slomodel.solve.norms import Vector
 from slomodel.solve.run.history import EpochRecord, History
 from slomodel.solve.run.multistart_summary import summary_of
-from slomodel.solve.run.summary import summary
+from slomodel.solve.run.summary import abbreviated, summary
 from slomodel.solve.status import Status
 from slomodel.solve.uncertainty import Uncertainty
 from slomodel.solve.verify.certificate import Certificate, certificate_of
@@ -111,6 +112,20 @@ class Solution:
     def __repr__(self) -> str:
         """A few lines, with abbreviated arrays and without the history."""
         return summary(dict(self))
+
+    def _repr_html_(self) -> str:
+        """The summary as a table, with the gradient norm against time, for notebooks."""
+        rows = {
+            "status": f"{self.status}: {self.message}",
+            "objective": f"{self.fun:.12g}",
+            "gradient norm": f"{self.gradient_norm:.4g}",
+            "iterations": f"{self.nit:,}",
+            "method": self.method,
+            **{name: abbreviated(array) for name, array in list(self.variables.items())[:20]},
+        }
+        time, norms = self.history.time.tolist(), self.history.gradient_norm.tolist()
+        picture = chart([Curve("‖∇f‖", time, norms)], "time (s)", "gradient norm")
+        return facts(rows) + picture
 
     def keys(self) -> Iterator[str]:
         """Names of the fields, so that `dict(solution)` works."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from textwrap import wrap
 
 import numpy as np
+from numpy.typing import NDArray
 
 _SHOWN = (
     "message",
@@ -55,10 +56,14 @@ def _with_variables(
     return result
 
 
+def abbreviated(array: NDArray[np.float64], width: int = _WIDTH) -> str:
+    """The elements of an array as text, with `...` in place of most of them if there are many."""
+    return np.array2string(array, max_line_width=width, precision=6, threshold=10)
+
+
 def _shown(value: object, width: int) -> list[str]:
     if isinstance(value, np.ndarray):
-        text = np.array2string(value, max_line_width=width, precision=6, threshold=10)
-        return text.splitlines()
+        return abbreviated(value, width).splitlines()
     if isinstance(value, float):
         return [f"{value:.12g}"]
     return wrap(str(value), width) or [""]

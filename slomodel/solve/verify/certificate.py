@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 
+from slomodel.html import paragraph, table
 from slomodel.solve.constants.proved import EvaluationErrors
 from slomodel.solve.norms import EPS, Vector
 from slomodel.solve.objective import Evaluator
@@ -112,6 +113,12 @@ class Certificate:
         if any(line.checked for line in self.lines):
             text.append(_LEGEND)
         return "\n".join(text)
+
+    def _repr_html_(self) -> str:
+        """The verdict and the inequalities as a table, for notebooks."""
+        head = ("inequality", "checked", "violated")
+        rows = [(one.name, f"{one.checked:,}", f"{one.violated:,}") for one in self.lines]
+        return paragraph(self._verdict()) + table(head, rows)
 
     def _verdict(self) -> str:
         checked = [line for line in self.lines if line.checked]
