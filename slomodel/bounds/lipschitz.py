@@ -25,6 +25,7 @@ from slomodel.bounds.rules.gradient_jets import is_long
 from slomodel.bounds.rules.interval_entries import interval_entries, is_small
 from slomodel.bounds.rules.table import RULES, BoundRule
 from slomodel.bounds.setting import Candidate, Setting, once_per_setting
+from slomodel.bounds.spectrum import HessianOverBall
 from slomodel.bounds.split import split
 from slomodel.bounds.stopping import pause, working_on
 from slomodel.bounds.structure.gram_form import as_written, in_gram_form
@@ -84,6 +85,9 @@ def bounds(setting: Setting, radius: float) -> Bounds:
         gradient=gradient,
         hessian=hessian,
         at_radius=partial(bounds, setting),
+        curvature=HessianOverBall(
+            asked, radius, claims.enclosure, gradient.best.value, hessian.best.value
+        ),
     )
 
 

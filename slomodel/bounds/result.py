@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Context, Decimal
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
+from slomodel.bounds.spectrum import HessianOverBall
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.html import folded, paragraph, table
 
@@ -18,6 +20,8 @@ Source = Literal["analytic", "sampled"]
 Rigor = Literal["certified", "estimated"]
 LEAST_RADIUS, MOST_RADIUS = 1e-9, 1e9
 """The search interval of `doubling_radius`."""
+_MOST_SHOWN = 6
+"""Largest number of variables of which `explain` lists the blocks and pairs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +71,8 @@ class Bounds:
     From source `analytic` both are upper bounds, in floating point too, inf where none is known;
     from source `sampled` both are estimates from below, less their measured rounding errors.
     `gradient` and `hessian` hold the claims behind L1 and L2. `at(radius)` computes bounds for
-    another radius at the same centre, which is cheap.
+    another radius at the same centre, which is cheap. `curvature` computes what is proved about
+    the Hessian beyond its norm, on demand; sampled constants come without it.
     """
 
     L1: float
@@ -79,6 +84,7 @@ class Bounds:
     gradient: Constant
     hessian: Constant
     at_radius: Callable[[float], Bounds] = field(compare=False)
+    curvature: HessianOverBall | None = field(default=None, compare=False)
 
     @property
     def rule(self) -> str:
@@ -94,6 +100,34 @@ class Bounds:
     def reason(self) -> str:
         """Why L1 or, if L1 is fine, L2 is inf or useless; empty where neither is."""
         return self.gradient.reason or self.hessian.reason
+
+    @property
+    def lower(self) -> float:
+        """Lower bound on the eigenvalues of the Hessian over the ball; -inf without a proof."""
+        return -math.inf if self.curvature is None else self.curvature.spectrum().low
+
+    @property
+    def upper(self) -> float:
+        """Upper bound on the eigenvalues of the Hessian over the ball; inf without a proof."""
+        return math.inf if self.curvature is None else self.curvature.spectrum().high
+
+    @property
+    def convex(self) -> bool:
+        """Whether the objective is proved to be convex on the ball."""
+        return self.lower >= 0.0
+
+    @property
+    def blocks(self) -> Mapping[tuple[str, str], float]:
+        """Upper bounds on the norms ‖H_vw‖ of the Hessian's blocks, by two variables' names.
+
+        With all other variables held, `blocks[v, v]` is a Lipschitz constant of the gradient by v.
+        """
+        return {} if self.curvature is None else self.curvature.blocks()
+
+    @property
+    def majorant(self) -> NDArray[np.float64]:
+        """D (n,) with ∇²f ≼ diag(D) over the ball; +inf without a proof."""
+        return np.full(self.n, np.inf) if self.curvature is None else self.curvature.majorant()
 
     def at(self, radius: float) -> Bounds:
         """The bounds over another ball with this centre."""
@@ -150,7 +184,31 @@ class Bounds:
             lines.append(f"{name} {sign} {shown(constant.best.value)}")
             lines += [f"   {constant.useless}"] if constant.useless else []
             lines += _branches(constant.claims)
-        return "\n".join(lines)
+        return "\n".join([*lines, *self._curvature_in_words()])
+
+    def _curvature_in_words(self) -> list[str]:
+        """Lines on the eigenvalues, the blocks and the diagonal majorant."""
+        if self.curvature is None or not math.isfinite(self.L1) or self.n == 0:
+            return []
+        convex = ": convex on the ball" if self.convex else ""
+        lines = [
+            f"eigenvalues of the Hessian in [{shown_below(self.lower)}, {shown(self.upper)}]{convex}"
+        ]
+        names = list(dict.fromkeys(v for v, _ in self.blocks))
+        if 1 < len(names) <= _MOST_SHOWN:
+            own = [f"{v} {shown(self.blocks[v, v])}" for v in names]
+            pairs = [
+                f"{v}, {w} {shown(self.blocks[v, w])}"
+                for k, v in enumerate(names)
+                for w in names[k + 1 :]
+            ]
+            lines += [f"blocks ≤ {'; '.join(own)}", f"pairs ≤ {'; '.join(pairs)}"]
+        D = self.majorant
+        if D.size > 1 and D.min() < D.max() and np.isfinite(D).all():
+            ends = f"{shown(float(D.min()))} to {shown(float(D.max()))}"
+            mean = shown(float(D.mean()))
+            lines.append(f"diagonal majorant of the Hessian: {ends}, mean {mean}")
+        return lines
 
     def __repr__(self) -> str:
         why = f", reason={self.reason!r}" if self.reason else f", rule={self.rule!r}"
@@ -178,6 +236,12 @@ def shown(value: float) -> str:
         return text
     rounded = Decimal(value).normalize(Context(prec=6, rounding=ROUND_CEILING))
     return f"{float(rounded):.6g}"
+
+
+def shown_below(value: float) -> str:
+    """A lower bound with six digits, rounded down."""
+    text = shown(-value)
+    return text[1:] if text.startswith("-") else f"-{text}"
 
 
 def checked_radius(radius: object) -> float:
