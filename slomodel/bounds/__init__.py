@@ -1,5 +1,6 @@
 """Proved bounds on the Lipschitz constants of the gradient and the Hessian over balls."""
 
+from slomodel.bounds.certificates.point_certificate import PointCertificate
 from slomodel.bounds.effort import EFFORTS, effort_of
 from slomodel.bounds.formula import bound_formula
 from slomodel.bounds.lipschitz import bounds, quick_bound
@@ -12,6 +13,7 @@ from slomodel.bounds.stopping import current_work, stopped_by
 __all__ = [
     "EFFORTS",
     "Bounds",
+    "PointCertificate",
     "Setting",
     "bound_formula",
     "bounds",

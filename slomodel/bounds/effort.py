@@ -43,6 +43,12 @@ EFFORTS = (
 )
 
 
+def less_effort(effort: Effort) -> Effort:
+    """The next lower effort, for work that is repeated over many balls; the lowest for itself."""
+    at = EFFORTS.index(effort)
+    return EFFORTS[max(at - 1, 0)]
+
+
 def effort_of(name: object) -> Effort:
     """The effort with this name. Raises DomainError."""
     for one in EFFORTS:

@@ -186,14 +186,18 @@ class Bounds:
             lines += _branches(constant.claims)
         return "\n".join([*lines, *self._curvature_in_words()])
 
+    @property
+    def spectrum_in_words(self) -> str:
+        """The interval of the Hessian's eigenvalues, and whether the objective is convex."""
+        ends = f"[{shown_below(self.lower)}, {shown(self.upper)}]"
+        convex = ": convex on the ball" if self.convex else ""
+        return f"eigenvalues of the Hessian in {ends}{convex}"
+
     def _curvature_in_words(self) -> list[str]:
         """Lines on the eigenvalues, the blocks and the diagonal majorant."""
         if self.curvature is None or not math.isfinite(self.L1) or self.n == 0:
             return []
-        convex = ": convex on the ball" if self.convex else ""
-        lines = [
-            f"eigenvalues of the Hessian in [{shown_below(self.lower)}, {shown(self.upper)}]{convex}"
-        ]
+        lines = [self.spectrum_in_words]
         names = list(dict.fromkeys(v for v, _ in self.blocks))
         if 1 < len(names) <= _MOST_SHOWN:
             own = [f"{v} {shown(self.blocks[v, v])}" for v in names]

@@ -10,11 +10,16 @@ from itertools import pairwise
 import numpy as np
 
 from slomodel.bounds.arithmetic.interval import Interval
-from slomodel.bounds.arithmetic.rounding import Array, up_add, up_div, up_mul, up_sqrt, up_sum
+from slomodel.bounds.arithmetic.rounding import Array, up_add, up_div, up_mul, up_sum
 from slomodel.bounds.centre import centre_hessian, hessian_over
 from slomodel.bounds.close import moved
 from slomodel.bounds.enclosure import Enclosure
-from slomodel.bounds.norms.eigenvalues import UNKNOWN, SpectralInterval, spectral_interval
+from slomodel.bounds.norms.eigenvalues import (
+    UNKNOWN,
+    SpectralInterval,
+    spectral_interval,
+    unit_scales,
+)
 from slomodel.bounds.norms.spectral import spectral_norm, symmetric_norm
 from slomodel.bounds.ranges.enclose import live_in
 from slomodel.bounds.ranges.smoothness import smoothness
@@ -140,8 +145,7 @@ def _majorants_of(H: Interval) -> list[Array]:
     np.fill_diagonal(off, 0.0)
     found = [np.asarray(up_add(top, np.asarray(up_sum(off, 1))))]
     if (top > 0.0).all() and np.isfinite(top).all():
-        # The exact factors a_i are powers of two near sup H_ii^-½, so that scaling is exact.
-        a = np.ldexp(1.0, -(np.frexp(np.asarray(up_sqrt(top)))[1] - 1))
+        a = unit_scales(H.hi)
         scaled = H.each(lambda array: a[:, np.newaxis] * array * a)
         t = spectral_interval(scaled).high
         found.append(np.asarray(up_div(np.full(len(a), max(t, 0.0)), a * a)))

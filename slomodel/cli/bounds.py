@@ -48,6 +48,8 @@ OPTIONS = (
 
 _SILENT, _EVERY = 2.0, 0.5
 """Seconds before the first line about the progress of a proof, and between two such lines."""
+_MOST_IN_JSON = 100
+"""Most numbers of a majorant for JSON."""
 _ERASE = "\r\x1b[K"
 
 
@@ -159,6 +161,11 @@ def document(found: Bounds) -> dict[str, object]:
         "L2": _finite(found.L2),
         "source": found.source,
         "rigor": found.rigor,
+        "lower": _finite(found.lower),
+        "upper": _finite(found.upper),
+        "convex": found.convex,
+        "blocks": {f"{v}, {w}": _finite(norm) for (v, w), norm in found.blocks.items()},
+        "majorant": _listed(found),
         "rule": found.rule,
         "runner_up": found.runner_up,
         "reason": found.reason,
@@ -166,16 +173,29 @@ def document(found: Bounds) -> dict[str, object]:
     }
 
 
+def _listed(found: Bounds) -> list[float] | None:
+    """The diagonal majorant, if it is short and proved."""
+    if found.n > _MOST_IN_JSON or not math.isfinite(found.upper):
+        return None
+    numbers: list[float] = found.majorant.tolist()
+    return numbers
+
+
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
 def table(found: Sequence[Bounds]) -> str:
-    """One line per ball, followed by the reasons for bounds that are inf."""
+    """One line per ball, the eigenvalues over each, and the reasons for bounds that are inf."""
     lines = [f"{'radius':>10}  {'L1':>12}  {'L2':>12}  source    rule"]
     lines += [
         f"{one.radius:>10g}  {shown(one.L1):>12}  {shown(one.L2):>12}  {one.source:<8}  {one.rule}"
         for one in found
+    ]
+    lines += [
+        f"{one.radius:>10g}  {one.spectrum_in_words}"
+        for one in found
+        if one.source == "analytic" and one.n and math.isfinite(one.L1)
     ]
     reasons = dict.fromkeys(one.reason for one in found if one.reason)
     return "\n".join([*lines, *reasons])

@@ -9,14 +9,12 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import sympy as sp
 from numpy.typing import ArrayLike
 
-from slomodel.calculus.rays.bounds import RayBounds
 from slomodel.codegen.automatic import Automatic
 from slomodel.codegen.kernels import Compiled
 from slomodel.codegen.runtime import threads as limited
-from slomodel.errors import Diagnostic, DomainError, MissingRule
+from slomodel.errors import Diagnostic, DomainError
 from slomodel.front.data.bind import Binding, bind, dense_conditions
 from slomodel.front.data.labels import checked
 from slomodel.front.data.points import Point, Vector
@@ -29,11 +27,10 @@ from slomodel.ir.dims import show_shape
 from slomodel.ir.show import show
 from slomodel.model.closed_sets import check_value
 from slomodel.model.compiled_constraints import CompiledConstraints
-from slomodel.model.fitting import Fitting
 from slomodel.model.multistart import Starts, from_starts
 from slomodel.model.objective import CompiledObjective, start_point
 from slomodel.model.plans import Plans, backend_of, precision_of, target_of
-from slomodel.model.rays import Rays, without_proof
+from slomodel.model.proving import Proving
 from slomodel.model.replaced_variables import held
 from slomodel.model.scipy_arguments import scipy_arguments
 from slomodel.model.unconstrained import UserCoordinates
@@ -42,15 +39,14 @@ from slomodel.problem import Problem
 from slomodel.solve import Callback, Progress, Solution, solve
 from slomodel.solve.constrained.entry import solve_constrained
 from slomodel.solve.constrained.objective import PenaltySubproblem
-from slomodel.solve.options import number
 from slomodel.solve.run_options import RunOptions
 
 # Imported by the methods that need it: it takes a sixth of the time of all other imports.
 if TYPE_CHECKING:
-    from slomodel.bounds import Bounds, Setting
+    from slomodel.bounds import PointCertificate
 
 
-class Model(Fitting):
+class Model(Proving):
     """A compiled objective over a flat vector x (n,): variables in declaration order, C order.
 
     Methods that take a point accept such a vector or a mapping of named arrays.
@@ -326,73 +322,22 @@ class Model(Fitting):
         reason = (target.reason or target.note) if isinstance(target, Automatic) else None
         return f"{report}\nbackend    {self.backend}" + (f": {reason}" if reason else "")
 
-    def bounds(self, center: Point | Solution, radius: float, effort: str = "default") -> Bounds:
-        """Proved Lipschitz constants of gradient and Hessian over a ball about `center` (n,).
+    def certify(self, x: Point | Solution, *, effort: str = "default") -> PointCertificate:
+        """What is proved about x (n,) or a solution, in floating point too; `print` it.
 
-        Either may be inf, with a `reason`; `explain()` of the result shows how each is derived.
-        `effort` is `quick`, `default` or `thorough`: how much work a rule may take, for bounds
-        closer to the constants.
+        A critical point near x with an error bar for each element, whether it is a strict minimum
+        or a saddle, radii within which it is the only one and the objective is convex, and how much
+        lower the objective may be nearby. Where there is no proof, `reason` says why. Elements at
+        bounds are held there. With open sets other than intervals all of it is about
+        `unconstrained` and its variables. `effort` is that of `bounds`.
         """
-        from slomodel.bounds import bounds, effort_of
+        from slomodel.model.free_unknowns import has_fixed_ends
 
-        chosen = effort_of(effort)
-        with waiting(f"bounds of {self.name}"):
-            setting = self._setting(self._point(center))
-            return bounds(replace(setting, effort=chosen), radius)
-
-    def ray_bounds(self, x: Point | Solution, v: Point, T: float) -> RayBounds:  # noqa: N803
-        """Proved bounds on the derivatives of φ(t) = f(x + t v) for 0 <= t <= T, x and v (n,).
-
-        One kernel computes φ, φ' and φ'' at 0 with their errors and the ends of φ'' and φ''' over
-        the ray, for a few times the cost of a gradient: φ(t) <= φ(0) + φ'(0) t + `upper` t²/2. Ends
-        are infinite, with a `reason`, where there is no proof.
-        """
-        self._binding.require_data()
-        end = number("T", T, 0.0, closed=True)
-        point, along = self._point(x), self._vectors.vector(v, "v")
-        rays = self._rays
-        if isinstance(rays, str):
-            return without_proof(self.value_and_gradient, point, along, end, rays)
-        return rays(point, along, end)
-
-    @cached_property
-    def _rays(self) -> Rays | str:
-        """The kernel of bounds along rays, or the reason why there is none."""
-        try:
-            return Rays(self._compiled, self._problem.objective, self._binding.arrays)
-        except MissingRule as error:
-            return str(error)
-
-    def sample_bounds(
-        self,
-        center: Point | Solution,
-        radius: float,
-        samples: int = 100,
-        seed: int = 0,
-        method: str = "ascent",
-    ) -> Bounds:
-        """Estimates of the same constants from below, with source `sampled`.
-
-        `ascent` climbs to points of large curvature, `samples` points in all; `pairs` compares
-        gradients at as many random pairs of points, as the paper does. Rounding errors are measured
-        at the centre and subtracted: at radii so small that they dominate the differences between
-        points, the estimate of L2 is 0.
-        """
-        from slomodel.bounds import sample
-
-        self._binding.require_data()
-        eps = float(np.finfo(self._compiled.precision).eps)
-        return sample(self, self._point(center), radius, samples, seed, method, eps)
-
-    def bound_formula(self, which: str) -> sp.Expr:
-        """Bound on `L1` or `L2` of a polynomial over any ball, as a SymPy expression.
-
-        Its symbols are the radius `r` and, as `norm_U`, the Euclidean norm of each variable at the
-        centre; data are numbers. `bounds` is tighter, since it knows the centre itself.
-        """
-        from slomodel.bounds import bound_formula
-
-        return bound_formula(self._setting(np.zeros(self.n)), which)
+        if self._coordinates is None or all(map(has_fixed_ends, self._problem.variables)):
+            return self._certificate(self._point(x), effort)
+        known = x.unconstrained if isinstance(x, Solution) else None
+        u = self.to_unconstrained(self._point(x)) if known is None else known
+        return self.unconstrained._certificate(u, effort)
 
     def check_gradient(self, x: Point | Solution | None = None) -> dict[str, float]:
         """Largest deviation of the gradient at x (default `x0()`), for each variable.
@@ -428,12 +373,6 @@ class Model(Fitting):
 
     def _repr_latex_(self) -> str | None:
         return self._recipe.notebook()
-
-    def _setting(self, center: Vector) -> Setting:
-        from slomodel.model.proofs import setting_of
-
-        self._binding.require_data()
-        return setting_of(self._problem, self._values(center), self._binding.sizes)
 
     def trace_nonfinite(self, x: Point | Solution) -> str | None:
         """Origin of a NaN or infinity in the value or gradient at x (n,); None if all are finite.

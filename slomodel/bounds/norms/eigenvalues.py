@@ -10,6 +10,7 @@ import numpy as np
 from slomodel.bounds.arithmetic.bounded import Bounded, exact, normalised
 from slomodel.bounds.arithmetic.interval import Interval
 from slomodel.bounds.arithmetic.rounding import (
+    SMALLEST_NORMAL,
     Array,
     down_add,
     up_add,
@@ -58,7 +59,35 @@ def spectral_interval(H: Interval) -> SpectralInterval:
         return UNKNOWN
     if not M.value.size:
         return SpectralInterval(math.inf, -math.inf)
-    return _of_matrix(M.value).widened(spectral_norm(M.error))
+    found = _of_matrix(M.value).widened(spectral_norm(M.error))
+    for low, sign in ((found.low, 1.0), (-found.high, -1.0)):
+        if not low > 0.0 and (sign * np.diag(M.value) > 0.0).all():
+            end = _definite(H if sign > 0.0 else -H)
+            found = found.meet(end, math.inf) if sign > 0.0 else found.meet(-math.inf, -end)
+    return found
+
+
+def unit_scales(H: Array) -> Array:
+    """Powers of two a_i near |h_ii|^-½: with them diag(a) H diag(a) is scaled exactly."""
+    root = np.sqrt(np.maximum(np.abs(np.diag(H)), SMALLEST_NORMAL))
+    return np.asarray(np.ldexp(1.0, 1 - np.frexp(root)[1]))
+
+
+def _definite(H: Interval) -> float:
+    """Lower bound on λ_min that is positive where the matrix scaled to a unit diagonal shows it;
+    -inf otherwise.
+
+    With S = diag(a) H diag(a), λ_min(H) >= λ_min(S) / max a² where λ_min(S) >= 0 (Ostrowski). Rows
+    of unlike units, as in regression, hide the sign of λ_min(H) itself.
+    """
+    a = unit_scales(H.mid)
+    with np.errstate(all="ignore"):
+        S = H.each(lambda array: a[:, np.newaxis] * array * a)
+        M = Bounded(S.mid, np.maximum(S.rad, S.rad.T)).symmetric()
+    if not (np.isfinite(M.value).all() and np.isfinite(M.error).all()):
+        return -math.inf
+    low = _of_matrix(M.value).widened(spectral_norm(M.error)).low
+    return low / float(np.max(a)) ** 2 * (1.0 - 1e-15) if low > 0.0 else -math.inf
 
 
 def _of_matrix(S: Array) -> SpectralInterval:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -30,18 +31,24 @@ def value_error(setting: Setting, f: float) -> float:
 
 def gradient_error(setting: Setting, g: Array) -> float:
     """Upper bound on ‖g − ∇f(c)‖ for the g (n,) computed at the centre c; inf where unknown."""
-    setting = written_out(setting)
     try:
-        found = enclose(setting.gradient, boxed(setting.values), setting.sizes)
+        found = gradient_interval(written_out(setting))
     except MissingRule:
         return math.inf
-    ends = np.cumsum([np.size(setting.values[variable]) for variable in setting.variables])
-    parts = zip(setting.variables, setting.gradient, np.split(g, ends[:-1]), strict=True)
-    distances = [
-        _distance(found[graph], part.reshape(np.shape(setting.values[variable]))).ravel()
-        for variable, graph, part in parts
+    return float(up_norm(_distance(found, g)))
+
+
+def gradient_interval(setting: Setting) -> Interval:
+    """The interval of ∇f(c) (n,). Raises MissingRule for a node without an interval rule."""
+    found = enclose(setting.gradient, boxed(setting.values), setting.sizes)
+    parts = [
+        found[graph].each(partial(np.broadcast_to, shape=np.shape(setting.values[variable])))
+        for variable, graph in zip(setting.variables, setting.gradient, strict=True)
     ]
-    return float(up_norm(np.concatenate(distances))) if distances else 0.0
+    nothing = [np.zeros(0)]
+    low = np.concatenate([*nothing, *(one.lo.ravel() for one in parts)])
+    high = np.concatenate([*nothing, *(one.hi.ravel() for one in parts)])
+    return Interval(low, high)
 
 
 def _distance(enclosed: Interval, computed: Array) -> Array:

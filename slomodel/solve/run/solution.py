@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,9 @@ from slomodel.solve.run.summary import abbreviated, summary
 from slomodel.solve.status import Status
 from slomodel.solve.uncertainty import Uncertainty
 from slomodel.solve.verify.certificate import Certificate, certificate_of
+
+if TYPE_CHECKING:
+    from slomodel.bounds import PointCertificate
 
 FORMAT = "slomodel solution 1"
 _COUNTS = ("nit", "nfev", "njev", "nhev", "rounding_steps", "violations")
@@ -44,6 +47,8 @@ class FittedModel(Protocol):
         factor: float,
         residuals: int | None,
     ) -> Uncertainty: ...
+
+    def certify(self, x: Solution) -> PointCertificate: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -178,6 +183,10 @@ class Solution:
         has negative eigenvalues; directions without curvature are listed in `undetermined`.
         """
         return self._fitted.uncertainty_of(self, scale, curvature, factor, residuals)
+
+    def certify(self) -> PointCertificate:
+        """What is proved about x: `model.certify`. `certificate` is that of the run."""
+        return self._fitted.certify(self)
 
     @property
     def _fitted(self) -> FittedModel:

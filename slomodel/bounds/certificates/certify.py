@@ -1,0 +1,292 @@
+"""The certificate of a point: critical point, kind, uniqueness, convexity and possible gain."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
+
+import numpy as np
+
+from slomodel.bounds.arithmetic.contraction import contract
+from slomodel.bounds.arithmetic.interval import Interval, point
+from slomodel.bounds.arithmetic.rounding import (
+    Array,
+    Truths,
+    down_add,
+    up_add,
+    up_div,
+    up_matmul,
+    up_mul,
+    up_norm,
+)
+from slomodel.bounds.certificates.critical_point import CriticalPoint, critical_point
+from slomodel.bounds.certificates.neighbourhood import (
+    BoundsAt,
+    ByBounds,
+    ByEntries,
+    Neighbourhood,
+    largest_radius,
+)
+from slomodel.bounds.certificates.point_certificate import Kind, PointCertificate
+from slomodel.bounds.effort import less_effort
+from slomodel.bounds.lipschitz import bounds
+from slomodel.bounds.norms.eigenvalues import UNKNOWN, SpectralInterval, spectral_interval
+from slomodel.bounds.setting import Setting
+from slomodel.bounds.structure.recurrences import too_long, written_out
+from slomodel.errors import MissingRule
+from slomodel.ir.exact import without_rounding
+
+_MOST_ENTRIES = 300
+"""Largest n for which balls are judged by the entries of the Hessian."""
+_NEAR = 0.01
+"""Radius of the ball of the gap where no convexity is proved, relative to max(1, ‖x‖)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """The unknowns that a proof holds at x, and what the certificate says about them.
+
+    `free` (n,) marks the others. `low` and `high` (n,) are the ends of a closed set of x, and its
+    other sets hold all points within `margin` of x. `reason` refuses the proof of a critical point.
+    """
+
+    free: Truths
+    remarks: tuple[str, ...] = ()
+    invariances: tuple[str, ...] = ()
+    reason: str = ""
+    low: Array | None = None
+    high: Array | None = None
+    margin: float = math.inf
+
+
+def whole(n: int) -> Slice:
+    """All n unknowns free."""
+    return Slice(np.ones(n, dtype=bool))
+
+
+@without_rounding()
+def certify(setting: Setting, maximises: bool, part: Slice) -> PointCertificate:
+    """The certificate of the setting's centre. Every number is rounded outward."""
+    x = np.concatenate([np.zeros(0), *(np.ravel(setting.values[v]) for v in setting.variables)])
+    shapes = {v.name: np.shape(setting.values[v]) for v in setting.variables}
+    setting = written_out(setting)
+    sign = -1.0 if maximises else 1.0
+    at: BoundsAt = cache(partial(bounds, setting))
+    with np.errstate(all="ignore"):
+        found = _critical_point(setting, at, part)
+        blocked = _blocked(found, part, x, sign) if found.exists else ""
+        if blocked:
+            found = _with_reason(found, blocked)
+        spectrum = _spectrum(found, part.free)
+        scale = max(1.0, float(np.linalg.norm(x)))
+        around = _neighbourhood(setting, found, part.free, sign)
+        convex = _convexity(setting, around, sign, scale)
+        norm = float(up_norm(found.gradient.magnitude[part.free]))
+        gap, within = _gap(around, convex, norm, scale)
+        unique = _unique(around, convex, scale) if found.exists else 0.0
+        direction, bend = _bent(found.at, part.free, sign)
+    return PointCertificate(
+        x=x,
+        shapes=shapes,
+        gradient_norm=float(up_norm(found.gradient.magnitude)),
+        exists=found.exists,
+        reason=found.reason,
+        error=found.error,
+        box=found.box,
+        unique_within=unique if unique > float(up_norm(found.error)) else 0.0,
+        kind=_kind(spectrum, found, part.free),
+        eigenvalues=(spectrum.low, spectrum.high),
+        convex_within=convex.radius,
+        gap=gap,
+        gap_within=within,
+        direction=direction,
+        curvature=bend,
+        maximises=maximises,
+        held=~part.free,
+        remarks=part.remarks,
+        invariances=part.invariances,
+    )
+
+
+def _neighbourhood(
+    setting: Setting, found: CriticalPoint, free: Truths, sign: float
+) -> Neighbourhood:
+    """How balls round x are judged: by entries, or by the cheaper bounds for large n."""
+    if setting.n <= _MOST_ENTRIES:
+        return ByEntries(setting, free, sign, found.R)
+    spectrum = UNKNOWN if found.at is None else spectral_interval(_taken(found.at, free))
+    least = spectrum.low if sign > 0.0 else -spectrum.high
+    distance = float(up_norm(found.error))
+    at = cache(partial(bounds, replace(setting, effort=less_effort(setting.effort))))
+    return ByBounds(at, sign, least, not free.all(), found.inverse, distance)
+
+
+@dataclass(frozen=True, slots=True)
+class Convexity:
+    """±f has λ_min >= 0 on the ball of `radius`, and λ_min >= `least` on that of half of it."""
+
+    radius: float
+    least: float
+
+
+def _convexity(setting: Setting, around: Neighbourhood, sign: float, scale: float) -> Convexity:
+    """A large radius of a ball on which ±f is proved to be convex in the free unknowns."""
+    if not around.least(0.0) > 0.0:
+        return Convexity(0.0, -math.inf)
+    everywhere = bounds(replace(setting, effort=less_effort(setting.effort)), math.inf)
+    least = everywhere.lower if sign > 0.0 else -everywhere.upper
+    if least >= 0.0:
+        return Convexity(math.inf, least)
+    radius = largest_radius(around.convex, scale)
+    return Convexity(radius, around.least(0.5 * radius))
+
+
+def _unique(around: Neighbourhood, convex: Convexity, scale: float) -> float:
+    """A large radius of uniqueness: by strict convexity, or where the Hessian stays regular."""
+    radius = convex.radius
+    if radius == math.inf and convex.least > 0.0:
+        return radius
+    if 0.0 < radius < math.inf and around.least(radius) > 0.0:
+        return radius
+    return largest_radius(around.single, scale)
+
+
+def _critical_point(setting: Setting, at: BoundsAt, part: Slice) -> CriticalPoint:
+    """The proof, or why there is none."""
+    n = setting.n
+    nowhere = np.where(part.free, np.inf, 0.0)
+    anything = Interval(np.full(n, -np.inf), np.full(n, np.inf))
+    nothing = CriticalPoint(anything, nowhere, nowhere, None, None, np.zeros(n))
+    reason = too_long(setting) or _not_finite(setting)
+    if reason:
+        return _with_reason(nothing, reason)
+    try:
+        found = critical_point(setting, part.free, lambda radius: at(radius).L2)
+    except MissingRule as gap:
+        return _with_reason(nothing, str(gap))
+    return _with_reason(found, part.reason) if part.reason else found
+
+
+def _blocked(found: CriticalPoint, part: Slice, x: Array, sign: float) -> str:
+    """Why x* on the face may not be stationary on the whole set; empty if it is.
+
+    The free elements of x* lie between their ends, and the slope of ±f at x* along each held
+    element, which differs from that at x by at most |H| |x* - x|, points out of the set.
+    """
+    if float(up_norm(found.error)) > part.margin:
+        return "x is too close to the boundary of its set for the error bars"
+    if part.low is None or part.high is None or found.near is None:
+        return ""
+    e, free = found.error, part.free
+    inside = (part.low < down_add(x, -e)) & (up_add(x, e) < part.high)
+    if not inside[free].all():
+        return "elements of x are too close to their bounds for the error bars"
+    moved = np.asarray(up_matmul(found.near.magnitude, e))
+    off = float(up_mul(found.slack, float(up_norm(e))))
+    moved = np.asarray(up_add(moved, np.full(len(x), off)))
+    slope = found.gradient if sign > 0.0 else -found.gradient
+    at_low, at_high = ~free & (x <= part.low), ~free & (x >= part.high)
+    held = (slope.lo > moved) & at_low | (-slope.hi > moved) & at_high | at_low & at_high
+    if not held[~free].all():
+        count = int((~held & ~free).sum())
+        return f"the multipliers of {count} elements at bounds are not proved to differ from 0"
+    return ""
+
+
+def _with_reason(one: CriticalPoint, reason: str) -> CriticalPoint:
+    nowhere = np.full(len(one.error), np.inf)
+    return CriticalPoint(one.gradient, nowhere, nowhere, one.at, one.near, one.step, reason)
+
+
+def _not_finite(setting: Setting) -> str:
+    for node, array in setting.values.items():
+        if not np.all(np.isfinite(array)):
+            return f"data `{node.name}` has NaN or inf"
+    return ""
+
+
+def _taken(H: Interval, free: Truths) -> Interval:
+    return H.each(lambda array: array[np.ix_(free, free)])
+
+
+def _spectrum(found: CriticalPoint, free: Truths) -> SpectralInterval:
+    """The interval of the eigenvalues at x*, of the free unknowns."""
+    if not found.exists or found.near is None:
+        return UNKNOWN
+    return spectral_interval(_taken(found.near, free)).widened(found.slack)
+
+
+def _kind(spectrum: SpectralInterval, found: CriticalPoint, free: Truths) -> Kind:
+    """The kind of x*: a saddle has proved curvature of both signs along two vectors."""
+    if not found.exists or found.near is None:
+        return "unknown"
+    if spectrum.low > 0.0:
+        return "minimum"
+    if spectrum.high < 0.0:
+        return "maximum"
+    H = _taken(found.near, free)
+    ends = [_curvature_along(H, v, found.slack) for v in _extreme_vectors(H)]
+    return "saddle" if ends[0][1] < 0.0 < ends[1][0] else "unknown"
+
+
+def _extreme_vectors(H: Interval) -> Sequence[Array]:
+    """Approximate eigenvectors of the least and the largest eigenvalue."""
+    _, V = np.linalg.eigh(0.5 * (H.mid + H.mid.T))
+    return V[:, 0], V[:, -1]
+
+
+def _curvature_along(H: Interval, v: Array, slack: float) -> tuple[float, float]:
+    """The ends of vᵀHv / vᵀv, up to `slack`."""
+    n, u = len(v), point(v)
+    form = contract([(u, (0,)), (H, (0, 1)), (u, (1,))], (), (n, n))
+    ratio = form / contract([(u, (0,)), (u, (0,))], (), (n,))
+    return -float(up_add(-float(ratio.lo), slack)), float(up_add(float(ratio.hi), slack))
+
+
+def _bent(H: Interval | None, free: Truths, sign: float) -> tuple[Array | None, float]:
+    """A unit vector of proved negative curvature of ±f at x, and vᵀHv there."""
+    if H is None or not free.any() or not np.isfinite(H.mid).all():
+        return None, 0.0
+    own = _taken(H, free)
+    v = _extreme_vectors(own)[0 if sign > 0.0 else 1]
+    low, high = _curvature_along(own, v, 0.0)
+    if not (high < 0.0 if sign > 0.0 else low > 0.0):
+        return None, 0.0
+    full = np.zeros(len(free))
+    full[free] = v
+    return full, high if sign > 0.0 else low
+
+
+def _gap(
+    around: Neighbourhood, convex: Convexity, norm: float, scale: float
+) -> tuple[float, float]:
+    """How far ±f may lie below its value at x, and within which radius.
+
+    With λ_min >= m there, ±f(y) >= ±f(x) - ‖g‖t + m t²/2 at distance t: at least ±f(x) -
+    ‖g‖²/(2m) for m > 0, and ±f(x) - ‖g‖r + min(m, 0) r²/2 in any case.
+    """
+    radius, least = 0.5 * convex.radius, convex.least
+    if radius == 0.0:
+        radius, least = _NEAR * scale, around.least(_NEAR * scale)
+    if not math.isfinite(least):
+        return math.inf, radius
+    gap = math.inf
+    if math.isfinite(radius):
+        half = up_mul(0.5 * max(-least, 0.0), up_mul(radius, radius))
+        gap = float(up_add(up_mul(norm, radius), half))
+    if least > 0.0:
+        gap = min(gap, float(up_div(up_mul(norm, norm), 2.0 * least)))
+    return gap, radius
+
+
+@without_rounding()
+def convex_within(setting: Setting, maximises: bool) -> float:
+    """A radius of a ball round the centre on which ±f is proved to be convex; 0 without a proof."""
+    sign = -1.0 if maximises else 1.0
+    norms = [float(np.linalg.norm(setting.values[v])) for v in setting.variables]
+    at: BoundsAt = cache(partial(bounds, setting))
+    first = at(0.0)
+    around = ByBounds(at, sign, first.lower if sign > 0.0 else -first.upper, restricted=False)
+    return _convexity(setting, around, sign, max(1.0, math.hypot(*norms))).radius

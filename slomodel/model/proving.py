@@ -1,0 +1,127 @@
+"""What a compiled model proves: bounds over balls and along rays, and certificates of points."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import sympy as sp
+
+from slomodel.calculus.rays.bounds import RayBounds
+from slomodel.errors import MissingRule
+from slomodel.front.data.points import Point, Vector
+from slomodel.model.fitting import Fitting
+from slomodel.model.rays import Rays, without_proof
+from slomodel.model.waiting import waiting
+from slomodel.solve import Solution
+from slomodel.solve.options import number
+
+# Imported by the methods that need it: it takes a sixth of the time of all other imports.
+if TYPE_CHECKING:
+    from slomodel.bounds import Bounds, PointCertificate, Setting
+
+
+class Proving(Fitting):
+    """A model that proves bounds on its derivatives, and statements about points."""
+
+    def bounds(self, center: Point | Solution, radius: float, effort: str = "default") -> Bounds:
+        """Proved Lipschitz constants of gradient and Hessian over a ball about `center` (n,).
+
+        Either may be inf, with a `reason`; `explain()` of the result shows how each is derived.
+        `effort` is `quick`, `default` or `thorough`: how much work a rule may take, for bounds
+        closer to the constants.
+        """
+        from slomodel.bounds import bounds, effort_of
+
+        chosen = effort_of(effort)
+        with waiting(f"bounds of {self.name}"):
+            setting = self._setting(self._point(center))
+            return bounds(replace(setting, effort=chosen), radius)
+
+    def ray_bounds(self, x: Point | Solution, v: Point, T: float) -> RayBounds:  # noqa: N803
+        """Proved bounds on the derivatives of φ(t) = f(x + t v) for 0 <= t <= T, x and v (n,).
+
+        One kernel computes φ, φ' and φ'' at 0 with their errors and the ends of φ'' and φ''' over
+        the ray, for a few times the cost of a gradient: φ(t) <= φ(0) + φ'(0) t + `upper` t²/2. Ends
+        are infinite, with a `reason`, where there is no proof.
+        """
+        self._binding.require_data()
+        end = number("T", T, 0.0, closed=True)
+        point, along = self._point(x), self._vectors.vector(v, "v")
+        rays = self._rays
+        if isinstance(rays, str):
+            return without_proof(self.value_and_gradient, point, along, end, rays)
+        return rays(point, along, end)
+
+    @cached_property
+    def _rays(self) -> Rays | str:
+        """The kernel of bounds along rays, or the reason why there is none."""
+        try:
+            return Rays(self._compiled, self._problem.objective, self._binding.arrays)
+        except MissingRule as error:
+            return str(error)
+
+    def sample_bounds(
+        self,
+        center: Point | Solution,
+        radius: float,
+        samples: int = 100,
+        seed: int = 0,
+        method: str = "ascent",
+    ) -> Bounds:
+        """Estimates of the same constants from below, with source `sampled`.
+
+        `ascent` climbs to points of large curvature, `samples` points in all; `pairs` compares
+        gradients at as many random pairs of points, as the paper does. Rounding errors are measured
+        at the centre and subtracted: at radii so small that they dominate the differences between
+        points, the estimate of L2 is 0.
+        """
+        from slomodel.bounds import sample
+
+        self._binding.require_data()
+        eps = float(np.finfo(self._compiled.precision).eps)
+        return sample(self, self._point(center), radius, samples, seed, method, eps)
+
+    def bound_formula(self, which: str) -> sp.Expr:
+        """Bound on `L1` or `L2` of a polynomial over any ball, as a SymPy expression.
+
+        Its symbols are the radius `r` and, as `norm_U`, the Euclidean norm of each variable at the
+        centre; data are numbers. `bounds` is tighter, since it knows the centre itself.
+        """
+        from slomodel.bounds import bound_formula
+
+        return bound_formula(self._setting(np.zeros(self.n)), which)
+
+    def _certificate(self, x: Vector, effort: str) -> PointCertificate:
+        """The certificate of x (n,) in the variables of this model."""
+        from slomodel.bounds import effort_of
+        from slomodel.bounds.certificates.certify import certify
+        from slomodel.model.free_unknowns import free_unknowns
+
+        chosen = effort_of(effort)
+        with waiting(f"certificate of {self.name}"):
+            setting = replace(self._setting(x), effort=chosen)
+            part = free_unknowns(self._problem, self._binding, self._within, x)
+            return certify(setting, self._problem.sense == "maximize", part)
+
+    def convex_within(self, x: Point | Solution, effort: str = "default") -> float:
+        """A radius of a ball round x (n,) on which the objective is proved to be convex.
+
+        For a model that maximises: concave. 0 where it is not proved even at x; inf where it is
+        proved everywhere. The largest radius is found to about a quarter.
+        """
+        from slomodel.bounds import effort_of
+        from slomodel.bounds.certificates.certify import convex_within
+
+        chosen = effort_of(effort)
+        with waiting(f"convexity of {self.name}"):
+            setting = replace(self._setting(self._point(x)), effort=chosen)
+            return convex_within(setting, self._problem.sense == "maximize")
+
+    def _setting(self, center: Vector) -> Setting:
+        from slomodel.model.proofs import setting_of
+
+        self._binding.require_data()
+        return setting_of(self._problem, self._values(center), self._binding.sizes)
