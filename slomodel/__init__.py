@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from slomodel.front.source import example
     from slomodel.front.sympy_expressions.recurrences import scan
     from slomodel.model import Model, compile
-    from slomodel.solve import Solution, Status, load_solution, scipy_method
+    from slomodel.solve import Solution, Status, load_solution
+    from slomodel.solve.scipy_method import scipy_method
 
 __version__ = "0.1.0"
 

@@ -23,7 +23,7 @@ from slomodel.solve.uncertainty import Uncertainty
 from slomodel.solve.verify.certificate import Certificate, certificate_of
 
 if TYPE_CHECKING:
-    from slomodel.bounds import PointCertificate
+    from slomodel.bounds.certificates.point_certificate import PointCertificate
 
 FORMAT = "slomodel solution 1"
 _COUNTS = ("nit", "nfev", "njev", "nhev", "rounding_steps", "violations")
