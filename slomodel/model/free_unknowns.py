@@ -31,7 +31,8 @@ def free_unknowns(problem: Problem, binding: Binding, within: Set | None, x: Vec
     point inside a ball is free, and for others the slice states why a proof is refused.
     """
     n = len(x)
-    low, high, margin, reason = np.full(n, -np.inf), np.full(n, np.inf), math.inf, ""
+    low, high, margin = np.full(n, -np.inf), np.full(n, np.inf), math.inf
+    reason = "constraints are not taken into account" if problem.constraints else ""
     parts = within.parts if isinstance(within, ProductSet) else ()
     if within is not None and not parts:
         parts = (SetPart(0, n, within),)
