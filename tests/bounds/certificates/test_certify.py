@@ -131,7 +131,7 @@ def test_the_gap_bounds_what_points_nearby_gain() -> None:
         ("var x\nminimize x^4 + x", [3.0], "too far"),
         ("var x[2] in simplex\nminimize sumsq(x)", [0.5, 0.5], "intervals and balls"),
         ("var x[2] in ball(1)\nminimize sumsq(x - 3)", [0.6, 0.8], "boundary of a ball"),
-        ("var x\nminimize (x-1)^2\nsubject to x >= 0", [1.0], "constraints"),
+        ("var x\nminimize (x-1)^2\nsubject to x^3 >= 0", [1.0], "constraints"),
         ("var x >= 0\nminimize x^2", [0.0], "multipliers"),
         ("var x >= 0\nminimize (x - 1)^2", [-1.0], "outside"),
     ],
