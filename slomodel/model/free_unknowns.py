@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from slomodel.bounds.certificates.certify import Slice, whole
+from slomodel.bounds.certificates.certify import FreeUnknowns, whole
 from slomodel.front.data.bind import Binding
 from slomodel.front.data.points import Vector, vector_layout
 from slomodel.ir.expr import Expr
@@ -24,7 +24,9 @@ _ROUNDED = 1e-13
 """Relative error of the ends of open intervals, which are expressions of data."""
 
 
-def free_unknowns(problem: Problem, binding: Binding, within: Set | None, x: Vector) -> Slice:
+def free_unknowns(
+    problem: Problem, binding: Binding, within: Set | None, x: Vector
+) -> FreeUnknowns:
     """The face of the sets of all variables on which x (n,) lies, as the unknowns that vary there.
 
     Elements at a bound of a closed interval are held there. Other closed sets have no such face: a
@@ -55,7 +57,7 @@ def free_unknowns(problem: Problem, binding: Binding, within: Set | None, x: Vec
     free = (low < x) & (x < high)
     held = int(n - free.sum())
     remarks = (f"{held} of {n} elements are held at bounds.",) if held else ()
-    return Slice(free, remarks, reason=reason, low=low, high=high, margin=margin)
+    return FreeUnknowns(free, remarks, reason=reason, low=low, high=high, margin=margin)
 
 
 def has_fixed_ends(variable: Variable) -> bool:

@@ -45,7 +45,7 @@ _NEAR = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Slice:
+class FreeUnknowns:
     """The unknowns that a proof holds at x, and what the certificate says about them.
 
     `free` (n,) marks the others. `low` and `high` (n,) are the ends of a closed set of x, and its
@@ -61,13 +61,13 @@ class Slice:
     margin: float = math.inf
 
 
-def whole(n: int) -> Slice:
+def whole(n: int) -> FreeUnknowns:
     """All n unknowns free."""
-    return Slice(np.ones(n, dtype=bool))
+    return FreeUnknowns(np.ones(n, dtype=bool))
 
 
 @without_rounding()
-def certify(setting: Setting, maximises: bool, part: Slice) -> PointCertificate:
+def certify(setting: Setting, maximises: bool, part: FreeUnknowns) -> PointCertificate:
     """The certificate of the setting's centre. Every number is rounded outward."""
     x = np.concatenate([np.zeros(0), *(np.ravel(setting.values[v]) for v in setting.variables)])
     shapes = {v.name: np.shape(setting.values[v]) for v in setting.variables}
@@ -153,7 +153,7 @@ def _unique(around: Neighbourhood, convex: Convexity, scale: float) -> float:
     return largest_radius(around.single, scale)
 
 
-def _critical_point(setting: Setting, at: BoundsAt, part: Slice) -> CriticalPoint:
+def _critical_point(setting: Setting, at: BoundsAt, part: FreeUnknowns) -> CriticalPoint:
     """The proof, or why there is none."""
     n = setting.n
     nowhere = np.where(part.free, np.inf, 0.0)
@@ -169,7 +169,7 @@ def _critical_point(setting: Setting, at: BoundsAt, part: Slice) -> CriticalPoin
     return _with_reason(found, part.reason) if part.reason else found
 
 
-def _blocked(found: CriticalPoint, part: Slice, x: Array, sign: float) -> str:
+def _blocked(found: CriticalPoint, part: FreeUnknowns, x: Array, sign: float) -> str:
     """Why x* on the face may not be stationary on the whole set; empty if it is.
 
     The free elements of x* lie between their ends, and the slope of ±f at x* along each held
