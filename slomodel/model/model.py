@@ -34,7 +34,6 @@ from slomodel.model.proving import Proving
 from slomodel.model.replaced_variables import held
 from slomodel.model.scipy_arguments import scipy_arguments
 from slomodel.model.unconstrained import UserCoordinates
-from slomodel.model.waiting import waiting
 from slomodel.problem import Problem
 from slomodel.solve import Callback, Progress, Solution, solve
 from slomodel.solve.constrained.entry import solve_constrained
