@@ -17,6 +17,7 @@ from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import postorder, users
 from slomodel.rewrite.entropies import Entropies
 from slomodel.rewrite.exponential_sums import Logarithms, log_softmax, soft_quotient
+from slomodel.rewrite.linear_systems import log_of_determinant, solution_for_inverse
 from slomodel.rewrite.merged_powers import merged_product, power_of_power, root_of_exponential
 from slomodel.rewrite.roots import Roots
 from slomodel.rewrite.scaled_logs import ScaledLogarithms
@@ -42,7 +43,14 @@ def rewritten(root: Expr) -> Mapping[Expr, Expr]:
     entropies = Entropies()
     roots = Roots(shared)
     rules: dict[ScalarFunction, tuple[Rule, ...]] = {
-        log: (log_softmax, logarithms.of_sum, elementwise, logarithms.of_scaled_sum, scaled.of_any),
+        log: (
+            log_of_determinant,
+            log_softmax,
+            logarithms.of_sum,
+            elementwise,
+            logarithms.of_scaled_sum,
+            scaled.of_any,
+        ),
         log1p: (elementwise, logarithms.of_one_more, scaled.of_one_more),
         sqrt: (elementwise, root_of_exponential, power_of_power, roots.square_root),
         pow: (elementwise, power_of_power, roots.power),
@@ -81,7 +89,7 @@ def _better(
     node: Expr, rules: Mapping[ScalarFunction, tuple[Rule, ...]], entropies: Entropies
 ) -> Expr | None:
     if isinstance(node, Einsum):
-        return summed_entropy(node) or entropies.of_sum(node)
+        return solution_for_inverse(node) or summed_entropy(node) or entropies.of_sum(node)
     if not isinstance(node, Map):
         return None
     for rule in rules.get(node.function, (elementwise,)):

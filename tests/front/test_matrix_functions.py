@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import slomodel
 from slomodel.ir.expr import MatrixOperation
@@ -120,3 +121,45 @@ def test_an_indefinite_symmetric_system_is_solved() -> None:
         model = slomodel.compile(text, data={"S": S, "y": y}, backend=backend)
         assert model.value([1.0, 1.0]) == pytest.approx(5.0)
         np.testing.assert_allclose(model.gradient([1.0, 1.0]), y)
+
+
+KALMAN = """dim T, d
+data Y[T, d], H[d, d]
+var A[d, d] init eye
+var q > 0, r > 0 init 1
+let P[t in T] = A @ (P[t-1, :, :] - P[t-1, :, :] @ H'
+      @ solve(H @ P[t-1, :, :] @ H' + r * eye(d), H @ P[t-1, :, :])) @ A' + q * eye(d)  first eye(d)
+and m[t in T] = A @ (m[t-1, :] + P[t-1, :, :] @ H'
+      @ solve(H @ P[t-1, :, :] @ H' + r * eye(d), Y[t-1, :] - H @ m[t-1, :]))  first zeros(d)
+let e[t in T, i in d] = Y[t, i] - dot(H[i, :], m[t, :])
+let V[t in T, i in d, j in d] = sum(H[i, k] * P[t, k, l] * H[j, l] for k in d, l in d)
+      + where(i == j, r, 0)
+minimize -sum(multi_normal_lpdf(e[t, :], 0, V[t, :, :]) for t in T)
+"""
+
+
+def by_loops(Y: np.ndarray, H: np.ndarray, A: np.ndarray, q: float, r: float) -> float:
+    """The Kalman filter's negative log likelihood."""
+    size, total = len(H), 0.0
+    m, P = np.zeros(size), np.eye(size)
+    for y in Y:
+        V = H @ P @ H.T + r * np.eye(size)
+        total -= stats.multivariate_normal(H @ m, V).logpdf(y)
+        gain = P @ H.T @ np.linalg.inv(V)
+        m, P = A @ (m + gain @ (y - H @ m)), A @ (P - gain @ H @ P) @ A.T + q * np.eye(size)
+    return total
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_a_kalman_filter_of_matrices(backend: str) -> None:
+    rng = np.random.default_rng(1)
+    Y, H = rng.normal(size=(5, 2)), rng.normal(size=(2, 2))
+    model = slomodel.compile(KALMAN, data={"Y": Y, "H": H}, backend=backend)
+    x = np.concatenate([np.eye(2).ravel() + 0.1 * rng.normal(size=4), [0.7, 1.3]])
+
+    def value(x: np.ndarray) -> float:
+        return by_loops(Y, H, x[:4].reshape(2, 2), *x[4:])
+
+    assert model.value(x) == pytest.approx(value(x), rel=1e-12)
+    slopes = [(value(x + h) - value(x - h)) / 2e-6 for h in 1e-6 * np.eye(6)]
+    np.testing.assert_allclose(model.gradient(x), slopes, rtol=1e-6, atol=1e-7)

@@ -339,7 +339,7 @@ _MATRICES: tuple[tuple[str, Rule, str], ...] = (
     ("logdet(A)", logdet, "logarithm of the determinant of a square matrix"),
     ("det(A)", det, "determinant of a square matrix"),
     ("solve(A, b)", solve, "the x with A @ x = b, for a vector or a matrix b"),
-    ("inv(A)", inv, "inverse matrix; `solve(A, b)` is quicker than `inv(A) @ b`"),
+    ("inv(A)", inv, "inverse matrix; `inv(A) @ b` is computed as `solve(A, b)`"),
     ("quad(A, x)", quad, "quadratic form x' @ A @ x"),
     ("tril(A, k=0)", triangle, "lower triangle of a matrix: zeros above the diagonal k"),
     ("triu(A, k=0)", triangle, "upper triangle of a matrix: zeros below the diagonal k"),
