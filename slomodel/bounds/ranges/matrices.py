@@ -79,7 +79,7 @@ def solution(A: Interval, B: Interval) -> Interval:
     z = product(point(R), B - product(A, point(X)))
     size = point(defect.magnitude)
     w = product(size, point(z.magnitude)).hi
-    tail = up_mul(up_div(rho, down(1.0 - rho))[..., None, None], w.max(axis=-2, keepdims=True))
+    tail = up_mul(up_div(rho, down(1.0 - rho))[..., None, None], _column_norms(w))
     found = point(X) + z + around(np.zeros(()), up_add(w, np.broadcast_to(tail, w.shape)))
     return _where(rho < 1.0, found)
 
@@ -178,3 +178,58 @@ def _cholesky(A: Interval) -> Interval:
         lo[..., j + 1 :, j], hi[..., j + 1 :, j] = column.lo, column.hi
     factor = solution(point(X), interval(lo, hi)).each(np.tril)
     return _where(regular, factor)
+
+
+def remainder_of_operation(
+    function: MatrixFunction,
+    centre: list[Interval],
+    moved: list[Array],
+    remainder: list[Array],
+    value: Interval,
+) -> Array:
+    """Upper bounds on the remainders of the first-order Taylor forms of an operation.
+
+    `value` is that at the centre c; operands are within `moved` of theirs and within `remainder` of
+    their linear parts. With δ for changes, A_c δX = δB - δA X, so that δX less its linear part is
+    at most |A_c⁻¹|(e_B + e_A|X_c| + w_A w_X), w_X from δX itself as in `solution`; the second
+    derivative of log det A is -tr(A⁻¹δA A⁻¹δA).
+    """
+    mask = {"solve_lower": np.tril, "solve_upper": np.triu}.get(function, np.asarray)
+    A, w, e = mask(centre[0].mid), mask(moved[0]), mask(remainder[0])
+    if function in ("det", "cholesky") or not A.size:
+        return np.asarray(np.inf if A.size else 0.0)
+    own = centre[0].each(mask)
+    eye = point(np.broadcast_to(np.eye(A.shape[-1]), A.shape))
+    inverse = _upto(solution(own, eye).magnitude)
+    Q = product(inverse, _upto(w))
+    rho = _row_norm(Q)
+
+    def through(z: Interval) -> Array:
+        """Σ Qᵏz for z >= 0."""
+        following = product(Q, z).hi
+        tail = up_mul(up_div(rho, down(1.0 - rho))[..., None, None], _column_norms(following))
+        return up_add(z.hi, up_add(following, np.broadcast_to(tail, following.shape)))
+
+    if function.startswith("logdet"):
+        largest = up_add(inverse.hi, through(product(Q, inverse)))
+        turned = product(_upto(largest), _upto(w)).hi
+        second = up_sum(up_mul(turned, np.swapaxes(turned, -1, -2)), (-1, -2))
+        first = up_sum(up_mul(np.swapaxes(inverse.hi, -1, -2), e), (-1, -2))
+        found = up_add(first, up_mul(np.asarray(0.5), second))
+        return np.asarray(np.where(rho < 1.0, found, np.inf))
+    X = _upto(value.magnitude)
+    is_inverse = function.startswith("inverse")
+    w_right, e_right = (np.zeros(()),) * 2 if is_inverse else (moved[1], remainder[1])
+    changed = product(inverse, _upto(up_add(product(_upto(w), X).hi, w_right)))
+    linear = product(inverse, _upto(up_add(product(_upto(e), X).hi, e_right))).hi
+    found = up_add(linear, product(Q, _upto(through(changed))).hi)
+    return np.asarray(np.where((rho < 1.0)[..., None, None], found, np.inf))
+
+
+def _column_norms(w: Array) -> Array:
+    return np.asarray(w.max(axis=-2, keepdims=True, initial=0.0))
+
+
+def _upto(x: Array) -> Interval:
+    """The interval [0, x] for x >= 0, elementwise."""
+    return Interval(np.zeros(np.shape(x)), np.asarray(x))

@@ -38,13 +38,25 @@ from slomodel.bounds.ranges.enclose import boxed, enclose, live_in, range_of
 from slomodel.bounds.ranges.hessian import along_rows
 from slomodel.bounds.ranges.kinks import order_near, outside
 from slomodel.bounds.ranges.liveness import Live, neutral
+from slomodel.bounds.ranges.matrices import remainder_of_operation
 from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.stopping import pause
 from slomodel.calculus import jvp
 from slomodel.functions.compound import same, still
 from slomodel.ir.build import direction
 from slomodel.ir.dims import concrete
-from slomodel.ir.expr import Einsum, Expr, Gather, Input, Map, Reshape, Scan, Scatter, tables
+from slomodel.ir.expr import (
+    Einsum,
+    Expr,
+    Gather,
+    Input,
+    Map,
+    MatrixOperation,
+    Reshape,
+    Scan,
+    Scatter,
+    tables,
+)
 from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import dependents, postorder
 from slomodel.reference import positions
@@ -251,6 +263,16 @@ def _(node: Einsum, run: _Pass) -> Array:
             if all(part.any() for part in parts.values()):
                 terms.append(product(parts).hi)
     return _added(terms)
+
+
+@remainder_of.register
+def _(node: MatrixOperation, run: _Pass) -> Array:
+    centre = [run.centre.values[o] for o in node.operands]
+    still_forms = [_Form(np.zeros(one.shape), np.zeros(one.shape)) for one in centre]
+    forms = [run.forms.get(o, own) for o, own in zip(node.operands, still_forms, strict=True)]
+    moved, remainder = [form.moved for form in forms], [form.remainder for form in forms]
+    value = run.centre.values[node]
+    return remainder_of_operation(node.function, centre, moved, remainder, value)
 
 
 @remainder_of.register

@@ -9,7 +9,7 @@ from matrix_objectives import FUNCTIONS, OF_SYMMETRIC
 
 import slomodel
 from slomodel.bounds.arithmetic.interval import Interval, point
-from slomodel.bounds.ranges.matrices import range_of_operation
+from slomodel.bounds.ranges.matrices import range_of_operation, remainder_of_operation
 from slomodel.ir.expr import MatrixFunction
 from slomodel.reference import Array
 from slomodel.reference.matrices import value_of_operation
@@ -90,3 +90,66 @@ def test_bounds_of_a_gaussian_process_hold_and_are_near_the_truth() -> None:
     assert norm <= found.L1 <= 1.2 * norm
     assert np.isfinite(found.L2)
     assert np.inf == model.bounds(x, 2.0).L1  # where s is 0, K may be singular
+
+
+REMAINDERS = [one for one in FUNCTIONS if one not in ("det", "cholesky")]
+
+
+@pytest.mark.parametrize("function", REMAINDERS)
+def test_remainders_hold_along_rays(function: MatrixFunction) -> None:
+    """Operands that move on parabolas t, t² over |t| <= r, with derivatives by complex steps."""
+    rng = np.random.default_rng(6)
+    box, _ = drawn(rng, function, 0.0)
+    A = box.lo
+    right = rng.normal(size=(2, 4, 3))
+    lines = [rng.normal(size=one.shape) for one in (A, A, right, right)]
+    if function in OF_SYMMETRIC:
+        lines[:2] = [one + one.swapaxes(1, 2) for one in lines[:2]]
+    count = 2 if function.startswith("solve") else 1
+    radius = 0.02
+
+    def operands(t: complex) -> list[Array]:
+        found = [A + t * lines[0] + t * t * lines[1], right + t * lines[2] + t * t * lines[3]]
+        return found[:count]
+
+    shape = range_of_operation(function, [box, point(right)][:count]).shape
+    centre = value_of_operation(function, operands(0.0), shape)
+    slope = value_of_operation(function, operands(1e-30j), shape).imag / 1e-30
+    bends = [radius**2 * np.abs(lines[k]) for k in (1, 3)][:count]
+    moves = [radius * np.abs(lines[k]) + radius**2 * np.abs(lines[k + 1]) for k in (0, 2)][:count]
+    own = [point(one) for one in operands(0.0)]
+    found = remainder_of_operation(function, own, moves, bends, point(centre))
+    assert np.isfinite(found).all()
+    largest = np.zeros(shape)
+    for t in np.linspace(-radius, radius, 41):
+        off = np.abs(value_of_operation(function, operands(t), shape) - centre - t * slope)
+        largest = np.maximum(largest, off)
+        assert (off <= found + 1e-12 * np.abs(centre).max()).all()
+    assert found.max() <= 1000 * largest.max()
+
+
+MODELS = [
+    "minimize logdet(A @ A' + eye(n)) + dot(y, solve(A @ A' + eye(n), y))",
+    "minimize sumsq(inv(A + 3 * eye(n))) + y[0] * det(A)",
+    "minimize sumsq(cholesky(A @ A' + eye(n)) @ y)",
+    "minimize sumsq(solve(A + 3 * eye(n), y)) + sumsq(solve(tril(A) + 2 * eye(n), y))",
+]
+
+
+@pytest.mark.parametrize("objective", MODELS)
+def test_bounds_hold_over_the_ball(objective: str) -> None:
+    rng = np.random.default_rng(8)
+    text = f"dim n = 2 data y[n] var A[n, n] init eye {objective}"
+    model = slomodel.compile(text, data={"y": rng.normal(size=2)}, backend="numpy")
+    x, radius = np.array([1.0, 0.2, -0.3, 1.2]), 0.05
+    found = model.bounds(x, radius, effort="quick")
+
+    def hessian(at: Array) -> Array:
+        return np.array([model.hvp(at, one) for one in np.eye(4)])
+
+    ends = rng.normal(size=(20, 4))
+    ends *= radius / np.linalg.norm(ends, axis=1)[:, None]
+    norms = [np.linalg.norm(hessian(x + d), 2) for d in ends]
+    assert max(norms) <= found.L1 <= 30 * max(norms)
+    slopes = [np.linalg.norm(hessian(x + d) - hessian(x - d), 2) / (2 * radius) for d in ends]
+    assert max(slopes) <= found.L2
