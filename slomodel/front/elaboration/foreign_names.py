@@ -10,6 +10,9 @@ from slomodel.functions import FUNCTIONS
 _SQUARES = "the sum of squares is `sumsq(x)`"
 _PRODUCT = "a product of matrices and vectors is written `A @ x`"
 _JOINED = "arrays are joined by `concat(a, b, axis=0)`"
+_FACTOR = "write `cholesky(A)`, which is lower triangular"
+_LOGARITHM = "write `logdet(A)`, the logarithm of the determinant"
+_SYSTEM = "write `solve(A, b)`: whether A is triangular or symmetric is seen from its form"
 _CHOICE = "choose values with `where(condition, a, b)`"
 
 _IDIOMS = {
@@ -36,7 +39,26 @@ _IDIOMS = {
     "log_sum_exp": "write `logsumexp(x)`",
     "lse": "write `logsumexp(x)`",
     "power": "write `x^p` or `pow(x, p)`",
-    "quad_form": "write `x' @ P @ x`",
+    "quad_form": "write `quad(P, x)`",
+    "chol": _FACTOR,
+    "cholesky_decompose": _FACTOR,
+    "log_det": _LOGARITHM,
+    "log_determinant": _LOGARITHM,
+    "slogdet": _LOGARITHM,
+    "logabsdet": _LOGARITHM,
+    "inverse": "write `inv(A)`, or `solve(A, b)` for `inv(A) @ b`",
+    "mdivide_left": _SYSTEM,
+    "mdivide_left_spd": _SYSTEM,
+    "mdivide_left_tri_low": _SYSTEM,
+    "solve_triangular": _SYSTEM,
+    "cho_solve": _SYSTEM,
+    "backsolve": _SYSTEM,
+    "forwardsolve": _SYSTEM,
+    "crossprod": "write `A' @ A`",
+    "tcrossprod": "write `A @ A'`",
+    "diag_matrix": "write `diag(x)`",
+    "diagm": "write `diag(x)`",
+    "add_diag": "write `A + c * eye(n)`",
     "vec": "write `reshape(A, k)`; `sum`, `sumsq` and `norm1` take arrays of any shape",
     "flatten": "write `reshape(A, k)`; `sum`, `sumsq` and `norm1` take arrays of any shape",
     "nuc": "write `U @ V'` for the matrix, and `(sumsq(U) + sumsq(V)) / 2` for its nuclear norm",

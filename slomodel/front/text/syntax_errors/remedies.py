@@ -147,8 +147,8 @@ def of_character(f: Failure) -> str:
         return "the absolute value is written `abs(x)`"
     if char == "\\" and f.after_operand:
         return (
-            "there is no left division: for `A \\ b` declare a variable `x`, "
-            "and minimise `sumsq(A @ x - b)`"
+            "write `solve(A, b)` for `A \\ b` with a square A; for least squares declare a "
+            "variable `x`, and minimise `sumsq(A @ x - b)`"
         )
     if char == "!" and f.after_operand:
         return "there is no factorial; `!=` compares"
