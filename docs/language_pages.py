@@ -1,4 +1,4 @@
-"""Pages of the language, one per heading of grammar/reference.md, for mkdocs."""
+"""Pages of the language, one per heading of the reference, and the navigation, for mkdocs."""
 
 from __future__ import annotations
 
@@ -38,9 +38,18 @@ def pages() -> dict[str, tuple[str, str]]:
     return found
 
 
+def unlisted(nav: str) -> list[str]:
+    """The pages at the top of docs that the text of mkdocs.yml does not name: those of theory."""
+    folder = Path(__file__).parent
+    return sorted(path.name for path in folder.glob("*.md") if f" {path.name}\n" not in nav)
+
+
 def on_config(config: Any) -> Any:
     """Put the pages into the navigation."""
+    own = unlisted(Path(config["config_file_path"]).read_text(encoding="utf-8"))
     for entry in config["nav"]:
+        if isinstance(entry, dict) and "Mathematics" in entry:
+            entry["Mathematics"] += own
         for section in entry.get("Reference", ()) if isinstance(entry, dict) else ():
             if _LANGUAGE in section:
                 section[_LANGUAGE] = [{title: path} for path, (title, _) in pages().items()]

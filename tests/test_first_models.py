@@ -68,6 +68,24 @@ def test_a_solution_is_a_point_everywhere() -> None:
     assert inner.value(solution) == inner.value(u)
 
 
+def test_slow_steps_are_blamed_on_the_scale_of_a_covariate() -> None:
+    rng = np.random.default_rng(0)
+    data = {"x": 1000.0 + 300.0 * rng.normal(size=50), "y": rng.random(50)}
+    text = "dim N data x[N], y[N] var a, b init 0\nlet e = a + b * x\n"
+    model = slomodel.compile(
+        text + "minimize sum(softplus(e) - y .* e)", data=data, backend="numpy"
+    )
+    message = model.solve("pgd", max_iter=30).message
+    assert "divide the data that multiply `b` by about 1e+03" in message
+    assert "A smaller D" in message
+    scaled = slomodel.compile(
+        text.replace("b * x", "b * (x - 1000) / 300") + "minimize sum(softplus(e) - y .* e)",
+        data=data,
+        backend="numpy",
+    )
+    assert "divide" not in scaled.solve("pgd", max_iter=3).message
+
+
 def test_definitions_and_standard_errors_on_the_command_line(tmp_path: Path) -> None:
     (tmp_path / "xy.csv").write_text("t,y\n0,1\n1,3.1\n2,4.9\n3,7\n")
     path = tmp_path / "line.slo"

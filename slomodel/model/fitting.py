@@ -20,8 +20,14 @@ from slomodel.model.inference import Curvature, FittedPoint, Scale, UncertaintyO
 from slomodel.model.quantities import Quantities
 from slomodel.model.unconstrained import UserCoordinates
 from slomodel.problem import Problem
-from slomodel.solve import Solution
+from slomodel.solve import Solution, Status
 from slomodel.solve.uncertainty import Linearised, Uncertainty
+
+_SLOW = (Status.max_iter, Status.max_time, Status.max_nfev, Status.line_search_stalled)
+_MOST_COMPARED = 100
+_TINY_STEP = 1e-5
+"""Length of a step, relative to the point, that reaches nothing within a usual run."""
+_UNLIKE = 1e4
 
 
 class Fitting(Evaluating, ABC):
@@ -78,6 +84,37 @@ class Fitting(Evaluating, ABC):
             frozenset(filter(self._is_joint, self.variables)),
         )
         return fit.uncertainty(options)
+
+    def _with_remark_on_scales(self, solution: Solution) -> Solution:
+        remark = self._remark_on_scales(solution)
+        return replace(solution, message=f"{solution.message} {remark}") if remark else solution
+
+    def _remark_on_scales(self, solution: Solution) -> str:
+        """A sentence on steps that L1 makes tiny, and on the unknown whose scale makes L1 large.
+
+        Empty for runs that ended well, without constants, or with more unknowns than are compared.
+        """
+        inner = self.unconstrained
+        point = solution.x if solution.unconstrained is None else solution.unconstrained
+        constants = [one.L1 for one in solution.epochs if one.L1]
+        if solution.status not in _SLOW or not constants or not 1 < inner.n <= _MOST_COMPARED:
+            return ""
+        constant = constants[-1]
+        step = solution.gradient_norm / constant
+        if not step <= _TINY_STEP * max(1.0, float(np.linalg.norm(point))):
+            return ""
+        text = f"With L1 = {constant:.3g} a step is {step:.2g} long."
+        with np.errstate(all="ignore"):
+            curvature = np.abs(np.diag(inner.hessian(point)))
+        if np.isfinite(curvature).all() and curvature.max() > _UNLIKE * curvature.min() > 0.0:
+            element = _elements(inner.unpack(point), {})
+            most, least = element(int(curvature.argmax())), element(int(curvature.argmin()))
+            ratio = float(curvature.max() / curvature.min())
+            text += (
+                f" The curvature along `{most}` is {ratio:.2g} times that along `{least}`: divide "
+                f"the data that multiply `{most}` by about {np.sqrt(ratio):.1g}."
+            )
+        return f"{text} A smaller D gives a smaller L1, and method='auto' needs none."
 
     def _to_user(
         self, coordinates: UserCoordinates | None

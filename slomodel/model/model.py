@@ -259,7 +259,8 @@ class Model(Proving):
                 objective, prove = inner._objective(self._coordinates), Prover(inner._setting)
                 solution = solve(objective, first, prove=prove, **run_options)
         coordinates = self._coordinates
-        return solution if coordinates is None else coordinates.remarked(solution)
+        solution = solution if coordinates is None else coordinates.remarked(solution)
+        return self._with_remark_on_scales(solution)
 
     def _objective(self, users: UserCoordinates | None = None) -> CompiledObjective:
         """The objective of the solvers, of variables u if there are coordinates of the user."""

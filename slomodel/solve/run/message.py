@@ -10,6 +10,8 @@ from slomodel.solve.run.run_state import RunState
 from slomodel.solve.status import Sense, Status
 
 _LIMITS = (Status.max_iter, Status.max_time, Status.max_nfev)
+_MANY = 1000
+"""Steps after which a run that has not converged may have had a bad start."""
 _SAMPLED = "lipschitz='sampled'"
 
 
@@ -29,6 +31,8 @@ def message(run: RunState, evaluate: Evaluator, nit: int, parameters: Mapping[st
         remedy = f"{remedy} {proofs}"
     elif run.status in _LIMITS and parameters.get("direction", "gradient") == "gradient":
         remedy = f"{remedy} The method auto often needs far fewer steps."
+    elif run.status in _LIMITS and nit >= _MANY:
+        remedy = f"{remedy} Another start may lead elsewhere: starts=20 tries several."
     sentence = run.status.sentence_of(sense).replace(GRADIENT, evaluate.measure)
     return " ".join(filter(None, (sentence, run.detail, counts, constants_note(run), remedy)))
 
