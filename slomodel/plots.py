@@ -28,6 +28,13 @@ _TINIEST, _HUGEST = 1e-300, 1e300
 _LINE, _END, _DOT = "#1f5fa8", "#d1495b", "#6e7781"
 
 
+_NORMS = {
+    "gradient": "gradient norm ‖∇f‖",
+    "projected gradient": "projected gradient ‖x − P(x − ∇f)‖",
+    "gradient of the Lagrangian": "gradient norm of the Lagrangian",
+}
+
+
 def convergence(
     solution: Solution | Sequence[Solution],
     path: str | os.PathLike[str] | None = None,
@@ -49,7 +56,7 @@ def convergence(
         figure.suptitle(name)
     else:
         history = solution.history
-        _draw(left, history.time, history.gradient_norm, "gradient norm ‖∇f‖")
+        _draw(left, history.time, history.gradient_norm, _NORMS[solution.measure])
         _draw(right, history.time, history.fun, "objective f")
         steps = "step" if solution.nit == 1 else "steps"
         outcome = f"{solution.method}: {solution.status} after {solution.nit:,} {steps}"

@@ -203,3 +203,22 @@ def test_several_starts_stay_in_the_set() -> None:
     found = model.solve(starts=5)
     assert found.status is Status.converged
     assert all(-2.0 <= run.x[0] <= 2.0 for run in found.runs)
+
+
+def test_variables_in_sets_are_held_and_freed() -> None:
+    """The others stay in their sets; a value outside is refused, and `free` restores the set."""
+    text = (
+        "var x in [0, 1] init 0.5, p[3] in simplex, y >= 0 init 1 minimize (x + y - 3)^2 + sumsq(p)"
+    )
+    model = slomodel.compile(text)
+    held = model.fix(y=1.0, p=[1.0, 0.0, 0.0])
+    found = held.solve()
+    assert found.variables.keys() == {"x"}
+    assert_allclose(found.x, [1.0])
+    assert_allclose(found.multipliers["x"], -2.0)
+    freed = held.free("p").solve()
+    assert_allclose(freed.variables["p"], 1 / 3, atol=1e-7)
+    assert_allclose(held.free().solve().fun, model.solve().fun, atol=1e-8)
+    for outside in ({"x": 2.0}, {"p": [0.5, 0.5, 0.5]}, {"y": -1.0}):
+        with pytest.raises(DomainError, match="outside the set"):
+            model.fix(**outside)

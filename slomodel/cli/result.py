@@ -34,6 +34,7 @@ _BUDGETS = {
     Status.max_time: "max_time",
     Status.max_nfev: "max_nfev",
 }
+_MEASURES = {"gradient": "gradient norm"}
 _MOST_SHOWN = 6
 _MOST_LABELLED = 30
 _MOST_IN_JSON = 100
@@ -104,13 +105,6 @@ class Result:
         return self.exit_code
 
     @property
-    def measure(self) -> str:
-        """What the tolerance of the run applied to."""
-        if self.constrained:
-            return "gradient of the Lagrangian"
-        return "projected gradient" if self.solution.active else "gradient norm"
-
-    @property
     def held(self) -> str:
         """The label of the counts of active elements."""
         return "active" if self.constrained else "at bounds"
@@ -118,7 +112,7 @@ class Result:
     @property
     def constrained(self) -> bool:
         """Whether the model has constraints besides the sets of its variables."""
-        return bool(self.solution.active.keys() - self.solution.variables.keys())
+        return self.solution.measure == "gradient of the Lagrangian"
 
     @property
     def exit_code(self) -> int:
@@ -213,7 +207,7 @@ class Result:
             "status": f"{solution.status} ({_verdict(solution)})",
             "": solution.message,
             "objective": f"{solution.fun:.12g}",
-            self.measure: f"{solution.gradient_norm:.4g}",
+            _MEASURES.get(solution.measure, solution.measure): f"{solution.gradient_norm:.4g}",
             **({"violation": f"{solution.violation:.4g}"} if self.constrained else {}),
             "iterations": f"{solution.nit:,}",
             "evaluations": f"{counted(solution.nfev, 'value')}, "

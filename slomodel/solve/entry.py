@@ -87,7 +87,8 @@ def solve(
     check_callback(callback)
     proofs = None if prove is None else Clocked(proof_source(prove))
     evaluate = Evaluator(objective, trajectory.run, within)
-    display = display_of(progress, trajectory.run.max_time)
+    measure = "‖∇f‖" if within is None else "‖x − P(x − ∇f)‖"
+    display = display_of(progress, trajectory.run.max_time, measure=measure)
     monitor = Monitor(evaluate, callback, display, user)
     point = unknown(start) if saved is None else saved.point
     run = RunState(point, trajectory.run, proofs=proofs, facts=compiled_facts(objective))

@@ -67,14 +67,6 @@ class RunOptions:
             trajectory=True,
         ),
     ] = True
-    ctol: Annotated[
-        float,
-        RunOption(
-            "Largest violation of a constraint that counts as none [1e-9].",
-            _nonnegative,
-            trajectory=True,
-        ),
-    ] = 1e-9
     max_iter: Annotated[int, RunOption("Maximal number of iterations [100000].", _at_least(0))] = (
         100_000
     )
@@ -98,6 +90,14 @@ class RunOptions:
             trajectory=True,
         ),
     ] = None
+    ctol: Annotated[
+        float,
+        RunOption(
+            "Largest violation of a constraint that counts as none [1e-9].",
+            _nonnegative,
+            trajectory=True,
+        ),
+    ] = 1e-9
 
     def __post_init__(self) -> None:
         for name, option in OPTIONS.items():

@@ -64,7 +64,7 @@ def solve_constrained(
         start_in(within, start_vector(x0, objective.n)) if saved is None else start_of(saved, x0)
     )
     check_callback(callback)
-    display = display_of(progress, run.max_time)
+    display = display_of(progress, run.max_time, measure="‖∇L‖")
     record = RunRecord(run, callback, display, user)
     nothing = np.zeros(len(objective.equations))
     with np.errstate(all="ignore"):

@@ -111,6 +111,13 @@ class Solution:
         return summary_of(self.runs or (self,), self.starts)
 
     @property
+    def measure(self) -> str:
+        """What `gradient_norm` is the norm of."""
+        if self.active.keys() - self.variables.keys():
+            return "gradient of the Lagrangian"
+        return "projected gradient" if self.active else "gradient"
+
+    @property
     def success(self) -> bool:
         return self.status.success
 
