@@ -207,9 +207,7 @@ def test_several_starts_stay_in_the_set() -> None:
 
 def test_variables_in_sets_are_held_and_freed() -> None:
     """The others stay in their sets; a value outside is refused, and `free` restores the set."""
-    text = (
-        "var x in [0, 1] init 0.5, p[3] in simplex, y >= 0 init 1 minimize (x + y - 3)^2 + sumsq(p)"
-    )
+    text = "var x in [0, 1], y >= 0 init 1, p[3] in simplex minimize (x + y - 3)^2 + sumsq(p)"
     model = slomodel.compile(text)
     held = model.fix(y=1.0, p=[1.0, 0.0, 0.0])
     found = held.solve()
