@@ -3,6 +3,7 @@
     python benchmarks/bounds.py [--model NAME] [--radius R ...] [--markdown | --json]
     python benchmarks/bounds.py --fresh [--only CLASS] [--kept FILE] [--markdown]
     python benchmarks/bounds.py --large [--only CASE] [--markdown]
+    python benchmarks/bounds.py --practice [--only MODEL] [--kept FILE] [--markdown]
 
 For every model and radius: bound / lower and paper / lower for L1 and for L2, where `lower` is the
 largest value found by ascents from several seeds and by the paper's 100 random pairs; `paper` uses
@@ -30,6 +31,7 @@ import numpy as np
 import slomodel
 from benchmarks.bounds_fresh import fresh_tables
 from benchmarks.bounds_large import large_table
+from benchmarks.bounds_practice import practice_table
 from benchmarks.cases import MODELS, cases
 from benchmarks.evaluate import in_columns
 from benchmarks.machine import description
@@ -167,7 +169,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     form.add_argument("--json", action="store_true", dest="as_json")
     parser.add_argument("--fresh", action="store_true", help="targets on random instances")
     parser.add_argument("--large", action="store_true", help="up to a million unknowns")
-    parser.add_argument("--only", metavar="NAME", help="classes or cases whose name contains this")
+    parser.add_argument("--practice", action="store_true", help="the models of practice")
+    parser.add_argument(
+        "--only", metavar="NAME", help="classes, cases or models whose name contains this"
+    )
     parser.add_argument("--kept", type=Path, metavar="FILE", help="estimates of earlier runs")
     asked = parser.parse_args(arguments)
     if asked.fresh:
@@ -175,6 +180,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if asked.large:
         print("\n\n".join([_facts(), in_columns(large_table(asked.only), asked.markdown)]))
         return 0
+    if asked.practice:
+        cells, told, is_passed = practice_table(asked.only, asked.kept)
+        print("\n\n".join([_facts(), told, in_columns(cells, asked.markdown)]))
+        return int(is_passed)
     found = []
     for row in rows(asked.model, asked.radius):
         found.append(row)

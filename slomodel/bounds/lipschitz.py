@@ -171,15 +171,14 @@ def _answers(
     answers: list[Candidate] = []
     gap = setting.effort.gap
     for stage in range(3):
-        asked = [rule for rule in every if rule.stage == stage]
-        if stage == 2 and asked and not _leave_a_gap(setting, answers, gap):
-            break
         is_enough = any(one.is_enough and _is_finite(one) for one in answers)
-        for rule in asked:
+        for rule in (rule for rule in every if rule.stage == stage):
+            if stage == 2 and not _leave_a_gap(setting, answers, gap):
+                break
             found = _answer(rule, setting, radius, is_enough)
             if found is not None:
                 answers.append(found)
-                if rule.reads_written and _is_finite(found):
+                if stage < 2 and rule.reads_written and _is_finite(found):
                     gap = setting.effort.gap_of_sums
     return answers
 

@@ -76,13 +76,13 @@ def second_order_ends(parts: Sequence[Weighted]) -> Ends:
     """
     n = parts[0].columns
     upper, lower = (
-        upper_end(_total([quadratic_sum(one.rows, _one_side(one, sign)) for one in parts], (n, n)))
+        upper_end(_total([quadratic_sum(one.rows, one_side(one, sign)) for one in parts], (n, n)))
         for sign in (1.0, -1.0)
     )
     return upper, lower
 
 
-def _one_side(one: Weighted, sign: float) -> dict[Slots, Array]:
+def one_side(one: Weighted, sign: float) -> dict[Slots, Array]:
     """Weights of a_p a_qᵀ whose sum dominates sign · H in the Loewner order.
 
     They are the upper endpoints of sign · w φ_pp; and the midpoints of w φ_pq, with their radii on

@@ -17,11 +17,13 @@ from slomodel.ir.expr import Expr, Input
 Slots = tuple[int, ...]
 
 
-def derivative_graphs(value: Expr, arguments: Sequence[Input], least: int = 2) -> dict[Slots, Expr]:
-    """The partial derivatives of orders `least` to 4 as graphs of scalars."""
+def derivative_graphs(
+    value: Expr, arguments: Sequence[Input], least: int = 2, most: int = 4
+) -> dict[Slots, Expr]:
+    """The partial derivatives of orders `least` to `most` as graphs of scalars."""
     found: dict[Slots, Expr] = {(): value}
     count = len(arguments)
-    for order in (1, 2, 3, 4):
+    for order in range(1, most + 1):
         for slots in combinations_with_replacement(range(count), order):
             (found[slots],) = jvp((found[slots[:-1]],), {arguments[slots[-1]]: const(1.0)})
     return {slots: graph for slots, graph in found.items() if len(slots) >= least}

@@ -94,6 +94,18 @@ def element_ranges(
     return _ranges(functions, boxes, data, spans, _ONE_BY_ONE if len(boxes) == 1 else 0)
 
 
+def ranges_over_pieces(
+    value: Expr,
+    graphs: Mapping[Slots, Expr],
+    boxes: Mapping[Input, Interval],
+    data: Mapping[Input, Interval],
+    ratios: Mapping[Slots, Array],
+) -> ElementRanges:
+    """`close_ranges` over a fixed number of pieces of each box, without a search for more."""
+    functions = functions_of(value, graphs, len(boxes), ratios)
+    return _ranges(functions, boxes, {**data, **functions.ratios}, {}, 0)
+
+
 def close_ranges(
     value: Expr,
     graphs: Mapping[Slots, Expr],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from slomodel.bounds.rules.curved_terms import curved_terms
 from slomodel.bounds.rules.entries_over_ball import entries_over_ball
 from slomodel.bounds.rules.gradient_jets import gradient_jets, is_long
 from slomodel.bounds.rules.interval_entries import interval_entries
@@ -59,6 +60,7 @@ RULES = (
     BoundRule(gradient_jets, is_long=is_long),
     BoundRule(majorant_series, is_quick=True),
     BoundRule(symmetric_powers),
+    BoundRule(curved_terms, reads_written=True, closes_gaps=True),
     BoundRule(entries_over_ball, closes_gaps=True),
 )
 """In any order: each is sound by itself, and the least of each bound is used."""

@@ -33,7 +33,9 @@ def log_sums(
     w (log Σ exp u - m) + g(m, x) for every m, it is w log Σ exp u + g(0, x).
     """
     order = postorder(objective)
-    operands = {node: own for node in order if (own := _operand(node, arguments)) is not None}
+    operands = {
+        node: own for node in order if (own := log_sum_operand(node, arguments)) is not None
+    }
     if not operands:
         return None
     zeros = {n: _zero(n) for n in order if _is(n, still)}
@@ -53,7 +55,7 @@ def _zero(node: Expr) -> Expr:
     return build.broadcast(Const(0.0), (), node.shape)
 
 
-def _operand(node: Expr, arguments: Collection[Expr]) -> tuple[Expr, Axes] | None:
+def log_sum_operand(node: Expr, arguments: Collection[Expr]) -> tuple[Expr, Axes] | None:
     """u and its summed axes, if the node is log Σ exp(u - m)."""
     if not _is(node, table.log):
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import slomodel.functions as table
@@ -187,7 +187,41 @@ def element_function(
     layers: Collection[Expr] = (),
 ) -> Elements | None:
     """The scalar function of the factors' elements, down to affine nodes or layers."""
+
+    def is_argument(node: Expr) -> bool:
+        return node in layers or (node in affine and not is_of_one(node, moving))
+
     roots = [Laid(factor, tuple(range(factor.rank))) for factor in factors]
+    found = fused(roots, moving, is_argument)
+    if found is None:
+        return None
+    return Elements(
+        *(weight, found.value, found.arguments, found.places),
+        *(found.data, found.origins, factors[0]),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Fused:
+    """A product of elementwise functions as one graph of scalars; the fields are as in `Elements`,
+    with `places` for the nodes that the arguments represent.
+    """
+
+    value: Expr
+    arguments: tuple[Input, ...]
+    places: tuple[Laid, ...]
+    data: Mapping[Input, Laid]
+    origins: Mapping[Expr, Expr]
+
+
+def fused(
+    roots: Sequence[Laid], moving: Collection[Expr], is_argument: Callable[[Expr], bool]
+) -> Fused | None:
+    """The product of the roots' elements as a scalar function of the arguments below them.
+
+    None where a node that depends on x is neither an elementwise function nor an argument, or where
+    there are more than `MOST_ARGUMENTS`.
+    """
     arguments: dict[Laid, Input] = {}
     data: dict[Laid, Input] = {}
     done: dict[Laid, Expr] = {}
@@ -197,7 +231,7 @@ def element_function(
         node = laid.node
         if laid in done:
             continue
-        if node in layers or (node in affine and not _is_of_one(node, moving)):
+        if is_argument(node):
             done[laid] = arguments[laid] = build.variable(f"u{len(arguments)}", ())
         elif isinstance(node, Const):
             done[laid] = node
@@ -216,8 +250,7 @@ def element_function(
     origins = {made: laid.node for laid, made in done.items()}
     given = {one: laid for laid, one in data.items()}
     value = _product([done[root] for root in roots])
-    variables, affines = tuple(arguments.values()), tuple(arguments)
-    return Elements(weight, value, variables, affines, given, origins, factors[0])
+    return Fused(value, tuple(arguments.values()), tuple(arguments), given, origins)
 
 
 def _below(node: Map, axes: Axes) -> list[Laid]:
@@ -234,6 +267,6 @@ def _product(factors: list[Expr]) -> Expr:
     return value
 
 
-def _is_of_one(node: Expr, moving: Collection[Expr]) -> bool:
+def is_of_one(node: Expr, moving: Collection[Expr]) -> bool:
     """Whether a node is a map with one operand depending on x, which is the better argument."""
     return isinstance(node, Map) and sum(operand in moving for operand in node.operands) == 1

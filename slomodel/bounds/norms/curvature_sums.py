@@ -1,0 +1,255 @@
+"""Bounds on H = Σ C_pq ∇u_p ∇u_qᵀ and on D³f over a ball from rows at the centre that move.
+
+With a_p = ∇u_p(c) and ∇u_p = a_p + Δ_p over the ball, v of length 1,
+
+    Σ C_pq (∇u_p·v)(∇u_q·v) = Σ C_pq (a_p·v)(a_q·v) + Σ C_pq (2 (a_p·v)(Δ_q·v) + (Δ_p·v)(Δ_q·v)),
+    2 |C (a_p·v)(Δ_q·v)| <= |C| (θ τ (a_p·v)² + (Δ_q·v)²/(θ τ)),   τ = δ_q / ‖a_p‖,  θ > 0,
+
+δ_q >= ‖Δ_q‖, and |Δ_q·v| is at most D|v| for entrywise bounds D, and δ_q ‖v_S‖, S the entries that
+move. So Σ w (Δ_q·v)² <= |v|ᵀ Z |v| with Z >= 0, at most Σ_j v_j² (Zs)_j / s_j for every s > 0.
+D³f[v, v, v] = Σ λφ_pqr (∇u_p·v)(∇u_q·v)(∇u_r·v) + 3 Σ C_pq (∇u_p·v) D²u_q[v, v].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import product
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slomodel.bounds.arithmetic.bounded import Bounded, exact
+from slomodel.bounds.arithmetic.interval import Interval
+from slomodel.bounds.arithmetic.rounding import (
+    Array,
+    Truths,
+    nonnegative_sum,
+    underflow,
+    up_add,
+    up_div,
+    up_matmul,
+    up_mul,
+)
+from slomodel.bounds.enclosure import Ends
+from slomodel.bounds.norms.element_derivatives import Weighted, one_side
+from slomodel.bounds.norms.loewner import (
+    Rows,
+    Slots,
+    by_lengths,
+    largest_eigenvalue,
+    quadratic_sum,
+    quotient,
+    upper_end,
+)
+
+_STEPS = 4
+_DAMPING = 1e-6
+_CLEARLY = 0.7
+"""A bound on the length of a row replaces those of its entries where it is less by this factor."""
+
+
+Places = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CurvedRows:
+    """∇u for the elements u of a node: rows (m, n) at the centre, and how far they move.
+
+    Over the ball an entry moves by `moved` (m, n) at most, a whole row by `reach` (m,). ‖D²u‖ is at
+    most `curvature` (m,), and D²u is 0 outside the entries in `bent` (m, n), those that may move.
+    """
+
+    rows: Rows
+    moved: Array
+    reach: Array
+    curvature: Array
+    bent: Truths
+
+    def take(self, which: Places) -> CurvedRows:
+        return CurvedRows(
+            self.rows.take(which),
+            self.moved[which],
+            self.reach[which],
+            self.curvature[which],
+            self.bent[which],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CurvedSum:
+    """Σ_i Σ_pq C_pq ∇u_p ∇u_qᵀ over m elements: rows by argument, ranges (m,) of C by slots, and
+    upper bounds on the third derivatives; `dominating` as in `Weighted`.
+    """
+
+    rows: tuple[CurvedRows, ...]
+    second: Mapping[Slots, Interval]
+    third: Mapping[Slots, Array]
+    dominating: tuple[Interval, ...] = ()
+
+
+def hessian_ends(sums: Sequence[CurvedSum], n: int) -> Ends:
+    """Upper bounds on λ_max(H) and λ_max(-H), possibly negative."""
+    moving = [_moving(one, n) for one in sums]
+    above, below = (
+        upper_end(_total([*(_side(one, sign) for one in sums), *moving], n)) for sign in (1.0, -1.0)
+    )
+    return above, below
+
+
+def _side(one: CurvedSum, sign: float) -> Bounded[float]:
+    rows = tuple(own.rows for own in one.rows)
+    return quadratic_sum(rows, one_side(Weighted(rows, one.second, one.dominating), sign))
+
+
+def _total(parts: Sequence[Bounded[float]], n: int) -> Bounded[float]:
+    return reduce(Bounded.__add__, parts, exact(np.zeros((n, n))))
+
+
+def _moving(one: CurvedSum, n: int) -> Bounded[float]:
+    """A matrix that dominates the terms with one row that moves, and with two."""
+    fixed: dict[Slots, Array] = {}
+    once, twice = np.zeros((n, n)), np.zeros((n, n))
+    single, double = _zeros(one), _zeros(one)
+    for (p, q), size in _sizes(one).items():
+        length, moving = one.rows[p].rows.length, one.rows[q].reach
+        _add(fixed, (p, p), up_mul(size, quotient(moving, length)))
+        single[q] = up_add(single[q], up_mul(size, quotient(length, moving)))
+        double[q] = up_add(double[q], up_mul(size, quotient(one.rows[p].reach, moving)))
+    for own, first, second in zip(one.rows, single, double, strict=True):
+        once = once + _spread(own, first)
+        twice = twice + _spread(own, second)
+    still = quadratic_sum(tuple(own.rows for own in one.rows), fixed)
+    return _balanced(still, dominating_diagonal(once)) + _diagonal(dominating_diagonal(twice))
+
+
+def _balanced(X: Bounded[float], y: Array) -> Bounded[float]:
+    """θX + diag(y)/θ with a θ for which its norm is about the least; any θ > 0 will do."""
+    largest, size = float(np.max(y, initial=0.0)), _estimate(X.value)
+    theta = 1.0
+    if 0.0 < largest < np.inf and 0.0 < size < np.inf:
+        theta = min(max(sqrt(largest) / sqrt(size), 1e-100), 1e100)
+    return X.times(theta) + _diagonal(up_div(y, np.asarray(theta)))
+
+
+def _estimate(X: Array) -> float:
+    """About the norm of a symmetric matrix."""
+    v = np.ones(len(X)) + 0.1 * np.cos(np.arange(len(X)))
+    with np.errstate(all="ignore"):
+        for _ in range(_STEPS):
+            v = X @ v
+            v /= max(float(np.linalg.norm(v)), 1e-300)
+        return float(np.linalg.norm(X @ v))
+
+
+def _sizes(one: CurvedSum) -> dict[Slots, Array]:
+    """|C_pq| for all p and q."""
+    every = product(range(len(one.rows)), repeat=2)
+    return {slots: one.second[min(slots), max(slots)].magnitude for slots in every}
+
+
+def _zeros(one: CurvedSum) -> list[Array]:
+    return [np.zeros(len(own.reach)) for own in one.rows]
+
+
+def _add(weights: dict[Slots, Array], slots: Slots, array: Array) -> None:
+    before = weights.get(slots)
+    weights[slots] = array if before is None else up_add(before, array)
+
+
+def _spread(own: CurvedRows, weight: Array) -> Array:
+    """Z >= 0 (n, n) with Σ w (Δ·v)² <= |v|ᵀ Z |v|."""
+    n = own.moved.shape[1]
+    kept = np.flatnonzero((weight > 0.0) & (own.reach > 0.0))
+    moved, reach, weight = own.moved[kept], own.reach[kept], weight[kept]
+    with np.errstate(all="ignore"):
+        entrywise = reach >= _CLEARLY * np.sqrt(np.sum(moved**2, axis=1))
+    D, w = moved[entrywise], weight[entrywise]
+    m = len(weight)
+    largest = max(1.0, float(np.max(weight, initial=0.0)))
+    most = max(1.0, float(np.max(D, initial=0.0)))
+    lost = up_mul(up_mul(underflow(4 * m + 4), largest), up_mul(most, most))
+    with np.errstate(all="ignore"):
+        Z = (D.T * w) @ D
+        diagonal = ((moved[~entrywise] > 0.0).T * 1.0) @ (weight * reach * reach)[~entrywise]
+        Z[np.arange(n), np.arange(n)] += diagonal
+        Z = nonnegative_sum(Z, m + 8, lost) if m else Z
+    return np.where(np.isnan(Z), np.inf, Z)
+
+
+def dominating_diagonal(Z: Array) -> Array:
+    """d (n,) with |v|ᵀ Z |v| <= Σ_j d_j v_j², for a symmetric Z >= 0.
+
+    2 Z_ij |v_i v_j| <= Z_ij (v_i² s_j / s_i + v_j² s_i / s_j): so d = Zs / s for any s > 0, here
+    near the eigenvector of the largest eigenvalue.
+    """
+    n = len(Z)
+    if not Z.any():
+        return np.zeros(n)
+    if not np.isfinite(Z).all():
+        return np.full(n, np.inf)
+    Z = np.maximum(Z, Z.T)
+    s, least = np.ones(n), np.full(n, np.inf)
+    for _ in range(_STEPS):
+        image = up_matmul(Z, s)
+        d = np.where(image > 0.0, up_div(image, s), 0.0)
+        if np.max(d) < np.max(least):
+            least = d
+        s = image / max(float(np.max(image)), 1e-300) + _DAMPING
+    return least
+
+
+def _diagonal(d: Array) -> Bounded[float]:
+    if not np.isfinite(d).all():
+        return Bounded(np.diag(np.where(np.isfinite(d), d, np.inf)), np.inf)
+    return exact(np.diag(d))
+
+
+def third_norm(sums: Sequence[CurvedSum], n: int) -> float:
+    """Upper bound on ‖D³f‖ over the ball."""
+    parts = []
+    for one in sums:
+        lengths = [up_add(own.rows.length, own.reach) for own in one.rows]
+        every = product(range(len(one.rows)), repeat=3)
+        sizes = {slots: one.third[_sorted(slots)] for slots in every}
+        weights = by_lengths([_Length(length) for length in lengths], sizes)
+        cubic = [weights[p, p] for p in range(len(one.rows))]
+        linear, bent = _zeros(one), np.zeros(n)
+        for (p, q), size in _sizes(one).items():
+            linear[p] = up_add(linear[p], size)
+            own = one.rows[q]
+            bent = up_add(bent, _supported(own, up_mul(size, up_mul(own.curvature, own.curvature))))
+        mixed = _balanced(_squares(one, linear, n), bent).times(1.5)
+        parts += [_squares(one, cubic, n), mixed]
+    return largest_eigenvalue(_total(parts, n))
+
+
+def _sorted(slots: Slots) -> Slots:
+    return tuple(sorted(slots))
+
+
+@dataclass(frozen=True, slots=True)
+class _Length:
+    length: Array
+
+
+def _squares(one: CurvedSum, weights: Sequence[Array], n: int) -> Bounded[float]:
+    """A matrix that dominates Σ w_p (a_p·v + Δ_p·v)²: (x + y)² <= (1 + μ) x² + (1 + 1/μ) y²."""
+    fixed: dict[Slots, Array] = {}
+    moving = np.zeros((n, n))
+    for p, (own, w) in enumerate(zip(one.rows, weights, strict=True)):
+        length, reach = own.rows.length, own.reach
+        fixed[p, p] = up_mul(w, up_add(np.ones(len(w)), quotient(reach, length)))
+        moving = moving + _spread(own, up_mul(w, up_add(np.ones(len(w)), quotient(length, reach))))
+    still = quadratic_sum(tuple(own.rows for own in one.rows), fixed)
+    return still + _diagonal(dominating_diagonal(moving))
+
+
+def _supported(own: CurvedRows, weight: Array) -> Array:
+    """d (n,) with Σ w ‖v_S‖² <= Σ_j d_j v_j², S the entries of each row that may move."""
+    kept = np.flatnonzero(weight > 0.0)
+    if not np.isfinite(weight).all():
+        return np.full(own.moved.shape[1], np.inf)
+    return up_matmul(own.bent[kept].T.astype(np.float64), weight[kept])

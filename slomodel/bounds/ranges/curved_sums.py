@@ -1,0 +1,260 @@
+"""The terms of an objective in numbers: second and third derivatives of their elements over a ball.
+
+For log Σ_j exp u_j with weights p at the centre, u_j(c + d) - u_j(c) lies within D_j = ρ‖b_j‖ + e_j
+of one number m·d for all j, where b_j = ∇u_j(c) - m and e_j is the remainder. So the weights over
+the ball are κ_j p_j with
+
+    exp(-D_j) / Σ p exp D  <=  κ_j  <=  exp(D_j) / Σ p exp(-D)  or  exp(D_j - Σ p_k (b_k·d - e_k)).
+
+D²F[w, w] is the least Σ κ_j p_j (w_j - t)² over t, hence at most Σ κ_j p_j (w_j - m·v)², and at
+least min κ times the variance with weights p; it is also at most ½Σ (w_j - t)², as ‖D²F‖ <= ½.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+from typing import TypeVar
+
+import numpy as np
+
+import slomodel.functions as table
+from slomodel.bounds.arithmetic.bounded import Bounded
+from slomodel.bounds.arithmetic.interval import Interval, interval, point
+from slomodel.bounds.arithmetic.rounding import (
+    SMALLEST_NORMAL,
+    Array,
+    down_add,
+    down_mul,
+    down_sum,
+    gamma,
+    up_add,
+    up_div,
+    up_mul,
+    up_norm,
+    up_sum,
+)
+from slomodel.bounds.norms.curvature_sums import CurvedRows, CurvedSum, Places
+from slomodel.bounds.norms.loewner import Rows, Slots, quotient
+from slomodel.bounds.ranges.element_functions import derivative_graphs
+from slomodel.bounds.ranges.elements import ranges_over_pieces
+from slomodel.bounds.ranges.hessian_ranges import BallGraph
+from slomodel.bounds.ranges.values import value_range
+from slomodel.bounds.structure.curved_terms import CurvedElements, CurvedLogSum
+from slomodel.ir.dims import concrete
+from slomodel.ir.expr import Axes, Expr
+
+Numbers = TypeVar("Numbers", Array, Places)
+_UNDERFLOW = 1e-290
+"""Above what products that underflow lose from a sum."""
+
+
+def curved_rows(
+    run: BallGraph, node: Expr, at_centre: Interval, over: Interval | None
+) -> CurvedRows:
+    """The rows of a node from its slopes (n, *shape) at the centre and over the ball."""
+    n = run.setting.n
+
+    def rows(array: Array) -> Array:
+        return np.ascontiguousarray(array.reshape(n, -1).T)
+
+    own = Rows.of(at_centre.each(rows))
+    curve = run.curves[node]
+    curvature = np.ravel(curve.curvature)
+    if over is None:
+        nothing = np.zeros(own.value.shape)
+        everywhere = np.ones(nothing.shape, dtype=bool)
+        return CurvedRows(own, nothing, np.zeros(len(nothing)), curvature, everywhere)
+    far = np.maximum(up_add(over.hi, -at_centre.lo), up_add(at_centre.hi, -over.lo))
+    fixed = (over.lo == over.hi) & (at_centre.lo == over.lo) & (at_centre.hi == over.hi)
+    moved = rows(np.where(fixed, 0.0, np.where(np.isnan(far), np.inf, np.maximum(far, 0.0))))
+    reach = np.minimum(up_norm(moved, 1), up_mul(np.asarray(run.radius), curvature))
+    return CurvedRows(own, moved, reach, curvature, moved > 0.0)
+
+
+def spread(array: Numbers, axes: Axes, shape: tuple[int, ...]) -> Numbers:
+    """The array, whose axis k is axis `axes[k]` of the elements, for all elements (m,)."""
+    turned = _diagonal(array, axes)
+    missing = tuple(axis for axis in range(len(shape)) if axis not in axes)
+    return np.broadcast_to(np.expand_dims(turned, missing), shape).ravel()
+
+
+def _diagonal(array: Numbers, axes: Axes) -> Numbers:
+    """The array with its axes in order, those that occur twice taken together."""
+    if len(set(axes)) < len(axes):
+        first = next(k for k, axis in enumerate(axes) if axis in axes[k + 1 :])
+        second = axes.index(axes[first], first + 1)
+        kept: list[int] = [axis for k, axis in enumerate(axes) if k not in (first, second)]
+        together: Numbers = np.diagonal(array, 0, first, second)
+        return _diagonal(together, (*kept, axes[first]))
+    return np.transpose(array, np.argsort(axes))
+
+
+def _laid(a: Interval, axes: Axes, shape: tuple[int, ...]) -> Interval:
+    return a.each(lambda array: spread(array, axes, shape))
+
+
+def elements_sum(
+    run: BallGraph, term: CurvedElements, adjoint: Interval, rows: Mapping[Expr, CurvedRows]
+) -> CurvedSum | None:
+    """The elements whose weight is not 0; None where none is left."""
+    sizes = run.setting.sizes
+    shape = concrete(term.shape, sizes)
+    if prod(shape) == 0:
+        return None
+    weight = _laid(adjoint, term.output, shape)
+    for factor in term.factors:
+        weight = weight * _laid(run.ranges[factor.node], factor.axes, shape)
+    kept = np.flatnonzero((weight.lo != 0.0) | (weight.hi != 0.0))
+    if not len(kept):
+        return None
+    weight = weight.each(lambda array: array[kept])
+    boxes, own = {}, []
+    for one, laid in zip(term.arguments, term.places, strict=True):
+        boxes[one] = _laid(run.ranges[laid.node], laid.axes, shape).each(lambda a: a[kept])
+        count = prod(concrete(laid.node.shape, sizes))
+        places = np.arange(count).reshape(concrete(laid.node.shape, sizes))
+        own.append(rows[laid.node].take(spread(places, laid.axes, shape)[kept]))
+    data = {
+        one: _laid(run.ranges[laid.node], laid.axes, shape).each(lambda a: a[kept])
+        for one, laid in term.data.items()
+    }
+    graphs = derivative_graphs(term.value, term.arguments, most=3)
+    lengths = [one.rows.length for one in own]
+    ratios: dict[Slots, Array] = {
+        (p, q): quotient(other, mine)
+        for p, mine in enumerate(lengths)
+        for q, other in enumerate(lengths)
+        if p != q
+    }
+    found = ranges_over_pieces(term.value, graphs, boxes, data, ratios)
+    by_slots = {slots: weight * a for slots, a in found.derivatives.items()}
+    return CurvedSum(
+        tuple(own),
+        {slots: a for slots, a in by_slots.items() if len(slots) == 2},
+        {slots: a.magnitude for slots, a in by_slots.items() if len(slots) == 3},
+        tuple(weight * a for a in found.dominating),
+    )
+
+
+def log_sums_sum(
+    run: BallGraph, term: CurvedLogSum, adjoint: Interval, rows: Mapping[Expr, CurvedRows]
+) -> CurvedSum | None:
+    """The sum over samples and classes, with one row b for each; None for no samples."""
+    u = term.u
+    shape = concrete(u.shape, run.setting.sizes)
+    kept = tuple(axis for axis in range(u.rank) if axis not in term.summed)
+    k = prod(shape[axis] for axis in term.summed)
+    if 0 in shape:
+        return None
+    order = (*kept, *term.summed)
+
+    def samples(array: Numbers) -> Numbers:
+        return np.transpose(np.broadcast_to(array, shape), order).reshape(-1, k)
+
+    own = rows[u].take(samples(np.arange(prod(shape), dtype=np.intp).reshape(shape)).ravel())
+    at_centre = run.centre.values[u].each(samples)
+    weight = adjoint.each(lambda array: np.repeat(np.ravel(array), k))
+    live = np.flatnonzero((weight.lo != 0.0) | (weight.hi != 0.0))
+    if not len(live):
+        return None
+    p = _weights(at_centre)
+    N = len(p.lo)
+    middle = p.mid / np.maximum(np.sum(p.mid, axis=1, keepdims=True), SMALLEST_NORMAL)
+    b = _centred(own.rows, middle)
+    off = _off_mean(p, middle, b, N)
+    # Both b and b - Σ p b are within this error of the computed rows.
+    error = up_add(b.error, np.repeat(off, k))
+    b = Rows(Bounded(b.value, error), up_add(b.length, np.repeat(off, k)))
+    reach = samples_of(own.reach, k)
+    mean = up_sum(up_mul(p.hi, reach), 1)
+    together = np.minimum(
+        up_add(reach, mean[:, np.newaxis]), up_mul(2.0, np.max(reach, 1))[:, None]
+    )
+    growth = _growths(run, p, b, samples_of(own.curvature, k), off)
+    least = np.min(growth.lo, axis=1, keepdims=True)
+    low = np.maximum(down_mul(p.lo, np.broadcast_to(least, p.shape)), 0.0)
+    high = np.minimum(up_mul(p.hi, growth.hi), 1.0)
+    lengths = samples_of(b.length, k)
+    by_half = np.sum(0.5 * lengths**2, axis=1) < np.sum(high * lengths**2, axis=1)
+    high = np.where(by_half[:, np.newaxis], 0.5, high)
+    low = np.where(by_half[:, np.newaxis], 0.0, np.minimum(low, high))
+    share = weight * Interval(low.ravel(), high.ravel())
+    longest = np.max(up_add(lengths, together), axis=1, keepdims=True)
+    third = up_mul(share.magnitude, np.broadcast_to(up_mul(2.0, longest), p.shape).ravel())
+    moved = _moved_apart(own.moved, p.hi, k)
+    one = CurvedRows(b, moved, together.ravel(), own.curvature, own.bent)
+    lengths = up_add(b.length, together.ravel())
+    cubic = np.where(lengths > 0.0, up_div(third, np.maximum(lengths, SMALLEST_NORMAL)), 0.0)
+    return _restricted(CurvedSum((one,), {(0, 0): share}, {(0, 0, 0): cubic}), live)
+
+
+def samples_of(array: Array, k: int) -> Array:
+    return array.reshape(-1, k)
+
+
+def _restricted(one: CurvedSum, live: Places) -> CurvedSum:
+    return CurvedSum(
+        tuple(own.take(live) for own in one.rows),
+        {slots: a.each(lambda array: array[live]) for slots, a in one.second.items()},
+        {slots: a[live] for slots, a in one.third.items()},
+    )
+
+
+def _weights(u: Interval) -> Interval:
+    """p (N, k) at the centre: exp(u - t) / Σ exp(u - t) for one t per sample."""
+    top = np.max(u.lo, axis=1, keepdims=True)
+    top = np.where(np.isfinite(top), top, 0.0)
+    e = value_range(table.exp, interval(down_add(u.lo, -top), up_add(u.hi, -top)))
+    low = np.maximum(e.lo, 0.0)
+    total = Interval(down_sum(low, 1)[:, None], up_sum(e.hi, 1)[:, None])
+    p = Interval(low, e.hi) / total
+    return Interval(np.clip(p.lo, 0.0, 1.0), np.clip(p.hi, 0.0, 1.0))
+
+
+def _centred(rows: Rows, middle: Array) -> Rows:
+    """b_j = a_j - m, with m a mean of the computed rows of the sample."""
+    N, k = middle.shape
+    n = rows.value.shape[1]
+    m = np.einsum("ij,ijl->il", middle, rows.value.reshape(N, k, n))
+    wide = np.repeat(m, k, axis=0)
+    b = rows.near - Bounded(wide, np.zeros(len(wide)))
+    return Rows(b, np.asarray(up_add(np.asarray(up_norm(b.value, 1)), b.error)))
+
+
+def _off_mean(p: Interval, middle: Array, b: Rows, N: int) -> Array:
+    """Upper bounds (N,) on ‖Σ_j p_j b_j‖, which m makes nearly 0."""
+    k, n = middle.shape[1], b.value.shape[1]
+    near = np.einsum("ij,ijl->il", middle, b.value.reshape(N, k, n))
+    lengths = samples_of(b.length, k)
+    off = np.maximum(up_add(p.hi, -middle), up_add(middle, -p.lo))
+    rate = np.asarray(gamma(2 * k + 8))
+    own: Array = up_add(up_mul(off, lengths), up_mul(middle, up_mul(rate, lengths)))
+    own = up_add(own, up_mul(middle, samples_of(b.error, k)))
+    return np.asarray(
+        up_add(up_add(np.asarray(up_norm(near, 1)), up_sum(own, 1)), np.asarray(_UNDERFLOW))
+    )
+
+
+def _growths(run: BallGraph, p: Interval, b: Rows, curvature: Array, off: Array) -> Interval:
+    """The intervals (N, k) of κ over the ball."""
+    radius = np.asarray(run.radius)
+    bent = up_mul(np.asarray(0.5), up_mul(up_mul(radius, radius), curvature))
+    moved = up_add(up_mul(radius, samples_of(b.length, p.shape[1])), bent)
+    mean = up_add(up_mul(radius, off), up_sum(up_mul(p.hi, bent), 1))[:, np.newaxis]
+    rising = value_range(table.exp, point(moved)).hi
+    falling = value_range(table.exp, point(-moved)).lo
+    by_mean = value_range(table.exp, point(up_add(moved, np.broadcast_to(mean, moved.shape)))).hi
+    below = down_sum(np.maximum(down_mul(p.lo, falling), 0.0), 1)[:, np.newaxis]
+    by_sum = up_div(rising, np.maximum(below, 0.0))
+    above = up_sum(up_mul(p.hi, rising), 1)[:, np.newaxis]
+    least = np.maximum(-up_div(-falling, above), 0.0)
+    return Interval(least, np.minimum(by_mean, by_sum))
+
+
+def _moved_apart(moved: Array, p: Array, k: int) -> Array:
+    """Entrywise bounds on how far a_j - Σ p a moves: by itself and by the mean."""
+    wide = moved.reshape(-1, k, moved.shape[1])
+    mean = np.einsum("ij,ijl->il", p, wide) * (1.0 + gamma(2 * k + 8))
+    mean = np.where(mean > 0.0, mean + _UNDERFLOW, mean)
+    return np.asarray(up_add(wide, np.broadcast_to(mean[:, None], wide.shape))).reshape(moved.shape)

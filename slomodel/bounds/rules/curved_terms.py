@@ -1,0 +1,168 @@
+"""Any objective by its nonlinear terms: ∇u at the centre, and how far it moves over the ball."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from slomodel.bounds.arithmetic.interval import Interval
+from slomodel.bounds.centre import centre_norms
+from slomodel.bounds.close import OVER_FIRST, close
+from slomodel.bounds.enclosure import DerivativeBounds, Enclosure, both_ends, norm_of
+from slomodel.bounds.norms.curvature_sums import CurvedSum, hessian_ends, third_norm
+from slomodel.bounds.ranges.curved_sums import (
+    curved_rows,
+    elements_sum,
+    log_sums_sum,
+)
+from slomodel.bounds.ranges.enclose import boxed, enclose, live_in
+from slomodel.bounds.ranges.hessian_ranges import (
+    BallGraph,
+    CentreGraph,
+    ball_graph,
+    centre_graph,
+    slope_numbers,
+    slopes_over,
+)
+from slomodel.bounds.ranges.smoothness import smoothness
+from slomodel.bounds.ranges.unbounded import unbounded
+from slomodel.bounds.result import shown
+from slomodel.bounds.setting import Candidate, Setting, once_per_setting
+from slomodel.bounds.structure.curved_terms import (
+    CurvedElements,
+    CurvedTerm,
+    moving_nodes,
+)
+from slomodel.bounds.structure.curved_terms import curved_terms as terms_of
+from slomodel.bounds.structure.separable import affine_nodes
+from slomodel.bounds.structure.short_sums import with_short_sums
+from slomodel.calculus import gradient
+from slomodel.ir.dims import concrete
+from slomodel.ir.exact import without_rounding
+from slomodel.ir.expr import Expr
+from slomodel.ir.walk import postorder
+
+RULE = "curved terms"
+_FLOPS = 128.0
+"""Operations per direction and element of a node."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The terms with their adjoints, and the graph at the centre."""
+
+    setting: Setting
+    terms: tuple[CurvedTerm, ...]
+    adjoints: tuple[Expr, ...]
+    operands: tuple[Expr, ...]
+    centre: CentreGraph
+
+
+def curved_terms(setting: Setting, radius: float) -> Candidate | None:
+    """L1 and L2 from H = Σ λφ_pq ∇u_p ∇u_qᵀ over the elements φ(u) of all nonlinear terms.
+
+    Hypothesis: f is C¹ (C² for L2) and piecewise smooth on the ball, which `smoothness` proves.
+    Over the ball the u lie in the ranges of `hessian_ranges`, so λφ_pq lies in an interval, and ∇u
+    moves from its value at the centre by the least of its entries' intervals and r sup ‖D²u‖. The
+    sum is bounded in the Loewner order; that of log Σ exp u by the variance of ∇u·v.
+    """
+    known = _known(setting)
+    if known is None:
+        return None
+    own = known.setting
+    ball = ball_graph(own, radius, known.centre)
+    smooth = smoothness(own.objective, ball.ranges, 0, own.spans, live_in(own))
+    order = int(smooth.order)
+    if order < 1:
+        return Candidate(RULE, np.inf, np.inf, smooth.reason)
+    sums = _sums(known, ball)
+    n = setting.n
+    ends = hessian_ends(sums, n)
+    third = third_norm(sums, n) if order > 1 else np.inf
+    at_centre = _centre_norm(setting)
+    enclosure = Enclosure(
+        DerivativeBounds(both_ends(at_centre)), DerivativeBounds(ends, third), order, smooth.reason
+    )
+    closure = close(enclosure, radius)
+    L1, L2 = closure.first, closure.second
+    finite = np.isfinite([L1.value, L2.value]).all()
+    reason = "" if finite else smooth.reason or unbounded(setting, radius)
+    trace = (f"‖H(c)‖ ≤ {shown(at_centre)}", f"or terms over the ball ≤ {shown(norm_of(ends))}")
+    rule = RULE if L1.rule == OVER_FIRST else f"{RULE}: {L1.rule}"
+    known_centre = at_centre if np.isfinite(at_centre) else None
+    return Candidate(
+        *(rule, L1.value, L2.value, reason, trace, RULE),
+        hessian=known_centre,
+        enclosure=enclosure,
+    )
+
+
+@once_per_setting
+def _centre_norm(setting: Setting) -> float:
+    """Upper bound on ‖H(c)‖ from the terms or from its entries."""
+    known = _known(setting)
+    assert known is not None
+    sums = _sums(known, ball_graph(known.setting, 0.0, known.centre))
+    return min(norm_of(hessian_ends(sums, setting.n)), centre_norms(setting).hessian)
+
+
+@once_per_setting
+def _known(setting: Setting) -> _Known | None:
+    """The terms; None where the objective has a node of another kind or is too large."""
+    if setting.n == 0:
+        return None
+    own = with_short_sums(setting) or setting
+    order = postorder(own.objective)
+    moving = moving_nodes(order, own.variables)
+    affine = affine_nodes(order, moving)
+    most = setting.effort.count(_FLOPS)
+    if own.objective not in moving or slope_numbers(own) > most:
+        return None
+    terms = terms_of(own.objective, moving, affine)
+    if not terms:
+        return None
+    operands = tuple(dict.fromkeys(operand for term in terms for operand in term.operands))
+    elements = sum(_count(own, term) for term in terms)
+    if elements * setting.n > most:
+        return None
+    with without_rounding():
+        adjoints = gradient(own.objective, [term.node for term in terms], own.known)
+    return _Known(own, terms, adjoints, operands, centre_graph(own, operands))
+
+
+def _count(setting: Setting, term: CurvedTerm) -> int:
+    """The number of rows of a term."""
+    if isinstance(term, CurvedElements):
+        shape = concrete(term.shape, setting.sizes)
+        return int(np.prod(shape, dtype=float)) * len(term.arguments)
+    return int(np.prod(concrete(term.u.shape, setting.sizes), dtype=float))
+
+
+def _sums(known: _Known, ball: BallGraph) -> list[CurvedSum]:
+    """The terms in numbers over a ball."""
+    setting = known.setting
+    live = live_in(setting, *known.adjoints)
+    adjoints = enclose(
+        known.adjoints, boxed(setting.values), setting.sizes, known=ball.ranges, live=live
+    )
+    over: Mapping[Expr, Interval] = {}
+    if ball.radius > 0.0:
+        over = slopes_over(setting, ball.ranges, known.operands)
+    rows = {
+        node: curved_rows(ball, node, known.centre.slopes[node], over.get(node))
+        for node in known.operands
+    }
+    found = []
+    for term, graph in zip(known.terms, known.adjoints, strict=True):
+        shape = concrete(term.node.shape, setting.sizes)
+        adjoint = adjoints[graph].each(partial(np.broadcast_to, shape=shape))
+        if isinstance(term, CurvedElements):
+            one = elements_sum(ball, term, adjoint, rows)
+        else:
+            one = log_sums_sum(ball, term, adjoint, rows)
+        if one is not None:
+            found.append(one)
+    return found

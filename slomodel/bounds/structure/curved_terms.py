@@ -1,0 +1,185 @@
+"""The nonlinear terms of an objective, from which its Hessian is a sum over all their elements.
+
+Every node is linear in nonlinear terms and in the variables; a term is φ(u_1, .., u_k) of nodes u,
+elementwise, or log Σ exp u. With λ the derivative of f by an element of a term (its adjoint),
+
+    H = Σ over the elements of Σ_pq λ φ_pq ∇u_p ∇u_qᵀ,
+
+as D²(φ(u)) = Σ φ_pq ∇u_p ∇u_qᵀ + Σ φ_p D²u_p, and linear nodes have D² = 0 of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+
+from slomodel.bounds.structure.log_sum_exp import log_sum_operand
+from slomodel.bounds.structure.separable import Fused, Laid, fused, is_linear, is_of_one
+from slomodel.functions.compound import still
+from slomodel.ir.dims import Shape
+from slomodel.ir.expr import Axes, Einsum, Expr, Input, Map
+
+_MOST_NODES = 2000
+_MOST_TERMS = 200
+_MOST_PASSES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class CurvedElements:
+    """Elements Π factors · φ(u_1, .., u_k), over `shape`, that add up to the elements of `node`.
+
+    `value` is φ as a graph of scalars; its `arguments` stand for the nodes of `places`, its data
+    inputs for those of `data`. Axis k of `node` is the axis `output[k]` of the elements.
+    """
+
+    node: Expr
+    shape: Shape
+    output: Axes
+    value: Expr
+    arguments: tuple[Input, ...]
+    places: tuple[Laid, ...]
+    data: Mapping[Input, Laid]
+    factors: tuple[Laid, ...] = ()
+
+    @property
+    def operands(self) -> tuple[Expr, ...]:
+        return tuple(laid.node for laid in self.places)
+
+
+@dataclass(frozen=True, slots=True)
+class CurvedLogSum:
+    """`node` = log Σ exp u over the axes `summed` of u."""
+
+    node: Expr
+    u: Expr
+    summed: Axes
+
+    @property
+    def operands(self) -> tuple[Expr, ...]:
+        return (self.u,)
+
+
+CurvedTerm = CurvedElements | CurvedLogSum
+
+
+def curved_terms(
+    objective: Expr, moving: Collection[Expr], affine: Collection[Expr]
+) -> tuple[CurvedTerm, ...] | None:
+    """The terms of the objective, those next to it first; None where a node is of another kind.
+
+    `moving` are the nodes that depend on the variables. A term may consist of several nodes, but
+    none that is a term itself, so that the gradient by the nodes of the terms is that by the terms.
+    """
+    if len(moving) > _MOST_NODES:
+        return None
+    terms: set[Expr] = set()
+    for _ in range(_MOST_PASSES):
+        found = _found(objective, moving, affine, terms)
+        if found is None or len(found) > _MOST_TERMS:
+            return None
+        if terms.issuperset(found):
+            return tuple(found.values())
+        terms.update(found)
+    return None
+
+
+def _found(
+    objective: Expr, moving: Collection[Expr], affine: Collection[Expr], terms: Collection[Expr]
+) -> dict[Expr, CurvedTerm] | None:
+    """The terms met on the way down, by node, if nodes of `terms` are not part of another term."""
+    found: dict[Expr, CurvedTerm] = {}
+    seen, stack = {objective}, [objective]
+    while stack:
+        node = stack.pop()
+        if node not in moving or node in affine:
+            continue
+        if is_linear(node, moving):
+            below = node.operands
+        else:
+            term = _term(node, moving, affine, terms)
+            if term is None:
+                return None
+            found[node] = term
+            below = term.operands
+        fresh = [operand for operand in dict.fromkeys(below) if operand not in seen]
+        seen.update(fresh)
+        stack += fresh
+    return found
+
+
+def _term(
+    node: Expr, moving: Collection[Expr], affine: Collection[Expr], terms: Collection[Expr]
+) -> CurvedTerm | None:
+    if isinstance(node, Map):
+        log_sum = log_sum_operand(node, moving)
+        if log_sum is not None:
+            return CurvedLogSum(node, *log_sum)
+        return _of_map(node, moving, affine, terms)
+    return _of_product(node, moving, affine, terms) if isinstance(node, Einsum) else None
+
+
+def _argument(
+    roots: Collection[Expr],
+    moving: Collection[Expr],
+    affine: Collection[Expr],
+    terms: Collection[Expr],
+) -> Callable[[Expr], bool]:
+    """Which nodes are arguments: terms, affine nodes, and other nodes that are not elementwise."""
+
+    def is_argument(node: Expr) -> bool:
+        if node not in moving or node in roots:
+            return False
+        if node in affine:
+            return not is_of_one(node, moving)
+        return node in terms or not isinstance(node, Map) or node.function is still
+
+    return is_argument
+
+
+def _of_map(
+    node: Map, moving: Collection[Expr], affine: Collection[Expr], terms: Collection[Expr]
+) -> CurvedElements | None:
+    """The function with the elementwise ones below it, or alone if these have many arguments."""
+    whole = tuple(range(node.rank))
+    root = Laid(node, whole)
+    wide = _argument({node}, moving, affine, terms)
+    made = fused([root], moving, wide)
+    if made is None:
+        made = fused([root], moving, lambda one: one in moving and (wide(one) or one is not node))
+    if made is None or any(laid.node.dtype != "real" for laid in made.places):
+        return None
+    return _elements(node, node.shape, whole, made)
+
+
+def _of_product(
+    node: Einsum, moving: Collection[Expr], affine: Collection[Expr], terms: Collection[Expr]
+) -> CurvedElements | None:
+    """Products over all labels: of the functions below, where there are few arguments."""
+    if len(set(node.output)) < node.rank:
+        return None
+    pairs = [Laid(o, own) for o, own in zip(node.operands, node.inputs, strict=True)]
+    own = [laid for laid in pairs if laid.node in moving]
+    factors = tuple(laid for laid in pairs if laid.node not in moving)
+    roots = {laid.node for laid in own}
+    made = fused(own, moving, _argument(roots - set(terms), moving, affine, terms))
+    if made is None:
+        made = fused(own, moving, lambda one: one in moving)
+    return None if made is None else _elements(node, node.dims, node.output, made, factors)
+
+
+def _elements(
+    node: Expr, shape: Shape, output: Axes, made: Fused, factors: tuple[Laid, ...] = ()
+) -> CurvedElements:
+    return CurvedElements(
+        node, shape, output, made.value, made.arguments, made.places, made.data, factors
+    )
+
+
+def moving_nodes(order: Collection[Expr], variables: Collection[Input]) -> set[Expr]:
+    """The nodes of a postorder that depend on the variables, but for those marked constant."""
+    found: set[Expr] = set(variables)
+    for node in order:
+        is_still = isinstance(node, Map) and node.function is still
+        if not is_still and any(operand in found for operand in node.operands):
+            found.add(node)
+    return found
