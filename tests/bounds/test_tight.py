@@ -93,8 +93,8 @@ INEQUALITIES: dict[str, tuple[str, list[float], float, dict[str, object], dict[s
         {
             "H by elements": 2.0,
             "H(c) + r D³f(c) + r²/2 D⁴f by ends": 2.0,
-            "|D³f| by elements": 2.0,
-            "D³f by middles and radii": 2.0,
+            "sum of |φ‴| elementwise": 2.0,
+            "D³f by midpoints and radii": 2.0,
             "‖D³f(c)‖ + r sup ‖D⁴f‖": 2.0,
         },
     ),
