@@ -137,7 +137,7 @@ def _joined(parts: Sequence[Interval]) -> Interval:
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class NodeBounds:
     """Upper bounds over the ball on ‖∇u‖ and on ‖D²u‖ for each element u of a node."""
 
     slope: Array
@@ -152,7 +152,7 @@ class BallGraph:
     radius: float
     centre: CentreGraph
     ranges: dict[Expr, Interval] = field(default_factory=dict)
-    curves: dict[Expr, Curve] = field(default_factory=dict)
+    curves: dict[Expr, NodeBounds] = field(default_factory=dict)
 
 
 def ball_graph(setting: Setting, radius: float, centre: CentreGraph) -> BallGraph:
@@ -167,7 +167,7 @@ def ball_graph(setting: Setting, radius: float, centre: CentreGraph) -> BallGrap
             elif isinstance(node, Input):
                 box = around(setting.values[node], radius)
                 run.ranges[node] = neutral(node, box, centre.live)
-                run.curves[node] = Curve(np.ones(box.shape), np.zeros(box.shape))
+                run.curves[node] = NodeBounds(np.ones(box.shape), np.zeros(box.shape))
             else:
                 _put(run, node, narrower.get(node))
     return run
@@ -192,7 +192,7 @@ def _put(run: BallGraph, node: Expr, narrower: Interval | None) -> None:
     live = run.centre.live.get(node)
     if live is not None:
         slope, curvature = np.where(live, slope, 0.0), np.where(live, curvature, 0.0)
-    run.curves[node] = Curve(slope, curvature)
+    run.curves[node] = NodeBounds(slope, curvature)
 
 
 def _number(x: Array, shape: tuple[int, ...]) -> Array:
@@ -249,7 +249,7 @@ def _(node: Map, run: BallGraph) -> tuple[Array, Array]:
         return _laid(own.slope, node, 0), _laid(own.curvature, node, 0)
     ranges = [_laid_interval(run.ranges[o], node, k) for k, o in enumerate(node.operands)]
     curves = {
-        k: Curve(_laid(curve.slope, node, k), _laid(curve.curvature, node, k))
+        k: NodeBounds(_laid(curve.slope, node, k), _laid(curve.curvature, node, k))
         for k, o in enumerate(node.operands)
         if (curve := run.curves.get(o)) is not None
     }
@@ -260,11 +260,11 @@ def _(node: Map, run: BallGraph) -> tuple[Array, Array]:
     return _of_function(function, ranges, curves)
 
 
-def _of_choice(condition: Interval, curves: Mapping[int, Curve]) -> tuple[Array, Array]:
+def _of_choice(condition: Interval, curves: Mapping[int, NodeBounds]) -> tuple[Array, Array]:
     """Those of the branch that is certainly taken."""
     true, false = condition.lo == 1.0, condition.hi == 0.0
     nothing = np.zeros((1,) * condition.lo.ndim)
-    none = Curve(nothing, nothing)
+    none = NodeBounds(nothing, nothing)
     first, second = curves.get(1, none), curves.get(2, none)
 
     def chosen(a: Array, b: Array) -> Array:
@@ -274,7 +274,7 @@ def _of_choice(condition: Interval, curves: Mapping[int, Curve]) -> tuple[Array,
 
 
 def _of_function(
-    function: ScalarFunction, ranges: list[Interval], curves: Mapping[int, Curve]
+    function: ScalarFunction, ranges: list[Interval], curves: Mapping[int, NodeBounds]
 ) -> tuple[Array, Array]:
     arity = len(ranges)
 
