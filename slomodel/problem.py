@@ -98,11 +98,16 @@ class DeclaredSet:
 
 @dataclass(frozen=True, slots=True)
 class FileReference:
-    """The file of a declaration's values: path relative to the model, and key in it."""
+    """The file of a declaration's values: path relative to the model, and key in it.
+
+    `complete` names the columns of a table that must have a value in a row, which is left out
+    otherwise; None if no row is left out.
+    """
 
     path: str
     key: str
     span: Span | None = None
+    complete: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

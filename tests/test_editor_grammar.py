@@ -34,7 +34,9 @@ STATEMENTS = {
     *("MODEL", "DIM", "DATA", "VAR", "LET", "FN", "CHECK", "MINIMIZE", "MAXIMIZE", "SUBJECT")
 }
 SCOPES |= {word: {"keyword.other.declaration"} for word in STATEMENTS}
-SCOPES |= {word: {"keyword.control"} for word in ("_INIT", "_FROM", "_FOR", "_IN", "_IF", "_FIRST")}
+SCOPES |= {
+    word: {"keyword.control"} for word in ("_INIT", "_FROM", "_FOR", "_IN", "_IF", "_FIRST", "DROP")
+}
 PLAIN = {"LPAR", "RPAR", "LSQB", "RSQB", "COLON", "COMMA", "EQUAL", "SEMICOLON"}
 
 
@@ -56,7 +58,7 @@ def coloured(text: str) -> dict[tuple[int, int], str]:
 
 EVERYTHING = """model all
 dim n = 3, m
-data A[n, n] symmetric, x² from "f.csv:a,b", β = 1_0.5e-3
+data A[n, n] symmetric, x² from "f.csv:a,b" drop missing, β = 1_0.5e-3
 fn f(u) = u ./ 2. + .5 .* u .^ 2 ** 3
 let g[i in n] = A[i, None]' @ A.T[:, 0]
 let h[t in n] = h[t-1] + β first 1, -2.5 and first[t in n] = h[t] first (β)

@@ -39,6 +39,10 @@ def explanation(problem: Problem, binding: Binding, changes: Sequence[Change] = 
         shape = show_shape(declaration.declared_shape)
         lines.append(f"data       {declaration.name} {shape}, {state}")
     lines += [f"constraint {one}" for one in dict.fromkeys(c.text for c in problem.constraints)]
+    for path, (count, rows) in binding.dropped.items():
+        lines.append(
+            f"rows       {count} of {rows} in `{path}` have missing values and are dropped"
+        )
     lines.append(f"unknowns   {_unknowns(problem, binding.sizes)}")
     lines.append(f"smoothness {smoothness_class(problem, binding.arrays)}")
     lines += [f"rewritten  sums: {remark}" for remark in problem.remarks]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
 from typing import Literal, TypeAlias, overload
@@ -21,10 +21,12 @@ from slomodel.front.data.loaders import (
     StoredArray,
     Table,
     UnreadableFile,
+    complete_rows,
+    count_dropped,
     printable,
 )
 from slomodel.front.data.user_arrays import no_memory, user_array
-from slomodel.problem import FileReference
+from slomodel.problem import DataDeclaration, FileReference
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -56,19 +58,37 @@ def load_reference(reference: FileReference, base_dir: Path | None, vector: str 
     if base_dir is None:
         message = f"a model given as text cannot read files, and this one has `{reference.path}`"
         raise _error("E302", message, reference.span, "pass the array with `data=`")
-    return _load_vector(base_dir / reference.path, reference.key, vector, reference.span)
+    path, complete = base_dir / reference.path, reference.complete
+    return _load_vector(path, reference.key, vector, reference.span, complete)
 
 
-def _load_vector(path: Path, key: str, vector: str, span: Span | None = None) -> Content:
+def _load_vector(
+    path: Path,
+    key: str,
+    vector: str,
+    span: Span | None = None,
+    complete: tuple[str, ...] | None = None,
+) -> Content:
     """The array under a key; without one, the column named `vector` of a table that has it."""
     known = _format(path.name)
     if vector and not key and known is not None and known.keys == "columns":
         try:
-            return load_array(path, vector, span)
+            return load_array(path, vector, span, complete=complete)
         except DomainError as error:
             if error.diagnostics[0].code != "E304":
                 raise
-    return load_array(path, key, span)
+    return load_array(path, key, span, complete=complete)
+
+
+def dropped_rows(data: Iterable[DataDeclaration], folder: Path) -> dict[str, tuple[int, int]]:
+    """How many rows with missing values are left out, of how many, by the path of the file."""
+    files = {one.file.path: one.file.complete for one in data if one.file is not None}
+    found: dict[str, tuple[int, int]] = {}
+    for path, complete in files.items():
+        if complete is not None:
+            with (folder / path).open("rb") as file:
+                found[path] = count_dropped(file, complete)
+    return found
 
 
 def load_labels(
@@ -78,7 +98,8 @@ def load_labels(
     if file is not None:
         if base_dir is None:
             return load_reference(file, base_dir)
-        return load_array(base_dir / file.path, file.key or name, file.span, labels=True)
+        own = (base_dir / file.path, file.key or name, file.span)
+        return load_array(*own, labels=True, complete=file.complete)
     if not isinstance(value, Path):
         return value
     path, key = _parts(value)
@@ -100,7 +121,12 @@ def load_sparse(
 
 @overload
 def load_array(
-    path: Path, key: str, span: Span | None = None, *, labels: bool = False
+    path: Path,
+    key: str,
+    span: Span | None = None,
+    *,
+    labels: bool = False,
+    complete: tuple[str, ...] | None = None,
 ) -> Content: ...
 
 
@@ -111,9 +137,17 @@ def load_array(
 
 
 def load_array(
-    path: Path, key: str, span: Span | None = None, *, labels: bool = False, sparse: bool = False
+    path: Path,
+    key: str,
+    span: Span | None = None,
+    *,
+    labels: bool = False,
+    sparse: bool = False,
+    complete: tuple[str, ...] | None = None,
 ) -> Content | StoredArray:
     """The array named `key` in a file, or the file's only array; nothing is unpickled.
+
+    Rows of a table without a value in one of the columns `complete` are left out.
 
     Files that contain a single table give a Table. With `labels` the elements may be texts, with
     `sparse` only stored entries may be read. Raises DomainError.
@@ -128,7 +162,8 @@ def load_array(
         if path.exists() and not (path.is_file() or path.is_dir()):  # Opening a pipe would block.
             reason = "cannot be read: it is not a regular file"
             raise UnreadableFile("E305", reason, "copy it to one")
-        with path.open("rb") as file:
+        with path.open("rb") as raw:
+            file = raw if complete is None else complete_rows(raw, complete)
             if sparse and known.read_sparse is not None:
                 return known.read_sparse(file, key)
             read = known.read_labels if labels and known.read_labels is not None else known.read

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slomodel.errors import Diagnostic, DomainError, ShapeError, Span
-from slomodel.front.data.arrays import as_model_array, load_reference
+from slomodel.front.data.arrays import as_model_array, dropped_rows, load_reference
 from slomodel.front.data.labels import Labels, checked, labels_of, positions_of, texts_of
 from slomodel.front.data.sizes import (
     check_shapes,
@@ -41,6 +41,7 @@ class Binding:
     `missing` names the data without values, `unsized` the dims without a size, and `unlisted` the
     index sets whose number of tuples depends on missing data. `labels` are those of the dims that
     data index by labels, `needed` the least sizes that given positions require of unsized dims.
+    `dropped`: how many rows with missing values are left out, of how many, by the path of the file.
     """
 
     arrays: Mapping[str, Array]
@@ -50,6 +51,7 @@ class Binding:
     unlisted: tuple[str, ...] = ()
     labels: Labels = field(default_factory=dict)
     needed: Mapping[str, int] = field(default_factory=dict)
+    dropped: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def has_all_sizes(self) -> bool:
@@ -141,7 +143,9 @@ def bind(
     _check_lookups(problem, arrays, sizes)
     _check_conditions(problem, arrays, sizes)
     needed = _needed(problem, arrays, unsized)
-    return Binding(arrays, sizes, missing, unsized, unlisted, named, needed)
+    read = [one for one in problem.data if one.name not in data]
+    dropped = {} if base_dir is None else dropped_rows(read, base_dir)
+    return Binding(arrays, sizes, missing, unsized, unlisted, named, needed, dropped)
 
 
 _MOST_LISTED = 0.1

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from dataclasses import replace
 from difflib import get_close_matches
 
 from slomodel.errors import Span
@@ -38,7 +40,14 @@ from slomodel.front.text.syntax import (
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, Shape, literal, named, show_shape
 from slomodel.ir.expr import Const, Input
-from slomodel.problem import DataDeclaration, DimDeclaration, Init, StoredEntries, Variable
+from slomodel.problem import (
+    DataDeclaration,
+    DimDeclaration,
+    FileReference,
+    Init,
+    StoredEntries,
+    Variable,
+)
 from slomodel.rewrite import Rolled
 
 _LARGEST_DIM = 10**12
@@ -103,6 +112,8 @@ def declare_data(statement: DataDecl, model: Elaboration) -> DataDeclaration:
     file = default = None
     if statement.file is not None:
         file = file_reference(statement.file.text, name.text, statement.file.span)
+        if statement.drops:
+            file = replace(file, complete=complete_columns(statement, file, len(shape)))
         _check_alone(statement.file, name.text, model)
     if statement.default is not None:
         default = constant(statement.default, model)
@@ -165,6 +176,34 @@ def _check_index_attributes(statement: DataDecl, domain: Dim | None) -> None:
     if {"one_based", "whole"} & places.keys():
         message = "positions given as labels are neither counted from 1 nor whole numbers"
         raise error("E217", message, places["labels"], "keep one of the two attributes")
+
+
+def complete_columns(statement: DataDecl, file: FileReference, rank: int) -> tuple[str, ...]:
+    """The columns that data with `drop missing` read; none stands for all columns of the table."""
+    if not file.path.lower().endswith((".csv", ".tsv")):
+        message = f"`{file.path}` is not a table with rows to drop"
+        assert statement.file is not None
+        raise error("E301", message, statement.file.span, "mask missing values with `masked`")
+    if file.key:
+        return tuple(one.strip() for one in file.key.split(","))
+    return (statement.name.text,) if rank == 1 else ()
+
+
+def completed(data: Iterable[DataDeclaration]) -> tuple[DataDeclaration, ...]:
+    """The data, those of one file with `drop missing` with the columns of all of them."""
+    declared = tuple(data)
+    columns: dict[str, tuple[str, ...]] = {}
+    for one in declared:
+        if one.file is not None and one.file.complete is not None:
+            known = columns.get(one.file.path, one.file.complete)
+            every = (*known, *one.file.complete) if known and one.file.complete else ()
+            columns[one.file.path] = tuple(dict.fromkeys(every))
+    return tuple(
+        one
+        if one.file is None or one.file.complete is None
+        else replace(one, file=replace(one.file, complete=columns[one.file.path]))
+        for one in declared
+    )
 
 
 def _check_alone(file: String, name: str, model: Elaboration) -> None:

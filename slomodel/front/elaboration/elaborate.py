@@ -9,6 +9,7 @@ from slomodel.errors import Diagnostic, ModelSyntaxError, SlomodelError, SourceT
 from slomodel.front.elaboration.constraints import bound_of, bounded, constraints_of
 from slomodel.front.elaboration.data_checks import may_be_missing, nonempty_checks
 from slomodel.front.elaboration.declarations import (
+    completed,
     declare_data,
     declare_dim,
     declare_variable,
@@ -221,7 +222,7 @@ def _problem(
     elsewhere = set(inputs(*ends, *constraints))
     missing = idle | (may_be_missing(objective, gathered.checks, model.masked) - elsewhere)
     infinite = _only_bounds(declared, inputs(objective, *constraints, *conditions))
-    data = tuple(
+    data = completed(
         replace(one, may_be_missing=one.node in missing, may_be_infinite=one.node in infinite)
         for one in gathered.data
     )

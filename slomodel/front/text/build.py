@@ -116,23 +116,31 @@ class TreeBuilder(Transformer[Token, ModelTree]):
     def data(self, children: Children) -> list[DataDecl]:
         declared: list[DataDecl] = children[1:]
         file: String | None = None
+        drops = False
         for k in range(len(declared) - 1, -1, -1):
             this = declared[k]
             if this.file is not None or this.default is not None:
-                file = this.file
+                file, drops = this.file, this.drops
             elif file is not None:
-                declared[k] = replace(this, file=file)
+                declared[k] = replace(this, file=file, drops=drops)
         return declared
+
+    def file(self, children: Children) -> tuple[String, Token | None]:
+        """The file of a declaration, and the words `drop missing` if they follow."""
+        name, drops = children
+        return self.string([name]), drops
 
     def datum(self, children: Children) -> DataDecl:
         token, sizes, domain, (attributes, last), value = children
         name, (shape, end) = self._name(token), self._sizes(sizes)
-        file = self.string([value]) if isinstance(value, Token) else None
+        file, drops = value if isinstance(value, tuple) else (None, None)
         default = None if file is not None else value
         tail = file or default
         inside = None if domain is None else domain.span
         end = tail.span if tail is not None else last or inside or end or name.span
-        return DataDecl(name, shape, domain, attributes, default, file, name.span.to(end))
+        end = end if drops is None else self._span(drops)
+        own = (name, shape, domain, attributes, default, file, name.span.to(end))
+        return DataDecl(*own, drops is not None)
 
     def attributes(self, children: Children) -> tuple[tuple[Name, ...], Span | None]:
         names = tuple(Name(str(token), self._span(token)) for token in children)

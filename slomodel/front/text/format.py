@@ -78,8 +78,8 @@ def formatted(source: SourceText) -> str:
 
 
 def _spelling(token: Token) -> str:
-    """The text of a token; the words of `subject to` are separated by one space."""
-    return " ".join(token.split()) if token.type == "SUBJECT" else str(token)
+    """The text of a token; keywords of two words are written with one space between them."""
+    return " ".join(token.split()) if token.type in ("SUBJECT", "DROP") else str(token)
 
 
 def _is_local(before: Sequence[Token], keyword: Token, margin: int) -> bool:
@@ -117,7 +117,7 @@ def _lay_out(page: _Page, statement: Sequence[Token], gaps: Sequence[str], margi
             first = k == 1 or joins_definitions(kinds, k - 1, open_brackets)
             page.lines[-1].parts.append("" if first else space)
         keyword = f"{token} " if margin else padded(words[k], token.type)
-        page.add(keyword if begins else str(token), indent, blank)
+        page.add(keyword if begins else words[k], indent, blank)
         if token.type in _OPENING:
             is_array = token.type == "LSQB" and not is_attached(kinds, k)
             open_brackets.append("ARRAY" if is_array else token.type)

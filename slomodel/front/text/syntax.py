@@ -248,7 +248,8 @@ class DimDecl:
 class DataDecl:
     """A data array, or a scalar if `shape` is empty; `from` applies to each of the names.
 
-    The elements of index data are positions along `domain`.
+    The elements of index data are positions along `domain`. With `drops` the rows of the file in
+    which a column of these data is missing are left out.
     """
 
     name: Name
@@ -258,6 +259,7 @@ class DataDecl:
     default: Expr | None
     file: String | None
     span: Span
+    drops: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -14,7 +14,12 @@ from slomodel.front.data.loaders.content import (
     UnreadableFile,
     printable,
 )
-from slomodel.front.data.loaders.csv_file import read_csv, read_csv_labels
+from slomodel.front.data.loaders.csv_file import (
+    complete_rows,
+    count_dropped,
+    read_csv,
+    read_csv_labels,
+)
 from slomodel.front.data.loaders.json_file import read_json, read_json_labels
 from slomodel.front.data.loaders.matrix_market import (
     read_matrix_market,
@@ -31,6 +36,8 @@ __all__ = [
     "StoredArray",
     "Table",
     "UnreadableFile",
+    "complete_rows",
+    "count_dropped",
     "printable",
 ]
 

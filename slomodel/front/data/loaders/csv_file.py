@@ -8,6 +8,7 @@ import re
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from itertools import chain
 from typing import BinaryIO, TextIO
 
@@ -43,6 +44,7 @@ _GROUPS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+", re.ASCII)
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+", re.ASCII)
 _QUOTED = re.compile(r'"[^"]*"')
 _MISSING = frozenset({"", "-", "?", "na", "n/a", "null", "none"})
+_DROPPED = _MISSING | {"nan"}
 
 Line = tuple[int, str]
 """The number of a line in its file, from 1, and its text."""
@@ -88,6 +90,42 @@ def read_csv_labels(file: BinaryIO, column: str) -> Raw:
             return np.array([_row(line, layout)[place].strip() for line in lines], dtype=str)
     except UnicodeDecodeError:
         raise not_utf8() from None
+
+
+def complete_rows(file: BinaryIO, columns: Sequence[str]) -> BinaryIO:
+    """The table without the rows in which one of the columns, or any if none is named, is missing.
+
+    A value is missing if its cell is empty, `nan`, `NA` or the like. The rows become blank lines,
+    so that messages have the lines of the file.
+    """
+    kept: list[str] = []
+    layout: TableLayout | None = None
+    places: Sequence[int] = ()
+    with text_of(file, _MOST_BYTES) as text:
+        for number, line in enumerate(text, 1):
+            bare = line.strip()
+            if not bare or bare.startswith("#"):
+                kept.append("\n")
+            elif layout is None:
+                unquoted = _QUOTED.sub("", line)
+                delimiter = next((mark for mark in _DELIMITERS if mark in unquoted), ",")
+                names = tuple(cell.strip() for cell in _cells((number, line), delimiter))
+                layout = TableLayout(number, delimiter, len(names), names)
+                places = [_column(name, layout) for name in columns] or range(len(names))
+                kept.append(line)
+            else:
+                cells = _row((number, line.rstrip("\n")), layout)
+                missing = any(cells[k].strip().lower() in _DROPPED for k in places)
+                kept.append("\n" if missing else line)
+    return BytesIO("".join(kept).encode())
+
+
+def count_dropped(file: BinaryIO, columns: Sequence[str]) -> tuple[int, int]:
+    """How many rows `complete_rows` leaves out, of how many."""
+    raw = file.read()
+    rows = [line for line in raw.split(b"\n") if line.strip() and line.strip()[:1] != b"#"]
+    kept = complete_rows(BytesIO(raw), columns).read().split(b"\n")
+    return len(rows) - sum(1 for line in kept if line.strip()), len(rows) - 1
 
 
 def _table(text: TextIO, column: str) -> Table:
@@ -234,7 +272,7 @@ def _cell_error(line: Line, k: int, layout: TableLayout) -> UnreadableFile:
     what = f"the text `{shown(cell)}`" if cell else "an empty cell"
     remedy = _OTHER
     if cell.lower() in _MISSING:
-        remedy = "write nan for a missing number"
+        remedy = "write nan for a missing number, or `drop missing` after the file's name"
     elif _GROUPS.fullmatch(cell):
         plain = cell.replace(",", "")
         remedy = f"write {plain}, or {cell.replace(',', '.', 1)} if the comma is a decimal point"
